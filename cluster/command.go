@@ -1,0 +1,139 @@
+package cluster
+
+// A Command is one proposal in the log. The set is closed: these are all that can be said about a cluster.
+// A command names what it expects (incarnation, token, attempt); where that no longer holds it does nothing
+// and its [Result] says so.
+type Command interface{ command() }
+
+type (
+	// PrepareJoin is written by a member that wants in. Incarnation becomes the index of its entry. A member that is
+	// already there under the same ID is removed first (a restart). When nobody is joined it is joined at once.
+	PrepareJoin struct {
+		Member   MemberID
+		Slots    int64
+		Weight   int64 // share of the load; 0 means 100
+		Capacity int64 // most partitions it takes; 0 means no limit
+		Labels   []Label
+		Pulse    string // key of the pulse document of this start
+		Address  string // where its API listens; for people, not for decisions
+		Version  string // of its binary; for people, not for decisions
+	}
+	// AcceptJoin is written by the present predecessor in the ring once it watches the joiner's pulse and saw it exist.
+	// By must be that predecessor, joined, with incarnation ByIncarnation.
+	AcceptJoin struct {
+		Member        MemberID
+		Incarnation   Incarnation
+		By            MemberID
+		ByIncarnation Incarnation
+	}
+	// AbortJoin removes a prepared attempt. The first of accept and abort in the log wins.
+	AbortJoin struct {
+		Member      MemberID
+		Incarnation Incarnation
+	}
+	// LeaveCluster removes a member; its grants are free. Hold keeps its grants for an announced restart.
+	LeaveCluster struct {
+		Member      MemberID
+		Incarnation Incarnation
+		Reason      string
+		Hold        bool
+	}
+	// ReleaseHold frees the grants that are held for a member that announced a restart and did not come back.
+	ReleaseHold struct {
+		Member      MemberID
+		Incarnation Incarnation
+	}
+	// DrainMember stops or resumes new grants to a member; with On, its grants move away under their hand-over contract.
+	DrainMember struct {
+		Member MemberID
+		On     bool
+	}
+	// SubmitJob adds a job. The same id with the same spec is a no-op; with another spec it is refused, unless the
+	// former job has ended. By, if set, must own its partition under ByToken (a source writes under its own token).
+	SubmitJob struct {
+		Job     JobID
+		Spec    JobSpec
+		By      PartitionID
+		ByToken Token
+	}
+	// UpdateJob replaces the spec of a live job. Partitions whose task is unchanged but for its definition stay where they are.
+	UpdateJob struct {
+		Job     JobID
+		Spec    JobSpec
+		By      PartitionID
+		ByToken Token
+	}
+	// KillJob ends a job: its partitions are removed.
+	KillJob struct {
+		Job     JobID
+		By      PartitionID
+		ByToken Token
+	}
+	// Started is a step of a hand-over: the owner with this token runs. It completes a no-gap move.
+	Started struct {
+		Partition PartitionID
+		Token     Token
+	}
+	// Stopped is a step of a hand-over: the owner with this token has stopped. It completes an at-most-one move.
+	Stopped struct {
+		Partition PartitionID
+		Token     Token
+	}
+	// FinishPartition ends an attempt. With OutcomeDone the partition is finished for ever. With OutcomeFailed the failure is
+	// counted; Attempt must be the partition's present count of failures; Fresh starts the count again at one
+	// (the run before the failure was long enough to forgive older ones). After MaxAttempts failures it is parked.
+	FinishPartition struct {
+		Partition PartitionID
+		Token     Token
+		Outcome   Outcome
+		Attempt   int64
+		Fresh     bool
+		Message   string
+	}
+	// SplitPartition adds children. A child runs when all its parents are finished. A child that several parents report
+	// appears once, if they agree about its parents.
+	SplitPartition struct {
+		Partition PartitionID
+		Token     Token
+		Children  []Child
+	}
+	// UnparkPartition gives a parked partition another row of attempts.
+	UnparkPartition struct{ Partition PartitionID }
+	// Configure changes settings of the cluster; zero fields stay as they are.
+	Configure struct {
+		MoveBudget int64  // most partitions in hand-over at once
+		Format     uint32 // format version of entries from here on; may only grow
+		Retention  int64  // how many ended jobs stay visible
+	}
+)
+
+// Child is a partition that a split creates. Key and Parents are keys within the task of the split partition.
+type Child struct {
+	Key     string
+	Parents []string
+}
+
+// Outcome is how a partition's run ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	OutcomeDone Outcome = iota
+	OutcomeFailed
+)
+
+func (PrepareJoin) command()     {}
+func (AcceptJoin) command()      {}
+func (AbortJoin) command()       {}
+func (LeaveCluster) command()    {}
+func (ReleaseHold) command()     {}
+func (DrainMember) command()     {}
+func (SubmitJob) command()       {}
+func (UpdateJob) command()       {}
+func (KillJob) command()         {}
+func (Started) command()         {}
+func (Stopped) command()         {}
+func (FinishPartition) command() {}
+func (SplitPartition) command()  {}
+func (UnparkPartition) command() {}
+func (Configure) command()       {}

@@ -1,0 +1,28 @@
+package cluster
+
+// Format is the newest format version of entries that this code applies.
+const Format uint32 = 1
+
+// Hash is a chain hash or digest: it tells accidents apart, not malice (XXH64, published by Y. Collet).
+type Hash uint64
+
+// Entry is one record of the log.
+type Entry struct {
+	Index  Index    // given by the log, not part of the encoded bytes
+	Writer WriterID // with Seq removes duplicates: a retried append may stand twice in the log
+	Seq    uint64   // grows by writer; a lower or equal one than applied before is a duplicate
+	Format uint32
+	// AtMS is the writer's wall clock in milliseconds since 1970, for people only: nothing is decided by it.
+	AtMS int64
+	// BaseIndex and BaseChain are the last index and chain hash that the writer had applied when it wrote. A replica that has
+	// another chain hash at that index knows that the store lost or rewrote its tail.
+	BaseIndex Index
+	BaseChain Hash
+	Commands  []Command
+}
+
+// Result is what one command of an entry did.
+type Result struct {
+	Accepted bool
+	Reason   string // why it did nothing; "" when accepted
+}

@@ -1,0 +1,30 @@
+package cluster
+
+// MemberState is where a member stands in its life.
+type MemberState uint8
+
+// The states. A member that left is not in the value, unless its grants are held.
+const (
+	MemberPrepared MemberState = iota // in the ring, watched and watching, without a right to work
+	MemberJoined                      // may be granted work
+	MemberHeld                        // left with hold: not in the ring; its grants wait for its restart
+)
+
+// Member is one member of the cluster. It is a value: do not change what its slices hold.
+type Member struct {
+	ID          MemberID
+	Incarnation Incarnation
+	State       MemberState
+	Draining    bool
+	Slots       int64
+	Weight      int64
+	Capacity    int64
+	Labels      []Label // sorted by key
+	Pulse       string
+	Address     string
+	Version     string
+	// Changed is the index of the last entry that changed what this member should be doing.
+	Changed Index
+	// Since is the wall clock, in ms, of the writer of the entry by which it joined; for people.
+	SinceMS int64
+}

@@ -1,0 +1,33 @@
+package cluster
+
+// PartitionState is where a partition stands.
+type PartitionState uint8
+
+// The states.
+const (
+	PartitionWaiting   PartitionState = iota // no owner; Value.Why tells the reason
+	PartitionGranted                         // Owner runs it under Token
+	PartitionReleasing                       // at-most-one move: Owner must stop; then Next gets it
+	PartitionAdopting                        // no-gap move: Owner runs it; Next has been given NextToken and must start; then Owner loses it
+	PartitionHeld                            // Owner announced a restart; nobody runs it
+	PartitionParked                          // failed too often; nobody runs it until it is unparked or its job updated
+	PartitionFinished                        // done for ever
+	PartitionBlocked                         // waits until all its parents are finished
+)
+
+// Partition is the unit of ownership. It is a value: do not change what its slices hold.
+type Partition struct {
+	ID        PartitionID
+	State     PartitionState
+	Owner     MemberID
+	Token     Token
+	Next      MemberID // target of a move
+	NextToken Token
+	From      MemberID // former owner, for the journal
+	Cause     string   // why it came to its owner, for the journal
+	Attempts  int64    // failures in a row
+	Message   string   // of the last failure
+	Parents   []string // keys within its task
+	// ChangedMS is the wall clock, in ms, of the writer of the entry that last changed it; for people.
+	ChangedMS int64
+}

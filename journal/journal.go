@@ -1,0 +1,63 @@
+// Package journal keeps what happened to tasks, for people: append-only, not consulted by any decision.
+package journal
+
+import (
+	"context"
+	"time"
+)
+
+// Kind says what a record tells.
+type Kind string
+
+// The kinds.
+const (
+	RunError     Kind = "run-error"
+	Malformed    Kind = "malformed-task-error"
+	Parked       Kind = "parked"
+	Moved        Kind = "moved"
+	MemberJoined Kind = "member-joined"
+	MemberLeft   Kind = "member-left"
+	Refused      Kind = "refused"
+	Recovered    Kind = "recovered" // a malformed task or failing source is well again
+	StoreLost    Kind = "store-lost"
+	StoreBack    Kind = "store-back"
+)
+
+// Record is one record. Fields that a kind does not use are empty.
+type Record struct {
+	AtMS      int64    `json:"at_ms"`
+	Kind      Kind     `json:"kind"`
+	Member    string   `json:"member,omitempty"`    // who reports
+	Partition string   `json:"partition,omitempty"` // or task
+	Message   string   `json:"message,omitempty"`
+	From      string   `json:"from,omitempty"` // moved: former owner
+	To        string   `json:"to,omitempty"`   // moved: new owner
+	Cause     string   `json:"cause,omitempty"`
+	Token     uint64   `json:"token,omitempty"`
+	GapMS     *int64   `json:"gap_ms,omitempty"` // moved: time without an owner; negative is an overlap; absent when unknown
+	Storage   *Storage `json:"storage,omitempty"`
+}
+
+// Storage says where a malformed definition was read (source document coalesce, malformed-task-error).
+type Storage struct {
+	Type   string   `json:"type"` // "directory"
+	Path   string   `json:"path"`
+	Line   int      `json:"line,omitempty"` // from 1; 0 when unknown
+	Column int      `json:"column,omitempty"`
+	Lines  []string `json:"lines,omitempty"` // the lines concerned, with their numbers and a caret
+}
+
+// Query selects records.
+type Query struct {
+	Partition string    // "" for all; "job" also matches its partitions
+	Since     time.Time // zero for all
+	Limit     int       // newest so many; 0 for 1000
+}
+
+// Journal stores records.
+type Journal interface {
+	// Append stores records; it may be called from any goroutine. A record may stand twice after an unknown outcome.
+	Append(ctx context.Context, records ...Record) error
+	// Read returns the matching records, oldest first.
+	Read(ctx context.Context, q Query) ([]Record, error)
+}

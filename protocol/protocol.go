@@ -1,0 +1,81 @@
+// Package protocol holds what every protocol offers to the layer above: the value, the grants that this member should be
+// running now and until when it may trust them, and a way to propose.
+package protocol
+
+import (
+	"context"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// Instant is a reading of this machine's suspend-aware monotonic clock (CLOCK_BOOTTIME), in nanoseconds. Instants of two machines are never
+// compared.
+type Instant int64
+
+// Add adds a duration.
+func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
+
+// Sub gives t−u.
+func (t Instant) Sub(u Instant) time.Duration { return time.Duration(t - u) }
+
+// Grant is one partition that this member should be running.
+type Grant struct {
+	Partition cluster.PartitionID
+	Token     cluster.Token
+	Handover  cluster.Handover
+	Attempt   int64 // failures so far: the runner waits its back-off before it starts
+	Parents   []string
+	// Spec is the task's spec; two grants with the same SpecIndex have the same Spec.
+	Spec      *cluster.TaskSpec
+	SpecIndex cluster.Index
+	// From is the former owner ("" if none) and Cause why it moved, for the journal.
+	From  cluster.MemberID
+	Cause string
+}
+
+// Assignment is what this member should be doing now. It is level-triggered: what is not in it must stop.
+type Assignment struct {
+	Index  cluster.Index // of the value it was derived from
+	Grants []Grant       // sorted by partition; shared, not to be changed
+	// Version grows when Grants differ from those of the assignment before.
+	Version uint64
+	// TrustUntil is the instant after which nothing may be done under these grants, but for tasks that keep on store loss.
+	TrustUntil Instant
+}
+
+// Report is what the supervisor tells about one partition. It is level-triggered too: the whole present state is told again
+// after each change, and the protocol proposes until the value agrees.
+type Report struct {
+	Partition cluster.PartitionID
+	Token     cluster.Token
+	State     RunState
+	Attempt   int64  // finished or failed: the attempt count that the run began with
+	Fresh     bool   // failed: forgive older failures
+	Message   string // failed: why
+}
+
+// RunState is the state of a run on this member.
+type RunState uint8
+
+// The run states. A partition that is not reported is not running here.
+const (
+	RunActive   RunState = iota // running, backing off, or being stopped: not safe to give away
+	RunFinished                 // ended with nil: done
+	RunFailed                   // ended with an error
+)
+
+// Member is one member of a cluster, under any protocol.
+type Member interface {
+	// Run takes part until ctx ends, then leaves in order, and returns when everything has ended. With a cause that
+	// wraps ErrHalt it ended because going on would be wrong.
+	Run(ctx context.Context) error
+	// Assignments delivers the newest assignment; older ones are dropped if not taken. One reader. Closed when Run returns.
+	Assignments() <-chan Assignment
+	// Report replaces the supervisor's reports.
+	Report(reports []Report)
+	// Propose appends commands and returns when they were applied here, one result each; or ctx's cause, and then the outcome is unknown.
+	Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
+	// Value returns the newest value applied here.
+	Value() cluster.Value
+}

@@ -1,0 +1,2 @@
+// Package publish takes samples to where people look at them.
+package publish

@@ -1,0 +1,49 @@
+package publish
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// Sample is measured data: points of one series. Its JSON is that of the source document coalesce:
+// {"name":"host.load1","tags":{"member":"a"},"points":[[1795190400123,0.42]]}.
+type Sample struct {
+	Name   string            `json:"name"`
+	Tags   map[string]string `json:"tags"`
+	Points []Point           `json:"points"`
+}
+
+// Point is one measurement. Its JSON is [timestamp in ms, value]; a value that is not finite is null.
+type Point struct {
+	AtMS  int64 // milliseconds since 1970 by the clock of the member that measured
+	Value float64
+}
+
+// MarshalJSON writes [ms, value].
+func (p Point) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
+		return fmt.Appendf(nil, "[%d,null]", p.AtMS), nil
+	}
+	v, err := json.Marshal(p.Value)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "[%d,%s]", p.AtMS, v), nil
+}
+
+// UnmarshalJSON reads [ms, value].
+func (p *Point) UnmarshalJSON(b []byte) error {
+	var parts []*float64
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return err
+	}
+	if len(parts) != 2 || parts[0] == nil {
+		return fmt.Errorf("point: want [ms, value], got %d parts", len(parts))
+	}
+	p.AtMS, p.Value = int64(*parts[0]), math.NaN()
+	if parts[1] != nil {
+		p.Value = *parts[1]
+	}
+	return nil
+}

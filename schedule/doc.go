@@ -1,0 +1,2 @@
+// Package schedule decides who gets what: pure functions of integers and sorted lists.
+package schedule

@@ -1,0 +1,130 @@
+// Package store holds the contracts of what members agree through.
+//
+// # Purpose
+//
+// A protocol is written against these interfaces and never names a vendor. A vendor's folder below this one implements the
+// contracts it can, and nothing else. An ability that only some stores have is an interface of its own, found by type
+// assertion. The rules below are the contract; package storetest is the same in executable form.
+//
+// # Three outcomes
+//
+// A call that changes something is done (nil error), provably not done (any other error), or unknown: the error matches
+// [ErrUnknown], the change may have happened, may happen later, or never. A driver must return ErrUnknown whenever it
+// cannot prove one of the other two, for instance when the connection broke, or ctx ended, after the request was sent.
+//
+// # Concurrency and ownership
+//
+// All methods may be called from any goroutine. Byte slices given to a call stay the caller's and may be changed after it
+// returned; returned slices are the caller's. A call returns soon after its ctx ends, with an error that wraps context.Cause(ctx).
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// The errors that a caller can act on. Drivers wrap them with verb, object and cause.
+var (
+	ErrNotFound  = errors.New("not found")
+	ErrConflict  = errors.New("version conflict")           // nothing was changed
+	ErrUnknown   = errors.New("outcome unknown")            // it may have been changed, or may be later
+	ErrTooLarge  = errors.New("too large for this store")   // nothing was changed
+	ErrTruncated = errors.New("entries before are trimmed") // read the snapshot, then go on behind it
+	ErrClosed    = errors.New("store is closed")
+	ErrSession   = errors.New("session has ended")
+	// ErrUnavailable marks a failure of the store itself (away, full, read-only); trying again later may help. Nothing was changed.
+	ErrUnavailable = errors.New("store unavailable")
+)
+
+// Version is an opaque version of a document; compare for equality only. "" stands for "does not exist".
+// A version never comes back: a document deleted and created again has another one.
+type Version string
+
+// Doc is a versioned document.
+type Doc struct {
+	Key     string // path-like, "a/b/c": 1–512 bytes of [A-Za-z0-9._/#@=-:], no empty segment
+	Value   []byte
+	Version Version
+}
+
+// Docs are versioned documents. Get and conditional writes are linearizable; List is a hint.
+type Docs interface {
+	// Get returns the current document, or ErrNotFound.
+	Get(ctx context.Context, key string) (Doc, error)
+	// Put writes if d.Version is current ("" creates) and returns the new version; else ErrConflict.
+	Put(ctx context.Context, d Doc) (Version, error)
+	// Delete removes if v is current; else ErrConflict, or ErrNotFound.
+	Delete(ctx context.Context, key string, v Version) error
+	// List returns the documents below prefix, sorted by key. It may lag behind; Get may not.
+	List(ctx context.Context, prefix string) ([]Doc, error)
+}
+
+// Watcher is the ability to be told of changes instead of asking.
+type Watcher interface {
+	// Watch sends a hint when something below prefix may have changed (a document written, deleted, gone with its session; for
+	// the log see LogWatcher). Hints are merged, may come late, without cause, or get lost: who watches also looks by himself from time to
+	// time. The channel has room for one hint, is closed when ctx ends or the store closes, and holds one hint from the start.
+	Watch(ctx context.Context, prefix string) (<-chan struct{}, error)
+}
+
+// Sessions is the ability to hold documents that go with their owner.
+type Sessions interface {
+	// OpenSession starts a session whose documents vanish when it ends: closed, its process dead or, where SessionsExpire,
+	// silent for ttl.
+	OpenSession(ctx context.Context, ttl time.Duration) (Session, error)
+	// SessionsExpire tells whether the store ends the session of a silent but existing process by itself.
+	// Where it does not (a kernel lock on one machine), a heartbeat is needed to notice a suspended owner.
+	SessionsExpire() bool
+}
+
+// Session is one session.
+type Session interface {
+	// Put is Docs.Put of a document that goes with this session. ErrSession if it has ended.
+	Put(ctx context.Context, d Doc) (Version, error)
+	// Done is closed when the session is known to have ended.
+	Done() <-chan struct{}
+	// Close ends the session and removes its documents.
+	Close(ctx context.Context) error
+}
+
+// Record is one record of a log.
+type Record struct {
+	Index uint64 // grows strictly, need not be dense; never zero
+	Data  []byte
+}
+
+// Page is one answer of Log.Read.
+type Page struct {
+	Records []Record // in order; all that exist in (after, last record of this page]
+	// Head is the newest index that existed when the page was read; a reader that has reached Head has read all that was
+	// appended before its call began.
+	Head uint64
+}
+
+// Log is an ordered log with snapshots. Appends of one caller, made one after the other, keep their order.
+type Log interface {
+	// Append adds a record and returns its index. ErrUnknown: it may stand there, once, now or later.
+	Append(ctx context.Context, data []byte) (uint64, error)
+	// Read returns up to limit records behind after, oldest first. ErrTruncated if any record behind after was trimmed.
+	// A read that begins after an Append returned sees that record.
+	Read(ctx context.Context, after uint64, limit int) (Page, error)
+	// Snapshot returns the newest snapshot, or ErrNotFound.
+	Snapshot(ctx context.Context) (Record, error)
+	// SaveSnapshot stores a snapshot of the state after the record at s.Index. An older one than is there is ignored.
+	SaveSnapshot(ctx context.Context, s Record) error
+	// Trim frees the records up to and with index; never beyond the newest snapshot's index.
+	Trim(ctx context.Context, index uint64) error
+}
+
+// LogWatcher is the ability to be told of appends.
+type LogWatcher interface {
+	// WatchLog sends a hint, under the rules of Watcher.Watch, when records may have been appended.
+	WatchLog(ctx context.Context) (<-chan struct{}, error)
+}
+
+// Store is what a driver opens: the contracts it has are found by type assertion (Docs, Log, Watcher, LogWatcher, Sessions).
+type Store interface {
+	// Close ends all watches and sessions of this handle and frees it. Later calls return ErrClosed.
+	Close() error
+}

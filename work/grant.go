@@ -1,0 +1,95 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/publish"
+)
+
+// ErrToken is returned when the grant is no longer the newest of its partition: stop, another owner is at work.
+var ErrToken = errors.New("the token is old: the partition has a newer owner")
+
+// Causes with which the ctx of a run ends; read them with context.Cause.
+var (
+	CauseMoved     = errors.New("moved to another member")
+	CauseKilled    = errors.New("the job was killed or changed")
+	CauseDrained   = errors.New("the member is draining or leaving")
+	CauseTrustLost = errors.New("the member cannot prove that it still owns the partition")
+	CauseShutdown  = errors.New("the process is stopping")
+)
+
+// Grant is what a Runner gets: one partition to work on, under a token, until ctx ends.
+type Grant struct {
+	Partition  cluster.PartitionID
+	Job        cluster.JobID
+	Task, Key  string
+	Parents    []string // keys of the finished partitions this one came from
+	Member     cluster.MemberID
+	Token      cluster.Token
+	Attempt    int64 // failures so far
+	Definition Definition
+	Log        *slog.Logger
+	Host       Host
+}
+
+// Host is what a grant's methods act through; the supervisor's shell provides it, tests bring their own.
+type Host interface {
+	// Emit takes samples that already carry their tags.
+	Emit(samples ...publish.Sample)
+	// Trusted tells whether the member may act for this grant at this instant.
+	Trusted(g *Grant) bool
+	// LoadPosition returns the stored position, nil if none.
+	LoadPosition(ctx context.Context, g *Grant) ([]byte, error)
+	// SavePosition stores it unless a newer token did; then ErrToken.
+	SavePosition(ctx context.Context, g *Grant, position []byte) error
+	// Split proposes children of the partition and returns when that was applied.
+	Split(ctx context.Context, g *Grant, children []cluster.Child) error
+}
+
+// Emit publishes points of one series, with the task's tags, task, partition key and member added. Never blocks.
+func (g *Grant) Emit(name string, tags map[string]string, points ...publish.Point) {
+	all := make(map[string]string, len(tags)+len(g.Definition.Tags)+3)
+	for k, v := range g.Definition.Tags {
+		all[k] = v
+	}
+	for k, v := range tags {
+		all[k] = v
+	}
+	id, _, _ := cutKey(g.Partition)
+	all["task"], all["member"] = id, string(g.Member)
+	if g.Key != "" {
+		all["partition"] = g.Key
+	}
+	g.Host.Emit(publish.Sample{Name: name, Tags: all, Points: points})
+}
+
+// Value publishes one measurement of now.
+func (g *Grant) Value(name string, v float64, tags map[string]string) {
+	g.Emit(name, tags, publish.Point{AtMS: time.Now().UnixMilli(), Value: v})
+}
+
+// Trusted tells whether this member may act for the partition at this instant. Ask it right before an effect that is neither
+// idempotent nor fenced by the token.
+func (g *Grant) Trusted() bool { return g.Host.Trusted(g) }
+
+// LoadPosition returns what SavePosition stored last, by any owner; nil if nothing.
+func (g *Grant) LoadPosition(ctx context.Context) ([]byte, error) { return g.Host.LoadPosition(ctx, g) }
+
+// SavePosition stores the position, ErrToken if a newer owner already stored one.
+func (g *Grant) SavePosition(ctx context.Context, position []byte) error {
+	return g.Host.SavePosition(ctx, g, position)
+}
+
+// Split adds child partitions; see cluster.SplitPartition.
+func (g *Grant) Split(ctx context.Context, children []cluster.Child) error {
+	return g.Host.Split(ctx, g, children)
+}
+
+func cutKey(p cluster.PartitionID) (task, key string, ok bool) {
+	job, t, k := p.Split()
+	return string(cluster.NewPartitionID(job, t, "")), k, k != ""
+}

@@ -1,0 +1,116 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Runner works on one granted partition until it is finished (nil), it fails (error) or ctx ends.
+// For a periodic type one call is one round: nil is "this round is over", an error is journaled as a run error.
+type Runner interface {
+	Run(ctx context.Context, g *Grant) error
+}
+
+// RunnerFunc is a function that is a Runner.
+type RunnerFunc func(ctx context.Context, g *Grant) error
+
+// Run calls f.
+func (f RunnerFunc) Run(ctx context.Context, g *Grant) error { return f(ctx, g) }
+
+// Type is a task type: a name and how to make a Runner of a definition.
+type Type struct {
+	Name string
+	// Doc is one line for people.
+	Doc string
+	// New decodes and checks the definition's config and returns a Runner bound to it. No I/O. It may be called often (to check
+	// a file) and returns a *ConfigError where it can say which field is wrong.
+	New func(d Definition) (Runner, error)
+	// Periodic: Run is called once per Definition.Every, on the timer wheel; such a partition never finishes by itself.
+	Periodic bool
+	// DefaultEvery is the period of a periodic type whose definition names none.
+	DefaultEvery time.Duration
+	// MaxConcurrent bounds how many rounds or runs of the type go on at once on one member; 0 means 256 for periodic types, no bound else.
+	MaxConcurrent int
+}
+
+// Types is the table of task types of a member; keys are names. Built in cmd or by the library's user, never global.
+type Types map[string]Type
+
+// OnStoreLoss says what a running partition does when its member cannot reach the store beyond its trust.
+type OnStoreLoss string
+
+// The choices. Keep gives up G2 (no overlap of owners) for availability.
+const (
+	StoreLossStop OnStoreLoss = "stop" // default
+	StoreLossKeep OnStoreLoss = "keep"
+)
+
+// Definition is the part of a task that its runner reads; it is the JSON in cluster.TaskSpec.Definition.
+type Definition struct {
+	EveryMS     int64             `json:"every_ms,omitempty"`
+	Cron        string            `json:"cron,omitempty"` // five fields, UTC; instead of every
+	TimeoutMS   int64             `json:"timeout_ms,omitempty"`
+	Tags        map[string]string `json:"tags,omitempty"` // go on all samples
+	OnStoreLoss OnStoreLoss       `json:"on_store_loss,omitempty"`
+	Retry       Retry             `json:"retry,omitzero"`
+	Config      json.RawMessage   `json:"config,omitempty"`
+}
+
+// Retry is the back-off between failures of a partition: exponential from MinMS to MaxMS with jitter. Zero means 1 s and 5 min.
+type Retry struct {
+	MinMS int64 `json:"min_ms,omitempty"`
+	MaxMS int64 `json:"max_ms,omitempty"`
+}
+
+// ConfigError says which field of a definition is wrong. Path is dotted from the top of the task file: "config.expect.status".
+type ConfigError struct {
+	Path string
+	Err  error
+	Hint string // what to try; "" for none
+}
+
+// Error gives path and cause.
+func (e *ConfigError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+
+// Unwrap gives the cause.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// DecodeConfig decodes d.Config into v, refusing unknown fields; its error is a *ConfigError under "config".
+func DecodeConfig(d Definition, v any) error {
+	if len(d.Config) == 0 {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(d.Config))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	if err == nil {
+		return nil
+	}
+	path := "config"
+	var te *json.UnmarshalTypeError
+	if errors.As(err, &te) && te.Field != "" {
+		path += "." + te.Field
+		err = fmt.Errorf("a %s does not fit %s", te.Value, te.Type)
+	}
+	return &ConfigError{Path: path, Err: err}
+}
+
+// Duration is a time.Duration that is written "10s" in JSON and YAML.
+type Duration time.Duration
+
+// UnmarshalText parses "1m30s".
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration such as 10s or 1m30s", b)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText writes "1m30s".
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
