@@ -1,0 +1,2 @@
+// Package replica is the masterless protocol: every member folds the same log.
+package replica
