@@ -7,9 +7,10 @@ type Command interface{ command() }
 
 type (
 	// PrepareJoin is written by a member that wants in. Incarnation becomes the index of its entry. A member that is
-	// already there under the same ID is removed first (a restart). When nobody is joined it is joined at once.
+	// already there under the same ID is removed first (a restart), if it is the one that the joiner found dead. When nobody is joined it is joined at once.
 	PrepareJoin struct {
 		Member   MemberID
+		Replaces Incarnation // of the start it found dead under the same ID; 0 when it found none. Refused if another is there.
 		Slots    int64
 		Weight   int64 // share of the load; 0 means 100
 		Capacity int64 // most partitions it takes; 0 means no limit

@@ -28,6 +28,7 @@ type Partition struct {
 	Attempts  int64    // failures in a row
 	Message   string   // of the last failure
 	Parents   []string // keys within its task
+	Dropped   bool     // its job or task has ended: it goes as soon as its owner has stopped
 	// ChangedMS is the wall clock, in ms, of the writer of the entry that last changed it; for people.
 	ChangedMS int64
 }

@@ -72,8 +72,9 @@ type Member interface {
 	Run(ctx context.Context) error
 	// Assignments delivers the newest assignment; older ones are dropped if not taken. One reader. Closed when Run returns.
 	Assignments() <-chan Assignment
-	// Report replaces the supervisor's reports.
-	Report(reports []Report)
+	// Report replaces the supervisor's reports. Version is Assignment.Version of the newest assignment that the supervisor has
+	// taken in, so that "not reported" means "not running here, and will not be started" for what that assignment leaves out.
+	Report(version uint64, reports []Report)
 	// Propose appends commands and returns when they were applied here, one result each; or ctx's cause, and then the outcome is unknown.
 	Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
 	// Value returns the newest value applied here.

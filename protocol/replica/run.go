@@ -66,7 +66,7 @@ func (r *Replica) Run(ctx context.Context) error { return nil }
 func (r *Replica) Assignments() <-chan protocol.Assignment { return nil }
 
 // Report implements protocol.Member.
-func (r *Replica) Report(reports []protocol.Report) {}
+func (r *Replica) Report(version uint64, reports []protocol.Report) {}
 
 // Propose implements protocol.Member.
 func (r *Replica) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
