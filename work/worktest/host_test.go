@@ -1,0 +1,70 @@
+package worktest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
+)
+
+func TestGrantEmitsTaggedSamples(t *testing.T) {
+	t.Parallel()
+	g, h := worktest.NewGrant(t, work.Definition{Tags: map[string]string{"squad": "backend"}})
+	typ := work.Type{Name: "x", New: func(work.Definition) (work.Runner, error) {
+		return work.RunnerFunc(func(_ context.Context, g *work.Grant) error {
+			g.Emit("x.up", nil, publish.Point{AtMS: 7, Value: 1})
+			return nil
+		}), nil
+	}}
+	if err := worktest.Run(t, typ, g); err != nil {
+		t.Fatal(err)
+	}
+	s := h.Last(t, "x.up")
+	if h.LastValue(t, "x.up") != 1 || s.Tags["squad"] != "backend" || s.Tags["task"] != "test" || s.Tags["member"] != "m1" {
+		t.Fatalf("sample %+v", s)
+	}
+}
+
+func TestPositionsAreFenced(t *testing.T) {
+	t.Parallel()
+	h := worktest.NewHost()
+	older := worktest.NewGrantOf(t, h, "j#a", 3, work.Definition{})
+	newer := worktest.NewGrantOf(t, h, "j#a", 5, work.Definition{})
+	for _, g := range []*work.Grant{older, newer} {
+		if err := g.SavePosition(t.Context(), []byte{byte(g.Token)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := older.SavePosition(t.Context(), []byte("late")); !errors.Is(err, work.ErrToken) {
+		t.Fatalf("an old token saved a position: %v", err)
+	}
+	if got, err := older.LoadPosition(t.Context()); err != nil || string(got) != "\x05" {
+		t.Fatalf("position %q, %v", got, err)
+	}
+}
+
+func TestHostFailsAndDistrusts(t *testing.T) {
+	t.Parallel()
+	g, h := worktest.NewGrant(t, work.Definition{})
+	if !g.Trusted() {
+		t.Fatal("a new host does not trust")
+	}
+	h.SetTrusted(false)
+	broken := errors.New("broken")
+	h.Fail(broken)
+	err := g.Split(t.Context(), []cluster.Child{{Key: "a"}})
+	if g.Trusted() || !errors.Is(err, broken) || len(h.Children(g.Partition)) != 0 {
+		t.Fatalf("trusted %v, split %v, children %v", g.Trusted(), err, h.Children(g.Partition))
+	}
+}
+
+func TestWaitSeesWhatArrives(t *testing.T) {
+	t.Parallel()
+	g, h := worktest.NewGrant(t, work.Definition{})
+	go g.Value("x", 1, nil)
+	h.Wait(t.Context(), t, func(h *worktest.Host) bool { return len(h.Named("x")) == 1 })
+}
