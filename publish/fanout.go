@@ -1,0 +1,46 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+type fanout []Publisher
+
+// Fanout returns a publisher that hands every sample to all of them. Its Run ends when all of theirs have, with their errors joined: a
+// sink that fails for good does not stop the others. Its Stats are sums, so a sample counts once per sink.
+func Fanout(publishers ...Publisher) Publisher {
+	if len(publishers) == 1 {
+		return publishers[0]
+	}
+	return fanout(publishers)
+}
+
+func (f fanout) Publish(samples ...Sample) {
+	for _, p := range f {
+		p.Publish(samples...)
+	}
+}
+
+func (f fanout) Run(ctx context.Context) error {
+	errs := make([]error, len(f))
+	var all sync.WaitGroup
+	for i, p := range f {
+		all.Go(func() { errs[i] = p.Run(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func (f fanout) Stats() Stats {
+	var sum Stats
+	for _, p := range f {
+		s := p.Stats()
+		sum.Queued += s.Queued
+		sum.Sent += s.Sent
+		sum.Dropped += s.Dropped
+		sum.Errors += s.Errors
+	}
+	return sum
+}

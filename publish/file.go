@@ -1,0 +1,40 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// NewFile returns a publisher of JSON lines that appends to the file at path, which is created (mode 0640) if there is none. Run closes
+// it. If the file ends in the middle of a line, as after a power cut, that line is ended first, so that it damages no other.
+func NewFile(path string, o Options) (*Writer, error) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+	if err != nil {
+		return nil, fmt.Errorf("open file for samples: %w", err)
+	}
+	if torn(path) {
+		if _, err := f.WriteString("\n"); err != nil {
+			return nil, errors.Join(fmt.Errorf("end the torn last line of %s: %w", path, err), f.Close())
+		}
+	}
+	w := NewWriter(path, f, o)
+	w.close = f.Close
+	return w, nil
+}
+
+// torn tells whether the regular file at path ends without a newline; false where that cannot be read.
+func torn(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return false // in particular a named pipe: opening it would block
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, info.Size()-1)
+	return err == nil && last[0] != '\n'
+}

@@ -1,0 +1,113 @@
+package publish
+
+import "sync"
+
+// queue is the bounded waiting room of one publisher and the place where its samples are counted, so that the counters always add up.
+type queue struct {
+	mu       sync.Mutex
+	waiting  []Sample
+	inFlight int // taken and neither sent nor dropped yet
+	limit    int
+	closed   bool
+	stats    Stats
+	some     chan struct{} // holds a token when waiting is not empty
+	full     chan struct{} // holds a token when a batch is waiting
+	batch    int
+}
+
+func newQueue(limit, batch int) *queue {
+	return &queue{limit: limit, batch: min(batch, limit), some: make(chan struct{}, 1), full: make(chan struct{}, 1)}
+}
+
+// add queues what fits and drops the rest.
+func (q *queue) add(samples []Sample) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	room := max(0, q.limit-len(q.waiting)-q.inFlight)
+	if q.closed {
+		room = 0
+	}
+	n := min(room, len(samples))
+	q.waiting = append(q.waiting, samples[:n]...)
+	q.stats.Dropped += int64(len(samples) - n)
+	if n > 0 {
+		signal(q.some)
+	}
+	if len(q.waiting) >= q.batch {
+		signal(q.full)
+	}
+}
+
+// take moves up to a batch from waiting to in flight.
+func (q *queue) take() []Sample {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(q.batch, len(q.waiting))
+	out := q.waiting[:n:n]
+	q.waiting = q.waiting[n:]
+	if len(q.waiting) == 0 {
+		q.waiting = nil // let the array go
+	} else {
+		signal(q.some)
+	}
+	q.inFlight += n
+	drain(q.full)
+	if len(q.waiting) >= q.batch {
+		signal(q.full)
+	}
+	return out
+}
+
+// settle counts samples in flight as sent or dropped.
+func (q *queue) settle(sent, dropped int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.settleLocked(sent, dropped)
+}
+
+func (q *queue) settleLocked(sent, dropped int) {
+	if q.closed {
+		return // close counted them as dropped already
+	}
+	q.inFlight -= sent + dropped
+	q.stats.Sent += int64(sent)
+	q.stats.Dropped += int64(dropped)
+}
+
+func (q *queue) failed() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stats.Errors++
+}
+
+// close drops what is left, and all that comes later. It returns how many were left.
+func (q *queue) close() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	left := len(q.waiting) + q.inFlight
+	q.stats.Dropped += int64(left)
+	q.waiting, q.inFlight, q.closed = nil, 0, true
+	return left
+}
+
+func (q *queue) snapshot() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.stats
+	s.Queued = int64(len(q.waiting) + q.inFlight)
+	return s
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func drain(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+	}
+}

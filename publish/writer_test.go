@@ -1,0 +1,349 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func sample(name string, v float64) Sample {
+	return Sample{Name: name, Tags: map[string]string{"b": "2", "a": "1"}, Points: []Point{{AtMS: 1795190400123, Value: v}}}
+}
+
+func TestLineIsTheJSONOfTheDocument(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		in   Sample
+		want string
+	}{
+		"tags sorted": {sample("host.load1", 0.42), `{"name":"host.load1","tags":{"a":"1","b":"2"},"points":[[1795190400123,0.42]]}`},
+		"empty":       {Sample{Name: "x"}, `{"name":"x","tags":{},"points":[]}`},
+		"not finite":  {Sample{Name: "x", Points: []Point{{1, math.Inf(1)}}}, `{"name":"x","tags":{},"points":[[1,null]]}`},
+		"plain html":  {Sample{Name: "a<b>&c"}, `{"name":"a<b>&c","tags":{},"points":[]}`},
+		"newline":     {Sample{Name: "a\nb"}, `{"name":"a\nb","tags":{},"points":[]}`},
+	} {
+		var buf bytes.Buffer
+		if err := appendLine(&buf, c.in); err != nil {
+			t.Fatal(err)
+		}
+		if got := buf.String(); got != c.want+"\n" {
+			t.Errorf("%s: got %q, want %q and a newline", name, got, c.want)
+		}
+	}
+}
+
+// writes is an io.Writer that tells when each write came.
+type writes struct{ at chan time.Time }
+
+func (w writes) Write(b []byte) (int, error) { w.at <- time.Now(); return len(b), nil }
+
+func TestFirstSampleAtOnceThenBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		to := writes{make(chan time.Time, 10)}
+		w := NewWriter("test", to, Options{Batch: 3})
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		start := time.Now()
+		w.Publish(sample("a", 1))
+		if got := (<-to.at).Sub(start); got != 0 {
+			t.Errorf("first sample written after %v, want at once", got)
+		}
+		w.Publish(sample("b", 1))
+		w.Publish(sample("c", 1))
+		if got := (<-to.at).Sub(start); got != 100*time.Millisecond {
+			t.Errorf("second write after %v, want 100ms", got)
+		}
+		synctest.Wait()
+		second := time.Now()
+		w.Publish(sample("d", 1), sample("e", 1), sample("f", 1))
+		if got := (<-to.at).Sub(second); got != 0 {
+			t.Errorf("a full batch was written after %v, want at once", got)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("Run after a stop: %v", err)
+		}
+		if got, want := w.Stats(), (Stats{Sent: 6}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+}
+
+// blocked never takes anything until released.
+type blocked struct{ entered, release chan struct{} }
+
+func (w blocked) Write(b []byte) (int, error) {
+	signal(w.entered)
+	<-w.release
+	return len(b), nil
+}
+
+func TestBlockedSinkNeverBlocksPublish(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		to := blocked{make(chan struct{}, 1), make(chan struct{})}
+		w := NewWriter("test", to, Options{Queue: 100})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		w.Publish(sample("a", 0))
+		<-to.entered
+		for range 150 {
+			w.Publish(sample("a", 1))
+		}
+		if got, want := w.Stats(), (Stats{Queued: 100, Dropped: 51}); got != want {
+			t.Errorf("while blocked: got %+v, want %+v", got, want)
+		}
+		stop()
+		err := <-ended // at FlushTimeout and a quarter by the bubble's clock
+		if !errors.Is(err, errStuck) || !strings.Contains(err.Error(), "100 samples") {
+			t.Errorf("got %v, want that the sink is stuck and 100 samples were dropped", err)
+		}
+		if got, want := w.Stats(), (Stats{Dropped: 151}); got != want {
+			t.Errorf("at the end: got %+v, want %+v", got, want)
+		}
+		close(to.release)
+	})
+}
+
+func TestPipeNobodyReadsEndsWithinTheBound(t *testing.T) {
+	t.Parallel()
+	r, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer to.Close()
+	w := NewWriter("pipe", to, Options{FlushTimeout: 20 * time.Millisecond})
+	big := sample(strings.Repeat("x", 1<<20), 1)
+	w.Publish(big)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := w.Run(ctx); err == nil {
+		t.Error("Run returned nil though nobody read the pipe")
+	}
+	if got := w.Stats(); got.Dropped != 1 || got.Sent != 0 || got.Queued != 0 {
+		t.Errorf("got %+v, want one dropped", got)
+	}
+}
+
+func TestReaderGone(t *testing.T) {
+	t.Parallel()
+	r, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	r.Close()
+	w := NewWriter("stdout", to, Options{})
+	w.Publish(sample("a", 1), sample("b", 1))
+	if err := w.Run(t.Context()); !errors.Is(err, ErrReaderGone) {
+		t.Errorf("got %v, want ErrReaderGone", err)
+	}
+	w.Publish(sample("c", 1))
+	if got, want := w.Stats(), (Stats{Dropped: 3, Errors: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestFullDiskIsTriedAgainAndCounted(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatalf("this test needs /dev/full: %v", err)
+	}
+	defer full.Close()
+	w := NewWriter("full", full, Options{FlushTimeout: 50 * time.Millisecond, RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond})
+	w.Publish(sample("a", 1))
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := w.Run(ctx); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v, want ENOSPC as the reason", err)
+	}
+	if got := w.Stats(); got.Dropped != 1 || got.Errors < 2 {
+		t.Errorf("got %+v, want one dropped and several tries", got)
+	}
+}
+
+// moody takes some bytes and then has an error that passes.
+type moody struct {
+	bytes.Buffer
+	t *rapid.T
+}
+
+func (w *moody) Write(b []byte) (int, error) {
+	switch rapid.SampledFrom([]string{"all", "all", "part", "none"}).Draw(w.t, "mood") {
+	case "part":
+		n := rapid.IntRange(0, len(b)-1).Draw(w.t, "n")
+		w.Buffer.Write(b[:n])
+		return n, syscall.ENOSPC
+	case "none":
+		return 0, syscall.EAGAIN
+	}
+	return w.Buffer.Write(b)
+}
+
+func TestNoLineTornLostOrDoubledByPassingErrors(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		to := &moody{t: rt}
+		w := NewWriter("moody", to, Options{Batch: rapid.IntRange(1, 5).Draw(rt, "batch"), RetryMin: 1, RetryMax: 1, FlushEvery: 1, FlushTimeout: time.Minute})
+		n := rapid.IntRange(0, 12).Draw(rt, "samples")
+		var want bytes.Buffer
+		for i := range n {
+			w.Publish(sample("s", float64(i)))
+			_ = appendLine(&want, sample("s", float64(i)))
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		stop()
+		if err := w.Run(ctx); err != nil {
+			rt.Fatal(err)
+		}
+		if to.String() != want.String() {
+			rt.Fatalf("got\n%swant\n%s", to.String(), want.String())
+		}
+		if s := w.Stats(); s.Sent != int64(n) || s.Queued+s.Dropped != 0 {
+			rt.Fatalf("got %+v, want %d sent", s, n)
+		}
+	})
+}
+
+func TestCountersAddUp(t *testing.T) {
+	t.Parallel()
+	w := NewWriter("discard", io.Discard, Options{Queue: 50, Batch: 7, FlushEvery: time.Microsecond})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 1000 {
+				w.Publish(sample("a", 1), sample("b", 2))
+			}
+		})
+	}
+	all.Wait()
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if s := w.Stats(); s.Queued != 0 || s.Sent+s.Dropped != 8000 || s.Sent == 0 {
+		t.Errorf("got %+v, want none queued and 8000 sent or dropped", s)
+	}
+}
+
+func TestRunTwice(t *testing.T) {
+	t.Parallel()
+	w := NewWriter("x", io.Discard, Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := w.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(ctx); !errors.Is(err, errTwice) {
+		t.Errorf("got %v, want errTwice", err)
+	}
+}
+
+func TestFileAppendsAndMendsATornLine(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "samples.jsonl")
+	if err := os.WriteFile(path, []byte(`{"name":"to`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		w, err := NewFile(path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Publish(sample("s", float64(i)))
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := w.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	if len(lines) != 3 || lines[0] != `{"name":"to` {
+		t.Fatalf("got lines %q, want the torn one and two more", lines)
+	}
+	for i, l := range lines[1:] {
+		var s Sample
+		if err := json.Unmarshal([]byte(l), &s); err != nil || s.Points[0].Value != float64(i) {
+			t.Errorf("line %q: %v, value %v, want %d", l, err, s.Points, i)
+		}
+	}
+}
+
+func TestNewFileSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	_, err := NewFile(filepath.Join(t.TempDir(), "no", "such"), Options{})
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "open file for samples") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFanoutSurvivesOneSink(t *testing.T) {
+	t.Parallel()
+	r, gone, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close()
+	r.Close()
+	to := writes{make(chan time.Time, 10)}
+	bad, good := NewWriter("bad", gone, Options{}), NewWriter("good", to, Options{})
+	f := Fanout(bad, good)
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	f.Publish(sample("a", 1))
+	<-to.at
+	f.Publish(sample("b", 1))
+	<-to.at
+	stop()
+	if err := <-ended; !errors.Is(err, ErrReaderGone) || strings.Contains(err.Error(), "good") {
+		t.Errorf("got %v, want the error of the bad sink alone", err)
+	}
+	if got, want := f.Stats(), (Stats{Sent: 2, Dropped: 2, Errors: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func BenchmarkPublish(b *testing.B) {
+	w := NewWriter("discard", io.Discard, Options{Queue: 1 << 20, Batch: 5000, FlushEvery: time.Microsecond})
+	ctx, stop := context.WithCancel(b.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	s := sample("host.load1", 0.42)
+	b.ReportAllocs()
+	for b.Loop() {
+		w.Publish(s)
+	}
+	stop()
+	<-ended
+	b.ReportMetric(float64(w.Stats().Sent)/b.Elapsed().Seconds(), "sent/s")
+}
