@@ -1,0 +1,63 @@
+package work
+
+import (
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// Events are optional callbacks for metrics and witnesses. They are called from any goroutine and must return soon.
+type Events struct {
+	Started   func(RunStarted)
+	Stopped   func(RunStopped)
+	RoundDone func(RoundDone)
+}
+
+// RunStarted tells that a run begins; it is called before the Runner is.
+type RunStarted struct {
+	Partition cluster.PartitionID
+	Token     cluster.Token
+	Type      string
+	At        protocol.Instant
+}
+
+// RunStopped tells that a run has ended; it is called after the Runner has returned.
+type RunStopped struct {
+	Partition cluster.PartitionID
+	Token     cluster.Token
+	Type      string
+	At        protocol.Instant
+	RanFor    time.Duration
+	Outcome   Outcome
+	Cause     error  // stopped: why; one of the Cause errors
+	Message   string // failed: why
+}
+
+// RoundDone tells that a round of a periodic partition is over.
+type RoundDone struct {
+	Partition cluster.PartitionID
+	Token     cluster.Token
+	Type      string
+	Lateness  time.Duration // from when it was due to when it began
+	Took      time.Duration
+	Err       error // nil when it went well or was stopped
+}
+
+func (e Events) started(r RunStarted) {
+	if e.Started != nil {
+		e.Started(r)
+	}
+}
+
+func (e Events) stopped(r RunStopped) {
+	if e.Stopped != nil {
+		e.Stopped(r)
+	}
+}
+
+func (e Events) roundDone(r RoundDone) {
+	if e.RoundDone != nil {
+		e.RoundDone(r)
+	}
+}

@@ -1,0 +1,186 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+)
+
+// pacer fires the rounds of periodic runs: one goroutine turns the wheel, and each round has a goroutine while it lasts. Rounds are bounded by
+// type (lane) and altogether; those that wait are served in the order in which they were due, lanes in turn.
+type pacer struct {
+	s    *Supervisor
+	wake chan struct{} // has room for one
+
+	mu      sync.Mutex
+	wheel   *wheel[*periodic]
+	sleeps  protocol.Instant // until when the goroutine sleeps
+	lanes   map[string]*lane
+	turn    []*lane // in the order of first use; rotated
+	running int
+}
+
+type lane struct {
+	max, running int
+	queue        []*periodic
+}
+
+func newPacer(s *Supervisor) *pacer {
+	return &pacer{s: s, wake: make(chan struct{}, 1), wheel: newWheel[*periodic](s.clock()), lanes: map[string]*lane{}}
+}
+
+// start turns the wheel until the returned function is called, which waits for the goroutine.
+func (p *pacer) start() (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		p.turnWheel(quit)
+	}()
+	return func() { close(quit); <-done }
+}
+
+func (p *pacer) turnWheel(quit <-chan struct{}) {
+	timer := time.NewTimer(longestNap)
+	defer timer.Stop()
+	for {
+		timer.Reset(p.advance())
+		select {
+		case <-quit:
+			return
+		case <-timer.C:
+		case <-p.wake:
+		}
+	}
+}
+
+// advance fires what is due and returns how long to sleep.
+func (p *pacer) advance() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.s.clock()
+	p.wheel.advance(now, func(t *timer[*periodic]) { p.fire(t.value, now) })
+	p.dispatch()
+	p.sleeps = now.Add(longestNap)
+	if next, ok := p.wheel.next(); ok {
+		p.sleeps = min(p.sleeps, next)
+	}
+	return max(p.sleeps.Sub(p.s.clock()), 0)
+}
+
+// fire queues the round of e that is due, unless the one before still runs, and arms the next.
+func (p *pacer) fire(e *periodic, now protocol.Instant) {
+	due, skipped, isDue := e.schedule(now, p.s.conf.Wall)
+	if isDue && e.place != placeNone {
+		skipped++
+		isDue = false
+	}
+	if skipped > 0 {
+		e.run.skip(skipped)
+	}
+	p.wheel.add(&e.timer, e.next)
+	if !isDue {
+		return
+	}
+	e.due, e.place = due, placeQueued
+	e.lane.queue = append(e.lane.queue, e)
+}
+
+// dispatch starts queued rounds while there is room.
+func (p *pacer) dispatch() {
+	for p.running < p.s.conf.Workers {
+		e := p.pick()
+		if e == nil {
+			return
+		}
+		e.place = placeRunning
+		e.lane.running++
+		p.running++
+		p.s.runs.Add(1)
+		go p.round(e)
+	}
+}
+
+// pick takes the longest waiting round of the lane whose turn it is; nil if none may start.
+func (p *pacer) pick() *periodic {
+	for range p.turn {
+		l := p.turn[0]
+		p.turn = append(p.turn[1:], l)
+		for len(l.queue) > 0 && l.running < l.max {
+			e := l.queue[0]
+			l.queue[0] = nil
+			l.queue = l.queue[1:]
+			if e.place == placeQueued {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// add puts a run on the wheel.
+func (p *pacer) add(ctx context.Context, r *run) {
+	e := r.periodic
+	e.base = ctx
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e.lane = p.lane(r.typ)
+	e.begin(p.s.clock(), p.s.conf.Wall(), p.s.conf.MaxSpread)
+	p.wheel.add(&e.timer, e.next)
+	if e.next < p.sleeps {
+		p.sleeps = e.next
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (p *pacer) lane(t Type) *lane {
+	l := p.lanes[t.Name]
+	if l == nil {
+		l = &lane{max: cmp.Or(t.MaxConcurrent, defaultConcurrent)}
+		p.lanes[t.Name] = l
+		p.turn = append(p.turn, l)
+	}
+	return l
+}
+
+// remove takes a run off the wheel; its exit comes at once, or when its present round is over.
+func (p *pacer) remove(e *periodic, cause error) {
+	p.mu.Lock()
+	p.wheel.remove(&e.timer)
+	was, cancel := e.place, e.cancel
+	if was != placeRunning {
+		e.place = placeGone
+	}
+	p.mu.Unlock()
+	switch {
+	case was == placeGone: // its last round saw the stop and has told the exit
+	case was != placeRunning:
+		e.run.exit(Stopped, "")
+	case cancel != nil:
+		cancel(cause)
+	}
+}
+
+// over ends a round: the run exits if it was stopped meanwhile, and others get their turn.
+func (p *pacer) over(e *periodic) {
+	p.mu.Lock()
+	e.lane.running--
+	p.running--
+	e.cancel = nil
+	e.place = placeNone
+	gone := e.run.stopped.Load()
+	if gone {
+		e.place = placeGone
+		p.wheel.remove(&e.timer)
+	}
+	p.dispatch()
+	p.mu.Unlock()
+	if gone {
+		e.run.exit(Stopped, "")
+	}
+}

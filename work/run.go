@@ -1,0 +1,106 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+)
+
+// longestNap bounds how long the loops sleep: timers of the runtime stand still while the machine is suspended, the clock of trust does not.
+const longestNap = time.Second
+
+// ErrAbandoned is what Run returns when runs that ignore their ctx were left behind.
+var ErrAbandoned = errors.New("runs ignore cancel and were left behind")
+
+// Run takes assignments, newest last, and keeps running what they say until ctx ends or the channel is closed. Then it stops all runs
+// and returns when their goroutines have ended. Runs that do not end within the grace period are left behind, and the error says
+// which; it wraps ErrAbandoned. Else the error is nil. Run may be called once.
+func (s *Supervisor) Run(ctx context.Context, assignments <-chan protocol.Assignment) error {
+	s.mu.Lock()
+	again := s.started
+	s.started = true
+	s.mu.Unlock()
+	if again {
+		return errors.New("run supervisor: Run was called before")
+	}
+	stopPacer := s.pacer.start()
+	s.loop(ctx, assignments)
+	stopPacer()
+	s.trustUntil.Store(0)
+	s.mu.Lock()
+	left := s.abandoned
+	s.mu.Unlock()
+	if len(left) > 0 {
+		return fmt.Errorf("stop runs: %d of them, the first is %s: %w", len(left), left[0], ErrAbandoned)
+	}
+	s.runs.Wait()
+	return nil
+}
+
+// loop feeds Step; it ends when Step has said Ended.
+func (s *Supervisor) loop(ctx context.Context, assignments <-chan protocol.Assignment) {
+	done := ctx.Done()
+	base := context.WithoutCancel(ctx)
+	timer := time.NewTimer(longestNap)
+	defer timer.Stop()
+	for !s.hasEnded() {
+		timer.Reset(s.nap())
+		var e Event
+		select {
+		case a, ok := <-assignments:
+			if ok {
+				e = Assigned{Now: s.clock(), Assignment: a}
+				break
+			}
+			assignments, e = nil, Shutdown{Now: s.clock()}
+		case <-done:
+			done, assignments, e = nil, nil, Shutdown{Now: s.clock()}
+		case <-s.inbox.signal:
+		case <-timer.C:
+		}
+		s.step(base, e)
+	}
+}
+
+// step handles one event together with all exits that have come in.
+func (s *Supervisor) step(ctx context.Context, e Event) {
+	events := s.inbox.take()
+	if e != nil {
+		events = append(events, e)
+	}
+	s.lowerTrust(e)
+	s.mu.Lock()
+	effects := Step(s.state, append(events, Tick{Now: s.clock()})...)
+	until := s.state.trustUntil
+	s.mu.Unlock()
+	for _, fx := range effects {
+		s.do(ctx, fx)
+	}
+	s.trustUntil.Store(int64(until)) // after the stops: nothing that was taken away may profit
+}
+
+// lowerTrust makes a shorter trust count at once.
+func (s *Supervisor) lowerTrust(e Event) {
+	if a, ok := e.(Assigned); ok && int64(a.Assignment.TrustUntil) < s.trustUntil.Load() {
+		s.trustUntil.Store(int64(a.Assignment.TrustUntil))
+	}
+}
+
+func (s *Supervisor) hasEnded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+// nap is how long nothing is due.
+func (s *Supervisor) nap() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wakeAt == 0 {
+		return longestNap
+	}
+	return min(max(s.wakeAt.Sub(s.clock()), 0), longestNap)
+}

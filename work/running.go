@@ -1,0 +1,165 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+)
+
+// run is one run of a partition: from Start to Exited.
+type run struct {
+	s         *Supervisor
+	grant     *Grant
+	typ       Type
+	keep      bool
+	runner    Runner
+	startedAt protocol.Instant
+	sinceMS   int64
+	stopped   atomic.Bool // its ctx has ended or is about to
+	periodic  *periodic   // nil for a long run
+
+	mu     sync.Mutex // guards what follows
+	cancel context.CancelCauseFunc
+	cause  error
+	stats  runStats
+	saved  savedPosition
+}
+
+// runStats is what Status tells of a run.
+type runStats struct {
+	rounds, failures, skipped, untrusted int64
+	lastError                            string
+	lastErrorMS                          int64
+	lateness                             time.Duration
+	took                                 time.Duration
+}
+
+func (s *Supervisor) newRun(fx Start) *run {
+	g := &fx.Grant
+	r := &run{s: s, typ: s.conf.Types[g.Spec.Type], keep: fx.Definition.OnStoreLoss == StoreLossKeep,
+		startedAt: s.clock(), sinceMS: s.conf.Wall().UnixMilli()}
+	r.typ.Name = g.Spec.Type
+	job, task, key := g.Partition.Split()
+	r.grant = &Grant{
+		Partition: g.Partition, Job: job, Task: task, Key: key, Parents: g.Parents, Member: s.conf.Member, Token: g.Token,
+		Attempt: g.Attempt, Definition: *fx.Definition, Host: r,
+		Log: s.log.With("partition", string(g.Partition), "token", uint64(g.Token)),
+	}
+	return r
+}
+
+// prepare makes the Runner, and the schedule of a periodic one.
+func (r *run) prepare() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = r.panicked(v)
+		}
+	}()
+	if r.runner, err = r.typ.New(r.grant.Definition); err != nil {
+		return fmt.Errorf("make a runner of type %s: %w", r.typ.Name, err)
+	}
+	if !r.typ.Periodic {
+		return nil
+	}
+	r.periodic, err = newPeriodic(r)
+	return err
+}
+
+// goOn starts the goroutine of a long run.
+func (r *run) goOn(ctx context.Context) {
+	ctx, cancel := r.context(ctx)
+	r.mu.Lock()
+	r.cancel = cancel
+	r.mu.Unlock()
+	go r.call(ctx, func(err error) {
+		defer r.s.runs.Done()
+		wasEnded := r.stopped.Load()
+		cancel(nil)
+		switch {
+		case wasEnded:
+			r.exit(Stopped, "")
+		case err != nil:
+			r.exit(Failed, err.Error())
+		default:
+			r.exit(Finished, "")
+		}
+	})
+}
+
+// context is the ctx of a long run or a round, with the definition's time limit.
+func (r *run) context(parent context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	limit := r.timeout()
+	if limit <= 0 {
+		return ctx, cancel
+	}
+	limited, stop := context.WithTimeout(ctx, limit)
+	return limited, func(cause error) { cancel(cause); stop() }
+}
+
+func (r *run) timeout() time.Duration {
+	return millis(min(r.grant.Definition.TimeoutMS, longestRetryMS))
+}
+
+// call calls the Runner and then done, whether it returns, panics or ends its goroutine.
+func (r *run) call(ctx context.Context, done func(error)) {
+	err := errors.New("the runner ended its goroutine with runtime.Goexit: return instead")
+	defer func() {
+		if v := recover(); v != nil {
+			err = r.panicked(v)
+		}
+		done(r.explain(ctx, err))
+	}()
+	err = r.runner.Run(ctx, r.grant)
+}
+
+// explain says what comes from the time limit. A Runner that returns nil because its ctx has ended is not finished.
+func (r *run) explain(ctx context.Context, err error) error {
+	switch {
+	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return err
+	case err == nil:
+		return fmt.Errorf("took longer than its timeout of %v", r.timeout())
+	}
+	return fmt.Errorf("took longer than its timeout of %v: %w", r.timeout(), err)
+}
+
+func (r *run) panicked(v any) error {
+	r.grant.Log.Error("panic in a runner", "panic", v, "stack", string(debug.Stack()))
+	return fmt.Errorf("panic: %v", v)
+}
+
+// stop ends the run's ctx.
+func (r *run) stop(cause error) {
+	r.mu.Lock()
+	r.cause = cause
+	cancel := r.cancel
+	r.mu.Unlock()
+	r.stopped.Store(true)
+	switch {
+	case r.periodic != nil:
+		r.s.pacer.remove(r.periodic, cause)
+	case cancel != nil:
+		cancel(cause)
+	}
+}
+
+// exit tells that the run is over; it is called once, after the Runner has returned.
+func (r *run) exit(o Outcome, message string) {
+	r.stopped.Store(true)
+	r.s.forget(r)
+	r.mu.Lock()
+	cause := r.cause
+	r.mu.Unlock()
+	now := r.s.clock()
+	ranFor := now.Sub(r.startedAt)
+	g := r.grant
+	r.s.conf.Events.stopped(RunStopped{Partition: g.Partition, Token: g.Token, Type: r.typ.Name, At: now, RanFor: ranFor, Outcome: o, Cause: cause, Message: message})
+	r.s.inbox.put(Exited{Now: now, Partition: g.Partition, Token: g.Token, Outcome: o, Message: message, RanFor: ranFor})
+}

@@ -1,0 +1,113 @@
+package work
+
+import (
+	"github.com/rota-run/rota/cluster"
+)
+
+// Status is what only this process knows of its runs.
+type Status struct {
+	Version  uint64      `json:"version"`  // of the newest assignment taken in
+	TrustMS  int64       `json:"trust_ms"` // how long it may still be trusted; negative: since when not any more
+	Counts   Counts      `json:"counts"`
+	Lateness Lateness    `json:"lateness"`
+	Unsent   int64       `json:"unsent_samples"` // samples dropped for want of a publisher
+	Runs     []RunStatus `json:"runs"`           // sorted by partition
+}
+
+// Counts are the partitions by state.
+type Counts struct {
+	Waiting    int `json:"waiting"`
+	BackingOff int `json:"backing_off"`
+	Queued     int `json:"queued"`
+	Running    int `json:"running"`
+	Stopping   int `json:"stopping"`
+	Finished   int `json:"finished"`
+	Failed     int `json:"failed"`
+}
+
+// Lateness is how late rounds began, in µs, over the life of the process; quantiles are exact to 12.5 %.
+type Lateness struct {
+	Rounds int64 `json:"rounds"`
+	P50US  int64 `json:"p50_us"`
+	P99US  int64 `json:"p99_us"`
+	MaxUS  int64 `json:"max_us"`
+}
+
+// RunStatus is one partition on this member.
+type RunStatus struct {
+	Partition   cluster.PartitionID `json:"partition"`
+	Token       cluster.Token       `json:"token"`
+	Type        string              `json:"type,omitempty"`
+	State       string              `json:"state"` // waiting, backing off, queued, running, stopping, finished, failed
+	Ignores     bool                `json:"ignores_cancel,omitempty"`
+	SinceMS     int64               `json:"since_ms,omitempty"` // wall clock of the start
+	Attempt     int64               `json:"attempt,omitempty"`  // failures so far
+	Rounds      int64               `json:"rounds,omitempty"`
+	Failures    int64               `json:"failures,omitempty"`  // failed rounds
+	Skipped     int64               `json:"skipped,omitempty"`   // rounds that were due while one before still ran, or the process did not
+	Untrusted   int64               `json:"untrusted,omitempty"` // rounds not begun because trust had ended
+	LatenessUS  int64               `json:"lateness_us,omitempty"`
+	TookUS      int64               `json:"took_us,omitempty"`
+	LastError   string              `json:"last_error,omitempty"`
+	LastErrorMS int64               `json:"last_error_ms,omitempty"` // wall clock
+}
+
+// Status returns the present status. It may be called from any goroutine; it costs O(runs).
+func (s *Supervisor) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{Version: s.state.version, Lateness: s.lateness.quantiles(), Unsent: s.unsent.Load(), Runs: make([]RunStatus, 0, len(s.state.order))}
+	if s.state.assigned {
+		st.TrustMS = s.state.trustUntil.Sub(s.clock()).Milliseconds()
+	}
+	for _, p := range s.state.order {
+		st.Counts.add(p.phase)
+		r := p.status()
+		if live := s.live[p.id]; live != nil && live.grant.Token == p.token {
+			live.addTo(&r)
+		}
+		st.Runs = append(st.Runs, r)
+	}
+	return st
+}
+
+func (p *part) status() RunStatus {
+	r := RunStatus{Partition: p.id, Token: p.token, State: p.phase.String(), Ignores: p.ignored && p.phase == phaseStopping, LastError: p.message, Attempt: p.attempt}
+	if p.grant != nil {
+		r.Type = p.grant.Spec.Type
+		if p.phase <= phaseQueued {
+			r.Token, r.Attempt = p.grant.Token, p.grant.Attempt
+		}
+	}
+	return r
+}
+
+func (r *run) addTo(st *RunStatus) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st.SinceMS = r.sinceMS
+	st.Rounds, st.Failures, st.Skipped, st.Untrusted = r.stats.rounds, r.stats.failures, r.stats.skipped, r.stats.untrusted
+	st.LatenessUS, st.TookUS = r.stats.lateness.Microseconds(), r.stats.took.Microseconds()
+	if r.stats.lastError != "" {
+		st.LastError, st.LastErrorMS = r.stats.lastError, r.stats.lastErrorMS
+	}
+}
+
+func (c *Counts) add(p phase) {
+	switch p {
+	case phaseIdle:
+		c.Waiting++
+	case phaseBackoff:
+		c.BackingOff++
+	case phaseQueued:
+		c.Queued++
+	case phaseRunning:
+		c.Running++
+	case phaseStopping:
+		c.Stopping++
+	case phaseFinished:
+		c.Finished++
+	case phaseFailed:
+		c.Failed++
+	}
+}

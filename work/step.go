@@ -1,0 +1,209 @@
+package work
+
+import (
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+)
+
+// StepConfig is what never changes during the life of a State.
+type StepConfig struct {
+	Member cluster.MemberID
+	Types  []StepType
+	Grace  time.Duration // how long a stopped run may take; 0 means DefaultGrace
+	Seed   uint64        // of the jitter of back-offs
+}
+
+// StepType is what Step knows of a task type.
+type StepType struct {
+	Name string
+	// MaxRuns bounds the runs of the type at once; 0 is no bound. Rounds of periodic types are bounded elsewhere.
+	MaxRuns int
+}
+
+// DefaultGrace is how long a run may go on after its ctx has ended before that is journaled.
+const DefaultGrace = 10 * time.Second
+
+// State is the supervisor's decisions so far: which partitions it wants, which it runs, and what it has told. It is changed in
+// place by Step and belongs to one caller at a time. Equal event sequences give equal effects.
+type State struct {
+	conf  StepConfig
+	types map[string]*typeState
+
+	parts map[cluster.PartitionID]*part
+	order []*part // sorted by partition; may hold dropped ones until the step ends
+
+	now        protocol.Instant
+	assigned   bool // there was an assignment
+	version    uint64
+	trustUntil protocol.Instant
+	trusted    bool
+	shutdown   bool
+	ended      bool
+
+	timers   timerHeap
+	timerSeq uint64
+	wakeAt   protocol.Instant
+	active   int  // runs that are waited for
+	dropped  bool // order holds dropped parts
+	dirty    bool // reports differ from those told
+	effects  []Effect
+}
+
+// NewState returns the state of a supervisor that has been told nothing.
+func NewState(c StepConfig) *State {
+	if c.Grace <= 0 {
+		c.Grace = DefaultGrace
+	}
+	s := &State{conf: c, types: map[string]*typeState{}, parts: map[cluster.PartitionID]*part{}}
+	for _, t := range c.Types {
+		s.types[t.Name] = &typeState{max: t.MaxRuns}
+	}
+	return s
+}
+
+// Step takes in events, in order, and returns what is to be done about all of them. An assignment whose Version is known, and a Tick with
+// nothing due, cost O(1); a new Version costs O(grants); everything else what it touches, and O(runs) when reports change.
+func Step(s *State, events ...Event) []Effect {
+	s.effects = nil
+	for _, e := range events {
+		s.now = max(s.now, e.now())
+		s.take(e)
+		s.checkTrust()
+		s.fireTimers()
+	}
+	s.sweep()
+	s.tell()
+	s.arm()
+	return s.effects
+}
+
+func (s *State) take(e Event) {
+	switch e := e.(type) {
+	case Assigned:
+		// Trust that ends is lost before, trust that returns is won after the grants are taken in: nothing starts under old ones.
+		if s.trustUntil = e.Assignment.TrustUntil; s.now >= s.trustUntil {
+			s.checkTrust()
+		}
+		s.assign(e.Assignment)
+	case Trust:
+		s.trustUntil = e.Until
+	case Exited:
+		s.exited(e)
+	case Shutdown:
+		s.shutDown()
+	case Tick: // time alone
+	}
+}
+
+// checkTrust notices that trust was lost or came back, and then looks at every partition.
+func (s *State) checkTrust() {
+	trusted := s.assigned && s.now < s.trustUntil
+	if trusted == s.trusted {
+		return
+	}
+	s.trusted = trusted
+	s.reconcileAll()
+}
+
+func (s *State) shutDown() {
+	if s.shutdown {
+		return
+	}
+	s.shutdown = true
+	for _, p := range s.order {
+		switch p.phase {
+		case phaseStopping: // it may have used up its grace already
+			s.setTimer(p, s.conf.Grace)
+		case phaseBackoff, phaseQueued:
+			p.phase, p.timer = phaseIdle, 0
+		}
+	}
+	s.reconcileAll()
+}
+
+func (s *State) reconcileAll() {
+	for _, p := range s.order {
+		s.reconcile(p)
+	}
+	for _, t := range s.conf.Types {
+		s.pump(s.types[t.Name])
+	}
+}
+
+// fireTimers handles ended back-offs and grace periods.
+func (s *State) fireTimers() {
+	for len(s.timers) > 0 && s.timers[0].at <= s.now {
+		t := s.timers.pop()
+		if t.p.timer != t.seq {
+			continue
+		}
+		t.p.timer = 0
+		switch t.p.phase {
+		case phaseBackoff:
+			t.p.waited = true
+			t.p.phase = phaseIdle
+			s.reconcile(t.p)
+		case phaseStopping:
+			s.ignoresCancel(t.p)
+		}
+	}
+}
+
+// sweep takes dropped parts out of the order.
+func (s *State) sweep() {
+	if !s.dropped {
+		return
+	}
+	s.dropped = false
+	kept := s.order[:0]
+	for _, p := range s.order {
+		if p.phase != phaseGone {
+			kept = append(kept, p)
+		}
+	}
+	clear(s.order[len(kept):])
+	s.order = kept
+}
+
+// tell emits the reports if they, or the version they stand for, changed.
+func (s *State) tell() {
+	if s.dirty {
+		s.dirty = false
+		reports := make([]protocol.Report, 0, len(s.order))
+		for _, p := range s.order {
+			if p.told {
+				reports = append(reports, p.report)
+			}
+		}
+		s.do(Report{Version: s.version, Reports: reports})
+	}
+	if s.shutdown && s.active == 0 && !s.ended {
+		s.ended = true
+		s.do(Ended{})
+	}
+}
+
+// arm asks for the Tick that is needed next: the end of trust, of a back-off or of a grace period.
+func (s *State) arm() {
+	for len(s.timers) > 0 && s.timers[0].p.timer != s.timers[0].seq {
+		s.timers.pop()
+	}
+	var at protocol.Instant
+	if s.trusted {
+		at = s.trustUntil
+	}
+	if len(s.timers) > 0 && (at == 0 || s.timers[0].at < at) {
+		at = s.timers[0].at
+	}
+	if at != s.wakeAt {
+		s.wakeAt = at
+		s.do(WakeAt{At: at})
+	}
+}
+
+func (s *State) do(e Effect) { s.effects = append(s.effects, e) }
+
+func (s *State) journal(r journal.Record) { s.do(Journal{Record: r}) }

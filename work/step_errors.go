@@ -1,0 +1,50 @@
+package work
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+)
+
+// The growing interval at which a row of failing rounds is journaled again.
+const (
+	firstRepeat = time.Minute
+	lastRepeat  = time.Hour
+)
+
+// errorRow decides which failures of a row of rounds are journaled: the first, then at growing intervals with the count, and that it is over.
+type errorRow struct {
+	count   int64 // failures in a row
+	since   int64 // of them, those after the last one that was journaled
+	next    protocol.Instant
+	repeats time.Duration
+}
+
+// failure counts one and returns what to journal, "" for nothing.
+func (r *errorRow) failure(now protocol.Instant, message string) string {
+	r.count++
+	r.since++
+	switch {
+	case r.count == 1:
+		r.repeats = firstRepeat
+	case now < r.next:
+		return ""
+	default:
+		r.repeats = min(2*r.repeats, lastRepeat)
+		message = fmt.Sprintf("%s (%d rounds in a row failed, %d since the last record)", message, r.count, r.since)
+	}
+	r.since = 0
+	r.next = now.Add(r.repeats)
+	return message
+}
+
+// success ends the row and returns what to journal, "" for nothing.
+func (r *errorRow) success() string {
+	if r.count == 0 {
+		return ""
+	}
+	n := r.count
+	*r = errorRow{}
+	return fmt.Sprintf("well again after %d failed rounds", n)
+}
