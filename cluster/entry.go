@@ -19,10 +19,20 @@ type Entry struct {
 	BaseIndex Index
 	BaseChain Hash
 	Commands  []Command
+
+	data []byte // as read; set by DecodeEntry so that applying it need not encode it again
 }
 
 // Result is what one command of an entry did.
 type Result struct {
 	Accepted bool
 	Reason   string // why it did nothing; "" when accepted
+}
+
+// bytes is the entry as it stands in the log.
+func (e *Entry) bytes() []byte {
+	if e.data != nil {
+		return e.data
+	}
+	return e.Encode()
 }

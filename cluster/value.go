@@ -1,10 +1,77 @@
 package cluster
 
-import "iter"
+import (
+	"iter"
 
-// Value is the cluster: members, jobs, partitions and who owns what. It is immutable: Apply returns another one.
-// The zero Value is the empty cluster. Safe for concurrent readers.
-type Value struct{}
+	"github.com/rota-run/rota/schedule"
+)
+
+// Value is the cluster: members, jobs, partitions and who owns what. It is immutable: Apply returns another one that
+// shares what did not change. The zero Value is the empty cluster. Safe for concurrent use.
+type Value struct {
+	index    Index
+	chain    Hash
+	digest   Hash   // additive over the records below
+	applied  uint64 // entries applied; the age of writers is counted in it
+	settings Settings
+
+	members    tree[MemberID, memberRecord]
+	jobs       tree[JobID, *jobRecord]
+	partitions tree[PartitionID, *partitionRecord]
+	writers    tree[WriterID, writerRecord]
+
+	derived derived
+}
+
+// Settings are what configure sets.
+type Settings struct {
+	Format     uint32 // format version that entries may have
+	MoveBudget int64  // most partitions in hand-over at once
+	Retention  int64  // most ended jobs that stay visible
+}
+
+// The settings of a cluster where nothing was configured.
+const (
+	defaultMoveBudget = 256
+	defaultRetention  = 1000
+)
+
+func (s Settings) withDefaults() Settings {
+	if s.Format == 0 {
+		s.Format = 1
+	}
+	if s.MoveBudget == 0 {
+		s.MoveBudget = defaultMoveBudget
+	}
+	if s.Retention == 0 {
+		s.Retention = defaultRetention
+	}
+	return s
+}
+
+type memberRecord struct {
+	Member
+	hash Hash
+}
+
+type jobRecord struct {
+	Job
+	hash    Hash
+	classes []*schedule.Class // of each task; nil for spread every
+	open    int               // partitions that are not finished; derived
+}
+
+type partitionRecord struct {
+	Partition
+	hash  Hash
+	class *schedule.Class // nil for a partition of spread every
+}
+
+type writerRecord struct {
+	seq  uint64
+	seen uint64 // Value.applied when it last wrote
+	hash Hash
+}
 
 // JobState is where a job stands.
 type JobState uint8
@@ -25,45 +92,85 @@ type Job struct {
 	SinceMS   int64 // wall clock of the submitter, for people
 }
 
-// Index is the index of the last applied entry.
-func (v Value) Index() Index { return 0 }
-
-// Chain is the hash over everything applied.
-func (v Value) Chain() Hash { return 0 }
-
-// Digest is the additive hash over all records: equal values have equal digests.
-func (v Value) Digest() Hash { return 0 }
-
-// Members yields the members sorted by ID, held ones too.
-func (v Value) Members() iter.Seq[Member] { return func(func(Member) bool) {} }
-
-// Member returns one member.
-func (v Value) Member(id MemberID) (Member, bool) { return Member{}, false }
-
-// Jobs yields the jobs sorted by ID, ended ones that are still kept too.
-func (v Value) Jobs() iter.Seq[Job] { return func(func(Job) bool) {} }
-
-// Job returns one job.
-func (v Value) Job(id JobID) (Job, bool) { return Job{}, false }
-
-// Partitions yields the partitions sorted by ID.
-func (v Value) Partitions() iter.Seq[Partition] { return func(func(Partition) bool) {} }
-
-// Partition returns one partition.
-func (v Value) Partition(id PartitionID) (Partition, bool) { return Partition{}, false }
-
-// OwnedBy yields the partitions whose Owner or Next is the member, sorted by ID.
-func (v Value) OwnedBy(m MemberID) iter.Seq[Partition] { return func(func(Partition) bool) {} }
-
-// Reason is why a partition has no running owner: a rule, in words, and what to try.
-type Reason struct {
-	Rule string // "labels: gpu=yes"
-	Text string // "5 members: 5 lack the label"
-	Try  string
+// Task returns the task of that name.
+func (j Job) Task(name string) (*TaskSpec, bool) {
+	if j.Spec == nil {
+		return nil, false
+	}
+	for i := range j.Spec.Tasks {
+		if j.Spec.Tasks[i].Name == name {
+			return &j.Spec.Tasks[i], true
+		}
+	}
+	return nil, false
 }
 
-// Why explains a partition that has no owner; the zero Reason for one that has.
-func (v Value) Why(id PartitionID) Reason { return Reason{} }
+// Index is the index of the last applied entry.
+func (v Value) Index() Index { return v.index }
 
-// Successor is whom the member watches in the ring; "" if it is alone or not in the ring.
-func (v Value) Successor(m MemberID) MemberID { return "" }
+// Chain is the hash over everything applied.
+func (v Value) Chain() Hash { return v.chain }
+
+// Digest is the additive hash over all records: equal values have equal digests.
+func (v Value) Digest() Hash { return v.digest }
+
+// Settings returns the settings in force.
+func (v Value) Settings() Settings { return v.settings.withDefaults() }
+
+// Members yields the members sorted by ID, held ones too.
+func (v Value) Members() iter.Seq[Member] {
+	return func(yield func(Member) bool) {
+		v.members.each(func(_ MemberID, m memberRecord) bool { return yield(m.Member) })
+	}
+}
+
+// Member returns one member.
+func (v Value) Member(id MemberID) (Member, bool) {
+	m, ok := v.members.get(id)
+	return m.Member, ok
+}
+
+// Jobs yields the jobs sorted by ID, ended ones that are still kept too.
+func (v Value) Jobs() iter.Seq[Job] {
+	return func(yield func(Job) bool) {
+		v.jobs.each(func(_ JobID, j *jobRecord) bool { return yield(j.Job) })
+	}
+}
+
+// Job returns one job.
+func (v Value) Job(id JobID) (Job, bool) {
+	j, ok := v.jobs.get(id)
+	if !ok {
+		return Job{}, false
+	}
+	return j.Job, true
+}
+
+// Partitions yields the partitions sorted by ID.
+func (v Value) Partitions() iter.Seq[Partition] {
+	return func(yield func(Partition) bool) {
+		v.partitions.each(func(_ PartitionID, p *partitionRecord) bool { return yield(p.Partition) })
+	}
+}
+
+// Partition returns one partition.
+func (v Value) Partition(id PartitionID) (Partition, bool) {
+	p, ok := v.partitions.get(id)
+	if !ok {
+		return Partition{}, false
+	}
+	return p.Partition, true
+}
+
+// OwnedBy yields the partitions whose Owner or Next is the member, sorted by ID.
+func (v Value) OwnedBy(m MemberID) iter.Seq[Partition] {
+	return func(yield func(Partition) bool) {
+		v.derived.byMember.below(memberKey(m, ""), func(_ string, p PartitionID) bool {
+			rec, _ := v.partitions.get(p)
+			return yield(rec.Partition)
+		})
+	}
+}
+
+// InHandover is how many partitions are on their way between two members.
+func (v Value) InHandover() int64 { return v.derived.moving }

@@ -1,0 +1,147 @@
+package cluster
+
+// Applied is what one entry did.
+type Applied struct {
+	Results   []Result // one per command
+	Duplicate bool     // its writer's sequence number had been applied before: it did nothing
+}
+
+// maxWriters bounds the table that removes duplicates. When it is full the quarter that was silent for longest is forgotten;
+// a duplicate that comes later still meets commands that name what they expect.
+const maxWriters = 4096
+
+// Apply folds one entry into the value. It is total: an unknown, stale, malformed or impossible command is a no-op whose
+// result says why. The receiver stays valid. An entry that is not behind the last applied one changes nothing at all.
+func (v Value) Apply(e Entry) (Value, Applied) {
+	if e.Index <= v.index {
+		return v, refuseAll(e, "its index was applied before", false)
+	}
+	d := v.draft(&e)
+	d.index, d.chain = e.Index, chain(v.chain, e.Index, e.bytes())
+	d.applied++
+	if w, ok := d.writers.get(e.Writer); ok && e.Seq <= w.seq {
+		return d.value(), refuseAll(e, "its writer's number was applied before", true)
+	}
+	d.noteWriter(e.Writer, e.Seq)
+	if f := d.Settings().Format; e.Format == 0 || e.Format > f {
+		return d.value(), refuseAll(e, "its format is not switched on", false)
+	}
+	out := Applied{Results: make([]Result, len(e.Commands))}
+	for i, c := range e.Commands {
+		reason := d.apply(c)
+		out.Results[i] = Result{Accepted: reason == "", Reason: reason}
+	}
+	d.plan()
+	return d.value(), out
+}
+
+func refuseAll(e Entry, why string, duplicate bool) Applied {
+	out := Applied{Results: make([]Result, len(e.Commands)), Duplicate: duplicate}
+	for i := range out.Results {
+		out.Results[i].Reason = why
+	}
+	return out
+}
+
+// apply does one command and returns why it did nothing, "" if it did. A refused command changes nothing.
+func (d *draft) apply(c Command) string {
+	if c == nil {
+		return "no command"
+	}
+	if err := CheckCommand(c); err != nil {
+		return err.Error()
+	}
+	switch c := c.(type) {
+	case PrepareJoin:
+		return d.prepareJoin(c)
+	case AcceptJoin:
+		return d.acceptJoin(c)
+	case AbortJoin:
+		return d.abortJoin(c)
+	case LeaveCluster:
+		return d.leaveCluster(c)
+	case ReleaseHold:
+		return d.releaseHold(c)
+	case DrainMember:
+		return d.drainMember(c)
+	case SubmitJob:
+		return d.submitJob(c)
+	case UpdateJob:
+		return d.updateJob(c)
+	case KillJob:
+		return d.killJob(c)
+	case Started:
+		return d.started(c)
+	case Stopped:
+		return d.stopped(c)
+	case FinishPartition:
+		return d.finishPartition(c)
+	case SplitPartition:
+		return d.splitPartition(c)
+	case UnparkPartition:
+		return d.unparkPartition(c)
+	case Configure:
+		return d.configure(c)
+	}
+	return "an unknown command"
+}
+
+func (d *draft) noteWriter(id WriterID, seq uint64) {
+	old, _ := d.writers.get(id)
+	rec := writerRecord{seq: seq, seen: d.applied}
+	d.buf = appendWriter(d.buf[:0], id, rec)
+	rec.hash = hashBytes(kindWriter, d.buf)
+	d.digest += rec.hash - old.hash
+	d.writers.set(id, rec)
+	if d.writers.len() > maxWriters {
+		d.forgetWriters()
+	}
+}
+
+func (d *draft) forgetWriters() {
+	oldest := d.applied - maxWriters*3/4
+	var drop []WriterID
+	d.writers.each(func(id WriterID, w writerRecord) bool {
+		if w.seen <= oldest {
+			drop = append(drop, id)
+			d.digest -= w.hash
+		}
+		return true
+	})
+	for _, id := range drop {
+		d.writers.remove(id)
+	}
+}
+
+func (d *draft) configure(c Configure) string {
+	old := d.Settings()
+	switch {
+	case c.Format != 0 && c.Format < old.Format:
+		return "the format may only grow"
+	case c.MoveBudget < 0 || c.Retention < 0:
+		return "a limit is negative"
+	}
+	d.digest -= d.settingsHash()
+	if c.Format != 0 {
+		d.settings.Format = c.Format
+	}
+	if c.MoveBudget != 0 {
+		d.settings.MoveBudget = c.MoveBudget
+	}
+	if c.Retention != 0 {
+		d.settings.Retention = c.Retention
+		d.forgetJobs()
+	}
+	d.digest += d.settingsHash()
+	d.replan = true
+	return ""
+}
+
+// settingsHash is zero for a cluster where nothing was configured, so that the empty value has digest zero.
+func (d *draft) settingsHash() Hash {
+	if d.settings == (Settings{}) {
+		return 0
+	}
+	d.buf = appendSettings(d.buf[:0], d.settings)
+	return hashBytes(kindSettings, d.buf)
+}

@@ -1,0 +1,315 @@
+package cluster
+
+import (
+	"bytes"
+
+	"github.com/rota-run/rota/schedule"
+)
+
+// fenced tells why a command written under a partition's token does not count, "" if it does.
+func (d *draft) fenced(by PartitionID, token Token) string {
+	if by == "" {
+		return ""
+	}
+	p, ok := d.partitions.get(by)
+	if !ok {
+		return "the partition it is written under is unknown"
+	}
+	return p.owned(token)
+}
+
+func (d *draft) submitJob(c SubmitJob) string {
+	if why := d.fenced(c.By, c.ByToken); why != "" {
+		return why
+	}
+	old, ok := d.jobs.get(c.Job)
+	switch {
+	case ok && old.State == JobRunning && sameSpec(old.Spec, &c.Spec):
+		return ""
+	case ok && old.State == JobRunning && old.Spec.Source != c.Spec.Source:
+		return "a job of this name exists, from " + sourceName(old.Spec)
+	case ok && old.State == JobRunning:
+		return "a job of this name exists with another spec"
+	case ok && old.State == JobCompleted && sameSpec(old.Spec, &c.Spec):
+		return "" // a retried submission must not run the job again
+	}
+	if ok {
+		d.dropAll(c.Job)
+		d.removeJob(c.Job)
+	}
+	d.addJob(c.Job, c.Spec)
+	return ""
+}
+
+func sourceName(s *JobSpec) string {
+	if s.Source == "" {
+		return "a client"
+	}
+	return "source " + s.Source
+}
+
+// sameSpec compares all that a spec says, byte by byte, by its canonical encoding.
+func sameSpec(a, b *JobSpec) bool {
+	return bytes.Equal(appendJobSpec(nil, *a), appendJobSpec(nil, *b))
+}
+
+func (d *draft) newRecord(id JobID, spec JobSpec) *jobRecord {
+	rec := &jobRecord{Job: Job{ID: id, State: JobRunning, Spec: &spec, SpecIndex: d.at, SinceMS: d.atMS}}
+	rec.classes = d.classesOf(id, &spec)
+	return rec
+}
+
+func (d *draft) classesOf(id JobID, spec *JobSpec) []*schedule.Class {
+	classes := make([]*schedule.Class, len(spec.Tasks))
+	for i := range spec.Tasks {
+		if t := &spec.Tasks[i]; t.Spread != SpreadEvery {
+			classes[i] = d.class(id, t)
+		}
+	}
+	return classes
+}
+
+// class returns the class of a task, the shared one where there is one.
+func (d *draft) class(id JobID, t *TaskSpec) *schedule.Class {
+	c := classOf(id, t)
+	if known, ok := d.derived.classes.get(c.Key); ok {
+		return known.class
+	}
+	return &c
+}
+
+func (d *draft) addJob(id JobID, spec JobSpec) {
+	rec := d.newRecord(id, spec)
+	d.setJob(rec)
+	for i := range spec.Tasks {
+		d.addTask(rec, &spec.Tasks[i])
+	}
+	d.replan, d.members = true, true
+}
+
+func (d *draft) addTask(j *jobRecord, t *TaskSpec) {
+	switch t.Spread {
+	case SpreadSingle:
+		d.addPartition(j, t.Name, "", nil)
+	case SpreadPartitioned:
+		for _, key := range t.Partitions {
+			d.addPartition(j, t.Name, key, nil)
+		}
+	}
+}
+
+// addPartition makes a partition wait for an owner, or for its parents. One that is being dropped is kept: it changes hands
+// only after its owner has stopped.
+func (d *draft) addPartition(j *jobRecord, task, key string, parents []string) {
+	id := NewPartitionID(j.ID, task, key)
+	p, ok := d.edit(id)
+	if !ok {
+		p = &partitionRecord{Partition: Partition{ID: id}}
+	}
+	p.Dropped, p.class, p.Parents, p.Attempts, p.Message = false, j.classOf(task), parents, 0, ""
+	switch {
+	case p.State == PartitionReleasing:
+		d.setPartition(p)
+	case len(parents) > 0 && !d.parentsFinished(p):
+		p.State = PartitionBlocked
+		d.setPartition(p)
+	default:
+		d.free(p, "")
+	}
+	d.replan = true
+}
+
+func (j *jobRecord) classOf(task string) *schedule.Class {
+	for i := range j.Spec.Tasks {
+		if j.Spec.Tasks[i].Name == task {
+			return j.classes[i]
+		}
+	}
+	return nil
+}
+
+func (d *draft) updateJob(c UpdateJob) string {
+	if why := d.fenced(c.By, c.ByToken); why != "" {
+		return why
+	}
+	old, ok := d.jobs.get(c.Job)
+	switch {
+	case !ok || old.State != JobRunning:
+		return "no such live job"
+	case old.Spec.Source != c.Spec.Source:
+		return "it is from " + sourceName(old.Spec)
+	case sameSpec(old.Spec, &c.Spec):
+		return ""
+	}
+	rec := d.newRecord(c.Job, c.Spec)
+	rec.open = old.open
+	d.setJob(rec)
+	for i := range old.Spec.Tasks {
+		d.updateTask(rec, &old.Spec.Tasks[i])
+	}
+	for i := range c.Spec.Tasks {
+		t := &c.Spec.Tasks[i]
+		if was, ok := old.Task(t.Name); !ok || was.Spread != t.Spread {
+			d.addTask(rec, t)
+		}
+	}
+	d.replan, d.members = true, true
+	return ""
+}
+
+// updateTask brings the partitions of a task of the former spec in line with the present one.
+func (d *draft) updateTask(j *jobRecord, old *TaskSpec) {
+	now, ok := j.Task(old.Name)
+	if !ok || now.Spread != old.Spread {
+		d.dropTask(j.ID, old.Name)
+		return
+	}
+	for _, id := range d.partitionsOf(j.ID, old.Name) {
+		if p, _ := d.edit(id); !p.Dropped {
+			d.updatePartition(j, now, p)
+		}
+	}
+	if now.Spread == SpreadPartitioned {
+		d.updateKeys(j, old, now)
+	}
+}
+
+// updatePartition gives it the class of the present spec and forgives its failures.
+func (d *draft) updatePartition(j *jobRecord, t *TaskSpec, p *partitionRecord) {
+	p.class = j.classOf(t.Name)
+	p.Attempts, p.Message = 0, ""
+	if p.State == PartitionParked {
+		d.retry(p, "its definition changed")
+		return
+	}
+	d.setPartition(p)
+}
+
+// updateKeys adds the initial keys that are new and drops those that are listed no more; children of splits stay.
+func (d *draft) updateKeys(j *jobRecord, old, now *TaskSpec) {
+	listed := make(map[string]bool, len(now.Partitions))
+	for _, key := range now.Partitions {
+		listed[key] = true
+		if p, ok := d.partitions.get(NewPartitionID(j.ID, now.Name, key)); !ok || p.Dropped {
+			d.addPartition(j, now.Name, key, nil)
+		}
+	}
+	for _, key := range old.Partitions {
+		if !listed[key] {
+			d.drop(NewPartitionID(j.ID, now.Name, key))
+		}
+	}
+}
+
+func (d *draft) killJob(c KillJob) string {
+	if why := d.fenced(c.By, c.ByToken); why != "" {
+		return why
+	}
+	j, ok := d.jobs.get(c.Job)
+	if !ok || j.State != JobRunning {
+		return "no such live job"
+	}
+	d.dropAll(c.Job)
+	d.endJob(c.Job, JobKilled)
+	return ""
+}
+
+func (d *draft) endJob(id JobID, state JobState) {
+	old, ok := d.jobs.get(id)
+	if !ok {
+		return
+	}
+	rec := *old
+	rec.State, rec.SpecIndex, rec.SinceMS = state, d.at, d.atMS
+	d.setJob(&rec)
+	d.forgetJobs()
+}
+
+// completeJob ends the job of this partition when all its partitions are finished.
+func (d *draft) completeJob(id PartitionID) {
+	job, _, _ := id.Split()
+	j, ok := d.jobs.get(job)
+	if !ok || j.State != JobRunning || j.open > 0 {
+		return
+	}
+	for i := range j.Spec.Tasks {
+		if j.Spec.Tasks[i].Spread == SpreadEvery {
+			return // members yet to come have work to do
+		}
+	}
+	d.endJob(job, JobCompleted)
+}
+
+// forgetJobs removes the jobs that ended first, beyond the limit. Partitions whose owner has yet to stop outlive their job.
+func (d *draft) forgetJobs() {
+	limit := int(d.Settings().Retention)
+	for d.derived.ended.len() > limit {
+		_, id, ok := d.derived.ended.m.Min()
+		if !ok {
+			return
+		}
+		d.dropAll(id)
+		d.removeJob(id)
+	}
+}
+
+// partitionsOf lists the partitions of a task, in order.
+func (d *draft) partitionsOf(job JobID, task string) []PartitionID {
+	base := NewPartitionID(job, task, "")
+	var ids []PartitionID
+	if _, ok := d.partitions.get(base); ok {
+		ids = append(ids, base)
+	}
+	d.partitions.below(base+"#", func(id PartitionID, _ *partitionRecord) bool {
+		ids = append(ids, id)
+		return true
+	})
+	return ids
+}
+
+func (d *draft) dropAll(job JobID) {
+	ids := d.partitionsOf(job, "")
+	d.partitions.below(PartitionID(job)+"/", func(id PartitionID, _ *partitionRecord) bool {
+		ids = append(ids, id)
+		return true
+	})
+	for _, id := range ids {
+		d.drop(id)
+	}
+	d.replan = true
+}
+
+func (d *draft) dropTask(job JobID, task string) {
+	for _, id := range d.partitionsOf(job, task) {
+		d.drop(id)
+	}
+	d.replan = true
+}
+
+// drop removes a partition. Where the contract is at-most-one and an owner may be running it, the record stays until the
+// owner has stopped: the same name could be submitted again and must not run twice.
+func (d *draft) drop(id PartitionID) {
+	p, ok := d.edit(id)
+	if !ok {
+		return
+	}
+	running := p.State == PartitionGranted || p.State == PartitionReleasing
+	if !running || p.class == nil || d.handover(id) != HandoverAtMostOne {
+		d.removePartition(id)
+		return
+	}
+	p.State, p.Next, p.NextToken, p.Dropped, p.class = PartitionReleasing, "", 0, true, nil
+	p.Cause = "its job or task ended"
+	d.setPartition(p)
+}
+
+// handover is the contract of the partition's task; at-most-one where the task is gone.
+func (d *draft) handover(id PartitionID) Handover {
+	job, task, _ := id.Split()
+	if j, ok := d.jobs.get(job); ok {
+		if t, ok := j.Task(task); ok {
+			return t.Handover
+		}
+	}
+	return HandoverAtMostOne
+}

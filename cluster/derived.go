@@ -1,0 +1,137 @@
+package cluster
+
+import "github.com/rota-run/rota/schedule"
+
+// derived is what can be computed from the records alone. It is kept beside them so that a change costs what it touches;
+// a snapshot leaves it out and rebuilds it. Nothing in it may depend on the order in which the records came about.
+type derived struct {
+	byMember tree[string, PartitionID] // member \0 partition: Owner or Next
+	movable  tree[string, PartitionID] // member \0 class \0 partition: granted, free to be moved
+	unplaced tree[string, PartitionID] // class \0 partition: waiting for an owner
+	counts   tree[string, int64]       // member \0 class: owned or on the way to it
+	loads    tree[MemberID, load]
+	classes  tree[string, classRecord]
+	everies  tree[string, PartitionID] // job \0 task of the live tasks with spread every
+	children tree[string, PartitionID] // parent \0 child, while the child is blocked
+	joined   int                       // members that are joined
+	moving   int64                     // partitions in hand-over
+	ended    tree[string, JobID]       // big-endian index of the ending spec \0 job: the oldest ended first
+}
+
+type load struct{ weight, count int64 }
+
+type classRecord struct {
+	class *schedule.Class // shared by all jobs and partitions of the class
+	refs  int             // partitions of this class
+}
+
+func memberKey(m MemberID, p PartitionID) string { return string(m) + "\x00" + string(p) }
+
+func movableKey(m MemberID, class string, p PartitionID) string {
+	return string(m) + "\x00" + class + "\x00" + string(p)
+}
+
+// holder is the member whose load the partition counts to; "" if none.
+func (p *Partition) holder() MemberID {
+	switch p.State {
+	case PartitionGranted:
+		return p.Owner
+	case PartitionReleasing, PartitionAdopting:
+		return p.Next
+	}
+	return ""
+}
+
+func (p *Partition) moving() bool {
+	return p.Next != "" && (p.State == PartitionReleasing || p.State == PartitionAdopting)
+}
+
+// index adds (by = 1) or removes (by = −1) a partition to or from everything derived.
+func (d *derived) index(p *partitionRecord, by int) {
+	d.indexMembers(&p.Partition, by)
+	if p.moving() {
+		d.moving += int64(by)
+	}
+	if p.State == PartitionBlocked {
+		d.indexParents(&p.Partition, by)
+	}
+	if p.class == nil {
+		return
+	}
+	d.indexClass(p.class, by)
+	key := p.class.Key
+	if p.State == PartitionWaiting {
+		mark(&d.unplaced, key+"\x00"+string(p.ID), p.ID, by)
+	}
+	if p.State == PartitionGranted {
+		mark(&d.movable, movableKey(p.Owner, key, p.ID), p.ID, by)
+	}
+	if h := p.holder(); h != "" {
+		d.indexLoad(h, p.class, int64(by))
+	}
+}
+
+func mark[V any](t *tree[string, V], key string, v V, by int) {
+	if by > 0 {
+		t.set(key, v)
+	} else {
+		t.remove(key)
+	}
+}
+
+func (d *derived) indexMembers(p *Partition, by int) {
+	if p.Owner != "" {
+		mark(&d.byMember, memberKey(p.Owner, p.ID), p.ID, by)
+	}
+	if p.Next != "" {
+		mark(&d.byMember, memberKey(p.Next, p.ID), p.ID, by)
+	}
+}
+
+func (d *derived) indexParents(p *Partition, by int) {
+	job, task, _ := p.ID.Split()
+	for _, key := range p.Parents {
+		mark(&d.children, string(NewPartitionID(job, task, key))+"\x00"+string(p.ID), p.ID, by)
+	}
+}
+
+func (d *derived) indexLoad(m MemberID, class *schedule.Class, by int64) {
+	key := string(m) + "\x00" + class.Key
+	n, _ := d.counts.get(key)
+	if n += by; n == 0 {
+		d.counts.remove(key)
+	} else {
+		d.counts.set(key, n)
+	}
+	l, _ := d.loads.get(m)
+	l.weight += by * class.Weight
+	l.count += by
+	if l.count == 0 {
+		d.loads.remove(m)
+	} else {
+		d.loads.set(m, l)
+	}
+}
+
+// indexClass counts the partitions of a class; a class without any is forgotten.
+func (d *derived) indexClass(class *schedule.Class, by int) {
+	c, _ := d.classes.get(class.Key)
+	c.class, c.refs = class, c.refs+by
+	if c.refs == 0 {
+		d.classes.remove(class.Key)
+	} else {
+		d.classes.set(class.Key, c)
+	}
+}
+
+func (d *derived) seal() {
+	d.byMember.seal()
+	d.movable.seal()
+	d.unplaced.seal()
+	d.counts.seal()
+	d.loads.seal()
+	d.classes.seal()
+	d.everies.seal()
+	d.children.seal()
+	d.ended.seal()
+}

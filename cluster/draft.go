@@ -1,0 +1,210 @@
+package cluster
+
+import "math"
+
+// The kinds of records, which keep their hashes apart.
+const (
+	kindMember byte = iota + 1
+	kindJob
+	kindPartition
+	kindWriter
+	kindSettings
+)
+
+// draft is a value being changed by one entry. Every change goes through its set and remove methods, which keep the digest
+// and everything derived in step.
+type draft struct {
+	Value
+	at      Index
+	atMS    int64
+	replan  bool // something changed that placement looks at
+	members bool // membership changed: spread every is looked at
+	touched map[MemberID]struct{}
+	buf     []byte
+}
+
+func (v Value) draft(e *Entry) *draft {
+	return &draft{Value: v, at: e.Index, atMS: e.AtMS}
+}
+
+// value ends the draft.
+func (d *draft) value() Value {
+	d.stampTouched()
+	v := d.Value
+	v.members.seal()
+	v.jobs.seal()
+	v.partitions.seal()
+	v.writers.seal()
+	v.derived.seal()
+	return v
+}
+
+// touch notes that what the member should be doing has changed.
+func (d *draft) touch(m MemberID) {
+	if m == "" {
+		return
+	}
+	if d.touched == nil {
+		d.touched = make(map[MemberID]struct{})
+	}
+	d.touched[m] = struct{}{}
+}
+
+func (d *draft) stampTouched() {
+	for id := range d.touched { // order-free: each member is stamped alike
+		if m, ok := d.Value.members.get(id); ok && m.Changed != d.at {
+			m.Changed = d.at
+			d.setMember(m.Member)
+		}
+	}
+}
+
+func (d *draft) setMember(m Member) {
+	old, ok := d.Value.members.get(m.ID)
+	if ok {
+		d.digest -= old.hash
+		d.countJoined(&old.Member, -1)
+	}
+	d.buf = appendMember(d.buf[:0], m)
+	rec := memberRecord{Member: m, hash: hashBytes(kindMember, d.buf)}
+	d.digest += rec.hash
+	d.countJoined(&m, 1)
+	d.Value.members.set(m.ID, rec)
+}
+
+func (d *draft) removeMember(id MemberID) {
+	old, ok := d.Value.members.get(id)
+	if !ok {
+		return
+	}
+	d.digest -= old.hash
+	d.countJoined(&old.Member, -1)
+	d.Value.members.remove(id)
+}
+
+func (d *draft) countJoined(m *Member, by int) {
+	if m.State == MemberJoined {
+		d.derived.joined += by
+	}
+}
+
+func (d *draft) setJob(rec *jobRecord) {
+	if old, ok := d.jobs.get(rec.ID); ok {
+		d.digest -= old.hash
+		d.indexJob(old, -1)
+	}
+	d.buf = appendJob(d.buf[:0], rec.Job)
+	rec.hash = hashBytes(kindJob, d.buf)
+	d.digest += rec.hash
+	d.indexJob(rec, 1)
+	d.jobs.set(rec.ID, rec)
+}
+
+func (d *draft) removeJob(id JobID) {
+	old, ok := d.jobs.get(id)
+	if !ok {
+		return
+	}
+	d.digest -= old.hash
+	d.indexJob(old, -1)
+	d.jobs.remove(id)
+}
+
+func (d *draft) indexJob(j *jobRecord, by int) {
+	if j.State != JobRunning {
+		mark(&d.derived.ended, endedKey(&j.Job), j.ID, by)
+		return
+	}
+	for i := range j.Spec.Tasks {
+		if t := &j.Spec.Tasks[i]; t.Spread == SpreadEvery {
+			id := NewPartitionID(j.ID, t.Name, "")
+			mark(&d.derived.everies, string(id), id, by)
+		}
+	}
+}
+
+// countOpen changes the number of unfinished partitions of a job. The record is replaced, not changed: older values share it.
+func (d *draft) countOpen(id JobID, by int) int {
+	old, ok := d.jobs.get(id)
+	if !ok {
+		return math.MaxInt
+	}
+	rec := *old
+	rec.open += by
+	d.jobs.set(id, &rec)
+	return rec.open
+}
+
+func (d *draft) setPartition(p *partitionRecord) {
+	p.ChangedMS = d.atMS
+	old, had := d.partitions.get(p.ID)
+	if had {
+		d.digest -= old.hash
+		d.touch(old.Owner)
+		d.touch(old.Next)
+	}
+	d.touch(p.Owner)
+	d.touch(p.Next)
+	if !had || !samePlace(old, p) {
+		if had {
+			d.derived.index(old, -1)
+		}
+		d.derived.index(p, 1)
+	}
+	d.buf = appendPartition(d.buf[:0], p.Partition)
+	p.hash = hashBytes(kindPartition, d.buf)
+	d.digest += p.hash
+	d.partitions.set(p.ID, p)
+	d.countIfOpen(old, p)
+}
+
+// countIfOpen keeps the count of unfinished partitions of the job.
+func (d *draft) countIfOpen(old, p *partitionRecord) {
+	was := old != nil && old.State != PartitionFinished
+	is := p != nil && p.State != PartitionFinished
+	if was == is {
+		return
+	}
+	rec := p
+	by := 1
+	if was {
+		by = -1
+	}
+	if rec == nil {
+		rec = old
+	}
+	job, _, _ := rec.ID.Split()
+	d.countOpen(job, by)
+}
+
+func samePlace(a, b *partitionRecord) bool {
+	return a.State == b.State && a.Owner == b.Owner && a.Next == b.Next && a.class == b.class
+}
+
+func (d *draft) removePartition(id PartitionID) {
+	old, ok := d.partitions.get(id)
+	if !ok {
+		return
+	}
+	d.digest -= old.hash
+	d.touch(old.Owner)
+	d.touch(old.Next)
+	d.derived.index(old, -1)
+	d.partitions.remove(id)
+	d.countIfOpen(old, nil)
+}
+
+// edit returns a copy of the partition's record to change and give to setPartition.
+func (d *draft) edit(id PartitionID) (*partitionRecord, bool) {
+	old, ok := d.partitions.get(id)
+	if !ok {
+		return nil, false
+	}
+	rec := *old
+	return &rec, true
+}
+
+func endedKey(j *Job) string {
+	i := uint64(j.SpecIndex)
+	return string([]byte{byte(i >> 56), byte(i >> 48), byte(i >> 40), byte(i >> 32), byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}) + "\x00" + string(j.ID)
+}

@@ -1,0 +1,156 @@
+package cluster
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/schedule"
+)
+
+// plan gives partitions to members, once per entry and after all its commands: that is how a burst stays cheap.
+func (d *draft) plan() {
+	if d.members {
+		d.placeEvery()
+	}
+	if !d.replan {
+		return
+	}
+	view := newView(&d.Value)
+	budget := max(0, d.Settings().MoveBudget-d.derived.moving)
+	for _, mv := range schedule.Place(view, budget).Moves {
+		d.move(view, mv)
+	}
+}
+
+func (d *draft) move(view *view, mv schedule.Move) {
+	p, ok := d.edit(PartitionID(mv.Item))
+	if !ok {
+		return
+	}
+	if mv.From < 0 {
+		d.grant(p, MemberID(view.members[mv.To].ID), p.Cause)
+		return
+	}
+	to, cause := MemberID(""), "its owner may not run it"
+	if mv.To >= 0 {
+		to, cause = MemberID(view.members[mv.To].ID), "evens the load"
+		if view.members[mv.From].Draining {
+			cause = view.members[mv.From].ID + " is draining"
+		}
+	}
+	d.handOver(p, to, cause)
+}
+
+func (d *draft) handOver(p *partitionRecord, to MemberID, cause string) {
+	h := d.handover(p.ID)
+	switch {
+	case to == "" || h == HandoverAtMostOne:
+		p.State, p.Next, p.Cause = PartitionReleasing, to, cause
+		d.setPartition(p)
+	case h == HandoverNoGap:
+		p.State, p.Next, p.NextToken, p.Cause = PartitionAdopting, to, d.at, cause
+		d.setPartition(p)
+	default:
+		d.grant(p, to, cause)
+	}
+}
+
+// view shows a value to placement.
+type view struct {
+	v       *Value
+	members []schedule.Member
+	classes []schedule.Class
+}
+
+func newView(v *Value) *view {
+	w := &view{v: v}
+	v.members.each(func(id MemberID, m memberRecord) bool {
+		if m.State == MemberJoined {
+			w.members = append(w.members, v.scheduleMember(&m.Member))
+		}
+		return true
+	})
+	v.derived.classes.each(func(_ string, c classRecord) bool {
+		w.classes = append(w.classes, *c.class)
+		return true
+	})
+	return w
+}
+
+func (v *Value) scheduleMember(m *Member) schedule.Member {
+	l, _ := v.derived.loads.get(m.ID)
+	s := schedule.Member{ID: string(m.ID), Weight: weightOr(m.Weight), Capacity: m.Capacity, Draining: m.Draining, Load: l.weight, Count: l.count}
+	for _, lb := range m.Labels {
+		s.Labels = append(s.Labels, schedule.Label(lb))
+	}
+	return s
+}
+
+// Members implements schedule.View.
+func (w *view) Members() []schedule.Member { return w.members }
+
+// Classes implements schedule.View.
+func (w *view) Classes() []schedule.Class { return w.classes }
+
+// Unplaced implements schedule.View.
+func (w *view) Unplaced(c int, yield func(string) bool) {
+	w.v.derived.unplaced.below(w.classes[c].Key+"\x00", func(_ string, id PartitionID) bool { return yield(string(id)) })
+}
+
+// Owned implements schedule.View.
+func (w *view) Owned(m, c int, yield func(string) bool) {
+	prefix := movableKey(MemberID(w.members[m].ID), w.classes[c].Key, "")
+	w.v.derived.movable.below(prefix, func(_ string, id PartitionID) bool { return yield(string(id)) })
+}
+
+// Count implements schedule.View.
+func (w *view) Count(m, c int) int {
+	n, _ := w.v.derived.counts.get(w.members[m].ID + "\x00" + w.classes[c].Key)
+	return int(n)
+}
+
+// placeEvery gives each task of spread every one partition on each member that may run it, and takes the others away.
+func (d *draft) placeEvery() {
+	var tasks []PartitionID
+	d.derived.everies.each(func(_ string, id PartitionID) bool {
+		tasks = append(tasks, id)
+		return true
+	})
+	for _, id := range tasks {
+		job, name, _ := id.Split()
+		j, _ := d.jobs.get(job)
+		t, _ := j.Task(name)
+		wanted := d.membersFor(t)
+		for _, p := range d.partitionsOf(job, name) {
+			if _, _, key := p.Split(); !found(wanted, MemberID(key)) {
+				d.removePartition(p)
+			}
+		}
+		for _, m := range wanted {
+			if pid := NewPartitionID(job, name, string(m)); !d.has(pid) {
+				d.grant(&partitionRecord{Partition: Partition{ID: pid}}, m, "")
+			}
+		}
+	}
+}
+
+func (d *draft) has(id PartitionID) bool {
+	_, ok := d.partitions.get(id)
+	return ok
+}
+
+// membersFor lists the members that run a task of spread every, in order.
+func (d *draft) membersFor(t *TaskSpec) []MemberID {
+	var ids []MemberID
+	d.Value.members.each(func(id MemberID, m memberRecord) bool {
+		if m.State == MemberJoined && !m.Draining && t.allowed(&m.Member) {
+			ids = append(ids, id)
+		}
+		return true
+	})
+	return ids
+}
+
+func found(sorted []MemberID, m MemberID) bool {
+	_, ok := slices.BinarySearch(sorted, m)
+	return ok
+}

@@ -1,0 +1,59 @@
+package cluster
+
+// The ring is computed, never stored: all members, prepared and joined, sorted by ID; each watches its successor.
+// The source document stores pairs and edits them, which breaks (docs/decisions).
+
+// Successor is whom the member watches in the ring; "" if it is alone or not in the ring.
+func (v Value) Successor(m MemberID) MemberID {
+	if self, ok := v.members.get(m); !ok || self.State == MemberHeld {
+		return ""
+	}
+	return v.after(m)
+}
+
+// after is the first member of the ring behind the name, around the end; "" if there is none but itself.
+func (v Value) after(m MemberID) MemberID {
+	var next MemberID
+	pick := func(id MemberID, rec memberRecord) bool {
+		if rec.State == MemberHeld || id == m {
+			return true
+		}
+		next = id
+		return false
+	}
+	v.members.m.Ascend(m, pick)
+	if next == "" {
+		v.members.each(pick)
+	}
+	return next
+}
+
+// before is the last member of the ring in front of the name, around the end; "" if there is none but itself.
+func (v Value) before(m MemberID) MemberID {
+	var prev MemberID
+	pick := func(id MemberID, rec memberRecord) bool {
+		if rec.State == MemberHeld || id == m {
+			return true
+		}
+		prev = id
+		return false
+	}
+	v.members.m.Descend(m, pick)
+	if prev == "" {
+		v.members.m.Reverse(pick)
+	}
+	return prev
+}
+
+// Rank is the member's place, from 0, in the order of the ring behind the watched member's predecessor: who reports first.
+// The predecessor has rank 0.
+func (v Value) Rank(self, watched MemberID) int {
+	rank := 0
+	for m := v.before(watched); m != "" && m != self && rank < v.members.len(); m = v.before(m) {
+		if m == watched {
+			continue
+		}
+		rank++
+	}
+	return rank
+}

@@ -1,0 +1,106 @@
+package cluster
+
+import "fmt"
+
+// A snapshot is magic, format, index, chain, digest, applied, settings, then the records by kind, each list sorted by key. What is derived is left out.
+const snapshotMagic = 0xA7
+
+// Snapshot encodes the value: equal values have equal bytes.
+func (v Value) Snapshot() []byte {
+	b := []byte{snapshotMagic, byte(Format)}
+	b = appendUvarint(b, uint64(v.index))
+	b = appendUvarint(b, uint64(v.chain))
+	b = appendUvarint(b, uint64(v.digest))
+	b = appendUvarint(b, v.applied)
+	b = appendSettings(b, v.settings)
+	b = appendUvarint(b, uint64(v.members.len()))
+	v.members.each(func(_ MemberID, m memberRecord) bool { b = appendMember(b, m.Member); return true })
+	b = appendUvarint(b, uint64(v.jobs.len()))
+	v.jobs.each(func(_ JobID, j *jobRecord) bool { b = appendJob(b, j.Job); return true })
+	b = appendUvarint(b, uint64(v.partitions.len()))
+	v.partitions.each(func(_ PartitionID, p *partitionRecord) bool { b = appendPartition(b, p.Partition); return true })
+	b = appendUvarint(b, uint64(v.writers.len()))
+	v.writers.each(func(id WriterID, w writerRecord) bool { b = appendWriter(b, id, w); return true })
+	return b
+}
+
+// DecodeSnapshot reads what Snapshot wrote and checks its digest. Its error is a *FormatError where a newer Rota wrote it,
+// else a *CorruptError.
+func DecodeSnapshot(data []byte) (Value, error) {
+	if len(data) < 2 || data[0] != snapshotMagic {
+		return Value{}, &CorruptError{Reason: "it is not a snapshot"}
+	}
+	if data[1] == 0 || uint32(data[1]) > Format {
+		return Value{}, &FormatError{Format: uint32(data[1])}
+	}
+	r := &decoder{data: data, off: 2}
+	d := &draft{}
+	d.index = Index(r.uvarint())
+	d.at = d.index
+	d.chain = Hash(r.uvarint())
+	digest := Hash(r.uvarint())
+	d.applied = r.uvarint()
+	d.settings = decodeSettings(r)
+	d.digest = d.settingsHash()
+	d.load(r)
+	if r.err == nil && r.off != len(data) {
+		r.fail("bytes behind its end")
+	}
+	if r.err == nil && d.digest != digest {
+		r.fail(fmt.Sprintf("its digest is %s, its records give %s", digest, d.digest))
+	}
+	if r.err != nil {
+		return Value{}, r.err
+	}
+	d.touched = nil // what changed for whom is in the records
+	return d.value(), nil
+}
+
+// load reads the records in the order that lets each refer to those before it.
+func (d *draft) load(r *decoder) {
+	for range r.count() {
+		d.setMember(decodeMember(r))
+	}
+	for range r.count() {
+		if d.loadJob(decodeJob(r)); r.err != nil {
+			return
+		}
+	}
+	for range r.count() {
+		if d.loadPartition(r, decodePartition(r)); r.err != nil {
+			return
+		}
+	}
+	for range r.count() {
+		id, rec := decodeWriter(r)
+		d.buf = appendWriter(d.buf[:0], id, rec)
+		rec.hash = hashBytes(kindWriter, d.buf)
+		d.digest += rec.hash
+		d.writers.set(id, rec)
+	}
+}
+
+func (d *draft) loadJob(j Job) {
+	if j.Spec == nil {
+		return
+	}
+	rec := &jobRecord{Job: j}
+	rec.classes = d.classesOf(j.ID, j.Spec)
+	d.setJob(rec)
+}
+
+func (d *draft) loadPartition(r *decoder, p Partition) {
+	job, task, _ := p.ID.Split()
+	rec := &partitionRecord{Partition: p}
+	j, ok := d.jobs.get(job)
+	switch {
+	case p.Dropped:
+	case ok:
+		rec.class = j.classOf(task)
+	default:
+		r.fail(fmt.Sprintf("partition %q has no job", p.ID))
+		return
+	}
+	d.atMS = p.ChangedMS
+	d.setPartition(rec)
+}

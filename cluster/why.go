@@ -1,0 +1,52 @@
+package cluster
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rota-run/rota/schedule"
+)
+
+// Reason is why a partition has no running owner: a rule, in words, and what to try.
+type Reason struct {
+	Rule string // "labels: gpu=yes"
+	Text string // "5 members: 5 lack the label"
+	Try  string
+}
+
+// Why explains a partition that has no running owner; the zero Reason for one that has.
+func (v Value) Why(id PartitionID) Reason {
+	p, ok := v.partitions.get(id)
+	if !ok {
+		return Reason{Rule: "unknown", Text: "no such partition", Try: "rota tasks"}
+	}
+	switch p.State {
+	case PartitionWaiting:
+		return v.whyWaiting(p)
+	case PartitionParked:
+		return Reason{Rule: "parked", Text: "failed " + strconv.FormatInt(p.Attempts, 10) + " times, last: " + p.Message,
+			Try: "mend what fails, then change its definition or rota unpark " + string(id)}
+	case PartitionBlocked:
+		return Reason{Rule: "parents", Text: "waits until its parents are finished: " + strings.Join(p.Parents, ", ")}
+	case PartitionHeld:
+		return Reason{Rule: "hold", Text: string(p.Owner) + " announced a restart"}
+	case PartitionReleasing:
+		return Reason{Rule: "hand-over", Text: string(p.Owner) + " has yet to stop: " + p.Cause}
+	case PartitionFinished:
+		return Reason{Rule: "finished", Text: "it is done"}
+	}
+	return Reason{}
+}
+
+func (v Value) whyWaiting(p *partitionRecord) Reason {
+	if p.class == nil {
+		return Reason{}
+	}
+	w := newView(&v)
+	for i := range w.classes {
+		if w.classes[i].Key == p.class.Key {
+			return Reason(schedule.Explain(w, i))
+		}
+	}
+	return Reason{}
+}
