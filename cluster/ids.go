@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -93,3 +94,6 @@ func CheckKey(s string) error {
 	}
 	return nil
 }
+
+// String writes the index in decimal.
+func (i Index) String() string { return strconv.FormatUint(uint64(i), 10) }

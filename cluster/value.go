@@ -174,3 +174,27 @@ func (v Value) OwnedBy(m MemberID) iter.Seq[Partition] {
 
 // InHandover is how many partitions are on their way between two members.
 func (v Value) InHandover() int64 { return v.derived.moving }
+
+// Applied is how many entries were applied, duplicates and refused ones too.
+func (v Value) Applied() uint64 { return v.applied }
+
+// FirstJoined is the first joined member by ID: who does what one member should do.
+func (v Value) FirstJoined() (MemberID, bool) {
+	var first MemberID
+	v.members.each(func(id MemberID, m memberRecord) bool {
+		if m.State == MemberJoined {
+			first = id
+		}
+		return first == ""
+	})
+	return first, first != ""
+}
+
+// Skip passes over a record of the log that is not an entry: it counts, and does nothing.
+func (v Value) Skip(index Index, data []byte) Value {
+	if index > v.index {
+		v.index, v.chain = index, chain(v.chain, index, data)
+		v.applied++
+	}
+	return v
+}

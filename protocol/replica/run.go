@@ -2,7 +2,9 @@ package replica
 
 import (
 	"context"
-	"log/slog"
+	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -10,98 +12,308 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Store is what replica needs of a store; Watcher, LogWatcher and Sessions are used where the store has them.
-type Store interface {
-	store.Store
-	store.Docs
-	store.Log
-}
+// ErrStopped answers proposals of a member that is not running any more; their outcome is unknown.
+var ErrStopped = errors.New("the member has stopped")
 
-// Config of one member.
-type Config struct {
-	Member   cluster.MemberID
-	Store    Store
-	TTL      time.Duration // how long others wait for a silent member; default 10 s
-	Slots    int64
-	Weight   int64
-	Capacity int64
-	Labels   []cluster.Label
-	Address  string
-	Version  string
-	// NoSessions uses heartbeat documents alone, also where the store has sessions.
-	NoSessions bool
-	Logger     *slog.Logger // default: discard
-	Events     Events
-}
+// Replica is one member under this protocol. Its methods may be called from any goroutine; Run once.
+type Replica struct {
+	c     Config
+	p     Params
+	inbox chan Event
+	out   chan protocol.Assignment
+	over  chan struct{} // closed when Run is about to return
 
-// Events are optional callbacks, called one after the other from the member's goroutine; they must return soon.
-type Events struct {
-	Joined  func(inc cluster.Incarnation)
-	Removed func(reason string) // it found itself removed and will join anew
-	// Applied is called after each batch of entries.
-	Applied   func(v cluster.Value, entries []Applied)
-	StoreLost func(err error)
-	StoreBack func(after time.Duration)
+	mu       sync.Mutex
+	value    cluster.Value
+	status   Status
+	state    State // after the last step; read by Status
+	waiting  map[uint64]chan Reply
+	nextID   uint64
+	lostAt   time.Time
+	reportMu sync.Mutex
 }
-
-// Applied is an entry with what its commands did.
-type Applied struct {
-	Entry     cluster.Entry
-	Results   []cluster.Result
-	Duplicate bool
-}
-
-// Replica is one member under this protocol.
-type Replica struct{}
 
 var _ protocol.Member = (*Replica)(nil)
 
 // New checks the config and makes a member; Run starts it.
-func New(c Config) (*Replica, error) { return &Replica{}, nil }
+func New(c Config) (*Replica, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Replica{
+		c: c, p: c.params(newNonce()), inbox: make(chan Event, 64), out: make(chan protocol.Assignment, 1),
+		over: make(chan struct{}), waiting: make(map[uint64]chan Reply),
+	}, nil
+}
 
-// Run implements protocol.Member.
-func (r *Replica) Run(ctx context.Context) error { return nil }
+// Run implements protocol.Member: it takes part until ctx ends, then leaves in order, within Config.LeaveTimeout.
+func (r *Replica) Run(ctx context.Context) error {
+	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	sh := &shell{r: r, ctx: calls}
+	err := sh.loop(ctx)
+	close(r.over)
+	cancel(ErrStopped)
+	sh.wg.Wait()
+	sh.closeSession()
+	close(r.out)
+	return err
+}
 
 // Assignments implements protocol.Member.
-func (r *Replica) Assignments() <-chan protocol.Assignment { return nil }
+func (r *Replica) Assignments() <-chan protocol.Assignment { return r.out }
 
 // Report implements protocol.Member.
-func (r *Replica) Report(version uint64, reports []protocol.Report) {}
+func (r *Replica) Report(version uint64, reports []protocol.Report) {
+	r.reportMu.Lock() // reports must not overtake each other
+	defer r.reportMu.Unlock()
+	r.post(Reported{Now: protocol.Now(), Version: version, Reports: reports})
+}
 
 // Propose implements protocol.Member.
 func (r *Replica) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
-	return nil, nil
+	for _, c := range commands {
+		if err := cluster.CheckCommand(c); err != nil {
+			return nil, fmt.Errorf("propose: %w", err)
+		}
+	}
+	if len(commands) == 0 {
+		return nil, nil
+	}
+	id, reply := r.expect()
+	defer r.forget(id)
+	if !r.post(Proposed{Now: protocol.Now(), ID: id, Commands: commands}) {
+		return nil, fmt.Errorf("propose: %w", ErrStopped)
+	}
+	select {
+	case a := <-reply:
+		if a.Err != "" {
+			return nil, fmt.Errorf("propose: %s", a.Err)
+		}
+		return a.Results, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("propose: outcome unknown: %w", context.Cause(ctx))
+	case <-r.over:
+		return nil, fmt.Errorf("propose: outcome unknown: %w", ErrStopped)
+	}
+}
+
+func (r *Replica) expect() (uint64, chan Reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nextID++
+	ch := make(chan Reply, 1)
+	r.waiting[r.nextID] = ch
+	return r.nextID, ch
+}
+
+func (r *Replica) forget(id uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiting, id)
 }
 
 // Value implements protocol.Member.
-func (r *Replica) Value() cluster.Value { return cluster.Value{} }
+func (r *Replica) Value() cluster.Value {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.value
+}
 
 // Status is what only the process knows of its membership.
 type Status struct {
 	Joined     bool
 	StoreError string // "" when the store answers
 	TrustMS    int64  // for how long the present grants may still be trusted
-	Behind     int64  // entries not applied yet
+	Pending    int    // proposals that wait to be appended
 }
 
 // Status returns the present status.
-func (r *Replica) Status() Status { return Status{} }
-
-// Observe folds the log from v (the zero value to begin) to its head and returns the value there. It writes nothing.
-func Observe(ctx context.Context, l store.Log, v cluster.Value) (cluster.Value, error) { return v, nil }
-
-// Client appends commands without being a member.
-type Client struct{}
-
-// NewClient makes a client with a writer ID of its own.
-func NewClient(l store.Log) *Client { return &Client{} }
-
-// Propose appends commands and returns when they stand in the log and were applied to the client's own replica of the value.
-func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
-	return nil, nil
+func (r *Replica) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.state
+	st := Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, Pending: len(s.out.queue)}
+	if left := s.assigned.TrustUntil.Sub(protocol.Now()); left > 0 {
+		st.TrustMS = left.Milliseconds()
+	}
+	return st
 }
 
-// History yields the applied entries behind after, as far as the log keeps them.
-func History(ctx context.Context, l store.Log, after cluster.Index, yield func(cluster.Value, Applied) bool) error {
-	return nil
+// post gives an event to the loop; false when that is over.
+func (r *Replica) post(ev Event) bool {
+	select {
+	case r.inbox <- ev:
+		return true
+	case <-r.over:
+		return false
+	}
+}
+
+// shell does the effects of one Run.
+type shell struct {
+	r       *Replica
+	ctx     context.Context // of store calls
+	wg      sync.WaitGroup
+	pulse   pulseWriter
+	unwatch context.CancelFunc
+	wake    *time.Timer
+	err     error
+	done    bool
+}
+
+func (sh *shell) loop(ctx context.Context) error {
+	r := sh.r
+	state := NewState(r.p)
+	sh.wake = time.NewTimer(0)
+	defer sh.wake.Stop()
+	sh.watchLog()
+	stopping, deadline := ctx.Done(), (<-chan time.Time)(nil)
+	for !sh.done {
+		var ev Event
+		select {
+		case ev = <-r.inbox:
+		case <-sh.wake.C:
+			ev = Woken{Now: protocol.Now()}
+		case <-stopping:
+			stopping, deadline = nil, time.After(r.c.LeaveTimeout)
+			ev = Stop{Now: protocol.Now(), Reason: "left in order"}
+		case <-deadline:
+			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the pulse", r.c.LeaveTimeout)
+		}
+		var fx []Effect
+		state, fx = Step(state, ev)
+		r.mu.Lock()
+		r.state, r.value = state, state.value
+		r.mu.Unlock()
+		for _, e := range fx {
+			sh.do(e)
+		}
+	}
+	return sh.err
+}
+
+func (sh *shell) do(e Effect) {
+	switch e := e.(type) {
+	case WakeAt:
+		sh.wake.Reset(max(0, e.At.Sub(protocol.Now())))
+	case ReadLog, ReadSnapshot, Append, CheckPulse, ListPulses, SaveSnapshot, DropPulse, Renew:
+		sh.call(e)
+	case WatchPulse:
+		sh.watchPulse(e.Key)
+	case Assign:
+		sh.assign(e.Assignment)
+	case Reply:
+		sh.reply(e)
+	default:
+		sh.tell(e)
+	}
+}
+
+// tell passes on what listeners want to know, and ends the loop.
+func (sh *shell) tell(e Effect) {
+	ev := sh.r.c.Events
+	switch e := e.(type) {
+	case Applying:
+		if ev.Applied != nil {
+			ev.Applied(e.Value, e.Entries)
+		}
+	case Joining:
+		sh.r.c.Logger.Info("joined", "incarnation", uint64(e.Incarnation))
+		if ev.Joined != nil {
+			ev.Joined(e.Incarnation)
+		}
+	case Removing:
+		sh.r.c.Logger.Warn("removed from the cluster; joining anew", "reason", e.Reason)
+		if ev.Removed != nil {
+			ev.Removed(e.Reason)
+		}
+	case StoreChanged:
+		sh.storeChanged(e.Err)
+	case Left:
+		sh.done = true
+	case Halt:
+		sh.done, sh.err = true, e.Err
+	}
+}
+
+func (sh *shell) storeChanged(problem string) {
+	r := sh.r
+	if problem != "" {
+		r.lostAt = time.Now()
+		r.c.Logger.Warn("the store does not answer", "err", problem)
+		if r.c.Events.StoreLost != nil {
+			r.c.Events.StoreLost(errors.New(problem))
+		}
+		return
+	}
+	away := time.Since(r.lostAt)
+	r.c.Logger.Info("the store answers again", "after", away)
+	if r.c.Events.StoreBack != nil {
+		r.c.Events.StoreBack(away)
+	}
+}
+
+// assign keeps the newest assignment in the channel. Only this goroutine sends.
+func (sh *shell) assign(a protocol.Assignment) {
+	select {
+	case <-sh.r.out:
+	default:
+	}
+	sh.r.out <- a
+}
+
+func (sh *shell) reply(e Reply) {
+	sh.r.mu.Lock()
+	defer sh.r.mu.Unlock()
+	if ch, ok := sh.r.waiting[e.ID]; ok {
+		ch <- e
+		delete(sh.r.waiting, e.ID)
+	}
+}
+
+// watchLog turns the store's hints into events.
+func (sh *shell) watchLog() {
+	w, ok := sh.r.c.Store.(store.LogWatcher)
+	if !ok {
+		return
+	}
+	ch, err := w.WatchLog(sh.ctx)
+	if err != nil {
+		sh.r.c.Logger.Warn("watch the log: polling instead", "err", err)
+		return
+	}
+	sh.forward(ch, Hinted{Log: true})
+}
+
+// watchPulse replaces the watch of the successor's pulse.
+func (sh *shell) watchPulse(key string) {
+	if sh.unwatch != nil {
+		sh.unwatch()
+		sh.unwatch = nil
+	}
+	w, ok := sh.r.c.Store.(store.Watcher)
+	if !ok || key == "" || sh.r.c.NoSessions {
+		return
+	}
+	ctx, cancel := context.WithCancel(sh.ctx)
+	ch, err := w.Watch(ctx, key)
+	if err != nil {
+		cancel()
+		sh.r.c.Logger.Warn("watch a pulse: polling instead", "err", err)
+		return
+	}
+	sh.unwatch = cancel
+	sh.forward(ch, Hinted{})
+}
+
+func (sh *shell) forward(hints <-chan struct{}, as Hinted) {
+	sh.wg.Go(func() {
+		for range hints {
+			as.Now = protocol.Now()
+			if !sh.r.post(as) {
+				return
+			}
+		}
+	})
 }

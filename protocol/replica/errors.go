@@ -1,0 +1,26 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// NameTakenError says that a live process is in the cluster under this member's name.
+type NameTakenError struct{ Member cluster.MemberID }
+
+// Error names the member.
+func (e *NameTakenError) Error() string {
+	return fmt.Sprintf("member %q is already running in this cluster", e.Member)
+}
+
+// DivergedError says that the store lost or rewrote part of the log: this member's history and the log's are two.
+type DivergedError struct {
+	Index  cluster.Index
+	Reason string
+}
+
+// Error names the place and the reason.
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("the log was rewritten at or after index %d: %s", e.Index, e.Reason)
+}

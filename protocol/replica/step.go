@@ -1,0 +1,220 @@
+package replica
+
+import (
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// Params are what a member's decisions depend on besides what happens. They do not change.
+type Params struct {
+	// Join is the template of the member's prepare-join; Replaces and Pulse are filled in.
+	Join cluster.PrepareJoin
+	// Nonce tells this start of the process from all others: it is part of the writer's ID and of the pulse's key.
+	Nonce string
+	// TTL is how long others wait for a silent member; the same on all members.
+	TTL time.Duration
+	// Rho is the bound on the error of a clock's rate, in thousandths.
+	Rho int64
+	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
+	Margin time.Duration
+	// Poll is how often log and successor are looked at without a hint.
+	Poll time.Duration
+	// Hold is how long grants are kept for an announced restart.
+	Hold time.Duration
+	// SnapshotEvery is how many entries lie between snapshots.
+	SnapshotEvery uint64
+}
+
+// phase is where this start of the member stands.
+type phase uint8
+
+const (
+	phaseReading phase = iota // folding the log up to the head seen at the start: no effects before
+	phaseClaim                // making sure that no other live process has our name
+	phasePulse                // the pulse is being written for the first time
+	phaseJoin                 // prepare-join is to be written, or is under way
+	phaseMember               // prepared or joined
+	phaseRemoved              // found itself removed: waits for its work to stop, then joins anew
+	phaseLeaving              // stops its work, then writes its own leave
+	phaseGone                 // over, in order
+	phaseHalted               // over, because going on would be wrong
+)
+
+// State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
+type State struct {
+	p     Params
+	phase phase
+	now   protocol.Instant
+	value cluster.Value
+	ready cluster.Index // head seen at the start
+	began bool          // ready is known
+	inc   cluster.Incarnation
+	life  uint64 // how many times it joined; part of the pulse's key
+	stop  string // reason to leave; "" while it stays
+
+	joined    bool // this life has been joined
+	lastSnap  cluster.Index
+	duties    []cluster.Duty // as of changed
+	checkSent protocol.Instant
+
+	claim    sighting // of the pulse of another start under our name
+	renewal  renewal
+	pulses   []sighting // of all members' pulses, sorted by key
+	history  []chainAt  // the newest applied, oldest first
+	log      logReader
+	out      outbox
+	sweep    call
+	check    call
+	snapshot call
+	snapAt   uint64 // entries applied at the last snapshot
+	holds    []holdSeen
+
+	reports   []protocol.Report
+	reported  uint64 // Assignment.Version that reports reflect
+	assigned  protocol.Assignment
+	changed   cluster.Index // Reactions.Changed that assigned reflects
+	wake      protocol.Instant
+	watching  string // key of the pulse that the shell watches
+	problem   string // why the store does not answer; "" while it does
+	lostSince protocol.Instant
+}
+
+// call is one kind of store call: at most one is under way.
+type call struct {
+	busy bool
+	next protocol.Instant // not before
+}
+
+// chainAt is the chain hash after an entry.
+type chainAt struct {
+	index cluster.Index
+	chain cluster.Hash
+}
+
+// historyLength bounds how far back the base of an entry can be compared.
+const historyLength = 512
+
+// NewState is a member that has just started.
+func NewState(p Params) State {
+	return State{p: p, wake: -1}
+}
+
+// Step takes one event in. It is a pure function: the same state and event give the same state and effects.
+func Step(s State, ev Event) (State, []Effect) {
+	st := &step{State: s}
+	if s.phase == phaseGone || s.phase == phaseHalted {
+		return s, nil
+	}
+	st.now = max(s.now, ev.at())
+	st.take(ev)
+	if st.phase != phaseHalted {
+		st.advance()
+	}
+	return st.State, st.fx
+}
+
+// step is one call of Step: a state of our own and the effects so far.
+type step struct {
+	State
+	fx []Effect
+}
+
+func (s *step) emit(e Effect) { s.fx = append(s.fx, e) }
+
+func (s *step) take(ev Event) {
+	switch ev := ev.(type) {
+	case Woken:
+	case Hinted:
+		s.hinted(ev)
+	case Read:
+		s.read(ev)
+	case SnapshotRead:
+		s.snapshotRead(ev)
+	case Appended:
+		s.appended(ev)
+	case Renewed:
+		s.renewed(ev)
+	case PulseSeen:
+		s.pulseSeen(ev)
+	case PulsesListed:
+		s.pulsesListed(ev)
+	case SnapshotSaved:
+		s.snapshot.busy = false
+	case Reported:
+		s.reports, s.reported = ev.Reports, ev.Version
+	case Proposed:
+		s.proposed(ev)
+	case Stop:
+		s.leave(ev.Reason)
+	}
+}
+
+// advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
+func (s *step) advance() {
+	s.readLog()
+	s.walk()
+	s.renew()
+	s.watch()
+	s.sweepPulses()
+	s.assign()
+	s.propose()
+	s.saveSnapshot()
+	s.settle()
+	s.setWake()
+}
+
+// halt ends the member because going on would be wrong. Its work stops at once.
+func (s *step) halt(err error) {
+	if s.phase == phaseHalted {
+		return
+	}
+	s.phase = phaseHalted
+	s.revoke()
+	s.emit(Halt{Err: err})
+}
+
+// revoke takes all grants away from the supervisor.
+func (s *step) revoke() {
+	if len(s.assigned.Grants) == 0 && s.assigned.TrustUntil == 0 && s.assigned.Version > 0 {
+		return
+	}
+	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1}
+	s.emit(Assign{Assignment: s.assigned})
+}
+
+// idle tells whether nothing runs here and nothing will be started under grants that were taken away.
+func (s *step) idle() bool {
+	return len(s.assigned.Grants) == 0 && len(s.reports) == 0 && s.reported >= s.assigned.Version
+}
+
+// setWake asks to be woken at the next instant at which something is due.
+func (s *step) setWake() {
+	next := s.now.Add(s.p.Poll)
+	due := func(c call) {
+		if !c.busy && c.next > s.now && c.next < next {
+			next = c.next
+		}
+	}
+	due(call{s.log.busy, s.log.next})
+	due(s.sweep)
+	due(s.check)
+	due(call{s.renewal.busy, s.renewal.next})
+	due(call{s.out.busy, s.out.next})
+	if next != s.wake {
+		s.wake = next
+		s.emit(WakeAt{At: next})
+	}
+}
+
+// period scales a duration by thousandths.
+func period(d time.Duration, perMille int64) time.Duration {
+	return time.Duration(int64(d) / 1000 * perMille)
+}
+
+// silence is how long a pulse must stay unchanged, by our clock, before its owner has provably stopped trusting itself.
+func (p Params) silence() time.Duration { return period(p.TTL, 1000+p.Rho) }
+
+// trust is how long a holder trusts a renewal, counted from before it was sent.
+func (p Params) trust() time.Duration { return period(p.TTL, 1000-p.Rho) - p.Margin }

@@ -1,0 +1,100 @@
+package replica
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// assign derives what the supervisor should run, when that or the trust in it has changed.
+func (s *step) assign() {
+	if s.phase != phaseMember || !s.joined {
+		return
+	}
+	next := s.assigned
+	if r := s.value.Reactions(s.self()); r.Changed != s.changed || next.Version == 0 {
+		s.changed = r.Changed
+		s.duties = s.value.Duties(s.self())
+		next.Index = s.value.Index()
+		if grants := s.grants(); next.Version == 0 || !slices.EqualFunc(grants, next.Grants, sameGrant) {
+			next.Grants, next.Version = grants, next.Version+1
+		}
+	}
+	next.TrustUntil = s.renewal.acked.Add(s.p.trust())
+	if s.renewal.lost {
+		next.TrustUntil = 0
+	}
+	if next.Version != s.assigned.Version || next.TrustUntil != s.assigned.TrustUntil {
+		s.assigned = next
+		s.emit(Assign{Assignment: next})
+	}
+}
+
+func sameGrant(a, b protocol.Grant) bool {
+	return a.Partition == b.Partition && a.Token == b.Token && a.Attempt == b.Attempt && a.SpecIndex == b.SpecIndex
+}
+
+func (s *step) grants() []protocol.Grant {
+	out := make([]protocol.Grant, 0, len(s.duties))
+	for _, d := range s.duties {
+		if d.Role == cluster.RoleStop {
+			continue
+		}
+		id, task, _ := d.Partition.ID.Split()
+		job, ok := s.value.Job(id)
+		if !ok {
+			continue
+		}
+		spec, ok := job.Task(task)
+		if !ok {
+			continue
+		}
+		out = append(out, protocol.Grant{
+			Partition: d.Partition.ID, Token: d.Token, Handover: spec.Handover, Attempt: d.Partition.Attempts,
+			Parents: d.Partition.Parents, Spec: spec, SpecIndex: job.SpecIndex, From: d.Partition.From, Cause: d.Partition.Cause,
+		})
+	}
+	return out
+}
+
+// steps are the commands that tell the cluster what became of our duties.
+func (s *step) steps() []cluster.Command {
+	if s.reported < s.assigned.Version {
+		return nil // the supervisor has yet to take in what it should do: "not reported" proves nothing
+	}
+	var out []cluster.Command
+	i := 0
+	for _, d := range s.duties { // both lists are sorted by partition
+		for i < len(s.reports) && s.reports[i].Partition < d.Partition.ID {
+			i++
+		}
+		var r *protocol.Report
+		if i < len(s.reports) && s.reports[i].Partition == d.Partition.ID {
+			r = &s.reports[i]
+		}
+		if c := dutyStep(d, r); c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// dutyStep is what there is to say about one duty, given what the supervisor reports of it.
+func dutyStep(d cluster.Duty, r *protocol.Report) cluster.Command {
+	p := d.Partition
+	ended := r != nil && r.Token == d.Token && r.State != protocol.RunActive
+	switch {
+	case ended && r.State == protocol.RunFinished && d.Role != cluster.RoleAdopt:
+		return cluster.FinishPartition{Partition: p.ID, Token: d.Token, Outcome: cluster.OutcomeDone}
+	case d.Role == cluster.RoleStop && (r == nil || ended):
+		return cluster.Stopped{Partition: p.ID, Token: d.Token}
+	case d.Role == cluster.RoleAdopt && r != nil && r.Token == d.Token:
+		return cluster.Started{Partition: p.ID, Token: d.Token}
+	case d.Role == cluster.RoleRun && ended && r.Attempt == p.Attempts:
+		return cluster.FinishPartition{
+			Partition: p.ID, Token: d.Token, Outcome: cluster.OutcomeFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message,
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package replica
+
+import (
+	"strconv"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+func (s *step) self() cluster.MemberID { return s.p.Join.Member }
+
+// pulseKey is the key of the pulse of this life of the member. It is never used again.
+func (s *step) pulseKey() string {
+	return PulsePrefix + string(s.self()) + "/" + s.p.Nonce + "-" + strconv.FormatUint(s.life, 10)
+}
+
+// PulsePrefix is where pulses are kept among the documents.
+const PulsePrefix = "pulse/"
+
+// walk moves from phase to phase as far as the state allows.
+func (s *step) walk() {
+	for range 8 { // more phases than there are
+		before := s.phase
+		s.walkOne()
+		if s.phase == before {
+			return
+		}
+	}
+}
+
+func (s *step) walkOne() {
+	switch s.phase {
+	case phaseReading:
+		if s.began && s.value.Index() >= s.ready {
+			s.phase = phaseClaim
+		}
+	case phaseClaim:
+		s.claimName()
+	case phasePulse:
+		if s.renewal.created {
+			s.phase = phaseJoin
+		}
+	case phaseJoin:
+		s.awaitJoin()
+	case phaseMember:
+		s.stayMember()
+	case phaseRemoved:
+		s.comeBack()
+	}
+}
+
+// claimName makes sure that no live process is in the cluster under our name: it waits until that one's pulse is gone or has been
+// silent, and gives up when it sees it renewed.
+func (s *step) claimName() {
+	m, ok := s.value.Member(s.self())
+	if !ok || m.State == cluster.MemberHeld {
+		s.claim = sighting{}
+		s.phase = phasePulse
+		return
+	}
+	if s.claim.key != m.Pulse {
+		s.claim = sighting{key: m.Pulse}
+	}
+	if s.claim.dead(s.p) {
+		s.phase = phasePulse
+	}
+}
+
+// awaitJoin looks for our prepare-join in the value.
+func (s *step) awaitJoin() {
+	m, ok := s.value.Member(s.self())
+	switch {
+	case ok && m.Pulse == s.renewal.key:
+		s.inc = m.Incarnation
+		s.phase = phaseMember
+	case ok && m.State != cluster.MemberHeld && m.Pulse != s.claim.key:
+		s.phase = phaseClaim // another start was quicker
+	}
+}
+
+// stayMember notices that we are joined, or were removed.
+func (s *step) stayMember() {
+	m, ok := s.value.Member(s.self())
+	switch {
+	case !ok || m.Incarnation != s.inc || m.State == cluster.MemberHeld:
+		s.phase = phaseRemoved
+		s.joined = false
+		s.revoke()
+		s.emit(Removing{Reason: "the cluster has removed it"})
+	case m.State == cluster.MemberJoined && !s.joined:
+		s.joined = true
+		s.emit(Joining{Incarnation: s.inc})
+	}
+}
+
+// comeBack joins anew, as another life, once nothing of the former one runs.
+func (s *step) comeBack() {
+	if !s.idle() {
+		return
+	}
+	s.life++
+	s.inc, s.renewal, s.changed = 0, renewal{}, 0
+	s.claim = sighting{}
+	s.phase = phaseClaim
+}
+
+// leave begins to leave in order.
+func (s *step) leave(reason string) {
+	s.stop = reason
+	if s.phase < phaseJoin {
+		s.phase = phaseGone
+		s.emit(Left{})
+		return
+	}
+	s.phase = phaseLeaving
+	s.revoke()
+}
+
+// settle ends the member when its leave stands in the log, or was not needed.
+func (s *step) settle() {
+	if s.phase != phaseLeaving || !s.idle() || s.out.pending != nil {
+		return
+	}
+	if _, ok := s.present(); !ok {
+		s.phase = phaseGone
+		s.emit(Left{})
+	}
+}
+
+// present is this life of the member in the value.
+func (s *step) present() (cluster.Member, bool) {
+	m, ok := s.value.Member(s.self())
+	return m, ok && m.Pulse == s.renewal.key && m.State != cluster.MemberHeld
+}
