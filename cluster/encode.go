@@ -1,0 +1,128 @@
+package cluster
+
+func appendLabel(b []byte, l Label) []byte { return appendString(appendString(b, l.Key), l.Value) }
+
+func decodeLabel(r *decoder) Label { return Label{Key: r.string(), Value: r.string()} }
+
+func appendText(b []byte, s string) []byte { return appendString(b, s) }
+
+func appendChild(b []byte, c Child) []byte {
+	return appendList(appendString(b, c.Key), c.Parents, appendText)
+}
+
+func decodeChild(r *decoder) Child {
+	return Child{Key: r.string(), Parents: decodeList(r, (*decoder).string)}
+}
+
+func appendMember(b []byte, m Member) []byte {
+	b = appendString(b, m.ID)
+	b = appendUvarint(b, uint64(m.Incarnation))
+	b = append(b, byte(m.State))
+	b = appendBool(b, m.Draining)
+	b = appendVarint(b, m.Slots)
+	b = appendVarint(b, m.Weight)
+	b = appendVarint(b, m.Capacity)
+	b = appendList(b, m.Labels, appendLabel)
+	b = appendString(b, m.Pulse)
+	b = appendString(b, m.Address)
+	b = appendString(b, m.Version)
+	b = appendUvarint(b, uint64(m.Changed))
+	return appendVarint(b, m.SinceMS)
+}
+
+func decodeMember(r *decoder) Member {
+	return Member{
+		ID: MemberID(r.string()), Incarnation: Index(r.uvarint()), State: MemberState(r.enum(byte(MemberHeld))),
+		Draining: r.bool(), Slots: r.varint(), Weight: r.varint(), Capacity: r.varint(),
+		Labels: decodeList(r, decodeLabel), Pulse: r.string(), Address: r.string(), Version: r.string(),
+		Changed: Index(r.uvarint()), SinceMS: r.varint(),
+	}
+}
+
+func appendTask(b []byte, t TaskSpec) []byte {
+	b = appendString(b, t.Name)
+	b = appendString(b, t.Type)
+	b = append(b, byte(t.Spread))
+	b = appendVarint(b, t.Weight)
+	b = append(b, byte(t.Handover))
+	b = appendList(b, t.Selector, appendLabel)
+	b = appendString(b, t.SpreadOver)
+	b = appendString(b, t.Pin)
+	b = appendVarint(b, t.MaxAttempts)
+	b = appendList(b, t.Partitions, appendText)
+	return appendString(b, t.Definition)
+}
+
+func decodeTask(r *decoder) TaskSpec {
+	return TaskSpec{
+		Name: r.string(), Type: r.string(), Spread: Spread(r.enum(byte(SpreadPool))), Weight: r.varint(),
+		Handover: Handover(r.enum(byte(HandoverFast))), Selector: decodeList(r, decodeLabel), SpreadOver: r.string(),
+		Pin: MemberID(r.string()), MaxAttempts: r.varint(), Partitions: decodeList(r, (*decoder).string), Definition: r.bytes(),
+	}
+}
+
+func appendJobSpec(b []byte, s JobSpec) []byte {
+	b = appendList(b, s.Tasks, appendTask)
+	b = appendString(b, s.Source)
+	return appendString(b, s.Version)
+}
+
+func decodeJobSpec(r *decoder) JobSpec {
+	return JobSpec{Tasks: decodeList(r, decodeTask), Source: r.string(), Version: r.string()}
+}
+
+func appendJob(b []byte, j Job) []byte {
+	b = appendString(b, j.ID)
+	b = append(b, byte(j.State))
+	b = appendJobSpec(b, *j.Spec)
+	b = appendUvarint(b, uint64(j.SpecIndex))
+	return appendVarint(b, j.SinceMS)
+}
+
+func decodeJob(r *decoder) Job {
+	j := Job{ID: JobID(r.string()), State: JobState(r.enum(byte(JobKilled)))}
+	spec := decodeJobSpec(r)
+	j.Spec, j.SpecIndex, j.SinceMS = &spec, Index(r.uvarint()), r.varint()
+	return j
+}
+
+func appendPartition(b []byte, p Partition) []byte {
+	b = appendString(b, p.ID)
+	b = append(b, byte(p.State))
+	b = appendString(b, p.Owner)
+	b = appendUvarint(b, uint64(p.Token))
+	b = appendString(b, p.Next)
+	b = appendUvarint(b, uint64(p.NextToken))
+	b = appendString(b, p.From)
+	b = appendString(b, p.Cause)
+	b = appendVarint(b, p.Attempts)
+	b = appendString(b, p.Message)
+	b = appendList(b, p.Parents, appendText)
+	b = appendBool(b, p.Dropped)
+	return appendVarint(b, p.ChangedMS)
+}
+
+func decodePartition(r *decoder) Partition {
+	return Partition{
+		ID: PartitionID(r.string()), State: PartitionState(r.enum(byte(PartitionBlocked))),
+		Owner: MemberID(r.string()), Token: Index(r.uvarint()), Next: MemberID(r.string()), NextToken: Index(r.uvarint()),
+		From: MemberID(r.string()), Cause: r.string(), Attempts: r.varint(), Message: r.string(),
+		Parents: decodeList(r, (*decoder).string), Dropped: r.bool(), ChangedMS: r.varint(),
+	}
+}
+
+func appendWriter(b []byte, id WriterID, w writerRecord) []byte {
+	return appendUvarint(appendUvarint(appendString(b, id), w.seq), w.seen)
+}
+
+func decodeWriter(r *decoder) (WriterID, writerRecord) {
+	return WriterID(r.string()), writerRecord{seq: r.uvarint(), seen: r.uvarint()}
+}
+
+func appendSettings(b []byte, s Settings) []byte {
+	return appendVarint(appendVarint(appendUvarint(b, s.Format), s.MoveBudget), s.Retention)
+}
+
+func decodeSettings(r *decoder) Settings {
+	return Settings{Format: uint32(r.uvarint()), MoveBudget: r.varint(), Retention: r.varint()}
+}

@@ -1,0 +1,207 @@
+package cluster
+
+import "errors"
+
+// entryMagic begins every entry; the format version follows it, so that an older Rota can tell a newer entry from garbage.
+const entryMagic = 0xE7
+
+// The tags of commands in an entry. A tag never changes its meaning.
+const (
+	tagPrepareJoin byte = iota + 1
+	tagAcceptJoin
+	tagAbortJoin
+	tagLeaveCluster
+	tagReleaseHold
+	tagDrainMember
+	tagSubmitJob
+	tagUpdateJob
+	tagKillJob
+	tagStarted
+	tagStopped
+	tagFinishPartition
+	tagSplitPartition
+	tagUnparkPartition
+	tagConfigure
+)
+
+// Encode writes the entry as it stands in the log: all but its index.
+func (e Entry) Encode() []byte { return AppendEntry(nil, e) }
+
+// AppendEntry appends the entry's encoding to b.
+func AppendEntry(b []byte, e Entry) []byte {
+	b = append(b, entryMagic)
+	b = appendUvarint(b, e.Format)
+	b = appendString(b, e.Writer)
+	b = appendUvarint(b, e.Seq)
+	b = appendVarint(b, e.AtMS)
+	b = appendUvarint(b, uint64(e.BaseIndex))
+	b = appendUvarint(b, uint64(e.BaseChain))
+	return appendList(b, e.Commands, appendCommand)
+}
+
+// DecodeEntry reads an entry that the log has at index. Its error is a *FormatError where a newer Rota wrote it, else a *CorruptError.
+// The entry keeps data.
+func DecodeEntry(index Index, data []byte) (Entry, error) {
+	r := &decoder{index: index, data: data}
+	if r.byte() != entryMagic {
+		r.fail("it does not begin as an entry")
+	}
+	e := Entry{Index: index, Format: r.format(), data: data}
+	e.Writer = WriterID(r.string())
+	e.Seq = r.uvarint()
+	e.AtMS = r.varint()
+	e.BaseIndex, e.BaseChain = Index(r.uvarint()), Hash(r.uvarint())
+	e.Commands = decodeList(r, decodeCommand)
+	if r.err == nil && r.off != len(data) {
+		r.fail("bytes behind its end")
+	}
+	if r.err != nil {
+		return Entry{}, r.err
+	}
+	return e, nil
+}
+
+func (r *decoder) format() uint32 {
+	f := r.uvarint()
+	if r.err == nil && f == 0 {
+		r.fail("format zero")
+	}
+	if r.err == nil && f > uint64(Format) {
+		r.err = &FormatError{Index: r.index, Format: uint32(min(f, 1<<32-1))}
+	}
+	return uint32(f)
+}
+
+func appendJoinRef(b []byte, tag byte, m MemberID, inc Incarnation) []byte {
+	return appendUvarint(appendString(append(b, tag), m), uint64(inc))
+}
+
+func appendPartitionRef(b []byte, tag byte, p PartitionID, t Token) []byte {
+	return appendUvarint(appendString(append(b, tag), p), uint64(t))
+}
+
+func appendCommand(b []byte, c Command) []byte {
+	switch c := c.(type) {
+	case PrepareJoin:
+		return appendPrepareJoin(append(b, tagPrepareJoin), c)
+	case AcceptJoin:
+		b = appendJoinRef(b, tagAcceptJoin, c.Member, c.Incarnation)
+		return appendUvarint(appendString(b, c.By), uint64(c.ByIncarnation))
+	case AbortJoin:
+		return appendJoinRef(b, tagAbortJoin, c.Member, c.Incarnation)
+	case LeaveCluster:
+		return appendBool(appendString(appendJoinRef(b, tagLeaveCluster, c.Member, c.Incarnation), c.Reason), c.Hold)
+	case ReleaseHold:
+		return appendJoinRef(b, tagReleaseHold, c.Member, c.Incarnation)
+	case DrainMember:
+		return appendBool(appendString(append(b, tagDrainMember), c.Member), c.On)
+	case SubmitJob:
+		return appendJobCommand(b, tagSubmitJob, c.Job, &c.Spec, c.By, c.ByToken)
+	case UpdateJob:
+		return appendJobCommand(b, tagUpdateJob, c.Job, &c.Spec, c.By, c.ByToken)
+	case KillJob:
+		return appendJobCommand(b, tagKillJob, c.Job, nil, c.By, c.ByToken)
+	case Started:
+		return appendPartitionRef(b, tagStarted, c.Partition, c.Token)
+	case Stopped:
+		return appendPartitionRef(b, tagStopped, c.Partition, c.Token)
+	case FinishPartition:
+		b = append(appendPartitionRef(b, tagFinishPartition, c.Partition, c.Token), byte(c.Outcome))
+		return appendString(appendBool(appendVarint(b, c.Attempt), c.Fresh), c.Message)
+	case SplitPartition:
+		return appendList(appendPartitionRef(b, tagSplitPartition, c.Partition, c.Token), c.Children, appendChild)
+	case UnparkPartition:
+		return appendString(append(b, tagUnparkPartition), c.Partition)
+	case Configure:
+		b = appendUvarint(appendVarint(append(b, tagConfigure), c.MoveBudget), c.Format)
+		return appendVarint(b, c.Retention)
+	}
+	return append(b, 0) // no such command: whoever reads it refuses the entry
+}
+
+func appendPrepareJoin(b []byte, c PrepareJoin) []byte {
+	b = appendUvarint(appendString(b, c.Member), uint64(c.Replaces))
+	b = appendVarint(appendVarint(appendVarint(b, c.Slots), c.Weight), c.Capacity)
+	b = appendList(b, c.Labels, appendLabel)
+	return appendString(appendString(appendString(b, c.Pulse), c.Address), c.Version)
+}
+
+func appendJobCommand(b []byte, tag byte, id JobID, spec *JobSpec, by PartitionID, token Token) []byte {
+	b = appendString(append(b, tag), id)
+	if spec != nil {
+		b = appendJobSpec(b, *spec)
+	}
+	return appendUvarint(appendString(b, by), uint64(token))
+}
+
+func decodeCommand(r *decoder) Command {
+	switch r.byte() {
+	case tagPrepareJoin:
+		return PrepareJoin{
+			Member: MemberID(r.string()), Replaces: Index(r.uvarint()), Slots: r.varint(), Weight: r.varint(), Capacity: r.varint(),
+			Labels: decodeList(r, decodeLabel), Pulse: r.string(), Address: r.string(), Version: r.string(),
+		}
+	case tagAcceptJoin:
+		return AcceptJoin{Member: r.member(), Incarnation: r.token(), By: r.member(), ByIncarnation: r.token()}
+	case tagAbortJoin:
+		return AbortJoin{Member: r.member(), Incarnation: r.token()}
+	case tagLeaveCluster:
+		return LeaveCluster{Member: r.member(), Incarnation: r.token(), Reason: r.string(), Hold: r.bool()}
+	case tagReleaseHold:
+		return ReleaseHold{Member: r.member(), Incarnation: r.token()}
+	case tagDrainMember:
+		return DrainMember{Member: r.member(), On: r.bool()}
+	case tagSubmitJob:
+		return SubmitJob{Job: JobID(r.string()), Spec: decodeJobSpec(r), By: r.partition(), ByToken: r.token()}
+	case tagUpdateJob:
+		return UpdateJob{Job: JobID(r.string()), Spec: decodeJobSpec(r), By: r.partition(), ByToken: r.token()}
+	case tagKillJob:
+		return KillJob{Job: JobID(r.string()), By: r.partition(), ByToken: r.token()}
+	}
+	return r.partitionCommand()
+}
+
+// partitionCommand decodes the commands of owners and operators; the tag was just read.
+func (r *decoder) partitionCommand() Command {
+	if r.err != nil {
+		return nil
+	}
+	switch r.data[r.off-1] {
+	case tagStarted:
+		return Started{Partition: r.partition(), Token: r.token()}
+	case tagStopped:
+		return Stopped{Partition: r.partition(), Token: r.token()}
+	case tagFinishPartition:
+		return FinishPartition{
+			Partition: r.partition(), Token: r.token(), Outcome: Outcome(r.enum(byte(OutcomeFailed))),
+			Attempt: r.varint(), Fresh: r.bool(), Message: r.string(),
+		}
+	case tagSplitPartition:
+		return SplitPartition{Partition: r.partition(), Token: r.token(), Children: decodeList(r, decodeChild)}
+	case tagUnparkPartition:
+		return UnparkPartition{Partition: r.partition()}
+	case tagConfigure:
+		return Configure{MoveBudget: r.varint(), Format: r.uint32(), Retention: r.varint()}
+	}
+	r.fail("an unknown command")
+	return nil
+}
+
+func (r *decoder) member() MemberID       { return MemberID(r.string()) }
+func (r *decoder) partition() PartitionID { return PartitionID(r.string()) }
+func (r *decoder) token() Token           { return Token(r.uvarint()) }
+
+func (r *decoder) uint32() uint32 {
+	u := r.uvarint()
+	if u > 1<<32-1 {
+		r.fail("a number above 32 bits")
+		return 0
+	}
+	return uint32(u)
+}
+
+// IsNewer tells whether the error says that a newer Rota wrote what was read.
+func IsNewer(err error) bool {
+	var e *FormatError
+	return errors.As(err, &e)
+}

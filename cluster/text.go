@@ -1,0 +1,82 @@
+package cluster
+
+import "fmt"
+
+// The names of the choices, as they stand in files, JSON and on screens.
+var (
+	spreadNames    = [...]string{"single", "every", "partitioned", "pool"}
+	handoverNames  = [...]string{"at-most-one", "no-gap", "fast"}
+	outcomeNames   = [...]string{"done", "failed"}
+	memberNames    = [...]string{"prepared", "joined", "held"}
+	partitionNames = [...]string{"waiting", "granted", "releasing", "adopting", "held", "parked", "finished", "blocked"}
+	jobNames       = [...]string{"running", "completed", "killed"}
+)
+
+func name(names []string, i uint8) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("unknown-%d", i)
+}
+
+func parse[T ~uint8](what string, names []string, text []byte, to *T) error {
+	for i, n := range names {
+		if n == string(text) {
+			*to = T(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a %s; one of %v", text, what, names)
+}
+
+// String gives the name of the choice.
+func (s Spread) String() string { return name(spreadNames[:], uint8(s)) }
+
+// MarshalText gives the name of the choice.
+func (s Spread) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name of a choice.
+func (s *Spread) UnmarshalText(b []byte) error { return parse("spread", spreadNames[:], b, s) }
+
+// String gives the name of the choice.
+func (h Handover) String() string { return name(handoverNames[:], uint8(h)) }
+
+// MarshalText gives the name of the choice.
+func (h Handover) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads the name of a choice.
+func (h *Handover) UnmarshalText(b []byte) error { return parse("hand-over", handoverNames[:], b, h) }
+
+// String gives the name of the outcome.
+func (o Outcome) String() string { return name(outcomeNames[:], uint8(o)) }
+
+// String gives the name of the state.
+func (s MemberState) String() string { return name(memberNames[:], uint8(s)) }
+
+// MarshalText gives the name of the state.
+func (s MemberState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name of a state.
+func (s *MemberState) UnmarshalText(b []byte) error {
+	return parse("state of a member", memberNames[:], b, s)
+}
+
+// String gives the name of the state.
+func (s PartitionState) String() string { return name(partitionNames[:], uint8(s)) }
+
+// MarshalText gives the name of the state.
+func (s PartitionState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name of a state.
+func (s *PartitionState) UnmarshalText(b []byte) error {
+	return parse("state of a partition", partitionNames[:], b, s)
+}
+
+// String gives the name of the state.
+func (s JobState) String() string { return name(jobNames[:], uint8(s)) }
+
+// MarshalText gives the name of the state.
+func (s JobState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name of a state.
+func (s *JobState) UnmarshalText(b []byte) error { return parse("state of a job", jobNames[:], b, s) }

@@ -1,0 +1,153 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+)
+
+// String is the command on one line, as rota log shows it.
+func (c PrepareJoin) String() string {
+	s := fmt.Sprintf("prepare-join %s", c.Member)
+	if c.Replaces != 0 {
+		s += fmt.Sprintf(" replaces=%d", c.Replaces)
+	}
+	for _, l := range c.Labels {
+		s += " " + l.Key + "=" + l.Value
+	}
+	return s
+}
+
+// String is the command on one line.
+func (c AcceptJoin) String() string {
+	return fmt.Sprintf("accept-join %s@%d by %s@%d", c.Member, c.Incarnation, c.By, c.ByIncarnation)
+}
+
+// String is the command on one line.
+func (c AbortJoin) String() string { return fmt.Sprintf("abort-join %s@%d", c.Member, c.Incarnation) }
+
+// String is the command on one line.
+func (c LeaveCluster) String() string {
+	s := fmt.Sprintf("leave-cluster %s@%d %q", c.Member, c.Incarnation, c.Reason)
+	if c.Hold {
+		s += " hold"
+	}
+	return s
+}
+
+// String is the command on one line.
+func (c ReleaseHold) String() string {
+	return fmt.Sprintf("release-hold %s@%d", c.Member, c.Incarnation)
+}
+
+// String is the command on one line.
+func (c DrainMember) String() string {
+	if c.On {
+		return "drain-member " + string(c.Member)
+	}
+	return "undrain-member " + string(c.Member)
+}
+
+func jobText(verb string, id JobID, s *JobSpec, by PartitionID, token Token) string {
+	out := verb + " " + string(id)
+	if s != nil {
+		types := make([]string, len(s.Tasks))
+		for i, t := range s.Tasks {
+			types[i] = t.Type
+		}
+		out += " " + strings.Join(types, ",")
+	}
+	if by != "" {
+		out += fmt.Sprintf(" by %s token=%d", by, token)
+	}
+	return out
+}
+
+// String is the command on one line.
+func (c SubmitJob) String() string { return jobText("submit-job", c.Job, &c.Spec, c.By, c.ByToken) }
+
+// String is the command on one line.
+func (c UpdateJob) String() string { return jobText("update-job", c.Job, &c.Spec, c.By, c.ByToken) }
+
+// String is the command on one line.
+func (c KillJob) String() string { return jobText("kill-job", c.Job, nil, c.By, c.ByToken) }
+
+// String is the command on one line.
+func (c Started) String() string { return fmt.Sprintf("started %s token=%d", c.Partition, c.Token) }
+
+// String is the command on one line.
+func (c Stopped) String() string { return fmt.Sprintf("stopped %s token=%d", c.Partition, c.Token) }
+
+// String is the command on one line.
+func (c FinishPartition) String() string {
+	s := fmt.Sprintf("finish-partition %s token=%d %s", c.Partition, c.Token, c.Outcome)
+	if c.Outcome == OutcomeFailed {
+		s += fmt.Sprintf(" attempt=%d %q", c.Attempt, c.Message)
+	}
+	return s
+}
+
+// String is the command on one line.
+func (c SplitPartition) String() string {
+	keys := make([]string, len(c.Children))
+	for i, ch := range c.Children {
+		keys[i] = ch.Key
+	}
+	return fmt.Sprintf("split-partition %s token=%d into %s", c.Partition, c.Token, strings.Join(keys, " "))
+}
+
+// String is the command on one line.
+func (c UnparkPartition) String() string { return "unpark-partition " + string(c.Partition) }
+
+// String is the command on one line.
+func (c Configure) String() string {
+	return fmt.Sprintf("configure move_budget=%d format=%d retention=%d", c.MoveBudget, c.Format, c.Retention)
+}
+
+// String is the entry on one line: index, writer and number, commands.
+func (e Entry) String() string {
+	parts := make([]string, len(e.Commands))
+	for i, c := range e.Commands {
+		parts[i] = fmt.Sprint(c)
+	}
+	return fmt.Sprintf("%d %s/%d %s", e.Index, e.Writer, e.Seq, strings.Join(parts, "; "))
+}
+
+// String is the value in canonical text: equal values have equal text, whatever led to them.
+func (v Value) String() string {
+	var b strings.Builder
+	for m := range v.Members() {
+		fmt.Fprintf(&b, "member %s@%d %s", m.ID, m.Incarnation, m.State)
+		if m.Draining {
+			b.WriteString(" draining")
+		}
+		b.WriteByte('\n')
+	}
+	for j := range v.Jobs() {
+		fmt.Fprintf(&b, "job %s %s\n", j.ID, j.State)
+	}
+	for p := range v.Partitions() {
+		fmt.Fprintln(&b, p)
+	}
+	return b.String()
+}
+
+// String is the partition on one line.
+func (p Partition) String() string {
+	s := fmt.Sprintf("partition %s %s", p.ID, p.State)
+	if p.Owner != "" {
+		s += fmt.Sprintf(" %s/%d", p.Owner, p.Token)
+	}
+	if p.Next != "" {
+		s += fmt.Sprintf(" → %s", p.Next)
+	}
+	if p.NextToken != 0 {
+		s += fmt.Sprintf("/%d", p.NextToken)
+	}
+	if p.Attempts > 0 {
+		s += fmt.Sprintf(" failed %d×", p.Attempts)
+	}
+	if p.Dropped {
+		s += " dropped"
+	}
+	return s
+}

@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+)
+
+// script folds commands, one entry each, and fails where an expected acceptance is not met.
+type script struct {
+	t    testing.TB
+	v    Value
+	seq  uint64
+	last Applied
+}
+
+func (s *script) do(commands ...Command) Applied {
+	s.t.Helper()
+	s.seq++
+	e := Entry{Index: s.v.Index() + 10, Writer: "w", Seq: s.seq, Format: 1, AtMS: 1000, Commands: commands}
+	data := e.Encode()
+	e2, err := DecodeEntry(e.Index, data)
+	if err != nil {
+		s.t.Fatalf("decode %s: %v", e, err)
+	}
+	s.v, s.last = s.v.Apply(e2)
+	s.checkSnapshot()
+	return s.last
+}
+
+// ok is do, and every command must be accepted.
+func (s *script) ok(commands ...Command) {
+	s.t.Helper()
+	for i, r := range s.do(commands...).Results {
+		if !r.Accepted {
+			s.t.Fatalf("%v: refused: %s", commands[i], r.Reason)
+		}
+	}
+}
+
+// checkSnapshot makes sure that nothing derived depends on history.
+func (s *script) checkSnapshot() {
+	s.t.Helper()
+	got, err := DecodeSnapshot(s.v.Snapshot())
+	if err != nil {
+		s.t.Fatalf("snapshot: %v\n%s", err, s.v)
+	}
+	if a, b := fmt.Sprint(dump(s.v)), fmt.Sprint(dump(got)); a != b {
+		s.t.Fatalf("derived from history:\n%s\nfrom the snapshot:\n%s", a, b)
+	}
+}
+
+func dump(v Value) []string {
+	var out []string
+	put := func(name string) func(string, PartitionID) bool {
+		return func(k string, p PartitionID) bool {
+			out = append(out, fmt.Sprintf("%s %q %s", name, k, p))
+			return true
+		}
+	}
+	v.derived.byMember.each(put("byMember"))
+	v.derived.movable.each(put("movable"))
+	v.derived.unplaced.each(put("unplaced"))
+	v.derived.everies.each(put("everies"))
+	v.derived.children.each(put("children"))
+	v.derived.counts.each(func(k string, n int64) bool { out = append(out, fmt.Sprintf("count %q %d", k, n)); return true })
+	v.derived.loads.each(func(k MemberID, l load) bool { out = append(out, fmt.Sprintf("load %s %v", k, l)); return true })
+	v.derived.classes.each(func(k string, c classRecord) bool {
+		out = append(out, fmt.Sprintf("class %q %d", k, c.refs))
+		return true
+	})
+	v.derived.ended.each(func(k string, j JobID) bool { out = append(out, fmt.Sprintf("ended %q %s", k, j)); return true })
+	v.jobs.each(func(k JobID, j *jobRecord) bool { out = append(out, fmt.Sprintf("open %s %d", k, j.open)); return true })
+	return append(out, fmt.Sprint(v.derived.joined, v.derived.moving, v.Digest(), v.Chain(), v.Index()))
+}
+
+func single(id string) SubmitJob {
+	return SubmitJob{Job: JobID(id), Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop"}}}}
+}
+
+func prepare(m string) PrepareJoin { return PrepareJoin{Member: MemberID(m), Pulse: "pulse/" + m} }
+
+func (s *script) join(ids ...string) {
+	s.t.Helper()
+	for _, id := range ids {
+		s.ok(prepare(id))
+		m, _ := s.v.Member(MemberID(id))
+		if m.State == MemberJoined {
+			continue
+		}
+		by := s.v.before(MemberID(id))
+		b, _ := s.v.Member(by)
+		s.ok(AcceptJoin{Member: m.ID, Incarnation: m.Incarnation, By: by, ByIncarnation: b.Incarnation})
+	}
+	s.settle()
+}
+
+// settle writes what live members would write until nothing is in hand-over.
+func (s *script) settle() {
+	s.t.Helper()
+	for range 100 {
+		var out []Command
+		for p := range s.v.Partitions() {
+			switch p.State {
+			case PartitionReleasing:
+				out = append(out, Stopped{p.ID, p.Token})
+			case PartitionAdopting:
+				out = append(out, Started{p.ID, p.NextToken})
+			}
+		}
+		if len(out) == 0 {
+			return
+		}
+		s.ok(out...)
+	}
+	s.t.Fatalf("hand-over does not end:\n%s", s.v)
+}
+
+func (s *script) owners() map[MemberID]int {
+	out := make(map[MemberID]int)
+	for p := range s.v.Partitions() {
+		out[p.Owner]++
+	}
+	return out
+}
+
+func TestJoinAndShare(t *testing.T) {
+	t.Parallel()
+	s := &script{t: t}
+	s.join("a")
+	for i := range 12 {
+		s.ok(single(fmt.Sprintf("t%02d", i)))
+	}
+	s.join("b", "c")
+	if got := s.owners(); got["a"] != 4 || got["b"] != 4 || got["c"] != 4 {
+		t.Fatalf("owners %v\n%s", got, s.v)
+	}
+	m, _ := s.v.Member("b")
+	s.ok(LeaveCluster{Member: "b", Incarnation: m.Incarnation, Reason: "its pulse is gone"})
+	if got := s.owners(); got["a"] != 6 || got["c"] != 6 {
+		t.Fatalf("owners %v\n%s", got, s.v)
+	}
+}
