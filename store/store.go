@@ -43,7 +43,7 @@ type Version string
 
 // Doc is a versioned document.
 type Doc struct {
-	Key     string // path-like, "a/b/c": 1–512 bytes of [A-Za-z0-9._/#@=-:], no empty segment
+	Key     string // path-like, "a/b/c": 1–512 bytes of [A-Za-z0-9._/#@=-:], no empty segment; see CheckKey
 	Value   []byte
 	Version Version
 }
@@ -52,11 +52,13 @@ type Doc struct {
 type Docs interface {
 	// Get returns the current document, or ErrNotFound.
 	Get(ctx context.Context, key string) (Doc, error)
-	// Put writes if d.Version is current ("" creates) and returns the new version; else ErrConflict.
+	// Put writes if d.Version is current ("" creates) and returns the new version; else ErrConflict, also where the
+	// document does not exist and d.Version is not "".
 	Put(ctx context.Context, d Doc) (Version, error)
 	// Delete removes if v is current; else ErrConflict, or ErrNotFound.
 	Delete(ctx context.Context, key string, v Version) error
-	// List returns the documents below prefix, sorted by key. It may lag behind; Get may not.
+	// List returns the documents whose keys begin with prefix, sorted by key, bytewise. A prefix is "" or ends with "/"; see
+	// CheckPrefix. It may lag behind; Get may not.
 	List(ctx context.Context, prefix string) ([]Doc, error)
 }
 
@@ -80,11 +82,13 @@ type Sessions interface {
 
 // Session is one session.
 type Session interface {
-	// Put is Docs.Put of a document that goes with this session. ErrSession if it has ended.
+	// Put is Docs.Put of a document that goes with this session. ErrSession if it has ended. Only the session that created a
+	// document should write it: what becomes of its tie when somebody else does differs between stores (deleting is fine).
 	Put(ctx context.Context, d Doc) (Version, error)
 	// Done is closed when the session is known to have ended.
 	Done() <-chan struct{}
-	// Close ends the session and removes its documents.
+	// Close ends the session and removes its documents. Closing it again does nothing. Where the answer is an error, the
+	// documents may stay until the store finds out by itself that the session has ended.
 	Close(ctx context.Context) error
 }
 
@@ -106,14 +110,16 @@ type Page struct {
 type Log interface {
 	// Append adds a record and returns its index. ErrUnknown: it may stand there, once, now or later.
 	Append(ctx context.Context, data []byte) (uint64, error)
-	// Read returns up to limit records behind after, oldest first. ErrTruncated if any record behind after was trimmed.
-	// A read that begins after an Append returned sees that record.
+	// Read returns up to limit (at least 1) records behind after, oldest first; fewer does not mean that there are no more,
+	// only Page.Head tells. ErrTruncated if any record behind after was trimmed. A read that begins after an Append returned sees that record.
 	Read(ctx context.Context, after uint64, limit int) (Page, error)
 	// Snapshot returns the newest snapshot, or ErrNotFound.
 	Snapshot(ctx context.Context) (Record, error)
-	// SaveSnapshot stores a snapshot of the state after the record at s.Index. An older one than is there is ignored.
+	// SaveSnapshot stores a snapshot of the state after the record at s.Index, which must have been appended. One that is not
+	// newer than what is there is ignored.
 	SaveSnapshot(ctx context.Context, s Record) error
-	// Trim frees the records up to and with index; never beyond the newest snapshot's index.
+	// Trim frees the records up to and with index; never beyond the newest snapshot's index, and without one nothing. An
+	// index is never given twice, also when all records are trimmed.
 	Trim(ctx context.Context, index uint64) error
 }
 

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MaxKey is the length, in bytes, that a key may have on every store.
+const MaxKey = 512
+
+// CheckKey tells what is wrong with a key, nil if nothing. Drivers call it before anything is sent, so that a key that one
+// store takes is taken by all.
+func CheckKey(key string) error {
+	if key == "" {
+		return fmt.Errorf("key is empty: give a path like %q", "a/b")
+	}
+	if len(key) > MaxKey {
+		return fmt.Errorf("key %.40q… has %d bytes: at most %d are allowed", key, len(key), MaxKey)
+	}
+	return checkSegments("key", key)
+}
+
+// CheckPrefix tells what is wrong with a prefix for List and Watch, nil if nothing: it is empty (everything) or ends with
+// "/". "a" is refused because stores with directories and stores with strings would read it in two ways.
+func CheckPrefix(prefix string) error {
+	if prefix == "" {
+		return nil
+	}
+	if !strings.HasSuffix(prefix, "/") {
+		return fmt.Errorf("prefix %q does not end with %q: try %q", prefix, "/", prefix+"/")
+	}
+	return checkSegments("prefix", strings.TrimSuffix(prefix, "/"))
+}
+
+func checkSegments(what, path string) error {
+	for i := 0; i < len(path); i++ {
+		if !keyByte(path[i]) {
+			return fmt.Errorf("%s %q: byte %q at %d is not allowed: use A-Z a-z 0-9 . _ / # @ = - :", what, path, path[i], i)
+		}
+	}
+	for _, segment := range strings.Split(path, "/") {
+		if segment == "" {
+			return fmt.Errorf("%s %q has an empty segment: remove the extra %q", what, path, "/")
+		}
+	}
+	return nil
+}
+
+func keyByte(c byte) bool {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		return true
+	}
+	return strings.IndexByte("._/#@=-:", c) >= 0
+}

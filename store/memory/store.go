@@ -1,0 +1,164 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/store"
+)
+
+var (
+	_ store.Store      = (*Store)(nil)
+	_ store.Docs       = (*Store)(nil)
+	_ store.Log        = (*Store)(nil)
+	_ store.Watcher    = (*Store)(nil)
+	_ store.LogWatcher = (*Store)(nil)
+	_ store.Sessions   = (*Store)(nil)
+)
+
+// Store is one handle. It is safe for concurrent use.
+type Store struct {
+	server   *Server
+	closed   bool                  // guarded by server.mu
+	sessions map[*session]struct{} // guarded by server.mu
+}
+
+// enter takes the lock, unless the call must not begin; then the error says why.
+func (h *Store) enter(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	h.server.mu.Lock()
+	if h.closed {
+		h.server.mu.Unlock()
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// Get implements store.Docs.
+func (h *Store) Get(ctx context.Context, key string) (store.Doc, error) {
+	d, err := h.get(ctx, key)
+	if err != nil {
+		return store.Doc{}, fmt.Errorf("get %q: %w", key, err)
+	}
+	return d, nil
+}
+
+func (h *Store) get(ctx context.Context, key string) (store.Doc, error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Doc{}, err
+	}
+	if err := h.enter(ctx); err != nil {
+		return store.Doc{}, err
+	}
+	defer h.server.mu.Unlock()
+	d, ok := h.server.docs.Get(key)
+	if !ok {
+		return store.Doc{}, store.ErrNotFound
+	}
+	return d.public(key), nil
+}
+
+// Put implements store.Docs. A document written so goes with no session, also if the one before it did.
+func (h *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	v, err := h.put(ctx, d)
+	if err != nil {
+		return "", fmt.Errorf("put %q: %w", d.Key, err)
+	}
+	return v, nil
+}
+
+func (h *Store) put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if err := checkDoc(d); err != nil {
+		return "", err
+	}
+	if err := h.enter(ctx); err != nil {
+		return "", err
+	}
+	defer h.server.mu.Unlock()
+	return h.server.put(d, nil)
+}
+
+func checkDoc(d store.Doc) error {
+	if err := store.CheckKey(d.Key); err != nil {
+		return err
+	}
+	return checkSize(d.Value, MaxRecord)
+}
+
+func checkSize(b []byte, most int) error {
+	if len(b) > most {
+		return fmt.Errorf("%d bytes, at most %d: %w", len(b), most, store.ErrTooLarge)
+	}
+	return nil
+}
+
+// Delete implements store.Docs.
+func (h *Store) Delete(ctx context.Context, key string, v store.Version) error {
+	if err := h.delete(ctx, key, v); err != nil {
+		return fmt.Errorf("delete %q: %w", key, err)
+	}
+	return nil
+}
+
+func (h *Store) delete(ctx context.Context, key string, v store.Version) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	if err := h.enter(ctx); err != nil {
+		return err
+	}
+	defer h.server.mu.Unlock()
+	d, ok := h.server.docs.Get(key)
+	switch {
+	case !ok:
+		return store.ErrNotFound
+	case d.current(true) != v:
+		return store.ErrConflict
+	}
+	h.server.docs.Delete(key)
+	h.server.hintDocs(key)
+	return nil
+}
+
+// List implements store.Docs. Here it does not lag.
+func (h *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	if err := store.CheckPrefix(prefix); err != nil {
+		return nil, fmt.Errorf("list: %w", err)
+	}
+	if err := h.enter(ctx); err != nil {
+		return nil, fmt.Errorf("list %q: %w", prefix, err)
+	}
+	defer h.server.mu.Unlock()
+	var docs []store.Doc
+	h.server.docs.Ascend(prefix, func(key string, d doc) bool {
+		if !strings.HasPrefix(key, prefix) {
+			return false
+		}
+		docs = append(docs, d.public(key))
+		return true
+	})
+	return docs, nil
+}
+
+// Close implements store.Store. To others it looks like the death of a process. It never fails; a second call does nothing.
+func (h *Store) Close() error {
+	s := h.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.closed {
+		return nil
+	}
+	h.closed = true
+	for owned := range h.sessions {
+		owned.end()
+	}
+	for w := range s.watches {
+		if w.handle == h {
+			w.end()
+		}
+	}
+	return nil
+}

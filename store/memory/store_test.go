@@ -1,0 +1,53 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T) func(t *testing.T) *memory.Store {
+	server := memory.New()
+	return func(t *testing.T) *memory.Store {
+		s := server.Open()
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+}
+
+func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, open) }
+func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, open) }
+func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, open) }
+func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, open) }
+func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, open) }
+
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	s := open(t)(t)
+	big := make([]byte, memory.MaxRecord+1)
+	if _, err := s.Append(context.Background(), big); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("append of %d bytes: error %v, want ErrTooLarge", len(big), err)
+	}
+	if _, err := s.Put(context.Background(), store.Doc{Key: "a", Value: big}); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("put of %d bytes: error %v, want ErrTooLarge", len(big), err)
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	s := memory.New().Open()
+	data := make([]byte, 200)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Append(context.Background(), data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

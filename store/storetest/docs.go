@@ -1,0 +1,314 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rota-run/rota/store"
+)
+
+// Docs is the suite of store.Docs.
+func Docs[S store.Docs](t *testing.T, open Open[S]) {
+	runRules(t, open, []rule[S]{
+		{"round trip", docsRoundTrip[S]},
+		{"not found", docsNotFound[S]},
+		{"empty value", docsEmptyValue[S]},
+		{"stale write refused", docsStale[S]},
+		{"delete", docsDelete[S]},
+		{"version never comes back", docsVersions[S]},
+		{"create wins once", docsCreateOnce[S]},
+		{"update wins once", docsUpdateOnce[S]},
+		{"caller keeps its bytes", docsOwnership[S]},
+		{"list", docsList[S]},
+		{"bad keys", docsBadKeys[S]},
+		{"other handle sees writes", docsHandles[S]},
+		{"cancelled before the call", docsCancelled[S]},
+		{"closed", docsClosed[S]},
+		{"linearizable", docsLinearizable[S]},
+	})
+}
+
+func put(t *testing.T, ctx context.Context, s store.Docs, key, value string, v store.Version) store.Version {
+	t.Helper()
+	got, err := s.Put(ctx, store.Doc{Key: key, Value: []byte(value), Version: v})
+	if err != nil {
+		t.Fatalf("put %q: %v", key, err)
+	}
+	if got == "" || got == v {
+		t.Fatalf("put %q returned version %q after %q: want a new one", key, got, v)
+	}
+	return got
+}
+
+func wantDoc(t *testing.T, ctx context.Context, s store.Docs, key, value string, v store.Version) {
+	t.Helper()
+	got, err := s.Get(ctx, key)
+	if err != nil {
+		t.Fatalf("get %q: %v", key, err)
+	}
+	if got.Key != key || string(got.Value) != value || got.Version != v {
+		t.Fatalf("get %q = %q %q at %q, want %q at %q", key, got.Key, got.Value, got.Version, value, v)
+	}
+}
+
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+	if want != store.ErrUnknown && errors.Is(err, store.ErrUnknown) {
+		t.Fatalf("%s: error %v also says that the outcome is unknown", what, err)
+	}
+}
+
+func docsRoundTrip[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	v1 := put(t, ctx, s, "a/b", "one", "")
+	wantDoc(t, ctx, s, "a/b", "one", v1)
+	v2 := put(t, ctx, s, "a/b", "two", v1)
+	wantDoc(t, ctx, s, "a/b", "two", v2)
+	long := strings.Repeat("k", store.MaxKey)
+	v3 := put(t, ctx, s, long, strings.Repeat("x", 100<<10), "")
+	wantDoc(t, ctx, s, long, strings.Repeat("x", 100<<10), v3)
+}
+
+func docsNotFound[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	_, err := s.Get(ctx, "a")
+	wantError(t, "get", err, store.ErrNotFound)
+	v := put(t, ctx, s, "a", "", "")
+	wantError(t, "delete of another", s.Delete(ctx, "b", v), store.ErrNotFound)
+	_, err = s.Put(ctx, store.Doc{Key: "b", Version: v})
+	wantError(t, "update of what is not there", err, store.ErrConflict)
+}
+
+func docsEmptyValue[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	v, err := s.Put(ctx, store.Doc{Key: "a"})
+	if err != nil {
+		t.Fatalf("put of a nil value: %v", err)
+	}
+	wantDoc(t, ctx, s, "a", "", v)
+}
+
+func docsStale[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	v1 := put(t, ctx, s, "a", "one", "")
+	v2 := put(t, ctx, s, "a", "two", v1)
+	for _, v := range []store.Version{v1, "", "no-version-of-ours"} {
+		_, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("stale"), Version: v})
+		wantError(t, fmt.Sprintf("put at %q", v), err, store.ErrConflict)
+	}
+	wantDoc(t, ctx, s, "a", "two", v2)
+}
+
+func docsDelete[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	v1 := put(t, ctx, s, "a", "one", "")
+	v2 := put(t, ctx, s, "a", "two", v1)
+	for _, v := range []store.Version{v1, "", "no-version-of-ours"} {
+		wantError(t, fmt.Sprintf("delete at %q", v), s.Delete(ctx, "a", v), store.ErrConflict)
+	}
+	wantDoc(t, ctx, s, "a", "two", v2)
+	if err := s.Delete(ctx, "a", v2); err != nil {
+		t.Fatalf("delete: %v", err)
+	}
+	_, err := s.Get(ctx, "a")
+	wantError(t, "get after delete", err, store.ErrNotFound)
+	wantError(t, "second delete", s.Delete(ctx, "a", v2), store.ErrNotFound)
+}
+
+func docsVersions[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	var seen []store.Version
+	for range 5 {
+		v1 := put(t, ctx, s, "a", "same", "")
+		v2 := put(t, ctx, s, "a", "same", v1)
+		for _, v := range []store.Version{v1, v2} {
+			if slices.Contains(seen, v) {
+				t.Fatalf("version %q came back after a delete; seen before: %q", v, seen)
+			}
+			seen = append(seen, v)
+		}
+		if err := s.Delete(ctx, "a", v2); err != nil {
+			t.Fatalf("delete: %v", err)
+		}
+		_, err := s.Put(ctx, store.Doc{Key: "a", Version: v2})
+		wantError(t, "put at a deleted version", err, store.ErrConflict)
+	}
+}
+
+// contend lets many writers, each with a handle of its own, do the same thing at once, and returns how many had success.
+func contend[S store.Docs](t *testing.T, handle func(*testing.T) S, write func(s S, who int) error) int {
+	t.Helper()
+	const writers = 8
+	handles := make([]S, writers)
+	for i := range handles {
+		handles[i] = handle(t)
+	}
+	errs := make([]error, writers)
+	var start, done sync.WaitGroup
+	start.Add(1)
+	for i := range handles {
+		done.Go(func() {
+			start.Wait()
+			errs[i] = write(handles[i], i)
+		})
+	}
+	start.Done()
+	done.Wait()
+	won := 0
+	for i, err := range errs {
+		if err == nil {
+			won++
+			continue
+		}
+		wantError(t, fmt.Sprintf("writer %d", i), err, store.ErrConflict)
+	}
+	return won
+}
+
+func docsCreateOnce[S store.Docs](t *testing.T, open Open[S]) {
+	handle, ctx := open(t), deadline(t)
+	for round := range 5 {
+		key := fmt.Sprintf("lock/%d", round)
+		won := contend(t, handle, func(s S, who int) error {
+			_, err := s.Put(ctx, store.Doc{Key: key, Value: []byte{byte(who)}})
+			return err
+		})
+		if won != 1 {
+			t.Fatalf("round %d: %d creators won, want 1", round, won)
+		}
+	}
+}
+
+func docsUpdateOnce[S store.Docs](t *testing.T, open Open[S]) {
+	handle, ctx := open(t), deadline(t)
+	v := put(t, ctx, handle(t), "lock", "free", "")
+	won := contend(t, handle, func(s S, who int) error {
+		_, err := s.Put(ctx, store.Doc{Key: "lock", Value: []byte{byte(who)}, Version: v})
+		return err
+	})
+	if won != 1 {
+		t.Fatalf("%d updates of one version won, want 1", won)
+	}
+}
+
+func docsOwnership[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	value := []byte("mine")
+	v, err := s.Put(ctx, store.Doc{Key: "a", Value: value})
+	if err != nil {
+		t.Fatalf("put: %v", err)
+	}
+	copy(value, "XXXX")
+	wantDoc(t, ctx, s, "a", "mine", v)
+	got, _ := s.Get(ctx, "a")
+	copy(got.Value, "YYYY")
+	wantDoc(t, ctx, s, "a", "mine", v)
+	listed, err := s.List(ctx, "")
+	if err == nil && len(listed) == 1 {
+		copy(listed[0].Value, "ZZZZ")
+	}
+	wantDoc(t, ctx, s, "a", "mine", v)
+}
+
+func docsList[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	want := map[string]store.Version{}
+	for _, key := range []string{"b/2", "a", "b/10", "b/1/x", "b-/1", "b", "b0/1", "b/1", "c/1", "b/@=:#-_.9Z"} {
+		want[key] = put(t, ctx, s, key, "value of "+key, "")
+	}
+	for prefix, keys := range map[string][]string{
+		"b/":    {"b/1", "b/1/x", "b/10", "b/2", "b/@=:#-_.9Z"},
+		"b/1/":  {"b/1/x"},
+		"none/": nil,
+		"":      {"a", "b", "b-/1", "b/1", "b/1/x", "b/10", "b/2", "b/@=:#-_.9Z", "b0/1", "c/1"},
+	} {
+		docs := listed(t, ctx, s, prefix, keys)
+		for _, d := range docs {
+			if d.Version != want[d.Key] || !bytes.Equal(d.Value, []byte("value of "+d.Key)) {
+				t.Errorf("list %q has %q at %q for key %q, want version %q", prefix, d.Value, d.Version, d.Key, want[d.Key])
+			}
+		}
+	}
+}
+
+// listed lists until the keys are as wanted, since List may lag.
+func listed(t *testing.T, ctx context.Context, s store.Docs, prefix string, want []string) []store.Doc {
+	t.Helper()
+	for {
+		docs, err := s.List(ctx, prefix)
+		var keys []string
+		for _, d := range docs {
+			keys = append(keys, d.Key)
+		}
+		switch {
+		case err == nil && slices.Equal(keys, want):
+			return docs
+		case ctx.Err() != nil || err != nil:
+			t.Fatalf("list %q = %q, %v; want %q", prefix, keys, err, want)
+		}
+	}
+}
+
+func docsBadKeys[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	for _, key := range []string{"", "/a", "a/", "a//b", "a b", "ä", strings.Repeat("k", store.MaxKey+1)} {
+		_, getErr := s.Get(ctx, key)
+		_, putErr := s.Put(ctx, store.Doc{Key: key})
+		for call, err := range map[string]error{"get": getErr, "put": putErr, "delete": s.Delete(ctx, key, "1")} {
+			if err == nil || errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrNotFound) {
+				t.Errorf("%s %.20q: error %v, want a refusal", call, key, err)
+			}
+		}
+	}
+	if _, err := s.List(ctx, "a"); err == nil {
+		t.Errorf("list of a prefix without / at its end: no error")
+	}
+}
+
+func docsHandles[S store.Docs](t *testing.T, open Open[S]) {
+	handle, ctx := open(t), deadline(t)
+	a, b := handle(t), handle(t)
+	var v store.Version
+	for i := range 10 {
+		value := fmt.Sprint(i)
+		v = put(t, ctx, a, "k", value, v)
+		wantDoc(t, ctx, b, "k", value, v)
+		a, b = b, a
+	}
+}
+
+func docsCancelled[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	v := put(t, ctx, s, "a", "one", "")
+	_, err := s.Put(cancelled(), store.Doc{Key: "a", Value: []byte("two"), Version: v})
+	wantError(t, "put", err, stoppedError{})
+	wantError(t, "delete", s.Delete(cancelled(), "a", v), stoppedError{})
+	_, err = s.Get(cancelled(), "a")
+	wantError(t, "get", err, stoppedError{})
+	_, err = s.List(cancelled(), "")
+	wantError(t, "list", err, stoppedError{})
+	wantDoc(t, ctx, s, "a", "one", v)
+}
+
+func docsClosed[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	v := put(t, ctx, s, "a", "one", "")
+	closeHandle(t, s)
+	closeHandle(t, s)
+	_, err := s.Get(ctx, "a")
+	wantError(t, "get", err, store.ErrClosed)
+	_, err = s.Put(ctx, store.Doc{Key: "a", Version: v})
+	wantError(t, "put", err, store.ErrClosed)
+	wantError(t, "delete", s.Delete(ctx, "a", v), store.ErrClosed)
+	_, err = s.List(ctx, "")
+	wantError(t, "list", err, store.ErrClosed)
+}

@@ -1,0 +1,273 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rota-run/rota/store"
+)
+
+// Log is the suite of store.Log.
+func Log[S store.Log](t *testing.T, open Open[S]) {
+	runRules(t, open, []rule[S]{
+		{"empty", logEmpty[S]},
+		{"indexes grow", logGrows[S]},
+		{"paging", logPaging[S]},
+		{"bad limit", logBadLimit[S]},
+		{"read your appends", logReadYourAppends[S]},
+		{"concurrent appenders", logAppenders[S]},
+		{"caller keeps its bytes", logOwnership[S]},
+		{"data of all sizes", logSizes[S]},
+		{"snapshot", logSnapshot[S]},
+		{"trim", logTrim[S]},
+		{"trim never beyond the snapshot", logTrimBound[S]},
+		{"trim all, then append", logTrimAll[S]},
+		{"cancelled before the call", logCancelled[S]},
+		{"closed", logClosed[S]},
+		{"linearizable", logLinearizable[S]},
+	})
+}
+
+func appendTo(t *testing.T, ctx context.Context, s store.Log, data string) uint64 {
+	t.Helper()
+	i, err := s.Append(ctx, []byte(data))
+	if err != nil {
+		t.Fatalf("append %.20q: %v", data, err)
+	}
+	if i == 0 {
+		t.Fatalf("append %.20q returned index 0", data)
+	}
+	return i
+}
+
+func read(t *testing.T, ctx context.Context, s store.Log, after uint64, limit int) store.Page {
+	t.Helper()
+	page, err := s.Read(ctx, after, limit)
+	if err != nil {
+		t.Fatalf("read after %d: %v", after, err)
+	}
+	if len(page.Records) > limit {
+		t.Fatalf("read after %d: %d records, limit was %d", after, len(page.Records), limit)
+	}
+	last := after
+	for _, r := range page.Records {
+		if r.Index <= last || r.Index > page.Head {
+			t.Fatalf("read after %d: index %d follows %d, head is %d", after, r.Index, last, page.Head)
+		}
+		last = r.Index
+	}
+	return page
+}
+
+// readAll reads up to the head, with pages of the given size.
+func readAll(t *testing.T, ctx context.Context, s store.Log, after uint64, limit int) []store.Record {
+	t.Helper()
+	var all []store.Record
+	for {
+		page := read(t, ctx, s, after, limit)
+		all = append(all, page.Records...)
+		if after >= page.Head || len(page.Records) == 0 {
+			return all
+		}
+		after = page.Records[len(page.Records)-1].Index
+	}
+}
+
+func wantData(t *testing.T, what string, records []store.Record, want ...string) {
+	t.Helper()
+	var got []string
+	for _, r := range records {
+		got = append(got, string(r.Data))
+	}
+	if strings.Join(got, "\x00") != strings.Join(want, "\x00") || len(got) != len(want) {
+		t.Fatalf("%s: records %q, want %q", what, got, want)
+	}
+}
+
+func logEmpty[S store.Log](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	if page := read(t, ctx, s, 0, 10); len(page.Records) != 0 || page.Head != 0 {
+		t.Fatalf("empty log: %d records, head %d", len(page.Records), page.Head)
+	}
+	_, err := s.Snapshot(ctx)
+	wantError(t, "snapshot", err, store.ErrNotFound)
+	if err := s.Trim(ctx, 100); err != nil {
+		t.Fatalf("trim: %v", err)
+	}
+	appendTo(t, ctx, s, "first")
+	wantData(t, "after trim of nothing", readAll(t, ctx, s, 0, 10), "first")
+}
+
+func logGrows[S store.Log](t *testing.T, open Open[S]) {
+	handle, ctx := open(t), deadline(t)
+	handles := []S{handle(t), handle(t), handle(t)}
+	last := uint64(0)
+	for i := range 12 {
+		index := appendTo(t, ctx, handles[i%3], fmt.Sprint(i))
+		if index <= last {
+			t.Fatalf("append %d got index %d after %d", i, index, last)
+		}
+		last = index
+		if page := read(t, ctx, handles[(i+1)%3], last, 1); page.Head != last || len(page.Records) != 0 {
+			t.Fatalf("behind the newest record %d: head %d, %d records", last, page.Head, len(page.Records))
+		}
+	}
+}
+
+func logPaging[S store.Log](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	var want []string
+	var indexes []uint64
+	for i := range 10 {
+		want = append(want, fmt.Sprint("r", i))
+		indexes = append(indexes, appendTo(t, ctx, s, want[i]))
+	}
+	for _, limit := range []int{1, 3, 10, 11, 1 << 20} {
+		wantData(t, fmt.Sprint("limit ", limit), readAll(t, ctx, s, 0, limit), want...)
+	}
+	for i, index := range indexes {
+		wantData(t, fmt.Sprint("after ", index), readAll(t, ctx, s, index, 4), want[i+1:]...)
+	}
+	page := read(t, ctx, s, 0, 3)
+	if page.Head != indexes[9] || len(page.Records) == 0 {
+		t.Fatalf("short page: %d records, head %d; want some and %d", len(page.Records), page.Head, indexes[9])
+	}
+	beyond := read(t, ctx, s, indexes[9]+1000, 3)
+	if beyond.Head != indexes[9] || len(beyond.Records) != 0 {
+		t.Fatalf("beyond the head: %d records, head %d; want 0 and %d", len(beyond.Records), beyond.Head, indexes[9])
+	}
+}
+
+func logBadLimit[S store.Log](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	for _, limit := range []int{0, -1} {
+		if _, err := s.Read(ctx, 0, limit); err == nil {
+			t.Errorf("read with limit %d: no error", limit)
+		}
+	}
+}
+
+func logReadYourAppends[S store.Log](t *testing.T, open Open[S]) {
+	handle, ctx := open(t), deadline(t)
+	a, b := handle(t), handle(t)
+	after := uint64(0)
+	for i := range 20 {
+		want := fmt.Sprint("r", i)
+		index := appendTo(t, ctx, a, want)
+		wantData(t, "other handle", read(t, ctx, b, after, 10).Records, want)
+		wantData(t, "same handle", read(t, ctx, a, after, 10).Records, want)
+		after = index
+		a, b = b, a
+	}
+}
+
+func logAppenders[S store.Log](t *testing.T, open Open[S]) {
+	handle, ctx := open(t), deadline(t)
+	const writers, each = 6, 25
+	indexes := make([][]uint64, writers)
+	errs := make([]error, writers)
+	var wg sync.WaitGroup
+	for w := range writers {
+		s := handle(t)
+		wg.Go(func() {
+			for i := 0; i < each && errs[w] == nil; i++ {
+				var index uint64
+				index, errs[w] = s.Append(ctx, fmt.Appendf(nil, "%d/%d", w, i))
+				indexes[w] = append(indexes[w], index)
+			}
+		})
+	}
+	wg.Wait()
+	for w, err := range errs {
+		if err != nil {
+			t.Fatalf("appender %d: %v", w, err)
+		}
+	}
+	wantEachOnce(t, readAll(t, ctx, handle(t), 0, 40), indexes)
+}
+
+// wantEachOnce checks that the log holds exactly what was acknowledged, where it was acknowledged, in each one's order.
+func wantEachOnce(t *testing.T, records []store.Record, acknowledged [][]uint64) {
+	t.Helper()
+	next := make([]int, len(acknowledged))
+	for _, r := range records {
+		var w, i int
+		if _, err := fmt.Sscanf(string(r.Data), "%d/%d", &w, &i); err != nil {
+			t.Fatalf("record %d is %q: %v", r.Index, r.Data, err)
+		}
+		if i != next[w] {
+			t.Fatalf("record %d is number %d of appender %d, want number %d", r.Index, i, w, next[w])
+		}
+		if acknowledged[w][i] != r.Index {
+			t.Fatalf("%q stands at %d, was acknowledged at %d", r.Data, r.Index, acknowledged[w][i])
+		}
+		next[w]++
+	}
+	for w, n := range next {
+		if n != len(acknowledged[w]) {
+			t.Fatalf("appender %d: %d of %d acknowledged records are there", w, n, len(acknowledged[w]))
+		}
+	}
+}
+
+func logOwnership[S store.Log](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	data := []byte("mine")
+	index, err := s.Append(ctx, data)
+	if err != nil {
+		t.Fatalf("append: %v", err)
+	}
+	copy(data, "XXXX")
+	wantData(t, "after the caller's change", readAll(t, ctx, s, 0, 1), "mine")
+	copy(read(t, ctx, s, 0, 1).Records[0].Data, "YYYY")
+	wantData(t, "after the reader's change", readAll(t, ctx, s, 0, 1), "mine")
+	snapshot := []byte("snap")
+	if err := s.SaveSnapshot(ctx, store.Record{Index: index, Data: snapshot}); err != nil {
+		t.Fatalf("save snapshot: %v", err)
+	}
+	copy(snapshot, "ZZZZ")
+	wantSnapshot(t, ctx, s, index, "snap")
+}
+
+func logSizes[S store.Log](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	want := []string{"", "\x00", "\xff\xfe\x00", strings.Repeat("ab", 64<<10)}
+	for _, data := range want {
+		appendTo(t, ctx, s, data)
+	}
+	wantData(t, "sizes", readAll(t, ctx, s, 0, 10), want...)
+}
+
+func logCancelled[S store.Log](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	index := appendTo(t, ctx, s, "one")
+	_, err := s.Append(cancelled(), []byte("two"))
+	wantError(t, "append", err, stoppedError{})
+	_, err = s.Read(cancelled(), 0, 1)
+	wantError(t, "read", err, stoppedError{})
+	_, err = s.Snapshot(cancelled())
+	wantError(t, "snapshot", err, stoppedError{})
+	wantError(t, "save", s.SaveSnapshot(cancelled(), store.Record{Index: index}), stoppedError{})
+	wantError(t, "trim", s.Trim(cancelled(), index), stoppedError{})
+	appendTo(t, ctx, s, "three")
+	wantData(t, "after the cancelled call", readAll(t, ctx, s, 0, 10), "one", "three")
+	_, err = s.Snapshot(ctx)
+	wantError(t, "snapshot after a cancelled save", err, store.ErrNotFound)
+}
+
+func logClosed[S store.Log](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	index := appendTo(t, ctx, s, "one")
+	closeHandle(t, s)
+	_, err := s.Append(ctx, nil)
+	wantError(t, "append", err, store.ErrClosed)
+	_, err = s.Read(ctx, 0, 1)
+	wantError(t, "read", err, store.ErrClosed)
+	_, err = s.Snapshot(ctx)
+	wantError(t, "snapshot", err, store.ErrClosed)
+	wantError(t, "save", s.SaveSnapshot(ctx, store.Record{Index: index}), store.ErrClosed)
+	wantError(t, "trim", s.Trim(ctx, index), store.ErrClosed)
+}
