@@ -1,1 +1,42 @@
+// Package tasks holds the task types that come with Rota.
+//
+// # Purpose
+//
+// [Builtin] returns the table of types a member offers; there is no global registry. A user of the library adds own types to it
+// or leaves some out.
+//
+//	http     a web page or API answers as expected; latency by phase, days until the certificate ends
+//	tcp      a port accepts connections and, if asked, talks as expected
+//	dns      a name resolves as expected
+//	tls      a certificate is valid and for how long
+//	host     load, CPU, memory, swap, disks and network of the member's machine
+//	scrape   samples from a Prometheus text page
+//	tail     lines of log files, followed through rotation, position kept
+//	exec     an allow-listed program; its output as samples
+//	noop     nothing, for load tests
+//	witness  writes down when it acts, for tests of Rota itself
+//
+// # Guarantees
+//
+// A definition is checked in full when it is read, not when it runs: each fault is a *work.ConfigError that names the field, and where there
+// is something to try it says so. What a check finds ("the site is down") is a sample, <type>.up 0 with <type>.failure 1 tagged with a
+// reason of a fixed set; it is no error of the task. An error of Run is something that a person must mend: a secret that cannot be
+// read, an address that is refused, a page that is no exposition. A round that is cut short because its grant ended emits nothing.
+//
+// http, tcp, tls and scrape connect only to public addresses unless a CIDR allows more, see [Options]. The address is checked after
+// the name was resolved, at the moment of connecting, so neither redirects nor a name server that changes its answer go around it.
+//
+// # What is not guaranteed
+//
+// The address rule protects against mistakes and against hostile servers, not against whoever writes definitions: the field allow of a definition
+// widens it, and references to secrets may name any variable or file of the member. No type uses a proxy from the environment.
+//
+// # Failures
+//
+// Every answer is bounded in bytes, every round in time: Definition.TimeoutMS, else the period or 10 s, whichever is shorter.
+//
+// # Where it comes from
+//
+// The check of the source document coalesce (a task run on one member that yields samples); the refusal of internal addresses is the usual defence against
+// server-side request forgery; NAT64 (RFC 6052), 6to4 (RFC 3056) and mapped addresses are judged by the IPv4 address inside.
 package tasks

@@ -1,0 +1,51 @@
+package tasks
+
+import (
+	"crypto/x509"
+	"net/netip"
+	"time"
+
+	"github.com/rota-run/rota/work"
+)
+
+// Options is what a member allows its tasks. The zero value allows little: public addresses only, no programs.
+type Options struct {
+	// AllowCIDRs are address ranges that any task of the member may connect to though they are not public; see ParseCIDRs.
+	AllowCIDRs []netip.Prefix
+	// ExecAllow are the absolute paths of programs that tasks of type exec may start.
+	ExecAllow []string
+	// Witness adds the type witness, which is for tests of Rota itself.
+	Witness bool
+	// RootCAs are trusted when a certificate is checked; nil means those of the system.
+	RootCAs *x509.CertPool
+}
+
+// Builtin returns a new table of the built-in types; the caller may change it.
+func Builtin(o Options) work.Types {
+	table := work.Types{}
+	for _, t := range []work.Type{
+		o.http(), o.host(), o.noop(),
+	} {
+		table[t.Name] = t
+	}
+	if o.Witness {
+		table["witness"] = o.witness()
+	}
+	return table
+}
+
+const (
+	defaultEvery   = 10 * time.Second
+	defaultTimeout = 10 * time.Second
+)
+
+// roundTimeout is how long a round of a periodic type may take.
+func roundTimeout(d work.Definition) time.Duration {
+	if d.TimeoutMS > 0 {
+		return time.Duration(d.TimeoutMS) * time.Millisecond
+	}
+	if every := time.Duration(d.EveryMS) * time.Millisecond; every > 0 {
+		return min(every, defaultTimeout)
+	}
+	return defaultTimeout
+}

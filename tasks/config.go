@@ -1,0 +1,176 @@
+package tasks
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rota-run/rota/work"
+)
+
+// faults collects what is wrong with one definition, so that a person sees all of it at once.
+type faults []error
+
+// add notes that the field at path, below "config", is wrong.
+func (f *faults) add(path, hint, format string, args ...any) {
+	full := "config"
+	if path != "" {
+		full += "." + path
+	}
+	*f = append(*f, &work.ConfigError{Path: full, Hint: hint, Err: fmt.Errorf(format, args...)})
+}
+
+// err is nil, the one fault, or all of them joined.
+func (f faults) err() error {
+	if len(f) == 1 {
+		return f[0]
+	}
+	return errors.Join(f...)
+}
+
+// decode decodes the config of d into v, a pointer to a struct. Its error says which field is wrong, however deep, and what may have been meant.
+func decode(d work.Definition, v any) error {
+	err := work.DecodeConfig(d, v)
+	if err == nil {
+		return nil
+	}
+	if found := locate(d.Config, reflect.TypeOf(v).Elem(), "config"); found != nil {
+		return found
+	}
+	return err
+}
+
+// locate finds the first wrong field, in the order of names. encoding/json does not say where an unknown field or a bad text is.
+func locate(raw json.RawMessage, t reflect.Type, path string) *work.ConfigError {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case decodesItself(t):
+		return leaf(raw, t, path)
+	case t.Kind() == reflect.Struct:
+		return locateField(raw, t, path)
+	case t.Kind() == reflect.Slice && t != reflect.TypeFor[json.RawMessage]():
+		return locateItem(raw, t, path)
+	}
+	return leaf(raw, t, path)
+}
+
+func decodesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+func leaf(raw json.RawMessage, t reflect.Type, path string) *work.ConfigError {
+	err := json.Unmarshal(raw, reflect.New(t).Interface())
+	if err == nil {
+		return nil
+	}
+	var te *json.UnmarshalTypeError
+	if errors.As(err, &te) {
+		err = fmt.Errorf("a %s does not fit, want %s", te.Value, plainName(te.Type))
+	}
+	return &work.ConfigError{Path: path, Err: err}
+}
+
+// plainName is the name of a type for people who don't write Go.
+func plainName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint16:
+		return "a whole number"
+	}
+	if t == reflect.TypeFor[work.Duration]() {
+		return `a duration such as "10s"`
+	}
+	return t.String()
+}
+
+func locateField(raw json.RawMessage, t reflect.Type, path string) *work.ConfigError {
+	var have map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &have); err != nil {
+		return leaf(raw, t, path)
+	}
+	known := fieldsOf(t)
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		f, ok := known[strings.ToLower(name)]
+		if !ok {
+			return &work.ConfigError{Path: path + "." + name, Err: errors.New("unknown field"), Hint: didYouMean(name, slices.Sorted(maps.Keys(known)))}
+		}
+		if found := locate(have[name], f, path+"."+name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func locateItem(raw json.RawMessage, t reflect.Type, path string) *work.ConfigError {
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return leaf(raw, t, path)
+	}
+	for i, item := range items {
+		if found := locate(item, t.Elem(), path+"["+strconv.Itoa(i)+"]"); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for f := range t.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			out[name] = f.Type
+		}
+	}
+	return out
+}
+
+// didYouMean suggests the nearest of the known names, or lists them.
+func didYouMean(got string, known []string) string {
+	best, at := "", len(got)/2+2
+	for _, k := range known {
+		if d := distance(strings.ToLower(got), k); d < at {
+			best, at = k, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return "known fields are " + strings.Join(known, ", ")
+}
+
+// distance is the number of insertions, deletions and replacements between two words (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

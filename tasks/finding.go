@@ -1,0 +1,122 @@
+package tasks
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rota-run/rota/work"
+)
+
+// unexpected is an answer that came but is not the one that was asked for. Reason is one word of a fixed set, since it becomes a tag.
+type unexpected struct {
+	reason string
+	err    error
+}
+
+func (e *unexpected) Error() string { return e.err.Error() }
+func (e *unexpected) Unwrap() error { return e.err }
+
+// reasonOf puts what went wrong in a check into one word: refused, dns, timeout, tls, connect, io or the reason of an unexpected answer.
+func reasonOf(err error) string {
+	var (
+		un   *unexpected
+		addr *AddressError
+		name *net.DNSError
+		op   *net.OpError
+	)
+	switch {
+	case errors.As(err, &un):
+		return un.reason
+	case errors.As(err, &addr):
+		return "refused"
+	case errors.As(err, &name):
+		return "dns"
+	case isTimeout(err):
+		return "timeout"
+	case isTLS(err):
+		return "tls"
+	case errors.Is(err, syscall.ECONNREFUSED), errors.As(err, &op) && op.Op == "dial":
+		return "connect"
+	}
+	return "io"
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &t) && t.Timeout()
+}
+
+func isTLS(err error) bool {
+	var (
+		verify *tls.CertificateVerificationError
+		record tls.RecordHeaderError
+		alert  tls.AlertError
+		host   x509.HostnameError
+		auth   x509.UnknownAuthorityError
+		cert   x509.CertificateInvalidError
+	)
+	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) ||
+		errors.As(err, &host) || errors.As(err, &auth) || errors.As(err, &cert)
+}
+
+// finder turns the outcome of a round into samples and remembers the last one, to log changes only.
+type finder struct {
+	prefix string
+	mu     sync.Mutex
+	last   string
+}
+
+// report emits prefix.up and, if err is not nil, prefix.failure with the reason. It returns an error only for what a person must mend; if ctx was ended
+// from outside, the round says nothing about the target, and its cause is returned.
+func (f *finder) report(ctx context.Context, g *work.Grant, err error) error {
+	if cut(ctx) {
+		return context.Cause(ctx)
+	}
+	if err == nil {
+		f.changed(g, "", nil)
+		g.Value(f.prefix+".up", 1, nil)
+		return nil
+	}
+	reason := reasonOf(err)
+	f.changed(g, reason, err)
+	g.Value(f.prefix+".up", 0, nil)
+	g.Value(f.prefix+".failure", 1, map[string]string{"reason": reason})
+	var addr *AddressError
+	if errors.As(err, &addr) {
+		return err
+	}
+	return nil
+}
+
+// changed logs when the finding is another one than in the round before.
+func (f *finder) changed(g *work.Grant, reason string, err error) {
+	f.mu.Lock()
+	before := f.last
+	f.last = reason
+	f.mu.Unlock()
+	switch {
+	case before == reason:
+	case reason == "":
+		g.Log.Info("check passes again", "type", f.prefix, "was", before)
+	default:
+		g.Log.Info("check fails", "type", f.prefix, "reason", reason, "error", err)
+	}
+}
+
+// cut tells whether ctx was ended for another cause than its time limit.
+func cut(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+}
+
+// latency emits prefix.latency_ms of one phase.
+func (f *finder) latency(g *work.Grant, phase string, d time.Duration) {
+	g.Value(f.prefix+".latency_ms", float64(d)/1e6, map[string]string{"phase": phase})
+}

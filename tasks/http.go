@@ -1,0 +1,208 @@
+package tasks
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/rota-run/rota/work"
+)
+
+const (
+	maxBody         = 1 << 20
+	maxHeaderBytes  = 64 << 10
+	userAgent       = "rota"
+	redirectDefault = 5
+)
+
+// httpRunner is one check of one URL. It is safe to run concurrently; every round makes its own connection, so that its latency is measured.
+type httpRunner struct {
+	c       httpConfig
+	url     *url.URL
+	timeout time.Duration
+	client  *http.Client
+	found   finder
+}
+
+func (o Options) http() work.Type {
+	return work.Type{
+		Name: "http", Doc: "a web page or API answers as expected", Periodic: true, DefaultEvery: defaultEvery,
+		New: func(d work.Definition) (work.Runner, error) {
+			var c httpConfig
+			if err := decode(d, &c); err != nil {
+				return nil, err
+			}
+			u, g, err := c.check(o)
+			if err != nil {
+				return nil, err
+			}
+			h := &httpRunner{c: c, url: u, timeout: roundTimeout(d), found: finder{prefix: "http"}}
+			h.client = o.httpClient(g, h.timeout, h.redirect)
+			return h, nil
+		},
+	}
+}
+
+// httpClient returns a client under the guard that keeps no connection and asks no proxy: a proxy would connect to what the guard refuses.
+func (o Options) httpClient(g guard, timeout time.Duration, redirect func(*http.Request, []*http.Request) error) *http.Client {
+	return &http.Client{
+		CheckRedirect: redirect,
+		Transport: &http.Transport{
+			DialContext:            g.dialer(timeout).DialContext,
+			TLSClientConfig:        &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    timeout,
+			DisableKeepAlives:      true,
+			ForceAttemptHTTP2:      true,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+		},
+	}
+}
+
+// Run makes one round.
+func (h *httpRunner) Run(ctx context.Context, g *work.Grant) error {
+	round, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	var p phases
+	req, err := h.request(httptrace.WithClientTrace(round, p.trace()))
+	if err != nil {
+		return fmt.Errorf("prepare request: %w", err)
+	}
+	start := time.Now()
+	resp, body, err := h.do(req)
+	total := time.Since(start)
+	if err == nil {
+		err = h.c.Expect.check(resp, body)
+	}
+	out := h.found.report(ctx, g, err)
+	if !cut(ctx) && resp != nil {
+		h.emit(g, resp, p.durations(), total)
+	}
+	return out
+}
+
+func (h *httpRunner) emit(g *work.Grant, resp *http.Response, ds map[string]time.Duration, total time.Duration) {
+	g.Value("http.status", float64(resp.StatusCode), nil)
+	for _, phase := range phaseNames {
+		if d, ok := ds[phase]; ok {
+			h.found.latency(g, phase, d)
+		}
+	}
+	h.found.latency(g, "total", total)
+	if resp.TLS != nil {
+		if days, ok := daysLeft(resp.TLS.VerifiedChains, time.Now()); ok {
+			g.Value("http.tls_expiry_days", days, nil)
+		}
+	}
+}
+
+// request resolves secrets anew in every round, so that a rotated one is seen.
+func (h *httpRunner) request(ctx context.Context) (*http.Request, error) {
+	var body io.Reader
+	if h.c.Body != "" {
+		body = strings.NewReader(h.c.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, h.c.Method, h.url.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", userAgent)
+	for name, text := range h.c.Headers {
+		value, err := text.resolve()
+		if err != nil {
+			return nil, fmt.Errorf("header %s: %w", name, err)
+		}
+		if !httpguts.ValidHeaderFieldValue(value) {
+			return nil, fmt.Errorf("header %s: the value has characters that no header may have", name)
+		}
+		if strings.EqualFold(name, "Host") {
+			req.Host = value
+			continue
+		}
+		req.Header.Set(name, value)
+	}
+	return req, nil
+}
+
+// do sends the request and reads a bounded body. The response may be there though err is not nil.
+func (h *httpRunner) do(req *http.Request) (*http.Response, bodyRead, error) {
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return nil, bodyRead{}, fmt.Errorf("%s %s: %w", req.Method, plainURL(h.url), withoutURL(err))
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err != nil {
+		return resp, bodyRead{}, fmt.Errorf("read body of %s: %w", plainURL(h.url), err)
+	}
+	if len(b) > maxBody {
+		return resp, bodyRead{text: b[:maxBody], cut: true}, nil
+	}
+	return resp, bodyRead{text: b}, nil
+}
+
+// bodyRead is the beginning of a body; cut tells that there was more.
+type bodyRead struct {
+	text []byte
+	cut  bool
+}
+
+// redirect decides about following. What a task sends to one origin is not meant for another: there, its headers are taken off, and a body is not
+// sent at all.
+func (h *httpRunner) redirect(req *http.Request, via []*http.Request) error {
+	limit := redirectDefault
+	if h.c.Redirects != nil {
+		limit = *h.c.Redirects
+	}
+	if limit == 0 {
+		return http.ErrUseLastResponse
+	}
+	if len(via) > limit {
+		return &unexpected{"redirect", fmt.Errorf("more than %d redirects", limit)}
+	}
+	req.Header.Del("Referer") // the query of the URL before may hold a secret
+	if !strays(req, via) {
+		return nil
+	}
+	if req.Body != nil && req.Body != http.NoBody {
+		return &unexpected{"redirect", fmt.Errorf("the redirect to %s asks to send the body to another origin", plainURL(req.URL))}
+	}
+	req.Host = ""
+	for name := range h.c.Headers {
+		req.Header.Del(name)
+	}
+	return nil
+}
+
+// strays tells whether any hop so far, or the next, is at another origin than the first.
+func strays(req *http.Request, via []*http.Request) bool {
+	first := via[0].URL
+	for _, r := range append(via[1:len(via):len(via)], req) {
+		if r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
+			return true
+		}
+	}
+	return false
+}
+
+// plainURL leaves out user and query, which may hold secrets.
+func plainURL(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// withoutURL takes the URL off an error of the client.
+func withoutURL(err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		return ue.Err
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+package tasks
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// httpConfig of http.
+type httpConfig struct {
+	URL       string                `json:"url"`
+	Method    string                `json:"method"`    // default GET
+	Headers   map[string]secretText `json:"headers"`   // values may be env:NAME or file:/path, also after a word: "Bearer env:TOKEN"
+	Body      string                `json:"body"`      // sent as it is
+	Redirects *int                  `json:"redirects"` // followed at most; default 5; 0 takes the redirect itself as the answer
+	Expect    httpExpect            `json:"expect"`
+	Allow     []string              `json:"allow"` // CIDRs of addresses that are not public
+}
+
+// check fills in defaults and reports all faults.
+func (c *httpConfig) check(o Options) (*url.URL, guard, error) {
+	var f faults
+	g := o.guard(&f, c.Allow)
+	u := checkURL(&f, g, c.URL)
+	if c.Method == "" {
+		c.Method = http.MethodGet
+	}
+	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+	if !slices.Contains(methods, c.Method) {
+		f.add("method", "one of "+strings.Join(methods, ", "), "unknown method %q", c.Method)
+	}
+	checkHeaders(&f, c.Headers)
+	if c.Redirects != nil && (*c.Redirects < 0 || *c.Redirects > 20) {
+		f.add("redirects", "", "%d is not between 0 and 20", *c.Redirects)
+	}
+	c.Expect.validate(&f)
+	return u, g, f.err()
+}
+
+// checkURL parses an absolute http or https URL without user.
+func checkURL(f *faults, g guard, text string) *url.URL {
+	if text == "" {
+		f.add("url", "such as https://example.org/", "missing")
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		f.add("url", "such as https://example.org/", "not a URL: %w", withoutURL(err))
+		return nil
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		f.add("url", "write https:// or http:// in front", "the scheme is %q", u.Scheme)
+	case u.Hostname() == "":
+		f.add("url", "such as https://example.org/", "there is no host in it")
+	case u.User != nil:
+		f.add("url", `use headers: {Authorization: "Basic env:NAME"}`, "user and password do not belong into a URL")
+	}
+	if err := g.checkHost(u.Hostname()); err != nil {
+		f.add("url", "", "%w", err)
+	}
+	return u
+}
+
+func checkHeaders(f *faults, headers map[string]secretText) {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		path := "headers." + name
+		if !httpguts.ValidHeaderFieldName(name) {
+			f.add(path, "", "%q is not the name of a header", name)
+		}
+		if slices.Contains([]string{"content-length", "transfer-encoding", "connection"}, strings.ToLower(name)) {
+			f.add(path, "leave it out", "the client sets this header itself")
+		}
+		if err := headers[name].check(); err != nil {
+			f.add(path, "env:NAME or file:/absolute/path", "%w", err)
+		}
+		if front, _ := headers[name].split(); !httpguts.ValidHeaderFieldValue(front) {
+			f.add(path, "", "the value has characters that no header may have")
+		}
+	}
+}
+
+// statuses are the accepted HTTP status codes; empty means below 400.
+type statuses []int
+
+// UnmarshalJSON reads 200 or [200, 204].
+func (s *statuses) UnmarshalJSON(b []byte) error {
+	return oneOrMany(b, (*[]int)(s))
+}
+
+func (s statuses) accept(code int) bool {
+	if len(s) == 0 {
+		return code < 400
+	}
+	return slices.Contains(s, code)
+}
+
+func (s statuses) String() string {
+	if len(s) == 0 {
+		return "below 400"
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(s)), " ", " or "), "[]")
+}

@@ -1,0 +1,115 @@
+package tasks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// decodeAny decodes one JSON value and keeps numbers as they are written.
+func decodeAny(b []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one JSON value")
+	}
+	return v, nil
+}
+
+// lookUp follows a path of names and indexes: "a.0.b", or "/a/0/b" with the escapes of JSON pointers (RFC 6901) for names with dots.
+func lookUp(v any, path string) (any, bool) {
+	for _, step := range steps(path) {
+		switch at := v.(type) {
+		case map[string]any:
+			next, ok := at[step]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(at) {
+				return nil, false
+			}
+			v = at[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+func steps(path string) []string {
+	if !strings.HasPrefix(path, "/") {
+		return strings.Split(path, ".")
+	}
+	out := strings.Split(path[1:], "/")
+	for i, s := range out {
+		out[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
+	}
+	return out
+}
+
+// sameJSON compares values of decodeAny; 1, 1.0 and 1e0 are the same number.
+func sameJSON(a, b any) bool {
+	switch x := a.(type) {
+	case json.Number:
+		y, ok := b.(json.Number)
+		return ok && sameNumber(x, y)
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for k := range x {
+			if v, ok := y[k]; !ok || !sameJSON(x[k], v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !sameJSON(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return a == b
+}
+
+// sameNumber compares whole numbers exactly and others as floats.
+func sameNumber(a, b json.Number) bool {
+	i, err1 := a.Int64()
+	j, err2 := b.Int64()
+	if err1 == nil && err2 == nil {
+		return i == j
+	}
+	x, err1 := a.Float64()
+	y, err2 := b.Float64()
+	return a == b || err1 == nil && err2 == nil && x == y
+}
+
+// oneOrMany decodes a value or a list of values.
+func oneOrMany[T any](b []byte, into *[]T) error {
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, into)
+	}
+	var one T
+	if err := json.Unmarshal(b, &one); err != nil {
+		return err
+	}
+	*into = []T{one}
+	return nil
+}
