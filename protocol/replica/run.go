@@ -317,3 +317,8 @@ func (sh *shell) forward(hints <-chan struct{}, as Hinted) {
 		}
 	})
 }
+
+// Writer is the writer of this member's entries.
+func (r *Replica) Writer() cluster.WriterID {
+	return cluster.WriterID(string(r.c.Member) + "-" + r.p.Nonce)
+}

@@ -1,0 +1,282 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/work"
+)
+
+// Config of a node. Member and Store are required.
+type Config struct {
+	Member     cluster.MemberID
+	Store      replica.Store
+	TTL        time.Duration // default 10 s; the same on all members
+	Labels     map[string]string
+	Weight     int64
+	Capacity   int64
+	Slots      int64
+	NoSessions bool // heartbeats alone, also where the store has sessions
+	// Sources are the directories that this member declares, by source name.
+	Sources map[string][]string
+	Types   work.Types
+	// Publisher gets the samples; the node runs it. Default: none.
+	Publisher publish.Publisher
+	// Journal keeps records; default: in the store.
+	Journal journal.Journal
+	Address string // of the API, for people
+	Version string
+	// DrainTimeout bounds how long partitions may take to move away before the node leaves; default 10 s.
+	DrainTimeout time.Duration
+	Logger       *slog.Logger // default: discard
+	Events       Events
+}
+
+// Events are optional callbacks. They may be called from any goroutine and must return soon.
+type Events struct {
+	Joined  func(inc cluster.Incarnation, took time.Duration)
+	Removed func(reason string)
+	Started func(work.RunStarted)
+	Stopped func(work.RunStopped)
+}
+
+// Node is one member. Its methods may be called from any goroutine; Run once.
+type Node struct {
+	c       Config
+	replica *replica.Replica
+	sup     *work.Supervisor
+	records *journal.Buffered
+	started time.Time
+	changed *signal
+}
+
+// New checks the config and makes a node.
+func New(c Config) (*Node, error) {
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Store == nil {
+		return nil, errors.New("node: no store")
+	}
+	if c.Journal == nil {
+		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
+	}
+	n := &Node{c: c, changed: newSignal()}
+	n.records = journal.NewBuffered(c.Journal, c.Logger)
+	var err error
+	if n.replica, err = n.newReplica(); err != nil {
+		return nil, fmt.Errorf("member %s: %w", c.Member, err)
+	}
+	if n.sup, err = n.newSupervisor(); err != nil {
+		return nil, fmt.Errorf("member %s: %w", c.Member, err)
+	}
+	return n, nil
+}
+
+func (n *Node) newReplica() (*replica.Replica, error) {
+	return replica.New(replica.Config{
+		Member: n.c.Member, Store: n.c.Store, TTL: n.c.TTL, Slots: n.c.Slots, Weight: n.c.Weight, Capacity: n.c.Capacity,
+		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Logger: n.c.Logger,
+		Events: replica.Events{Joined: n.joined, Removed: n.removed, Applied: n.applied, StoreLost: n.storeLost, StoreBack: n.storeBack},
+	})
+}
+
+func (n *Node) labels() []cluster.Label {
+	all := maps.Clone(n.c.Labels)
+	if all == nil {
+		all = make(map[string]string)
+	}
+	for name := range n.c.Sources {
+		all[directory.LabelKey(name)] = "yes"
+	}
+	labels := make([]cluster.Label, 0, len(all))
+	for k, v := range all {
+		labels = append(labels, cluster.Label{Key: k, Value: v})
+	}
+	slices.SortFunc(labels, func(a, b cluster.Label) int { return strings.Compare(a.Key, b.Key) })
+	return labels
+}
+
+func (n *Node) newSupervisor() (*work.Supervisor, error) {
+	types := maps.Clone(n.c.Types)
+	if types == nil {
+		types = work.Types{}
+	}
+	if len(n.c.Sources) > 0 {
+		src := directory.Config{
+			Dirs: n.c.Sources, Types: func() work.Types { return n.c.Types }, Value: n.replica.Value,
+			Propose: n.replica.Propose, Journal: n.record,
+		}.Type()
+		types[src.Name] = src
+	}
+	return work.New(work.Config{
+		Types: types, Member: n.c.Member, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
+		Propose: n.replica.Propose, Report: n.replica.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
+		Events: work.Events{Started: n.runStarted, Stopped: n.c.Events.Stopped},
+	})
+}
+
+// Value returns the newest value applied here.
+func (n *Node) Value() cluster.Value { return n.replica.Value() }
+
+// Propose appends commands; see protocol.Member.
+func (n *Node) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
+	return n.replica.Propose(ctx, commands...)
+}
+
+// Status is what only this process knows.
+type Status struct {
+	Member         replica.Status
+	Work           work.Status
+	JournalDropped int64
+	Samples        publish.Stats
+	UpMS           int64
+}
+
+// Status returns the present status.
+func (n *Node) Status() Status {
+	s := Status{Member: n.replica.Status(), Work: n.sup.Status(), JournalDropped: n.records.Dropped()}
+	if n.c.Publisher != nil {
+		s.Samples = n.c.Publisher.Stats()
+	}
+	if !n.started.IsZero() {
+		s.UpMS = time.Since(n.started).Milliseconds()
+	}
+	return s
+}
+
+// Journal is where the node's records go.
+func (n *Node) Journal() journal.Journal { return n.c.Journal }
+
+// Member is the node's name.
+func (n *Node) Member() cluster.MemberID { return n.c.Member }
+
+// Run takes part until ctx ends, then drains and leaves. It returns when all its goroutines have ended. Ending ctx's parent does not hurry it; hurry, when
+// closed, does: then it neither drains nor waits.
+func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
+	n.started = time.Now()
+	member, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	tail, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var tails, all sync.WaitGroup
+	n.runTails(tail, &tails)
+	var workErr, err error
+	all.Go(func() { workErr = n.sup.Run(tail, n.replica.Assignments()) })
+	gone := make(chan struct{})
+	all.Go(func() {
+		defer close(gone)
+		err = n.replica.Run(member)
+	})
+	all.Go(func() { n.declareSources(member, gone) })
+	select {
+	case <-ctx.Done():
+		n.drain(gone, hurry)
+	case <-gone:
+	}
+	leave()
+	select {
+	case <-gone:
+	case <-hurry:
+	}
+	end()
+	all.Wait()
+	tails.Wait()
+	return errors.Join(err, workErr)
+}
+
+// runTails runs what must outlive the work, so that its last words arrive.
+func (n *Node) runTails(ctx context.Context, wg *sync.WaitGroup) {
+	wg.Go(func() { n.records.Run(ctx) })
+	if n.c.Publisher != nil {
+		wg.Go(func() {
+			if err := n.c.Publisher.Run(ctx); err != nil && ctx.Err() == nil {
+				n.c.Logger.Error("publish samples", "err", err)
+			}
+		})
+	}
+}
+
+// declareSources submits the jobs of the sources. Submitting one that exists does nothing.
+func (n *Node) declareSources(ctx context.Context, gone <-chan struct{}) {
+	for _, name := range slices.Sorted(maps.Keys(n.c.Sources)) {
+		for {
+			res, err := n.replica.Propose(ctx, directory.Job(name))
+			if err == nil {
+				if !res[0].Accepted {
+					n.record(journal.Record{Kind: journal.Refused, Message: "source " + name + ": " + res[0].Reason})
+				}
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-gone:
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	}
+}
+
+// drain moves the member's partitions away, as far as others can take them, within the timeout.
+func (n *Node) drain(gone, hurry <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), n.c.DrainTimeout)
+	defer cancel()
+	if !n.othersCanTake() {
+		return
+	}
+	if _, err := n.replica.Propose(ctx, cluster.DrainMember{Member: n.c.Member, On: true}); err != nil {
+		n.c.Logger.Warn("drain", "err", err)
+		return
+	}
+	for {
+		wait := n.changed.wait()
+		if n.empty() || !n.othersCanTake() {
+			return
+		}
+		select {
+		case <-wait:
+		case <-gone:
+			return
+		case <-hurry:
+			return
+		case <-ctx.Done():
+			n.c.Logger.Warn("drain: leaving with partitions that nobody took", "timeout", n.c.DrainTimeout)
+			return
+		}
+	}
+}
+
+// empty tells whether nothing that could move is left here.
+func (n *Node) empty() bool {
+	for p := range n.replica.Value().OwnedBy(n.c.Member) {
+		if p.Owner == n.c.Member {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *Node) othersCanTake() bool {
+	for m := range n.replica.Value().Members() {
+		if m.ID != n.c.Member && m.State == cluster.MemberJoined && !m.Draining {
+			return true
+		}
+	}
+	return false
+}

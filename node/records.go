@@ -1,0 +1,98 @@
+package node
+
+import (
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/work"
+)
+
+// record journals, with the member's name.
+func (n *Node) record(r journal.Record) {
+	r.Member = string(n.c.Member)
+	n.records.Add(r)
+}
+
+func (n *Node) joined(inc cluster.Incarnation) {
+	n.record(journal.Record{Kind: journal.MemberJoined, Token: uint64(inc), Message: string(n.c.Member) + " joined"})
+	if n.c.Events.Joined != nil {
+		n.c.Events.Joined(inc, time.Since(n.started))
+	}
+}
+
+func (n *Node) removed(reason string) {
+	n.record(journal.Record{Kind: journal.MemberLeft, Message: "found itself removed", Cause: reason})
+	if n.c.Events.Removed != nil {
+		n.c.Events.Removed(reason)
+	}
+}
+
+func (n *Node) storeLost(err error) {
+	n.record(journal.Record{Kind: journal.StoreLost, Message: err.Error()})
+}
+
+func (n *Node) storeBack(after time.Duration) {
+	n.record(journal.Record{Kind: journal.StoreBack, Message: "after " + after.Round(time.Millisecond).String()})
+}
+
+// applied journals what this member's own entries did: each fact is told by one member.
+func (n *Node) applied(v cluster.Value, entries []replica.Applied) {
+	for _, a := range entries {
+		if a.Duplicate || a.Entry.Writer != n.replica.Writer() {
+			continue
+		}
+		for i, c := range a.Entry.Commands {
+			n.tell(v, a.Entry, c, a.Results[i])
+		}
+	}
+	n.changed.fire()
+}
+
+func (n *Node) tell(v cluster.Value, e cluster.Entry, c cluster.Command, r cluster.Result) {
+	if !r.Accepted {
+		return
+	}
+	switch c := c.(type) {
+	case cluster.LeaveCluster:
+		n.record(journal.Record{AtMS: e.AtMS, Kind: journal.MemberLeft, Message: string(c.Member) + " left", Cause: c.Reason})
+	case cluster.FinishPartition:
+		if p, ok := v.Partition(c.Partition); ok && p.State == cluster.PartitionParked {
+			n.record(journal.Record{AtMS: e.AtMS, Kind: journal.Parked, Partition: string(c.Partition), Message: p.Message})
+		}
+	}
+}
+
+// runStarted journals moves: whoever starts a partition that somebody else had tells from whom and why. The gap is measured where the former owner said when it
+// stopped, by the clocks of both.
+func (n *Node) runStarted(ev work.RunStarted) {
+	if n.c.Events.Started != nil {
+		n.c.Events.Started(ev)
+	}
+	p, ok := n.replica.Value().Partition(ev.Partition)
+	if !ok || p.Token != ev.Token || p.From == "" || p.From == n.c.Member {
+		return
+	}
+	r := journal.Record{
+		Kind: journal.Moved, Partition: string(p.ID), From: string(p.From), To: string(n.c.Member), Cause: p.Cause, Token: uint64(ev.Token),
+	}
+	if !strings.Contains(p.Cause, " left: ") {
+		gap := time.Now().UnixMilli() - p.ChangedMS
+		r.GapMS = &gap
+	}
+	n.record(r)
+}
+
+// whyRemoved says why a partition is not this member's any more.
+func (n *Node) whyRemoved(id cluster.PartitionID) error {
+	v := n.replica.Value()
+	if m, ok := v.Member(n.c.Member); ok && m.Draining {
+		return work.CauseDrained
+	}
+	if p, ok := v.Partition(id); !ok || p.Dropped {
+		return work.CauseKilled
+	}
+	return work.CauseMoved
+}
