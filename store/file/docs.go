@@ -1,0 +1,201 @@
+package file
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/store"
+)
+
+// row is a document as it is stored.
+type row struct {
+	store.Doc
+	session string // "": stays until deleted
+	sum     int64
+}
+
+// verify checks that the row is what was written.
+func (r row) verify() error {
+	if docSum(r.Key, string(r.Version), r.session, r.Value) != r.sum {
+		return fmt.Errorf("document %q: wrong checksum: %w", r.Key, ErrDamaged)
+	}
+	return nil
+}
+
+// Get implements store.Docs.
+func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
+	d, err := s.get(ctx, key)
+	return d, s.wrap(err, "get %q", key)
+}
+
+func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Doc{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Doc{}, err
+	}
+	defer s.inside.Done()
+	r := row{Doc: store.Doc{Key: key}}
+	err := s.reads.QueryRowContext(ctx, `SELECT ver, sess, sum, value FROM docs WHERE key = ?`, key).Scan(&r.Version, &r.session, &r.sum, &r.Value)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return store.Doc{}, store.ErrNotFound
+	case err != nil:
+		return store.Doc{}, readError(ctx, err)
+	}
+	if err := r.verify(); err != nil {
+		return store.Doc{}, err
+	}
+	if s.dead(r.session) {
+		s.bury(r.session)
+		return store.Doc{}, store.ErrNotFound
+	}
+	return r.Doc, nil
+}
+
+// List implements store.Docs. Here it does not lag.
+func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	docs, err := s.list(ctx, prefix)
+	return docs, s.wrap(err, "list %q", prefix)
+}
+
+func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
+	if err := store.CheckPrefix(prefix); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.inside.Done()
+	rows, err := s.rows(ctx, prefix)
+	if err != nil {
+		return nil, readError(ctx, err)
+	}
+	dead := map[string]bool{}
+	var docs []store.Doc
+	for _, r := range rows {
+		if err := r.verify(); err != nil {
+			return nil, err
+		}
+		gone, known := dead[r.session]
+		if !known {
+			gone = s.dead(r.session)
+			dead[r.session] = gone
+		}
+		if !gone {
+			docs = append(docs, r.Doc)
+		}
+	}
+	for id, gone := range dead {
+		if gone {
+			s.bury(id)
+		}
+	}
+	return docs, nil
+}
+
+func (s *Store) rows(ctx context.Context, prefix string) ([]row, error) {
+	from, to := span(prefix)
+	rows, err := s.reads.QueryContext(ctx, `SELECT key, ver, sess, sum, value FROM docs WHERE key >= ? AND key < ? ORDER BY key`, from, to)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []row
+	for rows.Next() {
+		var r row
+		if err := rows.Scan(&r.Key, &r.Version, &r.session, &r.sum, &r.Value); err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+// span is the range of keys below a prefix: from, but not to. A prefix ends with "/", whose successor is "0".
+func span(prefix string) (from, to string) {
+	if prefix == "" {
+		return "", "\x7f" // no key has this byte
+	}
+	return prefix, strings.TrimSuffix(prefix, "/") + "0"
+}
+
+// Put implements store.Docs. A document written so goes with no session, also if the one before it did.
+func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	v, err := s.put(ctx, d, nil)
+	return v, s.wrap(err, "put %q", d.Key)
+}
+
+func (s *Store) put(ctx context.Context, d store.Doc, owner *session) (store.Version, error) {
+	if err := errors.Join(store.CheckKey(d.Key), checkSize(d.Value, MaxRecord)); err != nil {
+		return "", err
+	}
+	// The caller may change its bytes when this returns, which may be before the transaction ends.
+	value := slices.Clone(d.Value)
+	if value == nil {
+		value = []byte{}
+	}
+	version := newVersion()
+	err := s.change(ctx, len(d.Key)+len(value), func(tx *tx) error {
+		current, err := s.current(tx, d.Key)
+		switch {
+		case err != nil:
+			return err
+		case owner != nil && owner.ended():
+			return refuse(store.ErrSession)
+		case current != d.Version:
+			return refuse(store.ErrConflict)
+		}
+		tx.changed[docSlot(d.Key)] = true
+		_, err = tx.exec(`INSERT OR REPLACE INTO docs (key, ver, sess, sum, value) VALUES (?, ?, ?, ?, ?)`,
+			d.Key, string(version), owner.name(), docSum(d.Key, string(version), owner.name(), value), value)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return version, nil
+}
+
+// current is the version of a document inside a transaction: "" if there is none or if its session has ended.
+func (s *Store) current(tx *tx, key string) (v store.Version, err error) {
+	var session string
+	err = tx.row(`SELECT ver, sess FROM docs WHERE key = ?`, []any{key}, []any{&v, &session})
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err == nil && s.dead(session) {
+		return "", nil
+	}
+	return v, err
+}
+
+// Delete implements store.Docs.
+func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
+	return s.wrap(s.delete(ctx, key, v), "delete %q", key)
+}
+
+func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	return s.change(ctx, len(key), func(tx *tx) error {
+		current, err := s.current(tx, key)
+		switch {
+		case err != nil:
+			return err
+		case current == "":
+			return refuse(store.ErrNotFound)
+		case current != v:
+			return refuse(store.ErrConflict)
+		}
+		tx.changed[docSlot(key)] = true
+		_, err = tx.exec(`DELETE FROM docs WHERE key = ?`, key)
+		return err
+	})
+}

@@ -1,0 +1,252 @@
+package file
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/rota-run/rota/store"
+)
+
+// watch is one channel that somebody listens on. Its fields are guarded by the notifier's mutex.
+type watch struct {
+	prefix  string
+	log     bool // of the log, not of documents
+	hints   chan struct{}
+	stop    func() bool     // forgets the watcher's ctx
+	members map[string]bool // sessions that have documents below prefix
+	stale   bool            // members must be read again
+}
+
+// hint leaves a hint unless one lies there already.
+func (w *watch) hint() {
+	select {
+	case w.hints <- struct{}{}:
+	default:
+	}
+}
+
+// touchedBy tells whether a change of the bell concerns the watch.
+func (w *watch) touchedBy(before, now peal) bool {
+	if w.log {
+		return before[logSlot] != now[logSlot]
+	}
+	if w.prefix != "" {
+		slot := docSlot(w.prefix)
+		return before[slot] != now[slot]
+	}
+	before[logSlot] = now[logSlot]
+	return before != now
+}
+
+// notifier turns file events, and a look from time to time, into hints. It starts with the first watch.
+type notifier struct {
+	store  *Store
+	guard  time.Duration
+	events *fsnotify.Watcher // nil: none to be had
+	quiet  bool              // tests: no file events
+	probes probes
+
+	mu      sync.Mutex
+	watches map[*watch]struct{}
+	running bool
+	ended   bool
+	changed chan struct{} // a watch came; has room for one
+	closing chan struct{}
+	done    sync.WaitGroup
+
+	// Only the goroutine uses these.
+	last    peal
+	conn    *sql.Conn
+	version int64
+}
+
+func newNotifier(s *Store, o Options) *notifier {
+	return &notifier{store: s, guard: o.guard, quiet: o.noEvents, watches: make(map[*watch]struct{}),
+		changed: make(chan struct{}, 1), closing: make(chan struct{}), probes: probes{store: s}}
+}
+
+// add begins a watch.
+func (n *notifier) add(ctx context.Context, w *watch) (<-chan struct{}, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ended {
+		return nil, store.ErrClosed
+	}
+	if !n.running {
+		n.start()
+	}
+	w.hints = make(chan struct{}, 1)
+	w.hint()
+	w.stale = true
+	n.watches[w] = struct{}{}
+	w.stop = context.AfterFunc(ctx, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.remove(w)
+	})
+	select {
+	case n.changed <- struct{}{}:
+	default:
+	}
+	return w.hints, nil
+}
+
+// remove ends a watch, once. n.mu is held.
+func (n *notifier) remove(w *watch) {
+	if _, ok := n.watches[w]; ok {
+		delete(n.watches, w)
+		w.stop()
+		close(w.hints)
+	}
+}
+
+// start begins the goroutine. What the bell shows is read first, so that no later change is missed. n.mu is held.
+func (n *notifier) start() {
+	n.running = true
+	n.last, _ = n.store.bell.look() // an error shows again in the loop
+	n.events = n.listen()
+	n.done.Go(n.loop)
+}
+
+// listen asks the kernel for events of the bell; without them the guard is all there is.
+func (n *notifier) listen() *fsnotify.Watcher {
+	if n.quiet {
+		return nil
+	}
+	events, err := fsnotify.NewWatcher()
+	if err == nil {
+		if err = events.Add(filepath.Join(n.store.dir, bellName)); err == nil {
+			return events
+		}
+		events.Close()
+	}
+	n.store.log.Warn("no file events from the kernel; looking for changes from time to time", "dir", n.store.dir, "every", n.guard, "error", err)
+	return nil
+}
+
+// stop ends all watches and the goroutine.
+func (n *notifier) stop() {
+	n.mu.Lock()
+	for w := range n.watches {
+		n.remove(w)
+	}
+	n.ended = true
+	n.mu.Unlock()
+	close(n.closing)
+	n.done.Wait()
+}
+
+func (n *notifier) loop() {
+	defer n.release()
+	var events chan fsnotify.Event
+	var errors chan error
+	if n.events != nil {
+		events, errors = n.events.Events, n.events.Errors
+	}
+	guard := time.NewTicker(n.guard)
+	defer guard.Stop()
+	locks := time.NewTicker(sessionEvery)
+	defer locks.Stop()
+	for {
+		select {
+		case <-n.closing:
+			return
+		case <-n.changed:
+		case <-events:
+		case err := <-errors:
+			n.store.log.Warn("file events", "dir", n.store.dir, "error", err)
+		case <-when(!n.idle(), guard):
+			n.checkVersion()
+		case <-when(n.probes.any(), locks):
+			n.checkSessions()
+			continue
+		}
+		n.look()
+	}
+}
+
+// when is the ticker's channel if there is something to look at; a ticker that nobody waits for costs nothing.
+func when(wanted bool, ticker *time.Ticker) <-chan time.Time {
+	if !wanted {
+		return nil
+	}
+	return ticker.C
+}
+
+func (n *notifier) release() {
+	if n.events != nil {
+		n.events.Close()
+	}
+	if n.conn != nil {
+		n.conn.Close()
+	}
+	n.probes.closeAll()
+}
+
+func (n *notifier) idle() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.watches) == 0
+}
+
+// look reads the bell and gives hints.
+func (n *notifier) look() {
+	now, err := n.store.bell.look()
+	if err != nil {
+		n.store.log.Warn("read the bell", "dir", n.store.dir, "error", err)
+		n.hintAll()
+		return
+	}
+	before := n.last
+	n.last = now
+	n.mu.Lock()
+	for w := range n.watches {
+		if w.touchedBy(before, now) {
+			w.stale = true
+			w.hint()
+		}
+	}
+	n.mu.Unlock()
+	n.refresh()
+}
+
+// checkVersion asks the database itself whether somebody committed. It notices what a process committed that died before it
+// could ring the bell.
+func (n *notifier) checkVersion() {
+	version, err := n.readVersion()
+	if err != nil {
+		n.store.log.Warn("read the version of the data", "dir", n.store.dir, "error", err)
+		return
+	}
+	seen := n.version
+	n.version = version
+	if seen != version && seen != 0 {
+		if now, err := n.store.bell.look(); err == nil && now == n.last {
+			n.hintAll()
+		}
+	}
+}
+
+func (n *notifier) readVersion() (version int64, err error) {
+	if n.conn == nil {
+		if n.conn, err = n.store.reads.Conn(background); err != nil {
+			return 0, err
+		}
+	}
+	err = n.conn.QueryRowContext(background, "PRAGMA data_version").Scan(&version)
+	return version, err
+}
+
+func (n *notifier) hintAll() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for w := range n.watches {
+		w.stale = true
+		w.hint()
+	}
+}

@@ -1,0 +1,40 @@
+package file
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options of [Open]. The zero value is right for a member.
+type Options struct {
+	// MustExist refuses a directory that holds no store yet, instead of making one.
+	MustExist bool
+	// ReadOnly opens for looking only: it implies MustExist, and each call that would change something is refused.
+	ReadOnly bool
+	// AllowAnyFS opens also on file systems that are refused by default, such as NFS and FUSE. Only for those who know that
+	// flock and shared memory maps work there between all processes that use the store.
+	AllowAnyFS bool
+	// Logger hears of what the store repairs by itself; default: discard.
+	Logger *slog.Logger
+
+	maxPages int64         // tests: the database may not grow beyond; 0: no bound
+	guard    time.Duration // tests: how often to look without a file event
+	noEvents bool          // tests: as if the kernel had no file events
+}
+
+// The rhythm of looking. Both stay below the 50 ms within which a reader hears of a commit.
+const (
+	guardEvery   = 40 * time.Millisecond // for commits, in case a file event was lost
+	sessionEvery = 25 * time.Millisecond // at session locks, while a watch has some
+)
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.guard == 0 {
+		o.guard = guardEvery
+	}
+	o.MustExist = o.MustExist || o.ReadOnly
+	return o
+}

@@ -1,0 +1,95 @@
+package file
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// What marks the database as ours.
+const (
+	applicationID = 0x726f7461 // "rota"
+	format        = 1          // PRAGMA user_version; grows when an older program could not read it
+)
+
+// A record's sum covers its index, a document's its key, version and session; see sum.go. The newest row of log always stays, emptied when it is trimmed,
+// so that an index is never given twice without a counter that each append would have to write.
+var schema = []string{
+	`CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), trimmed INTEGER NOT NULL)`,
+	`INSERT INTO meta VALUES (1, 0)`,
+	`CREATE TABLE log (idx INTEGER PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)`,
+	`CREATE TABLE snapshots (idx INTEGER PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)`,
+	`CREATE TABLE docs (key TEXT PRIMARY KEY, ver TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID`,
+	`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
+	`PRAGMA application_id = ` + strconv.Itoa(applicationID),
+	`PRAGMA user_version = ` + strconv.Itoa(format),
+}
+
+// openDB opens the database; mode is SQLite's rwc, rw or ro.
+func openDB(dir, mode string) (*sql.DB, error) {
+	path, err := filepath.Abs(filepath.Join(dir, dbName))
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{"mode": {mode}, "_pragma": {"busy_timeout(5000)", "synchronous(full)"}}
+	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query.Encode()}
+	return sql.Open("sqlite", uri.String())
+}
+
+// identify tells whether the database is ours, still empty, or nothing that we may touch.
+func identify(ctx context.Context, c *sql.Conn) (empty bool, err error) {
+	var app, version, objects int64
+	for _, ask := range []struct {
+		query string
+		to    *int64
+	}{{"PRAGMA application_id", &app}, {"PRAGMA user_version", &version}, {"SELECT count(*) FROM sqlite_schema", &objects}} {
+		if err := c.QueryRowContext(ctx, ask.query).Scan(ask.to); err != nil {
+			return false, describeOpen(err)
+		}
+	}
+	switch {
+	case app == 0 && version == 0 && objects == 0:
+		return true, nil
+	case app != applicationID:
+		return false, fmt.Errorf("%s is a database of another program (application id %#x): give another directory", dbName, app)
+	case version > format:
+		return false, fmt.Errorf("%s has format %d, this program knows up to %d: use a newer version of this program", dbName, version, format)
+	case version < 1:
+		return false, fmt.Errorf("%s has format %d, which never was: %w", dbName, version, ErrDamaged)
+	}
+	return false, nil
+}
+
+func describeOpen(err error) error {
+	return fmt.Errorf("%s cannot be read as a database: %w", dbName, classify(err))
+}
+
+// prepare sets the durable properties of an empty database, and makes its tables. Who calls it holds the turn.
+func prepare(ctx context.Context, c *sql.Conn) error {
+	setup := append([]string{"PRAGMA auto_vacuum = incremental", "PRAGMA journal_mode = wal", "BEGIN IMMEDIATE"}, schema...)
+	for _, statement := range append(setup, "COMMIT") {
+		if _, err := c.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("make tables: %w", classify(err))
+		}
+	}
+	return nil
+}
+
+// tune sets what belongs to the connection that writes.
+func tune(ctx context.Context, c *sql.Conn, o Options) error {
+	settings := []string{"PRAGMA journal_size_limit = 67108864"}
+	if o.maxPages > 0 {
+		settings = append(settings, fmt.Sprintf("PRAGMA max_page_count = %d", o.maxPages))
+	}
+	for _, statement := range settings {
+		if _, err := c.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, classify(err))
+		}
+	}
+	return nil
+}

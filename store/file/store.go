@@ -1,0 +1,150 @@
+package file
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+var (
+	_ store.Store      = (*Store)(nil)
+	_ store.Docs       = (*Store)(nil)
+	_ store.Log        = (*Store)(nil)
+	_ store.Watcher    = (*Store)(nil)
+	_ store.LogWatcher = (*Store)(nil)
+	_ store.Sessions   = (*Store)(nil)
+)
+
+// The largest values that are taken; above, ErrTooLarge.
+const (
+	MaxRecord   = 16 << 20  // bytes of a document or of a record of the log
+	MaxSnapshot = 256 << 20 // bytes of a snapshot
+)
+
+// closePatience is how long Close waits for its last turn to write.
+const closePatience = 2 * time.Second
+
+// Store is one handle on the directory. It is safe for concurrent use.
+type Store struct {
+	dir    string
+	log    *slog.Logger
+	root   *os.Root
+	writes *sql.DB // nil for an observer
+	reads  *sql.DB
+	turn   *turn
+	bell   *bell
+	writer *writer // nil for an observer
+	notice *notifier
+
+	mu       sync.Mutex
+	closed   bool
+	inside   sync.WaitGroup // calls that read; Add only with mu held and not closed
+	sessions map[*session]struct{}
+	burying  map[string]bool // sessions whose documents are about to be removed
+}
+
+// enter lets a call in, or says why not. After a nil error the call must end with s.inside.Done().
+func (s *Store) enter(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	s.inside.Add(1)
+	return nil
+}
+
+// change runs a change in the writer's next transaction.
+func (s *Store) change(ctx context.Context, size int, run func(tx *tx) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.inside.Done()
+	if s.writer == nil {
+		return errReadOnly
+	}
+	return s.writer.do(ctx, newOp(size, run))
+}
+
+// wrap adds the place to an error.
+func (s *Store) wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s in %s: %w", fmt.Sprintf(format, args...), s.dir, err)
+}
+
+func checkSize(b []byte, most int) error {
+	if len(b) > most {
+		return fmt.Errorf("%d bytes, at most %d: %w", len(b), most, store.ErrTooLarge)
+	}
+	return nil
+}
+
+// Close implements store.Store. Sessions of this handle end at once; their documents are removed if this process gets its
+// turn to write soon, else by whoever meets them. A second call does nothing.
+func (s *Store) Close() error {
+	open, first := s.shut()
+	if !first {
+		return nil
+	}
+	for _, session := range open {
+		session.end()
+	}
+	if s.writer != nil {
+		s.stopWriter()
+	}
+	s.notice.stop()
+	s.inside.Wait()
+	return s.wrap(s.free(), "close store")
+}
+
+// shut lets no more calls in and returns the sessions that were open.
+func (s *Store) shut() (open []*session, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first = !s.closed
+	s.closed = true
+	for session := range s.sessions {
+		open = append(open, session)
+	}
+	return open, first
+}
+
+func (s *Store) stopWriter() {
+	close(s.writer.closing)
+	patience := time.AfterFunc(closePatience, func() { s.writer.abandon(store.ErrClosed) })
+	<-s.writer.finished
+	patience.Stop()
+	s.writer.abandon(store.ErrClosed)
+}
+
+// free closes all files that are open; nil fields are not open yet.
+func (s *Store) free() error {
+	var errs []error
+	if s.writer != nil {
+		errs = append(errs, s.writer.tx.conn.Close())
+	}
+	for _, db := range []*sql.DB{s.reads, s.writes} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if s.turn != nil {
+		errs = append(errs, s.turn.close())
+	}
+	if s.bell != nil {
+		errs = append(errs, s.bell.close())
+	}
+	return errors.Join(append(errs, s.root.Close())...)
+}

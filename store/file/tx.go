@@ -1,0 +1,93 @@
+package file
+
+import (
+	"context"
+	"database/sql"
+)
+
+// tx is the transaction that the writer has open; ops change the database through it.
+type tx struct {
+	statements map[string]*sql.Stmt
+	conn       *sql.Conn
+	changed    slots
+	after      []func() // run after the commit
+}
+
+// The transaction's statements never end with a caller's ctx: it holds the changes of others too.
+var background = context.Background()
+
+func newTx(conn *sql.Conn) *tx { return &tx{conn: conn, statements: make(map[string]*sql.Stmt)} }
+
+// statement prepares each text once. There are few of them.
+func (t *tx) statement(text string) (*sql.Stmt, error) {
+	if s, ok := t.statements[text]; ok {
+		return s, nil
+	}
+	s, err := t.conn.PrepareContext(background, text)
+	if err != nil {
+		return nil, err
+	}
+	t.statements[text] = s
+	return s, nil
+}
+
+func (t *tx) exec(text string, args ...any) (changed int64, err error) {
+	s, err := t.statement(text)
+	if err != nil {
+		return 0, err
+	}
+	result, err := s.ExecContext(background, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// row reads one row; sql.ErrNoRows if there is none.
+func (t *tx) row(text string, args, to []any) error {
+	s, err := t.statement(text)
+	if err != nil {
+		return err
+	}
+	return s.QueryRowContext(background, args...).Scan(to...)
+}
+
+// column reads the first column, text, of all rows.
+func (t *tx) column(text string, args ...any) ([]string, error) {
+	s, err := t.statement(text)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(background, args...)
+	if err != nil {
+		return nil, err
+	}
+	return texts(rows)
+}
+
+func texts(rows *sql.Rows) ([]string, error) {
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, rows.Err()
+}
+
+func (t *tx) begin() error {
+	t.changed, t.after = slots{}, nil
+	_, err := t.exec("BEGIN IMMEDIATE")
+	return err
+}
+
+func (t *tx) commit() error {
+	_, err := t.exec("COMMIT")
+	return err
+}
+
+// rollback ends what is open. SQLite may have ended it by itself; then its error means nothing.
+func (t *tx) rollback() { _, _ = t.exec("ROLLBACK") }

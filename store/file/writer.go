@@ -1,0 +1,199 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/rota-run/rota/store"
+)
+
+// A transaction takes no more than this, so that others get their turn.
+const (
+	batchOps   = 1024
+	batchBytes = 4 << 20
+)
+
+// writer is the one goroutine of a handle that writes. Changes that come while it is busy share the next transaction.
+type writer struct {
+	tx   *tx
+	turn *turn
+	bell *bell
+	log  *slog.Logger
+
+	mu    sync.Mutex
+	queue []*op
+	wake  chan struct{} // has room for one
+	ended bool          // nothing is taken in any more
+
+	closing  chan struct{} // closed: write what is there, then end
+	ctx      context.Context
+	abandon  context.CancelCauseFunc // ends the wait for the turn
+	finished chan struct{}
+}
+
+func newWriter(tx *tx, turn *turn, bell *bell, log *slog.Logger) *writer {
+	w := &writer{tx: tx, turn: turn, bell: bell, log: log, wake: make(chan struct{}, 1), closing: make(chan struct{}), finished: make(chan struct{})}
+	w.ctx, w.abandon = context.WithCancelCause(context.Background())
+	go w.loop()
+	return w
+}
+
+// submit queues a change.
+func (w *writer) submit(o *op) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return store.ErrClosed
+	}
+	w.queue = append(w.queue, o)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// do queues a change and waits for its outcome.
+func (w *writer) do(ctx context.Context, o *op) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := w.submit(o); err != nil {
+		return err
+	}
+	return o.wait(ctx)
+}
+
+func (w *writer) loop() {
+	defer close(w.finished)
+	for w.await() {
+		w.turnOnce()
+	}
+}
+
+// await waits for something to write; false at the end.
+func (w *writer) await() bool {
+	for {
+		if w.pending() {
+			return true
+		}
+		select {
+		case <-w.wake:
+		case <-w.closing:
+			if w.pending() {
+				return true
+			}
+			w.end()
+			w.failAll(store.ErrClosed)
+			return false
+		}
+	}
+}
+
+func (w *writer) pending() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue) > 0 && !w.ended
+}
+
+// turnOnce writes one transaction.
+func (w *writer) turnOnce() {
+	if err := w.turn.take(w.ctx); err != nil {
+		if w.ctx.Err() != nil {
+			w.end()
+			err = store.ErrClosed
+		} else {
+			err = classify(err)
+		}
+		w.failAll(err)
+		return
+	}
+	if err := w.tx.begin(); err != nil {
+		w.giveTurn()
+		w.failAll(classify(err))
+		return
+	}
+	batch := w.takeBatch()
+	outcomes, after := w.write(batch)
+	w.giveTurn()
+	for _, f := range after {
+		f()
+	}
+	for i, o := range batch {
+		o.finish(outcomes[i])
+	}
+}
+
+func (w *writer) giveTurn() {
+	if err := w.turn.give(); err != nil {
+		w.log.Error("give the turn to write to the next process", "error", err)
+	}
+}
+
+// write makes the changes of a batch and commits; it returns the outcome of each and what to do after a commit.
+func (w *writer) write(batch []*op) (outcomes []error, after []func()) {
+	outcomes = make([]error, len(batch))
+	for i, o := range batch {
+		err := o.run(w.tx)
+		var r refusal
+		if err != nil && !errors.As(err, &r) {
+			w.tx.rollback()
+			return same(outcomes, classify(err)), nil
+		}
+		if err != nil {
+			outcomes[i] = r.error
+		}
+	}
+	if err := w.tx.commit(); err != nil {
+		w.tx.rollback()
+		return same(outcomes, classifyCommit(err)), nil
+	}
+	if err := w.bell.ring(w.tx.changed); err != nil {
+		w.log.Warn("ring the bell for readers; they look by themselves", "error", err)
+	}
+	return outcomes, w.tx.after
+}
+
+func same(outcomes []error, err error) []error {
+	for i := range outcomes {
+		outcomes[i] = err
+	}
+	return outcomes
+}
+
+func (w *writer) takeBatch() []*op {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var batch []*op
+	size := 0
+	for len(w.queue) > 0 && len(batch) < batchOps && size < batchBytes {
+		o := w.queue[0]
+		w.queue[0] = nil
+		w.queue = w.queue[1:]
+		if o.take() {
+			batch = append(batch, o)
+			size += o.size
+		}
+	}
+	return batch
+}
+
+// failAll answers everything that waits; nothing of it was changed.
+func (w *writer) failAll(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, o := range w.queue {
+		if o.take() {
+			o.finish(err)
+		}
+	}
+	w.queue = nil
+}
+
+func (w *writer) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+}
