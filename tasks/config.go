@@ -34,6 +34,14 @@ func (f faults) err() error {
 	return errors.Join(f...)
 }
 
+// checked is what New returns once everything was looked at.
+func checked(r work.Runner, f faults) (work.Runner, error) {
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
 // decode decodes the config of d into v, a pointer to a struct. Its error says which field is wrong, however deep, and what may have been meant.
 func decode(d work.Definition, v any) error {
 	err := work.DecodeConfig(d, v)

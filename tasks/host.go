@@ -56,7 +56,7 @@ func (o Options) host() work.Type {
 					f.add(fmt.Sprintf("network[%d]", i), "leave network out for the sum of all", "empty name")
 				}
 			}
-			return &hostRunner{c: c, read: gopsutil{}}, f.err()
+			return checked(&hostRunner{c: c, read: gopsutil{}}, f)
 		},
 	}
 }

@@ -41,15 +41,23 @@ func (o Options) http() work.Type {
 			if err := decode(d, &c); err != nil {
 				return nil, err
 			}
-			u, g, err := c.check(o)
+			h, err := o.newHTTP(c, d)
 			if err != nil {
-				return nil, err
+				return nil, err // not h: a nil *httpRunner is not a nil Runner
 			}
-			h := &httpRunner{c: c, url: u, timeout: roundTimeout(d), found: finder{prefix: "http"}}
-			h.client = o.httpClient(g, h.timeout, h.redirect)
 			return h, nil
 		},
 	}
+}
+
+func (o Options) newHTTP(c httpConfig, d work.Definition) (*httpRunner, error) {
+	u, g, err := c.check(o)
+	if err != nil {
+		return nil, err
+	}
+	h := &httpRunner{c: c, url: u, timeout: roundTimeout(d), found: finder{prefix: "http"}}
+	h.client = o.httpClient(g, h.timeout, h.redirect)
+	return h, nil
 }
 
 // httpClient returns a client under the guard that keeps no connection and asks no proxy: a proxy would connect to what the guard refuses.

@@ -37,7 +37,7 @@ func (o Options) witness() work.Type {
 			if !filepath.IsAbs(c.Path) {
 				f.add("path", "members may run in different directories", "%q is not an absolute path", c.Path)
 			}
-			return work.RunnerFunc(c.run), f.err()
+			return checked(work.RunnerFunc(c.run), f)
 		},
 	}
 }

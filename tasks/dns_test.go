@@ -1,0 +1,207 @@
+package tasks
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/rota-run/rota/work/worktest"
+)
+
+// nameServer is a small DNS server on loopback, UDP and TCP on one port.
+type nameServer struct {
+	addr string
+	// answer fills in the reply; over is "udp" or "tcp".
+	answer func(q dnsmessage.Question, over string, reply *dnsmessage.Message)
+}
+
+func serveDNS(t *testing.T, answer func(dnsmessage.Question, string, *dnsmessage.Message)) *nameServer {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := net.ListenPacket("udp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &nameServer{addr: l.Addr().String(), answer: answer}
+	ended := make(chan struct{}, 2)
+	go func() { s.udp(u); ended <- struct{}{} }()
+	go func() { s.tcp(l); ended <- struct{}{} }()
+	t.Cleanup(func() { l.Close(); u.Close(); <-ended; <-ended })
+	return s
+}
+
+func (s *nameServer) udp(u net.PacketConn) {
+	buf := make([]byte, 4096)
+	for {
+		n, from, err := u.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		if out := s.reply(buf[:n], "udp"); out != nil {
+			forged := append([]byte(nil), out...)
+			forged[0]++ // a reply with another ID must be passed over
+			_, _ = u.WriteTo(forged, from)
+			_, _ = u.WriteTo([]byte("noise"), from)
+			_, _ = u.WriteTo(out, from)
+		}
+	}
+}
+
+func (s *nameServer) tcp(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		var size [2]byte
+		_, _ = io.ReadFull(c, size[:])
+		in := make([]byte, binary.BigEndian.Uint16(size[:]))
+		_, _ = io.ReadFull(c, in)
+		out := s.reply(in, "tcp")
+		_, _ = c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(out))), out...))
+		c.Close()
+	}
+}
+
+func (s *nameServer) reply(in []byte, over string) []byte {
+	var m dnsmessage.Message
+	if m.Unpack(in) != nil || len(m.Questions) != 1 {
+		return nil
+	}
+	m.Response = true
+	s.answer(m.Questions[0], over, &m)
+	if !m.Response {
+		return nil // stay silent
+	}
+	out, err := m.Pack()
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+func add(m *dnsmessage.Message, q dnsmessage.Question, bodies ...dnsmessage.ResourceBody) {
+	for _, b := range bodies {
+		m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 60}, Body: b})
+	}
+}
+
+// zone answers for the names of the tests.
+func zone(q dnsmessage.Question, over string, m *dnsmessage.Message) {
+	target := dnsmessage.MustNewName("mail.example.")
+	switch strings.ToLower(q.Name.String()) + " " + q.Type.String()[4:] {
+	case "a.example. A":
+		add(m, q, &dnsmessage.AResource{A: [4]byte{192, 0, 2, 1}}, &dnsmessage.AResource{A: [4]byte{192, 0, 2, 2}})
+	case "a.example. AAAA":
+		add(m, q, &dnsmessage.AAAAResource{AAAA: [16]byte{0x20, 1, 0xd, 0xb8, 15: 1}})
+	case "a.example. MX":
+		add(m, q, &dnsmessage.MXResource{Pref: 10, MX: target})
+	case "a.example. NS":
+		add(m, q, &dnsmessage.NSResource{NS: target})
+	case "a.example. CNAME":
+		add(m, q, &dnsmessage.CNAMEResource{CNAME: target})
+	case "_s._tcp.a.example. SRV":
+		add(m, q, &dnsmessage.SRVResource{Priority: 1, Weight: 2, Port: 3, Target: target})
+	case "1.2.0.192.in-addr.arpa. PTR", "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa. PTR":
+		add(m, q, &dnsmessage.PTRResource{PTR: target})
+	case "big.example. TXT":
+		if m.Truncated = over == "udp"; !m.Truncated {
+			add(m, q, &dnsmessage.TXTResource{TXT: []string{"over ", "TCP"}})
+		}
+	case "broken.example. A":
+		m.RCode = dnsmessage.RCodeServerFailure
+	case "silent.example. A":
+		m.Response = false
+	case "a.example. TXT": // exists, but has none
+	default:
+		m.RCode = dnsmessage.RCodeNameError
+	}
+}
+
+func TestDNS(t *testing.T) {
+	t.Parallel()
+	s := serveDNS(t, zone)
+	for name, c := range map[string]struct {
+		name, kind string
+		expect     []string
+		exact      bool
+		reason     string // "" for up
+	}{
+		"a":              {name: "a.example", expect: []string{"192.0.2.2"}},
+		"a exact":        {name: "A.example.", kind: "a", expect: []string{"192.0.2.1", "192.0.2.2"}, exact: true},
+		"a not exact":    {name: "a.example", expect: []string{"192.0.2.1"}, exact: true, reason: "answer"},
+		"a missing":      {name: "a.example", expect: []string{"192.0.2.9"}, reason: "answer"},
+		"aaaa":           {name: "a.example", kind: "AAAA", expect: []string{"2001:0db8:0::1"}},
+		"mx":             {name: "a.example", kind: "MX", expect: []string{"10 Mail.example"}},
+		"ns":             {name: "a.example", kind: "NS", expect: []string{"mail.example."}},
+		"cname":          {name: "a.example", kind: "CNAME", expect: []string{"mail.example"}},
+		"srv":            {name: "_s._tcp.a.example", kind: "SRV", expect: []string{"1 2 3 mail.example"}},
+		"ptr":            {name: "192.0.2.1", kind: "PTR", expect: []string{"mail.example"}},
+		"ptr 6":          {name: "2001:db8::1", kind: "PTR", expect: []string{"mail.example"}},
+		"cut, so by tcp": {name: "big.example", kind: "TXT", expect: []string{"over tcp"}},
+		"no such name":   {name: "zz.example", reason: "notfound"},
+		"no records":     {name: "a.example", kind: "TXT", reason: "notfound"},
+		"failure":        {name: "broken.example", reason: "dns"},
+		"silence":        {name: "silent.example", reason: "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := define(t, object{"name": c.name, "type": c.kind, "server": s.addr, "expect": c.expect, "exact": c.exact})
+			if c.reason == "timeout" {
+				d.TimeoutMS = 50
+			}
+			g, h := worktest.NewGrant(t, d)
+			err := worktest.Run(t, Builtin(Options{})["dns"], g)
+			if c.reason != "" {
+				wantDown(t, h, "dns", c.reason)
+				return
+			}
+			wantUp(t, h, "dns", err)
+			if !phasesOf(h, "dns.latency_ms")["total"] || h.LastValue(t, "dns.answers") < 1 {
+				t.Errorf("got samples %v, want latency and answers", h.Samples())
+			}
+		})
+	}
+}
+
+func TestDNSBySystem(t *testing.T) {
+	t.Parallel()
+	h, err := round(t, Options{}, "dns", object{"name": "localhost", "expect": []string{"127.0.0.1"}})
+	wantUp(t, h, "dns", err)
+}
+
+func TestDNSOfADeadServer(t *testing.T) {
+	t.Parallel()
+	_, err := serverAsker{"127.0.0.1:1"}.ask(t.Context(), "a.example.", "A")
+	if err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("got %v, want that the server refuses", err)
+	}
+}
+
+// FuzzDNSReply feeds any bytes as the reply of a server.
+func FuzzDNSReply(f *testing.F) {
+	q := dnsmessage.Question{Name: dnsmessage.MustNewName("a.example."), Type: dnsmessage.TypeMX, Class: dnsmessage.ClassINET}
+	m := dnsmessage.Message{Header: dnsmessage.Header{ID: 7, Response: true}, Questions: []dnsmessage.Question{q}}
+	zone(q, "udp", &m)
+	seed, err := m.Pack()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(seed)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m dnsmessage.Message
+		if m.Unpack(b) == nil && answers(m, m.ID, q) {
+			if got, err := records(m, q, "s"); err == nil && len(got) == 0 {
+				t.Fatal("no error and no records")
+			}
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/work"
+)
+
+const (
+	maxPage        = 16 << 20
+	maxPageSamples = 10_000
+)
+
+// scrapeConfig of scrape.
+type scrapeConfig struct {
+	URL        string                `json:"url"`
+	Headers    map[string]secretText `json:"headers"`     // as in http
+	Metrics    []string              `json:"metrics"`     // names, or beginnings with a star: "process_*"; default all
+	MaxSamples int                   `json:"max_samples"` // a page with more is refused as a whole; default 10,000
+	Allow      []string              `json:"allow"`       // CIDRs of addresses that are not public
+}
+
+type scrapeRunner struct {
+	c     scrapeConfig
+	http  *httpRunner
+	found finder
+}
+
+func (o Options) scrape() work.Type {
+	return work.Type{
+		Name: "scrape", Doc: "samples from a Prometheus text page", Periodic: true, DefaultEvery: defaultEvery,
+		New: func(d work.Definition) (work.Runner, error) {
+			var c scrapeConfig
+			if err := decode(d, &c); err != nil {
+				return nil, err
+			}
+			var f faults
+			c.check(&f)
+			page, err := o.newHTTP(httpConfig{URL: c.URL, Headers: c.Headers, Allow: c.Allow}, d)
+			if err = errors.Join(err, f.err()); err != nil {
+				return nil, err
+			}
+			return &scrapeRunner{c: c, http: page, found: finder{prefix: "scrape"}}, nil
+		},
+	}
+}
+
+func (c *scrapeConfig) check(f *faults) {
+	if c.MaxSamples == 0 {
+		c.MaxSamples = maxPageSamples
+	}
+	if c.MaxSamples < 0 || c.MaxSamples > 10*maxPageSamples {
+		f.add("max_samples", "", "%d is not between 1 and %d", c.MaxSamples, 10*maxPageSamples)
+	}
+	for i, m := range c.Metrics {
+		if m == "" || strings.Contains(strings.TrimSuffix(m, "*"), "*") {
+			f.add(fmt.Sprintf("metrics[%d]", i), "a name, or its beginning and a star: process_*", "%q is not a pattern", m)
+		}
+	}
+}
+
+// wants tells whether a metric family is asked for.
+func (c *scrapeConfig) wants(name string) bool {
+	return len(c.Metrics) == 0 || slices.ContainsFunc(c.Metrics, func(m string) bool {
+		front, star := strings.CutSuffix(m, "*")
+		return name == m || star && strings.HasPrefix(name, front)
+	})
+}
+
+// Run makes one round: all samples of the page, or none.
+func (s *scrapeRunner) Run(ctx context.Context, g *work.Grant) error {
+	round, cancel := context.WithTimeout(ctx, s.http.timeout)
+	defer cancel()
+	req, err := s.http.request(round)
+	if err != nil {
+		return fmt.Errorf("prepare request: %w", err)
+	}
+	req.Header.Set("Accept", "text/plain;version=0.0.4")
+	start := time.Now()
+	vector, err := s.page(req, start)
+	took := time.Since(start)
+	out := s.found.report(ctx, g, err)
+	if cut(ctx) || err != nil {
+		return out
+	}
+	for _, v := range vector {
+		emitSample(g, v)
+	}
+	s.found.latency(g, "total", took)
+	g.Value("scrape.samples", float64(len(vector)), nil)
+	return out
+}
+
+// page gets and parses the page. What is wrong with it is an *unexpected: status, limit or format.
+func (s *scrapeRunner) page(req *http.Request, at time.Time) (model.Vector, error) {
+	resp, err := s.http.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", plainURL(s.http.url), withoutURL(err))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, &unexpected{"status", fmt.Errorf("status is %d, want 200", resp.StatusCode)}
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", plainURL(s.http.url), err)
+	}
+	if len(b) > maxPage {
+		return nil, &unexpected{"limit", fmt.Errorf("the page is longer than %d bytes", maxPage)}
+	}
+	return s.c.parse(b, at)
+}
+
+func (c *scrapeConfig) parse(page []byte, at time.Time) (model.Vector, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(page))
+	if err != nil {
+		return nil, &unexpected{"format", fmt.Errorf("the page is no Prometheus text: %w", err)}
+	}
+	var wanted []*dto.MetricFamily
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		if c.wants(name) {
+			wanted = append(wanted, families[name])
+		}
+	}
+	vector, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.TimeFromUnixNano(at.UnixNano())}, wanted...)
+	if err != nil {
+		return nil, &unexpected{"format", err}
+	}
+	if len(vector) > c.MaxSamples {
+		return nil, &unexpected{"limit", fmt.Errorf("%d samples, more than %d; name the metrics that you want, or raise max_samples", len(vector), c.MaxSamples)}
+	}
+	return vector, nil
+}
+
+// emitSample makes labels tags. Labels that Rota's own tags would hide get the prefix that Prometheus uses in this case.
+func emitSample(g *work.Grant, s *model.Sample) {
+	tags := make(map[string]string, len(s.Metric))
+	for k, v := range s.Metric {
+		switch k {
+		case model.MetricNameLabel:
+			continue
+		case "task", "member", "partition":
+			k = "exported_" + k
+		}
+		tags[string(k)] = string(v)
+	}
+	g.Emit(string(s.Metric[model.MetricNameLabel]), tags, publish.Point{AtMS: int64(s.Timestamp), Value: float64(s.Value)})
+}

@@ -1,0 +1,127 @@
+package tasks
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+const page = `# HELP up help
+# TYPE http_requests_total counter
+http_requests_total{code="200",task="x"} 7 1700000000123
+http_requests_total{code="500",task="x"} 1
+# TYPE rpc histogram
+rpc_bucket{le="1"} 3
+rpc_bucket{le="+Inf"} 5
+rpc_sum 4.5
+rpc_count 5
+# TYPE lag summary
+lag{quantile="0.5"} 0.25
+lag_sum 9
+lag_count 2
+process_open_fds 12
+temperature NaN
+`
+
+func TestScrape(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page) })
+	h, err := round(t, local, "scrape", object{"url": s.URL})
+	wantUp(t, h, "scrape", err)
+	got := map[string]float64{}
+	for _, s := range h.Samples() {
+		delete(s.Tags, "member")
+		got[fmt.Sprint(s.Name, s.Tags)] = s.Points[0].Value
+	}
+	for key, want := range map[string]float64{
+		"http_requests_totalmap[code:200 exported_task:x task:test]": 7,
+		"rpc_bucketmap[le:1 task:test]":                              3,
+		"rpc_bucketmap[le:+Inf task:test]":                           5,
+		"rpc_summap[task:test]":                                      4.5,
+		"rpc_countmap[task:test]":                                    5,
+		"lagmap[quantile:0.5 task:test]":                             0.25,
+		"process_open_fdsmap[task:test]":                             12,
+		"scrape.samplesmap[task:test]":                               11,
+	} {
+		if v, ok := got[key]; !ok || v != want {
+			t.Errorf("%s is %v (there: %v), want %v", key, v, ok, want)
+		}
+	}
+	requests := h.Named("http_requests_total")
+	if requests[0].Points[0].AtMS != 1700000000123 {
+		t.Errorf("a time stamp of the page was lost: %v", requests[0])
+	}
+	if age := time.Since(time.UnixMilli(requests[1].Points[0].AtMS)); age < 0 || age > time.Minute {
+		t.Errorf("a sample without time stamp is %v old, want that of the round", age)
+	}
+}
+
+func TestScrapeFilter(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page) })
+	h, err := round(t, local, "scrape", object{"url": s.URL, "metrics": []string{"process_*", "rpc"}, "max_samples": 5})
+	wantUp(t, h, "scrape", err)
+	if got := h.LastValue(t, "scrape.samples"); got != 5 {
+		t.Errorf("got %v samples, want the one of process_* and four of rpc", got)
+	}
+}
+
+func TestScrapeDown(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/404":
+			w.WriteHeader(404)
+		case "/html":
+			fmt.Fprint(w, "<html><body>hello</body></html>\n")
+		case "/huge":
+			row := "# " + strings.Repeat("x", 1<<20) + "\n"
+			for range maxPage>>20 + 1 {
+				fmt.Fprint(w, row)
+			}
+		default:
+			fmt.Fprint(w, page)
+		}
+	})
+	for path, reason := range map[string]string{"/404": "status", "/html": "format", "/huge": "limit", "/many": "limit"} {
+		h, err := round(t, local, "scrape", object{"url": s.URL + path, "max_samples": 3})
+		if err != nil {
+			t.Errorf("%s: a finding became an error: %v", path, err)
+		}
+		wantDown(t, h, "scrape", reason)
+		if got := len(h.Samples()); got != 2 {
+			t.Errorf("%s: %d samples, want up and failure alone", path, got)
+		}
+	}
+}
+
+// FuzzScrapePage feeds any bytes as a page.
+func FuzzScrapePage(f *testing.F) {
+	f.Add([]byte(page))
+	f.Add([]byte("a{b=\"c\"} 1 1e99\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c := scrapeConfig{MaxSamples: 10}
+		v, err := c.parse(b, time.Unix(1, 0))
+		if err == nil && len(v) > 10 {
+			t.Fatalf("%d samples passed a limit of 10", len(v))
+		}
+	})
+}
+
+func BenchmarkScrapeParse(b *testing.B) {
+	var text strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&text, "metric_%d{code=\"%d\",path=\"/a/b\"} %d\n", i/100, i%100, i)
+	}
+	c := scrapeConfig{MaxSamples: maxPageSamples}
+	page := []byte(text.String())
+	b.SetBytes(int64(len(page)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.parse(page, time.Unix(1, 0)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

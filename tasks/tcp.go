@@ -1,0 +1,113 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptrace"
+	"time"
+
+	"github.com/rota-run/rota/work"
+)
+
+// maxAnswer bounds what is read of a TCP service's answer.
+const maxAnswer = 64 << 10
+
+// tcpConfig of tcp.
+type tcpConfig struct {
+	Addr   string   `json:"addr"`   // host:port
+	Send   string   `json:"send"`   // written after connecting
+	Expect string   `json:"expect"` // must occur in the first 64 KiB of the answer
+	Allow  []string `json:"allow"`  // CIDRs of addresses that are not public
+}
+
+type tcpRunner struct {
+	c       tcpConfig
+	timeout time.Duration
+	dialer  *net.Dialer
+	found   finder
+}
+
+func (o Options) tcp() work.Type {
+	return work.Type{
+		Name: "tcp", Doc: "a port accepts connections and, if asked, talks as expected", Periodic: true, DefaultEvery: defaultEvery,
+		New: func(d work.Definition) (work.Runner, error) {
+			var c tcpConfig
+			if err := decode(d, &c); err != nil {
+				return nil, err
+			}
+			var f faults
+			g := o.guard(&f, c.Allow)
+			checkEndpoint(&f, g, "addr", c.Addr)
+			if len(c.Expect) > maxAnswer {
+				f.add("expect", "", "longer than the %d bytes that are read", maxAnswer)
+			}
+			timeout := roundTimeout(d)
+			return checked(&tcpRunner{c: c, timeout: timeout, dialer: g.dialer(timeout), found: finder{prefix: "tcp"}}, f)
+		},
+	}
+}
+
+// Run makes one round.
+func (t *tcpRunner) Run(ctx context.Context, g *work.Grant) error {
+	round, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	var p phases
+	start := time.Now()
+	err := t.talk(httptrace.WithClientTrace(round, p.trace()), &p)
+	total := time.Since(start)
+	out := t.found.report(ctx, g, err)
+	if err == nil && !cut(ctx) {
+		for _, phase := range phaseNames {
+			if d, ok := p.durations()[phase]; ok {
+				t.found.latency(g, phase, d)
+			}
+		}
+		t.found.latency(g, "total", total)
+	}
+	return out
+}
+
+func (t *tcpRunner) talk(ctx context.Context, p *phases) error {
+	conn, err := t.dialer.DialContext(ctx, "tcp", t.c.Addr)
+	if err != nil {
+		return err // names the address
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // ends a read or write that waits
+	if _, err := io.WriteString(conn, t.c.Send); err != nil {
+		return fmt.Errorf("send to %s: %w", t.c.Addr, err)
+	}
+	if t.c.Expect == "" {
+		return nil
+	}
+	p.begin("first_byte")
+	return t.await(conn, p)
+}
+
+// await reads until what is expected has come.
+func (t *tcpRunner) await(conn io.Reader, p *phases) error {
+	answer := make([]byte, 0, 4096)
+	for len(answer) < maxAnswer {
+		n, err := conn.Read(answer[len(answer):cap(answer)])
+		if n > 0 {
+			p.end("first_byte")
+		}
+		answer = answer[:len(answer)+n]
+		switch {
+		case bytes.Contains(answer, []byte(t.c.Expect)):
+			return nil
+		case errors.Is(err, io.EOF):
+			return &unexpected{"answer", fmt.Errorf("%s closed before it answered %q", t.c.Addr, t.c.Expect)}
+		case err != nil:
+			return fmt.Errorf("read answer of %s: %w", t.c.Addr, err)
+		}
+		if len(answer) == cap(answer) {
+			answer = append(answer, 0)[:len(answer)]
+		}
+	}
+	return &unexpected{"answer", fmt.Errorf("%s did not answer %q in its first %d bytes", t.c.Addr, t.c.Expect, maxAnswer)}
+}

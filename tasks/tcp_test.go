@@ -1,0 +1,111 @@
+package tasks
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/work/worktest"
+)
+
+// listen serves each connection with talk until the test ends.
+func listen(t *testing.T, talk func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			talk(c)
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-ended })
+	return l.Addr().String()
+}
+
+func TestTCP(t *testing.T) {
+	t.Parallel()
+	addr := listen(t, func(c net.Conn) {
+		fmt.Fprint(c, "hello\n")
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		fmt.Fprint(c, "you said ", line)
+	})
+	h, err := round(t, local, "tcp", object{"addr": addr, "send": "PING\n", "expect": "you said PING"})
+	wantUp(t, h, "tcp", err)
+	if got := phasesOf(h, "tcp.latency_ms"); !got["connect"] || !got["first_byte"] || !got["total"] {
+		t.Errorf("phases %v, want connect, first_byte and total", got)
+	}
+	h, err = round(t, local, "tcp", object{"addr": addr, "send": "PING\n", "expect": "PONG"})
+	if err != nil {
+		t.Error(err)
+	}
+	wantDown(t, h, "tcp", "answer")
+}
+
+func TestTCPDown(t *testing.T) {
+	t.Parallel()
+	silent := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }) // until the other side gives up
+	chatty := listen(t, func(c net.Conn) {
+		for _, err := c.Write([]byte(strings.Repeat("x", 4096))); err == nil; _, err = c.Write([]byte(strings.Repeat("x", 4096))) {
+		}
+	})
+	gone := listen(t, func(net.Conn) {})
+	for name, c := range map[string]struct {
+		addr, reason string
+	}{"timeout": {silent, "timeout"}, "endless": {chatty, "answer"}, "closed": {gone, "answer"}, "connect": {"127.0.0.1:1", "connect"}} {
+		d := define(t, object{"addr": c.addr, "expect": "never"})
+		d.TimeoutMS = 200
+		g, h := worktest.NewGrant(t, d)
+		if err := worktest.Run(t, Builtin(local)["tcp"], g); err != nil {
+			t.Errorf("%s: a finding became an error: %v", name, err)
+		}
+		if got := h.Last(t, "tcp.failure").Tags["reason"]; got != c.reason {
+			t.Errorf("%s: reason is %q, want %q", name, got, c.reason)
+		}
+	}
+}
+
+func TestTCPRefusesInternalAddresses(t *testing.T) {
+	t.Parallel()
+	addr := listen(t, func(net.Conn) { t.Error("the server was reached") })
+	_, port, _ := net.SplitHostPort(addr)
+	for _, typ := range []string{"tcp", "tls"} {
+		h, err := round(t, Options{}, typ, object{"addr": "localhost:" + port})
+		var refused *AddressError
+		if !errors.As(err, &refused) {
+			t.Errorf("%s: got %v, want the address refused", typ, err)
+		}
+		wantDown(t, h, typ, "refused")
+	}
+}
+
+func TestEndpointFaults(t *testing.T) {
+	t.Parallel()
+	checkFaults(t, Options{}, []faultCase{
+		{"tcp", `{}`, "config.addr", "missing", "example.org:443"},
+		{"tcp", `{"addr":"example.org"}`, "config.addr", "not host:port", ""},
+		{"tcp", `{"addr":"example.org:0"}`, "config.addr", "not a port", "65535"},
+		{"tcp", `{"addr":"10.0.0.1:80"}`, "config.addr", "private", ""},
+		{"tls", `{"addr":"example.org:443","min_days":-1}`, "config.min_days", "negative", ""},
+		{"tls", `{"adr":"example.org:443"}`, "config.adr", "unknown field", `"addr"`},
+		{"dns", `{}`, "config.name", "missing", "example.org"},
+		{"dns", `{"name":"a..b"}`, "config.name", "not a name", ""},
+		{"dns", `{"name":"a.example","type":"ZZ"}`, "config.type", "unknown type", "AAAA"},
+		{"dns", `{"name":"a.example","server":"ns.example"}`, "config.server", "not an address", "9.9.9.9"},
+		{"dns", `{"name":"a.example","exact":true}`, "config.exact", "exactly nothing", "expect"},
+		{"scrape", `{}`, "config.url", "missing", ""},
+		{"scrape", `{"url":"https://a.example/","metrics":["a*b"]}`, "config.metrics[0]", "not a pattern", "process_*"},
+		{"scrape", `{"url":"https://a.example/","max_samples":-1}`, "config.max_samples", "not between", ""},
+	})
+}

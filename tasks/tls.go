@@ -1,0 +1,101 @@
+package tasks
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http/httptrace"
+	"time"
+
+	"github.com/rota-run/rota/work"
+)
+
+// tlsConfig of tls.
+type tlsConfig struct {
+	Addr       string   `json:"addr"`        // host:port
+	ServerName string   `json:"server_name"` // name the certificate must have; default the host of addr
+	MinDays    float64  `json:"min_days"`    // the check fails when the certificate ends sooner
+	Allow      []string `json:"allow"`       // CIDRs of addresses that are not public
+}
+
+type tlsRunner struct {
+	c       tlsConfig
+	timeout time.Duration
+	dialer  *net.Dialer
+	config  *tls.Config
+	found   finder
+}
+
+func (o Options) tls() work.Type {
+	return work.Type{
+		Name: "tls", Doc: "a certificate is valid and for how long", Periodic: true, DefaultEvery: defaultEvery,
+		New: func(d work.Definition) (work.Runner, error) {
+			var c tlsConfig
+			if err := decode(d, &c); err != nil {
+				return nil, err
+			}
+			var f faults
+			g := o.guard(&f, c.Allow)
+			host := checkEndpoint(&f, g, "addr", c.Addr)
+			if c.ServerName == "" {
+				c.ServerName = host
+			}
+			if c.MinDays < 0 {
+				f.add("min_days", "", "%v is negative", c.MinDays)
+			}
+			timeout := roundTimeout(d)
+			return checked(&tlsRunner{
+				c: c, timeout: timeout, dialer: g.dialer(timeout), found: finder{prefix: "tls"},
+				config: &tls.Config{ServerName: c.ServerName, RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
+			}, f)
+		},
+	}
+}
+
+// Run makes one round. The days left are also shown for a certificate that is not valid, by its leaf.
+func (t *tlsRunner) Run(ctx context.Context, g *work.Grant) error {
+	round, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	var p phases
+	days, known, err := t.shake(httptrace.WithClientTrace(round, p.trace()), &p)
+	if err == nil && days < t.c.MinDays {
+		err = &unexpected{"expiry", fmt.Errorf("the certificate of %s ends in %.1f days, want at least %v", t.c.Addr, days, t.c.MinDays)}
+	}
+	out := t.found.report(ctx, g, err)
+	if cut(ctx) {
+		return out
+	}
+	if known {
+		g.Value("tls.expiry_days", days, nil)
+	}
+	for phase, d := range p.durations() {
+		t.found.latency(g, phase, d)
+	}
+	return out
+}
+
+// shake connects and shakes hands; known tells whether a certificate came.
+func (t *tlsRunner) shake(ctx context.Context, p *phases) (days float64, known bool, err error) {
+	raw, err := t.dialer.DialContext(ctx, "tcp", t.c.Addr)
+	if err != nil {
+		return 0, false, err
+	}
+	defer raw.Close()
+	conn := tls.Client(raw, t.config)
+	p.begin("tls")
+	err = conn.HandshakeContext(ctx)
+	p.end("tls")
+	var bad *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &bad):
+		days, known = daysLeft([][]*x509.Certificate{bad.UnverifiedCertificates[:1]}, time.Now())
+		return days, known, fmt.Errorf("certificate of %s: %w", t.c.Addr, err)
+	case err != nil:
+		return 0, false, fmt.Errorf("shake hands with %s: %w", t.c.Addr, err)
+	}
+	days, known = daysLeft(conn.ConnectionState().VerifiedChains, time.Now())
+	return days, known, nil
+}
