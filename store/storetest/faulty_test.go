@@ -1,0 +1,138 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// openFaulty wraps handles with a plan that passes everything: then nothing may be different.
+func openFaulty(t *testing.T) func(t *testing.T) *storetest.Faulty {
+	server := memory.New()
+	return func(t *testing.T) *storetest.Faulty {
+		f := storetest.NewFaulty(server.Open(), nil)
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+}
+
+func TestFaultyWithoutFaults(t *testing.T) {
+	t.Parallel()
+	t.Run("docs", func(t *testing.T) { storetest.Docs(t, openFaulty) })
+	t.Run("log", func(t *testing.T) { storetest.Log(t, openFaulty) })
+	t.Run("watch", func(t *testing.T) { storetest.Watch(t, openFaulty) })
+	t.Run("log watch", func(t *testing.T) { storetest.LogWatch(t, openFaulty) })
+	t.Run("sessions", func(t *testing.T) { storetest.Sessions(t, openFaulty) })
+}
+
+// setup returns a faulty handle under a script and a plain one on the same data.
+func setup(t *testing.T, script string) (*storetest.Faulty, *memory.Store, context.Context) {
+	t.Helper()
+	plan, err := storetest.Script(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := memory.New()
+	return storetest.NewFaulty(server.Open(), plan), server.Open(), t.Context()
+}
+
+func head(t *testing.T, l store.Log) uint64 {
+	t.Helper()
+	page, err := l.Read(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Head
+}
+
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		outcome       string
+		want          error
+		now, released uint64 // records in the log
+	}{
+		{"refuse", store.ErrUnavailable, 0, 0},
+		{"lose-request", store.ErrUnknown, 0, 0},
+		{"lose-reply", store.ErrUnknown, 1, 1},
+		{"late", store.ErrUnknown, 0, 1},
+		{"pass", nil, 1, 1},
+	} {
+		t.Run(c.outcome, func(t *testing.T) {
+			t.Parallel()
+			faulty, plain, ctx := setup(t, c.outcome+" append times=1")
+			if _, err := faulty.Append(ctx, []byte("x")); !errors.Is(err, c.want) {
+				t.Errorf("append: error %v, want %v", err, c.want)
+			}
+			if got := head(t, plain); got != c.now {
+				t.Errorf("head %d at once, want %d", got, c.now)
+			}
+			faulty.Release()
+			if got := head(t, plain); got != c.released {
+				t.Errorf("head %d after Release, want %d", got, c.released)
+			}
+			if _, err := faulty.Append(ctx, []byte("y")); err != nil {
+				t.Errorf("second append: %v", err)
+			}
+		})
+	}
+}
+
+func TestHeldWriteComesLateWhenItsCallerGivesUp(t *testing.T) {
+	t.Parallel()
+	faulty, plain, ctx := setup(t, "hold put")
+	ctx, cancel := context.WithCancel(ctx)
+	cause := make(chan error, 1)
+	go func() {
+		_, err := faulty.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
+		cause <- err
+	}()
+	for faulty.Count(storetest.Held) == 0 {
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-cause; !errors.Is(err, store.ErrUnknown) || !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want unknown and cancelled", err)
+	}
+	if _, err := plain.Get(t.Context(), "a"); !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("before Release: %v, want not found", err)
+	}
+	faulty.Release()
+	if _, err := plain.Get(t.Context(), "a"); err != nil {
+		t.Fatalf("after Release: %v", err)
+	}
+}
+
+func TestScriptKeysAndCounts(t *testing.T) {
+	t.Parallel()
+	faulty, _, ctx := setup(t, "# locks alone\nrefuse put key=lock/* after=1 times=2\n\nrefuse get key=gone")
+	var failed []int
+	for i := range 5 {
+		for _, key := range []string{"lock/a", "other"} {
+			d, _ := faulty.Get(ctx, key)
+			if _, err := faulty.Put(ctx, store.Doc{Key: key, Version: d.Version}); err != nil {
+				failed = append(failed, i)
+			}
+		}
+	}
+	if len(failed) != 2 || failed[0] != 1 || failed[1] != 2 {
+		t.Errorf("rounds %v failed, want 1 and 2", failed)
+	}
+	if _, err := faulty.Get(ctx, "gone"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("get of a refused key: %v", err)
+	}
+}
+
+func TestBadScripts(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"refuse", "explode put", "refuse jump", "refuse put key=[", "refuse put times=-1", "refuse put often=3", "refuse put times"} {
+		if _, err := storetest.Script(text); err == nil {
+			t.Errorf("script %q: no error", text)
+		}
+	}
+}
