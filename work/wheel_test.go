@@ -1,0 +1,186 @@
+package work
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// TestWheelAgainstList compares the wheel with a plain list of timers.
+func TestWheelAgainstList(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		now := protocol.Instant(rapid.Int64Range(0, int64(100*24*time.Hour)).Draw(t, "start"))
+		w := newWheel[int](now)
+		timers := make([]timer[int], 12)
+		due := map[int]uint64{} // armed: the tick
+		for i := range timers {
+			timers[i].value = i
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			i := rapid.IntRange(0, len(timers)-1).Draw(t, "timer")
+			switch rapid.IntRange(0, 3).Draw(t, "do") {
+			case 0, 1:
+				span := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 100 * time.Hour, 30000 * time.Hour}).Draw(t, "span")
+				at := now + protocol.Instant(rapid.Int64Range(-int64(time.Second), int64(span)).Draw(t, "at"))
+				w.add(&timers[i], at)
+				due[i] = max((uint64(max(at, 0))+uint64(wheelTick)-1)/uint64(wheelTick), uint64(now)/uint64(wheelTick)+1)
+			case 2:
+				w.remove(&timers[i])
+				delete(due, i)
+			case 3:
+				now += protocol.Instant(rapid.Int64Range(0, int64(200*time.Hour)).Draw(t, "pass"))
+				goal := uint64(now) / uint64(wheelTick)
+				last := uint64(0)
+				w.advance(now, func(tm *timer[int]) {
+					tick, armed := due[tm.value]
+					if !armed || tick > goal || tick < last || tm.tick != tick {
+						t.Fatalf("timer %d fired for tick %d; want %d (armed %v), now %d, last %d", tm.value, tm.tick, tick, armed, goal, last)
+					}
+					last = tick
+					delete(due, tm.value)
+				})
+				for i, tick := range due {
+					if tick <= goal {
+						t.Fatalf("timer %d was due at tick %d and has not fired at %d", i, tick, goal)
+					}
+				}
+			}
+			if w.size != len(due) {
+				t.Fatalf("the wheel holds %d timers, want %d", w.size, len(due))
+			}
+			if next, ok := w.next(); ok != (len(due) > 0) || ok && uint64(next)/uint64(wheelTick) > slices.Min(values(due)) {
+				t.Fatalf("next is %v, %v, with %v armed", next, ok, due)
+			}
+		}
+	})
+}
+
+func values(m map[int]uint64) []uint64 {
+	var out []uint64
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}
+
+func TestWheelMayBeChangedWhileFiring(t *testing.T) {
+	t.Parallel()
+	w := newWheel[string](0)
+	a, b := &timer[string]{value: "a"}, &timer[string]{value: "b"}
+	at := protocol.Instant(10 * wheelTick)
+	w.add(a, at)
+	w.add(b, at)
+	var fired []string
+	w.advance(at.Add(20*wheelTick), func(t *timer[string]) {
+		fired = append(fired, t.value)
+		w.remove(b)
+		if len(fired) < 3 {
+			w.add(a, at) // late already: fires at the next tick
+		}
+	})
+	if !slices.Equal(fired, []string{"a", "a", "a"}) || w.size != 0 {
+		t.Fatalf("fired %v, %d left", fired, w.size)
+	}
+}
+
+func TestNextDue(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		due, now protocol.Instant
+		next     protocol.Instant
+		skipped  int64
+	}{
+		{100, 99, 110, 0}, {100, 100, 110, 0}, {100, 109, 110, 0}, {100, 110, 120, 1}, {100, 145, 150, 4},
+	} {
+		if next, skipped := nextDue(c.due, 10, c.now); next != c.next || skipped != c.skipped {
+			t.Errorf("nextDue(%d, 10, %d) = %d, %d; want %d, %d", c.due, c.now, next, skipped, c.next, c.skipped)
+		}
+	}
+}
+
+// TestFirstRoundsAreSpread wants every tenth of the period to get about its tenth of 10,000 partitions.
+func TestFirstRoundsAreSpread(t *testing.T) {
+	t.Parallel()
+	var tenths [10]int
+	for i := range 10_000 {
+		due := firstDue(1000, hashID(partitionNumber(i)), 10*time.Second)
+		tenths[(due-1000)/protocol.Instant(time.Second)]++
+	}
+	for i, n := range tenths {
+		if n < 800 || n > 1200 {
+			t.Errorf("tenth %d has %d of 10,000", i, n)
+		}
+	}
+}
+
+func TestBackOff(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := Retry{MinMS: rapid.Int64().Draw(t, "min"), MaxMS: rapid.Int64().Draw(t, "max")}
+		chance := rapid.Uint64().Draw(t, "chance")
+		n := rapid.Int64().Draw(t, "failures")
+		d := r.backOff(n, chance)
+		if d < 0 || d > r.max() || n > 0 && d < min(r.min(), r.max())/2 {
+			t.Fatalf("%+v after %d failures waits %v", r, n, d)
+		}
+	})
+	want := []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second}
+	for n, w := range want {
+		if d := (Retry{}).backOff(int64(n), 0); d != w {
+			t.Errorf("after %d failures %v, want %v", n, d, w)
+		}
+	}
+}
+
+func TestHistogramQuantiles(t *testing.T) {
+	t.Parallel()
+	var h histogram
+	for i := range 1000 {
+		h.add(time.Duration(i) * time.Millisecond)
+	}
+	q := h.quantiles()
+	near := func(got int64, want time.Duration) bool {
+		return got >= want.Microseconds()*7/8 && got <= want.Microseconds()*9/8
+	}
+	if q.Rounds != 1000 || !near(q.P50US, 500*time.Millisecond) || !near(q.P99US, 990*time.Millisecond) || q.MaxUS != 999_000 {
+		t.Fatalf("%+v", q)
+	}
+	for us := int64(1); us > 0 && us < 1<<62; us *= 3 {
+		if b := bucket(us); upper(b) < us || b > 0 && upper(b-1) >= us {
+			t.Fatalf("%d µs is in bucket %d with the upper bound %d", us, b, upper(b))
+		}
+	}
+}
+
+func TestErrorRow(t *testing.T) {
+	t.Parallel()
+	var r errorRow
+	var at []time.Duration
+	for now := time.Duration(0); now <= 4*time.Hour; now += 10 * time.Second {
+		if r.failure(protocol.Instant(now), "down") != "" {
+			at = append(at, now)
+		}
+	}
+	m := time.Minute
+	want := []time.Duration{0, m, 3 * m, 7 * m, 15 * m, 31 * m, 63 * m, 123 * m, 183 * m}
+	if !slices.Equal(at, want) {
+		t.Fatalf("journaled at %v, want %v", at, want)
+	}
+	if got := r.success(); got != "well again after 1441 failed rounds" {
+		t.Fatal(got)
+	}
+	if r.success() != "" || r.failure(0, "again") != "again" {
+		t.Fatal("the row did not begin again")
+	}
+}
+
+func partitionNumber(i int) cluster.PartitionID {
+	return cluster.PartitionID(fmt.Sprintf("checks#%d", i))
+}
