@@ -33,7 +33,8 @@
 //
 // # Failures
 //
-// Every answer is bounded in bytes, every round in time: Definition.TimeoutMS, else the period or 10 s, whichever is shorter.
+// Every answer is bounded in bytes, every round in time: Definition.TimeoutMS, else the period or 10 s, whichever is
+// shorter; for exec the period.
 //
 // # Where it comes from
 //

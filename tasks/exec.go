@@ -1,0 +1,184 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/work"
+)
+
+// execConfig of exec.
+type execConfig struct {
+	Argv  []string              `json:"argv"`  // the program's absolute path and its arguments; no shell
+	Env   map[string]secretText `json:"env"`   // all the environment there is, besides a minimal PATH; values may be env:NAME or file:/path
+	Dir   string                `json:"dir"`   // working directory; default "/"
+	Grace work.Duration         `json:"grace"` // from SIGTERM to SIGKILL at the end; default 2s, at most 10s
+}
+
+// execPath is all that a program finds by name.
+const execPath = "PATH=/usr/local/bin:/usr/bin:/bin"
+
+// execRunner starts an allow-listed program once per round. The list is no sandbox: it decides which program, and whoever writes definitions decides
+// its arguments and environment; do not allow-list interpreters.
+type execRunner struct {
+	c       execConfig
+	timeout time.Duration
+	found   finder
+}
+
+func (o Options) exec() work.Type {
+	return work.Type{
+		Name: "exec", Doc: "an allow-listed program; its output as samples", Periodic: true, DefaultEvery: time.Minute, MaxConcurrent: 16,
+		New: func(d work.Definition) (work.Runner, error) {
+			var c execConfig
+			if err := decode(d, &c); err != nil {
+				return nil, err
+			}
+			var f faults
+			c.check(&f, o.ExecAllow)
+			return checked(&execRunner{c: c, timeout: execTimeout(d), found: finder{prefix: "exec"}}, f)
+		},
+	}
+}
+
+// execTimeout is the time limit, else the period: programs may take long.
+func execTimeout(d work.Definition) time.Duration {
+	for _, ms := range []int64{d.TimeoutMS, d.EveryMS} {
+		if ms > 0 {
+			return time.Duration(ms) * time.Millisecond
+		}
+	}
+	return time.Minute
+}
+
+func (c *execConfig) check(f *faults, allowed []string) {
+	checkProgram(f, c.Argv, allowed)
+	for i, a := range c.Argv {
+		if strings.ContainsRune(a, 0) {
+			f.add(fmt.Sprintf("argv[%d]", i), "", "a NUL byte cannot be passed to a program")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		if err := checkVariable(name); err != nil {
+			f.add("env."+name, "", "%w", err)
+		}
+		if err := c.Env[name].check(); err != nil {
+			f.add("env."+name, "env:NAME or file:/absolute/path", "%w", err)
+		}
+	}
+	if c.Dir == "" {
+		c.Dir = "/"
+	}
+	if !filepath.IsAbs(c.Dir) {
+		f.add("dir", "", "%q is not an absolute path", c.Dir)
+	}
+	if c.Grace == 0 {
+		c.Grace = work.Duration(2 * time.Second)
+	}
+	if c.Grace < 0 || time.Duration(c.Grace) > 10*time.Second {
+		f.add("grace", "", "%v is not between 0s and 10s", time.Duration(c.Grace))
+	}
+}
+
+func checkProgram(f *faults, argv, allowed []string) {
+	switch {
+	case !execSupported:
+		f.add("argv", "let a Linux member run this task", "programs can only be run on Linux")
+	case len(argv) == 0:
+		f.add("argv", `such as ["/usr/bin/df", "-k"]`, "missing")
+	case !filepath.IsAbs(argv[0]) || filepath.Clean(argv[0]) != argv[0]:
+		f.add("argv[0]", "write the whole path, such as /usr/bin/df", "%q is not a plain absolute path", argv[0])
+	case !slices.Contains(allowed, argv[0]):
+		f.add("argv[0]", "start the members with --allow-exec "+argv[0], "this member may not run %s", argv[0])
+	}
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// checkVariable refuses variables with which a definition could make an allowed program run another one.
+func checkVariable(name string) error {
+	if !variableName.MatchString(name) {
+		return fmt.Errorf("%q is not the name of a variable", name)
+	}
+	for _, front := range []string{"LD_", "DYLD_", "GCONV_"} {
+		if strings.HasPrefix(name, front) {
+			return fmt.Errorf("variables that begin with %s change what a program loads", front)
+		}
+	}
+	if slices.Contains([]string{"PATH", "ENV", "BASH_ENV", "IFS", "SHELLOPTS"}, name) {
+		return fmt.Errorf("%s changes what a program runs", name)
+	}
+	return nil
+}
+
+// environment resolves secrets anew in every round.
+func (c *execConfig) environment() ([]string, error) {
+	out := []string{execPath}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		value, err := c.Env[name].resolve()
+		if err != nil {
+			return nil, fmt.Errorf("variable %s: %w", name, err)
+		}
+		out = append(out, name+"="+value)
+	}
+	return out, nil
+}
+
+// Run makes one round: the program's whole life.
+func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
+	env, err := r.c.environment()
+	if err != nil {
+		return fmt.Errorf("prepare environment: %w", err)
+	}
+	round, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	lines := &execLines{emit: func(s execSample) { g.Emit(s.Name, s.Tags, s.Points...) }}
+	tail := &lastBytes{limit: 1024}
+	start := time.Now()
+	end, err := runProgram(round, r.c, env, lines, tail)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", r.c.Argv[0], err)
+	}
+	lines.flush()
+	took := time.Since(start)
+	out := r.found.report(ctx, g, end.finding(round, tail.lastLine()))
+	if cut(ctx) {
+		return out
+	}
+	g.Value("exec.exit_code", float64(end.code), nil)
+	g.Value("exec.duration_ms", float64(took)/1e6, nil)
+	for name, n := range map[string]int{"exec.lines_ignored": lines.ignored, "exec.lines_malformed": lines.malformed, "exec.bytes_dropped": lines.dropped} {
+		if n > 0 {
+			g.Value(name, float64(n), nil)
+		}
+	}
+	return out
+}
+
+// execEnd is how a program ended: its code, or -1 and the signal.
+type execEnd struct {
+	code   int
+	signal string
+}
+
+// finding is nil for code 0, else an *unexpected with the reason timeout, signal or exit.
+func (e execEnd) finding(round context.Context, said string) error {
+	if said != "" {
+		said = ": " + said
+	}
+	switch {
+	case round.Err() != nil:
+		return &unexpected{"timeout", fmt.Errorf("the program did not end in time and was stopped%s", said)}
+	case e.signal != "":
+		return &unexpected{"signal", fmt.Errorf("the program was ended by signal %s%s", e.signal, said)}
+	case e.code != 0:
+		return &unexpected{"exit", fmt.Errorf("the program ended with code %d%s", e.code, said)}
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+//go:build linux
+
+package tasks
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
+)
+
+// shell is allow-listed in tests only, where it plays any program.
+var shell = Options{ExecAllow: []string{"/bin/sh", "/nonexistent/program"}}
+
+func sh(script string) object { return object{"argv": []string{"/bin/sh", "-c", script}} }
+
+func TestExecSamples(t *testing.T) {
+	t.Parallel()
+	h, err := round(t, shell, "exec", sh(`
+		echo '{"name":"queue.length","tags":{"queue":"a"},"points":[[1700000000123,4]]}'
+		echo plain words
+		echo '{"name":"no points","points":[]}'
+		echo '{broken'
+		head -c 70000 /dev/zero | tr '\0' x; echo
+		printf '{"name":"last","points":[[1700000000123,5]]}'`))
+	wantUp(t, h, "exec", err)
+	got := h.Last(t, "queue.length")
+	if got.Tags["queue"] != "a" || got.Tags["task"] != "test" || got.Points[0] != (publish.Point{AtMS: 1700000000123, Value: 4}) {
+		t.Errorf("got %+v", got)
+	}
+	for name, want := range map[string]float64{"last": 5, "exec.exit_code": 0, "exec.lines_ignored": 1, "exec.lines_malformed": 3} {
+		if got := h.LastValue(t, name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if h.LastValue(t, "exec.duration_ms") <= 0 {
+		t.Error("no duration")
+	}
+}
+
+func TestExecEndsBadly(t *testing.T) {
+	t.Parallel()
+	for script, c := range map[string]struct {
+		reason string
+		code   float64
+	}{
+		"echo disk on fire >&2; exit 3": {"exit", 3},
+		"kill -9 $$":                    {"signal", -1},
+		"sleep 1000":                    {"timeout", -1},
+		"trap '' TERM; sleep 1000":      {"timeout", -1},
+	} {
+		d := define(t, object{"argv": []string{"/bin/sh", "-c", script}, "grace": "50ms"})
+		if c.reason == "timeout" {
+			d.TimeoutMS = 300
+		}
+		g, h := worktest.NewGrant(t, d)
+		var log strings.Builder
+		g.Log = textLog(&log)
+		if err := worktest.Run(t, Builtin(shell)["exec"], g); err != nil {
+			t.Errorf("%s: a finding became an error: %v", script, err)
+		}
+		wantDown(t, h, "exec", c.reason)
+		if got := h.LastValue(t, "exec.exit_code"); got != c.code {
+			t.Errorf("%s: code %v, want %v", script, got, c.code)
+		}
+		if c.reason == "exit" && !strings.Contains(log.String(), "disk on fire") {
+			t.Errorf("the log %q does not say what the program said", log.String())
+		}
+	}
+}
+
+func TestExecOutputIsBounded(t *testing.T) {
+	t.Parallel()
+	h, err := round(t, shell, "exec", sh(fmt.Sprintf("head -c %d /dev/zero | tr '\\0' '\\n'; echo '{\"name\":\"late\",\"points\":[[1,1]]}'", maxExecOutput)))
+	wantUp(t, h, "exec", err)
+	if got := h.LastValue(t, "exec.bytes_dropped"); got < 10 {
+		t.Errorf("%v bytes dropped, want those of the last line", got)
+	}
+	if len(h.Named("late")) != 0 {
+		t.Error("a line beyond the bound became a sample")
+	}
+}
+
+func TestExecCleanEnvironment(t *testing.T) {
+	t.Setenv("TASKS_TEST_LEAK", "leaked")
+	t.Setenv("TASKS_TEST_SECRET", "hunter2")
+	out := filepath.Join(t.TempDir(), "env")
+	h, err := round(t, shell, "exec", object{
+		"argv": []string{"/bin/sh", "-c", "env > " + out + "; pwd >> " + out}, "env": object{"KEY": "env:TASKS_TEST_SECRET"},
+	})
+	wantUp(t, h, "exec", err)
+	b, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(b)
+	if strings.Contains(got, "leaked") || !strings.Contains(got, "KEY=hunter2\n") || !strings.Contains(got, execPath+"\n") || !strings.HasSuffix(got, "\n/\n") {
+		t.Errorf("the program saw %q", got)
+	}
+}
+
+// pidIn waits for a line with a process number in a named pipe.
+func pidIn(t *testing.T, path string) int {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(f).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// wantGone waits until a process has ended. It may be a zombie that nobody of ours can reap.
+func wantGone(t *testing.T, pid int) {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000)
+	if err != nil || n != 1 {
+		t.Errorf("process %d is still there: %d, %v", pid, n, err)
+	}
+}
+
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pid")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestExecStopKillsTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	path := fifo(t)
+	d := define(t, sh("sleep 1000 & echo $! > "+path+"; wait"))
+	d.TimeoutMS = 60_000
+	g, h := worktest.NewGrant(t, d)
+	ctx, stop := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- worktest.RunContext(ctx, t, Builtin(shell)["exec"], g) }()
+	grandchild := pidIn(t, path)
+	stop(work.CauseMoved)
+	if err := <-ended; !errors.Is(err, work.CauseMoved) {
+		t.Errorf("got %v, want the cause of the stop", err)
+	}
+	wantGone(t, grandchild)
+	if got := h.Samples(); len(got) != 0 {
+		t.Errorf("a round that was cut short emitted %v", got)
+	}
+}
+
+func TestExecLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	path := fifo(t)
+	type outcome struct {
+		h   *worktest.Host
+		err error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		h, err := round(t, shell, "exec", sh("sleep 1000 & echo $! > "+path)) // ends, while its child holds the output open
+		ended <- outcome{h, err}
+	}()
+	grandchild := pidIn(t, path)
+	o := <-ended
+	wantUp(t, o.h, "exec", o.err)
+	wantGone(t, grandchild)
+}
+
+func TestExecCannotStart(t *testing.T) {
+	t.Parallel()
+	h, err := round(t, shell, "exec", object{"argv": []string{"/nonexistent/program"}})
+	if !errors.Is(err, os.ErrNotExist) || len(h.Samples()) != 0 {
+		t.Errorf("got %v and %v, want that there is no such program", err, h.Samples())
+	}
+}
+
+func TestExecFaults(t *testing.T) {
+	t.Parallel()
+	checkFaults(t, shell, []faultCase{
+		{"exec", `{}`, "config.argv", "missing", "/usr/bin/df"},
+		{"exec", `{"argv":"/bin/sh"}`, "config.argv", "want a list", ""},
+		{"exec", `{"argv":["sh"]}`, "config.argv[0]", "not a plain absolute path", "whole path"},
+		{"exec", `{"argv":["/bin/../bin/sh"]}`, "config.argv[0]", "not a plain absolute path", ""},
+		{"exec", `{"argv":["/usr/bin/id"]}`, "config.argv[0]", "may not run /usr/bin/id", "--allow-exec /usr/bin/id"},
+		{"exec", `{"argv":["/bin/sh","a\u0000b"]}`, "config.argv[1]", "NUL", ""},
+		{"exec", `{"argv":["/bin/sh"],"env":{"LD_PRELOAD":"/tmp/x.so"}}`, "config.env.LD_PRELOAD", "LD_", ""},
+		{"exec", `{"argv":["/bin/sh"],"env":{"A=B":"x"}}`, "config.env.A=B", "not the name", ""},
+		{"exec", `{"argv":["/bin/sh"],"grace":"1 s"}`, "config.grace", "not a duration", ""},
+		{"exec", `{"argv":["/bin/sh"],"grace":"1h"}`, "config.grace", "between", ""},
+		{"exec", `{"argv":["/bin/sh"],"dir":"tmp"}`, "config.dir", "absolute", ""},
+	})
+	checkFaults(t, Options{}, []faultCase{{"exec", `{"argv":["/bin/sh"]}`, "config.argv[0]", "may not run", "--allow-exec /bin/sh"}})
+}
+
+// FuzzExecLines feeds output in any pieces: the same lines, whatever the pieces.
+func FuzzExecLines(f *testing.F) {
+	f.Add([]byte("{\"name\":\"a\",\"points\":[[1,2]]}\nx\n{"), 3)
+	f.Fuzz(func(t *testing.T, b []byte, piece int) {
+		read := func(step int) (n, ignored, malformed int) {
+			l := &execLines{emit: func(execSample) { n++ }}
+			for rest := b; len(rest) > 0; {
+				k := min(step, len(rest))
+				_, _ = l.Write(rest[:k])
+				rest = rest[k:]
+			}
+			l.flush()
+			return n, l.ignored, l.malformed
+		}
+		a, b1, c := read(len(b) + 1)
+		x, y, z := read(max(1, piece%17))
+		if a != x || b1 != y || c != z {
+			t.Fatalf("in one piece %d %d %d, in many %d %d %d", a, b1, c, x, y, z)
+		}
+	})
+}
+
+func BenchmarkExecRound(b *testing.B) {
+	d := define(b, object{"argv": []string{"/bin/true"}})
+	r, err := Builtin(Options{ExecAllow: []string{"/bin/true"}})["exec"].New(d)
+	if err != nil {
+		b.Fatal(err)
+	}
+	g, _ := worktest.NewGrant(b, d)
+	g.Host = deaf{}
+	for b.Loop() {
+		if err := r.Run(context.Background(), g); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
