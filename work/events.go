@@ -20,6 +20,9 @@ type RunStarted struct {
 	Token     cluster.Token
 	Type      string
 	At        protocol.Instant
+	// First is false when a run under this token was started before: a restart after a failure, a change, lost trust. A move is
+	// journaled at the first.
+	First bool
 }
 
 // RunStopped tells that a run has ended; it is called after the Runner has returned.

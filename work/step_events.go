@@ -84,6 +84,7 @@ type (
 	Start struct {
 		Grant      protocol.Grant
 		Definition *Definition // shared, not to be changed
+		First      bool        // no run under this token was started before: the partition has just come
 	}
 	// Stop ends the ctx of the partition's run, once.
 	Stop struct {

@@ -49,7 +49,7 @@ type part struct {
 	message string
 	fresh   bool
 
-	moved  cluster.Token // the move to this token was journaled
+	began  cluster.Token // a run under this token was started
 	queued uint64        // sequence of its valid place in a queue
 	timer  uint64        // sequence of its valid timer; 0 none
 
@@ -140,12 +140,8 @@ func (s *State) start(p *part) {
 	p.typ = s.types[g.Spec.Type]
 	p.typ.running++
 	s.active++
-	s.do(Start{Grant: *g, Definition: p.def})
-	if g.From != "" && g.From != s.conf.Member && p.moved != g.Token {
-		p.moved = g.Token
-		s.journal(journal.Record{Kind: journal.Moved, Partition: string(p.id), From: string(g.From),
-			To: string(s.conf.Member), Cause: g.Cause, Token: uint64(g.Token)})
-	}
+	s.do(Start{Grant: *g, Definition: p.def, First: p.began != g.Token})
+	p.began = g.Token
 }
 
 func (s *State) stop(p *part, cause StopCause) {

@@ -124,16 +124,14 @@ func seconds(s string) protocol.Instant {
 func show(fx work.Effect) string {
 	switch fx := fx.(type) {
 	case work.Start:
-		return fmt.Sprintf("start %s token=%d attempt=%d def=%s", fx.Grant.Partition, fx.Grant.Token, fx.Grant.Attempt, fx.Grant.Spec.Definition)
+		again := map[bool]string{true: "", false: " again"}[fx.First]
+		return fmt.Sprintf("start %s token=%d attempt=%d def=%s%s", fx.Grant.Partition, fx.Grant.Token, fx.Grant.Attempt, fx.Grant.Spec.Definition, again)
 	case work.Stop:
 		return fmt.Sprintf("stop %s token=%d cause=%v", fx.Partition, fx.Token, fx.Cause)
 	case work.Abandon:
 		return fmt.Sprintf("abandon %s token=%d", fx.Partition, fx.Token)
 	case work.Journal:
 		r := fx.Record
-		if r.From != "" {
-			return fmt.Sprintf("journal %s %s token=%d from=%s to=%s cause=%s", r.Kind, r.Partition, r.Token, r.From, r.To, r.Cause)
-		}
 		return fmt.Sprintf("journal %s %s token=%d %s", r.Kind, r.Partition, r.Token, r.Message)
 	case work.WakeAt:
 		return fmt.Sprintf("wake at %v", time.Duration(fx.At))

@@ -1,9 +1,11 @@
 package work
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -183,4 +185,41 @@ func TestErrorRow(t *testing.T) {
 
 func partitionNumber(i int) cluster.PartitionID {
 	return cluster.PartitionID(fmt.Sprintf("checks#%d", i))
+}
+
+// TestStoppedRunsLeaveTheWheel: one is stopped in the middle of a round, one between two.
+func TestStoppedRunsLeaveTheWheel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s, err := New(Config{Member: "m", Clock: func() protocol.Instant { return protocol.Instant(1 + time.Since(start)) }, Types: Types{"x": {Periodic: true,
+			New: func(Definition) (Runner, error) {
+				return RunnerFunc(func(ctx context.Context, _ *Grant) error { <-ctx.Done(); return nil }), nil
+			}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		assignments, done := make(chan protocol.Assignment), make(chan error, 1)
+		go func() { done <- s.Run(ctx, assignments) }()
+		give := func(version uint64, grants ...protocol.Grant) int {
+			assignments <- protocol.Assignment{Version: version, TrustUntil: protocol.Instant(time.Hour), Grants: grants}
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			return s.pacer.wheel.size
+		}
+		every := func(p, d string) protocol.Grant {
+			return protocol.Grant{Partition: cluster.PartitionID(p), Token: 1, Spec: &cluster.TaskSpec{Type: "x", Definition: []byte(d)}}
+		}
+		if n := give(1, every("a", `{"every_ms":100}`), every("b", `{"cron":"0 0 1 1 *"}`)); n != 2 {
+			t.Fatalf("%d timers of 2 runs", n)
+		}
+		if n := give(2); n != 0 {
+			t.Fatalf("%d timers are left", n)
+		}
+		end()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	})
 }
