@@ -1,0 +1,4 @@
+// want: # Guarantees
+
+// Package replica says nothing.
+package replica

@@ -1,0 +1,3 @@
+// want: no rule says
+
+package nowhere

@@ -1,0 +1,7 @@
+// want: uses time.Now
+
+package cluster
+
+import "time"
+
+var start = time.Now()

@@ -1,0 +1,5 @@
+// want: has a float
+
+package schedule
+
+var x = 0.5

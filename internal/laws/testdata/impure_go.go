@@ -1,0 +1,5 @@
+// want: starts a goroutine
+
+package replica
+
+func f() { go f() }

@@ -1,0 +1,5 @@
+// want: init:
+
+package api
+
+func init() {}

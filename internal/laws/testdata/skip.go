@@ -1,0 +1,7 @@
+// want: without a reason
+
+package api
+
+import "testing"
+
+func f(t *testing.T) { t.Skip() }

@@ -1,0 +1,7 @@
+// want: a test sleeps
+
+package api
+
+import "time"
+
+func f() { time.Sleep(1) }

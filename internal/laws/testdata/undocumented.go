@@ -1,0 +1,5 @@
+// want: Secret is not documented
+
+package api
+
+type Secret struct{}
