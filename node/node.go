@@ -42,7 +42,9 @@ type Config struct {
 	// DrainTimeout bounds how long partitions may take to move away before the node leaves; default 10 s.
 	DrainTimeout time.Duration
 	Logger       *slog.Logger // default: discard
-	Events       Events
+	// WitnessPath is a file that gets a WitnessLine for each start and stop of a run; for demonstrations and tests. "" for none.
+	WitnessPath string
+	Events      Events
 }
 
 // Events are optional callbacks. They may be called from any goroutine and must return soon.
@@ -61,6 +63,8 @@ type Node struct {
 	records *journal.Buffered
 	started time.Time
 	changed *signal
+	tally   *tally
+	witness *witness
 }
 
 // New checks the config and makes a node.
@@ -75,13 +79,16 @@ func New(c Config) (*Node, error) {
 	if c.Journal == nil {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
-	n := &Node{c: c, changed: newSignal()}
+	n := &Node{c: c, changed: newSignal(), tally: newTally(), started: time.Now()}
 	n.records = journal.NewBuffered(c.Journal, c.Logger)
 	var err error
 	if n.replica, err = n.newReplica(); err != nil {
 		return nil, fmt.Errorf("member %s: %w", c.Member, err)
 	}
 	if n.sup, err = n.newSupervisor(); err != nil {
+		return nil, fmt.Errorf("member %s: %w", c.Member, err)
+	}
+	if n.witness, err = openWitness(c.WitnessPath, c.Member, c.Logger); err != nil {
 		return nil, fmt.Errorf("member %s: %w", c.Member, err)
 	}
 	return n, nil
@@ -126,7 +133,7 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 	return work.New(work.Config{
 		Types: types, Member: n.c.Member, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
 		Propose: n.replica.Propose, Report: n.replica.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
-		Events: work.Events{Started: n.runStarted, Stopped: n.c.Events.Stopped},
+		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped},
 	})
 }
 
@@ -153,9 +160,7 @@ func (n *Node) Status() Status {
 	if n.c.Publisher != nil {
 		s.Samples = n.c.Publisher.Stats()
 	}
-	if !n.started.IsZero() {
-		s.UpMS = time.Since(n.started).Milliseconds()
-	}
+	s.UpMS = time.Since(n.started).Milliseconds()
 	return s
 }
 
@@ -168,7 +173,7 @@ func (n *Node) Member() cluster.MemberID { return n.c.Member }
 // Run takes part until ctx ends, then drains and leaves. It returns when all its goroutines have ended. Ending ctx's parent does not hurry it; hurry, when
 // closed, does: then it neither drains nor waits.
 func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
-	n.started = time.Now()
+	defer n.witness.close()
 	member, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
 	tail, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/work"
 )
@@ -17,6 +18,7 @@ func (n *Node) record(r journal.Record) {
 }
 
 func (n *Node) joined(inc cluster.Incarnation) {
+	n.witness.note(protocol.Now(), "join", "", inc)
 	n.record(journal.Record{Kind: journal.MemberJoined, Token: uint64(inc), Message: string(n.c.Member) + " joined"})
 	if n.c.Events.Joined != nil {
 		n.c.Events.Joined(inc, time.Since(n.started))
@@ -24,6 +26,8 @@ func (n *Node) joined(inc cluster.Incarnation) {
 }
 
 func (n *Node) removed(reason string) {
+	n.witness.note(protocol.Now(), "removed", "", 0)
+	n.tally.count(func(s *sums) { s.removals++ })
 	n.record(journal.Record{Kind: journal.MemberLeft, Message: "found itself removed", Cause: reason})
 	if n.c.Events.Removed != nil {
 		n.c.Events.Removed(reason)
@@ -31,6 +35,7 @@ func (n *Node) removed(reason string) {
 }
 
 func (n *Node) storeLost(err error) {
+	n.tally.count(func(s *sums) { s.losses++ })
 	n.record(journal.Record{Kind: journal.StoreLost, Message: err.Error()})
 }
 
@@ -68,11 +73,23 @@ func (n *Node) tell(v cluster.Value, e cluster.Entry, c cluster.Command, r clust
 // runStarted journals moves: whoever starts a partition that somebody else had tells from whom and why. The gap is measured where the former owner said when it
 // stopped, by the clocks of both.
 func (n *Node) runStarted(ev work.RunStarted) {
+	n.witness.note(ev.At, "start", ev.Partition, ev.Token)
 	if n.c.Events.Started != nil {
 		n.c.Events.Started(ev)
 	}
+	n.tellMove(ev)
+}
+
+func (n *Node) runStopped(ev work.RunStopped) {
+	n.witness.note(ev.At, "stop", ev.Partition, ev.Token)
+	if n.c.Events.Stopped != nil {
+		n.c.Events.Stopped(ev)
+	}
+}
+
+func (n *Node) tellMove(ev work.RunStarted) {
 	p, ok := n.replica.Value().Partition(ev.Partition)
-	if !ok || p.Token != ev.Token || p.From == "" || p.From == n.c.Member {
+	if !ok || p.Token != ev.Token || p.From == "" || p.From == n.c.Member || !n.tally.first(ev.Partition, ev.Token, n.owns) {
 		return
 	}
 	r := journal.Record{
@@ -82,7 +99,13 @@ func (n *Node) runStarted(ev work.RunStarted) {
 		gap := time.Now().UnixMilli() - p.ChangedMS
 		r.GapMS = &gap
 	}
+	n.tally.move(r.GapMS)
 	n.record(r)
+}
+
+func (n *Node) owns(id cluster.PartitionID) bool {
+	p, ok := n.replica.Value().Partition(id)
+	return ok && p.Owner == n.c.Member
 }
 
 // whyRemoved says why a partition is not this member's any more.

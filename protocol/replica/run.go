@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"sync"
 	"time"
 
@@ -297,7 +298,7 @@ func (sh *shell) watchPulse(key string) {
 		return
 	}
 	ctx, cancel := context.WithCancel(sh.ctx)
-	ch, err := w.Watch(ctx, key)
+	ch, err := w.Watch(ctx, path.Dir(key)+"/") // of this member alone: the prefix of a watch ends with a slash
 	if err != nil {
 		cancel()
 		sh.r.c.Logger.Warn("watch a pulse: polling instead", "err", err)

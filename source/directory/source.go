@@ -30,7 +30,7 @@ func Job(name string) cluster.SubmitJob {
 		panic(err) // a struct of strings
 	}
 	return cluster.SubmitJob{Job: cluster.JobID("rota.source." + name), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{
-		Type: TypeName, Selector: []cluster.Label{{Key: LabelKey(name), Value: "yes"}}, Definition: definition,
+		Type: TypeName, Weight: 1, Selector: []cluster.Label{{Key: LabelKey(name), Value: "yes"}}, Definition: definition,
 	}}}}
 }
 

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"github.com/rota-run/rota/cluster"
+)
+
+// Member is one member as people see it.
+type Member struct {
+	Member      string            `json:"member"`
+	State       string            `json:"state"` // prepared, joined, draining, held
+	Incarnation uint64            `json:"incarnation"`
+	Tasks       int               `json:"tasks"`   // partitions that it owns
+	Leaving     int               `json:"leaving"` // of those: on their way to others
+	Weight      int64             `json:"weight"`
+	Capacity    int64             `json:"capacity,omitempty"` // 0: no limit
+	Slots       int64             `json:"slots,omitempty"`
+	Labels      map[string]string `json:"labels"`
+	SinceMS     int64             `json:"since_ms"`
+	Address     string            `json:"address,omitempty"` // of its API
+	Version     string            `json:"version,omitempty"`
+}
+
+// defaultWeight is what a weight of 0 stands for.
+const defaultWeight = 100
+
+// MembersOf shows the members of a value, sorted by name.
+func MembersOf(v cluster.Value) []Member {
+	out := []Member{}
+	for m := range v.Members() {
+		out = append(out, memberOf(v, m))
+	}
+	return out
+}
+
+func memberOf(v cluster.Value, m cluster.Member) Member {
+	shown := Member{
+		Member: string(m.ID), State: m.State.String(), Incarnation: uint64(m.Incarnation), Weight: m.Weight, Capacity: m.Capacity,
+		Slots: m.Slots, Labels: make(map[string]string, len(m.Labels)), SinceMS: m.SinceMS, Address: m.Address, Version: m.Version,
+	}
+	if shown.Weight == 0 {
+		shown.Weight = defaultWeight
+	}
+	if m.Draining && m.State == cluster.MemberJoined {
+		shown.State = "draining"
+	}
+	for _, l := range m.Labels {
+		shown.Labels[l.Key] = l.Value
+	}
+	for p := range v.OwnedBy(m.ID) {
+		if p.Owner != m.ID || reserved(p.ID) {
+			continue
+		}
+		shown.Tasks++
+		if p.State == cluster.PartitionReleasing || p.State == cluster.PartitionAdopting {
+			shown.Leaving++
+		}
+	}
+	return shown
+}

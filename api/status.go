@@ -1,0 +1,172 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+)
+
+// Status is a cluster at a glance.
+type Status struct {
+	Store    string       `json:"store"`
+	Protocol string       `json:"protocol"`
+	Index    uint64       `json:"index"`
+	Digest   string       `json:"digest"`
+	Members  MemberCounts `json:"members"`
+	Tasks    TaskCounts   `json:"tasks"`
+	Moves    *Moves       `json:"moves,omitempty"` // absent where the journal was not read
+	Problems []Problem    `json:"problems"`        // at most MaxProblems
+	More     int          `json:"more_problems"`   // those that did not fit
+	Local    any          `json:"local,omitempty"` // what only the answering process knows
+}
+
+// MemberCounts are the members by state.
+type MemberCounts struct {
+	Total    int `json:"total"`
+	Joined   int `json:"joined"` // draining ones too
+	Draining int `json:"draining"`
+	Prepared int `json:"prepared"`
+	Held     int `json:"held"`
+}
+
+// TaskCounts are the partitions by state, without those of Rota itself.
+type TaskCounts struct {
+	Total    int `json:"total"`
+	Running  int `json:"running"`
+	Moving   int `json:"moving"`
+	Waiting  int `json:"waiting"`
+	Parked   int `json:"parked"`
+	Blocked  int `json:"blocked"`
+	Held     int `json:"held"`
+	Finished int `json:"finished"`
+}
+
+// Moves sums up the moves of the last hour.
+type Moves struct {
+	LastHour     int   `json:"last_hour"`
+	LongestGapMS int64 `json:"longest_gap_ms"` // among those whose gap is known
+}
+
+// Problem is something that a person may have to look at.
+type Problem struct {
+	State   string `json:"state"` // parked, waiting, malformed
+	Task    string `json:"task"`
+	Text    string `json:"text"`
+	Try     string `json:"try,omitempty"`
+	SinceMS int64  `json:"since_ms"`
+}
+
+// MaxProblems bounds Status.Problems.
+const MaxProblems = 100
+
+// StatusOf sums up a value. Its Store and Local are the caller's to fill in, and Moves; see [MovesOf].
+func StatusOf(v cluster.Value) Status {
+	s := Status{
+		Protocol: "replica", Index: uint64(v.Index()), Digest: fmt.Sprintf("%016x", uint64(v.Digest())), Problems: []Problem{},
+	}
+	for m := range v.Members() {
+		s.Members.add(m)
+	}
+	for p := range v.Partitions() {
+		if !reserved(p.ID) {
+			s.Tasks.add(p.State)
+		}
+		if p.State == cluster.PartitionParked || p.State == cluster.PartitionWaiting {
+			s.problem(v, p)
+		}
+	}
+	return s
+}
+
+func (c *MemberCounts) add(m cluster.Member) {
+	c.Total++
+	switch m.State {
+	case cluster.MemberJoined:
+		c.Joined++
+		if m.Draining {
+			c.Draining++
+		}
+	case cluster.MemberPrepared:
+		c.Prepared++
+	case cluster.MemberHeld:
+		c.Held++
+	}
+}
+
+func (c *TaskCounts) add(s cluster.PartitionState) {
+	c.Total++
+	switch s {
+	case cluster.PartitionGranted:
+		c.Running++
+	case cluster.PartitionReleasing, cluster.PartitionAdopting:
+		c.Moving++
+	case cluster.PartitionWaiting:
+		c.Waiting++
+	case cluster.PartitionParked:
+		c.Parked++
+	case cluster.PartitionBlocked:
+		c.Blocked++
+	case cluster.PartitionHeld:
+		c.Held++
+	case cluster.PartitionFinished:
+		c.Finished++
+	}
+}
+
+func (s *Status) problem(v cluster.Value, p cluster.Partition) {
+	if len(s.Problems) >= MaxProblems {
+		s.More++ // explaining costs a look at the whole view: not for those that are not shown
+		return
+	}
+	out := Problem{State: p.State.String(), Task: string(p.ID), SinceMS: p.ChangedMS}
+	if r := reasonOf(v, p); r != nil {
+		out.Text, out.Try = r.Text, r.Try
+		if !strings.Contains(r.Text, r.Rule) && p.State == cluster.PartitionWaiting {
+			out.Text = r.Rule + ": " + r.Text
+		}
+	}
+	s.Problems = append(s.Problems, out)
+}
+
+// AddMalformed adds what the journal says of definitions that are malformed and not mended since. Records are oldest first.
+func (s *Status) AddMalformed(records []journal.Record) {
+	last := map[string]journal.Record{}
+	var order []string
+	for _, r := range records {
+		if r.Kind != journal.Malformed && r.Kind != journal.Recovered {
+			continue
+		}
+		if _, ok := last[r.Partition]; !ok {
+			order = append(order, r.Partition)
+		}
+		last[r.Partition] = r
+	}
+	for _, id := range order {
+		r := last[id]
+		if r.Kind != journal.Malformed {
+			continue
+		}
+		if len(s.Problems) >= MaxProblems {
+			s.More++
+			continue
+		}
+		s.Problems = append(s.Problems, Problem{State: "malformed", Task: id, Text: r.Line(), SinceMS: r.AtMS, Try: "mend the file; the last good version keeps running"})
+	}
+}
+
+// MovesOf sums up the moves among journal records.
+func MovesOf(records []journal.Record) *Moves {
+	var m Moves
+	for _, r := range records {
+		if r.Kind != journal.Moved {
+			continue
+		}
+		m.LastHour++
+		if r.GapMS != nil {
+			m.LongestGapMS = max(m.LongestGapMS, *r.GapMS)
+		}
+	}
+	return &m
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// Task is one partition as people see it; most tasks have just one.
+type Task struct {
+	Task     string  `json:"task"` // the partition's name: job, job/task, job#key
+	Type     string  `json:"type"`
+	State    string  `json:"state"`           // running, moving, waiting, parked, blocked, held, finished
+	Owner    string  `json:"owner,omitempty"` // who runs it, or has yet to stop
+	Next     string  `json:"next,omitempty"`  // moving: who gets it
+	Token    uint64  `json:"token,omitempty"`
+	SinceMS  int64   `json:"since_ms"`
+	From     string  `json:"from,omitempty"`  // former owner
+	Cause    string  `json:"cause,omitempty"` // why it came to its owner
+	Failures int64   `json:"failures,omitempty"`
+	Message  string  `json:"message,omitempty"` // of the last failure
+	Reason   *Reason `json:"reason,omitempty"`  // why it has no running owner
+	Own      bool    `json:"own,omitempty"`     // Rota's own: a source of tasks
+}
+
+// Reason is why a task has no running owner.
+type Reason struct {
+	Rule string `json:"rule"`
+	Text string `json:"text"`
+	Try  string `json:"try,omitempty"`
+}
+
+// The states of a task.
+const (
+	Running = "running"
+	Moving  = "moving"
+)
+
+// reserved tells the jobs that Rota submits itself.
+func reserved(id cluster.PartitionID) bool { return strings.HasPrefix(string(id), "rota.") }
+
+// TasksOf shows the partitions of a value, sorted by name; with own also those of Rota itself. Reasons are not filled in: see [WhyOf].
+func TasksOf(v cluster.Value, own bool) []Task {
+	out := []Task{}
+	for p := range v.Partitions() {
+		if own || !reserved(p.ID) {
+			out = append(out, taskOf(v, p))
+		}
+	}
+	return out
+}
+
+// TaskOf shows one partition with its reason.
+func TaskOf(v cluster.Value, id cluster.PartitionID) (Task, bool) {
+	p, ok := v.Partition(id)
+	if !ok {
+		return Task{}, false
+	}
+	t := taskOf(v, p)
+	t.Reason = reasonOf(v, p)
+	return t, true
+}
+
+func taskOf(v cluster.Value, p cluster.Partition) Task {
+	t := Task{
+		Task: string(p.ID), State: stateOf(p.State), Owner: string(p.Owner), Next: string(p.Next), Token: uint64(p.Token),
+		SinceMS: p.ChangedMS, From: string(p.From), Cause: p.Cause, Failures: p.Attempts, Message: p.Message, Own: reserved(p.ID),
+	}
+	id, task, _ := p.ID.Split()
+	if job, ok := v.Job(id); ok {
+		if spec, ok := job.Task(task); ok {
+			t.Type = spec.Type
+		}
+	}
+	return t
+}
+
+func stateOf(s cluster.PartitionState) string {
+	switch s {
+	case cluster.PartitionGranted:
+		return Running
+	case cluster.PartitionReleasing, cluster.PartitionAdopting:
+		return Moving
+	}
+	return s.String()
+}
+
+func reasonOf(v cluster.Value, p cluster.Partition) *Reason {
+	r := v.Why(p.ID)
+	if r == (cluster.Reason{}) {
+		return nil
+	}
+	return &Reason{Rule: r.Rule, Text: r.Text, Try: r.Try}
+}

@@ -1,0 +1,8 @@
+// Command rota runs a member of a cluster, shows one, and demonstrates one. Run rota --help.
+package main
+
+import "os"
+
+func main() {
+	os.Exit(execute(env{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}))
+}

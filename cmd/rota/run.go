@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/source/directory"
+)
+
+// runFlags are the settings of a member.
+func runFlags(f *pflag.FlagSet) {
+	f.String("store", "", "where the members meet: file:DIR, or memory: for one process alone")
+	f.String("member", "", "name of this member; default: the host's name and some chance")
+	f.Duration("ttl", 10*time.Second, "how long others wait for a silent member; the same on all members")
+	f.StringToString("label", nil, "label of this member, k=v; may be repeated")
+	f.Int64("weight", 100, "share of the load that this member takes")
+	f.Int64("capacity", 0, "most tasks that it takes; 0: no limit")
+	f.String("listen", "", "address of the API; default: the first free port of 127.0.0.1:7600-7699; none: no API")
+	f.String("publish", "stdout", "where samples go: stdout, file:PATH or none")
+	f.StringSlice("allow-net", nil, "addresses that are not public and that tasks may connect to all the same, as CIDR")
+	f.StringSlice("allow-exec", nil, "absolute path of a program that tasks may start; may be repeated")
+	f.Bool("no-sessions", false, "heartbeats alone, also where the store notices the death of a process")
+	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
+	f.String("witness", "", "file that gets a line for each start and stop of a task")
+	f.String("tls-cert", "", "certificate of the API, PEM")
+	f.String("tls-key", "", "its key, PEM")
+	f.String("api-token", "", "token that requests to the API must carry: env:NAME or file:/path")
+	f.String("log-level", "warn", "debug, info, warn or error")
+	f.Bool("dev-types", false, "task types for tests of Rota itself")
+	f.String("config", "", "file of settings; default rota.yaml where there is one")
+	if err := f.MarkHidden("dev-types"); err != nil {
+		panic(err) // it was defined above
+	}
+}
+
+const runHelp = `Run a member of a cluster. The directories hold task files (.yaml, .yml, .json); they are watched.
+A member without directories runs what the others' files define.
+
+Each setting may also stand in the environment (ROTA_TTL=4s) or in rota.yaml (ttl: 4s); rota config shows the outcome.
+SIGTERM or ctrl-c moves the tasks away and leaves; a second one ends the process at once.`
+
+func newRun(e env) *cobra.Command {
+	cmd := &cobra.Command{Use: "run [DIR...]", Short: "run a member", Long: runHelp}
+	runFlags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := memberConfig(e, cmd, args)
+		if err != nil {
+			return err
+		}
+		return c.run(cmd.Context())
+	}
+	return cmd
+}
+
+// config is what a member runs with.
+type config struct {
+	env
+	store, publish, listen   string
+	cert, key, token         string
+	dirs                     []string
+	node                     node.Config
+	allowNet, allowExec      []string
+	devTypes                 bool
+	sampleText, name, origin string
+}
+
+func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
+	if _, err := settle(e, cmd); err != nil {
+		return nil, err
+	}
+	f := &getter{f: cmd.Flags()}
+	c := &config{
+		env: e, store: f.text("store"), publish: f.text("publish"), listen: f.text("listen"),
+		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
+		allowNet: f.list("allow-net"), allowExec: f.list("allow-exec"),
+	}
+	c.node = node.Config{
+		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
+		Capacity: f.number("capacity"), NoSessions: f.truth("no-sessions"), DrainTimeout: f.duration("drain-timeout"),
+		WitnessPath: f.text("witness"), Version: version,
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	var err error
+	if c.node.Logger, err = logger(e, f.text("log-level")); err != nil {
+		return nil, err
+	}
+	if c.dirs, _, err = dirsFrom(e, cmd, args); err != nil {
+		return nil, err
+	}
+	return c, c.complete()
+}
+
+// complete checks what can be checked before anything is opened.
+func (c *config) complete() error {
+	if c.node.Member == "" {
+		c.node.Member = defaultMember()
+	}
+	if err := cluster.CheckName(string(c.node.Member)); err != nil {
+		return misused("--member web-1", "member: %w", err)
+	}
+	var err error
+	if c.node.Types, err = typesOf(c.allowNet, c.allowExec, c.devTypes); err != nil {
+		return err
+	}
+	return c.declare()
+}
+
+// declare makes a source of each directory; two with the same last element are one source of both.
+func (c *config) declare() error {
+	c.node.Sources = make(map[string][]string)
+	for _, dir := range c.dirs {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return misused("mkdir "+dir+", or another directory", "%s is not a directory of task files", dir)
+		}
+		name, err := directory.Name(dir)
+		if err != nil {
+			return misused("rename the directory", "%w", err)
+		}
+		c.node.Sources[name] = append(c.node.Sources[name], dir)
+	}
+	return nil
+}
+
+func logger(e env, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, misused("--log-level info", "log-level %q is none of debug, info, warn, error", level)
+	}
+	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: l})), nil
+}
+
+// openAPI listens; nil where no API is wanted.
+func (c *config) openAPI() (net.Listener, string, error) {
+	if c.listen == "none" {
+		return nil, "", nil
+	}
+	var a api.Access
+	var err error
+	if c.token != "" {
+		if a.Token, err = secret(c.getenv, c.token); err != nil {
+			return nil, "", misused("--api-token env:NAME", "api-token: %w", err)
+		}
+	}
+	if c.cert != "" || c.key != "" {
+		pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+		if err != nil {
+			return nil, "", misused("--tls-cert cert.pem --tls-key key.pem", "read the API's certificate: %w", err)
+		}
+		a.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	l, err := api.Listen(c.listen, a)
+	if errors.Is(err, api.ErrNotLoopback) {
+		return nil, "", misused("--listen 127.0.0.1:7600, or --tls-cert, --tls-key and --api-token", "%w", err)
+	}
+	if err != nil {
+		return nil, "", failed("another --listen, or none for a free port", "%w", err)
+	}
+	return l, a.Token, nil
+}
+
+// getter reads flags and keeps the first error.
+type getter struct {
+	f   *pflag.FlagSet
+	err error
+}
+
+func (g *getter) keep(err error) {
+	if g.err == nil {
+		g.err = err
+	}
+}
+
+func (g *getter) text(name string) string {
+	v, err := g.f.GetString(name)
+	g.keep(err)
+	return strings.TrimSpace(v)
+}
+
+func (g *getter) truth(name string) bool {
+	v, err := g.f.GetBool(name)
+	g.keep(err)
+	return v
+}
+
+func (g *getter) duration(name string) time.Duration {
+	v, err := g.f.GetDuration(name)
+	g.keep(err)
+	return v
+}
+
+func (g *getter) number(name string) int64 {
+	v, err := g.f.GetInt64(name)
+	g.keep(err)
+	return v
+}
+
+func (g *getter) list(name string) []string {
+	v, err := g.f.GetStringSlice(name)
+	g.keep(err)
+	return v
+}
+
+func (g *getter) pairs(name string) map[string]string {
+	v, err := g.f.GetStringToString(name)
+	g.keep(err)
+	return v
+}
+
+// run opens everything, runs the member and closes everything.
+func (c *config) run(ctx context.Context) error {
+	st, err := openStore(ctx, c.store, member)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	c.node.Store = st
+	if c.node.Publisher, c.sampleText, err = openPublisher(c.publish, c.stdout); err != nil {
+		return err
+	}
+	l, token, err := c.openAPI()
+	if err != nil {
+		return err
+	}
+	if l != nil {
+		defer l.Close()
+		c.node.Address = l.Addr().String()
+	}
+	return c.live(ctx, l, token)
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/tasks"
+	"github.com/rota-run/rota/work"
+)
+
+// This file is the only table of stores, sinks and task types.
+
+// access is what a command wants to do with a store.
+type access uint8
+
+const (
+	look   access = iota // read; must exist
+	change               // append; must exist
+	member               // all; made if it is not there
+)
+
+type storeKind struct {
+	scheme, example string
+	open            func(ctx context.Context, rest string, a access) (replica.Store, error)
+}
+
+func storeKinds() []storeKind {
+	return []storeKind{
+		{"file", "file:./rota-data", openFile},
+		{"memory", "memory:", openMemory},
+	}
+}
+
+func openFile(ctx context.Context, dir string, a access) (replica.Store, error) {
+	if dir == "" {
+		return nil, misused("--store file:./rota-data", "store file: needs a directory")
+	}
+	s, err := file.Open(ctx, dir, file.Options{MustExist: a != member, ReadOnly: a == look})
+	if err != nil && a != member {
+		return nil, failed("rota run --store file:"+dir+" ./tasks", "%w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func openMemory(_ context.Context, rest string, a access) (replica.Store, error) {
+	if rest != "" {
+		return nil, misused("--store memory:", "store memory: takes nothing behind the colon")
+	}
+	if a != member {
+		return nil, misused("--store file:./rota-data", "store memory: is inside one process: another one cannot look at it")
+	}
+	return memory.New().Open(), nil
+}
+
+func openStore(ctx context.Context, text string, a access) (replica.Store, error) {
+	var known []string
+	scheme, rest, _ := strings.Cut(text, ":")
+	for _, k := range storeKinds() {
+		if k.scheme == scheme && strings.Contains(text, ":") {
+			return k.open(ctx, strings.TrimPrefix(rest, "//"), a)
+		}
+		known = append(known, k.example)
+	}
+	if text == "" {
+		return nil, misused("--store "+known[0], "no store: where do the members meet?")
+	}
+	return nil, misused("--store "+strings.Join(known, " or --store "), "store %q: unknown kind", hideUser(text))
+}
+
+// hideUser removes what may be a secret from a store's name.
+func hideUser(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		scheme, _, _ := strings.Cut(text, ":")
+		return scheme + ":***"
+	}
+	if u.User != nil {
+		u.User = url.User("***")
+		return u.String()
+	}
+	return text
+}
+
+func openPublisher(text string, stdout io.Writer) (publish.Publisher, string, error) {
+	kind, rest, _ := strings.Cut(text, ":")
+	switch {
+	case text == "stdout":
+		return publish.NewWriter("stdout", stdout, publish.Options{}), "samples on stdout", nil
+	case text == "none":
+		return nil, "samples are dropped", nil
+	case kind == "file" && rest != "":
+		p, err := publish.NewFile(rest, publish.Options{})
+		if err != nil {
+			return nil, "", failed("another --publish", "%w", err)
+		}
+		return p, "samples in " + rest, nil
+	}
+	return nil, "", misused("--publish stdout, --publish file:PATH or --publish none", "publish %q: unknown sink", hideUser(text))
+}
+
+// typesOf is the table of task types under what the member allows.
+func typesOf(cidrs, execs []string, dev bool) (work.Types, error) {
+	allowed, err := tasks.ParseCIDRs(cidrs)
+	if err != nil {
+		return nil, misused("--allow-net 10.0.0.0/8", "allow-net: %w", err)
+	}
+	for _, p := range execs {
+		if !filepath.IsAbs(p) {
+			return nil, misused("--allow-exec /usr/bin/"+filepath.Base(p), "allow-exec %q: it is not an absolute path", p)
+		}
+	}
+	return tasks.Builtin(tasks.Options{AllowCIDRs: allowed, ExecAllow: execs, Witness: dev}), nil
+}
+
+// secret reads a secret that is named, never written out: env:NAME or file:/path.
+func secret(getenv func(string) string, ref string) (string, error) {
+	kind, rest, _ := strings.Cut(ref, ":")
+	switch kind {
+	case "env":
+		if v := getenv(rest); v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("the environment has no %s", rest)
+	case "file":
+		b, err := os.ReadFile(rest)
+		if err != nil {
+			return "", err
+		}
+		if v := strings.TrimSpace(string(b)); v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("%s is empty", rest)
+	}
+	return "", fmt.Errorf("a secret is named as env:NAME or file:/path, it does not stand there itself")
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/api"
+)
+
+// rowsShown is how many rows are printed without --all.
+const rowsShown = 50
+
+func newTasks(e env) *cobra.Command {
+	cmd := &cobra.Command{Use: "tasks", Short: "list the tasks and who runs them"}
+	state := cmd.Flags().String("state", "", "only those that are running, moving, waiting, parked, blocked, held or finished")
+	owner := cmd.Flags().String("owner", "", "only those of this member")
+	own := cmd.Flags().Bool("own", false, "also Rota's own tasks: the sources of definitions")
+	all := cmd.Flags().Bool("all", false, "all of them, however many")
+	return watcher(e, cmd, func(_ context.Context, o *observer, _ []string) error {
+		tasks := api.Filter(api.TasksOf(o.value, *own), *state, *owner)
+		if o.json {
+			return o.printJSON(tasks)
+		}
+		shown := len(tasks)
+		if !*all {
+			shown = min(shown, rowsShown)
+		}
+		if err := o.printTasks(tasks[:shown]); err != nil {
+			return err
+		}
+		if more := len(tasks) - shown; more > 0 {
+			fmt.Fprintf(o.stdout, "and %s more: rota tasks --all\n", grouped(more))
+		}
+		return nil
+	})
+}
+
+func (o *observer) printTasks(tasks []api.Task) error {
+	rows := [][]string{{"TASK", "STATE", "OWNER", "TOKEN", "SINCE", "TYPE"}}
+	for _, t := range tasks {
+		owner, token := dash(t.Owner), "-"
+		if t.Next != "" {
+			owner += " → " + t.Next
+		}
+		if t.Token != 0 {
+			token = fmt.Sprint(t.Token)
+		}
+		rows = append(rows, []string{t.Task, t.State, owner, token, ago(t.SinceMS, o.now), t.Type})
+	}
+	return table(o.stdout, rows)
+}

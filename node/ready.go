@@ -1,0 +1,19 @@
+package node
+
+import "fmt"
+
+// Ready says why this member cannot do its work now; nothing when it can. It may be called from any goroutine.
+func (n *Node) Ready() []string {
+	s := n.replica.Status()
+	var reasons []string
+	if !s.Joined {
+		reasons = append(reasons, "it has not joined the cluster")
+	}
+	if s.StoreError != "" {
+		reasons = append(reasons, fmt.Sprintf("the store does not answer: %s", s.StoreError))
+	}
+	if s.Joined && s.TrustMS == 0 {
+		reasons = append(reasons, "it cannot prove that others still count on it, so its tasks are stopped")
+	}
+	return reasons
+}
