@@ -1,17 +1,24 @@
 package laws
 
 import (
+	"go/token"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
 const root = "../.."
 
+// tree is the repository, parsed once for all tests.
+var tree = sync.OnceValues(func() ([]*File, error) { return Load(root) }) // read-only: the files on the disk
+
 func load(t *testing.T) []*File {
 	t.Helper()
-	files, err := Load(root)
+	files, err := tree()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,6 +28,64 @@ func load(t *testing.T) []*File {
 	return files
 }
 
+// packages are the files by folder, sorted by folder.
+func packages(files []*File) [][]*File {
+	var dirs []string
+	byDir := make(map[string][]*File)
+	for _, f := range files {
+		if byDir[f.Dir] == nil {
+			dirs = append(dirs, f.Dir)
+		}
+		byDir[f.Dir] = append(byDir[f.Dir], f)
+	}
+	slices.Sort(dirs)
+	out := make([][]*File, 0, len(dirs))
+	for _, d := range dirs {
+		out = append(out, byDir[d])
+	}
+	return out
+}
+
+// perFile are the laws that look at one file at a time.
+func perFile() []struct {
+	name string
+	law  func(*File) []string
+} {
+	return []struct {
+		name string
+		law  func(*File) []string
+	}{
+		{"imports", Imports}, {"vendors", Vendors}, {"purity", Purity}, {"documented", Documented}, {"sizes", Sizes},
+		{"globals", Globals}, {"errors", Errors}, {"tests", Tests},
+	}
+}
+
+func TestTree(t *testing.T) {
+	t.Parallel()
+	for _, l := range perFile() {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			for _, f := range load(t) {
+				report(t, l.law(f))
+			}
+		})
+	}
+	t.Run("headings", func(t *testing.T) {
+		t.Parallel()
+		for _, p := range packages(load(t)) {
+			report(t, Headings(p))
+		}
+	})
+	t.Run("text", func(t *testing.T) {
+		t.Parallel()
+		faults, read, err := Text(root)
+		if err != nil || read < 50 {
+			t.Fatalf("%d files read, %v: the walk is broken", read, err)
+		}
+		report(t, faults)
+	})
+}
+
 func report(t *testing.T, faults []string) {
 	t.Helper()
 	for _, f := range faults {
@@ -28,87 +93,173 @@ func report(t *testing.T, faults []string) {
 	}
 }
 
-func each(law func(*File) []string) func(t *testing.T) {
-	return func(t *testing.T) {
-		t.Parallel()
-		for _, f := range load(t) {
-			report(t, law(f))
-		}
-	}
-}
-
-func TestImports(t *testing.T)  { each(Imports)(t) }
-func TestPurity(t *testing.T)   { each(Purity)(t) }
-func TestWords(t *testing.T)    { each(Words)(t) }
-func TestSleeps(t *testing.T)   { each(Sleeps)(t) }
-func TestHeadings(t *testing.T) { each(Headings)(t) }
-
-func TestMapOrder(t *testing.T) {
+// TestTypes runs the laws that need types over every package that has pure files.
+func TestTypes(t *testing.T) {
 	t.Parallel()
-	report(t, MapOrder(pureFiles(t, root, "cluster")))
-	report(t, MapOrder(pureFiles(t, root, "schedule")))
-}
-
-// pureFiles parses the files of one directory with one set of positions, as the type checker wants it.
-func pureFiles(t *testing.T, root, dir string) []*File {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no files in %s: %v", dir, err)
-	}
-	var files []*File
-	for _, n := range names {
-		if strings.HasSuffix(n, "_test.go") {
+	checked := 0
+	for _, files := range packages(load(t)) {
+		if !slices.ContainsFunc(files, Pure) {
 			continue
 		}
-		files = append(files, nil)
-		f, err := ParseInto(files, n, dir+"/"+filepath.Base(n))
+		dir := files[0].Dir
+		checked++
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			report(t, TypedPurity(typed(t, dir)))
+		})
+	}
+	if checked < 4 {
+		t.Errorf("%d packages with pure files; want at least cluster, schedule, protocol/replica and work", checked)
+	}
+}
+
+// typed checks the types of one package as it is built on this machine.
+func typed(t *testing.T, dir string) *Package {
+	t.Helper()
+	exports, err := FindExports(root, "./"+dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	var files []*File
+	for _, name := range names {
+		f, err := Parse(fset, name, path.Join(dir, filepath.Base(name)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[len(files)-1] = f
+		if !f.Test && Built(f) {
+			files = append(files, f)
+		}
 	}
-	return files
+	p, err := exports.Check(Module+"/"+dir, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
-// TestEachLawCanFail runs every law on a file that breaks it; the file names the words that the fault must have.
+// TestEachLawCanFail runs laws on small files that break them. The first line of a file says with which words: // want: …; the second as which
+// file of the tree it counts: // as: ….
 func TestEachLawCanFail(t *testing.T) {
 	t.Parallel()
-	cases := []struct {
-		file, as string
-		law      func(*File) []string
-	}{
-		{"import_up.go", "cluster/x.go", Imports},
-		{"import_unknown.go", "nowhere/x.go", Imports},
-		{"impure_clock.go", "cluster/x.go", Purity},
-		{"impure_go.go", "protocol/replica/step_x.go", Purity},
-		{"impure_float.go", "schedule/x.go", Purity},
-		{"undocumented.go", "api/x.go", Words},
-		{"init.go", "api/x.go", Words},
-		{"sleep.go", "api/x_test.go", Sleeps},
-		{"skip.go", "api/x_test.go", Sleeps},
-		{"maps.go", "cluster/x.go", func(f *File) []string { return MapOrder([]*File{f}) }},
-		{"headings.go", "protocol/replica/doc.go", Headings},
+	exports, err := FindExports(root, "./cluster", "fmt", "maps", "slices", "time")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, c := range cases {
-		t.Run(c.file, func(t *testing.T) {
+	names, err := filepath.Glob("testdata/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	for _, name := range names {
+		law := path.Base(path.Dir(filepath.ToSlash(name)))
+		seen[law] = true
+		t.Run(strings.TrimPrefix(filepath.ToSlash(name), "testdata/"), func(t *testing.T) {
 			t.Parallel()
-			name := filepath.Join("testdata", c.file)
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, want, ok := strings.Cut(strings.SplitN(string(text), "\n", 2)[0], "// want: ")
-			if !ok {
-				t.Fatal("the first line must be // want: words of the fault")
-			}
-			f, err := Parse(name, c.as)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := strings.Join(c.law(f), "\n"); !strings.Contains(got, want) {
+			f, want := snippet(t, name)
+			got := strings.Join(judge(t, law, f, exports), "\n")
+			switch {
+			case want == "nothing" && got != "":
+				t.Errorf("the law sees a fault where none is: %s", got)
+			case want != "nothing" && !strings.Contains(got, want):
 				t.Errorf("the law does not see it: got %q, want %q", got, want)
 			}
 		})
+	}
+	for _, l := range perFile() {
+		if !seen[l.name] {
+			t.Errorf("no file below testdata/%s shows that the law can fail", l.name)
+		}
+	}
+	for _, law := range []string{"types", "headings", "text"} {
+		if !seen[law] {
+			t.Errorf("no file below testdata/%s shows that the law can fail", law)
+		}
+	}
+}
+
+func snippet(t *testing.T, name string) (f *File, want string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitN(string(text), "\n", 3)
+	want, ok1 := strings.CutPrefix(lines[0], "// want: ")
+	as, ok2 := strings.CutPrefix(lines[1], "// as: ")
+	if !ok1 || !ok2 {
+		t.Fatal("the first two lines must be // want: words of the fault, and // as: path")
+	}
+	f, err = Parse(token.NewFileSet(), name, as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, want
+}
+
+func judge(t *testing.T, law string, f *File, exports *Exports) []string {
+	t.Helper()
+	for _, l := range perFile() {
+		if l.name == law {
+			return l.law(f)
+		}
+	}
+	switch law {
+	case "headings":
+		return Headings([]*File{f})
+	case "text":
+		var out []string
+		for _, g := range f.AST.Comments {
+			// The words stand in two halves, so that this tree does not contain them.
+			out = append(out, TextOf(f.Path, strings.ReplaceAll(g.Text(), "|", ""))...)
+		}
+		return out
+	case "types":
+		p, err := exports.Check(Module+"/"+f.Dir, withImpureHalf(t, f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return TypedPurity(p)
+	}
+	t.Fatalf("there is no law %q", law)
+	return nil
+}
+
+// withImpureHalf adds the file of the same package that need not be pure, testdata/types/impure.txt, if f is a step.
+func withImpureHalf(t *testing.T, f *File) []*File {
+	t.Helper()
+	if !strings.HasPrefix(path.Base(f.Path), "step") {
+		return []*File{f}
+	}
+	half, err := Parse(f.Fset, filepath.Join("testdata", "types", "impure.txt"), path.Join(f.Dir, "run.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []*File{f, half}
+}
+
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, dir string
+		want         bool
+	}{
+		{"store", "store", true},
+		{"store", "store/file", false},
+		{"store/*", "store/file", true},
+		{"store/*", "store", false},
+		{"store/*", "store/file/x", false},
+		{"cmd/…", "cmd/rota", true},
+		{"sim/…", "sim", true},
+		{"sim/…", "simple", false},
+		{"…", "cluster", true},
+	} {
+		if got := matches(c.pattern, c.dir); got != c.want {
+			t.Errorf("matches(%q, %q) = %v, want %v", c.pattern, c.dir, got, c.want)
+		}
 	}
 }

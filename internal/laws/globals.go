@@ -1,0 +1,79 @@
+package laws
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+)
+
+// Globals finds init functions, and package variables that can serve as a registry: maps, channels, and whatever holds a lock. A map that is only
+// read says so on its line or above it: // read-only: reason.
+func Globals(f *File) []string {
+	var out []string
+	for _, d := range f.AST.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.Name == "init" && d.Recv == nil {
+				out = append(out, f.At(d.Pos())+": init: do it where it is used; cmd lists drivers in a table")
+			}
+		case *ast.GenDecl:
+			if d.Tok == token.VAR && !f.Test {
+				out = append(out, globalState(f, d)...)
+			}
+		}
+	}
+	return out
+}
+
+func globalState(f *File, d *ast.GenDecl) []string {
+	var out []string
+	for _, s := range d.Specs {
+		v, ok := s.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		what := stateful(v.Type, f.Names())
+		for _, value := range v.Values {
+			if what == "" {
+				what = stateful(valueType(value), f.Names())
+			}
+		}
+		if what != "" && !f.said("read-only:", v.Pos()) {
+			out = append(out, fmt.Sprintf("%s: the package variable %s is a %s; pass it in, or say // read-only: why", f.At(v.Pos()), v.Names[0].Name, what))
+		}
+	}
+	return out
+}
+
+// valueType is the type that an initial value shows; nil if it shows none.
+func valueType(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.CompositeLit:
+		return e.Type
+	case *ast.UnaryExpr:
+		return valueType(e.X)
+	case *ast.CallExpr:
+		if id, ok := e.Fun.(*ast.Ident); ok && (id.Name == "make" || id.Name == "new") && len(e.Args) > 0 {
+			return e.Args[0]
+		}
+	}
+	return nil
+}
+
+func stateful(t ast.Expr, names map[string]string) string {
+	switch t := t.(type) {
+	case *ast.MapType:
+		return "map"
+	case *ast.ChanType:
+		return "channel"
+	case *ast.StarExpr:
+		return stateful(t.X, names)
+	case *ast.IndexExpr:
+		return stateful(t.X, names)
+	case *ast.SelectorExpr:
+		if x, ok := t.X.(*ast.Ident); ok && (names[x.Name] == "sync" || names[x.Name] == "sync/atomic") {
+			return x.Name + "." + t.Sel.Name
+		}
+	}
+	return ""
+}

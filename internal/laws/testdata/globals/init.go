@@ -1,0 +1,6 @@
+// want: init:
+// as: api/x.go
+
+package api
+
+func init() {}

@@ -1,0 +1,6 @@
+// want: registry is a map
+// as: api/x.go
+
+package api
+
+var registry = make(map[string]int)

@@ -1,4 +1,0 @@
-// want: # Guarantees
-
-// Package replica says nothing.
-package replica

@@ -1,3 +1,0 @@
-// want: no rule says
-
-package nowhere

@@ -1,0 +1,4 @@
+// want: add it to the table
+// as: nowhere/x.go
+
+package nowhere

@@ -1,7 +1,0 @@
-// want: uses time.Now
-
-package cluster
-
-import "time"
-
-var start = time.Now()

@@ -1,5 +1,0 @@
-// want: has a float
-
-package schedule
-
-var x = 0.5

@@ -1,5 +1,0 @@
-// want: starts a goroutine
-
-package replica
-
-func f() { go f() }

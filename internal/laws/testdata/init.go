@@ -1,5 +1,0 @@
-// want: init:
-
-package api
-
-func init() {}

@@ -1,0 +1,8 @@
+// want: uses time.Now
+// as: cluster/x.go
+
+package cluster
+
+import "time"
+
+var start = time.Now()

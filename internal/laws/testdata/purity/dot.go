@@ -1,0 +1,8 @@
+// want: imports with a dot
+// as: cluster/x.go
+
+package cluster
+
+import . "time"
+
+var start = Now()

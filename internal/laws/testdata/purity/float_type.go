@@ -1,0 +1,6 @@
+// want: has a float
+// as: schedule/x.go
+
+package schedule
+
+var x float64

@@ -1,0 +1,6 @@
+// want: starts a goroutine
+// as: protocol/replica/step_x.go
+
+package replica
+
+func f() { go f() }

@@ -1,0 +1,6 @@
+// want: imports context
+// as: flow/x.go
+
+package flow
+
+import _ "context"

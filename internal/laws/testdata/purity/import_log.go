@@ -1,0 +1,6 @@
+// want: imports log
+// as: flow/x.go
+
+package flow
+
+import _ "log"

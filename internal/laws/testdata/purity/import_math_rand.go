@@ -1,0 +1,6 @@
+// want: imports math/rand
+// as: flow/x.go
+
+package flow
+
+import _ "math/rand"

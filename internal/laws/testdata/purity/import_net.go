@@ -1,0 +1,6 @@
+// want: imports net
+// as: flow/x.go
+
+package flow
+
+import _ "net"

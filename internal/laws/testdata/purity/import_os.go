@@ -1,0 +1,6 @@
+// want: imports os
+// as: flow/x.go
+
+package flow
+
+import _ "os"

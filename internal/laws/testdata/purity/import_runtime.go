@@ -1,0 +1,6 @@
+// want: imports runtime
+// as: flow/x.go
+
+package flow
+
+import _ "runtime"

@@ -1,0 +1,6 @@
+// want: imports sync
+// as: flow/x.go
+
+package flow
+
+import _ "sync"

@@ -1,0 +1,6 @@
+// want: imports unsafe
+// as: flow/x.go
+
+package flow
+
+import _ "unsafe"

@@ -1,0 +1,8 @@
+// want: uses fmt.Println
+// as: cluster/x.go
+
+package cluster
+
+import "fmt"
+
+func f() { fmt.Println() }

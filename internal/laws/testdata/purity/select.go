@@ -1,0 +1,8 @@
+// want: selects
+// as: work/step_x.go
+
+package work
+
+func f() {
+	select {}
+}

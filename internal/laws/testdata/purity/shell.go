@@ -1,0 +1,8 @@
+// want: nothing
+// as: work/run.go
+
+package work
+
+import "time"
+
+var start = time.Now()

@@ -1,0 +1,4 @@
+// want: says nothing
+// as: util/x.go
+
+package util

@@ -1,7 +1,0 @@
-// want: a test sleeps
-
-package api
-
-import "time"
-
-func f() { time.Sleep(1) }

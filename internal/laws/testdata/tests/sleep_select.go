@@ -1,0 +1,12 @@
+// want: a test sleeps
+// as: api/x_test.go
+
+package api
+
+import "time"
+
+func f() {
+	select {
+	case <-time.After(1):
+	}
+}

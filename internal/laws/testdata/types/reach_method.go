@@ -1,0 +1,6 @@
+// want: calls read, which uses time.Now
+// as: work/step_x.go
+
+package work
+
+func step(c clock) int64 { return c.read() }

@@ -1,5 +1,0 @@
-// want: Secret is not documented
-
-package api
-
-type Secret struct{}

@@ -1,0 +1,6 @@
+// want: protocol must not import modernc.org/sqlite
+// as: protocol/x.go
+
+package protocol
+
+import _ "modernc.org/sqlite"

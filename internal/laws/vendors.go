@@ -1,0 +1,58 @@
+package laws
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// vendors says who may import which foreign module: a vendor's client stays in the folder that is named after it, so that the packages in the
+// middle build without it. Patterns are those of rules.
+var vendors = []rule{
+	{"github.com/cespare/xxhash/v2", []string{"cluster", "work", "schedule"}},
+	{"github.com/tidwall/btree", []string{"cluster", "store/memory"}},
+	{"github.com/goccy/go-yaml", []string{"source", "cmd/…", "api"}},
+	{"github.com/robfig/cron/v3", []string{"source", "work"}},
+	{"github.com/fsnotify/fsnotify", []string{"source/directory", "store/file", "tasks"}},
+	{"github.com/gofrs/flock", []string{"store/file"}},
+	{"modernc.org/sqlite", []string{"store/file"}},
+	{"github.com/go-zookeeper/zk", []string{"store/zookeeper"}},
+	{"go.etcd.io/etcd", []string{"store/etcd"}},
+	{"github.com/nats-io", []string{"store/nats"}},
+	{"github.com/twmb/franz-go", []string{"store/kafka", "publish/*"}},
+	{"github.com/elastic/elastic-transport-go", []string{"store/elastic", "publish/*"}},
+	{"github.com/prometheus/client_golang", []string{"node", "api", "cmd/…"}},
+	{"github.com/prometheus/client_model", []string{"tasks", "node", "api"}},
+	{"github.com/prometheus/common", []string{"tasks", "api"}},
+	{"github.com/shirou/gopsutil/v4", []string{"tasks"}},
+	{"github.com/spf13", []string{"cmd/…"}},
+	{"github.com/mattn/go-isatty", []string{"cmd/…"}},
+	{"golang.org/x/term", []string{"cmd/…"}},
+	{"golang.org/x/net", []string{"tasks", "api"}},
+	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "node", "cmd/…"}},
+	{"golang.org/x/sync", []string{"node", "work", "api", "cmd/…", "sim/…", "store/*"}},
+	// Libraries for tests: only conformance suites are not tests themselves.
+	{"github.com/anishathalye/porcupine", []string{"store/storetest", "protocol/protocoltest", "sim/…"}},
+	{"github.com/cockroachdb/datadriven", nil},
+	{"pgregory.net/rapid", []string{"store/storetest", "protocol/protocoltest", "sim/…"}},
+	{"go.uber.org/goleak", []string{"store/storetest", "protocol/protocoltest"}},
+}
+
+// Vendors finds imports of foreign modules outside of the places that the table gives them. Tests may import all that is in the table.
+func Vendors(f *File) []string {
+	var out []string
+	for _, imp := range f.AST.Imports {
+		p := importPath(imp)
+		if first, _, _ := strings.Cut(p, "/"); !strings.Contains(first, ".") || p == Module || strings.HasPrefix(p, Module+"/") {
+			continue
+		}
+		i := slices.IndexFunc(vendors, func(v rule) bool { return p == v.pattern || strings.HasPrefix(p, v.pattern+"/") })
+		switch {
+		case i < 0:
+			out = append(out, fmt.Sprintf("%s: the module of %s is not in the table of internal/laws/vendors.go: add it, with who may use it", f.At(imp.Pos()), p))
+		case !f.Test && !slices.ContainsFunc(vendors[i].allowed, func(a string) bool { return matches(a, f.Dir) }):
+			out = append(out, fmt.Sprintf("%s: %s must not import %s (internal/laws/vendors.go)", f.At(imp.Pos()), f.Dir, p))
+		}
+	}
+	return out
+}
