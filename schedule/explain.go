@@ -2,81 +2,123 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Reason says why an item has no owner: the rule, what the members lack, and what to try.
-type Reason struct{ Rule, Text, Try string }
+// Reason says why an item has no owner.
+type Reason struct {
+	Rule string // what refused it: "members", "pin: m1", "labels: gpu=yes", "spread: zone", "capacity", "draining", "plan"
+	Text string // how many members refused it and why: "5 members: 5 lack the label"
+	Try  string // what to do about it; "" if nothing needs to be done
+}
 
-// Explain says why an item of the class has no owner.
+// census counts the members by the first rule that refuses them.
+type census struct {
+	unpinned, unlabelled, unspread, draining, full int
+	pinned                                         bool // the pinned member is among the members
+	capacity                                       int64
+	equal                                          bool // all full members have that capacity
+	open                                           int
+}
+
+// Explain says why an item of a class, by its index in the view, has no owner.
 func Explain(v View, class int) Reason {
-	c := v.Classes()[class]
-	members := v.Members()
+	members, c := v.Members(), v.Classes()[class]
 	if len(members) == 0 {
-		return Reason{Rule: "members", Text: "no member has joined", Try: "rota run"}
+		return Reason{Rule: "members", Text: "no member has joined", Try: "start a member"}
 	}
-	var lacks, draining, full, fit int
-	for _, m := range members {
-		switch {
-		case !Allows(c, m):
-			lacks++
-		case m.Draining:
-			draining++
-		case m.Capacity > 0 && m.Count >= m.Capacity:
-			full++
-		default:
-			fit++
-		}
+	n := count(members, &c)
+	if n.open > 0 {
+		text := fmt.Sprintf("%d of %s may own it", n.open, plural(len(members), "member"))
+		return Reason{Rule: "plan", Text: text + ", the next plan places it"}
 	}
-	if fit > 0 {
-		return Reason{Rule: "placement", Text: "it is about to be placed"}
-	}
-	return Reason{Rule: c.rule(), Text: tell(len(members), lacks, draining, full), Try: c.try(lacks, draining)}
+	rule, try := n.blame(&c)
+	return Reason{Rule: rule, Text: n.text(len(members), &c), Try: try}
 }
 
-func (c Class) rule() string {
-	var parts []string
-	for _, l := range c.Selector {
-		parts = append(parts, l.Key+"="+l.Value)
+func count(members []Member, c *Class) (n census) {
+	n.equal = true
+	for i := range members {
+		n.add(&members[i], c)
 	}
-	rule := ""
-	if len(parts) > 0 {
-		rule = "labels: " + strings.Join(parts, ", ")
-	}
-	if c.Pin != "" {
-		rule = "pin: " + c.Pin
-	}
-	if c.SpreadOver != "" && rule == "" {
-		rule = "spread over: " + c.SpreadOver
-	}
-	if rule == "" {
-		return "members"
-	}
-	return rule
+	return n
 }
 
-func tell(members, lacks, draining, full int) string {
-	var parts []string
-	add := func(n int, what string) {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
-		}
-	}
-	add(lacks, "do not fit the rule")
-	add(draining, "draining")
-	add(full, "full")
-	return fmt.Sprintf("%d members: %s", members, strings.Join(parts, ", "))
-}
-
-func (c Class) try(lacks, draining int) string {
+func (n *census) add(m *Member, c *Class) {
+	_, spread := value(m, c.SpreadOver)
+	n.pinned = n.pinned || m.ID == c.Pin
 	switch {
-	case lacks > 0 && len(c.Selector) > 0:
-		l := c.Selector[0]
-		return fmt.Sprintf("rota run --label %s=%s, or drop the label from the task", l.Key, l.Value)
-	case lacks > 0 && c.Pin != "":
-		return "rota run --member " + c.Pin + ", or drop the pin from the task"
-	case draining > 0:
-		return "rota undrain, or start another member"
+	case c.Pin != "" && m.ID != c.Pin:
+		n.unpinned++
+	case !meets(m, c.Selector):
+		n.unlabelled++
+	case c.SpreadOver != "" && !spread:
+		n.unspread++
+	case m.Draining:
+		n.draining++
+	case m.Capacity > 0 && m.Count >= m.Capacity:
+		n.equal = n.equal && (n.full == 0 || m.Capacity == n.capacity)
+		n.capacity = m.Capacity
+		n.full++
+	default:
+		n.open++
 	}
-	return "start another member, or raise its capacity"
 }
+
+// blame names the rule to look at first: the one that only an operator can lift before the ones that time may lift.
+func (n *census) blame(c *Class) (rule, try string) {
+	switch {
+	case n.full > 0:
+		return "capacity", "raise the capacity of a member or start another"
+	case n.draining > 0:
+		return "draining", "end the draining of a member or start another"
+	case c.Pin != "" && !n.pinned:
+		return "pin: " + c.Pin, fmt.Sprintf("start member %s or remove the pin", c.Pin)
+	case n.unlabelled > 0:
+		return "labels: " + labels(c.Selector), fmt.Sprintf("give a member the %s or change the selector", noun(len(c.Selector), "label"))
+	case n.unspread > 0:
+		return "spread: " + c.SpreadOver, fmt.Sprintf("give the members the label %s or do not spread over it", c.SpreadOver)
+	}
+	return "pin: " + c.Pin, "remove the pin"
+}
+
+func (n *census) text(members int, c *Class) string {
+	var parts []string
+	add := func(n int, one, many string) {
+		if n == 1 {
+			parts = append(parts, "1 "+one)
+		} else if n > 1 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, many))
+		}
+	}
+	add(n.unpinned, "is not the pinned one", "are not the pinned one")
+	what := noun(len(c.Selector), "label")
+	add(n.unlabelled, "lacks the "+what, "lack the "+what)
+	add(n.unspread, "has no label "+c.SpreadOver, "have no label "+c.SpreadOver)
+	add(n.draining, "is draining", "are draining")
+	limit := ""
+	if n.equal {
+		limit = fmt.Sprintf(" (capacity %d)", n.capacity)
+	}
+	add(n.full, "is full"+limit, "are full"+limit)
+	return plural(members, "member") + ": " + strings.Join(parts, ", ")
+}
+
+func labels(selector []Label) string {
+	out := make([]string, len(selector))
+	for i, l := range selector {
+		out[i] = l.Key + "=" + l.Value
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+func noun(n int, one string) string {
+	if n == 1 {
+		return one
+	}
+	return one + "s"
+}
+
+func plural(n int, one string) string { return fmt.Sprintf("%d %s", n, noun(n, one)) }

@@ -1,169 +1,128 @@
 package schedule
 
 import (
-	"cmp"
+	"math"
 	"slices"
+	"strings"
 )
 
-// Place plans who gets what. It starts at most budget moves of owned items (negative for no limit); giving an item without an
-// owner to a member is not limited. Members get loads in proportion to their weights: no single move of an item to another member that may
-// have it would leave that member with less load, relative to its weight, than the present owner has now. For equal weights
-// and one class that is: the numbers differ by at most one. Applying a plan and planning again gives no moves.
-func Place(v View, budget int64) Plan {
-	p := newPlacer(v, budget)
-	if len(p.members) > 0 {
-		p.evacuate()
-		p.fill()
-		p.even()
-	} else {
-		p.evacuate()
-	}
-	slices.SortFunc(p.plan.Moves, func(a, b Move) int { return cmp.Compare(a.Item, b.Item) })
-	return p.plan
+// seat is a member with the moves decided so far.
+type seat struct {
+	load, weight    int64
+	count, capacity int64
 }
 
-// placer is one planning.
-type placer struct {
-	v       View
+func (s *seat) room() bool { return s.capacity <= 0 || s.count < s.capacity }
+
+// planner is the work of one call of Place.
+type planner struct {
+	view    View
 	members []Member
 	classes []Class
-	load    []int64 // of each member, as planned so far
-	count   []int64
-	weight  []int64
-	budget  int64
-	plan    Plan
-	allowed [][]int32 // members that may get items of a class, in order; nil until asked for
-	asked   []bool
-	taken   map[cell]*stock
+	seats   []seat
+	groups  []group
+	groupOf []int32 // by class
+	cells   []cell
+	here    []int32 // first cell by member
+	of      []int32 // first cell by class
+	index   cellIndex
+	entries []entry
+	placed  []int     // by class: how many of the unplaced items have been placed
+	loose   [][]int32 // by class: entries that were taken from their owner and have none; nil until there is one
+	leavers [][]int32 // by group: cells whose items cannot stay and are still there
+	pools   []pool
+	mixed   bool  // the pools have items of several weights
+	starved bool  // an item found no member with room
+	budget  int64 // moves of owned items that may be started
+	left    int64 // what is left of it
+	// frozen is set by the first move that the budget does not allow, which is not looked for before what is without an owner has its
+	// place: what is decided from then on is counted, not made. Counting is set while what must leave is being counted so.
+	counting, frozen bool
 }
 
-// cell is one class on one member.
-type cell struct{ m, c int }
-
-func newPlacer(v View, budget int64) *placer {
-	p := &placer{v: v, members: v.Members(), classes: v.Classes(), budget: budget, taken: make(map[cell]*stock)}
-	n := len(p.members)
-	p.load, p.count, p.weight = make([]int64, n), make([]int64, n), make([]int64, n)
-	for i, m := range p.members {
-		p.load[i], p.count[i], p.weight[i] = m.Load, m.Count, weight(m)
+// Place plans who owns what. It reads the view and changes nothing; the same content gives the same plan. Budget is how many moves of
+// items that have an owner may be started now, negative for any number; items without an owner are always placed. See the package
+// documentation for what it guarantees.
+func Place(v View, budget int64) Plan {
+	p := newPlanner(v, budget)
+	if len(p.members) == 0 || len(p.classes) == 0 {
+		return Plan{}
 	}
-	p.allowed, p.asked = make([][]int32, len(p.classes)), make([]bool, len(p.classes))
+	for g := range p.groups {
+		p.serve(int32(g))
+	}
+	if p.starved && p.left > 0 {
+		p.retry()
+	}
+	p.counting = true
+	for g := range p.groups {
+		if len(p.leavers[g]) > 0 {
+			p.evacuate(p.openings(int32(g)))
+		}
+	}
+	p.counting = false
+	p.settle()
+	return p.plan()
+}
+
+func newPlanner(v View, budget int64) *planner {
+	if budget < 0 {
+		budget = math.MaxInt64
+	}
+	p := &planner{view: v, members: v.Members(), classes: v.Classes(), budget: budget, left: budget}
+	p.sit()
+	p.newGroups()
+	p.newCells()
+	p.newPools()
+	p.placed = make([]int, len(p.classes))
+	p.loose = make([][]int32, len(p.classes))
+	p.leavers = p.leaving()
 	return p
 }
 
-func weight(m Member) int64 {
-	if m.Weight <= 0 {
-		return 100
-	}
-	return m.Weight
-}
-
-// targets are the members that may get items of the class, draining and full ones left out by the callers.
-func (p *placer) targets(c int) []int32 {
-	if !p.asked[c] {
-		p.asked[c] = true
-		for i := range p.members {
-			if !p.members[i].Draining && Allows(p.classes[c], p.members[i]) {
-				p.allowed[c] = append(p.allowed[c], int32(i))
-			}
+func (p *planner) sit() {
+	p.seats = make([]seat, len(p.members))
+	for i := range p.members {
+		m := &p.members[i]
+		w := m.Weight
+		if w <= 0 {
+			w = 100
 		}
-	}
-	return p.allowed[c]
-}
-
-func (p *placer) full(m int) bool {
-	limit := p.members[m].Capacity
-	return limit > 0 && p.count[m] >= limit
-}
-
-// less orders members by load relative to weight, then by ID.
-func (p *placer) less(a, b int) bool {
-	x, y := p.load[a]*p.weight[b], p.load[b]*p.weight[a]
-	return x < y || x == y && a < b
-}
-
-// give plans a move.
-func (p *placer) give(item string, c, from, to int) {
-	w := p.classes[c].Weight
-	if from >= 0 {
-		p.load[from] -= w
-		p.count[from]--
-		p.budget--
-	}
-	if to >= 0 {
-		p.load[to] += w
-		p.count[to]++
-	}
-	p.plan.Moves = append(p.plan.Moves, Move{Item: item, Class: c, From: from, To: to})
-}
-
-func (p *placer) spent() bool { return p.budget == 0 }
-
-// fill gives the items without an owner to members, the classes that fewest members may have first.
-func (p *placer) fill() {
-	for _, c := range p.tightest() {
-		var q *queue
-		p.v.Unplaced(c, func(item string) bool {
-			if q == nil {
-				q = p.queueFor(c)
-			}
-			to, ok := q.best()
-			if !ok {
-				return false
-			}
-			p.give(item, c, -1, to)
-			q.added(to)
-			return true
-		})
+		p.seats[i] = seat{load: m.Load, weight: w, count: m.Count, capacity: m.Capacity}
 	}
 }
 
-// tightest orders the classes by the number of members that may have them.
-func (p *placer) tightest() []int {
-	order := make([]int, len(p.classes))
-	for c := range order {
-		order[c] = c
-	}
-	if len(order) > 1 {
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(p.targets(a)), len(p.targets(b))) })
-	}
-	return order
-}
-
-// evacuate moves items away from members that drain or may no longer have them.
-func (p *placer) evacuate() {
-	for m := range p.members {
-		for c := range p.classes {
-			may := Allows(p.classes[c], p.members[m])
-			if may && !p.members[m].Draining {
-				continue
-			}
-			p.evacuateCell(m, c, may)
+// settle repeats the ways to even until none of them finds anything, then tries again what found no room.
+func (p *planner) settle() {
+	for {
+		for p.spreadOut() || p.level() || p.trade() || p.chain() {
+		}
+		if p.frozen || !p.starved || !p.retry() {
+			return
 		}
 	}
 }
 
-// evacuateCell moves all items of a class away from a member. One that nobody else may have stays where it may stay.
-func (p *placer) evacuateCell(m, c int, may bool) {
-	var q *queue
-	p.v.Owned(m, c, func(item string) bool {
-		if p.spent() {
-			p.plan.Deferred++
-			return true
+// plan collects what the entries have come to.
+func (p *planner) plan() Plan {
+	var out Plan
+	if len(p.entries) > 0 {
+		out.Moves = make([]Move, 0, len(p.entries))
+	}
+	for i := range p.entries {
+		e := &p.entries[i]
+		if e.kept != e.from {
+			out.Moves = append(out.Moves, Move{Item: e.item, Class: int(e.class), From: int(e.from), To: int(e.kept)})
+		} else if e.to != e.from {
+			out.Deferred++
 		}
-		if q == nil {
-			q = p.queueFor(c)
-		}
-		to, ok := q.best()
-		switch {
-		case ok:
-			p.give(item, c, m, to)
-			q.added(to)
-		case !may:
-			p.give(item, c, m, -1)
-		default:
-			return false
-		}
-		return true
-	})
+	}
+	if len(out.Moves) == 0 {
+		out.Moves = nil
+	}
+	byItem := func(a, b Move) int { return strings.Compare(a.Item, b.Item) }
+	if !slices.IsSortedFunc(out.Moves, byItem) {
+		slices.SortFunc(out.Moves, byItem)
+	}
+	return out
 }

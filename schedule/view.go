@@ -51,3 +51,11 @@ type Plan struct {
 	// Deferred is how many more moves of owned items it wants than the budget allows.
 	Deferred int
 }
+
+// Sparse is a View that knows which classes a member has items of. Without it Place asks Count for every pair of member and class.
+type Sparse interface {
+	View
+	// Present yields the classes of which member m owns or is about to own items, movable or not, each once in ascending order, and how
+	// many.
+	Present(m int, yield func(c, count int) bool)
+}

@@ -1,0 +1,145 @@
+package schedule
+
+import "slices"
+
+// leaving lists, by group, the cells whose items cannot stay: their member is draining, or the rules no longer allow it.
+func (p *planner) leaving() [][]int32 {
+	out := make([][]int32, len(p.groups))
+	for at := range p.cells {
+		c := &p.cells[at]
+		g := p.groupOf[c.class]
+		if c.count > 0 && (p.members[c.member].Draining || !p.groups[g].allows(c.member)) {
+			out[g] = append(out[g], int32(at))
+		}
+	}
+	return out
+}
+
+// serve finds a place for what must leave, as far as the budget goes, and for what has no owner, however much that is.
+func (p *planner) serve(g int32) (placed bool) {
+	var o *openings
+	if len(p.leavers[g]) > 0 && p.left > 0 {
+		o = p.openings(g)
+		placed = p.evacuate(o)
+	}
+	for _, c := range p.groups[g].classes {
+		o = p.adopt(o, g, c, &placed)
+		o = p.fill(o, g, c, &placed)
+	}
+	return placed
+}
+
+// evacuate moves what must leave, until the budget is spent; what is left over stays in p.leavers.
+func (p *planner) evacuate(o *openings) (moved bool) {
+	cells := p.leavers[o.group]
+	left := cells[:0]
+	for _, at := range cells {
+		n := len(p.entries)
+		if !p.vacate(o, at) {
+			left = append(left, at)
+		}
+		moved = moved || len(p.entries) > n
+	}
+	p.leavers[o.group] = left
+	return moved
+}
+
+// vacate moves the items of one cell; false if some of them have to stay for now.
+func (p *planner) vacate(o *openings, at int32) bool {
+	p.expect(at)
+	mayStay := p.groups[o.group].allows(p.cells[at].member)
+	for p.stocked(at) {
+		if p.left == 0 && !p.frozen && !p.counting {
+			return false
+		}
+		m, ok := o.best()
+		if !ok && mayStay {
+			p.starved = true
+			return false
+		}
+		e := p.take(at)
+		if ok {
+			p.put(e, m)
+			continue
+		}
+		p.starved = true
+		class := p.entries[e].class
+		p.loose[class] = append(p.loose[class], e)
+		p.decide(e, none)
+	}
+	return true
+}
+
+// expect reads as many items of a cell as are about to leave it.
+func (p *planner) expect(at int32) {
+	c := &p.cells[at]
+	if n := int(min(int64(c.count), p.left)) + 1; !c.complete && len(c.items) < n && !p.counting {
+		p.fetch(c, n)
+	}
+}
+
+// adopt places what an earlier step had to take from its owner.
+func (p *planner) adopt(o *openings, g, class int32, placed *bool) *openings {
+	for len(p.loose[class]) > 0 {
+		if o == nil {
+			o = p.openings(g)
+		}
+		m, ok := o.best()
+		if !ok {
+			p.starved = true
+			break
+		}
+		last := len(p.loose[class]) - 1
+		p.put(p.loose[class][last], m)
+		p.loose[class] = p.loose[class][:last]
+		*placed = true
+	}
+	return o
+}
+
+// fill places the items of a class that have no owner.
+func (p *planner) fill(o *openings, g, class int32, placed *bool) *openings {
+	skip := p.placed[class]
+	p.view.Unplaced(int(class), func(item string) bool {
+		if skip > 0 {
+			skip--
+			return true
+		}
+		if o == nil {
+			o = p.openings(g)
+		}
+		m, ok := o.best()
+		if !ok {
+			p.starved = true
+			return false
+		}
+		p.place(item, class, m)
+		*placed = true
+		return true
+	})
+	return o
+}
+
+func (p *planner) place(item string, class, m int32) {
+	if len(p.entries) == cap(p.entries) {
+		p.entries = slices.Grow(p.entries, max(64, len(p.entries)))
+	}
+	p.entries = append(p.entries, entry{item: item, class: class, from: none, to: none, kept: none})
+	p.put(int32(len(p.entries)-1), m)
+	p.placed[class]++
+}
+
+// retry places what found no room before: where evening has made some, or else by moving others out of the way.
+func (p *planner) retry() bool {
+	p.starved = false
+	done := false
+	for g := range p.groups {
+		done = p.serve(int32(g)) || done
+	}
+	for g := int32(0); !done && p.starved && int(g) < len(p.groups); g++ {
+		for _, c := range p.groups[g].classes {
+			done = p.displace(g, c) || done
+		}
+	}
+	return done
+}
