@@ -1,7 +1,68 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/rota-run/rota/cmd/rota/internal/demo"
+)
+
+const demoHelp = `Start three members on this machine, kill one, suspend one, let one leave, and measure what becomes of their tasks.
+Takes well below a minute. Exit 0 only if every task ran on one member at a time, none was lost, no more moved than had to, and the gaps
+stayed within bounds: crash 500 ms, suspension 5 s (TTL 4 s), leave 200 ms.`
 
 func newDemo(e env) *cobra.Command {
-	return &cobra.Command{Use: "demo"}
+	cmd := &cobra.Command{Use: "demo", Short: "show what happens to tasks when members crash, sleep and leave", Long: demoHelp, Args: noArgs}
+	asJSON := cmd.Flags().Bool("json", false, "the last line is the outcome as JSON; the rest goes to stderr")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return runDemo(ctx, e, *asJSON)
+	}
+	return cmd
+}
+
+func runDemo(ctx context.Context, e env, asJSON bool) error {
+	binary, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this binary: %w", err)
+	}
+	to := e.stdout
+	if asJSON {
+		to = e.stderr
+	}
+	var screen demo.Screen = &demo.Plain{To: to}
+	done := func() {}
+	if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) && e.getenv("TERM") != "dumb" {
+		live := &demo.Live{To: to, Color: e.getenv("NO_COLOR") == "", Width: func() int { return width(f) }}
+		screen, done = live, live.Close
+	}
+	r, err := demo.Run(ctx, binary, screen)
+	done()
+	if err != nil {
+		return failed("rota demo", "%w", err)
+	}
+	fmt.Fprintln(to, r)
+	if asJSON {
+		if err := e.printJSON(r); err != nil {
+			return err
+		}
+	}
+	if !r.OK {
+		return errSilent
+	}
+	return nil
+}
+
+func width(f *os.File) int {
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return 80
 }

@@ -1,0 +1,119 @@
+package demo
+
+import (
+	"fmt"
+
+	"github.com/rota-run/rota/node"
+)
+
+// The bounds that the demonstration holds itself to, in ms.
+const (
+	MaxCrashMS   = 500
+	MaxSuspendMS = 5000
+	MaxLeaveMS   = 200
+)
+
+// Report is the outcome.
+type Report struct {
+	Members      int   `json:"members"`
+	Tasks        int   `json:"tasks"`
+	Moves        int   `json:"moves"`
+	FewestMoves  int   `json:"fewest_moves"`   // that could do
+	CrashGapMS   int64 `json:"crash_gap_ms"`   // longest, from kill -9 to the start elsewhere
+	SuspendGapMS int64 `json:"suspend_gap_ms"` // longest, from SIGSTOP to the start elsewhere
+	LeaveGapMS   int64 `json:"leave_gap_ms"`   // longest, from stop to start
+	Overlaps     int   `json:"overlaps"`
+	Lost         int   `json:"lost"` // tasks that run nowhere at the end
+	OK           bool  `json:"ok"`
+}
+
+// Act is what was done to the cluster, in order.
+type Act struct {
+	Kind   Kind
+	Member string
+	AtNS   int64
+	Fewest int // moves that it needs at least
+}
+
+// Kind is a kind of act.
+type Kind string
+
+// The kinds of acts.
+const (
+	Crash   Kind = "crash"
+	Suspend Kind = "suspend"
+	Leave   Kind = "leave"
+	Join    Kind = "join"
+	End     Kind = "end"
+)
+
+// Judge measures what the acts led to. Acts are in order and the last one is End; tasks are the partitions that should run.
+func Judge(members int, tasks []string, acts []Act, lines []node.WitnessLine) Report {
+	r := Report{Members: members, Tasks: len(tasks)}
+	mine := map[string]bool{}
+	for _, t := range tasks {
+		mine[t] = true
+	}
+	var cuts []Cut
+	for _, a := range acts {
+		if a.Kind == Crash || a.Kind == Suspend {
+			cuts = append(cuts, Cut{a.Member, a.AtNS})
+		}
+	}
+	var runs, did []node.WitnessLine
+	for _, l := range lines {
+		switch {
+		case !mine[l.Partition]:
+		case l.Event == "act":
+			did = append(did, l)
+		default:
+			runs = append(runs, l)
+		}
+	}
+	intervals := Intervals(runs, cuts)
+	r.Overlaps = Overlaps(intervals, did)
+	r.Lost = len(tasks) - len(Running(intervals))
+	moves := Moves(intervals)
+	for i, a := range acts[:max(0, len(acts)-1)] {
+		r.add(a, Between(moves, a.AtNS, acts[i+1].AtNS))
+	}
+	r.OK = r.CrashGapMS <= MaxCrashMS && r.SuspendGapMS <= MaxSuspendMS && r.LeaveGapMS <= MaxLeaveMS &&
+		r.Overlaps == 0 && r.Lost == 0 && r.Moves == r.FewestMoves
+	return r
+}
+
+func (r *Report) add(a Act, moves []Move) {
+	r.Moves += len(moves)
+	r.FewestMoves += a.Fewest
+	gap := LongestGapMS(moves)
+	switch a.Kind {
+	case Crash:
+		r.CrashGapMS = max(r.CrashGapMS, gap)
+	case Suspend:
+		r.SuspendGapMS = max(r.SuspendGapMS, gap)
+	case Leave:
+		r.LeaveGapMS = max(r.LeaveGapMS, gap)
+	}
+}
+
+// String is the report on one line.
+func (r Report) String() string {
+	fewest := "the fewest possible"
+	if r.Moves != r.FewestMoves {
+		fewest = fmt.Sprintf("%d would have done", r.FewestMoves)
+	}
+	verdict := "ok"
+	if !r.OK {
+		verdict = "NOT OK"
+	}
+	return fmt.Sprintf("%d tasks · %d moves (%s) · crash %s · suspension %s · leave %s · overlaps %d · lost %d    %s",
+		r.Tasks, r.Moves, fewest, Millis(r.CrashGapMS), Millis(r.SuspendGapMS), Millis(r.LeaveGapMS), r.Overlaps, r.Lost, verdict)
+}
+
+// Millis is a time as people say it: 12 ms, 4.2 s.
+func Millis(ms int64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%d ms", ms)
+	}
+	return fmt.Sprintf("%.1f s", float64(ms)/1000)
+}
