@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -63,6 +64,8 @@ type notifier struct {
 	last    peal
 	conn    *sql.Conn
 	version int64
+
+	looks atomic.Int64 // tests: how often the database was asked for its version
 }
 
 func newNotifier(s *Store, o Options) *notifier {
@@ -223,6 +226,7 @@ func (n *notifier) checkVersion() {
 		n.store.log.Warn("read the version of the data", "dir", n.store.dir, "error", err)
 		return
 	}
+	n.looks.Add(1)
 	seen := n.version
 	n.version = version
 	if seen != version && seen != 0 {

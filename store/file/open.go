@@ -51,7 +51,7 @@ func (s *Store) openFiles(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.ReadOnly {
-		return s.openReader(ctx, "ro")
+		return s.openReader(ctx, "ro", o)
 	}
 	if s.turn, err = openTurn(s.root); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *Store) openFiles(ctx context.Context, o Options) error {
 	if err := s.openWriter(ctx, o); err != nil {
 		return err
 	}
-	return s.openReader(ctx, "rw")
+	return s.openReader(ctx, "rw", o)
 }
 
 // openWriter opens the connection that writes, makes the tables if there are none, and starts the writer.
@@ -80,7 +80,7 @@ func (s *Store) openWriter(ctx context.Context, o Options) error {
 
 func (s *Store) firstConn(ctx context.Context, o Options) (*sql.Conn, error) {
 	var err error
-	if s.writes, err = openDB(s.dir, "rwc"); err != nil {
+	if s.writes, err = openDB(s.dir, "rwc", o); err != nil {
 		return nil, err
 	}
 	s.writes.SetMaxOpenConns(1)
@@ -101,9 +101,9 @@ func (s *Store) firstConn(ctx context.Context, o Options) (*sql.Conn, error) {
 }
 
 // openReader opens the connections that read. An observer looks here for the first time what kind of file it is.
-func (s *Store) openReader(ctx context.Context, mode string) error {
+func (s *Store) openReader(ctx context.Context, mode string, o Options) error {
 	var err error
-	if s.reads, err = openDB(s.dir, mode); err != nil {
+	if s.reads, err = openDB(s.dir, mode, o); err != nil {
 		return err
 	}
 	s.reads.SetMaxOpenConns(readers)

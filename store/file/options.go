@@ -19,6 +19,7 @@ type Options struct {
 
 	maxPages int64         // tests: the database may not grow beyond; 0: no bound
 	guard    time.Duration // tests: how often to look without a file event
+	busy     time.Duration // tests: how long to wait for another program that locks the database
 	noEvents bool          // tests: as if the kernel had no file events
 }
 
@@ -34,6 +35,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.guard == 0 {
 		o.guard = guardEvery
+	}
+	if o.busy == 0 {
+		o.busy = 5 * time.Second
 	}
 	o.MustExist = o.MustExist || o.ReadOnly
 	return o

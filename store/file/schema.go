@@ -31,12 +31,12 @@ var schema = []string{
 }
 
 // openDB opens the database; mode is SQLite's rwc, rw or ro.
-func openDB(dir, mode string) (*sql.DB, error) {
+func openDB(dir, mode string, o Options) (*sql.DB, error) {
 	path, err := filepath.Abs(filepath.Join(dir, dbName))
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{"mode": {mode}, "_pragma": {"busy_timeout(5000)", "synchronous(full)"}}
+	query := url.Values{"mode": {mode}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", o.busy.Milliseconds()), "synchronous(full)"}}
 	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query.Encode()}
 	return sql.Open("sqlite", uri.String())
 }

@@ -133,7 +133,7 @@ func (s *Store) stopWriter() {
 func (s *Store) free() error {
 	var errs []error
 	if s.writer != nil {
-		errs = append(errs, s.writer.tx.conn.Close())
+		errs = append(errs, s.writer.tx.close())
 	}
 	for _, db := range []*sql.DB{s.reads, s.writes} {
 		if db != nil {

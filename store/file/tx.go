@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"database/sql"
+	"errors"
 )
 
 // tx is the transaction that the writer has open; ops change the database through it.
@@ -76,6 +77,15 @@ func texts(rows *sql.Rows) ([]string, error) {
 		all = append(all, text)
 	}
 	return all, rows.Err()
+}
+
+// close frees the connection. A statement that is left open would keep the database's files open, without an error.
+func (t *tx) close() error {
+	var errs []error
+	for _, s := range t.statements {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, t.conn.Close())...)
 }
 
 func (t *tx) begin() error {

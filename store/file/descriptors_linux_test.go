@@ -1,0 +1,71 @@
+package file
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/store"
+)
+
+// descriptors are this process's open files below dir, with the flags that they were opened with.
+func descriptors(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := map[string]string{}
+	for _, entry := range entries {
+		path, err := os.Readlink(filepath.Join("/proc/self/fd", entry.Name()))
+		if err != nil || !strings.HasPrefix(path, dir) {
+			continue // closed meanwhile, or of another test
+		}
+		info, err := os.ReadFile(filepath.Join("/proc/self/fdinfo", entry.Name()))
+		if err != nil {
+			continue
+		}
+		open[entry.Name()+" "+strings.TrimPrefix(path, dir)] = string(info)
+	}
+	return open
+}
+
+// A child must inherit no lock, and a closed store must hold no file.
+func TestDescriptors(t *testing.T) {
+	t.Parallel()
+	dir, ctx := t.TempDir(), deadline(t)
+	s, err := Open(ctx, dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := s.OpenSession(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Put(ctx, store.Doc{Key: "s/1"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Watch(ctx, "s/"); err != nil {
+		t.Fatal(err)
+	}
+	fillLog(t, s, 2, 10)
+	if got := records(t, s); len(got) != 2 {
+		t.Fatalf("records %q", got)
+	}
+	open := descriptors(t, dir)
+	if len(open) < 8 {
+		t.Fatalf("an open store holds %d files, want some: %v", len(open), open)
+	}
+	for name, info := range open {
+		if !strings.Contains(info, "flags:\t02") && !strings.Contains(info, "flags:\t12") {
+			t.Errorf("%s is not close-on-exec: %s", name, info)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := descriptors(t, dir); len(left) != 0 {
+		t.Errorf("a closed store holds %v", left)
+	}
+}

@@ -1,0 +1,343 @@
+package file
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// tamper changes the database behind the store's back.
+func tamper(t *testing.T, s *Store, statement string) {
+	t.Helper()
+	err := s.change(deadline(t), 0, func(tx *tx) error {
+		_, err := tx.exec(statement)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func fillLog(t *testing.T, s *Store, n, size int) {
+	t.Helper()
+	for range n {
+		if _, err := s.Append(deadline(t), make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDamagedRecords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		statement string
+		want      string
+		readable  uint64 // from behind this index all is well
+	}{
+		{`UPDATE log SET data = x'01' WHERE idx = 3`, "record 3: wrong checksum", 3},
+		{`UPDATE log SET sum = sum + 1 WHERE idx = 5`, "record 5: wrong checksum", 5},
+		{`DELETE FROM log WHERE idx = 2`, "record 2 is missing", 2},
+		{`UPDATE log SET idx = 100 WHERE idx = 6`, "record 100: wrong checksum", 100},
+	} {
+		t.Run(c.statement, func(t *testing.T) {
+			t.Parallel()
+			s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+			fillLog(t, s, 6, 10)
+			tamper(t, s, c.statement)
+			page, err := s.Read(ctx, 0, 10)
+			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.want) || len(page.Records) != 0 {
+				t.Errorf("read: %d records, %v; want damaged, %q", len(page.Records), err, c.want)
+			}
+			if _, err := s.Read(ctx, c.readable, 10); err != nil {
+				t.Errorf("read behind the damage: %v", err)
+			}
+		})
+	}
+}
+
+func TestDamagedDocument(t *testing.T) {
+	t.Parallel()
+	for _, column := range []string{"value = x'01'", "ver = 'other'", "sess = 'other'", "key = 'b'"} {
+		s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+		if _, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		tamper(t, s, `UPDATE docs SET `+column)
+		key := "a"
+		if strings.HasPrefix(column, "key") {
+			key = "b"
+		}
+		if _, err := s.Get(ctx, key); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), `"`+key+`"`) {
+			t.Errorf("%s: get: %v, want damaged, naming the key", column, err)
+		}
+		if _, err := s.List(ctx, ""); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: list: %v, want damaged", column, err)
+		}
+	}
+}
+
+func TestDamagedSnapshot(t *testing.T) {
+	t.Parallel()
+	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	fillLog(t, s, 6, 10)
+	for _, i := range []uint64{2, 4, 6} {
+		if err := s.SaveSnapshot(ctx, store.Record{Index: i, Data: []byte("state")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := count(t, s, `SELECT count(*) FROM snapshots`); got != snapshotsKept {
+		t.Errorf("%d snapshots are kept, want %d", got, snapshotsKept)
+	}
+	tamper(t, s, `UPDATE snapshots SET data = x'01' WHERE idx = 6`)
+	if got, err := s.Snapshot(ctx); err != nil || got.Index != 4 {
+		t.Errorf("snapshot at %d, %v; want the older one at 4", got.Index, err)
+	}
+	tamper(t, s, `UPDATE meta SET trimmed = 5`)
+	if got, err := s.Snapshot(ctx); !errors.Is(err, ErrDamaged) {
+		t.Errorf("snapshot at %d, %v; want damaged: the log does not reach back to the older one", got.Index, err)
+	}
+}
+
+// appendUntil appends until an append fails, and returns how many were acknowledged.
+func appendUntil(t *testing.T, s *Store, size int) (acknowledged uint64, err error) {
+	t.Helper()
+	for range 100_000 {
+		index, err := s.Append(deadline(t), make([]byte, size))
+		if err != nil {
+			return acknowledged, err
+		}
+		acknowledged = index
+	}
+	t.Fatal("nothing failed")
+	return 0, nil
+}
+
+func wantFull(t *testing.T, s *Store, acknowledged uint64, err error) {
+	t.Helper()
+	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+		t.Fatalf("append on a full disk: %v, want unavailable and not unknown", err)
+	}
+	if got := records(t, s); uint64(len(got)) != acknowledged {
+		t.Fatalf("%d records on a full disk, want the %d acknowledged ones", len(got), acknowledged)
+	}
+	if _, err := s.Put(deadline(t), store.Doc{Key: "a", Value: make([]byte, 1<<20)}); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("put on a full disk: %v, want unavailable", err)
+	}
+	if _, err := s.Get(deadline(t), "a"); !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("get after a refused put: %v, want not found", err)
+	}
+}
+
+func TestFull(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openIn(t, dir, Options{maxPages: 40})
+	acknowledged, err := appendUntil(t, s, 3000)
+	wantFull(t, s, acknowledged, err)
+	s.Close()
+	s = openIn(t, dir, Options{})
+	if index, err := s.Append(deadline(t), nil); err != nil || index != acknowledged+1 {
+		t.Fatalf("append when there is room again: index %d, %v; want %d", index, err, acknowledged+1)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk).CombinedOutput(); err != nil {
+		t.Skipf("NOT TESTED: no small disk to be had: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", disk).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	dir := filepath.Join(disk, "store")
+	s := openIn(t, dir, Options{})
+	ballast := filepath.Join(disk, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 600<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged, err := appendUntil(t, s, 3000)
+	wantFull(t, s, acknowledged, err)
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if index, err := s.Append(deadline(t), nil); err != nil || index != acknowledged+1 {
+		t.Fatalf("append when there is room again: index %d, %v; want %d", index, err, acknowledged+1)
+	}
+	var verdict string
+	if err := s.reads.QueryRowContext(deadline(t), "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
+		t.Errorf("integrity check: %q, %v", verdict, err)
+	}
+}
+
+func TestTrimFreesSpace(t *testing.T) {
+	t.Parallel()
+	const n = 2*trimRows + 100
+	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	err := s.change(ctx, 0, func(tx *tx) error {
+		for i := uint64(1); i <= n; i++ {
+			data := make([]byte, 1000)
+			if _, err := tx.exec(`INSERT INTO log (idx, sum, data) VALUES (?, ?, ?)`, int64(i), recordSum(i, data), data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := count(t, s, "PRAGMA page_count")
+	if err := s.SaveSnapshot(ctx, store.Record{Index: n}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Trim(ctx, n); err != nil {
+		t.Fatal(err)
+	}
+	if after := count(t, s, "PRAGMA page_count"); after > before/20 {
+		t.Errorf("%d pages before the trim, %d after, want nearly none", before, after)
+	}
+	if index, err := s.Append(ctx, []byte("next")); err != nil || index != n+1 {
+		t.Errorf("append: index %d, %v; want %d", index, err, n+1)
+	}
+}
+
+func TestReadOfALotIsCutIntoPages(t *testing.T) {
+	t.Parallel()
+	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	fillLog(t, s, 4, pageBytes/2)
+	page, err := s.Read(ctx, 0, 10)
+	if err != nil || len(page.Records) != 2 || page.Head != 4 {
+		t.Fatalf("%d records, head %d, %v; want 2 and head 4", len(page.Records), page.Head, err)
+	}
+	if got := records(t, s); len(got) != 4 {
+		t.Fatalf("%d records in all, want 4", len(got))
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	big := make([]byte, MaxRecord+1)
+	_, err := s.Append(ctx, big)
+	_, putErr := s.Put(ctx, store.Doc{Key: "a", Value: big})
+	for _, err := range []error{err, putErr} {
+		if !errors.Is(err, store.ErrTooLarge) {
+			t.Errorf("error %v, want too large", err)
+		}
+	}
+}
+
+func TestSessionWhoseLockFileWasRemoved(t *testing.T) {
+	t.Parallel()
+	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	session, err := s.OpenSession(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Put(ctx, store.Doc{Key: "s/1"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range sessionFiles(t, s.dir) {
+		if err := s.root.Remove(filepath.Join(sessionsDir, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := session.Put(ctx, store.Doc{Key: "s/2"}); !errors.Is(err, store.ErrSession) {
+		t.Fatalf("put: %v, want an ended session", err)
+	}
+	<-session.Done()
+	if _, err := s.Get(ctx, "s/1"); !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("get: %v, want not found", err)
+	}
+}
+
+func TestAnotherProgramHoldsTheDatabase(t *testing.T) {
+	t.Parallel()
+	s := openIn(t, t.TempDir(), Options{busy: 50 * time.Millisecond})
+	db, err := sql.Open("sqlite", filepath.Join(s.dir, dbName)+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(deadline(t), nil); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "another program") {
+		t.Errorf("append: %v, want unavailable because of another program", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if index, err := s.Append(deadline(t), nil); err != nil || index != 1 {
+		t.Errorf("append afterwards: index %d, %v; want 1", index, err)
+	}
+}
+
+func TestHintsWithoutFileEvents(t *testing.T) {
+	t.Parallel()
+	s, ctx := openIn(t, t.TempDir(), Options{noEvents: true}), deadline(t)
+	wantHintAfter(t, ctx, s, func() { fillLog(t, s, 1, 1) })
+}
+
+// A process may die between its commit and the bell.
+func TestHintsWithoutBell(t *testing.T) {
+	t.Parallel()
+	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	other := openIn(t, s.dir, Options{})
+	wantHintAfter(t, ctx, s, func() { tamper(t, other, `INSERT INTO log (idx, sum, data) VALUES (1, 0, x'')`) })
+}
+
+func wantHintAfter(t *testing.T, ctx context.Context, s *Store, change func()) {
+	t.Helper()
+	hints, err := s.WatchLog(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-hints
+	eventually(t, "the notifier knows the version of the data", func() bool { return s.notice.looks.Load() > 2 })
+	change()
+	select {
+	case <-hints:
+	case <-ctx.Done():
+		t.Fatal("no hint")
+	}
+}
+
+func TestRefusedFileSystems(t *testing.T) {
+	t.Parallel()
+	for magic, name := range map[uint32]string{0x6969: "NFS", 0xff534d42: "CIFS", 0x65735546: "FUSE"} {
+		if err := refuseFS(magic); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%#x: %v, want a refusal that names %s", magic, err, name)
+		}
+	}
+	for _, magic := range []uint32{0xef53, 0x01021994, 0x58465342, 0x9123683e} { // ext4, tmpfs, xfs, btrfs
+		if err := refuseFS(magic); err != nil {
+			t.Errorf("%#x: %v, want it taken", magic, err)
+		}
+	}
+}
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	if err := classify(fmt.Errorf("x: %w", ErrDamaged)); errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("damage classified as %v", err)
+	}
+	if err := classify(errors.New("any")); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("an unknown error of the database classified as %v", err)
+	}
+	if err := classifyCommit(errors.New("any")); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("an unknown error of a commit classified as %v", err)
+	}
+}

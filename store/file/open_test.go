@@ -1,0 +1,312 @@
+package file
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rota-run/rota/store"
+)
+
+// helpOpen opens the store, for tests of what another user may do, and prints the error.
+func helpOpen(ctx context.Context, dir string, out io.Writer) error {
+	for _, o := range []Options{{}, {ReadOnly: true}} {
+		s, err := Open(ctx, dir, o)
+		fmt.Fprintln(out, err)
+		if err == nil {
+			s.Close()
+		}
+	}
+	return nil
+}
+
+func count(t *testing.T, s *Store, query string) (n int64) {
+	t.Helper()
+	if err := s.reads.QueryRowContext(deadline(t), query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func sessionFiles(t *testing.T, dir string) []os.DirEntry {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, sessionsDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// execute runs SQL on the database of a store that nobody has open.
+func execute(t *testing.T, dir string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(dir, dbName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range statements {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+func closed(t *testing.T, dir string) {
+	t.Helper()
+	s, err := Open(deadline(t), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenMakesTheDirectory(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"plain", "a/b/c", "with space?x=1&y#z%41;ä", ":memory:"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), name)
+			s := openIn(t, dir, Options{})
+			info, err := os.Stat(dir)
+			if err != nil || info.Mode().Perm() != 0o700 {
+				t.Fatalf("directory: %v, %v; want mode 0700", info.Mode(), err)
+			}
+			if _, err := s.Append(deadline(t), []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, dbName)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestDurableSettings(t *testing.T) {
+	t.Parallel()
+	s := openIn(t, t.TempDir(), Options{})
+	if got := count(t, s, "PRAGMA auto_vacuum"); got != 2 {
+		t.Errorf("auto_vacuum %d, want 2 (incremental)", got)
+	}
+	var mode, sync string
+	if err := s.writer.tx.conn.QueryRowContext(deadline(t), "PRAGMA journal_mode").Scan(&mode); err != nil || mode != "wal" {
+		t.Errorf("journal_mode %q, %v; want wal", mode, err)
+	}
+	if err := s.writer.tx.conn.QueryRowContext(deadline(t), "PRAGMA synchronous").Scan(&sync); err != nil || sync != "2" {
+		t.Errorf("synchronous %q, %v; want 2 (full)", sync, err)
+	}
+}
+
+func TestObserverMakesNothing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "none")
+	for _, o := range []Options{{ReadOnly: true}, {MustExist: true}} {
+		if _, err := Open(deadline(t), dir, o); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("open with %+v: %v, want not exist, naming the directory", o, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after open with %+v: stat says %v, want not exist", o, err)
+		}
+	}
+}
+
+func TestObserver(t *testing.T) {
+	t.Parallel()
+	dir, ctx := t.TempDir(), deadline(t)
+	member := openIn(t, dir, Options{})
+	observer := openIn(t, dir, Options{ReadOnly: true})
+	hints, err := observer.WatchLog(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-hints
+	if _, err := member.Append(ctx, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	<-hints
+	if page, err := observer.Read(ctx, 0, 10); err != nil || len(page.Records) != 1 {
+		t.Fatalf("read: %v, %v", page, err)
+	}
+	_, appendErr := observer.Append(ctx, nil)
+	_, putErr := observer.Put(ctx, store.Doc{Key: "a"})
+	_, sessionErr := observer.OpenSession(ctx, 0)
+	for call, err := range map[string]error{"append": appendErr, "put": putErr, "session": sessionErr, "delete": observer.Delete(ctx, "a", "1"),
+		"save": observer.SaveSnapshot(ctx, store.Record{Index: 1}), "trim": observer.Trim(ctx, 1)} {
+		if !errors.Is(err, errReadOnly) {
+			t.Errorf("%s by an observer: %v, want %v", call, err, errReadOnly)
+		}
+	}
+}
+
+func TestObserverAlone(t *testing.T) {
+	t.Parallel()
+	dir, ctx := t.TempDir(), deadline(t)
+	member := openIn(t, dir, Options{})
+	if _, err := member.Append(ctx, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	member.Close()
+	if got := records(t, openIn(t, dir, Options{ReadOnly: true})); len(got) != 1 {
+		t.Fatalf("records %q, want one", got)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		make func(t *testing.T, dir string)
+		want string
+	}{
+		{"foreign database", func(t *testing.T, dir string) { execute(t, dir, "CREATE TABLE theirs (x)") }, "another program"},
+		{"foreign application id", func(t *testing.T, dir string) { execute(t, dir, "PRAGMA application_id = 7") }, "another program"},
+		{"newer format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 2") }, "newer version"},
+		{"no database", func(t *testing.T, dir string) { write(t, dir, []byte(strings.Repeat("hello ", 1000))) }, "cannot be read as a database"},
+		{"damaged header", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 0, 100) }, "cannot be read as a database"},
+		{"damaged schema", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 100, 4096) }, "damaged"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c.make(t, dir)
+			for _, o := range []Options{{}, {ReadOnly: true}} {
+				s, err := Open(deadline(t), dir, o)
+				if err == nil {
+					s.Close()
+					t.Fatalf("opened with %+v", o)
+				}
+				if !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) {
+					t.Errorf("error %q, want it to say %q and the directory", err, c.want)
+				}
+				t.Log(err)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, dir string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, dbName), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func overwrite(t *testing.T, dir string, from, to int) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, dbName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := from; i < to; i++ {
+		data[i] = 0xaa
+	}
+	write(t, dir, data)
+}
+
+func TestOpenOnAFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{path, filepath.Join(path, "below")} {
+		if _, err := Open(deadline(t), dir, Options{}); err == nil {
+			t.Errorf("opened in %s", dir)
+		}
+	}
+}
+
+func TestOpenCancelled(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "none")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Open(ctx, dir, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("open: %v, want cancelled", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a cancelled open made the directory")
+	}
+}
+
+func TestOpenWaitsForItsTurnNoLongerThanCtx(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openIn(t, dir, Options{})
+	holdTurn(t, s)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cause := errors.New("no more time")
+	done := make(chan error, 1)
+	go func() {
+		_, err := Open(ctx, dir, Options{})
+		done <- err
+	}()
+	cancel(cause)
+	if err := <-done; !errors.Is(err, cause) {
+		t.Fatalf("open: %v, want %v", err, cause)
+	}
+}
+
+func TestOpenAsAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("NOT TESTED: only root can start a process of another user")
+	}
+	dir := t.TempDir()
+	closed(t, dir)
+	parent := filepath.Dir(dir)
+	for _, d := range []string{parent, filepath.Dir(parent)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binary := filepath.Join(parent, "helper")
+	copyBinary(t, binary)
+	for _, c := range []struct {
+		name string
+		mode fs.FileMode
+	}{{"no entry", 0o700}, {"look only", 0o755}} {
+		if err := os.Chmod(dir, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(binary, dir)
+		cmd.Env = append(os.Environ(), helperVariable+"=open")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stdin.Close()
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+			if !strings.Contains(line, "permission denied") || !strings.Contains(line, "try as the owner") {
+				t.Errorf("%s: error %q, want permission denied and what to try", c.name, line)
+			}
+		}
+	}
+}
+
+func copyBinary(t *testing.T, to string) {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
