@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
 )
@@ -25,7 +26,7 @@ func docSlot(path string) int {
 	return 1 + int(h.Sum32()%(slotCount-1))
 }
 
-// bell is the file whose counters grow after each commit. Who writes it holds the turn.
+// bell is the file in which each commit puts another number, by chance, into the slots of what it changed.
 type bell struct{ file *os.File }
 
 // peal is what the bell showed at one time.
@@ -43,7 +44,7 @@ func openBell(root *os.Root, readOnly bool) (*bell, error) {
 	return &bell{file: f}, nil
 }
 
-// look reads the counters; those that were never written are zero.
+// look reads the numbers; those that were never written are zero.
 func (b *bell) look() (peal, error) {
 	var raw [slotCount * 8]byte
 	if _, err := b.file.ReadAt(raw[:], 0); err != nil && !errors.Is(err, io.EOF) {
@@ -56,24 +57,19 @@ func (b *bell) look() (peal, error) {
 	return p, nil
 }
 
-// ring raises the counters of what changed.
+// ring gives each slot that changed another number.
 func (b *bell) ring(changed slots) error {
-	if changed == (slots{}) {
-		return nil
-	}
-	p, err := b.look()
-	if err != nil {
-		return err
-	}
-	var raw [slotCount * 8]byte
-	for i := range p {
-		if changed[i] {
-			p[i]++
+	var errs error
+	for i, is := range changed {
+		if !is {
+			continue
 		}
-		binary.LittleEndian.PutUint64(raw[i*8:], p[i])
+		var raw [8]byte
+		binary.LittleEndian.PutUint64(raw[:], rand.Uint64())
+		_, err := b.file.WriteAt(raw[:], int64(i)*8)
+		errs = errors.Join(errs, err)
 	}
-	_, err = b.file.WriteAt(raw[:], 0)
-	return err
+	return errs
 }
 
 func (b *bell) close() error { return b.file.Close() }

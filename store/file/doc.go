@@ -10,7 +10,7 @@
 //	dir/                     0700, on a local file system
 //	  rota.db, -wal, -shm    an SQLite database in WAL mode: documents, log, snapshots
 //	  queue.lock, turn.lock  whose turn it is to write (flock)
-//	  bell                   counters that grow after each commit; readers watch this file
+//	  bell                   numbers that change after each commit; readers watch this file
 //	  sessions/<id>.lock     held with flock for as long as the session's process lives
 //
 // One goroutine per handle writes. Calls that come while it waits for its turn or for the disk go into one transaction. A
@@ -21,11 +21,12 @@
 //
 // What was acknowledged is on the disk (synchronous=FULL) and survives kill -9 and, where the disk keeps what it has
 // synced, a power cut. Each record, snapshot and document carries a checksum that is verified when it is read. Readers get a
-// hint within milliseconds of a commit and, where the kernel gives no file events, within 50 ms.
+// hint within milliseconds of a commit; where the kernel gives no file events, within 50 ms; of what a process committed
+// that died before it could ring the bell, within a second.
 //
 // A session ends in the moment in which its process ends, however it ends, because the kernel then drops the lock. Whoever
-// reads a document whose session has ended sees that it is gone, and removes it. A watch of a prefix looks at the locks of
-// the sessions below it 40 times a second, at no more than 32 in each look, so that up to 32 dead members are noticed within 25 ms.
+// reads a document whose session has ended sees that it is gone, and removes it. A watch of a prefix tries the locks of the
+// sessions below it every 45 ms, no more than 64 each time: with up to 64 members a death is noticed within 45 ms.
 //
 // # What is not guaranteed
 //

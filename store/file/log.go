@@ -24,20 +24,22 @@ func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
 	}
 	data = append(make([]byte, 0, len(data)), data...) // the caller's bytes may change before the transaction ends
 	var index uint64
-	err := s.change(ctx, len(data), func(tx *tx) error {
-		head, err := head(tx)
-		if err != nil {
-			return err
-		}
-		index = head + 1
+	err := s.change(ctx, len(data), func(tx *tx) (err error) {
 		tx.changed[logSlot] = true
-		_, err = tx.exec(`INSERT INTO log (idx, sum, data) VALUES (?, ?, ?)`, int64(index), recordSum(index, data), data)
+		index, err = insertRecord(tx, data)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 	return index, nil
+}
+
+// insertRecord puts a record behind the newest one.
+func insertRecord(tx *tx, data []byte) (index uint64, err error) {
+	id, err := tx.insert(`INSERT INTO log (idx, sum, data)
+		SELECT coalesce(max(idx), 0) + 1, (coalesce(max(idx), 0) + 1) % 0x80000000 * 0x100000000 + ?, ? FROM log`, dataSum(data), data)
+	return uint64(id), err
 }
 
 func head(tx *tx) (head uint64, err error) {

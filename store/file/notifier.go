@@ -153,9 +153,7 @@ func (n *notifier) loop() {
 	}
 	guard := time.NewTicker(n.guard)
 	defer guard.Stop()
-	locks := time.NewTicker(sessionEvery)
-	defer locks.Stop()
-	for {
+	for tick := -1; ; {
 		select {
 		case <-n.closing:
 			return
@@ -164,10 +162,10 @@ func (n *notifier) loop() {
 		case err := <-errors:
 			n.store.log.Warn("file events", "dir", n.store.dir, "error", err)
 		case <-when(!n.idle(), guard):
-			n.checkVersion()
-		case <-when(n.probes.any(), locks):
 			n.checkSessions()
-			continue
+			if tick++; tick%versionEvery == 0 {
+				n.checkVersion()
+			}
 		}
 		n.look()
 	}

@@ -23,10 +23,11 @@ type Options struct {
 	noEvents bool          // tests: as if the kernel had no file events
 }
 
-// The rhythm of looking. Both stay below the 50 ms within which a reader hears of a commit.
+// The rhythm of looking, while there are watches. Waking up costs more than what is done then, so all is done in one go: the bell is read, in
+// case a file event was lost, and the locks of sessions are tried.
 const (
-	guardEvery   = 40 * time.Millisecond // for commits, in case a file event was lost
-	sessionEvery = 25 * time.Millisecond // at session locks, while a watch has some
+	guardEvery   = 45 * time.Millisecond
+	versionEvery = 20 // looks: the database is asked, in case somebody died between commit and bell
 )
 
 func (o Options) withDefaults() Options {

@@ -8,7 +8,7 @@ import (
 )
 
 // probesPerLook bounds how many session locks are tried in one look. With more sessions a look goes on where the last ended.
-const probesPerLook = 32
+const probesPerLook = 64
 
 // probes are the lock files of the sessions that watches care for, kept open so that a look costs one system call each.
 // Only the notifier's goroutine uses them.
@@ -71,8 +71,6 @@ func (p *probes) look() (dead []string) {
 	}
 	return dead
 }
-
-func (p *probes) any() bool { return len(p.order) > 0 }
 
 func (p *probes) closeAll() {
 	for _, file := range p.files {

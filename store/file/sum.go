@@ -3,7 +3,6 @@ package file
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/binary"
 	"hash/crc32"
 
 	"github.com/rota-run/rota/store"
@@ -11,12 +10,13 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// recordSum is the checksum of a record or snapshot; its index is part of it, so that a misplaced one is noticed too.
+// recordSum is the checksum of a record or snapshot. Its index is part of it, so that a misplaced one is noticed too, in a
+// way that SQL can compute: an append learns its index in the same statement.
 func recordSum(index uint64, data []byte) int64 {
-	var head [8]byte
-	binary.BigEndian.PutUint64(head[:], index)
-	return int64(crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, data))
+	return int64(index%(1<<31))<<32 + dataSum(data)
 }
+
+func dataSum(data []byte) int64 { return int64(crc32.Checksum(data, castagnoli)) }
 
 // docSum is the checksum of a document.
 func docSum(key, version, session string, value []byte) int64 {

@@ -24,6 +24,7 @@ type writer struct {
 
 	mu    sync.Mutex
 	queue []*op
+	turns int           // transactions begun
 	wake  chan struct{} // has room for one
 	ended bool          // nothing is taken in any more
 
@@ -116,6 +117,11 @@ func (w *writer) turnOnce() {
 		return
 	}
 	batch := w.takeBatch()
+	if len(batch) == 0 { // all were withdrawn
+		w.tx.rollback()
+		w.giveTurn()
+		return
+	}
 	outcomes, after := w.write(batch)
 	w.giveTurn()
 	for _, f := range after {
@@ -166,6 +172,7 @@ func same(outcomes []error, err error) []error {
 func (w *writer) takeBatch() []*op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.turns++
 	var batch []*op
 	size := 0
 	for len(w.queue) > 0 && len(batch) < batchOps && size < batchBytes {
