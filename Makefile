@@ -2,47 +2,71 @@
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 BIN         := $(CURDIR)/bin
-LINT        := v2.15.0
 FUZZTIME    ?= 10s
+BENCHTIME   ?= 1s
+PKG         ?= ./...
 # The race detector needs cgo, and so a C compiler.
-RACE        := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
+CC_FOUND    := $(shell command -v gcc >/dev/null 2>&1 && echo yes)
+RACE        := $(if $(CC_FOUND),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test unit laws lint fmt-check fuzz bench demo clean
+.PHONY: help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke bench examples demo ci clean
 
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/rota
+build: ## build bin/rota, static
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/rota ./cmd/rota
 
-test: fmt-check lint build unit ## everything that a change must pass
+test: ## all that a change must pass; ends with "N passed, N failed, N skipped"
+	@go run ./internal/testsum -make "$(MAKE)" -steps "fmt-check vet laws build examples lint fuzz-smoke race-detector" \
+	  go test -json -count=1 -timeout 15m $(RACE) $(PKG)
 
-unit: ## all tests, with the race detector where there is a C compiler
-	@[ -n "$(RACE)" ] || echo "NOTE: no gcc: the tests run WITHOUT the race detector"
-	go test -json -count=1 -timeout 15m $(RACE) ./... | go run ./internal/testsum
+unit: ## tests alone, without the race detector: PKG=./cluster/... for some
+	@go run ./internal/testsum go test -json -timeout 10m $(PKG)
+
+race: ## tests with the race detector: PKG=./work/... for some
+	@go run ./internal/testsum -steps race-detector go test -json -count=1 -timeout 15m $(RACE) $(PKG)
+
+race-detector: ## says whether the race detector can be used here
+	@[ -n "$(RACE)" ] || echo "SKIP: no gcc: the tests run WITHOUT the race detector"
 
 laws: ## the laws of the house alone
-	go test -count=1 ./internal/laws
+	@go test -count=1 ./internal/laws
 
-lint: ## vet and golangci-lint (installed into bin/ when missing)
-	go vet ./...
-	@[ -x $(BIN)/golangci-lint ] || { echo "installing golangci-lint $(LINT)"; GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT); }
-	$(BIN)/golangci-lint run --timeout 10m ./...
+vet: ## go vet
+	@go vet ./...
+
+lint: ## golangci-lint, installed into bin/ when missing
+	@.ci/lint
 
 fmt-check: ## files that gofmt would change
-	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }
+	@out=$$(find . -name '*.go' -not -path './bin/*' -not -path '*/testdata/*' -print0 | xargs -0 gofmt -s -l); \
+	  [ -z "$$out" ] || { echo "gofmt -s would change:"; echo "$$out"; exit 1; }
+
+tidy-check: ## go.mod and go.sum are as go mod tidy wants them
+	@go mod tidy -diff
 
 fuzz: ## every fuzzer for FUZZTIME
-	@for pkg in $$(go list ./...); do for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	  echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; done; done
+	@for pkg in $$(go list ./...); do \
+	  for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
 
-bench: ## benchmarks, also those beside peers
-	go test -run '^$$' -bench . -benchmem ./...
+fuzz-smoke: ## every fuzzer for two seconds
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s
+
+bench: ## benchmarks: PKG=./cluster/... for some
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKG)
 	@[ ! -f bench/go.mod ] || (cd bench && go test -run '^$$' -bench . -benchmem ./...)
+
+examples: ## build the examples and check their task files
+	@go vet ./examples/... && go test -count=1 ./examples/...
 
 demo: build ## three members, a crash, a suspension, a leave
 	$(BIN)/rota demo
 
+ci: test tidy-check ## what CI runs, and that go.mod is tidy
+
 clean: ## remove what was built
-	rm -rf $(BIN)
+	rm -rf $(BIN) dist *.test *.prof

@@ -1,93 +1,63 @@
-// Command testsum reads `go test -json` from standard input and says what matters: failures in full, a line per package, each skipped test with
-// its reason, and at the end "N passed, N failed, N skipped". It exits with 1 if anything failed.
+// Command testsum runs steps and tests and says what matters.
+//
+// # Purpose
+//
+//	testsum [-make make] [-steps "fmt-check vet"] [go test -json ./...]
+//
+// Each step is a target of the Makefile. Its output is shown when it fails; a line of it that begins with "SKIP:" says that it was skipped, and
+// why. Then the command runs, which must print the JSON lines of go test. Failures are shown in full, each package has a line, each skipped test its reason.
+// The last line is "N passed, N failed, N skipped", of steps and tests together. The exit code is 1 if anything failed, also if a package did
+// not compile or the command broke off.
 package main
 
 import (
-	"bufio"
-	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
+	"time"
 )
 
-type event struct {
-	Action, Package, Test, Output, ImportPath string
-	Elapsed                                   float64
-}
-
-type summary struct {
-	passed, failed, skipped int
-	output                  map[string][]string // of tests and packages that are not over
-	broken                  bool
-}
-
 func main() {
-	s := summary{output: make(map[string][]string)}
-	if err := s.read(os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "testsum:", err)
-		os.Exit(1)
+	s := newSummary(os.Stdout)
+	makeProgram := flag.String("make", "make", "program that runs the steps")
+	steps := flag.String("steps", "", "targets of the Makefile, separated by spaces")
+	flag.Parse()
+	for _, name := range strings.Fields(*steps) {
+		runStep(s, *makeProgram, name)
 	}
-	fmt.Printf("%d passed, %d failed, %d skipped\n", s.passed, s.failed, s.skipped)
-	if s.failed > 0 || s.broken {
-		os.Exit(1)
+	if args := flag.Args(); len(args) > 0 {
+		runTests(s, args)
 	}
+	os.Exit(s.close())
 }
 
-func (s *summary) read(r io.Reader, w io.Writer) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var e event
-		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			fmt.Fprintln(w, lines.Text())
-			continue
-		}
-		s.take(e, w)
-	}
-	return lines.Err()
+// runStep runs one target.
+func runStep(s *summary, makeProgram, name string) {
+	start := time.Now()
+	out, err := exec.Command(makeProgram, "--no-print-directory", name).CombinedOutput()
+	s.step(name, string(out), err, time.Since(start))
 }
 
-func (s *summary) take(e event, w io.Writer) {
-	key := e.Package + " " + e.Test
-	switch e.Action {
-	case "output", "build-output":
-		s.output[key] = append(s.output[key], e.Output)
-		if e.Action == "build-output" {
-			fmt.Fprint(w, e.Output)
-		}
-	case "build-fail":
-		s.broken = true
-	case "pass", "fail", "skip":
-		if e.Test == "" {
-			s.pkg(e, w)
-		} else {
-			s.test(e, w)
-		}
-		delete(s.output, key)
+// runTests runs a command that prints JSON lines of go test.
+func runTests(s *summary, args []string) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
 	}
-}
-
-func (s *summary) test(e event, w io.Writer) {
-	out := strings.Join(s.output[e.Package+" "+e.Test], "")
-	switch e.Action {
-	case "pass":
-		s.passed++
-	case "fail":
-		s.failed++
-		fmt.Fprintf(w, "FAIL %s %s\n%s", e.Package, e.Test, out)
-	case "skip":
-		s.skipped++
-		fmt.Fprintf(w, "SKIP %s %s\n%s", e.Package, e.Test, out)
+	if err != nil {
+		s.broke(fmt.Sprintf("start %s: %v", args[0], err))
+		return
 	}
-}
-
-func (s *summary) pkg(e event, w io.Writer) {
-	if e.Action == "fail" {
-		s.broken = true
-		fmt.Fprint(w, strings.Join(s.output[e.Package+" "], ""))
+	if err := s.read(out); err != nil {
+		s.broke(fmt.Sprintf("read the results of the tests: %v", err))
+		_, _ = io.Copy(io.Discard, out) // lets the command end
 	}
-	if e.Action != "skip" {
-		fmt.Fprintf(w, "%-4s %s %.1fs\n", e.Action, e.Package, e.Elapsed)
+	if err := cmd.Wait(); err != nil && s.failed == 0 {
+		s.broke(fmt.Sprintf("%s: %v, though no test failed", strings.Join(args, " "), err))
 	}
 }
