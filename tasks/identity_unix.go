@@ -1,0 +1,25 @@
+//go:build unix
+
+package tasks
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+const tailSupported = true
+
+// identify returns device and inode.
+func identify(info fs.FileInfo) fileID {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fileID{}
+	}
+	return fileID{uint64(s.Dev), uint64(s.Ino)} // the types differ between systems
+}
+
+// openFile does not wait for a writer, should the path have become a named pipe.
+func openFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}

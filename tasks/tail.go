@@ -1,0 +1,137 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/work"
+)
+
+// tailConfig of tail.
+type tailConfig struct {
+	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; they should match the names that
+	// files are rotated to (app.log*), lest a file that comes and goes while nobody looks is missed, but not copies of a followed file (copytruncate)
+	// Match is a regular expression (RE2). Of a matching line, the group named "value" is the value of a sample, the other named groups are its
+	// tags; without such a group the sample is the count of matching lines. Without match, lines are only counted.
+	Match string        `json:"match"`
+	Name  string        `json:"name"`  // of that sample; default "tail.line"
+	From  string        `json:"from"`  // where files begin that are there when no position is known yet: "end" (default) or "start"
+	Flush work.Duration `json:"flush"` // how often samples are emitted and the position is saved; default and least 1s
+}
+
+const (
+	tailPoll       = time.Second // for changes that no event tells of, as on network file systems
+	tailGather     = 20 * time.Millisecond
+	tailRotateWait = 30 * time.Second // how long a file that was moved away is read on after it last grew
+	tailMaxFiles   = 1000
+	tailMaxLine    = 64 << 10
+	tailBurst      = 4 << 20 // bytes read of one file before the others have their turn
+)
+
+// tailRunner follows files. Each Run is one session; sessions share nothing.
+type tailRunner struct {
+	c          tailConfig
+	match      *regexp.Regexp
+	flush      time.Duration
+	rotateWait time.Duration
+}
+
+func (o Options) tail() work.Type {
+	return work.Type{
+		Name: "tail", Doc: "lines of log files, followed through rotation, position kept",
+		New: func(d work.Definition) (work.Runner, error) {
+			var c tailConfig
+			if err := decode(d, &c); err != nil {
+				return nil, err
+			}
+			var f faults
+			t := &tailRunner{c: c, rotateWait: tailRotateWait}
+			t.check(&f)
+			return checked(t, f)
+		},
+	}
+}
+
+func (t *tailRunner) check(f *faults) {
+	if !tailSupported {
+		f.add("", "let a Unix member run this task", "files can only be followed where they have inodes")
+	}
+	if len(t.c.Paths) == 0 {
+		f.add("paths", `such as ["/var/log/app/*.log"]`, "missing")
+	}
+	for i, p := range t.c.Paths {
+		path := fmt.Sprintf("paths[%d]", i)
+		if !filepath.IsAbs(p) {
+			f.add(path, "write the whole path, such as /var/log/app/*.log", "%q is not an absolute path", p)
+		}
+		if _, err := filepath.Match(p, ""); err != nil {
+			f.add(path, `put a backslash before [`, "%q is not a pattern", p)
+		}
+	}
+	t.checkMatch(f)
+	if !slices.Contains([]string{"", "start", "end"}, t.c.From) {
+		f.add("from", `"start" or "end"`, "unknown %q", t.c.From)
+	}
+	t.flush = time.Second
+	if t.c.Flush != 0 {
+		t.flush = time.Duration(t.c.Flush)
+	}
+	if t.flush < time.Second || t.flush > time.Hour {
+		f.add("flush", "", "%v is not between 1s and 1h", t.flush)
+	}
+}
+
+func (t *tailRunner) checkMatch(f *faults) {
+	if t.c.Match == "" {
+		if t.c.Name != "" {
+			f.add("name", "give match too, or leave name out: lines are counted as tail.lines", "there is nothing to name")
+		}
+		return
+	}
+	if t.c.Name == "" {
+		t.c.Name = "tail.line"
+	}
+	re, err := regexp.Compile(t.c.Match)
+	if err != nil {
+		f.add("match", "such as took (?P<value>[0-9.]+)ms", "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return
+	}
+	t.match = re
+}
+
+// Run follows until ctx ends. What was read is emitted before the position is saved: after a crash some lines are counted again, none are
+// lost; after an orderly end none are counted again.
+func (t *tailRunner) Run(ctx context.Context, g *work.Grant) error {
+	s, err := t.begin(ctx, g)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for {
+		more := s.scan(ctx)
+		if ctx.Err() != nil {
+			return s.end(ctx)
+		}
+		if err := s.settleWhenDue(ctx); err != nil {
+			return err
+		}
+		if !more {
+			s.wait(ctx)
+		}
+	}
+}
+
+// end emits and saves the rest: the grant's trust outlasts ctx, and the token fences the position.
+func (s *tailSession) end(ctx context.Context) error {
+	err := s.settle(context.WithoutCancel(ctx))
+	if errors.Is(err, work.ErrToken) {
+		return err
+	}
+	return errors.Join(context.Cause(ctx), err)
+}

@@ -1,0 +1,523 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
+)
+
+// follower runs tail on one host, and again after a stop.
+type follower struct {
+	t     *testing.T
+	g     *work.Grant
+	h     *worktest.Host
+	r     *tailRunner
+	stop  context.CancelCauseFunc
+	ended chan error
+}
+
+// follow begins to tail; edit may change the runner's times before.
+func follow(t *testing.T, config object, edit func(*tailRunner)) *follower {
+	t.Helper()
+	g, h := worktest.NewGrant(t, define(t, config))
+	r, err := Builtin(Options{})["tail"].New(g.Definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &follower{t: t, g: g, h: h, r: r.(*tailRunner)}
+	f.r.flush = time.Millisecond
+	if edit != nil {
+		edit(f.r)
+	}
+	f.start()
+	return f
+}
+
+func (f *follower) start() {
+	ctx, stop := context.WithCancelCause(f.t.Context())
+	f.stop, f.ended = stop, make(chan error, 1)
+	go func(ended chan error) { ended <- f.r.Run(ctx, f.g) }(f.ended)
+}
+
+// end stops in an orderly way.
+func (f *follower) end() {
+	f.t.Helper()
+	f.stop(work.CauseMoved)
+	if err := <-f.ended; !errors.Is(err, work.CauseMoved) {
+		f.t.Fatalf("tail ended with %v, want the cause of the stop", err)
+	}
+}
+
+// sum adds up all points of a name.
+func sum(h *worktest.Host, name string) (total float64) {
+	for _, s := range h.Named(name) {
+		for _, p := range s.Points {
+			total += p.Value
+		}
+	}
+	return total
+}
+
+// waitSum waits until the points of a name add up to at least n, then wants exactly n.
+func (f *follower) waitSum(name string, n float64) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
+	defer cancel()
+	f.h.Wait(ctx, f.t, func(h *worktest.Host) bool { return sum(h, name) >= n })
+	if got := sum(f.h, name); got != n {
+		f.t.Fatalf("%s adds up to %v, want %v", name, got, n)
+	}
+}
+
+func (f *follower) waitPosition(has string) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
+	defer cancel()
+	f.h.Wait(ctx, f.t, func(h *worktest.Host) bool { return strings.Contains(string(h.Position("test")), has) })
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTailCountsWholeLines(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	write(t, log, "old\nold\nhalf of")
+	f := follow(t, object{"paths": []string{log}}, nil)
+	f.waitPosition(`"offset":8`) // behind the last whole line
+	write(t, log, " a line\nnext\nnot yet")
+	f.waitSum("tail.lines", 2)
+	if got := f.h.Last(t, "tail.lines").Tags["file"]; got != log {
+		t.Errorf("the tag file is %q, want %q", got, log)
+	}
+	write(t, log, " ended\n")
+	f.waitSum("tail.lines", 3)
+	f.end()
+}
+
+func TestTailValues(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	write(t, log, "GET took 12.5ms\r\nPOST took 7ms\nnoise\nGET took ...ms\n")
+	f := follow(t, object{"paths": []string{log}, "from": "start", "name": "app.took_ms", "match": `^(?P<method>\w+) took (?P<value>[0-9.]+)ms$`}, nil)
+	f.waitSum("tail.lines", 4)
+	f.end()
+	got := f.h.Named("app.took_ms")
+	if len(got) != 2 || got[0].Tags["method"] != "GET" || got[0].Points[0].Value != 12.5 || got[1].Points[0].Value != 7 {
+		t.Errorf("got %v, want 12.5 of GET and 7 of POST", got)
+	}
+	if got := sum(f.h, "tail.unparsed_values"); got != 1 {
+		t.Errorf("%v values unparsed, want that of three dots", got)
+	}
+}
+
+func TestTailCountsMatches(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	write(t, log, "error a\nwarn b\nerror c\nfine\n")
+	f := follow(t, object{"paths": []string{log}, "from": "start", "match": `^(?P<level>error|warn)`}, nil)
+	f.waitSum("tail.lines", 4)
+	f.end()
+	got := f.h.Named("tail.line")
+	if len(got) != 2 || got[0].Tags["level"] != "error" || got[0].Points[0].Value != 2 || got[1].Points[0].Value != 1 {
+		t.Errorf("got %v, want two errors and one warning", got)
+	}
+}
+
+func TestTailRotationByRename(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "app.log")
+	f := follow(t, object{"paths": []string{log}}, nil)
+	f.waitPosition("files")
+	write(t, log, "1\n2\n")
+	f.waitSum("tail.lines", 2)
+	rename(t, log, log+".1")
+	write(t, log+".1", "3\n") // the writer has not noticed yet
+	write(t, log, "4\n")
+	f.waitSum("tail.lines", 4)
+	write(t, log+".1", "5\n")
+	f.waitSum("tail.lines", 5)
+	f.end()
+}
+
+func TestTailRotationKeepsAMatchedName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "app.log")
+	f := follow(t, object{"paths": []string{log + "*"}}, nil)
+	f.waitPosition("files")
+	write(t, log, "1\n2\n")
+	f.waitSum("tail.lines", 2)
+	rename(t, log, log+".1")
+	write(t, log, "3\n")
+	f.waitSum("tail.lines", 3) // and not 5: the renamed file is the same
+	f.end()
+}
+
+func TestTailEndsAnAbandonedLine(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	f := follow(t, object{"paths": []string{log}}, func(r *tailRunner) { r.rotateWait = 0 })
+	f.waitPosition("files")
+	write(t, log, "1\nno newline at the end")
+	f.waitSum("tail.lines", 1)
+	rename(t, log, log+".1")
+	f.waitSum("tail.lines", 2)
+	f.waitPosition(`"files":[]`)
+	f.end()
+}
+
+func TestTailCopyTruncate(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	f := follow(t, object{"paths": []string{log}}, nil)
+	f.waitPosition("files")
+	write(t, log, "one\ntwo\nthree\n")
+	f.waitSum("tail.lines", 3)
+	if err := os.Truncate(log, 0); err != nil {
+		t.Fatal(err)
+	}
+	write(t, log, "a line that makes the file longer than it was\n")
+	f.waitSum("tail.lines", 4)
+	f.end()
+}
+
+func TestTailResumes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(t *testing.T, log string)
+		lines  float64 // in all, after three before the stop
+	}{
+		"appended":         {func(t *testing.T, log string) { write(t, log, "4\n5\n") }, 5},
+		"nothing happened": {func(t *testing.T, log string) { write(t, log+".other", "4\n"); write(t, log, "4\n") }, 4},
+		"rotated": {func(t *testing.T, log string) {
+			write(t, log, "4\n")
+			rename(t, log, log+".1")
+			write(t, log, "5\n6\n")
+		}, 6},
+		"rotated, none new":          {func(t *testing.T, log string) { write(t, log, "4\n"); rename(t, log, log+".1") }, 4},
+		"cut and written again":      {func(t *testing.T, log string) { _ = os.Truncate(log, 0); write(t, log, "x\n") }, 4},
+		"cut and longer than it was": {func(t *testing.T, log string) { _ = os.Truncate(log, 0); write(t, log, "other words\nand more\n") }, 5},
+		"removed and made anew": {func(t *testing.T, log string) {
+			_ = os.Remove(log)
+			write(t, log, "x\ny\n")
+		}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := filepath.Join(t.TempDir(), "app.log")
+			f := follow(t, object{"paths": []string{log}}, nil)
+			f.waitPosition("files")
+			write(t, log, "1\n2\n3\n")
+			f.waitSum("tail.lines", 3)
+			f.end()
+			c.change(t, log)
+			f.start()
+			f.waitSum("tail.lines", c.lines)
+			f.end()
+			f.start() // and once more: nothing is counted again
+			write(t, log, "last\n")
+			f.waitSum("tail.lines", c.lines+1)
+			f.end()
+		})
+	}
+}
+
+func TestTailResumesARestoredFile(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	f := follow(t, object{"paths": []string{log}}, nil)
+	f.waitPosition("files")
+	write(t, log, strings.Repeat("a line of some length\n", 50))
+	f.waitSum("tail.lines", 50)
+	f.end()
+	b, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, log+".restored", string(b)+"new\n") // another inode
+	rename(t, log+".restored", log)
+	f.start()
+	f.waitSum("tail.lines", 51)
+	f.end()
+}
+
+func TestTailLostFileIsCounted(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	f := follow(t, object{"paths": []string{log}}, nil)
+	f.waitPosition("files")
+	write(t, log, "1\n")
+	f.waitSum("tail.lines", 1)
+	f.end()
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	f.r.rotateWait = 0
+	f.start()
+	f.waitSum("tail.lost_files", 1)
+	f.end()
+}
+
+func TestTailKeepsPositionsOfADirectoryThatComesLater(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "mnt")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(dir, "app.log")
+	f := follow(t, object{"paths": []string{log}}, nil)
+	f.waitPosition("files")
+	write(t, log, "1\n2\n")
+	f.waitSum("tail.lines", 2)
+	f.end()
+	rename(t, dir, dir+".away")
+	f.start()
+	f.end()
+	rename(t, dir+".away", dir)
+	write(t, log, "3\n")
+	f.start()
+	f.waitSum("tail.lines", 3) // and not 5
+	f.end()
+}
+
+func TestTailLongLines(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	f := follow(t, object{"paths": []string{log}, "match": "end$"}, nil)
+	f.waitPosition("files")
+	write(t, log, strings.Repeat("x", 3*tailMaxLine)+" end\nshort end\n")
+	f.waitSum("tail.lines", 2)
+	f.end()
+	if long, matched := sum(f.h, "tail.long_lines"), sum(f.h, "tail.line"); long != 1 || matched != 1 {
+		t.Errorf("%v long lines and %v matches, want one each: what is cut cannot match", long, matched)
+	}
+}
+
+func TestTailStopsForANewerToken(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	f := follow(t, object{"paths": []string{log}}, nil)
+	f.waitPosition("files")
+	f.h.SetPosition("test", 2, []byte(`{"v":1}`))
+	write(t, log, "1\n")
+	if err := <-f.ended; !errors.Is(err, work.ErrToken) {
+		t.Errorf("got %v, want that the token is old", err)
+	}
+	f.stop(nil)
+	if got := string(f.h.Position("test")); got != `{"v":1}` {
+		t.Errorf("the position of the newer owner became %s", got)
+	}
+}
+
+func TestTailGoesOnWhenPositionsCannotBeSaved(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	f := follow(t, object{"paths": []string{log}}, nil)
+	f.waitPosition("files")
+	f.h.Fail(errors.New("the store is away"))
+	write(t, log, "1\n")
+	f.waitSum("tail.lines", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	f.h.Wait(ctx, t, func(h *worktest.Host) bool { return sum(h, "tail.position_errors") > 0 })
+	f.h.Fail(nil)
+	f.waitPosition(`"offset":2`)
+	f.end()
+}
+
+func TestTailRefusesAPositionItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	for _, p := range []string{`{"v":2}`, `nonsense`} {
+		g, h := worktest.NewGrant(t, define(t, object{"paths": []string{"/nonexistent"}}))
+		h.SetPosition("test", 1, []byte(p))
+		if err := worktest.Run(t, Builtin(Options{})["tail"], g); err == nil || !strings.Contains(err.Error(), "decode position") {
+			t.Errorf("%s: got %v", p, err)
+		}
+	}
+}
+
+// In any order of appends in pieces, rotations, cuts and restarts, each line is taken exactly once.
+func TestTailNoLineLostNorDoubled(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			rnd := rand.New(rand.NewPCG(seed, 1))
+			log := filepath.Join(t.TempDir(), "app.log")
+			f := follow(t, object{"paths": []string{log + "*"}, "match": `^n=(?P<value>\d+)`, "name": "n"}, nil)
+			f.waitPosition("files")
+			n, lines, rest, generation, stopped := 0, 0, "", 0, false
+			resume := func() {
+				if stopped {
+					f.start()
+					stopped = false
+				}
+			}
+			for range 40 {
+				switch rnd.IntN(8) {
+				case 0: // rename; the writer ends its line first
+					if rest != "" {
+						write(t, log, rest)
+						lines, rest = lines+strings.Count(rest, "\n"), ""
+					}
+					if _, err := os.Stat(log); err == nil {
+						generation++
+						rename(t, log, fmt.Sprintf("%s.%d", log, generation))
+					}
+				case 1: // copytruncate: what was not read would be lost, so it is read before
+					if rest == "" && !stopped && lines > 0 {
+						f.waitLines(lines)
+						_ = os.Truncate(log, 0)
+					}
+				case 2:
+					resume()
+				case 3:
+					if !stopped {
+						f.end()
+						stopped = true
+					}
+				default:
+					for range rnd.IntN(20) {
+						n++
+						text := rest + fmt.Sprintf("n=%d %s\n", n, strings.Repeat("x", rnd.IntN(200)))
+						cut := len(text)
+						if rnd.IntN(4) == 0 {
+							cut = rnd.IntN(len(text))
+						}
+						write(t, log, text[:cut])
+						rest = text[cut:]
+						lines += strings.Count(text[:cut], "\n")
+					}
+				}
+			}
+			if rest != "" {
+				write(t, log, rest)
+				lines += strings.Count(rest, "\n")
+			}
+			resume()
+			f.waitLines(lines)
+			f.end()
+			f.wantOnceEach(n)
+		})
+	}
+}
+
+// waitLines waits until so many values were taken.
+func (f *follower) waitLines(n int) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 30*time.Second)
+	defer cancel()
+	f.h.Wait(ctx, f.t, func(h *worktest.Host) bool { return sum(h, "tail.lines") >= float64(n) })
+}
+
+func (f *follower) wantOnceEach(n int) {
+	f.t.Helper()
+	seen := map[int]int{}
+	for _, s := range f.h.Named("n") {
+		for _, p := range s.Points {
+			seen[int(p.Value)]++
+		}
+	}
+	for i := 1; i <= n; i++ {
+		if seen[i] != 1 {
+			f.t.Errorf("line %d was taken %d times", i, seen[i])
+		}
+	}
+	if len(seen) != n {
+		f.t.Errorf("%d lines, want %d", len(seen), n)
+	}
+}
+
+func TestTailFaults(t *testing.T) {
+	t.Parallel()
+	checkFaults(t, Options{}, []faultCase{
+		{"tail", `{}`, "config.paths", "missing", "/var/log"},
+		{"tail", `{"path":"/a"}`, "config.path", "unknown field", `"paths"`},
+		{"tail", `{"paths":["a.log"]}`, "config.paths[0]", "not an absolute path", ""},
+		{"tail", `{"paths":["/a["]}`, "config.paths[0]", "not a pattern", ""},
+		{"tail", `{"paths":["/a"],"match":"("}`, "config.match", "missing closing )", "(?P<value>"},
+		{"tail", `{"paths":["/a"],"name":"x"}`, "config.name", "nothing to name", "match"},
+		{"tail", `{"paths":["/a"],"from":"middle"}`, "config.from", "middle", "start"},
+		{"tail", `{"paths":["/a"],"flush":"10ms"}`, "config.flush", "not between", ""},
+	})
+}
+
+// FuzzTailPosition feeds any bytes as the stored position.
+func FuzzTailPosition(f *testing.F) {
+	f.Add([]byte(`{"v":1,"files":[{"path":"/x","offset":-5,"sum":""}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		marks, err := decodeMarks(b)
+		if err != nil {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "x")
+		write(t, path, "some text\n")
+		file, err := openTail(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.f.Close()
+		for _, m := range marks {
+			if file.to(m) && (m.Offset < 0 || m.Offset > 10) {
+				t.Fatalf("went to %d of a file of 10 bytes", m.Offset)
+			}
+		}
+	})
+}
+
+func BenchmarkTail(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "app.log")
+	text := []byte(strings.Repeat("2026-01-01T00:00:00Z GET /index.html took 12.5ms\n", 100_000))
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	r, err := Builtin(Options{})["tail"].New(define(b, object{"paths": []string{path}, "match": `took (?P<value>[0-9.]+)ms`}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	g, _ := worktest.NewGrant(b, work.Definition{})
+	g.Host = deaf{}
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		f, err := openTail(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		tally, buf := newTailTally(r.(*tailRunner), g), make([]byte, 64<<10)
+		for n := 1; n > 0; {
+			if n, err = f.next(buf, tally); err != nil {
+				b.Fatal(err)
+			}
+		}
+		f.f.Close()
+	}
+}
