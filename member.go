@@ -1,0 +1,136 @@
+package rota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/work"
+)
+
+// Config of a member. Member and Store are required; the zero value of the rest works.
+type Config struct {
+	Member   string        // stable name, unique in the cluster
+	Store    Store         // stays the caller's: close it after Leave
+	TTL      time.Duration // how long others wait for a silent member; default 10 s; the same on all members
+	Labels   map[string]string
+	Weight   int64 // share of the load; 0 means 100
+	Capacity int64 // most partitions; 0 means no limit
+	Types    []Type
+	// Sources are directories of task files that this member reads, by name of the source; a member whose copy lies elsewhere uses the same name.
+	Sources      map[string][]string
+	Publisher    Publisher     // gets the samples, and is run by the member; default: samples are counted and dropped
+	DrainTimeout time.Duration // how long Leave waits for tasks to move away; default 10 s
+	Logger       *slog.Logger  // default: discard
+}
+
+// ErrRefused is what Submit and Kill return when the cluster does not take the command; the error says why.
+var ErrRefused = errors.New("refused")
+
+// Member is a joined member. Its methods may be called from any goroutine.
+type Member struct {
+	node  *node.Node
+	stop  context.CancelFunc
+	hurry chan struct{}
+	once  sync.Once
+	done  chan struct{}
+	err   error // read when done is closed
+}
+
+// Join starts a member and returns when it has joined. ctx bounds the joining alone: the member lives until Leave.
+func Join(ctx context.Context, c Config) (*Member, error) {
+	types := make(work.Types, len(c.Types))
+	for _, t := range c.Types {
+		if _, twice := types[t.Name]; twice {
+			return nil, fmt.Errorf("join: two task types are named %q", t.Name)
+		}
+		types[t.Name] = t
+	}
+	joined := make(chan struct{})
+	var once sync.Once
+	n, err := node.New(node.Config{
+		Member: cluster.MemberID(c.Member), Store: c.Store, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity,
+		Sources: c.Sources, Types: types, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Logger: c.Logger,
+		Events: node.Events{Joined: func(cluster.Incarnation, time.Duration) { once.Do(func() { close(joined) }) }},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("join: %w", err)
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	m := &Member{node: n, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(m.done)
+		m.err = n.Run(life, m.hurry)
+	}()
+	select {
+	case <-joined:
+		return m, nil
+	case <-m.done:
+		stop()
+		return nil, fmt.Errorf("join: %w", m.err)
+	case <-ctx.Done():
+		m.abandon()
+		<-m.done
+		return nil, fmt.Errorf("join: %w", context.Cause(ctx))
+	}
+}
+
+func (m *Member) abandon() {
+	m.stop()
+	m.once.Do(func() { close(m.hurry) })
+}
+
+// Leave moves the member's tasks away, leaves the cluster and returns when all of it has ended. When ctx ends, it leaves without
+// waiting for the tasks to move.
+func (m *Member) Leave(ctx context.Context) error {
+	m.stop()
+	select {
+	case <-m.done:
+	case <-ctx.Done():
+		m.abandon()
+		<-m.done
+	}
+	return m.err
+}
+
+// Done is closed when the member has ended, in order or not; Leave then returns why.
+func (m *Member) Done() <-chan struct{} { return m.done }
+
+// Value is the cluster as this member sees it now.
+func (m *Member) Value() Value { return m.node.Value() }
+
+// Ready says why this member cannot do its work now; nothing when it can.
+func (m *Member) Ready() []string { return m.node.Ready() }
+
+// Submit adds a job of one task and returns when it is accepted. The same job with the same task is accepted again; with another task it is
+// refused, see ErrRefused.
+func (m *Member) Submit(ctx context.Context, job string, t Task) error {
+	c, err := t.job(job)
+	if err != nil {
+		return fmt.Errorf("submit job %q: %w", job, err)
+	}
+	return m.propose(ctx, fmt.Sprintf("submit job %q", job), c)
+}
+
+// Kill ends a job: its tasks stop.
+func (m *Member) Kill(ctx context.Context, job string) error {
+	return m.propose(ctx, fmt.Sprintf("kill job %q", job), cluster.KillJob{Job: cluster.JobID(job)})
+}
+
+func (m *Member) propose(ctx context.Context, what string, c cluster.Command) error {
+	res, err := m.node.Propose(ctx, c)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", what, err)
+	case len(res) != 1:
+		return fmt.Errorf("%s: the cluster gave no answer", what)
+	case !res[0].Accepted:
+		return fmt.Errorf("%s: %w: %s", what, ErrRefused, res[0].Reason)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package rota
+
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/work"
+)
+
+// The nouns that users of the library meet; see the packages that they come from.
+type (
+	// Grant is one partition to work on, under a token, until its context ends.
+	Grant = work.Grant
+	// Type is a task type.
+	Type = work.Type
+	// Types is a table of them.
+	Types = work.Types
+	// Value is the cluster as it stands.
+	Value = cluster.Value
+	// Sample is measured data.
+	Sample = publish.Sample
+	// Publisher takes samples to a sink.
+	Publisher = publish.Publisher
+	// Store is what members agree through.
+	Store = replica.Store
+	// Spread says how many partitions a task has.
+	Spread = cluster.Spread
+	// Handover is the contract under which a partition moves.
+	Handover = cluster.Handover
+)
+
+// The choices of a [Task].
+const (
+	Single      = cluster.SpreadSingle      // one partition
+	Every       = cluster.SpreadEvery       // one on each member
+	Partitioned = cluster.SpreadPartitioned // those that Task.Partitions names, and what they split into
+
+	AtMostOne = cluster.HandoverAtMostOne // the old owner has stopped before the new one starts
+	NoGap     = cluster.HandoverNoGap     // the new one runs before the old one stops
+	Fast      = cluster.HandoverFast      // switch at once
+)
+
+// Why a run's context ended; see context.Cause.
+var (
+	CauseMoved     = work.CauseMoved
+	CauseKilled    = work.CauseKilled
+	CauseDrained   = work.CauseDrained
+	CauseTrustLost = work.CauseTrustLost
+	CauseShutdown  = work.CauseShutdown
+)

@@ -1,0 +1,143 @@
+package rota_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/store/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func setup(t *testing.T) context.Context {
+	t.Helper()
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func join(t *testing.T, ctx context.Context, s *memory.Server, name string, types ...rota.Type) *rota.Member {
+	t.Helper()
+	m, err := rota.Join(ctx, rota.Config{Member: name, Store: s.Open(), TTL: time.Second, Types: types})
+	if err != nil {
+		t.Fatalf("join %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		if err := m.Leave(context.WithoutCancel(ctx)); err != nil {
+			t.Errorf("leave %s: %v", name, err)
+		}
+	})
+	return m
+}
+
+// runs is a type that tells where it starts and why it ends.
+func runs(name string) (rota.Type, chan string) {
+	told := make(chan string, 16)
+	return rota.NewType(name, func(ctx context.Context, g *rota.Grant, _ struct{}) error {
+		told <- fmt.Sprintf("start %s", g.Member)
+		<-ctx.Done()
+		told <- fmt.Sprintf("stop %s: %v", g.Member, context.Cause(ctx))
+		return nil
+	}), told
+}
+
+func expect(t *testing.T, ctx context.Context, told <-chan string, want string) {
+	t.Helper()
+	select {
+	case got := <-told:
+		if got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	case <-ctx.Done():
+		t.Fatalf("nothing happened; want %q", want)
+	}
+}
+
+func TestATaskMovesWhenItsMemberLeaves(t *testing.T) {
+	ctx := setup(t)
+	s := memory.New()
+	typ, told := runs("watch")
+	a := join(t, ctx, s, "a", typ)
+	if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, ctx, told, "start a")
+	join(t, ctx, s, "b", typ)
+	if err := a.Leave(ctx); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, ctx, told, "stop a: "+rota.CauseDrained.Error())
+	expect(t, ctx, told, "start b")
+}
+
+func TestKillStopsATask(t *testing.T) {
+	ctx := setup(t)
+	typ, told := runs("watch")
+	a := join(t, ctx, memory.New(), "a", typ)
+	if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, ctx, told, "start a")
+	if err := a.Kill(ctx, "job"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, ctx, told, "stop a: "+rota.CauseKilled.Error())
+}
+
+func TestSubmitIsRefusedWhereTheJobIsAnother(t *testing.T) {
+	ctx := setup(t)
+	a := join(t, ctx, memory.New(), "a")
+	for i, want := range []error{nil, nil, rota.ErrRefused} {
+		task := rota.Task{Type: "x", Weight: int64(100 + i/2)}
+		if err := a.Submit(ctx, "job", task); !errors.Is(err, want) {
+			t.Errorf("submission %d: got %v, want %v", i, err, want)
+		}
+	}
+	if err := a.Submit(ctx, "job name", rota.Task{Type: "x"}); err == nil {
+		t.Error("a job with a space in its name was accepted")
+	}
+	if err := a.Submit(ctx, "ch", rota.Task{Type: "x", Config: make(chan int)}); err == nil {
+		t.Error("a config that is no JSON was accepted")
+	}
+}
+
+func TestJoinSaysWhatIsWrong(t *testing.T) {
+	ctx := setup(t)
+	s := memory.New()
+	join(t, ctx, s, "a")
+	typ, _ := runs("x")
+	for name, c := range map[string]rota.Config{
+		"no store":        {Member: "b"},
+		"already running": {Member: "a", Store: s.Open(), TTL: time.Second},
+		"TTL":             {Member: "b", Store: s.Open(), TTL: time.Millisecond},
+		"two task types":  {Member: "b", Store: s.Open(), Types: []rota.Type{typ, typ}},
+		"name":            {Store: s.Open()},
+	} {
+		if m, err := rota.Join(ctx, c); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want an error about %q", err, name)
+			if m != nil {
+				_ = m.Leave(ctx)
+			}
+		}
+	}
+}
+
+func TestJoinEndsWithItsContext(t *testing.T) {
+	ctx := setup(t)
+	s := memory.New()
+	join(t, ctx, s, "a")
+	short, cancel := context.WithCancelCause(ctx)
+	cause := errors.New("changed my mind")
+	cancel(cause)
+	if m, err := rota.Join(short, rota.Config{Member: "b", Store: s.Open(), TTL: time.Second}); !errors.Is(err, cause) {
+		t.Errorf("got %v, %v, want %v", m, err, cause)
+	}
+}
