@@ -280,9 +280,9 @@ func BenchmarkIdle(b *testing.B) {
 			for b.Loop() {
 				p := start(b, "idle", dir)
 				p.line()
-				time.Sleep(time.Second) // the start is not meant
+				time.Sleep(time.Second) // waits: the process's start is not what is measured
 				began, before := time.Now(), processorTime(b, p.cmd.Process.Pid)
-				time.Sleep(5 * time.Second)
+				time.Sleep(5 * time.Second) // waits: this is the time that is measured
 				used := processorTime(b, p.cmd.Process.Pid) - before
 				b.ReportMetric(100*used.Seconds()/time.Since(began).Seconds(), "%core")
 				p.kill()

@@ -65,7 +65,7 @@ func (s *Store) read(ctx context.Context, after uint64, limit int) (store.Page, 
 	if err != nil {
 		return store.Page{}, readError(ctx, err)
 	}
-	defer tx.Rollback() // it has only read
+	defer func() { _ = tx.Rollback() }() // it has only read
 	page, err := readPage(ctx, tx, min(after, math.MaxInt64), limit)
 	if err != nil {
 		return store.Page{}, readError(ctx, err)

@@ -126,7 +126,7 @@ func (n *notifier) listen() *fsnotify.Watcher {
 		if err = events.Add(filepath.Join(n.store.dir, bellName)); err == nil {
 			return events
 		}
-		events.Close()
+		_ = events.Close()
 	}
 	n.store.log.Warn("no file events from the kernel; looking for changes from time to time", "dir", n.store.dir, "every", n.guard, "error", err)
 	return nil
@@ -181,10 +181,10 @@ func when(wanted bool, ticker *time.Ticker) <-chan time.Time {
 
 func (n *notifier) release() {
 	if n.events != nil {
-		n.events.Close()
+		_ = n.events.Close()
 	}
 	if n.conn != nil {
-		n.conn.Close()
+		_ = n.conn.Close()
 	}
 	n.probes.closeAll()
 }

@@ -70,7 +70,7 @@ func (s *Store) openWriter(ctx context.Context, o Options) error {
 	conn, err := s.firstConn(ctx, o)
 	if err := errors.Join(err, s.turn.give()); err != nil {
 		if conn != nil {
-			conn.Close()
+			_ = conn.Close()
 		}
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Store) openReader(ctx context.Context, mode string, o Options) error {
 	if err != nil {
 		return describeOpen(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	empty, err := identify(ctx, conn)
 	if err == nil && empty {
 		return fmt.Errorf("%s is empty: no member has used it yet", dbName)

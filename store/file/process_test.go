@@ -111,7 +111,7 @@ func eventually(t *testing.T, what string, ask func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s", patience, what)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // waits: other processes send no signals; the end is bounded by patience
 	}
 }
 

@@ -33,7 +33,7 @@ func (t *tx) statement(text string) (*sql.Stmt, error) {
 }
 
 func (t *tx) exec(text string, args ...any) (changed int64, err error) {
-	s, err := t.statement(text)
+	s, err := t.statement(text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
 	if err != nil {
 		return 0, err
 	}
@@ -46,7 +46,7 @@ func (t *tx) exec(text string, args ...any) (changed int64, err error) {
 
 // insert is exec that returns the row id.
 func (t *tx) insert(text string, args ...any) (id int64, err error) {
-	s, err := t.statement(text)
+	s, err := t.statement(text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
 	if err != nil {
 		return 0, err
 	}
@@ -59,7 +59,7 @@ func (t *tx) insert(text string, args ...any) (id int64, err error) {
 
 // row reads one row; sql.ErrNoRows if there is none.
 func (t *tx) row(text string, args, to []any) error {
-	s, err := t.statement(text)
+	s, err := t.statement(text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (t *tx) row(text string, args, to []any) error {
 
 // column reads the first column, text, of all rows.
 func (t *tx) column(text string, args ...any) ([]string, error) {
-	s, err := t.statement(text)
+	s, err := t.statement(text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,8 @@ import (
 type Open[S any] func(t *testing.T) func(t *testing.T) S
 
 // patience bounds what a suite waits for. It is long because it is met only by a failure.
-const patience = 30 * time.Second
+// Only a test of the suites changes it.
+var patience = 30 * time.Second
 
 // deadline is the context of a test's calls.
 func deadline(t *testing.T) context.Context {

@@ -10,6 +10,7 @@ import (
 	"sync"
 )
 
+// read-only: the words of the script.
 var outcomeNames = map[string]Outcome{
 	"refuse": Refused, "lose-request": LostRequest, "lose-reply": LostReply, "late": Late, "hold": Held, "pass": Pass,
 }

@@ -1,0 +1,6 @@
+package storetest
+
+import "time"
+
+// SetPatience shortens what suites wait for, in a process in which they are meant to fail.
+func SetPatience(d time.Duration) { patience = d }
