@@ -49,6 +49,7 @@ func BenchmarkAppend(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			defer insert.Close()
 			share(b, callers, func() error { _, err := insert.Exec(record); return err })
 		})
 	}
@@ -105,6 +106,7 @@ func BenchmarkRatio(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	defer insert.Close()
 	turn := func(call func() error) float64 {
 		began := time.Now()
 		for range 100 {
@@ -235,6 +237,7 @@ func helpBare(ctx context.Context, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer insert.Close()
 	for ctx.Err() == nil {
 		if _, err := insert.Exec(record); err != nil {
 			return err

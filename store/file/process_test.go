@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,8 +261,15 @@ func TestSessionsThatEndedWhileNobodyWasThere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sessionIn(t, dir).kill()
-	if n := len(sessionFiles(t, dir)); n != 1 {
-		t.Fatalf("%d lock files after the kill, want 1", n)
+	draft := filepath.Join(dir, sessionsDir, "x.new")
+	if err := os.WriteFile(draft, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(draft, time.Time{}, time.Now().Add(-2*draftAge)); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(sessionFiles(t, dir)); n != 2 {
+		t.Fatalf("%d files after the kill, want a lock and a draft", n)
 	}
 	s := openIn(t, dir, Options{})
 	if docs, err := s.List(deadline(t), "s/"); err != nil || len(docs) != 0 {

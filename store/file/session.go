@@ -23,6 +23,9 @@ type session struct {
 	done  chan struct{}
 }
 
+// draftAge is how old the draft of a lock file is when surely nobody is about to name it.
+const draftAge = time.Hour
+
 func sessionName(id string) string { return path.Join(sessionsDir, id+".lock") }
 
 // SessionsExpire implements store.Sessions: a suspended process keeps its lock.
@@ -248,6 +251,11 @@ func (s *Store) sweep() {
 		id, isLock := strings.CutSuffix(entry.Name(), ".lock")
 		if isLock && s.dead(id) {
 			s.bury(id)
+		}
+		if info, err := entry.Info(); !isLock && err == nil && time.Since(info.ModTime()) > draftAge {
+			if err := s.root.Remove(path.Join(sessionsDir, entry.Name())); err != nil {
+				s.log.Debug("remove old draft of a lock file", "error", err)
+			}
 		}
 	}
 }
