@@ -65,18 +65,21 @@ func (p *planner) newCells() {
 	p.here = filled(len(p.members))
 	p.of = filled(len(p.classes))
 	p.cells = make([]cell, 0, len(p.members)+len(p.classes))
+	m := int32(0)
+	add := func(c, count int) bool {
+		p.addCell(m, int32(c), count)
+		return true
+	}
 	sparse, _ := p.view.(Sparse)
-	for m := range p.members {
+	// Cells are linked in at the front: from the last member to the first, so that the first comes first.
+	for m = int32(len(p.members)) - 1; m >= 0; m-- {
 		if sparse != nil {
-			sparse.Present(m, func(c, count int) bool {
-				p.addCell(int32(m), int32(c), count)
-				return true
-			})
+			sparse.Present(int(m), add)
 			continue
 		}
 		for c := range p.classes {
-			if n := p.view.Count(m, c); n > 0 {
-				p.addCell(int32(m), int32(c), n)
+			if n := p.view.Count(int(m), c); n > 0 {
+				add(c, n)
 			}
 		}
 	}

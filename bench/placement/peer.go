@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// peer is the input as the peer takes it: what each member says when it joins the group.
+type peer struct {
+	in       input
+	balancer kgo.GroupBalancer
+	members  []kmsg.JoinGroupResponseMember
+	topics   map[string]int32 // number of partitions
+	byID     map[string]int   // index of a member
+	byTopic  map[string]int
+}
+
+func newPeer(in input) *peer {
+	p := &peer{in: in, balancer: kgo.CooperativeStickyBalancer(), topics: map[string]int32{}, byID: map[string]int{}, byTopic: map[string]int{}}
+	names := make([]string, in.topics)
+	for t := range names {
+		names[t] = topic(t)
+		p.byTopic[names[t]] = t
+		p.topics[names[t]] = int32((in.partitions - t + in.topics - 1) / in.topics)
+	}
+	for m, owned := range p.owned() {
+		p.byID[memberID(m)] = m
+		p.members = append(p.members, kmsg.JoinGroupResponseMember{
+			MemberID: memberID(m), ProtocolMetadata: p.balancer.JoinGroupMetadata(slices.Clone(names), owned, 1),
+		})
+	}
+	return p
+}
+
+func (p *peer) owned() []map[string][]int32 {
+	out := make([]map[string][]int32, p.in.members)
+	for m := range out {
+		out[m] = map[string][]int32{}
+	}
+	for i, o := range p.in.owner {
+		if o >= 0 {
+			name := topic(i % p.in.topics)
+			out[o][name] = append(out[o][name], int32(i/p.in.topics))
+		}
+	}
+	return out
+}
+
+// decode reads what the members say.
+func (p *peer) decode() (kgo.GroupMemberBalancer, error) {
+	b, _, err := p.balancer.MemberBalancer(p.members)
+	if err != nil {
+		return nil, fmt.Errorf("decode members: %w", err)
+	}
+	return b, nil
+}
+
+// balance plans.
+func (p *peer) balance(b kgo.GroupMemberBalancer) (kgo.IntoSyncAssignment, error) {
+	failing, ok := b.(kgo.GroupMemberBalancerOrError)
+	if !ok {
+		return b.Balance(p.topics), nil
+	}
+	plan, err := failing.BalanceOrError(p.topics)
+	if err != nil {
+		return nil, fmt.Errorf("balance: %w", err)
+	}
+	return plan, nil
+}
+
+// owners is the ownership after a plan. A partition that is to move is given up first, so that it has no owner here.
+func (p *peer) owners(plan kgo.IntoSyncAssignment) ([]int, error) {
+	after := make([]int, p.in.partitions)
+	for i := range after {
+		after[i] = -1
+	}
+	for _, a := range plan.IntoSyncAssignment() {
+		topics, err := p.balancer.ParseSyncAssignment(a.MemberAssignment)
+		if err != nil {
+			return nil, fmt.Errorf("parse assignment of %s: %w", a.MemberID, err)
+		}
+		for name, partitions := range topics {
+			for _, part := range partitions {
+				after[int(part)*p.in.topics+p.byTopic[name]] = p.byID[a.MemberID]
+			}
+		}
+	}
+	return after, nil
+}

@@ -1,0 +1,91 @@
+package schedule
+
+import (
+	"fmt"
+	"testing"
+)
+
+// fleet is n members that own k items, evenly; the change is a member that left (its items have no owner) or one that joined.
+func fleet(n, k int, change string) (members []Member, classes []Class, items []Item) {
+	owners := n
+	if change == "join" {
+		n++
+	}
+	for m := range n {
+		members = append(members, Member{ID: fmt.Sprintf("member-%06d", m)})
+	}
+	items = make([]Item, k)
+	for i := range items {
+		items[i] = Item{ID: fmt.Sprintf("job/task/%08d", i), Owner: i % owners, Movable: true}
+		switch {
+		case change == "start":
+			items[i].Owner = -1
+		case change == "leave" && i%owners == 0:
+			items[i].Owner = -1
+		case change == "leave":
+			items[i].Owner--
+		}
+	}
+	if change == "leave" {
+		members = members[1:]
+	}
+	return members, []Class{{Key: "c", Weight: 100}}, items
+}
+
+func BenchmarkPlace(b *testing.B) {
+	for _, size := range [][2]int{{1000, 100_000}, {10_000, 1_000_000}} {
+		for _, change := range []string{"nothing", "leave", "join", "start"} {
+			members, classes, items := fleet(size[0], size[1], change)
+			b.Run(fmt.Sprintf("%s/members=%d/items=%d/scratch", change, size[0], size[1]), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					Place(NewTable(members, classes, items), -1)
+				}
+			})
+			view := NewTable(members, classes, items)
+			b.Run(fmt.Sprintf("%s/members=%d/items=%d/incremental", change, size[0], size[1]), func(b *testing.B) {
+				b.ReportAllocs()
+				moves := 0
+				for b.Loop() {
+					moves = len(Place(view, -1).Moves)
+				}
+				b.ReportMetric(float64(moves), "moves")
+			})
+		}
+	}
+}
+
+// Many classes: a hundred kinds of items with rules of their own beside the ordinary ones.
+func BenchmarkPlaceManyClasses(b *testing.B) {
+	members, classes, items := fleet(1000, 100_000, "leave")
+	for m := range members {
+		members[m].Labels = []Label{{"zone", fmt.Sprint(m % 3)}, {"kind", fmt.Sprint(m % 10)}}
+	}
+	classes = nil
+	for c := range 100 {
+		class := Class{Key: fmt.Sprintf("c%03d", c), Weight: 100}
+		switch c % 3 {
+		case 1:
+			class.Selector = []Label{{"kind", fmt.Sprint(c % 10)}}
+		case 2:
+			class.SpreadOver = "zone"
+		}
+		classes = append(classes, class)
+	}
+	for i := range items {
+		items[i].Class = i % len(classes)
+	}
+	w := &world{members, classes, items}
+	w.apply(b, Place(w.view(), -1))
+	w.apply(b, Place(w.view(), -1))
+	for i := range items {
+		if items[i].Owner == 7 {
+			items[i].Owner = -1
+		}
+	}
+	view := w.view()
+	b.ReportAllocs()
+	for b.Loop() {
+		Place(view, -1)
+	}
+}
