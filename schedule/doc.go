@@ -1,2 +1,55 @@
 // Package schedule decides who gets what: pure functions of integers and sorted lists.
+//
+// # Purpose
+//
+// Place reads a View (members, classes of items that are alike, who owns what) and says which items should get, change or lose their
+// owner. Explain says why an item has none. Table is a View of flat arrays, for planning from scratch.
+//
+// # Guarantees
+//
+// Same content, same plan, in whatever order the view was built; ties go to the lower load, then the lower ID. No floats, no clock.
+//
+// Rules: no item goes to a member that is draining, is full, lacks a label of the selector or the label to spread over, or is not the pinned
+// one. An item on a member that the rules no longer allow is moved, or taken away if there is nowhere to go. An item on a draining member is
+// moved, or stays if there is nowhere to go.
+//
+// Even: load is the weight of the items of a member, over all classes; share is load over weight of the member. The plan ends where no
+// item can be moved so that the higher of the two shares gets lower. So with one class, two members with room differ by at most one item,
+// as the weights count it; with items of several weights, by at most the heaviest item that the more loaded one has. Where classes
+// allow different members, neither does a chain of moves of items of one weight help (a gives to b what b may own, b gives
+// to c what c may own). Without capacities and with one weight of items that is the best there is, not only a local one.
+//
+// Spread: the items of a class with SpreadOver differ by at most one between any two values of the label that have a member with room;
+// shares are evened within that.
+//
+// Least movement: with one class and no rules the number of owned items that move is the least that any even plan needs. A leave
+// moves only what was owned, a join takes only what evens. After a plan has been carried out, the next is empty.
+//
+// Placement: an item stays without an owner only if every member that may own it is full, and no chain of moves can make room.
+//
+// Budget: items without an owner are always placed. Of the moves of owned items the plan starts as many as the budget allows, first
+// those that must leave. Deferred counts the others. Plans within any budget above zero, one after another, come to rest where a
+// plan without a limit would find nothing more to do.
+//
+// Cost: O(members + cells + moves × log members) for one set of rules, where a cell is a member that has items of a class; with several
+// overlapping sets of rules, that many times over, once for each chain. The items themselves are not gone through: Owned and
+// Unplaced are stopped as soon as enough is known.
+//
+// # What is not guaranteed
+//
+// With several sets of rules, several item weights, or spreading, the number of moves is kept low (the widest gap first, heavy items
+// first, what the plan itself moved before what rests) but is not proved least. A chain is not sought through items of different
+// weights, nor across the values of a label. Items that are in hand-over or held stay where they are, and the rest is evened around them.
+// With a budget smaller than a chain is long, its first part is done alone, which evens nothing by itself until the next plan.
+// Deferred is what the plan would do next if nothing changed meanwhile.
+//
+// # Failures
+//
+// There are none: any view gives a plan. A view that contradicts itself (a Count without items, a Load that does not fit) gives a plan
+// that is even by what it says. Sums of weights must fit in 47 bits for the order of work to be the best one.
+//
+// # Where it comes from
+//
+// The rule for the next item is the method of D'Hondt for dividing seats. That no chain of moves is left is the condition for an optimal
+// semi-matching (Harvey, Ladner, Lovász, Tamir: Semi-matchings for bipartite graphs and load balancing, 2003).
 package schedule
