@@ -45,7 +45,7 @@ func BenchmarkAppend(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("bare/callers=%d", callers), func(b *testing.B) {
 			db := bare(b, b.TempDir())
-			insert, err := db.Prepare(`INSERT INTO log (data) VALUES (?)`)
+			insert, err := db.Prepare(`INSERT INTO log (data) VALUES (?)`) //nolint:sqlclosecheck // closed below
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func processorTime(b *testing.B, pid int) (sum time.Duration) {
 // the figure is of the median turns.
 func BenchmarkRatio(b *testing.B) {
 	s := openIn(b, b.TempDir(), Options{})
-	insert, err := bare(b, b.TempDir()).Prepare(`INSERT INTO log (data) VALUES (?)`)
+	insert, err := bare(b, b.TempDir()).Prepare(`INSERT INTO log (data) VALUES (?)`) //nolint:sqlclosecheck // closed below
 	if err != nil {
 		b.Fatal(err)
 	}
