@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,18 +78,15 @@ func openStore(ctx context.Context, text string, a access) (replica.Store, error
 	return nil, misused("--store "+strings.Join(known, " or --store "), "store %q: unknown kind", hideUser(text))
 }
 
-// hideUser removes what may be a secret from a store's name.
+// hideUser removes what may be a secret from a store's name: what stands before an @, and what follows a question mark.
 func hideUser(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		scheme, _, _ := strings.Cut(text, ":")
-		return scheme + ":***"
+	text, _, _ = strings.Cut(text, "?")
+	at := strings.LastIndex(text, "@")
+	if at < 0 {
+		return text
 	}
-	if u.User != nil {
-		u.User = url.User("***")
-		return u.String()
-	}
-	return text
+	scheme, _, _ := strings.Cut(text[:at], ":")
+	return scheme + "://***" + text[at:]
 }
 
 func openPublisher(text string, stdout io.Writer) (publish.Publisher, string, error) {

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rota-run/rota/cmd/rota/internal/demo"
+	"github.com/rota-run/rota/journal"
+)
+
+func TestThreeProcessesShareTasks(t *testing.T) {
+	p := newPlace(t)
+	p.noops(9)
+	for _, m := range []string{"a", "b", "c"} {
+		p.start(m, "tasks")
+	}
+	p.awaitShares(9, "a:3 b:3 c:3")
+}
+
+func TestTaskFilesTakeEffectAsTheyChange(t *testing.T) {
+	p := newPlace(t)
+	a := p.start("a", "tasks")
+	token := func(name string) uint64 {
+		for _, x := range p.tasks() {
+			if x.Task == name && x.State == "running" {
+				return x.Token
+			}
+		}
+		return 0
+	}
+	journal := func() []journal.Record {
+		out, stderr, code := p.rota("journal", "--store", "file:store", "--json")
+		var records []journal.Record
+		if err := json.Unmarshal([]byte(out), &records); err != nil || code != exitOK {
+			t.Fatalf("journal: exit %d, %v: %s", code, err, stderr)
+		}
+		return records
+	}
+	count := func(kind journalKind) (n int) {
+		for _, r := range journal() {
+			if r.Kind == kind {
+				n++
+			}
+		}
+		return n
+	}
+	await(t, "the store is there", func() bool { _, _, code := p.rota("status", "--store", "file:store"); return code == exitOK })
+
+	p.task("x.yaml", "type: noop\nevery: 100ms\nconfig: {emit: true}\ntags: {v: one}\n")
+	await(t, "an added file runs", func() bool { return strings.Contains(a.stdout.String(), `"v":"one"`) })
+	first := token("x")
+	p.task("x.yaml", "type: noop\nevery: 100ms\nconfig: {emit: true}\ntags: {v: two}\n")
+	await(t, "an edited file runs as edited", func() bool { return strings.Contains(a.stdout.String(), `"v":"two"`) })
+	if second := token("x"); first == 0 || second != first {
+		t.Errorf("token %d became %d: an edit is no reason to change the owner", first, second)
+	}
+
+	p.task("x.yaml", "type: noop\nevry: 100ms\n")
+	await(t, "a broken file is journaled", func() bool { return count(malformedKind) == 1 })
+	for _, r := range journal() {
+		if r.Kind == malformedKind && (r.Storage == nil || r.Storage.Line != 2 || !strings.Contains(r.Message, "evry")) {
+			t.Errorf("the record does not say where and what: %+v", r)
+		}
+	}
+	before := strings.Count(a.stdout.String(), `"v":"two"`)
+	await(t, "the last good version goes on", func() bool { return strings.Count(a.stdout.String(), `"v":"two"`) > before+3 })
+	if token("x") != first {
+		t.Error("a broken file changed the owner")
+	}
+	if out, _, _ := p.rota("status", "--store", "file:store"); !strings.Contains(out, "! malformed") {
+		t.Errorf("status does not tell of the broken file: %s", out)
+	}
+
+	p.task("x.yaml", "type: noop\nevery: 100ms\nconfig: {emit: true}\ntags: {v: three}\n")
+	await(t, "a mended file runs", func() bool { return strings.Contains(a.stdout.String(), `"v":"three"`) })
+	await(t, "and that is journaled", func() bool { return count(recoveredKind) == 1 })
+
+	if err := os.Remove(filepath.Join(p.dir, "tasks", "x.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "a removed file's task is gone", func() bool { return len(p.tasks()) == 0 })
+	if n := count(malformedKind); n != 1 {
+		t.Errorf("the broken file was journaled %d times", n)
+	}
+}
+
+type journalKind = journal.Kind
+
+const (
+	malformedKind = journal.Malformed
+	recoveredKind = journal.Recovered
+)
+
+func TestKillOneTwoAll(t *testing.T) {
+	p := newPlace(t)
+	p.noops(6)
+	members := map[string]*running{}
+	for _, m := range []string{"a", "b", "c"} {
+		members[m] = p.start(m, "tasks")
+	}
+	p.awaitShares(6, "a:2 b:2 c:2")
+	kill := func(name string) {
+		members[name].signal(syscall.SIGKILL)
+		members[name].end()
+	}
+	kill("b")
+	p.awaitShares(6, "a:3 c:3")
+	kill("c")
+	p.awaitShares(6, "a:6")
+	kill("a")
+	p.start("d", "tasks")
+	p.awaitShares(6, "d:6")
+}
+
+func TestAllKilledAtOnceAndOneComesBackUnderItsName(t *testing.T) {
+	p := newPlace(t)
+	p.noops(4)
+	a, b := p.start("a", "tasks"), p.start("b", "tasks")
+	p.awaitShares(4, "a:2 b:2")
+	a.signal(syscall.SIGKILL)
+	b.signal(syscall.SIGKILL)
+	a.end()
+	b.end()
+	p.start("b", "tasks")
+	p.awaitShares(4, "b:4")
+}
+
+func TestASuspendedMemberLosesItsTasksAndComesBack(t *testing.T) {
+	p := newPlace(t)
+	p.noops(4)
+	p.start("a", "tasks")
+	b := p.start("b", "tasks")
+	p.awaitShares(4, "a:2 b:2")
+	b.signal(syscall.SIGSTOP)
+	p.awaitShares(4, "a:4")
+	b.signal(syscall.SIGCONT)
+	p.awaitShares(4, "a:2 b:2")
+	if !strings.Contains(b.stderr.String(), "joined 1 other member again") {
+		t.Errorf("it does not say that it came back:\n%s", b.stderr.String())
+	}
+}
+
+func TestDrainAndUndrain(t *testing.T) {
+	p := newPlace(t)
+	p.noops(4)
+	p.start("a", "tasks")
+	p.start("b", "tasks")
+	p.awaitShares(4, "a:2 b:2")
+	if _, stderr, code := p.rota("drain", "b", "--store", "file:store"); code != exitOK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	p.awaitShares(4, "a:4")
+	if out, _, _ := p.rota("members", "--store", "file:store"); !strings.Contains(out, "draining") {
+		t.Errorf("members does not tell of the drain:\n%s", out)
+	}
+	if _, stderr, code := p.rota("undrain", "b", "--store", "file:store"); code != exitOK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	p.awaitShares(4, "a:2 b:2")
+	if _, stderr, code := p.rota("drain", "z", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "no such member") {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+}
+
+func TestDemo(t *testing.T) {
+	p := newPlace(t)
+	out, stderr, _ := p.rota("demo", "--json")
+	lines := bytes.Split(bytes.TrimSpace([]byte(out)), []byte("\n"))
+	var r demo.Report
+	if err := json.Unmarshal(lines[len(lines)-1], &r); err != nil {
+		t.Fatalf("%v: %s%s", err, out, stderr)
+	}
+	t.Log(r) // its bounds of time are for a machine that does nothing else; here those without a clock count
+	if r.Tasks != 12 || r.Members != 3 || r.Overlaps != 0 || r.Lost != 0 || r.Moves != r.FewestMoves || r.Moves == 0 {
+		t.Errorf("got %+v\n%s", r, stderr)
+	}
+}
