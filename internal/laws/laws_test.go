@@ -84,6 +84,22 @@ func TestTree(t *testing.T) {
 		}
 		report(t, faults)
 	})
+	t.Run("links", func(t *testing.T) {
+		t.Parallel()
+		faults, followed, err := Links(root)
+		if err != nil || followed < 10 {
+			t.Fatalf("%d links followed, %v: the walk is broken", followed, err)
+		}
+		report(t, faults)
+	})
+}
+
+func TestBrokenLinksAreSeen(t *testing.T) {
+	t.Parallel()
+	followed, faults := brokenLinks(".", "x.md", "[a](doc.go) [b](nowhere.md)\n[c](https://example.org/) [d](#here)\n[e](doc.go#top)\n")
+	if followed != 3 || len(faults) != 1 || !strings.Contains(faults[0], "x.md:1: the link leads nowhere: nowhere.md") {
+		t.Errorf("%d followed, faults %q", followed, faults)
+	}
 }
 
 func report(t *testing.T, faults []string) {
