@@ -44,6 +44,9 @@ func classKey(job JobID, t *TaskSpec, c schedule.Class) string {
 }
 
 // allowed tells whether the member's labels and name fit the task.
+// Allows tells whether the member's name and labels let it run the task. It does not look at whether it is joined, draining or full.
+func (t *TaskSpec) Allows(m Member) bool { return t.allowed(&m) }
+
 func (t *TaskSpec) allowed(m *Member) bool {
 	if t.Pin != "" && t.Pin != m.ID {
 		return false

@@ -36,7 +36,7 @@ func (n *Node) Metrics() *Metrics {
 		members:      d("cluster_members", "Members of the cluster as this one sees it, by state.", "state"),
 		partitions:   d("partitions", "Partitions on this member, by state.", "state"),
 		rounds:       d("rounds_total", "Rounds of periodic tasks begun on this member."),
-		lateness:     d("round_lateness_seconds", "How late rounds began, over the life of the process.", "quantile"),
+		lateness:     d("round_lateness_seconds", "How late rounds began, over the life of the process.", "stat"),
 		samples:      d("samples_total", "Samples by what became of them.", "outcome"),
 		queued:       d("samples_queued", "Samples that wait for the sink."),
 		sampleErrors: d("sample_errors_total", "Failed tries to give samples to the sink."),
@@ -122,9 +122,9 @@ func (m *Metrics) collectWork(s work.Status, gauge, count func(*prometheus.Desc,
 		gauge(m.partitions, float64(p.n), p.state)
 	}
 	count(m.rounds, float64(s.Lateness.Rounds))
-	gauge(m.lateness, float64(s.Lateness.P50US)/1e6, "0.5")
-	gauge(m.lateness, float64(s.Lateness.P99US)/1e6, "0.99")
-	gauge(m.lateness, float64(s.Lateness.MaxUS)/1e6, "1")
+	gauge(m.lateness, float64(s.Lateness.P50US)/1e6, "p50")
+	gauge(m.lateness, float64(s.Lateness.P99US)/1e6, "p99")
+	gauge(m.lateness, float64(s.Lateness.MaxUS)/1e6, "max")
 }
 
 func truth(b bool) float64 {

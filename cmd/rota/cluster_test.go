@@ -180,3 +180,21 @@ func TestDemo(t *testing.T) {
 		t.Errorf("got %+v\n%s", r, stderr)
 	}
 }
+
+func TestKillAndUnpark(t *testing.T) {
+	p := newPlace(t)
+	p.noops(1)
+	p.start("a", "tasks")
+	p.awaitShares(1, "a:1")
+	if _, stderr, code := p.rota("unpark", "t00", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "try: rota tasks --state parked") {
+		t.Errorf("a task that is not parked: exit %d, %q", code, stderr)
+	}
+	out, stderr, code := p.rota("kill", "t00", "--store", "file:store", "--json")
+	if code != exitOK || !strings.Contains(out, `"accepted":true`) {
+		t.Fatalf("exit %d: %s%s", code, out, stderr)
+	}
+	p.awaitShares(1, "a:1") // its file is still there
+	if log, _, _ := p.rota("log", "--store", "file:store"); !strings.Contains(log, "kill-job t00") {
+		t.Errorf("the log does not tell:\n%s", log)
+	}
+}

@@ -11,55 +11,81 @@ import (
 )
 
 func newDrain(e env) *cobra.Command {
-	return drainCommand(e, &cobra.Command{Use: "drain MEMBER", Short: "move a member's tasks away and give it no more"}, true)
+	return proposer(e, &cobra.Command{Use: "drain MEMBER", Short: "move a member's tasks away and give it no more"}, "members",
+		func(name string) cluster.Command {
+			return cluster.DrainMember{Member: cluster.MemberID(name), On: true}
+		},
+		"%s is draining: its tasks move away · watch it: rota members --store %s")
 }
 
 func newUndrain(e env) *cobra.Command {
-	return drainCommand(e, &cobra.Command{Use: "undrain MEMBER", Short: "give a drained member tasks again"}, false)
+	return proposer(e, &cobra.Command{Use: "undrain MEMBER", Short: "give a drained member tasks again"}, "members",
+		func(name string) cluster.Command { return cluster.DrainMember{Member: cluster.MemberID(name)} },
+		"%s takes tasks again · see them: rota members --store %s")
 }
 
-func drainCommand(e env, cmd *cobra.Command, on bool) *cobra.Command {
-	cmd.Args = exactArg("the member")
+func newUnpark(e env) *cobra.Command {
+	return proposer(e, &cobra.Command{Use: "unpark TASK", Short: "try a task again that failed too often"}, "tasks --state parked",
+		func(name string) cluster.Command {
+			return cluster.UnparkPartition{Partition: cluster.PartitionID(name)}
+		},
+		"%s is tried again · watch it: rota journal --store %s")
+}
+
+func newKill(e env) *cobra.Command {
+	return proposer(e, &cobra.Command{Use: "kill JOB", Short: "end a job; one that a file defines comes back unless the file goes"}, "tasks",
+		func(name string) cluster.Command { return cluster.KillJob{Job: cluster.JobID(name)} },
+		"%s is killed · see what is left: rota tasks --store %s")
+}
+
+// Proposed is what a command that changes the cluster prints as JSON.
+type Proposed struct {
+	Said     string `json:"said"`
+	Accepted bool   `json:"accepted"`
+}
+
+// proposer makes a command that appends one command to the log, as a client of the store: no member is needed.
+func proposer(e env, cmd *cobra.Command, list string, command func(name string) cluster.Command, done string) *cobra.Command {
+	cmd.Args = exactArg("a name; rota " + list + " shows them")
 	flags := cmd.Flags()
 	flags.String("store", "", "where the members meet: file:DIR")
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
 	flags.Bool("json", false, "print JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, err := settleStore(e, cmd)
+		store, err := settleStore(e, cmd)
 		if err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), answerWithin)
 		defer cancel()
-		asJSON, _ := cmd.Flags().GetBool("json")
-		return drainMember(ctx, e, name, cluster.DrainMember{Member: cluster.MemberID(args[0]), On: on}, asJSON)
+		c, try := command(args[0]), "rota "+list+" --store "+hideUser(store)
+		if err := propose(ctx, store, c, try); err != nil {
+			return err
+		}
+		if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+			return e.printJSON(Proposed{fmt.Sprint(c), true})
+		}
+		e.say(done, args[0], hideUser(store))
+		return nil
 	}
 	return cmd
 }
 
-func drainMember(ctx context.Context, e env, store string, c cluster.DrainMember, asJSON bool) error {
+func propose(ctx context.Context, store string, c cluster.Command, try string) error {
 	st, err := openStore(ctx, store, change)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
 	if err := cluster.CheckCommand(c); err != nil {
-		return misused("rota members --store "+hideUser(store), "%w", err)
+		return misused(try, "%w", err)
 	}
 	res, err := replica.NewClient(st).Propose(ctx, c)
 	if err != nil {
 		return fmt.Errorf("store %s: %w", hideUser(store), err)
 	}
 	if !res[0].Accepted {
-		return failed("rota members --store "+hideUser(store), "member %q: %s", c.Member, res[0].Reason)
-	}
-	if asJSON {
-		return e.printJSON(map[string]any{"member": c.Member, "draining": c.On})
-	}
-	if c.On {
-		e.say("%s is draining: its tasks move away · watch it: rota members --store %s", c.Member, hideUser(store))
-	} else {
-		e.say("%s takes tasks again", c.Member)
+		return failed(try, "%v: %s", c, res[0].Reason)
 	}
 	return nil
 }

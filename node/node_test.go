@@ -1,0 +1,322 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bundle is one node that runs, and its end.
+type bundle struct {
+	*Node
+	t    *testing.T
+	stop context.CancelFunc
+	done chan error
+}
+
+const patience = 30 * time.Second
+
+func start(t *testing.T, s *memory.Server, name string, change func(*Config)) *bundle {
+	t.Helper()
+	st := s.Open()
+	joined := make(chan struct{}, 1)
+	c := Config{Member: cluster.MemberID(name), Store: st, TTL: time.Second, Types: types(), Events: Events{
+		Joined: func(cluster.Incarnation, time.Duration) { joined <- struct{}{} },
+	}}
+	if change != nil {
+		change(&c)
+	}
+	n, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	b := &bundle{Node: n, t: t, stop: stop, done: make(chan error, 1)}
+	go func() { b.done <- n.Run(ctx, nil) }()
+	t.Cleanup(func() {
+		b.leave()
+		st.Close()
+	})
+	select {
+	case <-joined:
+	case err := <-b.done:
+		t.Fatalf("%s ended: %v", name, err)
+	case <-time.After(patience):
+		t.Fatalf("%s did not join", name)
+	}
+	return b
+}
+
+// leave ends the node and waits for that, once.
+func (b *bundle) leave() {
+	b.stop()
+	select {
+	case err, first := <-b.done:
+		if first && err != nil {
+			b.t.Errorf("%s: %v", b.Member(), err)
+		}
+		if first {
+			close(b.done)
+		}
+	case <-time.After(patience):
+		b.t.Errorf("%s did not end", b.Member())
+	}
+}
+
+// types are two: one that works until it is stopped, one that fails at once.
+func types() work.Types {
+	return work.Types{
+		"stay": {Name: "stay", New: func(work.Definition) (work.Runner, error) {
+			return work.RunnerFunc(func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return nil }), nil
+		}},
+		"fail": {Name: "fail", New: func(work.Definition) (work.Runner, error) {
+			return work.RunnerFunc(func(context.Context, *work.Grant) error { return errors.New("no luck") }), nil
+		}},
+	}
+}
+
+func (b *bundle) submit(job string, t cluster.TaskSpec) {
+	b.t.Helper()
+	if t.Definition == nil {
+		t.Definition = []byte(`{"retry":{"min_ms":1,"max_ms":1}}`)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	res, err := b.Propose(ctx, cluster.SubmitJob{Job: cluster.JobID(job), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}})
+	if err != nil || !res[0].Accepted {
+		b.t.Fatalf("submit %s: %v %v", job, res, err)
+	}
+}
+
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(patience)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("waited %s and it is not so: %s", patience, what)
+		}
+	}
+}
+
+func (b *bundle) records(kind journal.Kind) []journal.Record {
+	b.t.Helper()
+	all, err := b.Journal().Read(context.Background(), journal.Query{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(r journal.Record) bool { return r.Kind != kind })
+}
+
+func TestAMoveIsJournaledOnceThoughTheRunFailsAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	s := memory.New()
+	a := start(t, s, "a", nil)
+	a.submit("bad", cluster.TaskSpec{Type: "fail"})
+	await(t, "it failed", func() bool { p, _ := a.Value().Partition("bad"); return p.Attempts > 0 })
+	b := start(t, s, "b", nil)
+	a.leave()
+	await(t, "the move is journaled", func() bool { return len(b.records(journal.Moved)) > 0 })
+	p, _ := b.Value().Partition("bad")
+	await(t, "it failed some more", func() bool { q, _ := b.Value().Partition("bad"); return q.Attempts > p.Attempts+5 })
+	moved := b.records(journal.Moved)
+	if len(moved) != 1 || moved[0].From != "a" || moved[0].To != "b" || moved[0].Partition != "bad" || moved[0].Cause == "" {
+		t.Errorf("got %+v, want one move of bad from a to b", moved)
+	}
+	if n := b.tally.read().moves; n != 1 {
+		t.Errorf("%d moves were counted", n) // counted at once, where the journal is written behind
+	}
+}
+
+func TestParkedIsJournaledOnce(t *testing.T) {
+	t.Parallel()
+	s := memory.New()
+	a := start(t, s, "a", nil)
+	start(t, s, "b", nil)
+	a.submit("bad", cluster.TaskSpec{Type: "fail", MaxAttempts: 3})
+	await(t, "it is parked", func() bool { p, _ := a.Value().Partition("bad"); return p.State == cluster.PartitionParked })
+	await(t, "that is journaled", func() bool { return len(a.records(journal.Parked)) > 0 })
+	if got := a.records(journal.Parked); len(got) != 1 || got[0].Partition != "bad" || !strings.Contains(got[0].Message, "no luck") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// What only this member may run does not keep it from leaving: the drain timeout is longer than the test may take.
+func TestWhatNobodyElseMayRunDoesNotDelayLeaving(t *testing.T) {
+	t.Parallel()
+	s := memory.New()
+	a := start(t, s, "a", func(c *Config) {
+		c.Labels = map[string]string{"gpu": "yes"}
+		c.DrainTimeout = time.Hour
+	})
+	b := start(t, s, "b", func(c *Config) { c.DrainTimeout = time.Hour })
+	a.submit("here", cluster.TaskSpec{Type: "stay", Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}})
+	a.submit("every", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadEvery})
+	a.submit("any", cluster.TaskSpec{Type: "stay", Pin: ""})
+	await(t, "all run", func() bool { return a.Status().Work.Counts.Running+b.Status().Work.Counts.Running == 4 })
+	a.leave()
+	p, _ := b.Value().Partition("any")
+	if p.Owner != "b" {
+		t.Errorf("any is %v, want it on b", p)
+	}
+}
+
+func TestAFullMemberIsNoTaker(t *testing.T) {
+	t.Parallel()
+	s := memory.New()
+	a := start(t, s, "a", func(c *Config) { c.DrainTimeout = time.Hour })
+	start(t, s, "b", func(c *Config) { c.Capacity = 1 })
+	for i := range 3 {
+		a.submit(fmt.Sprintf("t%d", i), cluster.TaskSpec{Type: "stay"})
+	}
+	await(t, "a runs the rest", func() bool { return a.Status().Work.Counts.Running == 2 })
+	a.leave()
+}
+
+func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "witness")
+	a := start(t, memory.New(), "a", func(c *Config) { c.WitnessPath = path })
+	a.submit("x", cluster.TaskSpec{Type: "stay"})
+	await(t, "it runs", func() bool { return a.Status().Work.Counts.Running == 1 })
+	a.leave()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var events []string
+	var at int64
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var l WitnessLine
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.AtNS < at || l.Member != "a" || l.Event != "join" && (l.Partition != "x" || l.Token == 0) {
+			t.Errorf("bad line %+v", l)
+		}
+		at = l.AtNS
+		events = append(events, l.Event)
+	}
+	if got := strings.Join(events, " "); got != "join start stop" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestReadyTellsWhyNot(t *testing.T) {
+	t.Parallel()
+	s := memory.New()
+	n, err := New(Config{Member: "a", Store: s.Open(), Types: types()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := n.Ready(); len(got) == 0 || !strings.Contains(got[0], "not joined") {
+		t.Errorf("got %v before it runs", got)
+	}
+	b := start(t, s, "b", nil)
+	await(t, "it is ready", func() bool { return len(b.Ready()) == 0 })
+}
+
+func TestMetricNamesAndHelp(t *testing.T) {
+	t.Parallel()
+	a := start(t, memory.New(), "a", nil)
+	a.submit("x", cluster.TaskSpec{Type: "stay"})
+	await(t, "it runs", func() bool { return a.Status().Work.Counts.Running == 1 })
+	if faults, err := testutil.CollectAndLint(a.Metrics()); err != nil || len(faults) > 0 {
+		t.Errorf("lint: %v %v", faults, err)
+	}
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(a.Metrics())
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range families {
+		if f.GetHelp() == "" {
+			t.Errorf("%s has no help", f.GetName())
+		}
+		got = append(got, f.GetName())
+	}
+	want := strings.Fields(`rota_cluster_members rota_journal_dropped_total rota_log_index rota_member_joined rota_member_removals_total
+		rota_member_trust_seconds rota_member_up_seconds rota_move_gap_max_seconds rota_move_gap_seconds_total rota_moves_total rota_partitions
+		rota_proposals_pending rota_round_lateness_seconds rota_rounds_total rota_sample_errors_total rota_samples_queued rota_samples_total
+		rota_store_losses_total rota_store_up`)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	if n := testutil.ToFloat64(only{a.Metrics(), "rota_member_joined"}); n != 1 {
+		t.Errorf("rota_member_joined is %v", n)
+	}
+}
+
+// only shows one metric of a collector.
+type only struct {
+	prometheus.Collector
+	name string
+}
+
+func (o only) Collect(ch chan<- prometheus.Metric) {
+	all := make(chan prometheus.Metric, 100)
+	o.Collector.Collect(all)
+	close(all)
+	for m := range all {
+		if strings.Contains(m.Desc().String(), `"`+o.name+`"`) {
+			ch <- m
+		}
+	}
+}
+
+func TestTallyForgetsWhatIsNotOwned(t *testing.T) {
+	t.Parallel()
+	ta := newTally()
+	owns := func(p cluster.PartitionID) bool { return p == "mine" }
+	if !ta.first("mine", 1, owns) || ta.first("mine", 1, owns) || !ta.first("mine", 2, owns) {
+		t.Error("a token is first once")
+	}
+	for i := range 10 * minTold {
+		ta.first(cluster.PartitionID(fmt.Sprint("p", i)), 1, owns)
+	}
+	if len(ta.told) > 2*minTold {
+		t.Errorf("it remembers %d", len(ta.told))
+	}
+	if ta.first("mine", 2, owns) {
+		t.Error("it forgot what is owned")
+	}
+}
+
+func TestNewSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	st := memory.New().Open()
+	for want, c := range map[string]Config{
+		"no store": {Member: "a"},
+		"name":     {Store: st},
+		"witness":  {Member: "a", Store: st, WitnessPath: filepath.Join(t.TempDir(), "no", "such", "directory")},
+	} {
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error about %q", err, want)
+		}
+	}
+}
