@@ -91,9 +91,13 @@ func (s *search) shift(m int32) int32 {
 	return m
 }
 
-// affords says whether n more moves of owned items fit into the budget. A budget too small for the whole is spent on a part of it rather
-// than never, if nothing else was.
-func (p *planner) affords(n int64) bool { return p.frozen || n <= p.left || p.left == p.budget }
+// afford ends the moves that are made, not counted, if n more do not fit into the budget: half a chain evens nothing. A budget too small
+// for the whole is spent on a part of it rather than never, if nothing else was.
+func (p *planner) afford(n int64) {
+	if n > p.left && p.left < p.budget {
+		p.frozen = true
+	}
+}
 
 // chain evens across classes: where a could give to b and b to c, and a is more loaded than c will be, both move. It looks at items of
 // one weight at a time, so that b's load stays.
@@ -164,9 +168,10 @@ func (p *planner) relieve(s *search, a int32, w int64) bool {
 		}
 		return false
 	})
-	if best == none || !p.affords(s.path(best)) {
+	if best == none {
 		return false
 	}
+	p.afford(s.path(best))
 	s.shift(best)
 	return true
 }
@@ -187,9 +192,10 @@ func (p *planner) displace(g, class int32) (done bool) {
 			}
 			return end != none
 		})
-		if end == none || !p.affords(s.path(end)) {
+		if end == none {
 			return done
 		}
+		p.afford(s.path(end))
 		s.shift(end)
 		var o *openings
 		o = p.adopt(o, g, class, &done)

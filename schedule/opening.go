@@ -101,7 +101,8 @@ func (s *sources) top() (*node, bool) {
 	return nil, false
 }
 
-// eachSource calls f for the cells of a group in a zone with items on members that may keep them.
+// eachSource calls f for the cells of a group in a zone with items, but for those on draining members. What the rules took from a member is
+// gone by then, or cannot be moved.
 func (p *planner) eachSource(g int32, zone int, f func(at int32)) {
 	gr := &p.groups[g]
 	if gr.spread() {
@@ -115,7 +116,7 @@ func (p *planner) eachSource(g int32, zone int, f func(at int32)) {
 	for _, c := range gr.classes {
 		for at := p.of[c]; at != none; at = p.cells[at].nextOf {
 			ce := &p.cells[at]
-			if ce.count > 0 && !p.members[ce.member].Draining && gr.allows(ce.member) {
+			if ce.count > 0 && !p.members[ce.member].Draining {
 				f(at)
 			}
 		}

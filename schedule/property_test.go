@@ -19,14 +19,8 @@ func TestEvenWithFewestMoves(t *testing.T) {
 		p := Place(w.view(), -1)
 		w.apply(t, p)
 		w.mustBeEven(rt)
-		owned := 0
-		for _, m := range p.Moves {
-			if m.From >= 0 {
-				owned++
-			}
-		}
-		if least := leastMoves(&world{w.members, w.classes, before}); owned != least {
-			rt.Fatalf("%d moves of owned items, %d would do", owned, least)
+		if got, least := started(p), leastMoves(&world{w.members, w.classes, before}); got != least {
+			rt.Fatalf("%d moves of owned items, %d would do", got, least)
 		}
 	})
 }
@@ -158,14 +152,8 @@ func TestBudgetConverges(t *testing.T) {
 		for round := 0; ; round++ {
 			_, before := w.loads()
 			p := Place(w.view(), int64(budget))
-			started := 0
-			for _, m := range p.Moves {
-				if m.From >= 0 {
-					started++
-				}
-			}
-			if started > budget {
-				rt.Fatalf("%d moves started, budget %d", started, budget)
+			if n := started(p); n > budget {
+				rt.Fatalf("%d moves started, budget %d", n, budget)
 			}
 			if len(p.Moves) == 0 {
 				break
@@ -196,16 +184,18 @@ func (w *world) mustObeyPartly(t *rapid.T, p Plan, before []int64) {
 	}
 }
 
-// No budget: nothing that has an owner moves, but what has none is placed.
-func TestNoBudget(t *testing.T) {
+// However small the budget, what has no owner is placed.
+func TestBudgetDoesNotHoldBackPlacement(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		w := ruled(rt)
-		p := Place(w.view(), 0)
-		for _, m := range p.Moves {
-			if m.From >= 0 {
-				rt.Fatalf("%+v started without a budget", m)
-			}
+		budget := rapid.IntRange(0, 2).Draw(rt, "budget")
+		for i := range w.members {
+			w.members[i].Capacity = 0
+		}
+		p := Place(w.view(), int64(budget))
+		if n := started(p); n > budget {
+			rt.Fatalf("%d moves started, budget %d", n, budget)
 		}
 		w.apply(t, p)
 		_, count := w.loads()
@@ -215,6 +205,29 @@ func TestNoBudget(t *testing.T) {
 			}
 		}
 	})
+}
+
+// One class: the budget is used up, and what is left is counted.
+func TestDeferredIsCounted(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		w := plain(rt, true)
+		all := started(Place(w.view(), -1))
+		budget := rapid.IntRange(0, all+1).Draw(rt, "budget")
+		p := Place(w.view(), int64(budget))
+		if got := started(p); got != min(all, budget) || p.Deferred != all-got {
+			rt.Fatalf("of %d moves %d are started and %d deferred, budget %d", all, got, p.Deferred, budget)
+		}
+	})
+}
+
+func started(p Plan) (n int) {
+	for _, m := range p.Moves {
+		if m.From >= 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // The order in which a view was built does not matter, nor whether it is sparse.
