@@ -2,104 +2,147 @@ package replica
 
 import (
 	"context"
-	"fmt"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// peer is one member with a supervisor that starts and stops at once.
-type peer struct {
-	r      *Replica
-	st     *memory.Store
-	cancel context.CancelFunc
-	done   chan error
-	mu     sync.Mutex
-	runs   map[cluster.PartitionID]cluster.Token
+// gate is a store that can be away from one member.
+type gate struct {
+	Store
+	shut atomic.Bool
 }
 
-func start(t *testing.T, srv *memory.Server, id string, ttl time.Duration) *peer {
+func (g *gate) check() error {
+	if g.shut.Load() {
+		return store.ErrUnavailable
+	}
+	return nil
+}
+
+func (g *gate) Get(ctx context.Context, key string) (store.Doc, error) {
+	if err := g.check(); err != nil {
+		return store.Doc{}, err
+	}
+	return g.Store.Get(ctx, key)
+}
+
+func (g *gate) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if err := g.check(); err != nil {
+		return "", err
+	}
+	return g.Store.Put(ctx, d)
+}
+
+func (g *gate) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	return g.Store.List(ctx, prefix)
+}
+
+func (g *gate) Append(ctx context.Context, data []byte) (uint64, error) {
+	if err := g.check(); err != nil {
+		return 0, err
+	}
+	return g.Store.Append(ctx, data)
+}
+
+func (g *gate) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
+	if err := g.check(); err != nil {
+		return store.Page{}, err
+	}
+	return g.Store.Read(ctx, after, limit)
+}
+
+// sessionGate is a gate to a store with sessions and watches.
+type sessionGate struct {
+	*gate
+	store.Sessions
+	store.Watcher
+	store.LogWatcher
+}
+
+func (g sessionGate) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	s, err := g.Sessions.OpenSession(ctx, ttl)
+	return gatedSession{s, g.gate}, err
+}
+
+type gatedSession struct {
+	store.Session
+	g *gate
+}
+
+func (s gatedSession) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if err := s.g.check(); err != nil {
+		return "", err
+	}
+	return s.Session.Put(ctx, d)
+}
+
+type full interface {
+	Store
+	store.Sessions
+	store.Watcher
+	store.LogWatcher
+}
+
+// handle makes a member on a store that can be shut.
+func handle(t *testing.T, st full, id cluster.MemberID, ttl time.Duration, noSessions bool) protocoltest.Handle {
 	t.Helper()
-	st := srv.Open()
-	r, err := New(Config{Member: cluster.MemberID(id), Store: st, TTL: ttl})
+	g := &gate{Store: st}
+	m, err := New(Config{Member: id, Store: sessionGate{g, st, st, st}, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	p := &peer{r: r, st: st, cancel: cancel, done: make(chan error, 1), runs: map[cluster.PartitionID]cluster.Token{}}
-	go func() {
-		for a := range r.Assignments() {
-			p.obey(a)
+	t.Cleanup(func() { _ = st.Close() })
+	return protocoltest.Handle{Member: m, Crash: func() { _ = st.Close() }, Away: g.shut.Store}
+}
+
+func onMemory(noSessions bool) func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+	return func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+		srv := memory.New()
+		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
+			return handle(t, srv.Open(), id, ttl, noSessions)
 		}
-	}()
-	go func() { p.done <- r.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		_ = st.Close()
-	})
-	return p
-}
-
-func (p *peer) obey(a protocol.Assignment) {
-	p.mu.Lock()
-	p.runs = map[cluster.PartitionID]cluster.Token{}
-	var reports []protocol.Report
-	for _, g := range a.Grants {
-		p.runs[g.Partition] = g.Token
-		reports = append(reports, protocol.Report{Partition: g.Partition, Token: g.Token})
-	}
-	p.mu.Unlock()
-	p.r.Report(a.Version, reports)
-}
-
-func (p *peer) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.runs)
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 15 s: %s", what)
-		}
-		<-time.After(5 * time.Millisecond)
 	}
 }
 
-func TestThreeShareAndOneCrashes(t *testing.T) {
+func TestStoriesOnMemory(t *testing.T) {
 	t.Parallel()
-	srv := memory.New()
-	ttl := 600 * time.Millisecond
-	peers := []*peer{start(t, srv, "a", ttl), start(t, srv, "b", ttl), start(t, srv, "c", ttl)}
-	counts := func() string { return fmt.Sprint(peers[0].count(), peers[1].count(), peers[2].count()) }
-	for i := range 12 {
-		res, err := peers[i%3].r.Propose(t.Context(), cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("t%02d", i)),
-			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
-		if err != nil || !res[0].Accepted {
-			t.Fatalf("submit: %v %v", res, err)
+	protocoltest.Run(t, protocoltest.Setup{Open: onMemory(false), TTL: 2 * time.Second, Many: 30})
+}
+
+// TestStoriesWithHeartbeatsAlone is the protocol on stores without sessions.
+func TestStoriesWithHeartbeatsAlone(t *testing.T) {
+	t.Parallel()
+	protocoltest.Run(t, protocoltest.Setup{Open: onMemory(true), TTL: 2 * time.Second})
+}
+
+func TestStoriesOnFile(t *testing.T) {
+	t.Parallel()
+	open := func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+		dir := t.TempDir()
+		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
+			st, err := file.Open(t.Context(), dir, file.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return handle(t, st, id, ttl, false)
 		}
 	}
-	eventually(t, "4 4 4", func() bool { return counts() == "4 4 4" })
-	_ = peers[1].st.Close() // its session ends: as if the process died
-	eventually(t, "6 to a and c", func() bool { return peers[0].count() == 6 && peers[2].count() == 6 })
-	peers[2].cancel()
-	if err := <-peers[2].done; err != nil {
-		t.Fatalf("leave: %v", err)
-	}
-	eventually(t, "12 to a", func() bool { return peers[0].count() == 12 })
-	v, err := Observe(t.Context(), srv.Open(), cluster.Value{})
-	if err != nil || v.Digest() == 0 {
-		t.Fatal(err)
-	}
+	protocoltest.Run(t, protocoltest.Setup{Open: open, TTL: 2 * time.Second})
 }

@@ -12,6 +12,10 @@ func (s *step) assign() {
 	if s.phase != phaseMember || !s.joined {
 		return
 	}
+	if s.renewal.lost {
+		s.revoke()
+		return
+	}
 	next := s.assigned
 	if r := s.value.Reactions(s.self()); r.Changed != s.changed || next.Version == 0 {
 		s.changed = r.Changed
@@ -22,9 +26,6 @@ func (s *step) assign() {
 		}
 	}
 	next.TrustUntil = s.renewal.acked.Add(s.p.trust())
-	if s.renewal.lost {
-		next.TrustUntil = 0
-	}
 	if next.Version != s.assigned.Version || next.TrustUntil != s.assigned.TrustUntil {
 		s.assigned = next
 		s.emit(Assign{Assignment: next})

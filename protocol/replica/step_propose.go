@@ -118,6 +118,9 @@ func (s *step) prepareJoin() cluster.Command {
 
 func (s *step) memberCommands() []cluster.Command {
 	if s.renewal.lost {
+		if !s.idle() {
+			return nil // others may take over at once: first everything here has stopped
+		}
 		return []cluster.Command{cluster.LeaveCluster{Member: s.self(), Incarnation: s.inc, Reason: "its pulse was lost"}}
 	}
 	r := s.value.Reactions(s.self())

@@ -1,0 +1,67 @@
+package protocoltest
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// ledger is what really runs, over all members of a story.
+type ledger struct {
+	mu      sync.Mutex
+	running map[cluster.PartitionID]run
+	tokens  map[cluster.PartitionID]cluster.Token
+	faults  []string
+	changed chan struct{}
+}
+
+type run struct {
+	member cluster.MemberID
+	token  cluster.Token
+}
+
+func newLedger() *ledger {
+	return &ledger{
+		running: make(map[cluster.PartitionID]run), tokens: make(map[cluster.PartitionID]cluster.Token), changed: make(chan struct{}),
+	}
+}
+
+func (l *ledger) start(p cluster.PartitionID, r run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if other, ok := l.running[p]; ok && other.member != r.member {
+		l.faults = append(l.faults, fmt.Sprintf("%s started on %s (token %d) while it runs on %s (token %d)", p, r.member, r.token, other.member, other.token))
+	}
+	if last := l.tokens[p]; r.token < last {
+		l.faults = append(l.faults, fmt.Sprintf("%s started on %s with token %d after token %d", p, r.member, r.token, last))
+	}
+	l.tokens[p] = max(l.tokens[p], r.token)
+	l.running[p] = r
+	l.tell()
+}
+
+func (l *ledger) stop(p cluster.PartitionID, m cluster.MemberID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running[p].member == m {
+		delete(l.running, p)
+	}
+	l.tell()
+}
+
+func (l *ledger) tell() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// shares counts what each member runs.
+func (l *ledger) shares() (map[cluster.MemberID]int, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make(map[cluster.MemberID]int)
+	for _, r := range l.running {
+		out[r.member]++
+	}
+	return out, l.changed
+}

@@ -1,0 +1,180 @@
+package protocoltest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// Run tells all stories.
+func Run(t *testing.T, s Setup) {
+	stories := []struct {
+		name string
+		tell func(*world)
+	}{
+		{"one member runs all", oneMember},
+		{"members that join take their share", join},
+		{"two join at once", joinTwoAtOnce},
+		{"a member leaves in order", leave},
+		{"a member crashes", crash},
+		{"two of four crash at once", crashTwo},
+		{"a member restarts under its name", restart},
+		{"all crash and start again", coldRestart},
+		{"rolling restart of all", rollingRestart},
+		{"the store is away from one member for longer than the TTL", partition},
+		{"a member drains and comes back", drain},
+		{"a job is killed and submitted again", resubmit},
+		{"a partition is split while it moves", split},
+		{"many members", many},
+	}
+	for _, story := range stories {
+		t.Run(story.name, func(t *testing.T) {
+			t.Parallel()
+			story.tell(newWorld(t, s))
+		})
+	}
+}
+
+func oneMember(w *world) {
+	w.start("a")
+	w.tasks("a", 5)
+	w.shares(map[cluster.MemberID]int{"a": 5})
+}
+
+func join(w *world) {
+	w.start("a")
+	w.tasks("a", 12)
+	w.shares(map[cluster.MemberID]int{"a": 12})
+	w.start("b")
+	w.shares(map[cluster.MemberID]int{"a": 6, "b": 6})
+	w.start("c")
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+}
+
+func joinTwoAtOnce(w *world) {
+	w.start("b")
+	w.tasks("b", 12)
+	w.start("a", "c")
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+}
+
+func leave(w *world) {
+	w.start("a", "b", "c")
+	w.tasks("a", 12)
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+	w.peers["b"].end(w.t)
+	w.shares(map[cluster.MemberID]int{"a": 6, "c": 6})
+}
+
+func crash(w *world) {
+	w.start("a", "b", "c")
+	w.tasks("a", 12)
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+	w.peers["b"].die()
+	w.shares(map[cluster.MemberID]int{"a": 6, "c": 6})
+}
+
+// crashTwo kills neighbours: the one that watched the second is dead too.
+func crashTwo(w *world) {
+	w.start("a", "b", "c", "d")
+	w.tasks("a", 12)
+	w.shares(map[cluster.MemberID]int{"a": 3, "b": 3, "c": 3, "d": 3})
+	w.peers["b"].die()
+	w.peers["c"].die()
+	w.shares(map[cluster.MemberID]int{"a": 6, "d": 6})
+}
+
+func restart(w *world) {
+	w.start("a", "b")
+	w.tasks("a", 10)
+	w.shares(map[cluster.MemberID]int{"a": 5, "b": 5})
+	w.peers["b"].die()
+	w.start("b")
+	w.shares(map[cluster.MemberID]int{"a": 5, "b": 5})
+}
+
+func coldRestart(w *world) {
+	w.start("a", "b", "c")
+	w.tasks("a", 12)
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+	for _, id := range []cluster.MemberID{"a", "b", "c"} {
+		w.peers[id].die()
+	}
+	w.shares(map[cluster.MemberID]int{})
+	w.start("c", "a", "b")
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+}
+
+func rollingRestart(w *world) {
+	w.start("a", "b", "c")
+	w.tasks("a", 12)
+	for _, id := range []cluster.MemberID{"a", "b", "c"} {
+		w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+		w.peers[id].end(w.t)
+		w.start(id)
+	}
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+}
+
+func partition(w *world) {
+	w.start("a", "b", "c")
+	w.tasks("a", 12)
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+	w.away["b"](true)
+	w.shares(map[cluster.MemberID]int{"a": 6, "c": 6})
+	w.away["b"](false)
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+}
+
+func drain(w *world) {
+	w.start("a", "b")
+	w.tasks("a", 10)
+	w.shares(map[cluster.MemberID]int{"a": 5, "b": 5})
+	w.submit("a", cluster.DrainMember{Member: "b", On: true})
+	w.shares(map[cluster.MemberID]int{"a": 10})
+	w.submit("a", cluster.DrainMember{Member: "b"})
+	w.shares(map[cluster.MemberID]int{"a": 5, "b": 5})
+}
+
+func resubmit(w *world) {
+	w.start("a", "b")
+	w.tasks("a", 4)
+	w.shares(map[cluster.MemberID]int{"a": 2, "b": 2})
+	w.submit("a", cluster.KillJob{Job: "t00"}, cluster.KillJob{Job: "t01"})
+	w.tasks("b", 4)
+	w.until("4 run", func(got map[cluster.MemberID]int) bool { return got["a"]+got["b"] == 4 })
+}
+
+func split(w *world) {
+	w.start("a")
+	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned, Partitions: []string{"p"}}}}
+	w.submit("a", cluster.SubmitJob{Job: "s", Spec: spec})
+	w.shares(map[cluster.MemberID]int{"a": 1})
+	p, _ := w.peers["a"].m.Value().Partition("s#p")
+	w.submit("a",
+		cluster.DrainMember{Member: "a", On: true},
+		cluster.SplitPartition{Partition: p.ID, Token: p.Token, Children: []cluster.Child{
+			{Key: "l", Parents: []string{"p"}}, {Key: "r", Parents: []string{"p"}},
+		}})
+	w.start("b")
+	w.shares(map[cluster.MemberID]int{"b": 1})
+	p, _ = w.peers["b"].m.Value().Partition("s#p")
+	w.submit("b", cluster.FinishPartition{Partition: p.ID, Token: p.Token})
+	w.shares(map[cluster.MemberID]int{"b": 2})
+}
+
+func many(w *world) {
+	n := w.setup.Many
+	if n == 0 {
+		w.t.Skip("this setup names no number of members (Setup.Many)")
+	}
+	want := make(map[cluster.MemberID]int)
+	for i := range n {
+		id := cluster.MemberID(fmt.Sprintf("m%03d", i))
+		w.start(id)
+		want[id] = 3
+	}
+	w.tasks("m000", 3*n)
+	w.shares(want)
+}

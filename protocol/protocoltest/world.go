@@ -1,0 +1,146 @@
+package protocoltest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// patience bounds every wait of a story: far above what is promised, since these are tests of behaviour and not of speed.
+const patience = 30 * time.Second
+
+// Handle is one member's way to the store.
+type Handle struct {
+	Member protocol.Member
+	// Crash ends the handle as the death of the process would.
+	Crash func()
+	// Away makes the store answer nothing (true) or again (false) to this member.
+	Away func(bool)
+}
+
+// Setup is how a protocol is tested on a store.
+type Setup struct {
+	// Open makes a fresh store for one story; the function it returns makes members on it.
+	Open func(t *testing.T) func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle
+	// TTL of the members.
+	TTL time.Duration
+	// Many is how many members the story of many has; 0 leaves it out.
+	Many int
+}
+
+// world is one story.
+type world struct {
+	t      *testing.T
+	setup  Setup
+	open   func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle
+	ledger *ledger
+	peers  map[cluster.MemberID]*peer
+	away   map[cluster.MemberID]func(bool)
+}
+
+func newWorld(t *testing.T, s Setup) *world {
+	w := &world{
+		t: t, setup: s, open: s.Open(t), ledger: newLedger(), peers: make(map[cluster.MemberID]*peer), away: make(map[cluster.MemberID]func(bool)),
+	}
+	t.Cleanup(w.close)
+	return w
+}
+
+func (w *world) close() {
+	for _, p := range w.peers {
+		p.die()
+		p.wg.Wait()
+	}
+	for _, f := range w.ledger.faults {
+		w.t.Error(f)
+	}
+}
+
+// start starts members; one that ran before under the name must have died or left.
+func (w *world) start(ids ...cluster.MemberID) {
+	w.t.Helper()
+	for _, id := range ids {
+		if old, ok := w.peers[id]; ok {
+			old.wg.Wait()
+		}
+		h := w.open(w.t, id, w.setup.TTL)
+		p := &peer{id: id, m: h.Member, crash: h.Crash, ledger: w.ledger}
+		w.peers[id], w.away[id] = p, h.Away
+		p.begin(context.Background())
+	}
+}
+
+// submit proposes through any live member.
+func (w *world) submit(via cluster.MemberID, commands ...cluster.Command) []cluster.Result {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	res, err := w.peers[via].m.Propose(ctx, commands...)
+	if err != nil {
+		w.t.Fatalf("propose through %s: %v", via, err)
+	}
+	return res
+}
+
+// tasks submits single tasks named t00, t01, ...
+func (w *world) tasks(via cluster.MemberID, n int) {
+	w.t.Helper()
+	commands := make([]cluster.Command, n)
+	for i := range commands {
+		commands[i] = cluster.SubmitJob{
+			Job: cluster.JobID(fmt.Sprintf("t%02d", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}},
+		}
+	}
+	for i, r := range w.submit(via, commands...) {
+		if !r.Accepted {
+			w.t.Fatalf("%v: %s", commands[i], r.Reason)
+		}
+	}
+}
+
+// shares waits until the members run exactly so many partitions each, and nobody else any.
+func (w *world) shares(want map[cluster.MemberID]int) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("shares %v", want), func(got map[cluster.MemberID]int) bool {
+		for m, n := range want {
+			if got[m] != n {
+				return false
+			}
+		}
+		for m, n := range got {
+			if want[m] != n {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// until waits until what runs is as told.
+func (w *world) until(what string, ok func(map[cluster.MemberID]int) bool) {
+	w.t.Helper()
+	deadline := time.After(patience)
+	for {
+		got, changed := w.ledger.shares()
+		if ok(got) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			w.t.Fatalf("not within %s: %s; got %v\n%s", patience, what, got, w.values())
+		}
+	}
+}
+
+func (w *world) values() string {
+	s := ""
+	for id, p := range w.peers {
+		s += fmt.Sprintf("--- %s\n%s", id, p.m.Value())
+	}
+	return s
+}
