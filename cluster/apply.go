@@ -62,6 +62,8 @@ func (d *draft) apply(c Command) string {
 		return d.leaveCluster(c)
 	case ReleaseHold:
 		return d.releaseHold(c)
+	case ConfirmMember:
+		return d.confirmMember(c)
 	case DrainMember:
 		return d.drainMember(c)
 	case SubmitJob:

@@ -98,6 +98,16 @@ func (d *draft) releaseHold(c ReleaseHold) string {
 	return ""
 }
 
+func (d *draft) confirmMember(c ConfirmMember) string {
+	m, ok := d.Value.members.get(c.Member)
+	if !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld {
+		return "no such member: it was removed"
+	}
+	m.Incarnation, m.Pulse = d.at, c.Pulse
+	d.setMember(m.Member)
+	return ""
+}
+
 func (d *draft) drainMember(c DrainMember) string {
 	m, ok := d.Value.members.get(c.Member)
 	switch {

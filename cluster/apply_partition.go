@@ -48,6 +48,8 @@ func (d *draft) stopped(c Stopped) string {
 	switch {
 	case !ok:
 		return "no such partition"
+	case p.State == PartitionAdopting && p.NextToken == c.Token:
+		d.targetGone(p) // it cannot run it: the owner keeps it
 	case p.State != PartitionReleasing || p.Token != c.Token:
 		return "it is not being released under this token"
 	case p.Dropped:

@@ -29,6 +29,8 @@ func CheckCommand(c Command) error {
 		return at("member", CheckName(string(c.Member)))
 	case LeaveCluster:
 		return errors.Join(at("member", CheckName(string(c.Member))), at("reason", checkText(c.Reason)))
+	case ConfirmMember:
+		return errors.Join(at("member", CheckName(string(c.Member))), at("pulse", checkPulse(c.Pulse)))
 	case ReleaseHold:
 		return at("member", CheckName(string(c.Member)))
 	case DrainMember:
@@ -84,11 +86,15 @@ func checkConfigure(c Configure) error {
 func checkPrepareJoin(c *PrepareJoin) error {
 	err := errors.Join(at("member", CheckName(string(c.Member))), at("slots", notNegative(c.Slots)),
 		at("weight", notNegative(c.Weight)), at("capacity", notNegative(c.Capacity)), at("labels", checkLabels(c.Labels)),
-		at("pulse", checkText(c.Pulse)), at("address", checkText(c.Address)), at("version", checkText(c.Version)))
-	if c.Pulse == "" {
-		err = errors.Join(err, errors.New("pulse: it is empty"))
-	}
+		at("pulse", checkPulse(c.Pulse)), at("address", checkText(c.Address)), at("version", checkText(c.Version)))
 	return err
+}
+
+func checkPulse(key string) error {
+	if key == "" {
+		return errors.New("it is empty")
+	}
+	return checkText(key)
 }
 
 func checkLabels(labels []Label) error {

@@ -44,6 +44,14 @@ type (
 		Member      MemberID
 		Incarnation Incarnation
 	}
+	// ConfirmMember is written by a member that was silent for longer than it may trust itself, or lost its pulse, and was not
+	// removed: with a new pulse it stays, and keeps its grants. Incarnation is the one that it has; the index of this entry becomes
+	// the new one, so that reports of the silence, however late, name an incarnation that is no more.
+	ConfirmMember struct {
+		Member      MemberID
+		Incarnation Incarnation
+		Pulse       string
+	}
 	// DrainMember stops or resumes new grants to a member; with On, its grants move away under their hand-over contract.
 	DrainMember struct {
 		Member MemberID
@@ -75,7 +83,8 @@ type (
 		Partition PartitionID
 		Token     Token
 	}
-	// Stopped is a step of a hand-over: the owner with this token has stopped. It completes an at-most-one move.
+	// Stopped is a step of a hand-over: the owner with this token has stopped. It completes an at-most-one move. From the target of a
+	// no-gap move it says that the run ended before it could take over.
 	Stopped struct {
 		Partition PartitionID
 		Token     Token
@@ -128,6 +137,7 @@ func (AcceptJoin) command()      {}
 func (AbortJoin) command()       {}
 func (LeaveCluster) command()    {}
 func (ReleaseHold) command()     {}
+func (ConfirmMember) command()   {}
 func (DrainMember) command()     {}
 func (SubmitJob) command()       {}
 func (UpdateJob) command()       {}

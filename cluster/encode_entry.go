@@ -22,6 +22,7 @@ const (
 	tagSplitPartition
 	tagUnparkPartition
 	tagConfigure
+	tagConfirmMember
 )
 
 // Encode writes the entry as it stands in the log: all but its index.
@@ -93,6 +94,8 @@ func appendCommand(b []byte, c Command) []byte {
 		return appendBool(appendString(appendJoinRef(b, tagLeaveCluster, c.Member, c.Incarnation), c.Reason), c.Hold)
 	case ReleaseHold:
 		return appendJoinRef(b, tagReleaseHold, c.Member, c.Incarnation)
+	case ConfirmMember:
+		return appendString(appendJoinRef(b, tagConfirmMember, c.Member, c.Incarnation), c.Pulse)
 	case DrainMember:
 		return appendBool(appendString(append(b, tagDrainMember), c.Member), c.On)
 	case SubmitJob:
@@ -149,6 +152,8 @@ func decodeCommand(r *decoder) Command {
 		return LeaveCluster{Member: r.member(), Incarnation: r.token(), Reason: r.string(), Hold: r.bool()}
 	case tagReleaseHold:
 		return ReleaseHold{Member: r.member(), Incarnation: r.token()}
+	case tagConfirmMember:
+		return ConfirmMember{Member: r.member(), Incarnation: r.token(), Pulse: r.string()}
 	case tagDrainMember:
 		return DrainMember{Member: r.member(), On: r.bool()}
 	case tagSubmitJob:

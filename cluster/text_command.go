@@ -40,6 +40,11 @@ func (c ReleaseHold) String() string {
 }
 
 // String is the command on one line.
+func (c ConfirmMember) String() string {
+	return fmt.Sprintf("confirm-member %s@%d", c.Member, c.Incarnation)
+}
+
+// String is the command on one line.
 func (c DrainMember) String() string {
 	if c.On {
 		return "drain-member " + string(c.Member)

@@ -63,6 +63,7 @@ func (p *peer) obeyAll(alive context.Context, running map[cluster.PartitionID]cl
 		case <-alive.Done():
 			return
 		}
+		p.ledger.trusts(p.id, last.TrustUntil)
 		left := last.TrustUntil.Sub(protocol.Now())
 		trusted := left > 0
 		if !trusted {

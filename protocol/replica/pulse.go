@@ -16,6 +16,8 @@ type pulseWriter struct {
 	mu      sync.Mutex
 	key     string // of the life that the rest belongs to
 	session store.Session
+	former  store.Session // of the life before: its pulse stays until the present one is established
+	writes  int           // of the present life
 	version store.Version
 }
 
@@ -48,6 +50,7 @@ func (w *pulseWriter) write(ctx context.Context, r *Replica, e Renew) (Outcome, 
 		switch {
 		case err == nil:
 			w.version = v
+			w.established(ctx, r)
 			return Done, nil
 		case errors.Is(err, store.ErrSession):
 			return Refused, nil
@@ -79,7 +82,8 @@ func (w *pulseWriter) put(ctx context.Context, r *Replica, d store.Doc) (store.V
 
 // begin starts another life: with a session of its own.
 func (w *pulseWriter) begin(ctx context.Context, r *Replica, key string) error {
-	w.close(ctx)
+	w.closeFormer(ctx, r)
+	w.former, w.session = w.session, nil
 	if s, ok := r.c.Store.(store.Sessions); ok && !r.c.NoSessions {
 		session, err := s.OpenSession(ctx, r.c.TTL)
 		if err != nil {
@@ -87,8 +91,26 @@ func (w *pulseWriter) begin(ctx context.Context, r *Replica, key string) error {
 		}
 		w.session = session
 	}
-	w.key, w.version = key, ""
+	w.key, w.version, w.writes = key, "", 0
 	return nil
+}
+
+// established gives up the pulse of the former life once the present one has been renewed for a while. Sooner, those who have not
+// yet heard of the new pulse would report the old one as gone.
+func (w *pulseWriter) established(ctx context.Context, r *Replica) {
+	if w.writes++; w.writes >= 3 {
+		w.closeFormer(ctx, r)
+	}
+}
+
+func (w *pulseWriter) closeFormer(ctx context.Context, r *Replica) {
+	if w.former == nil {
+		return
+	}
+	if err := w.former.Close(ctx); err != nil {
+		r.c.Logger.Debug("close the session of a former life", "err", err)
+	}
+	w.former = nil
 }
 
 func (w *pulseWriter) close(ctx context.Context) error {
@@ -107,6 +129,7 @@ func (sh *shell) closeSession() {
 	w := &sh.pulse
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.closeFormer(ctx, sh.r)
 	if w.session == nil && w.version != "" {
 		if err := sh.r.c.Store.Delete(ctx, w.key, w.version); err != nil {
 			sh.r.c.Logger.Debug("remove our pulse", "err", err)

@@ -93,6 +93,20 @@ func (s gatedSession) Put(ctx context.Context, d store.Doc) (store.Version, erro
 	return s.Session.Put(ctx, d)
 }
 
+// tell logs what took members out, for the reader of a failed story.
+func tell(t *testing.T, id cluster.MemberID) Events {
+	return Events{Applied: func(v cluster.Value, entries []Applied) {
+		for _, a := range entries {
+			for i, c := range a.Entry.Commands {
+				switch c.(type) {
+				case cluster.LeaveCluster, cluster.AbortJoin, cluster.ConfirmMember, cluster.PrepareJoin:
+					t.Logf("%s applies %d %s %v %v", id, a.Entry.Index, a.Entry.Writer, c, a.Results[i])
+				}
+			}
+		}
+	}}
+}
+
 type full interface {
 	Store
 	store.Sessions
@@ -104,7 +118,7 @@ type full interface {
 func handle(t *testing.T, st full, id cluster.MemberID, ttl time.Duration, noSessions bool) protocoltest.Handle {
 	t.Helper()
 	g := &gate{Store: st}
-	m, err := New(Config{Member: id, Store: sessionGate{g, st, st, st}, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20})
+	m, err := New(Config{Member: id, Store: sessionGate{g, st, st, st}, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20, Events: tell(t, id)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,6 @@ type Replica struct {
 
 	mu       sync.Mutex
 	value    cluster.Value
-	status   Status
 	state    State // after the last step; read by Status
 	waiting  map[uint64]chan Reply
 	nextID   uint64

@@ -36,6 +36,7 @@ const (
 	phasePulse                // the pulse is being written for the first time
 	phaseJoin                 // prepare-join is to be written, or is under way
 	phaseMember               // prepared or joined
+	phaseConfirm              // its trust has lapsed: it must not go on before the cluster has confirmed it under a new pulse
 	phaseRemoved              // found itself removed: waits for its work to stop, then joins anew
 	phaseLeaving              // stops its work, then writes its own leave
 	phaseGone                 // over, in order
@@ -108,6 +109,7 @@ func Step(s State, ev Event) (State, []Effect) {
 		return s, nil
 	}
 	st.now = max(s.now, ev.at())
+	st.checkTrust()
 	st.take(ev)
 	if st.phase != phaseHalted {
 		st.advance()

@@ -12,10 +12,6 @@ func (s *step) assign() {
 	if s.phase != phaseMember || !s.joined {
 		return
 	}
-	if s.renewal.lost {
-		s.revoke()
-		return
-	}
 	next := s.assigned
 	if r := s.value.Reactions(s.self()); r.Changed != s.changed || next.Version == 0 {
 		s.changed = r.Changed
@@ -89,6 +85,8 @@ func dutyStep(d cluster.Duty, r *protocol.Report) cluster.Command {
 	case ended && r.State == protocol.RunFinished && d.Role != cluster.RoleAdopt:
 		return cluster.FinishPartition{Partition: p.ID, Token: d.Token, Outcome: cluster.OutcomeDone}
 	case d.Role == cluster.RoleStop && (r == nil || ended):
+		return cluster.Stopped{Partition: p.ID, Token: d.Token}
+	case d.Role == cluster.RoleAdopt && ended:
 		return cluster.Stopped{Partition: p.ID, Token: d.Token}
 	case d.Role == cluster.RoleAdopt && r != nil && r.Token == d.Token:
 		return cluster.Started{Partition: p.ID, Token: d.Token}

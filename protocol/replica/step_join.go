@@ -43,6 +43,8 @@ func (s *step) walkOne() {
 		s.awaitJoin()
 	case phaseMember:
 		s.stayMember()
+	case phaseConfirm:
+		s.awaitConfirm()
 	case phaseRemoved:
 		s.comeBack()
 	}
@@ -82,14 +84,30 @@ func (s *step) stayMember() {
 	m, ok := s.value.Member(s.self())
 	switch {
 	case !ok || m.Incarnation != s.inc || m.State == cluster.MemberHeld:
-		s.phase = phaseRemoved
-		s.joined = false
-		s.revoke()
-		s.emit(Removing{Reason: "the cluster has removed it"})
+		s.remove()
 	case m.State == cluster.MemberJoined && !s.joined:
 		s.joined = true
 		s.emit(Joining{Incarnation: s.inc})
 	}
+}
+
+// awaitConfirm looks for our confirm-member in the value, or for our removal.
+func (s *step) awaitConfirm() {
+	m, ok := s.value.Member(s.self())
+	switch {
+	case ok && m.Pulse == s.renewal.key && s.renewal.created:
+		s.inc = m.Incarnation
+		s.phase = phaseMember
+	case !ok || m.Incarnation != s.inc:
+		s.remove()
+	}
+}
+
+func (s *step) remove() {
+	s.phase = phaseRemoved
+	s.joined = false
+	s.revoke()
+	s.emit(Removing{Reason: "the cluster has removed it"})
 }
 
 // comeBack joins anew, as another life, once nothing of the former one runs.

@@ -99,6 +99,10 @@ func (s *step) wanted() []cluster.Command {
 		return []cluster.Command{s.prepareJoin()}
 	case phaseMember:
 		return s.memberCommands()
+	case phaseConfirm:
+		if s.renewal.created {
+			return []cluster.Command{cluster.ConfirmMember{Member: s.self(), Incarnation: s.inc, Pulse: s.renewal.key}}
+		}
 	case phaseLeaving:
 		if m, ok := s.present(); ok && s.idle() {
 			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.stop}}
@@ -117,12 +121,6 @@ func (s *step) prepareJoin() cluster.Command {
 }
 
 func (s *step) memberCommands() []cluster.Command {
-	if s.renewal.lost {
-		if !s.idle() {
-			return nil // others may take over at once: first everything here has stopped
-		}
-		return []cluster.Command{cluster.LeaveCluster{Member: s.self(), Incarnation: s.inc, Reason: "its pulse was lost"}}
-	}
 	r := s.value.Reactions(s.self())
 	out := s.deaths()
 	if r.Accept {

@@ -15,7 +15,6 @@ type renewal struct {
 	call
 	key     string
 	created bool
-	lost    bool             // it was removed: others count us out
 	acked   protocol.Instant // an instant before the last acknowledged renewal was sent
 }
 
@@ -63,11 +62,36 @@ func (s *step) renew() {
 	if s.renewal.key == "" {
 		s.renewal.key = s.pulseKey()
 	}
-	if s.renewal.busy || s.renewal.lost || s.now < s.renewal.next {
+	if s.renewal.busy || s.now < s.renewal.next {
 		return
 	}
 	s.renewal.busy = true
 	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.created})
+}
+
+// checkTrust notices that the last acknowledged renewal is too old. A renewal that is acknowledged after that proves nothing: others may
+// have counted us out before it was stored, and their report may still be on its way to the log.
+func (s *step) checkTrust() {
+	if s.phase == phaseMember && s.now >= s.renewal.acked.Add(s.p.trust()) {
+		s.lapse()
+	}
+}
+
+// lapse ends all trust. The member begins another life, with another pulse, under which the cluster may confirm it.
+func (s *step) lapse() {
+	switch s.phase {
+	case phaseMember:
+		s.phase = phaseConfirm
+	case phaseConfirm, phasePulse, phaseJoin:
+	default:
+		return
+	}
+	s.life++
+	s.renewal = renewal{}
+	if s.assigned.TrustUntil != 0 {
+		s.assigned.TrustUntil = 0
+		s.emit(Assign{Assignment: s.assigned})
+	}
 }
 
 func (s *step) renewed(ev Renewed) {
@@ -81,7 +105,7 @@ func (s *step) renewed(ev Renewed) {
 		s.renewal.created, s.renewal.acked = true, max(s.renewal.acked, ev.Sent)
 		s.renewal.next = ev.Sent.Add(s.p.TTL / 3)
 	case Refused:
-		s.renewal.lost = true
+		s.lapse()
 	default: // not acknowledged: for us it was not renewed
 		s.renewal.next = s.now.Add(s.p.Poll)
 	}
@@ -117,7 +141,7 @@ func (s *step) watchKey() string {
 	switch s.phase {
 	case phaseClaim:
 		return s.claim.key
-	case phaseMember:
+	case phaseMember, phaseConfirm:
 		return s.value.Reactions(s.self()).Watch.Pulse
 	}
 	return ""
