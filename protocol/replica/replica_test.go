@@ -122,7 +122,6 @@ func handle(t *testing.T, st full, id cluster.MemberID, ttl time.Duration, noSes
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = st.Close() })
 	return protocoltest.Handle{Member: m, Crash: func() { _ = st.Close() }, Away: g.shut.Store}
 }
 
