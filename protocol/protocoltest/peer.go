@@ -126,4 +126,5 @@ func (p *peer) end(t *testing.T) {
 	if p.err != nil {
 		t.Fatalf("%s left: %v", p.id, p.err)
 	}
+	p.die() // the process ends
 }

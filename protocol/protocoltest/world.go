@@ -53,6 +53,8 @@ func newWorld(t *testing.T, s Setup) *world {
 func (w *world) close() {
 	for _, p := range w.peers {
 		p.die()
+	}
+	for _, p := range w.peers {
 		p.wg.Wait()
 	}
 	for _, f := range w.ledger.faults {

@@ -33,6 +33,9 @@ func (sh *shell) perform(ctx context.Context, e Effect) Event {
 	switch e := e.(type) {
 	case ReadLog:
 		page, err := st.Read(ctx, uint64(e.After), readLimit)
+		if errors.Is(err, store.ErrClosed) {
+			return Closed{Now: protocol.Now(), Err: err}
+		}
 		if errors.Is(err, store.ErrTruncated) {
 			return Read{Now: protocol.Now(), Truncated: true}
 		}

@@ -85,6 +85,11 @@ type (
 		ID       uint64
 		Commands []cluster.Command
 	}
+	// Closed says that the store's handle was closed under the member: nothing can be called any more.
+	Closed struct {
+		Now protocol.Instant
+		Err error
+	}
 	// Stop asks to leave in order.
 	Stop struct {
 		Now    protocol.Instant
@@ -109,4 +114,5 @@ func (e PulsesListed) at() protocol.Instant  { return e.Now }
 func (e SnapshotSaved) at() protocol.Instant { return e.Now }
 func (e Reported) at() protocol.Instant      { return e.Now }
 func (e Proposed) at() protocol.Instant      { return e.Now }
+func (e Closed) at() protocol.Instant        { return e.Now }
 func (e Stop) at() protocol.Instant          { return e.Now }

@@ -85,7 +85,8 @@ type State struct {
 // call is one kind of store call: at most one is under way.
 type call struct {
 	busy bool
-	next protocol.Instant // not before
+	next protocol.Instant // not before, unless there is a hint
+	rest protocol.Instant // not before, whatever the hint: the last one failed
 }
 
 // chainAt is the chain hash after an entry.
@@ -148,6 +149,8 @@ func (s *step) take(ev Event) {
 		s.reports, s.reported = ev.Reports, ev.Version
 	case Proposed:
 		s.proposed(ev)
+	case Closed:
+		s.halt(ev.Err)
 	case Stop:
 		s.leave(ev.Reason)
 	}
@@ -199,11 +202,11 @@ func (s *step) setWake() {
 			next = c.next
 		}
 	}
-	due(call{s.log.busy, s.log.next})
+	due(s.log.call)
 	due(s.sweep)
 	due(s.check)
-	due(call{s.renewal.busy, s.renewal.next})
-	due(call{s.out.busy, s.out.next})
+	due(s.renewal.call)
+	due(s.out.call)
 	if next != s.wake {
 		s.wake = next
 		s.emit(WakeAt{At: next})

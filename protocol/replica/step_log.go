@@ -24,7 +24,7 @@ func (s *step) hinted(ev Hinted) {
 }
 
 func (s *step) readLog() {
-	if s.log.busy || !s.log.hint && s.now < s.log.next {
+	if s.log.busy || s.now < s.log.rest || !s.log.hint && s.now < s.log.next {
 		return
 	}
 	s.log.busy, s.log.hint = true, false
@@ -35,6 +35,7 @@ func (s *step) read(ev Read) {
 	s.log.busy = false
 	s.log.next = s.now.Add(s.p.Poll)
 	if s.answered(ev.Err); ev.Err != "" {
+		s.log.rest = s.log.next
 		return
 	}
 	if ev.Truncated {

@@ -119,7 +119,7 @@ func (s *step) watch() {
 		s.check.next = s.now
 		s.emit(WatchPulse{Key: want})
 	}
-	if s.check.busy {
+	if s.check.busy || s.now < s.check.rest {
 		return
 	}
 	if key := s.nextSuspect(); key != "" {
@@ -150,6 +150,7 @@ func (s *step) watchKey() string {
 func (s *step) pulseSeen(ev PulseSeen) {
 	s.check.busy = false
 	if s.answered(ev.Err); ev.Err != "" {
+		s.check.rest = s.now.Add(s.p.Poll)
 		return
 	}
 	if ev.Key == s.claim.key && s.phase == phaseClaim {
