@@ -1,5 +1,8 @@
-// Package protocoltest tells every protocol the same stories and expects the same promises: join, leave, crash, a store that is away for
-// longer than the TTL, restart under the same name, cold restart of all, two joining at once, drain, rolling restart, a split while moving, many members.
+// Package protocoltest tells every protocol the same stories and expects the same promises.
 //
-// In every story a ledger watches that no partition runs twice at once under an at-most-one contract, and that tokens grow.
+// # Purpose
+//
+// Join, leave, crash, a store that is away for longer than the TTL, restart under the same name, cold restart of all, two joining at once, drain,
+// rolling restart, a split while moving, many members. In every story a ledger watches that no partition runs twice at once under an
+// at-most-one contract, and that tokens grow.
 package protocoltest
