@@ -107,7 +107,7 @@ func (w *Writer) loop(ctx, hard context.Context) error {
 		batch := w.q.take()
 		if len(batch) == 0 {
 			if ctx.Err() != nil {
-				return nil
+				return nil //nolint:nilerr // that is how it is asked to end
 			}
 			continue // the signal was for samples that the batch before took along
 		}

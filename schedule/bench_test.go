@@ -57,11 +57,11 @@ func BenchmarkPlace(b *testing.B) {
 
 // Many classes: a hundred kinds of items with rules of their own beside the ordinary ones.
 func BenchmarkPlaceManyClasses(b *testing.B) {
-	members, classes, items := fleet(1000, 100_000, "leave")
+	members, _, items := fleet(1000, 100_000, "leave")
 	for m := range members {
 		members[m].Labels = []Label{{"zone", fmt.Sprint(m % 3)}, {"kind", fmt.Sprint(m % 10)}}
 	}
-	classes = nil
+	var classes []Class
 	for c := range 100 {
 		class := Class{Key: fmt.Sprintf("c%03d", c), Weight: 100}
 		switch c % 3 {

@@ -81,14 +81,13 @@ func (s *search) path(m int32) (n int64) {
 	return n
 }
 
-// shift makes the moves that end at m, the last first, so that no member is over its capacity in between. It returns the start.
-func (s *search) shift(m int32) int32 {
+// shift makes the moves that end at m, the last first, so that no member is over its capacity in between.
+func (s *search) shift(m int32) {
 	for at := s.by[m]; at != start; at = s.by[m] {
 		from := s.p.cells[at].member
 		s.p.put(s.p.take(at), m)
 		m = from
 	}
-	return m
 }
 
 // afford ends the moves that are made, not counted, if n more do not fit into the budget: half a chain evens nothing. A budget too small

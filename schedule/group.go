@@ -42,7 +42,7 @@ func (p *planner) newGroups() {
 		class := &p.classes[c]
 		pin := p.pinned(class)
 		var r *rule
-		if r, rules = p.ruleFor(rules, class, pin); r == nil {
+		if r, rules = p.ruleFor(rules, class); r == nil {
 			continue
 		}
 		if at := p.groupLike(class, r, pin); at >= 0 {
@@ -75,7 +75,7 @@ func (p *planner) pinned(c *Class) int32 {
 }
 
 // ruleFor shares one rule among all classes with the same selector and spread. A rule for one pinned member is not worth keeping.
-func (p *planner) ruleFor(rules []*rule, c *Class, pin int32) (*rule, []*rule) {
+func (p *planner) ruleFor(rules []*rule, c *Class) (*rule, []*rule) {
 	for _, r := range rules {
 		if r.spread == c.SpreadOver && slices.Equal(r.selector, c.Selector) {
 			return r, rules

@@ -26,7 +26,7 @@ type dnsConfig struct {
 }
 
 // recordTypes that can be asked for.
-var recordTypes = map[string]dnsmessage.Type{
+var recordTypes = map[string]dnsmessage.Type{ // read-only: names of the protocol
 	"A": dnsmessage.TypeA, "AAAA": dnsmessage.TypeAAAA, "CNAME": dnsmessage.TypeCNAME, "MX": dnsmessage.TypeMX,
 	"NS": dnsmessage.TypeNS, "PTR": dnsmessage.TypePTR, "SRV": dnsmessage.TypeSRV, "TXT": dnsmessage.TypeTXT,
 }

@@ -39,7 +39,6 @@ func TestHostReadsThisMachine(t *testing.T) {
 
 // script is a machine whose counters are written down.
 type script struct {
-	machine
 	counts []hostCounters
 }
 

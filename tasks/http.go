@@ -85,7 +85,7 @@ func (h *httpRunner) Run(ctx context.Context, g *work.Grant) error {
 		return fmt.Errorf("prepare request: %w", err)
 	}
 	start := time.Now()
-	resp, body, err := h.do(req)
+	resp, body, err := h.do(req) //nolint:bodyclose // do reads and closes the body
 	total := time.Since(start)
 	if err == nil {
 		err = h.c.Expect.check(resp, body)

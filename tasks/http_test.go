@@ -91,7 +91,7 @@ func TestHTTPDown(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/500":
-			w.WriteHeader(500)
+			w.WriteHeader(http.StatusInternalServerError)
 		case "/big":
 			fmt.Fprint(w, `"`, strings.Repeat("x", maxBody), `end"`)
 		case "/loop":
@@ -212,7 +212,7 @@ func TestHTTPSecretsStayAtTheirOrigin(t *testing.T) {
 	other := serve(t, func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header })
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		code := http.StatusFound
-		if r.Method == "POST" {
+		if r.Method == http.MethodPost {
 			code = http.StatusTemporaryRedirect // asks to send the body again
 		}
 		http.Redirect(w, r, other.URL, code)

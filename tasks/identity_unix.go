@@ -16,7 +16,7 @@ func identify(info fs.FileInfo) fileID {
 	if !ok {
 		return fileID{}
 	}
-	return fileID{uint64(s.Dev), uint64(s.Ino)} // the types differ between systems
+	return fileID{uint64(s.Dev), uint64(s.Ino)} //nolint:unconvert // the types differ between systems
 }
 
 // openFile does not wait for a writer, should the path have become a named pipe.

@@ -73,7 +73,7 @@ func TestScrapeDown(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/404":
-			w.WriteHeader(404)
+			w.WriteHeader(http.StatusNotFound)
 		case "/html":
 			fmt.Fprint(w, "<html><body>hello</body></html>\n")
 		case "/huge":

@@ -237,7 +237,7 @@ func (s *tailSession) settleWhenDue(ctx context.Context) error {
 	err := s.settle(ctx)
 	switch {
 	case err == nil, ctx.Err() != nil: // at the end it is saved once more
-		return nil
+		return nil //nolint:nilerr // settling again comes with the next round
 	case errors.Is(err, work.ErrToken):
 		return err
 	}

@@ -56,7 +56,7 @@ func (t *tailWatch) add(dir string) {
 
 func (t *tailWatch) close() {
 	if t.w != nil {
-		t.w.Close()
+		_ = t.w.Close() // it was only read
 		<-t.ended
 	}
 }

@@ -32,7 +32,7 @@ func BenchmarkPeriodic100k(b *testing.B) {
 	grants := periodicGrants(checks)
 	start := time.Now()
 	assignments <- protocol.Assignment{Version: 1, TrustUntil: work.Boottime().Add(time.Hour), Grants: grants}
-	time.Sleep(span) // the load is the passing of time
+	time.Sleep(span) // waits: the load is the passing of time
 	used, took := cpuTime(b)-cpu, time.Since(start)
 	st := s.Status()
 	grown := heap() - before

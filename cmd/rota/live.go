@@ -99,7 +99,7 @@ func (c *config) serve(ctx context.Context, l net.Listener, token string, n *nod
 	err := api.Serve(ctx, l, api.Config{
 		Value: n.Value, Journal: n.Journal(), Store: hideUser(c.store), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
-		Metrics: http.Handler(promhttp.HandlerFor(reg, promhttp.HandlerOpts{})),
+		Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
 	})
 	if err != nil {
 		c.node.Logger.Error("serve the API", "err", err)

@@ -67,13 +67,13 @@ func newRun(e env) *cobra.Command {
 // config is what a member runs with.
 type config struct {
 	env
-	store, publish, listen   string
-	cert, key, token         string
-	dirs                     []string
-	node                     node.Config
-	allowNet, allowExec      []string
-	devTypes                 bool
-	sampleText, name, origin string
+	store, publish, listen string
+	cert, key, token       string
+	dirs                   []string
+	node                   node.Config
+	allowNet, allowExec    []string
+	devTypes               bool
+	sampleText, origin     string
 }
 
 func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {

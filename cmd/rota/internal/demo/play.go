@@ -131,7 +131,7 @@ func (p *Play) openStore(ctx context.Context) error {
 	return p.await(ctx, "the first member makes the store", func() (bool, error) {
 		s, err := file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{ReadOnly: true})
 		if err != nil {
-			return false, nil // not yet; what lasts is told by the member's own log
+			return false, nil //nolint:nilerr // not yet; what lasts is told by the member's own log
 		}
 		p.store = s
 		return true, nil
