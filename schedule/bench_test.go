@@ -89,3 +89,46 @@ func BenchmarkPlaceManyClasses(b *testing.B) {
 		Place(view, -1)
 	}
 }
+
+// Overlapping rules: ten classes, each allowed on the three tenths of the members that have its label, unequal in size, so that shares
+// have to be evened by chains. A leave is planned on a view that is even.
+func BenchmarkPlaceOverlapping(b *testing.B) {
+	for _, spread := range []string{"", "zone", "host"} {
+		w := &world{}
+		w.members, _, w.items = fleet(1000, 100_000, "start")
+		for m := range w.members {
+			labels := []Label{{"zone", fmt.Sprint(m % 3)}, {"host", fmt.Sprint(m)}}
+			for k := range 3 {
+				labels = append(labels, Label{"class", fmt.Sprint((m + k*(m/10%3+1)) % 10)})
+			}
+			w.members[m].Labels = labels
+		}
+		for c := range 10 {
+			w.classes = append(w.classes, Class{Key: fmt.Sprint("c", c), Weight: 1, SpreadOver: spread, Selector: []Label{{"class", fmt.Sprint(c)}}})
+		}
+		for i := range w.items {
+			w.items[i].Class = min(i%55, i%10)
+		}
+		b.Run("start/spread="+spread, func(b *testing.B) {
+			view := w.view()
+			for b.Loop() {
+				Place(view, -1)
+			}
+		})
+		w.apply(b, Place(w.view(), -1))
+		for i := range w.items {
+			if w.items[i].Owner == 7 {
+				w.items[i].Owner = -1
+			}
+		}
+		w.members[7].Draining = true
+		b.Run("leave/spread="+spread, func(b *testing.B) {
+			view := w.view()
+			moves := 0
+			for b.Loop() {
+				moves = started(Place(view, -1))
+			}
+			b.ReportMetric(float64(moves), "moves")
+		})
+	}
+}
