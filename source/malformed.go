@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/rota-run/rota/journal"
 )
@@ -19,45 +20,86 @@ type MalformedError struct {
 
 // Error is one line: path:line:column: message (hint).
 func (e *MalformedError) Error() string {
-	s := e.Path
+	s := oneLine(e.Path)
 	if e.Line > 0 {
 		s += fmt.Sprintf(":%d:%d", e.Line, e.Column)
 	}
-	s += ": " + e.Message
-	if e.Hint != "" {
-		s += " (" + e.Hint + ")"
-	}
-	return s
+	return s + ": " + e.text()
 }
 
-// Record is the fault as the journal keeps it.
-func (e *MalformedError) Record() journal.Record {
-	message := e.Message
-	if e.Hint != "" {
-		message += " (" + e.Hint + ")"
+func (e *MalformedError) text() string {
+	if e.Hint == "" {
+		return e.Message
 	}
+	return e.Message + " (" + e.Hint + ")"
+}
+
+// Record is the fault as the journal keeps it, under the task that the file defines.
+func (e *MalformedError) Record() journal.Record {
 	return journal.Record{
-		Kind: journal.Malformed, Message: message,
+		Kind: journal.Malformed, Partition: string(ID(e.Path)), Message: e.text(),
 		Storage: &journal.Storage{Type: "directory", Path: e.Path, Line: e.Line, Column: e.Column, Lines: e.Lines},
 	}
 }
 
-// maxExtract bounds a line in an extract, in characters.
+// maxText bounds messages, in characters: they go into the journal.
+const maxText = 500
+
+// oneLine makes what came from a file or a task type fit into one line.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(strings.TrimSpace(s), "\ufffd"))
+	if r := []rune(s); len(r) > maxText {
+		return string(r[:maxText]) + "…"
+	}
+	return s
+}
+
+// maxExtract bounds the lines that are shown, in characters.
 const maxExtract = 120
 
-// extract shows the line before, the line and the place.
-func extract(data []byte, line, column int) []string {
-	if line <= 0 {
-		return nil
-	}
-	all := strings.Split(string(data), "\n")
-	if line > len(all) {
-		return nil
-	}
+// extract shows the line before, the line, and a caret below the place. Of a long line the part around the place is shown.
+func extract(lines []string, line, column int) []string {
+	from := max(0, column-maxExtract+20)
 	var out []string
-	for n := max(1, line-1); n <= line; n++ {
-		text := []rune(strings.TrimRight(strings.ToValidUTF8(all[n-1], "?"), "\r"))
-		out = append(out, fmt.Sprintf("%6d │ %s", n, string(text[:min(len(text), maxExtract)])))
+	if line > 1 {
+		out = append(out, numbered(line-1, window(lines[line-2], 0)))
 	}
-	return append(out, fmt.Sprintf("%6s │ %s^", "", strings.Repeat(" ", min(max(column-1, 0), maxExtract))))
+	out = append(out, numbered(line, window(lines[line-1], from)))
+	caret := column - 1 - from
+	if from > 0 {
+		caret++ // the … at the left
+	}
+	return append(out, fmt.Sprintf("%6s │ %s^", "", strings.Repeat(" ", caret)))
+}
+
+func numbered(line int, s string) string {
+	return strings.TrimRight(fmt.Sprintf("%6d │ %s", line, s), " ")
+}
+
+// window is the part of a line that is shown. A tab becomes a space, so that the caret stands right.
+func window(line string, from int) string {
+	r := []rune(oneWidth(line))
+	left, right := "", ""
+	if from > 0 {
+		left = "…"
+	}
+	r = r[min(from, len(r)):]
+	if len(r) > maxExtract {
+		r, right = r[:maxExtract], "…"
+	}
+	return left + string(r) + right
+}
+
+func oneWidth(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
 }

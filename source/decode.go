@@ -1,0 +1,115 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/work"
+)
+
+// decoder turns a tree into a task. It goes on after a fault: which one a person sees first is decided by where they stand.
+type decoder struct {
+	*file
+	types  work.Types
+	root   *node
+	faults []*MalformedError
+}
+
+func (d *decoder) fail(at place, message, hint string) {
+	d.faults = append(d.faults, d.fault(at, message, hint))
+}
+
+// first is the fault that stands first in the file; of those at one place the one that was found first.
+func (d *decoder) first() *MalformedError {
+	best := d.faults[0]
+	for _, e := range d.faults[1:] {
+		if (place{e.Line, e.Column}).before(place{best.Line, best.Column}) {
+			best = e
+		}
+	}
+	return best
+}
+
+// field is a field that a mapping may have, and what to do with its value. What set returns is why the value does not fit, and a hint.
+type field struct {
+	name string
+	set  func(v *node) (message, hint string)
+}
+
+// fields reads a mapping strictly.
+func (d *decoder) fields(n *node, prefix string, known []field) {
+	for _, p := range n.pairs {
+		d.field(p, prefix, known)
+	}
+}
+
+func (d *decoder) field(p pair, prefix string, known []field) {
+	names := make([]string, 0, len(known))
+	for _, k := range known {
+		if k.name != p.key {
+			names = append(names, k.name)
+			continue
+		}
+		if p.value.kind == nothing {
+			d.fail(p.place, prefix+p.key+" has no value", "give it one, or drop the field")
+		} else if message, hint := k.set(p.value); message != "" {
+			d.fail(p.value.place, prefix+p.key+": "+message, hint)
+		}
+		return
+	}
+	d.unknown(p, prefix, names)
+}
+
+func (d *decoder) unknown(p pair, prefix string, known []string) {
+	hint := didYouMean(p.key, known)
+	switch other := otherWords(p.key); {
+	case prefix != "":
+		hint = suggest(p.key, known)
+	case p.key == "tasks" || p.key == "edges":
+		d.fail(p.place, fmt.Sprintf("%q: a file defines one task; jobs of several tasks cannot be written in files yet", p.key), "give each task a file of its own")
+		return
+	case p.key == "id" || p.key == "name":
+		hint = "the id of a task is the name of its file"
+	case hint == "" && other != "":
+		hint = fmt.Sprintf("did you mean %q?", other)
+	case hint == "" && d.fitsConfig():
+		hint = "what a task type reads stands below config"
+	}
+	d.fail(p.place, fmt.Sprintf("unknown field %q", oneLine(prefix+p.key)), hint)
+}
+
+// fitsConfig tells whether there is a config: then a stray field is likely one that slipped out of it.
+func (d *decoder) fitsConfig() bool {
+	_, ok := d.root.get("config")
+	return ok
+}
+
+// find is where a dotted path such as config.expect.status[1] leads; the nearest place above it that exists. Keys may have dots.
+func (d *decoder) find(path string) place {
+	at, n := d.root.place, d.root
+	for path != "" {
+		key, value, where, ok := n.step(path)
+		if !ok {
+			return at
+		}
+		at, n = where, value
+		path = strings.TrimPrefix(path[len(key):], ".")
+	}
+	return at
+}
+
+// step goes one step along a path: the longest key, or index, that it begins with.
+func (n *node) step(path string) (key string, value *node, at place, ok bool) {
+	for _, p := range n.pairs {
+		rest, fits := strings.CutPrefix(path, p.key)
+		if fits && (rest == "" || rest[0] == '.' || rest[0] == '[') && len(p.key) >= len(key) && p.key != "" {
+			key, value, at, ok = p.key, p.value, p.place, true
+		}
+	}
+	for i, item := range n.items {
+		if index := fmt.Sprintf("[%d]", i); strings.HasPrefix(path, index) {
+			return index, item, item.place, true
+		}
+	}
+	return key, value, at, ok
+}

@@ -1,0 +1,209 @@
+package source_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/source"
+)
+
+func TestBoundsOfAFile(t *testing.T) {
+	t.Parallel()
+	keys := make([]string, 50_000)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%q", fmt.Sprint("object-", i))
+	}
+	many := `{"type":"noop","spread":"partitioned","partitions":[` + strings.Join(keys, ",") + `]}`
+	for name, c := range map[string]struct{ path, in, want string }{
+		"too many bytes":     {"a.yaml", "type: noop\n#" + strings.Repeat("x", source.MaxFile), "a.yaml: 1048588 bytes; a definition has at most 1048576"},
+		"too many lines":     {"a.yaml", "type: noop\n" + strings.Repeat("\n", 5000), "a.yaml:5001:1: 5001 lines; a definition in YAML has at most 5000 (write it as JSON)"},
+		"enough lines":       {"a.yaml", "type: noop\n" + strings.Repeat("\n", 4999), ""},
+		"many keys in JSON":  {"a.json", many, ""},
+		"too big a config":   {"a.json", `{"type":"noop","config":{"a":"` + strings.Repeat("x", cluster.MaxDefinition) + `"}}`, "at most 262144 are allowed"},
+		"too big with tags":  {"a.json", `{"type":"noop","tags":{"a":"b"},"config":{"a":"` + strings.Repeat("x", cluster.MaxDefinition-10) + `"}}`, "at most 262144 are allowed"},
+		"deep stack in YAML": {"a.yaml", strings.Repeat("[", source.MaxFile), "a.yaml:1:51: it is nested too deep"},
+		"deep stack in JSON": {"a.json", strings.Repeat("[", source.MaxFile), "a.json:1:10001: it is not JSON: invalid character '[' exceeded max depth"},
+		"a lone return":      {"a.yaml", "type: noop\revery: 1s", "a.yaml:1:11: a control character, U+000D"},
+		"a long name":        {strings.Repeat("x", 129) + ".yaml", "type: noop", "129 characters, at most 128"},
+		"a long word":        {"a.yaml", strings.Repeat("x", 1000) + ": 1", "…"},
+	} {
+		_, _, err := source.Parse(c.path, []byte(c.in), types())
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %.300v, want %q", name, err, c.want)
+		}
+		if err != nil && (len(err.Error()) > 3000 || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: the error has %d bytes, or several lines", name, len(err.Error()))
+		}
+	}
+}
+
+func TestRecordIsWhatTheJournalShows(t *testing.T) {
+	t.Parallel()
+	_, _, err := source.Parse("tasks/gpu.yaml", []byte("\n\n\n\n\ntype: noop\n  evry: 10s\n"), types())
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	_, _, err = source.Parse("tasks/gpu.yaml", []byte("# 1\n# 2\n# 3\n# 4\n# 5\ntype: noop\nevry: 10s\n"), types())
+	var m *source.MalformedError
+	if !errors.As(err, &m) {
+		t.Fatalf("got %v", err)
+	}
+	r := m.Record()
+	if r.Kind != journal.Malformed || r.Partition != "gpu" || r.Storage.Line != 7 || r.Storage.Column != 1 {
+		t.Errorf("got %+v", r)
+	}
+	want := `malformed   tasks/gpu.yaml:7:1  unknown field "evry" (did you mean "every"?)
+           6 │ type: noop
+           7 │ evry: 10s
+             │ ^`
+	if got := r.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("got\n%s\nwant it to end with\n%s", got, want)
+	}
+}
+
+// value draws a JSON value whose texts YAML could take for something else.
+func value(depth int) *rapid.Generator[any] {
+	return rapid.Custom(func(t *rapid.T) any {
+		kinds := 4
+		if depth > 0 {
+			kinds = 6
+		}
+		words := rapid.SampledFrom([]string{"", " ", "a", "yes", "null", "~", "1", "1.0", "0x1", "-", "- a", "a: b", "#", "a #b", "*a", "&a", "!t", "%", "@", "'", `"`, "\t", "é\u2028", "line\nline", "<<", "?", ": ", "|", ".inf", "env:TOKEN"})
+		switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
+		case 0:
+			return words.Draw(t, "text")
+		case 1:
+			return rapid.Int64().Draw(t, "whole")
+		case 2:
+			return rapid.SampledFrom([]any{true, false, nil}).Draw(t, "constant")
+		case 3:
+			return rapid.Float64Range(-1e15, 1e15).Draw(t, "number")
+		case 4:
+			return rapid.SliceOfN(value(depth-1), 0, 3).Draw(t, "list")
+		}
+		return rapid.MapOfN(words, value(depth-1), 0, 3).Draw(t, "mapping")
+	})
+}
+
+// TestFormatsAgree: what is written as JSON means the same when it is read as YAML, and in any order and layout.
+func TestFormatsAgree(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		config := rapid.MapOfN(rapid.StringMatching(`[a-z]{1,3}`), value(3), 0, 4).Draw(rt, "config")
+		doc := map[string]any{"type": "noop", "config": config, "tags": map[string]string{"b": "1", "a": "2"}}
+		plain, err := json.Marshal(doc)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var wide bytes.Buffer
+		if err := json.Indent(&wide, plain, "", "  "); err != nil {
+			rt.Fatal(err)
+		}
+		_, first, err := source.Parse("a.json", plain, types())
+		if err != nil {
+			rt.Fatalf("%s: %v", plain, err)
+		}
+		for path, in := range map[string][]byte{"a.json": wide.Bytes(), "a.yaml": plain, "a.yml": wide.Bytes()} {
+			_, again, err := source.Parse(path, in, types())
+			if err != nil {
+				rt.Fatalf("%s as %s: %v", in, path, err)
+			}
+			if got, want := describe("a", again), describe("a", first); got != want {
+				rt.Fatalf("%s as %s\ngot  %s\nwant %s", in, path, got, want)
+			}
+		}
+	})
+}
+
+// TestDefinitionHasTheValue: the canonical config is the value that was written.
+func TestDefinitionHasTheValue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		config := rapid.MapOfN(rapid.StringMatching(`[a-z]{1,3}`), value(3), 1, 4).Draw(rt, "config")
+		want, err := json.Marshal(config)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		_, spec, err := source.Parse("a.json", []byte(`{"type":"noop","config":`+string(want)+`}`), types())
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var got struct{ Config any }
+		var wanted any
+		if err := errors.Join(json.Unmarshal(spec.Tasks[0].Definition, &got), json.Unmarshal(want, &wanted)); err != nil {
+			rt.Fatal(err)
+		}
+		if a, b := fmt.Sprintf("%#v", got.Config), fmt.Sprintf("%#v", wanted); a != b {
+			rt.Fatalf("got %s, want %s", a, b)
+		}
+	})
+}
+
+func fuzz(f *testing.F, path string, seeds ...string) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	table := types()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 4096 {
+			return // the bounds have a test of their own
+		}
+		_, spec, err := source.Parse(path, data, table)
+		if err == nil {
+			_, again, err := source.Parse(path, data, table)
+			if err != nil || describe("a", again) != describe("a", spec) || !json.Valid(spec.Tasks[0].Definition) {
+				t.Fatalf("read again it is %v, %v", again, err)
+			}
+			return
+		}
+		checkFault(t, data, err)
+	})
+}
+
+// checkFault: an error is one short line about a place that the file has.
+func checkFault(t *testing.T, data []byte, err error) {
+	var m *source.MalformedError
+	if !errors.As(err, &m) {
+		t.Fatalf("not a MalformedError: %v", err)
+	}
+	lines := strings.Split(string(bytes.TrimPrefix(data, []byte("\ufeff"))), "\n")
+	if m.Line < 0 || m.Line > len(lines) || m.Line > 0 && (m.Column < 1 || m.Column > utf8.RuneCountInString(lines[m.Line-1])+1) {
+		t.Fatalf("the file has no place %d:%d: %v", m.Line, m.Column, err)
+	}
+	if m.Message == "" || strings.ContainsAny(m.Error(), "\n\r\x00") || !utf8.ValidString(m.Error()) {
+		t.Fatalf("not one line of text: %q", m.Error())
+	}
+	if m.Line > 0 && !strings.HasSuffix(m.Lines[len(m.Lines)-1], "^") {
+		t.Fatalf("no caret in %q", m.Lines)
+	}
+}
+
+func FuzzYAML(f *testing.F) {
+	fuzz(f, "a.yaml", "type: noop\nevery: 10s\n", "type: check\nconfig:\n  url: https://a\n  expect: {status: [200]}\n", "a: &a [*a]\n<<: *a",
+		"? a\n: b", "---\n---\n", "type: |\n  noop\n", "{type: noop, tags: {a: 'b', c: \"d\"}}", "\ttype", "- - -", "%YAML 1.2\n---\n...", "type: noop\ncron: TZ=\n", "a: 0o7\nb: .nan\nc: 1e3\n")
+}
+
+func FuzzJSON(f *testing.F) {
+	fuzz(f, "a.json", `{"type":"noop","every":"10s"}`, `{"type":"check","config":{"url":"https://a","expect":{"status":[200]}}}`, `{"a":1,"a":2}`,
+		`{"type":"noop","config":{"x":1e999}}`, `[`, `{"type":"noop"} x`, `{"type":"\ud800"}`, "\ufeff{}", `{"weight":-0,"type":"noop"}`)
+}
+
+func BenchmarkParse(b *testing.B) {
+	yaml := []byte("type: check\nevery: 10s\nconfig:\n  url: \"https://example.org/\"\n  expect: {status: [200]}\ntags: {squad: backend}\n")
+	table := types()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := source.Parse("tasks/homepage.yaml", yaml, table); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

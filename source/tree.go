@@ -1,0 +1,53 @@
+package source
+
+// place is where something stands, in lines and characters from 1. The zero place stands for the whole file.
+type place struct{ line, column int }
+
+func (p place) before(q place) bool {
+	return p.line < q.line || p.line == q.line && p.column < q.column
+}
+
+type kind uint8
+
+const (
+	nothing kind = iota // null, or nothing at all
+	boolean
+	number
+	text
+	list
+	mapping
+)
+
+// String names the kind for people.
+func (k kind) String() string {
+	return [...]string{"nothing", "true or false", "a number", "a text", "a list", "a mapping"}[k]
+}
+
+// node is a value in a file, whatever the format.
+type node struct {
+	kind  kind
+	place place
+	raw   string  // a scalar as it is written, without quotes
+	json  string  // a boolean or number in canonical JSON
+	items []*node // of a list
+	pairs []pair  // of a mapping, in the order of the file; each key once
+}
+
+type pair struct {
+	key   string
+	place place // of the key
+	value *node
+}
+
+// get finds a field of a mapping.
+func (n *node) get(key string) (pair, bool) {
+	for _, p := range n.pairs {
+		if p.key == key {
+			return p, true
+		}
+	}
+	return pair{}, false
+}
+
+// maxDepth bounds the nesting of a definition.
+const maxDepth = 50
