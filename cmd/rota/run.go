@@ -73,7 +73,7 @@ type config struct {
 	node                   node.Config
 	allowNet, allowExec    []string
 	devTypes               bool
-	sampleText, origin     string
+	sampleText             string
 }
 
 func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
