@@ -78,6 +78,20 @@ func TestATaskMovesWhenItsMemberLeaves(t *testing.T) {
 	expect(t, ctx, told, "start b")
 }
 
+func TestTheOnlyMemberLeaves(t *testing.T) {
+	ctx := setup(t)
+	typ, told := runs("watch")
+	a := join(t, ctx, memory.New(), "a", typ)
+	if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, ctx, told, "start a")
+	if err := a.Leave(ctx); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, ctx, told, "stop a: "+rota.CauseDrained.Error())
+}
+
 func TestKillStopsATask(t *testing.T) {
 	ctx := setup(t)
 	typ, told := runs("watch")

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -65,6 +66,7 @@ type Node struct {
 	changed *signal
 	tally   *tally
 	witness *witness
+	leaving atomic.Bool
 }
 
 // New checks the config and makes a node.
@@ -193,6 +195,7 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 		n.drain(gone, hurry)
 	case <-gone:
 	}
+	n.leaving.Store(true)
 	leave()
 	select {
 	case <-gone:

@@ -111,7 +111,7 @@ func (n *Node) owns(id cluster.PartitionID) bool {
 // whyRemoved says why a partition is not this member's any more.
 func (n *Node) whyRemoved(id cluster.PartitionID) error {
 	v := n.replica.Value()
-	if m, ok := v.Member(n.c.Member); ok && m.Draining {
+	if m, ok := v.Member(n.c.Member); n.leaving.Load() || ok && m.Draining {
 		return work.CauseDrained
 	}
 	if p, ok := v.Partition(id); !ok || p.Dropped {

@@ -176,16 +176,16 @@ func (s *step) halt(err error) {
 		return
 	}
 	s.phase = phaseHalted
-	s.revoke()
+	s.revoke(0)
 	s.emit(Halt{Err: err})
 }
 
 // revoke takes all grants away from the supervisor.
-func (s *step) revoke() {
-	if len(s.assigned.Grants) == 0 && s.assigned.TrustUntil == 0 && s.assigned.Version > 0 {
+func (s *step) revoke(trust protocol.Instant) {
+	if len(s.assigned.Grants) == 0 && s.assigned.TrustUntil == trust && s.assigned.Version > 0 {
 		return
 	}
-	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1}
+	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1, TrustUntil: trust}
 	s.emit(Assign{Assignment: s.assigned})
 }
 

@@ -106,7 +106,7 @@ func (s *step) awaitConfirm() {
 func (s *step) remove() {
 	s.phase = phaseRemoved
 	s.joined = false
-	s.revoke()
+	s.revoke(0)
 	s.emit(Removing{Reason: "the cluster has removed it"})
 }
 
@@ -130,7 +130,7 @@ func (s *step) leave(reason string) {
 		return
 	}
 	s.phase = phaseLeaving
-	s.revoke()
+	s.revoke(s.assigned.TrustUntil) // what runs stops because it leaves, not because it lost trust
 }
 
 // settle ends the member when its leave stands in the log, or was not needed.

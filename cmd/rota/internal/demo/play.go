@@ -60,6 +60,9 @@ const (
 
 // Run plays the whole demonstration with members that are started from the binary. What it wrote stays in the directory where it failed.
 func Run(ctx context.Context, binary string, screen Screen) (Report, error) {
+	if !canSuspend {
+		return Report{}, fmt.Errorf("play the demonstration: %s cannot suspend processes", runtime.GOOS)
+	}
 	runtime.LockOSThread() // children die with the thread that started them
 	defer runtime.UnlockOSThread()
 	dir, err := os.MkdirTemp("", "rota-demo-")
@@ -177,7 +180,7 @@ func (p *Play) fairShare() int { return len(p.tasks) / len(names) }
 
 func (p *Play) suspend(ctx context.Context) error {
 	count := len(p.owned("c"))
-	at, err := p.signal("c", syscall.SIGSTOP)
+	at, err := p.signal("c", sigStop)
 	if err != nil {
 		return err
 	}
@@ -195,7 +198,7 @@ func (p *Play) suspend(ctx context.Context) error {
 	}
 	back := protocol.Now()
 	p.act(Join, "c", back, p.fairShare())
-	if _, err := p.signal("c", syscall.SIGCONT); err != nil {
+	if _, err := p.signal("c", sigCont); err != nil {
 		return err
 	}
 	if err := p.settle(ctx, "c finds itself removed and joins anew", names...); err != nil {

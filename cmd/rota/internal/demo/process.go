@@ -62,7 +62,7 @@ func (p *Play) signal(name string, s syscall.Signal) (protocol.Instant, error) {
 // close ends all members that still run, by their process, and waits for them.
 func (p *Play) close() {
 	for _, m := range p.members {
-		_ = m.cmd.Process.Signal(syscall.SIGCONT) // it may have ended, or not be suspended
+		_ = m.cmd.Process.Signal(sigCont) // it may have ended, or not be suspended
 		_ = m.cmd.Process.Signal(syscall.SIGTERM)
 	}
 	limit := time.After(5 * time.Second)
