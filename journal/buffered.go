@@ -2,9 +2,13 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rota-run/rota/store"
 )
 
 // Buffered writes records behind the caller's back: Add never blocks. What does not fit into the queue is dropped and counted.
@@ -13,23 +17,41 @@ type Buffered struct {
 	queue   chan Record
 	dropped atomic.Int64
 	log     *slog.Logger
+
+	mu    sync.RWMutex // Add reads, the end writes: no record is queued that nobody will take
+	ended bool
 }
 
 const (
 	queueLength = 4096
 	batchLength = 100
-	retryAfter  = time.Second
+	retryFirst  = time.Second
+	retryLast   = 30 * time.Second
+	// tryFor bounds one try: a store that does not answer must not keep the journal from noticing that it is back.
+	tryFor = 30 * time.Second
+	// flushFor bounds what Run does after its context has ended.
+	flushFor = 2 * time.Second
 )
 
-// NewBuffered makes a buffer in front of a journal; Run writes.
+// NewBuffered makes a buffer of 4096 records in front of a journal; Run writes. Without a logger nothing is logged.
 func NewBuffered(to Journal, log *slog.Logger) *Buffered {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	return &Buffered{to: to, queue: make(chan Record, queueLength), log: log}
 }
 
-// Add queues a record. Safe from any goroutine.
+// Add queues a record, stamped with the present time unless it has one. Safe from any goroutine, never blocks. After Run has returned records
+// are dropped.
 func (b *Buffered) Add(r Record) {
 	if r.AtMS == 0 {
 		r.AtMS = time.Now().UnixMilli()
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.ended {
+		b.dropped.Add(1)
+		return
 	}
 	select {
 	case b.queue <- r:
@@ -38,20 +60,22 @@ func (b *Buffered) Add(r Record) {
 	}
 }
 
-// Dropped is how many records were lost because the queue was full, or the process ended with the store away.
+// Dropped is how many records were lost: the queue was full, a record was too large for the store, or the process ended with the store away.
 func (b *Buffered) Dropped() int64 { return b.dropped.Load() }
 
-// Run writes until ctx ends, then what is still queued, once.
+// Run writes until ctx ends, then tries once, for two seconds at most, to write what is still queued. It is called once.
 func (b *Buffered) Run(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			b.flush()
-			return
 		case r := <-b.queue:
-			b.write(ctx, b.batch(r))
+			if rest := b.write(ctx, b.batch(r)); len(rest) > 0 {
+				b.end(rest)
+				return
+			}
 		}
 	}
+	b.end(nil)
 }
 
 func (b *Buffered) batch(first Record) []Record {
@@ -67,40 +91,64 @@ func (b *Buffered) batch(first Record) []Record {
 	return batch
 }
 
-// write tries until it is done or ctx ends.
-func (b *Buffered) write(ctx context.Context, batch []Record) {
+// write tries until it is done or ctx ends, and returns what is not written.
+func (b *Buffered) write(ctx context.Context, batch []Record) []Record {
+	wait := retryFirst
 	for {
-		err := b.to.Append(ctx, batch...)
+		err := b.try(ctx, batch, tryFor)
 		if err == nil {
-			return
+			return nil
 		}
+		b.log.Warn("write the journal; trying again", "records", len(batch), "after", wait, "err", err)
+		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			b.last(batch)
-			return
-		case <-time.After(retryAfter):
-			b.log.Debug("write the journal; trying again", "err", err)
+			t.Stop()
+			return batch
+		case <-t.C:
 		}
+		wait = min(2*wait, retryLast)
 	}
 }
 
-func (b *Buffered) flush() {
-	for {
-		select {
-		case r := <-b.queue:
-			b.last(b.batch(r))
-		default:
-			return
-		}
-	}
-}
-
-// last writes once, after ctx has ended.
-func (b *Buffered) last(batch []Record) {
-	ctx, cancel := context.WithTimeout(context.Background(), retryAfter)
+// try writes once. A batch that is too large for the store is written in halves; a record that is too large alone is dropped.
+func (b *Buffered) try(ctx context.Context, batch []Record, within time.Duration) error {
+	each, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	if err := b.to.Append(ctx, batch...); err != nil {
-		b.dropped.Add(int64(len(batch)))
-		b.log.Warn("write the journal", "lost", len(batch), "err", err)
+	err := b.to.Append(each, batch...)
+	switch {
+	case err == nil || !errors.Is(err, store.ErrTooLarge):
+		return err
+	case len(batch) == 1:
+		b.drop(1, err)
+		return nil
+	}
+	half := len(batch) / 2
+	// Where the second half fails, the first is written again with it: a record may stand twice.
+	return errors.Join(b.try(each, batch[:half], within), b.try(each, batch[half:], within))
+}
+
+func (b *Buffered) drop(n int, err error) {
+	b.dropped.Add(int64(n))
+	b.log.Warn("write the journal", "lost", n, "err", err)
+}
+
+// end writes what is left, within a bound for all of it, and counts what that leaves.
+func (b *Buffered) end(rest []Record) {
+	b.mu.Lock()
+	b.ended = true
+	b.mu.Unlock()
+	for len(b.queue) > 0 {
+		rest = append(rest, <-b.queue)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushFor)
+	defer cancel()
+	for len(rest) > 0 {
+		n := min(len(rest), batchLength)
+		if err := b.try(ctx, rest[:n], flushFor); err != nil {
+			b.drop(len(rest), err)
+			return
+		}
+		rest = rest[n:]
 	}
 }

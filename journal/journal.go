@@ -1,4 +1,3 @@
-// Package journal keeps what happened to tasks, for people: append-only, not consulted by any decision.
 package journal
 
 import (
@@ -21,6 +20,7 @@ const (
 	Recovered    Kind = "recovered" // a malformed task or failing source is well again
 	StoreLost    Kind = "store-lost"
 	StoreBack    Kind = "store-back"
+	Unreadable   Kind = "unreadable" // stands for a part of the journal that cannot be decoded
 )
 
 // Record is one record. Fields that a kind does not use are empty.

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 )
 
-// Line is the record on one line, without its time and kind.
+// Line is the record on one line, without its time and kind. Control characters become spaces.
 func (r Record) Line() string {
 	var parts []string
 	add := func(s string) {
@@ -34,7 +35,17 @@ func (r Record) Line() string {
 	if r.GapMS != nil {
 		add(gap(*r.GapMS))
 	}
-	return strings.Join(parts, "  ")
+	return plain(strings.Join(parts, "  "))
+}
+
+// plain keeps what came from files and errors from breaking the line or driving a terminal.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 func gap(ms int64) string {
@@ -49,7 +60,7 @@ func (r Record) String() string {
 	s := fmt.Sprintf("%s  %-10s  %s", time.UnixMilli(r.AtMS).Format("15:04:05"), short(r.Kind), r.Line())
 	if r.Storage != nil {
 		for _, l := range r.Storage.Lines {
-			s += "\n      " + l
+			s += "\n      " + plain(l)
 		}
 	}
 	return s

@@ -1,0 +1,180 @@
+package journal_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store"
+)
+
+// moody is a journal whose Append answers what the test says.
+type moody struct {
+	*journal.Memory
+	mu    sync.Mutex
+	err   func(n int) error // asked for each Append with the number of its records
+	tries int
+}
+
+func newMoody(err func(n int) error) *moody {
+	return &moody{Memory: journal.NewMemory(10_000), err: err}
+}
+
+func (m *moody) Append(ctx context.Context, records ...journal.Record) error {
+	m.mu.Lock()
+	m.tries++
+	err := m.err(len(records))
+	m.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return m.Memory.Append(ctx, records...)
+}
+
+func (m *moody) read(t *testing.T) string {
+	t.Helper()
+	got, err := m.Read(context.Background(), journal.Query{Limit: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return messages(got)
+}
+
+func TestBufferedWaitsForTheStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		away := true
+		to := newMoody(func(int) error {
+			if away {
+				return store.ErrUnavailable
+			}
+			return nil
+		})
+		b := journal.NewBuffered(to, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var done sync.WaitGroup
+		done.Go(func() { b.Run(ctx) })
+		b.Add(said(1, "a", "one"))
+		b.Add(said(2, "a", "two"))
+		time.Sleep(5 * time.Minute)
+		to.mu.Lock()
+		away = false
+		tries := to.tries
+		to.mu.Unlock()
+		if tries > 20 {
+			t.Errorf("%d tries in five minutes: the pauses don't grow", tries)
+		}
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if got := to.read(t); got != "one two" || b.Dropped() != 0 {
+			t.Errorf("got %q and %d dropped, want both records", got, b.Dropped())
+		}
+		stop()
+		done.Wait()
+	})
+}
+
+func TestBufferedCountsWhatItLoses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		to := newMoody(func(int) error { return store.ErrUnavailable })
+		b := journal.NewBuffered(to, nil)
+		for range 5000 {
+			b.Add(said(1, "a", "x"))
+		}
+		if got := b.Dropped(); got != 904 {
+			t.Errorf("%d dropped with nobody writing, want 904 of 5000", got)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		start := time.Now()
+		b.Run(ctx)
+		b.Add(said(1, "a", "late"))
+		if got := b.Dropped(); got != 5001 || time.Since(start) > 2*time.Second {
+			t.Errorf("%d dropped after %v, want all 5001 within the bound", got, time.Since(start))
+		}
+	})
+}
+
+// stuck is a journal that answers only when the context ends.
+type stuck struct{ journal.Journal }
+
+func (stuck) Append(ctx context.Context, _ ...journal.Record) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func TestBufferedEndsWhileTheStoreHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := journal.NewBuffered(stuck{}, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		done.Go(func() { b.Run(ctx) })
+		for range 300 {
+			b.Add(said(1, "a", "x"))
+		}
+		synctest.Wait()
+		start := time.Now()
+		stop()
+		done.Wait()
+		if took := time.Since(start); took != 2*time.Second || b.Dropped() != 300 {
+			t.Errorf("ended after %v with %d dropped, want 2s and 300", took, b.Dropped())
+		}
+	})
+}
+
+func TestBufferedFlushesAtTheEnd(t *testing.T) {
+	t.Parallel()
+	to := newMoody(func(int) error { return nil })
+	b := journal.NewBuffered(to, nil)
+	want := ""
+	for i := range 250 {
+		b.Add(said(1, "a", fmt.Sprint(i)))
+		want += fmt.Sprint(i) + " "
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	b.Run(ctx)
+	if got := to.read(t) + " "; got != want || b.Dropped() != 0 {
+		t.Errorf("got %q and %d dropped", got, b.Dropped())
+	}
+}
+
+func TestBufferedSplitsWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	to := newMoody(func(n int) error {
+		if n > 2 {
+			return fmt.Errorf("put: %w", store.ErrTooLarge)
+		}
+		return nil
+	})
+	b := journal.NewBuffered(to, nil)
+	for i := range 5 {
+		b.Add(said(1, "a", fmt.Sprint(i)))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	b.Run(ctx)
+	if got := to.read(t); got != "0 1 2 3 4" || b.Dropped() != 0 {
+		t.Errorf("got %q and %d dropped", got, b.Dropped())
+	}
+}
+
+func TestBufferedDropsARecordThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	to := newMoody(func(int) error { return store.ErrTooLarge })
+	b := journal.NewBuffered(to, nil)
+	b.Add(said(1, "a", "huge"))
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	b.Run(ctx)
+	if b.Dropped() != 1 {
+		t.Errorf("%d dropped, want the one", b.Dropped())
+	}
+}

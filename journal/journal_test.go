@@ -1,0 +1,258 @@
+package journal_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// forever keeps records of fixed times, whatever the date is when the test runs.
+const forever = 200 * 365 * 24 * time.Hour
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func said(at int64, partition, message string) journal.Record {
+	return journal.Record{AtMS: at, Kind: journal.RunError, Partition: partition, Message: message}
+}
+
+func messages(records []journal.Record) string {
+	var out []string
+	for _, r := range records {
+		out = append(out, r.Message)
+	}
+	return strings.Join(out, " ")
+}
+
+// both runs a test on each journal that keeps records.
+func both(t *testing.T, test func(t *testing.T, j journal.Journal)) {
+	t.Run("docs", func(t *testing.T) { t.Parallel(); test(t, journal.NewDocs(memory.New().Open(), "m1", 0)) })
+	t.Run("memory", func(t *testing.T) { t.Parallel(); test(t, journal.NewMemory(0)) })
+}
+
+func TestReadSelects(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, j journal.Journal) {
+		now := time.Now().UnixMilli()
+		batches := [][]journal.Record{
+			{said(now-2*3600_000, "a", "old"), said(now-3000, "a#1", "three")},
+			{said(now-4000, "a/b", "four"), said(now-5000, "ab", "five")},
+			{said(now-3000, "a", "three-again")},
+		}
+		for _, b := range batches {
+			if err := j.Append(t.Context(), b...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []struct {
+			q    journal.Query
+			want string
+		}{
+			{journal.Query{}, "old five four three three-again"},
+			{journal.Query{Partition: "a"}, "old four three three-again"},
+			{journal.Query{Partition: "a#1"}, "three"},
+			{journal.Query{Partition: "none"}, ""},
+			{journal.Query{Limit: 2}, "three three-again"},
+			{journal.Query{Since: time.UnixMilli(now - 4000)}, "four three three-again"},
+			{journal.Query{Since: time.UnixMilli(now - 4000), Limit: 1, Partition: "a/b"}, "four"},
+			{journal.Query{Since: time.UnixMilli(now + 3600_000)}, ""},
+		} {
+			got, err := j.Read(t.Context(), c.q)
+			if err != nil || messages(got) != c.want {
+				t.Errorf("%+v: got %q, %v, want %q", c.q, messages(got), err, c.want)
+			}
+		}
+	})
+}
+
+// TestSinceMissesNothing: what a read since some time gives is what the dumb way gives, however batches lie across hours.
+func TestSinceMissesNothing(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		now := time.Now().UnixMilli()
+		j := journal.NewDocs(memory.New().Open(), "m1", 0)
+		ago := rapid.Int64Range(-1800_000, 20*3600_000)
+		n := 0
+		var all []journal.Record
+		for range rapid.IntRange(1, 8).Draw(rt, "batches") {
+			var batch []journal.Record
+			for range rapid.IntRange(1, 4).Draw(rt, "records") {
+				n++
+				batch = append(batch, said(now-ago.Draw(rt, "ago"), "a", fmt.Sprint(n)))
+			}
+			all = append(all, batch...)
+			if err := j.Append(context.Background(), batch...); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		since := now - ago.Draw(rt, "since")
+		got, err := j.Read(context.Background(), journal.Query{Since: time.UnixMilli(since)})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want := slices.DeleteFunc(all, func(r journal.Record) bool { return r.AtMS < since })
+		byTime := func(a, b journal.Record) int { return int(a.AtMS - b.AtMS) }
+		slices.SortStableFunc(want, byTime)
+		if len(got) != len(want) || !slices.IsSortedFunc(got, byTime) {
+			rt.Fatalf("since %d: got %s, want %s", since, messages(got), messages(want))
+		}
+	})
+}
+
+func TestMembersDoNotCollide(t *testing.T) {
+	t.Parallel()
+	server := memory.New()
+	for _, j := range []journal.Journal{journal.NewDocs(server.Open(), "m1", forever), journal.NewDocs(server.Open(), "m1", forever), journal.NewDocs(server.Open(), "m2", forever)} {
+		for range 3 {
+			if err := j.Append(t.Context(), said(1795190400123, "a", "x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got, err := journal.NewDocs(server.Open(), "observer", forever).Read(t.Context(), journal.Query{})
+	if err != nil || len(got) != 9 {
+		t.Errorf("got %d records, %v, want 9", len(got), err)
+	}
+}
+
+func TestOldRecordsAreRemoved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		docs := memory.New().Open()
+		j := journal.NewDocs(docs, "m1", 48*time.Hour)
+		for range 100 { // one an hour
+			if err := j.Append(t.Context(), said(0, "a", "x")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+		}
+		left, err := docs.List(t.Context(), "")
+		if err != nil || len(left) != 49 {
+			t.Errorf("%d documents left, %v; want those of 48 hours and the present one", len(left), err)
+		}
+	})
+}
+
+func TestManyOldDocumentsAreRemovedBitByBit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		docs := memory.New().Open()
+		for range 1200 {
+			if err := journal.NewDocs(docs, "m1", time.Hour).Append(t.Context(), said(0, "a", "old")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Nanosecond)
+		}
+		time.Sleep(3 * time.Hour)
+		j := journal.NewDocs(docs, "m2", time.Hour)
+		var left []int
+		for range 4 {
+			if err := j.Append(t.Context(), said(0, "a", "new")); err != nil {
+				t.Fatal(err)
+			}
+			all, err := docs.List(t.Context(), "journal/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			left = append(left, len(all))
+		}
+		if want := []int{701, 202, 3, 4}; !slices.Equal(left, want) {
+			t.Errorf("got %v documents after each append, want %v", left, want)
+		}
+	})
+}
+
+func TestBrokenDocumentHidesNothing(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	j := journal.NewDocs(docs, "m1", forever)
+	if err := j.Append(t.Context(), said(1795190400124, "a", "good")); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"journal/2026112013/1795190400123-m1-x-1", "journal/what", "journal/a/b/c"} {
+		if _, err := docs.Put(t.Context(), store.Doc{Key: key, Value: []byte("{")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := j.Read(t.Context(), journal.Query{})
+	if err != nil || len(got) != 4 || got[3].Message != "good" || got[2].AtMS != 1795190400123 || got[2].Kind != journal.Unreadable {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestTimesOutOfRange(t *testing.T) {
+	t.Parallel()
+	j := journal.NewDocs(memory.New().Open(), "m1", forever)
+	for _, at := range []int64{-1 << 63, -1, 0, 1, 1<<63 - 1} {
+		if err := j.Append(t.Context(), said(at, "a", "x")); err != nil {
+			t.Errorf("at %d: %v", at, err)
+		}
+	}
+	if got, err := j.Read(t.Context(), journal.Query{}); err != nil || len(got) != 5 {
+		t.Errorf("got %d records, %v", len(got), err)
+	}
+}
+
+func TestMemoryKeepsTheNewest(t *testing.T) {
+	t.Parallel()
+	m := journal.NewMemory(3)
+	for i := range 20 {
+		if err := m.Append(t.Context(), said(int64(i), "a", fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := m.Read(t.Context(), journal.Query{}); err != nil || messages(got) != "17 18 19" {
+		t.Errorf("got %s, %v", messages(got), err)
+	}
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	gap, overlap := int64(12), int64(-90)
+	for want, r := range map[string]journal.Record{
+		"checks/web-eu  web-3 → web-1  web-3 left in order  gap 12ms": {Kind: journal.Moved, Partition: "checks/web-eu", From: "web-3", To: "web-1", Cause: "web-3 left in order", GapMS: &gap},
+		"a  → web-1  overlap 90ms":                                    {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &overlap},
+		"a  dial: refused  [31mred":                                   {Kind: journal.RunError, Partition: "a", Message: "dial:\nrefused\x1b\x1b[31mred"},
+		"tasks/a.yaml  it is empty":                                   {Kind: journal.Malformed, Partition: "a", Message: "it is empty", Storage: &journal.Storage{Path: "tasks/a.yaml"}},
+	} {
+		if got := r.Line(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	r := journal.Record{AtMS: 0, Kind: journal.Malformed, Message: "m", Storage: &journal.Storage{Path: "p", Line: 2, Column: 3, Lines: []string{"     2 │ x", "       │   ^"}}}
+	if got, want := r.String()[8:], "  malformed   p:2:3  m\n           2 │ x\n             │   ^"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestRecordsSurviveJSON(t *testing.T) {
+	t.Parallel()
+	gap := int64(-5)
+	in := journal.Record{AtMS: 1, Kind: journal.Malformed, Member: "m", Partition: "p", Message: "x", From: "a", To: "b", Cause: "c", Token: 1<<64 - 1, GapMS: &gap,
+		Storage: &journal.Storage{Type: "directory", Path: "p", Line: 1, Column: 2, Lines: []string{"l"}}}
+	docs := journal.NewDocs(memory.New().Open(), "m1", forever)
+	if err := docs.Append(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	out, err := docs.Read(t.Context(), journal.Query{})
+	if err != nil || len(out) != 1 {
+		t.Fatalf("got %+v, %v", out, err)
+	}
+	want, err1 := json.Marshal(in)
+	got, err2 := json.Marshal(out[0])
+	if errors.Join(err1, err2) != nil || string(got) != string(want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
