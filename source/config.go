@@ -82,7 +82,7 @@ func ask(def work.Definition, kind work.Type) (err error) {
 // configErrors are all errors about fields in err, which may be joined.
 func configErrors(err error) []*work.ConfigError {
 	var ce *work.ConfigError
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each of the joined ones is looked at
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []*work.ConfigError
 		for _, e := range many.Unwrap() {
 			out = append(out, configErrors(e)...)

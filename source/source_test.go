@@ -48,14 +48,14 @@ func types() work.Types {
 		}
 		return work.RunnerFunc(nil), errors.Join(errs...)
 	}
-	any := func(work.Definition) (work.Runner, error) { return work.RunnerFunc(nil), nil }
+	accepts := func(work.Definition) (work.Runner, error) { return work.RunnerFunc(nil), nil }
 	return work.Types{
 		"check":          {Name: "check", Periodic: true, DefaultEvery: time.Minute, New: check},
-		"noop":           {Name: "noop", Periodic: true, New: any},
-		"tail":           {Name: "tail", New: any},
+		"noop":           {Name: "noop", Periodic: true, New: accepts},
+		"tail":           {Name: "tail", New: accepts},
 		"plain":          {Name: "plain", New: func(work.Definition) (work.Runner, error) { return nil, errors.New("no luck\ntoday") }},
 		"wild":           {Name: "wild", New: func(work.Definition) (work.Runner, error) { panic("wild") }},
-		"rota.directory": {Name: "rota.directory", New: any},
+		"rota.directory": {Name: "rota.directory", New: accepts},
 	}
 }
 
