@@ -86,7 +86,7 @@ func value(depth int) *rapid.Generator[any] {
 		case 2:
 			return rapid.SampledFrom([]any{true, false, nil}).Draw(t, "constant")
 		case 3:
-			return rapid.Float64Range(-1e15, 1e15).Draw(t, "number")
+			return rapid.Float64Range(-1e15, 1e15).Draw(t, "number") + 0 // the canonical form of minus zero is zero
 		case 4:
 			return rapid.SliceOfN(value(depth-1), 0, 3).Draw(t, "list")
 		}
