@@ -20,15 +20,18 @@ stayed within bounds: crash 500 ms, suspension 5 s (TTL 4 s), leave 200 ms.`
 func newDemo(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "demo", Short: "show what happens to tasks when members crash, sleep and leave", Long: demoHelp, Args: noArgs}
 	asJSON := cmd.Flags().Bool("json", false, "the last line is the outcome as JSON; the rest goes to stderr")
+	var o demo.Options
+	cmd.Flags().BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone: a crash is then seen as late as a suspension (bound 5 s)")
+	rounds := cmd.Flags().Int("rounds", 1, "play it so many times; the outcome is the worst of each")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		return runDemo(ctx, e, *asJSON)
+		return runDemo(ctx, e, o, max(1, *rounds), *asJSON)
 	}
 	return cmd
 }
 
-func runDemo(ctx context.Context, e env, asJSON bool) error {
+func runDemo(ctx context.Context, e env, o demo.Options, rounds int, asJSON bool) error {
 	binary, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this binary: %w", err)
@@ -43,11 +46,17 @@ func runDemo(ctx context.Context, e env, asJSON bool) error {
 		live := &demo.Live{To: to, Color: e.getenv("NO_COLOR") == "", Width: func() int { return width(f) }}
 		screen, done = live, live.Close
 	}
-	r, err := demo.Run(ctx, binary, screen)
-	done()
-	if err != nil {
-		return failed("rota demo", "%w", err)
+	var all []demo.Report
+	for range rounds {
+		r, err := demo.Run(ctx, binary, o, screen)
+		if err != nil {
+			done()
+			return failed("rota demo", "%w", err)
+		}
+		all = append(all, r)
 	}
+	done()
+	r := demo.Worst(all)
 	fmt.Fprintln(to, r)
 	if asJSON {
 		if err := e.printJSON(r); err != nil {

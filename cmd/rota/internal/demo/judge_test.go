@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 				}
 			}
 			acts, lines := script(t, d.Input)
-			return Judge(3, tasks, acts, lines).String() + "\n"
+			return Judge(Options{}, 3, tasks, acts, lines).String() + "\n"
 		})
 	})
 }

@@ -21,6 +21,7 @@ import (
 
 // Play is one demonstration.
 type Play struct {
+	options Options
 	binary  string
 	dir     string
 	screen  Screen
@@ -59,7 +60,7 @@ const (
 )
 
 // Run plays the whole demonstration with members that are started from the binary. What it wrote stays in the directory where it failed.
-func Run(ctx context.Context, binary string, screen Screen) (Report, error) {
+func Run(ctx context.Context, binary string, o Options, screen Screen) (Report, error) {
 	if !canSuspend {
 		return Report{}, fmt.Errorf("play the demonstration: %s cannot suspend processes", runtime.GOOS)
 	}
@@ -69,7 +70,7 @@ func Run(ctx context.Context, binary string, screen Screen) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("make a directory: %w", err)
 	}
-	p := &Play{binary: binary, dir: dir, screen: screen, members: map[string]*process{}, began: time.Now()}
+	p := &Play{options: o, binary: binary, dir: dir, screen: screen, members: map[string]*process{}, began: time.Now()}
 	r, err := p.run(ctx)
 	if err != nil || !r.OK {
 		p.say("logs, witness files and the store are kept in %s", dir)
@@ -98,7 +99,7 @@ func (p *Play) run(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return Judge(len(names), p.tasks, p.script, lines), errors.Join(p.store.Close())
+	return Judge(p.options, len(names), p.tasks, p.script, lines), errors.Join(p.store.Close())
 }
 
 func (p *Play) say(format string, args ...any) {
@@ -153,7 +154,7 @@ func (p *Play) crash(ctx context.Context) error {
 	if err := p.settle(ctx, "the others run what b ran", "a", "c"); err != nil {
 		return err
 	}
-	if err := p.tell(at, "b is gone (its lock fell)"); err != nil {
+	if err := p.tell(at, p.options.crashText()); err != nil {
 		return err
 	}
 	if err := p.rest(ctx); err != nil {

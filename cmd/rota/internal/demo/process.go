@@ -31,6 +31,9 @@ func (p *Play) start(name string) error {
 	}
 	cmd := exec.Command(p.binary, "run", "--store", "file:"+filepath.Join(p.dir, "store"), "--member", name, "--ttl", ttl.String(),
 		"--witness", p.witness(name), "--publish", "none", "--dev-types", filepath.Join(p.dir, "tasks"))
+	if p.options.NoSessions {
+		cmd.Args = append(cmd.Args, "--no-sessions")
+	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.dir, log, log, attributes()
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "ROTA_") {
