@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rota-run/rota/schedule"
 )
@@ -53,6 +54,8 @@ func (d *draft) handOver(p *partitionRecord, to MemberID, cause string) {
 		d.grant(p, to, cause)
 	}
 }
+
+var _ schedule.Sparse = (*view)(nil)
 
 // view shows a value to placement.
 type view struct {
@@ -106,6 +109,15 @@ func (w *view) Owned(m, c int, yield func(string) bool) {
 func (w *view) Count(m, c int) int {
 	n, _ := w.v.derived.counts.get(w.members[m].ID + "\x00" + w.classes[c].Key)
 	return int(n)
+}
+
+// Present implements schedule.Sparse: most members have partitions of few classes.
+func (w *view) Present(m int, yield func(c, count int) bool) {
+	prefix := w.members[m].ID + "\x00"
+	w.v.derived.counts.below(prefix, func(key string, n int64) bool {
+		c, ok := slices.BinarySearchFunc(w.classes, key[len(prefix):], func(c schedule.Class, k string) int { return strings.Compare(c.Key, k) })
+		return !ok || yield(c, int(n))
+	})
 }
 
 // placeEvery gives each task of spread every one partition on each member that may run it, and takes the others away.
