@@ -1,9 +1,9 @@
 package directory
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -25,168 +25,214 @@ type Definition struct {
 
 // Scan is what was found in the directories of a source.
 type Scan struct {
-	Definitions []Definition // sorted by ID, each ID once
-	Faults      []*source.MalformedError
-	// Blocked are the ids of files that cannot be used: their jobs stay as they are.
+	Definitions []Definition             // sorted by ID, each ID once
+	Faults      []*source.MalformedError // sorted by text
+	// Blocked are the ids of files that cannot be used, sorted: their jobs stay as they are.
 	Blocked []cluster.JobID
 	// Complete: everything could be looked at. Only then does a missing file mean that its job is to be removed.
 	Complete bool
-	Ignored  int // files with other endings
+	// Unsettled: a file changed while it was read; look again soon.
+	Unsettled bool
+	Ignored   int      // files with other endings
+	Empty     []string // directories of the source without a single name in them
+	Folders   []string // all directories that were looked at, those of the source too
 }
 
 // ScanDirs reads all directories. Paths in the result begin with the directory as given.
 func ScanDirs(dirs []string, name string, types work.Types) Scan {
-	s := scanner{name: name, types: types, scan: Scan{Complete: true}, paths: make(map[cluster.JobID][]string)}
-	for _, dir := range dirs {
-		s.dir(dir)
-	}
-	s.refuseTwins()
-	slices.SortFunc(s.scan.Definitions, func(a, b Definition) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	slices.SortFunc(s.scan.Faults, func(a, b *source.MalformedError) int { return strings.Compare(a.Error(), b.Error()) })
-	return s.scan
+	return NewScanner(dirs, name, types).Scan()
 }
 
-type scanner struct {
+// Scanner reads the same directories again and again and parses only the files whose content changed. Not safe for concurrent use.
+type Scanner struct {
+	dirs  []string
 	name  string
 	types work.Types
-	scan  Scan
-	paths map[cluster.JobID][]string // all files that define an id, good or not
+	known map[string]parsed // by path, of the scan before
 }
 
-func (s *scanner) fault(file, message, hint string) {
-	s.scan.Faults = append(s.scan.Faults, &source.MalformedError{Path: file, Message: message, Hint: hint})
+// parsed is what a content means.
+type parsed struct {
+	sum   [sha256.Size]byte
+	spec  cluster.JobSpec
+	fault *source.MalformedError
+}
+
+// NewScanner makes a scanner; name is the source that the definitions are of.
+func NewScanner(dirs []string, name string, types work.Types) *Scanner {
+	return &Scanner{dirs: dirs, name: name, types: types}
+}
+
+// Scan looks at everything once.
+func (s *Scanner) Scan() Scan {
+	l := look{Scanner: s, scan: Scan{Complete: true}, paths: make(map[cluster.JobID][]string), parsed: make(map[string]parsed)}
+	for _, dir := range s.dirs {
+		l.dir(dir)
+	}
+	l.refuseTwins()
+	s.known = l.parsed
+	slices.SortFunc(l.scan.Definitions, func(a, b Definition) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	slices.SortFunc(l.scan.Faults, func(a, b *source.MalformedError) int { return strings.Compare(a.Error(), b.Error()) })
+	slices.Sort(l.scan.Blocked)
+	l.scan.Blocked = slices.Compact(l.scan.Blocked)
+	return l.scan
+}
+
+// look is one scan under way.
+type look struct {
+	*Scanner
+	scan   Scan
+	paths  map[cluster.JobID][]string // all files that define an id, good or not
+	parsed map[string]parsed
+}
+
+func (l *look) fault(file, message, hint string) {
+	l.scan.Faults = append(l.scan.Faults, &source.MalformedError{Path: file, Message: message, Hint: hint})
 }
 
 // incomplete notes what could not be looked at: nothing will be removed.
-func (s *scanner) incomplete(file string, err error) {
-	s.scan.Complete = false
+func (l *look) incomplete(file string, err error) {
+	l.scan.Complete = false
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	s.fault(file, "cannot be read: "+err.Error(), "nothing is removed until it can be")
+	l.fault(file, "cannot be read: "+err.Error(), "nothing is removed until it can be")
 }
 
-func (s *scanner) dir(dir string) {
+func (l *look) dir(dir string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		s.incomplete(dir, err)
+		l.incomplete(dir, err)
 		return
 	}
 	defer root.Close()
+	names := 0
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		full := filepath.Join(dir, filepath.FromSlash(name))
-		switch {
-		case err != nil:
-			s.incomplete(full, err)
-			return nil
-		case name != "." && strings.HasPrefix(path.Base(name), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir():
-			return nil
-		case !source.Extension(name):
-			s.scan.Ignored++
-			return nil
-		}
-		s.file(root, name, full)
-		return nil
+		names++
+		return l.entry(root, dir, name, d, err)
 	})
 	if err != nil {
-		s.incomplete(dir, err)
+		l.incomplete(dir, err)
+	}
+	if names == 1 && l.scan.Complete {
+		l.scan.Empty = append(l.scan.Empty, dir)
 	}
 }
 
-func (s *scanner) file(root *os.Root, name, full string) {
-	id := source.ID(name)
-	data, err := read(root, name)
-	if errors.Is(err, fs.ErrNotExist) && !linked(root, name) {
-		return // it vanished between the listing and now: it is not there
+// entry looks at one name below the directory; "." is the directory itself.
+func (l *look) entry(root *os.Root, dir, name string, d fs.DirEntry, err error) error {
+	full := filepath.Join(dir, filepath.FromSlash(name))
+	hidden := name != "." && strings.HasPrefix(path.Base(name), ".")
+	switch {
+	case err != nil && errors.Is(err, fs.ErrNotExist) && name != ".":
+		l.scan.Unsettled = true // it vanished between the listing and now: the next look tells
+	case err != nil:
+		l.incomplete(full, err)
+	case hidden && d.IsDir():
+		return fs.SkipDir
+	case hidden:
+	case d.IsDir():
+		l.scan.Folders = append(l.scan.Folders, full)
+	case d.Type()&fs.ModeSymlink != 0:
+		l.link(root, name, full)
+	case !source.Extension(name):
+		l.scan.Ignored++
+	default:
+		l.file(root, name, full)
 	}
-	s.paths[id] = append(s.paths[id], full)
+	return nil
+}
+
+// link looks where a link leads. Directories are not followed: a link to one above it would have no end.
+func (l *look) link(root *os.Root, name, full string) {
+	info, err := root.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		l.fault(full, "a link to a directory is not followed", "name the directory beside this one, or copy it")
+	case err == nil && source.Extension(name):
+		l.file(root, name, full)
+	case err == nil:
+		l.scan.Ignored++
+	default:
+		if source.Extension(name) {
+			l.claim(name, full)
+			l.block(name)
+		}
+		l.fault(full, "a link that leads out of the directory, or nowhere", "copy what it should lead to")
+	}
+}
+
+// claim notes that a file defines its id; false if the same file was seen by another way into its directory.
+func (l *look) claim(name, full string) bool {
+	id := source.ID(name)
+	if slices.Contains(l.paths[id], full) {
+		return false
+	}
+	l.paths[id] = append(l.paths[id], full)
+	return true
+}
+
+func (l *look) block(name string) { l.scan.Blocked = append(l.scan.Blocked, source.ID(name)) }
+
+func (l *look) file(root *os.Root, name, full string) {
+	data, err := read(root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		l.scan.Unsettled = true
+		return // as if it had not been listed; it takes a second look to remove its job
+	}
+	if !l.claim(name, full) {
+		return
+	}
 	var tooBig *sizeError
 	switch {
-	case errors.As(err, &tooBig):
-		s.block(id)
-		s.fault(full, tooBig.Error(), "")
-		return
-	case err != nil && linked(root, name):
-		s.block(id)
-		s.fault(full, "a link that leads out of the directory, or nowhere", "copy the file")
-		return
+	case errors.Is(err, errChanging):
+		l.scan.Unsettled = true
+		l.block(name)
+	case errors.As(err, &tooBig), errors.Is(err, errIrregular):
+		l.block(name)
+		l.fault(full, err.Error(), "")
 	case err != nil:
-		s.block(id)
-		s.incomplete(full, err)
-		return
+		l.block(name)
+		l.incomplete(full, err)
+	default:
+		l.take(name, full, data)
 	}
-	_, spec, err := source.Parse(full, data, s.types)
-	if err != nil {
-		s.block(id)
-		var me *source.MalformedError
-		if errors.As(err, &me) {
-			s.scan.Faults = append(s.scan.Faults, me)
+}
+
+// take parses a file unless its content is what it was.
+func (l *look) take(name, full string, data []byte) {
+	p, ok := l.known[full]
+	if sum := sha256.Sum256(data); !ok || p.sum != sum {
+		_, spec, err := source.Parse(full, data, l.types)
+		spec.Source = l.name
+		p = parsed{sum: sum, spec: spec}
+		if err != nil && !errors.As(err, &p.fault) {
+			p.fault = &source.MalformedError{Path: full, Message: err.Error()}
 		}
+	}
+	l.parsed[full] = p
+	if p.fault != nil {
+		l.block(name)
+		l.scan.Faults = append(l.scan.Faults, p.fault)
 		return
 	}
-	spec.Source = s.name
-	s.scan.Definitions = append(s.scan.Definitions, Definition{ID: id, Spec: spec, Path: full})
-}
-
-func (s *scanner) block(id cluster.JobID) { s.scan.Blocked = append(s.scan.Blocked, id) }
-
-type sizeError struct{ size int64 }
-
-func (e *sizeError) Error() string {
-	return fmt.Sprintf("%d bytes; a definition has at most %d", e.size, source.MaxFile)
-}
-
-// read reads a file of at most the size of a definition, never more.
-func read(root *os.Root, name string) ([]byte, error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("it is not a regular file")
-	case info.Size() > source.MaxFile:
-		return nil, &sizeError{info.Size()}
-	}
-	data, err := io.ReadAll(io.LimitReader(f, source.MaxFile+1))
-	if err == nil && len(data) > source.MaxFile {
-		err = &sizeError{int64(len(data))}
-	}
-	return data, err
-}
-
-func linked(root *os.Root, name string) bool {
-	info, err := root.Lstat(name)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
+	l.scan.Definitions = append(l.scan.Definitions, Definition{ID: source.ID(name), Spec: p.spec, Path: full})
 }
 
 // refuseTwins reports ids that several files define; none of them is used.
-func (s *scanner) refuseTwins() {
-	ids := make([]string, 0)
-	for id, paths := range s.paths {
-		if len(paths) > 1 {
-			ids = append(ids, string(id))
+func (l *look) refuseTwins() {
+	twins := make(map[cluster.JobID]bool)
+	for id, paths := range l.paths {
+		if len(paths) < 2 {
+			continue
 		}
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		paths := s.paths[cluster.JobID(id)]
+		twins[id] = true
+		l.block(string(id) + ".yaml")
 		slices.Sort(paths)
-		s.block(cluster.JobID(id))
-		s.scan.Definitions = slices.DeleteFunc(s.scan.Definitions, func(d Definition) bool { return string(d.ID) == id })
 		for i, p := range paths {
-			other := paths[(i+1)%len(paths)]
-			s.fault(p, fmt.Sprintf("%s defines the task %q too; neither is changed", other, id), "rename one of them")
+			l.fault(p, fmt.Sprintf("%s defines the task %q too; neither is changed", paths[(i+1)%len(paths)], id), "rename one of them")
 		}
 	}
+	l.scan.Definitions = slices.DeleteFunc(l.scan.Definitions, func(d Definition) bool { return twins[d.ID] })
 }

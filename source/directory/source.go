@@ -2,18 +2,12 @@ package directory
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
 )
 
@@ -25,12 +19,8 @@ func LabelKey(name string) string { return "rota.source." + name }
 
 // Job is the job that runs a source: on one of the members that declare it.
 func Job(name string) cluster.SubmitJob {
-	definition, err := json.Marshal(work.Definition{Config: json.RawMessage(fmt.Sprintf(`{"source":%q}`, name))})
-	if err != nil {
-		panic(err) // a struct of strings
-	}
 	return cluster.SubmitJob{Job: cluster.JobID("rota.source." + name), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{
-		Type: TypeName, Weight: 1, Selector: []cluster.Label{{Key: LabelKey(name), Value: "yes"}}, Definition: definition,
+		Type: TypeName, Weight: 1, Selector: []cluster.Label{{Key: LabelKey(name), Value: "yes"}}, Definition: fmt.Appendf(nil, `{"config":{"source":%q}}`, name),
 	}}}}
 }
 
@@ -49,23 +39,20 @@ func Name(dir string) (string, error) {
 
 // Config is what a member's directory sources work with.
 type Config struct {
-	Dirs    map[string][]string // by source name
+	Dirs    map[string][]string // by source name; they exist on this member
 	Types   func() work.Types   // to check definitions with
 	Value   func() cluster.Value
 	Propose func(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
-	Journal func(journal.Record)
-	// Rescan is how often the directories are scanned without a hint; default 5 s.
+	Journal func(journal.Record) // default: none
+	// Rescan is how often the directories are scanned without a hint, at most; default 5 s. Where scans take long it is longer, up to 30 s.
 	Rescan time.Duration
 }
 
-// debounce is how long a burst of changes may last before it is read.
-const debounce = 150 * time.Millisecond
-
-// maxBatch bounds the commands of one proposal.
-const maxBatch = 500
-
 // Type is the task type.
 func (c Config) Type() work.Type {
+	if c.Journal == nil {
+		c.Journal = func(journal.Record) {}
+	}
 	return work.Type{
 		Name: TypeName, Doc: "reads task definitions from directories",
 		New: func(d work.Definition) (work.Runner, error) {
@@ -81,157 +68,5 @@ func (c Config) Type() work.Type {
 			}
 			return &reader{Config: c, name: conf.Source, dirs: dirs}, nil
 		},
-	}
-}
-
-// reader is one run of a source.
-type reader struct {
-	Config
-	name  string
-	dirs  []string
-	known map[string]string // faults that were journaled: path → text
-}
-
-// Run implements work.Runner: it scans until ctx ends.
-func (r *reader) Run(ctx context.Context, g *work.Grant) error {
-	if err := r.remember(ctx, g); err != nil {
-		return err
-	}
-	hints, stop := r.watch(g)
-	defer stop()
-	rescan := r.Rescan
-	if rescan <= 0 {
-		rescan = 5 * time.Second
-	}
-	tick := time.NewTicker(rescan)
-	defer tick.Stop()
-	for {
-		if err := r.once(ctx, g); err != nil && ctx.Err() == nil {
-			g.Log.Warn("bring tasks in line with the directory", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		case <-hints:
-		}
-	}
-}
-
-func (r *reader) once(ctx context.Context, g *work.Grant) error {
-	scan := ScanDirs(r.dirs, r.name, r.Types())
-	commands, faults := Diff(scan, r.Value(), r.name, Fence{g.Partition, g.Token})
-	r.tellFaults(ctx, g, append(scan.Faults, faults...))
-	for len(commands) > 0 {
-		n := min(len(commands), maxBatch)
-		results, err := r.Propose(ctx, commands[:n]...)
-		if err != nil {
-			return err
-		}
-		r.tellRefused(commands[:n], results)
-		commands = commands[n:]
-	}
-	return nil
-}
-
-func (r *reader) tellRefused(commands []cluster.Command, results []cluster.Result) {
-	for i, res := range results {
-		if !res.Accepted {
-			r.Journal(journal.Record{Kind: journal.Refused, Message: fmt.Sprintf("%v: %s", commands[i], res.Reason)})
-		}
-	}
-}
-
-// remember loads which faults were journaled by whoever ran the source before.
-func (r *reader) remember(ctx context.Context, g *work.Grant) error {
-	r.known = make(map[string]string)
-	data, err := g.LoadPosition(ctx)
-	if err != nil || data == nil {
-		return err
-	}
-	return json.Unmarshal(data, &r.known)
-}
-
-// tellFaults journals each fault once, and tells when it is mended.
-func (r *reader) tellFaults(ctx context.Context, g *work.Grant, faults []*source.MalformedError) {
-	now := make(map[string]string, len(faults))
-	changed := false
-	for _, f := range faults {
-		now[f.Path] = f.Error()
-		if r.known[f.Path] != f.Error() {
-			changed = true
-			rec := f.Record()
-			rec.Partition = string(source.ID(f.Path))
-			r.Journal(rec)
-		}
-	}
-	for path := range r.known {
-		if _, ok := now[path]; !ok {
-			changed = true
-			r.Journal(journal.Record{Kind: journal.Recovered, Partition: string(source.ID(path)), Message: path + " is well-formed again, or gone"})
-		}
-	}
-	r.known = now
-	if !changed {
-		return
-	}
-	data, err := json.Marshal(now)
-	if err == nil {
-		err = g.SavePosition(ctx, data)
-	}
-	if err != nil && !errors.Is(err, context.Canceled) {
-		g.Log.Warn("remember which faults were told", "err", err)
-	}
-}
-
-// watch gives a hint a little after something below the directories changed. Where that cannot be watched the rescans do.
-func (r *reader) watch(g *work.Grant) (<-chan struct{}, func()) {
-	hints := make(chan struct{}, 1)
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		g.Log.Warn("watch directories: scanning now and then instead", "err", err)
-		return hints, func() {}
-	}
-	for _, dir := range r.dirs {
-		addTree(w, dir, g)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		forward(w, hints, g)
-	}()
-	return hints, func() {
-		if err := w.Close(); err != nil {
-			g.Log.Debug("close a watch", "err", err)
-		}
-		<-done
-	}
-}
-
-func forward(w *fsnotify.Watcher, hints chan<- struct{}, g *work.Grant) {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		select {
-		case ev, ok := <-w.Events:
-			if !ok {
-				return
-			}
-			if ev.Has(fsnotify.Create) && !strings.HasPrefix(filepath.Base(ev.Name), ".") {
-				addTree(w, ev.Name, g)
-			}
-			timer.Reset(debounce)
-		case err, ok := <-w.Errors:
-			if !ok {
-				return
-			}
-			g.Log.Debug("watch directories", "err", err)
-			timer.Reset(debounce)
-		case <-timer.C:
-			select {
-			case hints <- struct{}{}:
-			default:
-			}
-		}
 	}
 }

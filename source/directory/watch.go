@@ -1,26 +1,118 @@
 package directory
 
 import (
-	"io/fs"
-	"path/filepath"
+	"errors"
+	"log/slog"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/source"
 )
 
-// addTree watches a directory and all below it. What cannot be watched is left to the rescans.
-func addTree(w *fsnotify.Watcher, dir string, g *work.Grant) {
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return nil //nolint:nilerr // an unreadable place is reported by the scan
-		}
-		if err := w.Add(path); err != nil {
-			g.Log.Debug("watch a directory", "path", path, "err", err)
-		}
-		return nil
-	})
+const (
+	// debounce is how long it must be quiet before a burst of changes is read,
+	debounce = 200 * time.Millisecond
+	// patience how long it may go on.
+	patience = time.Second
+)
+
+// watcher gives a hint a little after something in the directories changed. Where that cannot be watched only the rescans find it.
+type watcher struct {
+	fs    *fsnotify.Watcher // nil where the system has no watches
+	hints chan struct{}
+	done  chan struct{}
+	log   *slog.Logger
+	whole bool // all directories are watched
+}
+
+func newWatcher(log *slog.Logger) *watcher {
+	w := &watcher{hints: make(chan struct{}, 1), done: make(chan struct{}), log: log}
+	fs, err := fsnotify.NewWatcher()
 	if err != nil {
-		g.Log.Debug("watch a tree", "path", dir, "err", err)
+		log.Warn("watch directories: scanning now and then instead", "err", err)
+		close(w.done)
+		return w
 	}
+	w.fs = fs
+	go w.forward()
+	return w
+}
+
+// follow watches directories that are not watched yet. Those that are gone need no care: their watches went with them.
+func (w *watcher) follow(folders []string) {
+	if w.fs == nil {
+		return
+	}
+	watched := make(map[string]bool)
+	for _, f := range w.fs.WatchList() {
+		watched[f] = true
+	}
+	before := w.whole
+	w.whole = true
+	var failure error
+	for _, f := range folders {
+		if watched[f] {
+			continue
+		}
+		if err := w.fs.Add(f); err != nil {
+			w.whole, failure = false, errors.Join(failure, err)
+			break // most likely there are too many: the others would fail too
+		}
+	}
+	if before && failure != nil {
+		w.log.Warn("watch directories: scanning now and then instead", "err", failure)
+	}
+}
+
+// close ends the watches; when it returns no goroutine is left.
+func (w *watcher) close() {
+	if w.fs != nil {
+		if err := w.fs.Close(); err != nil {
+			w.log.Debug("close a watch", "err", err)
+		}
+	}
+	<-w.done
+}
+
+// forward turns events into hints until the watches are closed.
+func (w *watcher) forward() {
+	defer close(w.done)
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	defer timer.Stop()
+	var first time.Time // of the burst; zero when it is quiet
+	for {
+		select {
+		case ev, ok := <-w.fs.Events:
+			if !ok {
+				return
+			}
+			if !matters(ev) {
+				continue
+			}
+		case err, ok := <-w.fs.Errors:
+			if !ok {
+				return
+			}
+			w.log.Debug("watch directories", "err", err) // events may be lost: look
+		case <-timer.C:
+			first = time.Time{}
+			select {
+			case w.hints <- struct{}{}:
+			default:
+			}
+			continue
+		}
+		if first.IsZero() {
+			first = time.Now()
+		}
+		timer.Reset(min(debounce, max(0, patience-time.Since(first))))
+	}
+}
+
+// matters tells whether an event can change what a scan finds. Writing to other files cannot; making and renaming them can: a hidden link may be
+// where visible ones lead.
+func matters(ev fsnotify.Event) bool {
+	return ev.Has(fsnotify.Create) || ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) || source.Extension(ev.Name)
 }

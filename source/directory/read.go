@@ -1,0 +1,75 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/rota-run/rota/source"
+)
+
+var (
+	errIrregular = errors.New("it is not a regular file")
+	errChanging  = errors.New("it changes while it is read")
+)
+
+type sizeError struct{ size int64 }
+
+func (e *sizeError) Error() string {
+	return fmt.Sprintf("%d bytes; a definition has at most %d", e.size, source.MaxFile)
+}
+
+// tries bounds how often a file that changes while it is read is read again in one scan.
+const tries = 3
+
+// read reads a file of at most the size of a definition, never more.
+func read(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular(): // not even opened: opening a pipe or a device can have effects
+		return nil, errIrregular
+	}
+	for range tries {
+		data, err := readOnce(root, name)
+		if !errors.Is(err, errChanging) {
+			return data, err
+		}
+	}
+	return nil, errChanging
+}
+
+func readOnce(root *os.Root, name string) ([]byte, error) {
+	// Without waiting: the name may have become a pipe since.
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !before.Mode().IsRegular():
+		return nil, errIrregular
+	case before.Size() > source.MaxFile:
+		return nil, &sizeError{before.Size()}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, source.MaxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	after, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > source.MaxFile:
+		return nil, &sizeError{after.Size()}
+	case after.Size() != before.Size() || int64(len(data)) != after.Size() || !after.ModTime().Equal(before.ModTime()):
+		return nil, errChanging
+	}
+	return data, nil
+}

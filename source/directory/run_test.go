@@ -1,0 +1,244 @@
+package directory
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
+)
+
+// bundle is a cluster of one member with one source, and what is journaled.
+type bundle struct {
+	t    *testing.T
+	dir  string
+	host *worktest.Host
+
+	mu      sync.Mutex
+	world   world
+	records []journal.Record
+	changed chan struct{}
+}
+
+func setup(t *testing.T, files map[string]string) *bundle {
+	b := &bundle{t: t, dir: tree(t, files), host: worktest.NewHost(), changed: make(chan struct{})}
+	b.world.apply(cluster.PrepareJoin{Member: "m1", Pulse: "p", Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
+	b.world.apply(Job("s"))
+	return b
+}
+
+func (b *bundle) locked(do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	do()
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+func (b *bundle) value() (v cluster.Value) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.world.value
+}
+
+// run starts the source under the present grant; the function that it returns stops it.
+func (b *bundle) run() (stop func()) {
+	b.t.Helper()
+	conf := Config{
+		Dirs: map[string][]string{"s": {b.dir}}, Types: types, Value: b.value,
+		Propose: func(_ context.Context, commands ...cluster.Command) (results []cluster.Result, _ error) {
+			b.locked(func() { results = b.world.apply(commands...) })
+			return results, nil
+		},
+		Journal: func(r journal.Record) { b.locked(func() { b.records = append(b.records, r) }) },
+		Rescan:  time.Hour, // only watches find changes
+	}
+	p, ok := b.value().Partition("rota.source.s")
+	if !ok || p.Owner != "m1" {
+		b.t.Fatalf("the source has no owner: %v", p)
+	}
+	d := work.Definition{Config: []byte(`{"source":"s"}`)}
+	r, err := conf.Type().New(d)
+	must(b.t, err)
+	g := worktest.NewGrantOf(b.t, b.host, p.ID, p.Token, d)
+	ctx, cancel := context.WithCancel(b.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx, g) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.t.Errorf("the source ended: %v", err)
+		}
+	})
+	b.t.Cleanup(stop)
+	return stop
+}
+
+// wait returns when jobs and journal are as they should be.
+func (b *bundle) wait(what, jobs, records string) {
+	b.t.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	for {
+		b.mu.Lock()
+		gotJobs, gotRecords, changed := b.jobs(), kinds(b.records), b.changed
+		b.mu.Unlock()
+		if gotJobs == jobs && gotRecords == records {
+			b.locked(func() { b.records = nil })
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline.C:
+			b.t.Fatalf("%s: got jobs %q and journal %q, want %q and %q", what, gotJobs, gotRecords, jobs, records)
+		}
+	}
+}
+
+// jobs are the live ones of the source with their definitions.
+func (b *bundle) jobs() string {
+	var out []string
+	for j := range b.world.value.Jobs() {
+		if j.State == cluster.JobRunning && !strings.HasPrefix(string(j.ID), "rota.") {
+			out = append(out, string(j.ID)+string(j.Spec.Tasks[0].Definition))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func TestSourceFollowsItsFiles(t *testing.T) {
+	t.Parallel()
+	b := setup(t, map[string]string{"a.yaml": good, "sub/b.yaml": "type: noop\nevery: 1s\n"})
+	b.run()
+	b.wait("start", `a{} b{"every_ms":1000}`, "")
+	grow(t, b.dir, map[string]string{"a.yaml": "type: noop\nevery: 2s\n"})
+	b.wait("edit", `a{"every_ms":2000} b{"every_ms":1000}`, "")
+	grow(t, b.dir, map[string]string{"a.yaml": "type: noop\nevry: 3s\n"})
+	b.wait("break", `a{"every_ms":2000} b{"every_ms":1000}`, `malformed-task-error a unknown field "evry" (did you mean "every"?)`)
+	grow(t, b.dir, map[string]string{"a.yaml": "type: noop\nevery: 3s\n"})
+	b.wait("mend", `a{"every_ms":3000} b{"every_ms":1000}`, "recovered a "+filepath.Join(b.dir, "a.yaml")+" is well-formed again, or gone")
+	must(t, os.Rename(filepath.Join(b.dir, "a.yaml"), filepath.Join(b.dir, "c.yaml")))
+	b.wait("rename", `b{"every_ms":1000} c{"every_ms":3000}`, "")
+	grow(t, b.dir, map[string]string{"new/deep/d.yaml": good})
+	b.wait("new directories", `b{"every_ms":1000} c{"every_ms":3000} d{}`, "")
+	grow(t, b.dir, map[string]string{"new/deep/e.yaml": good})
+	b.wait("a file in a new directory", `b{"every_ms":1000} c{"every_ms":3000} d{} e{}`, "")
+	must(t, os.RemoveAll(filepath.Join(b.dir, "new")))
+	must(t, os.Remove(filepath.Join(b.dir, "sub", "b.yaml")))
+	b.wait("remove", `c{"every_ms":3000}`, "")
+}
+
+func TestSwappedConfiguration(t *testing.T) {
+	t.Parallel()
+	b := setup(t, map[string]string{"a.yaml": "→..data/a.yaml", "..data": "→..1", "..1/a.yaml": good, "..2/a.yaml": "type: noop\nevery: 9s\n"})
+	b.run()
+	b.wait("start", "a{}", "")
+	must(t, os.Symlink("..2", filepath.Join(b.dir, "..tmp")))
+	must(t, os.Rename(filepath.Join(b.dir, "..tmp"), filepath.Join(b.dir, "..data")))
+	b.wait("swap", `a{"every_ms":9000}`, "")
+}
+
+func TestTwinsAreReportedAndKept(t *testing.T) {
+	t.Parallel()
+	b := setup(t, map[string]string{"a.yaml": good})
+	b.run()
+	b.wait("start", "a{}", "")
+	grow(t, b.dir, map[string]string{"sub/a.json": `{"type":"noop","every":"1s"}`})
+	one, two := filepath.Join(b.dir, "a.yaml"), filepath.Join(b.dir, "sub/a.json")
+	b.wait("twins", "a{}", "malformed-task-error a "+two+` defines the task "a" too; neither is changed (rename one of them); malformed-task-error a `+
+		one+` defines the task "a" too; neither is changed (rename one of them)`)
+	must(t, os.Remove(one))
+	b.wait("one left", `a{"every_ms":1000}`, "recovered a "+two+" is well-formed again, or gone")
+}
+
+func TestToldOnceAcrossRestarts(t *testing.T) {
+	t.Parallel()
+	b := setup(t, map[string]string{"a.yaml": "type: nopp\n", "b.yaml": good})
+	stop := b.run()
+	b.wait("start", "b{}", `malformed-task-error a unknown type "nopp" (did you mean "noop"?)`)
+	b.host.Wait(t.Context(), t, func(h *worktest.Host) bool { return h.Position("rota.source.s") != nil })
+	stop()
+	b.run()
+	grow(t, b.dir, map[string]string{"c.yaml": good}) // applied by a look that saw a.yaml too
+	b.wait("another look", "b{} c{}", "")
+	grow(t, b.dir, map[string]string{"a.yaml": good})
+	b.wait("mend", "a{} b{} c{}", "recovered a "+filepath.Join(b.dir, "a.yaml")+" is well-formed again, or gone")
+}
+
+func TestFormerOwnerChangesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, map[string]string{"a.yaml": good})
+	b.run()
+	b.wait("start", "a{}", "")
+	b.locked(func() {
+		b.world.apply(cluster.KillJob{Job: "rota.source.s"})
+		b.world.apply(Job("s"))
+	})
+	grow(t, b.dir, map[string]string{"a.yaml": "type: noop\nevery: 2s\n", "b.yaml": good})
+	b.mu.Lock()
+	deadline, changed := time.After(20*time.Second), b.changed
+	b.mu.Unlock()
+	for done := false; !done; {
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatal("no refusal was journaled")
+		}
+		b.mu.Lock()
+		done, changed = len(b.records) >= 2, b.changed
+		if got := b.jobs(); got != "a{}" {
+			t.Errorf("a former owner changed jobs: %s", got)
+		}
+		b.mu.Unlock()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.records {
+		if r.Kind != journal.Refused {
+			t.Errorf("got %+v", r)
+		}
+	}
+}
+
+func TestBrokenPositionIsForgotten(t *testing.T) {
+	t.Parallel()
+	b := setup(t, map[string]string{"a.yaml": good})
+	b.host.SetPosition("rota.source.s", 0, []byte("{"))
+	b.run()
+	b.wait("start", "a{}", "")
+}
+
+func TestUndeclaredSource(t *testing.T) {
+	t.Parallel()
+	_, err := Config{}.Type().New(work.Definition{Config: []byte(`{"source":"x"}`)})
+	if err == nil || err.Error() != `config.source: this member does not declare the source "x"` {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPause(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		took           time.Duration
+		watched, again bool
+		want           time.Duration
+	}{
+		{time.Millisecond, true, false, 5 * time.Second},
+		{time.Millisecond, false, false, 1500 * time.Millisecond},
+		{time.Millisecond, true, true, 300 * time.Millisecond},
+		{500 * time.Millisecond, true, false, 10 * time.Second},
+		{time.Minute, false, false, 30 * time.Second},
+		{time.Second, false, true, 2 * time.Second},
+	} {
+		if got := (&reader{}).pause(c.took, c.watched, c.again); got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package directory
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/source"
+)
+
+// memory is what a source remembers from look to look. What is exported is kept with its position, for the next owner.
+type memory struct {
+	// Told are the faults that stand in the journal and are not mended, by task.
+	Told map[string]telling `json:"told,omitempty"`
+	// Refused are why the cluster refuses what the source says about a job.
+	Refused map[cluster.JobID]string `json:"refused,omitempty"`
+
+	missing map[cluster.JobID]bool // jobs whose files the look before did not find
+	seen    map[string]bool        // faults of the look before
+}
+
+type telling struct {
+	Path  string   `json:"path"`
+	Marks []string `json:"marks"` // of the faults, sorted
+}
+
+// wanted is what a look leads to.
+type wanted struct {
+	commands []cluster.Command
+	records  []journal.Record
+	changed  bool // what is remembered for the next owner
+	again    bool // something has to be confirmed by a second look
+}
+
+const (
+	maxTold     = 200  // records that one look adds to the journal; the next one tells more
+	maxRemember = 2000 // tasks whose faults are remembered for the next owner
+)
+
+// step decides what to do after a look. To remove a job, and to say that a file is malformed, takes two looks: the first may have met a file that
+// was just being replaced.
+func (m *memory) step(scan Scan, value cluster.Value, name string, f Fence) wanted {
+	commands, found := Diff(scan, value, name, f)
+	w := wanted{again: scan.Unsettled}
+	w.commands = m.confirm(commands, &w)
+	m.tell(slices.Concat(scan.Faults, found), scan.Complete && !scan.Unsettled, &w)
+	m.forget(commands, &w)
+	return w
+}
+
+// confirm withholds what removes a job that was not missing before.
+func (m *memory) confirm(commands []cluster.Command, w *wanted) []cluster.Command {
+	missing := make(map[cluster.JobID]bool)
+	out := make([]cluster.Command, 0, len(commands))
+	for _, c := range commands {
+		if k, ok := c.(cluster.KillJob); ok {
+			missing[k.Job] = true
+			if !m.missing[k.Job] {
+				w.again = true
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	m.missing = missing
+	return out
+}
+
+// mark stands for a fault among what is remembered (FNV-1a, by Fowler, Noll and Vo: it tells accidents apart, not malice).
+func mark(e *source.MalformedError) string {
+	h := uint64(14695981039346656037)
+	for _, b := range []byte(e.Error()) {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return strconv.FormatUint(h, 36)
+}
+
+// tell makes records of faults that were seen twice and not told, and, if the look saw everything, of tasks all of whose faults are gone.
+func (m *memory) tell(faults []*source.MalformedError, whole bool, w *wanted) {
+	seen := make(map[string]bool, len(faults))
+	now := make(map[string]telling)
+	for _, e := range faults {
+		mk, task := mark(e), string(source.ID(e.Path))
+		seen[mk] = true
+		told := slices.Contains(m.Told[task].Marks, mk)
+		switch {
+		case told:
+		case !m.seen[mk] || len(w.records) == maxTold:
+			w.again = true
+		default:
+			w.records = append(w.records, e.Record())
+			told, w.changed = true, true
+		}
+		if t := now[task]; !told {
+			// A fault that replaces another one is no mending.
+			if old, ok := m.Told[task]; ok && len(t.Marks) == 0 {
+				now[task] = telling{Path: old.Path}
+			}
+		} else if !slices.Contains(t.Marks, mk) {
+			now[task] = telling{Path: e.Path, Marks: append(t.Marks, mk)}
+		}
+	}
+	m.mended(now, whole, w)
+	m.seen, m.Told = seen, now
+}
+
+// mended tells which tasks have no fault now. After a look that did not see everything their faults count as still there.
+func (m *memory) mended(now map[string]telling, whole bool, w *wanted) {
+	for _, task := range slices.Sorted(maps.Keys(m.Told)) {
+		_, still := now[task]
+		switch {
+		case still:
+		case !whole:
+			now[task] = m.Told[task]
+		default:
+			w.changed = true
+			w.records = append(w.records, journal.Record{
+				Kind: journal.Recovered, Partition: task, Message: m.Told[task].Path + " is well-formed again, or gone",
+			})
+		}
+	}
+}
+
+// refused makes a record of a refusal that was not told.
+func (m *memory) refused(c cluster.Command, reason string) (journal.Record, bool) {
+	id := jobOf(c)
+	if m.Refused[id] == reason {
+		return journal.Record{}, false
+	}
+	if m.Refused == nil {
+		m.Refused = make(map[cluster.JobID]string)
+	}
+	m.Refused[id] = reason
+	return journal.Record{Kind: journal.Refused, Partition: string(id), Message: fmt.Sprintf("%v: %s", c, reason)}, true
+}
+
+// forget drops refusals of what is no longer said.
+func (m *memory) forget(commands []cluster.Command, w *wanted) {
+	said := make(map[cluster.JobID]bool, len(commands))
+	for _, c := range commands {
+		said[jobOf(c)] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.Refused)) {
+		if !said[id] {
+			delete(m.Refused, id)
+			w.changed = true
+		}
+	}
+}
+
+// encode is the memory as the position of the source.
+func (m *memory) encode() ([]byte, error) {
+	kept := memory{Told: m.Told, Refused: m.Refused}
+	if len(kept.Told) > maxRemember {
+		kept.Told = make(map[string]telling, maxRemember)
+		for _, task := range slices.Sorted(maps.Keys(m.Told))[:maxRemember] {
+			kept.Told[task] = m.Told[task]
+		}
+	}
+	return json.Marshal(kept)
+}
+
+// decodeMemory is the opposite of encode.
+func decodeMemory(data []byte, m *memory) error { return json.Unmarshal(data, m) }
