@@ -1,0 +1,38 @@
+package directory
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func TestHugeFileIsNotRead(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"a.yaml": good})
+	f, err := os.Create(filepath.Join(dir, "huge.yaml"))
+	must(t, err)
+	must(t, errors.Join(f.Truncate(100<<20), f.Close()))
+	var before, after syscall.Rusage
+	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &before))
+	s := ScanDirs([]string{dir}, "s", types())
+	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &after))
+	want := "a D/a.yaml s\n! D/huge.yaml: 104857600 bytes; a definition has at most 1048576\nblocked [huge]"
+	if got := describe(dir, s); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if grown := after.Maxrss - before.Maxrss; grown > 50<<10 {
+		t.Errorf("the process grew by %d KiB: the file was read", grown)
+	}
+}
+
+func TestPipeIsNotOpened(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, nil)
+	must(t, syscall.Mkfifo(filepath.Join(dir, "a.yaml"), 0o600))
+	s := ScanDirs([]string{dir}, "s", types()) // opening it for reading would wait for a writer for ever
+	if got, want := describe(dir, s), "! D/a.yaml: it is not a regular file\nblocked [a]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
