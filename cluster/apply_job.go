@@ -107,16 +107,13 @@ func (d *draft) addPartition(j *jobRecord, task, key string, parents []string) {
 		p = &partitionRecord{Partition: Partition{ID: id}}
 	}
 	p.Dropped, p.class, p.Parents, p.Attempts, p.Message = false, j.classOf(task), parents, 0, ""
-	switch {
-	case p.State == PartitionReleasing:
+	if p.State == PartitionReleasing {
+		p.NextToken = d.at // its owner runs a former one
 		d.setPartition(p)
-	case len(parents) > 0 && !d.parentsFinished(p):
-		p.State = PartitionBlocked
-		d.setPartition(p)
-	default:
-		d.free(p, "")
+		d.replan = true
+		return
 	}
-	d.replan = true
+	d.free(p, "")
 }
 
 func (j *jobRecord) classOf(task string) *schedule.Class {
@@ -154,6 +151,7 @@ func (d *draft) updateJob(c UpdateJob) string {
 		}
 	}
 	d.replan, d.members = true, true
+	d.completeRest(c.Job)
 	return ""
 }
 
@@ -225,9 +223,21 @@ func (d *draft) endJob(id JobID, state JobState) {
 	d.forgetJobs()
 }
 
-// completeJob ends the job of this partition when all its partitions are finished.
-func (d *draft) completeJob(id PartitionID) {
-	job, _, _ := id.Split()
+// completeRest is completeJob where partitions were dropped: what is left must be something that was done.
+func (d *draft) completeRest(job JobID) {
+	if j, ok := d.jobs.get(job); !ok || j.open > 0 {
+		return
+	}
+	for _, id := range d.allOf(job) {
+		if p, _ := d.partitions.get(id); p.State == PartitionFinished {
+			d.completeJob(job)
+			return
+		}
+	}
+}
+
+// completeJob ends the job when all its partitions are finished.
+func (d *draft) completeJob(job JobID) {
 	j, ok := d.jobs.get(job)
 	if !ok || j.State != JobRunning || j.open > 0 {
 		return
@@ -267,13 +277,18 @@ func (d *draft) partitionsOf(job JobID, task string) []PartitionID {
 	return ids
 }
 
-func (d *draft) dropAll(job JobID) {
+// allOf lists the partitions of a job.
+func (d *draft) allOf(job JobID) []PartitionID {
 	ids := d.partitionsOf(job, "")
 	d.partitions.below(PartitionID(job)+"/", func(id PartitionID, _ *partitionRecord) bool {
 		ids = append(ids, id)
 		return true
 	})
-	for _, id := range ids {
+	return ids
+}
+
+func (d *draft) dropAll(job JobID) {
+	for _, id := range d.allOf(job) {
 		d.drop(id)
 	}
 	d.replan = true
@@ -290,8 +305,8 @@ func (d *draft) dropTask(job JobID, task string) {
 // owner has stopped: the same name could be submitted again and must not run twice.
 func (d *draft) drop(id PartitionID) {
 	p, ok := d.edit(id)
-	if !ok {
-		return
+	if !ok || p.Dropped {
+		return // one that is dropped already has yet to stop
 	}
 	running := p.State == PartitionGranted || p.State == PartitionReleasing
 	if !running || p.class == nil || d.handover(id) != HandoverAtMostOne {

@@ -21,12 +21,15 @@ func (d *draft) adopted(p *partitionRecord, cause string) {
 	d.replan = true
 }
 
-// free leaves the partition without an owner.
+// free leaves the partition without an owner: it waits for one, or for its parents.
 func (d *draft) free(p *partitionRecord, cause string) {
 	if p.Owner != "" {
 		p.From = p.Owner
 	}
 	p.State, p.Owner, p.Next, p.NextToken, p.Cause = PartitionWaiting, "", "", 0, cause
+	if !d.parentsFinished(p) {
+		p.State = PartitionBlocked
+	}
 	d.setPartition(p)
 	d.replan = true
 }
@@ -54,7 +57,7 @@ func (d *draft) stopped(c Stopped) string {
 		return "it is not being released under this token"
 	case p.Dropped:
 		d.removePartition(p.ID)
-		d.completeJob(p.ID)
+		d.completeRest(p.job())
 	case p.Next != "":
 		d.grant(p, p.Next, p.Cause)
 	default:
@@ -72,6 +75,8 @@ func (p *partitionRecord) owned(token Token) string {
 		return "the token is not its owner's"
 	case p.State == PartitionHeld:
 		return "it is held"
+	case p.former():
+		return "it was submitted anew: its owner runs the former one, and only has to stop"
 	}
 	return ""
 }
@@ -122,10 +127,10 @@ func (d *draft) finish(p *partitionRecord) {
 	d.setPartition(p)
 	d.replan = true
 	d.unblockChildren(p.ID)
-	d.completeJob(p.ID)
+	d.completeJob(p.job())
 }
 
-// unblockChildren frees the children whose last parent this was.
+// unblockChildren frees the children whose last parent this was; it has finished or was removed.
 func (d *draft) unblockChildren(parent PartitionID) {
 	var children []PartitionID
 	d.derived.children.below(string(parent)+"\x00", func(_ string, id PartitionID) bool {
@@ -139,11 +144,12 @@ func (d *draft) unblockChildren(parent PartitionID) {
 	}
 }
 
+// parentsFinished tells whether nothing holds the partition up. A parent that was removed is wanted no more, and holds nobody up.
 func (d *draft) parentsFinished(p *partitionRecord) bool {
 	job, task, _ := p.ID.Split()
 	for _, key := range p.Parents {
 		parent, ok := d.partitions.get(NewPartitionID(job, task, key))
-		if !ok || parent.State != PartitionFinished {
+		if ok && parent.State != PartitionFinished {
 			return false
 		}
 	}

@@ -42,6 +42,19 @@ func (p *Partition) holder() MemberID {
 	return ""
 }
 
+// open tells whether the job of the partition cannot be complete without it.
+func (p *Partition) open() bool { return p.State != PartitionFinished && !p.Dropped }
+
+// former tells whether the owner runs a former partition of this name, which was dropped and added again before it had stopped.
+func (p *Partition) former() bool {
+	return p.State == PartitionReleasing && p.Next == "" && p.NextToken != 0
+}
+
+func (p *Partition) job() JobID {
+	job, _, _ := p.ID.Split()
+	return job
+}
+
 func (p *Partition) moving() bool {
 	return p.Next != "" && (p.State == PartitionReleasing || p.State == PartitionAdopting)
 }

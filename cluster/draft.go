@@ -160,8 +160,8 @@ func (d *draft) setPartition(p *partitionRecord) {
 
 // countIfOpen keeps the count of unfinished partitions of the job.
 func (d *draft) countIfOpen(old, p *partitionRecord) {
-	was := old != nil && old.State != PartitionFinished
-	is := p != nil && p.State != PartitionFinished
+	was := old != nil && old.open()
+	is := p != nil && p.open()
 	if was == is {
 		return
 	}
@@ -173,8 +173,7 @@ func (d *draft) countIfOpen(old, p *partitionRecord) {
 	if rec == nil {
 		rec = old
 	}
-	job, _, _ := rec.ID.Split()
-	d.countOpen(job, by)
+	d.countOpen(rec.job(), by)
 }
 
 func samePlace(a, b *partitionRecord) bool {
@@ -192,6 +191,7 @@ func (d *draft) removePartition(id PartitionID) {
 	d.derived.index(old, -1)
 	d.partitions.remove(id)
 	d.countIfOpen(old, nil)
+	d.unblockChildren(id)
 }
 
 // edit returns a copy of the partition's record to change and give to setPartition.

@@ -22,7 +22,7 @@ type Partition struct {
 	Owner     MemberID
 	Token     Token
 	Next      MemberID // target of a move
-	NextToken Token
+	NextToken Token    // of the target of a no-gap move; without a target: Owner still runs a former partition of this name
 	From      MemberID // former owner, for the journal
 	Cause     string   // why it came to its owner, for the journal
 	Attempts  int64    // failures in a row

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"strings"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// command reads one command. What it must name (incarnation, token, attempt) is the present one unless the line says another.
+func (g *golden) command(d *datadriven.TestData, a arguments) Command {
+	switch a.cmd {
+	case "prepare", "accept", "abort", "leave", "confirm", "release-hold", "drain", "undrain":
+		return g.memberCommand(a)
+	case "submit": // submit x spread=partitioned keys=(p, q) handover=no-gap weight=50 label=gpu:yes pin=a zone=zone attempts=3
+		return SubmitJob{Job: JobID(a.name(0)), Spec: jobOf(a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
+	case "update":
+		return UpdateJob{Job: JobID(a.name(0)), Spec: jobOf(a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
+	case "kill":
+		return KillJob{Job: JobID(a.name(0)), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
+	case "configure": // configure budget=2 retention=1
+		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0)}
+	}
+	return g.partitionCommand(d, a)
+}
+
+func (g *golden) memberCommand(a arguments) Command {
+	m, _ := g.v.Member(MemberID(a.name(0)))
+	inc := Incarnation(a.number("incarnation", int64(m.Incarnation)))
+	id := MemberID(a.name(0))
+	switch a.cmd {
+	case "prepare": // prepare a zone=x weight=200 capacity=3 replaces=10
+		delete(g.dead, id) // its pulse is there
+		return PrepareJoin{Member: id, Replaces: Index(a.number("replaces", 0)), Weight: a.number("weight", 0),
+			Capacity: a.number("capacity", 0), Labels: a.labels(), Pulse: "pulse/" + string(id)}
+	case "accept": // accept b by=a
+		by := MemberID(a.text("by"))
+		if by == "" {
+			by = g.v.before(id)
+		}
+		b, _ := g.v.Member(by)
+		return AcceptJoin{Member: id, Incarnation: inc, By: by, ByIncarnation: b.Incarnation}
+	case "abort":
+		return AbortJoin{id, inc}
+	case "leave": // leave a reason=(it was told to) hold
+		return LeaveCluster{Member: id, Incarnation: inc, Reason: a.text("reason"), Hold: a.has("hold")}
+	case "confirm":
+		return ConfirmMember{Member: id, Incarnation: inc, Pulse: "pulse/" + string(id) + "/again"}
+	case "release-hold":
+		return ReleaseHold{id, inc}
+	}
+	return DrainMember{Member: id, On: a.cmd == "drain"}
+}
+
+func (g *golden) partitionCommand(d *datadriven.TestData, a arguments) Command {
+	id := PartitionID(a.name(0))
+	p, _ := g.v.Partition(id)
+	token := Token(a.number("token", int64(p.Token)))
+	switch a.cmd {
+	case "started": // started t: the target of a no-gap move runs
+		return Started{id, Token(a.number("token", int64(p.NextToken)))}
+	case "stopped":
+		return Stopped{id, token}
+	case "finish":
+		return FinishPartition{Partition: id, Token: token}
+	case "fail": // fail t fresh attempt=2 message=(no route)
+		return FinishPartition{Partition: id, Token: token, Outcome: OutcomeFailed, Attempt: a.number("attempt", p.Attempts),
+			Fresh: a.has("fresh"), Message: a.text("message")}
+	case "split": // split x#p into=(q, r), or, with other parents, a line each: s p q
+		return SplitPartition{Partition: id, Token: token, Children: childrenOf(d, a, id)}
+	case "unpark":
+		return UnparkPartition{id}
+	}
+	g.t.Fatalf("%s: unknown directive %q", d.Pos, a.cmd)
+	return nil
+}
+
+func childrenOf(d *datadriven.TestData, a arguments, parent PartitionID) []Child {
+	_, _, key := parent.Split()
+	var out []Child
+	for _, k := range a.values("into") {
+		out = append(out, Child{k, []string{key}})
+	}
+	for line := range strings.Lines(d.Input) {
+		words := strings.Fields(line)
+		out = append(out, Child{words[0], words[1:]})
+	}
+	return out
+}
+
+// jobOf reads a job of one unnamed task, or of several: tasks=(x, y), all alike.
+func jobOf(a arguments) JobSpec {
+	spec := JobSpec{Source: a.text("source"), Version: a.text("version")}
+	names := a.values("tasks")
+	if names == nil {
+		names = []string{""}
+	}
+	for _, n := range names {
+		t := taskOf(a)
+		t.Name = n
+		spec.Tasks = append(spec.Tasks, t)
+	}
+	return spec
+}
+
+func taskOf(a arguments) TaskSpec {
+	t := TaskSpec{Type: "noop", Weight: a.number("weight", 0), Selector: a.labels(), SpreadOver: a.text("over"),
+		Pin: MemberID(a.text("pin")), MaxAttempts: a.number("attempts", 0), Partitions: a.values("keys"), Definition: []byte(a.text("definition"))}
+	if s := a.text("spread"); s != "" {
+		must(t.Spread.UnmarshalText([]byte(s)))
+	}
+	if s := a.text("handover"); s != "" {
+		must(t.Handover.UnmarshalText([]byte(s)))
+	}
+	return t
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
