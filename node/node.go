@@ -149,11 +149,11 @@ func (n *Node) Propose(ctx context.Context, commands ...cluster.Command) ([]clus
 
 // Status is what only this process knows.
 type Status struct {
-	Member         replica.Status
-	Work           work.Status
-	JournalDropped int64
-	Samples        publish.Stats
-	UpMS           int64
+	Member         replica.Status `json:"member"`
+	Work           work.Status    `json:"work"`
+	JournalDropped int64          `json:"journal_dropped"`
+	Samples        publish.Stats  `json:"samples"`
+	UpMS           int64          `json:"up_ms"`
 }
 
 // Status returns the present status.

@@ -122,10 +122,10 @@ func (r *Replica) Value() cluster.Value {
 
 // Status is what only the process knows of its membership.
 type Status struct {
-	Joined     bool
-	StoreError string // "" when the store answers
-	TrustMS    int64  // for how long the present grants may still be trusted
-	Pending    int    // proposals that wait to be appended
+	Joined     bool   `json:"joined"`
+	StoreError string `json:"store_error,omitempty"` // "" when the store answers
+	TrustMS    int64  `json:"trust_ms"`              // for how long the present grants may still be trusted
+	Pending    int    `json:"pending"`               // proposals that wait to be appended
 }
 
 // Status returns the present status.

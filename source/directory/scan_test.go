@@ -17,8 +17,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func types() work.Types {
-	any := func(work.Definition) (work.Runner, error) { return work.RunnerFunc(nil), nil }
-	return work.Types{"noop": {Name: "noop", Periodic: true, New: any}}
+	accepts := func(work.Definition) (work.Runner, error) { return work.RunnerFunc(nil), nil }
+	return work.Types{"noop": {Name: "noop", Periodic: true, New: accepts}}
 }
 
 // tree makes a directory: name → content, "→target" for a link, names that end with a slash for directories.
