@@ -44,6 +44,9 @@ type Member struct {
 
 // Join starts a member and returns when it has joined. ctx bounds the joining alone: the member lives until Leave.
 func Join(ctx context.Context, c Config) (*Member, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("join: %w", context.Cause(ctx))
+	}
 	types := make(work.Types, len(c.Types))
 	for _, t := range c.Types {
 		if _, twice := types[t.Name]; twice {
