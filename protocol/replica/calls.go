@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -13,57 +14,78 @@ import (
 // readLimit is how many records one read asks for.
 const readLimit = 2000
 
+// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
+// member, with a simulated store and clock. Call may be called from any goroutine.
+type Caller struct {
+	Member     cluster.MemberID
+	Store      Store
+	TTL        time.Duration
+	NoSessions bool
+	Logger     *slog.Logger
+	Now        func() protocol.Instant
+	Wall       func() time.Time // for people: nothing is decided by it
+
+	pulse pulseWriter
+}
+
+// Timeout is how long the call of an effect may take.
+func (c *Caller) Timeout(e Effect) time.Duration {
+	if _, ok := e.(Renew); ok {
+		return c.TTL / 3
+	}
+	return c.TTL
+}
+
 // call makes a store call on a goroutine of its own and posts its answer. Step has at most one call of each kind under way.
 func (sh *shell) call(e Effect) {
-	timeout := sh.r.p.TTL
-	if _, ok := e.(Renew); ok {
-		timeout /= 3
-	}
 	sh.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(sh.ctx, timeout)
+		ctx, cancel := context.WithTimeout(sh.ctx, sh.calls.Timeout(e))
 		defer cancel()
-		if ev := sh.perform(ctx, e); ev != nil {
+		if ev := sh.calls.Call(ctx, e); ev != nil {
 			sh.r.post(ev)
 		}
 	})
 }
 
-func (sh *shell) perform(ctx context.Context, e Effect) Event {
-	st := sh.r.c.Store
+// Call makes one store call and returns the event that answers it; nil for effects that are no calls, or are not answered.
+func (c *Caller) Call(ctx context.Context, e Effect) Event {
 	switch e := e.(type) {
 	case ReadLog:
-		page, err := st.Read(ctx, uint64(e.After), readLimit)
-		if errors.Is(err, store.ErrClosed) {
-			return Closed{Now: protocol.Now(), Err: err}
-		}
-		if errors.Is(err, store.ErrTruncated) {
-			return Read{Now: protocol.Now(), Truncated: true}
-		}
-		return Read{Now: protocol.Now(), Page: page, Err: text(err)}
+		return c.read(ctx, e)
 	case ReadSnapshot:
-		return readSnapshot(ctx, st)
+		return c.readSnapshot(ctx)
 	case Append:
-		return sh.append(ctx, e)
+		return c.append(ctx, e)
 	case CheckPulse:
-		d, err := st.Get(ctx, e.Key)
+		d, err := c.Store.Get(ctx, e.Key)
 		if errors.Is(err, store.ErrNotFound) {
-			return PulseSeen{Now: protocol.Now(), Key: e.Key}
+			return PulseSeen{Now: c.Now(), Key: e.Key}
 		}
-		return PulseSeen{Now: protocol.Now(), Key: e.Key, Version: d.Version, Err: text(err)}
+		return PulseSeen{Now: c.Now(), Key: e.Key, Version: d.Version, Err: text(err)}
 	case ListPulses:
-		return listPulses(ctx, st)
+		return c.listPulses(ctx)
 	case DropPulse:
-		if err := st.Delete(ctx, e.Key, e.Version); err != nil {
-			sh.r.c.Logger.Debug("drop a stray pulse", "key", e.Key, "err", err)
+		if err := c.Store.Delete(ctx, e.Key, e.Version); err != nil {
+			c.Logger.Debug("drop a stray pulse", "key", e.Key, "err", err)
 		}
-		return nil
 	case SaveSnapshot:
-		sh.saveSnapshot(ctx, e)
-		return SnapshotSaved{Now: protocol.Now()}
+		c.saveSnapshot(ctx, e)
+		return SnapshotSaved{Now: c.Now()}
 	case Renew:
-		return sh.pulse.renew(ctx, sh.r, e)
+		return c.pulse.renew(ctx, c, e)
 	}
 	return nil
+}
+
+func (c *Caller) read(ctx context.Context, e ReadLog) Event {
+	page, err := c.Store.Read(ctx, uint64(e.After), readLimit)
+	switch {
+	case errors.Is(err, store.ErrClosed):
+		return Closed{Now: c.Now(), Err: err}
+	case errors.Is(err, store.ErrTruncated):
+		return Read{Now: c.Now(), Truncated: true}
+	}
+	return Read{Now: c.Now(), Page: page, Err: text(err)}
 }
 
 func text(err error) string {
@@ -86,36 +108,36 @@ func outcome(err error) Outcome {
 	return NotDone
 }
 
-func (sh *shell) append(ctx context.Context, e Append) Event {
-	e.Entry.AtMS = time.Now().UnixMilli()
-	index, err := sh.r.c.Store.Append(ctx, e.Entry.Encode())
-	return Appended{Now: protocol.Now(), Seq: e.Entry.Seq, Outcome: outcome(err), Index: cluster.Index(index), Err: text(err)}
+func (c *Caller) append(ctx context.Context, e Append) Event {
+	e.Entry.AtMS = c.Wall().UnixMilli()
+	index, err := c.Store.Append(ctx, e.Entry.Encode())
+	return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outcome(err), Index: cluster.Index(index), Err: text(err)}
 }
 
-func readSnapshot(ctx context.Context, l store.Log) Event {
-	rec, err := l.Snapshot(ctx)
+func (c *Caller) readSnapshot(ctx context.Context) Event {
+	rec, err := c.Store.Snapshot(ctx)
 	if errors.Is(err, store.ErrNotFound) {
-		return SnapshotRead{Now: protocol.Now(), Err: "the log was trimmed and there is no snapshot"}
+		return SnapshotRead{Now: c.Now(), Err: "the log was trimmed and there is no snapshot"}
 	}
 	if err != nil {
-		return SnapshotRead{Now: protocol.Now(), Err: text(err)}
+		return SnapshotRead{Now: c.Now(), Err: text(err)}
 	}
 	v, err := cluster.DecodeSnapshot(rec.Data)
-	return SnapshotRead{Now: protocol.Now(), Value: v, Found: err == nil, Halt: err}
+	return SnapshotRead{Now: c.Now(), Value: v, Found: err == nil, Halt: err}
 }
 
-func listPulses(ctx context.Context, d store.Docs) Event {
-	docs, err := d.List(ctx, PulsePrefix)
+func (c *Caller) listPulses(ctx context.Context) Event {
+	docs, err := c.Store.List(ctx, PulsePrefix)
 	pulses := make([]Pulse, len(docs))
 	for i, doc := range docs {
 		pulses[i] = Pulse{Key: doc.Key, Version: doc.Version}
 	}
-	return PulsesListed{Now: protocol.Now(), Pulses: pulses, Err: text(err)}
+	return PulsesListed{Now: c.Now(), Pulses: pulses, Err: text(err)}
 }
 
-func (sh *shell) saveSnapshot(ctx context.Context, e SaveSnapshot) {
-	log := sh.r.c.Logger.With("index", uint64(e.Value.Index()))
-	err := sh.r.c.Store.SaveSnapshot(ctx, store.Record{Index: uint64(e.Value.Index()), Data: e.Value.Snapshot()})
+func (c *Caller) saveSnapshot(ctx context.Context, e SaveSnapshot) {
+	log := c.Logger.With("index", uint64(e.Value.Index()))
+	err := c.Store.SaveSnapshot(ctx, store.Record{Index: uint64(e.Value.Index()), Data: e.Value.Snapshot()})
 	if err != nil {
 		log.Warn("save a snapshot", "err", err)
 		return
@@ -123,7 +145,7 @@ func (sh *shell) saveSnapshot(ctx context.Context, e SaveSnapshot) {
 	if e.TrimTo == 0 {
 		return
 	}
-	if err := sh.r.c.Store.Trim(ctx, uint64(e.TrimTo)); err != nil {
+	if err := c.Store.Trim(ctx, uint64(e.TrimTo)); err != nil {
 		log.Warn("trim the log", "to", uint64(e.TrimTo), "err", err)
 	}
 }

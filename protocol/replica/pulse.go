@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
-	"time"
 
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -27,30 +25,30 @@ type pulseText struct {
 	AtMS   int64  `json:"at_ms"`
 }
 
-func (w *pulseWriter) renew(ctx context.Context, r *Replica, e Renew) Event {
+func (w *pulseWriter) renew(ctx context.Context, c *Caller, e Renew) Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	sent := protocol.Now()
-	out, err := w.write(ctx, r, e)
-	return Renewed{Now: protocol.Now(), Sent: sent, Key: e.Key, Outcome: out, Err: text(err)}
+	sent := c.Now()
+	out, err := w.write(ctx, c, e)
+	return Renewed{Now: c.Now(), Sent: sent, Key: e.Key, Outcome: out, Err: text(err)}
 }
 
-func (w *pulseWriter) write(ctx context.Context, r *Replica, e Renew) (Outcome, error) {
+func (w *pulseWriter) write(ctx context.Context, c *Caller, e Renew) (Outcome, error) {
 	if w.key != e.Key {
-		if err := w.begin(ctx, r, e.Key); err != nil {
+		if err := w.begin(ctx, c, e.Key); err != nil {
 			return NotDone, err
 		}
 	}
-	value, err := json.Marshal(pulseText{string(r.c.Member), time.Now().UnixMilli()})
+	value, err := json.Marshal(pulseText{string(c.Member), c.Wall().UnixMilli()})
 	if err != nil {
 		return NotDone, err
 	}
 	for range 3 {
-		v, err := w.put(ctx, r, store.Doc{Key: e.Key, Value: value, Version: w.version})
+		v, err := w.put(ctx, c, store.Doc{Key: e.Key, Value: value, Version: w.version})
 		switch {
 		case err == nil:
 			w.version = v
-			w.established(ctx, r)
+			w.established(ctx, c)
 			return Done, nil
 		case errors.Is(err, store.ErrSession):
 			return Refused, nil
@@ -58,7 +56,7 @@ func (w *pulseWriter) write(ctx context.Context, r *Replica, e Renew) (Outcome, 
 			return outcome(err), err
 		}
 		// A former write of ours may have been stored though its outcome was unknown. Nobody else writes this key, but it may have been removed.
-		d, err := r.c.Store.Get(ctx, e.Key)
+		d, err := c.Store.Get(ctx, e.Key)
 		switch {
 		case err == nil:
 			w.version = d.Version
@@ -73,19 +71,19 @@ func (w *pulseWriter) write(ctx context.Context, r *Replica, e Renew) (Outcome, 
 	return NotDone, store.ErrConflict
 }
 
-func (w *pulseWriter) put(ctx context.Context, r *Replica, d store.Doc) (store.Version, error) {
+func (w *pulseWriter) put(ctx context.Context, c *Caller, d store.Doc) (store.Version, error) {
 	if w.session != nil {
 		return w.session.Put(ctx, d)
 	}
-	return r.c.Store.Put(ctx, d)
+	return c.Store.Put(ctx, d)
 }
 
 // begin starts another life: with a session of its own.
-func (w *pulseWriter) begin(ctx context.Context, r *Replica, key string) error {
-	w.closeFormer(ctx, r)
+func (w *pulseWriter) begin(ctx context.Context, c *Caller, key string) error {
+	w.closeFormer(ctx, c)
 	w.former, w.session = w.session, nil
-	if s, ok := r.c.Store.(store.Sessions); ok && !r.c.NoSessions {
-		session, err := s.OpenSession(ctx, r.c.TTL)
+	if s, ok := c.Store.(store.Sessions); ok && !c.NoSessions {
+		session, err := s.OpenSession(ctx, c.TTL)
 		if err != nil {
 			return err
 		}
@@ -97,18 +95,18 @@ func (w *pulseWriter) begin(ctx context.Context, r *Replica, key string) error {
 
 // established gives up the pulse of the former life once the present one has been renewed for a while. Sooner, those who have not
 // yet heard of the new pulse would report the old one as gone.
-func (w *pulseWriter) established(ctx context.Context, r *Replica) {
+func (w *pulseWriter) established(ctx context.Context, c *Caller) {
 	if w.writes++; w.writes >= 3 {
-		w.closeFormer(ctx, r)
+		w.closeFormer(ctx, c)
 	}
 }
 
-func (w *pulseWriter) closeFormer(ctx context.Context, r *Replica) {
+func (w *pulseWriter) closeFormer(ctx context.Context, c *Caller) {
 	if w.former == nil {
 		return
 	}
 	if err := w.former.Close(ctx); err != nil {
-		r.c.Logger.Debug("close the session of a former life", "err", err)
+		c.Logger.Debug("close the session of a former life", "err", err)
 	}
 	w.former = nil
 }
@@ -122,21 +120,19 @@ func (w *pulseWriter) close(ctx context.Context) error {
 	return s.Close(ctx)
 }
 
-// closeSession removes the pulse after the member has left or halted.
-func (sh *shell) closeSession() {
-	ctx, cancel := context.WithTimeout(context.Background(), sh.r.p.TTL/3)
-	defer cancel()
-	w := &sh.pulse
+// Close removes the pulse after the member has left or halted.
+func (c *Caller) Close(ctx context.Context) {
+	w := &c.pulse
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.closeFormer(ctx, sh.r)
+	w.closeFormer(ctx, c)
 	if w.session == nil && w.version != "" {
-		if err := sh.r.c.Store.Delete(ctx, w.key, w.version); err != nil {
-			sh.r.c.Logger.Debug("remove our pulse", "err", err)
+		if err := c.Store.Delete(ctx, w.key, w.version); err != nil {
+			c.Logger.Debug("remove our pulse", "err", err)
 		}
 		return
 	}
 	if err := w.close(ctx); err != nil {
-		sh.r.c.Logger.Debug("close our session", "err", err)
+		c.Logger.Debug("close our session", "err", err)
 	}
 }

@@ -50,12 +50,14 @@ func New(c Config) (*Replica, error) {
 // Run implements protocol.Member: it takes part until ctx ends, then leaves in order, within Config.LeaveTimeout.
 func (r *Replica) Run(ctx context.Context) error {
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	sh := &shell{r: r, ctx: calls}
+	sh := &shell{r: r, ctx: calls, calls: &Caller{
+		Member: r.c.Member, Store: r.c.Store, TTL: r.c.TTL, NoSessions: r.c.NoSessions, Logger: r.c.Logger, Now: protocol.Now, Wall: time.Now,
+	}}
 	err := sh.loop(ctx)
 	close(r.over)
 	cancel(ErrStopped)
 	sh.wg.Wait()
-	sh.closeSession()
+	sh.close()
 	close(r.out)
 	return err
 }
@@ -155,11 +157,17 @@ type shell struct {
 	r       *Replica
 	ctx     context.Context // of store calls
 	wg      sync.WaitGroup
-	pulse   pulseWriter
+	calls   *Caller
 	unwatch context.CancelFunc
 	wake    *time.Timer
 	err     error
 	done    bool
+}
+
+func (sh *shell) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), sh.r.p.TTL/3)
+	defer cancel()
+	sh.calls.Close(ctx)
 }
 
 func (sh *shell) loop(ctx context.Context) error {
