@@ -1,0 +1,171 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// span is a time without a run, or one in which a partition should run.
+type span struct{ from, to int64 }
+
+// wanted are the times in which the partition should run: from when it was accepted until it was removed, finished or parked.
+func (j *judge) wanted(p *part) []span {
+	var out []span
+	open := false
+	for _, r := range p.life {
+		last := len(out) - 1
+		switch {
+		case r.Kind == Accepted && !open:
+			out = append(out, span{r.At, j.h.End})
+		case r.Kind != Accepted && open:
+			out[last].to = r.At
+		}
+		open = r.Kind == Accepted
+	}
+	return out
+}
+
+// gaps checks G4.
+func (j *judge) gaps(p *part) {
+	for _, w := range j.wanted(p) {
+		for _, gap := range without(w, p.covered()) {
+			j.report.LongestSilence = max(j.report.LongestSilence, duration(gap.to-gap.from))
+			for _, piece := range j.counted(p, gap) {
+				j.gap(p, piece)
+			}
+		}
+	}
+}
+
+func (j *judge) gap(p *part, s span) {
+	length := duration(s.to - s.from)
+	if length > j.report.LongestGap {
+		j.report.LongestGap, j.report.GapOf = length, p.id
+	}
+	if j.h.Bounds.Gap > 0 && length > j.h.Bounds.Gap {
+		j.violated("G4", p, fmt.Sprintf("nobody ran it for %s from %s on, at most %s is promised", length, millis(s.from), j.h.Bounds.Gap), j.during(p, s)...)
+	}
+}
+
+// covered are the times in which somebody who was awake ran the partition, by begin.
+func (p *part) covered() []span {
+	var out []span
+	for _, r := range p.runs {
+		var asleep []span
+		for _, s := range r.asleep {
+			asleep = append(asleep, span{s.from, s.to})
+		}
+		out = append(out, without(span{r.began.At, r.to}, asleep)...)
+	}
+	slices.SortStableFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return out
+}
+
+// without is what is left of a span when others, sorted by begin, are taken out.
+func without(s span, others []span) []span {
+	var out []span
+	at := s.from
+	for _, o := range others {
+		if o.to <= at {
+			continue
+		}
+		if o.from >= s.to {
+			break
+		}
+		if o.from > at {
+			out = append(out, span{at, o.from})
+		}
+		at = o.to
+	}
+	if at < s.to {
+		out = append(out, span{at, s.to})
+	}
+	return out
+}
+
+// counted are the pieces of a gap that each count against the bound: what is excused is taken out, and the bound counts anew when a
+// member that the partition was granted to failed.
+func (j *judge) counted(p *part, gap span) []span {
+	var excused []span
+	for _, e := range j.h.Excused {
+		if e.Partition == "" || e.Partition == p.id {
+			excused = append(excused, span{e.From, e.To})
+		}
+	}
+	slices.SortStableFunc(excused, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var out []span
+	for _, piece := range without(gap, excused) {
+		from := piece.from
+		for _, at := range j.owners(p, piece) {
+			out = append(out, span{from, at})
+			from = at
+		}
+		out = append(out, span{from, piece.to})
+	}
+	return out
+}
+
+// owners are the instants in a gap at which the present owner failed, or the partition came to a member that had failed; sorted.
+func (j *judge) owners(p *part, gap span) []int64 {
+	var out []int64
+	for i, g := range p.grants {
+		until := int64(never)
+		if i+1 < len(p.grants) {
+			until = p.grants[i+1].At
+		}
+		if g.Member == "" {
+			continue
+		}
+		out = append(out, j.failures(g.Member, max(gap.from, g.At), min(gap.to, until))...)
+		if gap.from <= g.At && g.At < gap.to && j.down(g.Member, g.At) {
+			out = append(out, g.At)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// during are the records that tell what happened around a gap: the run before, grants and what became of their owners, the run behind.
+func (j *judge) during(p *part, s span) []Record {
+	var out []Record
+	for _, r := range p.runs {
+		if r.began.At < s.from && r.to >= s.from || r.to == s.from {
+			out = append(out, r.proof(j)...)
+		}
+	}
+	for _, g := range p.grants {
+		if s.from <= g.At && g.At < s.to {
+			out = append(out, g)
+		}
+	}
+	if i := slices.IndexFunc(p.runs, func(r run) bool { return r.began.At >= s.to }); i >= 0 {
+		out = append(out, p.runs[i].began)
+	}
+	return out
+}
+
+// lost checks G5.
+func (j *judge) lost(p *part) {
+	if len(p.life) == 0 || p.life[len(p.life)-1].Kind != Accepted {
+		return
+	}
+	var last Record
+	for _, g := range p.grants {
+		last = g
+	}
+	for _, r := range p.runs {
+		awake := !slices.ContainsFunc(r.asleep, func(s sleep) bool { return s.from <= j.h.End && j.h.End < s.to })
+		if r.to == never && awake && (len(p.grants) == 0 || last.Token == r.began.Token) {
+			return
+		}
+	}
+	records := []Record{p.life[len(p.life)-1]}
+	if last.Kind != 0 {
+		records = append(records, last)
+	}
+	if n := len(p.runs); n > 0 {
+		records = append(records, p.runs[n-1].proof(j)...)
+	}
+	j.violated("G5", p, "it was accepted and nobody runs it at the end", records...)
+}
