@@ -178,6 +178,12 @@ func (v Value) InHandover() int64 { return v.derived.moving }
 // Applied is how many entries were applied, duplicates and refused ones too.
 func (v Value) Applied() uint64 { return v.applied }
 
+// Wrote is the largest sequence number that the value has seen of a writer; 0 for one that it does not know, or has forgotten.
+func (v Value) Wrote(w WriterID) uint64 {
+	rec, _ := v.writers.get(w)
+	return rec.seq
+}
+
 // FirstJoined is the first joined member by ID: who does what one member should do.
 func (v Value) FirstJoined() (MemberID, bool) {
 	var first MemberID

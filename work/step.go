@@ -91,7 +91,12 @@ func (s *State) take(e Event) {
 	case Trust:
 		s.trustUntil = e.Until
 	case Exited:
+		lost := s.trusted && s.now >= s.trustUntil
+		s.trusted = s.trusted && !lost // the room that the run leaves is not for grants whose trust has ended meanwhile
 		s.exited(e)
+		if lost {
+			s.reconcileAll()
+		}
 	case Shutdown:
 		s.shutDown()
 	case Tick: // time alone

@@ -39,11 +39,12 @@ type (
 		Value  cluster.Value
 		TrimTo cluster.Index
 	}
-	// Reply answers a Proposed. A non-empty Err says that nothing was done.
+	// Reply answers a Proposed. A non-empty Err says that nothing was done, or with Unknown that there is no way to know what was.
 	Reply struct {
 		ID      uint64
 		Results []cluster.Result
 		Err     string
+		Unknown bool
 	}
 	// Applying tells what a batch of entries did, and the value behind it.
 	Applying struct {

@@ -89,6 +89,9 @@ func (r *Replica) Propose(ctx context.Context, commands ...cluster.Command) ([]c
 	}
 	select {
 	case a := <-reply:
+		if a.Unknown {
+			return nil, fmt.Errorf("propose: outcome unknown: %s", a.Err)
+		}
 		if a.Err != "" {
 			return nil, fmt.Errorf("propose: %s", a.Err)
 		}

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/rota-run/rota/cluster"
 )
@@ -62,9 +63,14 @@ func (s *step) claimName() {
 	if s.claim.key != m.Pulse {
 		s.claim = sighting{key: m.Pulse}
 	}
-	if s.claim.dead(s.p) {
+	if s.ours(m.Pulse) || s.claim.dead(s.p) {
 		s.phase = phasePulse
 	}
+}
+
+// ours tells whether a pulse is of this start: of a former life of it, in which nothing runs any more.
+func (s *step) ours(pulse string) bool {
+	return strings.HasPrefix(pulse, PulsePrefix+string(s.self())+"/"+s.p.Nonce+"-")
 }
 
 // awaitJoin looks for our prepare-join in the value.

@@ -66,6 +66,7 @@ func (s *step) snapshotRead(ev SnapshotRead) {
 		s.history = nil
 		s.snapAt = s.value.Applied()
 		s.log.hint = true
+		s.unresolved()
 		s.emit(Applying{Value: s.value})
 	}
 }
@@ -105,7 +106,9 @@ func (s *step) apply(records []store.Record) {
 func (s *step) applyEntry(e cluster.Entry) Applied {
 	next, done := s.value.Apply(e)
 	s.value = next
-	if !done.Duplicate {
+	if done.Duplicate {
+		s.unresolved()
+	} else {
 		s.resolve(e, done.Results)
 	}
 	return Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate}

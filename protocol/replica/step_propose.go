@@ -217,3 +217,16 @@ func (s *step) resolve(e cluster.Entry, results []cluster.Result) {
 		at += len(r.commands)
 	}
 }
+
+// unresolved gives up on our entry when it was applied where we did not see it: in a snapshot that we jumped to. It must not be appended again
+// and again; what it did is in the value.
+func (s *step) unresolved() {
+	p := s.out.pending
+	if p == nil || s.value.Wrote(s.writer()) < p.entry.Seq {
+		return
+	}
+	s.out.pending, s.out.next = nil, 0
+	for _, r := range p.requests {
+		s.emit(Reply{ID: r.id, Unknown: true, Err: "it was applied, but the entry that tells what it did has been trimmed: look at the value"})
+	}
+}

@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+)
+
+// client is the operator: it wants certain jobs to be there, and asks again until they are.
+type client struct {
+	w           *world
+	wanted      []wantedJob
+	nextID      uint64
+	nextVersion int
+	asked       map[uint64]string // what is under way
+	since       int64             // when it last asked for jobs
+}
+
+type wantedJob struct {
+	id   cluster.JobID
+	spec cluster.JobSpec
+}
+
+const retrySoon = `{"retry":{"min_ms":200,"max_ms":2000}}`
+
+func newClient(w *world) *client {
+	c := &client{w: w, asked: map[uint64]string{}}
+	n := w.plan.tasks
+	c.want("steady", task("steady", cluster.HandoverAtMostOne, keys("k", n)))
+	c.want("smooth", task("steady", cluster.HandoverNoGap, keys("n", 1+n/3)))
+	c.want("quick", task("steady", cluster.HandoverFast, keys("q", 1+n/4)))
+	c.want("batch", task("finite", cluster.HandoverAtMostOne, keys("b", n)))
+	c.want("flaky", task("flaky", cluster.HandoverAtMostOne, keys("f", 1+n/4)))
+	everywhere := task("steady", cluster.HandoverAtMostOne, nil)
+	everywhere.Spread = cluster.SpreadEvery
+	c.want("everywhere", everywhere)
+	one := task("steady", cluster.HandoverAtMostOne, nil)
+	one.Spread, one.SpreadOver = cluster.SpreadSingle, "zone"
+	c.want("one", one)
+	return c
+}
+
+func task(typ string, h cluster.Handover, keys []string) cluster.TaskSpec {
+	t := cluster.TaskSpec{Type: typ, Spread: cluster.SpreadPartitioned, Handover: h, Partitions: keys, Definition: []byte(retrySoon)}
+	if typ == "flaky" {
+		t.MaxAttempts = 5
+	}
+	return t
+}
+
+func keys(prefix string, n int64) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("%s%02d", prefix, i)
+	}
+	return out
+}
+
+func (c *client) want(id cluster.JobID, t cluster.TaskSpec) {
+	c.wanted = append(c.wanted, wantedJob{id, cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}})
+}
+
+// insist proposes what is not there, through any member that is joined, again and again.
+func (c *client) insist() {
+	w := c.w
+	w.after(int64(time.Second), c.insist)
+	if w.now < c.since+2*int64(w.plan.ttl) && w.now > 0 && c.since > 0 {
+		return
+	}
+	var missing []cluster.Command
+	for _, j := range c.wanted {
+		if have, ok := w.oracle.ref.Job(j.id); !ok || have.State != cluster.JobRunning {
+			c.nextVersion++
+			j.spec.Version = strconv.Itoa(c.nextVersion) // what has ended is wanted again
+			missing = append(missing, cluster.SubmitJob{Job: j.id, Spec: j.spec})
+		}
+	}
+	if len(missing) > 0 && c.propose("submit", missing...) {
+		c.since = w.now
+	}
+}
+
+// propose gives commands to a member; its answer may never come.
+func (c *client) propose(what string, commands ...cluster.Command) bool {
+	p := c.w.anyProcess(func(p *process) bool { return p.state.Phase() == "joined" && !p.paused })
+	if p == nil {
+		return false
+	}
+	c.nextID++
+	c.asked[c.nextID] = what
+	p.post(replica.Proposed{ID: c.nextID, Commands: commands})
+	return true
+}
+
+func (c *client) reply(e replica.Reply) {
+	if _, ok := c.asked[e.ID]; !ok {
+		c.w.oracle.violate("G5", fmt.Sprintf("request %d was answered twice", e.ID))
+		return
+	}
+	delete(c.asked, e.ID)
+}

@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// disk is the store's side: what it has acknowledged, and its sessions. It keeps its contract.
+type disk struct {
+	w        *world
+	records  []store.Record // behind trimmed
+	trimmed  uint64
+	head     uint64
+	snapshot store.Record
+	docs     map[string]stored
+	versions uint64
+	sessions []*session
+	older    []store.Doc // a listing from some time ago
+	away     bool
+	full     bool
+}
+
+type stored struct {
+	doc     store.Doc
+	session *session
+}
+
+func newDisk(w *world) *disk { return &disk{w: w, docs: map[string]stored{}} }
+
+func (d *disk) append(data []byte) uint64 {
+	d.head++
+	if d.w.plan.sparse {
+		d.head += uint64(d.w.chance.between(0, 3))
+	}
+	rec := store.Record{Index: d.head, Data: data}
+	d.records = append(d.records, rec)
+	d.w.oracle.appended(rec)
+	d.w.logGrew()
+	return d.head
+}
+
+func (d *disk) read(after uint64, limit int) (store.Page, error) {
+	if after < d.trimmed {
+		return store.Page{}, store.ErrTruncated
+	}
+	i := sort.Search(len(d.records), func(i int) bool { return d.records[i].Index > after })
+	page := d.records[i:min(len(d.records), i+limit)]
+	return store.Page{Records: slices.Clip(page), Head: d.head}, nil
+}
+
+func (d *disk) trim(index uint64) {
+	index = min(index, d.snapshot.Index)
+	i := sort.Search(len(d.records), func(i int) bool { return d.records[i].Index > index })
+	d.records = slices.Clone(d.records[i:])
+	d.trimmed = max(d.trimmed, index)
+}
+
+func (d *disk) get(key string) (store.Doc, error) {
+	s, ok := d.docs[key]
+	if !ok {
+		return store.Doc{}, store.ErrNotFound
+	}
+	return s.doc, nil
+}
+
+func (d *disk) put(doc store.Doc, s *session) (store.Version, error) {
+	old, ok := d.docs[doc.Key]
+	if ok != (doc.Version != "") || ok && old.doc.Version != doc.Version {
+		return "", store.ErrConflict
+	}
+	d.versions++
+	doc.Version = store.Version(strconv.FormatUint(d.versions, 10))
+	d.docs[doc.Key] = stored{doc, s}
+	d.w.docChanged(doc.Key)
+	return doc.Version, nil
+}
+
+func (d *disk) delete(key string, v store.Version) error {
+	old, ok := d.docs[key]
+	switch {
+	case !ok:
+		return store.ErrNotFound
+	case old.doc.Version != v:
+		return store.ErrConflict
+	}
+	delete(d.docs, key)
+	d.w.docChanged(key)
+	return nil
+}
+
+func (d *disk) list(prefix string) []store.Doc {
+	var out []store.Doc
+	for _, key := range slices.Sorted(maps.Keys(d.docs)) {
+		if strings.HasPrefix(key, prefix) {
+			out = append(out, d.docs[key].doc)
+		}
+	}
+	return out
+}
+
+// session is a session on the store's side.
+type session struct {
+	d     *disk
+	p     *process
+	ttl   time.Duration
+	heard int64 // true time of the last sign of life
+	over  bool
+}
+
+func (d *disk) open(p *process, ttl time.Duration) *session {
+	s := &session{d: d, p: p, ttl: ttl, heard: d.w.now}
+	d.sessions = append(d.sessions, s)
+	if d.w.plan.mode == Leases {
+		d.w.after(int64(ttl), s.expire)
+		d.w.after(int64(ttl)/3, s.keepAlive)
+	}
+	return s
+}
+
+// keepAlive is what the client library of a real store does beside the member's own calls.
+func (s *session) keepAlive() {
+	if s.over || !s.p.up {
+		return
+	}
+	if !s.p.paused && !s.p.cutOut && !s.p.cutIn && !s.d.away {
+		s.heard = s.d.w.now
+	}
+	s.d.w.after(int64(s.ttl)/3, s.keepAlive)
+}
+
+func (s *session) expire() {
+	if s.over {
+		return
+	}
+	if left := s.heard + int64(s.ttl) - s.d.w.now; left > 0 {
+		s.d.w.after(left, s.expire)
+		return
+	}
+	if s.p.up {
+		s.d.w.count(SessionExpiry, clusterPhase)
+	}
+	s.end()
+}
+
+// end removes the session and its documents.
+func (s *session) end() {
+	if s.over {
+		return
+	}
+	s.over = true
+	s.d.sessions = slices.DeleteFunc(s.d.sessions, func(o *session) bool { return o == s })
+	for _, key := range slices.Sorted(maps.Keys(s.d.docs)) {
+		if s.d.docs[key].session == s {
+			delete(s.d.docs, key)
+			s.d.w.docChanged(key)
+		}
+	}
+}
+
+// died tells the disk that a process has ended: a kernel drops its locks.
+func (d *disk) died(p *process) {
+	if d.w.plan.mode != KernelLock {
+		return
+	}
+	for _, s := range slices.Clone(d.sessions) {
+		if s.p == p {
+			s.end()
+		}
+	}
+}

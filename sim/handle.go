@@ -1,0 +1,187 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+)
+
+// fate is what becomes of a call.
+type fate uint8
+
+const (
+	fine       fate = iota
+	noRequest       // it never arrives
+	noReply         // it is done, nobody hears of it
+	twice           // it is done twice
+	later           // it is done after its caller has given up
+	fails           // the store says that nothing was done
+	oldListing      // it is answered with what was
+)
+
+// handle is one process's connection to the store. A call is made at one instant; the world delays what leads to it and its answer.
+type handle struct {
+	d    *disk
+	p    *process
+	fate fate
+}
+
+var (
+	_ replica.Store  = (*handle)(nil)
+	_ store.Sessions = (*handle)(nil)
+)
+
+// change makes one change under the call's fate, which is used up by it.
+func (h *handle) change(do func() error) error {
+	f := h.fate
+	if f != noRequest { // a caller that reaches nobody reaches nobody at its next try either
+		h.fate = fine
+	}
+	if h.d.full && f == fine {
+		return fmt.Errorf("no space left: %w", store.ErrUnavailable)
+	}
+	switch f {
+	case noRequest:
+		return store.ErrUnknown
+	case fails:
+		return store.ErrUnavailable
+	case noReply:
+		_ = do() // nobody hears of it
+		return store.ErrUnknown
+	case twice:
+		err := do()
+		_ = do()
+		return err
+	case later:
+		h.d.w.after(h.d.w.chance.between(int64(time.Second), int64(2*time.Minute)), func() { _ = do() })
+		return store.ErrUnknown
+	}
+	return do()
+}
+
+// ask tells whether a question is answered.
+func (h *handle) ask() error {
+	switch h.fate {
+	case noRequest, noReply:
+		return context.DeadlineExceeded
+	case fails:
+		return store.ErrUnavailable
+	}
+	return nil
+}
+
+// Close ends the sessions of the handle.
+func (h *handle) Close() error { return nil }
+
+// Get implements store.Docs.
+func (h *handle) Get(_ context.Context, key string) (store.Doc, error) {
+	if err := h.ask(); err != nil {
+		return store.Doc{}, err
+	}
+	return h.d.get(key)
+}
+
+// Put implements store.Docs.
+func (h *handle) Put(_ context.Context, doc store.Doc) (v store.Version, err error) {
+	err = h.change(func() (err error) { v, err = h.d.put(doc, nil); return err })
+	return v, err
+}
+
+// Delete implements store.Docs.
+func (h *handle) Delete(_ context.Context, key string, v store.Version) error {
+	return h.change(func() error { return h.d.delete(key, v) })
+}
+
+// List implements store.Docs.
+func (h *handle) List(_ context.Context, prefix string) ([]store.Doc, error) {
+	if err := h.ask(); err != nil {
+		return nil, err
+	}
+	if h.fate == oldListing {
+		return h.d.older, nil
+	}
+	return h.d.list(prefix), nil
+}
+
+// Append implements store.Log.
+func (h *handle) Append(_ context.Context, data []byte) (index uint64, err error) {
+	err = h.change(func() error { index = h.d.append(data); return nil })
+	return index, err
+}
+
+// Read implements store.Log.
+func (h *handle) Read(_ context.Context, after uint64, limit int) (store.Page, error) {
+	if err := h.ask(); err != nil {
+		return store.Page{}, err
+	}
+	return h.d.read(after, limit)
+}
+
+// Snapshot implements store.Log.
+func (h *handle) Snapshot(context.Context) (store.Record, error) {
+	if err := h.ask(); err != nil {
+		return store.Record{}, err
+	}
+	if h.d.snapshot.Index == 0 {
+		return store.Record{}, store.ErrNotFound
+	}
+	return h.d.snapshot, nil
+}
+
+// SaveSnapshot implements store.Log.
+func (h *handle) SaveSnapshot(_ context.Context, s store.Record) error {
+	return h.change(func() error {
+		if s.Index > h.d.snapshot.Index {
+			h.d.snapshot = s
+		}
+		return nil
+	})
+}
+
+// Trim implements store.Log.
+func (h *handle) Trim(_ context.Context, index uint64) error {
+	return h.change(func() error { h.d.trim(index); return nil })
+}
+
+// OpenSession implements store.Sessions.
+func (h *handle) OpenSession(_ context.Context, ttl time.Duration) (store.Session, error) {
+	var s *session
+	if err := h.change(func() error { s = h.d.open(h.p, ttl); return nil }); err != nil {
+		return nil, err
+	}
+	return &tie{h, s}, nil
+}
+
+// SessionsExpire implements store.Sessions.
+func (h *handle) SessionsExpire() bool { return h.d.w.plan.mode == Leases }
+
+// tie is a session on the member's side.
+type tie struct {
+	h *handle
+	s *session
+}
+
+// Put implements store.Session. An acknowledged one renews the session.
+func (t *tie) Put(_ context.Context, doc store.Doc) (v store.Version, err error) {
+	err = t.h.change(func() error {
+		if t.s.over {
+			return store.ErrSession
+		}
+		if v, err = t.h.d.put(doc, t.s); err == nil {
+			t.s.heard = t.h.d.w.now
+		}
+		return err
+	})
+	return v, err
+}
+
+// Done is not asked by replica: the answer of a Put tells.
+func (t *tie) Done() <-chan struct{} { return nil }
+
+// Close implements store.Session.
+func (t *tie) Close(context.Context) error {
+	return t.h.change(func() error { t.s.end(); return nil })
+}

@@ -1,0 +1,169 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+)
+
+// oracle sees all and checks what was promised, after every event.
+type oracle struct {
+	w    *world
+	ref  cluster.Value // what the log says, folded here as each entry is acknowledged
+	refs []refAt       // the newest values, oldest first
+
+	tokens  map[cluster.PartitionID]cluster.Token // the largest that each partition has been given
+	acts    map[cluster.PartitionID]cluster.Token // the largest under which its resource was changed
+	done    map[runID]bool                        // runs that really ended well
+	state   map[cluster.PartitionID]cluster.PartitionState
+	running map[cluster.PartitionID][]*run
+
+	moves             int64
+	overlap           int64 // longest time for which two owners ran that was excused
+	accepted, refused uint64
+	violation         *Violation
+	doomed            bool // the history was rewritten: members must end
+}
+
+type runID struct {
+	partition cluster.PartitionID
+	token     cluster.Token
+}
+
+type refAt struct {
+	index  cluster.Index
+	chain  cluster.Hash
+	digest cluster.Hash
+	value  cluster.Value
+}
+
+// refsKept is more than any living member lags behind; one that lags further reads a snapshot, whose digest is checked too when it is known.
+const refsKept = 4096
+
+func newOracle(w *world) *oracle {
+	return &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
+		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{}, running: map[cluster.PartitionID][]*run{}}
+}
+
+func (o *oracle) violate(promise, what string) {
+	if o.violation == nil {
+		o.violation = &Violation{Seed: o.w.conf.Seed, Event: o.w.events, At: o.w.now, Promise: promise, What: what}
+	}
+}
+
+// appended folds an entry that the store has acknowledged, or will.
+func (o *oracle) appended(rec store.Record) {
+	e, err := cluster.DecodeEntry(cluster.Index(rec.Index), rec.Data)
+	var newer *cluster.FormatError
+	if errors.As(err, &newer) {
+		o.doomed = true
+		return
+	}
+	if err != nil {
+		o.ref = o.ref.Skip(cluster.Index(rec.Index), rec.Data)
+	} else {
+		o.ref, _ = o.ref.Apply(e)
+	}
+	o.refs = append(o.refs, refAt{o.ref.Index(), o.ref.Chain(), o.ref.Digest(), o.ref})
+	if len(o.refs) > 2*refsKept {
+		o.refs = append([]refAt(nil), o.refs[refsKept:]...)
+	}
+	o.grants()
+}
+
+// grants is G1: tokens grow. That there is one owner is how the value is made.
+func (o *oracle) grants() {
+	for p := range o.ref.Partitions() {
+		for _, t := range []cluster.Token{p.Token, p.NextToken} {
+			switch last := o.tokens[p.ID]; {
+			case t > last:
+				o.tokens[p.ID] = t
+				o.moves++
+			case t != 0 && t < last && t != p.Token:
+				o.violate("G1", fmt.Sprintf("%s was given token %d after token %d", p.ID, t, last))
+			}
+		}
+		if p.State == cluster.PartitionFinished && o.state[p.ID] != p.State && !o.done[runID{p.ID, p.Token}] {
+			o.violate("G6", fmt.Sprintf("%s counts as done under token %d, but no run under it ended well", p.ID, p.Token))
+		}
+		o.state[p.ID] = p.State
+	}
+}
+
+// applied is G7: equal index, equal bytes.
+func (o *oracle) applied(p *process, e replica.Applying) {
+	if o.doomed {
+		return
+	}
+	for i := len(o.refs) - 1; i >= 0 && o.refs[i].index >= e.Value.Index(); i-- {
+		r := o.refs[i]
+		if r.index == e.Value.Index() && (r.chain != e.Value.Chain() || r.digest != e.Value.Digest()) {
+			o.violate("G7", fmt.Sprintf("%s has another value at index %d: digest %s, chain %s, not %s, %s",
+				p.name, r.index, e.Value.Digest(), e.Value.Chain(), r.digest, r.chain))
+		}
+	}
+}
+
+// started is G2 and at-most-one: nobody else runs the partition now, unless what runs there was suspended, or ignores its cancel
+// although its member has lost trust.
+func (o *oracle) started(r *run) {
+	for _, other := range o.running[r.partition] {
+		if other.p == r.p {
+			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs there under token %d", r.partition, r.p.name, r.token, other.token))
+			continue
+		}
+		if r.handover != cluster.HandoverAtMostOne || other.handover != cluster.HandoverAtMostOne || o.doomed {
+			continue
+		}
+		if !other.p.paused && other.p.trusts() {
+			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs on %s under token %d, which trusts itself for another %s",
+				r.partition, r.p.name, r.token, other.p.name, other.token, other.p.trust.Sub(other.p.clock.at(o.w.now))))
+		}
+	}
+	o.w.note("%s starts %s under token %d", r.p.label(), r.partition, r.token)
+	o.running[r.partition] = append(o.running[r.partition], r)
+}
+
+func (o *oracle) ended(r *run) {
+	r.over = true
+	o.w.note("%s ends %s under token %d", r.p.label(), r.partition, r.token)
+	rest := o.running[r.partition][:0]
+	for _, x := range o.running[r.partition] {
+		if x == r {
+			continue
+		}
+		rest = append(rest, x)
+		if x.p != r.p && x.handover == cluster.HandoverAtMostOne {
+			o.overlap = max(o.overlap, o.w.now-max(x.began, r.began))
+		}
+	}
+	o.running[r.partition] = rest
+}
+
+func (o *oracle) finished(r *run) { o.done[runID{r.partition, r.token}] = true }
+
+// acted is G3 as the resource sees it: it refuses smaller tokens. A member that trusts itself is never refused under at-most-one, for
+// then somebody else has begun while it had a right to act.
+func (o *oracle) acted(r *run) {
+	if last := o.acts[r.partition]; r.token < last {
+		o.refused++
+		if r.handover == cluster.HandoverAtMostOne && !o.doomed {
+			o.violate("G3", fmt.Sprintf("%s acted on %s under token %d, which it trusts, after an act under token %d", r.p.name, r.partition, r.token, last))
+		}
+		return
+	}
+	o.accepted++
+	o.acts[r.partition] = r.token
+}
+
+// halted: a member may end itself only where the history was rewritten or is of a newer format, or its name is taken.
+func (o *oracle) halted(p *process, err error) {
+	var taken *replica.NameTakenError
+	if o.doomed || errors.As(err, &taken) && o.w.twins(p) {
+		return
+	}
+	o.violate("G9", fmt.Sprintf("%s ended itself: %v", p.name, err))
+}

@@ -1,0 +1,261 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/work"
+)
+
+// process is one start of one member: its decisions are replica's and work's own.
+type process struct {
+	w      *world
+	id     int
+	name   cluster.MemberID
+	clock  clock
+	wall   wall
+	chance chance
+
+	up      bool
+	paused  bool
+	pauses  uint64   // so far: the end of an earlier one does not end a later one
+	waiting []func() // what came while it was paused
+	cutOut  bool
+	cutIn   bool
+
+	state  replica.State
+	inbox  []replica.Event
+	turn   bool // a turn of the loop is due
+	rung   bool // its timer has fired
+	wakes  uint64
+	caller *replica.Caller
+	handle *handle
+	watch  string // key of the pulse that it watches
+	armed  []armed
+	newest int64 // true time at which the last answer arrived, to count reordering
+	dieAt  int   // effects until a crash between two of them; -1 for none
+
+	super      *work.State
+	assignment protocol.Assignment
+	told       bool // an assignment waits for the supervisor
+	ticks      uint64
+	trust      protocol.Instant
+	runs       []*run // in the order in which they began
+
+	halted error
+	proven string // phase at the last step, to find triggers
+}
+
+// armed is a fault that waits for a call of the process.
+type armed struct {
+	kind  Kind
+	phase string // the call must be made in this phase; "" for any
+}
+
+// typeNames are the task types that every member has.
+var typeNames = []string{"steady", "finite", "flaky"}
+
+func (w *world) start(name cluster.MemberID) {
+	w.starts++
+	id := fmt.Sprintf("%s/%d", name, w.starts)
+	r := stream(w.conf.Seed, "process", id)
+	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1}
+	p.clock = clock{base: w.now, local: r.between(1, int64(1000*time.Hour)), rate: r.between(-w.plan.rho, w.plan.rho)}
+	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
+	nonce := fmt.Sprintf("%08x", r.Uint32())
+	ttl := w.plan.ttl
+	p.state = replica.NewState(replica.Params{
+		Join:  cluster.PrepareJoin{Member: name, Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
+		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: min(ttl/20, time.Second), Hold: time.Minute, SnapshotEvery: w.plan.snap,
+	})
+	p.handle = &handle{d: w.disk, p: p}
+	p.caller = &replica.Caller{
+		Member: name, Store: p.handle, TTL: ttl, NoSessions: w.plan.mode == Heartbeats, Logger: slog.New(slog.DiscardHandler),
+		Now: func() protocol.Instant { return p.clock.at(w.now) }, Wall: func() time.Time { return p.wall.at(w.now) },
+	}
+	types := make([]work.StepType, len(typeNames))
+	for i, n := range typeNames {
+		types[i] = work.StepType{Name: n}
+	}
+	types[2].MaxRuns = 2
+	p.super = work.NewState(work.StepConfig{Member: name, Types: types, Grace: w.plan.grace, Seed: r.Uint64()})
+	w.procs = append(w.procs, p)
+	w.names[name]++
+	w.note("%s starts, its clock is wrong by %d thousandths", p.label(), p.clock.rate)
+	p.rung = true
+	p.nextTurn()
+}
+
+// reaches does something on the process's machine: at once, or when it goes on.
+func (p *process) reaches(do func()) {
+	switch {
+	case !p.up:
+	case p.paused:
+		p.waiting = append(p.waiting, do)
+	default:
+		do()
+	}
+}
+
+// post stamps an event and puts it into the loop's inbox.
+func (p *process) post(ev replica.Event) {
+	p.reaches(func() {
+		p.inbox = append(p.inbox, stamped(ev, p.clock.at(p.w.now)))
+		p.nextTurn()
+	})
+}
+
+func (p *process) nextTurn() {
+	if p.turn || len(p.inbox) == 0 && !p.rung {
+		return
+	}
+	p.turn = true
+	p.w.after(p.chance.between(1, int64(time.Millisecond)), func() {
+		p.reaches(func() {
+			p.turn = false
+			p.step()
+			p.nextTurn()
+		})
+	})
+}
+
+// take is the shell's select: what came in, or that the clock has rung, in any order.
+func (p *process) take() replica.Event {
+	if p.rung && (len(p.inbox) == 0 || p.chance.oneIn(2)) {
+		p.rung = false
+		return replica.Woken{Now: p.clock.at(p.w.now)}
+	}
+	ev := p.inbox[0]
+	p.inbox = p.inbox[1:]
+	return ev
+}
+
+// step takes one event in and does what follows.
+func (p *process) step() {
+	ev := p.take()
+	var fx []replica.Effect
+	p.state, fx = replica.Step(p.state, ev)
+	p.w.stepped(p, ev, fx)
+	for i, e := range fx {
+		if p.dieAt >= 0 && p.dieAt <= i {
+			p.w.count(CrashBetween, p.state.Phase())
+			p.die()
+			return
+		}
+		p.do(e)
+		if !p.up {
+			return
+		}
+	}
+	if p.dieAt >= 0 && len(fx) > 0 {
+		p.w.count(CrashBetween, p.state.Phase())
+		p.die()
+		return
+	}
+	if now := p.state.Phase(); now != p.proven {
+		p.proven = now
+		p.w.entered(p, now)
+	}
+}
+
+func (p *process) do(e replica.Effect) {
+	switch e := e.(type) {
+	case replica.WakeAt:
+		p.wakes++
+		p.rung = false // setting a timer anew takes back that it has fired
+		p.wakeLater(e.At, p.wakes)
+	case replica.WatchPulse:
+		p.watch = e.Key
+	case replica.Assign:
+		p.assign(e.Assignment)
+	case replica.Applying:
+		p.w.oracle.applied(p, e)
+	case replica.Reply:
+		p.w.client.reply(e)
+	case replica.Left:
+		p.end()
+	case replica.Halt:
+		p.halted = e.Err
+		p.w.oracle.halted(p, e.Err)
+		p.end()
+	default:
+		p.call(e)
+	}
+}
+
+// wakeLater wakes the loop when its clock shows the instant, unless another one was asked for.
+func (p *process) wakeLater(at protocol.Instant, n uint64) {
+	p.w.after(max(0, p.clock.when(at)-p.w.now), func() {
+		p.reaches(func() {
+			switch {
+			case n != p.wakes:
+			case p.clock.at(p.w.now) < at: // its rate has changed
+				p.wakeLater(at, n)
+			default:
+				p.rung = true
+				p.nextTurn()
+			}
+		})
+	})
+}
+
+// end is the end in order: what the shell does after its loop.
+func (p *process) end() {
+	p.handle.fate = fine
+	if p.cutOut || p.w.disk.away {
+		p.handle.fate = noRequest
+	}
+	p.caller.Close(context.Background())
+	p.die()
+}
+
+// die ends the process.
+func (p *process) die() {
+	if !p.up {
+		return
+	}
+	p.up = false
+	p.w.note("%s dies", p.label())
+	p.waiting, p.inbox = nil, nil
+	for _, r := range p.runs {
+		p.w.oracle.ended(r)
+	}
+	p.runs = nil
+	p.w.disk.died(p)
+	p.w.died(p)
+}
+
+// pause stops the process; what comes meanwhile waits.
+func (p *process) pause(d int64) {
+	if p.paused || !p.up {
+		return
+	}
+	p.paused = true
+	p.pauses++
+	n := p.pauses
+	p.w.after(d, func() {
+		if n == p.pauses {
+			p.resume()
+		}
+	})
+}
+
+func (p *process) resume() {
+	if !p.paused || !p.up {
+		return
+	}
+	p.paused = false
+	waiting := p.waiting
+	p.waiting = nil
+	for _, do := range waiting {
+		p.w.after(p.chance.between(1, int64(3*time.Millisecond)), func() { p.reaches(do) })
+	}
+}
+
+// trusts tells whether the process, if it looked, would trust its grants now.
+func (p *process) trusts() bool { return p.clock.at(p.w.now) < p.trust }

@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/work"
+)
+
+// run is one run of a partition, from Start until its goroutine has returned.
+type run struct {
+	p         *process
+	partition cluster.PartitionID
+	token     cluster.Token
+	handover  cluster.Handover
+	kind      string // of its task type
+	began     int64
+	stopping  bool
+	over      bool
+	lingers   bool // it will ignore its cancel for a while
+	armed     string
+}
+
+// assign keeps the newest assignment for the supervisor, as the shell's channel does.
+func (p *process) assign(a protocol.Assignment) {
+	p.assignment = a
+	if p.told {
+		return
+	}
+	p.told = true
+	p.w.after(p.chance.between(1, int64(2*time.Millisecond)), func() {
+		p.reaches(func() {
+			p.told = false
+			p.trust = p.assignment.TrustUntil
+			p.supervise(work.Assigned{Now: p.clock.at(p.w.now), Assignment: p.assignment})
+		})
+	})
+}
+
+// supervise lets the real supervisor decide and does what it wants.
+func (p *process) supervise(ev work.Event) {
+	for _, e := range work.Step(p.super, ev) {
+		switch e := e.(type) {
+		case work.Start:
+			p.begin(e)
+		case work.Stop:
+			p.cancel(e)
+		case work.Report:
+			p.post(replica.Reported{Version: e.Version, Reports: e.Reports})
+		case work.WakeAt:
+			p.ticks++
+			if e.At != 0 {
+				p.tickLater(e.At, p.ticks)
+			}
+		}
+	}
+}
+
+func (p *process) tickLater(at protocol.Instant, n uint64) {
+	p.w.after(max(0, p.clock.when(at)-p.w.now), func() {
+		p.reaches(func() {
+			switch {
+			case n != p.ticks:
+			case p.clock.at(p.w.now) < at:
+				p.tickLater(at, n)
+			default:
+				p.supervise(work.Tick{Now: p.clock.at(p.w.now)})
+			}
+		})
+	})
+}
+
+func (p *process) begin(e work.Start) {
+	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now}
+	p.w.oracle.started(r)
+	p.runs = append(p.runs, r)
+	switch r.kind {
+	case "finite":
+		r.returns(p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), work.Finished)
+	case "flaky":
+		r.returns(p.chance.between(int64(100*time.Millisecond), int64(20*time.Second)), work.Failed)
+	}
+	p.act(r)
+}
+
+// act lets the run change a resource that is fenced by its token, now and then, as a runner does that asks Trusted before an effect.
+func (p *process) act(r *run) {
+	p.w.after(p.chance.between(int64(10*time.Millisecond), int64(p.w.plan.ttl)), func() {
+		p.reaches(func() {
+			if r.over {
+				return
+			}
+			if !r.stopping && p.trusts() {
+				p.w.oracle.acted(r)
+			}
+			p.act(r)
+		})
+	})
+}
+
+// cancel ends the context of a run: it returns soon, unless it lingers.
+func (p *process) cancel(e work.Stop) {
+	i := slices.IndexFunc(p.runs, func(r *run) bool { return r.partition == e.Partition && r.token == e.Token })
+	if i < 0 {
+		return
+	}
+	r := p.runs[i]
+	r.stopping = true
+	d := p.chance.between(0, int64(5*time.Millisecond))
+	if r.lingers && (r.armed == anyPhase || r.armed == p.state.Phase()) && !p.w.healing {
+		p.w.count(RunnerLingers, p.state.Phase())
+		d = p.chance.between(int64(p.w.plan.grace)/2, 3*int64(p.w.plan.grace))
+	}
+	r.returns(d, work.Stopped)
+}
+
+// returns ends the run's goroutine after a while; its end reaches the supervisor.
+func (r *run) returns(after int64, o work.Outcome) {
+	p := r.p
+	p.w.after(after, func() {
+		p.reaches(func() {
+			if r.over {
+				return
+			}
+			if r.stopping {
+				o = work.Stopped
+			}
+			p.exit(r, o)
+		})
+	})
+}
+
+func (p *process) exit(r *run, o work.Outcome) {
+	r.over = true
+	p.runs = slices.DeleteFunc(p.runs, func(x *run) bool { return x == r })
+	p.w.oracle.ended(r)
+	if o == work.Finished {
+		p.w.oracle.finished(r)
+	}
+	ran := time.Duration(p.w.now - r.began)
+	p.w.after(p.chance.between(1, int64(time.Millisecond)), func() {
+		p.reaches(func() {
+			p.supervise(work.Exited{Now: p.clock.at(p.w.now), Partition: r.partition, Token: r.token, Outcome: o, Message: "the simulator said so", RanFor: ran})
+		})
+	})
+}
+
+// cut short: a fault ends a run with an error, as a panic does.
+func (p *process) fail(r *run) {
+	if !r.over && !r.stopping {
+		p.exit(r, work.Failed)
+	}
+}

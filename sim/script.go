@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// StoreMode is what kind of store the world has.
+type StoreMode uint8
+
+// The modes.
+const (
+	Heartbeats StoreMode = iota // pulses are documents that are written again and again
+	KernelLock                  // a pulse goes with its process, and is written again and again
+	Leases                      // a pulse goes when its session has been silent for its TTL
+)
+
+// String names the mode.
+func (m StoreMode) String() string { return [...]string{"heartbeats", "kernel-lock", "leases"}[m] }
+
+// plan is what a seed draws before the run: the world and its script.
+type plan struct {
+	members int
+	ttl     time.Duration
+	mode    StoreMode
+	watches bool // the store hints at changes
+	sparse  bool // indexes are not dense
+	slow    int64
+	ending  Kind // a fault that ends the run, or ""
+	grace   time.Duration
+	tasks   int64
+	snap    uint64
+	rho     int64 // bound on the rates of clocks, thousandths
+	script  []Fault
+}
+
+func drawPlan(c Config) plan {
+	r := stream(c.Seed, "plan")
+	p := plan{
+		members: int(1 + min(r.between(0, 14), r.between(1, 14), r.between(1, 14))), // mostly few: that is where orders are explored best
+		ttl:     time.Duration(pick(r, []int64{4, 8, 10, 15, 15, 20, 30, 30})) * time.Second,
+		mode:    StoreMode(r.IntN(3)),
+		watches: !r.oneIn(4), sparse: r.oneIn(2), slow: r.between(1, 40),
+		grace: time.Duration(r.between(1, 10)) * time.Second,
+		tasks: r.between(1, 12), snap: uint64(r.between(20, 400)), rho: c.Drift,
+	}
+	switch c.Seed % 50 {
+	case 48:
+		p.ending = TailLost
+	case 49:
+		p.ending = NewerEntry
+	}
+	p.script = drawScript(stream(c.Seed, "script"), int64(c.Duration), c.Rate)
+	return p
+}
+
+// drawScript draws which faults are on in this run, and when which is due.
+func drawScript(r chance, length, rate int64) []Fault {
+	var on []kindInfo
+	for _, k := range kinds {
+		if k.weight > 0 && !r.oneIn(3) { // swarm: a fault that is off lets others show
+			on = append(on, k)
+		}
+	}
+	if len(on) == 0 {
+		return nil
+	}
+	total := int64(0)
+	for _, k := range on {
+		total += k.weight
+	}
+	n := rate * length / int64(time.Hour)
+	n = r.between(n/2, n+n/2)
+	out := make([]Fault, 0, n)
+	for range n {
+		k := drawKind(r, on, total)
+		f := Fault{At: r.between(0, length), Kind: k.kind, Draw: r.Uint64()}
+		if len(k.phases) > 1 && r.oneIn(2) {
+			f.Phase = pick(r, k.phases)
+		}
+		out = append(out, f)
+	}
+	slices.SortStableFunc(out, func(a, b Fault) int { return int(max(-1, min(1, a.At-b.At))) })
+	return out
+}
+
+func drawKind(r chance, on []kindInfo, total int64) kindInfo {
+	at := r.Int64N(total)
+	for _, k := range on {
+		if at -= k.weight; at < 0 {
+			return k
+		}
+	}
+	return on[len(on)-1]
+}

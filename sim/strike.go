@@ -1,0 +1,227 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+)
+
+// strike lets a fault of the script happen, or wait for its phase.
+func (w *world) strike(f Fault) {
+	if w.healing {
+		return
+	}
+	r := stream(f.Draw, "fault")
+	info := infoOf(f.Kind)
+	if info.phases[0] == clusterPhase {
+		w.strikeAll(f, r)
+		return
+	}
+	suits := func(p *process) bool { return f.Phase == anyPhase || p.state.Phase() == f.Phase }
+	found := w.processes(suits)
+	if !info.call && f.Phase == anyPhase {
+		found = w.processes(func(p *process) bool { return slices.Contains(info.phases, p.state.Phase()) })
+	}
+	if len(found) == 0 {
+		w.waiting = append(w.waiting, f)
+		return
+	}
+	w.hit(pick(r, found), f, r)
+}
+
+// entered lets the faults happen that waited for a member in this phase.
+func (w *world) entered(p *process, phase string) {
+	for i, f := range w.waiting {
+		if f.Phase == phase && !w.healing {
+			w.waiting = slices.Delete(w.waiting, i, i+1)
+			w.hit(p, f, stream(f.Draw, "fault"))
+			return
+		}
+	}
+}
+
+// hit lets a fault happen to one member.
+func (w *world) hit(p *process, f Fault, r chance) {
+	phase := p.state.Phase()
+	w.note("fault: %s of %s, which is %s", f.Kind, p.label(), phase)
+	ttl := int64(w.plan.ttl)
+	switch f.Kind {
+	case Cut, CutOut, CutIn:
+		w.count(f.Kind, phase)
+		w.cut(p, f.Kind, r.between(ttl/20, 3*ttl))
+	case PauseShort:
+		w.count(f.Kind, phase)
+		p.pause(r.between(int64(time.Millisecond), ttl*9/10))
+	case PauseLong:
+		w.count(f.Kind, phase)
+		p.pause(r.between(ttl, 5*ttl))
+	case Crash:
+		w.count(f.Kind, phase)
+		p.die()
+	case CrashBetween:
+		p.dieAt = r.IntN(4)
+	case ClockRate:
+		w.count(f.Kind, phase)
+		p.clock.setRate(w.now, r.between(-w.plan.rho, w.plan.rho))
+	case WallJump:
+		w.count(f.Kind, phase)
+		p.wall.shift += time.Duration(r.between(-int64(48*time.Hour), int64(48*time.Hour)))
+	case LeaveInOrder:
+		w.count(f.Kind, phase)
+		p.post(replica.Stop{Reason: "told to"})
+	case SecondStart:
+		w.count(f.Kind, phase)
+		w.start(p.name)
+	case RunnerFails:
+		if len(p.runs) > 0 {
+			w.count(f.Kind, phase)
+			p.fail(pick(r, p.runs))
+		}
+	case RunnerLingers:
+		if len(p.runs) > 0 {
+			x := pick(r, p.runs)
+			x.lingers, x.armed = true, f.Phase
+		}
+	default:
+		p.arm(armed{f.Kind, f.Phase})
+	}
+}
+
+// arm lets a fault wait for a call, or a hint; no more than a few of a kind, so that they do not come in a flood.
+func (p *process) arm(a armed) {
+	if len(p.armed) < 16 {
+		p.armed = append(p.armed, a)
+	}
+}
+
+func (p *process) armedFor(k Kind) int {
+	phase := p.state.Phase()
+	return slices.IndexFunc(p.armed, func(a armed) bool { return a.kind == k && (a.phase == anyPhase || a.phase == phase) })
+}
+
+func (p *process) use(i int) {
+	p.w.count(p.armed[i].kind, p.state.Phase())
+	p.armed = slices.Delete(p.armed, i, i+1)
+}
+
+func (w *world) cut(p *process, k Kind, d int64) {
+	p.cutOut = p.cutOut || k != CutIn
+	p.cutIn = p.cutIn || k != CutOut
+	w.after(d, func() { p.cutOut, p.cutIn = false, false })
+}
+
+// strikeAll lets a fault happen to the store, or to the cluster as a whole.
+func (w *world) strikeAll(f Fault, r chance) {
+	ttl := int64(w.plan.ttl)
+	switch f.Kind {
+	case StoreAway:
+		w.disk.away = true
+		w.after(r.between(ttl/10, 3*ttl), func() { w.disk.away = false })
+	case DiskFull:
+		w.disk.full = true
+		w.after(r.between(ttl/10, 2*ttl), func() { w.disk.full = false })
+	case Truncation:
+		w.truncate()
+	case Garbage:
+		b := make([]byte, r.between(0, 60))
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		if len(b) > 0 && b[0] == 0xE7 {
+			b[0] = 0
+		}
+		w.disk.append(b)
+	case Foreign:
+		w.foreign(r)
+	case AllAtOnce:
+		for _, p := range w.processes(alive) {
+			p.die()
+		}
+	default:
+		if !w.operate(f.Kind, r) {
+			return
+		}
+	}
+	w.note("fault: %s", f.Kind)
+	w.count(f.Kind, clusterPhase)
+}
+
+// truncate saves a snapshot and trims the log to it: readers that are behind must jump.
+func (w *world) truncate() {
+	v := w.oracle.ref
+	if v.Index() == 0 || uint64(v.Index()) <= w.disk.snapshot.Index {
+		return
+	}
+	w.disk.snapshot.Index, w.disk.snapshot.Data = uint64(v.Index()), v.Snapshot()
+	w.disk.trim(uint64(v.Index()))
+}
+
+// foreign appends an entry whose writer nobody knows, with commands about what was or never was.
+func (w *world) foreign(r chance) {
+	ref := w.oracle.ref
+	var commands []cluster.Command
+	for p := range ref.Partitions() {
+		if r.oneIn(3) && p.Token > 1 {
+			stale := p.Token - 1
+			commands = append(commands, cluster.Stopped{Partition: p.ID, Token: stale}, cluster.Started{Partition: p.ID, Token: stale},
+				cluster.FinishPartition{Partition: p.ID, Token: stale, Outcome: cluster.OutcomeDone})
+		}
+	}
+	for m := range ref.Members() {
+		if r.oneIn(2) {
+			commands = append(commands, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation + 1, Reason: "stale"},
+				cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation - 1, By: m.ID, ByIncarnation: m.Incarnation},
+				cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation - 1})
+		}
+	}
+	commands = append(commands, cluster.KillJob{Job: "nobody-knows-it"})
+	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: commands}
+	w.disk.append(e.Encode())
+}
+
+// operate is what an operator does; false when there was nobody to ask.
+func (w *world) operate(k Kind, r chance) bool {
+	c := w.client
+	job := pick(r, c.wanted)
+	switch k {
+	case Drain:
+		p := w.anyProcess(alive)
+		if p == nil || !c.propose("drain", cluster.DrainMember{Member: p.name, On: true}) {
+			return false
+		}
+		w.after(r.between(int64(time.Second), int64(time.Minute)), func() { c.propose("undrain", cluster.DrainMember{Member: p.name}) })
+		return true
+	case KillJob:
+		return c.propose("kill", cluster.KillJob{Job: job.id})
+	case UpdateJob:
+		t := job.spec.Tasks[0]
+		t.Definition = fmt.Appendf(nil, `{"retry":{"min_ms":%d,"max_ms":2000}}`, r.between(100, 900))
+		if len(t.Partitions) > 1 && r.oneIn(2) {
+			t.Partitions = t.Partitions[:len(t.Partitions)-1]
+		}
+		t.Weight = r.between(0, 300)
+		return c.propose("update", cluster.UpdateJob{Job: job.id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}})
+	case Split:
+		for p := range w.oracle.ref.OwnedBy(w.someOwner(r)) {
+			if j, _, key := p.ID.Split(); j == "batch" && len(key) < 8 {
+				return c.propose("split", cluster.SplitPartition{Partition: p.ID, Token: p.Token,
+					Children: []cluster.Child{{Key: key + "a", Parents: []string{key}}, {Key: key + "b", Parents: []string{key}}}})
+			}
+		}
+	}
+	return false
+}
+
+func (w *world) someOwner(r chance) cluster.MemberID {
+	var ids []cluster.MemberID
+	for m := range w.oracle.ref.Members() {
+		ids = append(ids, m.ID)
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return pick(r, ids)
+}

@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+)
+
+// Config of one run. Equal configs give equal runs.
+type Config struct {
+	Seed     uint64
+	Duration time.Duration // of virtual time under faults; default 1 h
+	Rate     int64         // faults per hour that the script aims at; default 700
+	Script   []Fault       // instead of the one that the seed draws; with Scripted
+	Scripted bool
+	// Drift is how wrong the rates of clocks may be, in thousandths; default 50, the bound that members count on. Beyond it owners may
+	// overlap: a run with more shows that the simulator would notice.
+	Drift int64
+	// Trace gets one line per event up to event TraceTo (0: all).
+	Trace   io.Writer
+	TraceTo uint64
+}
+
+// world is one run.
+type world struct {
+	conf    Config
+	plan    plan
+	now     int64
+	queue   queue
+	seq     uint64
+	chance  chance // of the world itself: ties, the store
+	events  uint64 // steps of members so far
+	digest  uint64
+	disk    *disk
+	procs   []*process // all that were ever started
+	starts  int
+	names   map[cluster.MemberID]int // how often each was started
+	oracle  *oracle
+	client  *client
+	waiting []Fault // faults that wait for their phase
+	healing bool
+	result  Result
+}
+
+// Run runs one world to its end, or to the first broken promise.
+func Run(c Config) Result {
+	c = withDefaults(c)
+	w := &world{conf: c, plan: drawPlan(c), chance: stream(c.Seed, "world"), names: map[cluster.MemberID]int{}}
+	if c.Scripted {
+		w.plan.script = c.Script
+	}
+	w.result = newResult(w)
+	w.disk, w.oracle, w.client = newDisk(w), newOracle(w), newClient(w)
+	w.begin()
+	w.until(int64(c.Duration), func() bool { return false })
+	switch {
+	case w.broken():
+	case w.plan.ending != "":
+		w.doom()
+	default:
+		w.heal()
+	}
+	return w.finish()
+}
+
+func withDefaults(c Config) Config {
+	c.Duration = cmp.Or(c.Duration, time.Hour)
+	c.Rate = cmp.Or(c.Rate, 700)
+	c.Drift = cmp.Or(c.Drift, 50)
+	return c
+}
+
+func (w *world) begin() {
+	for i := range w.plan.members {
+		w.after(w.chance.between(0, int64(10*time.Second)), func() { w.start(cluster.MemberID(fmt.Sprintf("m%02d", i))) })
+	}
+	for _, f := range w.plan.script {
+		w.after(f.At, func() { w.strike(f) })
+	}
+	w.client.insist()
+	w.remember()
+}
+
+// remember keeps a listing, so that an old one can be shown.
+func (w *world) remember() {
+	w.disk.older = w.disk.list(replica.PulsePrefix)
+	w.after(w.chance.between(1, 2*int64(w.plan.ttl)), w.remember)
+}
+
+func (w *world) after(d int64, do func()) {
+	w.seq++
+	w.queue.add(happening{at: w.now + max(0, d), tie: w.chance.Uint64(), seq: w.seq, do: do})
+}
+
+// until lets things happen until an instant, until enough, or until a promise is broken; it tells whether it was enough.
+func (w *world) until(t int64, enough func() bool) bool {
+	for len(w.queue) > 0 && !w.broken() {
+		if enough() {
+			return true
+		}
+		if w.queue[0].at > t {
+			break
+		}
+		h := w.queue.next()
+		w.now = h.at
+		h.do()
+	}
+	w.now = max(w.now, t)
+	return enough()
+}
+
+func (w *world) broken() bool { return w.oracle.violation != nil }
+
+// stepped is called after every step of a member.
+func (w *world) stepped(p *process, ev replica.Event, fx []replica.Effect) {
+	w.events++
+	v := p.state.Value()
+	w.digest = (w.digest ^ uint64(v.Chain()) ^ uint64(v.Digest())<<1 ^ uint64(w.now) ^ uint64(p.id)<<48 ^ uint64(len(fx))) * 0x9E3779B97F4A7C15
+	if w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo) {
+		w.trace(p, ev, fx)
+	}
+}
+
+// logGrew hints at new entries, as a store that has watches does.
+func (w *world) logGrew() {
+	if !w.plan.watches {
+		return
+	}
+	for _, p := range w.procs {
+		if p.up {
+			w.hint(p, replica.Hinted{Log: true})
+		}
+	}
+}
+
+// docChanged hints at a changed document.
+func (w *world) docChanged(key string) {
+	if !w.plan.watches {
+		return
+	}
+	for _, p := range w.procs {
+		if p.up && p.watch != "" && path.Dir(p.watch) == path.Dir(key) {
+			w.hint(p, replica.Hinted{})
+		}
+	}
+}
+
+func (w *world) hint(p *process, h replica.Hinted) {
+	d := p.chance.between(int64(50*time.Microsecond), int64(5*time.Millisecond))
+	if i := p.armedFor(WatchLost); i >= 0 {
+		p.use(i)
+		return
+	}
+	if i := p.armedFor(WatchLate); i >= 0 {
+		p.use(i)
+		d = p.chance.between(0, 2*int64(w.plan.ttl))
+	}
+	w.after(d, func() {
+		if !p.cutIn && !w.disk.away {
+			p.post(h)
+		}
+	})
+}
+
+// anyProcess draws one of those that suit, nil when there is none.
+func (w *world) anyProcess(suits func(*process) bool) *process {
+	found := w.processes(suits)
+	if len(found) == 0 {
+		return nil
+	}
+	return pick(w.chance, found)
+}
+
+func (w *world) processes(suits func(*process) bool) []*process {
+	var found []*process
+	for _, p := range w.procs {
+		if p.up && suits(p) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func alive(*process) bool { return true }
+
+// twins tells whether another process has, or had a while ago, the same name.
+func (w *world) twins(p *process) bool { return w.names[p.name] > 1 }
+
+// died starts a process anew after a while, under its name or another one.
+func (w *world) died(p *process) {
+	w.forget(p)
+	if w.healing {
+		return
+	}
+	name, kind := p.name, RestartSame
+	if p.chance.oneIn(6) {
+		name, kind = cluster.MemberID(fmt.Sprintf("%.3s-%d", p.name, w.starts)), RestartOther
+	}
+	w.after(p.chance.between(int64(10*time.Millisecond), int64(40*time.Second)), func() {
+		if w.healing || len(w.processes(alive)) >= w.plan.members {
+			return
+		}
+		if len(w.processes(func(p *process) bool { return p.name == name })) > 0 {
+			name, kind = cluster.MemberID(fmt.Sprintf("%.3s-%d", name, w.starts)), RestartOther
+		}
+		w.count(kind, clusterPhase)
+		w.start(name)
+	})
+}
+
+// forget drops the dead from the list.
+func (w *world) forget(dead *process) {
+	kept := w.procs[:0]
+	for _, p := range w.procs {
+		if p != dead {
+			kept = append(kept, p)
+		}
+	}
+	clear(w.procs[len(kept):])
+	w.procs = kept
+}
+
+func (w *world) count(k Kind, phase string) {
+	w.result.Faults[k]++
+	w.result.Pairs[Pair{k, phase}]++
+}
