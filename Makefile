@@ -4,13 +4,14 @@ SHELL       := /bin/bash
 BIN         := $(CURDIR)/bin
 FUZZTIME    ?= 10s
 BENCHTIME   ?= 1s
+SEEDS       ?= 2000
 PKG         ?= ./...
 # The race detector needs cgo, and so a C compiler.
 CC_FOUND    := $(shell command -v gcc >/dev/null 2>&1 && echo yes)
 RACE        := $(if $(CC_FOUND),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke bench examples demo ci clean
+.PHONY: sim nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke bench examples demo ci clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +56,13 @@ fuzz: ## every fuzzer for FUZZTIME
 
 fuzz-smoke: ## every fuzzer for two seconds
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s
+
+sim: ## simulated clusters: SEEDS of them, an hour each, under every fault in every phase
+	@go run ./cmd/rotasim --protocol replica --seeds $(SEEDS) --hours 1 --all-pairs --json
+
+nightly: ## the long versions of sim and fuzz
+	@$(MAKE) --no-print-directory sim SEEDS=50000
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=5m
 
 bench: ## benchmarks: PKG=./cluster/... for some
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKG)

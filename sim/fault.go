@@ -88,7 +88,7 @@ var kinds = []kindInfo{
 	{LeaveInOrder, 2, []string{"reading", "claim", "pulse", "join", "prepared", "joined", "confirm", "removed"}, false},
 	{SecondStart, 1, []string{"prepared", "joined", "confirm", "leaving"}, false},
 	{RunnerFails, 5, []string{"joined"}, false},
-	{RunnerLingers, 4, []string{"joined", "confirm", "removed", "leaving"}, false},
+	{RunnerLingers, 4, []string{"joined", "confirm", "leaving"}, false}, // a removed member has lapsed, and so stopped, before
 	{StoreAway, 1, []string{clusterPhase}, false},
 	{DiskFull, 1, []string{clusterPhase}, false},
 	{Truncation, 2, []string{clusterPhase}, false},

@@ -76,6 +76,9 @@ func (o *oracle) appended(rec store.Record) {
 
 // grants is G1: tokens grow. That there is one owner is how the value is made.
 func (o *oracle) grants() {
+	if o.doomed { // with the tail the tokens that stood in it are lost
+		return
+	}
 	for p := range o.ref.Partitions() {
 		for _, t := range []cluster.Token{p.Token, p.NextToken} {
 			switch last := o.tokens[p.ID]; {

@@ -37,8 +37,9 @@ type process struct {
 	handle *handle
 	watch  string // key of the pulse that it watches
 	armed  []armed
-	newest int64 // true time at which the last answer arrived, to count reordering
-	dieAt  int   // effects until a crash between two of them; -1 for none
+	hinted map[bool]bool // a hint at the log, or at a pulse, is on its way
+	newest int64         // true time at which the last answer arrived, to count reordering
+	dieAt  int           // effects until a crash between two of them; -1 for none
 
 	super      *work.State
 	assignment protocol.Assignment
@@ -64,7 +65,7 @@ func (w *world) start(name cluster.MemberID) {
 	w.starts++
 	id := fmt.Sprintf("%s/%d", name, w.starts)
 	r := stream(w.conf.Seed, "process", id)
-	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1}
+	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[bool]bool{}}
 	p.clock = clock{base: w.now, local: r.between(1, int64(1000*time.Hour)), rate: r.between(-w.plan.rho, w.plan.rho)}
 	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
 	nonce := fmt.Sprintf("%08x", r.Uint32())

@@ -160,10 +160,17 @@ func (w *world) hint(p *process, h replica.Hinted) {
 		p.use(i)
 		d = p.chance.between(0, 2*int64(w.plan.ttl))
 	}
+	if p.hinted[h.Log] {
+		return // merged with the one that is on its way
+	}
+	p.hinted[h.Log] = true
 	w.after(d, func() {
-		if !p.cutIn && !w.disk.away {
-			p.post(h)
-		}
+		p.reaches(func() {
+			p.hinted[h.Log] = false
+			if !p.cutIn && !w.disk.away {
+				p.post(h)
+			}
+		})
 	})
 }
 
@@ -195,6 +202,9 @@ func (w *world) twins(p *process) bool { return w.names[p.name] > 1 }
 func (w *world) died(p *process) {
 	w.forget(p)
 	if w.healing {
+		if w.plan.ending == "" && len(w.processes(alive)) == 0 { // it was about to leave; the operator wants the cluster back
+			w.start(p.name)
+		}
 		return
 	}
 	name, kind := p.name, RestartSame

@@ -57,7 +57,9 @@ type State struct {
 
 	joined    bool // this life has been joined
 	lastSnap  cluster.Index
-	duties    []cluster.Duty // as of changed
+	duties    []cluster.Duty    // as of changed
+	asked     cluster.Reactions // what the value at index askedAt asks of us
+	askedAt   cluster.Index
 	checkSent protocol.Instant
 
 	claim    sighting // of the pulse of another start under our name
@@ -168,6 +170,14 @@ func (s *step) advance() {
 	s.saveSnapshot()
 	s.settle()
 	s.setWake()
+}
+
+// reactions is what the value asks of us. Every event asks for it, and only entries change it.
+func (s *step) reactions() cluster.Reactions {
+	if s.askedAt != s.value.Index() {
+		s.asked, s.askedAt = s.value.Reactions(s.self()), s.value.Index()
+	}
+	return s.asked
 }
 
 // halt ends the member because going on would be wrong. Its work stops at once.

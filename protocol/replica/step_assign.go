@@ -13,7 +13,7 @@ func (s *step) assign() {
 		return
 	}
 	next := s.assigned
-	if r := s.value.Reactions(s.self()); r.Changed != s.changed || next.Version == 0 {
+	if r := s.reactions(); r.Changed != s.changed || next.Version == 0 {
 		s.changed = r.Changed
 		s.duties = s.value.Duties(s.self())
 		next.Index = s.value.Index()

@@ -121,7 +121,7 @@ func (s *step) prepareJoin() cluster.Command {
 }
 
 func (s *step) memberCommands() []cluster.Command {
-	r := s.value.Reactions(s.self())
+	r := s.reactions()
 	out := s.deaths()
 	if r.Accept {
 		if g, _ := s.sighting(r.Watch.Pulse); g.known && g.version != "" && !g.dead(s.p) {

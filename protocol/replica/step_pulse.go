@@ -70,10 +70,11 @@ func (s *step) renew() {
 }
 
 // checkTrust notices that the last acknowledged renewal is too old. A renewal that is acknowledged after that proves nothing: others may
-// have counted us out before it was stored, and their report may still be on its way to the log. That holds for a joiner too: others may have
-// accepted it and counted it out again while it was suspended. A pulse that was silent for long enough is never renewed.
+// have counted us out before it was stored, and their report may still be on its way to the log. That holds for one who joins or
+// waits to be confirmed too: others may have taken it in and counted it out again while it was suspended. A pulse that was silent for long
+// enough is never renewed.
 func (s *step) checkTrust() {
-	if (s.phase == phaseMember || s.phase == phaseJoin) && s.now >= s.renewal.acked.Add(s.p.trust()) {
+	if s.renewal.created && s.now >= s.renewal.acked.Add(s.p.trust()) {
 		s.lapse()
 	}
 }
@@ -143,7 +144,7 @@ func (s *step) watchKey() string {
 	case phaseClaim:
 		return s.claim.key
 	case phaseMember, phaseConfirm:
-		return s.value.Reactions(s.self()).Watch.Pulse
+		return s.reactions().Watch.Pulse
 	}
 	return ""
 }
