@@ -1,0 +1,233 @@
+package check
+
+import "crypto/sha256"
+
+// Model is a system of states and moves, small enough that all of it can be walked.
+type Model[S any] interface {
+	// Start lists the states in which the system may begin.
+	Start() []S
+	// Next lists every move out of s, always in the same order. It must not change s.
+	Next(s S) []Move[S]
+	// Key names a state: equal keys mean states whose futures are alike.
+	Key(s S) string
+	// Broken names the promise that s breaks, "" when it breaks none.
+	Broken(s S) string
+	// Good says whether s is a good end. Every state must be able to reach one.
+	Good(s S) bool
+}
+
+// Move is one step of a system: what happened, and the state after it.
+type Move[S any] struct {
+	Name string
+	To   S
+}
+
+// Options bound a walk. Zero means no bound.
+type Options struct {
+	// States ends the walk when so many states are known; the report is then not complete.
+	States int
+	// Violations ends the walk when so many were found.
+	Violations int
+}
+
+// Violation is a promise that was broken, with a shortest way to it.
+type Violation struct {
+	Promise string   `json:"promise"`
+	Trace   []string `json:"trace"`
+}
+
+// Report is what a walk found.
+type Report struct {
+	// States counts the states that were seen, Moves the moves between them, and Depth is the length of the longest of the
+	// shortest ways to a state.
+	States, Moves, Depth int
+	// Complete says that every state was visited, and so that the absence of violations is a proof within the model's bounds.
+	Complete   bool
+	Violations []Violation
+}
+
+// NoGoodEnd is the promise that is broken by a state from which no good end can be reached.
+const NoGoodEnd = "every state can reach a good end"
+
+// Explore walks every state of m, breadth first, so the trace of a violation is a shortest one. A state that breaks a promise is
+// not walked further: what follows a broken promise teaches nothing. When the walk is complete it also looks for states that
+// can't reach a good end. It keeps a hash, a parent and the moves of every state: about 100 bytes for each.
+func Explore[S any](m Model[S], o Options) Report {
+	w := &walk[S]{model: m, options: o, known: map[hash]int32{}}
+	return w.run()
+}
+
+type hash [16]byte
+
+// walk is one exploration. States are numbered in the order in which they were found.
+type walk[S any] struct {
+	model   Model[S]
+	options Options
+	known   map[hash]int32
+	nodes   []node
+	good    []bool
+	into    []edge // every move, for the search backwards
+	report  Report
+}
+
+// node is how a state was first reached.
+type node struct {
+	parent int32  // -1 for a start
+	move   uint32 // the place of the move among the parent's moves, or of the start among the starts
+	depth  uint32
+	broken bool
+}
+
+type edge struct{ from, to int32 }
+
+func (w *walk[S]) run() Report {
+	frontier := w.starts()
+	for len(frontier) > 0 && !w.stopped() {
+		frontier = w.level(frontier)
+	}
+	w.report.States = len(w.nodes)
+	w.report.Moves = len(w.into)
+	w.report.Complete = len(frontier) == 0
+	if w.report.Complete {
+		w.deadEnds()
+	}
+	return w.report
+}
+
+func (w *walk[S]) stopped() bool {
+	return w.options.States > 0 && len(w.nodes) >= w.options.States ||
+		w.options.Violations > 0 && len(w.report.Violations) >= w.options.Violations
+}
+
+// reached is a state whose moves have not been walked yet.
+type reached[S any] struct {
+	id    int32
+	state S
+}
+
+func (w *walk[S]) starts() []reached[S] {
+	var out []reached[S]
+	for i, s := range w.model.Start() {
+		if id, fresh := w.learn(s, node{parent: -1, move: uint32(i)}); fresh {
+			out = append(out, reached[S]{id, s})
+		}
+	}
+	return out
+}
+
+// level walks the moves of every state of one depth and returns the states of the next.
+func (w *walk[S]) level(frontier []reached[S]) []reached[S] {
+	var next []reached[S]
+	for _, at := range frontier {
+		if w.stopped() {
+			return append(next, at)
+		}
+		next = w.moves(at, next)
+	}
+	return next
+}
+
+func (w *walk[S]) moves(at reached[S], next []reached[S]) []reached[S] {
+	depth := w.nodes[at.id].depth + 1
+	for i, move := range w.model.Next(at.state) {
+		id, fresh := w.learn(move.To, node{parent: at.id, move: uint32(i), depth: depth})
+		w.into = append(w.into, edge{at.id, id})
+		if fresh && !w.nodes[id].broken {
+			next = append(next, reached[S]{id, move.To})
+		}
+	}
+	return next
+}
+
+// learn numbers a state, judges it when it is new, and says whether it is.
+func (w *walk[S]) learn(s S, n node) (int32, bool) {
+	key := keyOf(w.model.Key(s))
+	if id, ok := w.known[key]; ok {
+		return id, false
+	}
+	id := int32(len(w.nodes)) //nolint:gosec // a walk of 2^31 states would need 200 GB
+	w.known[key] = id
+	promise := w.model.Broken(s)
+	n.broken = promise != ""
+	w.nodes = append(w.nodes, n)
+	w.good = append(w.good, promise == "" && w.model.Good(s))
+	w.report.Depth = max(w.report.Depth, int(n.depth))
+	if n.broken {
+		w.report.Violations = append(w.report.Violations, Violation{promise, w.trace(id)})
+	}
+	return id, true
+}
+
+func keyOf(key string) hash {
+	sum := sha256.Sum256([]byte(key))
+	return hash(sum[:16])
+}
+
+// trace names the moves from a start to a state, by walking them again: states aren't kept.
+func (w *walk[S]) trace(id int32) []string {
+	var path []node
+	for at := id; at >= 0; at = w.nodes[at].parent {
+		path = append(path, w.nodes[at])
+	}
+	last := len(path) - 1
+	s := w.model.Start()[path[last].move]
+	names := make([]string, 0, last)
+	for i := last - 1; i >= 0; i-- {
+		move := w.model.Next(s)[path[i].move]
+		names, s = append(names, move.Name), move.To
+	}
+	return names
+}
+
+// deadEnds reports the shallowest state that can't reach a good end. A broken state isn't asked: it was reported for itself.
+func (w *walk[S]) deadEnds() {
+	reaches := w.backwards()
+	for id, ok := range reaches {
+		if !ok && !w.nodes[id].broken {
+			w.report.Violations = append(w.report.Violations, Violation{NoGoodEnd, w.trace(int32(id))}) //nolint:gosec // see learn
+			return
+		}
+	}
+}
+
+// backwards marks every state from which a good end, or a broken promise, can be reached.
+func (w *walk[S]) backwards() []bool {
+	first, ordered := w.byTarget()
+	reaches := make([]bool, len(w.nodes))
+	var queue []int32
+	for id := range w.nodes {
+		if w.good[id] || w.nodes[id].broken {
+			reaches[id] = true
+			queue = append(queue, int32(id)) //nolint:gosec // see learn
+		}
+	}
+	for len(queue) > 0 {
+		to := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		for _, from := range ordered[first[to]:first[to+1]] {
+			if !reaches[from] {
+				reaches[from] = true
+				queue = append(queue, from)
+			}
+		}
+	}
+	return reaches
+}
+
+// byTarget sorts the moves by the state that they lead to: those into state i begin at first[i].
+func (w *walk[S]) byTarget() (first, from []int32) {
+	first = make([]int32, len(w.nodes)+1)
+	for _, e := range w.into {
+		first[e.to+1]++
+	}
+	for i := range w.nodes {
+		first[i+1] += first[i]
+	}
+	from = make([]int32, len(w.into))
+	next := append([]int32(nil), first...)
+	for _, e := range w.into {
+		from[next[e.to]] = e.from
+		next[e.to]++
+	}
+	return first, from
+}
