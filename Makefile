@@ -11,7 +11,7 @@ CC_FOUND    := $(shell command -v gcc >/dev/null 2>&1 && echo yes)
 RACE        := $(if $(CC_FOUND),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: sim nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke bench examples demo ci clean
+.PHONY: sim nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke bench examples demo chaos chaos-smoke powercut ci clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,13 @@ examples: ## build the examples and check their task files
 
 demo: build ## three members, a crash, a suspension, a leave
 	$(BIN)/rota demo
+
+SEED        ?= 1
+chaos: build ## 200 faults on real processes, in less than three minutes: SEED=7 for another deck
+	@go run ./cmd/rotachaos --binary $(BIN)/rota --events 200 --seed $(SEED) --json
+
+chaos-smoke: build ## 60 faults, about half a minute
+	@go run ./cmd/rotachaos --binary $(BIN)/rota --events 60 --seed $(SEED) --json
 
 ci: test tidy-check ## what CI runs, and that go.mod is tidy
 

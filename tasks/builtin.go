@@ -14,7 +14,7 @@ type Options struct {
 	AllowCIDRs []netip.Prefix
 	// ExecAllow are the absolute paths of programs that tasks of type exec may start.
 	ExecAllow []string
-	// Witness adds the type witness, which is for tests of Rota itself.
+	// Witness adds the types witness and witness-items, which are for tests of Rota itself.
 	Witness bool
 	// RootCAs are trusted when a certificate is checked; nil means those of the system.
 	RootCAs *x509.CertPool
@@ -30,6 +30,7 @@ func Builtin(o Options) work.Types {
 	}
 	if o.Witness {
 		table["witness"] = o.witness()
+		table["witness-items"] = o.witnessItems()
 	}
 	return table
 }

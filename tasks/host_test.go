@@ -127,7 +127,7 @@ func TestWitnessWritesOneLinePerAct(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := (witnessLine{"m1", 1, "test", first.AtNS, "act"}); first != want || second.AtNS < first.AtNS || first.AtNS <= 0 {
+	if want := (witnessLine{"m1", 1, "test", first.AtNS, "act", 0}); first != want || second.AtNS < first.AtNS || first.AtNS <= 0 {
 		t.Errorf("got %+v, then %+v, want %+v", first, second, want)
 	}
 }

@@ -23,6 +23,7 @@ type witnessLine struct {
 	Partition string `json:"partition"`
 	AtNS      int64  `json:"at_ns"` // clock that goes on during suspend, the same for all processes of the machine
 	Event     string `json:"event"`
+	Item      int64  `json:"item,omitempty"` // of witness-items: which one was done
 }
 
 func (o Options) witness() work.Type {
@@ -42,7 +43,10 @@ func (o Options) witness() work.Type {
 	}
 }
 
-func (c witnessConfig) run(_ context.Context, g *work.Grant) (err error) {
+func (c witnessConfig) run(_ context.Context, g *work.Grant) error { return c.act(g, 0) }
+
+// act writes one line, if the member may act.
+func (c witnessConfig) act(g *work.Grant, item int64) (err error) {
 	f, err := os.OpenFile(c.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("open witness file: %w", err)
@@ -52,7 +56,7 @@ func (c witnessConfig) run(_ context.Context, g *work.Grant) (err error) {
 	if err != nil {
 		return fmt.Errorf("read the boot clock: %w", err)
 	}
-	line, err := json.Marshal(witnessLine{string(g.Member), uint64(g.Token), string(g.Partition), at, "act"})
+	line, err := json.Marshal(witnessLine{string(g.Member), uint64(g.Token), string(g.Partition), at, "act", item})
 	if err != nil {
 		return fmt.Errorf("encode witness line: %w", err)
 	}

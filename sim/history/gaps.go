@@ -40,6 +40,7 @@ func (j *judge) gaps(p *part) {
 
 func (j *judge) gap(p *part, s span) {
 	length := duration(s.to - s.from)
+	j.report.Gaps = append(j.report.Gaps, Gap{p.id, s.from, s.to})
 	if length > j.report.LongestGap {
 		j.report.LongestGap, j.report.GapOf = length, p.id
 	}

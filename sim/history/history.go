@@ -55,7 +55,15 @@ type Report struct {
 	Overlaps       int           // pairs of runs that were not excused
 	ExcusedPairs   int           // pairs of runs that overlapped because the earlier owner was suspended
 
+	Gaps []Gap // all that count against the bound
+
 	Partitions, Grants, Runs, Moves, Acts, Refused, Items int
+}
+
+// Gap is a time in which nobody ran a partition that should run.
+type Gap struct {
+	Partition cluster.PartitionID
+	From, To  int64
 }
 
 // OK tells whether all promises were kept.

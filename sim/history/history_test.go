@@ -258,12 +258,14 @@ func TestSpoiltHistoriesAreFound(t *testing.T) {
 func TestReadLines(t *testing.T) {
 	t.Parallel()
 	text := `{"at_ns":5,"event":"join","member":"a","token":7}
+{"at_ns":6,"event":"lunch","member":"a"}
 {"at_ns":10,"event":"start","member":"a","partition":"x","token":8}
 {"member":"a","token":8,"partition":"x","at_ns":11,"event":"act","item":2}
 {"at_ns":12,"event":"stop","member":"a","partition":"x","token":8}
 {"at_ns":13,"event":"sta`
 	got, torn, err := ReadLines([]byte(text), 3)
 	want := []Record{
+		{At: 5, Kind: Joined, Member: "a", Incarnation: 3},
 		{At: 10, Kind: Started, Member: "a", Incarnation: 3, Partition: "x", Token: 8},
 		{At: 11, Kind: Acted, Member: "a", Incarnation: 3, Partition: "x", Token: 8, Item: 2},
 		{At: 12, Kind: Stopped, Member: "a", Incarnation: 3, Partition: "x", Token: 8},
@@ -273,6 +275,25 @@ func TestReadLines(t *testing.T) {
 	}
 	if _, _, err := ReadLines([]byte("{}\nnonsense\n"), 0); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("a line that is none: %v", err)
+	}
+}
+
+func TestDeserted(t *testing.T) {
+	t.Parallel()
+	a := func(at int64, k Kind) Record { return Record{At: at, Kind: k, Member: "a", Incarnation: 1} }
+	b := func(at int64, k Kind) Record { return Record{At: at, Kind: k, Member: "b", Incarnation: 1} }
+	records := []Record{
+		a(0, Began), a(10, Joined), b(15, Began), b(20, Joined), a(30, Suspended), b(40, Killed), a(50, Resumed), a(60, Left), a(70, Joined), a(80, Exited),
+	}
+	var got []string
+	for _, s := range Deserted(records, 100) {
+		got = append(got, fmt.Sprintf("%d-%d", s.From, s.To))
+	}
+	if want := []string{"0-10", "40-50", "60-70", "80-100"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := Deserted(nil, 100); got != nil {
+		t.Errorf("of nothing: %v", got)
 	}
 }
 

@@ -18,7 +18,7 @@ type line struct {
 	Item      int64               `json:"item"`
 }
 
-// ReadLines reads the lines that processes wrote: start and stop of runs, and acts. Incarnation is that of the process; 0 for a file that
+// ReadLines reads the lines that processes wrote: joining and finding itself removed, start and stop of runs, acts. Incarnation is that of the process; 0 for a file that
 // several write to. Lines of other events are left out. A last line that is not whole was being written when its process died: torn is 1.
 func ReadLines(data []byte, incarnation uint64) (records []Record, torn int, err error) {
 	number := 0
@@ -34,6 +34,10 @@ func ReadLines(data []byte, incarnation uint64) (records []Record, torn int, err
 		}
 		r := Record{At: l.AtNS, Member: l.Member, Incarnation: incarnation, Partition: l.Partition, Token: l.Token, Item: l.Item}
 		switch l.Event {
+		case "join":
+			r.Kind, r.Token = Joined, 0
+		case "removed":
+			r.Kind = Left
 		case "start":
 			r.Kind = Started
 		case "stop":

@@ -19,6 +19,7 @@ type process struct {
 	ended       int64 // never while it runs
 	end         Record
 	asleep      []sleep // by time
+	joined      []span  // in which it was a member, by time
 }
 
 // sleep is a time in which a process was suspended.
@@ -37,7 +38,7 @@ func processesOf(h History) []process {
 	byTime(records)
 	var out []process
 	for _, r := range records {
-		if r.Kind < Began || r.Kind > Resumed {
+		if r.Kind < Began || r.Kind > Left {
 			continue
 		}
 		i, ok := slices.BinarySearchFunc(out, r, compareProcess)
@@ -64,6 +65,19 @@ func (p *process) note(r Record) {
 		if last >= 0 && p.asleep[last].to == never {
 			p.asleep[last].to = r.At
 		}
+	case Joined, Left:
+		p.membership(r)
+	}
+}
+
+func (p *process) membership(r Record) {
+	last := len(p.joined) - 1
+	open := last >= 0 && p.joined[last].to == never
+	switch {
+	case r.Kind == Joined && !open:
+		p.joined = append(p.joined, span{r.At, never})
+	case r.Kind == Left && open:
+		p.joined[last].to = r.At
 	}
 }
 

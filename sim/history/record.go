@@ -18,6 +18,8 @@ const (
 	Exited                    // it ended by itself
 	Suspended                 // it was suspended; At is an instant right before
 	Resumed                   // it goes on; At is an instant right before
+	Joined                    // it is a member
+	Left                      // it is none any more, or has begun to leave
 	Accepted                  // Partition was taken in
 	Removed                   // it was taken out in order, by whoever may
 	Finished                  // it is done for ever
@@ -30,7 +32,7 @@ const (
 )
 
 var kindNames = [...]string{
-	"", "began", "killed", "exited", "suspended", "resumed", "accepted", "removed", "finished", "parked", "granted", "started", "stopped", "acted", "refused",
+	"", "began", "killed", "exited", "suspended", "resumed", "joined", "left", "accepted", "removed", "finished", "parked", "granted", "started", "stopped", "acted", "refused",
 }
 
 // String is the word for the kind.

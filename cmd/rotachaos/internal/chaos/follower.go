@@ -1,0 +1,188 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/sim/history"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/file"
+)
+
+// follower reads the log while it grows, entry by entry, and notes what each entry did to partitions.
+type follower struct {
+	note  func(history.Record)
+	store *file.Store
+	stop  context.CancelFunc
+	done  chan struct{}
+	known map[cluster.PartitionID]known // belongs to its goroutine
+
+	mu      sync.Mutex // guards what follows
+	value   cluster.Value
+	skipped uint64 // entries that were trimmed before they were read
+	err     error  // the last one, nil when it reads again
+}
+
+// known is what was noted of a partition.
+type known struct {
+	life  history.Kind
+	owner cluster.MemberID
+	token cluster.Token
+}
+
+// follow opens the store for reading and follows its log.
+func follow(ctx context.Context, dir string, note func(history.Record)) (*follower, error) {
+	f := &follower{note: note, known: map[cluster.PartitionID]known{}}
+	return f, f.open(ctx, dir)
+}
+
+// open opens the store, also anew after it was closed. What was read is kept.
+func (f *follower) open(ctx context.Context, dir string) (err error) {
+	if f.store, err = file.Open(ctx, dir, file.Options{ReadOnly: true}); err != nil {
+		return err
+	}
+	ctx, f.stop = context.WithCancel(ctx)
+	hints, err := f.store.WatchLog(ctx)
+	if err != nil {
+		f.stop()
+		return errors.Join(err, f.store.Close())
+	}
+	f.done = make(chan struct{})
+	go f.run(ctx, hints)
+	return nil
+}
+
+func (f *follower) close() {
+	if f.store == nil {
+		return
+	}
+	f.stop()
+	<-f.done
+	_ = f.store.Close() // it was only read
+	f.store = nil
+}
+
+func (f *follower) now() cluster.Value {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.value
+}
+
+func (f *follower) run(ctx context.Context, hints <-chan struct{}) {
+	defer close(f.done)
+	for {
+		err := f.read(ctx)
+		f.mu.Lock()
+		f.err = err
+		f.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-hints:
+		case <-time.After(5 * glance):
+		}
+	}
+}
+
+// read applies what is new.
+func (f *follower) read(ctx context.Context) error {
+	v := f.now()
+	for {
+		page, err := f.store.Read(ctx, uint64(v.Index()), 500)
+		if errors.Is(err, store.ErrTruncated) {
+			if v, err = f.jump(ctx, v); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Records {
+			v = apply(v, r)
+			f.compare(v)
+		}
+		if uint64(v.Index()) >= page.Head {
+			return nil
+		}
+	}
+}
+
+func apply(v cluster.Value, r store.Record) cluster.Value {
+	e, err := cluster.DecodeEntry(cluster.Index(r.Index), r.Data)
+	if err != nil {
+		return v.Skip(cluster.Index(r.Index), r.Data)
+	}
+	next, _ := v.Apply(e)
+	return next
+}
+
+// jump goes to the newest snapshot.
+func (f *follower) jump(ctx context.Context, v cluster.Value) (cluster.Value, error) {
+	r, err := f.store.Snapshot(ctx)
+	if err != nil {
+		return v, err
+	}
+	next, err := cluster.DecodeSnapshot(r.Data)
+	if err != nil {
+		return v, err
+	}
+	if next.Index() <= v.Index() {
+		return v, fmt.Errorf("the snapshot at %s does not go beyond %s", next.Index(), v.Index())
+	}
+	f.mu.Lock()
+	f.skipped += uint64(next.Index() - v.Index())
+	f.mu.Unlock()
+	f.compare(next)
+	return next, nil
+}
+
+// compare notes what an entry changed.
+func (f *follower) compare(v cluster.Value) {
+	at := int64(protocol.Now())
+	there := map[cluster.PartitionID]bool{}
+	for p := range v.Partitions() {
+		there[p.ID] = true
+		f.partition(at, p.ID, knownOf(p))
+	}
+	for id := range f.known {
+		if !there[id] {
+			f.partition(at, id, known{life: history.Removed})
+		}
+	}
+	f.mu.Lock()
+	f.value = v
+	f.mu.Unlock()
+}
+
+func knownOf(p cluster.Partition) known {
+	k := known{life: history.Accepted, owner: p.Owner, token: p.Token}
+	switch {
+	case p.Dropped:
+		k.life = history.Removed
+	case p.State == cluster.PartitionFinished:
+		k.life = history.Finished
+	case p.State == cluster.PartitionParked:
+		k.life = history.Parked
+	}
+	if k.owner == "" {
+		k.token = 0
+	}
+	return k
+}
+
+func (f *follower) partition(at int64, id cluster.PartitionID, k known) {
+	was := f.known[id]
+	if k.life != was.life && (was.life != 0 || k.life != history.Removed) {
+		f.note(history.Record{At: at, Kind: k.life, Partition: id})
+	}
+	if k.owner != was.owner || k.token != was.token {
+		f.note(history.Record{At: at, Kind: history.Granted, Partition: id, Member: k.owner, Token: k.token})
+	}
+	f.known[id] = k
+}

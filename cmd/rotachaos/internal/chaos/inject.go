@@ -1,0 +1,67 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// failSync lets the disk refuse one member's fsync for a while.
+func (c *Cluster) failSync(context.Context) (string, error) {
+	return c.inject("fsync fails", c.between(20, 130), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO")
+}
+
+// failWrite lets one member's writes to the database's journal fail, as on a full or a broken disk.
+func (c *Cluster) failWrite(context.Context) (string, error) {
+	code := []string{"EIO", "ENOSPC"}[c.chance.IntN(2)]
+	return c.inject("writes fail with "+code, c.between(20, 130),
+		"-P", c.storeDir()+"/rota.db-wal", "-e", "trace=write,pwrite64", "-e", "inject=write,pwrite64:error="+code)
+}
+
+// slowDisk makes one member's fsync slow; it has the turn to write meanwhile.
+func (c *Cluster) slowDisk(context.Context) (string, error) {
+	return c.inject("fsync takes 60 ms more", c.between(50, 150), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:delay_enter=60000")
+}
+
+func (c *Cluster) inject(what string, d time.Duration, args ...string) (string, error) {
+	p, err := c.pick(func(p *process) bool { return !p.traced })
+	if err != nil {
+		return "", err
+	}
+	args = append([]string{"-f", "-qq", "-o", "/dev/null", "-p", fmt.Sprint(p.cmd.Process.Pid)}, args...)
+	cmd := exec.Command("strace", args...)
+	cmd.SysProcAttr = attributes()
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("start strace: %w", err)
+	}
+	over := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it ends by our signal
+		close(over)
+	}()
+	p.traced = true
+	status := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
+	c.await("strace is attached", func() bool { return p.ended() || traced(status) })
+	c.later(d, p.ended, func() error {
+		p.traced = false
+		if err := cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("end strace: %w", err)
+		}
+		select {
+		case <-over:
+			return nil
+		case <-time.After(patience):
+			return errors.Join(errors.New("strace does not end"), cmd.Process.Kill())
+		}
+	})
+	return fmt.Sprintf("%s: %s for %s", p.name, what, d.Round(time.Millisecond)), nil
+}
+
+func traced(status string) bool {
+	b, err := os.ReadFile(status)
+	return err == nil && strings.Contains(string(b), "TracerPid:\t") && !strings.Contains(string(b), "TracerPid:\t0\n")
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package chaos
+
+func inodeOf(string) (string, bool) { return "", false }

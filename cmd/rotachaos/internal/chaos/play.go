@@ -1,0 +1,211 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// prepare makes the directory, the disk and the first task files.
+func (c *Cluster) prepare() (err error) {
+	if c.dir = c.options.Dir; c.dir == "" {
+		c.dir, err = os.MkdirTemp("", "rota-chaos-")
+	} else {
+		err = os.MkdirAll(c.dir, 0o750)
+	}
+	if err != nil {
+		return fmt.Errorf("make a directory: %w", err)
+	}
+	if c.machine, err = prepareMachine(c.dir); err != nil {
+		return err
+	}
+	c.tasks, err = newTasks(c.taskDir(), c.actsFile())
+	return err
+}
+
+// play deals the deck, heals and judges.
+func (c *Cluster) play(ctx context.Context) (Report, error) {
+	runtime.LockOSThread() // children die with the thread that started them
+	defer runtime.UnlockOSThread()
+	r := newReport(c.options)
+	deck, err := c.deck(&r)
+	if err != nil {
+		return r, err
+	}
+	if err := c.begin(ctx); err != nil {
+		return r, err
+	}
+	for i, k := range deck {
+		if ctx.Err() != nil {
+			return r, context.Cause(ctx)
+		}
+		if err := c.event(ctx, &r, i+1, k); err != nil {
+			return r, fmt.Errorf("event %d, %s: %w", i+1, k.name, err)
+		}
+	}
+	if err := c.heal(&r); err != nil {
+		return r, err
+	}
+	return r, c.judge(&r)
+}
+
+// deck deals the events that the machine can do, and says loudly what it cannot.
+func (c *Cluster) deck(r *Report) ([]kind, error) {
+	all, err := only(kinds(), c.options.Only)
+	if err != nil {
+		return nil, err
+	}
+	var can []kind
+	missing := map[string]string{}
+	for _, k := range all {
+		if why := c.machine.lacks(k.needs); why != "" {
+			missing[k.name] = why
+			continue
+		}
+		can = append(can, k)
+	}
+	for _, k := range deal(all, c.options.Events, c.chance) {
+		if why, ok := missing[k.name]; ok {
+			r.NotDone[k.name]++
+			if r.NotDone[k.name] == 1 {
+				c.say("NOT DONE: %s: needs %s: %s", k.name, k.needs, why)
+			}
+		}
+	}
+	if len(can) == 0 {
+		return nil, errors.New("nothing can be done on this machine")
+	}
+	return deal(can, c.options.Events, c.chance), nil
+}
+
+// begin starts three members and waits until all tasks run.
+func (c *Cluster) begin(ctx context.Context) error {
+	for range 3 {
+		if _, err := c.join(c.newName()); err != nil {
+			return err
+		}
+		if c.follower == nil {
+			f, err := follow(ctx, c.storeDir(), c.note)
+			if err != nil {
+				return err
+			}
+			c.follower = f
+		}
+	}
+	if !c.await("all tasks run", c.settled) {
+		return fmt.Errorf("begin: %s", c.whatIsMissing())
+	}
+	c.say("seed %d: 3 members, TTL %s, %d events, everything in %s", c.options.Seed, c.options.TTL, c.options.Events, c.dir)
+	return nil
+}
+
+// event does one event and, by chance, waits until all is well again: some faults are to hit a cluster that is still busy with others.
+func (c *Cluster) event(ctx context.Context, r *Report, number int, k kind) error {
+	at := c.now()
+	text, err := k.do(c, ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.look(); err != nil {
+		return err
+	}
+	c.say("%3d  %-17s %s", number, k.name, text)
+	r.count(k.name, at)
+	if c.chance.IntN(5) < 2 {
+		if !c.awaitFor(3*c.options.bound(), "all tasks run again", c.settled) {
+			c.say("! %s", c.whatIsMissing())
+		}
+	}
+	return nil
+}
+
+// heal ends all faults and waits until everything runs.
+func (c *Cluster) heal(r *Report) error {
+	if err := c.undo(true); err != nil {
+		return err
+	}
+	for len(c.awake()) < 3 {
+		if _, err := c.revive(); err != nil {
+			return err
+		}
+	}
+	from := time.Now()
+	ok := c.await("all faults are over and all tasks run", c.settled)
+	r.HealMS = time.Since(from).Milliseconds()
+	if !ok {
+		r.violated("G9 not all runs after the faults stopped: " + c.whatIsMissing())
+	} else if bound := c.options.bound(); time.Since(from) > bound {
+		r.violated(fmt.Sprintf("G9 it took %s until all ran after the faults stopped, at most %s is promised", time.Since(from), bound))
+	}
+	return nil
+}
+
+// settled tells whether the members are those that are awake, and each partition runs where the log says.
+func (c *Cluster) settled() bool { return c.look() == nil && c.whatIsMissing() == "" }
+
+// whatIsMissing says what is not as it should be; "" if nothing.
+func (c *Cluster) whatIsMissing() string {
+	if len(c.due) > 0 {
+		return "a fault goes on"
+	}
+	v := c.follower.now()
+	live := map[cluster.MemberID]*process{}
+	for _, p := range c.awake() {
+		live[p.member()] = p
+	}
+	joined := 0
+	for m := range v.Members() {
+		if live[m.ID] == nil || m.State != cluster.MemberJoined {
+			return fmt.Sprintf("member %s is %s", m.ID, m.State)
+		}
+		joined++
+	}
+	if joined != len(live) || v.InHandover() > 0 {
+		return fmt.Sprintf("%d of %d members have joined, %d partitions are on their way", joined, len(live), v.InHandover())
+	}
+	if name := c.tasks.missing(v); name != "" {
+		return "task " + name + " is not as its file says"
+	}
+	for p := range v.Partitions() {
+		if p.State == cluster.PartitionFinished {
+			continue
+		}
+		at, ok := c.running[p.ID]
+		if p.State != cluster.PartitionGranted || !ok || at.token != p.Token || at.process != live[p.Owner] {
+			return fmt.Sprintf("%s is %s, owner %s, token %d", p.ID, p.State, p.Owner, p.Token)
+		}
+	}
+	return ""
+}
+
+// close ends everything that was started. It is done however the play ended.
+func (c *Cluster) close() {
+	if err := c.undo(true); err != nil {
+		c.say("! %v", err)
+	}
+	for _, p := range c.those(anyone) {
+		_ = p.cmd.Process.Signal(sigCont) // it may have ended, or not be suspended
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	limit := time.After(5 * time.Second)
+	for _, p := range c.processes {
+		select {
+		case <-p.done:
+		case <-limit:
+			_ = p.cmd.Process.Kill()
+			<-p.done
+		}
+	}
+	if c.follower != nil {
+		c.follower.close()
+	}
+	if err := c.machine.close(); err != nil {
+		c.say("! %v", err)
+	}
+}

@@ -1,0 +1,66 @@
+package tasks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
+)
+
+func itemsOf(t *testing.T, path string) []int64 {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var items []int64
+	for text := range strings.Lines(string(b)) {
+		var l witnessLine
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, l.Item)
+	}
+	return items
+}
+
+func TestWitnessItemsGoesOnWhereTheLastOwnerStopped(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "acts")
+	d := work.Definition{Config: json.RawMessage(fmt.Sprintf(`{"path":%q,"items":3}`, path))}
+	g, h := worktest.NewGrant(t, d)
+	typ := Options{}.witnessItems()
+	if err := worktest.Run(t, typ, g); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(itemsOf(t, path)); got != "[1 2 3]" {
+		t.Fatalf("items %s", got)
+	}
+	next := worktest.NewGrantOf(t, h, g.Partition, g.Token+1, d)
+	next.Definition.Config = json.RawMessage(fmt.Sprintf(`{"path":%q,"items":5}`, path))
+	if err := worktest.Run(t, typ, next); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(itemsOf(t, path)); got != "[1 2 3 4 5]" {
+		t.Errorf("items %s: the next owner must go on behind the saved position", got)
+	}
+	g.Definition = next.Definition
+	g.Definition.Config = json.RawMessage(fmt.Sprintf(`{"path":%q,"items":6}`, path))
+	if err := worktest.Run(t, typ, g); !errors.Is(err, work.ErrToken) {
+		t.Errorf("a former owner: %v, want that its token is old", err)
+	}
+}
+
+func TestWitnessItemsRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	_, err := Options{}.witnessItems().New(work.Definition{Config: json.RawMessage(`{"path":"here"}`)})
+	if err == nil || !strings.Contains(err.Error(), "absolute") || !strings.Contains(err.Error(), "items") {
+		t.Errorf("got %v, want both faults", err)
+	}
+}
