@@ -47,6 +47,14 @@ type running struct {
 	token   cluster.Token
 }
 
+// String says where the run is.
+func (r running) String() string {
+	if r.process == nil {
+		return "does not run"
+	}
+	return fmt.Sprintf("runs on %s (start %d) under token %d", r.process.name, r.process.number, r.token)
+}
+
 // due is something that goes on for a while, beside other events: when ready says so, or at the latest at an instant, it is undone.
 type due struct {
 	ready func() bool

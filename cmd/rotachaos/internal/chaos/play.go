@@ -178,7 +178,7 @@ func (c *Cluster) whatIsMissing() string {
 		}
 		at, ok := c.running[p.ID]
 		if p.State != cluster.PartitionGranted || !ok || at.token != p.Token || at.process != live[p.Owner] {
-			return fmt.Sprintf("%s is %s, owner %s, token %d", p.ID, p.State, p.Owner, p.Token)
+			return fmt.Sprintf("%s is %s, owner %s, token %d; it is written down that it %s", p.ID, p.State, p.Owner, p.Token, at)
 		}
 	}
 	return ""

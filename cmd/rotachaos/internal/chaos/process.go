@@ -189,7 +189,9 @@ func (c *Cluster) readWitness(p *process) error {
 		c.note(r)
 		switch r.Kind {
 		case history.Started:
-			c.running[r.Partition] = running{p, r.Token}
+			if r.Token >= c.running[r.Partition].token { // files are read one after the other: a former owner's may be the later one
+				c.running[r.Partition] = running{p, r.Token}
+			}
 		case history.Stopped:
 			if at, ok := c.running[r.Partition]; ok && at.process == p && at.token == r.Token {
 				delete(c.running, r.Partition)
