@@ -78,8 +78,8 @@ SEED        ?= 1
 chaos: build ## 200 faults on real processes, in less than three minutes: SEED=7 for another deck
 	@go run ./cmd/rotachaos --binary $(BIN)/rota --events 200 --seed $(SEED) --json
 
-chaos-smoke: build ## 60 faults, about half a minute
-	@go run ./cmd/rotachaos --binary $(BIN)/rota --events 60 --seed $(SEED) --json
+chaos-smoke: build ## 120 faults, in less than a minute, for CI
+	@go run ./cmd/rotachaos --binary $(BIN)/rota --events 120 --seed $(SEED) --json
 
 ci: test tidy-check ## what CI runs, and that go.mod is tidy
 

@@ -53,7 +53,9 @@ type Report struct {
 	LongestSilence time.Duration // without a run, with what was excused
 	LongestOverlap time.Duration // excused ones too
 	Overlaps       int           // pairs of runs that were not excused
-	ExcusedPairs   int           // pairs of runs that overlapped because the earlier owner was suspended
+	// LongestUnexcused is the longest overlap of such a pair.
+	LongestUnexcused time.Duration
+	ExcusedPairs     int // pairs of runs that overlapped because the earlier owner was suspended
 
 	Gaps []Gap // all that count against the bound
 

@@ -47,6 +47,7 @@ func (j *judge) overlaps(p *part) {
 				j.report.ExcusedPairs++
 			case !p.promise.Overlaps:
 				j.report.Overlaps++
+				j.report.LongestUnexcused = max(j.report.LongestUnexcused, length)
 				j.violated("G2", p, fmt.Sprintf("two runs for %s", length), append(r.proof(j), later.proof(j)...)...)
 			}
 		}

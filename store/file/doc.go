@@ -10,7 +10,7 @@
 //	dir/                     0700, on a local file system
 //	  rota.db, -wal, -shm    an SQLite database in WAL mode: documents, log, snapshots
 //	  queue.lock, turn.lock  whose turn it is to write (flock)
-//	  bell                   numbers that change after each commit; readers watch this file
+//	  bell                   numbers that change after each commit, watched by readers; and how far the log was committed
 //	  sessions/<id>.lock     held with flock for as long as the session's process lives
 //
 // One goroutine per handle writes. Calls that come while it waits for its turn or for the disk go into one transaction. A
@@ -38,6 +38,10 @@
 // Network file systems are refused: their locks and their memory maps do not hold what is needed here.
 //
 // # Failures
+//
+// A log that ends before what was acknowledged, because the end of its journal or all of it is gone, is not opened: [ErrDamaged]. SQLite by
+// itself takes such a journal for one whose last transactions never happened. Documents that were changed after the newest record of the log
+// are not covered by that.
 //
 // A full disk, an input/output error, a read-only file system: store.ErrUnavailable, nothing was changed, nothing is half
 // written; if the disk refused to confirm a commit, store.ErrUnknown. A damaged database or record: [ErrDamaged], and what and where. Trimming needs

@@ -15,11 +15,12 @@ const helperVariable = "ROTA_FILE_TEST_HELPER"
 
 // helpers are what such a process can do. It gets the store's directory as its argument, talks on stdout, and ends with stdin.
 var helpers = map[string]func(ctx context.Context, dir string, out io.Writer) error{
-	"append":  helpAppend,
-	"session": helpSession,
-	"open":    helpOpen,
-	"bare":    helpBare,
-	"idle":    helpIdle,
+	"append":     helpAppend,
+	"append ten": helpAppendTen,
+	"session":    helpSession,
+	"open":       helpOpen,
+	"bare":       helpBare,
+	"idle":       helpIdle,
 }
 
 func runHelper(run func(ctx context.Context, dir string, out io.Writer) error) int {

@@ -39,7 +39,8 @@ func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
 func insertRecord(tx *tx, data []byte) (index uint64, err error) {
 	id, err := tx.insert(`INSERT INTO log (idx, sum, data)
 		SELECT coalesce(max(idx), 0) + 1, (coalesce(max(idx), 0) + 1) % 0x80000000 * 0x100000000 + ?, ? FROM log`, dataSum(data), data)
-	return uint64(id), err
+	tx.index = uint64(id)
+	return tx.index, err
 }
 
 func head(tx *tx) (head uint64, err error) {

@@ -117,5 +117,8 @@ func (s *Store) openReader(ctx context.Context, mode string, o Options) error {
 	if err == nil && empty {
 		return fmt.Errorf("%s is empty: no member has used it yet", dbName)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.complete(ctx, conn)
 }

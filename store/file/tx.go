@@ -11,6 +11,7 @@ type tx struct {
 	statements map[string]*sql.Stmt
 	conn       *sql.Conn
 	changed    slots
+	index      uint64   // newest record that it appends, 0 for none
 	after      []func() // run after the commit
 }
 
@@ -102,7 +103,7 @@ func (t *tx) close() error {
 }
 
 func (t *tx) begin() error {
-	t.changed, t.after = slots{}, nil
+	t.changed, t.index, t.after = slots{}, 0, nil
 	_, err := t.exec("BEGIN IMMEDIATE")
 	return err
 }

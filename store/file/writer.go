@@ -156,6 +156,11 @@ func (w *writer) write(batch []*op) (outcomes []error, after []func()) {
 		w.tx.rollback()
 		return same(outcomes, classifyCommit(err)), nil
 	}
+	if w.tx.index > 0 {
+		if err := w.bell.setMark(w.tx.index); err != nil {
+			w.log.Warn("note how far the log was committed; a loss of its end may go unnoticed", "error", err)
+		}
+	}
 	if err := w.bell.ring(w.tx.changed); err != nil {
 		w.log.Warn("ring the bell for readers; they look by themselves", "error", err)
 	}

@@ -30,11 +30,13 @@ type Cluster struct {
 	running   map[cluster.PartitionID]running
 	follower  *follower
 	tasks     *tasks
+	stalls    *stalls
 	due       []due                // what is to be undone
-	damaged   int                  // stores damaged so far
+	harms     []harm               // that are still to be done to the store
 	forget    func(history.Record) // notes nothing
 	surprises []string
 	late      []string
+	injected  map[string]int // system calls that were spoilt, by kind of event
 
 	mu      sync.Mutex // guards what follows
 	records []history.Record
@@ -225,11 +227,13 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if !canSuspend {
 		return Report{}, fmt.Errorf("play chaos: processes cannot be suspended on this system")
 	}
-	c := &Cluster{options: o, began: time.Now(), chance: rand.New(rand.NewPCG(o.Seed, 0x5eed)), running: map[cluster.PartitionID]running{}, forget: func(history.Record) {}}
+	c := &Cluster{options: o, began: time.Now(), chance: rand.New(rand.NewPCG(o.Seed, 0x5eed)), running: map[cluster.PartitionID]running{}, injected: map[string]int{}, forget: func(history.Record) {}}
 	if err := c.prepare(); err != nil {
 		return Report{}, err
 	}
+	c.stalls = watchStalls()
 	r, err := c.play(ctx)
+	c.stalls.close()
 	c.close()
 	if err == nil && r.OK {
 		return r, os.RemoveAll(c.dir)

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -22,18 +24,21 @@ type harm struct {
 	do   func(f *os.File, size int64) error
 }
 
-// harms are the ways. What they do is bad enough that something acknowledged is gone, but for the last.
+// harms are the ways: ends that are missing or garbage, as after a crash of a disk that did not keep what it had confirmed, and worse.
 func harms() []harm {
 	return []harm{
+		{"the last bytes of the journal are cut off", "rota.db-wal", func(f *os.File, size int64) error { return f.Truncate(size - 100) }},
 		{"the second half of the journal is cut off", "rota.db-wal", func(f *os.File, size int64) error { return f.Truncate(size / 2) }},
+		{"the journal is empty", "rota.db-wal", func(f *os.File, _ int64) error { return f.Truncate(0) }},
+		{"the tail of the journal is garbage", "rota.db-wal", func(f *os.File, size int64) error {
+			return overwrite(f, size*3/4, []byte(strings.Repeat("garbage ", int(size/4)/8)))
+		}},
 		{"the last page of the database is zero", "rota.db", func(f *os.File, size int64) error { return overwrite(f, size-4096, make([]byte, 4096)) }},
+		{"the last bytes of the database are cut off", "rota.db", func(f *os.File, size int64) error { return f.Truncate(size - 100) }},
 		{"the last third of the database is cut off", "rota.db", func(f *os.File, size int64) error { return f.Truncate(size * 2 / 3) }},
 		{"the header of the database is garbage", "rota.db", func(f *os.File, _ int64) error { return overwrite(f, 0, []byte(strings.Repeat("garbage ", 8))) }},
 		{"a page in the middle of the database is garbage", "rota.db", func(f *os.File, size int64) error {
 			return overwrite(f, size/2/4096*4096, []byte(strings.Repeat("garbage ", 512)))
-		}},
-		{"the tail of the journal is garbage", "rota.db-wal", func(f *os.File, size int64) error {
-			return overwrite(f, size*3/4, []byte(strings.Repeat("garbage ", int(size/4)/8)))
 		}},
 	}
 }
@@ -65,7 +70,7 @@ func (c *Cluster) damage(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	verdict, err := c.probe(ctx, before)
+	verdict, err := c.probe(ctx, backup, before)
 	if err != nil {
 		return "", err
 	}
@@ -75,11 +80,15 @@ func (c *Cluster) damage(ctx context.Context) (string, error) {
 	return h + ": " + verdict, nil
 }
 
-// spoil does one harm after the other, in turn.
+// spoil does one harm after the other, in an order that the seed gives.
 func (c *Cluster) spoil() (string, error) {
-	for range len(harms()) {
-		h := harms()[c.damaged%len(harms())]
-		c.damaged++
+	if len(c.harms) == 0 {
+		c.harms = harms()
+		c.chance.Shuffle(len(c.harms), func(i, j int) { c.harms[i], c.harms[j] = c.harms[j], c.harms[i] })
+	}
+	for len(c.harms) > 0 {
+		h := c.harms[0]
+		c.harms = c.harms[1:]
 		path := filepath.Join(c.storeDir(), h.file)
 		info, err := os.Stat(path)
 		if err != nil || info.Size() < 8192 {
@@ -92,7 +101,7 @@ func (c *Cluster) spoil() (string, error) {
 		}
 		return h.name, joinClose(h.do(f, info.Size()), f)
 	}
-	return "", fmt.Errorf("damage the store: it has no files")
+	return "nothing that could be damaged", nil
 }
 
 func joinClose(err error, f *os.File) error {
@@ -102,8 +111,9 @@ func joinClose(err error, f *os.File) error {
 	return err
 }
 
-// probe starts a member on the damaged store and says what came of it. It may run no task: what it would do is undone when the store is restored.
-func (c *Cluster) probe(ctx context.Context, before cluster.Value) (string, error) {
+// probe starts a member on the damaged store and says what came of it: it must refuse clearly, or go on with all that was acknowledged. It may
+// run no task: what it would do is undone when the store is restored.
+func (c *Cluster) probe(ctx context.Context, backup string, before cluster.Value) (string, error) {
 	p, err := c.launch(probeName)
 	if err != nil {
 		return "", err
@@ -111,32 +121,76 @@ func (c *Cluster) probe(ctx context.Context, before cluster.Value) (string, erro
 	p.expected = true
 	end := time.Now().Add(2*c.options.TTL + 2*time.Second)
 	c.await("the probe refuses or joins", func() bool { return p.ended() || c.isMember(p) || time.Now().After(end) })
+	joined := c.isMember(p)
 	if err := c.murder(p); err != nil {
 		return "", err
 	}
-	after, err := c.headNow(ctx)
 	words := p.lastWords()
+	lost, invented, err := c.differences(ctx, backup, before)
 	switch {
-	case strings.Contains(words, "damaged"):
+	case strings.Contains(words, "damaged") && !joined:
 		return "refused: " + words, nil
-	case err == nil && after.Index() >= before.Index() && c.holds(ctx, before):
+	case err == nil && lost+invented == 0 && joined:
 		return "nothing was lost", nil
-	case p.err == nil || strings.Contains(words, "joined"):
-		c.surprises = append(c.surprises, fmt.Sprintf("STORE the log ended at %s, was damaged, now ends at %s, and a member took it: %s", before.Index(), after.Index(), words))
-		return "LOST IN SILENCE", nil
 	}
-	return "not refused clearly: " + words, nil
+	text := fmt.Sprintf("the log ended at %s; after that %d entries are gone, %d others than before, read: %v; a member joined: %v, and said: %s",
+		before.Index(), lost, invented, err, joined, words)
+	c.surprises = append(c.surprises, "STORE damaged and neither refused nor whole: "+text)
+	return "NEITHER REFUSED NOR WHOLE: " + text, nil
 }
 
-// holds tells whether the store still leads to the value that it led to before.
-func (c *Cluster) holds(ctx context.Context, before cluster.Value) bool {
-	s, err := file.Open(ctx, c.storeDir(), file.Options{ReadOnly: true})
+// differences counts the entries that the copy has and the store has not any more, and those that are other ones.
+func (c *Cluster) differences(ctx context.Context, backup string, before cluster.Value) (lost, invented int, err error) {
+	want, err := recordsOf(ctx, backup)
 	if err != nil {
-		return false
+		return 0, 0, fmt.Errorf("read the copy: %w", err)
+	}
+	have, err := recordsOf(ctx, c.storeDir())
+	if err != nil {
+		return 0, 0, err
+	}
+	for index, data := range want {
+		switch got, ok := have[index]; {
+		case !ok:
+			lost++
+		case got != data:
+			invented++
+		}
+	}
+	for index := range have {
+		if _, ok := want[index]; !ok && index <= uint64(before.Index()) {
+			invented++
+		}
+	}
+	return lost, invented, nil
+}
+
+// recordsOf are all records of a store's log.
+func recordsOf(ctx context.Context, dir string) (map[uint64]string, error) {
+	s, err := file.Open(ctx, dir, file.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = s.Close() }() // it was only read
-	page, err := s.Read(ctx, uint64(before.Index()), 1)
-	return err == nil && (len(page.Records) > 0 || page.Head == uint64(before.Index()))
+	after := uint64(0)
+	if r, err := s.Snapshot(ctx); err == nil {
+		after = r.Index
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	out := map[uint64]string{}
+	for {
+		page, err := s.Read(ctx, after, 500)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Records {
+			out[r.Index], after = string(r.Data), r.Index
+		}
+		if after >= page.Head {
+			return out, nil
+		}
+	}
 }
 
 // headNow folds the whole log.

@@ -12,27 +12,29 @@ import (
 
 // failSync lets the disk refuse one member's fsync for a while.
 func (c *Cluster) failSync(context.Context) (string, error) {
-	return c.inject("fsync fails", c.between(20, 130), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO")
+	return c.inject("fsync-fails", "fsync fails", c.between(20, 130), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO")
 }
 
 // failWrite lets one member's writes to the database's journal fail, as on a full or a broken disk.
 func (c *Cluster) failWrite(context.Context) (string, error) {
 	code := []string{"EIO", "ENOSPC"}[c.chance.IntN(2)]
-	return c.inject("writes fail with "+code, c.between(20, 130),
+	return c.inject("write-fails", "writes fail with "+code, c.between(20, 130),
 		"-P", c.storeDir()+"/rota.db-wal", "-e", "trace=write,pwrite64", "-e", "inject=write,pwrite64:error="+code)
 }
 
 // slowDisk makes one member's fsync slow; it has the turn to write meanwhile.
 func (c *Cluster) slowDisk(context.Context) (string, error) {
-	return c.inject("fsync takes 60 ms more", c.between(50, 150), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:delay_enter=60000")
+	return c.inject("disk-slow", "fsync takes 60 ms more", c.between(50, 150), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:delay_enter=60000")
 }
 
-func (c *Cluster) inject(what string, d time.Duration, args ...string) (string, error) {
+// inject has strace spoil system calls of one member for a while.
+func (c *Cluster) inject(kind, what string, d time.Duration, args ...string) (string, error) {
 	p, err := c.pick(func(p *process) bool { return !p.traced })
 	if err != nil {
 		return "", err
 	}
-	args = append([]string{"-f", "-qq", "-o", "/dev/null", "-p", fmt.Sprint(p.cmd.Process.Pid)}, args...)
+	calls := p.log + ".strace"
+	args = append([]string{"-f", "-qq", "-o", calls, "-p", fmt.Sprint(p.cmd.Process.Pid)}, args...)
 	cmd := exec.Command("strace", args...)
 	cmd.SysProcAttr = attributes()
 	if err := cmd.Start(); err != nil {
@@ -53,12 +55,25 @@ func (c *Cluster) inject(what string, d time.Duration, args ...string) (string, 
 		}
 		select {
 		case <-over:
-			return nil
+			return c.countInjected(kind, calls)
 		case <-time.After(patience):
 			return errors.Join(errors.New("strace does not end"), cmd.Process.Kill())
 		}
 	})
 	return fmt.Sprintf("%s: %s for %s", p.name, what, d.Round(time.Millisecond)), nil
+}
+
+// countInjected counts the system calls that were spoilt: a fault that hit nothing proves nothing.
+func (c *Cluster) countInjected(kind, calls string) error {
+	b, err := os.ReadFile(calls)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // the member ended before strace was there
+	}
+	if err != nil {
+		return fmt.Errorf("count what was injected: %w", err)
+	}
+	c.injected[kind] += strings.Count(string(b), "(INJECTED)") + strings.Count(string(b), "(DELAYED)")
+	return os.Remove(calls)
 }
 
 func traced(status string) bool {

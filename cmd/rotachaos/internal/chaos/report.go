@@ -15,16 +15,17 @@ import (
 // Report is the outcome.
 type Report struct {
 	Events       int            `json:"events"`
-	Kinds        int            `json:"kinds"` // different ones that were done
+	Kinds        map[string]int `json:"kinds"` // events by kind
 	Seed         uint64         `json:"seed"`
-	Faults       map[string]int `json:"faults"`   // by kind
 	NotDone      map[string]int `json:"not_done"` // that the machine cannot do, by kind
+	Injected     map[string]int `json:"injected"` // system calls that were made to fail or wait, by kind
 	TTLMS        int64          `json:"ttl_ms"`
-	BoundMS      int64          `json:"bound_ms"`       // that gaps are held to
-	LongestGapMS int64          `json:"longest_gap_ms"` // without a run, of what counts against the bound
-	SilenceMS    int64          `json:"longest_silence_ms"`
-	HealMS       int64          `json:"heal_ms"`  // until everything ran after the faults had stopped
-	Overlaps     int            `json:"overlaps"` // that were not excused
+	BoundMS      int64          `json:"bound_ms"`           // that gaps are held to
+	LongestGapMS int64          `json:"longest_gap_ms"`     // without a run, of what counts against the bound
+	SilenceMS    int64          `json:"longest_silence_ms"` // the same with what was excused
+	OverlapMS    int64          `json:"overlap_ms"`         // longest of those that were not excused
+	HealMS       int64          `json:"heal_ms"`            // until everything ran after the faults had stopped
+	Overlaps     int            `json:"overlaps"`           // that were not excused
 	Excused      int            `json:"overlaps_of_suspended"`
 	Runs         int            `json:"runs"`
 	Moves        int            `json:"moves"`
@@ -32,10 +33,11 @@ type Report struct {
 	Refused      int            `json:"acts_refused"`
 	Items        int            `json:"items"` // of finite tasks that are finished
 	Unread       uint64         `json:"log_entries_not_seen"`
+	StallMS      int64          `json:"stall_ms"`       // longest time for which this machine let the driver itself wait; bounds are longer by it
 	Late         []string       `json:"late,omitempty"` // conditions that were not reached in time, for people
 	Violations   []string       `json:"violations"`
 	Kept         string         `json:"kept,omitempty"` // directory, where something is wrong
-	MS           int64          `json:"ms"`
+	Seconds      float64        `json:"seconds"`
 	OK           bool           `json:"ok"`
 
 	marks []mark
@@ -50,14 +52,13 @@ type mark struct {
 }
 
 func newReport(o Options) Report {
-	return Report{Seed: o.Seed, Faults: map[string]int{}, NotDone: map[string]int{}, Violations: []string{}, worst: map[string]time.Duration{},
+	return Report{Seed: o.Seed, Kinds: map[string]int{}, NotDone: map[string]int{}, Violations: []string{}, worst: map[string]time.Duration{},
 		TTLMS: o.TTL.Milliseconds(), BoundMS: o.bound().Milliseconds(), o: o}
 }
 
 func (r *Report) count(kind string, at protocol.Instant) {
 	r.Events++
-	r.Faults[kind]++
-	r.Kinds = len(r.Faults)
+	r.Kinds[kind]++
 	r.marks = append(r.marks, mark{int64(at), kind})
 }
 
@@ -78,12 +79,14 @@ func (c *Cluster) judge(r *Report) error {
 		r.violated(s)
 	}
 	r.LongestGapMS, r.SilenceMS = millis(verdict.LongestGap), millis(verdict.LongestSilence)
-	r.Overlaps, r.Excused = verdict.Overlaps, verdict.ExcusedPairs
+	r.Overlaps, r.Excused, r.OverlapMS = verdict.Overlaps, verdict.ExcusedPairs, millis(verdict.LongestUnexcused)
 	r.Runs, r.Moves, r.Acts, r.Refused, r.Items = verdict.Runs, verdict.Moves, verdict.Acts, verdict.Refused, verdict.Items
 	r.attribute(verdict.Gaps)
 	r.Unread = c.follower.skipped
+	r.BoundMS, r.StallMS = millis(h.Bounds.Gap), millis(c.stalls.longest())
 	r.Late = c.late
-	r.MS = time.Since(c.began).Milliseconds()
+	r.Injected = c.injected
+	r.Seconds = float64(time.Since(c.began).Milliseconds()) / 1000
 	r.OK = len(r.Violations) == 0
 	c.say("%s", r.table())
 	return nil
@@ -104,7 +107,7 @@ func (c *Cluster) history(end int64) (history.History, error) {
 	excused := append(slices.Clone(c.excused), history.Deserted(records, end)...)
 	return history.History{
 		Records: records, Promises: promises(records), Excused: excused, End: end,
-		Bounds: history.Bounds{Gap: c.options.bound(), Wake: wake},
+		Bounds: history.Bounds{Gap: c.options.bound() + c.stalls.longest(), Wake: wake + c.stalls.longest()},
 	}, nil
 }
 
@@ -125,8 +128,8 @@ func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseco
 func (r *Report) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%-20s %6s  %s\n", "event", "times", "longest gap that began after it")
-	for _, k := range slices.Sorted(maps.Keys(r.Faults)) {
-		fmt.Fprintf(&b, "%-20s %6d  %s\n", k, r.Faults[k], r.worst[k].Round(time.Millisecond))
+	for _, k := range slices.Sorted(maps.Keys(r.Kinds)) {
+		fmt.Fprintf(&b, "%-20s %6d  %s\n", k, r.Kinds[k], r.worst[k].Round(time.Millisecond))
 	}
 	for _, k := range slices.Sorted(maps.Keys(r.NotDone)) {
 		fmt.Fprintf(&b, "%-20s NOT DONE %d times\n", k, r.NotDone[k])
@@ -139,7 +142,7 @@ func (r *Report) table() string {
 	}
 	fmt.Fprintf(&b, "%d events of %d kinds in %.1f s · %d runs, %d moves, %d acts (%d refused), %d items · longest gap %d ms (bound %d ms, TTL %d ms) · "+
 		"overlaps %d, of suspended members %d · healed in %d ms · violations %d\n",
-		r.Events, r.Kinds, float64(r.MS)/1000, r.Runs, r.Moves, r.Acts, r.Refused, r.Items, r.LongestGapMS, r.BoundMS, r.TTLMS,
+		r.Events, len(r.Kinds), r.Seconds, r.Runs, r.Moves, r.Acts, r.Refused, r.Items, r.LongestGapMS, r.BoundMS, r.TTLMS,
 		r.Overlaps, r.Excused, r.HealMS, len(r.Violations))
 	return b.String()
 }

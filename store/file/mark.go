@@ -1,0 +1,61 @@
+package file
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// The mark stands behind the numbers of the bell: the newest index of the log that was committed, and a checksum of it. It is written after the
+// commit has reached the disk and never synced by itself, so whatever a power cut leaves of it is no greater than what the database has. A
+// database that ends before the mark has lost what was acknowledged: to the database itself, a journal whose end was cut off looks like one
+// whose last transactions never happened.
+const (
+	markAt   = slotCount * 8
+	markSize = 16
+)
+
+// setMark notes that the log was committed up to an index. Who calls it holds the turn.
+func (b *bell) setMark(index uint64) error {
+	var raw [markSize]byte
+	binary.LittleEndian.PutUint64(raw[:], index)
+	binary.LittleEndian.PutUint64(raw[8:], markSum(raw[:8]))
+	_, err := b.file.WriteAt(raw[:], markAt)
+	return err
+}
+
+// mark is the newest index that is known to have been committed; 0 where there is none, or half of one.
+func (b *bell) mark() (uint64, error) {
+	var raw [markSize]byte
+	if _, err := b.file.ReadAt(raw[:], markAt); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	if binary.LittleEndian.Uint64(raw[8:]) != markSum(raw[:8]) {
+		return 0, nil
+	}
+	return binary.LittleEndian.Uint64(raw[:]), nil
+}
+
+// markSum is never that of zeros.
+func markSum(index []byte) uint64 { return uint64(dataSum(index))<<8 | 1 }
+
+// complete refuses a log that ends before the mark. The mark is read first: the log only grows.
+func (s *Store) complete(ctx context.Context, c *sql.Conn) error {
+	mark, err := s.bell.mark()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", bellName, err)
+	}
+	var head uint64
+	if err := c.QueryRowContext(ctx, `SELECT coalesce(max(idx), 0) FROM log`).Scan(&head); err != nil {
+		return describeOpen(err)
+	}
+	if head < mark {
+		return fmt.Errorf("%w: the log ends at %d, and %d was acknowledged: the end of %s-wal, or the whole file, is lost"+
+			" (restore a copy of the whole directory; to go on with what is left, remove the file %s: then tokens may be given twice)",
+			ErrDamaged, head, mark, dbName, bellName)
+	}
+	return nil
+}
