@@ -4,6 +4,7 @@ SHELL       := /bin/bash
 BIN         := $(CURDIR)/bin
 FUZZTIME    ?= 10s
 BENCHTIME   ?= 1s
+CHECKS      ?= 10000
 SEEDS       ?= 2000
 PKG         ?= ./...
 # The race detector needs cgo, and so a C compiler.
@@ -11,7 +12,7 @@ CC_FOUND    := $(shell command -v gcc >/dev/null 2>&1 && echo yes)
 RACE        := $(if $(CC_FOUND),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: sim nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke bench examples demo chaos chaos-smoke powercut ci clean
+.PHONY: sim nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke properties bench examples demo chaos chaos-smoke powercut ci clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,10 +58,14 @@ fuzz: ## every fuzzer for FUZZTIME
 fuzz-smoke: ## every fuzzer for two seconds
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s
 
+properties: ## every property of placement and slots with CHECKS cases each
+	@go test -count=1 ./schedule -rapid.checks $(CHECKS)
+
 sim: ## simulated clusters: SEEDS of them, an hour each, under every fault in every phase
 	@go run ./cmd/rotasim --protocol replica --seeds $(SEEDS) --hours 1 --all-pairs --json
 
-nightly: ## the long versions of sim and fuzz
+nightly: ## the long versions of sim, fuzz and properties
+	@$(MAKE) --no-print-directory properties CHECKS=100000
 	@$(MAKE) --no-print-directory sim SEEDS=50000
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=5m
 
