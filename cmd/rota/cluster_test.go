@@ -130,13 +130,37 @@ func TestAllKilledAtOnceAndOneComesBackUnderItsName(t *testing.T) {
 	p.awaitShares(4, "b:4")
 }
 
+// suspend stops a member while it does not write: the file store says that nobody can write while a suspended member has the turn.
+func (p *place) suspend(m *running) {
+	p.t.Helper()
+	await(p.t, "the member stands still, and not in the middle of a write", func() bool {
+		m.signal(syscall.SIGSTOP)
+		if p.unlocked("queue.lock") && p.unlocked("turn.lock") {
+			return true
+		}
+		m.signal(syscall.SIGCONT)
+		return false
+	})
+}
+
+// unlocked tells whether nobody holds a lock file of the store.
+func (p *place) unlocked(name string) bool {
+	p.t.Helper()
+	f, err := os.Open(filepath.Join(p.dir, "store", name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer f.Close()
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
+
 func TestASuspendedMemberLosesItsTasksAndComesBack(t *testing.T) {
 	p := newPlace(t)
 	p.noops(4)
 	p.start("a", "tasks")
 	b := p.start("b", "tasks")
 	p.awaitShares(4, "a:2 b:2")
-	b.signal(syscall.SIGSTOP)
+	p.suspend(b)
 	p.awaitShares(4, "a:4")
 	b.signal(syscall.SIGCONT)
 	p.awaitShares(4, "a:2 b:2")
