@@ -86,6 +86,9 @@ chaos: build ## 200 faults on real processes, in less than three minutes: SEED=7
 chaos-smoke: build ## 120 faults, in less than a minute, for CI
 	@go run ./cmd/rotachaos --binary $(BIN)/rota --events 120 --seed $(SEED) --json
 
+powercut: ## 50 power cuts of real file systems under writers; needs root and loop devices, and says so
+	@mkdir -p $(BIN) && go build -o $(BIN)/rotachaos ./cmd/rotachaos && $(BIN)/rotachaos powercut --cuts 50 --seed $(SEED) --json
+
 ci: test tidy-check ## what CI runs, and that go.mod is tidy
 
 clean: ## remove what was built

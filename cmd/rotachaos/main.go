@@ -1,8 +1,10 @@
-// Command rotachaos plays chaos with real processes of Rota, and judges what they wrote down.
+// Command rotachaos plays chaos with real processes and real file systems, and judges what they wrote down.
 //
-//	rotachaos [--events 200] [--seed 1] [--json]    kill, suspend, fill disks, …; see package chaos
+//	rotachaos [--events 200] [--seed 1] [--json]             kill, suspend, fill disks, …; see package chaos
+//	rotachaos powercut [--cuts 50] [--seed 1] [--json]       cut the power of file systems; see package powercut
 //
-// Exit codes: 0 all promises were kept, 1 one was not or it could not be played, 2 usage.
+// Exit codes: 0 all promises were kept, 1 one was not or it could not be played, 2 usage. A machine on which the power of no file system can be
+// cut (no root, no loop device) is told so, loudly, with exit code 0.
 package main
 
 import (
@@ -13,13 +15,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"strings"
 	"syscall"
-
-	"github.com/rota-run/rota/cmd/rotachaos/internal/chaos"
 )
 
 func main() {
@@ -30,6 +27,15 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	play := playChaos
+	if len(args) > 0 {
+		switch args[0] {
+		case "powercut":
+			play, args = playPowercut, args[1:]
+		case writerCommand:
+			play, args = write, args[1:]
+		}
+	}
 	err := play(ctx, args, stdout, stderr)
 	switch {
 	case err == nil:
@@ -46,66 +52,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // errNotKept ends with exit code 1 without another line: the report has told.
 var errNotKept = errors.New("a promise was not kept")
 
-func play(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	f := flag.NewFlagSet("rotachaos", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	var o chaos.Options
-	f.IntVar(&o.Events, "events", 200, "how many faults and changes")
-	f.Uint64Var(&o.Seed, "seed", 1, "of the deck of events")
-	f.IntVar(&o.Members, "members", 5, "most members at once, 3 to 9")
-	f.DurationVar(&o.TTL, "ttl", 0, "TTL of the members; default 1.5s")
-	f.BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone")
-	f.StringVar(&o.Binary, "binary", "", "path of rota; default: it is built")
-	f.StringVar(&o.Dir, "dir", "", "where everything goes; default a temporary directory")
-	store := f.String("store", "file", "kind of the store; file is the only one so far")
-	kinds := f.String("only", "", "kinds of events, separated by commas; default all")
-	asJSON := f.Bool("json", false, "the last line is the outcome as JSON; the rest goes to stderr")
-	if err := f.Parse(args); err != nil {
-		return flag.ErrHelp
-	}
-	if f.NArg() > 0 || *store != "file" {
-		fmt.Fprintf(stderr, "rotachaos: unknown argument %q or store %q\ntry: rotachaos --help\n", f.Arg(0), *store)
-		return flag.ErrHelp
-	}
-	if *kinds != "" {
-		o.Only = strings.Split(*kinds, ",")
-	}
-	if o.Out = stdout; *asJSON {
-		o.Out = stderr
-	}
-	done, err := binary(ctx, &o.Binary)
-	if err != nil {
-		return err
-	}
-	defer done()
-	r, err := chaos.Run(ctx, o)
-	if err != nil {
-		return err
-	}
-	if *asJSON {
-		if err := json.NewEncoder(stdout).Encode(r); err != nil {
+// tell ends a play: the report goes to stdout as JSON if asked for.
+func tell(stdout io.Writer, asJSON bool, report any, kept bool) error {
+	if asJSON {
+		if err := json.NewEncoder(stdout).Encode(report); err != nil {
 			return err
 		}
 	}
-	if !r.OK {
+	if !kept {
 		return errNotKept
 	}
 	return nil
 }
 
-// binary builds rota where no path was given.
-func binary(ctx context.Context, path *string) (done func(), err error) {
-	if *path != "" {
-		*path, err = filepath.Abs(*path)
-		return func() {}, err
+// people is where what people read goes: not between the lines that machines read.
+func people(stdout, stderr io.Writer, asJSON bool) io.Writer {
+	if asJSON {
+		return stderr
 	}
-	dir, err := os.MkdirTemp("", "rota-binary-")
-	if err != nil {
-		return nil, fmt.Errorf("build rota: %w", err)
-	}
-	*path = filepath.Join(dir, "rota")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", *path, "github.com/rota-run/rota/cmd/rota").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build rota: %w: %s", err, out)
-	}
-	return func() { _ = os.RemoveAll(dir) }, nil
+	return stdout
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,7 +10,35 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cmd/rotachaos/internal/chaos"
+	"github.com/rota-run/rota/cmd/rotachaos/internal/powercut"
 )
+
+// TestMain lets the test binary be a process that writes: the program starts itself as one.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == writerCommand {
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+func TestPowercut(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"powercut", "--cuts", "4", "--dir", filepath.Join(t.TempDir(), "disks"), "--json"}, &stdout, &stderr)
+	var r powercut.Report
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		t.Fatalf("exit %d, %v: %s%s", code, err, stdout.String(), stderr.String())
+	}
+	if !r.Possible {
+		if code != 0 || r.OK || !strings.Contains(stderr.String(), "NOTHING WAS SHOWN") {
+			t.Errorf("exit %d, ok %v, said: %s", code, r.OK, stderr.String())
+		}
+		t.Skipf("SKIP: no power can be cut here: %q", r.NotDone)
+	}
+	if code != 0 || !r.OK || r.Cuts != 4 || r.Acked == 0 || r.Control.Cuts > 0 && r.Control.Lost == 0 {
+		t.Errorf("exit %d, %+v\n%s", code, r, stderr.String())
+	}
+}
 
 // TestChaos plays a short deck. It needs neither root nor tools: what they are needed for is left out, and said.
 func TestChaos(t *testing.T) {
@@ -32,7 +61,7 @@ func TestChaos(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--events", "many"}, {"--store", "etcd"}, {"now"}, {"--help"}} {
+	for _, args := range [][]string{{"--events", "many"}, {"--store", "etcd"}, {"now"}, {"--help"}, {"powercut", "now"}, {"powercut", "--help"}, {writerCommand}} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), args, &stderr, &stderr); code != 2 || stderr.Len() == 0 {
 			t.Errorf("%v: exit %d, %q", args, code, stderr.String())
