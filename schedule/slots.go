@@ -5,23 +5,23 @@ import (
 	"strconv"
 )
 
-// JobScheduler says how the slots of a cluster are shared among its jobs.
+// JobScheduler says how the slots of a cluster are shared among its jobs. The zero one is round-robin.
 type JobScheduler uint8
 
 // The job schedulers.
 const (
-	JobsGreedy     JobScheduler = iota // all to the first job in order, as far as it can use them, then to the next
-	JobsRoundRobin                     // as many to each; what is left over to the first in order, one each
+	JobsRoundRobin JobScheduler = iota // as many to each; what is left over to the first in order, one each
+	JobsGreedy                         // all to the first job in order, as far as it can use them, then to the next
 	JobsPercentage                     // by the percentages of the jobs; spare slots to the job that is furthest below its share
 )
 
-// TaskScheduler says how the slots of a job are shared among its tasks.
+// TaskScheduler says how the slots of a job are shared among its tasks. The zero one is round-robin.
 type TaskScheduler uint8
 
 // The task schedulers.
 const (
-	TasksGreedy     TaskScheduler = iota // all to the first unfinished task, as far as it can use them, then to the next
-	TasksRoundRobin                      // each next slot to the unfinished task that has the fewest
+	TasksRoundRobin TaskScheduler = iota // each next slot to the unfinished task that has the fewest
+	TasksGreedy                          // all to the first unfinished task, as far as it can use them, then to the next
 	TasksPercentage                      // by the percentages of the unfinished tasks
 )
 
@@ -115,7 +115,7 @@ func (a *Allocation) Given() (n int64) {
 }
 
 // schedulerNames are the names of both kinds of schedulers, as they stand in files, JSON and on screens.
-var schedulerNames = [...]string{"greedy", "round-robin", "percentage"}
+var schedulerNames = [...]string{"round-robin", "greedy", "percentage"}
 
 func schedulerName(i uint8) string {
 	if int(i) < len(schedulerNames) {

@@ -14,7 +14,7 @@ import (
 func TestSlotScripts(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/slots", func(t *testing.T, path string) {
-		s := &slotScript{}
+		s := &slotScript{slotWorld{scheduler: JobsGreedy}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.run(t, d) })
 	})
 }
@@ -23,7 +23,7 @@ type slotScript struct{ w slotWorld }
 
 func (s *slotScript) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
-	case "scheduler": // scheduler greedy | round-robin | percentage
+	case "scheduler": // scheduler round-robin | greedy | percentage; greedy where none is chosen
 		if err := s.w.scheduler.UnmarshalText([]byte(d.CmdArgs[0].Key)); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
@@ -44,7 +44,7 @@ func (s *slotScript) run(t *testing.T, d *datadriven.TestData) string {
 	case "kill": // kill j: the job is gone
 		s.w.jobs = slices.Delete(s.w.jobs, s.jobAt(t, d), s.jobAt(t, d)+1)
 	case "reset": // another cluster
-		s.w = slotWorld{}
+		s.w = slotWorld{scheduler: JobsGreedy}
 		return ""
 	default:
 		d.Fatalf(t, "unknown directive %q", d.Cmd)
@@ -70,7 +70,7 @@ func (s *slotScript) jobAt(t *testing.T, d *datadriven.TestData) int {
 }
 
 func (s *slotScript) submit(t *testing.T, d *datadriven.TestData) {
-	j := Job{ID: d.CmdArgs[0].Key, Protected: d.HasArg("protected")}
+	j := Job{ID: d.CmdArgs[0].Key, Protected: d.HasArg("protected"), Scheduler: TasksGreedy}
 	var name string
 	if d.MaybeScanArgs(t, "scheduler", &name); name != "" {
 		if err := j.Scheduler.UnmarshalText([]byte(name)); err != nil {
