@@ -58,8 +58,8 @@ fuzz: ## every fuzzer for FUZZTIME
 fuzz-smoke: ## every fuzzer for two seconds
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s
 
-properties: ## every property of placement and slots with CHECKS cases each
-	@go test -count=1 ./schedule -rapid.checks $(CHECKS)
+properties: ## every property of placement, slots and the value with CHECKS cases each
+	@go test -count=1 ./schedule ./cluster -rapid.checks $(CHECKS)
 
 sim: ## simulated clusters: SEEDS of them, an hour each, under every fault in every phase
 	@go run ./cmd/rotasim --protocol replica --seeds $(SEEDS) --hours 1 --all-pairs --json

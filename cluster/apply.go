@@ -123,12 +123,18 @@ func (d *draft) configure(c Configure) string {
 	case c.MoveBudget < 0 || c.Retention < 0:
 		return "a limit is negative"
 	}
+	if why := d.schedulerRefused(c.JobScheduler); why != "" {
+		return why
+	}
 	d.digest -= d.settingsHash()
 	if c.Format != 0 {
 		d.settings.Format = c.Format
 	}
 	if c.MoveBudget != 0 {
 		d.settings.MoveBudget = c.MoveBudget
+	}
+	if c.JobScheduler != "" {
+		d.setScheduler(c.JobScheduler)
 	}
 	if c.Retention != 0 {
 		d.settings.Retention = c.Retention

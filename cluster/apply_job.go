@@ -33,11 +33,15 @@ func (d *draft) submitJob(c SubmitJob) string {
 	case ok && old.State == JobCompleted && sameSpec(old.Spec, &c.Spec):
 		return "" // a retried submission must not run the job again
 	}
+	if why := d.percentRefused(c.Job, &c.Spec); why != "" {
+		return why
+	}
 	if ok {
 		d.dropAll(c.Job)
 		d.removeJob(c.Job)
 	}
 	d.addJob(c.Job, c.Spec)
+	d.submitted++
 	return ""
 }
 
@@ -50,19 +54,22 @@ func sourceName(s *JobSpec) string {
 
 // sameSpec compares all that a spec says, byte by byte, by its canonical encoding.
 func sameSpec(a, b *JobSpec) bool {
-	return bytes.Equal(appendJobSpec(nil, *a), appendJobSpec(nil, *b))
+	return bytes.Equal(appendSpec(nil, a), appendSpec(nil, b))
 }
 
 func (d *draft) newRecord(id JobID, spec JobSpec) *jobRecord {
 	rec := &jobRecord{Job: Job{ID: id, State: JobRunning, Spec: &spec, SpecIndex: d.at, SinceMS: d.atMS}}
-	rec.classes = d.classesOf(id, &spec)
+	rec.classes, rec.pool = d.classesOf(id, &spec), poolTasks(&spec)
+	if len(rec.pool) > 0 {
+		rec.Turn = Turn{Submitted: d.at, Ordinal: d.submitted, Since: d.at}
+	}
 	return rec
 }
 
 func (d *draft) classesOf(id JobID, spec *JobSpec) []*schedule.Class {
 	classes := make([]*schedule.Class, len(spec.Tasks))
 	for i := range spec.Tasks {
-		if t := &spec.Tasks[i]; t.Spread != SpreadEvery {
+		if t := &spec.Tasks[i]; t.Spread != SpreadEvery && t.Spread != SpreadPool {
 			classes[i] = d.class(id, t)
 		}
 	}
@@ -138,8 +145,12 @@ func (d *draft) updateJob(c UpdateJob) string {
 	case sameSpec(old.Spec, &c.Spec):
 		return ""
 	}
+	if why := d.percentRefused(c.Job, &c.Spec); why != "" {
+		return why
+	}
 	rec := d.newRecord(c.Job, c.Spec)
 	rec.open = old.open
+	rec.keepFinished(&old.Job)
 	d.setJob(rec)
 	for i := range old.Spec.Tasks {
 		d.updateTask(rec, &old.Spec.Tasks[i])
@@ -225,7 +236,12 @@ func (d *draft) endJob(id JobID, state JobState) {
 
 // completeRest is completeJob where partitions were dropped: what is left must be something that was done.
 func (d *draft) completeRest(job JobID) {
-	if j, ok := d.jobs.get(job); !ok || j.open > 0 {
+	j, ok := d.jobs.get(job)
+	if !ok || j.open > 0 {
+		return
+	}
+	if len(j.Finished) > 0 {
+		d.completeJob(job)
 		return
 	}
 	for _, id := range d.allOf(job) {
@@ -240,6 +256,9 @@ func (d *draft) completeRest(job JobID) {
 func (d *draft) completeJob(job JobID) {
 	j, ok := d.jobs.get(job)
 	if !ok || j.State != JobRunning || j.open > 0 {
+		return
+	}
+	if j.unfinished() {
 		return
 	}
 	for i := range j.Spec.Tasks {
@@ -307,6 +326,10 @@ func (d *draft) drop(id PartitionID) {
 	p, ok := d.edit(id)
 	if !ok || p.Dropped {
 		return // one that is dropped already has yet to stop
+	}
+	if p.Slot != 0 {
+		d.vacate(id, "its job or task ended")
+		return
 	}
 	running := p.State == PartitionGranted || p.State == PartitionReleasing
 	if !running || p.class == nil || d.handover(id) != HandoverAtMostOne {

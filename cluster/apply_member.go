@@ -118,6 +118,9 @@ func (d *draft) drainMember(c DrainMember) string {
 	}
 	m.Draining = c.On
 	d.setMember(m.Member)
+	if c.On {
+		d.vacateAll(c.Member)
+	}
 	d.membersChanged()
 	return ""
 }

@@ -26,7 +26,7 @@ func (d *draft) free(p *partitionRecord, cause string) {
 	if p.Owner != "" {
 		p.From = p.Owner
 	}
-	p.State, p.Owner, p.Next, p.NextToken, p.Cause = PartitionWaiting, "", "", 0, cause
+	p.State, p.Owner, p.Next, p.NextToken, p.Slot, p.Cause = PartitionWaiting, "", "", 0, 0, cause
 	if !d.parentsFinished(p) {
 		p.State = PartitionBlocked
 	}
@@ -89,6 +89,10 @@ func (d *draft) finishPartition(c FinishPartition) string {
 	if why := p.owned(c.Token); why != "" {
 		return why
 	}
+	if c.Outcome == OutcomeDone && p.Slot != 0 {
+		d.finishTask(p)
+		return ""
+	}
 	if c.Outcome == OutcomeDone {
 		d.finish(p)
 		return ""
@@ -109,6 +113,10 @@ func (d *draft) fail(p *partitionRecord, c FinishPartition) {
 	limit := d.maxAttempts(p.ID)
 	if limit == 0 || p.Attempts < limit || p.Dropped {
 		d.setPartition(p)
+		return
+	}
+	if p.Slot != 0 {
+		d.failJob(p)
 		return
 	}
 	p.From, p.Owner, p.Next, p.NextToken = p.Owner, "", "", 0

@@ -76,7 +76,8 @@ func notNegative(n int64) error {
 }
 
 func checkConfigure(c Configure) error {
-	err := errors.Join(at("move_budget", notNegative(c.MoveBudget)), at("retention", notNegative(c.Retention)))
+	err := errors.Join(at("move_budget", notNegative(c.MoveBudget)), at("retention", notNegative(c.Retention)),
+		at("job_scheduler", checkScheduler(c.JobScheduler)))
 	if c.Format > Format {
 		return errors.Join(err, fmt.Errorf("format: this Rota knows formats up to %d", Format))
 	}
@@ -84,10 +85,17 @@ func checkConfigure(c Configure) error {
 }
 
 func checkPrepareJoin(c *PrepareJoin) error {
-	err := errors.Join(at("member", CheckName(string(c.Member))), at("slots", notNegative(c.Slots)),
+	err := errors.Join(at("member", CheckName(string(c.Member))), at("slots", checkSlots(c.Slots)),
 		at("weight", notNegative(c.Weight)), at("capacity", notNegative(c.Capacity)), at("labels", checkLabels(c.Labels)),
 		at("pulse", checkPulse(c.Pulse)), at("address", checkText(c.Address)), at("version", checkText(c.Version)))
 	return err
+}
+
+func checkSlots(n int64) error {
+	if n > MaxSlots {
+		return fmt.Errorf("%d is above %d", n, MaxSlots)
+	}
+	return notNegative(n)
 }
 
 func checkPulse(key string) error {
@@ -133,20 +141,17 @@ func checkJob(id JobID, s *JobSpec) error {
 		names[t.Name] = true
 		errs = append(errs, at(path, checkTask(t)))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, checkWorkflow(s))...)
 }
 
 func checkTask(t *TaskSpec) error {
 	errs := []error{at("type", CheckName(t.Type)), at("weight", notNegative(t.Weight)), at("labels", checkLabels(t.Selector)),
-		at("spread_over", checkText(t.SpreadOver)), at("attempts", notNegative(t.MaxAttempts))}
+		at("spread_over", checkText(t.SpreadOver)), at("attempts", notNegative(t.MaxAttempts)), checkPool(t)}
 	if t.Pin != "" {
 		errs = append(errs, at("pin", CheckName(string(t.Pin))))
 	}
 	if strings.ContainsAny(t.SpreadOver, "\x00\x01\x02\x03") {
 		errs = append(errs, errors.New("spread_over: it has a control character"))
-	}
-	if t.Spread == SpreadPool {
-		errs = append(errs, errors.New("spread: pool needs the job schedulers, which this version does not have"))
 	}
 	if t.Spread > SpreadPool || t.Handover > HandoverFast {
 		errs = append(errs, errors.New("spread or handover: an unknown choice"))

@@ -111,9 +111,10 @@ type (
 	UnparkPartition struct{ Partition PartitionID }
 	// Configure changes settings of the cluster; zero fields stay as they are.
 	Configure struct {
-		MoveBudget int64  // most partitions in hand-over at once
-		Format     uint32 // format version of entries from here on; may only grow
-		Retention  int64  // how many ended jobs stay visible
+		MoveBudget   int64  // most partitions in hand-over at once
+		Format       uint32 // format version of entries from here on; may only grow
+		Retention    int64  // how many ended jobs stay visible
+		JobScheduler string // name of a schedule.JobScheduler
 	}
 )
 

@@ -11,11 +11,14 @@ type derived struct {
 	counts   tree[string, int64]       // member \0 class: owned or on the way to it
 	loads    tree[MemberID, load]
 	classes  tree[string, classRecord]
-	everies  tree[string, PartitionID] // job \0 task of the live tasks with spread every
-	children tree[string, PartitionID] // parent \0 child, while the child is blocked
-	joined   int                       // members that are joined
-	moving   int64                     // partitions in hand-over
-	ended    tree[string, JobID]       // big-endian index of the ending spec \0 job: the oldest ended first
+	everies  tree[string, PartitionID]   // job \0 task of the live tasks with spread every
+	children tree[string, PartitionID]   // parent \0 child, while the child is blocked
+	joined   int                         // members that are joined
+	moving   int64                       // partitions in hand-over
+	pools    tree[string, JobID]         // live jobs with tasks of spread pool
+	free     tree[string, schedule.Slot] // slotKey: slots that run nothing
+	held     tree[string, heldSlot]      // slotKey
+	ended    tree[string, JobID]         // big-endian index of the ending spec \0 job: the oldest ended first
 }
 
 type load struct{ weight, count int64 }
@@ -43,7 +46,9 @@ func (p *Partition) holder() MemberID {
 }
 
 // open tells whether the job of the partition cannot be complete without it.
-func (p *Partition) open() bool { return p.State != PartitionFinished && !p.Dropped }
+func (p *Partition) open() bool {
+	return p.State != PartitionFinished && !p.Dropped && (p.Slot == 0 || p.former())
+}
 
 // former tells whether the owner runs a former partition of this name, which was dropped and added again before it had stopped.
 func (p *Partition) former() bool {
@@ -147,4 +152,7 @@ func (d *derived) seal() {
 	d.everies.seal()
 	d.children.seal()
 	d.ended.seal()
+	d.pools.seal()
+	d.free.seal()
+	d.held.seal()
 }

@@ -14,8 +14,15 @@
 //   - Duplicates by (writer, number) do nothing.
 //   - A partition has at most one granted owner, and each new one has a larger token: the index of the entry that made it so.
 //   - At most one plan per entry: bursts are as cheap as one change.
+//   - A slot runs at most one partition of spread pool. It is given to another task after its owner has said that it stopped (at once where the
+//     task hands over fast), and counts in the shares meanwhile.
+//   - A task of spread pool is complete when one of its slots has said so; the set of finished tasks decides, never a count. Its slots go to the
+//     next tasks. Kill stops all of a job and nothing else. A task that fails too often in one slot fails its job.
 //
 // # What is not guaranteed
+//
+// While slots are on their way a job with required coverage runs with a part of them. Slots of a member are not held for its restart. An edge
+// orders tasks and holds nobody up.
 //
 // Hashes tell accidents apart, not malice. Wall-clock times in records are for people: nothing is decided by them.
 //

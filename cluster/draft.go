@@ -19,8 +19,11 @@ type draft struct {
 	atMS    int64
 	replan  bool // something changed that placement looks at
 	members bool // membership changed: spread every is looked at
-	touched map[MemberID]struct{}
-	buf     []byte
+	// allocate: something changed that the allocation of slots looks at. Submitted is how many jobs this entry has submitted.
+	allocate  bool
+	submitted int64
+	touched   map[MemberID]struct{}
+	buf       []byte
 }
 
 func (v Value) draft(e *Entry) *draft {
@@ -65,6 +68,10 @@ func (d *draft) setMember(m Member) {
 		d.digest -= old.hash
 		d.countJoined(&old.Member, -1)
 	}
+	if had, has := old.slots(), m.slots(); had != has {
+		d.derived.indexSlots(m.ID, had, has)
+		d.allocate = true
+	}
 	d.buf = appendMember(d.buf[:0], m)
 	rec := memberRecord{Member: m, hash: hashBytes(kindMember, d.buf)}
 	d.digest += rec.hash
@@ -79,6 +86,10 @@ func (d *draft) removeMember(id MemberID) {
 	}
 	d.digest -= old.hash
 	d.countJoined(&old.Member, -1)
+	if had := old.slots(); had > 0 {
+		d.derived.indexSlots(id, had, 0)
+		d.allocate = true
+	}
 	d.Value.members.remove(id)
 }
 
@@ -115,6 +126,10 @@ func (d *draft) indexJob(j *jobRecord, by int) {
 		mark(&d.derived.ended, endedKey(&j.Job), j.ID, by)
 		return
 	}
+	if len(j.pool) > 0 {
+		mark(&d.derived.pools, string(j.ID), j.ID, by)
+		d.allocate = true
+	}
 	for i := range j.Spec.Tasks {
 		if t := &j.Spec.Tasks[i]; t.Spread == SpreadEvery {
 			id := NewPartitionID(j.ID, t.Name, "")
@@ -147,9 +162,9 @@ func (d *draft) setPartition(p *partitionRecord) {
 	d.touch(p.Next)
 	if !had || !samePlace(old, p) {
 		if had {
-			d.derived.index(old, -1)
+			d.indexPartition(old, -1)
 		}
-		d.derived.index(p, 1)
+		d.indexPartition(p, 1)
 	}
 	d.buf = appendPartition(d.buf[:0], p.Partition)
 	p.hash = hashBytes(kindPartition, d.buf)
@@ -177,7 +192,16 @@ func (d *draft) countIfOpen(old, p *partitionRecord) {
 }
 
 func samePlace(a, b *partitionRecord) bool {
-	return a.State == b.State && a.Owner == b.Owner && a.Next == b.Next && a.class == b.class
+	return a.State == b.State && a.Owner == b.Owner && a.Next == b.Next && a.class == b.class && a.Slot == b.Slot &&
+		(a.Slot == 0 || a.Token == b.Token && a.Dropped == b.Dropped)
+}
+
+// indexPartition adds (by = 1) or removes (by = −1) a partition to or from everything derived.
+func (d *draft) indexPartition(p *partitionRecord, by int) {
+	d.derived.index(p, by)
+	if p.Slot != 0 && p.Owner != "" {
+		d.indexSlot(p, by)
+	}
 }
 
 func (d *draft) removePartition(id PartitionID) {
@@ -188,7 +212,8 @@ func (d *draft) removePartition(id PartitionID) {
 	d.digest -= old.hash
 	d.touch(old.Owner)
 	d.touch(old.Next)
-	d.derived.index(old, -1)
+	d.indexPartition(old, -1)
+	d.allocate = d.allocate || old.Dropped
 	d.partitions.remove(id)
 	d.countIfOpen(old, nil)
 	d.unblockChildren(id)

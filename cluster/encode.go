@@ -1,5 +1,7 @@
 package cluster
 
+import "github.com/rota-run/rota/schedule"
+
 func appendLabel(b []byte, l Label) []byte { return appendString(appendString(b, l.Key), l.Value) }
 
 func decodeLabel(r *decoder) Label { return Label{Key: r.string(), Value: r.string()} }
@@ -50,15 +52,23 @@ func appendTask(b []byte, t TaskSpec) []byte {
 	b = appendString(b, t.Pin)
 	b = appendVarint(b, t.MaxAttempts)
 	b = appendList(b, t.Partitions, appendText)
-	return appendString(b, t.Definition)
+	b = appendString(b, t.Definition)
+	if t.Spread == SpreadPool {
+		b = appendVarint(appendVarint(appendVarint(b, t.Min), t.Max), t.Percent)
+	}
+	return b
 }
 
 func decodeTask(r *decoder) TaskSpec {
-	return TaskSpec{
+	t := TaskSpec{
 		Name: r.string(), Type: r.string(), Spread: Spread(r.enum(byte(SpreadPool))), Weight: r.varint(),
 		Handover: Handover(r.enum(byte(HandoverFast))), Selector: decodeList(r, decodeLabel), SpreadOver: r.string(),
 		Pin: MemberID(r.string()), MaxAttempts: r.varint(), Partitions: decodeList(r, (*decoder).string), Definition: r.bytes(),
 	}
+	if t.Spread == SpreadPool {
+		t.Min, t.Max, t.Percent = r.varint(), r.varint(), r.varint()
+	}
+	return t
 }
 
 func appendJobSpec(b []byte, s JobSpec) []byte {
@@ -73,22 +83,30 @@ func decodeJobSpec(r *decoder) JobSpec {
 
 func appendJob(b []byte, j Job) []byte {
 	b = appendString(b, j.ID)
-	b = append(b, byte(j.State))
+	b = append(b, byte(j.State)|extended(j.hasMore()))
 	b = appendJobSpec(b, *j.Spec)
 	b = appendUvarint(b, uint64(j.SpecIndex))
-	return appendVarint(b, j.SinceMS)
+	b = appendVarint(b, j.SinceMS)
+	if j.hasMore() {
+		b = appendMore(b, &j)
+	}
+	return b
 }
 
 func decodeJob(r *decoder) Job {
-	j := Job{ID: JobID(r.string()), State: JobState(r.enum(byte(JobKilled)))}
+	j := Job{ID: JobID(r.string())}
+	state, more := r.extended(byte(JobFailed))
 	spec := decodeJobSpec(r)
-	j.Spec, j.SpecIndex, j.SinceMS = &spec, Index(r.uvarint()), r.varint()
+	j.State, j.Spec, j.SpecIndex, j.SinceMS = JobState(state), &spec, Index(r.uvarint()), r.varint()
+	if more {
+		decodeMore(r, &j)
+	}
 	return j
 }
 
 func appendPartition(b []byte, p Partition) []byte {
 	b = appendString(b, p.ID)
-	b = append(b, byte(p.State))
+	b = append(b, byte(p.State)|extended(p.Slot != 0))
 	b = appendString(b, p.Owner)
 	b = appendUvarint(b, uint64(p.Token))
 	b = appendString(b, p.Next)
@@ -99,16 +117,28 @@ func appendPartition(b []byte, p Partition) []byte {
 	b = appendString(b, p.Message)
 	b = appendList(b, p.Parents, appendText)
 	b = appendBool(b, p.Dropped)
-	return appendVarint(b, p.ChangedMS)
+	b = appendVarint(b, p.ChangedMS)
+	if p.Slot != 0 {
+		b = appendVarint(b, p.Slot)
+	}
+	return b
 }
 
 func decodePartition(r *decoder) Partition {
-	return Partition{
-		ID: PartitionID(r.string()), State: PartitionState(r.enum(byte(PartitionBlocked))),
+	id := PartitionID(r.string())
+	state, inSlot := r.extended(byte(PartitionBlocked))
+	p := Partition{
+		ID: id, State: PartitionState(state),
 		Owner: MemberID(r.string()), Token: Index(r.uvarint()), Next: MemberID(r.string()), NextToken: Index(r.uvarint()),
 		From: MemberID(r.string()), Cause: r.string(), Attempts: r.varint(), Message: r.string(),
 		Parents: decodeList(r, (*decoder).string), Dropped: r.bool(), ChangedMS: r.varint(),
 	}
+	if inSlot {
+		if p.Slot = r.varint(); p.Slot == 0 {
+			r.fail("a slot without a number")
+		}
+	}
+	return p
 }
 
 func appendWriter(b []byte, id WriterID, w writerRecord) []byte {
@@ -120,9 +150,28 @@ func decodeWriter(r *decoder) (WriterID, writerRecord) {
 }
 
 func appendSettings(b []byte, s Settings) []byte {
-	return appendVarint(appendVarint(appendUvarint(b, s.Format), s.MoveBudget), s.Retention)
+	format := uint64(s.Format)
+	if s.JobScheduler != 0 {
+		format |= settingsMore
+	}
+	b = appendVarint(appendVarint(appendUvarint(b, format), s.MoveBudget), s.Retention)
+	if s.JobScheduler != 0 {
+		b = append(b, byte(s.JobScheduler))
+	}
+	return b
 }
 
+// settingsMore is set beside the format, which has 32 bits, where settings follow that did not exist at first.
+const settingsMore = 1 << 32
+
 func decodeSettings(r *decoder) Settings {
-	return Settings{Format: uint32(r.uvarint()), MoveBudget: r.varint(), Retention: r.varint()}
+	format := r.uvarint()
+	s := Settings{Format: uint32(format), MoveBudget: r.varint(), Retention: r.varint()}
+	if format&settingsMore != 0 {
+		s.JobScheduler = schedule.JobScheduler(r.enum(byte(schedule.JobsPercentage)))
+		if s.JobScheduler == 0 {
+			r.fail("settings that add nothing")
+		}
+	}
+	return s
 }

@@ -23,6 +23,9 @@ const (
 	tagUnparkPartition
 	tagConfigure
 	tagConfirmMember
+	tagSubmitWorkflow // as tagSubmitJob, with what the spec says of the workflow
+	tagUpdateWorkflow
+	tagConfigureMore // as tagConfigure, with the job scheduler
 )
 
 // Encode writes the entry as it stands in the log: all but its index.
@@ -99,11 +102,11 @@ func appendCommand(b []byte, c Command) []byte {
 	case DrainMember:
 		return appendBool(appendString(append(b, tagDrainMember), c.Member), c.On)
 	case SubmitJob:
-		return appendJobCommand(b, tagSubmitJob, c.Job, &c.Spec, c.By, c.ByToken)
+		return appendJobCommand(b, [...]byte{tagSubmitJob, tagSubmitWorkflow}, c.Job, &c.Spec, c.By, c.ByToken)
 	case UpdateJob:
-		return appendJobCommand(b, tagUpdateJob, c.Job, &c.Spec, c.By, c.ByToken)
+		return appendJobCommand(b, [...]byte{tagUpdateJob, tagUpdateWorkflow}, c.Job, &c.Spec, c.By, c.ByToken)
 	case KillJob:
-		return appendJobCommand(b, tagKillJob, c.Job, nil, c.By, c.ByToken)
+		return appendUvarint(appendString(appendString(append(b, tagKillJob), c.Job), c.By), uint64(c.ByToken))
 	case Started:
 		return appendPartitionRef(b, tagStarted, c.Partition, c.Token)
 	case Stopped:
@@ -116,8 +119,7 @@ func appendCommand(b []byte, c Command) []byte {
 	case UnparkPartition:
 		return appendString(append(b, tagUnparkPartition), c.Partition)
 	case Configure:
-		b = appendUvarint(appendVarint(append(b, tagConfigure), c.MoveBudget), c.Format)
-		return appendVarint(b, c.Retention)
+		return appendConfigure(b, &c)
 	}
 	return append(b, 0) // no such command: whoever reads it refuses the entry
 }
@@ -129,12 +131,36 @@ func appendPrepareJoin(b []byte, c PrepareJoin) []byte {
 	return appendString(appendString(appendString(b, c.Pulse), c.Address), c.Version)
 }
 
-func appendJobCommand(b []byte, tag byte, id JobID, spec *JobSpec, by PartitionID, token Token) []byte {
-	b = appendString(append(b, tag), id)
-	if spec != nil {
-		b = appendJobSpec(b, *spec)
+// appendJobCommand has two tags: the second is for a spec that says something of the workflow.
+func appendJobCommand(b []byte, tags [2]byte, id JobID, spec *JobSpec, by PartitionID, token Token) []byte {
+	if spec.isZero() {
+		b = appendJobSpec(appendString(append(b, tags[0]), id), *spec)
+	} else {
+		b = appendSpec(appendString(append(b, tags[1]), id), spec)
 	}
 	return appendUvarint(appendString(b, by), uint64(token))
+}
+
+func appendConfigure(b []byte, c *Configure) []byte {
+	tag := tagConfigure
+	if c.JobScheduler != "" {
+		tag = tagConfigureMore
+	}
+	b = appendVarint(appendUvarint(appendVarint(append(b, tag), c.MoveBudget), c.Format), c.Retention)
+	if c.JobScheduler != "" {
+		b = appendString(b, c.JobScheduler)
+	}
+	return b
+}
+
+func (r *decoder) configure(more bool) Command {
+	c := Configure{MoveBudget: r.varint(), Format: r.uint32(), Retention: r.varint()}
+	if more {
+		if c.JobScheduler = r.string(); c.JobScheduler == "" {
+			r.fail("a job scheduler without a name")
+		}
+	}
+	return c
 }
 
 func decodeCommand(r *decoder) Command {
@@ -160,6 +186,10 @@ func decodeCommand(r *decoder) Command {
 		return SubmitJob{Job: JobID(r.string()), Spec: decodeJobSpec(r), By: r.partition(), ByToken: r.token()}
 	case tagUpdateJob:
 		return UpdateJob{Job: JobID(r.string()), Spec: decodeJobSpec(r), By: r.partition(), ByToken: r.token()}
+	case tagSubmitWorkflow:
+		return SubmitJob{Job: JobID(r.string()), Spec: decodeSpecWithWorkflow(r), By: r.partition(), ByToken: r.token()}
+	case tagUpdateWorkflow:
+		return UpdateJob{Job: JobID(r.string()), Spec: decodeSpecWithWorkflow(r), By: r.partition(), ByToken: r.token()}
 	case tagKillJob:
 		return KillJob{Job: JobID(r.string()), By: r.partition(), ByToken: r.token()}
 	}
@@ -186,7 +216,9 @@ func (r *decoder) partitionCommand() Command {
 	case tagUnparkPartition:
 		return UnparkPartition{Partition: r.partition()}
 	case tagConfigure:
-		return Configure{MoveBudget: r.varint(), Format: r.uint32(), Retention: r.varint()}
+		return r.configure(false)
+	case tagConfigureMore:
+		return r.configure(true)
 	}
 	r.fail("an unknown command")
 	return nil

@@ -12,13 +12,13 @@ func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 	case "prepare", "accept", "abort", "leave", "confirm", "release-hold", "drain", "undrain":
 		return g.memberCommand(a)
 	case "submit": // submit x spread=partitioned keys=(p, q) handover=no-gap weight=50 label=gpu:yes pin=a zone=zone attempts=3
-		return SubmitJob{Job: JobID(a.name(0)), Spec: jobOf(a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
+		return SubmitJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
 	case "update":
-		return UpdateJob{Job: JobID(a.name(0)), Spec: jobOf(a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
+		return UpdateJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
 	case "kill":
 		return KillJob{Job: JobID(a.name(0)), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
-	case "configure": // configure budget=2 retention=1
-		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0)}
+	case "configure": // configure budget=2 retention=1 scheduler=greedy
+		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0), JobScheduler: a.text("scheduler")}
 	}
 	return g.partitionCommand(d, a)
 }
@@ -30,7 +30,7 @@ func (g *golden) memberCommand(a arguments) Command {
 	switch a.cmd {
 	case "prepare": // prepare a zone=x weight=200 capacity=3 replaces=10
 		delete(g.dead, id) // its pulse is there
-		return PrepareJoin{Member: id, Replaces: Index(a.number("replaces", 0)), Weight: a.number("weight", 0),
+		return PrepareJoin{Member: id, Replaces: Index(a.number("replaces", 0)), Slots: a.number("slots", 0), Weight: a.number("weight", 0),
 			Capacity: a.number("capacity", 0), Labels: a.labels(), Pulse: "pulse/" + string(id)}
 	case "accept": // accept b by=a
 		by := MemberID(a.text("by"))

@@ -106,7 +106,23 @@ func (g *golden) show(d *datadriven.TestData, a arguments) string {
 		}
 	case "jobs":
 		for j := range g.v.Jobs() {
-			out = append(out, fmt.Sprintf("job %s %s", j.ID, j.State))
+			state, _ := g.v.JobState(j.ID)
+			line := fmt.Sprintf("job %s %s", j.ID, state)
+			if j.Message != "" {
+				line += ": " + j.Message
+			}
+			out = append(out, line)
+		}
+	case "slots": // show slots: who takes which slot, by job and task
+		out = slotLines(g.v)
+	case "waiting": // show waiting: all that waits, and why
+		for _, w := range g.v.Waiting() {
+			out = append(out, fmt.Sprintf("%s: %s: %s", w.Item, w.Reason.Rule, w.Reason.Text))
+		}
+	case "order": // show order x: the tasks in topological order
+		j, _ := g.v.Job(JobID(a.name(1)))
+		for t := range j.TaskOrder() {
+			out = append(out, t.Name)
 		}
 	case "why":
 		r := g.v.Why(PartitionID(a.name(1)))

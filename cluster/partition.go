@@ -29,6 +29,8 @@ type Partition struct {
 	Message   string   // of the last failure
 	Parents   []string // keys within its task
 	Dropped   bool     // its job or task has ended: it goes as soon as its owner has stopped
+	// Slot is the number of the slot of its owner that it takes, from 1; 0 where its task is not of spread pool. It takes it until it is gone.
+	Slot int64
 	// ChangedMS is the wall clock, in ms, of the writer of the entry that last changed it; for people.
 	ChangedMS int64
 }

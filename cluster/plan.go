@@ -12,6 +12,7 @@ func (d *draft) plan() {
 	if d.members {
 		d.placeEvery()
 	}
+	d.planSlots()
 	if !d.replan {
 		return
 	}

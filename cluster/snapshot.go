@@ -85,7 +85,7 @@ func (d *draft) loadJob(j Job) {
 		return
 	}
 	rec := &jobRecord{Job: j}
-	rec.classes = d.classesOf(j.ID, j.Spec)
+	rec.classes, rec.pool = d.classesOf(j.ID, j.Spec), poolTasks(j.Spec)
 	d.setJob(rec)
 }
 

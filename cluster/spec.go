@@ -1,14 +1,16 @@
 package cluster
 
+import "github.com/rota-run/rota/schedule"
+
 // Spread says how many partitions a task has.
 type Spread uint8
 
-// The spreads. Pool needs the job schedulers, which do not exist yet: a job with a pool task is refused at submission.
+// The spreads.
 const (
 	SpreadSingle      Spread = iota // one partition
 	SpreadEvery                     // one per joined, undrained member that the rules allow; its key is the member
 	SpreadPartitioned               // an explicit set that the owners change by finishing and splitting
-	SpreadPool                      // interchangeable slots, min..max
+	SpreadPool                      // one per slot that the schedulers give to the task; its key is the slot, member:number
 )
 
 // Handover is the contract under which a partition moves between two live members.
@@ -31,7 +33,21 @@ type JobSpec struct {
 	Source string
 	// Version is what the source calls this version of the definition; any text.
 	Version string
+	Workflow
 }
+
+// Workflow is what a job says about its tasks as a whole. All but the edges is for jobs with tasks of spread pool.
+type Workflow struct {
+	// Edges make the tasks a graph without cycles. Its topological order, by place in Tasks where the edges leave a choice, is the order
+	// in which the tasks are served. An edge holds nobody up: a task whose input is empty waits by itself.
+	Edges     []Edge
+	Scheduler schedule.TaskScheduler
+	Coverage  bool  // run with a slot for each unfinished task (its Min, where it has one), or not at all
+	Percent   int64 // of all slots, where the cluster shares by percentages
+}
+
+// Edge says that what one task puts out another takes in.
+type Edge struct{ From, To string }
 
 // TaskSpec is a node of a job. Definition is opaque to the value: only the runner's side reads it.
 type TaskSpec struct {
@@ -47,4 +63,7 @@ type TaskSpec struct {
 	MaxAttempts int64
 	Partitions  []string // initial keys when Spread is partitioned
 	Definition  []byte   // JSON: every, timeout, tags, config, ...; see package work
+	// For spread pool: the fewest and most slots (0: one, and no limit), and the percentage of the slots of the job, where it shares by
+	// percentages.
+	Min, Max, Percent int64
 }

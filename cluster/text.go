@@ -9,7 +9,7 @@ var (
 	outcomeNames   = [...]string{"done", "failed"}
 	memberNames    = [...]string{"prepared", "joined", "held"}
 	partitionNames = [...]string{"waiting", "granted", "releasing", "adopting", "held", "parked", "finished", "blocked"}
-	jobNames       = [...]string{"running", "completed", "killed"}
+	jobNames       = [...]string{"running", "completed", "killed", "failed", "pending"}
 )
 
 func name(names []string, i uint8) string {

@@ -105,7 +105,11 @@ func (c UnparkPartition) String() string { return "unpark-partition " + string(c
 
 // String is the command on one line.
 func (c Configure) String() string {
-	return fmt.Sprintf("configure move_budget=%d format=%d retention=%d", c.MoveBudget, c.Format, c.Retention)
+	s := fmt.Sprintf("configure move_budget=%d format=%d retention=%d", c.MoveBudget, c.Format, c.Retention)
+	if c.JobScheduler != "" {
+		s += " job_scheduler=" + c.JobScheduler
+	}
+	return s
 }
 
 // String is the entry on one line: index, writer and number, commands.
@@ -128,7 +132,14 @@ func (v Value) String() string {
 		b.WriteByte('\n')
 	}
 	for j := range v.Jobs() {
-		fmt.Fprintf(&b, "job %s %s\n", j.ID, j.State)
+		fmt.Fprintf(&b, "job %s %s", j.ID, j.State)
+		if len(j.Finished) > 0 {
+			fmt.Fprintf(&b, " finished=%s", strings.Join(j.Finished, ","))
+		}
+		if j.Turn.Passed {
+			b.WriteString(" passed")
+		}
+		b.WriteByte('\n')
 	}
 	for p := range v.Partitions() {
 		fmt.Fprintln(&b, p)

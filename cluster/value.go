@@ -28,6 +28,8 @@ type Settings struct {
 	Format     uint32 // format version that entries may have
 	MoveBudget int64  // most partitions in hand-over at once
 	Retention  int64  // most ended jobs that stay visible
+	// JobScheduler shares the slots of the cluster among its jobs.
+	JobScheduler schedule.JobScheduler
 }
 
 // The settings of a cluster where nothing was configured.
@@ -58,13 +60,14 @@ type jobRecord struct {
 	Job
 	hash    Hash
 	classes []*schedule.Class // of each task; nil for spread every
-	open    int               // partitions that are not finished; derived
+	open    int               // partitions that are not finished, without those of spread pool; derived
+	pool    []int             // the tasks of spread pool, by their index, in topological order; derived
 }
 
 type partitionRecord struct {
 	Partition
 	hash  Hash
-	class *schedule.Class // nil for a partition of spread every
+	class *schedule.Class // nil for a partition of spread every or pool
 }
 
 type writerRecord struct {
@@ -79,8 +82,10 @@ type JobState uint8
 // The states of a job.
 const (
 	JobRunning   JobState = iota
-	JobCompleted          // every partition is finished
+	JobCompleted          // every partition and every task of spread pool is finished
 	JobKilled
+	JobFailed  // a task of spread pool failed too often
+	JobPending // as JobRunning, but nothing of it runs. It is never stored: Value.JobState tells it
 )
 
 // Job is one job. It is a value: do not change what it points to.
@@ -90,6 +95,17 @@ type Job struct {
 	Spec      *JobSpec
 	SpecIndex Index // of the entry that gave the present spec
 	SinceMS   int64 // wall clock of the submitter, for people
+	Turn      Turn
+	Finished  []string // the tasks of spread pool that are finished: a sorted set
+	Message   string   // why it failed
+}
+
+// Turn is the place of a job with tasks of spread pool among the others.
+type Turn struct {
+	Submitted Index // of the entry that submitted it
+	Ordinal   int64 // among the jobs of that entry, from 0
+	Since     Index // when it took its place: Submitted, or the entry by which it was covered again
+	Passed    bool  // its minimum could not be met: others go ahead
 }
 
 // Task returns the task of that name.

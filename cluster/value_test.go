@@ -3,6 +3,8 @@ package cluster
 import (
 	"fmt"
 	"testing"
+
+	"github.com/rota-run/rota/schedule"
 )
 
 // script folds commands, one entry each, and fails where an expected acceptance is not met.
@@ -68,6 +70,9 @@ func dump(v Value) []string {
 		out = append(out, fmt.Sprintf("class %q %d", k, c.refs))
 		return true
 	})
+	v.derived.pools.each(func(k string, _ JobID) bool { out = append(out, "pool "+k); return true })
+	v.derived.free.each(func(k string, s schedule.Slot) bool { out = append(out, fmt.Sprintf("free %q %s", k, s)); return true })
+	v.derived.held.each(func(k string, h heldSlot) bool { out = append(out, fmt.Sprintf("held %q %v", k, h)); return true })
 	v.derived.ended.each(func(k string, j JobID) bool { out = append(out, fmt.Sprintf("ended %q %s", k, j)); return true })
 	v.jobs.each(func(k JobID, j *jobRecord) bool { out = append(out, fmt.Sprintf("open %s %d", k, j.open)); return true })
 	return append(out, fmt.Sprint(v.derived.joined, v.derived.moving, v.Digest(), v.Chain(), v.Index()))

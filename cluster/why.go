@@ -20,9 +20,15 @@ func (v Value) Why(id PartitionID) Reason {
 	if !ok {
 		return Reason{Rule: "unknown", Text: "no such partition", Try: "rota tasks"}
 	}
+	return v.why(p, nil)
+}
+
+// why explains a partition. The view of the value may be nil: then it is made if it is needed.
+func (v Value) why(p *partitionRecord, w *view) Reason {
+	id := p.ID
 	switch p.State {
 	case PartitionWaiting:
-		return v.whyWaiting(p)
+		return v.whyWaiting(p, w)
 	case PartitionParked:
 		return Reason{Rule: "parked", Text: "failed " + strconv.FormatInt(p.Attempts, 10) + " times, last: " + p.Message,
 			Try: "mend what fails, then change its definition or rota unpark " + string(id)}
@@ -38,11 +44,13 @@ func (v Value) Why(id PartitionID) Reason {
 	return Reason{}
 }
 
-func (v Value) whyWaiting(p *partitionRecord) Reason {
+func (v Value) whyWaiting(p *partitionRecord, w *view) Reason {
 	if p.class == nil {
 		return Reason{}
 	}
-	w := newView(&v)
+	if w == nil {
+		w = newView(&v)
+	}
 	for i := range w.classes {
 		if w.classes[i].Key == p.class.Key {
 			return Reason(schedule.Explain(w, i))

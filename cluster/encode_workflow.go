@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/schedule"
+)
+
+// What came later stands behind what was there first, and only where it says something: so the bytes of everything else stay what they
+// were, and each value still has one encoding.
+
+// moreFlag is set in the byte of a state where such a part follows.
+const moreFlag = 0x80
+
+func extended(more bool) byte {
+	if more {
+		return moreFlag
+	}
+	return 0
+}
+
+// extended reads the byte of a state of at most top, and whether more follows.
+func (r *decoder) extended(top byte) (state byte, more bool) {
+	b := r.byte()
+	if b&^moreFlag > top {
+		r.fail("an unknown choice")
+		return 0, false
+	}
+	return b &^ moreFlag, b&moreFlag != 0
+}
+
+func (w *Workflow) isZero() bool {
+	return len(w.Edges) == 0 && w.Scheduler == 0 && !w.Coverage && w.Percent == 0
+}
+
+func (j *Job) hasMore() bool {
+	return !j.Spec.isZero() || j.Turn != Turn{} || len(j.Finished) > 0 || j.Message != ""
+}
+
+func appendWorkflow(b []byte, w *Workflow) []byte {
+	b = appendList(b, w.Edges, func(b []byte, e Edge) []byte { return appendString(appendString(b, e.From), e.To) })
+	return appendVarint(appendBool(append(b, byte(w.Scheduler)), w.Coverage), w.Percent)
+}
+
+func decodeWorkflow(r *decoder) Workflow {
+	return Workflow{
+		Edges:     decodeList(r, func(r *decoder) Edge { return Edge{From: r.string(), To: r.string()} }),
+		Scheduler: schedule.TaskScheduler(r.enum(byte(schedule.TasksPercentage))), Coverage: r.bool(), Percent: r.varint(),
+	}
+}
+
+func appendMore(b []byte, j *Job) []byte {
+	b = appendWorkflow(b, &j.Spec.Workflow)
+	b = appendVarint(appendUvarint(b, uint64(j.Turn.Submitted)), j.Turn.Ordinal)
+	b = appendBool(appendUvarint(b, uint64(j.Turn.Since)), j.Turn.Passed)
+	return appendString(appendList(b, j.Finished, appendText), j.Message)
+}
+
+func decodeMore(r *decoder, j *Job) {
+	j.Spec.Workflow = decodeWorkflow(r)
+	j.Turn = Turn{Submitted: r.token(), Ordinal: r.varint(), Since: r.token(), Passed: r.bool()}
+	j.Finished, j.Message = decodeList(r, (*decoder).string), r.string()
+	if r.err == nil && (!j.hasMore() || !slices.IsSorted(j.Finished)) {
+		r.fail("a job that adds nothing, or whose finished tasks are not sorted")
+	}
+}
+
+// appendSpec is all that a spec says.
+func appendSpec(b []byte, s *JobSpec) []byte {
+	return appendWorkflow(appendJobSpec(b, *s), &s.Workflow)
+}
+
+func decodeSpecWithWorkflow(r *decoder) JobSpec {
+	s := decodeJobSpec(r)
+	if s.Workflow = decodeWorkflow(r); r.err == nil && s.isZero() {
+		r.fail("a workflow that says nothing")
+	}
+	return s
+}

@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rota-run/rota/schedule"
+)
+
+// pool shows the value to the allocation of slots. jobs are the jobs of the pool, in its order.
+func (v *Value) pool() (p *schedule.Pool, jobs []*jobRecord) {
+	v.derived.pools.each(func(_ string, id JobID) bool {
+		j, _ := v.jobs.get(id)
+		jobs = append(jobs, j)
+		return true
+	})
+	slices.SortFunc(jobs, compareSubmitted)
+	p = &schedule.Pool{Scheduler: v.settings.JobScheduler, Jobs: make([]schedule.Job, len(jobs))}
+	index := make(map[JobID]int, len(jobs))
+	for i, j := range jobs {
+		index[j.ID] = i
+		p.Jobs[i] = j.scheduleJob(uint64(i))
+	}
+	v.derived.free.each(func(_ string, s schedule.Slot) bool {
+		p.Free = append(p.Free, s)
+		return true
+	})
+	v.derived.held.each(func(_ string, h heldSlot) bool {
+		if h.leaving || !addHeld(p, index, h) {
+			p.Busy += v.usable(h.slot)
+		}
+		return true
+	})
+	return p, jobs
+}
+
+// compareSubmitted is the order of submission.
+func compareSubmitted(a, b *jobRecord) int {
+	return cmp.Or(cmp.Compare(a.Turn.Submitted, b.Turn.Submitted), cmp.Compare(a.Turn.Ordinal, b.Turn.Ordinal), cmp.Compare(a.ID, b.ID))
+}
+
+// usable is 1 for a slot that its member can still give, else 0.
+func (v *Value) usable(s schedule.Slot) int64 {
+	if m, ok := v.members.get(MemberID(s.Member)); ok && s.Number <= m.slots() {
+		return 1
+	}
+	return 0
+}
+
+func addHeld(p *schedule.Pool, index map[JobID]int, h heldSlot) bool {
+	job, task, _ := h.id.Split()
+	i, ok := index[job]
+	if !ok {
+		return false
+	}
+	tasks := p.Jobs[i].Tasks
+	t := slices.IndexFunc(tasks, func(t schedule.Task) bool { return t.Name == task })
+	if t < 0 {
+		return false
+	}
+	tasks[t].Held = append(tasks[t].Held, schedule.Held{Slot: h.slot, Since: uint64(h.token)})
+	return true
+}
+
+func (j *jobRecord) scheduleJob(submitted uint64) schedule.Job {
+	out := schedule.Job{
+		ID: string(j.ID), Submitted: submitted, Since: uint64(j.Turn.Since), Passed: j.Turn.Passed, Protected: j.Spec.Coverage,
+		Percent: j.Spec.Percent, Scheduler: j.Spec.Scheduler, Tasks: make([]schedule.Task, len(j.pool)),
+	}
+	for i, at := range j.pool {
+		t := &j.Spec.Tasks[at]
+		out.Tasks[i] = schedule.Task{Name: t.Name, Min: t.Min, Max: t.Max, Percent: t.Percent, Finished: j.finished(t.Name)}
+	}
+	return out
+}
+
+// planSlots gives slots to the tasks of spread pool and takes them away.
+func (d *draft) planSlots() {
+	if !d.allocate || d.derived.pools.len() == 0 {
+		return
+	}
+	p, jobs := d.Value.pool()
+	a := schedule.Allocate(p)
+	for i, j := range jobs {
+		d.takeTurn(j, a.Shares[i].Passed)
+	}
+	for _, m := range a.Moves {
+		if m.From != schedule.NoPost {
+			d.vacate(postID(p, m.From, m.Slot), "its slot goes to another task")
+		}
+		if m.To != schedule.NoPost && !d.derived.occupied(slotKey(MemberID(m.Slot.Member), m.Slot.Number)) {
+			d.giveSlot(postID(p, m.To, m.Slot), m.Slot)
+		}
+	}
+}
+
+// giveSlot grants a slot. Where a partition of this name, of a former spec of the task, has yet to stop, the slot waits for that.
+func (d *draft) giveSlot(id PartitionID, s schedule.Slot) {
+	if !d.has(id) {
+		d.grant(&partitionRecord{Partition: Partition{ID: id, Slot: s.Number}}, MemberID(s.Member), "")
+	}
+}
+
+func postID(p *schedule.Pool, at schedule.Post, s schedule.Slot) PartitionID {
+	return slotID(JobID(p.Jobs[at.Job].ID), p.Jobs[at.Job].Tasks[at.Task].Name, s)
+}
+
+// takeTurn notes that a job was passed over, or that it has a place again.
+func (d *draft) takeTurn(j *jobRecord, passed bool) {
+	if j.Turn.Passed == passed {
+		return
+	}
+	rec := *j
+	rec.Turn.Passed = passed
+	if !passed {
+		rec.Turn.Since = d.at
+	}
+	d.setJob(&rec)
+}

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/schedule"
+)
+
+// Waiting is something that is wanted and does not run: a partition, a task of spread pool ("job/task"), a job, or slots ("slots").
+type Waiting struct {
+	Item   string
+	Reason Reason
+}
+
+// Waiting lists all that waits, and why, sorted by item. Its cost is that of a plan.
+func (v Value) Waiting() []Waiting {
+	out := v.waitingPartitions()
+	out = append(out, v.waitingTasks()...)
+	slices.SortStableFunc(out, func(a, b Waiting) int { return strings.Compare(a.Item, b.Item) })
+	return out
+}
+
+func (v Value) waitingPartitions() (out []Waiting) {
+	view := newView(&v)
+	v.partitions.each(func(id PartitionID, p *partitionRecord) bool {
+		if p.State == PartitionFinished {
+			return true
+		}
+		if r := v.why(p, view); r.Rule != "" {
+			out = append(out, Waiting{string(id), r})
+		}
+		return true
+	})
+	return out
+}
+
+func (v Value) waitingTasks() (out []Waiting) {
+	if v.derived.pools.len() == 0 {
+		return nil
+	}
+	p, _ := v.pool()
+	a := schedule.Allocate(p)
+	for j := range p.Jobs {
+		if r := a.WhyJob(p, j); r.Rule != "" {
+			out = append(out, Waiting{p.Jobs[j].ID, Reason(r)})
+			continue
+		}
+		for t := range p.Jobs[j].Tasks {
+			if r := a.WhyTask(p, schedule.Post{Job: j, Task: t}); r.Rule != "" {
+				out = append(out, Waiting{string(NewPartitionID(JobID(p.Jobs[j].ID), p.Jobs[j].Tasks[t].Name, "")), Reason(r)})
+			}
+		}
+	}
+	if r := a.WhyIdle(p); r.Rule != "" {
+		out = append(out, Waiting{"slots", Reason(r)})
+	}
+	return out
+}
+
+// WhyTask explains a task of spread pool that has no slot; the zero Reason where it has one, is finished, or is not of spread pool.
+func (v Value) WhyTask(job JobID, task string) Reason {
+	rec, ok := v.jobs.get(job)
+	if !ok {
+		return Reason{Rule: "unknown", Text: "no such job", Try: "rota tasks"}
+	}
+	if rec.State != JobRunning || len(rec.pool) == 0 {
+		return Reason{}
+	}
+	p, jobs := v.pool()
+	j := slices.IndexFunc(jobs, func(r *jobRecord) bool { return r.ID == job })
+	t := slices.IndexFunc(p.Jobs[j].Tasks, func(t schedule.Task) bool { return t.Name == task })
+	if t < 0 {
+		return Reason{}
+	}
+	a := schedule.Allocate(p)
+	return Reason(a.WhyTask(p, schedule.Post{Job: j, Task: t}))
+}
+
+// TaskSlots is the slots of one task of spread pool.
+type TaskSlots struct {
+	Task     string
+	Finished bool
+	Slots    []schedule.Slot // that it runs on, in the order in which they came
+	Leaving  []schedule.Slot // that its work has yet to leave
+}
+
+// JobSlots lists the tasks of spread pool of a job, in the topological order of its edges, with their slots. It is nil for a job that has none.
+func (v Value) JobSlots(id JobID) []TaskSlots {
+	rec, ok := v.jobs.get(id)
+	if !ok || len(rec.pool) == 0 {
+		return nil
+	}
+	out := make([]TaskSlots, len(rec.pool))
+	for i, at := range rec.pool {
+		name := rec.Spec.Tasks[at].Name
+		out[i] = TaskSlots{Task: name, Finished: rec.finished(name)}
+	}
+	var held []heldSlot
+	v.derived.held.each(func(_ string, h heldSlot) bool {
+		if job, _, _ := h.id.Split(); job == id {
+			held = append(held, h)
+		}
+		return true
+	})
+	slices.SortStableFunc(held, func(a, b heldSlot) int { return cmp.Compare(a.token, b.token) })
+	for _, h := range held {
+		_, task, _ := h.id.Split()
+		i := slices.IndexFunc(out, func(t TaskSlots) bool { return t.Task == task })
+		switch {
+		case i < 0:
+		case h.leaving:
+			out[i].Leaving = append(out[i].Leaving, h.slot)
+		default:
+			out[i].Slots = append(out[i].Slots, h.slot)
+		}
+	}
+	return out
+}
