@@ -28,5 +28,6 @@ func main() {
 func command() *cobra.Command {
 	root := seedsCommand()
 	root.SilenceErrors = true
+	root.AddCommand(checkCommand())
 	return root
 }

@@ -18,3 +18,6 @@ func (s State) Value() cluster.Value { return s.value }
 
 // Assigned is what the member has told its supervisor last.
 func (s State) Assigned() protocol.Assignment { return s.assigned }
+
+// Now is the newest instant that the member has seen.
+func (s State) Now() protocol.Instant { return s.now }

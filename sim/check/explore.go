@@ -1,8 +1,13 @@
 package check
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
+	"runtime"
+	"sync"
+)
 
-// Model is a system of states and moves, small enough that all of it can be walked.
+// Model is a system of states and moves, small enough that all of it can be walked. Its methods are called from several goroutines at
+// once.
 type Model[S any] interface {
 	// Start lists the states in which the system may begin.
 	Start() []S
@@ -24,9 +29,9 @@ type Move[S any] struct {
 
 // Options bound a walk. Zero means no bound.
 type Options struct {
-	// States ends the walk when so many states are known; the report is then not complete.
+	// States ends the walk when about so many states are known; the report is then not complete.
 	States int
-	// Violations ends the walk when so many were found.
+	// Violations ends the walk soon after so many were found.
 	Violations int
 }
 
@@ -108,52 +113,92 @@ type reached[S any] struct {
 func (w *walk[S]) starts() []reached[S] {
 	var out []reached[S]
 	for i, s := range w.model.Start() {
-		if id, fresh := w.learn(s, node{parent: -1, move: uint32(i)}); fresh {
+		if id, fresh := w.learn(w.judge(s), node{parent: -1, move: uint32(i)}); fresh && !w.nodes[id].broken {
 			out = append(out, reached[S]{id, s})
 		}
 	}
 	return out
 }
 
+// batch is how many states are walked between two looks at the bounds.
+const batch = 4096
+
 // level walks the moves of every state of one depth and returns the states of the next.
 func (w *walk[S]) level(frontier []reached[S]) []reached[S] {
 	var next []reached[S]
-	for _, at := range frontier {
-		if w.stopped() {
-			return append(next, at)
+	for len(frontier) > 0 && !w.stopped() {
+		n := min(batch, len(frontier))
+		for i, found := range w.expand(frontier[:n]) {
+			next = w.moves(frontier[i].id, found, next)
 		}
-		next = w.moves(at, next)
+		clear(frontier[:n]) // so that they can be freed
+		frontier = frontier[n:]
 	}
-	return next
+	return append(next, frontier...)
 }
 
-func (w *walk[S]) moves(at reached[S], next []reached[S]) []reached[S] {
-	depth := w.nodes[at.id].depth + 1
-	for i, move := range w.model.Next(at.state) {
-		id, fresh := w.learn(move.To, node{parent: at.id, move: uint32(i), depth: depth})
-		w.into = append(w.into, edge{at.id, id})
+// found is a state behind a move, as far as it can be judged without the others.
+type found[S any] struct {
+	key     hash
+	state   S // only of a state that was not known before
+	fresh   bool
+	promise string
+	good    bool
+}
+
+// expand walks the moves of some states, on every core. Nothing is learnt meanwhile, so the order of the work does not matter.
+func (w *walk[S]) expand(from []reached[S]) [][]found[S] {
+	out := make([][]found[S], len(from))
+	var g sync.WaitGroup
+	cores := runtime.GOMAXPROCS(0)
+	for c := range cores {
+		g.Go(func() {
+			for i := c; i < len(from); i += cores {
+				for _, move := range w.model.Next(from[i].state) {
+					out[i] = append(out[i], w.judge(move.To))
+				}
+			}
+		})
+	}
+	g.Wait()
+	return out
+}
+
+// judge looks at a state that may be new.
+func (w *walk[S]) judge(s S) found[S] {
+	f := found[S]{key: keyOf(w.model.Key(s))}
+	if _, known := w.known[f.key]; !known {
+		f.state, f.fresh, f.promise = s, true, w.model.Broken(s)
+		f.good = f.promise == "" && w.model.Good(s)
+	}
+	return f
+}
+
+func (w *walk[S]) moves(from int32, to []found[S], next []reached[S]) []reached[S] {
+	depth := w.nodes[from].depth + 1
+	for i, f := range to {
+		id, fresh := w.learn(f, node{parent: from, move: uint32(i), depth: depth})
+		w.into = append(w.into, edge{from, id})
 		if fresh && !w.nodes[id].broken {
-			next = append(next, reached[S]{id, move.To})
+			next = append(next, reached[S]{id, f.state})
 		}
 	}
 	return next
 }
 
-// learn numbers a state, judges it when it is new, and says whether it is.
-func (w *walk[S]) learn(s S, n node) (int32, bool) {
-	key := keyOf(w.model.Key(s))
-	if id, ok := w.known[key]; ok {
+// learn numbers a state and says whether it is new.
+func (w *walk[S]) learn(f found[S], n node) (int32, bool) {
+	if id, ok := w.known[f.key]; ok {
 		return id, false
 	}
 	id := int32(len(w.nodes)) //nolint:gosec // a walk of 2^31 states would need 200 GB
-	w.known[key] = id
-	promise := w.model.Broken(s)
-	n.broken = promise != ""
+	w.known[f.key] = id
+	n.broken = f.promise != ""
 	w.nodes = append(w.nodes, n)
-	w.good = append(w.good, promise == "" && w.model.Good(s))
+	w.good = append(w.good, f.good)
 	w.report.Depth = max(w.report.Depth, int(n.depth))
 	if n.broken {
-		w.report.Violations = append(w.report.Violations, Violation{promise, w.trace(id)})
+		w.report.Violations = append(w.report.Violations, Violation{f.promise, w.trace(id)})
 	}
 	return id, true
 }

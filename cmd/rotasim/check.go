@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/sim/check"
+	"github.com/rota-run/rota/sim/check/members"
+)
+
+// checkOptions of a walk over every order of events.
+type checkOptions struct {
+	protocol string
+	bounds   members.Config
+	handover string
+	states   int
+	json     bool
+}
+
+func checkCommand() *cobra.Command {
+	var o checkOptions
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "walk every order of the events of a few members",
+		Long: "Walks, breadth first, every state that a few members can reach under a bounded number of faults, and checks every promise in each.\n" +
+			"A violation is printed as the shortest way to it.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.OutOrStdout()) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.protocol, "protocol", "replica", "the protocol to check")
+	f.IntVar(&o.bounds.Members, "members", 3, "members that start, 1 to 9")
+	f.IntVar(&o.bounds.Partitions, "partitions", 1, "partitions of the job, 1 to 9")
+	f.IntVar(&o.bounds.Crashes, "crashes", 0, "members that crash, between any two effects")
+	f.IntVar(&o.bounds.Restarts, "restarts", 0, "crashed members that start again")
+	f.IntVar(&o.bounds.Suspicions, "suspicions", 0, "live members that lose their pulse")
+	f.IntVar(&o.bounds.Duplicates, "duplicates", 0, "appends whose answer is lost, or that are done twice")
+	f.IntVar(&o.bounds.Leaves, "leaves", 0, "members that are asked to leave")
+	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
+	f.BoolVar(&o.bounds.Prompt, "prompt", false, "members without an append under way read at once what is new: far fewer states")
+	f.BoolVar(&o.bounds.Sweeps, "sweeps", false, "members list all pulses too: many more states")
+	f.IntVar(&o.states, "states", 0, "stop after so many states (default: none)")
+	f.BoolVar(&o.json, "json", false, "end with one JSON object")
+	return c
+}
+
+func (o *checkOptions) run(out io.Writer) error {
+	if o.protocol != "replica" {
+		return fmt.Errorf("unknown protocol %q: there is replica", o.protocol)
+	}
+	if err := o.bounds.Handover.UnmarshalText([]byte(o.handover)); err != nil {
+		return err
+	}
+	if err := o.bounds.Check(); err != nil {
+		return err
+	}
+	began := time.Now()
+	debug.SetGCPercent(60) // much lives for long: it is memory that is short
+	r := check.Explore(members.New(o.bounds), check.Options{States: o.states, Violations: 1})
+	o.print(out, r, time.Since(began))
+	if len(r.Violations) > 0 {
+		return errBroken
+	}
+	return nil
+}
+
+func (o *checkOptions) print(out io.Writer, r check.Report, took time.Duration) {
+	b := o.bounds
+	fmt.Fprintf(out, "%d members, %d partitions (%s); at most %d crashes, %d restarts, %d suspicions, %d duplicates, %d leaves\n",
+		b.Members, b.Partitions, b.Handover, b.Crashes, b.Restarts, b.Suspicions, b.Duplicates, b.Leaves)
+	fmt.Fprintf(out, "%d states, %d moves, depth %d, complete: %t, %.1f s\n", r.States, r.Moves, r.Depth, r.Complete, took.Seconds())
+	for _, v := range r.Violations {
+		fmt.Fprintf(out, "broken: %s\n", v.Promise)
+		for i, move := range v.Trace {
+			fmt.Fprintf(out, "%4d  %s\n", i+1, move)
+		}
+	}
+	if o.json {
+		line, _ := json.Marshal(checkReport{r.States, r.Depth, r.Complete, len(r.Violations), took.Seconds()}) //nolint:errchkjson // numbers
+		fmt.Fprintf(out, "%s\n", line)
+	}
+}
+
+// checkReport is the last line with --json.
+type checkReport struct {
+	States     int     `json:"states"`
+	Depth      int     `json:"depth"`
+	Complete   bool    `json:"complete"`
+	Violations int     `json:"violations"`
+	Seconds    float64 `json:"seconds"`
+}

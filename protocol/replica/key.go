@@ -1,0 +1,116 @@
+package replica
+
+import (
+	"encoding/binary"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// Naming names what a key must not spell out, so that states which differ only in that have one key.
+type Naming interface {
+	// Index names an index of the log. What a member does depends on the order of indexes alone.
+	Index(i cluster.Index) uint64
+	// Seq names a sequence number of a writer. Only its order matters, and where the writer's newest applied one stands in it.
+	Seq(w cluster.WriterID, seq uint64) int64
+	// Pulse tells whether what is known of a pulse can still matter: whether a member may have it, now or later.
+	Pulse(key string) bool
+	// Command appends a command.
+	Command(b []byte, c cluster.Command) []byte
+}
+
+// AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from
+// now on, as long as they have equal Params and their values are alike, and nobody's history diverges. The value itself,
+// chain hashes, snapshots and requests that wait are left out.
+func (s State) AppendKey(b []byte, n Naming) []byte {
+	k := keyWriter{b, n}
+	k.number(int64(s.phase), int64(s.now), int64(s.life), int64(s.lostSince)) //nolint:gosec // only told apart
+	k.index(s.inc, s.changed)
+	k.flag(s.began, s.joined, s.sweep.busy, s.check.busy, s.log.busy, s.log.hint, s.log.snap, s.snapshot.busy, s.renewal.busy, s.renewal.created, s.out.busy)
+	k.text(s.stop, s.watching, s.problem, s.renewal.key)
+	for _, c := range [...]call{s.log.call, s.sweep, s.check, s.renewal.call, s.out.call} {
+		k.number(int64(c.next), int64(c.rest))
+	}
+	k.number(int64(s.renewal.acked), int64(s.checkSent))
+	k.sighting(s.claim)
+	for _, g := range s.pulses {
+		if n.Pulse(g.key) {
+			k.sighting(g)
+		}
+	}
+	k.flag(false)
+	k.outbox((&step{State: s}).writer(), s.out)
+	k.work(s)
+	return k.b
+}
+
+type keyWriter struct {
+	b []byte
+	n Naming
+}
+
+func (k *keyWriter) number(ns ...int64) {
+	for _, n := range ns {
+		k.b = binary.AppendVarint(k.b, n)
+	}
+}
+
+func (k *keyWriter) index(is ...cluster.Index) {
+	for _, i := range is {
+		k.b = binary.AppendUvarint(k.b, k.n.Index(i))
+	}
+}
+
+func (k *keyWriter) flag(fs ...bool) {
+	for _, f := range fs {
+		if f {
+			k.b = append(k.b, 1)
+		} else {
+			k.b = append(k.b, 0)
+		}
+	}
+}
+
+func (k *keyWriter) text(ts ...string) {
+	for _, t := range ts {
+		k.number(int64(len(t)))
+		k.b = append(k.b, t...)
+	}
+}
+
+func (k *keyWriter) sighting(g sighting) {
+	k.text(g.key, string(g.version))
+	k.number(int64(g.since), int64(g.looked))
+	k.flag(g.known, g.listed, g.missing)
+}
+
+func (k *keyWriter) outbox(w cluster.WriterID, o outbox) {
+	k.number(k.n.Seq(w, o.seq), int64(o.limit))
+	k.flag(o.pending != nil)
+	if o.pending == nil {
+		return
+	}
+	k.index(o.pending.known)
+	k.number(k.n.Seq(w, o.pending.entry.Seq))
+	for _, c := range o.pending.entry.Commands {
+		k.b = k.n.Command(k.b, c)
+	}
+}
+
+func (k *keyWriter) work(s State) {
+	k.flag(s.reported < s.assigned.Version)
+	k.number(int64(s.assigned.TrustUntil), int64(len(s.reports)), int64(len(s.assigned.Grants)), int64(len(s.holds)))
+	for _, r := range s.reports {
+		k.text(string(r.Partition), r.Message)
+		k.index(r.Token)
+		k.number(int64(r.State), r.Attempt)
+	}
+	for _, g := range s.assigned.Grants {
+		k.text(string(g.Partition))
+		k.index(g.Token)
+		k.number(g.Attempt)
+	}
+	for _, h := range s.holds {
+		k.index(h.inc)
+		k.number(int64(h.since))
+	}
+}

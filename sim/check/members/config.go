@@ -1,0 +1,71 @@
+package members
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+)
+
+// Config bounds a walk.
+type Config struct {
+	Members    int // that start
+	Partitions int // of one job that was submitted before
+	Crashes    int // between any two effects
+	Restarts   int // of crashed members, under their names
+	Suspicions int // pulses of live members that vanish
+	Duplicates int // appends that are done although their answer is lost, or are done twice
+	Leaves     int // members that are asked to leave in order
+	Handover   cluster.Handover
+	Sweeps     bool // members list all pulses when they join, as they do now and then; without, only the watched ones are looked at
+	// Prompt makes members read all that is new in one go: at once while they have no append under way, at any time while they have one.
+	// That leaves out the states in which a member decides on what is no longer true; what it has decided and not yet written grows
+	// old all the same.
+	Prompt bool
+	// Timeless lets a suspected member go on as if no time had passed: its pulse has vanished before its trust was over. No store may do
+	// that, so G2 must break. It shows that the walk would notice.
+	Timeless bool
+}
+
+// ttl is any time: nothing passes but the time that a suspected member was away.
+const ttl = time.Minute
+
+func params(name cluster.MemberID, start byte) replica.Params {
+	return replica.Params{
+		Join: cluster.PrepareJoin{Member: name}, Nonce: string('0' + start), TTL: ttl, Rho: 50, Margin: time.Second,
+		SnapshotEvery: 1 << 60,
+	}
+}
+
+func name(i int) cluster.MemberID { return cluster.MemberID(string(rune('a' + i))) }
+
+const job = cluster.JobID("j")
+
+// founding is the first entry of the log: an operator has submitted the job.
+func founding(c Config) cluster.Entry {
+	keys := make([]string, c.Partitions)
+	for i := range keys {
+		keys[i] = string(rune('0' + i))
+	}
+	task := cluster.TaskSpec{Type: "steady", Spread: cluster.SpreadPartitioned, Handover: c.Handover, Partitions: keys}
+	return cluster.Entry{
+		Writer: "operator", Seq: 1, Format: cluster.Format,
+		Commands: []cluster.Command{cluster.SubmitJob{Job: job, Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}}},
+	}
+}
+
+// Check tells what of the bounds can't be walked; nil if all can.
+func (c Config) Check() error {
+	if c.Members < 1 || c.Members > 9 {
+		return fmt.Errorf("%d members can't be walked: choose 1 to 9", c.Members)
+	}
+	if c.Partitions < 1 || c.Partitions > 9 {
+		return fmt.Errorf("%d partitions can't be walked: choose 1 to 9", c.Partitions)
+	}
+	if min(c.Crashes, c.Restarts, c.Suspicions, c.Duplicates, c.Leaves) < 0 {
+		return errors.New("a number of faults is negative")
+	}
+	return nil
+}
