@@ -37,7 +37,7 @@ func (v Value) waitingPartitions() (out []Waiting) {
 }
 
 func (v Value) waitingTasks() (out []Waiting) {
-	if v.derived.pools.len() == 0 {
+	if v.derived.pools.len() == 0 && v.derived.free.len() == 0 {
 		return nil
 	}
 	p, _ := v.pool()
@@ -98,9 +98,10 @@ func (v Value) JobSlots(id JobID) []TaskSlots {
 		out[i] = TaskSlots{Task: name, Finished: rec.finished(name)}
 	}
 	var held []heldSlot
-	v.derived.held.each(func(_ string, h heldSlot) bool {
-		if job, _, _ := h.id.Split(); job == id {
-			held = append(held, h)
+	v.eachOf(id, func(p Partition) bool {
+		if p.Slot != 0 {
+			slot := schedule.Slot{Member: string(p.Owner), Number: p.Slot}
+			held = append(held, heldSlot{slot: slot, id: p.ID, token: p.Token, leaving: p.State != PartitionGranted || p.Dropped})
 		}
 		return true
 	})

@@ -39,6 +39,8 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		"secret written":    {"run --store memory: --api-token hunter2 tasks", exitUsage, "env:NAME"},
 		"task is missing":   {"why --store file:nope", exitUsage, "one argument"},
 		"too many":          {"status --store file:nope extra", exitUsage, `"extra"`},
+		"too many scripts":  {"simulate a b", exitUsage, "one script"},
+		"no such script":    {"simulate nope.txt", exitUsage, "nope.txt"},
 		"no settings":       {"status --config nope.yaml", exitUsage, "nope.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

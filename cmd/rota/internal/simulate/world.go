@@ -1,0 +1,116 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// World is a cluster that a script moves, one command after another.
+type World struct {
+	v       cluster.Value
+	seq     uint64
+	dead    map[cluster.MemberID]bool // crashed: they do nothing, and their pulse is gone
+	paused  bool                      // members do nothing until they are told to
+	stride  cluster.Index             // from one entry to the next
+	batch   *[]cluster.Command        // of an entry that is being put together; else nil
+	written []Written                 // by the present command
+}
+
+// Written is one command of an entry, and what it did.
+type Written struct {
+	Index   cluster.Index // of the entry
+	By      string        // a member; "" for the script
+	Command string
+	Reason  string // why it did nothing; "" if it was accepted
+}
+
+// New returns a cluster without members, for a golden script or for any other.
+func New(golden bool) *World {
+	w := &World{dead: make(map[cluster.MemberID]bool), stride: 1, paused: golden}
+	if golden {
+		w.stride = 10
+	}
+	return w
+}
+
+// write appends an entry and applies it.
+func (w *World) write(by string, commands ...cluster.Command) {
+	if w.batch != nil {
+		*w.batch = append(*w.batch, commands...)
+		return
+	}
+	w.seq++
+	e := cluster.Entry{Index: w.v.Index() + w.stride, Writer: "script", Seq: w.seq, Format: w.v.Settings().Format, Commands: commands}
+	v, did := w.v.Apply(e)
+	w.v = v
+	for i, r := range did.Results {
+		w.written = append(w.written, Written{Index: e.Index, By: by, Command: fmt.Sprint(commands[i]), Reason: r.Reason})
+	}
+}
+
+// settleLimit bounds the rounds of a settling; each makes progress that cannot go on for ever.
+const settleLimit = 10_000
+
+// settle lets the live members act until none of them has anything to do.
+func (w *World) settle() {
+	for range settleLimit {
+		if !w.step() {
+			return
+		}
+	}
+}
+
+// sweep reports every member whose pulse is gone.
+func (w *World) sweep() {
+	for m := range w.v.Members() {
+		if w.dead[m.ID] && m.State != cluster.MemberHeld {
+			w.write("", gone(m))
+		}
+	}
+}
+
+// gone is what is written about a member whose pulse is gone.
+func gone(m cluster.Member) cluster.Command {
+	if m.State == cluster.MemberPrepared {
+		return cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation}
+	}
+	return cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "its pulse is gone"}
+}
+
+// step lets each live member, or each of some, write once what the value, as it stood before, asks of it.
+func (w *World) step(only ...string) (wrote bool) {
+	v := w.v
+	for m := range v.Members() {
+		if w.dead[m.ID] || m.State == cluster.MemberHeld || len(only) > 0 && !slices.Contains(only, string(m.ID)) {
+			continue
+		}
+		for _, c := range w.todo(v, m.ID) {
+			w.write(string(m.ID), c)
+			wrote = true
+		}
+	}
+	return wrote
+}
+
+// todo is what a member would write.
+func (w *World) todo(v cluster.Value, id cluster.MemberID) (out []cluster.Command) {
+	r := v.Reactions(id)
+	switch m := r.Watch; {
+	case m.ID == "":
+	case w.dead[m.ID]:
+		out = append(out, gone(m))
+	case r.Accept:
+		out = append(out, cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation, By: id, ByIncarnation: r.Incarnation})
+	}
+	for _, d := range v.Duties(id) {
+		switch d.Role {
+		case cluster.RoleStop:
+			out = append(out, cluster.Stopped{Partition: d.Partition.ID, Token: d.Token})
+		case cluster.RoleAdopt:
+			out = append(out, cluster.Started{Partition: d.Partition.ID, Token: d.Token})
+		}
+	}
+	return out
+}
