@@ -124,10 +124,10 @@ func command(text string, number int) (Line, error) {
 func tokens(text string) (out []string, err error) {
 	depth, from := 0, -1
 	for i, r := range text + " " {
-		switch {
-		case r == '(':
+		switch r {
+		case '(':
 			depth++
-		case r == ')':
+		case ')':
 			depth--
 		}
 		space := (r == ' ' || r == '\t') && depth == 0
