@@ -12,7 +12,7 @@ CC_FOUND    := $(shell command -v gcc >/dev/null 2>&1 && echo yes)
 RACE        := $(if $(CC_FOUND),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: sim nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke properties bench examples demo chaos chaos-smoke powercut ci clean
+.PHONY: sim nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke properties bench examples demo chaos chaos-smoke powercut chaos-mutants ci clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ chaos-smoke: build ## 120 faults, in less than a minute, for CI
 
 powercut: ## 50 power cuts of real file systems under writers; needs root and loop devices, and says so
 	@mkdir -p $(BIN) && go build -o $(BIN)/rotachaos ./cmd/rotachaos && $(BIN)/rotachaos powercut --cuts 50 --seed $(SEED) --json
+
+chaos-mutants: ## flawed binaries under chaos: every flaw must be found out
+	@go run ./cmd/rotachaos mutants --seed $(SEED) --json
 
 ci: test tidy-check ## what CI runs, and that go.mod is tidy
 

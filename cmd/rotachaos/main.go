@@ -2,6 +2,7 @@
 //
 //	rotachaos [--events 200] [--seed 1] [--json]             kill, suspend, fill disks, …; see package chaos
 //	rotachaos powercut [--cuts 50] [--seed 1] [--json]       cut the power of file systems; see package powercut
+//	rotachaos mutants [--seed 1] [--json]                    flawed binaries, each of which must be found out; see package mutants
 //
 // Exit codes: 0 all promises were kept, 1 one was not or it could not be played, 2 usage. A machine on which the power of no file system can be
 // cut (no root, no loop device) is told so, loudly, with exit code 0.
@@ -32,6 +33,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		switch args[0] {
 		case "powercut":
 			play, args = playPowercut, args[1:]
+		case "mutants":
+			play, args = playMutants, args[1:]
 		case writerCommand:
 			play, args = write, args[1:]
 		}

@@ -61,7 +61,7 @@ func TestChaos(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--events", "many"}, {"--store", "etcd"}, {"now"}, {"--help"}, {"powercut", "now"}, {"powercut", "--help"}, {writerCommand}} {
+	for _, args := range [][]string{{"--events", "many"}, {"--store", "etcd"}, {"now"}, {"--help"}, {"powercut", "now"}, {"powercut", "--help"}, {"mutants", "now"}, {writerCommand}} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), args, &stderr, &stderr); code != 2 || stderr.Len() == 0 {
 			t.Errorf("%v: exit %d, %q", args, code, stderr.String())

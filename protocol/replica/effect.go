@@ -16,10 +16,12 @@ type (
 	ReadSnapshot struct{}
 	// Append appends an entry; Seq is its sequence number, for the answer. The shell stamps Entry.AtMS.
 	Append struct{ Entry cluster.Entry }
-	// Renew writes the member's own pulse. With Create it must not exist yet.
+	// Renew writes the member's own pulse. With Create it must not exist yet. Life grows with each new key: a call of a former life may still be
+	// under way, and may be made later than those of the present one.
 	Renew struct {
 		Key    string
 		Create bool
+		Life   uint64
 	}
 	// CheckPulse reads one pulse.
 	CheckPulse struct{ Key string }

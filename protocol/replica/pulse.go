@@ -12,12 +12,16 @@ import (
 // pulseWriter writes the member's own pulse: through a session where the store has them, so that it goes with the process.
 type pulseWriter struct {
 	mu      sync.Mutex
-	key     string // of the life that the rest belongs to
+	key     string // of the life that the rest belongs to; "" before the first
+	life    uint64 // its number
 	session store.Session
 	former  store.Session // of the life before: its pulse stays until the present one is established
 	writes  int           // of the present life
 	version store.Version
 }
+
+// errFormerLife answers a renewal that was overtaken by one of a later life.
+var errFormerLife = errors.New("the pulse belongs to a former life of the member")
 
 // pulseText is what a pulse says, for people.
 type pulseText struct {
@@ -35,7 +39,10 @@ func (w *pulseWriter) renew(ctx context.Context, c *Caller, e Renew) Event {
 
 func (w *pulseWriter) write(ctx context.Context, c *Caller, e Renew) (Outcome, error) {
 	if w.key != e.Key {
-		if err := w.begin(ctx, c, e.Key); err != nil {
+		if w.key != "" && e.Life < w.life {
+			return NotDone, errFormerLife // to begin it now would end the present one
+		}
+		if err := w.begin(ctx, c, e); err != nil {
 			return NotDone, err
 		}
 	}
@@ -79,7 +86,7 @@ func (w *pulseWriter) put(ctx context.Context, c *Caller, d store.Doc) (store.Ve
 }
 
 // begin starts another life: with a session of its own.
-func (w *pulseWriter) begin(ctx context.Context, c *Caller, key string) error {
+func (w *pulseWriter) begin(ctx context.Context, c *Caller, e Renew) error {
 	w.closeFormer(ctx, c)
 	w.former, w.session = w.session, nil
 	if s, ok := c.Store.(store.Sessions); ok && !c.NoSessions {
@@ -89,7 +96,7 @@ func (w *pulseWriter) begin(ctx context.Context, c *Caller, key string) error {
 		}
 		w.session = session
 	}
-	w.key, w.version, w.writes = key, "", 0
+	w.key, w.life, w.version, w.writes = e.Key, e.Life, "", 0
 	return nil
 }
 

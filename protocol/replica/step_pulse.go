@@ -66,7 +66,7 @@ func (s *step) renew() {
 		return
 	}
 	s.renewal.busy = true
-	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.created})
+	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.created, Life: s.life})
 }
 
 // checkTrust notices that the last acknowledged renewal is too old. A renewal that is acknowledged after that proves nothing: others may

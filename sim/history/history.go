@@ -17,7 +17,9 @@ type History struct {
 	Promises []Promise
 	// Excused are spans in which nobody could run a partition. They do not count as gaps, and the bound counts anew at their end.
 	Excused []Span
-	Bounds  Bounds
+	// Stalls are spans in which the whole machine stood still: all processes were suspended, though nobody sent them a signal.
+	Stalls []Span
+	Bounds Bounds
 	// End is the instant at which the observation ended; later records are not expected.
 	End int64
 }

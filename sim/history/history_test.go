@@ -322,3 +322,41 @@ func TestKindsHaveWords(t *testing.T) {
 		}
 	}
 }
+
+// TestStalls: while the whole machine stands still nobody can know anything, and nobody can run anything.
+func TestStalls(t *testing.T) {
+	t.Parallel()
+	const ms = int64(1e6)
+	a := func(at int64, k Kind) Record {
+		return Record{At: at * ms, Kind: k, Member: "a", Incarnation: 1, Partition: "p", Token: 1}
+	}
+	b := func(at int64, k Kind) Record {
+		return Record{At: at * ms, Kind: k, Member: "b", Incarnation: 2, Partition: "p", Token: 2}
+	}
+	h := History{
+		Records: []Record{
+			a(0, Began), b(0, Began), a(1, Accepted), a(2, Granted), a(3, Started), // … the machine stands still from 10 to 500 …
+			b(501, Granted), b(502, Started), a(505, Stopped),
+		},
+		Bounds: Bounds{Gap: 100 * time.Millisecond, Wake: 20 * time.Millisecond}, End: 600 * ms,
+	}
+	if r := Decide(h); r.Overlaps != 1 {
+		t.Fatalf("without a stall: %d overlaps, want 1", r.Overlaps)
+	}
+	h.Stalls = []Span{{From: 10 * ms, To: 500 * ms}}
+	if r := Decide(h); r.Overlaps != 0 || r.ExcusedPairs != 1 {
+		t.Errorf("with a stall: %d overlaps, %d excused; want 0, 1", r.Overlaps, r.ExcusedPairs)
+	}
+	if r := Decide(h); len(r.Violations) != 1 || r.Violations[0].Promise != "G4" {
+		t.Errorf("nobody runs it during the stall, and nobody excused that: %v", r.Violations)
+	}
+	h.Excused = h.Stalls
+	if r := Decide(h); !r.OK() {
+		t.Errorf("excused: %v", r.Violations)
+	}
+	h.Records = append(h.Records, Record{At: 540 * ms, Kind: Stopped, Member: "a", Incarnation: 1, Partition: "p", Token: 1})
+	h.Records = slices.DeleteFunc(h.Records, func(r Record) bool { return r.Kind == Stopped && r.At == 505*ms })
+	if r := Decide(h); r.Overlaps != 1 {
+		t.Errorf("long after the stall: %d overlaps, want 1", r.Overlaps)
+	}
+}

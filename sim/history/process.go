@@ -47,7 +47,22 @@ func processesOf(h History) []process {
 		}
 		out[i].note(r)
 	}
+	for i := range out {
+		out[i].stall(h.Stalls)
+	}
 	return out
+}
+
+// stall adds the sleeps of a machine that stood still. They may lie inside others.
+func (p *process) stall(stalls []Span) {
+	for _, s := range stalls {
+		if s.To <= p.began || s.From >= p.ended {
+			continue
+		}
+		record := Record{At: s.From, Kind: Suspended, Member: p.member, Incarnation: p.incarnation}
+		p.asleep = append(p.asleep, sleep{from: max(s.From, p.began), to: min(s.To, p.ended), record: record})
+	}
+	slices.SortStableFunc(p.asleep, func(a, b sleep) int { return cmp.Compare(a.from, b.from) })
 }
 
 func (p *process) note(r Record) {

@@ -33,7 +33,8 @@ type Report struct {
 	Refused      int            `json:"acts_refused"`
 	Items        int            `json:"items"` // of finite tasks that are finished
 	Unread       uint64         `json:"log_entries_not_seen"`
-	StallMS      int64          `json:"stall_ms"`       // longest time for which this machine let the driver itself wait; bounds are longer by it
+	Stalls       int            `json:"stalls"`         // times in which the machine stood still: all processes count as suspended then
+	StallMS      int64          `json:"stall_ms"`       // longest time for which it let the driver wait
 	Late         []string       `json:"late,omitempty"` // conditions that were not reached in time, for people
 	Violations   []string       `json:"violations"`
 	Kept         string         `json:"kept,omitempty"` // directory, where something is wrong
@@ -83,7 +84,8 @@ func (c *Cluster) judge(r *Report) error {
 	r.Runs, r.Moves, r.Acts, r.Refused, r.Items = verdict.Runs, verdict.Moves, verdict.Acts, verdict.Refused, verdict.Items
 	r.attribute(verdict.Gaps)
 	r.Unread = c.follower.skipped
-	r.BoundMS, r.StallMS = millis(h.Bounds.Gap), millis(c.stalls.longest())
+	spans, longest := c.stalls.soFar()
+	r.Stalls, r.StallMS = len(spans), millis(longest)
 	r.Late = c.late
 	r.Injected = c.injected
 	r.Seconds = float64(time.Since(c.began).Milliseconds()) / 1000
@@ -104,10 +106,11 @@ func (c *Cluster) history(end int64) (history.History, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	records := slices.DeleteFunc(append(slices.Clone(c.records), acts...), func(r history.Record) bool { return r.At > end })
-	excused := append(slices.Clone(c.excused), history.Deserted(records, end)...)
+	stalls, _ := c.stalls.soFar()
+	excused := append(slices.Concat(c.excused, stalls), history.Deserted(records, end)...)
 	return history.History{
-		Records: records, Promises: promises(records), Excused: excused, End: end,
-		Bounds: history.Bounds{Gap: c.options.bound() + c.stalls.longest(), Wake: wake + c.stalls.longest()},
+		Records: records, Promises: promises(records), Excused: excused, Stalls: stalls, End: end,
+		Bounds: history.Bounds{Gap: c.options.bound(), Wake: wake},
 	}, nil
 }
 

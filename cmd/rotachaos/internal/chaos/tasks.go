@@ -138,6 +138,18 @@ func (t *tasks) missing(v cluster.Value) string {
 	return ""
 }
 
+// finished tells whether each partition that has an end has come to it.
+func (t *tasks) finished(now func() cluster.Value) func() bool {
+	return func() bool {
+		for p := range now().Partitions() {
+			if strings.HasPrefix(string(p.ID), "items-") && !p.Dropped && p.State != cluster.PartitionFinished {
+				return false
+			}
+		}
+		return true
+	}
+}
+
 // promises are what is promised of the partitions that ever were.
 func promises(records []history.Record) []history.Promise {
 	seen := map[cluster.PartitionID]bool{}

@@ -1,0 +1,92 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// TestARenewalOfAFormerLifeComesLate: calls are made on goroutines of their own, so one of a former life may begin behind those of the present one.
+// It must not end the session of the present pulse: others would see that pulse gone and take over from a member that trusts itself.
+func TestARenewalOfAFormerLifeComesLate(t *testing.T) {
+	t.Parallel()
+	stores := map[string]func(t *testing.T) (Store, func() error){
+		"memory": func(*testing.T) (Store, func() error) {
+			s := memory.New().Open()
+			return s, s.Close
+		},
+		"file": func(t *testing.T) (Store, func() error) {
+			s, err := file.Open(t.Context(), t.TempDir(), file.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s, s.Close
+		},
+	}
+	for name, open := range stores {
+		for _, noSessions := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s, closeStore := open(t)
+				defer func() {
+					if err := closeStore(); err != nil {
+						t.Error(err)
+					}
+				}()
+				lateRenewal(t, s, noSessions)
+			})
+		}
+	}
+}
+
+func lateRenewal(t *testing.T, s Store, noSessions bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	c := &Caller{
+		Member: "a", Store: s, TTL: time.Minute, NoSessions: noSessions, Logger: slog.New(slog.DiscardHandler),
+		Now: protocol.Now, Wall: time.Now,
+	}
+	defer c.Close(ctx)
+	renew := func(e Renew) Renewed {
+		t.Helper()
+		got, ok := c.Call(ctx, e).(Renewed)
+		if !ok || got.Key != e.Key {
+			t.Fatalf("renew %s was answered by %+v", e.Key, got)
+		}
+		return got
+	}
+	first, second := Renew{Key: "pulse/a/n-1", Create: true, Life: 1}, Renew{Key: "pulse/a/n-2", Create: true, Life: 2}
+	if got := renew(second); got.Outcome != Done {
+		t.Fatalf("renew the second life: %+v", got)
+	}
+	before, err := s.Get(ctx, second.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := renew(first); got.Outcome != NotDone || got.Err == "" {
+		t.Errorf("a renewal of the first life that comes late: %+v, want that it is not done", got)
+	}
+	if _, err := s.Get(ctx, first.Key); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the pulse of the first life: %v, want that there is none", err)
+	}
+	if after, err := s.Get(ctx, second.Key); err != nil || after.Version != before.Version {
+		t.Errorf("the pulse of the second life has version %q, %v; want %q, untouched", after.Version, err, before.Version)
+	}
+	second.Create = false
+	for range 4 { // beyond the renewals after which the former session is closed
+		if got := renew(second); got.Outcome != Done {
+			t.Fatalf("renew the second life again: %+v", got)
+		}
+		if _, err := s.Get(ctx, second.Key); err != nil {
+			t.Fatalf("its pulse: %v", err)
+		}
+	}
+}
