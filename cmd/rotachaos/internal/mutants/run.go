@@ -37,7 +37,7 @@ func Run(ctx context.Context, seed uint64, out io.Writer) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what stays is in the directory for temporary files
 	for i, m := range table() {
 		found, err := m.play(ctx, strings.TrimSpace(string(root)), filepath.Join(dir, fmt.Sprint(i)), seed)
 		if err != nil {
