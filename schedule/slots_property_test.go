@@ -296,3 +296,34 @@ func TestSlotsOneLostMovesOne(t *testing.T) {
 		}
 	})
 }
+
+// Whatever the numbers, there is a plan, and it gives no more than there is.
+func TestSlotsAnyNumbers(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		w := drawPool(rt, 4, 3, 4, 3)
+		wild := rapid.OneOf(rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, 100, 101, math.MaxInt64}), rapid.Int64())
+		p := w.pool()
+		p.Busy = rapid.SampledFrom([]int64{-5, 0, 7}).Draw(rt, "busy")
+		p.Scheduler = JobScheduler(rapid.Byte().Draw(rt, "jobs by"))
+		for j := range p.Jobs {
+			p.Jobs[j].Percent, p.Jobs[j].Since, p.Jobs[j].Submitted = wild.Draw(rt, "percent"), rapid.Uint64().Draw(rt, "since"), rapid.Uint64().Draw(rt, "submitted")
+			p.Jobs[j].Scheduler = TaskScheduler(rapid.Byte().Draw(rt, "tasks by"))
+			for k := range p.Jobs[j].Tasks {
+				task := &p.Jobs[j].Tasks[k]
+				task.Min, task.Max, task.Percent = wild.Draw(rt, "min"), wild.Draw(rt, "max"), wild.Draw(rt, "task percent")
+			}
+		}
+		a := Allocate(p)
+		if given := a.Given(); given < 0 || given > a.Usable {
+			rt.Fatalf("%d slots are given of %d", given, a.Usable)
+		}
+		for j := range p.Jobs {
+			a.WhyJob(p, j)
+			for k := range p.Jobs[j].Tasks {
+				a.WhyTask(p, Post{j, k})
+			}
+		}
+		a.WhyIdle(p)
+	})
+}

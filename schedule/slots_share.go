@@ -50,7 +50,7 @@ func (s *sharing) survey() {
 	}
 	flat := make([]int64, tasks)
 	s.out.Shares = make([]Share, len(s.pool.Jobs))
-	s.out.Usable = int64(len(s.pool.Free)) + s.pool.Busy
+	s.out.Usable = int64(len(s.pool.Free)) + max(0, s.pool.Busy)
 	for j := range s.pool.Jobs {
 		job := &s.pool.Jobs[j]
 		n := len(job.Tasks)
@@ -62,17 +62,20 @@ func (s *sharing) survey() {
 	}
 }
 
+// manySlots is more than there are; it can be added up.
+const manySlots = math.MaxInt64 >> 20
+
 func (n *need) add(t *Task) {
 	if t.Finished {
 		return
 	}
 	n.live = true
-	n.lo += max(1, t.Min)
+	n.lo += min(manySlots, max(1, t.Min))
 	n.held += int64(len(t.Held))
-	if t.Max <= 0 || n.hi == math.MaxInt64 {
-		n.hi = math.MaxInt64
+	if t.Max <= 0 {
+		n.hi += manySlots
 	} else {
-		n.hi += max(1, t.Min, t.Max)
+		n.hi += min(manySlots, max(1, t.Min, t.Max))
 	}
 }
 
@@ -136,7 +139,7 @@ func (s *sharing) evenly() {
 		}
 		keep := c.lo
 		if s.pool.Scheduler == JobsPercentage {
-			c.head = s.out.Usable * s.pool.Jobs[j].Percent
+			c.head = due(s.out.Usable, s.pool.Jobs[j].Percent)
 		} else {
 			keep = max(1, keep)
 		}
@@ -152,6 +155,9 @@ func (s *sharing) evenly() {
 		s.out.Shares[j].Slots = s.claims[i].got
 	}
 }
+
+// due is how many hundredths of a slot a percentage comes to.
+func due(slots, percentage int64) int64 { return slots * min(percent, max(0, percentage)) }
 
 // stepOf is the step of a scheduler that shares by percentages, or of one that does not.
 func stepOf(byPercent bool) int64 {

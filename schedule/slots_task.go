@@ -45,7 +45,7 @@ func (s *sharing) claimTasks(job *Job, slots int64) {
 			c.hi = max(1, task.Min, task.Max)
 		}
 		if job.Scheduler == TasksPercentage {
-			c.head = slots * task.Percent
+			c.head = due(slots, task.Percent)
 		}
 		c.lo = min(c.lo, left)
 		left -= c.lo
