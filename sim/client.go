@@ -40,6 +40,8 @@ func newClient(w *world) *client {
 	one := task("steady", cluster.HandoverAtMostOne, nil)
 	one.Spread, one.SpreadOver = cluster.SpreadSingle, "zone"
 	c.want("one", one)
+	c.wantFlow("stream", true, "steady", "steady")
+	c.wantFlow("flow", false, "finite", "finite", "finite")
 	return c
 }
 
@@ -57,6 +59,19 @@ func keys(prefix string, n int64) []string {
 		out[i] = fmt.Sprintf("%s%02d", prefix, i)
 	}
 	return out
+}
+
+// wantFlow wants a workflow of tasks of spread pool, one behind the other.
+func (c *client) wantFlow(id cluster.JobID, coverage bool, types ...string) {
+	spec := cluster.JobSpec{Workflow: cluster.Workflow{Coverage: coverage}}
+	for i, typ := range types {
+		t := cluster.TaskSpec{Name: fmt.Sprint("t", i), Type: typ, Spread: cluster.SpreadPool, Definition: []byte(retrySoon)}
+		if i > 0 {
+			spec.Edges = append(spec.Edges, cluster.Edge{From: spec.Tasks[i-1].Name, To: t.Name})
+		}
+		spec.Tasks = append(spec.Tasks, t)
+	}
+	c.wanted = append(c.wanted, wantedJob{id, spec})
 }
 
 func (c *client) want(id cluster.JobID, t cluster.TaskSpec) {

@@ -110,9 +110,22 @@ func (o *oracle) applied(p *process, e replica.Applying) {
 	}
 }
 
+// exclusive: a slot of a member runs one thing at a time.
+func (o *oracle) exclusive(r *run) {
+	if r.slot == 0 || o.doomed {
+		return
+	}
+	for _, other := range r.p.runs {
+		if other.slot == r.slot && !other.over {
+			o.violate("G2", fmt.Sprintf("%s starts %s in slot %d, where %s runs", r.p.name, r.partition, r.slot, other.partition))
+		}
+	}
+}
+
 // started is G2 and at-most-one: nobody else runs the partition now, unless what runs there was suspended, or ignores its cancel
 // although its member has lost trust.
 func (o *oracle) started(r *run) {
+	o.exclusive(r)
 	for _, other := range o.running[r.partition] {
 		if other.p == r.p {
 			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs there under token %d", r.partition, r.p.name, r.token, other.token))

@@ -71,7 +71,7 @@ func (w *world) start(name cluster.MemberID) {
 	nonce := fmt.Sprintf("%08x", r.Uint32())
 	ttl := w.plan.ttl
 	p.state = replica.NewState(replica.Params{
-		Join:  cluster.PrepareJoin{Member: name, Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
+		Join:  cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4), Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
 		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: min(ttl/20, time.Second), Hold: time.Minute, SnapshotEvery: w.plan.snap,
 	})
 	p.handle = &handle{d: w.disk, p: p}

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -22,6 +24,18 @@ type run struct {
 	over      bool
 	lingers   bool // it will ignore its cancel for a while
 	armed     string
+	slot      int // of its member, from 1; 0 where its task is not of spread pool
+}
+
+// slotOf is the number of the slot that the grant takes; 0 where its task is not of spread pool.
+func slotOf(g *protocol.Grant) int {
+	if g.Spec.Spread != cluster.SpreadPool {
+		return 0
+	}
+	_, _, key := g.Partition.Split()
+	_, number, _ := strings.Cut(key, ":")
+	n, _ := strconv.Atoi(number)
+	return n
 }
 
 // assign keeps the newest assignment for the supervisor, as the shell's channel does.
@@ -74,7 +88,8 @@ func (p *process) tickLater(at protocol.Instant, n uint64) {
 }
 
 func (p *process) begin(e work.Start) {
-	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now}
+	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now,
+		slot: slotOf(&e.Grant)}
 	p.w.oracle.started(r)
 	p.runs = append(p.runs, r)
 	switch r.kind {

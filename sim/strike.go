@@ -197,13 +197,19 @@ func (w *world) operate(k Kind, r chance) bool {
 	case KillJob:
 		return c.propose("kill", cluster.KillJob{Job: job.id})
 	case UpdateJob:
-		t := job.spec.Tasks[0]
+		spec := job.spec
+		spec.Tasks = slices.Clone(spec.Tasks)
+		t := &spec.Tasks[0]
 		t.Definition = fmt.Appendf(nil, `{"retry":{"min_ms":%d,"max_ms":2000}}`, r.between(100, 900))
 		if len(t.Partitions) > 1 && r.oneIn(2) {
 			t.Partitions = t.Partitions[:len(t.Partitions)-1]
 		}
-		t.Weight = r.between(0, 300)
-		return c.propose("update", cluster.UpdateJob{Job: job.id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}})
+		if t.Spread == cluster.SpreadPool {
+			t.Max = r.between(0, 3)
+		} else {
+			t.Weight = r.between(0, 300)
+		}
+		return c.propose("update", cluster.UpdateJob{Job: job.id, Spec: spec})
 	case Split:
 		for p := range w.oracle.ref.OwnedBy(w.someOwner(r)) {
 			if j, _, key := p.ID.Split(); j == "batch" && len(key) < 8 {
