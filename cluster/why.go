@@ -14,13 +14,24 @@ type Reason struct {
 	Try  string
 }
 
-// Why explains a partition that has no running owner; the zero Reason for one that has.
+// Why explains a partition that has no running owner; the zero Reason for one that has. For a task of spread pool it is [Value.WhyTask].
 func (v Value) Why(id PartitionID) Reason {
 	p, ok := v.partitions.get(id)
 	if !ok {
-		return Reason{Rule: "unknown", Text: "no such partition", Try: "rota tasks"}
+		return v.whyNone(id)
 	}
 	return v.why(p, nil)
+}
+
+// whyNone explains what is not a partition: a task of spread pool has none while it has no slot.
+func (v Value) whyNone(id PartitionID) Reason {
+	job, task, key := id.Split()
+	if j, ok := v.Job(job); ok && key == "" {
+		if t, ok := j.Task(task); ok && t.Spread == SpreadPool {
+			return v.WhyTask(job, task)
+		}
+	}
+	return Reason{Rule: "unknown", Text: "no such partition", Try: "rota tasks"}
 }
 
 // why explains a partition. The view of the value may be nil: then it is made if it is needed.
