@@ -30,7 +30,7 @@ func checkCommand() *cobra.Command {
 		Long: "Walks, breadth first, every state that a few members can reach under a bounded number of faults, and checks every promise in each.\n" +
 			"A violation is printed as the shortest way to it.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.OutOrStdout(), cmd.ErrOrStderr()) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.protocol, "protocol", "replica", "the protocol to check")
@@ -49,7 +49,7 @@ func checkCommand() *cobra.Command {
 	return c
 }
 
-func (o *checkOptions) run(out io.Writer) error {
+func (o *checkOptions) run(out, progress io.Writer) error {
 	if o.protocol != "replica" {
 		return fmt.Errorf("unknown protocol %q: there is replica", o.protocol)
 	}
@@ -61,7 +61,11 @@ func (o *checkOptions) run(out io.Writer) error {
 	}
 	began := time.Now()
 	debug.SetGCPercent(60) // much lives for long: it is memory that is short
-	r := check.Explore(members.New(o.bounds), check.Options{States: o.states, Violations: 1})
+	r := check.Explore(members.New(o.bounds), check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
+		if depth > 0 && time.Since(began) > 10*time.Second {
+			fmt.Fprintf(progress, "depth %d: %d states, %d to be walked next, %.0f s\n", depth, states, waiting, time.Since(began).Seconds())
+		}
+	}})
 	o.print(out, r, time.Since(began))
 	if len(r.Violations) > 0 {
 		return errBroken

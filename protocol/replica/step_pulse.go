@@ -229,19 +229,25 @@ func (s *step) nextSuspect() string {
 	if s.phase != phaseMember {
 		return ""
 	}
-	for m := range s.value.Members() {
-		if m.ID == s.self() || m.State == cluster.MemberHeld || m.Pulse == s.watching {
-			continue
-		}
-		g, _ := s.sighting(m.Pulse)
+	for _, g := range s.pulses {
 		missing := g.missing && !g.gone()
 		silent := g.listed && s.now.Sub(g.since) >= s.p.silence() && !g.dead(s.p)
 		recent := g.known && s.now.Sub(g.looked) < s.p.Poll
-		if (missing || silent) && !recent {
-			return m.Pulse
+		if !missing && !silent || recent || g.key == s.watching {
+			continue
+		}
+		if _, ok := s.other(g.key); ok {
+			return g.key
 		}
 	}
 	return ""
+}
+
+// other is the member, another one than this, that a pulse belongs to.
+func (s *step) other(pulse string) (cluster.Member, bool) {
+	id, _, _ := strings.Cut(strings.TrimPrefix(pulse, PulsePrefix), "/")
+	m, ok := s.value.Member(cluster.MemberID(id))
+	return m, ok && m.Pulse == pulse && m.State != cluster.MemberHeld && m.ID != s.self()
 }
 
 // dropStrays removes pulses that belong to nobody: left by processes that died before they joined, or after they were removed.
@@ -264,12 +270,12 @@ func (s *step) dropStrays() {
 // wait by their rank, so that one report is written and not n.
 func (s *step) deaths() []cluster.Command {
 	var out []cluster.Command
-	for m := range s.value.Members() {
-		if m.ID == s.self() || m.State == cluster.MemberHeld {
+	for _, g := range s.pulses {
+		if !g.dead(s.p) {
 			continue
 		}
-		g, _ := s.sighting(m.Pulse)
-		if !g.dead(s.p) || s.now.Sub(g.since) < s.patience(m.ID, g) {
+		m, ok := s.other(g.key)
+		if !ok || s.now.Sub(g.since) < s.patience(m.ID, g) {
 			continue
 		}
 		if m.State == cluster.MemberPrepared {

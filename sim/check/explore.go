@@ -33,6 +33,8 @@ type Options struct {
 	States int
 	// Violations ends the walk soon after so many were found.
 	Violations int
+	// Level, if set, is called before each level of the walk: its depth, how many states are known, and how many of them it will walk.
+	Level func(depth, states, waiting int)
 }
 
 // Violation is a promise that was broken, with a shortest way to it.
@@ -87,7 +89,10 @@ type edge struct{ from, to int32 }
 
 func (w *walk[S]) run() Report {
 	frontier := w.starts()
-	for len(frontier) > 0 && !w.stopped() {
+	for depth := 0; len(frontier) > 0 && !w.stopped(); depth++ {
+		if w.options.Level != nil {
+			w.options.Level(depth, len(w.nodes), len(frontier))
+		}
 		frontier = w.level(frontier)
 	}
 	w.report.States = len(w.nodes)
