@@ -12,7 +12,7 @@ CC_FOUND    := $(shell command -v gcc >/dev/null 2>&1 && echo yes)
 RACE        := $(if $(CC_FOUND),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: sim nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke properties bench examples demo chaos chaos-smoke powercut chaos-mutants ci clean
+.PHONY: sim check nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke properties bench examples demo chaos chaos-smoke powercut chaos-mutants ci clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,7 +64,11 @@ properties: ## every property of placement, slots and the value with CHECKS case
 sim: ## simulated clusters: SEEDS of them, an hour each, under every fault in every phase
 	@go run ./cmd/rotasim --protocol replica --seeds $(SEEDS) --hours 1 --all-pairs --json
 
-nightly: ## the long versions of sim, fuzz and properties
+check: ## every order of the events of a few members, for a list of bounds
+	@go run ./cmd/rotasim check --suite push --json
+
+nightly: ## the long versions of check, sim, fuzz and properties
+	@go run ./cmd/rotasim check --suite nightly --json
 	@$(MAKE) --no-print-directory properties CHECKS=100000
 	@$(MAKE) --no-print-directory sim SEEDS=50000
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=5m

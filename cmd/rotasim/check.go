@@ -19,6 +19,7 @@ type checkOptions struct {
 	bounds   members.Config
 	handover string
 	states   int
+	suite    string
 	json     bool
 }
 
@@ -44,6 +45,7 @@ func checkCommand() *cobra.Command {
 	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
 	f.BoolVar(&o.bounds.Prompt, "prompt", false, "members without an append under way read at once what is new: far fewer states")
 	f.BoolVar(&o.bounds.Sweeps, "sweeps", false, "members list all pulses too: many more states")
+	f.StringVar(&o.suite, "suite", "", "walk a list of bounds instead: push or nightly")
 	f.IntVar(&o.states, "states", 0, "stop after so many states (default: none)")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
 	return c
@@ -56,28 +58,32 @@ func (o *checkOptions) run(out, progress io.Writer) error {
 	if err := o.bounds.Handover.UnmarshalText([]byte(o.handover)); err != nil {
 		return err
 	}
+	debug.SetGCPercent(60) // much lives for long: it is memory that is short
+	if o.suite != "" {
+		return o.runSuite(out, progress)
+	}
 	if err := o.bounds.Check(); err != nil {
 		return err
 	}
 	began := time.Now()
-	debug.SetGCPercent(60) // much lives for long: it is memory that is short
-	r := check.Explore(members.New(o.bounds), check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
-		if depth > 0 && time.Since(began) > 10*time.Second {
-			fmt.Fprintf(progress, "depth %d: %d states, %d to be walked next, %.0f s\n", depth, states, waiting, time.Since(began).Seconds())
-		}
-	}})
-	o.print(out, r, time.Since(began))
-	if len(r.Violations) > 0 {
-		return errBroken
-	}
-	return nil
+	r := o.walk(progress)
+	fmt.Fprintln(out, o.bounds)
+	return o.end(out, r, time.Since(began))
 }
 
-func (o *checkOptions) print(out io.Writer, r check.Report, took time.Duration) {
-	b := o.bounds
-	fmt.Fprintf(out, "%d members, %d partitions (%s); at most %d crashes, %d restarts, %d suspicions, %d duplicates, %d leaves\n",
-		b.Members, b.Partitions, b.Handover, b.Crashes, b.Restarts, b.Suspicions, b.Duplicates, b.Leaves)
-	fmt.Fprintf(out, "%d states, %d moves, depth %d, complete: %t, %.1f s\n", r.States, r.Moves, r.Depth, r.Complete, took.Seconds())
+// walk tells every now and then how far it is: a large walk takes minutes.
+func (o *checkOptions) walk(progress io.Writer) check.Report {
+	began := time.Now()
+	return check.Explore(members.New(o.bounds), check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
+		if took := time.Since(began); took > 20*time.Second {
+			fmt.Fprintf(progress, "depth %d: %d states, %d to be walked next, %.0f s\n", depth, states, waiting, took.Seconds())
+		}
+	}})
+}
+
+// end prints what was found.
+func (o *checkOptions) end(out io.Writer, r check.Report, took time.Duration) error {
+	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s\n", r.States, r.Depth, r.Complete, took.Seconds())
 	for _, v := range r.Violations {
 		fmt.Fprintf(out, "broken: %s\n", v.Promise)
 		for i, move := range v.Trace {
@@ -88,6 +94,10 @@ func (o *checkOptions) print(out io.Writer, r check.Report, took time.Duration) 
 		line, _ := json.Marshal(checkReport{r.States, r.Depth, r.Complete, len(r.Violations), took.Seconds()}) //nolint:errchkjson // numbers
 		fmt.Fprintf(out, "%s\n", line)
 	}
+	if len(r.Violations) > 0 {
+		return errBroken
+	}
+	return nil
 }
 
 // checkReport is the last line with --json.

@@ -3,6 +3,7 @@ package members
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -27,6 +28,31 @@ type Config struct {
 	// Timeless lets a suspected member go on as if no time had passed: its pulse has vanished before its trust was over. No store may do
 	// that, so G2 must break. It shows that the walk would notice.
 	Timeless bool
+}
+
+// String says what is bounded how.
+func (c Config) String() string {
+	parts := []string{fmt.Sprintf("%d members, %d partitions", c.Members, c.Partitions)}
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(c.Crashes, "crashes")
+	add(c.Restarts, "restarts")
+	add(c.Suspicions, "suspicions")
+	add(c.Duplicates, "duplicates")
+	add(c.Leaves, "leaves")
+	if c.Handover != cluster.HandoverAtMostOne {
+		parts = append(parts, c.Handover.String())
+	}
+	if c.Sweeps {
+		parts = append(parts, "sweeps")
+	}
+	if c.Prompt {
+		parts = append(parts, "prompt")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // ttl is any time: nothing passes but the time that a suspected member was away.

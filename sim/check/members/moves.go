@@ -220,6 +220,11 @@ func (s *State) lose(i int, key string) {
 			s.renew(d.Key)
 		}
 	}
+	for j, m := range s.members {
+		if j != i && m.up && m.awake() {
+			s.settle(j) // they have looked meanwhile
+		}
+	}
 	if !s.bounds.Timeless {
 		s.own(i).clock += protocol.Instant(2 * ttl)
 	}
