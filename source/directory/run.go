@@ -39,12 +39,12 @@ func (r *reader) Run(ctx context.Context, g *work.Grant) error {
 		start := time.Now()
 		scan := scanner.Scan()
 		took := time.Since(start)
-		w.follow(scan.Folders)
+		unseen := w.follow(scan.Folders)
 		again, err := r.act(ctx, g, scan)
 		if err != nil && ctx.Err() == nil {
 			g.Log.Warn("bring tasks in line with the directory", "err", err)
 		}
-		timer.Reset(r.pause(took, w.whole, again || err != nil))
+		timer.Reset(r.pause(took, w.whole, again || unseen || err != nil))
 		select {
 		case <-ctx.Done():
 			return nil

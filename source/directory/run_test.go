@@ -21,6 +21,8 @@ type bundle struct {
 	dir  string
 	host *worktest.Host
 
+	types func() work.Types
+
 	mu      sync.Mutex
 	world   world
 	records []journal.Record
@@ -28,7 +30,7 @@ type bundle struct {
 }
 
 func setup(t *testing.T, files map[string]string) *bundle {
-	b := &bundle{t: t, dir: tree(t, files), host: worktest.NewHost(), changed: make(chan struct{})}
+	b := &bundle{t: t, dir: tree(t, files), host: worktest.NewHost(), types: types, changed: make(chan struct{})}
 	b.world.apply(cluster.PrepareJoin{Member: "m1", Pulse: "p", Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
 	b.world.apply(Job("s"))
 	return b
@@ -52,7 +54,7 @@ func (b *bundle) value() (v cluster.Value) {
 func (b *bundle) run() (stop func()) {
 	b.t.Helper()
 	conf := Config{
-		Dirs: map[string][]string{"s": {b.dir}}, Types: types, Value: b.value,
+		Dirs: map[string][]string{"s": {b.dir}}, Types: b.types, Value: b.value,
 		Propose: func(_ context.Context, commands ...cluster.Command) (results []cluster.Result, _ error) {
 			b.locked(func() { results = b.world.apply(commands...) })
 			return results, nil
@@ -133,6 +135,25 @@ func TestSourceFollowsItsFiles(t *testing.T) {
 	must(t, os.RemoveAll(filepath.Join(b.dir, "new")))
 	must(t, os.Remove(filepath.Join(b.dir, "sub", "b.yaml")))
 	b.wait("remove", `c{"every_ms":3000}`, "")
+}
+
+// TestAFileThatComesBetweenTheScanAndTheWatch: a directory is watched only when a scan has found it.
+func TestAFileThatComesBetweenTheScanAndTheWatch(t *testing.T) {
+	t.Parallel()
+	b := setup(t, map[string]string{"a.yaml": good})
+	b.types = func() work.Types {
+		all := types()
+		slow := all["noop"]
+		var once sync.Once
+		slow.New = func(d work.Definition) (work.Runner, error) { // called by the scan, when the directory has been listed
+			once.Do(func() { grow(t, b.dir, map[string]string{"b.yaml": good}) })
+			return work.RunnerFunc(nil), nil
+		}
+		all["noop"] = slow
+		return all
+	}
+	b.run()
+	b.wait("both", "a{} b{}", "")
 }
 
 func TestSwappedConfiguration(t *testing.T) {

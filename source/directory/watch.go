@@ -39,10 +39,11 @@ func newWatcher(log *slog.Logger) *watcher {
 	return w
 }
 
-// follow watches directories that are not watched yet. Those that are gone need no care: their watches went with them.
-func (w *watcher) follow(folders []string) {
+// follow watches directories that are not watched yet, and tells whether there were any: what changed in them between the scan that found them and
+// this instant, nobody has told. Those that are gone need no care: their watches went with them.
+func (w *watcher) follow(folders []string) (added bool) {
 	if w.fs == nil {
-		return
+		return false
 	}
 	watched := make(map[string]bool)
 	for _, f := range w.fs.WatchList() {
@@ -59,10 +60,12 @@ func (w *watcher) follow(folders []string) {
 			w.whole, failure = false, errors.Join(failure, err)
 			break // most likely there are too many: the others would fail too
 		}
+		added = true
 	}
 	if before && failure != nil {
 		w.log.Warn("watch directories: scanning now and then instead", "err", failure)
 	}
+	return added
 }
 
 // close ends the watches; when it returns no goroutine is left.
