@@ -121,7 +121,7 @@ func (s *Status) problem(v cluster.Value, p cluster.Partition) {
 		return
 	}
 	out := Problem{State: p.State.String(), Task: string(p.ID), SinceMS: p.ChangedMS}
-	if r := reasonOf(v, p); r != nil {
+	if r := reasonOf(v, p.ID); r != nil {
 		out.Text, out.Try = r.Text, r.Try
 		if !strings.Contains(r.Text, r.Rule) && p.State == cluster.PartitionWaiting {
 			out.Text = r.Rule + ": " + r.Text

@@ -21,6 +21,8 @@ type Task struct {
 	Message  string  `json:"message,omitempty"` // of the last failure
 	Reason   *Reason `json:"reason,omitempty"`  // why it has no running owner
 	Own      bool    `json:"own,omitempty"`     // Rota's own: a source of tasks
+	// Slots are those of a task of spread pool as a whole, member:number, in the order in which they came.
+	Slots []string `json:"slots,omitempty"`
 }
 
 // Reason is why a task has no running owner.
@@ -50,15 +52,39 @@ func TasksOf(v cluster.Value, own bool) []Task {
 	return out
 }
 
-// TaskOf shows one partition with its reason.
+// TaskOf shows one partition, or one task of spread pool as a whole, with its reason.
 func TaskOf(v cluster.Value, id cluster.PartitionID) (Task, bool) {
 	p, ok := v.Partition(id)
 	if !ok {
-		return Task{}, false
+		return poolTaskOf(v, id)
 	}
 	t := taskOf(v, p)
-	t.Reason = reasonOf(v, p)
+	t.Reason = reasonOf(v, p.ID)
 	return t, true
+}
+
+// poolTaskOf shows a task of spread pool by all its slots.
+func poolTaskOf(v cluster.Value, id cluster.PartitionID) (Task, bool) {
+	job, name, _ := id.Split()
+	for _, s := range v.JobSlots(job) {
+		if cluster.NewPartitionID(job, s.Task, "") != id {
+			continue
+		}
+		j, _ := v.Job(job)
+		spec, _ := j.Task(name)
+		t := Task{Task: string(id), Type: spec.Type, State: "waiting", SinceMS: j.SinceMS, Message: j.Message, Reason: reasonOf(v, id), Own: reserved(id)}
+		for _, slot := range s.Slots {
+			t.State, t.Slots = Running, append(t.Slots, slot.String())
+		}
+		switch {
+		case s.Finished:
+			t.State = "finished"
+		case j.State != cluster.JobRunning:
+			t.State = j.State.String()
+		}
+		return t, true
+	}
+	return Task{}, false
 }
 
 func taskOf(v cluster.Value, p cluster.Partition) Task {
@@ -85,8 +111,8 @@ func stateOf(s cluster.PartitionState) string {
 	return s.String()
 }
 
-func reasonOf(v cluster.Value, p cluster.Partition) *Reason {
-	r := v.Why(p.ID)
+func reasonOf(v cluster.Value, id cluster.PartitionID) *Reason {
+	r := v.Why(id)
 	if r == (cluster.Reason{}) {
 		return nil
 	}

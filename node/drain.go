@@ -63,8 +63,10 @@ func (n *Node) takers() []cluster.Member {
 
 func owned(v cluster.Value, m cluster.MemberID) int64 {
 	var count int64
-	for range v.OwnedBy(m) {
-		count++
+	for p := range v.OwnedBy(m) {
+		if p.Slot == 0 { // slots do not count against the capacity
+			count++
+		}
 	}
 	return count
 }

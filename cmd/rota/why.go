@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -64,6 +65,7 @@ func (o *observer) printWhy(w api.Why) {
 	if w.Token != 0 {
 		row("token", fmt.Sprint(w.Token))
 	}
+	row("slots", strings.Join(w.Slots, " "))
 	row("failed", w.Message)
 	if len(w.History) > 0 {
 		fmt.Fprintln(o.stdout, "history")

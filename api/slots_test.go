@@ -1,0 +1,51 @@
+package api
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/schedule"
+)
+
+// A task of spread pool is explained as a whole: by its slots, or why it has none.
+func TestWhyOfATaskOnSlots(t *testing.T) {
+	t.Parallel()
+	v := cluster.Value{}
+	spec := cluster.JobSpec{Workflow: cluster.Workflow{Scheduler: schedule.TasksGreedy}}
+	for _, name := range []string{"read", "write"} {
+		spec.Tasks = append(spec.Tasks, cluster.TaskSpec{Name: name, Type: "noop", Spread: cluster.SpreadPool})
+	}
+	apply := func(c cluster.Command) {
+		i := v.Index() + 1
+		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Format: cluster.Format, AtMS: 1000, Commands: []cluster.Command{c}})
+		if !did.Results[0].Accepted {
+			t.Fatal(did.Results[0].Reason)
+		}
+		v = next
+	}
+	check := func(id, state, rule string, slots ...string) {
+		t.Helper()
+		w, ok := WhyOf(v, cluster.PartitionID(id), nil)
+		got := ""
+		if w.Reason != nil {
+			got = w.Reason.Rule
+		}
+		if !ok || w.State != state || got != rule || !slices.Equal(w.Slots, slots) || w.Type != "noop" || w.Spread != "pool" {
+			t.Errorf("%s: %+v, reason %v", id, w, w.Reason)
+		}
+	}
+	apply(cluster.PrepareJoin{Member: "a", Pulse: "p", Slots: 2})
+	apply(cluster.SubmitJob{Job: "etl", Spec: spec})
+	check("etl/read", "running", "", "a:1", "a:2")
+	check("etl/read#a:1", "running", "")
+	check("etl/write", "waiting", "order")
+	apply(cluster.FinishPartition{Partition: "etl/read#a:1", Token: 2})
+	check("etl/read", "finished", "")
+	check("etl/write", "running", "", "a:1")
+	apply(cluster.KillJob{Job: "etl"})
+	check("etl/write", "killed", "")
+	if _, ok := WhyOf(v, "etl/nothing", nil); ok {
+		t.Error("there is no such task")
+	}
+}
