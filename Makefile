@@ -21,7 +21,7 @@ build: ## build bin/rota, static
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/rota ./cmd/rota
 
 test: ## all that a change must pass; ends with "N passed, N failed, N skipped"
-	@go run ./internal/testsum -make "$(MAKE)" -steps "fmt-check vet laws build examples lint fuzz-smoke race-detector" \
+	@go run ./internal/testsum -make "$(MAKE)" -steps "fmt-check vet laws build examples lint fuzz-smoke race-detector properties" \
 	  go test -json -count=1 -timeout 15m $(RACE) $(PKG)
 
 unit: ## tests alone, without the race detector: PKG=./cluster/... for some

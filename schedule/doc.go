@@ -68,7 +68,7 @@
 // Deferred is what the plan would do next if nothing changed meanwhile.
 //
 // Slots are not moved to spread a task better. A job that was covered loses its slots to nobody behind it, but one that is not protected
-// may come down to one slot, or to none under percentages, for the minima of those that are.
+// may come down to one slot, or to what is due to it rounded down, for the minima of those that are.
 //
 // # Failures
 //

@@ -80,6 +80,8 @@ func dumbJobs(p *Pool, a *Allocation) [][]int64 {
 			left -= lo
 		case p.Scheduler == JobsRoundRobin:
 			left -= min(left, 1)
+		default:
+			left -= min(left, hi, a.Usable*p.Jobs[j].Percent/100)
 		}
 		claims[i].hi = hi
 		if p.Scheduler == JobsPercentage {

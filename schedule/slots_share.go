@@ -126,22 +126,20 @@ func (s *sharing) inTurn() {
 }
 
 // evenly is the round-robin and the percentage job scheduler. First it finds the protected jobs whose minima fit, in their turns; an
-// older job that is not protected keeps a slot, so that who comes later does not starve it.
+// older job that is not protected keeps a slot, or what is due to it in full, so that who comes later does not starve it.
 func (s *sharing) evenly() {
 	left := s.out.Usable
 	for _, j := range s.out.Order {
 		if !s.covered(j, left) {
 			continue
 		}
-		c := claim{hi: s.needs[j].hi, held: s.needs[j].held}
-		if s.pool.Jobs[j].Protected {
-			c.lo = s.needs[j].lo
-		}
-		keep := c.lo
+		c, keep := claim{hi: s.needs[j].hi, held: s.needs[j].held}, int64(1)
 		if s.pool.Scheduler == JobsPercentage {
 			c.head = due(s.out.Usable, s.pool.Jobs[j].Percent)
-		} else {
-			keep = max(1, keep)
+			keep = min(c.hi, c.head/percent)
+		}
+		if s.pool.Jobs[j].Protected {
+			c.lo, keep = s.needs[j].lo, s.needs[j].lo
 		}
 		left -= min(left, keep)
 		s.claims, s.of = append(s.claims, c), append(s.of, int32(j))
