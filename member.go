@@ -20,7 +20,8 @@ type Config struct {
 	TTL      time.Duration // how long others wait for a silent member; default 10 s; the same on all members
 	Labels   map[string]string
 	Weight   int64 // share of the load; 0 means 100
-	Capacity int64 // most partitions; 0 means no limit
+	Capacity int64 // most partitions, without those on slots; 0 means no limit
+	Slots    int64 // room for tasks of spread Pool, one on each
 	Types    []Type
 	// Sources are directories of task files that this member reads, by name of the source; a member whose copy lies elsewhere uses the same name.
 	Sources      map[string][]string
@@ -57,7 +58,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	joined := make(chan struct{})
 	var once sync.Once
 	n, err := node.New(node.Config{
-		Member: cluster.MemberID(c.Member), Store: c.Store, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity,
+		Member: cluster.MemberID(c.Member), Store: c.Store, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
 		Sources: c.Sources, Types: types, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Logger: c.Logger,
 		Events: node.Events{Joined: func(cluster.Incarnation, time.Duration) { once.Do(func() { close(joined) }) }},
 	})

@@ -34,6 +34,7 @@ const (
 	Single      = cluster.SpreadSingle      // one partition
 	Every       = cluster.SpreadEvery       // one on each member
 	Partitioned = cluster.SpreadPartitioned // those that Task.Partitions names, and what they split into
+	Pool        = cluster.SpreadPool        // one on each slot that the cluster gives to the task; the end of one run is the end of the task
 
 	AtMostOne = cluster.HandoverAtMostOne // the old owner has stopped before the new one starts
 	NoGap     = cluster.HandoverNoGap     // the new one runs before the old one stops

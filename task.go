@@ -22,6 +22,8 @@ type Task struct {
 	Labels      map[string]string
 	Tags        map[string]string // that go on all samples
 	Weight      int64             // load of each partition; 0 means 100
+	MinSlots    int64             // when Spread is Pool: run on so many slots, or wait; 0: run on what there is
+	MaxSlots    int64             // when Spread is Pool: 0 means no limit
 	MaxAttempts int64             // failures in a row that park a partition; 0 means never
 }
 
@@ -41,11 +43,13 @@ func (t Task) job(name string) (cluster.SubmitJob, error) {
 	}
 	spec := cluster.TaskSpec{
 		Type: t.Type, Spread: t.Spread, Weight: t.Weight, Handover: t.Handover, MaxAttempts: t.MaxAttempts,
-		Partitions: t.Partitions, Definition: definition,
+		Partitions: t.Partitions, Definition: definition, Min: t.MinSlots, Max: t.MaxSlots,
 	}
 	for k, v := range t.Labels {
 		spec.Selector = append(spec.Selector, cluster.Label{Key: k, Value: v})
 	}
 	slices.SortFunc(spec.Selector, func(a, b cluster.Label) int { return strings.Compare(a.Key, b.Key) })
-	return cluster.SubmitJob{Job: cluster.JobID(name), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}, nil
+	job := cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}
+	job.Coverage = t.MinSlots > 0
+	return cluster.SubmitJob{Job: cluster.JobID(name), Spec: job}, nil
 }

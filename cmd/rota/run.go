@@ -27,6 +27,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.StringToString("label", nil, "label of this member, k=v; may be repeated")
 	f.Int64("weight", 100, "share of the load that this member takes")
 	f.Int64("capacity", 0, "most tasks that it takes; 0: no limit")
+	f.Int64("slots", 0, "room for tasks that run on slots, one on each")
 	f.String("listen", "", "address of the API; default: the first free port of 127.0.0.1:7600-7699; none: no API")
 	f.String("publish", "stdout", "where samples go: stdout, file:PATH or none")
 	f.StringSlice("allow-net", nil, "addresses that are not public and that tasks may connect to all the same, as CIDR")
@@ -88,7 +89,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	}
 	c.node = node.Config{
 		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
-		Capacity: f.number("capacity"), NoSessions: f.truth("no-sessions"), DrainTimeout: f.duration("drain-timeout"),
+		Capacity: f.number("capacity"), Slots: f.number("slots"), NoSessions: f.truth("no-sessions"), DrainTimeout: f.duration("drain-timeout"),
 		WitnessPath: f.text("witness"), Version: version,
 	}
 	if f.err != nil {
