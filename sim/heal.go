@@ -135,7 +135,11 @@ func (w *world) unserved() string {
 	return ""
 }
 
+// runs tells whether the owner of a partition runs it, or waits after a failure before it does.
 func (w *world) runs(p cluster.Partition) bool {
+	if p.Attempts > 0 && len(w.processes(func(o *process) bool { return o.name == p.Owner && !o.paused })) > 0 {
+		return true
+	}
 	for _, r := range w.oracle.running[p.ID] {
 		if r.token == p.Token && !r.p.paused && !r.stopping {
 			return true

@@ -84,7 +84,9 @@ func (s *step) lapse() {
 	switch s.phase {
 	case phaseMember:
 		s.phase = phaseConfirm
-	case phaseConfirm, phasePulse, phaseJoin:
+	case phaseJoin:
+		s.phase = phasePulse // nobody may hear of the new pulse before it is there
+	case phaseConfirm, phasePulse:
 	default:
 		return
 	}

@@ -157,6 +157,30 @@ func TestSuspendedWhileJoining(t *testing.T) {
 	b.phase("joined")
 }
 
+// TestNobodyHearsOfAPulseBeforeItIsThere: a joiner that begins another life says nothing of its new pulse before the pulse is written. Found by
+// simulation, seed 21: another member saw that the pulse of a joined member was not there, wrote its leave, and the store did that append when the
+// pulse had long come and the member trusted itself.
+func TestNobodyHearsOfAPulseBeforeItIsThere(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.read()
+	b.renew()
+	a := take[replica.Append](b)
+	b.step(replica.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: replica.NotDone, Err: "no space"})
+	b.pass(benchTTL)
+	b.step(replica.Woken{Now: b.now})
+	b.phase("pulse")
+	for _, e := range b.fx {
+		if a, ok := e.(replica.Append); ok {
+			t.Errorf("appends %v before its pulse is there", a.Entry.Commands)
+		}
+	}
+	b.renew()
+	b.written()
+	b.read()
+	b.phase("joined")
+}
+
 // TestSuspendedWhileConfirming: the same for one that waits to be confirmed.
 func TestSuspendedWhileConfirming(t *testing.T) {
 	t.Parallel()
