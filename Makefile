@@ -72,6 +72,8 @@ nightly: ## the long versions of check, sim, fuzz and properties
 	@$(MAKE) --no-print-directory properties CHECKS=100000
 	@$(MAKE) --no-print-directory sim SEEDS=50000
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=5m
+	@$(MAKE) --no-print-directory chaos EVENTS=1000
+	@$(MAKE) --no-print-directory chaos-mutants powercut
 
 bench: ## benchmarks: PKG=./cluster/... for some
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKG)
@@ -84,8 +86,9 @@ demo: build ## three members, a crash, a suspension, a leave
 	$(BIN)/rota demo
 
 SEED        ?= 1
-chaos: build ## 200 faults on real processes, in less than three minutes: SEED=7 for another deck
-	@go run ./cmd/rotachaos --binary $(BIN)/rota --events 200 --seed $(SEED) --json
+EVENTS      ?= 200
+chaos: build ## 200 faults on real processes, in less than three minutes: SEED=7 for another deck, EVENTS=600 for a longer one
+	@go run ./cmd/rotachaos --binary $(BIN)/rota --events $(EVENTS) --seed $(SEED) --json
 
 chaos-smoke: build ## 120 faults, in less than a minute, for CI
 	@go run ./cmd/rotachaos --binary $(BIN)/rota --events 120 --seed $(SEED) --json

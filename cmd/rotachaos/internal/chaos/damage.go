@@ -141,16 +141,17 @@ func (c *Cluster) probe(ctx context.Context, backup string, before cluster.Value
 
 // differences counts the entries that the copy has and the store has not any more, and those that are other ones.
 func (c *Cluster) differences(ctx context.Context, backup string, before cluster.Value) (lost, invented int, err error) {
-	want, err := recordsOf(ctx, backup)
+	want, _, err := recordsOf(ctx, backup)
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the copy: %w", err)
 	}
-	have, err := recordsOf(ctx, c.storeDir())
+	have, snapshot, err := recordsOf(ctx, c.storeDir())
 	if err != nil {
 		return 0, 0, err
 	}
 	for index, data := range want {
 		switch got, ok := have[index]; {
+		case index <= snapshot: // the member that joined has taken one
 		case !ok:
 			lost++
 		case got != data:
@@ -165,30 +166,29 @@ func (c *Cluster) differences(ctx context.Context, backup string, before cluster
 	return lost, invented, nil
 }
 
-// recordsOf are all records of a store's log.
-func recordsOf(ctx context.Context, dir string) (map[uint64]string, error) {
+// recordsOf are all records of a store's log behind its snapshot, and the index of that.
+func recordsOf(ctx context.Context, dir string) (out map[uint64]string, snapshot uint64, err error) {
 	s, err := file.Open(ctx, dir, file.Options{ReadOnly: true})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { _ = s.Close() }() // it was only read
-	after := uint64(0)
 	if r, err := s.Snapshot(ctx); err == nil {
-		after = r.Index
+		snapshot = r.Index
 	} else if !errors.Is(err, store.ErrNotFound) {
-		return nil, err
+		return nil, 0, err
 	}
-	out := map[uint64]string{}
-	for {
+	out = map[uint64]string{}
+	for after := snapshot; ; {
 		page, err := s.Read(ctx, after, 500)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		for _, r := range page.Records {
 			out[r.Index], after = string(r.Data), r.Index
 		}
 		if after >= page.Head {
-			return out, nil
+			return out, snapshot, nil
 		}
 	}
 }
