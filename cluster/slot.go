@@ -25,12 +25,13 @@ func slotID(job JobID, task string, s schedule.Slot) PartitionID {
 	return NewPartitionID(job, task, s.Member+":"+strconv.FormatInt(s.Number, 10))
 }
 
-// slots is how many slots a member has to give: those that are joined and not draining have some.
+// slots is how many slots a member has to give: those that are joined and not draining have some. The limit is checked where members join; a
+// snapshot of another make may say anything.
 func (m *Member) slots() int64 {
 	if m.State != MemberJoined || m.Draining {
 		return 0
 	}
-	return m.Slots
+	return min(MaxSlots, max(0, m.Slots))
 }
 
 // indexSlots keeps the free slots of a member that had so many to give and now has others.

@@ -258,3 +258,19 @@ func TestWorkflowEncodingAddsOnly(t *testing.T) {
 		t.Fatalf("tag %d", b[0])
 	}
 }
+
+// A snapshot that was made up cannot ask for more slots than a member may have.
+func TestMadeUpSlotsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, slots := range []int64{-1, MaxSlots, 1 << 60} {
+		d := &draft{}
+		d.setMember(Member{ID: "a", State: MemberJoined, Slots: slots})
+		v, err := DecodeSnapshot(d.value().Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := v.derived.free.len(); n != int(min(MaxSlots, max(0, slots))) {
+			t.Errorf("%d slots are free where the member says %d", n, slots)
+		}
+	}
+}
