@@ -14,6 +14,7 @@ type Member struct {
 	Weight      int64             `json:"weight"`
 	Capacity    int64             `json:"capacity,omitempty"` // 0: no limit
 	Slots       int64             `json:"slots,omitempty"`
+	SlotsTaken  int64             `json:"slots_taken,omitempty"` // of those, also while what runs there has yet to stop
 	Labels      map[string]string `json:"labels"`
 	SinceMS     int64             `json:"since_ms"`
 	Address     string            `json:"address,omitempty"` // of its API
@@ -51,6 +52,9 @@ func memberOf(v cluster.Value, m cluster.Member) Member {
 			continue
 		}
 		shown.Tasks++
+		if p.Slot != 0 {
+			shown.SlotsTaken++
+		}
 		if p.State == cluster.PartitionReleasing || p.State == cluster.PartitionAdopting {
 			shown.Leaving++
 		}

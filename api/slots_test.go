@@ -43,6 +43,31 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	apply(cluster.FinishPartition{Partition: "etl/read#a:1", Token: 2})
 	check("etl/read", "finished", "")
 	check("etl/write", "running", "", "a:1")
+	if m := MembersOf(v); m[0].SlotsTaken != 2 || m[0].Slots != 2 {
+		t.Errorf("%+v", m[0])
+	}
+	apply(cluster.SubmitJob{Job: "big", Spec: cluster.JobSpec{
+		Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool, Min: 3}}, Workflow: cluster.Workflow{Coverage: true},
+	}})
+	apply(cluster.SubmitJob{Job: "frail", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool, MaxAttempts: 1}}}})
+	for range 2 { // one that was given away stops; then the new job has it, and fails
+		for p := range v.Partitions() {
+			switch job, _, _ := p.ID.Split(); {
+			case p.State == cluster.PartitionReleasing:
+				apply(cluster.Stopped{Partition: p.ID, Token: p.Token})
+			case job == "frail":
+				apply(cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed, Message: "no luck"})
+			}
+		}
+	}
+	var told []string
+	for _, p := range StatusOf(v).Problems {
+		told = append(told, p.State+" "+p.Task+" "+p.Text)
+	}
+	want := []string{"waiting big coverage: it needs 3 slots, 1 of 2 is left to it", "failed frail frail#a:2 failed once: no luck"}
+	if !slices.Equal(told, want) {
+		t.Errorf("problems %q, want %q", told, want)
+	}
 	apply(cluster.KillJob{Job: "etl"})
 	check("etl/write", "killed", "")
 	if _, ok := WhyOf(v, "etl/nothing", nil); ok {

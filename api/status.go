@@ -51,7 +51,7 @@ type Moves struct {
 
 // Problem is something that a person may have to look at.
 type Problem struct {
-	State   string `json:"state"` // parked, waiting, malformed
+	State   string `json:"state"` // parked, waiting, failed, malformed
 	Task    string `json:"task"`
 	Text    string `json:"text"`
 	Try     string `json:"try,omitempty"`
@@ -77,7 +77,30 @@ func StatusOf(v cluster.Value) Status {
 			s.problem(v, p)
 		}
 	}
+	s.jobs(v)
 	return s
+}
+
+// jobs adds the jobs that wait for slots, and those that failed.
+func (s *Status) jobs(v cluster.Value) {
+	for _, w := range v.WaitingForSlots() {
+		if j, ok := v.Job(cluster.JobID(w.Item)); ok && w.Reason.Rule != "hand-over" {
+			s.tell(Problem{State: "waiting", Task: w.Item, Text: w.Reason.Rule + ": " + w.Reason.Text, Try: w.Reason.Try, SinceMS: j.SinceMS})
+		}
+	}
+	for j := range v.Jobs() {
+		if j.State == cluster.JobFailed {
+			s.tell(Problem{State: j.State.String(), Task: string(j.ID), Text: j.Message, Try: "mend what fails, then submit it again", SinceMS: j.SinceMS})
+		}
+	}
+}
+
+func (s *Status) tell(p Problem) {
+	if len(s.Problems) >= MaxProblems {
+		s.More++
+		return
+	}
+	s.Problems = append(s.Problems, p)
 }
 
 func (c *MemberCounts) add(m cluster.Member) {

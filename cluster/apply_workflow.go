@@ -35,7 +35,10 @@ func (d *draft) failJob(p *partitionRecord) {
 		return
 	}
 	rec := *old
-	rec.Message = fmt.Sprintf("%s failed %d times, last: %s", p.ID, p.Attempts, p.Message)
+	rec.Message = fmt.Sprintf("%s failed %d times in a row, last: %s", p.ID, p.Attempts, p.Message)
+	if p.Attempts == 1 {
+		rec.Message = fmt.Sprintf("%s failed once: %s", p.ID, p.Message)
+	}
 	d.setJob(&rec)
 	d.dropAll(job)
 	d.endJob(job, JobFailed)

@@ -17,7 +17,7 @@ type Waiting struct {
 // Waiting lists all that waits, and why, sorted by item. Its cost is that of a plan.
 func (v Value) Waiting() []Waiting {
 	out := v.waitingPartitions()
-	out = append(out, v.waitingTasks()...)
+	out = append(out, v.WaitingForSlots()...)
 	slices.SortStableFunc(out, func(a, b Waiting) int { return strings.Compare(a.Item, b.Item) })
 	return out
 }
@@ -36,7 +36,9 @@ func (v Value) waitingPartitions() (out []Waiting) {
 	return out
 }
 
-func (v Value) waitingTasks() (out []Waiting) {
+// WaitingForSlots lists the jobs and tasks of spread pool that have no slot, and slots that nobody gets, and why. A job that has none stands
+// there once, without its tasks.
+func (v Value) WaitingForSlots() (out []Waiting) {
 	if v.derived.pools.len() == 0 && v.derived.free.len() == 0 {
 		return nil
 	}

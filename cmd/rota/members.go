@@ -17,14 +17,22 @@ func newMembers(e env) *cobra.Command {
 		if o.json {
 			return o.printJSON(members)
 		}
-		rows := [][]string{{"MEMBER", "STATE", "TASKS", "WEIGHT", "LABELS", "SINCE", "API", "VERSION", ""}}
+		rows := [][]string{{"MEMBER", "STATE", "TASKS", "SLOTS", "WEIGHT", "LABELS", "SINCE", "API", "VERSION", ""}}
 		for _, m := range members {
 			rows = append(rows, []string{
-				m.Member, m.State, grouped(m.Tasks), fmt.Sprint(m.Weight), labelText(m.Labels), ago(m.SinceMS, o.now), dash(m.Address), dash(m.Version), leaving(m),
+				m.Member, m.State, grouped(m.Tasks), slotText(m), fmt.Sprint(m.Weight), labelText(m.Labels), ago(m.SinceMS, o.now), dash(m.Address), dash(m.Version), leaving(m),
 			})
 		}
 		return table(o.stdout, rows)
 	})
+}
+
+// slotText is how many slots are taken of those that there are.
+func slotText(m api.Member) string {
+	if m.Slots == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d", m.SlotsTaken, m.Slots)
 }
 
 // labelText leaves out the labels that Rota gives itself.
