@@ -12,7 +12,7 @@ CC_FOUND    := $(shell command -v gcc >/dev/null 2>&1 && echo yes)
 RACE        := $(if $(CC_FOUND),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: sim check nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke properties bench examples demo chaos chaos-smoke powercut chaos-mutants ci clean
+.PHONY: sim check mutants nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke properties bench examples demo chaos chaos-smoke powercut chaos-mutants ci clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ sim: ## simulated clusters: SEEDS of them, an hour each, under every fault in ev
 
 check: ## every order of the events of a few members, for a list of bounds
 	@go run ./cmd/rotasim check --suite push --json
+
+mutants: ## known flaws, one at a time: the checker or the simulator must notice each
+	@go run ./cmd/rotasim mutants --json
 
 nightly: ## the long versions of check, sim, fuzz and properties
 	@go run ./cmd/rotasim check --suite nightly --json

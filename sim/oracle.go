@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/sim/contract"
 	"github.com/rota-run/rota/store"
 )
 
@@ -20,6 +21,7 @@ type oracle struct {
 	done    map[runID]bool                        // runs that really ended well
 	state   map[cluster.PartitionID]cluster.PartitionState
 	running map[cluster.PartitionID][]*run
+	last    map[cluster.WriterID]repeats
 
 	moves             int64
 	overlap           int64 // longest time for which two owners ran that was excused
@@ -45,7 +47,8 @@ const refsKept = 4096
 
 func newOracle(w *world) *oracle {
 	return &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
-		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{}, running: map[cluster.PartitionID][]*run{}}
+		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{}, running: map[cluster.PartitionID][]*run{},
+		last: map[cluster.WriterID]repeats{}}
 }
 
 func (o *oracle) violate(promise, what string) {
@@ -65,7 +68,7 @@ func (o *oracle) appended(rec store.Record) {
 	if err != nil {
 		o.ref = o.ref.Skip(cluster.Index(rec.Index), rec.Data)
 	} else {
-		o.ref, _ = o.ref.Apply(e)
+		o.apply(e)
 	}
 	o.refs = append(o.refs, refAt{o.ref.Index(), o.ref.Chain(), o.ref.Digest(), o.ref})
 	if len(o.refs) > 2*refsKept {
@@ -73,6 +76,43 @@ func (o *oracle) appended(rec store.Record) {
 	}
 	o.grants()
 }
+
+// apply folds an entry and holds it to the contracts of its commands.
+func (o *oracle) apply(e cluster.Entry) {
+	before := o.ref
+	after, done := before.Apply(e)
+	o.ref = after
+	if o.doomed {
+		return
+	}
+	if why := contract.Broken(&before, &after, e, done); why != "" {
+		o.violate("G1", fmt.Sprintf("entry %d: %s", e.Index, why))
+	}
+	o.again(e)
+}
+
+// again: a writer that does not learn what became of its entry appends it once more, not for ever.
+func (o *oracle) again(e cluster.Entry) {
+	if o.last[e.Writer].Seq != e.Seq {
+		o.last[e.Writer] = repeats{Seq: e.Seq}
+		return
+	}
+	r := o.last[e.Writer]
+	r.Times++
+	o.last[e.Writer] = r
+	if r.Times > mostRepeats {
+		o.violate("G9", fmt.Sprintf("%s has appended its entry number %d for %d times", e.Writer, e.Seq, r.Times))
+	}
+}
+
+// repeats counts how often a writer's newest entry came again.
+type repeats struct {
+	Seq   uint64
+	Times int
+}
+
+// mostRepeats is more than lost answers, doubled requests and late writes make of one entry.
+const mostRepeats = 100
 
 // grants is G1: tokens grow. That there is one owner is how the value is made.
 func (o *oracle) grants() {

@@ -28,6 +28,6 @@ func main() {
 func command() *cobra.Command {
 	root := seedsCommand()
 	root.SilenceErrors = true
-	root.AddCommand(checkCommand())
+	root.AddCommand(checkCommand(), mutantsCommand())
 	return root
 }

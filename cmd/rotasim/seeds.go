@@ -29,6 +29,7 @@ type options struct {
 	replay   string
 	budget   time.Duration
 	allPairs bool
+	stop     bool
 	json     bool
 }
 
@@ -59,6 +60,7 @@ func seedsCommand() *cobra.Command {
 	f.DurationVar(&o.budget, "budget", 0, "begin no further seeds after this time (default: none)")
 	f.StringVar(&o.replay, "replay", "", "SEED[:EVENT]: print one run up to an event; a run that breaks a promise is shortened first")
 	f.BoolVar(&o.allPairs, "all-pairs", false, "fail when a fault never happened in a phase in which it can")
+	f.BoolVar(&o.stop, "stop", false, "begin no further seeds after a violation")
 	f.BoolVar(&o.json, "json", false, "one JSON object on the last line")
 	return c
 }
@@ -70,6 +72,8 @@ func (o options) config(seed uint64) sim.Config {
 // run runs the seeds and prints what they showed.
 func (o options) run(ctx context.Context, out io.Writer) error {
 	began := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	t := newTotals()
 	seeds := make(chan uint64)
 	var mu sync.Mutex
@@ -85,6 +89,9 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 				t.add(r, took, same)
 				if r.Violation != nil {
 					fmt.Fprintln(out, "VIOLATION", r.Violation)
+					if o.stop {
+						cancel()
+					}
 				}
 				mu.Unlock()
 			}

@@ -9,20 +9,6 @@ import (
 // Broken implements check.Model.
 func (m Model) Broken(s *State) string { return s.broken }
 
-// checkTokens compares the value with the one before: a token never falls, and a new owner has a larger one.
-func (s *State) checkTokens(before *cluster.Value) {
-	for p := range s.head().Partitions() {
-		was, ok := before.Partition(p.ID)
-		switch {
-		case !ok:
-		case p.Token < was.Token:
-			s.broken = fmt.Sprintf("tokens grow: that of %s fell from %d to %d", p.ID, was.Token, p.Token)
-		case p.Owner != "" && p.Owner != was.Owner && p.Token == was.Token:
-			s.broken = fmt.Sprintf("a new owner has a larger token: %s went from %q to %q under %d", p.ID, was.Owner, p.Owner, p.Token)
-		}
-	}
-}
-
 // checkWork looks at who does what: no two members act for one partition at once unless its hand-over wants it, and whoever acts is
 // joined as far as it has read.
 func (s *State) checkWork() {

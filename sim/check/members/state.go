@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/sim/contract"
 	"github.com/rota-run/rota/store"
 )
 
@@ -100,9 +101,10 @@ func (s *State) appended(e cluster.Entry) *State {
 	next := s.clone()
 	e.Index = s.head().Index() + 1
 	r := &record{Record: store.Record{Index: uint64(e.Index), Data: e.Encode()}, entry: e}
-	r.value, _ = s.head().Apply(e)
+	after, done := s.head().Apply(e)
+	r.value = after
 	next.log = append(slices.Clip(s.log), r)
-	next.checkTokens(s.head())
+	next.broken = contract.Broken(s.head(), &r.value, e, done)
 	return next
 }
 

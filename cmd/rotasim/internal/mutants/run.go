@@ -1,0 +1,151 @@
+package mutants
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	flaw "github.com/rota-run/rota/internal/mutant"
+)
+
+// layer is one way to look for a flaw.
+type layer struct {
+	name string
+	args []string
+}
+
+// layers are tried one after the other, the cheapest first. Their sum is less than what every change is put through.
+func layers() []layer {
+	check := func(args ...string) layer {
+		return layer{"checker", append([]string{"check", "--states", "100000", "--prompt"}, args...)}
+	}
+	sim := func(args ...string) layer {
+		return layer{"simulator", append([]string{"--stop", "--workers", "1"}, args...)}
+	}
+	return []layer{
+		check("--members", "2", "--partitions", "2", "--crashes", "1", "--restarts", "1", "--leaves", "1"),
+		check("--members", "3", "--partitions", "3", "--crashes", "1", "--handover", "no-gap"),
+		check("--members", "3", "--crashes", "1", "--duplicates", "1"),
+		sim("--seeds", "50", "--hours", "0.2"),
+		check("--members", "2", "--crashes", "1", "--suspicions", "1", "--duplicates", "1"),
+		sim("--first", "50", "--seeds", "100", "--hours", "1"),
+		sim("--first", "150", "--seeds", "1850", "--hours", "1"),
+	}
+}
+
+// timeLimit of one layer: a program that does not end is noticed too.
+const timeLimit = 20 * time.Minute
+
+// Found is what came of one flaw.
+type Found struct {
+	Flaw    string
+	Layer   string // that noticed it; "" when it survived
+	Proof   string // what it printed
+	Seconds float64
+}
+
+// Run looks for each flaw, several at once, and calls found in the order of the table.
+func Run(ctx context.Context, flaws []flaw.Flaw, workers int, found func(Found)) error {
+	root, err := flaw.Root(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "rota-mutants-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // what stays is in the directory for temporary files
+	results := make([]chan Found, len(flaws))
+	errs := make([]error, len(flaws))
+	next := make(chan int)
+	var g sync.WaitGroup
+	for i := range results {
+		results[i] = make(chan Found, 1)
+	}
+	for range max(1, workers) {
+		g.Go(func() {
+			for i := range next {
+				var f Found
+				f, errs[i] = look(ctx, flaws[i], root, filepath.Join(dir, fmt.Sprint(i)))
+				results[i] <- f
+			}
+		})
+	}
+	g.Go(func() {
+		defer close(next)
+		for i := range flaws {
+			next <- i
+		}
+	})
+	for i := range flaws {
+		if f := <-results[i]; errs[i] == nil {
+			found(f)
+		}
+	}
+	g.Wait()
+	return errors.Join(errs...)
+}
+
+// look builds the program with the flaw and puts it through the layers until one notices.
+func look(ctx context.Context, f flaw.Flaw, root, dir string) (Found, error) {
+	began := time.Now()
+	program, err := f.Build(ctx, root, dir, "./cmd/rotasim")
+	if err != nil {
+		return Found{}, fmt.Errorf("mutant %q: %w", f.Name, err)
+	}
+	defer func() { _ = os.Remove(program) }() // the directory goes anyway
+	out := Found{Flaw: f.Name}
+	for _, l := range layers() {
+		proof, err := l.try(ctx, program)
+		if err != nil {
+			return out, fmt.Errorf("mutant %q: %w", f.Name, err)
+		}
+		if proof != "" {
+			out.Layer, out.Proof = l.name, proof
+			break
+		}
+	}
+	out.Seconds = time.Since(began).Seconds()
+	return out, nil
+}
+
+// try runs the program and returns what it noticed, "" for nothing.
+func (l layer) try(ctx context.Context, program string) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	var text bytes.Buffer
+	cmd := exec.CommandContext(limited, program, l.args...)
+	cmd.Stdout, cmd.Stderr = &text, &text
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "", nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case limited.Err() != nil:
+		return "it does not end", nil
+	case !errors.As(err, &exit):
+		return "", err
+	}
+	return proof(text.String())
+}
+
+// proof is the line that says what was noticed.
+func proof(text string) (string, error) {
+	for line := range strings.Lines(text) {
+		for _, sign := range []string{"VIOLATION ", "broken: ", "panic: "} {
+			if rest, ok := strings.CutPrefix(line, sign); ok {
+				return strings.TrimSpace(rest), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("it failed and said: %s", text)
+}

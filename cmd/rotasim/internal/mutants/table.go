@@ -1,0 +1,139 @@
+package mutants
+
+import flaw "github.com/rota-run/rota/internal/mutant"
+
+// Table are the flaws, by the file that they are in.
+func Table() []flaw.Flaw {
+	return append(append(value(), protocol()...), supervisor()...)
+}
+
+func value() []flaw.Flaw {
+	const apply, member, partition, plan = "cluster/apply.go", "cluster/apply_member.go", "cluster/apply_partition.go", "cluster/plan.go"
+	return []flaw.Flaw{
+		flaw.New("a doubled entry is applied twice", apply,
+			"if w, ok := d.writers.get(e.Writer); ok && e.Seq <= w.seq {", "if w, ok := d.writers.get(e.Writer); ok && e.Seq < w.seq {"),
+		flaw.New("a restart replaces whoever has its name", member,
+			"case had && old.Incarnation != c.Replaces:", "case had && old.Incarnation > d.at:"),
+		flaw.New("a restart keeps what its former start owned", member,
+			"		d.release(c.Member, false, \"restarted\")\n", ""),
+		flaw.New("an outdated join is accepted", member,
+			"case !ok || m.Incarnation != c.Incarnation:\n\t\treturn \"no such attempt to join\"\n\tcase m.State != MemberPrepared:\n\t\treturn \"it is not prepared\"\n\tcase !okBy",
+			"case !ok:\n\t\treturn \"no such attempt to join\"\n\tcase m.State != MemberPrepared:\n\t\treturn \"it is not prepared\"\n\tcase !okBy"),
+		flaw.New("somebody who is no member accepts", member,
+			"case !okBy || by.Incarnation != c.ByIncarnation || by.State != MemberJoined:", "case !okBy && by.Incarnation > d.at:"),
+		flaw.New("whoever wants to accepts", member,
+			"case d.Successor(c.By) != c.Member:", "case c.By == c.Member:"),
+		flaw.New("an outdated abort removes the next attempt", member,
+			"case !ok || m.Incarnation != c.Incarnation:\n\t\treturn \"no such attempt to join\"\n\tcase m.State != MemberPrepared:\n\t\treturn \"it is not prepared\"\n\t}",
+			"case !ok:\n\t\treturn \"no such attempt to join\"\n\tcase m.State != MemberPrepared:\n\t\treturn \"it is not prepared\"\n\t}"),
+		flaw.New("an outdated leave removes the next incarnation", member,
+			"case !ok || m.Incarnation != c.Incarnation:\n\t\treturn \"no such member\"", "case !ok:\n\t\treturn \"no such member\""),
+		flaw.New("a confirmed member keeps its incarnation", member,
+			"m.Incarnation, m.Pulse = d.at, c.Pulse", "m.Pulse = c.Pulse"),
+		flaw.New("a confirmed member keeps its old pulse", member,
+			"m.Incarnation, m.Pulse = d.at, c.Pulse", "m.Incarnation = d.at"),
+		flaw.New("whoever was removed confirms itself", member,
+			"if !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld {\n\t\treturn \"no such member: it was removed\"",
+			"if !ok || m.State == MemberHeld {\n\t\treturn \"no such member: it was removed\""),
+		flaw.New("a drain is forgotten", member,
+			"m.Draining = c.On\n", ""),
+		flaw.New("nobody is joined when the last joined member goes", member,
+			"if oldest.ID != \"\" {\n\t\td.join(oldest)", "if oldest.ID == \"nobody\" {\n\t\td.join(oldest)"),
+		flaw.New("a move stays open when its target goes", member,
+			"	if p.State == PartitionAdopting {\n\t\tp.State = PartitionGranted\n\t}\n", ""),
+		flaw.New("a new owner gets the old token", partition,
+			"p.State, p.Owner, p.Token, p.Next, p.NextToken = PartitionGranted, to, d.at, \"\", 0",
+			"p.State, p.Owner, p.Token, p.Next, p.NextToken = PartitionGranted, to, max(p.Token, 1), \"\", 0"),
+		flaw.New("whoever says started adopts", partition,
+			"case p.State != PartitionAdopting || p.NextToken != c.Token:", "case p.State != PartitionAdopting:"),
+		flaw.New("whoever says stopped releases", partition,
+			"case p.State != PartitionReleasing || p.Token != c.Token:", "case p.State != PartitionReleasing:"),
+		flaw.New("a former owner's end counts", partition,
+			"case p.Token != token:", "case p.Token < token:"),
+		flaw.New("nothing is ever parked", partition,
+			"if limit == 0 || p.Attempts < limit || p.Dropped {", "if limit >= 0 || p.Dropped {"),
+		flaw.New("a move does not wait for its owner to stop", plan,
+			"case to == \"\" || h == HandoverAtMostOne:", "case to == \"\":"),
+		flaw.New("a move without a gap does not wait for the new owner", plan,
+			"case h == HandoverNoGap:", "case h == HandoverNoGap && to == \"\":"),
+	}
+}
+
+func protocol() []flaw.Flaw {
+	const (
+		step    = "protocol/replica/step.go"
+		join    = "protocol/replica/step_join.go"
+		log     = "protocol/replica/step_log.go"
+		pulse   = "protocol/replica/step_pulse.go"
+		propose = "protocol/replica/step_propose.go"
+		assign  = "protocol/replica/step_assign.go"
+	)
+	return []flaw.Flaw{
+		flaw.New("others wait for less than the trust of a silent member", step,
+			"{ return period(p.TTL, 1000+p.Rho) }", "{ return period(p.TTL, 1000-4*p.Rho) }"),
+		flaw.New("a member trusts itself for longer than others wait", step,
+			"return period(p.TTL, 1000-p.Rho) - p.Margin", "return period(p.TTL, 1000+4*p.Rho) + p.Margin"),
+		flaw.New("trust counts from the answer", pulse,
+			"max(s.renewal.acked, ev.Sent)", "max(s.renewal.acked, ev.Now)"),
+		flaw.New("a joiner that was suspended renews its silent pulse", pulse,
+			"if s.renewal.created && s.now >= s.renewal.acked.Add(s.p.trust()) {", "if s.phase == phaseMember && s.renewal.created && s.now >= s.renewal.acked.Add(s.p.trust()) {"),
+		flaw.New("a member that lost its trust goes on under its old pulse", pulse,
+			"	s.life++\n\ts.renewal = renewal{}\n\tif s.assigned", "	if s.assigned"),
+		flaw.New("the supervisor is not told that trust has ended", pulse,
+			"s.assigned.TrustUntil = 0\n", "s.assigned.TrustUntil = s.now.Add(s.p.TTL)\n"),
+		flaw.New("a joiner names a pulse that is not there", pulse,
+			"s.phase = phasePulse // nobody", "// nobody"),
+		flaw.New("a look counts from its answer", pulse,
+			"g.known, g.looked = true, max(sent, g.since)", "g.known, g.looked = true, now"),
+		flaw.New("a listing is believed", pulse,
+			"g.key, g.listed, g.missing = m.Pulse, false, true", "g.key, g.listed, g.missing, g.known, g.version = m.Pulse, false, true, true, \"\""),
+		flaw.New("a lost pulse is not noticed by its owner", pulse,
+			"	case Refused:\n\t\ts.lapse()\n", "	case Refused:\n\t\ts.renewal.acked, s.renewal.next = ev.Sent, ev.Sent.Add(s.p.TTL / 3)\n"),
+		flaw.New("nobody sweeps", pulse,
+			"if s.phase != phaseMember || s.sweep.busy || s.now < s.sweep.next {", "if s.phase != phaseMember || s.sweep.busy || s.now >= s.sweep.next {"),
+		flaw.New("the dead are not reported", pulse,
+			"		if !g.dead(s.p) {\n\t\t\tcontinue", "		if !g.gone() {\n\t\t\tcontinue"),
+		flaw.New("a live process's name is taken over", join,
+			"if s.ours(m.Pulse) || s.claim.dead(s.p) {", "if s.ours(m.Pulse) || s.claim.key != \"\" {"),
+		flaw.New("its own former life stops a member", join,
+			"if s.ours(m.Pulse) || s.claim.dead(s.p) {", "if s.claim.dead(s.p) {"),
+		flaw.New("a removed member works on", join,
+			"	s.joined = false\n\ts.revoke(0)\n", "	s.joined = false\n"),
+		flaw.New("a removed member does not come back", join,
+			"	if !s.idle() {\n\t\treturn\n\t}\n\ts.life++", "	if s.idle() {\n\t\treturn\n\t}\n\ts.life++"),
+		flaw.New("a member leaves while its work runs", propose,
+			"if m, ok := s.present(); ok && s.idle() {", "if m, ok := s.present(); ok {"),
+		flaw.New("a lost answer is taken for a failure", propose,
+			"	case Unknown:\n\t\ts.log.hint = true\n", "	case Unknown:\n\t\ts.log.hint = true\n\t\ts.requeue(p)\n"),
+		flaw.New("an entry inside a snapshot is appended for ever", propose,
+			"if p == nil || s.value.Wrote(s.writer()) < p.entry.Seq {", "if p == nil || s.value.Wrote(s.writer()) >= p.entry.Seq {"),
+		flaw.New("a rewritten history is not noticed", log,
+			"return !ok || history[i].chain == e.BaseChain", "return !ok || i >= 0"),
+		flaw.New("an entry of a newer version is skipped", log,
+			"if errors.As(err, &newer) {", "if errors.As(err, &newer) && newer.Format == 0 {"),
+		flaw.New("steps are told before the supervisor knows", assign,
+			"if s.reported < s.assigned.Version {", "if s.reported > s.assigned.Version {"),
+		flaw.New("stopped is said while it runs", assign,
+			"case d.Role == cluster.RoleStop && (r == nil || ended):", "case d.Role == cluster.RoleStop:"),
+		flaw.New("started is said before it runs", assign,
+			"case d.Role == cluster.RoleAdopt && r != nil && r.Token == d.Token:", "case d.Role == cluster.RoleAdopt:"),
+		flaw.New("a failure of a former attempt counts", assign,
+			"case d.Role == cluster.RoleRun && ended && r.Attempt == p.Attempts:", "case d.Role == cluster.RoleRun && ended:"),
+	}
+}
+
+func supervisor() []flaw.Flaw {
+	const step, part = "work/step.go", "work/step_part.go"
+	return []flaw.Flaw{
+		flaw.New("work goes on when trust has ended", step,
+			"trusted := s.assigned && s.now < s.trustUntil", "trusted := s.assigned && s.trustUntil >= 0"),
+		flaw.New("a run that ends makes room for one whose trust has ended", step,
+			"lost := s.trusted && s.now >= s.trustUntil", "lost := s.trusted && s.now < 0"),
+		flaw.New("a run goes on under a newer token", part,
+			"case p.grant.Token != p.token:\n\t\treturn StopToken, true\n", ""),
+		flaw.New("a run that was taken away goes on", part,
+			"	case p.grant == nil:\n\t\treturn StopUnassigned, true\n", "	case p.grant == nil:\n\t\treturn 0, false\n"),
+		flaw.New("a finished run is begun again", part,
+			"if p.grant != nil && p.grant.Token != p.token {\n\t\t\tp.phase, p.waited = phaseIdle, false\n\t\t}\n\tcase phaseFailed:", "if p.grant != nil {\n\t\t\tp.phase, p.waited = phaseIdle, false\n\t\t}\n\tcase phaseFailed:"),
+	}
+}

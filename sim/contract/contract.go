@@ -1,0 +1,212 @@
+package contract
+
+import (
+	"fmt"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// Broken tells which contract an entry broke that took before to after; "" for none.
+func Broken(before, after *cluster.Value, e cluster.Entry, done cluster.Applied) string {
+	c := change{before, after, e, done}
+	if repeated := e.Seq <= before.Wrote(e.Writer); repeated || done.Duplicate {
+		return c.duplicate(repeated)
+	}
+	for i, command := range e.Commands {
+		if !done.Results[i].Accepted {
+			continue
+		}
+		if why := c.command(command); why != "" {
+			return fmt.Sprintf("%v was accepted: %s", command, why)
+		}
+	}
+	if why := c.ring(); why != "" {
+		return why
+	}
+	return c.owners()
+}
+
+// change is one entry and what it did.
+type change struct {
+	before, after *cluster.Value
+	entry         cluster.Entry
+	done          cluster.Applied
+}
+
+// duplicate: an entry that stands in the log twice is applied once.
+func (c *change) duplicate(repeated bool) string {
+	switch {
+	case !repeated:
+		return fmt.Sprintf("entry %d counts as a duplicate and is none", c.entry.Index)
+	case !c.done.Duplicate, c.before.Digest() != c.after.Digest():
+		return fmt.Sprintf("entry %d of %s number %d was applied twice", c.entry.Index, c.entry.Writer, c.entry.Seq)
+	}
+	return ""
+}
+
+// command: what it names must be so.
+func (c *change) command(command cluster.Command) string {
+	switch d := command.(type) {
+	case cluster.PrepareJoin:
+		return c.prepared(d)
+	case cluster.AcceptJoin:
+		return c.accepted(d)
+	case cluster.AbortJoin:
+		return c.left(d.Member, d.Incarnation, false)
+	case cluster.LeaveCluster:
+		return c.left(d.Member, d.Incarnation, d.Hold)
+	case cluster.ConfirmMember:
+		return c.confirmed(d)
+	case cluster.DrainMember:
+		if m, ok := c.after.Member(d.Member); ok && m.Draining != d.On && c.alone() {
+			return "it is not so afterwards"
+		}
+	case cluster.Started:
+		return c.underToken(d.Partition, d.Token, true)
+	case cluster.Stopped:
+		return c.underToken(d.Partition, d.Token, true)
+	case cluster.FinishPartition:
+		return c.finished(d)
+	}
+	return ""
+}
+
+// alone: no other command of the entry can have changed what this one met.
+func (c *change) alone() bool { return len(c.entry.Commands) == 1 }
+
+func (c *change) prepared(d cluster.PrepareJoin) string {
+	m, ok := c.before.Member(d.Member)
+	if ok && m.Incarnation != d.Replaces || !ok && d.Replaces != 0 {
+		return fmt.Sprintf("incarnation %d is in the cluster", m.Incarnation)
+	}
+	if now, ok := c.after.Member(d.Member); c.alone() && (!ok || now.Incarnation != c.entry.Index || now.Pulse != d.Pulse) {
+		return "it is not prepared afterwards"
+	}
+	return ""
+}
+
+func (c *change) accepted(d cluster.AcceptJoin) string {
+	m, _ := c.before.Member(d.Member)
+	by, _ := c.before.Member(d.By)
+	switch {
+	case m.Incarnation != d.Incarnation:
+		return "it has another incarnation"
+	case by.Incarnation != d.ByIncarnation:
+		return "who accepts has another incarnation"
+	case c.alone() && by.State != cluster.MemberJoined:
+		return "who accepts is not joined"
+	case c.alone() && c.before.Successor(d.By) != d.Member:
+		return "who accepts does not precede it in the ring"
+	}
+	return ""
+}
+
+func (c *change) left(id cluster.MemberID, i cluster.Incarnation, hold bool) string {
+	m, _ := c.before.Member(id)
+	if m.Incarnation != i {
+		return fmt.Sprintf("its incarnation is %d", m.Incarnation)
+	}
+	if now, ok := c.after.Member(id); ok && !hold && now.Incarnation == i {
+		return "it is there still"
+	}
+	return ""
+}
+
+func (c *change) confirmed(d cluster.ConfirmMember) string {
+	if m, _ := c.before.Member(d.Member); m.Incarnation != d.Incarnation {
+		return fmt.Sprintf("its incarnation is %d", m.Incarnation)
+	}
+	if m, ok := c.after.Member(d.Member); ok && c.alone() && (m.Incarnation != c.entry.Index || m.Pulse != d.Pulse) {
+		return "it has no new incarnation and pulse"
+	}
+	return ""
+}
+
+func (c *change) underToken(id cluster.PartitionID, t cluster.Token, next bool) string {
+	p, _ := c.before.Partition(id)
+	if p.Token != t && (!next || p.NextToken != t) {
+		return fmt.Sprintf("its token is %d", p.Token)
+	}
+	return ""
+}
+
+func (c *change) finished(d cluster.FinishPartition) string {
+	if why := c.underToken(d.Partition, d.Token, false); why != "" {
+		return why
+	}
+	p, ok := c.after.Partition(d.Partition)
+	if !ok || !c.alone() || d.Outcome != cluster.OutcomeFailed {
+		return ""
+	}
+	job, task, _ := d.Partition.Split()
+	j, _ := c.after.Job(job)
+	if t, ok := j.Task(task); ok && t.MaxAttempts > 0 && p.Attempts >= t.MaxAttempts && p.State == cluster.PartitionGranted && !p.Dropped {
+		return fmt.Sprintf("it failed %d times and is granted", p.Attempts)
+	}
+	return ""
+}
+
+// ring: whenever somebody could be joined, somebody is.
+func (c *change) ring() string {
+	there := false
+	for m := range c.after.Members() {
+		there = there || m.State != cluster.MemberHeld
+	}
+	if _, ok := c.after.FirstJoined(); there && !ok {
+		return "there are members, and nobody is joined"
+	}
+	return ""
+}
+
+// owners: a partition changes hands under a larger token, and, where its hand-over says so, only after its owner has said so or is gone.
+func (c *change) owners() string {
+	for now := range c.after.Partitions() {
+		was, ok := c.before.Partition(now.ID)
+		if !ok || was.Owner == "" || now.Owner == was.Owner {
+			continue
+		}
+		if now.Owner != "" && now.Token <= was.Token {
+			return fmt.Sprintf("%s went from %s to %s under token %d after %d", now.ID, was.Owner, now.Owner, now.Token, was.Token)
+		}
+		if c.stays(was.Owner) && !c.spoken(now.ID) {
+			return fmt.Sprintf("%s was taken from %s, which has said nothing", now.ID, was.Owner)
+		}
+	}
+	return ""
+}
+
+// stays tells whether a member is the same before and after.
+func (c *change) stays(id cluster.MemberID) bool {
+	was, _ := c.before.Member(id)
+	now, ok := c.after.Member(id)
+	return ok && was.Incarnation == now.Incarnation && now.State != cluster.MemberHeld
+}
+
+// spoken tells whether a command of the entry is about the partition, or its hand-over waits for nobody.
+func (c *change) spoken(id cluster.PartitionID) bool {
+	job, task, _ := id.Split()
+	j, ok := c.before.Job(job)
+	t, known := j.Task(task)
+	if !ok || !known || t.Handover == cluster.HandoverFast {
+		return true
+	}
+	for _, command := range c.entry.Commands {
+		switch d := command.(type) {
+		case cluster.Started:
+			if d.Partition == id {
+				return true
+			}
+		case cluster.Stopped:
+			if d.Partition == id {
+				return true
+			}
+		case cluster.FinishPartition:
+			if d.Partition == id {
+				return true
+			}
+		case cluster.KillJob, cluster.UpdateJob, cluster.SubmitJob:
+			return true
+		}
+	}
+	return false
+}

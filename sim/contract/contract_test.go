@@ -1,0 +1,88 @@
+package contract_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/sim/contract"
+)
+
+// play folds entries of one writer, each with some commands, and judges each.
+func play(t *testing.T, entries ...[]cluster.Command) cluster.Value {
+	t.Helper()
+	var v cluster.Value
+	for i, commands := range entries {
+		e := entry(i+1, commands...)
+		next, done := v.Apply(e)
+		if why := contract.Broken(&v, &next, e, done); why != "" {
+			t.Errorf("entry %d: %s", e.Index, why)
+		}
+		v = next
+	}
+	return v
+}
+
+func entry(index int, commands ...cluster.Command) cluster.Entry {
+	n := uint64(index) //nolint:gosec // a small number
+	return cluster.Entry{Index: cluster.Index(n), Writer: "w", Seq: n, Format: cluster.Format, Commands: commands}
+}
+
+func life() [][]cluster.Command {
+	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadSingle, MaxAttempts: 1}
+	return [][]cluster.Command{
+		{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}}},
+		{cluster.PrepareJoin{Member: "a", Pulse: "p"}},
+		{cluster.PrepareJoin{Member: "b", Pulse: "q"}},
+		{cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "a", ByIncarnation: 2}},
+	}
+}
+
+func TestWhatApplyDoesIsRight(t *testing.T) {
+	t.Parallel()
+	v := play(t, append(life(),
+		[]cluster.Command{cluster.DrainMember{Member: "a", On: true}},
+		[]cluster.Command{cluster.Stopped{Partition: "j", Token: 2}},
+		[]cluster.Command{cluster.ConfirmMember{Member: "b", Incarnation: 3, Pulse: "r"}},
+		[]cluster.Command{cluster.LeaveCluster{Member: "a", Incarnation: 2}},
+	)...)
+	if p, _ := v.Partition("j"); p.Owner != "b" {
+		t.Errorf("got %+v, want it on b", p)
+	}
+}
+
+// TestFlaws gives each command what a flawed Apply would have made of it.
+func TestFlaws(t *testing.T) {
+	t.Parallel()
+	v := play(t, life()...)
+	accepted := cluster.Applied{Results: []cluster.Result{{Accepted: true}}}
+	for _, c := range []struct {
+		name    string
+		command cluster.Command
+		want    string
+	}{
+		{"a restart over another start", cluster.PrepareJoin{Member: "a", Replaces: 1}, "incarnation 2 is in the cluster"},
+		{"nothing was prepared", cluster.PrepareJoin{Member: "c"}, "not prepared afterwards"},
+		{"accepted by a stranger", cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "x", ByIncarnation: 1}, "who accepts has another incarnation"},
+		{"an old incarnation leaves", cluster.LeaveCluster{Member: "a", Incarnation: 1}, "its incarnation is 2"},
+		{"it left and is there", cluster.LeaveCluster{Member: "a", Incarnation: 2}, "it is there still"},
+		{"confirmed as it was", cluster.ConfirmMember{Member: "a", Incarnation: 2, Pulse: "n"}, "no new incarnation"},
+		{"not drained", cluster.DrainMember{Member: "a", On: true}, "not so afterwards"},
+		{"stopped under an old token", cluster.Stopped{Partition: "j", Token: 1}, "its token is 2"},
+		{"finished under an old token", cluster.FinishPartition{Partition: "j", Token: 1}, "its token is 2"},
+	} {
+		if got := contract.Broken(&v, &v, entry(5, c.command), accepted); !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+	next, _ := v.Apply(entry(5, cluster.LeaveCluster{Member: "a", Incarnation: 2}))
+	if got := contract.Broken(&v, &next, entry(4), cluster.Applied{}); !strings.Contains(got, "applied twice") {
+		t.Errorf("a doubled entry: got %q", got)
+	}
+	if got := contract.Broken(&v, &next, entry(5), cluster.Applied{}); got != "" {
+		t.Errorf("the owner has left: got %q", got)
+	}
+	if got := contract.Broken(&next, &v, entry(6), cluster.Applied{}); !strings.Contains(got, "went from b to a under token") {
+		t.Errorf("back under an older token: got %q", got)
+	}
+}
