@@ -161,6 +161,9 @@ func (c *change) ring() string {
 // owners: a partition changes hands under a larger token, and, where its hand-over says so, only after its owner has said so or is gone.
 func (c *change) owners() string {
 	for now := range c.after.Partitions() {
+		if m, ok := c.after.Member(now.Owner); now.Owner != "" && (!ok || now.State != cluster.PartitionHeld && m.State != cluster.MemberJoined) {
+			return fmt.Sprintf("%s is granted to %s, which is not joined", now.ID, now.Owner)
+		}
 		was, ok := c.before.Partition(now.ID)
 		if !ok || was.Owner == "" || now.Owner == was.Owner {
 			continue
