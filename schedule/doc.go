@@ -56,6 +56,7 @@
 // that came last. After a plan has been carried out, the next is empty.
 //
 // Spread: of the slots that can be given, a task gets those on members where it has the fewest, then those on members with the most left.
+// Where most are still busy, each that is free goes to the task that has the fewest on its member.
 //
 // Cost: O(jobs + tasks + moves × log members), and a sort of what was never sorted.
 //

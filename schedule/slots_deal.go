@@ -22,10 +22,12 @@ type given struct {
 func (s *sharing) deal() {
 	var lacking []wanting
 	var released []given
+	total := int64(0)
 	for _, j := range s.out.Order {
 		for t := range s.pool.Jobs[j].Tasks {
 			if want := s.out.Shares[j].Tasks[t] - int64(len(s.pool.Jobs[j].Tasks[t].Held)); want > 0 {
 				lacking = append(lacking, wanting{Post{j, t}, want})
+				total += want
 			} else if want < 0 {
 				released = s.release(released, Post{j, t}, -want)
 			}
@@ -35,6 +37,10 @@ func (s *sharing) deal() {
 	free := make([]given, len(s.pool.Free))
 	for i, slot := range s.pool.Free {
 		free[i] = given{slot, NoPost}
+	}
+	if int64(len(free)) < total {
+		s.dealScarce(free, lacking)
+		free = nil
 	}
 	for _, lot := range [][]given{free, released} {
 		d := newDealer(lot)

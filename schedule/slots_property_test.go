@@ -327,3 +327,60 @@ func TestSlotsAnyNumbers(t *testing.T) {
 		a.WhyIdle(p)
 	})
 }
+
+// From nothing, the slots of a task on two members differ by at most one, unless the one with fewer has no slot left for it.
+func TestSlotsAreSpread(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		w := drawPool(rt, 5, 5, 1, 1)
+		for j := range w.jobs {
+			w.jobs[j].Tasks[0].Held = nil
+		}
+		w.plan(t)
+		has, used := make(map[string]int), make(map[string]int)
+		for _, s := range w.slots {
+			has[s.Member]++
+		}
+		for j := range w.jobs {
+			for _, h := range w.jobs[j].Tasks[0].Held {
+				used[h.Member]++
+			}
+		}
+		for m := range has {
+			for o := range has {
+				if used[m] > used[o]+1 && used[o] < has[o] {
+					rt.Fatalf("%s has %d, %s has %d of %d", m, used[m], o, used[o], has[o])
+				}
+			}
+		}
+	})
+}
+
+// Slots that become free one at a time, as they do in a cluster, end as well spread: no two of a task lie on one member while another
+// member has none of it and runs two of some other task.
+func TestSlotsThatComeLaterAreSpread(t *testing.T) {
+	t.Parallel()
+	w := &slotWorld{}
+	for _, m := range []string{"a", "b", "c", "d"} {
+		w.addMember(m, 4)
+	}
+	job := Job{ID: "j", Tasks: []Task{{Name: "t1"}, {Name: "t2"}, {Name: "t3"}, {Name: "t4"}}}
+	w.submit(job)
+	for free := range len(w.slots) {
+		p := &Pool{Jobs: w.jobs, Free: w.slots[free : free+1], Busy: int64(len(w.slots) - free - 1)}
+		a := Allocate(p)
+		if len(a.Moves) != 1 || a.Lacking != p.Busy {
+			t.Fatalf("%d moves, %d lack, %d busy", len(a.Moves), a.Lacking, p.Busy)
+		}
+		w.move(t, a.Moves[0], w.tick())
+	}
+	for _, task := range w.jobs[0].Tasks {
+		on := make(map[string]int)
+		for _, h := range task.Held {
+			on[h.Member]++
+		}
+		if len(on) != 4 {
+			t.Errorf("%s lies on %v", task.Name, on)
+		}
+	}
+}

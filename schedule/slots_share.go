@@ -24,6 +24,8 @@ type need struct {
 	lo, hi int64 // the sum of the minima and of the maxima of its unfinished tasks
 	held   int64 // by them
 	live   bool  // it has unfinished tasks
+	// divided is for how many slots the shares of its tasks have been worked out; 0 for none.
+	divided int64
 }
 
 // Allocate shares the slots of the pool among its jobs and their tasks. It reads the pool and changes nothing; the same content gives the
@@ -168,23 +170,29 @@ func stepOf(byPercent bool) int64 {
 // costOfOneMore is how many more slots leave their tasks if the job of the claim gets one more; mostly it is zero or less.
 func (s *sharing) costOfOneMore(i int) int64 {
 	j, got := int(s.of[i]), s.claims[i].got
-	return s.leaving(j, got+1) - s.leaving(j, got)
+	job, tasks := &s.pool.Jobs[j], s.out.Shares[j].Tasks
+	s.divide(job, got+1, tasks) // most get it: then this need not be done again
+	s.needs[j].divided = got + 1
+	s.trial = slices.Grow(s.trial[:0], len(job.Tasks))[:len(job.Tasks)]
+	s.divide(job, got, s.trial)
+	return leaving(job, tasks) - leaving(job, s.trial)
 }
 
-// leaving is how many slots leave their tasks if the job has so many.
-func (s *sharing) leaving(j int, slots int64) (n int64) {
-	job := &s.pool.Jobs[j]
-	s.trial = slices.Grow(s.trial[:0], len(job.Tasks))[:len(job.Tasks)]
-	s.divide(job, slots, s.trial)
+// leaving is how many slots leave their tasks if these have such shares.
+func leaving(job *Job, shares []int64) (n int64) {
 	for t := range job.Tasks {
-		n += max(0, int64(len(job.Tasks[t].Held))-s.trial[t])
+		n += max(0, int64(len(job.Tasks[t].Held))-shares[t])
 	}
 	return n
 }
 
 func (s *sharing) shareTasks() {
 	for _, j := range s.out.Order {
-		if share := &s.out.Shares[j]; share.Slots > 0 {
+		switch share := &s.out.Shares[j]; {
+		case share.Slots == s.needs[j].divided: // done already, or nothing to do
+		case share.Slots == 0:
+			clear(share.Tasks)
+		default:
 			s.divide(&s.pool.Jobs[j], share.Slots, share.Tasks)
 		}
 	}
