@@ -188,9 +188,10 @@ func leaving(job *Job, shares []int64) (n int64) {
 
 func (s *sharing) shareTasks() {
 	for _, j := range s.out.Order {
-		switch share := &s.out.Shares[j]; {
-		case share.Slots == s.needs[j].divided: // done already, or nothing to do
-		case share.Slots == 0:
+		share := &s.out.Shares[j]
+		switch share.Slots {
+		case s.needs[j].divided: // done already, or nothing to do
+		case 0:
 			clear(share.Tasks)
 		default:
 			s.divide(&s.pool.Jobs[j], share.Slots, share.Tasks)
