@@ -41,6 +41,7 @@ func checkCommand() *cobra.Command {
 	f.IntVar(&o.bounds.Restarts, "restarts", 0, "crashed members that start again")
 	f.IntVar(&o.bounds.Suspicions, "suspicions", 0, "live members that lose their pulse")
 	f.IntVar(&o.bounds.Duplicates, "duplicates", 0, "appends whose answer is lost, or that are done twice")
+	f.IntVar(&o.bounds.Failures, "failures", 0, "appends that the store does not do")
 	f.IntVar(&o.bounds.Leaves, "leaves", 0, "members that are asked to leave")
 	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
 	f.BoolVar(&o.bounds.Prompt, "prompt", false, "members without an append under way read at once what is new: far fewer states")

@@ -15,6 +15,7 @@ func pushSuite() []members.Config {
 	return []members.Config{
 		{Members: 2, Partitions: 1, Crashes: 1, Suspicions: 1, Duplicates: 1},
 		{Members: 2, Partitions: 1, Crashes: 1, Restarts: 1, Duplicates: 1, Sweeps: true, Prompt: true},
+		{Members: 2, Partitions: 1, Suspicions: 1, Failures: 1, Prompt: true},
 		{Members: 3, Partitions: 1, Crashes: 1},
 		{Members: 3, Partitions: 1, Crashes: 1, Sweeps: true, Prompt: true},
 		{Members: 3, Partitions: 1, Crashes: 1, Restarts: 1, Prompt: true},

@@ -18,6 +18,7 @@ type Config struct {
 	Restarts   int // of crashed members, under their names
 	Suspicions int // pulses of live members that vanish
 	Duplicates int // appends that are done although their answer is lost, or are done twice
+	Failures   int // appends that the store provably does not do
 	Leaves     int // members that are asked to leave in order
 	Handover   cluster.Handover
 	Sweeps     bool // members list all pulses when they join, as they do now and then; without, only the watched ones are looked at
@@ -42,6 +43,7 @@ func (c Config) String() string {
 	add(c.Restarts, "restarts")
 	add(c.Suspicions, "suspicions")
 	add(c.Duplicates, "duplicates")
+	add(c.Failures, "failures")
 	add(c.Leaves, "leaves")
 	if c.Handover != cluster.HandoverAtMostOne {
 		parts = append(parts, c.Handover.String())
@@ -90,7 +92,7 @@ func (c Config) Check() error {
 	if c.Partitions < 1 || c.Partitions > 9 {
 		return fmt.Errorf("%d partitions can't be walked: choose 1 to 9", c.Partitions)
 	}
-	if min(c.Crashes, c.Restarts, c.Suspicions, c.Duplicates, c.Leaves) < 0 {
+	if min(c.Crashes, c.Restarts, c.Suspicions, c.Duplicates, c.Failures, c.Leaves) < 0 {
 		return errors.New("a number of faults is negative")
 	}
 	return nil

@@ -15,7 +15,7 @@
 // Time is abstract: clocks stand still, but that a member which loses its pulse while it lives finds its own clock beyond its
 // trust when it goes on, as a store with sessions and the bound on clocks' rates give it. Clocks that drift, silent pulses, snapshots and
 // truncation belong to the simulator. What nobody else can observe happens at once: the first read of the log, the write of a
-// pulse, a look that finds a pulse, the supervisor's answer.
+// first pulse, a look that finds a pulse, the supervisor's answer.
 //
 // # Failures
 //

@@ -30,8 +30,11 @@ func (s *State) effect(i int, e replica.Effect) {
 	case replica.ListPulses:
 		m.list = s.bounds.Sweeps
 	case replica.Renew:
-		s.renew(e.Key)
-		s.step(i, replica.Renewed{Now: m.clock, Sent: m.clock, Key: e.Key})
+		if e.Life > 0 {
+			m.pulse = e.Key // somebody may know this member already, and look
+			return
+		}
+		s.renewed(i, e.Key)
 	case replica.Assign:
 		m.work = supervisor{version: e.Assignment.Version, trust: e.Assignment.TrustUntil, grants: e.Assignment.Grants}
 		s.step(i, replica.Reported{Now: m.clock, Version: m.work.version, Reports: m.reports()})
@@ -41,6 +44,14 @@ func (s *State) effect(i int, e replica.Effect) {
 	case replica.Halt:
 		s.broken = "nobody halts: " + e.Err.Error()
 	}
+}
+
+// renewed writes a pulse and answers.
+func (s *State) renewed(i int, key string) {
+	m := s.own(i)
+	m.pulse = ""
+	s.renew(key)
+	s.step(i, replica.Renewed{Now: m.clock, Sent: m.clock, Key: key})
 }
 
 // reports are what the supervisor tells: it runs what it was told to run, and nothing fails.

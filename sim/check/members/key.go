@@ -163,7 +163,7 @@ func (s *State) appendKey(b []byte, k *names) []byte {
 		b = k.entry(b, r.entry)
 	}
 	u := s.used
-	b = append(b, byte(u.Crashes), byte(u.Restarts), byte(u.Suspicions), byte(u.Duplicates), byte(u.Leaves), byte(len(s.docs)), byte(len(s.orphans)))
+	b = append(b, byte(u.Crashes), byte(u.Restarts), byte(u.Suspicions), byte(u.Duplicates), byte(u.Failures), byte(u.Leaves), byte(len(s.docs)), byte(len(s.orphans)))
 	for _, d := range s.docs {
 		b = append(append(append(b, d.Key...), 0), d.Version...)
 	}
@@ -185,6 +185,7 @@ func (m *member) appendKey(b []byte, k *names) []byte {
 	b = binary.AppendVarint(b, int64(m.clock))
 	b = append(b, k.place(m.state.Value().Index()))
 	b = append(append(b, m.check...), 0)
+	b = append(append(b, m.pulse...), 0)
 	if m.append != nil {
 		b = k.entry(b, *m.append)
 	}

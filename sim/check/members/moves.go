@@ -29,6 +29,7 @@ func (m Model) Next(s *State) []check.Move[*State] {
 			w.reads(i)
 			w.looks(i)
 			w.appends(i)
+			w.writes(i)
 			w.fails(i)
 		}
 	}
@@ -59,7 +60,7 @@ func (w *moves) add(name string, do func(s *State)) {
 }
 
 // starts lets a process start and have its prepare-join done: it asks for nothing else before, so starting later and writing later are
-// one. It may be dead by then, or have to wait for a pulse of its name.
+// one, but where that append may fail. It may be dead by then, or have to wait for a pulse of its name.
 func (w *moves) starts(i int) {
 	m := w.s.members[i]
 	if m.up || m.gone || m.starts > 0 && w.s.used.Restarts >= w.bounds.Restarts {
@@ -74,7 +75,7 @@ func (w *moves) starts(i int) {
 	started := w.s.clone()
 	begin(started)
 	e := started.members[i].append
-	if e == nil {
+	if e == nil || w.bounds.Failures > 0 {
 		w.add(fmt.Sprintf("%s starts", name(i)), begin)
 		return
 	}
@@ -141,8 +142,23 @@ func (w *moves) looks(i int) {
 }
 
 func (w *moves) appends(i int) {
-	if e := w.s.members[i].append; e != nil {
-		w.done(string(name(i)), i, *e, func(*State) {})
+	e := w.s.members[i].append
+	if e == nil {
+		return
+	}
+	w.done(string(name(i)), i, *e, func(*State) {})
+	if w.s.used.Failures < w.bounds.Failures {
+		w.add(fmt.Sprintf("an append of %s fails: %s", name(i), said(*e)), func(s *State) {
+			s.used.Failures++
+			s.answered(i, replica.Appended{Seq: e.Seq, Outcome: replica.NotDone, Err: "the store is full"})
+		})
+	}
+}
+
+// writes is the pulse of another life than the first. That of the first is written at once: nobody knows of it before.
+func (w *moves) writes(i int) {
+	if m := w.s.members[i]; m.pulse != "" && m.awake() {
+		w.add(fmt.Sprintf("%s has its pulse %s written", name(i), m.pulse), func(s *State) { s.renewed(i, m.pulse) })
 	}
 }
 
@@ -172,12 +188,18 @@ func (w *moves) done(who string, i int, e cluster.Entry, first func(*State)) {
 // done puts an entry into the log and answers.
 func (s *State) done(i int, e cluster.Entry, o replica.Outcome) {
 	*s = *s.appended(e)
-	m := s.own(i)
-	m.append = nil
-	a := replica.Appended{Now: m.clock, Seq: e.Seq, Outcome: o}
+	a := replica.Appended{Seq: e.Seq, Outcome: o}
 	if o == replica.Done {
 		a.Index = s.head().Index()
 	}
+	s.answered(i, a)
+}
+
+// answered answers an append: at once, or when the member goes on.
+func (s *State) answered(i int, a replica.Appended) {
+	m := s.own(i)
+	m.append = nil
+	a.Now = m.clock
 	if m.awake() {
 		s.step(i, a)
 	} else {

@@ -63,7 +63,7 @@ func (s *State) settled() bool {
 
 // content tells whether a member has read all and wants nothing.
 func (m *member) content(head cluster.Index) bool {
-	return !m.leaving && m.awake() && m.append == nil && m.state.Value().Index() == head
+	return !m.leaving && m.awake() && m.append == nil && m.pulse == "" && m.state.Value().Index() == head
 }
 
 func (s *State) allRun() bool {

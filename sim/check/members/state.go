@@ -42,6 +42,7 @@ type member struct {
 	answer  *replica.Appended // of an append, waits until the member goes on
 	check   string            // key of the pulse that is being read
 	list    bool              // pulses are being listed
+	pulse   string            // that is being written: the one of another life than the first
 	work    supervisor
 }
 

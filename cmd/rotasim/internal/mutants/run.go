@@ -33,6 +33,7 @@ func layers() []layer {
 		check("--members", "2", "--partitions", "2", "--crashes", "1", "--restarts", "1", "--leaves", "1"),
 		check("--members", "3", "--partitions", "3", "--crashes", "1", "--handover", "no-gap"),
 		check("--members", "3", "--crashes", "1", "--restarts", "1"),
+		check("--members", "2", "--suspicions", "1", "--failures", "1"),
 		sim("--seeds", "50", "--hours", "0.2"),
 		check("--members", "3", "--crashes", "1", "--duplicates", "1"),
 		check("--members", "2", "--crashes", "1", "--suspicions", "1", "--duplicates", "1"),
