@@ -22,6 +22,7 @@ build: ## build bin/rota, static
 
 test: ## all that a change must pass; ends with "N passed, N failed, N skipped"
 	@go run ./internal/testsum -make "$(MAKE)" -steps "fmt-check vet laws build examples lint fuzz-smoke race-detector properties" \
+	  -proof "check chaos-smoke mutants sim" -within 22m \
 	  go test -json -count=1 -timeout 15m $(RACE) $(PKG)
 
 unit: ## tests alone, without the race detector: PKG=./cluster/... for some
@@ -55,20 +56,20 @@ fuzz: ## every fuzzer for FUZZTIME
 	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; done
 
-fuzz-smoke: ## every fuzzer for two seconds
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s
+fuzz-smoke: ## every fuzzer for five seconds
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=5s
 
 properties: ## every property of placement, slots and the value with CHECKS cases each
 	@go test -count=1 ./schedule ./cluster -rapid.checks $(CHECKS)
 
 sim: ## simulated clusters: SEEDS of them, an hour each, under every fault in every phase
-	@go run ./cmd/rotasim --protocol replica --seeds $(SEEDS) --hours 1 --all-pairs --json
+	@go run ./cmd/rotasim --protocol replica --seeds $(SEEDS) --hours 1 --all-pairs $(if $(BUDGET),--budget $(BUDGET)) --json
 
 check: ## every order of the events of a few members, for a list of bounds
 	@go run ./cmd/rotasim check --suite push --json
 
 mutants: ## known flaws, one at a time: the checker or the simulator must notice each
-	@go run ./cmd/rotasim mutants --json
+	@go run ./cmd/rotasim mutants $(if $(BUDGET),--budget $(BUDGET)) --json
 
 nightly: ## the long versions of check, sim, fuzz and properties
 	@go run ./cmd/rotasim check --suite nightly --json

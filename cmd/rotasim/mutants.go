@@ -18,6 +18,7 @@ import (
 type mutantOptions struct {
 	only    string
 	workers int
+	budget  time.Duration
 	json    bool
 }
 
@@ -34,6 +35,7 @@ func mutantsCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.only, "only", "", "the name of one flaw")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "flaws at once")
+	f.DurationVar(&o.budget, "budget", 0, "begin with no further flaw after this time (default: none)")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
 	return c
 }
@@ -43,6 +45,7 @@ type mutantReport struct {
 	Mutants   int      `json:"mutants"`
 	Killed    int      `json:"killed"`
 	Survivors []string `json:"survivors"`
+	NotDone   int      `json:"not_done"`
 	Checker   int      `json:"by_checker"`
 	Simulator int      `json:"by_simulator"`
 	Seconds   float64  `json:"seconds"`
@@ -57,13 +60,18 @@ func (o mutantOptions) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("no flaw is named %q: rotasim mutants prints the names", o.only)
 	}
 	began := time.Now()
+	var end time.Time
+	if o.budget > 0 {
+		end = began.Add(o.budget)
+	}
 	r := mutantReport{Mutants: len(flaws), Survivors: []string{}}
-	err := mutants.Run(ctx, flaws, o.workers, func(f mutants.Found) { r.add(out, f) })
+	err := mutants.Run(ctx, flaws, o.workers, end, func(f mutants.Found) { r.add(out, f) })
 	if err != nil {
 		return err
 	}
 	r.Seconds = time.Since(began).Seconds()
-	fmt.Fprintf(out, "%d of %d flaws were noticed, %d by the checker and %d by the simulator, in %.0f s\n", r.Killed, r.Mutants, r.Checker, r.Simulator, r.Seconds)
+	fmt.Fprintf(out, "%d of %d flaws were noticed, %d by the checker and %d by the simulator, in %.0f s; %d were not looked for\n",
+		r.Killed, r.Mutants, r.Checker, r.Simulator, r.Seconds, r.NotDone)
 	if o.json {
 		printJSON(out, r)
 	}
@@ -77,6 +85,10 @@ func (r *mutantReport) add(out io.Writer, f mutants.Found) {
 	if f.Layer == "" {
 		r.Survivors = append(r.Survivors, f.Flaw)
 		fmt.Fprintf(out, "SURVIVED %6.1fs  %s\n", f.Seconds, f.Flaw)
+		return
+	}
+	if f.Layer == mutants.NotDone {
+		r.NotDone++
 		return
 	}
 	r.Killed++

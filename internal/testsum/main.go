@@ -2,10 +2,11 @@
 //
 // # Purpose
 //
-//	testsum [-make make] [-steps "fmt-check vet"] [go test -json ./...]
+//	testsum [-make make] [-steps "fmt-check vet"] [-proof "check sim" -within 22m] [go test -json ./...]
 //
 // Each step is a target of the Makefile. Its output is shown when it fails; a line of it that begins with "SKIP:" says that it was skipped, and
-// why. Then the command runs, which must print the JSON lines of go test. Failures are shown in full, each package has a line, each skipped test its reason.
+// why; a last line that is a JSON object is shown. The steps of -proof run after the tests, each with its share of what is left of -within in the environment variable BUDGET: on a
+// slow machine they look at less, and say how much. Then the command runs, which must print the JSON lines of go test. Failures are shown in full, each package has a line, each skipped test its reason.
 // The last line is "N passed, N failed, N skipped", of steps and tests together. The exit code is 1 if anything failed, also if a package did
 // not compile or the command broke off.
 package main
@@ -24,20 +25,41 @@ func main() {
 	s := newSummary(os.Stdout)
 	makeProgram := flag.String("make", "make", "program that runs the steps")
 	steps := flag.String("steps", "", "targets of the Makefile, separated by spaces")
+	proof := flag.String("proof", "", "targets that run after the tests and keep to a BUDGET, separated by spaces")
+	within := flag.Duration("within", 20*time.Minute, "how long everything may take that keeps to a budget")
 	flag.Parse()
+	began := time.Now()
 	for _, name := range strings.Fields(*steps) {
 		runStep(s, *makeProgram, name)
 	}
 	if args := flag.Args(); len(args) > 0 {
 		runTests(s, args)
 	}
+	runProof(s, *makeProgram, strings.Fields(*proof), began.Add(*within))
 	os.Exit(s.close())
 }
 
-// runStep runs one target.
-func runStep(s *summary, makeProgram, name string) {
+// runProof shares out what is left of the time.
+func runProof(s *summary, makeProgram string, steps []string, end time.Time) {
+	for i, name := range steps {
+		share := time.Until(end) / time.Duration(len(steps)-i)
+		if share < leastShare {
+			s.skip("step "+name, "no time is left for it: run make "+name)
+			continue
+		}
+		runStep(s, makeProgram, name, fmt.Sprintf("BUDGET=%ds", int(share.Seconds())))
+	}
+}
+
+// leastShare is less than it takes to show anything.
+const leastShare = 10 * time.Second
+
+// runStep runs one target, with some variables more in its environment.
+func runStep(s *summary, makeProgram, name string, variables ...string) {
 	start := time.Now()
-	out, err := exec.Command(makeProgram, "--no-print-directory", name).CombinedOutput()
+	cmd := exec.Command(makeProgram, "--no-print-directory", name)
+	cmd.Env = append(os.Environ(), variables...)
+	out, err := cmd.CombinedOutput()
 	s.step(name, string(out), err, time.Since(start))
 }
 

@@ -52,7 +52,17 @@ func (s *summary) step(name, output string, err error, took time.Duration) {
 		}
 	}
 	s.passed++
-	s.printf("ok    step %-14s %5.1fs\n", name, took.Seconds())
+	s.printf("ok    step %-14s %5.1fs%s\n", name, took.Seconds(), figures(output))
+}
+
+// figures is the last line of an output, when it is a JSON object.
+func figures(output string) string {
+	output = strings.TrimSpace(output)
+	last := output[strings.LastIndexByte(output, '\n')+1:]
+	if !json.Valid([]byte(last)) || !strings.HasPrefix(last, "{") {
+		return ""
+	}
+	return "  " + last
 }
 
 func (s *summary) skip(what, reason string) {

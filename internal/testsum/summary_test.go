@@ -2,8 +2,11 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSummary(t *testing.T) {
@@ -80,17 +83,18 @@ func TestStep(t *testing.T) {
 	var out strings.Builder
 	s := newSummary(&out)
 	s.step("vet", "all well\n", nil, 0)
+	s.step("sim", "seed 1\n{\"seeds\":1}\n", nil, 0)
 	s.step("lint", "x\nSKIP: no network\n", nil, 0)
 	s.step("fmt", "a.go\n", errors.New("exit status 2"), 0)
 	if code := s.close(); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	for _, w := range []string{"ok    step vet", "SKIP  step lint: no network\n", "a.go\nFAIL  step fmt: exit status 2\n"} {
+	for _, w := range []string{"ok    step vet", "0.0s  {\"seeds\":1}\n", "SKIP  step lint: no network\n", "a.go\nFAIL  step fmt: exit status 2\n"} {
 		if !strings.Contains(out.String(), w) {
 			t.Errorf("no %q in\n%s", w, out.String())
 		}
 	}
-	if !strings.HasSuffix(out.String(), "\n1 passed, 1 failed, 1 skipped\n") {
+	if !strings.HasSuffix(out.String(), "\n2 passed, 1 failed, 1 skipped\n") {
 		t.Errorf("the last line is not the count:\n%s", out.String())
 	}
 }
@@ -105,5 +109,23 @@ func TestRunsCommands(t *testing.T) {
 	runStep(s, "./no-such-make", "vet")
 	if s.failed < 3 || s.close() != 1 {
 		t.Errorf("%d failures, want at least 3:\n%s", s.failed, out.String())
+	}
+}
+
+// TestProofKeepsToItsTime gives each step its share, and says so when nothing is left.
+func TestProofKeepsToItsTime(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "make")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"{\\\"budget\\\":\\\"$BUDGET\\\"}\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	s := newSummary(&out)
+	runProof(s, program, []string{"check", "sim"}, time.Now().Add(time.Hour))
+	runProof(s, program, []string{"mutants"}, time.Now())
+	for _, w := range []string{`{"budget":"1799s"}`, `{"budget":"3599s"}`, "SKIP  step mutants: no time is left"} {
+		if !strings.Contains(out.String(), w) {
+			t.Errorf("no %q in\n%s", w, out.String())
+		}
 	}
 }
