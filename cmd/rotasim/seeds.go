@@ -101,7 +101,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	wg.Wait()
 	t.wall = time.Since(began)
 	t.print(out, o.json)
-	whole := uint64(t.seeds) == o.seeds // a run that its budget cut short can't be expected to meet everything
+	whole := t.seeds == o.seeds // a run that its budget cut short can't be expected to meet everything
 	if t.failed() || o.allPairs && whole && len(t.unreached()) > 0 {
 		return errBroken
 	}
