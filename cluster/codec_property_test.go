@@ -1,0 +1,213 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var writeGolden = flag.Bool("write-codec", false, "write testdata/codec anew; a change of what is there breaks every log that exists")
+
+// samples is one of each command. TestEveryCommandIsHere compares it with the source.
+func samples() []Command {
+	return []Command{
+		PrepareJoin{}, AcceptJoin{}, AbortJoin{}, LeaveCluster{}, ReleaseHold{}, ConfirmMember{}, DrainMember{}, SubmitJob{}, UpdateJob{}, KillJob{},
+		Started{}, Stopped{}, FinishPartition{}, SplitPartition{}, UnparkPartition{}, Configure{},
+	}
+}
+
+// A command that is added to the language and not to the tests of its encoding fails here.
+func TestEveryCommandIsHere(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "command.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared, sampled []string
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "command" && f.Recv != nil {
+			declared = append(declared, fmt.Sprint(f.Recv.List[0].Type))
+		}
+	}
+	for _, c := range samples() {
+		sampled = append(sampled, reflect.TypeOf(c).Name())
+	}
+	slices.Sort(declared)
+	slices.Sort(sampled)
+	if !slices.Equal(declared, sampled) || len(declared) < 16 {
+		t.Fatalf("the source declares %q, the samples are %q", declared, sampled)
+	}
+}
+
+// What is written is read again as it was, each field of each command.
+func TestEveryEntryRoundTrips(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		c := &choices{rapid.SliceOfN(rapid.Byte(), 0, 120).Draw(rt, "choices")}
+		e := Entry{Index: 7, Writer: WriterID(c.text()), Seq: uint64(c.n(256)), Format: 1, AtMS: int64(c.n(256)) - 100, BaseIndex: Index(c.n(256)), BaseChain: Hash(c.n(256))}
+		for _, sample := range samples() {
+			e.Commands = append(e.Commands, c.filled(sample))
+		}
+		data := e.Encode()
+		got, err := DecodeEntry(7, data)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got.data = nil
+		if !reflect.DeepEqual(got, e) {
+			rt.Fatalf("wrote %+v\nread  %+v", e, got)
+		}
+		if again := got.Encode(); !bytes.Equal(again, data) {
+			rt.Fatalf("wrote %x, then %x", data, again)
+		}
+		for cut := range data {
+			if _, err := DecodeEntry(7, data[:cut]); err == nil {
+				rt.Fatalf("the first %d of %d bytes were read as an entry", cut, len(data))
+			}
+		}
+	})
+}
+
+// The bytes of each command and of a snapshot mean what they meant and are written as they were: logs that exist must be read for ever.
+func TestGoldenBytes(t *testing.T) {
+	t.Parallel()
+	if *writeGolden {
+		writeGoldenBytes(t)
+	}
+	seen := make(map[string]bool)
+	for line := range strings.Lines(goldenFile(t, "commands.txt")) {
+		name, code, text := goldenLine(t, line)
+		e, err := DecodeEntry(1, code)
+		if err != nil || reflect.TypeOf(e.Commands[0]).Name() != name || fmt.Sprintf("%q", e) != text {
+			t.Fatalf("%s\nwas %s\nand is read as %q, %v", line, text, e, err)
+		}
+		e.data = nil
+		if again := e.Encode(); !bytes.Equal(again, code) {
+			t.Fatalf("%s was %x, and is written as %x", name, code, again)
+		}
+		seen[name] = true
+	}
+	for _, c := range samples() {
+		if name := reflect.TypeOf(c).Name(); !seen[name] {
+			t.Errorf("testdata/codec/commands.txt has no %s: add lines for it, change none that are there", name)
+		}
+	}
+	mustReadGoldenSnapshot(t)
+}
+
+func goldenLine(t *testing.T, line string) (name string, code []byte, text string) {
+	t.Helper()
+	f := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
+	code, err := hex.DecodeString(f[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f[0], code, f[2]
+}
+
+func mustReadGoldenSnapshot(t *testing.T) {
+	t.Helper()
+	_, data, text := goldenLine(t, goldenFile(t, "snapshot.txt"))
+	v, err := DecodeSnapshot(data)
+	if err != nil || fmt.Sprintf("%q", v.String()) != text {
+		t.Fatalf("a snapshot was %s\nand is read as %q, %v", text, v.String(), err)
+	}
+	if again := v.Snapshot(); !bytes.Equal(again, data) {
+		t.Fatalf("a snapshot was %x, and is written as %x", data, again)
+	}
+	if v.members.len() == 0 || v.jobs.len() == 0 || v.partitions.len() == 0 || v.writers.len() == 0 {
+		t.Fatalf("the snapshot holds too little:\n%s", v)
+	}
+}
+
+func goldenFile(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/codec/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func writeGoldenBytes(t *testing.T) {
+	t.Helper()
+	var out strings.Builder
+	for _, sample := range samples() {
+		for _, seed := range []string{"", "\x02\x03\x05\x07\x0b\x0d\x11\x13\x17\x1d", "\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03"} {
+			c := (&choices{[]byte(seed)}).filled(sample)
+			e := Entry{Index: 1, Writer: "w", Seq: 2, Format: 1, AtMS: 3, BaseIndex: 4, BaseChain: 5, Commands: []Command{c}}
+			fmt.Fprintf(&out, "%s %x %q\n", reflect.TypeOf(c).Name(), e.Encode(), e)
+		}
+	}
+	v, _ := played(t, richStory(t))
+	for name, text := range map[string]string{"commands.txt": out.String(), "snapshot.txt": fmt.Sprintf("snapshot %x %q\n", v.Snapshot(), v.String())} {
+		if err := os.WriteFile("testdata/codec/"+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// richStory is choices that make a cluster with something of everything.
+func richStory(t interface{ Fatalf(string, ...any) }) string {
+	data, err := os.ReadFile("testdata/codec/story.txt")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	story, err := strconv.Unquote(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return story
+}
+
+// Entries and snapshots of a newer Rota are told from garbage, so that a member can say what to do.
+func TestANewerFormatIsNamed(t *testing.T) {
+	t.Parallel()
+	v, _ := played(t, richStory(t))
+	newer := v.Snapshot()
+	newer[1] = byte(Format) + 1
+	_, err := DecodeSnapshot(newer)
+	mustSayUpgrade(t, err)
+	_, err = DecodeEntry(9, Entry{Format: Format + 1}.Encode())
+	mustSayUpgrade(t, err)
+}
+
+func mustSayUpgrade(t *testing.T, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), "upgrade this member") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// One bit that fell over in a snapshot is noticed, wherever a record holds it.
+func TestADamagedSnapshotIsRefused(t *testing.T) {
+	t.Parallel()
+	v, _ := played(t, richStory(t))
+	data := v.Snapshot()
+	head := len(snapshotHead(v))
+	for i := head; i < len(data); i++ {
+		data[i] ^= 1
+		if got, err := DecodeSnapshot(data); err == nil {
+			t.Fatalf("byte %d of %d was changed, and it was read as\n%s", i, len(data), got)
+		}
+		data[i] ^= 1
+	}
+}
+
+// snapshotHead is index, chain and count of entries: the log vouches for them, not the digest.
+func snapshotHead(v Value) []byte {
+	b := appendUvarint([]byte{snapshotMagic, byte(Format)}, uint64(v.index))
+	return appendUvarint(appendUvarint(appendUvarint(b, uint64(v.chain)), uint64(v.digest)), v.applied)
+}
