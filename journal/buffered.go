@@ -99,6 +99,9 @@ func (b *Buffered) write(ctx context.Context, batch []Record) []Record {
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() != nil {
+			return batch // end writes it, and tells if it cannot
+		}
 		b.log.Warn("write the journal; trying again", "records", len(batch), "after", wait, "err", err)
 		t := time.NewTimer(wait)
 		select {

@@ -405,16 +405,3 @@ func TestNewChecksItsConfig(t *testing.T) {
 		}
 	}
 }
-
-func TestBoottimeGoesOn(t *testing.T) {
-	t.Parallel()
-	a := work.Boottime()
-	for range 1_000_000 {
-		if b := work.Boottime(); b > a {
-			return
-		} else if b < a {
-			t.Fatalf("the clock went from %d back to %d", a, b)
-		}
-	}
-	t.Fatal("the clock stands still")
-}

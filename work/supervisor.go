@@ -27,7 +27,7 @@ type Publisher interface {
 type Config struct {
 	Types  Types
 	Member cluster.MemberID
-	// Clock is the suspend-aware clock that also made Assignment.TrustUntil; default Boottime.
+	// Clock is the suspend-aware clock that also made Assignment.TrustUntil; default protocol.Now.
 	Clock func() protocol.Instant
 	// Wall is the clock for cron and for records; default time.Now.
 	Wall func() time.Time
@@ -104,7 +104,7 @@ func New(c Config) (*Supervisor, error) {
 }
 
 func (c *Config) setDefaults() {
-	c.Clock = orFunc(c.Clock, Boottime)
+	c.Clock = orFunc(c.Clock, protocol.Now)
 	c.Wall = orFunc(c.Wall, time.Now)
 	c.Journal = orFunc(c.Journal, func(journal.Record) {})
 	c.Report = orFunc(c.Report, func(uint64, []protocol.Report) {})

@@ -49,6 +49,25 @@ func TestFirstRunPrintsSamplesAndLeavesInOrder(t *testing.T) {
 	}
 }
 
+// The target of a no-gap move stands still, so that the first signal alone would wait for five minutes.
+func TestASecondSIGTERMEndsAtOnce(t *testing.T) {
+	p := newPlace(t)
+	for _, name := range []string{"x.yaml", "y.yaml"} {
+		p.task(name, "type: noop\nevery: 1s\nhandover: no-gap\n")
+	}
+	a := p.start("a", "tasks", "--ttl", "5m", "--drain-timeout", "5m")
+	p.awaitShares(2, "a:2")
+	b := p.start("b", "tasks", "--ttl", "5m")
+	p.awaitShares(2, "a:1 b:1")
+	p.suspend(b)
+	a.signal(syscall.SIGTERM)
+	await(t, "it says that it leaves", func() bool { return strings.Contains(a.stderr.String(), "once more to end at once") })
+	a.signal(syscall.SIGTERM)
+	if code := a.end(); code != exitFailed || strings.Contains(a.stderr.String(), "left in order") {
+		t.Errorf("exit %d, want %d; it said\n%s", code, exitFailed, a.stderr.String())
+	}
+}
+
 func TestSecondProcessOfTheSameNameIsRefused(t *testing.T) {
 	p := newPlace(t)
 	p.noops(1)

@@ -235,7 +235,7 @@ func (sh *shell) tell(e Effect) {
 			ev.Joined(e.Incarnation)
 		}
 	case Removing:
-		sh.r.c.Logger.Warn("removed from the cluster; joining anew", "reason", e.Reason)
+		sh.r.c.Logger.Info("removed from the cluster; joining anew", "reason", e.Reason)
 		if ev.Removed != nil {
 			ev.Removed(e.Reason)
 		}
