@@ -168,7 +168,7 @@ func (c *config) openAPI() (net.Listener, string, error) {
 		return nil, "", misused("--listen 127.0.0.1:7600, or --tls-cert, --tls-key and --api-token", "%w", err)
 	}
 	if err != nil {
-		return nil, "", failed("another --listen, or none for a free port", "%w", err)
+		return nil, "", failed("another --listen, or no --listen for a free port", "%w", err)
 	}
 	return l, a.Token, nil
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,7 +46,7 @@ func openFile(ctx context.Context, dir string, a access) (replica.Store, error) 
 		return nil, misused("--store file:./rota-data", "store file: needs a directory")
 	}
 	s, err := file.Open(ctx, dir, file.Options{MustExist: a != member, ReadOnly: a == look})
-	if err != nil && a != member {
+	if errors.Is(err, fs.ErrNotExist) && a != member {
 		return nil, failed("rota run --store file:"+dir+" ./tasks", "%w", err)
 	}
 	if err != nil {

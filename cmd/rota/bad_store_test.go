@@ -1,0 +1,48 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A store that cannot be used is named, with what to do about it, and is left as it was. Only where there is none is one to be made.
+func TestAStoreThatCannotBeUsed(t *testing.T) {
+	p := newPlace(t)
+	if err := os.Mkdir(filepath.Join(p.dir, "foreign"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	garbage := strings.Repeat("not a store\n", 1000)
+	p.write("foreign/rota.db", garbage)
+	p.write("foreign/bell", "")
+	for _, c := range []struct{ store, want, never string }{
+		{"foreign", "restore a copy of the directory", "try: rota run"},
+		{"absent", "try: rota run --store file:absent", "damaged"},
+	} {
+		if _, errs, code := p.rota("status", "--store", "file:"+c.store); code != exitFailed || !strings.Contains(errs, c.want) || strings.Contains(errs, c.never) {
+			t.Errorf("%s: exit %d\n%s", c.store, code, errs)
+		}
+	}
+	if _, errs, code := p.rota("run", "--store", "file:foreign", "--listen", "none", "tasks"); code != exitFailed || !strings.Contains(errs, "restore a copy") {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+	if now, err := os.ReadFile(filepath.Join(p.dir, "foreign/rota.db")); err != nil || string(now) != garbage {
+		t.Errorf("the foreign file was changed (%v)", err)
+	}
+}
+
+func TestAPortInUseIsNamed(t *testing.T) {
+	p := newPlace(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	at := l.Addr().String()
+	_, errs, code := p.rota("run", "--store", "file:store", "--listen", at, "tasks")
+	if code != exitFailed || !strings.Contains(errs, "listen on "+at) || !strings.Contains(errs, "no --listen for a free port") {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+}
