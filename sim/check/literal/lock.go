@@ -21,7 +21,7 @@ func NewLocks(sc LockScenario, ours bool) Locks { return Locks{sc, ours} }
 // A lease lasts for some ticks. By our rules others wait one tick more and a holder stops one tick earlier: that is ρ and the margin.
 const (
 	leaseTicks = 3
-	lastTick   = 8
+	lastTick   = 7
 )
 
 // lockDoc is the lock document. A version of 0 means that there is none.

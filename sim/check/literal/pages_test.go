@@ -37,6 +37,9 @@ func story[S any](t *testing.T, m described[S], promise string) string {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, name)
 			s = along(t, m, s, name)
 		}
+		if got := m.Broken(s); got != v.Promise {
+			t.Errorf("the moves end in %q, want %q", got, v.Promise)
+		}
 		fmt.Fprintf(&b, "\nThen: %s. Broken: *%s*.\n", m.Describe(s), v.Promise)
 		return b.String()
 	}

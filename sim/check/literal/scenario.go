@@ -1,6 +1,6 @@
 package literal
 
-// Scenario is a small cluster, what may happen to it, and how often. The document's rules and ours are walked under the same scenario.
+// Scenario is a small cluster of the document's ring, what may happen to it, and how often.
 type Scenario struct {
 	Name  string
 	Title string // what happens, as a sentence
@@ -27,7 +27,7 @@ func Scenarios() []Scenario {
 		{
 			Name: "two-joiners", Title: "Two join at once; nothing fails",
 			Flaw: "`notify-watchers` moves the first joiner out of `:prepare`, so its target can be chosen again before `accept-join-cluster`; " +
-				"the second joiner's watcher is computed from pairs that are about to change.",
+				"the second joiner's watcher is computed from pairs that are about to change. A still watches the first joiner, but by the pairs nobody does: whoever takes over from A will not.",
 			members: ab, joiners: jk,
 		},
 		{
@@ -59,7 +59,7 @@ func Scenarios() []Scenario {
 			Name: "two-neighbours-and-joiner", Title: "Two neighbours die while one joins",
 			Flaw: "Here a watch on a pulse that is gone does fire, and a joiner reports what it sees. It still breaks: the watcher has moved its watch to the joiner, " +
 				"whose target is removed before it is accepted.",
-			members: abc, joiners: j, crash: setOf(peerB, peerC), together: true, eager: true, firstID: 5,
+			members: abc, joiners: j, crash: setOf(peerB, peerC), together: true, eager: true, firstID: 5, Shows: promiseWatched,
 		},
 		{
 			Name: "evicted-answers", Title: "A peer that was evicted, and lives, answers",
