@@ -22,7 +22,7 @@ build: ## build bin/rota, static
 
 test: ## all that a change must pass; ends with "N passed, N failed, N skipped"
 	@go run ./internal/testsum -make "$(MAKE)" -steps "fmt-check vet laws build examples lint fuzz-smoke race-detector properties" \
-	  -proof "check chaos-smoke mutants sim" -within 22m \
+	  -proof "check chaos-smoke mutants sim" -within 20m \
 	  go test -json -count=1 -timeout 15m $(RACE) $(PKG)
 
 unit: ## tests alone, without the race detector: PKG=./cluster/... for some

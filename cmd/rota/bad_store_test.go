@@ -17,8 +17,14 @@ func TestAStoreThatCannotBeUsed(t *testing.T) {
 	garbage := strings.Repeat("not a store\n", 1000)
 	p.write("foreign/rota.db", garbage)
 	p.write("foreign/bell", "")
+	if err := os.Mkdir(filepath.Join(p.dir, "alone"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	p.write("alone/rota.db", garbage)
 	for _, c := range []struct{ store, want, never string }{
 		{"foreign", "restore a copy of the directory", "try: rota run"},
+		{"foreign/rota.db", "rota.db is a file: give a directory", "damaged"},
+		{"alone", "copied without its other files", "try: rota run"},
 		{"absent", "try: rota run --store file:absent", "damaged"},
 	} {
 		if _, errs, code := p.rota("status", "--store", "file:"+c.store); code != exitFailed || !strings.Contains(errs, c.want) || strings.Contains(errs, c.never) {

@@ -3,8 +3,10 @@ package file
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -38,6 +40,9 @@ func openBell(root *os.Root, readOnly bool) (*bell, error) {
 		flags = os.O_RDONLY
 	}
 	f, err := root.OpenFile(bellName, flags, 0o600)
+	if readOnly && errors.Is(err, fs.ErrNotExist) { // the database is there, or we would not have come here
+		return nil, fmt.Errorf("%s is there, but the file %s beside it is not: it was not made by Rota, or copied without its other files: %w", dbName, bellName, ErrDamaged)
+	}
 	if err != nil {
 		return nil, hinted(err)
 	}

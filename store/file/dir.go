@@ -43,6 +43,9 @@ func openDir(dir string, o Options) (*os.Root, error) {
 }
 
 func mustExist(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return isFile(dir)
+	}
 	_, err := os.Stat(filepath.Join(dir, dbName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no store (no file %s): check the path, or start a member there first: %w", dbName, fs.ErrNotExist)
@@ -58,7 +61,7 @@ func makeDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && !info.IsDir():
-		return fmt.Errorf("%s is a file: give a directory", dir)
+		return isFile(dir)
 	case err == nil:
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):
@@ -73,6 +76,8 @@ func makeDir(dir string) error {
 	}
 	return syncDir(parent)
 }
+
+func isFile(path string) error { return fmt.Errorf("%s is a file: give a directory", path) }
 
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
