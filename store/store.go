@@ -84,6 +84,10 @@ type Sessions interface {
 type Session interface {
 	// Put is Docs.Put of a document that goes with this session. ErrSession if it has ended. Only the session that created a
 	// document should write it: what becomes of its tie when somebody else does differs between stores (deleting is fine).
+	//
+	// A Put that was acknowledged renews the session: its documents do not vanish within the session's ttl of the instant at which Put was
+	// called, unless the session is closed or its process is dead. A protocol takes a document that vanished for a proof that its owner no longer
+	// trusts itself, so a store whose sessions expire by themselves must renew them with each Put, not only in the background.
 	Put(ctx context.Context, d Doc) (Version, error)
 	// Done is closed when the session is known to have ended.
 	Done() <-chan struct{}
