@@ -48,7 +48,7 @@ func (d *draft) handOver(p *partitionRecord, to MemberID, cause string) {
 	case to == "" || h == HandoverAtMostOne:
 		p.State, p.Next, p.Cause = PartitionReleasing, to, cause
 		d.setPartition(p)
-	case h == HandoverNoGap:
+	case h == HandoverNoGap && p.Token < d.at: // nobody runs yet what this entry has granted, and two owners never share a token
 		p.State, p.Next, p.NextToken, p.Cause = PartitionAdopting, to, d.at, cause
 		d.setPartition(p)
 	default:
