@@ -15,12 +15,20 @@ func (p *process) call(e replica.Effect) {
 	if !isCall(e) {
 		return
 	}
-	f, slow := p.fateOf(e)
+	f, kind := p.fateOf(e)
 	sent := p.clock.at(w.now)
 	timeout := int64(p.caller.Timeout(e))
 	there, back := p.delay(), p.delay()
-	if slow {
+	switch kind {
+	case SlowCall:
 		there, back = p.chance.between(0, timeout), p.chance.between(0, timeout)
+	case LastAnswer:
+		back = p.chance.between(timeout/2, timeout*9/10)
+		w.after(there+back, func() {
+			if !w.healing {
+				w.cut(p, Cut, 3*int64(w.plan.ttl))
+			}
+		})
 	}
 	deadline := w.now + timeout
 	w.after(there, func() {
@@ -69,20 +77,20 @@ func (p *process) delay() int64 {
 }
 
 // fateOf uses up the first armed fault that suits the call.
-func (p *process) fateOf(e replica.Effect) (f fate, slow bool) {
+func (p *process) fateOf(e replica.Effect) (fate, Kind) {
 	phase := p.state.Phase()
 	i := slices.IndexFunc(p.armed, func(a armed) bool {
 		return (a.phase == anyPhase || a.phase == phase) && suits(a.kind, e)
 	})
 	if i < 0 {
-		return fine, false
+		return fine, ""
 	}
 	k := p.armed[i].kind
 	p.armed = slices.Delete(p.armed, i, i+1)
 	p.w.count(k, phase)
 	return map[Kind]fate{
-		SlowCall: fine, LostRequest: noRequest, LostReply: noReply, Duplicate: twice, LateWrite: later, FailedCall: fails, StaleList: oldListing,
-	}[k], k == SlowCall
+		SlowCall: fine, LastAnswer: fine, LostRequest: noRequest, LostReply: noReply, Duplicate: twice, LateWrite: later, FailedCall: fails, StaleList: oldListing,
+	}[k], k
 }
 
 func isCall(e replica.Effect) bool {
@@ -95,12 +103,14 @@ func isCall(e replica.Effect) bool {
 
 func suits(k Kind, e replica.Effect) bool {
 	switch e.(type) {
-	case replica.Append, replica.Renew:
+	case replica.Renew:
 		return k != StaleList
+	case replica.Append:
+		return k != StaleList && k != LastAnswer
 	case replica.ListPulses:
-		return k != Duplicate && k != LateWrite
+		return k != Duplicate && k != LateWrite && k != LastAnswer
 	}
-	return k != StaleList && k != Duplicate && k != LateWrite
+	return k != StaleList && k != Duplicate && k != LateWrite && k != LastAnswer
 }
 
 // stamped is the event with the instant at which it reached the loop.

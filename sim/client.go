@@ -15,8 +15,10 @@ type client struct {
 	wanted      []wantedJob
 	nextID      uint64
 	nextVersion int
-	asked       map[uint64]string // what is under way
-	since       int64             // when it last asked for jobs
+	asked       map[uint64]*question // what is under way
+	drains      cluster.MemberID     // whom it drains on purpose while all else is well
+	budget      int64                // of moves, that it wants; 0 for the one that there is
+	since       int64                // when it last asked for jobs
 }
 
 type wantedJob struct {
@@ -24,10 +26,16 @@ type wantedJob struct {
 	spec cluster.JobSpec
 }
 
+// The bounds of all back-offs that are asked for.
+const (
+	shortestRetry = 100 * time.Millisecond
+	longestRetry  = 2 * time.Second
+)
+
 const retrySoon = `{"retry":{"min_ms":200,"max_ms":2000}}`
 
 func newClient(w *world) *client {
-	c := &client{w: w, asked: map[uint64]string{}}
+	c := &client{w: w, asked: map[uint64]*question{}, budget: w.plan.budget}
 	n := w.plan.tasks
 	c.want("steady", task("steady", cluster.HandoverAtMostOne, keys("k", n)))
 	c.want("smooth", task("steady", cluster.HandoverNoGap, keys("n", 1+n/3)))
@@ -93,6 +101,9 @@ func (c *client) insist() {
 			missing = append(missing, cluster.SubmitJob{Job: j.id, Spec: j.spec})
 		}
 	}
+	if c.budget != 0 && w.oracle.ref.Settings().MoveBudget != c.budget {
+		missing = append(missing, cluster.Configure{MoveBudget: c.budget})
+	}
 	if len(missing) > 0 && c.propose("submit", missing...) {
 		c.since = w.now
 	}
@@ -105,15 +116,7 @@ func (c *client) propose(what string, commands ...cluster.Command) bool {
 		return false
 	}
 	c.nextID++
-	c.asked[c.nextID] = what
+	c.asked[c.nextID] = &question{what: what, commands: commands, of: p, at: c.w.now}
 	p.post(replica.Proposed{ID: c.nextID, Commands: commands})
 	return true
-}
-
-func (c *client) reply(e replica.Reply) {
-	if _, ok := c.asked[e.ID]; !ok {
-		c.w.oracle.violate("G5", fmt.Sprintf("request %d was answered twice", e.ID))
-		return
-	}
-	delete(c.asked, e.ID)
 }

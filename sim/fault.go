@@ -13,6 +13,7 @@ const (
 	Duplicate     Kind = "duplicate"      // a change takes effect twice
 	LateWrite     Kind = "late-write"     // a change takes effect seconds or minutes after its caller gave up
 	FailedCall    Kind = "failed-call"    // the store says that nothing was done
+	LastAnswer    Kind = "last-answer"    // a renewal is stored at once and answered late, and with its answer the member is cut off
 	Cut           Kind = "cut"            // nothing reaches the store, and no answer the member
 	CutOut        Kind = "cut-out"        // nothing reaches the store
 	CutIn         Kind = "cut-in"         // no answer reaches the member
@@ -36,6 +37,7 @@ const (
 	Garbage       Kind = "garbage"        // an entry that is no entry
 	Foreign       Kind = "foreign-entry"  // an entry of a writer nobody knows, with commands that are stale or nonsense
 	Drain         Kind = "drain"          // an operator drains a member, and takes it back
+	Hold          Kind = "hold"           // a member announces its restart and dies: its grants are held for a while
 	KillJob       Kind = "kill-job"       // an operator kills a job; it is submitted anew
 	UpdateJob     Kind = "update-job"     // an operator changes a job
 	Split         Kind = "split"          // a partition is split
@@ -73,6 +75,7 @@ var kinds = []kindInfo{
 	{Duplicate, 6, writePhases, true},
 	{LateWrite, 5, writePhases, true},
 	{FailedCall, 6, allPhases, true},
+	{LastAnswer, 3, []string{"joined"}, true},
 	{Cut, 3, allPhases, false},
 	{CutOut, 2, allPhases, false},
 	{CutIn, 2, allPhases, false},
@@ -95,6 +98,7 @@ var kinds = []kindInfo{
 	{Garbage, 2, []string{clusterPhase}, false},
 	{Foreign, 3, []string{clusterPhase}, false},
 	{Drain, 1, []string{clusterPhase}, false},
+	{Hold, 1, []string{clusterPhase}, false},
 	{KillJob, 1, []string{clusterPhase}, false},
 	{UpdateJob, 1, []string{clusterPhase}, false},
 	{Split, 2, []string{clusterPhase}, false},

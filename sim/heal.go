@@ -36,17 +36,20 @@ func (w *world) heal() {
 	}
 	w.client.takeBack()
 	began := w.now
-	bound := w.recoveryBound()
+	bound := w.recoveryBound() + w.holdBound()
 	if !w.until(w.now+int64(bound), w.served) {
 		w.oracle.violate("G9", fmt.Sprintf("%s after the last fault: %s", bound, w.unserved()))
 		return
 	}
 	w.result.Recovery = time.Duration(w.now - began)
 	w.result.RecoveryBound = bound
-	w.still()
-	for _, k := range []Kind{Crash, PauseLong, LeaveInOrder} {
+	for _, check := range []func(){
+		w.still, w.evened,
+		func() { w.probe(Crash) }, func() { w.probe(PauseLong) }, func() { w.probe(LeaveInOrder) },
+		w.drained, w.tidied,
+	} {
 		if !w.broken() {
-			w.probe(k)
+			check()
 		}
 	}
 }
@@ -113,7 +116,10 @@ func (w *world) unserved() string {
 		return "nobody is joined"
 	}
 	for m := range w.oracle.ref.Members() {
-		if m.Draining {
+		if m.State == cluster.MemberHeld {
+			return fmt.Sprintf("%s is held", m.ID)
+		}
+		if m.Draining && m.ID != w.client.drains {
 			return fmt.Sprintf("%s is being drained", m.ID)
 		}
 	}
@@ -209,6 +215,16 @@ func (w *world) recoveryBound() time.Duration {
 	return w.stretched(3*w.plan.ttl*1050/1000+40*w.poll()+40*w.slowest()) + 5*time.Second
 }
 
+// holdBound is for how long something may be held still: until the time is over for the one that releases it, who may be another one by then.
+func (w *world) holdBound() time.Duration {
+	for m := range w.oracle.ref.Members() {
+		if m.State == cluster.MemberHeld {
+			return w.stretched(2 * holdTime)
+		}
+	}
+	return 0
+}
+
 // doom lets the store break its word, or a newer Rota write: members must stop, not differ in silence.
 func (w *world) doom() {
 	w.lift()
@@ -280,7 +296,7 @@ func (o *oracle) agrees(v cluster.Value) bool {
 func (c *client) takeBack() {
 	var back []cluster.Command
 	for m := range c.w.oracle.ref.Members() {
-		if m.Draining {
+		if m.Draining && m.ID != c.drains {
 			back = append(back, cluster.DrainMember{Member: m.ID})
 		}
 	}

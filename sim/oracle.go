@@ -22,6 +22,8 @@ type oracle struct {
 	state   map[cluster.PartitionID]cluster.PartitionState
 	running map[cluster.PartitionID][]*run
 	last    map[cluster.WriterID]repeats
+	held    map[cluster.Incarnation]int64 // when a hold began, true time
+	failed  map[cluster.PartitionID]*run  // the newest run that failed
 
 	moves             int64
 	overlap           int64 // longest time for which two owners ran that was excused
@@ -48,7 +50,7 @@ const refsKept = 4096
 func newOracle(w *world) *oracle {
 	return &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
 		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{}, running: map[cluster.PartitionID][]*run{},
-		last: map[cluster.WriterID]repeats{}}
+		last: map[cluster.WriterID]repeats{}, held: map[cluster.Incarnation]int64{}, failed: map[cluster.PartitionID]*run{}}
 }
 
 func (o *oracle) violate(promise, what string) {
@@ -89,6 +91,8 @@ func (o *oracle) apply(e cluster.Entry) {
 		o.violate("G1", fmt.Sprintf("entry %d: %s", e.Index, why))
 	}
 	o.again(e)
+	o.holds(e, done)
+	o.w.client.applied(e, done)
 }
 
 // again: a writer that does not learn what became of its entry appends it once more, not for ever.
@@ -166,6 +170,7 @@ func (o *oracle) exclusive(r *run) {
 // although its member has lost trust.
 func (o *oracle) started(r *run) {
 	o.exclusive(r)
+	o.paced(r)
 	for _, other := range o.running[r.partition] {
 		if other.p == r.p {
 			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs there under token %d", r.partition, r.p.name, r.token, other.token))

@@ -61,6 +61,10 @@ type armed struct {
 // typeNames are the task types that every member has.
 var typeNames = []string{"steady", "finite", "flaky"}
 
+// maxRuns bounds the runs of a type at once on a member.
+// read-only: what every member is configured with.
+var maxRuns = map[string]int{"flaky": 2}
+
 func (w *world) start(name cluster.MemberID) {
 	w.starts++
 	id := fmt.Sprintf("%s/%d", name, w.starts)
@@ -72,7 +76,7 @@ func (w *world) start(name cluster.MemberID) {
 	ttl := w.plan.ttl
 	p.state = replica.NewState(replica.Params{
 		Join:  cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4), Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
-		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: min(ttl/20, time.Second), Hold: time.Minute, SnapshotEvery: w.plan.snap,
+		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: min(ttl/20, time.Second), Hold: holdTime, SnapshotEvery: w.plan.snap,
 	})
 	p.handle = &handle{d: w.disk, p: p}
 	p.caller = &replica.Caller{
@@ -81,9 +85,8 @@ func (w *world) start(name cluster.MemberID) {
 	}
 	types := make([]work.StepType, len(typeNames))
 	for i, n := range typeNames {
-		types[i] = work.StepType{Name: n}
+		types[i] = work.StepType{Name: n, MaxRuns: maxRuns[n]}
 	}
-	types[2].MaxRuns = 2
 	p.super = work.NewState(work.StepConfig{Member: name, Types: types, Grace: w.plan.grace, Seed: r.Uint64()})
 	w.procs = append(w.procs, p)
 	w.names[name]++
@@ -184,6 +187,9 @@ func (p *process) do(e replica.Effect) {
 		p.halted = e.Err
 		p.w.oracle.halted(p, e.Err)
 		p.end()
+	case replica.SaveSnapshot:
+		p.w.snapshots++
+		p.call(e)
 	default:
 		p.call(e)
 	}

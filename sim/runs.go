@@ -20,6 +20,8 @@ type run struct {
 	handover  cluster.Handover
 	kind      string // of its task type
 	began     int64
+	ended     int64 // when it failed
+	attempt   int64 // how often it had failed before
 	stopping  bool
 	over      bool
 	lingers   bool // it will ignore its cancel for a while
@@ -88,7 +90,7 @@ func (p *process) tickLater(at protocol.Instant, n uint64) {
 }
 
 func (p *process) begin(e work.Start) {
-	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now,
+	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now, attempt: e.Grant.Attempt,
 		slot: slotOf(&e.Grant)}
 	p.w.oracle.started(r)
 	p.runs = append(p.runs, r)
@@ -152,6 +154,10 @@ func (p *process) exit(r *run, o work.Outcome) {
 	r.over = true
 	p.runs = slices.DeleteFunc(p.runs, func(x *run) bool { return x == r })
 	p.w.oracle.ended(r)
+	if o == work.Failed {
+		r.ended = p.w.now
+		p.w.oracle.failed[r.partition] = r
+	}
 	if o == work.Finished {
 		p.w.oracle.finished(r)
 	}

@@ -31,6 +31,7 @@ type plan struct {
 	tasks   int64
 	snap    uint64
 	rho     int64 // bound on the rates of clocks, thousandths
+	budget  int64 // of moves; 0 for the default
 	script  []Fault
 }
 
@@ -43,6 +44,9 @@ func drawPlan(c Config) plan {
 		watches: !r.oneIn(4), sparse: r.oneIn(2), slow: r.between(1, 40),
 		grace: time.Duration(r.between(1, 10)) * time.Second,
 		tasks: r.between(1, 12), snap: uint64(r.between(20, 400)), rho: c.Drift,
+	}
+	if r.oneIn(2) {
+		p.budget = r.between(4, 12)
 	}
 	switch c.Seed % 50 {
 	case 48:

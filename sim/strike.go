@@ -180,6 +180,7 @@ func (w *world) foreign(r chance) {
 	commands = append(commands, cluster.KillJob{Job: "nobody-knows-it"})
 	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: commands}
 	w.disk.append(e.Encode())
+	w.impostor(r)
 }
 
 // operate is what an operator does; false when there was nobody to ask.
@@ -187,6 +188,8 @@ func (w *world) operate(k Kind, r chance) bool {
 	c := w.client
 	job := pick(r, c.wanted)
 	switch k {
+	case Hold:
+		return w.announce()
 	case Drain:
 		p := w.anyProcess(alive)
 		if p == nil || !c.propose("drain", cluster.DrainMember{Member: p.name, On: true}) {

@@ -44,7 +44,9 @@ type world struct {
 	client  *client
 	waiting []Fault // faults that wait for their phase
 	healing bool
-	result  Result
+	// snapshots is how many were written by members.
+	snapshots int
+	result    Result
 }
 
 // Run runs one world to its end, or to the first broken promise.

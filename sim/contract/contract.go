@@ -23,7 +23,10 @@ func Broken(before, after *cluster.Value, e cluster.Entry, done cluster.Applied)
 	if why := c.ring(); why != "" {
 		return why
 	}
-	return c.owners()
+	if why := c.owners(); why != "" {
+		return why
+	}
+	return c.work()
 }
 
 // change is one entry and what it did.
@@ -67,6 +70,8 @@ func (c *change) command(command cluster.Command) string {
 		return c.underToken(d.Partition, d.Token, true)
 	case cluster.FinishPartition:
 		return c.finished(d)
+	default:
+		return c.job(command)
 	}
 	return ""
 }
@@ -138,6 +143,9 @@ func (c *change) finished(d cluster.FinishPartition) string {
 	if !ok || !c.alone() || d.Outcome != cluster.OutcomeFailed {
 		return ""
 	}
+	if was, _ := c.before.Partition(d.Partition); was.Attempts != d.Attempt {
+		return fmt.Sprintf("%d failures are counted already", was.Attempts)
+	}
 	job, task, _ := d.Partition.Split()
 	j, _ := c.after.Job(job)
 	if t, ok := j.Task(task); ok && t.MaxAttempts > 0 && p.Attempts >= t.MaxAttempts && p.State == cluster.PartitionGranted && !p.Dropped {
@@ -171,7 +179,7 @@ func (c *change) owners() string {
 		if now.Owner != "" && now.Token <= was.Token {
 			return fmt.Sprintf("%s went from %s to %s under token %d after %d", now.ID, was.Owner, now.Owner, now.Token, was.Token)
 		}
-		if c.stays(was.Owner) && !c.spoken(now.ID) {
+		if was.State != cluster.PartitionHeld && c.stays(was.Owner) && !c.spoken(now.ID) { // nobody runs what is held
 			return fmt.Sprintf("%s was taken from %s, which has said nothing", now.ID, was.Owner)
 		}
 	}

@@ -30,11 +30,12 @@ func layers() []layer {
 		return layer{"simulator", append([]string{"--stop", "--workers", "1"}, args...)}
 	}
 	return []layer{
+		sim("--seeds", "5", "--hours", "0.2", "--again", "0"),
 		check("--members", "2", "--partitions", "2", "--crashes", "1", "--restarts", "1", "--leaves", "1"),
 		check("--members", "3", "--partitions", "3", "--crashes", "1", "--handover", "no-gap"),
 		check("--members", "3", "--crashes", "1", "--restarts", "1"),
 		check("--members", "2", "--suspicions", "1", "--failures", "1"),
-		sim("--seeds", "50", "--hours", "0.2"),
+		sim("--first", "5", "--seeds", "45", "--hours", "0.2"),
 		check("--members", "3", "--crashes", "1", "--duplicates", "1"),
 		check("--members", "2", "--crashes", "1", "--suspicions", "1", "--duplicates", "1"),
 		sim("--first", "50", "--seeds", "200", "--hours", "1"),

@@ -1,10 +1,14 @@
 package mutants
 
-import flaw "github.com/rota-run/rota/internal/mutant"
+import (
+	"slices"
+
+	flaw "github.com/rota-run/rota/internal/mutant"
+)
 
 // Table are the flaws, by the file that they are in.
 func Table() []flaw.Flaw {
-	return append(append(value(), protocol()...), supervisor()...)
+	return slices.Concat(value(), protocol(), supervisor(), users(), doers())
 }
 
 func value() []flaw.Flaw {
@@ -55,7 +59,7 @@ func value() []flaw.Flaw {
 		flaw.New("a move does not wait for its owner to stop", plan,
 			"case to == \"\" || h == HandoverAtMostOne:", "case to == \"\":"),
 		flaw.New("a move without a gap does not wait for the new owner", plan,
-			"case h == HandoverNoGap:", "case h == HandoverNoGap && to == \"\":"),
+			"case h == HandoverNoGap && p.Token < d.at:", "case h == HandoverNoGap && to == \"\":"),
 	}
 }
 

@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+)
+
+// What must be so when all is well for a while.
+
+// evened: no partition could move so that the more loaded of two members had less to do.
+func (w *world) evened() {
+	ref := w.oracle.ref
+	load := map[cluster.MemberID]int64{}
+	var members []cluster.MemberID
+	for m := range ref.Members() {
+		if m.State == cluster.MemberJoined {
+			members = append(members, m.ID)
+		}
+	}
+	for p := range ref.Partitions() {
+		load[p.Owner] += w.weight(p)
+	}
+	for p := range ref.Partitions() {
+		n := w.weight(p)
+		if job, _, _ := p.ID.Split(); n == 0 || job == "one" || p.State != cluster.PartitionGranted {
+			continue // what spreads over zones may not go anywhere
+		}
+		for _, m := range members {
+			if load[p.Owner] > load[m]+n {
+				w.oracle.violate("G8", fmt.Sprintf("%s, of weight %d, stays on %s, whose load is %d, though that of %s is %d", p.ID, n, p.Owner, load[p.Owner], m, load[m]))
+			}
+		}
+	}
+}
+
+// weight is what a partition adds to the load of its owner; 0 where placement does not look at it.
+func (w *world) weight(p cluster.Partition) int64 {
+	job, task, _ := p.ID.Split()
+	j, _ := w.oracle.ref.Job(job)
+	t, ok := j.Task(task)
+	if p.Owner == "" || p.Dropped || !ok || t.Spread == cluster.SpreadEvery || t.Spread == cluster.SpreadPool {
+		return 0
+	}
+	return cmp.Or(t.Weight, 100)
+}
+
+// drained: what a draining member has goes to others, where there are any.
+func (w *world) drained() {
+	up := w.processes(func(p *process) bool { return p.state.Phase() == "joined" && !p.paused })
+	if len(up) < 2 {
+		return
+	}
+	c := w.client
+	p := pick(w.chance, up)
+	c.drains = p.name
+	c.propose("drain", cluster.DrainMember{Member: p.name, On: true})
+	bound := w.recoveryBound()
+	if !w.until(w.now+int64(bound), func() bool { return (w.left(p.name) == "" || w.alone(p.name)) && w.served() }) {
+		w.oracle.violate("G5", fmt.Sprintf("%s after %s was drained: %s %s", bound, p.name, w.left(p.name), w.unserved()))
+		return
+	}
+	c.drains = ""
+	if bound := w.recoveryBound(); !w.until(w.now+int64(bound), w.served) {
+		w.oracle.violate("G9", fmt.Sprintf("%s after %s was drained no more: %s", bound, p.name, w.unserved()))
+	}
+}
+
+// alone tells whether there is nobody else to take what a member has.
+func (w *world) alone(id cluster.MemberID) bool {
+	for m := range w.oracle.ref.Members() {
+		if m.ID != id && m.State == cluster.MemberJoined {
+			return false
+		}
+	}
+	return true
+}
+
+// left says what a draining member still has, "" for nothing.
+func (w *world) left(id cluster.MemberID) string {
+	m, ok := w.oracle.ref.Member(id)
+	if ok && !m.Draining {
+		return "it is not draining"
+	}
+	for p := range w.oracle.ref.OwnedBy(id) {
+		if p.Owner == id && w.weight(p) > 0 {
+			return fmt.Sprintf("it still has %s, in state %d, %d are in hand-over, the budget is %d", p.ID, p.State, w.oracle.ref.InHandover(), w.oracle.ref.Settings().MoveBudget)
+		}
+	}
+	return ""
+}
+
+// tidied: nothing that was asked for is forgotten, and nothing is left behind in the store.
+func (w *world) tidied() {
+	bound := 8 * w.plan.ttl
+	w.until(w.now+int64(bound), func() bool { return w.stray() == "" })
+	if w.broken() {
+		return
+	}
+	if key := w.stray(); key != "" {
+		w.oracle.violate("G9", fmt.Sprintf("%s is left behind: it is the pulse of nobody", key))
+	}
+	if why := w.client.unanswered(w.recoveryBound()); why != "" {
+		w.oracle.violate("G5", why)
+	}
+	if n := w.oracle.ref.Applied(); n > 10*w.plan.snap && w.snapshots == 0 {
+		w.oracle.violate("G9", fmt.Sprintf("nobody has written a snapshot in %d entries, every %d are promised", n, w.plan.snap))
+	}
+}
+
+// stray is a pulse that belongs to no member, "" if there is none.
+func (w *world) stray() string {
+	owned := map[string]bool{}
+	for m := range w.oracle.ref.Members() {
+		owned[m.Pulse] = true
+	}
+	for _, d := range w.disk.list(replica.PulsePrefix) {
+		if !owned[d.Key] && strings.HasPrefix(d.Key, replica.PulsePrefix) {
+			return d.Key
+		}
+	}
+	return ""
+}

@@ -1,0 +1,62 @@
+package contract_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/sim/contract"
+)
+
+// split is a cluster in which a partition with two children is being done.
+func split() [][]cluster.Command {
+	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, MaxAttempts: 3, Partitions: []string{"1"}}
+	return [][]cluster.Command{
+		{cluster.PrepareJoin{Member: "a", Pulse: "p"}},
+		{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}}},
+		{cluster.SplitPartition{Partition: "j#1", Token: 2, Children: []cluster.Child{{Key: "1a", Parents: []string{"1"}}}}},
+		{cluster.FinishPartition{Partition: "j#1", Token: 2, Outcome: cluster.OutcomeFailed, Message: "no"}},
+	}
+}
+
+// TestFlawsOfWork gives each command what a flawed Apply would have made of it.
+func TestFlawsOfWork(t *testing.T) {
+	t.Parallel()
+	v := play(t, split()...)
+	j, _ := v.Job("j")
+	other := *j.Spec
+	other.Source = "another"
+	fewer := *j.Spec
+	fewer.Tasks = []cluster.TaskSpec{{Type: "t", Spread: cluster.SpreadPartitioned}}
+	accepted := cluster.Applied{Results: []cluster.Result{{Accepted: true}}}
+	for _, c := range []struct {
+		command cluster.Command
+		want    string
+	}{
+		{cluster.FinishPartition{Partition: "j#1", Token: 2, Outcome: cluster.OutcomeFailed, Attempt: 0}, "1 failures are counted already"},
+		{cluster.SplitPartition{Partition: "j#1", Token: 1}, "under token 2"},
+		{cluster.SplitPartition{Partition: "j#1a", Token: 0}, `belongs to ""`},
+		{cluster.SubmitJob{Job: "j", By: "j#1", ByToken: 1}, "its token is 2"},
+		{cluster.KillJob{Job: "j", By: "j#1", ByToken: 1}, "its token is 2"},
+		{cluster.UpdateJob{Job: "j", Spec: other}, `from source ""`},
+		{cluster.UpdateJob{Job: "j", Spec: fewer}, "j#1 is there still"},
+	} {
+		got := contract.Broken(&v, &v, entry(5, c.command), accepted)
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%v: got %q, want %q", c.command, got, c.want)
+		}
+	}
+}
+
+// TestFlawsOfPlaces shows the contract values that no right Apply leads to, made by swapping what was before and what came after.
+func TestFlawsOfPlaces(t *testing.T) {
+	t.Parallel()
+	v := play(t, split()...)
+	done := play(t, append(split(), []cluster.Command{cluster.FinishPartition{Partition: "j#1", Token: 2, Outcome: cluster.OutcomeDone}})...)
+	if p, _ := done.Partition("j#1a"); p.Owner != "a" {
+		t.Fatalf("got %v, want the child granted", p)
+	}
+	if got := contract.Broken(&done, &v, entry(6), cluster.Applied{}); !strings.Contains(got, "j#1a waits though") && !strings.Contains(got, "said nothing") {
+		t.Errorf("the child waits again: got %q", got)
+	}
+}

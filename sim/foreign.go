@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// impostor appends one command alone that somebody writes who has no right to.
+func (w *world) impostor(r chance) {
+	ref := w.oracle.ref
+	parts := slices.Collect(ref.Partitions())
+	if len(parts) == 0 {
+		return
+	}
+	p := pick(r, parts)
+	job, _, key := p.ID.Split()
+	j, _ := ref.Job(job)
+	stale := max(p.Token, 2) - 1
+	var c cluster.Command
+	switch r.IntN(4) {
+	case 0:
+		for _, q := range parts { // of a failure that is counted already
+			if q.Attempts > 0 && q.Owner != "" {
+				p = q
+			}
+		}
+		c = cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed, Attempt: max(p.Attempts, 1) - 1, Message: "said again"}
+	case 1:
+		c = cluster.SplitPartition{Partition: p.ID, Token: stale, Children: []cluster.Child{{Key: key + "z", Parents: []string{key}}}}
+	case 2:
+		c = cluster.KillJob{Job: "nobody-knows-it", By: p.ID, ByToken: stale}
+		if j.Spec != nil {
+			c = cluster.SubmitJob{Job: j.ID, Spec: *j.Spec, By: p.ID, ByToken: stale}
+		}
+	case 3:
+		if j.Spec == nil {
+			return
+		}
+		spec := *j.Spec
+		spec.Source = "another"
+		c = cluster.UpdateJob{Job: j.ID, Spec: spec}
+	}
+	e := cluster.Entry{Writer: "impostor", Seq: uint64(ref.Index()) + 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: []cluster.Command{c}}
+	w.disk.append(e.Encode())
+}
+
+// announce lets a member end for a restart: in its place an operator's tool writes that its grants are to be held.
+func (w *world) announce() bool {
+	p := w.anyProcess(func(p *process) bool { return p.state.Phase() == "joined" })
+	if p == nil {
+		return false
+	}
+	m, ok := w.oracle.ref.Member(p.name)
+	if !ok {
+		return false
+	}
+	p.die() // all that it ran has ended when it is said
+	return w.client.propose("hold", cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "restarts", Hold: true})
+}
