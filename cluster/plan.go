@@ -16,21 +16,35 @@ func (d *draft) plan() {
 	if !d.replan {
 		return
 	}
-	view := newView(&d.Value)
-	budget := max(0, d.Settings().MoveBudget-d.derived.moving)
-	for _, mv := range schedule.Place(view, budget).Moves {
-		d.move(view, mv)
+	for d.planMoves() {
 	}
 }
 
-func (d *draft) move(view *view, mv schedule.Move) {
+// planMoves does one plan within the budget. It tells whether there is more to do at once: moves of fast hand-overs are over when they are made, and
+// leave room for those that the budget held back.
+func (d *draft) planMoves() bool {
+	view := newView(&d.Value)
+	budget := max(0, d.Settings().MoveBudget-d.derived.moving)
+	plan, opened := schedule.Place(view, budget), d.derived.moving
+	moved := int64(0)
+	for _, mv := range plan.Moves {
+		if d.move(view, mv) && mv.From >= 0 {
+			moved++
+		}
+	}
+	opened = d.derived.moving - opened
+	return plan.Deferred > 0 && moved > opened
+}
+
+// move does one move, if its partition is there.
+func (d *draft) move(view *view, mv schedule.Move) bool {
 	p, ok := d.edit(PartitionID(mv.Item))
 	if !ok {
-		return
+		return false
 	}
 	if mv.From < 0 {
 		d.grant(p, MemberID(view.members[mv.To].ID), p.Cause)
-		return
+		return true
 	}
 	to, cause := MemberID(""), "its owner may not run it"
 	if mv.To >= 0 {
@@ -40,6 +54,7 @@ func (d *draft) move(view *view, mv schedule.Move) {
 		}
 	}
 	d.handOver(p, to, cause)
+	return true
 }
 
 func (d *draft) handOver(p *partitionRecord, to MemberID, cause string) {

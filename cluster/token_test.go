@@ -57,3 +57,28 @@ func TestNoTwoOwnersShareAToken(t *testing.T) {
 		t.Errorf("owners have %v, want two each", owned)
 	}
 }
+
+// TestFastMovesLeaveNobodyBehind: moves that are over at once do not use up the budget for those that it held back. They would wait for the
+// next entry that changes something, however long that takes.
+func TestFastMovesLeaveNobodyBehind(t *testing.T) {
+	t.Parallel()
+	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Handover: cluster.HandoverFast, Partitions: []string{"1", "2", "3", "4", "5", "6"}}
+	var v cluster.Value
+	for i, c := range []cluster.Command{
+		cluster.Configure{MoveBudget: 1},
+		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}},
+		cluster.PrepareJoin{Member: "a", Pulse: "p"},
+		cluster.PrepareJoin{Member: "b", Pulse: "q"},
+		cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 3},
+	} {
+		n := uint64(i + 1) //nolint:gosec // a small number
+		v, _ = v.Apply(cluster.Entry{Index: cluster.Index(n), Writer: "w", Seq: n, Format: cluster.Format, Commands: []cluster.Command{c}})
+	}
+	owned := map[cluster.MemberID]int{}
+	for p := range v.Partitions() {
+		owned[p.Owner]++
+	}
+	if owned["a"] != 3 || owned["b"] != 3 {
+		t.Errorf("owners have %v, want three each", owned)
+	}
+}
