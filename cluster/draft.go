@@ -214,6 +214,7 @@ func (d *draft) removePartition(id PartitionID) {
 	d.touch(old.Next)
 	d.indexPartition(old, -1)
 	d.allocate = d.allocate || old.Dropped
+	d.replan = d.replan || old.Owner != "" // whoever had it has room
 	d.partitions.remove(id)
 	d.countIfOpen(old, nil)
 	d.unblockChildren(id)
