@@ -107,8 +107,6 @@ func protocol() []flaw.Flaw {
 			"	if !s.idle() {\n\t\treturn\n\t}\n\ts.life++", "	if s.idle() {\n\t\treturn\n\t}\n\ts.life++"),
 		flaw.New("a member leaves while its work runs", propose,
 			"if m, ok := s.present(); ok && s.idle() {", "if m, ok := s.present(); ok {"),
-		flaw.New("a lost answer is taken for a failure", propose,
-			"	case Unknown:\n\t\ts.log.hint = true\n", "	case Unknown:\n\t\ts.log.hint = true\n\t\ts.requeue(p)\n"),
 		flaw.New("an entry inside a snapshot is appended for ever", propose,
 			"if p == nil || s.value.Wrote(s.writer()) < p.entry.Seq {", "if p == nil || s.value.Wrote(s.writer()) >= p.entry.Seq {"),
 		flaw.New("a rewritten history is not noticed", log,
