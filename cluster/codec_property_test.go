@@ -87,7 +87,7 @@ func TestGoldenBytes(t *testing.T) {
 		writeGoldenBytes(t)
 	}
 	seen := make(map[string]bool)
-	for line := range strings.Lines(goldenFile(t, "commands.txt")) {
+	for line := range strings.Lines(goldenFile(t, "commands.golden")) {
 		name, code, text := goldenLine(t, line)
 		e, err := DecodeEntry(1, code)
 		if err != nil || reflect.TypeOf(e.Commands[0]).Name() != name || fmt.Sprintf("%q", e) != text {
@@ -101,7 +101,7 @@ func TestGoldenBytes(t *testing.T) {
 	}
 	for _, c := range samples() {
 		if name := reflect.TypeOf(c).Name(); !seen[name] {
-			t.Errorf("testdata/codec/commands.txt has no %s: add lines for it, change none that are there", name)
+			t.Errorf("testdata/codec/commands.golden has no %s: add lines for it, change none that are there", name)
 		}
 	}
 	mustReadGoldenSnapshot(t)
@@ -119,7 +119,7 @@ func goldenLine(t *testing.T, line string) (name string, code []byte, text strin
 
 func mustReadGoldenSnapshot(t *testing.T) {
 	t.Helper()
-	_, data, text := goldenLine(t, goldenFile(t, "snapshot.txt"))
+	_, data, text := goldenLine(t, goldenFile(t, "snapshot.golden"))
 	v, err := DecodeSnapshot(data)
 	if err != nil || fmt.Sprintf("%q", v.String()) != text {
 		t.Fatalf("a snapshot was %s\nand is read as %q, %v", text, v.String(), err)
@@ -152,7 +152,7 @@ func writeGoldenBytes(t *testing.T) {
 		}
 	}
 	v, _ := played(t, richStory(t))
-	for name, text := range map[string]string{"commands.txt": out.String(), "snapshot.txt": fmt.Sprintf("snapshot %x %q\n", v.Snapshot(), v.String())} {
+	for name, text := range map[string]string{"commands.golden": out.String(), "snapshot.golden": fmt.Sprintf("snapshot %x %q\n", v.Snapshot(), v.String())} {
 		if err := os.WriteFile("testdata/codec/"+name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func writeGoldenBytes(t *testing.T) {
 
 // richStory is choices that make a cluster with something of everything.
 func richStory(t interface{ Fatalf(string, ...any) }) string {
-	data, err := os.ReadFile("testdata/codec/story.txt")
+	data, err := os.ReadFile("testdata/codec/story.golden")
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
