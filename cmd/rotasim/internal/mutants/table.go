@@ -117,10 +117,6 @@ func protocol() []flaw.Flaw {
 			"if s.reported < s.assigned.Version {", "if s.reported > s.assigned.Version {"),
 		flaw.New("stopped is said while it runs", assign,
 			"case d.Role == cluster.RoleStop && (r == nil || ended):", "case d.Role == cluster.RoleStop:"),
-		flaw.New("started is said before it runs", assign,
-			"case d.Role == cluster.RoleAdopt && r != nil && r.Token == d.Token:", "case d.Role == cluster.RoleAdopt:"),
-		flaw.New("a failure of a former attempt counts", assign,
-			"case d.Role == cluster.RoleRun && ended && r.Attempt == p.Attempts:", "case d.Role == cluster.RoleRun && ended:"),
 	}
 }
 
