@@ -56,8 +56,8 @@ fuzz: ## every fuzzer for FUZZTIME
 	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg; \
 	  done; done
 
-fuzz-smoke: ## every fuzzer for five seconds
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=5s
+fuzz-smoke: ## every fuzzer for ten seconds
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=10s
 
 properties: ## every property of placement, slots and the value with CHECKS cases each
 	@go test -count=1 ./schedule ./cluster -rapid.checks $(CHECKS)
