@@ -120,10 +120,10 @@ func (s *State) forget() {
 func (s *State) wake(i int) {
 	m := s.own(i)
 	s.step(i, replica.Woken{Now: m.clock})
-	if a := m.answer; a != nil {
-		m.answer = nil
-		a.Now = m.clock
-		s.step(i, *a)
+	if m.answer != nil {
+		a := *m.answer // older states hold it too
+		m.answer, a.Now = nil, m.clock
+		s.step(i, a)
 	}
 }
 
