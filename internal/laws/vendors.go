@@ -17,8 +17,10 @@ var vendors = []rule{
 	{"github.com/gofrs/flock", []string{"store/file"}},
 	{"modernc.org/sqlite", []string{"store/file"}},
 	{"github.com/go-zookeeper/zk", []string{"store/zookeeper"}},
-	{"go.etcd.io/etcd", []string{"store/etcd"}},
-	{"github.com/nats-io", []string{"store/nats"}},
+	{"go.etcd.io/etcd", []string{"store/etcd", "internal/server/etcd"}},
+	{"go.uber.org/zap", []string{"store/etcd", "internal/server/etcd"}}, // etcd takes no other logger
+	{"google.golang.org/grpc", []string{"store/etcd"}},                   // codes of errors
+	{"github.com/nats-io", []string{"store/nats", "internal/server/nats"}},
 	{"github.com/twmb/franz-go", []string{"store/kafka", "publish/*"}},
 	{"github.com/elastic/elastic-transport-go", []string{"store/elastic", "publish/*"}},
 	{"github.com/prometheus/client_golang", []string{"node", "api", "cmd/…"}},
