@@ -19,7 +19,7 @@ var vendors = []rule{
 	{"github.com/go-zookeeper/zk", []string{"store/zookeeper"}},
 	{"go.etcd.io/etcd", []string{"store/etcd", "internal/server/etcd"}},
 	{"go.uber.org/zap", []string{"store/etcd", "internal/server/etcd"}}, // etcd takes no other logger
-	{"google.golang.org/grpc", []string{"store/etcd"}},                   // codes of errors
+	{"google.golang.org/grpc", []string{"store/etcd"}},                  // codes of errors
 	{"github.com/nats-io", []string{"store/nats", "internal/server/nats"}},
 	{"github.com/twmb/franz-go", []string{"store/kafka", "publish/*"}},
 	{"github.com/elastic/elastic-transport-go", []string{"store/elastic", "publish/*"}},
