@@ -57,6 +57,7 @@ var mutants = map[string]string{
 	"session documents stay":    "documents_go_with_their_session",
 	"ended session writes":      "ended",
 	"session put unconditional": "writes_are_conditional",
+	"put does not renew":        "an_acknowledged_put_renews",
 }
 
 func TestSuitesFindBrokenStores(t *testing.T) {
@@ -218,8 +219,14 @@ func (m *mutant) OpenSession(ctx context.Context, ttl time.Duration) (store.Sess
 	if err != nil {
 		return nil, err
 	}
+	if m.broken == "put does not renew" && ttl < 10*time.Second {
+		time.AfterFunc(ttl*3/2, func() { _ = s.Close(context.Background()) }) // half of the ttl after the second put
+	}
 	return &brokenSession{Session: s, store: m}, nil
 }
+
+// SessionsExpire implements store.Sessions.
+func (m *mutant) SessionsExpire() bool { return m.broken == "put does not renew" }
 
 type brokenSession struct {
 	store.Session

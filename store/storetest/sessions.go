@@ -15,7 +15,7 @@ type DocsWithSessions interface {
 	store.Sessions
 }
 
-// sessionTTL is long enough that no session of a suite expires.
+// sessionTTL is long enough that no session expires, but the one whose renewal is tested.
 const sessionTTL = time.Minute
 
 // Sessions is the suite of store.Sessions.
@@ -29,6 +29,7 @@ func Sessions[S DocsWithSessions](t *testing.T, open Open[S]) {
 		{"hint when a session ends", sessionHint[S]},
 		{"cancelled before the call", sessionCancelled[S]},
 		{"closed", sessionClosed[S]},
+		{"an acknowledged put renews", sessionRenewed[S]},
 	})
 }
 
