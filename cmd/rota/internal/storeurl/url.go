@@ -1,0 +1,165 @@
+package storeurl
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Scheme is one kind of store that is reached over a network.
+type Scheme struct {
+	Name string // "etcd"
+	Port string // where a host names none
+	// Keys are the parameters that it takes beside those that all take.
+	Keys []string
+}
+
+// URL is where a store is, and how to be let in.
+type URL struct {
+	Scheme string
+	Hosts  []string // host:port, at least one
+	Path   string   // without slashes at its ends; never empty
+	// User and the secrets; "" where none is given. They are never part of String.
+	User, Password, Token string
+	// TLS is nil where the connection is not encrypted.
+	TLS *tls.Config
+	// Timeout bounds the first contact; 0: the store's own default.
+	Timeout time.Duration
+	// Session is the time after which a server forgets a silent connection; 0: the store's own default.
+	Session time.Duration
+	// Replicas is on how many servers what is written must lie; 0: the store's own default.
+	Replicas int
+	// Credentials is a file that holds a secret and is read by the store's own client.
+	Credentials string
+}
+
+// DefaultPath is used where a URL names none.
+const DefaultPath = "rota"
+
+// common are the parameters that every server takes.
+var common = []string{"user", "password", "tls", "ca", "cert", "key", "server-name", "timeout"}
+
+// Parse reads the URL of a server. Secrets that it names are fetched from the environment and from files.
+func Parse(text string, kind Scheme, getenv func(string) string) (URL, error) {
+	// net/url takes one host only, so it reads the rest.
+	authority, rest, ok := cutAuthority(text, kind.Name)
+	u, err := url.Parse(rest)
+	if !ok || err != nil || u.Fragment != "" {
+		return URL{}, fmt.Errorf("store %s: not a URL: write %s", Hide(text), kind.example())
+	}
+	if strings.Contains(authority, "@") {
+		return URL{}, fmt.Errorf("store %s: what stands before the @ is seen by everyone: write ?user=NAME&password=env:NAME_OF_A_VARIABLE", Hide(text))
+	}
+	out := URL{Scheme: kind.Name}
+	if out.Hosts, err = hosts(authority, kind); err != nil {
+		return URL{}, fmt.Errorf("store %s: %w", Hide(text), err)
+	}
+	if out.Path, err = place(strings.Trim(u.Path, "/")); err != nil {
+		return URL{}, fmt.Errorf("store %s: %w", Hide(text), err)
+	}
+	if err := out.parameters(u.RawQuery, kind, getenv); err != nil {
+		return URL{}, fmt.Errorf("store %s: %w", Hide(text), err)
+	}
+	return out, nil
+}
+
+// cutAuthority splits "scheme://hosts/path?query" into hosts and the rest, which begins with a slash or a question mark, or is empty.
+func cutAuthority(text, scheme string) (authority, rest string, ok bool) {
+	text, ok = strings.CutPrefix(text, scheme+"://")
+	if i := strings.IndexAny(text, "/?#"); i >= 0 {
+		return text[:i], text[i:], ok
+	}
+	return text, "", ok
+}
+
+func (k Scheme) example() string { return k.Name + "://127.0.0.1:" + k.Port + "/" + DefaultPath }
+
+// String is the URL without its parameters.
+func (u URL) String() string {
+	return u.Scheme + "://" + strings.Join(u.Hosts, ",") + "/" + u.Path
+}
+
+// Beside is the URL of another place in the same store.
+func (u URL) Beside(suffix string) URL {
+	u.Path += suffix
+	return u
+}
+
+// hosts splits "a,b:1" and adds the port where it is missing.
+func hosts(text string, kind Scheme) ([]string, error) {
+	if text == "" {
+		return nil, fmt.Errorf("no host: write %s", kind.example())
+	}
+	var out []string
+	for h := range strings.SplitSeq(text, ",") {
+		host, port, err := net.SplitHostPort(h)
+		if err != nil {
+			host, port = h, kind.Port
+			if inner, ok := strings.CutPrefix(h, "["); ok {
+				host = strings.TrimSuffix(inner, "]")
+			} else if strings.Contains(h, ":") {
+				host = "" // an address, or an address and a port: nobody can tell
+			}
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || !isHost(host) {
+			return nil, fmt.Errorf("host %q: write HOST or HOST:PORT, more of them separated by commas, and an IPv6 address in brackets", h)
+		}
+		h = net.JoinHostPort(host, port)
+		if slices.Contains(out, h) {
+			return nil, fmt.Errorf("host %q stands there twice", h)
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// isHost tells whether text is a name or an address.
+func isHost(text string) bool {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a.Zone() == "" || isHost(a.Zone())
+	}
+	return text != "" && strings.IndexFunc(text, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("._-", r) }) < 0
+}
+
+func letterOrDigit(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
+
+// longest a path may be: it is part of every key.
+const longest = 100
+
+// place checks what names the cluster's place: every store can take it as a name.
+func place(path string) (string, error) {
+	if path == "" {
+		return DefaultPath, nil
+	}
+	if len(path) > longest {
+		return "", fmt.Errorf("path %.20q… has %d bytes: at most %d are allowed", path, len(path), longest)
+	}
+	for s := range strings.SplitSeq(path, "/") {
+		if s == "" || s == "." || s == ".." {
+			return "", fmt.Errorf("path %q has a part %q: write names separated by single slashes", path, s)
+		}
+	}
+	if i := strings.IndexFunc(path, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("/._-", r) }); i >= 0 {
+		return "", fmt.Errorf("path %q: %q is not allowed: use letters, digits, . _ - and slashes between names", path, path[i:i+1])
+	}
+	return path, nil
+}
+
+// Hide removes what may be a secret from the text of a store: what stands before an @, and what follows a question mark.
+func Hide(text string) string {
+	text, _, _ = strings.Cut(text, "?")
+	at := strings.LastIndex(text, "@")
+	if at < 0 {
+		return text
+	}
+	scheme, _, _ := strings.Cut(text[:at], ":")
+	return scheme + "://***" + text[at:]
+}
