@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 )
 
 // setting is one line of rota config.
@@ -55,7 +57,7 @@ func shownValue(f *pflag.Flag) string {
 	case f.Name == "api-token" && v != "":
 		return "***"
 	case f.Name == "store" || f.Name == "publish":
-		return hideUser(v)
+		return storeurl.Hide(v)
 	}
 	return v
 }

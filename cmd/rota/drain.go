@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/protocol/replica"
 )
 
@@ -58,21 +59,21 @@ func proposer(e env, cmd *cobra.Command, list string, command func(name string) 
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), answerWithin)
 		defer cancel()
-		c, try := command(args[0]), "rota "+list+" --store "+hideUser(store)
-		if err := propose(ctx, store, c, try); err != nil {
+		c, try := command(args[0]), "rota "+list+" --store "+storeurl.Hide(store)
+		if err := propose(ctx, e, store, c, try); err != nil {
 			return err
 		}
 		if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 			return e.printJSON(Proposed{fmt.Sprint(c), true})
 		}
-		e.say(done, args[0], hideUser(store))
+		e.say(done, args[0], storeurl.Hide(store))
 		return nil
 	}
 	return cmd
 }
 
-func propose(ctx context.Context, store string, c cluster.Command, try string) error {
-	st, err := openStore(ctx, store, change)
+func propose(ctx context.Context, e env, store string, c cluster.Command, try string) error {
+	st, err := openStore(ctx, e, store, change)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func propose(ctx context.Context, store string, c cluster.Command, try string) e
 	}
 	res, err := replica.NewClient(st).Propose(ctx, c)
 	if err != nil {
-		return fmt.Errorf("store %s: %w", hideUser(store), err)
+		return fmt.Errorf("store %s: %w", storeurl.Hide(store), err)
 	}
 	if !res[0].Accepted {
 		return failed(try, "%v: %s", c, res[0].Reason)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/source/directory"
@@ -50,7 +51,7 @@ func defaultMember() cluster.MemberID {
 func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	before, err := replica.Observe(ctx, c.node.Store, cluster.Value{})
 	if err != nil {
-		return fmt.Errorf("store %s: %w", hideUser(c.store), err)
+		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
 	}
 	w := &welcome{c: c, before: before}
 	c.node.Events = node.Events{Joined: w.joined, Removed: w.removed, Started: w.started}
@@ -96,7 +97,7 @@ func (c *config) serve(ctx context.Context, l net.Listener, token string, n *nod
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(n.Metrics())
 	err := api.Serve(ctx, l, api.Config{
-		Value: n.Value, Journal: n.Journal(), Store: hideUser(c.store), Ready: n.Ready, Token: token, Logger: c.node.Logger,
+		Value: n.Value, Journal: n.Journal(), Store: storeurl.Hide(c.store), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
 		Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
 	})
@@ -151,7 +152,7 @@ type welcome struct {
 
 // first is the line before joining.
 func (w *welcome) first() string {
-	parts := []string{"rota " + version, "member " + string(w.c.node.Member), "store " + hideUser(w.c.store)}
+	parts := []string{"rota " + version, "member " + string(w.c.node.Member), "store " + storeurl.Hide(w.c.store)}
 	if w.before.Index() == 0 {
 		parts[2] += " (new)"
 	}
@@ -187,7 +188,7 @@ func (w *welcome) joined(_ cluster.Incarnation, took time.Duration) {
 		w.c.say("%s again", who)
 		return
 	}
-	w.c.say("%s in %s · %s · status: rota status --store %s", who, gapText(took.Milliseconds()), w.c.sampleText, hideUser(w.c.store))
+	w.c.say("%s in %s · %s · status: rota status --store %s", who, gapText(took.Milliseconds()), w.c.sampleText, storeurl.Hide(w.c.store))
 }
 
 func (w *welcome) removed(reason string) {

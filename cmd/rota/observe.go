@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol/replica"
 )
@@ -61,11 +62,11 @@ func settleStore(e env, cmd *cobra.Command) (string, error) {
 func observe(ctx context.Context, e env, cmd *cobra.Command) (*observer, error) {
 	name, _ := cmd.Flags().GetString("store")
 	asJSON, _ := cmd.Flags().GetBool("json")
-	st, err := openStore(ctx, name, look)
+	st, err := openStore(ctx, e, name, look)
 	if err != nil {
 		return nil, err
 	}
-	o := &observer{env: e, name: hideUser(name), store: st, json: asJSON, now: time.Now()}
+	o := &observer{env: e, name: storeurl.Hide(name), store: st, json: asJSON, now: time.Now()}
 	if o.value, err = replica.Observe(ctx, st, cluster.Value{}); err != nil {
 		st.Close()
 		return nil, fmt.Errorf("store %s: %w", o.name, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/source/directory"
 )
@@ -152,7 +153,7 @@ func (c *config) openAPI() (net.Listener, string, error) {
 	var a api.Access
 	var err error
 	if c.token != "" {
-		if a.Token, err = secret(c.getenv, c.token); err != nil {
+		if a.Token, err = storeurl.Secret(c.token, c.getenv); err != nil {
 			return nil, "", misused("--api-token env:NAME", "api-token: %w", err)
 		}
 	}
@@ -223,7 +224,7 @@ func (g *getter) pairs(name string) map[string]string {
 
 // run opens everything, runs the member and closes everything.
 func (c *config) run(ctx context.Context) error {
-	st, err := openStore(ctx, c.store, member)
+	st, err := openStore(ctx, c.env, c.store, member)
 	if err != nil {
 		return err
 	}

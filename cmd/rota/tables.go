@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store/file"
@@ -31,7 +30,16 @@ const (
 
 type storeKind struct {
 	scheme, example string
-	open            func(ctx context.Context, rest string, a access) (replica.Store, error)
+	open            func(ctx context.Context, at storePlace, a access) (replica.Store, error)
+}
+
+// storePlace is where a store is: its text, and what the environment may add to it.
+type storePlace struct {
+	env
+	text string // as the user wrote it
+	rest string // what stands behind the scheme's colon
+	// suffix names a place beside that of the cluster, for a check of the store.
+	suffix string
 }
 
 func storeKinds() []storeKind {
@@ -41,11 +49,12 @@ func storeKinds() []storeKind {
 	}
 }
 
-func openFile(ctx context.Context, dir string, a access) (replica.Store, error) {
+func openFile(ctx context.Context, at storePlace, a access) (replica.Store, error) {
+	dir := strings.TrimPrefix(at.rest, "//")
 	if dir == "" {
 		return nil, misused("--store file:./rota-data", "store file: needs a directory")
 	}
-	s, err := file.Open(ctx, dir, file.Options{MustExist: a != member, ReadOnly: a == look})
+	s, err := file.Open(ctx, dir+at.suffix, file.Options{MustExist: a != member, ReadOnly: a == look})
 	if errors.Is(err, fs.ErrNotExist) && a != member {
 		return nil, failed("rota run --store file:"+dir+" ./tasks", "%w", err)
 	}
@@ -55,8 +64,8 @@ func openFile(ctx context.Context, dir string, a access) (replica.Store, error) 
 	return s, nil
 }
 
-func openMemory(_ context.Context, rest string, a access) (replica.Store, error) {
-	if rest != "" {
+func openMemory(_ context.Context, at storePlace, a access) (replica.Store, error) {
+	if at.rest != "" {
 		return nil, misused("--store memory:", "store memory: takes nothing behind the colon")
 	}
 	if a != member {
@@ -65,30 +74,24 @@ func openMemory(_ context.Context, rest string, a access) (replica.Store, error)
 	return memory.New().Open(), nil
 }
 
-func openStore(ctx context.Context, text string, a access) (replica.Store, error) {
+func openStore(ctx context.Context, e env, text string, a access) (replica.Store, error) {
+	return openBeside(ctx, e, text, "", a)
+}
+
+// openBeside opens the store at a place beside that of the cluster.
+func openBeside(ctx context.Context, e env, text, suffix string, a access) (replica.Store, error) {
 	var known []string
 	scheme, rest, _ := strings.Cut(text, ":")
 	for _, k := range storeKinds() {
 		if k.scheme == scheme && strings.Contains(text, ":") {
-			return k.open(ctx, strings.TrimPrefix(rest, "//"), a)
+			return k.open(ctx, storePlace{env: e, text: text, rest: rest, suffix: suffix}, a)
 		}
 		known = append(known, k.example)
 	}
 	if text == "" {
 		return nil, misused("--store "+known[0], "no store: where do the members meet?")
 	}
-	return nil, misused("--store "+strings.Join(known, " or --store "), "store %q: unknown kind", hideUser(text))
-}
-
-// hideUser removes what may be a secret from a store's name: what stands before an @, and what follows a question mark.
-func hideUser(text string) string {
-	text, _, _ = strings.Cut(text, "?")
-	at := strings.LastIndex(text, "@")
-	if at < 0 {
-		return text
-	}
-	scheme, _, _ := strings.Cut(text[:at], ":")
-	return scheme + "://***" + text[at:]
+	return nil, misused("--store "+strings.Join(known, " or --store "), "store %q: unknown kind", storeurl.Hide(text))
 }
 
 func openPublisher(text string, stdout io.Writer) (publish.Publisher, string, error) {
@@ -105,7 +108,7 @@ func openPublisher(text string, stdout io.Writer) (publish.Publisher, string, er
 		}
 		return p, "samples in " + rest, nil
 	}
-	return nil, "", misused("--publish stdout, --publish file:PATH or --publish none", "publish %q: unknown sink", hideUser(text))
+	return nil, "", misused("--publish stdout, --publish file:PATH or --publish none", "publish %q: unknown sink", storeurl.Hide(text))
 }
 
 // typesOf is the table of task types under what the member allows.
@@ -120,26 +123,4 @@ func typesOf(cidrs, execs []string, dev bool) (work.Types, error) {
 		}
 	}
 	return tasks.Builtin(tasks.Options{AllowCIDRs: allowed, ExecAllow: execs, Witness: dev}), nil
-}
-
-// secret reads a secret that is named, never written out: env:NAME or file:/path.
-func secret(getenv func(string) string, ref string) (string, error) {
-	kind, rest, _ := strings.Cut(ref, ":")
-	switch kind {
-	case "env":
-		if v := getenv(rest); v != "" {
-			return v, nil
-		}
-		return "", fmt.Errorf("the environment has no %s", rest)
-	case "file":
-		b, err := os.ReadFile(rest)
-		if err != nil {
-			return "", err
-		}
-		if v := strings.TrimSpace(string(b)); v != "" {
-			return v, nil
-		}
-		return "", fmt.Errorf("%s is empty", rest)
-	}
-	return "", fmt.Errorf("a secret is named as env:NAME or file:/path, it does not stand there itself")
 }

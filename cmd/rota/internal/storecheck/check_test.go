@@ -1,0 +1,114 @@
+package storecheck
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+func run(t *testing.T, s replica.Store) Report {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return Run(ctx, s)
+}
+
+func TestAGoodStore(t *testing.T) {
+	t.Parallel()
+	s := memory.New().Open()
+	defer s.Close()
+	for range 2 { // the second one finds what the first one has left
+		r := run(t, s)
+		if !r.OK || len(r.Steps) != 7 {
+			t.Fatalf("%+v", r)
+		}
+	}
+	p, err := s.Read(context.Background(), 0, 1)
+	if !errors.Is(err, store.ErrTruncated) {
+		t.Errorf("records stay behind: %v, %v", p, err)
+	}
+	docs, err := s.List(context.Background(), "")
+	if err != nil || len(docs) > 0 {
+		t.Errorf("documents stay behind: %v, %v", docs, err)
+	}
+}
+
+// bare has no watches and no sessions.
+type bare struct {
+	store.Store
+	store.Docs
+	store.Log
+}
+
+func TestAStoreThatCanLess(t *testing.T) {
+	t.Parallel()
+	s := memory.New().Open()
+	defer s.Close()
+	r := run(t, bare{s, s, s})
+	if !r.OK {
+		t.Fatalf("%+v", r)
+	}
+	for _, name := range []string{"watch", "session"} {
+		if step := stepOf(r, name); step.OK || !step.Optional || step.Note == "" {
+			t.Errorf("%+v", step)
+		}
+	}
+}
+
+func stepOf(r Report, name string) Step {
+	for _, s := range r.Steps {
+		if s.Name == name {
+			return s
+		}
+	}
+	return Step{}
+}
+
+// careless takes every write, whatever the version.
+type careless struct{ bare }
+
+func (c careless) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	now, err := c.Get(ctx, d.Key)
+	if err == nil {
+		d.Version = now.Version
+	}
+	return c.bare.Put(ctx, d)
+}
+
+// readOnly takes no write.
+type readOnly struct{ bare }
+
+func (readOnly) Append(context.Context, []byte) (uint64, error) {
+	return 0, errors.New("append: permission denied")
+}
+
+// forgetful loses what it has acknowledged.
+type forgetful struct{ bare }
+
+func (f forgetful) Read(context.Context, uint64, int) (store.Page, error) { return store.Page{}, nil }
+
+func TestABadStoreIsFoundOut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, step, want string
+		make             func(bare) replica.Store
+	}{
+		{"careless", "conditional write", "a second creation was taken", func(b bare) replica.Store { return careless{b} }},
+		{"read only", "append", "permission denied", func(b bare) replica.Store { return readOnly{b} }},
+		{"forgetful", "read", "was acknowledged", func(b bare) replica.Store { return forgetful{b} }},
+	} {
+		s := memory.New().Open()
+		r := run(t, c.make(bare{s, s, s}))
+		step := stepOf(r, c.step)
+		if r.OK || step.OK || !strings.Contains(step.Error, c.want) {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+		s.Close()
+	}
+}
