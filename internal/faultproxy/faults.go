@@ -1,0 +1,122 @@
+package faultproxy
+
+import (
+	"fmt"
+	"time"
+)
+
+// Cut resets all connections, and each new one as soon as it is made, until Heal.
+func (p *Proxy) Cut() {
+	p.change(func(s *state) { s.cut = true })
+	p.reset(func(*conn) bool { return true })
+}
+
+// Refuse lets the machine refuse new connections until Heal. Those that exist stay.
+func (p *Proxy) Refuse() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		p.listener.Close()
+		p.listener = nil
+	}
+}
+
+// Stall holds the bytes of both directions until Heal; nothing is closed.
+func (p *Proxy) Stall() {
+	p.hold(requests, replies)
+}
+
+// StallRequests holds the bytes that clients send until Heal; answers pass.
+func (p *Proxy) StallRequests() { p.hold(requests) }
+
+// StallReplies holds the bytes that the server sends until Heal; requests pass.
+func (p *Proxy) StallReplies() { p.hold(replies) }
+
+// DropReplies lets requests pass and swallows what the server sends. Nothing is closed: a test that has seen the effect calls Cut. A connection
+// of which something was swallowed is reset by Heal.
+func (p *Proxy) DropReplies() {
+	p.change(func(s *state) { s.dropping = true })
+	p.settle(replies)
+}
+
+// CutRequests lets n more bytes pass from clients, counted over all connections, then resets all connections and closes the channel. New
+// connections are passed on as before. Another call, or Heal, before that replaces it, and its channel stays open.
+func (p *Proxy) CutRequests(n int64) <-chan struct{} { return p.cutAfter(requests, n) }
+
+// CutReplies is CutRequests for bytes of the server.
+func (p *Proxy) CutReplies(n int64) <-chan struct{} { return p.cutAfter(replies, n) }
+
+// Delay lets all bytes of both directions arrive later by d, more or less by up to jitter, in their order, until Heal.
+func (p *Proxy) Delay(d, jitter time.Duration) {
+	p.change(func(s *state) { s.delay, s.jitter = d, jitter })
+}
+
+// Throttle lets pass so many bytes in a second, in each direction of each connection, until Heal.
+func (p *Proxy) Throttle(bytesPerSecond int) {
+	p.change(func(s *state) { s.rate = max(1, bytesPerSecond) })
+	p.settle(requests, replies)
+}
+
+// Heal ends all faults. Bytes that were held go on their way; connections with a hole are reset. The error is that of listening again after
+// Refuse, when the port was taken by another program meanwhile.
+func (p *Proxy) Heal() error {
+	p.change(func(s *state) { *s = newState() })
+	p.reset((*conn).isDamaged)
+	return p.reopen()
+}
+
+// reopen listens again at the same address.
+func (p *Proxy) reopen() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.listener != nil {
+		return nil
+	}
+	l, err := listen(p.ctx, p.addr)
+	if err != nil {
+		return fmt.Errorf("listen again at %s: %w", p.addr, err)
+	}
+	p.open(l)
+	return nil
+}
+
+func (p *Proxy) hold(ds ...direction) {
+	p.change(func(s *state) {
+		for _, d := range ds {
+			s.stalled[d] = true
+		}
+	})
+	p.settle(ds...)
+}
+
+func (p *Proxy) cutAfter(d direction, n int64) <-chan struct{} {
+	spent := make(chan struct{})
+	p.change(func(s *state) { s.budget[d], s.spent[d] = max(1, n), spent })
+	p.settle(d)
+	return spent
+}
+
+func (p *Proxy) change(what func(*state)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what(&p.state)
+	p.signal()
+}
+
+// settle returns when no write under an older state is under way.
+func (p *Proxy) settle(ds ...direction) {
+	p.mu.Lock()
+	conns := make([]*conn, 0, len(p.conns))
+	for c := range p.conns {
+		conns = append(conns, c)
+	}
+	p.mu.Unlock()
+	for _, c := range conns {
+		lanes := c.running()
+		for _, d := range ds {
+			if lanes != nil {
+				lanes[d].settle()
+			}
+		}
+	}
+}

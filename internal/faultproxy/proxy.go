@@ -1,0 +1,137 @@
+package faultproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Proxy passes connections on to one server. Its methods may be called from any goroutine.
+type Proxy struct {
+	target string
+	addr   string
+	ctx    context.Context // of connections: it outlives the call of Listen, and a proxy is opened again by Heal
+	stop   context.CancelFunc
+	wg     sync.WaitGroup // accept loops and connections
+
+	mu       sync.Mutex
+	closed   bool
+	listener net.Listener // nil while refusing
+	accepted uint64
+	conns    map[*conn]struct{}
+	state    state
+	changed  chan struct{} // closed by the next change of state
+	stats    Stats
+}
+
+// Listen begins to pass connections on to target ("host:port") and returns the proxy, which listens on a loopback port that the system chose. It
+// ends when ctx ends or Close is called. The target need not exist yet: a connection that cannot be passed on is reset.
+func Listen(ctx context.Context, target string) (*Proxy, error) {
+	l, err := listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for %s: %w", target, err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	p := &Proxy{
+		target: target, addr: l.Addr().String(), ctx: ctx, stop: stop,
+		conns: make(map[*conn]struct{}), changed: make(chan struct{}), state: newState(),
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open(l)
+	context.AfterFunc(ctx, p.end)
+	return p, nil
+}
+
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
+}
+
+// Addr is where clients connect to, as "host:port". It never changes.
+func (p *Proxy) Addr() string { return p.addr }
+
+// Close resets all connections and returns when nothing of the proxy is left. Closing it again does nothing.
+func (p *Proxy) Close() error {
+	p.stop()
+	p.end()
+	p.wg.Wait()
+	return nil
+}
+
+// end closes everything, once.
+func (p *Proxy) end() {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return
+	}
+	p.closed = true
+	if p.listener != nil {
+		p.listener.Close()
+	}
+	p.mu.Unlock()
+	p.reset(func(*conn) bool { return true })
+}
+
+// open takes connections from l. p.mu is held.
+func (p *Proxy) open(l net.Listener) {
+	p.listener = l
+	p.wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			switch {
+			case err == nil:
+				p.admit(client.(*net.TCPConn))
+			case errors.Is(err, net.ErrClosed):
+				return
+			}
+		}
+	})
+}
+
+// admit begins a connection, or resets it.
+func (p *Proxy) admit(client *net.TCPConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.accepted++
+	p.stats.Accepted++
+	if p.closed || p.state.cut {
+		p.stats.Turned++
+		abort(client)
+		return
+	}
+	c := newConn(p, p.accepted, client)
+	p.conns[c] = struct{}{}
+	p.wg.Go(func() {
+		defer p.forget(c)
+		c.run(p.ctx)
+	})
+}
+
+func (p *Proxy) forget(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+	close(c.gone)
+}
+
+// reset resets the connections that match, and returns when their sockets are closed.
+func (p *Proxy) reset(match func(*conn) bool) {
+	p.mu.Lock()
+	var chosen []*conn
+	for c := range p.conns {
+		if match(c) {
+			chosen = append(chosen, c)
+		}
+	}
+	p.stats.Reset += len(chosen)
+	p.mu.Unlock()
+	for _, c := range chosen {
+		c.abort()
+	}
+	for _, c := range chosen {
+		<-c.gone
+	}
+}
