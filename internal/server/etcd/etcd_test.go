@@ -1,0 +1,109 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+func TestMain(m *testing.M) {
+	if Child() {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func connect(t *testing.T, endpoints []string) *clientv3.Client {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestStart(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []int{1, 3} {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			s, err := Start(ctx, Options{Dir: t.TempDir(), Nodes: nodes, NoSync: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Stop()
+			if want := "etcd://" + strings.Join(s.Endpoints(), ","); s.URL() != want || len(s.Endpoints()) != nodes {
+				t.Errorf("URL %s, endpoints %q", s.URL(), s.Endpoints())
+			}
+			for _, e := range s.Endpoints() {
+				if _, err := connect(t, []string{e}).Put(ctx, "a", "b"); err != nil {
+					t.Errorf("put through %s: %v", e, err)
+				}
+			}
+			s.Stop()
+			s.Stop()
+		})
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	t.Parallel()
+	for _, o := range []Options{{}, {Dir: t.TempDir(), Nodes: -1}} {
+		if _, err := Start(deadline(t), o); err == nil {
+			t.Errorf("%+v: no error", o)
+		}
+		if _, err := StartCluster(deadline(t), o); err == nil {
+			t.Errorf("%+v: no error", o)
+		}
+	}
+}
+
+func TestDataOutlivesAKill(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	c, err := StartCluster(ctx, Options{Dir: t.TempDir(), Nodes: 3, NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	if _, err := connect(t, c.Endpoints()).Put(ctx, "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	leader, err := c.Leader(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.Endpoints()[leader]
+	c.Kill(leader)
+	if next, err := c.Leader(ctx); err != nil || next == leader {
+		t.Fatalf("leader %d, %v after %d was killed", next, err, leader)
+	}
+	if err := c.Restart(ctx, leader); err != nil {
+		t.Fatal(err)
+	}
+	if c.Endpoints()[leader] != before {
+		t.Errorf("the member moved from %s to %s", before, c.Endpoints()[leader])
+	}
+	got, err := connect(t, []string{before}).Get(ctx, "a")
+	if err != nil || len(got.Kvs) != 1 || string(got.Kvs[0].Value) != "b" {
+		t.Fatalf("get from the restarted member: %v, %v", got, err)
+	}
+	if err := c.Restart(ctx, leader); err == nil {
+		t.Errorf("a member that runs was started again")
+	}
+}

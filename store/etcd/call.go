@@ -1,0 +1,108 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+)
+
+// Calls that change nothing are made again, on another member as a rule, when one fails for a reason that may pass.
+const (
+	readAttempts = 5
+	readPause    = 25 * time.Millisecond // doubled each time
+)
+
+// posted is in the context of a call, and tells whether its request may have left.
+type posted struct{ atomic.Bool }
+
+type postedKey struct{}
+
+// postman notes for each call when gRPC gives its first frame to a connection. Before that nobody can have executed it.
+type postman struct{}
+
+func (postman) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (postman) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	if _, ok := event.(*stats.OutHeader); !ok {
+		return
+	}
+	if p, ok := ctx.Value(postedKey{}).(*posted); ok {
+		p.Store(true)
+	}
+}
+
+func (postman) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (postman) HandleConn(context.Context, stats.ConnStats) {}
+
+// change makes a call that changes something. It is sent once, but again if it was refused for an old token alone.
+func change[R any](ctx context.Context, call func(context.Context) (R, error)) (R, error) {
+	var p posted
+	sending := clientv3.WithRequireLeader(context.WithValue(ctx, postedKey{}, &p))
+	r, err := call(sending)
+	if err != nil && renewable(err) && ctx.Err() == nil {
+		p.Store(false)
+		r, err = call(sending)
+	}
+	if err != nil {
+		return r, writeError(ctx, err, p.Load())
+	}
+	return r, nil
+}
+
+// ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than patience for an answer.
+func ask[R any](ctx context.Context, patience time.Duration, call func(context.Context) (R, error)) (R, error) {
+	for attempt := 0; ; attempt++ {
+		r, err := askOnce(ctx, patience, call)
+		if err == nil {
+			return r, nil
+		}
+		if attempt+1 == readAttempts || !passing(err) || !pause(ctx, readPause<<attempt) {
+			return r, readError(ctx, err)
+		}
+	}
+}
+
+func askOnce[R any](ctx context.Context, patience time.Duration, call func(context.Context) (R, error)) (R, error) {
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), patience)
+	defer cancel()
+	return call(ctx)
+}
+
+// passing tells whether the same call may succeed soon.
+func passing(err error) bool {
+	var answer rpctypes.EtcdError
+	switch {
+	case renewable(err), is(err, rpctypes.ErrTooManyRequests):
+		return true
+	case errors.As(rpctypes.Error(err), &answer):
+		return answer.Code() == codes.Unavailable
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled): // of the attempt
+		return true
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return true
+	}
+	return false
+}
+
+// pause waits about so long; false if ctx has ended.
+func pause(ctx context.Context, about time.Duration) bool {
+	timer := time.NewTimer(about/2 + rand.N(about))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,190 @@
+package etcd
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rota-run/rota/store"
+)
+
+// listPage is how many documents one request of List asks for.
+const listPage = 256
+
+// revision is the mod revision that a version stands for: 0 where no document is, and one that no document has for what is no version.
+func revision(v store.Version) int64 {
+	if v == "" {
+		return 0
+	}
+	r, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || r <= 0 || version(r) != v {
+		return -1
+	}
+	return r
+}
+
+func version(revision int64) store.Version { return store.Version(strconv.FormatInt(revision, 10)) }
+
+// at compares the version of a key.
+func at(key string, revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(key), "=", revision)
+}
+
+// Get implements store.Docs. It is linearizable.
+func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
+	d, err := s.get(ctx, key)
+	if err != nil {
+		return store.Doc{}, s.wrap(err, "get %q", key)
+	}
+	return d, nil
+}
+
+func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Doc{}, err
+	}
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return store.Doc{}, err
+	}
+	defer leave()
+	r, err := s.read(ctx, s.keys.doc(key))
+	if err != nil {
+		return store.Doc{}, err
+	}
+	if len(r.Kvs) == 0 {
+		return store.Doc{}, store.ErrNotFound
+	}
+	return s.document(r.Kvs[0]), nil
+}
+
+// read gets keys.
+func (s *Store) read(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return ask(ctx, s.timeout, func(ctx context.Context) (*clientv3.GetResponse, error) { return s.client.Get(ctx, key, opts...) })
+}
+
+func (s *Store) document(kv *mvccpb.KeyValue) store.Doc {
+	return store.Doc{Key: strings.TrimPrefix(string(kv.Key), s.keys.docs()), Value: kv.Value, Version: version(kv.ModRevision)}
+}
+
+// Put implements store.Docs. A document written so goes with no session, also if the one before it did.
+func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	v, err := s.put(ctx, d)
+	if err != nil {
+		return "", s.wrap(err, "put %q", d.Key)
+	}
+	return v, nil
+}
+
+func (s *Store) put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if err := checkDoc(d); err != nil {
+		return "", err
+	}
+	ctx, leave, err := s.enterChange(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	return s.write(ctx, d, clientv3.NoLease)
+}
+
+func checkDoc(d store.Doc) error {
+	if err := store.CheckKey(d.Key); err != nil {
+		return err
+	}
+	return checkSize(d.Value, MaxRecord)
+}
+
+// write puts a document if its version is current.
+func (s *Store) write(ctx context.Context, d store.Doc, lease clientv3.LeaseID) (store.Version, error) {
+	key := s.keys.doc(d.Key)
+	r, err := change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return s.client.Txn(ctx).If(at(key, revision(d.Version))).
+			Then(clientv3.OpPut(key, string(d.Value), clientv3.WithLease(lease))).Commit()
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case !r.Succeeded:
+		return "", store.ErrConflict
+	}
+	return version(r.Header.Revision), nil
+}
+
+// Delete implements store.Docs.
+func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
+	return s.wrap(s.delete(ctx, key, v), "delete %q", key)
+}
+
+func (s *Store) delete(ctx context.Context, name string, v store.Version) error {
+	if err := store.CheckKey(name); err != nil {
+		return err
+	}
+	ctx, leave, err := s.enterChange(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	key, current := s.keys.doc(name), revision(v)
+	if current == 0 {
+		current = -1 // what does not exist cannot be deleted
+	}
+	r, err := change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return s.client.Txn(ctx).If(at(key, current)).Then(clientv3.OpDelete(key)).
+			Else(clientv3.OpGet(key, clientv3.WithCountOnly())).Commit()
+	})
+	switch {
+	case err != nil:
+		return err
+	case r.Succeeded:
+		return nil
+	case rangeOf(r, 0).Count == 0:
+		return store.ErrNotFound
+	}
+	return store.ErrConflict
+}
+
+// List implements store.Docs. All documents are those of one instant.
+func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	docs, err := s.list(ctx, prefix)
+	if err != nil {
+		return nil, s.wrap(err, "list %q", prefix)
+	}
+	return docs, nil
+}
+
+func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
+	if err := store.CheckPrefix(prefix); err != nil {
+		return nil, err
+	}
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	from := s.keys.docs() + prefix
+	return s.listRange(ctx, from, clientv3.GetPrefixRangeEnd(from))
+}
+
+func (s *Store) listRange(ctx context.Context, from, end string) ([]store.Doc, error) {
+	var docs []store.Doc
+	for at := int64(0); ; {
+		r, err := s.read(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(listPage), clientv3.WithRev(at))
+		if err != nil {
+			return nil, err
+		}
+		for _, kv := range r.Kvs {
+			docs = append(docs, s.document(kv))
+		}
+		if !r.More || len(r.Kvs) == 0 {
+			return docs, nil
+		}
+		if at == 0 {
+			at = r.Header.Revision
+		}
+		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
+	}
+}

@@ -1,0 +1,93 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/rota-run/rota/store"
+)
+
+// ErrDamaged marks data that is there but is not what this store wrote. Trying again does not help: restore a snapshot of the server.
+var ErrDamaged = errors.New("store is damaged")
+
+// errReadOnly is the answer to a change through an observer's handle.
+var errReadOnly = errors.New("the store was opened for reading only")
+
+// refused tells whether the server proves by its answer that a change was not made, and gives the answer its meaning. The server checks all of
+// these before it executes a request.
+func refused(err error) (meaning error, proof bool) {
+	switch {
+	case is(err, rpctypes.ErrLeaseNotFound):
+		return fmt.Errorf("%w: %w", store.ErrSession, err), true
+	case is(err, rpctypes.ErrRequestTooLarge):
+		return fmt.Errorf("%w: %w (the server's --max-request-bytes is below its default)", store.ErrTooLarge, err), true
+	case is(err, rpctypes.ErrNoSpace):
+		return fmt.Errorf("%w: %w: compact, defragment, and disarm the alarm", store.ErrUnavailable, err), true
+	case is(err, rpctypes.ErrNoLeader), is(err, rpctypes.ErrTooManyRequests), is(err, rpctypes.ErrCorrupt), is(err, rpctypes.ErrNotCapable),
+		is(err, rpctypes.ErrGRPCNotSupportedForLearner):
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err), true
+	case is(err, rpctypes.ErrPermissionDenied):
+		return fmt.Errorf("%w: grant the user's role readwrite on the store's prefix", err), true
+	case is(err, rpctypes.ErrUserEmpty):
+		return fmt.Errorf("%w: the server wants a user and a password", err), true
+	case is(err, rpctypes.ErrAuthFailed):
+		return fmt.Errorf("%w: check user and password", err), true
+	case is(err, rpctypes.ErrInvalidAuthToken), is(err, rpctypes.ErrAuthOldRevision), is(err, rpctypes.ErrTooManyOps),
+		is(err, rpctypes.ErrEmptyKey), is(err, rpctypes.ErrDuplicateKey):
+		return err, true
+	}
+	return nil, false
+}
+
+// is compares answers of the server; the client's library makes a new value of each.
+func is(err, known error) bool { return errors.Is(rpctypes.Error(err), rpctypes.Error(known)) }
+
+// renewable tells whether the request was refused only because the client's token is old. The client has fetched another one by then.
+func renewable(err error) bool {
+	return is(err, rpctypes.ErrInvalidAuthToken) || is(err, rpctypes.ErrAuthOldRevision)
+}
+
+// writeError gives the error of a change its meaning. sent tells whether the request may have left this machine.
+func writeError(ctx context.Context, err error, sent bool) error {
+	if meaning, proof := refused(err); proof {
+		return meaning
+	}
+	switch {
+	case !sent && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !sent:
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnknown, err)
+}
+
+// readError gives the error of a call that changes nothing its meaning.
+func readError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if meaning, proof := refused(err); proof {
+		return meaning
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// notDone makes the error of a preparation: whatever became of it, what the caller asked for was not begun.
+func notDone(err error) error {
+	if errors.Is(err, store.ErrUnknown) {
+		return fmt.Errorf("%w: %s", store.ErrUnavailable, err.Error())
+	}
+	return err
+}
+
+func checkSize(b []byte, most int) error {
+	if len(b) > most {
+		return fmt.Errorf("%d bytes, at most %d: %w", len(b), most, store.ErrTooLarge)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/rota-run/rota/store"
+)
+
+// gRPC looks whether a silent server is still there; a server takes pings no more often than this.
+const (
+	pingEvery   = 10 * time.Second
+	pingTimeout = 3 * time.Second
+)
+
+// Open opens the store below o.Prefix, and makes it if it is not there and the options allow that. An error says where, what and what to try;
+// then nothing is left open. ctx bounds the opening alone.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open etcd store: %w", err)
+	}
+	s, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open store in %s: %w", place(o), err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, o Options) (*Store, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, done := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("no answer within %v", o.Timeout))
+	defer done()
+	s := &Store{
+		keys: newLayout(o.Prefix), place: place(o), log: o.Logger, timeout: o.Timeout, readOnly: o.ReadOnly, noKeeper: o.noKeeper,
+		sessions: make(map[*session]struct{}),
+	}
+	s.page.Store(firstPage)
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	if err := s.connect(ctx, o); err != nil {
+		s.cancel(store.ErrClosed)
+		return nil, openError(ctx, err)
+	}
+	if err := s.identify(ctx, o); err != nil {
+		s.cancel(store.ErrClosed)
+		_ = s.client.Close() // the first error is the one that matters
+		return nil, openError(ctx, err)
+	}
+	if !o.ReadOnly {
+		s.appender = newAppender(s)
+	}
+	return s, nil
+}
+
+// connect makes the client. It does not wait for a connection, unless it has to log in.
+func (s *Store) connect(ctx context.Context, o Options) error {
+	stop := context.AfterFunc(ctx, func() { s.cancel(context.Cause(ctx)) })
+	var err error
+	s.client, err = clientv3.New(clientv3.Config{
+		Endpoints: o.urls(), TLS: o.TLS, Username: o.User, Password: o.Password, Context: s.ctx, DialTimeout: o.Timeout,
+		DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingTimeout,
+		MaxUnaryRetries:    1, // the client would send a change again when its deadline is near, and take the first one's effect for a conflict
+		MaxCallSendMsgSize: 2 << 20, MaxCallRecvMsgSize: math.MaxInt32,
+		DialOptions: []grpc.DialOption{grpc.WithStatsHandler(postman{})},
+		Logger:      zap.NewNop(),
+	})
+	if !stop() && err == nil {
+		_ = s.client.Close() // its context has ended
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// identify looks what is below the prefix, and makes a store if nothing is there.
+func (s *Store) identify(ctx context.Context, o Options) error {
+	format, below, err := s.lookAround(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.checkServer(ctx, o); err != nil {
+		return err
+	}
+	exists, err := checkFormat(format)
+	switch {
+	case err != nil || exists:
+		return err
+	case len(below.Kvs) > 0:
+		return fmt.Errorf("there are keys below %q, like %.80q, but not those of a Rota store: give another prefix", s.keys.prefix, below.Kvs[0].Key)
+	case o.MustExist:
+		return fmt.Errorf("there is no Rota store below %q: check the prefix, or start a member first: %w", s.keys.prefix, store.ErrNotFound)
+	}
+	return s.create(ctx)
+}
+
+// lookAround reads the format, and looks whether anything is below the prefix.
+func (s *Store) lookAround(ctx context.Context) (format, below *clientv3.GetResponse, err error) {
+	r, err := ask(ctx, s.timeout, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return s.client.Txn(ctx).Then(
+			clientv3.OpGet(s.keys.format()),
+			clientv3.OpGet(s.keys.prefix, clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly()),
+		).Commit()
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return rangeOf(r, 0), rangeOf(r, 1), nil
+}
+
+// rangeOf is the answer to a get within a transaction.
+func rangeOf(r *clientv3.TxnResponse, i int) *clientv3.GetResponse {
+	return (*clientv3.GetResponse)(r.Responses[i].GetResponseRange())
+}
+
+// checkFormat tells whether there is a store that this version can read.
+func checkFormat(r *clientv3.GetResponse) (exists bool, err error) {
+	if len(r.Kvs) == 0 {
+		return false, nil
+	}
+	text := string(r.Kvs[0].Value)
+	name, number, _ := strings.Cut(text, " ")
+	n, err := strconv.Atoi(number)
+	switch {
+	case name != formatName || err != nil:
+		return false, fmt.Errorf("the key %q says %.40q: this is not a Rota store: give another prefix", r.Kvs[0].Key, text)
+	case n > formatNumber:
+		return false, fmt.Errorf("the store has format %d, this program knows formats up to %d: use a newer version of Rota", n, formatNumber)
+	}
+	return true, nil
+}
+
+// create makes a store, unless somebody else does at the same time.
+func (s *Store) create(ctx context.Context) error {
+	key := s.keys.format()
+	_, err := change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return s.client.Txn(ctx).
+			If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
+			Then(clientv3.OpPut(key, fmt.Sprintf("%s %d", formatName, formatNumber))).Commit()
+	})
+	if errors.Is(err, store.ErrUnknown) { // it is the same, whoever made it
+		format, _, readErr := s.lookAround(ctx)
+		if readErr == nil && len(format.Kvs) > 0 {
+			return nil
+		}
+		return notDone(err)
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+package etcd
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// Defaults of [Options].
+const (
+	defaultPrefix  = "rota"
+	defaultPort    = "2379"
+	defaultTimeout = 5 * time.Second
+)
+
+// Options of [Open].
+type Options struct {
+	// Endpoints are the servers of one cluster, host:port each; a port that is missing is 2379. Give all of them: any one that lives is enough.
+	Endpoints []string
+	// Prefix is where the store lies, "a/b"; default "rota". Everything is kept below it. The prefix of one store must not lie inside
+	// that of another.
+	Prefix string
+	// User and Password log in where the server wants that. Neither appears in an error.
+	User, Password string
+	// TLS makes the connection secret; nil: plain text.
+	TLS *tls.Config
+	// MustExist refuses a prefix that holds no store yet, with store.ErrNotFound, instead of making one.
+	MustExist bool
+	// ReadOnly opens for looking only: it implies MustExist, and each call that would change something is refused before anything is sent.
+	ReadOnly bool
+	// Timeout is how long Open may take, and how long a batch of appends waits for its answer before its outcome is unknown; default 5 s.
+	Timeout time.Duration
+	// Logger hears of what goes on behind calls; default: discard.
+	Logger *slog.Logger
+
+	noKeeper bool // tests: sessions are renewed by Put alone
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	o.Prefix = strings.Trim(o.Prefix, "/")
+	if o.Prefix == "" {
+		o.Prefix = defaultPrefix
+	}
+	if err := store.CheckKey(o.Prefix); err != nil {
+		return o, fmt.Errorf("prefix: %w", err)
+	}
+	o.MustExist = o.MustExist || o.ReadOnly
+	if (o.User == "") != (o.Password == "") {
+		return o, errors.New("user and password: give both or neither")
+	}
+	var err error
+	o.Endpoints, err = addresses(o.Endpoints)
+	return o, err
+}
+
+// addresses completes the endpoints to host:port. Nothing of a bad one is shown, since people put passwords there.
+func addresses(endpoints []string) ([]string, error) {
+	if len(endpoints) == 0 {
+		return nil, errors.New("no endpoint: give at least one, like 127.0.0.1:2379")
+	}
+	all := make([]string, len(endpoints))
+	for i, e := range endpoints {
+		if strings.ContainsAny(e, "@/? ") || e == "" {
+			return nil, fmt.Errorf("endpoint %d is not of the form host:port: give user, password and TLS by their own options", i+1)
+		}
+		host, port, err := net.SplitHostPort(e)
+		if err != nil {
+			host, port = strings.Trim(e, "[]"), defaultPort
+		}
+		if host == "" || port == "" || strings.Contains(e, "]") && net.ParseIP(host) == nil {
+			return nil, fmt.Errorf("endpoint %d, %q, is not of the form host:port", i+1, e)
+		}
+		all[i] = net.JoinHostPort(host, port)
+	}
+	return all, nil
+}
+
+// urls are the endpoints as the client wants them.
+func (o Options) urls() []string {
+	scheme := "http://"
+	if o.TLS != nil {
+		scheme = "https://"
+	}
+	all := make([]string, len(o.Endpoints))
+	for i, e := range o.Endpoints {
+		all[i] = scheme + e
+	}
+	return all
+}

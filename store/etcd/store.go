@@ -1,0 +1,135 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rota-run/rota/store"
+)
+
+var (
+	_ store.Store      = (*Store)(nil)
+	_ store.Docs       = (*Store)(nil)
+	_ store.Log        = (*Store)(nil)
+	_ store.Watcher    = (*Store)(nil)
+	_ store.LogWatcher = (*Store)(nil)
+	_ store.Sessions   = (*Store)(nil)
+)
+
+// The largest values that are taken; above, ErrTooLarge. A server takes requests of 1.5 MiB unless it is told otherwise.
+const (
+	MaxRecord   = 1 << 20  // bytes of a document or of a record of the log
+	MaxSnapshot = 64 << 20 // bytes of a snapshot, which is stored in chunks
+)
+
+// closePatience is how long Close waits for the server to end the sessions.
+const closePatience = 2 * time.Second
+
+// Store is one handle on the store. It is safe for concurrent use.
+type Store struct {
+	client   *clientv3.Client
+	keys     layout
+	place    string // of errors: prefix and endpoints
+	log      *slog.Logger
+	timeout  time.Duration
+	readOnly bool
+	noKeeper bool
+
+	appender *appender
+	page     atomic.Int64 // how many records the next read asks for
+
+	ctx    context.Context // ends with the handle; its cause is store.ErrClosed
+	cancel context.CancelCauseFunc
+
+	mu       sync.Mutex
+	closed   bool
+	inside   sync.WaitGroup // calls and goroutines; Add only with mu held and not closed
+	sessions map[*session]struct{}
+}
+
+// enter lets a call in, or says why not. The context it returns also ends with the handle. After a nil error the call must end with leave.
+func (s *Store) enter(ctx context.Context) (calling context.Context, leave func(), err error) {
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil, store.ErrClosed
+	}
+	s.inside.Add(1)
+	calling, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(store.ErrClosed) })
+	return calling, func() {
+		stop()
+		cancel(nil)
+		s.inside.Done()
+	}, nil
+}
+
+// enterChange is enter for a call that would change something.
+func (s *Store) enterChange(ctx context.Context) (calling context.Context, leave func(), err error) {
+	if s.readOnly {
+		return nil, nil, errReadOnly
+	}
+	return s.enter(ctx)
+}
+
+// wrap adds the place to an error.
+func (s *Store) wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s in %s: %w", fmt.Sprintf(format, args...), s.place, err)
+}
+
+// place says where a store lies.
+func place(o Options) string {
+	return "etcd " + strings.Join(o.Endpoints, ",") + "/" + o.Prefix
+}
+
+// Close implements store.Store. Sessions of this handle end at once; the server is told, but not waited for for long: what it did not hear
+// goes with the lease. A second call does nothing.
+func (s *Store) Close() error {
+	open, first := s.shut()
+	if !first {
+		return nil
+	}
+	s.closeSessions(open)
+	s.cancel(store.ErrClosed)
+	s.inside.Wait()
+	return s.wrap(s.client.Close(), "close store")
+}
+
+// shut lets no more calls in and returns the sessions that were open.
+func (s *Store) shut() (open []*session, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first = !s.closed
+	s.closed = true
+	for session := range s.sessions {
+		open = append(open, session)
+	}
+	return open, first
+}
+
+func (s *Store) closeSessions(open []*session) {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, session := range open {
+		wg.Go(func() {
+			if session.end() {
+				_ = session.revoke(ctx) // logged; it runs out by itself
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,97 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	server "github.com/rota-run/rota/internal/server/etcd"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// patience bounds waits that only a failure exhausts.
+const patience = 60 * time.Second
+
+// shared is the server of all tests that need nothing special; each has its own prefix.
+var (
+	shared   *server.Server
+	prefixes atomic.Int64
+)
+
+func TestMain(m *testing.M) {
+	if server.Child() {
+		return
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "rota-etcd")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		shared, err = server.Start(ctx, server.Options{Dir: dir, NoSync: os.Getenv("ROTA_ETCD_SYNC") == ""})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	shared.Stop()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func deadline(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// options are those of a store of its own on the shared server.
+func options() Options {
+	return Options{Endpoints: shared.Endpoints(), Prefix: fmt.Sprintf("test/%d", prefixes.Add(1)), Timeout: 20 * time.Second}
+}
+
+func openWith(t testing.TB, o Options) *Store {
+	t.Helper()
+	s, err := Open(deadline(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+func fresh(*testing.T) func(t *testing.T) *Store {
+	o := options()
+	return func(t *testing.T) *Store { return openWith(t, o) }
+}
+
+// freshAlone opens handles whose sessions live by Put alone.
+func freshAlone(*testing.T) func(t *testing.T) *Store {
+	o := options()
+	o.noKeeper = true
+	return func(t *testing.T) *Store { return openWith(t, o) }
+}
+
+func TestDocs(t *testing.T)                 { t.Parallel(); storetest.Docs(t, fresh) }
+func TestLog(t *testing.T)                  { t.Parallel(); storetest.Log(t, fresh) }
+func TestWatch(t *testing.T)                { t.Parallel(); storetest.Watch(t, fresh) }
+func TestLogWatch(t *testing.T)             { t.Parallel(); storetest.LogWatch(t, fresh) }
+func TestSessions(t *testing.T)             { t.Parallel(); storetest.Sessions(t, fresh) }
+func TestSessionsRenewedByPut(t *testing.T) { t.Parallel(); storetest.Sessions(t, freshAlone) }
