@@ -1,0 +1,109 @@
+package nats
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Options of [Start] and [Spawn].
+type Options struct {
+	Dir   string // where nodes keep their data, one folder each; needed
+	Nodes int    // 1 or 3; default 1
+	Port  int    // of the only node; default: the system chooses
+}
+
+func (o Options) withDefaults() Options {
+	if o.Nodes == 0 {
+		o.Nodes = 1
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	if o.Dir == "" {
+		return errors.New("no directory: give one in which the server may write")
+	}
+	if o.Nodes != 1 && o.Nodes != 3 {
+		return fmt.Errorf("%d nodes: give 1 or 3", o.Nodes)
+	}
+	if o.Port != 0 && o.Nodes != 1 {
+		return fmt.Errorf("port %d for %d nodes: a port can be given to one node only", o.Port, o.Nodes)
+	}
+	return nil
+}
+
+// plan is what one node needs to know. It travels to a child as JSON.
+type plan struct {
+	Name   string
+	Dir    string
+	Port   int   // for clients
+	Route  int   // for other nodes; 0 without a cluster
+	Routes []int // of all nodes
+}
+
+const loopback = "127.0.0.1"
+
+func (p plan) address() string { return net.JoinHostPort(loopback, strconv.Itoa(p.Port)) }
+
+func (p plan) url() string { return "nats://" + p.address() }
+
+// plans chooses the ports of all nodes.
+func plans(o Options) ([]plan, error) {
+	ports, err := freePorts(2 * o.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]plan, o.Nodes)
+	for i := range all {
+		name := "n" + strconv.Itoa(i+1)
+		all[i] = plan{Name: name, Dir: filepath.Join(o.Dir, name), Port: ports[i]}
+		if o.Port != 0 {
+			all[i].Port = o.Port
+		}
+		if o.Nodes > 1 {
+			all[i].Route, all[i].Routes = ports[o.Nodes+i], ports[o.Nodes:]
+		}
+	}
+	return all, nil
+}
+
+// freePorts asks the system for ports that nobody has.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, n)
+	for i := range ports {
+		l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+		if err != nil {
+			return nil, fmt.Errorf("choose a port: %w", err)
+		}
+		defer l.Close() // all stay open until the last is chosen, so that they differ
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}
+
+// options are those of the server itself.
+func (p plan) options() *server.Options {
+	o := &server.Options{
+		ServerName:   p.Name,
+		Host:         loopback,
+		Port:         p.Port,
+		JetStream:    true,
+		StoreDir:     p.Dir,
+		SyncAlways:   true,
+		SyncInterval: syncInterval,
+		NoLog:        true,
+		NoSigs:       true,
+	}
+	if p.Route != 0 {
+		o.Cluster = server.ClusterOpts{Name: "rota", Host: loopback, Port: p.Route}
+		for _, r := range p.Routes {
+			o.Routes = append(o.Routes, server.RoutesFromStr("nats://"+net.JoinHostPort(loopback, strconv.Itoa(r)))...)
+		}
+	}
+	return o
+}

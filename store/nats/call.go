@@ -1,0 +1,138 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	nc "github.com/nats-io/nats.go"
+
+	"github.com/rota-run/rota/store"
+)
+
+// Headers of messages.
+const (
+	headerExpect        = "Nats-Expected-Last-Subject-Sequence"
+	headerExpectSubject = "Nats-Expected-Last-Subject-Sequence-Subject"
+	headerTTL           = "Nats-TTL"
+	headerOperation     = "KV-Operation"
+	headerReason        = "Nats-Marker-Reason"
+	headerVersion       = "Rota-Version" // of the write that this one only repeats
+	headerSession       = "Rota-Session"
+)
+
+// headerRoom is what is kept free for headers below the server's greatest message.
+const headerRoom = 1 << 10
+
+// request sends one message and waits for one answer. It never sends twice.
+func (s *Store) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ctx, stop := context.WithTimeoutCause(ctx, s.timeout, errTimeout)
+	defer stop()
+	release := context.AfterFunc(s.line.current(), func() { cancel(errDisconnected) }) // its answer would find nobody
+	defer release()
+	answer, err := s.conn.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return nil, sendError(ctx, err, change)
+	}
+	return answer, nil
+}
+
+// api calls the JetStream API; the answer goes into out. An error of the server is an *apiError.
+func (s *Store) api(ctx context.Context, verb, stream string, in, out any, change bool) error {
+	data, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	subject := "$JS.API." + verb
+	if stream != "" {
+		subject += "." + stream
+	}
+	answer, err := s.request(ctx, &nc.Msg{Subject: subject, Data: data}, change)
+	if err != nil {
+		return err
+	}
+	var fault struct {
+		Error *apiError `json:"error"`
+	}
+	if err := json.Unmarshal(answer.Data, &fault); err != nil {
+		return fmt.Errorf("read the server's answer to %s: %w", verb, err)
+	}
+	if fault.Error != nil {
+		return fault.Error
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.Data, out)
+}
+
+// change is api for what changes something, without a message: a purge.
+func (s *Store) change(ctx context.Context, verb, stream string, in any) error {
+	err := s.api(ctx, verb, stream, in, nil, true)
+	var refused *apiError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if refused.Code == codeNotAvailable || refused.Status == 404 || refused.Status == 400 {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnknown, err)
+}
+
+// readError gives an error of an api call that reads its meaning.
+func readError(err error) error {
+	var refused *apiError
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.Code == codeNoMessage, refused.Code == codeSequenceNotFound:
+		return errAbsent
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// publish writes one message to a stream and returns where it stands.
+func (s *Store) publish(ctx context.Context, stream string, m *nc.Msg) (uint64, error) {
+	answer, err := s.request(ctx, m, true)
+	if err != nil {
+		return 0, err
+	}
+	var ack struct {
+		Error  *apiError `json:"error"`
+		Stream string    `json:"stream"`
+		Seq    uint64    `json:"seq"`
+	}
+	switch err := json.Unmarshal(answer.Data, &ack); {
+	case err != nil:
+		return 0, fmt.Errorf("%w: read the server's answer: %w", store.ErrUnknown, err)
+	case ack.Error != nil:
+		return 0, publishError(ack.Error)
+	case ack.Stream != stream || ack.Seq == 0:
+		return 0, fmt.Errorf("%w: stream %q answered for %q: another stream takes the subject %s", store.ErrUnknown, ack.Stream, stream, m.Subject)
+	}
+	return ack.Seq, nil
+}
+
+// swap writes a message if the newest one of its subject stands at expected, 0 for none; else errMoved.
+func (s *Store) swap(ctx context.Context, subject string, expected uint64, h nc.Header, data []byte) (uint64, error) {
+	m := &nc.Msg{Subject: subject, Header: nc.Header{headerExpect: {strconv.FormatUint(expected, 10)}}, Data: data}
+	for k, v := range h {
+		m.Header[k] = v
+	}
+	return s.publish(ctx, s.names.docs(), m)
+}
+
+// checkSize refuses what the server would not take, before it is sent.
+func (s *Store) checkSize(data []byte) error {
+	if most := s.most(); len(data) > most {
+		return fmt.Errorf("%d bytes, at most %d (the server's max_payload): %w", len(data), most, store.ErrTooLarge)
+	}
+	return nil
+}
+
+// most is the greatest value that fits into one message.
+func (s *Store) most() int { return max(0, int(s.conn.MaxPayload())-headerRoom) }

@@ -1,0 +1,139 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	nc "github.com/nats-io/nats.go"
+
+	"github.com/rota-run/rota/store"
+)
+
+// markerTTL is for how long the stream keeps a message that says that a document is gone, for those who watch.
+const markerTTL = "3600s"
+
+// Get implements store.Docs. It reads at the stream's leader and, where there are replicas, has the cluster confirm what was read.
+func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
+	d, err := s.get(ctx, key)
+	if err != nil {
+		return store.Doc{}, fmt.Errorf("get %q: %w", key, err)
+	}
+	return d, nil
+}
+
+func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Doc{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Doc{}, err
+	}
+	m, err := s.current(ctx, s.names.doc(key))
+	if err != nil {
+		return store.Doc{}, err
+	}
+	if m.marker() {
+		return store.Doc{}, store.ErrNotFound
+	}
+	return store.Doc{Key: key, Value: m.data, Version: m.version()}, nil
+}
+
+// Put implements store.Docs. A document written so goes with no session, also if the one before it did.
+func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	seq, err := s.put(ctx, d, nil)
+	if err != nil {
+		return "", fmt.Errorf("put %q: %w", d.Key, err)
+	}
+	return versionOf(seq), nil
+}
+
+func (s *Store) put(ctx context.Context, d store.Doc, h nc.Header) (uint64, error) {
+	if err := s.checkDoc(ctx, d); err != nil {
+		return 0, err
+	}
+	subject := s.names.doc(d.Key)
+	if d.Version == "" {
+		return s.create(ctx, subject, h, d.Value)
+	}
+	expected, ok := sequence(d.Version)
+	if !ok {
+		return 0, store.ErrConflict
+	}
+	seq, err := s.swap(ctx, subject, expected, h, d.Value)
+	for errors.Is(err, errMoved) {
+		var m message
+		if m, err = s.current(ctx, subject); err != nil {
+			return 0, unchanged(err)
+		}
+		if m.marker() || m.version() != d.Version {
+			return 0, store.ErrConflict
+		}
+		seq, err = s.swap(ctx, subject, m.seq, h, d.Value) // the session has repeated the write that d.Version stands for
+	}
+	return seq, err
+}
+
+func (s *Store) checkDoc(ctx context.Context, d store.Doc) error {
+	if err := store.CheckKey(d.Key); err != nil {
+		return err
+	}
+	if err := s.enterChange(ctx); err != nil {
+		return err
+	}
+	return s.checkSize(d.Value)
+}
+
+// create writes where there is nothing, or only a marker.
+func (s *Store) create(ctx context.Context, subject string, h nc.Header, data []byte) (uint64, error) {
+	seq, err := s.swap(ctx, subject, 0, h, data)
+	for errors.Is(err, errMoved) {
+		var m message
+		if m, err = s.current(ctx, subject); err != nil {
+			return 0, unchanged(err)
+		}
+		if !m.marker() {
+			return 0, store.ErrConflict
+		}
+		seq, err = s.swap(ctx, subject, m.seq, h, data)
+	}
+	return seq, err
+}
+
+// Delete implements store.Docs. A marker takes the document's place for an hour.
+func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
+	if err := s.delete(ctx, key, v); err != nil {
+		return fmt.Errorf("delete %q: %w", key, err)
+	}
+	return nil
+}
+
+func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
+	if err := s.checkDoc(ctx, store.Doc{Key: key}); err != nil {
+		return err
+	}
+	subject := s.names.doc(key)
+	err := errMoved
+	if expected, ok := sequence(v); ok {
+		err = s.mark(ctx, subject, expected)
+	}
+	for errors.Is(err, errMoved) {
+		m, readErr := s.current(ctx, subject)
+		switch {
+		case readErr != nil:
+			return unchanged(readErr)
+		case m.marker():
+			return store.ErrNotFound
+		case m.version() != v:
+			return store.ErrConflict
+		}
+		err = s.mark(ctx, subject, m.seq)
+	}
+	return err
+}
+
+// mark puts a marker in the place of the message at expected.
+func (s *Store) mark(ctx context.Context, subject string, expected uint64) error {
+	_, err := s.swap(ctx, subject, expected, nc.Header{headerOperation: {"PURGE"}, headerTTL: {markerTTL}}, nil)
+	return err
+}

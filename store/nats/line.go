@@ -1,0 +1,87 @@
+package nats
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	nc "github.com/nats-io/nats.go"
+)
+
+// line is what is known of the connection to the server. The client connects again by itself; what was asked before stays unanswered.
+type line struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	ctx   context.Context // ends when the present connection breaks
+	lost  context.CancelFunc
+	fault func(error) // told of what the server does not allow; nil once the store is open
+	back  func()      // told of each connection after the first
+}
+
+func newLine(log *slog.Logger) *line {
+	l := &line{log: log}
+	l.ctx, l.lost = context.WithCancel(context.Background())
+	return l
+}
+
+// current ends when the connection breaks that is there now.
+func (l *line) current() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ctx
+}
+
+// onBack has f called after each reconnection.
+func (l *line) onBack(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.back = f
+}
+
+// onFault has f called with what the server reports outside of an answer; nil: it is logged.
+func (l *line) onFault(f func(error)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault = f
+}
+
+func (l *line) disconnected(_ *nc.Conn, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost()
+	l.ctx, l.lost = context.WithCancel(context.Background())
+	if err != nil {
+		l.log.Warn("connection to NATS broke", "err", err)
+	}
+}
+
+func (l *line) reconnected(c *nc.Conn) {
+	l.log.Info("connected to NATS again", "server", c.ConnectedServerName(), "version", c.ConnectedServerVersion())
+	if err := checkServerVersion(c.ConnectedServerVersion()); err != nil {
+		l.log.Error("a node of the NATS cluster is too old", "err", err)
+	}
+	l.mu.Lock()
+	back := l.back
+	l.mu.Unlock()
+	if back != nil {
+		back()
+	}
+}
+
+func (l *line) failed(_ *nc.Conn, _ *nc.Subscription, err error) {
+	l.mu.Lock()
+	fault := l.fault
+	l.mu.Unlock()
+	if fault != nil {
+		fault(err)
+		return
+	}
+	l.log.Warn("NATS reports an error", "err", err)
+}
+
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost()
+}

@@ -1,0 +1,106 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	nc "github.com/nats-io/nats.go"
+
+	"github.com/rota-run/rota/store"
+)
+
+// message is one stored message. The zero value stands for none.
+type message struct {
+	subject string
+	seq     uint64
+	header  nc.Header
+	data    []byte
+}
+
+// marker tells whether the message says that there is nothing: what it stands for was deleted, or has expired, or never was.
+func (m message) marker() bool {
+	return m.seq == 0 || m.header.Get(headerReason) != "" || m.header.Get(headerOperation) != ""
+}
+
+// expired tells whether the server put the message there because the one before reached its end.
+func (m message) expired() bool { return m.header.Get(headerReason) == "MaxAge" }
+
+// version is that of the write that made the document, also where a session has repeated it since.
+func (m message) version() store.Version {
+	if v := m.header.Get(headerVersion); v != "" {
+		return store.Version(v)
+	}
+	return versionOf(m.seq)
+}
+
+func versionOf(seq uint64) store.Version { return store.Version(strconv.FormatUint(seq, 10)) }
+
+// sequence is where the write of a version stands; false for what is no version of a document.
+func sequence(v store.Version) (uint64, bool) {
+	seq, err := strconv.ParseUint(string(v), 10, 64)
+	return seq, err == nil && seq > 0 && versionOf(seq) == v
+}
+
+type getRequest struct {
+	Seq    uint64 `json:"seq,omitempty"`
+	LastBy string `json:"last_by_subj,omitempty"`
+}
+
+// fetch reads one message at the stream's leader; errAbsent where there is none.
+func (s *Store) fetch(ctx context.Context, stream string, r getRequest) (message, error) {
+	var out struct {
+		Message struct {
+			Subject string `json:"subject"`
+			Seq     uint64 `json:"seq"`
+			Header  []byte `json:"hdrs"`
+			Data    []byte `json:"data"`
+		} `json:"message"`
+	}
+	if err := s.api(ctx, "STREAM.MSG.GET", stream, r, &out, false); err != nil {
+		return message{}, readError(err)
+	}
+	m := message{subject: out.Message.Subject, seq: out.Message.Seq, data: out.Message.Data}
+	if len(out.Message.Header) > 0 {
+		h, err := nc.DecodeHeadersMsg(out.Message.Header)
+		if err != nil {
+			return message{}, fmt.Errorf("read the header of message %d of %s: %w", m.seq, stream, err)
+		}
+		m.header = h
+	}
+	return m, nil
+}
+
+// newest is the newest message of a subject of the documents' stream, as its leader has it; the zero message where there is none.
+func (s *Store) newest(ctx context.Context, subject string) (message, error) {
+	m, err := s.fetch(ctx, s.names.docs(), getRequest{LastBy: subject})
+	if errors.Is(err, errAbsent) {
+		return message{}, nil
+	}
+	return m, err
+}
+
+// current is newest, confirmed: a leader that was replaced without having noticed yet answers with what it has. So a small message is written
+// that is refused unless what was read is still the newest; only the true leader can get it stored. With one replica there is no other leader.
+func (s *Store) current(ctx context.Context, subject string) (message, error) {
+	for {
+		m, err := s.newest(ctx, subject)
+		if err != nil || s.replicas == 1 || s.readOnly {
+			return m, err
+		}
+		switch err := s.confirm(ctx, subject, m.seq); {
+		case err == nil:
+			return m, nil
+		case !errors.Is(err, errMoved):
+			return message{}, unchanged(err)
+		}
+	}
+}
+
+func (s *Store) confirm(ctx context.Context, subject string, seq uint64) error {
+	h := nc.Header{headerExpectSubject: {subject}, headerTTL: {markerTTL}}
+	h[headerExpect] = []string{strconv.FormatUint(seq, 10)}
+	_, err := s.publish(ctx, s.names.docs(), &nc.Msg{Subject: s.names.check(), Header: h})
+	return err
+}

@@ -1,0 +1,72 @@
+package nats
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// names are those of the streams and subjects of one store. The documents' stream is a key-value bucket, so that `nats kv` shows it.
+type names struct{ bucket string }
+
+func (n names) docs() string { return "KV_" + n.bucket }
+func (n names) log() string  { return "ROTA_" + n.bucket + "_log" }
+
+func (n names) logSubject() string         { return "rota." + n.bucket + ".log" }
+func (n names) docsSubjects() string       { return "$KV." + n.bucket + ".>" }
+func (n names) doc(key string) string      { return n.docPrefix() + encodeKey(key) }
+func (n names) docPrefix() string          { return "$KV." + n.bucket + ".doc." }
+func (n names) below(prefix string) string { return n.docPrefix() + encodeKey(prefix) + ">" }
+func (n names) format() string             { return "$KV." + n.bucket + ".format" }
+func (n names) snapshot() string           { return "$KV." + n.bucket + ".snapshot" }
+func (n names) chunks() string             { return "$KV." + n.bucket + ".chunk.>" }
+func (n names) chunksOf(id string) string  { return "$KV." + n.bucket + ".chunk." + id + ".>" }
+
+func (n names) chunk(id string, i int) string {
+	return "$KV." + n.bucket + ".chunk." + id + "." + strconv.Itoa(i)
+}
+
+// check is the subject that a read writes to, to have the cluster confirm it.
+func (n names) check() string { return "$KV." + n.bucket + ".check" }
+
+// encodeKey makes the end of a subject of a key, or of a prefix: a segment becomes a token. What tokens or `nats kv` do not take is written as
+// "=" and two digits. No two keys get one subject, and keys below a prefix get subjects below the prefix's.
+func encodeKey(key string) string {
+	var b strings.Builder
+	for i := range len(key) {
+		switch c := key[i]; c {
+		case '/':
+			b.WriteByte('.')
+		case '.', '#', '@', ':', '=':
+			fmt.Fprintf(&b, "=%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// decodeKey is the inverse of encodeKey; false for what that does not make.
+func decodeKey(text string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '.':
+			b.WriteByte('/')
+		case '=':
+			if i+2 >= len(text) {
+				return "", false
+			}
+			code, err := strconv.ParseUint(text[i+1:i+3], 16, 8)
+			if err != nil {
+				return "", false
+			}
+			b.WriteByte(byte(code))
+			i += 2
+		default:
+			b.WriteByte(c)
+		}
+	}
+	key := b.String()
+	return key, encodeKey(key) == text
+}

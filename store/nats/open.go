@@ -1,0 +1,177 @@
+package nats
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	nc "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/rota-run/rota/store"
+)
+
+// Open connects to the server and opens the store in a bucket, and makes it if it is not there and the options allow that. It takes no longer
+// than the options' Timeout. An error says where, what and what to try; then nothing is left open. ctx bounds the opening alone.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o = o.withDefaults()
+	s, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open NATS store %s/%s: %w", o.hosts(), o.Bucket, err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, o Options) (*Store, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, errTimeout)
+	defer cancel()
+	l := newLine(o.Logger)
+	l.onFault(func(err error) {
+		if errors.Is(err, nc.ErrPermissionViolation) {
+			fail(err) // what was asked will not be answered
+		}
+	})
+	conn, err := connect(ctx, o, l)
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	s, err := newStore(ctx, o, conn, l)
+	if err != nil {
+		conn.Close()
+		l.close()
+		return nil, err
+	}
+	l.onFault(nil)
+	l.onBack(s.hintAll)
+	return s, nil
+}
+
+func newStore(ctx context.Context, o Options, conn *nc.Conn, l *line) (*Store, error) {
+	if err := checkServerVersion(conn.ConnectedServerVersion()); err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		conn: conn, js: js, line: l, names: names{o.Bucket}, readOnly: o.ReadOnly, timeout: o.Timeout,
+		log:      o.Logger.With("bucket", o.Bucket),
+		sessions: map[*session]struct{}{}, watches: map[*watch]struct{}{},
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	if err := s.prepare(ctx, o); err != nil {
+		s.end()
+		return nil, describeStore(ctx, err)
+	}
+	return s, nil
+}
+
+// connect dials on a goroutine of its own, since the client knows no ctx.
+func connect(ctx context.Context, o Options, l *line) (*nc.Conn, error) {
+	type result struct {
+		conn *nc.Conn
+		err  error
+	}
+	options, err := o.client(l)
+	if err != nil {
+		return nil, err
+	}
+	dialled := make(chan result, 1)
+	go func() {
+		conn, err := options.Connect()
+		dialled <- result{conn, err}
+	}()
+	select {
+	case r := <-dialled:
+		if r.err != nil {
+			return nil, describeConnect(r.err)
+		}
+		return r.conn, nil
+	case <-ctx.Done():
+		go func() {
+			if r := <-dialled; r.conn != nil {
+				r.conn.Close()
+			}
+		}()
+		if err := context.Cause(ctx); !errors.Is(err, errTimeout) {
+			return nil, err
+		}
+		return nil, describeConnect(nc.ErrTimeout)
+	}
+}
+
+// client is the client's view of the options. It must never keep a message for a later connection: the caller would have been told that it was
+// not sent.
+func (o Options) client(l *line) (nc.Options, error) {
+	c := nc.GetDefaultOptions()
+	c.Servers = o.URLs
+	c.Name = "rota"
+	c.Timeout = max(o.Timeout/time.Duration(len(o.URLs)+1), 100*time.Millisecond)
+	c.ReconnectBufSize = -1
+	c.MaxReconnect = -1
+	c.ReconnectWait = 100 * time.Millisecond
+	c.ReconnectJitter = 100 * time.Millisecond
+	c.ReconnectJitterTLS = 200 * time.Millisecond
+	c.PingInterval = max(o.Timeout/2, time.Second)
+	c.MaxPingsOut = 2
+	c.User, c.Password, c.Token = o.User, o.Password, o.Token
+	c.TLSConfig = o.TLS
+	c.Secure = o.TLS != nil
+	c.DisconnectedErrCB, c.ReconnectedCB, c.AsyncErrorCB = l.disconnected, l.reconnected, l.failed
+	if o.CredsFile != "" {
+		if _, err := os.Stat(o.CredsFile); err != nil {
+			return c, fmt.Errorf("read the credentials file: %w", err)
+		}
+		if err := nc.UserCredentials(o.CredsFile)(&c); err != nil {
+			return c, fmt.Errorf("read the credentials file %s: %w", o.CredsFile, err)
+		}
+	}
+	return c, nil
+}
+
+// newID is a name that nobody else has.
+func (s *Store) newID() string { return rand.Text() }
+
+// prepare makes the streams and the mark of the format, or checks those that are there.
+func (s *Store) prepare(ctx context.Context, o Options) error {
+	if err := s.checkJetStream(ctx); err != nil {
+		return err
+	}
+	replicas := o.Replicas
+	if replicas == 0 {
+		replicas = 1
+		if s.conn.ConnectedClusterName() != "" {
+			replicas = 3
+		}
+	}
+	if err := s.ensure(ctx, s.docsConfig(replicas), o.MustExist); err != nil {
+		return err
+	}
+	if err := s.ensure(ctx, s.logConfig(replicas), o.MustExist); err != nil {
+		return err
+	}
+	return s.ensureFormat(ctx, o.MustExist)
+}
+
+// checkJetStream asks the account for its JetStream.
+func (s *Store) checkJetStream(ctx context.Context) error {
+	err := s.api(ctx, "INFO", "", nil, nil, false)
+	if errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil {
+		return fmt.Errorf("%w: JetStream does not answer: start the server with -js, or enable JetStream in its configuration, or wait until the "+
+			"cluster has a leader: %w", store.ErrUnavailable, err)
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	server "github.com/rota-run/rota/internal/server/nats"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// address is the server that all tests share; each has its own bucket.
+var address string
+
+// withServer runs the tests beside a server.
+type withServer struct{ m *testing.M }
+
+func (w withServer) Run() int {
+	dir, err := os.MkdirTemp("", "rota-nats-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := server.Start(ctx, server.Options{Dir: dir})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer s.Stop()
+	address = s.URL()
+	return w.m.Run()
+}
+
+func TestMain(m *testing.M) {
+	if server.Child() {
+		return
+	}
+	goleak.VerifyTestMain(withServer{m})
+}
+
+// patience bounds waits that only a failure exhausts.
+const patience = 60 * time.Second
+
+func deadline(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+var buckets atomic.Int64
+
+// bucket is a name that no other test has.
+func bucket() string { return fmt.Sprint("b", buckets.Add(1)) }
+
+func openWith(t testing.TB, o Options) *Store {
+	t.Helper()
+	if len(o.URLs) == 0 {
+		o.URLs = strings.Split(address, ",")
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 20 * time.Second // the machine may be busy
+	}
+	s, err := Open(deadline(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func fresh(t *testing.T) func(t *testing.T) *Store {
+	b := bucket()
+	return func(t *testing.T) *Store { return openWith(t, Options{Bucket: b}) }
+}
+
+func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
+func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
+func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
+func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
+func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }

@@ -1,0 +1,159 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/rota-run/rota/store"
+)
+
+// formatName begins the mark of a bucket that holds a store; its number grows when an older program must not touch it.
+const (
+	formatName    = "rota "
+	formatVersion = 1
+)
+
+// docsConfig is the stream of documents, snapshots and the mark: a key-value bucket with a history of one.
+func (s *Store) docsConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:                   s.names.docs(),
+		Description:            "Rota: documents",
+		Subjects:               []string{s.names.docsSubjects()},
+		MaxMsgsPerSubject:      1,
+		MaxMsgs:                -1,
+		MaxBytes:               -1,
+		MaxConsumers:           -1,
+		MaxMsgSize:             -1,
+		Discard:                jetstream.DiscardNew, // a full stream refuses; it never forgets
+		Storage:                jetstream.FileStorage,
+		Replicas:               replicas,
+		DenyDelete:             true,
+		AllowRollup:            true, // without it the server leaves no markers
+		AllowDirect:            true, // for List alone
+		AllowMsgTTL:            true,
+		SubjectDeleteMarkerTTL: time.Hour,
+	}
+}
+
+// logConfig is the stream of the log. Its one subject is the only source of its sequences, so these have no gaps.
+func (s *Store) logConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              s.names.log(),
+		Description:       "Rota: log",
+		Subjects:          []string{s.names.logSubject()},
+		MaxMsgsPerSubject: -1,
+		MaxMsgs:           -1,
+		MaxBytes:          -1,
+		MaxConsumers:      -1,
+		MaxMsgSize:        -1,
+		Discard:           jetstream.DiscardNew,
+		Storage:           jetstream.FileStorage,
+		Replicas:          replicas,
+		DenyDelete:        true,
+	}
+}
+
+// ensure makes a stream, or checks the one that is there.
+func (s *Store) ensure(ctx context.Context, want jetstream.StreamConfig, mustExist bool) error {
+	have, err := s.streamConfig(ctx, want.Name)
+	if isCode(err, codeStreamNotFound) && !mustExist {
+		if have, err = s.makeStream(ctx, want); err != nil {
+			return fmt.Errorf("make stream %s: %w", want.Name, err)
+		}
+	}
+	switch {
+	case isCode(err, codeStreamNotFound):
+		return fmt.Errorf("stream %s: %w: no member has used this bucket yet; is its name right?", want.Name, store.ErrNotFound)
+	case err != nil:
+		return fmt.Errorf("look at stream %s: %w", want.Name, err)
+	}
+	if fault := differs(have, want); fault != "" {
+		return fmt.Errorf("stream %s is there, but not made by Rota, or changed since: %s; give another bucket, or remove it with `nats stream rm %s`",
+			want.Name, fault, want.Name)
+	}
+	s.replicas = max(s.replicas, have.Replicas)
+	return nil
+}
+
+func isCode(err error, code int) bool {
+	var refused *apiError
+	return errors.As(err, &refused) && refused.Code == code
+}
+
+type streamInfo struct {
+	Config jetstream.StreamConfig `json:"config"`
+}
+
+func (s *Store) streamConfig(ctx context.Context, name string) (jetstream.StreamConfig, error) {
+	var out streamInfo
+	err := s.api(ctx, "STREAM.INFO", name, struct{}{}, &out, false)
+	return out.Config, err
+}
+
+// makeStream makes a stream. Somebody else may do so at the same time: to make it twice in the same way is no error.
+func (s *Store) makeStream(ctx context.Context, want jetstream.StreamConfig) (jetstream.StreamConfig, error) {
+	var out streamInfo
+	err := s.api(ctx, "STREAM.CREATE", want.Name, want, &out, true)
+	if isCode(err, codeNameExists) {
+		return s.streamConfig(ctx, want.Name) // with other replicas, for instance
+	}
+	return out.Config, err
+}
+
+// differs says in what a stream is not what the store relies on, "" if in nothing.
+func differs(have, want jetstream.StreamConfig) string {
+	switch {
+	case strings.Join(have.Subjects, " ") != strings.Join(want.Subjects, " "):
+		return fmt.Sprintf("its subjects are %q instead of %q", have.Subjects, want.Subjects)
+	case have.Storage != want.Storage:
+		return "it is kept in memory"
+	case have.Retention != want.Retention || have.Discard != want.Discard || have.MaxAge != 0 || have.MaxMsgs > 0:
+		return "it forgets messages by itself (its retention, discard policy or limits)"
+	case have.MaxMsgsPerSubject != want.MaxMsgsPerSubject:
+		return fmt.Sprintf("it keeps %d messages of a subject instead of %d", have.MaxMsgsPerSubject, want.MaxMsgsPerSubject)
+	case have.AllowMsgTTL != want.AllowMsgTTL || (have.SubjectDeleteMarkerTTL > 0) != (want.SubjectDeleteMarkerTTL > 0):
+		return "its messages have no time to live of their own, or leave no markers"
+	case want.AllowDirect && !have.AllowDirect:
+		return "its replicas do not answer"
+	case have.Mirror != nil || len(have.Sources) > 0 || have.Sealed || have.NoAck:
+		return "it is a mirror, has sources, is sealed, or gives no acknowledgements"
+	}
+	return ""
+}
+
+// ensureFormat marks a new bucket, or checks the mark of one that is there.
+func (s *Store) ensureFormat(ctx context.Context, mustExist bool) error {
+	for {
+		m, err := s.newest(ctx, s.names.format())
+		switch {
+		case err != nil:
+			return err
+		case !m.marker():
+			return checkFormat(string(m.data))
+		case mustExist:
+			return fmt.Errorf("bucket %s has no mark of a store: %w", s.names.bucket, store.ErrNotFound)
+		}
+		_, err = s.swap(ctx, s.names.format(), m.seq, nil, []byte(formatName+strconv.Itoa(formatVersion)))
+		if !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+}
+
+func checkFormat(text string) error {
+	number, ours := strings.CutPrefix(text, formatName)
+	version, err := strconv.Atoi(number)
+	switch {
+	case !ours || err != nil || version < 1:
+		return fmt.Errorf("%w: the bucket's mark is %.40q, which is not that of a store", ErrDamaged, text)
+	case version > formatVersion:
+		return fmt.Errorf("the bucket has format %d, this program knows up to %d: use the newer version that made it", version, formatVersion)
+	}
+	return nil
+}

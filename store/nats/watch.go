@@ -1,0 +1,169 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/rota-run/rota/store"
+)
+
+// watchRetry is how long a watch that lost its consumer waits before it asks for another one.
+const watchRetry = 500 * time.Millisecond
+
+// watch turns the messages of a subject into hints.
+type watch struct {
+	store   *Store
+	stream  string
+	subject string
+	hints   chan struct{}
+	kick    chan struct{} // room 1: the consumer may be gone
+
+	mu    sync.Mutex
+	ended bool // then hints is closed
+}
+
+// Watch implements store.Watcher, with a consumer on the documents' stream. What the server does by itself, such as ending a session's document,
+// is told as well. A hint is left after each reconnection.
+func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
+	if err := store.CheckPrefix(prefix); err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	hints, err := s.watch(ctx, s.names.docs(), s.names.below(prefix))
+	if err != nil {
+		return nil, fmt.Errorf("watch %q: %w", prefix, err)
+	}
+	return hints, nil
+}
+
+// WatchLog implements store.LogWatcher, with a consumer on the log's stream: a hint comes after its record was stored.
+func (s *Store) WatchLog(ctx context.Context) (<-chan struct{}, error) {
+	hints, err := s.watch(ctx, s.names.log(), s.names.logSubject())
+	if err != nil {
+		return nil, fmt.Errorf("watch log: %w", err)
+	}
+	return hints, nil
+}
+
+func (s *Store) watch(ctx context.Context, stream, subject string) (<-chan struct{}, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	w := &watch{store: s, stream: stream, subject: subject, hints: make(chan struct{}, 1), kick: make(chan struct{}, 1)}
+	consuming, err := w.consume(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.hint()
+	if !s.begin(func() { s.watches[w] = struct{}{} }, func() { w.run(ctx, consuming) }) {
+		stop(consuming)
+		return nil, store.ErrClosed
+	}
+	return w.hints, nil
+}
+
+// consume starts a consumer that hands over what is written from now on, without the data.
+func (w *watch) consume(ctx context.Context) (jetstream.ConsumeContext, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.store.timeout, errTimeout)
+	defer cancel()
+	consumer, err := w.store.js.OrderedConsumer(ctx, w.stream, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{w.subject},
+		DeliverPolicy:  jetstream.DeliverNewPolicy,
+		HeadersOnly:    true,
+	})
+	if err == nil {
+		var consuming jetstream.ConsumeContext
+		consuming, err = consumer.Consume(func(jetstream.Msg) { w.hint() }, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			w.store.log.Debug("watch", "stream", w.stream, "err", err)
+			w.hint()
+		}))
+		if err == nil {
+			return consuming, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, sendError(ctx, err, false)
+	}
+	return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// stop ends a consumer, and returns when its last message was handled.
+func stop(c jetstream.ConsumeContext) {
+	c.Stop()
+	<-c.Closed()
+}
+
+// run lasts until the watch ends. The client renews a consumer that was lost; if it gives up, another one is made.
+func (w *watch) run(ctx context.Context, consuming jetstream.ConsumeContext) {
+	defer w.close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.store.life, cancel)()
+	for {
+		select {
+		case <-ctx.Done():
+			stop(consuming)
+			return
+		case <-consuming.Closed():
+		}
+		if consuming = w.again(ctx); consuming == nil {
+			return
+		}
+		w.hint() // for what was written in between
+	}
+}
+
+// again makes another consumer, as often as it takes; nil when ctx has ended.
+func (w *watch) again(ctx context.Context) jetstream.ConsumeContext {
+	for {
+		consuming, err := w.consume(ctx)
+		if err == nil {
+			return consuming
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.kick:
+		case <-time.After(watchRetry):
+		}
+	}
+}
+
+// hint leaves a hint unless one lies there already, or the watch has ended.
+func (w *watch) hint() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
+	select {
+	case w.hints <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watch) close() {
+	w.store.mu.Lock()
+	delete(w.store.watches, w)
+	w.store.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	close(w.hints)
+}
+
+// hintAll tells all watches that something may have happened: the connection is there again.
+func (s *Store) hintAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.watches {
+		w.hint()
+		select {
+		case w.kick <- struct{}{}:
+		default:
+		}
+	}
+}
