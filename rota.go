@@ -15,6 +15,10 @@ type (
 	Type = work.Type
 	// Types is a table of them.
 	Types = work.Types
+	// Item is one input that a partitioner has listed.
+	Item = cluster.Item
+	// Page is what one listing gave.
+	Page = work.Page
 	// Value is the cluster as it stands.
 	Value = cluster.Value
 	// Sample is measured data.

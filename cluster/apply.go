@@ -80,6 +80,8 @@ func (d *draft) apply(c Command) string {
 		return d.finishPartition(c)
 	case SplitPartition:
 		return d.splitPartition(c)
+	case AdvanceWindow:
+		return d.advanceWindow(c)
 	case UnparkPartition:
 		return d.unparkPartition(c)
 	case Configure:

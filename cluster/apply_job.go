@@ -108,12 +108,19 @@ func (d *draft) addTask(j *jobRecord, t *TaskSpec) {
 // addPartition makes a partition wait for an owner, or for its parents. One that is being dropped is kept: it changes hands
 // only after its owner has stopped.
 func (d *draft) addPartition(j *jobRecord, task, key string, parents []string) {
-	id := NewPartitionID(j.ID, task, key)
+	d.addItem(j, task, "", Item{Key: key}, parents)
+}
+
+// addItem is addPartition for what a partitioner has listed.
+func (d *draft) addItem(j *jobRecord, task, by string, item Item, parents []string) {
+	id := NewPartitionID(j.ID, task, item.Key)
 	p, ok := d.edit(id)
 	if !ok {
 		p = &partitionRecord{Partition: Partition{ID: id}}
 	}
-	p.Dropped, p.class, p.Parents, p.Attempts, p.Message = false, j.classOf(task), parents, 0, ""
+	p.Dropped, p.Parents, p.Attempts, p.Message = false, parents, 0, ""
+	p.ListedBy, p.Input, p.Step, p.Cursor = by, item.Input, 0, nil
+	p.class = d.classFor(j, p)
 	if p.State == PartitionReleasing {
 		p.NextToken = d.at // its owner runs a former one
 		d.setPartition(p)
@@ -185,7 +192,7 @@ func (d *draft) updateTask(j *jobRecord, old *TaskSpec) {
 
 // updatePartition gives it the class of the present spec and forgives its failures.
 func (d *draft) updatePartition(j *jobRecord, t *TaskSpec, p *partitionRecord) {
-	p.class = j.classOf(t.Name)
+	p.class = d.classFor(j, p)
 	p.Attempts, p.Message = 0, ""
 	if p.State == PartitionParked {
 		d.retry(p, "its definition changed")

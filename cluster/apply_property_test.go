@@ -113,6 +113,9 @@ func (c *choices) ofOwner(v Value) Command {
 	if p.State == PartitionParked {
 		return UnparkPartition{p.ID}
 	}
+	if c.n(4) == 3 {
+		return c.advance(v, p)
+	}
 	switch c.n(6) {
 	case 0:
 		return Started{p.ID, c.near(p.NextToken)}
@@ -127,6 +130,20 @@ func (c *choices) ofOwner(v Value) Command {
 		return Stopped{p.ID, c.near(p.NextToken)}
 	}
 	return Stopped{p.ID, token}
+}
+
+// advance is a step of the window of a partition, or one that names something else than what is there.
+func (c *choices) advance(v Value, p Partition) Command {
+	a := AdvanceWindow{Partition: p.ID, Token: c.near(p.Token), Step: p.Step + pick[int64](c, 0, 0, 0, 1), Cursor: []byte(pick(c, "", "i", "j"))}
+	for it := range v.Window(p.ID) {
+		if _, _, key := it.ID.Split(); it.State == PartitionFinished || c.n(8) == 7 {
+			a.Done = append(a.Done, key)
+		}
+	}
+	for _, key := range []string{"i1", "i2", "c1", "k"}[:c.n(5)] {
+		a.Items = append(a.Items, Item{Key: key, Input: []byte(pick(c, "", key))})
+	}
+	return a
 }
 
 // duties is what the members would say of the hand-overs that are under way.

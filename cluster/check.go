@@ -45,6 +45,8 @@ func CheckCommand(c Command) error {
 		return at("message", checkText(c.Message))
 	case SplitPartition:
 		return checkChildren(c.Children)
+	case AdvanceWindow:
+		return checkAdvance(&c)
 	case Configure:
 		return checkConfigure(c)
 	}

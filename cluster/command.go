@@ -107,6 +107,17 @@ type (
 		Token     Token
 		Children  []Child
 	}
+	// AdvanceWindow is written by a partitioner: a partition of spread partitioned that lists inputs and keeps a window of them in the
+	// value. In one step it takes out what is done, puts in what it has listed, and notes how far it has come: after a crash its successor
+	// goes on from there, and nothing is listed twice or left out. Step must be the partitioner's present one; it then grows by one.
+	AdvanceWindow struct {
+		Partition PartitionID // the partitioner
+		Token     Token
+		Step      int64
+		Cursor    []byte   // where the next listing begins; opaque
+		Done      []string // keys of finished items of this window: their partitions are removed; sorted
+		Items     []Item   // a key that is in the window already, and not in Done, is passed over
+	}
 	// UnparkPartition gives a parked partition another row of attempts.
 	UnparkPartition struct{ Partition PartitionID }
 	// Configure changes settings of the cluster; zero fields stay as they are.
@@ -122,6 +133,12 @@ type (
 type Child struct {
 	Key     string
 	Parents []string
+}
+
+// Item is one input that a partitioner has listed. Key is a key within its task.
+type Item struct {
+	Key   string
+	Input []byte // what the runner is given beside the definition; opaque
 }
 
 // Outcome is how a partition's run ended.
@@ -147,5 +164,6 @@ func (Started) command()         {}
 func (Stopped) command()         {}
 func (FinishPartition) command() {}
 func (SplitPartition) command()  {}
+func (AdvanceWindow) command()   {}
 func (UnparkPartition) command() {}
 func (Configure) command()       {}

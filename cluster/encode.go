@@ -106,7 +106,7 @@ func decodeJob(r *decoder) Job {
 
 func appendPartition(b []byte, p Partition) []byte {
 	b = appendString(b, p.ID)
-	b = append(b, byte(p.State)|extended(p.Slot != 0))
+	b = append(b, byte(p.State)|extended(p.Slot != 0)|p.windowFlag())
 	b = appendString(b, p.Owner)
 	b = appendUvarint(b, uint64(p.Token))
 	b = appendString(b, p.Next)
@@ -121,12 +121,12 @@ func appendPartition(b []byte, p Partition) []byte {
 	if p.Slot != 0 {
 		b = appendVarint(b, p.Slot)
 	}
-	return b
+	return appendWindow(b, &p)
 }
 
 func decodePartition(r *decoder) Partition {
 	id := PartitionID(r.string())
-	state, inSlot := r.extended(byte(PartitionBlocked))
+	state, inSlot, inWindow := r.partitionState()
 	p := Partition{
 		ID: id, State: PartitionState(state),
 		Owner: MemberID(r.string()), Token: Index(r.uvarint()), Next: MemberID(r.string()), NextToken: Index(r.uvarint()),
@@ -137,6 +137,9 @@ func decodePartition(r *decoder) Partition {
 		if p.Slot = r.varint(); p.Slot == 0 {
 			r.fail("a slot without a number")
 		}
+	}
+	if inWindow {
+		decodeWindow(r, &p)
 	}
 	return p
 }

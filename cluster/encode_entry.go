@@ -26,6 +26,7 @@ const (
 	tagSubmitWorkflow // as tagSubmitJob, with what the spec says of the workflow
 	tagUpdateWorkflow
 	tagConfigureMore // as tagConfigure, with the job scheduler
+	tagAdvanceWindow
 )
 
 // Encode writes the entry as it stands in the log: all but its index.
@@ -116,6 +117,8 @@ func appendCommand(b []byte, c Command) []byte {
 		return appendString(appendBool(appendVarint(b, c.Attempt), c.Fresh), c.Message)
 	case SplitPartition:
 		return appendList(appendPartitionRef(b, tagSplitPartition, c.Partition, c.Token), c.Children, appendChild)
+	case AdvanceWindow:
+		return appendAdvance(b, &c)
 	case UnparkPartition:
 		return appendString(append(b, tagUnparkPartition), c.Partition)
 	case Configure:
@@ -219,6 +222,8 @@ func (r *decoder) partitionCommand() Command {
 		return r.configure(false)
 	case tagConfigureMore:
 		return r.configure(true)
+	case tagAdvanceWindow:
+		return r.advance()
 	}
 	r.fail("an unknown command")
 	return nil

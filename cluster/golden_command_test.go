@@ -67,6 +67,12 @@ func (g *golden) partitionCommand(d *datadriven.TestData, a arguments) Command {
 			Fresh: a.has("fresh"), Message: a.text("message")}
 	case "split": // split x#p into=(q, r), or, with other parents, a line each: s p q
 		return SplitPartition{Partition: id, Token: token, Children: childrenOf(d, a, id)}
+	case "advance": // advance x#list cursor=c done=(p) items=(q, r) step=0
+		var items []Item
+		for _, k := range a.values("items") {
+			items = append(items, Item{Key: k, Input: []byte("input " + k)})
+		}
+		return AdvanceWindow{Partition: id, Token: token, Step: a.number("step", p.Step), Cursor: []byte(a.text("cursor")), Done: a.values("done"), Items: items}
 	case "unpark":
 		return UnparkPartition{id}
 	}

@@ -31,6 +31,12 @@ type Partition struct {
 	Dropped   bool     // its job or task has ended: it goes as soon as its owner has stopped
 	// Slot is the number of the slot of its owner that it takes, from 1; 0 where its task is not of spread pool. It takes it until it is gone.
 	Slot int64
+	// ListedBy is the key of the partitioner whose window this is an item of, Input what it is to work on; see [AdvanceWindow]. "" else.
+	ListedBy string
+	Input    []byte
+	// Step counts how often this partition, a partitioner, has advanced its window, and Cursor is how far it has listed.
+	Step   int64
+	Cursor []byte
 	// ChangedMS is the wall clock, in ms, of the writer of the entry that last changed it; for people.
 	ChangedMS int64
 }

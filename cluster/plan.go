@@ -117,6 +117,9 @@ func (w *view) Unplaced(c int, yield func(string) bool) {
 
 // Owned implements schedule.View.
 func (w *view) Owned(m, c int, yield func(string) bool) {
+	if fixed(&w.classes[c], &w.members[m]) {
+		return
+	}
 	prefix := movableKey(MemberID(w.members[m].ID), w.classes[c].Key, "")
 	w.v.derived.movable.below(prefix, func(_ string, id PartitionID) bool { return yield(string(id)) })
 }

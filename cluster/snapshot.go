@@ -90,13 +90,13 @@ func (d *draft) loadJob(j Job) {
 }
 
 func (d *draft) loadPartition(r *decoder, p Partition) {
-	job, task, _ := p.ID.Split()
+	job, _, _ := p.ID.Split()
 	rec := &partitionRecord{Partition: p}
 	j, ok := d.jobs.get(job)
 	switch {
 	case p.Dropped:
 	case ok:
-		rec.class = j.classOf(task)
+		rec.class = d.classFor(j, rec)
 	default:
 		r.fail(fmt.Sprintf("partition %q has no job", p.ID))
 		return

@@ -101,6 +101,21 @@ func (c SplitPartition) String() string {
 }
 
 // String is the command on one line.
+func (c AdvanceWindow) String() string {
+	s := fmt.Sprintf("advance-window %s token=%d step=%d cursor=%q", c.Partition, c.Token, c.Step, c.Cursor)
+	if len(c.Done) > 0 {
+		s += " done " + strings.Join(c.Done, " ")
+	}
+	if len(c.Items) > 0 {
+		s += " items"
+	}
+	for _, it := range c.Items {
+		s += " " + it.Key
+	}
+	return s
+}
+
+// String is the command on one line.
 func (c UnparkPartition) String() string { return "unpark-partition " + string(c.Partition) }
 
 // String is the command on one line.
@@ -161,6 +176,12 @@ func (p Partition) String() string {
 	}
 	if p.Attempts > 0 {
 		s += fmt.Sprintf(" failed %d×", p.Attempts)
+	}
+	if p.ListedBy != "" {
+		s += fmt.Sprintf(" listed by %s", p.ListedBy)
+	}
+	if p.Step > 0 {
+		s += fmt.Sprintf(" step %d at %q", p.Step, p.Cursor)
 	}
 	if p.Dropped {
 		s += " dropped"

@@ -134,7 +134,7 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 	}
 	return work.New(work.Config{
 		Types: types, Member: n.c.Member, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
-		Propose: n.replica.Propose, Report: n.replica.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
+		Propose: n.replica.Propose, Value: n.replica.Value, Changed: n.changed.wait, Report: n.replica.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
 		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped},
 	})
 }

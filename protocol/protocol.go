@@ -26,6 +26,9 @@ type Grant struct {
 	Handover  cluster.Handover
 	Attempt   int64 // failures so far: the runner waits its back-off before it starts
 	Parents   []string
+	// ListedBy is the key of the partitioner that has listed this item of its window, Input what it is to work on; see cluster.AdvanceWindow.
+	ListedBy string
+	Input    []byte
 	// Spec is the task's spec; two grants with the same SpecIndex have the same Spec.
 	Spec      *cluster.TaskSpec
 	SpecIndex cluster.Index

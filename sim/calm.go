@@ -26,8 +26,8 @@ func (w *world) evened() {
 	}
 	for p := range ref.Partitions() {
 		n := w.weight(p)
-		if job, _, _ := p.ID.Split(); n == 0 || job == "one" || p.State != cluster.PartitionGranted {
-			continue // what spreads over zones may not go anywhere
+		if job, _, _ := p.ID.Split(); n == 0 || job == "one" || p.State != cluster.PartitionGranted || p.ListedBy != "" || p.Step > 0 {
+			continue // what spreads over zones may not go anywhere, and windows stay where they are
 		}
 		for _, m := range members {
 			if load[p.Owner] > load[m]+n {

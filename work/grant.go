@@ -24,10 +24,14 @@ var (
 
 // Grant is what a Runner gets: one partition to work on, under a token, until ctx ends.
 type Grant struct {
-	Partition  cluster.PartitionID
-	Job        cluster.JobID
-	Task, Key  string
-	Parents    []string // keys of the finished partitions this one came from
+	Partition cluster.PartitionID
+	Job       cluster.JobID
+	Task, Key string
+	Parents   []string // keys of the finished partitions this one came from
+	// ListedBy is the key of the partitioner that has listed this partition as an item of its window, "" for any other; Input is what it
+	// has listed. See [Partitioner].
+	ListedBy   string
+	Input      []byte
 	Member     cluster.MemberID
 	Token      cluster.Token
 	Attempt    int64 // failures so far

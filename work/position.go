@@ -97,19 +97,9 @@ func (r *run) positionVersion(ctx context.Context, g *Grant) (store.Version, err
 
 // readPosition reads the document; ErrToken if a newer owner wrote it.
 func (r *run) readPosition(ctx context.Context, g *Grant) (store.Version, storedPosition, error) {
-	var p storedPosition
-	if r.s.conf.Positions == nil {
-		return "", p, errNoPositions
-	}
-	doc, err := r.s.conf.Positions.Get(ctx, positionKey(g.Partition))
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-	case err != nil:
+	doc, p, err := r.storedPosition(ctx, g.Partition)
+	if err != nil {
 		return "", p, err
-	default:
-		if err := json.Unmarshal(doc.Value, &p); err != nil {
-			return "", p, fmt.Errorf("decode %s: %w", doc.Key, err)
-		}
 	}
 	if p.Token > g.Token {
 		return "", p, ErrToken
@@ -118,6 +108,24 @@ func (r *run) readPosition(ctx context.Context, g *Grant) (store.Version, stored
 	defer r.mu.Unlock()
 	r.saved = savedPosition{known: true, version: doc.Version}
 	return doc.Version, p, nil
+}
+
+// storedPosition reads the document of a partition; one without a version where there is none.
+func (r *run) storedPosition(ctx context.Context, id cluster.PartitionID) (doc store.Doc, p storedPosition, err error) {
+	if r.s.conf.Positions == nil {
+		return doc, p, errNoPositions
+	}
+	doc, err = r.s.conf.Positions.Get(ctx, positionKey(id))
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return store.Doc{}, p, nil
+	case err != nil:
+		return doc, p, err
+	}
+	if err := json.Unmarshal(doc.Value, &p); err != nil {
+		return doc, p, fmt.Errorf("decode %s: %w", doc.Key, err)
+	}
+	return doc, p, nil
 }
 
 // longestSegment bounds the escaped name in a key; longer ones are named by their digest.

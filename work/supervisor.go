@@ -39,6 +39,10 @@ type Config struct {
 	Positions store.Docs
 	// Propose appends commands, as protocol.Member does; without it Split fails.
 	Propose func(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
+	// Value is the newest value applied here, and Changed a channel that is closed when there is a newer one; take it before looking. Without
+	// them a Partitioner fails.
+	Value   func() cluster.Value
+	Changed func() <-chan struct{}
 	// Report gets what runs, as protocol.Member.Report wants it. Called from one goroutine.
 	Report func(version uint64, reports []protocol.Report)
 	// Removed says why a partition is no longer assigned to this member: CauseMoved, CauseKilled or CauseDrained; default CauseMoved.

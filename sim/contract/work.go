@@ -19,6 +19,8 @@ func (c *change) job(command cluster.Command) string {
 		return c.updated(d)
 	case cluster.KillJob:
 		return c.written(d.By, d.ByToken)
+	case cluster.AdvanceWindow:
+		return c.advanced(d)
 	case cluster.SplitPartition:
 		if p, _ := c.before.Partition(d.Partition); p.Owner == "" || p.Token != d.Token {
 			return fmt.Sprintf("it belongs to %q under token %d", p.Owner, p.Token)
@@ -66,13 +68,13 @@ func (c *change) work() string {
 	}
 	for p := range c.after.Partitions() {
 		was, _ := c.before.Partition(p.ID)
-		for _, why := range []string{c.order(was, p), c.placed(was, p), c.room(p)} {
+		for _, why := range []string{c.order(was, p), c.placed(was, p), c.room(p), c.settled(was, p)} {
 			if why != "" {
 				return fmt.Sprintf("%s %s", p.ID, why)
 			}
 		}
 	}
-	return ""
+	return c.kept()
 }
 
 // order: a partition is given out when its parents are finished, and then.

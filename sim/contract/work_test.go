@@ -60,3 +60,46 @@ func TestFlawsOfPlaces(t *testing.T) {
 		t.Errorf("the child waits again: got %q", got)
 	}
 }
+
+// window is a cluster in which a partitioner has listed two items, of which one is done.
+func window() [][]cluster.Command {
+	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}}
+	return [][]cluster.Command{
+		{cluster.PrepareJoin{Member: "a", Pulse: "p"}},
+		{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}}},
+		{cluster.AdvanceWindow{Partition: "j#list", Token: 2, Cursor: []byte("c"), Items: []cluster.Item{{Key: "p"}, {Key: "q"}}}},
+		{cluster.FinishPartition{Partition: "j#p", Token: 3}},
+	}
+}
+
+// TestFlawsOfWindows gives a step of a window what a flawed Apply would have made of it.
+func TestFlawsOfWindows(t *testing.T) {
+	t.Parallel()
+	v := play(t, window()...)
+	right := cluster.AdvanceWindow{Partition: "j#list", Token: 2, Step: 1, Cursor: []byte("d"), Done: []string{"p"}, Items: []cluster.Item{{Key: "r"}}}
+	after, _ := v.Apply(entry(5, right))
+	accepted := cluster.Applied{Results: []cluster.Result{{Accepted: true}}}
+	if got := contract.Broken(&v, &after, entry(5, right), accepted); got != "" {
+		t.Errorf("what Apply does: got %q", got)
+	}
+	for _, c := range []struct {
+		flaw func(c *cluster.AdvanceWindow)
+		want string
+	}{
+		{func(c *cluster.AdvanceWindow) { c.Token = 1 }, `belongs to "a" under token 2`},
+		{func(c *cluster.AdvanceWindow) { c.Step = 0 }, "its step was 1, and is 2"},
+		{func(c *cluster.AdvanceWindow) { c.Cursor = nil }, "its step was 1, and is 2"},
+		{func(c *cluster.AdvanceWindow) { c.Done = []string{"q"} }, "j#q was partition j#q granted"},
+		{func(c *cluster.AdvanceWindow) { c.Done = nil; c.Items = []cluster.Item{{Key: "s"}} }, "the item s is not there"},
+	} {
+		command := right
+		c.flaw(&command)
+		if got := contract.Broken(&v, &after, entry(5, command), accepted); !strings.Contains(got, c.want) {
+			t.Errorf("%v: got %q, want %q", command, got, c.want)
+		}
+	}
+	drained := cluster.DrainMember{Member: "x", On: true}
+	if got := contract.Broken(&v, &after, entry(5, drained), cluster.Applied{Results: make([]cluster.Result, 1)}); !strings.Contains(got, "nobody took it out") {
+		t.Errorf("an item is gone: got %q", got)
+	}
+}

@@ -1,0 +1,172 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/schedule"
+)
+
+// Limits of one [AdvanceWindow].
+const (
+	MaxItems  = 1000      // items listed, and as many done
+	MaxInputs = 256 << 10 // bytes of all inputs together
+	MaxCursor = 4096      // bytes
+)
+
+// inWindow tells whether the partition is an item of a window, or has one.
+func (p *Partition) inWindow() bool {
+	return p.ListedBy != "" || p.Step != 0 || len(p.Input) > 0 || len(p.Cursor) > 0
+}
+
+// Window yields the items that a partitioner has in the value, sorted by ID: those that wait or run, those that are parked, and those that
+// are finished and that it has yet to take out. It looks at all partitions of the task.
+func (v Value) Window(partitioner PartitionID) iter.Seq[Partition] {
+	return func(yield func(Partition) bool) {
+		job, task, key := partitioner.Split()
+		v.partitions.below(NewPartitionID(job, task, "")+"#", func(_ PartitionID, p *partitionRecord) bool {
+			return p.ListedBy != key || p.Dropped || yield(p.Partition)
+		})
+	}
+}
+
+func checkAdvance(c *AdvanceWindow) error {
+	switch {
+	case len(c.Items) > MaxItems || len(c.Done) > MaxItems:
+		return fmt.Errorf("%d items and %d done, at most %d of each are allowed", len(c.Items), len(c.Done), MaxItems)
+	case len(c.Cursor) > MaxCursor:
+		return fmt.Errorf("cursor: %d bytes, at most %d are allowed", len(c.Cursor), MaxCursor)
+	case !sortedSet(c.Done):
+		return errors.New("done: the keys are not sorted, or one stands twice")
+	}
+	return at("items", checkItems(c.Items))
+}
+
+func sortedSet(keys []string) bool {
+	for i := 1; i < len(keys); i++ {
+		if keys[i-1] >= keys[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func checkItems(items []Item) error {
+	seen, size := make(map[string]bool, len(items)), 0
+	for i, it := range items {
+		if err := CheckKey(it.Key); err != nil {
+			return fmt.Errorf("[%d].key: %w", i, err)
+		}
+		if seen[it.Key] {
+			return fmt.Errorf("[%d].key: %q stands twice", i, it.Key)
+		}
+		seen[it.Key] = true
+		size += len(it.Input)
+	}
+	if size > MaxInputs {
+		return fmt.Errorf("the inputs come to %d bytes, at most %d are allowed: put less into one, or fewer into a step", size, MaxInputs)
+	}
+	return nil
+}
+
+// advanceWindow does one step of a partitioner. What it refuses it refuses whole.
+func (d *draft) advanceWindow(c AdvanceWindow) string {
+	p, ok := d.edit(c.Partition)
+	if !ok {
+		return "no such partition"
+	}
+	job, task, key := c.Partition.Split()
+	j, t, why := d.windowed(p)
+	if why == "" {
+		why = p.owned(c.Token)
+	}
+	switch {
+	case why != "":
+		return why
+	case p.Step != c.Step:
+		return fmt.Sprintf("it names step %d, the present one is %d", c.Step, p.Step)
+	case p.ListedBy != "":
+		return "an item of a window has no window of its own"
+	}
+	if why := d.windowRefused(job, t.Name, key, &c); why != "" {
+		return why
+	}
+	for _, done := range c.Done {
+		d.removePartition(NewPartitionID(job, task, done))
+	}
+	for _, it := range c.Items {
+		if !d.live(NewPartitionID(job, task, it.Key)) {
+			d.addItem(j, task, key, it, nil)
+		}
+	}
+	p.Step, p.Cursor = p.Step+1, c.Cursor
+	p.class = d.classFor(j, p)
+	d.setPartition(p)
+	return ""
+}
+
+// windowed tells why a partition can have no window, "" if it can.
+func (d *draft) windowed(p *partitionRecord) (*jobRecord, *TaskSpec, string) {
+	job, task, key := p.ID.Split()
+	j, ok := d.jobs.get(job)
+	if !ok || j.State != JobRunning || p.Dropped {
+		return nil, nil, "its job has ended"
+	}
+	t, ok := j.Task(task)
+	if !ok || t.Spread != SpreadPartitioned || key == "" {
+		return nil, nil, "its task is not partitioned"
+	}
+	return j, t, ""
+}
+
+func (d *draft) windowRefused(job JobID, task, by string, c *AdvanceWindow) string {
+	for _, key := range c.Done {
+		p, ok := d.partitions.get(NewPartitionID(job, task, key))
+		if !ok || p.ListedBy != by || p.State != PartitionFinished {
+			return "the key " + key + " is not of a finished item of this window"
+		}
+	}
+	for _, it := range c.Items {
+		p, ok := d.partitions.get(NewPartitionID(job, task, it.Key))
+		if ok && !p.Dropped && p.ListedBy != by {
+			return "the key " + it.Key + " is that of another partition of the task: give the item another"
+		}
+	}
+	return ""
+}
+
+// live tells whether the partition is there, and not only until its former owner has stopped.
+func (d *draft) live(id PartitionID) bool {
+	p, ok := d.partitions.get(id)
+	return ok && !p.Dropped
+}
+
+// stays marks the classes of what is not moved to even the load: it begins and ends often, and a move would cut its run for nothing.
+const stays = "\x04"
+
+// classFor is the class of a partition: that of its task, or, for a partitioner and its items, one that stays.
+func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
+	_, task, _ := p.ID.Split()
+	c := j.classOf(task)
+	if c == nil || !p.inWindow() {
+		return c
+	}
+	key := stays + c.Key
+	if known, ok := d.derived.classes.get(key); ok {
+		return known.class
+	}
+	like := *c
+	like.Key = key
+	return &like
+}
+
+// fixed tells whether the items of a class stay where they are: they do unless their member may not keep them.
+func fixed(c *schedule.Class, m *schedule.Member) bool {
+	if !strings.HasPrefix(c.Key, stays) || m.Draining || c.Pin != "" && c.Pin != m.ID {
+		return false
+	}
+	return !slices.ContainsFunc(c.Selector, func(l schedule.Label) bool { return !slices.Contains(m.Labels, l) })
+}
