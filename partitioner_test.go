@@ -32,7 +32,7 @@ func numbers(n int) func(context.Context, *rota.Grant, struct{}, []byte, int) (r
 type seen struct {
 	mu   sync.Mutex
 	done map[string][]string // by input: the members that have done it
-	most int // items in the value at once
+	most int                 // items in the value at once
 }
 
 func (s *seen) note(v rota.Value, g *rota.Grant) {
@@ -100,7 +100,7 @@ func TestEveryInputIsDoneOnce(t *testing.T) {
 	ended(t, ctx, other, "sum")
 	for i := range inputs {
 		by := all.done[strconv.Itoa(i)]
-		if len(by) != 1 && !(len(by) == 2 && by[0] == string(lister.Owner)) {
+		if cut := len(by) == 2 && by[0] == string(lister.Owner); len(by) != 1 && !cut {
 			t.Errorf("input %d was done by %q, %s has left", i, by, lister.Owner)
 		}
 	}

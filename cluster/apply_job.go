@@ -182,7 +182,7 @@ func (d *draft) updateTask(j *jobRecord, old *TaskSpec) {
 	}
 	for _, id := range d.partitionsOf(j.ID, old.Name) {
 		if p, _ := d.edit(id); !p.Dropped {
-			d.updatePartition(j, now, p)
+			d.updatePartition(j, p)
 		}
 	}
 	if now.Spread == SpreadPartitioned {
@@ -191,7 +191,7 @@ func (d *draft) updateTask(j *jobRecord, old *TaskSpec) {
 }
 
 // updatePartition gives it the class of the present spec and forgives its failures.
-func (d *draft) updatePartition(j *jobRecord, t *TaskSpec, p *partitionRecord) {
+func (d *draft) updatePartition(j *jobRecord, p *partitionRecord) {
 	p.class = d.classFor(j, p)
 	p.Attempts, p.Message = 0, ""
 	if p.State == PartitionParked {
