@@ -17,7 +17,16 @@
 //
 // # What is not guaranteed
 //
-// The suites do not kill processes, cut networks or fill disks: that is for each driver's own tests. Nor do they measure.
+// The suites do not fill disks or kill clients: that is for each driver's own tests. Nor do they measure. How long something took is logged where a
+// reader may want to know it, and not asserted.
+//
+// # Networks that break
+//
+// [Faults], and its parts for each contract, are for drivers of servers. They take an [OpenThrough]: handles that reach the server directly, and
+// handles whose connections go over a [Link] which the suite cuts, stalls, and robs of its answers. Each call's error is held against what a witness
+// sees: what was said to be done is there once, what was said not to be done never appears, also not later, and the rest is [store.ErrUnknown].
+// Clients whose links break at random, from a seed that is printed, have their history checked for linearizability, where a call with an
+// unknown outcome may take effect at any time after it began, or never.
 //
 // # Failures on purpose
 //

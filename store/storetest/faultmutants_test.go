@@ -1,0 +1,174 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+const faultMutantVariable = "ROTA_STORETEST_FAULT_MUTANT"
+
+// faultMutants maps what a driver does wrong to the rule that must fail.
+var faultMutants = map[string]string{
+	"unknown said not done":         "docs/reply lost after the effect",
+	"writes again":                  "docs/cut in the middle",
+	"lost is done":                  "docs/cut in the middle",
+	"deaf":                          "docs/half open",
+	"cause swallowed":               "docs/half open",
+	"empty when away":               "docs/away",
+	"reads unknown":                 "docs/away",
+	"dead after a cut":              "docs/works again",
+	"stale after a cut":             "docs/linearizable",
+	"append said not done":          "log/reply lost after the effect",
+	"appends again":                 "log/cut in the middle",
+	"append lost is done":           "log/cut in the middle",
+	"log dead after a cut":          "log/works again",
+	"snapshot torn":                 "log/snapshot cut in the middle",
+	"page lost after a cut":         "log/linearizable",
+	"watch dies":                    "watch/hint after the link was cut",
+	"session put said not done":     "sessions/reply lost after the effect",
+	"owner learns from the server":  "sessions/expires while cut off",
+	"session documents outlive it":  "sessions/expires while half open",
+	"ended session tries":           "sessions/expires while cut off",
+	"close says done":               "sessions/close while half open",
+	"session ends with its network": "sessions/survives a cut",
+}
+
+// TestFaultsOfASoundDriver runs the suites over a driver that keeps all rules.
+func TestFaultsOfASoundDriver(t *testing.T) {
+	t.Parallel()
+	storetest.Faults(t, openRemote(""))
+}
+
+func TestFaultSuitesFindBrokenDrivers(t *testing.T) {
+	t.Parallel()
+	for broken, rule := range faultMutants {
+		t.Run(broken, func(t *testing.T) {
+			t.Parallel()
+			pattern := "^TestFaultMutant$/^" + strings.ReplaceAll(strings.ReplaceAll(rule, " ", "_"), "/", "$/^") + "$"
+			cmd := exec.Command(os.Args[0], "-test.run", pattern, "-test.v")
+			cmd.Env = append(os.Environ(), faultMutantVariable+"="+broken)
+			out, err := cmd.CombinedOutput()
+			switch {
+			case err == nil:
+				t.Fatalf("the suites pass a driver with %q:\n%s", broken, out)
+			case !strings.Contains(string(out), "--- FAIL: TestFaultMutant/"+strings.ReplaceAll(rule, " ", "_")+" "):
+				t.Fatalf("the rule %q does not fail on a driver with %q:\n%s", rule, broken, out)
+			}
+		})
+	}
+}
+
+// TestFaultMutant runs the rule of one broken driver, in the process that was started for it.
+func TestFaultMutant(t *testing.T) {
+	broken := os.Getenv(faultMutantVariable)
+	if broken == "" {
+		t.Skip("runs in the processes that TestFaultSuitesFindBrokenDrivers starts")
+	}
+	storetest.SetPatience(2 * time.Second)
+	storetest.SetStormTime(2 * time.Second)
+	storetest.SetGrace(150 * time.Millisecond)
+	storetest.Faults(t, openRemote(broken))
+}
+
+// hidden is an error of another kind with the text of err, that wraps nothing of it.
+func hidden(kind error, err error) error { return fmt.Errorf("%w (%v)", kind, err) } //nolint:errorlint // that it is not wrapped is what is broken
+
+func (r *remote) wasCut() bool {
+	_, cuts, _ := r.link.is()
+	return cuts > 0
+}
+
+func (r *remote) put(ctx context.Context, d store.Doc, put func(context.Context, store.Doc) (store.Version, error)) (store.Version, error) {
+	if r.broken == "deaf" {
+		ctx = context.WithoutCancel(ctx)
+	}
+	v, err := put(ctx, d)
+	if !errors.Is(err, store.ErrUnknown) {
+		return v, err
+	}
+	switch r.broken {
+	case "unknown said not done", "session put said not done":
+		return "", hidden(store.ErrUnavailable, err)
+	case "cause swallowed":
+		return "", hidden(store.ErrUnknown, err)
+	case "writes again":
+		return put(ctx, d)
+	case "lost is done":
+		return "made-up", nil
+	}
+	return v, err
+}
+
+// Put implements store.Docs.
+func (r *remote) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	return r.put(ctx, d, r.Faulty.Put)
+}
+
+// Get implements store.Docs.
+func (r *remote) Get(ctx context.Context, key string) (store.Doc, error) {
+	if r.broken == "dead after a cut" && r.wasCut() {
+		return store.Doc{}, store.ErrUnavailable
+	}
+	d, err := r.Faulty.Get(ctx, key)
+	switch {
+	case r.broken == "empty when away" && errors.Is(err, store.ErrUnavailable):
+		return store.Doc{}, store.ErrNotFound
+	case r.broken == "reads unknown" && errors.Is(err, store.ErrUnavailable):
+		return store.Doc{}, hidden(store.ErrUnknown, err)
+	case r.broken == "stale after a cut" && err == nil:
+		if old, ok := r.cached.Load(key); ok && r.wasCut() {
+			return old.(store.Doc), nil
+		}
+		r.cached.Store(key, d)
+	}
+	return d, err
+}
+
+// Append implements store.Log.
+func (r *remote) Append(ctx context.Context, data []byte) (uint64, error) {
+	index, err := r.Faulty.Append(ctx, data)
+	if !errors.Is(err, store.ErrUnknown) {
+		return index, err
+	}
+	switch r.broken {
+	case "append said not done":
+		return 0, hidden(store.ErrUnavailable, err)
+	case "appends again":
+		return r.Faulty.Append(ctx, data)
+	case "append lost is done":
+		page, err := r.server.Read(context.Background(), 0, 1)
+		return page.Head, err
+	}
+	return index, err
+}
+
+// Read implements store.Log.
+func (r *remote) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
+	if r.broken == "log dead after a cut" && r.wasCut() {
+		return store.Page{}, store.ErrUnavailable
+	}
+	page, err := r.Faulty.Read(ctx, after, limit)
+	if r.broken == "page lost after a cut" && r.wasCut() && len(page.Records) > 1 {
+		page.Records = page.Records[1:]
+	}
+	return page, err
+}
+
+// SaveSnapshot implements store.Log.
+func (r *remote) SaveSnapshot(ctx context.Context, s store.Record) error {
+	err := r.Faulty.SaveSnapshot(ctx, s)
+	if r.broken == "snapshot torn" && errors.Is(err, store.ErrUnknown) {
+		s.Data = s.Data[:len(s.Data)/2]
+		_ = r.server.SaveSnapshot(context.Background(), s)
+	}
+	return err
+}

@@ -1,0 +1,119 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// grace is how long a call under a fault may take until its ctx ends; any value is right, and none is asserted.
+var grace = 700 * time.Millisecond
+
+// pending is a call that runs while its link breaks.
+type pending struct {
+	cancel   context.CancelCauseFunc
+	returned chan struct{}
+	err      error // set before returned is closed
+}
+
+// begin starts a call.
+func begin(ctx context.Context, call func(context.Context) error) *pending {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p := &pending{cancel: cancel, returned: make(chan struct{})}
+	go func() {
+		defer close(p.returned)
+		p.err = call(ctx)
+	}()
+	return p
+}
+
+// end gives the call a little time to return by itself, then ends its ctx; a call that still does not return breaks a rule.
+func (p *pending) end(t *testing.T, what string) error {
+	t.Helper()
+	defer p.cancel(nil)
+	select {
+	case <-p.returned:
+		return p.err
+	case <-time.After(grace):
+		p.cancel(stoppedError{})
+	}
+	select {
+	case <-p.returned:
+	case <-time.After(patience):
+		t.Fatalf("%s has not returned %v after its ctx ended", what, patience)
+	}
+	if p.err != nil && !errors.Is(p.err, stoppedError{}) {
+		t.Errorf("%s: error %v after its ctx ended: it does not wrap the cause of the ctx", what, p.err)
+	}
+	return p.err
+}
+
+func (p *pending) over() bool {
+	select {
+	case <-p.returned:
+		return true
+	default:
+		return false
+	}
+}
+
+// verdict is what a call says about its change.
+type verdict int
+
+const (
+	done verdict = iota
+	notDone
+	unknown
+)
+
+// judge reads a verdict, and fails for errors that a fault cannot explain: the call had nothing wrong with it.
+func judge(t *testing.T, what string, err error) verdict {
+	t.Helper()
+	if err == nil {
+		return done
+	}
+	for _, never := range []error{store.ErrClosed, store.ErrTooLarge, store.ErrTruncated, store.ErrNotFound, store.ErrConflict, store.ErrSession} {
+		if errors.Is(err, never) {
+			t.Errorf("%s: error %v: it says %q, which is not so", what, err, never)
+		}
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		return unknown
+	}
+	return notDone
+}
+
+// judgeRead checks the error of a call that changes nothing.
+func judgeRead(t *testing.T, what string, err error) {
+	t.Helper()
+	if judge(t, what, err) == unknown {
+		t.Errorf("%s: error %v: a call that changes nothing has no unknown outcome", what, err)
+	}
+}
+
+// again makes a call, each time with a little time, until it is done or not a fault's matter; the link is whole.
+func again(t *testing.T, ctx context.Context, what string, call func(context.Context) error) {
+	t.Helper()
+	var err error
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		one, cancel := context.WithTimeout(ctx, 3*grace)
+		err = call(one)
+		cancel()
+		if err == nil {
+			return
+		}
+		judge(t, what+" after the fault", err)
+		time.Sleep(5 * time.Millisecond) // waits: between two attempts to do it, with a deadline
+	}
+	t.Fatalf("%s does not work %v after the end of the fault: %v", what, patience, err)
+}
+
+// until looks for something until it is there or the time is over; that is no failure.
+func until(d time.Duration, holds func() bool) {
+	for end := time.Now().Add(d); !holds() && time.Now().Before(end); {
+		time.Sleep(2 * time.Millisecond) // waits: between two looks at a condition with a deadline
+	}
+}

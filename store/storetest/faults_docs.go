@@ -1,0 +1,232 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/store"
+)
+
+// DocsFaults is the suite of store.Docs when the way to the server breaks.
+func DocsFaults[S store.Docs](t *testing.T, open OpenThrough[S]) {
+	runFaultRules(t, open, []faultRule[S]{
+		{"reply lost after the effect", docsReplyLost[S]},
+		{"cut in the middle", docsCut[S]},
+		{"half open", docsHalfOpen[S]},
+		{"away", docsAway[S]},
+		{"works again", docsAgain[S]},
+		{"linearizable", docsLinearizableFaults[S]},
+		{"server killed", docsCrash[S]},
+	})
+}
+
+// change is a write of one document whose outcome is looked into.
+type change struct {
+	op, key string
+	before  store.Doc // as the witness saw it; no version: it does not exist
+	value   string    // that is put; "" for a delete
+	version store.Version
+}
+
+func (c *change) String() string { return c.op + " of " + c.key }
+
+// changes are one of each kind, on keys of their own. The values fill more than one packet's header.
+func changes[S store.Docs](t *testing.T, b *bench[S], tag string) []*change {
+	t.Helper()
+	var all []*change
+	for _, op := range []string{"create", "update", "delete"} {
+		c := &change{op: op, key: "f/" + op + "/" + tag, value: strings.Repeat(op+" ", 300)}
+		if op != "create" {
+			v := put(t, b.ctx, b.witness, c.key, "before", "")
+			c.before = store.Doc{Key: c.key, Value: []byte("before"), Version: v}
+		}
+		if op == "delete" {
+			c.value = ""
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// do makes the change.
+func (c *change) do(ctx context.Context, s store.Docs) (err error) {
+	if c.op == "delete" {
+		return s.Delete(ctx, c.key, c.before.Version)
+	}
+	c.version, err = s.Put(ctx, store.Doc{Key: c.key, Value: []byte(c.value), Version: c.before.Version})
+	return err
+}
+
+// look tells whether the change has happened, as the witness sees it; anything but before and after is a failure.
+func (c *change) look(t *testing.T, ctx context.Context, witness store.Docs) (happened bool, now store.Doc) {
+	t.Helper()
+	now, err := witness.Get(ctx, c.key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("get %q by the witness: %v", c.key, err)
+	}
+	switch {
+	case err != nil && c.op == "delete":
+		return true, store.Doc{}
+	case err != nil && c.before.Version == "":
+		return false, store.Doc{}
+	case err == nil && now.Version == c.before.Version:
+		return false, now
+	case err == nil && c.op != "delete" && string(now.Value) == c.value:
+		return true, now
+	}
+	t.Fatalf("%v: the witness sees %.30q at %q, %v: neither what was nor what was to be", c, now.Value, now.Version, err)
+	return false, store.Doc{}
+}
+
+// verify holds what the call said against what the witness sees, then closes the document to writes that come late.
+func (c *change) verify(t *testing.T, ctx context.Context, witness store.Docs, err error) {
+	t.Helper()
+	said := judge(t, c.String(), err)
+	happened, now := c.look(t, ctx, witness)
+	switch {
+	case said == done && !happened:
+		t.Errorf("%v: it was acknowledged and has not happened", c)
+	case said == done && c.op != "delete" && now.Version != c.version:
+		t.Errorf("%v: acknowledged at %q, the witness sees %q", c, c.version, now.Version)
+	case said == notDone && happened:
+		t.Errorf("%v: error %v says that it was not done, but it was", c, err)
+	}
+	_, fence := witness.Put(ctx, store.Doc{Key: c.key, Value: []byte("fence"), Version: now.Version})
+	if errors.Is(fence, store.ErrConflict) && said == unknown && !happened { // it came right now
+		_, now = c.look(t, ctx, witness)
+		_, fence = witness.Put(ctx, store.Doc{Key: c.key, Value: []byte("fence"), Version: now.Version})
+	}
+	if fence != nil {
+		t.Errorf("%v (%v): the document changed again behind the witness: %v", c, err, fence)
+	}
+}
+
+// fenced wants that nothing came behind the witness's last write.
+func (c *change) fenced(t *testing.T, ctx context.Context, witness store.Docs) {
+	t.Helper()
+	if d, err := witness.Get(ctx, c.key); err != nil || string(d.Value) != "fence" {
+		t.Errorf("%v: at the end %.30q, %v; want what the witness wrote last", c, d.Value, err)
+	}
+}
+
+// warm makes sure that the handle is connected.
+func (b *bench[S]) warm(t *testing.T, s store.Docs) {
+	t.Helper()
+	again(t, b.ctx, "get", func(ctx context.Context) error {
+		_, err := s.Get(ctx, "f/none")
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
+func docsReplyLost[S store.Docs](t *testing.T, b *bench[S]) {
+	for _, c := range changes(t, b, "x") {
+		replyLost(t, b, c, b.through, func(ctx context.Context) error { return c.do(ctx, b.through) })
+	}
+}
+
+// replyLost lets the request of a change through and its answer not, and cuts when the witness has seen the effect.
+func replyLost[S store.Docs](t *testing.T, b *bench[S], c *change, through store.Docs, do func(context.Context) error) {
+	t.Helper()
+	b.warm(t, through)
+	b.link.DropReplies()
+	call := begin(b.ctx, do)
+	happened := false
+	until(3*grace, func() bool { happened, _ = c.look(t, b.ctx, b.witness); return happened || call.over() })
+	b.link.Cut()
+	err := call.end(t, c.String())
+	if happened, _ = c.look(t, b.ctx, b.witness); happened && !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("%v was done and its answer lost: error %v, want %v", c, err, store.ErrUnknown)
+	}
+	if !happened {
+		t.Logf("%v: it needs an answer before its effect; the rule shows only that %v is no lie", c, err)
+	}
+	b.heal(t)
+	b.warm(t, through)
+	c.verify(t, b.ctx, b.witness, err)
+	c.fenced(t, b.ctx, b.witness)
+}
+
+func docsCut[S store.Docs](t *testing.T, b *bench[S]) {
+	var all []*change
+	for i, m := range moments() {
+		for _, c := range changes(t, b, fmt.Sprint(i)) {
+			b.warm(t, b.through)
+			m.arm(b.link)
+			err := begin(b.ctx, func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String()+" cut at "+m.name)
+			b.heal(t)
+			b.warm(t, b.through)
+			c.verify(t, b.ctx, b.witness, err)
+			all = append(all, c)
+		}
+	}
+	for _, c := range all {
+		c.fenced(t, b.ctx, b.witness)
+	}
+}
+
+func docsHalfOpen[S store.Docs](t *testing.T, b *bench[S]) {
+	for _, o := range outages()[2:] {
+		t.Log(o.name)
+		for _, c := range changes(t, b, strings.ReplaceAll(o.name, " ", "-")) {
+			b.warm(t, b.through)
+			o.make(b.link)
+			err := begin(b.ctx, func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String())
+			if err == nil {
+				t.Errorf("%v behind a link that is half open: no error", c)
+			}
+			b.heal(t) // what was held may happen now
+			b.warm(t, b.through)
+			c.verify(t, b.ctx, b.witness, err)
+			c.fenced(t, b.ctx, b.witness)
+		}
+	}
+}
+
+// docsAway asks for what exists while the link is broken: the answer may be missing, not wrong.
+func docsAway[S store.Docs](t *testing.T, b *bench[S]) {
+	put(t, b.ctx, b.witness, "f/a", "there", "")
+	for _, o := range outages() {
+		b.warm(t, b.through)
+		o.make(b.link)
+		for name, call := range map[string]func(context.Context) error{
+			"get":  func(ctx context.Context) error { _, err := b.through.Get(ctx, "f/a"); return err },
+			"list": func(ctx context.Context) error { _, err := b.through.List(ctx, "f/"); return err },
+		} {
+			what := name + " while the link is " + o.name
+			err := begin(b.ctx, call).end(t, what)
+			if err == nil {
+				t.Errorf("%s: no error", what)
+			}
+			judgeRead(t, what, err)
+		}
+		b.heal(t)
+	}
+}
+
+// docsAgain breaks the link in all ways, one after the other: the same handle works after each.
+func docsAgain[S store.Docs](t *testing.T, b *bench[S]) {
+	v := put(t, b.ctx, b.witness, "f/a", "0", "")
+	for i, o := range outages() {
+		o.make(b.link)
+		err := begin(b.ctx, func(ctx context.Context) error { _, err := b.through.Get(ctx, "f/a"); return err }).end(t, "get")
+		judgeRead(t, "get", err)
+		b.heal(t)
+		what := " after the link was " + o.name
+		again(t, b.ctx, "get"+what, func(ctx context.Context) error {
+			d, err := b.through.Get(ctx, "f/a")
+			if err == nil && (d.Version != v || string(d.Value) != fmt.Sprint(i)) {
+				t.Fatalf("get%s: %q at %q, want %d at %q", what, d.Value, d.Version, i, v)
+			}
+			return err
+		})
+		v = put(t, b.ctx, b.through, "f/a", fmt.Sprint(i+1), v)
+		wantDoc(t, b.ctx, b.witness, "f/a", fmt.Sprint(i+1), v)
+		listed(t, b.ctx, b.through, "f/", []string{"f/a"})
+	}
+}
