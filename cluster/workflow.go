@@ -69,6 +69,13 @@ func findCycle(s *JobSpec, after [][]int, waits []int) (names []string) {
 	return names
 }
 
+// Cycle names tasks whose edges lead from one to the next and back to the first, which stands at the end again; nothing where there is no such
+// cycle. Edges of unknown tasks do not count.
+func (s *JobSpec) Cycle() []string {
+	_, cycle := topological(s)
+	return cycle
+}
+
 // poolTasks lists the tasks of spread pool, by index, in topological order.
 func poolTasks(s *JobSpec) (pool []int) {
 	if !slices.ContainsFunc(s.Tasks, func(t TaskSpec) bool { return t.Spread == SpreadPool }) {

@@ -10,13 +10,16 @@ import (
 // decoder turns a tree into a task. It goes on after a fault: which one a person sees first is decided by where they stand.
 type decoder struct {
 	*file
-	types  work.Types
-	root   *node
-	faults []*MalformedError
+	types   work.Types
+	foreign func(name string) bool // types that are not in the table and are taken as they are; nil for none
+	root    *node
+	node    bool   // of a job: a task that has a name and stands among others
+	label   string // begins each message, to say which task is meant
+	faults  []*MalformedError
 }
 
 func (d *decoder) fail(at place, message, hint string) {
-	d.faults = append(d.faults, d.fault(at, message, hint))
+	d.faults = append(d.faults, d.fault(at, d.label+message, hint))
 }
 
 // first is the fault that stands first in the file; of those at one place the one that was found first.
@@ -65,9 +68,13 @@ func (d *decoder) unknown(p pair, prefix string, known []string) {
 	switch other := otherWords(p.key); {
 	case prefix != "":
 		hint = suggest(p.key, known)
+	case d.node:
+		hint = d.jobHint(p.key, known)
 	case p.key == "tasks" || p.key == "edges":
-		d.fail(p.place, fmt.Sprintf("%q: a file defines one task; jobs of several tasks cannot be written in files yet", p.key), "give each task a file of its own")
+		d.fail(p.place, fmt.Sprintf("%q: this file defines one task", p.key), "give each task a file of its own; a job of several tasks is for rota submit")
 		return
+	case p.key == "name" && d.several():
+		hint = `did you mean "id"?`
 	case p.key == "id" || p.key == "name":
 		hint = "the id of a task is the name of its file"
 	case hint == "" && other != "":
@@ -81,6 +88,12 @@ func (d *decoder) unknown(p pair, prefix string, known []string) {
 // fitsConfig tells whether there is a config: then a stray field is likely one that slipped out of it.
 func (d *decoder) fitsConfig() bool {
 	_, ok := d.root.get("config")
+	return ok
+}
+
+// several tells whether the file defines a job of several tasks.
+func (d *decoder) several() bool {
+	_, ok := d.root.get("tasks")
 	return ok
 }
 

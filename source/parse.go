@@ -22,16 +22,21 @@ func Parse(name string, data []byte, types work.Types) (cluster.JobID, cluster.J
 	if err != nil {
 		return id, cluster.JobSpec{}, err
 	}
-	d := &decoder{file: f, types: types, root: root}
+	spec, err := (&decoder{file: f, types: types, root: root}).jobOfOne(id)
+	return id, spec, err
+}
+
+// jobOfOne reads the one task of a job.
+func (d *decoder) jobOfOne(id cluster.JobID) (cluster.JobSpec, error) {
 	task := d.task()
 	if len(d.faults) > 0 {
-		return id, cluster.JobSpec{}, d.first()
+		return cluster.JobSpec{}, d.first()
 	}
 	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}
 	if err := cluster.CheckCommand(cluster.SubmitJob{Job: id, Spec: spec}); err != nil {
-		return id, cluster.JobSpec{}, d.refused(err)
+		return cluster.JobSpec{}, d.refused(err)
 	}
-	return id, spec, nil
+	return spec, nil
 }
 
 func checkID(name string, id cluster.JobID) error {

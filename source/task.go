@@ -21,10 +21,16 @@ func (d *decoder) task() cluster.TaskSpec {
 		d.fail(d.root.place, "a definition is a mapping of fields to values, this is "+d.root.kind.String(), "write at least: type: http")
 		return t
 	}
+	d.body(&t, d.placement(&t))
+	return t
+}
+
+// body reads the fields of a task, known and those that say how it runs, into its definition.
+func (d *decoder) body(t *cluster.TaskSpec, known []field) {
 	var def work.Definition
 	var tags []cluster.Label
 	var config *node
-	d.fields(d.root, "", append(d.placement(&t), d.running(&t, &def, &tags, &config)...))
+	d.fields(d.root, "", append(known, d.running(t, &def, &tags, &config)...))
 	for _, l := range tags {
 		if def.Tags == nil {
 			def.Tags = make(map[string]string, len(tags))
@@ -32,7 +38,7 @@ func (d *decoder) task() cluster.TaskSpec {
 		def.Tags[l.Key] = l.Value
 	}
 	kind, ok := d.kind(t.Type)
-	d.partitions(&t)
+	d.partitions(t)
 	d.retry(def.Retry)
 	d.schedule(&def, kind, ok)
 	d.config(&def, config)
@@ -44,7 +50,6 @@ func (d *decoder) task() cluster.TaskSpec {
 		d.fail(d.root.place, err.Error(), "")
 	}
 	t.Definition = encoded
-	return t
 }
 
 const weightHint = "leave it out for the usual weight, 100"
@@ -54,8 +59,7 @@ func (d *decoder) placement(t *cluster.TaskSpec) []field {
 	var pin = (*string)(&t.Pin)
 	return []field{
 		{"type", textTo(&t.Type)},
-		{"spread", choiceTo(&t.Spread, []string{"single", "every", "partitioned"},
-			[]cluster.Spread{cluster.SpreadSingle, cluster.SpreadEvery, cluster.SpreadPartitioned})},
+		{"spread", d.spreadTo(&t.Spread)},
 		{"partitions", d.keysTo(&t.Partitions)},
 		{"weight", wholeTo(&t.Weight, 1, 1<<31, weightHint)},
 		{"handover", choiceTo(&t.Handover, []string{"at-most-one", "no-gap", "fast"},
@@ -64,6 +68,16 @@ func (d *decoder) placement(t *cluster.TaskSpec) []field {
 		{"spread_over", textTo(&t.SpreadOver)},
 		{"pin", textTo(pin)},
 	}
+}
+
+// spreadTo reads a spread. A task by itself has no slots to share with others.
+func (d *decoder) spreadTo(to *cluster.Spread) setter {
+	names := []string{"single", "every", "partitioned"}
+	spreads := []cluster.Spread{cluster.SpreadSingle, cluster.SpreadEvery, cluster.SpreadPartitioned}
+	if d.node {
+		names, spreads = append(names, "pool"), append(spreads, cluster.SpreadPool)
+	}
+	return choiceTo(to, names, spreads)
 }
 
 // running are the fields that say how it runs.
@@ -100,7 +114,7 @@ func (d *decoder) kind(name string) (work.Type, bool) {
 		if kind, ok := d.types[name]; ok && !strings.HasPrefix(name, "rota.") {
 			return kind, true
 		}
-		if name != "" {
+		if name != "" && (d.foreign == nil || !d.foreign(name)) {
 			d.fail(p.value.place, fmt.Sprintf("unknown type %.40q", name), suggest(name, d.known()))
 		}
 		return work.Type{}, false

@@ -41,7 +41,7 @@ var rules = []rule{
 	{"work", []string{"cluster", "store", "protocol", "publish", "journal"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"tasks", []string{"cluster", "protocol", "publish", "work"}},
-	{"source", []string{"cluster", "journal", "work"}},
+	{"source", []string{"cluster", "schedule", "journal", "work"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node", append([]string{"protocol/replica", "protocol/lease", "protocol/leader", "protocol/sync", "source", "source/directory"}, contracts...)},
 	{"api", append([]string{"node", "protocol/replica", "source"}, contracts...)},

@@ -1,0 +1,158 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/work"
+)
+
+// ParseJob reads a job in YAML or JSON, as the file's extension says: several tasks, the order in which they are served, and how they share slots.
+// A file without the field tasks is read as [Parse] does, as a job of one task. Types that foreign accepts may be missing from the table: their
+// config is taken as it is; nil accepts none. The spec's Source is left empty, as it is for a job that a client submits. The error is a
+// *[MalformedError]; with one, the spec is empty and the id is what the file's name says.
+func ParseJob(name string, data []byte, types work.Types, foreign func(name string) bool) (cluster.JobID, cluster.JobSpec, error) {
+	id := ID(name)
+	if !Extension(name) {
+		return id, cluster.JobSpec{}, checkID(name, id)
+	}
+	f, err := open(name, data)
+	if err != nil {
+		return id, cluster.JobSpec{}, err
+	}
+	root, err := f.read()
+	if err != nil {
+		return id, cluster.JobSpec{}, err
+	}
+	d := &decoder{file: f, types: types, foreign: foreign, root: root}
+	if !d.several() {
+		return d.single()
+	}
+	j := &jobDecoder{decoder: d}
+	spec := j.job()
+	if len(j.faults) > 0 {
+		return id, cluster.JobSpec{}, j.first()
+	}
+	if j.id != "" {
+		return cluster.JobID(j.id), spec, nil
+	}
+	return id, spec, nil
+}
+
+// single reads a job of one task.
+func (d *decoder) single() (cluster.JobID, cluster.JobSpec, error) {
+	id := ID(d.path)
+	if err := checkID(d.path, id); err != nil {
+		return id, cluster.JobSpec{}, err
+	}
+	spec, err := d.jobOfOne(id)
+	return id, spec, err
+}
+
+// jobDecoder reads a job of several tasks.
+type jobDecoder struct {
+	*decoder
+	id    string
+	tasks []*taskDecoder
+}
+
+// job decides what a tree means.
+func (d *jobDecoder) job() cluster.JobSpec {
+	var s cluster.JobSpec
+	d.fields(d.root, "", []field{
+		{"id", d.nameTo(&d.id)},
+		{"version", textTo(&s.Version)},
+		{"scheduler", choiceTo(&s.Scheduler, []string{"round-robin", "greedy", "percentage"},
+			[]schedule.TaskScheduler{schedule.TasksRoundRobin, schedule.TasksGreedy, schedule.TasksPercentage})},
+		{"coverage", choiceTo(&s.Coverage, []string{"required", "none"}, []bool{true, false})},
+		{"percent", wholeTo(&s.Percent, 0, 100, "percent of all slots")},
+		{"tasks", d.tasksTo(&s)},
+	})
+	d.checkName()
+	d.edges(&s)
+	d.percentages(&s)
+	d.forSlots(&s)
+	if len(d.faults) > 0 {
+		return s
+	}
+	id := cluster.JobID(d.id)
+	if id == "" {
+		id = ID(d.path)
+	}
+	if err := cluster.CheckCommand(cluster.SubmitJob{Job: id, Spec: s}); err != nil {
+		d.refuse(err)
+	}
+	return s
+}
+
+// checkName asks of the file's name what it asks of an id, where there is none.
+func (d *jobDecoder) checkName() {
+	if _, ok := d.root.get("id"); ok {
+		return
+	}
+	if err := cluster.CheckName(string(ID(d.path))); err != nil {
+		d.fail(place{}, "the file's name cannot be the id of the job: "+err.Error(), "add the field id")
+	} else if strings.HasPrefix(string(ID(d.path)), "rota.") {
+		d.fail(place{}, `names that begin with "rota." are reserved`, "add the field id")
+	}
+}
+
+// nameTo reads the name of a job or task.
+func (d *decoder) nameTo(to *string) setter {
+	return func(v *node) (string, string) {
+		if message, hint := textTo(to)(v); message != "" {
+			return message, hint
+		}
+		if err := cluster.CheckName(*to); err != nil {
+			return err.Error(), ""
+		}
+		if strings.HasPrefix(*to, "rota.") {
+			return `names that begin with "rota." are reserved`, "another name"
+		}
+		return "", ""
+	}
+}
+
+// tasksTo reads the tasks.
+func (d *jobDecoder) tasksTo(s *cluster.JobSpec) setter {
+	return func(v *node) (string, string) {
+		if v.kind != list {
+			return wrongKind(v, "a list of tasks")
+		}
+		if n := len(v.items); n == 0 || n > cluster.MaxTasks {
+			return fmt.Sprintf("%d tasks, between 1 and %d are allowed", n, cluster.MaxTasks), ""
+		}
+		for i, item := range v.items {
+			t := d.read(i, item)
+			d.tasks = append(d.tasks, t)
+			d.faults = append(d.faults, t.faults...)
+			s.Tasks = append(s.Tasks, t.spec)
+		}
+		d.namedTwice()
+		return "", ""
+	}
+}
+
+func (d *jobDecoder) namedTwice() {
+	seen := make(map[string]*taskDecoder, len(d.tasks))
+	for _, t := range d.tasks {
+		if t.spec.Name == "" {
+			continue
+		}
+		if first, ok := seen[t.spec.Name]; ok {
+			d.fail(t.valueAt("name", ""), fmt.Sprintf("two tasks are named %q, the first in line %d", t.spec.Name, first.find("name").line), "another name")
+			continue
+		}
+		seen[t.spec.Name] = t
+	}
+}
+
+// refuse turns what the cluster would say about the job into a fault; it stands where the path of the fault leads.
+func (d *jobDecoder) refuse(err error) {
+	message, _, _ := strings.Cut(err.Error(), "\n")
+	message = strings.TrimPrefix(message, "spec.")
+	path, _, _ := strings.Cut(message, ":")
+	d.fail(d.valueAt(path, message), message, "")
+}
