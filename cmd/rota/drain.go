@@ -34,9 +34,9 @@ func newUnpark(e env) *cobra.Command {
 }
 
 func newKill(e env) *cobra.Command {
-	return proposer(e, &cobra.Command{Use: "kill JOB", Short: "end a job; one that a file defines comes back unless the file goes"}, "tasks",
+	return proposer(e, &cobra.Command{Use: "kill JOB", Short: "end a job; one that a file defines comes back unless the file goes"}, "jobs --all",
 		func(name string) cluster.Command { return cluster.KillJob{Job: cluster.JobID(name)} },
-		"%s is killed · see what is left: rota tasks --store %s")
+		"%s is killed · see what is left: rota jobs --store %s")
 }
 
 // Proposed is what a command that changes the cluster prints as JSON.

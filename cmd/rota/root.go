@@ -34,7 +34,8 @@ func newRoot(e env) *cobra.Command {
 		return misused(cmd.CommandPath()+" --help", "%s", flagText(err))
 	})
 	for _, c := range []func(env) *cobra.Command{
-		newRun, newDemo, newStatus, newMembers, newTasks, newWhy, newJournal, newLog, newDrain, newUndrain, newUnpark, newKill, newSimulate, newStore, newConfig, newVersion,
+		newRun, newDemo, newStatus, newMembers, newTasks, newWhy, newJournal, newLog, newDrain, newUndrain, newUnpark,
+		newSubmit, newJobs, newKill, newPlan, newSimulate, newStore, newConfig, newVersion,
 	} {
 		root.AddCommand(c(e))
 	}

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// Plan is what would come of members that go.
+type Plan struct {
+	Without []string     `json:"without"`
+	Tasks   int          `json:"tasks"` // partitions that run now, without those on slots
+	Moves   []PlanMove   `json:"moves"`
+	Waits   []PlanWait   `json:"waits"` // what runs now and would wait
+	Ends    int          `json:"ends"`  // partitions of spread every, which go with their member
+	Members []PlanMember `json:"members"`
+	Slots   []PlanSlots  `json:"slots"` // tasks of spread pool that would have another number of slots
+}
+
+// PlanMove is one partition that would move.
+type PlanMove struct {
+	Task string `json:"task"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// PlanWait is something that would not run, and why.
+type PlanWait struct {
+	Task   string  `json:"task"`
+	From   string  `json:"from,omitempty"`
+	Reason *Reason `json:"reason,omitempty"`
+}
+
+// PlanMember is what one member would run.
+type PlanMember struct {
+	Member string `json:"member"`
+	State  string `json:"state"` // joined, draining
+	Weight int64  `json:"weight"`
+	Before int    `json:"before"`
+	After  int    `json:"after"`
+}
+
+// PlanSlots is how many slots a task of spread pool would have.
+type PlanSlots struct {
+	Task   string `json:"task"`
+	Before int    `json:"before"`
+	After  int    `json:"after"`
+}
+
+// PlanWithout says what would come of the value if these members went: it is asked of the same function that every member folds. What is already on
+// its way is taken for done, and each hand-over too.
+func PlanWithout(v cluster.Value, without []cluster.MemberID) (Plan, error) {
+	var leaves []cluster.Command
+	for _, id := range without {
+		m, ok := v.Member(id)
+		if !ok {
+			return Plan{}, fmt.Errorf("plan without %s: there is no such member", id)
+		}
+		leaves = append(leaves, cluster.LeaveCluster{Member: id, Incarnation: m.Incarnation, Reason: "planned"})
+	}
+	before := settled(v)
+	after := settled(what(before, leaves))
+	p := Plan{Without: []string{}, Moves: []PlanMove{}, Waits: []PlanWait{}, Members: []PlanMember{}, Slots: []PlanSlots{}}
+	for _, id := range without {
+		p.Without = append(p.Without, string(id))
+	}
+	p.partitions(before, after, without)
+	p.members(before, after)
+	p.slots(before, after)
+	return p, nil
+}
+
+// what applies commands as one entry.
+func what(v cluster.Value, commands []cluster.Command) cluster.Value {
+	next, _ := v.Apply(cluster.Entry{
+		Index: v.Index() + 1, Writer: "rota.plan", Seq: uint64(v.Index() + 1), Format: v.Settings().Format, Commands: commands,
+	})
+	return next
+}
+
+// settleLimit bounds the rounds of a settling; each ends hand-overs, and what they make room for.
+const settleLimit = 100_000
+
+// settled is the value after all hand-overs.
+func settled(v cluster.Value) cluster.Value {
+	for range settleLimit {
+		var done []cluster.Command
+		for m := range v.Members() {
+			for _, d := range v.Duties(m.ID) {
+				switch d.Role {
+				case cluster.RoleStop:
+					done = append(done, cluster.Stopped{Partition: d.Partition.ID, Token: d.Token})
+				case cluster.RoleAdopt:
+					done = append(done, cluster.Started{Partition: d.Partition.ID, Token: d.Token})
+				}
+			}
+		}
+		if len(done) == 0 {
+			return v
+		}
+		v = what(v, done)
+	}
+	return v
+}
+
+// partitions compares who owns what.
+func (p *Plan) partitions(before, after cluster.Value, without []cluster.MemberID) {
+	for was := range before.Partitions() {
+		if reserved(was.ID) || was.Slot != 0 || was.State != cluster.PartitionGranted {
+			continue
+		}
+		p.Tasks++
+		switch now, ok := after.Partition(was.ID); {
+		case !ok && slices.Contains(without, was.Owner):
+			p.Ends++
+		case now.State != cluster.PartitionGranted:
+			p.Waits = append(p.Waits, PlanWait{string(was.ID), string(was.Owner), reasonOf(after, was.ID)})
+		case now.Owner != was.Owner:
+			p.Moves = append(p.Moves, PlanMove{string(was.ID), string(was.Owner), string(now.Owner)})
+		}
+	}
+}
+
+// members compares what the members that stay would run.
+func (p *Plan) members(before, after cluster.Value) {
+	had := make(map[string]int)
+	for _, m := range MembersOf(before) {
+		had[m.Member] = m.Tasks - int(m.SlotsTaken)
+	}
+	for _, m := range MembersOf(after) {
+		p.Members = append(p.Members, PlanMember{Member: m.Member, State: m.State, Weight: m.Weight, Before: had[m.Member], After: m.Tasks - int(m.SlotsTaken)})
+	}
+}
+
+// slots compares the slots of tasks, and says of those that would have none why.
+func (p *Plan) slots(before, after cluster.Value) {
+	had := slotCounts(before)
+	has := slotCounts(after)
+	for _, task := range sortedKeys(had, has) {
+		if had[task] == has[task] {
+			continue
+		}
+		p.Slots = append(p.Slots, PlanSlots{task, had[task], has[task]})
+		if has[task] == 0 {
+			p.Waits = append(p.Waits, PlanWait{Task: task, Reason: reasonOf(after, cluster.PartitionID(task))})
+		}
+	}
+}
+
+func slotCounts(v cluster.Value) map[string]int {
+	out := make(map[string]int)
+	for p := range v.Partitions() {
+		if p.Slot != 0 {
+			task, _, _ := strings.Cut(string(p.ID), "#")
+			out[task]++
+		}
+	}
+	return out
+}
+
+func sortedKeys(maps ...map[string]int) (out []string) {
+	for _, m := range maps {
+		for k := range m {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/work"
+)
+
+const submitHelp = `Submits the job that a file in YAML or JSON defines: tasks, the order in which they are served, and how they share slots.
+
+  id: wordcount
+  scheduler: greedy
+  tasks:
+    - {name: split, type: wordcount.split, max: 1}
+    - {name: count, type: wordcount.count, after: split}
+
+A task type with a dot in its name, or named by --type, is one that the members' own program brings: this command does not check its config.
+The fields are described in docs/guide/jobs.md.`
+
+func newSubmit(e env) *cobra.Command {
+	cmd := &cobra.Command{Use: "submit FILE", Short: "submit a job from a file", Long: submitHelp, Args: exactArg("a file that defines a job")}
+	flags := cmd.Flags()
+	flags.String("store", "", "where the members meet: file:DIR")
+	flags.String("config", "", "file of settings; default rota.yaml where there is one")
+	flags.Bool("json", false, "print JSON")
+	var s submission
+	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
+	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
+	flags.StringSliceVar(&s.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
+	flags.BoolVar(&s.wait, "wait", false, "wait until the job has ended; exit 1 unless it is completed")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		store, err := settleStore(e, cmd)
+		if err != nil {
+			return err
+		}
+		s.json, _ = cmd.Flags().GetBool("json")
+		if err := s.read(e, args[0]); err != nil {
+			return err
+		}
+		return s.send(cmd.Context(), e, store)
+	}
+	return cmd
+}
+
+// submission is one job on its way.
+type submission struct {
+	id         string
+	foreign    []string
+	exec       []string // what the members allow
+	wait, json bool
+	command    cluster.SubmitJob
+}
+
+// Submitted is what rota submit prints as JSON.
+type Submitted struct {
+	Proposed
+	Known bool    `json:"known,omitempty"` // the same job with the same definition was there already
+	Job   api.Job `json:"job"`
+}
+
+// read reads the job from its file, and checks it with the types of this binary.
+func (s *submission) read(e env, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return misused("another file", "read job: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, source.MaxFile+1))
+	if err != nil {
+		return fmt.Errorf("read job: %w", err)
+	}
+	types, err := typesOf(nil, s.exec, false)
+	if err != nil {
+		return err
+	}
+	id, spec, err := source.ParseJob(path, data, types, s.accepts)
+	if err != nil {
+		return e.malformed(err)
+	}
+	if s.id != "" {
+		id = cluster.JobID(s.id)
+	}
+	if strings.HasPrefix(string(id), "rota.") {
+		return misused("another --id", `id %s: names that begin with "rota." are reserved`, id)
+	}
+	s.command = cluster.SubmitJob{Job: id, Spec: spec}
+	if err := cluster.CheckCommand(s.command); err != nil {
+		return misused("another --id", "%w", err)
+	}
+	s.tellForeign(e, types)
+	return nil
+}
+
+// accepts tells the types of the members' own program.
+func (s *submission) accepts(name string) bool {
+	return slices.Contains(s.foreign, name) || strings.Contains(name, ".") && !strings.HasPrefix(name, "rota.")
+}
+
+// tellForeign says which types were taken on trust.
+func (s *submission) tellForeign(e env, types work.Types) {
+	var foreign []string
+	for i := range s.command.Spec.Tasks {
+		name := s.command.Spec.Tasks[i].Type
+		if _, ok := types[name]; !ok && !slices.Contains(foreign, name) {
+			foreign = append(foreign, name)
+		}
+	}
+	if len(foreign) > 0 {
+		e.say("not checked here, the members' own program knows: %s", strings.Join(foreign, ", "))
+	}
+}
+
+// malformed shows the lines of the file concerned.
+func (e env) malformed(err error) error {
+	var m *source.MalformedError
+	if !errors.As(err, &m) {
+		return err
+	}
+	for _, l := range m.Lines {
+		e.say("%s", printable(l))
+	}
+	try := m.Hint
+	if try == "" {
+		try = "docs/guide/jobs.md"
+	}
+	if strings.Contains(m.Message, "unknown type") {
+		try += "; or --type NAME for one that the members' own program brings"
+	}
+	short := *m
+	short.Hint = ""
+	return misused(try, "%w", &short)
+}
+
+// send proposes the job, as a client of the store.
+func (s *submission) send(ctx context.Context, e env, store string) error {
+	limited, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	st, err := openStore(limited, store, change)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	o := &observer{env: e, name: hideUser(store), store: st, json: s.json, now: time.Now()}
+	if err := o.refresh(limited); err != nil {
+		return err
+	}
+	was, existed := o.value.Job(s.command.Job)
+	res, err := replica.NewClient(st).Propose(limited, s.command)
+	if err != nil {
+		return fmt.Errorf("store %s: %w", o.name, err)
+	}
+	if !res[0].Accepted {
+		return failed(s.afterRefusal(o), "submit job %s: %s", s.command.Job, res[0].Reason)
+	}
+	if err := o.refresh(limited); err != nil {
+		return err
+	}
+	now, _ := o.value.Job(s.command.Job)
+	return s.tell(ctx, o, existed && was.SpecIndex == now.SpecIndex)
+}
+
+func (s *submission) afterRefusal(o *observer) string {
+	return fmt.Sprintf("--id with another name; or rota kill %s --store %s first, and submit it again", s.command.Job, o.name)
+}
+
+// tell says what became of the submission, and follows the job where that is wanted.
+func (s *submission) tell(ctx context.Context, o *observer, known bool) error {
+	job, _ := api.JobOf(o.value, s.command.Job)
+	switch {
+	case known && job.Ended():
+		o.say("%s is %s already, by this very definition: nothing runs again · to run it again: --id with another name, or another version in the file", job.Job, job.State)
+	case known:
+		o.say("%s is there already, by this very definition", job.Job)
+	default:
+		o.say("%s is submitted: %s", job.Job, many(len(job.Tasks), "task"))
+	}
+	if job.Reason != nil && !known {
+		o.say("! it waits: %s: %s   → %s", job.Reason.Rule, job.Reason.Text, dash(job.Reason.Try))
+	}
+	if s.wait {
+		return o.follow(ctx, &follower{job: s.command.Job, out: o.stderr, quiet: s.json, last: func(job api.Job) error {
+			if s.json {
+				return o.printJSON(Submitted{Proposed{fmt.Sprint(s.command), true}, known, job})
+			}
+			return nil
+		}})
+	}
+	if s.json {
+		return o.printJSON(Submitted{Proposed{fmt.Sprint(s.command), true}, known, job})
+	}
+	if !job.Ended() {
+		o.say("follow it: rota jobs %s --follow --store %s", job.Job, o.name)
+	}
+	return nil
+}

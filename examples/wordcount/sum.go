@@ -1,0 +1,63 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/rota-run/rota"
+)
+
+// total is the result of the job.
+type total struct {
+	Files  int    `json:"files"`
+	Chunks int    `json:"chunks"`
+	Words  int    `json:"words"`
+	Top    []word `json:"top"`
+}
+
+type word struct {
+	Word  string `json:"word"`
+	Times int    `json:"times"`
+}
+
+// sum adds up what was counted.
+func (w words) sum(ctx context.Context, g *rota.Grant, _ struct{}) error {
+	made := place(g, "chunks.json")
+	if err := w.await(ctx, made); err != nil {
+		return err
+	}
+	var m manifest
+	if err := w.getJSON(made, &m); err != nil {
+		return err
+	}
+	t := total{Files: m.Files, Chunks: m.Chunks}
+	times := make(map[string]int)
+	for i := range m.Chunks {
+		name := place(g, "counts", chunkName(1+i)+".json")
+		if err := w.await(ctx, name); err != nil {
+			return err
+		}
+		var n counted
+		if err := w.getJSON(name, &n); err != nil {
+			return err
+		}
+		t.Words += n.Words
+		for word, k := range n.Of {
+			times[word] += k
+		}
+	}
+	t.Top = top(times, 10)
+	g.Value("wordcount.words", float64(t.Words), nil)
+	return w.putJSON(g, place(g, "total.json"), t)
+}
+
+// top are the words that come most often.
+func top(times map[string]int, most int) []word {
+	all := make([]word, 0, len(times))
+	for w, n := range times {
+		all = append(all, word{w, n})
+	}
+	slices.SortFunc(all, func(a, b word) int { return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Word, b.Word)) })
+	return all[:min(most, len(all))]
+}
