@@ -14,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
@@ -148,12 +149,12 @@ func (e env) malformed(err error) error {
 func (s *submission) send(ctx context.Context, e env, store string) error {
 	limited, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	st, err := openStore(limited, store, change)
+	st, err := openStore(limited, e, store, change)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	o := &observer{env: e, name: hideUser(store), store: st, json: s.json, now: time.Now()}
+	o := &observer{env: e, name: storeurl.Hide(store), store: st, json: s.json, now: time.Now()}
 	if err := o.refresh(limited); err != nil {
 		return err
 	}
