@@ -1,0 +1,91 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// started starts servers, or skips the test loudly where that cannot be done.
+func started(t *testing.T, o Options) *Cluster {
+	t.Helper()
+	t.Setenv(Variable, "")
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	c, err := Start(ctx, o)
+	var missing *MissingError
+	if errors.As(err, &missing) {
+		t.Skipf("NOT TESTED: ZooKeeper cannot be started here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Stop)
+	return c
+}
+
+func TestSingleIsKilledAndComesBack(t *testing.T) {
+	c := started(t, Options{})
+	addr := c.Servers()[0]
+	if err := c.Kill(0); err != nil {
+		t.Fatal(err)
+	}
+	if mode := c.nodes[0].mode(t.Context()); mode != "" {
+		t.Fatalf("a killed server answers that it is %s", mode)
+	}
+	if err := c.Restart(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if c.Servers()[0] != addr || c.nodes[0].mode(t.Context()) != "standalone" {
+		t.Fatalf("restarted at %s in mode %q, want %s standalone", c.Servers()[0], c.nodes[0].mode(t.Context()), addr)
+	}
+	if want := "zookeeper://" + addr + "/rota"; c.URL("/rota") != want {
+		t.Fatalf("URL %q, want %q", c.URL("/rota"), want)
+	}
+}
+
+func TestEnsembleElectsAnother(t *testing.T) {
+	c := started(t, Options{Nodes: 3})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	first, err := c.Leader(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Kill(first); err != nil {
+		t.Fatal(err)
+	}
+	second, err := c.Leader(ctx)
+	if err != nil || second == first {
+		t.Fatalf("after the death of %d: leader %d, %v", first, second, err)
+	}
+	if err := c.Restart(ctx, first); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestExternalServersAreNotStopped(t *testing.T) {
+	t.Setenv(Variable, "zk1:2181,zk2:2181")
+	c, err := Start(t.Context(), Options{Nodes: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	if want := "zookeeper://zk1:2181,zk2:2181/x"; c.URL("/x") != want {
+		t.Errorf("URL %q, want %q", c.URL("/x"), want)
+	}
+	if err := c.Kill(0); !errors.Is(err, ErrExternal) {
+		t.Errorf("kill of a foreign server: %v", err)
+	}
+}
+
+func TestWithoutJava(t *testing.T) {
+	t.Setenv(Variable, "")
+	t.Setenv("PATH", "")
+	_, err := Start(t.Context(), Options{})
+	var missing *MissingError
+	if !errors.As(err, &missing) || missing.What != "java" {
+		t.Errorf("without java: %v, want a MissingError that names it", err)
+	}
+}

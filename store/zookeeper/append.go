@@ -1,0 +1,273 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A batch has at most so many records and bytes, with what each record costs besides: a request has at most 1 MB.
+const (
+	batchRecords  = 256
+	batchBytes    = MaxRecord + recordCost
+	recordCost    = 512 // bytes: a path of up to 300, an ACL, numbers
+	mostBackoff   = 64 * time.Millisecond
+	firstBackoff  = time.Millisecond
+	backoffLevels = 6
+)
+
+// waiting is an append that waits for its answer.
+type waiting struct {
+	data  []byte
+	done  chan struct{}
+	index uint64
+	err   error
+}
+
+// appender writes what callers want to append, batch by batch: those that come while a batch is under way make the next one. Its goroutine lives
+// only while something waits.
+type appender struct {
+	s  *Store
+	wg sync.WaitGroup
+
+	mu     sync.Mutex
+	queue  []*waiting
+	busy   bool
+	known  headerAt // newest header that this handle has seen
+	learnt bool     // known is set
+}
+
+// Append implements store.Log. Calls of one handle that come together share a request. An answer that got lost is found again, if the
+// connection comes back in time: see Lost answers in the package's comment.
+func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
+	index, err := s.append(ctx, data)
+	if err != nil {
+		return 0, fmt.Errorf("append: %w", err)
+	}
+	return index, nil
+}
+
+func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
+	if err := checkSize(data); err != nil {
+		return 0, err
+	}
+	if err := s.enterWriting(ctx); err != nil {
+		return 0, err
+	}
+	w := &waiting{data: append([]byte(nil), data...), done: make(chan struct{})}
+	s.appender.put(w)
+	select {
+	case <-w.done:
+		return w.index, s.failed(w.err)
+	case <-ctx.Done():
+	}
+	if s.appender.withdraw(w) {
+		return 0, fmt.Errorf("not sent: %w", context.Cause(ctx))
+	}
+	return 0, s.failed(&sentError{context.Cause(ctx)})
+}
+
+func (a *appender) put(w *waiting) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.queue = append(a.queue, w)
+	if !a.busy {
+		a.busy = true
+		a.wg.Go(a.run)
+	}
+}
+
+// withdraw takes a call back that is in no batch yet.
+func (a *appender) withdraw(w *waiting) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, other := range a.queue {
+		if other == w {
+			a.queue = append(a.queue[:i:i], a.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func (a *appender) wait() { a.wg.Wait() }
+
+// run writes batches until nobody waits.
+func (a *appender) run() {
+	for {
+		batch := a.take()
+		if batch == nil {
+			return
+		}
+		first, err := a.write(batch)
+		for i, w := range batch {
+			w.index, w.err = first+uint64(i), err //nolint:gosec // i is not negative
+			close(w.done)
+		}
+	}
+}
+
+func (a *appender) take() []*waiting {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n, size := 0, 0
+	for n < len(a.queue) && n < batchRecords {
+		size += len(a.queue[n].data) + recordCost
+		if n > 0 && size > batchBytes {
+			break
+		}
+		n++
+	}
+	a.busy = n > 0
+	batch := a.queue[:n:n]
+	a.queue = a.queue[n:]
+	if n == 0 {
+		a.queue = nil
+		return nil
+	}
+	return batch
+}
+
+// learn remembers a header, unless a newer one is known.
+func (a *appender) learn(h headerAt) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.learnt || h.version-a.known.version > 0 { // wraps as the server's counter does
+		a.known, a.learnt = h, true
+	}
+}
+
+func (a *appender) newest(ctx context.Context) (headerAt, error) {
+	a.mu.Lock()
+	h, ok := a.known, a.learnt
+	a.mu.Unlock()
+	if ok {
+		return h, nil
+	}
+	return a.s.readHeader(ctx)
+}
+
+// write appends a batch and returns the index of its first record.
+//
+// The header's version is named by the request, and each success changes it: so of all requests that name one version at most one is done. A lost answer is
+// therefore no loss: the same request is sent again. If it is done, the first one was not and never will be; if the version has gone on, then the first
+// record at the place tells by the name of its batch who was there.
+func (a *appender) write(batch []*waiting) (first uint64, err error) {
+	ctx, name, lost := context.Background(), newLife(), error(nil)
+	h, err := a.newest(ctx)
+	for attempt := 0; err == nil; attempt++ {
+		var done headerAt
+		done, err = a.attempt(ctx, h, name, batch)
+		var sent *sentError
+		switch {
+		case err == nil:
+			a.learn(done)
+			return h.head + 1, nil
+		case errors.As(err, &sent):
+			lost, err = err, nil
+			continue // the same again, once there is a connection
+		case !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNodeExists):
+			continue // ends
+		case lost != nil:
+			var ours bool
+			if ours, err = a.ours(ctx, h.head+1, name); ours {
+				return h.head + 1, nil
+			}
+			if err == nil {
+				lost = nil
+			}
+		default:
+			err = nil
+		}
+		if err == nil {
+			h, err = a.afterConflict(ctx, h, attempt)
+		}
+	}
+	if lost != nil {
+		return 0, lost
+	}
+	return 0, err
+}
+
+// attempt makes the request.
+func (a *appender) attempt(ctx context.Context, h headerAt, name string, batch []*waiting) (headerAt, error) {
+	next := h.header
+	next.head += uint64(len(batch))
+	ops := []any{a.s.setHeader(next, h.version)}
+	for i, w := range batch {
+		data := append([]byte(name), w.data...)
+		ops = append(ops, &zk.CreateRequest{Path: a.s.recordPath(h.head + 1 + uint64(i)), Data: data, Acl: a.s.acl}) //nolint:gosec // i is not negative
+	}
+	results, err := multi(ctx, a.s.link, ops...)
+	if err != nil {
+		return headerAt{}, err
+	}
+	return headerAt{next, results[0].Stat.Version}, nil
+}
+
+// ours tells whether the record at an index belongs to a batch. An error: that cannot be known.
+func (a *appender) ours(ctx context.Context, index uint64, name string) (ours bool, err error) {
+	err = a.s.fresh(ctx, func() error {
+		h, err := a.s.readHeader(ctx)
+		if err != nil {
+			return err
+		}
+		if h.trimmed >= index {
+			return fmt.Errorf("record %d was trimmed before its answer was found", index)
+		}
+		n, err := a.s.node(ctx, a.s.recordPath(index))
+		if errors.Is(err, zk.ErrNoNode) {
+			ours = false // the version went on without a record: somebody trimmed
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		got, _, err := decodeRecord(a.s.recordPath(index), n.data)
+		ours = got == name
+		return err
+	})
+	return ours, err
+}
+
+// afterConflict waits a random time, so that several handles do not collide again and again, and returns a header that is newer than h.
+func (a *appender) afterConflict(ctx context.Context, h headerAt, attempt int) (headerAt, error) {
+	if err := a.s.pause(ctx, attempt); err != nil {
+		return h, err
+	}
+	if known, err := a.newest(ctx); err == nil && known.version != h.version {
+		return known, nil
+	}
+	var next headerAt
+	err := a.s.fresh(ctx, func() error {
+		var err error
+		next, err = a.s.readHeader(ctx)
+		return err
+	})
+	return next, err
+}
+
+// backoff is nothing at first: mostly somebody has just appended, and that is all.
+func backoff(attempt int) time.Duration {
+	if attempt == 0 {
+		return 0
+	}
+	return rand.N(min(firstBackoff<<min(attempt, backoffLevels), mostBackoff))
+}
+
+// pause waits a random time before another attempt.
+func (s *Store) pause(ctx context.Context, attempt int) error {
+	select {
+	case <-time.After(backoff(attempt)):
+		return nil
+	case <-s.link.closing:
+		return errLinkClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

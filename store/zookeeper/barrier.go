@@ -1,0 +1,104 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// barrier makes the server that the handle is connected to catch up, so that what is read from it afterwards is not older than the call. Calls that come
+// while one round is under way share the next one.
+type barrier struct {
+	link   *link
+	path   string
+	quorum bool
+
+	mu   sync.Mutex
+	busy bool
+	next *round // has not begun
+}
+
+// round is one request, shared by those who came before it began.
+type round struct {
+	done chan struct{}
+	gen  uint64 // of the connection
+	err  error
+}
+
+// wait returns when a round that began after the call is over, and the connection that it was made on.
+func (b *barrier) wait(ctx context.Context) (gen uint64, err error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	r := b.join()
+	select {
+	case <-r.done:
+		return r.gen, r.err
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+func (b *barrier) join() *round {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next == nil {
+		b.next = &round{done: make(chan struct{})}
+	}
+	r := b.next
+	if !b.busy {
+		b.busy = true
+		go b.run()
+	}
+	return r
+}
+
+// run makes rounds until nobody waits for another one.
+func (b *barrier) run() {
+	for {
+		b.mu.Lock()
+		r := b.next
+		b.next = nil
+		b.busy = r != nil
+		b.mu.Unlock()
+		if r == nil {
+			return
+		}
+		r.gen, r.err = do(context.Background(), b.link, b.request)
+		close(r.done)
+	}
+}
+
+func (b *barrier) request(c *zk.Conn) (uint64, error) {
+	gen := b.link.generation()
+	if b.quorum {
+		_, err := c.Multi(&zk.CheckVersionRequest{Path: b.path, Version: -1})
+		return gen, err
+	}
+	_, err := c.Sync(b.path)
+	return gen, err
+}
+
+// fresh runs what reads behind a barrier, on the same connection. Another connection may lead to a server that is behind: then both are done again.
+func (s *Store) fresh(ctx context.Context, read func() error) error {
+	for {
+		gen, err := s.barrier.wait(ctx)
+		if err == nil {
+			err = read()
+		}
+		var sent *sentError
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case errors.As(err, &sent): // the connection broke: nothing was changed, and nothing is known
+		case err == nil, answered(err):
+			if s.link.generation() == gen {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}

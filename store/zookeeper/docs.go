@@ -1,0 +1,207 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/store"
+)
+
+// MaxRecord is the most bytes of a document or of a record: a server takes requests of up to 1 MB (jute.maxbuffer), names and ACLs included.
+const MaxRecord = 900 << 10
+
+func checkDoc(d store.Doc) error {
+	if err := store.CheckKey(d.Key); err != nil {
+		return err
+	}
+	return checkSize(d.Value)
+}
+
+func checkSize(b []byte) error {
+	if len(b) > MaxRecord {
+		return fmt.Errorf("%d bytes, at most %d: %w", len(b), MaxRecord, store.ErrTooLarge)
+	}
+	return nil
+}
+
+// Get implements store.Docs.
+func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
+	d, err := s.get(ctx, key)
+	if err != nil {
+		return store.Doc{}, fmt.Errorf("get %q: %w", key, err)
+	}
+	return d, nil
+}
+
+func (s *Store) get(ctx context.Context, key string) (d store.Doc, err error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Doc{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Doc{}, err
+	}
+	err = s.fresh(ctx, func() error {
+		d, err = s.fetch(ctx, key)
+		return err
+	})
+	if errors.Is(err, zk.ErrNoNode) {
+		return store.Doc{}, store.ErrNotFound
+	}
+	return d, s.lost(err)
+}
+
+// node is what a server says of a node.
+type node struct {
+	data []byte
+	stat *zk.Stat
+}
+
+func (s *Store) node(ctx context.Context, path string) (node, error) {
+	return do(ctx, s.link, func(c *zk.Conn) (node, error) {
+		data, stat, err := c.Get(path)
+		return node{data, stat}, err
+	})
+}
+
+// fetch reads a document from the server that the handle is connected to.
+func (s *Store) fetch(ctx context.Context, key string) (store.Doc, error) {
+	path := s.docPath(key)
+	n, err := s.node(ctx, path)
+	if err != nil {
+		return store.Doc{}, err
+	}
+	life, value, err := decodeDoc(path, n.data)
+	if err != nil {
+		return store.Doc{}, err
+	}
+	return store.Doc{Key: key, Value: value, Version: version(life, n.stat.Version)}, nil
+}
+
+// Put implements store.Docs. It changes no tie of the document to a session.
+func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	v, err := s.put(ctx, d)
+	if err != nil {
+		return "", fmt.Errorf("put %q: %w", d.Key, err)
+	}
+	return v, nil
+}
+
+func (s *Store) put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if err := checkDoc(d); err != nil {
+		return "", err
+	}
+	if err := s.enterWriting(ctx); err != nil {
+		return "", err
+	}
+	v, err := s.write(ctx, s.link, d, zk.FlagPersistent)
+	return v, s.failed(err)
+}
+
+// write creates or changes a document through a link.
+func (s *Store) write(ctx context.Context, l *link, d store.Doc, flags int32) (store.Version, error) {
+	if d.Version == "" {
+		return s.create(ctx, l, d, flags)
+	}
+	life, n, ok := parseVersion(d.Version)
+	if !ok {
+		return "", store.ErrConflict
+	}
+	results, err := multi(ctx, l,
+		&zk.CheckVersionRequest{Path: s.lifePath(life), Version: 0},
+		&zk.SetDataRequest{Path: s.docPath(d.Key), Data: encodeDoc(life, d.Value), Version: n})
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
+		return "", store.ErrConflict
+	}
+	if err != nil {
+		return "", err
+	}
+	return version(life, results[1].Stat.Version), nil
+}
+
+// folderAttempts bounds how often the folder of a document is made anew because the servers removed it while it was empty.
+const folderAttempts = 20
+
+// create makes the document and its life in one step. The life's name is random; should it be taken, another one is.
+func (s *Store) create(ctx context.Context, l *link, d store.Doc, flags int32) (store.Version, error) {
+	for range folderAttempts {
+		life := newLife()
+		results, err := multi(ctx, l,
+			&zk.CreateRequest{Path: s.docPath(d.Key), Data: encodeDoc(life, d.Value), Acl: s.acl, Flags: flags},
+			&zk.CreateRequest{Path: s.lifePath(life), Acl: s.acl, Flags: flags})
+		switch {
+		case err == nil:
+			return version(life, 0), nil
+		case errors.Is(err, zk.ErrNodeExists) && len(results) > 0 && errors.Is(results[0].Error, zk.ErrNodeExists):
+			return "", store.ErrConflict
+		case errors.Is(err, zk.ErrNodeExists):
+		case errors.Is(err, zk.ErrNoNode):
+			if err := s.makeFolder(ctx, l, d.Key); err != nil {
+				return "", err
+			}
+		default:
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("the folder of the document keeps vanishing: %w", store.ErrUnavailable)
+}
+
+// makeFolder makes the folder of a document. The servers remove it some time after its last document has gone.
+func (s *Store) makeFolder(ctx context.Context, l *link, key string) error {
+	folder, _ := split(key)
+	_, err := do(ctx, l, func(c *zk.Conn) (string, error) {
+		return c.CreateContainer(s.at(docsNode, folder), nil, zk.FlagContainer, s.acl)
+	})
+	var sent *sentError
+	switch {
+	case errors.Is(err, zk.ErrNodeExists):
+		return nil
+	case errors.As(err, &sent) && ctx.Err() == nil:
+		return &refusedError{sent.err} // of the document nothing was sent
+	case errors.As(err, &sent):
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// Delete implements store.Docs.
+func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
+	if err := s.delete(ctx, key, v); err != nil {
+		return fmt.Errorf("delete %q: %w", key, err)
+	}
+	return nil
+}
+
+func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	if err := s.enterWriting(ctx); err != nil {
+		return err
+	}
+	life, n, ok := parseVersion(v)
+	if ok {
+		_, err := multi(ctx, s.link,
+			&zk.DeleteRequest{Path: s.docPath(key), Version: n},
+			&zk.DeleteRequest{Path: s.lifePath(life), Version: 0})
+		if !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrBadVersion) {
+			return s.failed(err)
+		}
+	}
+	// Nothing was changed, since v is not current: is anything?
+	if _, err := s.get(ctx, key); err != nil {
+		return err
+	}
+	return store.ErrConflict
+}
+
+// multi makes several changes at once, or none of them.
+func multi(ctx context.Context, l *link, ops ...any) ([]zk.MultiResponse, error) {
+	results, err := do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
+	if err == nil && len(results) != len(ops) {
+		return results, &sentError{fmt.Errorf("%d answers to %d changes", len(results), len(ops))}
+	}
+	return results, err
+}

@@ -1,0 +1,128 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/store"
+)
+
+// readsAtOnce is how many reads of one call are under way at a time: the library keeps them on one connection, in order.
+const readsAtOnce = 64
+
+// List implements store.Docs. It reads the names of the folders, of the documents in those that match, and then each document, from one server, without
+// making it catch up: documents that come or go meanwhile may be there or not.
+func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	docs, err := s.list(ctx, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("list %q: %w", prefix, err)
+	}
+	return docs, nil
+}
+
+func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
+	if err := store.CheckPrefix(prefix); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	for {
+		docs, err := s.listOnce(ctx, prefix)
+		var sent *sentError
+		if !errors.As(err, &sent) || ctx.Err() != nil || s.isClosed() {
+			return docs, s.lost(err)
+		}
+	}
+}
+
+func (s *Store) listOnce(ctx context.Context, prefix string) ([]store.Doc, error) {
+	folders, err := s.children(ctx, s.at(docsNode))
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for _, f := range folders {
+		folder, ok := folderKey(f)
+		if !ok || !inside(folder, prefix) {
+			continue
+		}
+		names, err := s.children(ctx, s.at(docsNode, f))
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return nil, err
+		}
+		for _, name := range names {
+			keys = append(keys, join(folder, name))
+		}
+	}
+	slices.Sort(keys)
+	docs := make([]store.Doc, len(keys))
+	err = parallel(ctx, len(keys), func(ctx context.Context, i int) error {
+		var err error
+		docs[i], err = s.fetch(ctx, keys[i])
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(docs, func(d store.Doc) bool { return d.Key == "" }), nil
+}
+
+// inside tells whether all documents of a folder have the prefix.
+func inside(folder, prefix string) bool {
+	return prefix == "" || strings.HasPrefix(folder+"/", prefix)
+}
+
+func (s *Store) children(ctx context.Context, path string) ([]string, error) {
+	return do(ctx, s.link, func(c *zk.Conn) ([]string, error) {
+		names, _, err := c.Children(path)
+		return names, err
+	})
+}
+
+// parallel runs fn for 0 to n-1, readsAtOnce at a time, until one returns an error; that is returned.
+func parallel(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	var next, failed = make(chan int), make(chan error, 1)
+	for range min(n, readsAtOnce) {
+		wg.Go(func() {
+			for i := range next {
+				if err := fn(ctx, i); err != nil {
+					select {
+					case failed <- err:
+						cancel(err)
+					default:
+					}
+				}
+			}
+		})
+	}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	wg.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package zookeeper
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rota-run/rota/store"
+)
+
+// The nodes below the store's path; see State in the package's comment.
+const (
+	docsNode  = "docs"
+	livesNode = "lives"
+	logNode   = "log"
+	snapNode  = "snap"
+)
+
+func (s *Store) at(names ...string) string {
+	return s.o.Path + "/" + strings.Join(names, "/")
+}
+
+// split is the folder and the name of a document's node. Folders are one level deep, "+" stands for "/" in their names, and for the folder of keys without
+// one; so a document is always a leaf, and "a" and "a/b" do not meet. No key has a "+" or a "~".
+func split(key string) (folder, name string) {
+	i := strings.LastIndexByte(key, '/')
+	if i >= 0 {
+		folder = key[:i]
+	}
+	name = key[i+1:]
+	if name == "." || name == ".." { // ZooKeeper takes them for directions
+		name += "~"
+	}
+	return folderName(folder), name
+}
+
+func folderName(folder string) string { return "+" + strings.ReplaceAll(folder, "/", "+") }
+
+// folderKey is the reverse of folderName; false for a node that is none of ours.
+func folderKey(name string) (string, bool) {
+	folder, ok := strings.CutPrefix(name, "+")
+	return strings.ReplaceAll(folder, "+", "/"), ok
+}
+
+// join is the reverse of split.
+func join(folder, name string) string {
+	key := strings.TrimSuffix(name, "~")
+	if folder != "" {
+		key = folder + "/" + key
+	}
+	return key
+}
+
+func (s *Store) docPath(key string) string {
+	folder, name := split(key)
+	return s.at(docsNode, folder, name)
+}
+
+func (s *Store) lifePath(life string) string { return s.at(livesNode, life) }
+
+// lifeLength is the length of the random name of a document's life.
+const lifeLength = 16
+
+func newLife() string {
+	var b [10]byte
+	rand.Read(b[:])
+	return strings.ToLower(base32.HexEncoding.EncodeToString(b[:]))
+}
+
+// version is a life and how many times the document was changed in it.
+func version(life string, n int32) store.Version {
+	return store.Version(life + "." + strconv.FormatInt(int64(n), 10))
+}
+
+// parseVersion returns false for what is no version of this store, and so is not current.
+func parseVersion(v store.Version) (life string, n int32, ok bool) {
+	life, number, found := strings.Cut(string(v), ".")
+	i, err := strconv.ParseInt(number, 10, 32)
+	if !found || err != nil || len(life) != lifeLength || strings.Contains(life, "/") || i == -1 { // -1 means any version to ZooKeeper
+		return "", 0, false
+	}
+	return life, int32(i), true
+}
+
+// encodeDoc is the data of a document's node: its life, a line feed, the value.
+func encodeDoc(life string, value []byte) []byte {
+	b := make([]byte, 0, lifeLength+1+len(value))
+	b = append(b, life...)
+	b = append(b, '\n')
+	return append(b, value...)
+}
+
+// ErrDamaged marks nodes that hold what this store never writes: somebody else wrote or deleted below its path.
+var ErrDamaged = errors.New("damaged")
+
+func decodeDoc(path string, data []byte) (life string, value []byte, err error) {
+	if len(data) <= lifeLength || data[lifeLength] != '\n' {
+		return "", nil, fmt.Errorf("%s holds no document: %w: delete the node, or give the store a path of its own", path, ErrDamaged)
+	}
+	return string(data[:lifeLength]), data[lifeLength+1:], nil
+}

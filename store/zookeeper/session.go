@@ -1,0 +1,237 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/store"
+)
+
+// session is a ZooKeeper session with a connection of its own; its documents are ephemeral nodes.
+type session struct {
+	s    *Store
+	link *link
+	ttl  time.Duration
+	done chan struct{}
+	once sync.Once
+	gone bool // the server confirmed the end; written within once
+}
+
+// SessionsExpire implements store.Sessions: the servers end the session of a silent process.
+func (s *Store) SessionsExpire() bool { return true }
+
+// OpenSession implements store.Sessions. A server that grants a shorter timeout than ttl is refused; one that grants a longer one is reported to the log,
+// since the documents of a dead process then stay for as long.
+func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
+	owned, err := s.openSession(ctx, ttl)
+	if err != nil {
+		return nil, fmt.Errorf("open session: %w", err)
+	}
+	return owned, nil
+}
+
+func (s *Store) openSession(ctx context.Context, ttl time.Duration) (*session, error) {
+	if ttl <= 0 || ttl > math.MaxInt32*time.Millisecond {
+		return nil, fmt.Errorf("ttl is %v: give more than 0, and at most 24 days", ttl)
+	}
+	if err := s.enterWriting(ctx); err != nil {
+		return nil, err
+	}
+	o := s.linkOptions()
+	o.timeout, o.once = (ttl + time.Millisecond - 1).Truncate(time.Millisecond), true
+	l, err := newLink(o)
+	if err != nil {
+		return nil, err
+	}
+	owned := &session{s: s, link: l, ttl: ttl, done: make(chan struct{})}
+	if err := s.admit(owned); err != nil {
+		owned.end()
+		return nil, err
+	}
+	if err := owned.establish(ctx); err != nil {
+		owned.end()
+		return nil, s.lost(err)
+	}
+	return owned, nil
+}
+
+// admit makes Close of the store end the session too.
+func (s *Store) admit(owned *session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	s.sessions[owned] = struct{}{}
+	owned.watchExpiry()
+	return nil
+}
+
+func (p *session) establish(ctx context.Context) error {
+	if err := p.link.await(ctx); err != nil {
+		return err
+	}
+	p.link.mu.Lock()
+	granted := p.link.granted
+	p.link.mu.Unlock()
+	switch {
+	case granted < p.ttl:
+		return fmt.Errorf("the server grants sessions of at most %v, and %v was asked for: raise its maxSessionTimeout (which is 20 times its tickTime unless set), or choose a shorter ttl",
+			granted, p.ttl)
+	case granted > p.ttl.Truncate(time.Millisecond)+time.Millisecond:
+		p.s.log.Warn("the server grants no shorter sessions: a dead owner's documents stay longer; lower its minSessionTimeout or tickTime",
+			"asked", p.ttl, "granted", granted)
+	}
+	return p.link.authenticate(ctx)
+}
+
+// watchExpiry ends the session when the server has.
+func (p *session) watchExpiry() {
+	go func() { // ends with the link
+		select {
+		case <-p.link.expired:
+			p.s.log.Warn("a session has expired", "ttl", p.ttl)
+			p.end()
+		case <-p.link.closing:
+		}
+	}()
+}
+
+// end ends the session; it tells whether the server confirmed that.
+func (p *session) end() bool {
+	p.once.Do(func() {
+		close(p.done)
+		p.gone = p.link.close()
+		p.s.mu.Lock()
+		delete(p.s.sessions, p)
+		p.s.mu.Unlock()
+	})
+	return p.gone
+}
+
+// Done implements store.Session. It is closed when the server says that the session has expired, which it can do only once there is a connection again,
+// and when the session or the store is closed.
+func (p *session) Done() <-chan struct{} { return p.done }
+
+// Close implements store.Session.
+func (p *session) Close(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("close session: %w", context.Cause(ctx))
+	}
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	ended := make(chan bool, 1)
+	go func() { ended <- p.end() }() // takes about a second at most
+	select {
+	case ok := <-ended:
+		if !ok {
+			return fmt.Errorf("close session: the servers did not confirm it; its documents go within %v of their last sign of it: %w", p.ttl, store.ErrUnknown)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("close session: %w: %w", store.ErrUnknown, context.Cause(ctx))
+	}
+}
+
+// Put implements store.Session.
+func (p *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	v, err := p.put(ctx, d)
+	if err != nil {
+		return "", fmt.Errorf("put %q with session: %w", d.Key, err)
+	}
+	return v, nil
+}
+
+func (p *session) put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if err := checkDoc(d); err != nil {
+		return "", err
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if p.ended() {
+		return "", store.ErrSession
+	}
+	called, err := p.fresh(ctx)
+	if err != nil {
+		return "", p.failed(err)
+	}
+	v, err := p.s.write(ctx, p.link, d, zk.FlagEphemeral)
+	if err != nil {
+		return "", p.failed(err)
+	}
+	return v, p.renewed(called)
+}
+
+func (p *session) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *session) failed(err error) error {
+	var sent *sentError
+	if !errors.As(err, &sent) && (p.ended() || errors.Is(err, errExpired) || errors.Is(err, errLinkClosed) || errors.Is(err, zk.ErrSessionExpired)) {
+		return store.ErrSession
+	}
+	return outcome(err, false)
+}
+
+// What a write proves about the end of the session.
+//
+// Each packet that a server gets renews the session there. A follower tells its leader, who alone decides what has expired, with its answer to the
+// leader's next ping, at most half a tick later. A session lasts at least two ticks (unless minSessionTimeout is set to less), so half a tick is at
+// most a quarter of it. A process that was suspended for nearly the whole timeout could therefore have a write acknowledged and see the
+// session expire right after it. So a write goes out on a connection whose server is known to have heard of us within half of the timeout; otherwise the connection
+// is made anew, which the leader is asked about. And an acknowledgement that comes later than three quarters after that sign of life is taken for a lost one.
+
+// fresh makes sure that the leader has heard of the session not long ago.
+func (p *session) fresh(ctx context.Context) (heard time.Time, err error) {
+	if err := p.link.await(ctx); err != nil {
+		return time.Time{}, err
+	}
+	heard, granted := p.link.contact()
+	if since(heard) <= granted/2 {
+		return heard, nil
+	}
+	p.link.reconnect()
+	if err := p.link.await(ctx); err != nil {
+		return time.Time{}, err
+	}
+	heard, _ = p.link.contact()
+	return heard, nil
+}
+
+// renewed tells whether a write that was acknowledged just now has renewed the session.
+func (p *session) renewed(heard time.Time) error {
+	_, granted := p.link.contact()
+	if d := since(heard); d > granted-granted/4 {
+		return fmt.Errorf("written, but %v after the last sign of life, too late to prove that the session was renewed: %w", d.Round(time.Millisecond), store.ErrUnknown)
+	}
+	return nil
+}
+
+// contact is when the newest request that was answered was sent, and the session's timeout.
+func (l *link) contact() (heard time.Time, granted time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.heard, l.granted
+}
+
+// since is the time that has passed by the clock that may stand still while the machine sleeps, or by the one that may jump: whichever says more.
+func since(t time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
+}

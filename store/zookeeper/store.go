@@ -1,0 +1,90 @@
+package zookeeper
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/store"
+)
+
+var (
+	_ store.Store      = (*Store)(nil)
+	_ store.Docs       = (*Store)(nil)
+	_ store.Log        = (*Store)(nil)
+	_ store.Watcher    = (*Store)(nil)
+	_ store.LogWatcher = (*Store)(nil)
+	_ store.Sessions   = (*Store)(nil)
+)
+
+// Store is one handle. It is safe for concurrent use.
+type Store struct {
+	o        Options
+	log      *slog.Logger
+	acl      []zk.ACL
+	link     *link
+	barrier  *barrier
+	appender *appender
+	hub      *hub
+
+	mu       sync.Mutex
+	closed   bool
+	sessions map[*session]struct{}
+}
+
+func (s *Store) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// enter tells why a call must not begin.
+func (s *Store) enter(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if s.isClosed() {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+func (s *Store) enterWriting(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if s.o.ReadOnly {
+		return fmt.Errorf("the store was opened for reading only: %w", store.ErrUnavailable)
+	}
+	return nil
+}
+
+// Close implements store.Store. It tells the servers that all sessions end, for at most about a second if they do not answer; what was not
+// told ends by its timeout. A second call does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	var open []*session
+	for owned := range s.sessions {
+		open = append(open, owned)
+	}
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, owned := range open {
+		wg.Go(func() { owned.end() })
+	}
+	wg.Go(func() {
+		s.hub.close()
+		s.link.close()
+		s.appender.wait()
+	})
+	wg.Wait()
+	return nil
+}

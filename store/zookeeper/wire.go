@@ -1,0 +1,151 @@
+package zookeeper
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// errNotZooKeeper is an answer that no ZooKeeper server gives.
+var errNotZooKeeper = errors.New("what answers there is not ZooKeeper")
+
+// The parts of ZooKeeper's protocol that are looked at: each packet begins with its length; a request goes on with an id and what it asks for, an
+// answer with the id of its request. The first packet of each direction is the handshake.
+const (
+	opClose      = -11
+	maxHandshake = 1 << 10  // bytes of the server's handshake, which has about 40
+	maxPacket    = 64 << 20 // bytes of an answer: the longest are names of children
+)
+
+// wire is one connection to a server. It looks at what passes, because the client library tells neither which session timeout the server granted,
+// nor when the server last heard of us, nor whether it confirmed the end of the session; and it would take any first four bytes for a length to allocate.
+type wire struct {
+	net.Conn
+	patience time.Duration // for the handshake
+	onShake  func(asked time.Time, timeout time.Duration)
+	onAnswer func(sent time.Time)
+	onClosed func()
+
+	mu      sync.Mutex // guards the requests, which one goroutine writes and another one reads answers to
+	written int        // packets
+	began   time.Time  // of the handshake
+	sent    map[int32]time.Time
+	closing int32 // id of the request to end the session
+	asked   bool  // closing is set
+
+	frame  frame // of the reading goroutine alone
+	shaken bool
+}
+
+// Write implements net.Conn. The library writes one packet with each call.
+func (w *wire) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	if w.written++; w.written == 1 {
+		w.began = time.Now()
+	} else if len(p) >= 12 {
+		id := int32(binary.BigEndian.Uint32(p[4:])) //nolint:gosec // the protocol's ids are signed
+		if _, pending := w.sent[id]; !pending {     // pings share an id: the oldest counts
+			w.sent[id] = time.Now()
+		}
+		if int32(binary.BigEndian.Uint32(p[8:])) == opClose { //nolint:gosec // the same
+			w.closing, w.asked = id, true
+		}
+	}
+	w.mu.Unlock()
+	return w.Conn.Write(p)
+}
+
+// SetReadDeadline implements net.Conn. The library gives a handshake seven times the session's timeout.
+func (w *wire) SetReadDeadline(t time.Time) error {
+	if most := time.Now().Add(w.patience); !w.shaken && t.After(most) {
+		t = most
+	}
+	return w.Conn.SetReadDeadline(t)
+}
+
+// Read implements net.Conn.
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	for rest := p[:n]; len(rest) > 0; {
+		var done bool
+		rest, done = w.frame.take(rest)
+		if w.frame.started() && w.frame.length > w.most() {
+			return 0, errNotZooKeeper // before the library allocates so much
+		}
+		if done {
+			w.packet()
+			w.frame = frame{}
+		}
+	}
+	return n, err
+}
+
+func (w *wire) most() uint32 {
+	if w.shaken {
+		return maxPacket
+	}
+	return maxHandshake
+}
+
+// packet looks at the head of a packet that was read.
+func (w *wire) packet() {
+	head := w.frame.head()
+	if !w.shaken {
+		if len(head) >= 16 && binary.BigEndian.Uint64(head[8:]) != 0 { // session 0: the one that we asked for has expired
+			w.shaken = true
+			w.mu.Lock()
+			began := w.began
+			w.mu.Unlock()
+			w.onShake(began, time.Duration(binary.BigEndian.Uint32(head[4:]))*time.Millisecond)
+		}
+		return
+	}
+	if len(head) < 4 {
+		return
+	}
+	id := int32(binary.BigEndian.Uint32(head)) //nolint:gosec // the protocol's ids are signed
+	w.mu.Lock()
+	sent, ok := w.sent[id]
+	delete(w.sent, id)
+	closed := w.asked && id == w.closing
+	w.mu.Unlock()
+	if ok {
+		w.onAnswer(sent)
+	}
+	if closed {
+		w.onClosed()
+	}
+}
+
+// frame is a packet that is being read: its length, and the beginning of its body.
+type frame struct {
+	buf    [20]byte
+	got    uint32 // bytes, with the four of the length
+	length uint32
+}
+
+func (f *frame) started() bool { return f.got >= 4 }
+
+func (f *frame) head() []byte { return f.buf[4:min(uint64(len(f.buf)), 4+uint64(f.length))] }
+
+// take reads what belongs to the packet and returns the rest, and whether the packet is complete.
+func (f *frame) take(p []byte) (rest []byte, done bool) {
+	for len(p) > 0 && f.got < 4 {
+		f.buf[f.got] = p[0]
+		f.got++
+		p = p[1:]
+	}
+	if f.got < 4 {
+		return nil, false
+	}
+	f.length = binary.BigEndian.Uint32(f.buf[:])
+	missing := uint64(f.length) + 4 - uint64(f.got)
+	n := min(missing, uint64(len(p)))
+	if f.got < uint32(len(f.buf)) {
+		copy(f.buf[f.got:], p[:n])
+	}
+	f.got += uint32(n) //nolint:gosec // at most the length of a packet
+	return p[n:], n == missing
+}
