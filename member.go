@@ -126,6 +126,29 @@ func (m *Member) Kill(ctx context.Context, job string) error {
 	return m.propose(ctx, fmt.Sprintf("kill job %q", job), cluster.KillJob{Job: cluster.JobID(job)})
 }
 
+// Wait returns when a job has ended: nil when all of it is done, else an error that says how it ended.
+func (m *Member) Wait(ctx context.Context, job string) error {
+	for {
+		changed := m.node.Changed()
+		j, ok := m.Value().Job(cluster.JobID(job))
+		switch {
+		case !ok:
+			return fmt.Errorf("wait for job %q: it is not known, or was forgotten", job)
+		case j.State == cluster.JobCompleted:
+			return nil
+		case j.State != cluster.JobRunning:
+			return fmt.Errorf("wait for job %q: %s: %s", job, j.State, j.Message)
+		}
+		select {
+		case <-changed:
+		case <-m.done:
+			return fmt.Errorf("wait for job %q: the member has ended: %w", job, errors.Join(m.err, context.Canceled))
+		case <-ctx.Done():
+			return fmt.Errorf("wait for job %q: %w", job, context.Cause(ctx))
+		}
+	}
+}
+
 func (m *Member) propose(ctx context.Context, what string, c cluster.Command) error {
 	res, err := m.node.Propose(ctx, c)
 	switch {

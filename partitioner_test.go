@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/store/memory"
@@ -115,22 +115,11 @@ func TestEveryInputIsDoneOnce(t *testing.T) {
 // ended waits until a job is completed, and looks at what is left of it.
 func ended(t *testing.T, ctx context.Context, m *rota.Member, job string) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		v := m.Value()
-		if state, _ := v.JobState("sum"); state.String() == "completed" {
-			parts := slices.Collect(v.Partitions())
-			if len(parts) != 1 {
-				t.Errorf("of job %s these partitions are left: %v", job, parts)
-			}
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("job %s does not end:\n%s", job, v)
-		}
+	if err := m.Wait(ctx, job); err != nil {
+		t.Fatalf("%v\n%s", err, m.Value())
+	}
+	if parts := slices.Collect(m.Value().Partitions()); len(parts) != 1 {
+		t.Errorf("of job %s these partitions are left: %v", job, parts)
 	}
 }
 
@@ -156,5 +145,29 @@ func TestAnItemFails(t *testing.T) {
 	ended(t, ctx, a, "sum")
 	if tries["0"] != 1 || tries["1"] != 2 || tries["2"] != 1 {
 		t.Errorf("got %v tries", tries)
+	}
+}
+
+func TestWaitTellsHowAJobEnded(t *testing.T) {
+	ctx := setup(t)
+	typ, told := runs("watch")
+	a := join(t, ctx, memory.New(), "a", typ)
+	if err := a.Wait(ctx, "job"); err == nil {
+		t.Error("a job that nobody has submitted has ended well")
+	}
+	if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, ctx, told, "start a")
+	short, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := a.Wait(short, "job"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v while it runs", err)
+	}
+	if err := a.Kill(ctx, "job"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Wait(ctx, "job"); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("got %v for a job that was killed", err)
 	}
 }

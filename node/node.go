@@ -142,6 +142,9 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 // Value returns the newest value applied here.
 func (n *Node) Value() cluster.Value { return n.replica.Value() }
 
+// Changed returns a channel that is closed when a newer value than the present one was applied here. Take it before looking at the value.
+func (n *Node) Changed() <-chan struct{} { return n.changed.wait() }
+
 // Propose appends commands; see protocol.Member.
 func (n *Node) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
 	return n.replica.Propose(ctx, commands...)

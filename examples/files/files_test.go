@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var count = flag.Int("files", 0, "how many files three processes work on (default: 10000, with -short 1000)")
+
+// asProcess in the environment makes this test binary the program itself.
+const asProcess = "ROTA_EXAMPLE_FILES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProcess) == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stdout, "error", err)
+		os.Exit(1)
+	}
+	stop()
+}
+
+// event is a line that a process has written.
+type event struct {
+	of        *process
+	verb, arg string
+	token     uint64
+	ended     bool // it will write no more
+}
+
+// process is one member.
+type process struct {
+	name   string
+	cmd    *exec.Cmd
+	killed bool
+}
+
+// swarm is some processes that share the work.
+type swarm struct {
+	t      *testing.T
+	args   []string
+	events chan event
+	wg     sync.WaitGroup
+	up     map[string]*process
+}
+
+func (s *swarm) start(name string) {
+	cmd := exec.Command(os.Args[0], append([]string{"-member", name}, s.args...)...) //nolint:gosec // this test itself
+	cmd.Env = append(os.Environ(), asProcess+"=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p := &process{name: name, cmd: cmd}
+	s.up[name] = p
+	s.wg.Go(func() { s.read(p, out) })
+}
+
+func (s *swarm) read(p *process, out io.Reader) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		e := event{of: p}
+		if _, err := fmt.Sscanf(lines.Text(), "%s %q %d", &e.verb, &e.arg, &e.token); err != nil && e.verb != "list" {
+			e.verb, e.arg = "error", lines.Text()
+		}
+		s.events <- e
+	}
+	_ = p.cmd.Wait()
+	s.events <- event{of: p, ended: true}
+}
+
+func (s *swarm) kill(p *process) {
+	p.killed = true
+	if err := p.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// tally is what the processes have told of the files.
+type tally struct {
+	begun map[string]int
+	done  map[string][]*process // whoever has done it, in order
+	lists *process              // whoever has listed last
+	pages int
+}
+
+func (a *tally) take(t *testing.T, e event) {
+	switch e.verb {
+	case "list":
+		a.lists = e.of
+		a.pages++
+	case "begin":
+		a.begun[e.arg]++
+	case "done":
+		a.done[e.arg] = append(a.done[e.arg], e.of)
+	default:
+		t.Errorf("%s says: %s %s", e.of.name, e.verb, e.arg)
+	}
+}
+
+func makeFiles(t *testing.T, dir string, n int) map[string]string {
+	t.Helper()
+	sums := make(map[string]string, n)
+	for i := range n {
+		name := fmt.Sprintf("%06d.txt", i)
+		if i%100 == 7 {
+			name = fmt.Sprintf("odd %d\n\"#\xff%%é", i) // what no key may be
+		}
+		data := []byte(strings.Repeat(name, 1+i%50))
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		sums[name] = hex.EncodeToString(sum[:])
+	}
+	return sums
+}
+
+// Three processes, two of which are killed while they work, one of them the one that lists: every file is done, and twice only where a run was cut.
+func TestEveryFileIsDone(t *testing.T) {
+	t.Parallel()
+	n := cmp.Or(*count, 10_000)
+	if testing.Short() && *count == 0 {
+		n = 1000
+	}
+	in, out := t.TempDir(), t.TempDir()
+	sums := makeFiles(t, in, n)
+	s := &swarm{t: t, args: []string{"-store", t.TempDir(), "-in", in, "-out", out, "-ttl", "2s"}, events: make(chan event), up: map[string]*process{}}
+	began := time.Now()
+	for _, name := range []string{"a", "b", "c"} {
+		s.start(name)
+	}
+	a := s.play(sums)
+	took := time.Since(began)
+	s.wg.Wait()
+	twice := a.check(t, sums, out)
+	again := 0
+	for _, n := range a.begun {
+		again += n - 1
+	}
+	t.Logf("%d files in %.1f s, %.0f a second; %d listings; 2 processes killed; %d runs were cut and begun again, %d files were done twice",
+		len(sums), took.Seconds(), float64(len(sums))/took.Seconds(), a.pages, again, twice)
+}
+
+// play reads what the processes write until all have ended, and kills where the work has come far enough.
+func (s *swarm) play(sums map[string]string) *tally {
+	a := &tally{begun: map[string]int{}, done: map[string][]*process{}}
+	var killed []*process
+	limit := time.NewTimer(5 * time.Minute)
+	defer limit.Stop()
+	for running := len(s.up); running > 0; {
+		select {
+		case e := <-s.events:
+			if e.ended {
+				running--
+				break
+			}
+			a.take(s.t, e)
+		case <-limit.C:
+			for _, p := range s.up {
+				s.kill(p)
+			}
+			s.t.Fatalf("%d of %d files are done", len(a.done), len(sums))
+		}
+		switch {
+		case len(killed) == 0 && len(a.done) >= len(sums)*3/10:
+			killed = append(killed, a.lists)
+			s.kill(a.lists)
+			s.start(a.lists.name) // it comes back under its name
+			running++
+		case len(killed) == 1 && len(a.done) >= len(sums)*6/10:
+			for _, name := range []string{"a", "b", "c"} {
+				if p := s.up[name]; p.name != killed[0].name && len(killed) == 1 {
+					killed = append(killed, p)
+					s.kill(p)
+				}
+			}
+		}
+	}
+	return a
+}
+
+// check looks at every file, and counts those that were done twice.
+func (a *tally) check(t *testing.T, sums map[string]string, out string) (twice int) {
+	t.Helper()
+	for name, want := range sums {
+		data, err := os.ReadFile(filepath.Join(out, name+".sha256"))
+		if got, _, _ := strings.Cut(string(data), " "); err != nil || got != want {
+			t.Errorf("the result of %q is %q, %v, want %s", name, got, err, want)
+		}
+		by := a.done[name]
+		for i, p := range by {
+			if i < len(by)-1 && !p.killed {
+				t.Errorf("%q was done again after %s, which was not killed, had done it", name, p.name)
+			}
+		}
+		if len(by) > 1 {
+			twice++
+		}
+		if n := a.begun[name]; n < 1 || n > 3 {
+			t.Errorf("%q was begun %d times", name, n)
+		}
+	}
+	return twice
+}
