@@ -80,10 +80,22 @@ func readError(ctx context.Context, err error) error {
 // notDone makes the error of a preparation: whatever became of it, what the caller asked for was not begun.
 func notDone(err error) error {
 	if errors.Is(err, store.ErrUnknown) {
-		return fmt.Errorf("%w: %s", store.ErrUnavailable, err.Error())
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, preparation{err})
 	}
 	return err
 }
+
+// preparation is an error without store.ErrUnknown among what it wraps; the cause that ended a ctx stays.
+type preparation struct{ err error }
+
+func (p preparation) Error() string { return p.err.Error() }
+
+// Is and As look at what is wrapped. There is no Unwrap, by which errors.Is would find what is hidden.
+func (p preparation) Is(target error) bool {
+	return target != store.ErrUnknown && errors.Is(p.err, target)
+}
+
+func (p preparation) As(target any) bool { return errors.As(p.err, target) }
 
 func checkSize(b []byte, most int) error {
 	if len(b) > most {

@@ -48,6 +48,12 @@ func TestFaultsOfASoundDriver(t *testing.T) {
 	storetest.Faults(t, openRemote(""))
 }
 
+// TestCrashesOfASoundServer runs the rules over a server that loses nothing when it is killed.
+func TestCrashesOfASoundServer(t *testing.T) {
+	t.Parallel()
+	storetest.Crashes(t, openRemote(""))
+}
+
 func TestFaultSuitesFindBrokenDrivers(t *testing.T) {
 	t.Parallel()
 	for broken, rule := range faultMutants {

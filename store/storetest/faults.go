@@ -26,8 +26,8 @@ type Reach[S any] struct {
 	Direct func(t *testing.T) S
 	// Through opens a handle all of whose connections go over a link that no other handle has.
 	Through func(t *testing.T) (S, Link)
-	// Crash kills the server as a power cut would (SIGKILL), starts it again with its data, and returns when it answers. Where it is nil, the
-	// rules about it are skipped; else the server belongs to this store alone.
+	// Crash kills the server with SIGKILL, starts it again with its data, and returns when it answers. Only Crashes needs it; then the server
+	// belongs to this store alone.
 	Crash func(t *testing.T)
 	// TTL is for sessions that are to expire; zero: 3 s. Give the shortest that the store grants as it was asked for.
 	TTL time.Duration
@@ -43,6 +43,11 @@ func Faults[S Full](t *testing.T, open OpenThrough[S]) {
 	t.Run("log", func(t *testing.T) { t.Parallel(); LogFaults(t, open) })
 	t.Run("watch", func(t *testing.T) { t.Parallel(); WatchFaults(t, open) })
 	t.Run("sessions", func(t *testing.T) { t.Parallel(); SessionFaults(t, open) })
+}
+
+// Crashes is the part of Faults for which the server is killed. It wants a Reach with Crash.
+func Crashes[S Full](t *testing.T, open OpenThrough[S]) {
+	runFaultRules(t, open, []faultRule[S]{{"docs", docsCrash[S]}, {"log", logCrash[S]}})
 }
 
 // faultRule is one rule of a contract about faults.

@@ -19,7 +19,6 @@ func DocsFaults[S store.Docs](t *testing.T, open OpenThrough[S]) {
 		{"away", docsAway[S]},
 		{"works again", docsAgain[S]},
 		{"linearizable", docsLinearizableFaults[S]},
-		{"server killed", docsCrash[S]},
 	})
 }
 
