@@ -41,11 +41,11 @@ func (w *World) owner(l *Line) error {
 
 // says is what the owner of the partition writes.
 func (l *Line) says(p cluster.Partition) (cluster.Command, error) {
-	token, attempt := int64(p.Token), p.Attempts
+	token, attempt, step := int64(p.Token), p.Attempts, p.Step
 	if l.Name == "started" {
 		token = int64(p.NextToken)
 	}
-	if err := l.numbers(field{"token", &token}, field{"attempt", &attempt}); err != nil {
+	if err := l.numbers(field{"token", &token}, field{"attempt", &attempt}, field{"step", &step}); err != nil {
 		return nil, err
 	}
 	t := cluster.Token(token)
@@ -56,6 +56,12 @@ func (l *Line) says(p cluster.Partition) (cluster.Command, error) {
 		return cluster.FinishPartition{Partition: p.ID, Token: t, Outcome: cluster.OutcomeFailed, Attempt: attempt, Fresh: l.has("fresh"), Message: l.text("message")}, nil
 	case "split":
 		return cluster.SplitPartition{Partition: p.ID, Token: t, Children: l.children(p.ID)}, nil
+	case "advance":
+		c := cluster.AdvanceWindow{Partition: p.ID, Token: t, Step: step, Cursor: []byte(l.text("cursor")), Done: l.values("done")}
+		for _, key := range l.values("items") {
+			c.Items = append(c.Items, cluster.Item{Key: key, Input: []byte("input " + key)})
+		}
+		return c, nil
 	case "unpark":
 		return cluster.UnparkPartition{Partition: p.ID}, nil
 	case "started":
