@@ -71,11 +71,19 @@ func (p place) behind(s string) place {
 	return place{line: p.line, column: p.column + utf8.RuneCountInString(s)}
 }
 
+// TooLarge is the fault of a file of more than MaxFile bytes. Who reads files uses it for those that he does not even read.
+func TooLarge(path string, size int64) *MalformedError {
+	return &MalformedError{
+		Path: path, Message: fmt.Sprintf("%d bytes; a definition has at most %d", size, MaxFile),
+		Hint: "if it holds tasks, split it into files of one task each; if it is no definition, move it out of the directory",
+	}
+}
+
 // open checks what both formats ask of a text.
 func open(name string, data []byte) (*file, error) {
 	f := &file{path: name}
 	if len(data) > MaxFile {
-		return nil, f.fault(place{}, fmt.Sprintf("%d bytes; a definition has at most %d", len(data), MaxFile), "")
+		return nil, TooLarge(name, int64(len(data)))
 	}
 	f.data = string(bytes.TrimPrefix(data, []byte("\ufeff")))
 	for i := 0; i < len(f.data); {

@@ -17,9 +17,7 @@ var (
 
 type sizeError struct{ size int64 }
 
-func (e *sizeError) Error() string {
-	return fmt.Sprintf("%d bytes; a definition has at most %d", e.size, source.MaxFile)
-}
+func (e *sizeError) Error() string { return fmt.Sprintf("it has %d bytes", e.size) }
 
 // tries bounds how often a file that changes while it is read is read again in one scan.
 const tries = 3

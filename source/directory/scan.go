@@ -189,7 +189,10 @@ func (l *look) file(root *os.Root, name, full string) {
 	case errors.Is(err, errChanging):
 		l.scan.Unsettled = true
 		l.block(name)
-	case errors.As(err, &tooBig), errors.Is(err, errIrregular):
+	case errors.As(err, &tooBig):
+		l.block(name)
+		l.scan.Faults = append(l.scan.Faults, source.TooLarge(full, tooBig.size))
+	case errors.Is(err, errIrregular):
 		l.block(name)
 		l.fault(full, err.Error(), "")
 	case err != nil:

@@ -18,7 +18,7 @@ func TestHugeFileIsNotRead(t *testing.T) {
 	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &before))
 	s := ScanDirs([]string{dir}, "s", types())
 	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &after))
-	want := "a D/a.yaml s\n! D/huge.yaml: 104857600 bytes; a definition has at most 1048576\nblocked [huge]"
+	want := "a D/a.yaml s\n! D/huge.yaml: 104857600 bytes; a definition has at most 1048576 (if it holds tasks, split it into files of one task each; if it is no definition, move it out of the directory)\nblocked [huge]"
 	if got := describe(dir, s); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
