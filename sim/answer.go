@@ -34,6 +34,10 @@ func (c *client) applied(e cluster.Entry, done cluster.Applied) {
 		for i := 0; i+n <= len(e.Commands); i++ {
 			if reflect.DeepEqual(e.Commands[i:i+n], q.commands) {
 				q.truth = append(q.truth, done.Results[i:i+n])
+				if c.trims {
+					c.trims = false
+					c.w.after(0, c.w.truncate)
+				}
 			}
 		}
 	}

@@ -19,6 +19,7 @@ type client struct {
 	drains      cluster.MemberID     // whom it drains on purpose while all else is well
 	budget      int64                // of moves, that it wants; 0 for the one that there is
 	since       int64                // when it last asked for jobs
+	trims       bool                 // the log is trimmed as soon as it has what was asked for: who asked reads a snapshot instead
 }
 
 type wantedJob struct {

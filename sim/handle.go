@@ -56,7 +56,10 @@ func (h *handle) change(do func() error) error {
 		_ = do()
 		return err
 	case later:
-		h.d.w.after(h.d.w.chance.between(int64(time.Second), int64(2*time.Minute)), func() { _ = do() })
+		w := h.d.w
+		wait := w.chance.between(int64(time.Second), int64(2*time.Minute))
+		w.late = max(w.late, w.now+wait)
+		w.after(wait, func() { _ = do() })
 		return store.ErrUnknown
 	}
 	return do()

@@ -264,7 +264,7 @@ func (w *world) oneHistory() {
 	}
 }
 
-// loseTail takes back the newest entries and writes another one in their place.
+// loseTail takes back the newest entries and writes others in their place.
 func (w *world) loseTail() bool {
 	d, o := w.disk, w.oracle
 	n := int(w.chance.between(1, 5))
@@ -276,9 +276,14 @@ func (w *world) loseTail() bool {
 	d.head = d.records[len(d.records)-1].Index
 	o.refs = o.refs[:len(o.refs)-n]
 	o.ref = o.refs[len(o.refs)-1].value
-	ref := o.ref
-	e := cluster.Entry{Writer: "after-the-loss", Seq: 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: []cluster.Command{cluster.Configure{MoveBudget: 99}}}
-	d.append(e.Encode())
+	// Where no more is written than was lost, a reader sees a log that ends too early; where more is, only the chain tells.
+	for seq := range uint64(w.chance.between(1, 2*int64(n))) {
+		e := cluster.Entry{
+			Writer: "after-the-loss", Seq: seq + 1, Format: 1, BaseIndex: o.ref.Index(), BaseChain: o.ref.Chain(),
+			Commands: []cluster.Command{cluster.Configure{MoveBudget: 99}},
+		}
+		d.append(e.Encode())
+	}
 	return true
 }
 

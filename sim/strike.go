@@ -124,7 +124,9 @@ func (w *world) strikeAll(f Fault, r chance) {
 		w.disk.full = true
 		w.after(r.between(ttl/10, 2*ttl), func() { w.disk.full = false })
 	case Truncation:
-		w.truncate()
+		if w.client.trims = r.oneIn(2) && w.client.propose("configure", cluster.Configure{Retention: r.between(10, 1000)}); !w.client.trims {
+			w.truncate()
+		}
 	case Garbage:
 		b := make([]byte, r.between(0, 60))
 		for i := range b {

@@ -44,6 +44,7 @@ type world struct {
 	client  *client
 	waiting []Fault // faults that wait for their phase
 	healing bool
+	late    int64 // when the last write that the store delays is done
 	// snapshots is how many were written by members.
 	snapshots int
 	result    Result
