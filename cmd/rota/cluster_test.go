@@ -191,17 +191,20 @@ func TestDrainAndUndrain(t *testing.T) {
 	}
 }
 
-func TestDemo(t *testing.T) {
-	p := newPlace(t)
-	out, stderr, _ := p.rota("demo", "--json")
+func TestDemo(t *testing.T) { newPlace(t).demo() }
+
+// demo plays the demonstration and looks at its outcome.
+func (p *place) demo(args ...string) {
+	p.t.Helper()
+	out, stderr, _ := p.rota(append([]string{"demo", "--json"}, args...)...)
 	lines := bytes.Split(bytes.TrimSpace([]byte(out)), []byte("\n"))
 	var r demo.Report
 	if err := json.Unmarshal(lines[len(lines)-1], &r); err != nil {
-		t.Fatalf("%v: %s%s", err, out, stderr)
+		p.t.Fatalf("%v: %s%s", err, out, stderr)
 	}
-	t.Log(r) // its bounds of time are for a machine that does nothing else; here those without a clock count
+	p.t.Log(r) // its bounds of time are for a machine that does nothing else; here those without a clock count
 	if r.Tasks != 12 || r.Members != 3 || r.Overlaps != 0 || r.Lost != 0 || r.Moves != r.FewestMoves || r.Moves == 0 {
-		t.Errorf("got %+v\n%s", r, stderr)
+		p.t.Errorf("got %+v\n%s", r, stderr)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -15,23 +16,28 @@ import (
 
 const demoHelp = `Start three members on this machine, kill one, suspend one, let one leave, and measure what becomes of their tasks.
 Takes well below a minute. Exit 0 only if every task ran on one member at a time, none was lost, no more moved than had to, and the gaps
-stayed within bounds: crash 500 ms, suspension 5 s (TTL 4 s), leave 200 ms.`
+stayed within bounds: crash 500 ms (5 s on a server), suspension 5 s (TTL 4 s), leave 200 ms.`
 
 func newDemo(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "demo", Short: "show what happens to tasks when members crash, sleep and leave", Long: demoHelp, Args: noArgs}
 	asJSON := cmd.Flags().Bool("json", false, "the last line is the outcome as JSON; the rest goes to stderr")
 	var o demo.Options
 	cmd.Flags().BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone: a crash is then seen as late as a suspension (bound 5 s)")
+	on := cmd.Flags().String("store", "", "where the members meet, in a place of its own; etcd: and nats: start a server; default: a fresh directory")
 	rounds := cmd.Flags().Int("rounds", 1, "play it so many times; the outcome is the worst of each")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		return runDemo(ctx, e, o, max(1, *rounds), *asJSON)
+		stage, err := newStage(ctx, e, *on)
+		if err != nil {
+			return err
+		}
+		return errors.Join(runDemo(ctx, e, stage, o, max(1, *rounds), *asJSON), stage.stop())
 	}
 	return cmd
 }
 
-func runDemo(ctx context.Context, e env, o demo.Options, rounds int, asJSON bool) error {
+func runDemo(ctx context.Context, e env, on *stage, o demo.Options, rounds int, asJSON bool) error {
 	binary, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this binary: %w", err)
@@ -48,6 +54,7 @@ func runDemo(ctx context.Context, e env, o demo.Options, rounds int, asJSON bool
 	}
 	var all []demo.Report
 	for range rounds {
+		o.Server = on.next()
 		r, err := demo.Run(ctx, binary, o, screen)
 		if err != nil {
 			done()

@@ -49,7 +49,7 @@ type Proposed struct {
 func proposer(e env, cmd *cobra.Command, list string, command func(name string) cluster.Command, done string) *cobra.Command {
 	cmd.Args = exactArg("a name; rota " + list + " shows them")
 	flags := cmd.Flags()
-	flags.String("store", "", "where the members meet: file:DIR")
+	flags.String("store", "", "where the members meet: "+storeForms)
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
 	flags.Bool("json", false, "print JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

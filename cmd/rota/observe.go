@@ -29,7 +29,7 @@ const answerWithin = 30 * time.Second
 // watcher makes a command that reads the store and shows something of it.
 func watcher(e env, cmd *cobra.Command, show func(ctx context.Context, o *observer, args []string) error) *cobra.Command {
 	flags := cmd.Flags()
-	flags.String("store", "", "where the members meet: file:DIR")
+	flags.String("store", "", "where the members meet: "+storeForms)
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
 	flags.Bool("json", false, "print JSON, the same as the HTTP API")
 	if cmd.Args == nil {

@@ -22,7 +22,7 @@ import (
 
 // runFlags are the settings of a member.
 func runFlags(f *pflag.FlagSet) {
-	f.String("store", "", "where the members meet: file:DIR, or memory: for one process alone")
+	f.String("store", "", "where the members meet: "+storeForms+", or memory: for one process alone")
 	f.String("member", "", "name of this member; default: the host's name and some chance")
 	f.Duration("ttl", 10*time.Second, "how long others wait for a silent member; the same on all members")
 	f.StringToString("label", nil, "label of this member, k=v; may be repeated")

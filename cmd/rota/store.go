@@ -14,6 +14,9 @@ import (
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 )
 
+// storeForms is what a store may be, for help.
+const storeForms = "file:DIR, etcd://…, nats://… or zookeeper://HOST:PORT,…/PATH"
+
 func newStore(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "store", Short: "look after a store", Args: cobra.ArbitraryArgs}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -27,16 +30,16 @@ func newStore(e env) *cobra.Command {
 }
 
 const storeCheckHelp = `Find out by doing whether a store can be used, and how long its answers take: append, read, snapshot, conditional write, list, watch, session.
-It works at a place of its own beside that of the cluster, PATH.check, which it leaves nearly empty; a running cluster is not touched.
+It works at a place of its own beside that of the cluster, PATH-store-check, which it leaves nearly empty; a running cluster is not touched.
 Exit 0 only if all that members need works.`
 
 // checkSuffix names the place of a check.
-const checkSuffix = ".check"
+const checkSuffix = "-store-check"
 
 func newStoreCheck(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "check [STORE]", Short: "find out by doing whether a store can be used", Long: storeCheckHelp}
 	flags := cmd.Flags()
-	flags.String("store", "", "where the members meet: file:DIR")
+	flags.String("store", "", "where the members meet: "+storeForms)
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
 	asJSON := flags.Bool("json", false, "print JSON")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {

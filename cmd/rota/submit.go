@@ -34,7 +34,7 @@ The fields are described in docs/guide/jobs.md.`
 func newSubmit(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "submit FILE", Short: "submit a job from a file", Long: submitHelp, Args: exactArg("a file that defines a job")}
 	flags := cmd.Flags()
-	flags.String("store", "", "where the members meet: file:DIR")
+	flags.String("store", "", "where the members meet: "+storeForms)
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
 	flags.Bool("json", false, "print JSON")
 	var s submission

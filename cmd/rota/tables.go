@@ -17,7 +17,7 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// This file is the only table of stores, sinks and task types.
+// This file and servers.go are the only table of stores, sinks and task types.
 
 // access is what a command wants to do with a store.
 type access uint8
@@ -43,10 +43,10 @@ type storePlace struct {
 }
 
 func storeKinds() []storeKind {
-	return []storeKind{
+	return append([]storeKind{
 		{"file", "file:./rota-data", openFile},
 		{"memory", "memory:", openMemory},
-	}
+	}, serverKinds()...)
 }
 
 func openFile(ctx context.Context, at storePlace, a access) (replica.Store, error) {

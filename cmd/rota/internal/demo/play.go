@@ -85,7 +85,7 @@ func (p *Play) run(ctx context.Context) (Report, error) {
 	if p.tasks, err = writeTasks(filepath.Join(p.dir, "tasks"), p.acts()); err != nil {
 		return Report{}, err
 	}
-	p.say("3 members, %d tasks, store file:%s, TTL %s", len(p.tasks), filepath.Join(p.dir, "store"), ttl)
+	p.say("3 members, %d tasks, store %s, TTL %s", len(p.tasks), p.server().Name, ttl)
 	for _, scene := range []func(context.Context) error{p.begin, p.crash, p.suspend, p.leave} {
 		if err := scene(ctx); err != nil {
 			return Report{}, err
@@ -130,10 +130,25 @@ func (p *Play) begin(ctx context.Context) error {
 	return nil
 }
 
+// server is where the members meet: a directory unless a server was given.
+func (p *Play) server() Server {
+	if s := p.options.Server; s != nil {
+		return *s
+	}
+	dir := filepath.Join(p.dir, "store")
+	return Server{Store: "file:" + dir, Name: "file:" + dir, Open: func(ctx context.Context) (replica.Store, error) {
+		s, err := file.Open(ctx, dir, file.Options{ReadOnly: true})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}}
+}
+
 // openStore waits until the first member has made the store.
 func (p *Play) openStore(ctx context.Context) error {
 	return p.await(ctx, "the first member makes the store", func() (bool, error) {
-		s, err := file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{ReadOnly: true})
+		s, err := p.server().Open(ctx)
 		if err != nil {
 			return false, nil //nolint:nilerr // not yet; what lasts is told by the member's own log
 		}

@@ -29,7 +29,7 @@ func (p *Play) start(name string) error {
 	if err != nil {
 		return fmt.Errorf("start member %s: %w", name, err)
 	}
-	cmd := exec.Command(p.binary, "run", "--store", "file:"+filepath.Join(p.dir, "store"), "--member", name, "--ttl", ttl.String(),
+	cmd := exec.Command(p.binary, "run", "--store", p.server().Store, "--member", name, "--ttl", ttl.String(),
 		"--witness", p.witness(name), "--publish", "none", "--dev-types", filepath.Join(p.dir, "tasks"))
 	if p.options.NoSessions {
 		cmd.Args = append(cmd.Args, "--no-sessions")

@@ -1,9 +1,11 @@
 package demo
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/protocol/replica"
 )
 
 // The bounds that the demonstration holds itself to, in ms.
@@ -18,10 +20,24 @@ type Options struct {
 	// NoSessions lets members use heartbeats alone, as on stores that do not notice the death of a process: a crash is then seen as late as
 	// a suspension.
 	NoSessions bool
+	// Server is where the members meet; nil stands for a fresh directory.
+	Server *Server
 }
 
+// Server is an empty place in a store.
+type Server struct {
+	Store string // what members get as --store
+	Name  string // the same, without secrets
+	// Silent says that the store ends a session only when its owner was silent: a crash is then seen as late as a suspension.
+	Silent bool
+	// Open opens it for looking. It fails while the place is empty.
+	Open func(ctx context.Context) (replica.Store, error)
+}
+
+func (o Options) silent() bool { return o.NoSessions || o.Server != nil && o.Server.Silent }
+
 func (o Options) maxCrashMS() int64 {
-	if o.NoSessions {
+	if o.silent() {
 		return MaxSuspendMS
 	}
 	return MaxCrashMS
@@ -133,7 +149,7 @@ func Millis(ms int64) string {
 }
 
 func (o Options) crashText() string {
-	if o.NoSessions {
+	if o.silent() {
 		return "b is gone (its pulse was silent)"
 	}
 	return "b is gone (its lock fell)"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/protocol/replica"
@@ -41,6 +42,9 @@ const rounds = 20
 // Run tries everything on a store that holds nothing of value. ctx bounds it as a whole; it goes on behind a step that failed.
 func Run(ctx context.Context, s replica.Store) Report {
 	c := &check{ctx: ctx, store: s, prefix: fmt.Sprintf("check/%d/", time.Now().UnixNano())}
+	if c.try("place", c.place); !c.steps[0].OK {
+		return Report{Steps: c.steps}
+	}
 	c.try("append", c.appends)
 	c.try("read", c.reads)
 	c.try("snapshot", c.snapshot)
@@ -113,6 +117,20 @@ func expect(what string, err, want error) error {
 		return fmt.Errorf("%s was taken; it must be refused", what)
 	}
 	return fmt.Errorf("%s: %w", what, err)
+}
+
+// place makes sure that no cluster uses the place: a check appends to its log.
+func (c *check) place() (string, error) {
+	docs, err := c.store.List(c.ctx, "")
+	if err != nil {
+		return "", err
+	}
+	for _, d := range docs {
+		if !strings.HasPrefix(d.Key, "check/") {
+			return "", fmt.Errorf("it is in use: it has a document %s", d.Key)
+		}
+	}
+	return "", nil
 }
 
 // clean removes a document that a step has made.

@@ -25,7 +25,7 @@ func TestAGoodStore(t *testing.T) {
 	defer s.Close()
 	for range 2 { // the second one finds what the first one has left
 		r := run(t, s)
-		if !r.OK || len(r.Steps) != 7 {
+		if !r.OK || len(r.Steps) != 8 {
 			t.Fatalf("%+v", r)
 		}
 	}
@@ -58,6 +58,20 @@ func TestAStoreThatCanLess(t *testing.T) {
 		if step := stepOf(r, name); step.OK || !step.Optional || step.Note == "" {
 			t.Errorf("%+v", step)
 		}
+	}
+}
+
+// The place of a cluster is left alone.
+func TestAPlaceInUse(t *testing.T) {
+	t.Parallel()
+	s := memory.New().Open()
+	defer s.Close()
+	if _, err := s.Put(context.Background(), store.Doc{Key: "pulse/a"}); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, s)
+	if p, err := s.Read(context.Background(), 0, 1); r.OK || err != nil || p.Head != 0 {
+		t.Errorf("%+v; head %d, %v", r, p.Head, err)
 	}
 }
 

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cmd/rota/internal/demo"
+	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
+	"github.com/rota-run/rota/internal/server/etcd"
+	"github.com/rota-run/rota/internal/server/nats"
+	"github.com/rota-run/rota/protocol/replica"
+)
+
+// stage is where demonstrations are played: each round has a place of its own.
+type stage struct {
+	env
+	base, query string // of the places
+	round       int
+	stop        func() error
+}
+
+// newStage starts a server where the text is that of one alone, "etcd:" or "nats:"; else it is a store that is there.
+func newStage(ctx context.Context, e env, text string) (*stage, error) {
+	s := &stage{env: e, stop: func() error { return nil }}
+	switch scheme, rest, _ := strings.Cut(text, ":"); {
+	case text == "":
+	case scheme == "file":
+		s.base = filepath.Join("file:"+strings.TrimPrefix(rest, "//"), "demo")
+	case scheme == "memory":
+		return nil, misused("rota demo", "store memory: is inside one process, and the demonstration needs several")
+	case rest == "" && (scheme == "etcd" || scheme == "nats"):
+		if err := s.serve(ctx, scheme); err != nil {
+			return nil, failed("rota demo", "%w", err)
+		}
+	default:
+		base, query, _ := strings.Cut(text, "?")
+		if query != "" {
+			s.query = "?" + query
+		}
+		if base = strings.TrimRight(base, "/"); strings.Count(base, "/") < 3 {
+			base += "/" + storeurl.DefaultPath
+		}
+		s.base = base + "-demo"
+	}
+	return s, nil
+}
+
+// serve starts a server inside this process, with its data in a directory that stop removes.
+func (s *stage) serve(ctx context.Context, scheme string) error {
+	dir, err := os.MkdirTemp("", "rota-demo-"+scheme+"-")
+	if err != nil {
+		return fmt.Errorf("make a directory for the server: %w", err)
+	}
+	var end func()
+	if scheme == "etcd" {
+		var server *etcd.Server
+		if server, err = etcd.Start(ctx, etcd.Options{Dir: dir}); err == nil {
+			s.base, end = server.URL()+"/demo", server.Stop
+		}
+	} else {
+		var server *nats.Server
+		if server, err = nats.Start(ctx, nats.Options{Dir: dir}); err == nil {
+			s.base, end = server.URL()+"/demo", server.Stop
+		}
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	s.stop = func() error {
+		end()
+		return os.RemoveAll(dir)
+	}
+	return nil
+}
+
+// next is the place of the next round; nil for a fresh directory.
+func (s *stage) next() *demo.Server {
+	if s.base == "" {
+		return nil
+	}
+	s.round++
+	text := fmt.Sprintf("%s-%d-%d%s", s.base, time.Now().Unix(), s.round, s.query)
+	return &demo.Server{
+		Store: text, Name: storeurl.Hide(text), Silent: !strings.HasPrefix(text, "file:"),
+		Open: func(ctx context.Context) (replica.Store, error) { return openStore(ctx, s.env, text, look) },
+	}
+}

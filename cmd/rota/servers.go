@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/etcd"
+	"github.com/rota-run/rota/store/nats"
+	"github.com/rota-run/rota/store/zookeeper"
+)
+
+// Stores on servers: their URLs become the options of their packages here, and nowhere else.
+
+// serverKind makes a kind of store from what its URL may say and from what opens it.
+func serverKind(s storeurl.Scheme, open func(ctx context.Context, u storeurl.URL, a access) (replica.Store, error)) storeKind {
+	return storeKind{s.Name, s.Name + "://127.0.0.1:" + s.Port + "/" + storeurl.DefaultPath, func(ctx context.Context, at storePlace, a access) (replica.Store, error) {
+		u, err := storeurl.Parse(at.text, s, at.getenv)
+		if err != nil {
+			return nil, misused("--store "+s.Name+"://127.0.0.1:"+s.Port+"/"+storeurl.DefaultPath, "%w", err)
+		}
+		u = u.Beside(at.suffix)
+		st, err := open(ctx, u, a)
+		var f *fault
+		switch {
+		case err == nil:
+			return st, nil
+		case errors.As(err, &f):
+			return nil, err
+		case errors.Is(err, store.ErrNotFound) && a != member:
+			return nil, failed("rota run --store "+u.String()+" ./tasks", "%w", err)
+		}
+		return nil, failed("rota store check "+u.String(), "%w", err)
+	}}
+}
+
+func serverKinds() []storeKind {
+	return []storeKind{
+		serverKind(storeurl.Scheme{Name: "etcd", Port: "2379"}, openEtcd),
+		serverKind(storeurl.Scheme{Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}}, openNATS),
+		serverKind(storeurl.Scheme{Name: "zookeeper", Port: "2181", Keys: []string{"session"}}, openZooKeeper),
+	}
+}
+
+func openEtcd(ctx context.Context, u storeurl.URL, a access) (replica.Store, error) {
+	s, err := etcd.Open(ctx, etcd.Options{
+		Endpoints: u.Hosts, Prefix: u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Timeout: u.Timeout, MustExist: a != member, ReadOnly: a == look,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// bucket is what NATS allows in the name of a bucket.
+var bucket = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func openNATS(ctx context.Context, u storeurl.URL, a access) (replica.Store, error) {
+	if !bucket.MatchString(u.Path) {
+		return nil, misused("--store nats://127.0.0.1:4222/"+strings.NewReplacer("/", "-", ".", "-").Replace(u.Path),
+			"store %s: the path is one name of letters, digits, _ and -", u)
+	}
+	urls := make([]string, len(u.Hosts))
+	for i, h := range u.Hosts {
+		urls[i] = "nats://" + h
+	}
+	s, err := nats.Open(ctx, nats.Options{
+		URLs: urls, Bucket: u.Path, User: u.User, Password: u.Password, Token: u.Token, CredsFile: u.Credentials, TLS: u.TLS, Replicas: u.Replicas,
+		Timeout: u.Timeout, MustExist: a != member, ReadOnly: a == look,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func openZooKeeper(ctx context.Context, u storeurl.URL, a access) (replica.Store, error) {
+	s, err := zookeeper.Open(ctx, zookeeper.Options{
+		Servers: u.Hosts, Path: "/" + u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Session: u.Session, Timeout: u.Timeout,
+		MustExist: a != member, ReadOnly: a == look,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
