@@ -11,6 +11,9 @@ func (p *Proxy) Cut() {
 	p.reset(func(*conn) bool { return true })
 }
 
+// Reset resets all connections, once. New ones are under the faults that hold: behind a stall they are made, and nothing passes.
+func (p *Proxy) Reset() { p.reset(func(*conn) bool { return true }) }
+
 // Refuse lets the machine refuse new connections until Heal. Those that exist stay.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()

@@ -81,6 +81,24 @@ func TestCut(t *testing.T) {
 	wantRead(t, far, "again")
 }
 
+func TestResetBehindAStall(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	p := proxy(t, s.listener.Addr().String())
+	client := dial(t, p)
+	far := s.conn(t)
+	p.Stall()
+	p.Reset()
+	wantReset(t, client)
+	wantReset(t, far)
+	client = dial(t, p)
+	far = s.conn(t)
+	send(t, client, "hello")
+	wantNothing(t, far)
+	heal(t, p)
+	wantRead(t, far, "hello")
+}
+
 func TestRefuse(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -34,11 +34,31 @@ func (s *Store) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, e
 	defer stop()
 	release := context.AfterFunc(s.line.current(), func() { cancel(errDisconnected) }) // its answer would find nobody
 	defer release()
-	answer, err := s.conn.RequestMsgWithContext(ctx, m)
+	answer, err := s.exchange(ctx, m)
 	if err != nil {
 		return nil, sendError(ctx, err, change)
 	}
 	return answer, nil
+}
+
+// exchange is the client's request that ends with ctx. The client's own does not while it connects: it holds its lock until the server has
+// said hello, however long that takes. A message that got stuck there may be sent later.
+func (s *Store) exchange(ctx context.Context, m *nc.Msg) (*nc.Msg, error) {
+	type result struct {
+		answer *nc.Msg
+		err    error
+	}
+	back := make(chan result, 1)
+	go func() {
+		answer, err := s.conn.RequestMsgWithContext(ctx, m)
+		back <- result{answer, err}
+	}()
+	select {
+	case r := <-back:
+		return r.answer, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // api calls the JetStream API; the answer goes into out. An error of the server is an *apiError.

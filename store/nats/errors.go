@@ -103,5 +103,17 @@ func unchanged(err error) error {
 	if !errors.Is(err, store.ErrUnknown) {
 		return err
 	}
-	return fmt.Errorf("%w: %s", store.ErrUnavailable, err.Error())
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, preparation{err})
 }
+
+// preparation is an error without store.ErrUnknown among what it wraps; the cause that ended a ctx stays.
+type preparation struct{ err error }
+
+func (p preparation) Error() string { return p.err.Error() }
+
+// Is and As look at what is wrapped. There is no Unwrap, by which errors.Is would find what is hidden.
+func (p preparation) Is(target error) bool {
+	return target != store.ErrUnknown && errors.Is(p.err, target)
+}
+
+func (p preparation) As(target any) bool { return errors.As(p.err, target) }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	nc "github.com/nats-io/nats.go"
@@ -29,6 +30,8 @@ type session struct {
 
 	changed chan struct{} // room 1: until has moved
 	done    chan struct{}
+	once    sync.Once   // closes done
+	timer   *time.Timer // closes done at until, whoever has the turn and for how long
 }
 
 // owned is a document of a session.
@@ -55,6 +58,8 @@ func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Sessi
 		turn: make(chan struct{}, 1), docs: map[string]owned{},
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 	}
+	owner.timer = time.AfterFunc(ttl, owner.finish)
+	owner.timer.Stop() // until there is a document
 	if !s.begin(func() { s.sessions[owner] = struct{}{} }, owner.run) {
 		return nil, fmt.Errorf("open session: %w", store.ErrClosed)
 	}
@@ -87,7 +92,15 @@ func (o *session) take(ctx context.Context) error {
 	}
 }
 
-func (o *session) give() { <-o.turn }
+// give gives the turn back, and sets the clock that ends the session.
+func (o *session) give() {
+	if len(o.docs) > 0 {
+		o.timer.Reset(time.Until(o.until))
+	} else {
+		o.timer.Stop()
+	}
+	<-o.turn
+}
 
 // Put implements store.Session. It writes the session's other documents again first, and then this one: so an acknowledged Put renews all.
 func (o *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
@@ -126,6 +139,9 @@ func (o *session) put(ctx context.Context, d store.Doc) (store.Version, error) {
 		return "", err
 	}
 	v := versionOf(seq)
+	if o.ended() {
+		return "", fmt.Errorf("%w: the session ended before the answer came", store.ErrUnknown)
+	}
 	o.docs[d.Key] = owned{seq: seq, version: v, value: slices.Clone(d.Value)}
 	o.renewed(start)
 	return v, nil
@@ -142,10 +158,19 @@ func (o *session) header(repeats store.Version) nc.Header {
 
 // lapsed tells whether the session has ended, and ends it where its time is over.
 func (o *session) lapsed(now time.Time) bool {
-	if !o.over && len(o.docs) > 0 && !now.Before(o.until) {
+	if !o.over && (o.ended() || len(o.docs) > 0 && !now.Before(o.until)) {
 		o.end()
 	}
 	return o.over
+}
+
+func (o *session) ended() bool {
+	select {
+	case <-o.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // renewed notes that all documents were written after start.
@@ -244,12 +269,16 @@ func (o *session) remove(ctx context.Context, key string) error {
 
 // end is for who has the turn. The documents that are left go by the server's clock.
 func (o *session) end() {
-	if o.over {
-		return
-	}
 	o.over = true
-	close(o.done)
-	o.store.mu.Lock()
-	defer o.store.mu.Unlock()
-	delete(o.store.sessions, o)
+	o.finish()
+}
+
+// finish closes done, once; anybody may.
+func (o *session) finish() {
+	o.once.Do(func() {
+		close(o.done)
+		o.store.mu.Lock()
+		defer o.store.mu.Unlock()
+		delete(o.store.sessions, o)
+	})
 }

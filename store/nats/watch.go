@@ -20,7 +20,7 @@ type watch struct {
 	stream  string
 	subject string
 	hints   chan struct{}
-	kick    chan struct{} // room 1: the consumer may be gone
+	kick    chan struct{} // room 1: the connection is a new one
 
 	mu    sync.Mutex
 	ended bool // then hints is closed
@@ -96,7 +96,8 @@ func stop(c jetstream.ConsumeContext) {
 	<-c.Closed()
 }
 
-// run lasts until the watch ends. The client renews a consumer that was lost; if it gives up, another one is made.
+// run lasts until the watch ends. On a new connection it makes another consumer before it hints: the client renews the one that was lost too,
+// but tells nobody when, so a change just before that would give no hint. If the client gives a consumer up, another one is made as well.
 func (w *watch) run(ctx context.Context, consuming jetstream.ConsumeContext) {
 	defer w.close()
 	ctx, cancel := context.WithCancel(ctx)
@@ -108,6 +109,8 @@ func (w *watch) run(ctx context.Context, consuming jetstream.ConsumeContext) {
 			stop(consuming)
 			return
 		case <-consuming.Closed():
+		case <-w.kick:
+			stop(consuming)
 		}
 		if consuming = w.again(ctx); consuming == nil {
 			return

@@ -58,7 +58,12 @@ func (l *planLink) set(state string) {
 	}
 }
 
-func (l *planLink) Cut()          { l.set("cut") }
+func (l *planLink) Cut() { l.set("cut") }
+func (l *planLink) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cuts++
+}
 func (l *planLink) Refuse()       {}
 func (l *planLink) Stall()        { l.set("stall") }
 func (l *planLink) StallReplies() { l.set("stall") }

@@ -39,7 +39,7 @@ var faultMutants = map[string]string{
 	"session documents outlive it":  "sessions/expires while half open",
 	"ended session tries":           "sessions/expires while cut off",
 	"close says done":               "sessions/close while half open",
-	"session ends with its network": "sessions/survives a cut",
+	"session ends with its network": "sessions/survives a reset",
 }
 
 // TestFaultsOfASoundDriver runs the suites over a driver that keeps all rules.

@@ -11,6 +11,7 @@ import (
 // holds, and what they broke stays broken until Heal.
 type Link interface {
 	Cut()                                // reset all connections; new ones come to nothing
+	Reset()                              // reset all connections, once; new ones are under the faults that hold
 	Refuse()                             // refuse new connections; those that exist stay
 	Stall()                              // hold all bytes, close nothing
 	StallReplies()                       // hold what the server sends
@@ -105,6 +106,7 @@ func outages() []outage {
 	return []outage{
 		{"cut", Link.Cut},
 		{"refused", func(l Link) { l.Refuse(); l.Cut() }},
+		{"silent", func(l Link) { l.Stall(); l.Reset() }}, // who connects again hears nothing
 		{"stall", Link.Stall},
 		{"replies stall", Link.StallReplies},
 		{"replies lost", Link.DropReplies},

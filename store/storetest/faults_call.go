@@ -12,6 +12,9 @@ import (
 // grace is how long a call under a fault may take until its ctx ends; any value is right, and none is asserted.
 var grace = 700 * time.Millisecond
 
+// soon is what a call may take to return when its ctx has ended: much more than it needs on a busy machine, less than clients wait for a handshake.
+const soon = 5 * time.Second
+
 // pending is a call that runs while its link breaks.
 type pending struct {
 	cancel   context.CancelCauseFunc
@@ -42,8 +45,8 @@ func (p *pending) end(t *testing.T, what string) error {
 	}
 	select {
 	case <-p.returned:
-	case <-time.After(patience):
-		t.Fatalf("%s has not returned %v after its ctx ended", what, patience)
+	case <-time.After(min(soon, patience)):
+		t.Fatalf("%s has not returned %v after its ctx ended", what, min(soon, patience))
 	}
 	if p.err != nil && !errors.Is(p.err, stoppedError{}) {
 		t.Errorf("%s: error %v after its ctx ended: it does not wrap the cause of the ctx", what, p.err)

@@ -102,7 +102,7 @@ func (s *storm) count(fault string) {
 
 // breakOnce breaks a link at random and tells how.
 func breakOnce(r *rand.Rand, link Link) string {
-	all, n := outages(), r.IntN(7)
+	all, n := outages(), r.IntN(8)
 	switch {
 	case n < len(all):
 		all[n].make(link)

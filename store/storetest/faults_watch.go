@@ -22,7 +22,7 @@ func WatchFaults[S watchedStore](t *testing.T, open OpenThrough[S]) {
 	for _, o := range outages() {
 		rules = append(rules, faultRule[S]{"hint after the link was " + o.name, watchOutage[S](o)})
 	}
-	runFaultRules(t, open, append(rules, faultRule[S]{"hint after a cut that was healed at once", watchCut[S]}))
+	runFaultRules(t, open, append(rules, faultRule[S]{"hint after a reset", watchCut[S]}))
 }
 
 // watches are both kinds.
@@ -93,10 +93,9 @@ func watchCut[S watchedStore](t *testing.T, b *bench[S]) {
 	w := b.watch(t, b.through)
 	for range 3 {
 		w.drain()
-		b.link.Cut()
-		b.heal(t)
+		b.link.Reset()
 		w.write(t, b.ctx, b.witness)
-		w.wantHints(t, "a change right after a cut")
+		w.wantHints(t, "a change right after a reset")
 	}
 	b.stillWatches(t, w)
 }
