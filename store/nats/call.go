@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	nc "github.com/nats-io/nats.go"
 
@@ -21,6 +20,7 @@ const (
 	headerReason        = "Nats-Marker-Reason"
 	headerVersion       = "Rota-Version" // of the write that this one only repeats
 	headerSession       = "Rota-Session"
+	headerWrite         = "Rota-Write" // a name that only this write has
 )
 
 // headerRoom is what is kept free for headers below the server's greatest message.
@@ -130,20 +130,16 @@ func (s *Store) publish(ctx context.Context, stream string, m *nc.Msg) (uint64, 
 	case err != nil:
 		return 0, fmt.Errorf("%w: read the server's answer: %w", store.ErrUnknown, err)
 	case ack.Error != nil:
-		return 0, publishError(ack.Error)
+		return 0, publishError(ack.Error, s.replicas)
 	case ack.Stream != stream || ack.Seq == 0:
 		return 0, fmt.Errorf("%w: stream %q answered for %q: another stream takes the subject %s", store.ErrUnknown, ack.Stream, stream, m.Subject)
 	}
 	return ack.Seq, nil
 }
 
-// swap writes a message if the newest one of its subject stands at expected, 0 for none; else errMoved.
-func (s *Store) swap(ctx context.Context, subject string, expected uint64, h nc.Header, data []byte) (uint64, error) {
-	m := &nc.Msg{Subject: subject, Header: nc.Header{headerExpect: {strconv.FormatUint(expected, 10)}}, Data: data}
-	for k, v := range h {
-		m.Header[k] = v
-	}
-	return s.publish(ctx, s.names.docs(), m)
+// bound is a ctx for a call that may take several requests.
+func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.timeout, errTimeout)
 }
 
 // checkSize refuses what the server would not take, before it is sent.

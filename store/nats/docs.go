@@ -52,6 +52,8 @@ func (s *Store) put(ctx context.Context, d store.Doc, h nc.Header) (uint64, erro
 	if err := s.checkDoc(ctx, d); err != nil {
 		return 0, err
 	}
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
 	subject := s.names.doc(d.Key)
 	if d.Version == "" {
 		return s.create(ctx, subject, h, d.Value)
@@ -112,6 +114,8 @@ func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
 	if err := s.checkDoc(ctx, store.Doc{Key: key}); err != nil {
 		return err
 	}
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
 	subject := s.names.doc(key)
 	err := errMoved
 	if expected, ok := sequence(v); ok {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	nc "github.com/nats-io/nats.go"
 
@@ -60,19 +62,40 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("%s (JetStream error %d)", e.Description, e.Code)
 }
 
-// publishError gives the server's refusal of a message its meaning.
-func publishError(e *apiError) error {
+// movedError is an errMoved by a leader that says where its newest message stands; 0: it does not say, or there is none.
+type movedError struct{ to uint64 }
+
+func (e *movedError) Error() string     { return fmt.Sprintf("%v: it stands at %d", errMoved, e.to) }
+func (e *movedError) Is(err error) bool { return err == errMoved }
+
+// publishError gives the server's refusal of a message its meaning. Where there are replicas, the refusal may come from a leader that was replaced
+// and has not noticed, while another one does what was asked; then only what holds for all of them is a proof.
+func publishError(e *apiError, replicas int) error {
 	switch e.Code {
 	case codeWrongSequence, codeWrongSequence2:
-		return errMoved
+		to := uint64(0)
+		if at := strings.LastIndexByte(e.Description, ' '); at >= 0 {
+			to, _ = strconv.ParseUint(e.Description[at+1:], 10, 64) // 0 where it says no number
+		}
+		return &movedError{to}
 	case codeTooLarge, codeHeaderTooLarge:
 		return fmt.Errorf("%w: %w", store.ErrTooLarge, e)
-	case codeInsufficient, codeNoStorage, codeAccountLimits:
-		return fmt.Errorf("%w: no space left for JetStream, give it more or raise the account's limits: %w", store.ErrUnavailable, e)
-	case codeNotAvailable, codeNotEnabled, codeNotEnabledAccount, codeNotReady, codeSealed, codeWrongStream, codeBadTTL, codeNoTTL:
+	case codeBadTTL, codeNoTTL, codeWrongStream, codeSealed:
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, e)
 	}
-	return fmt.Errorf("%w: %w", store.ErrUnknown, e)
+	outcome := store.ErrUnknown
+	switch e.Code {
+	case codeInsufficient, codeNoStorage, codeAccountLimits:
+		if replicas == 1 {
+			outcome = store.ErrUnavailable
+		}
+		return fmt.Errorf("%w: no space left for JetStream, give it more or raise the account's limits: %w", outcome, e)
+	case codeNotAvailable, codeNotEnabled, codeNotEnabledAccount, codeNotReady:
+		if replicas == 1 {
+			outcome = store.ErrUnavailable
+		}
+	}
+	return fmt.Errorf("%w: %w", outcome, e)
 }
 
 // sendError gives an error of a request its meaning. change says that the request would change something.

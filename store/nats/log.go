@@ -37,7 +37,11 @@ func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
 	if err := s.checkSize(data); err != nil {
 		return 0, err
 	}
-	return s.publish(ctx, s.names.log(), &nc.Msg{Subject: s.names.logSubject(), Data: data})
+	index, err := s.publish(ctx, s.names.log(), &nc.Msg{Subject: s.names.logSubject(), Data: data})
+	if err == nil {
+		s.head.reached(index)
+	}
+	return index, err
 }
 
 // Read implements store.Log. Each record comes from the stream's leader, and a page has at most a thousand.
@@ -63,6 +67,9 @@ func (s *Store) read(ctx context.Context, after uint64, limit int) (store.Page, 
 	if err != nil {
 		return store.Page{}, err
 	}
+	if err := s.believe(last.seq); err != nil {
+		return store.Page{}, err
+	}
 	page := store.Page{Head: last.seq}
 	if after >= last.seq {
 		return page, nil
@@ -84,7 +91,11 @@ func (s *Store) readEmpty(ctx context.Context, after uint64) (store.Page, error)
 		return store.Page{}, err
 	case state.Messages > 0: // appended since we looked
 		return s.read(ctx, after, 1)
-	case after < state.Last:
+	}
+	if err := s.believe(state.Last); err != nil {
+		return store.Page{}, err
+	}
+	if after < state.Last {
 		return store.Page{}, store.ErrTruncated
 	}
 	return store.Page{Head: state.Last}, nil

@@ -84,6 +84,8 @@ func (s *Store) newest(ctx context.Context, subject string) (message, error) {
 // current is newest, confirmed: a leader that was replaced without having noticed yet answers with what it has. So a small message is written
 // that is refused unless what was read is still the newest; only the true leader can get it stored. With one replica there is no other leader.
 func (s *Store) current(ctx context.Context, subject string) (message, error) {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
 	for {
 		m, err := s.newest(ctx, subject)
 		if err != nil || s.replicas == 1 || s.readOnly {

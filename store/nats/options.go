@@ -31,6 +31,8 @@ type Options struct {
 	Timeout time.Duration
 	// Logger hears of lost connections and of what the store repairs by itself; default: discard.
 	Logger *slog.Logger
+
+	noKeeper bool // tests: sessions live by Put alone
 }
 
 const (

@@ -31,8 +31,10 @@ type Store struct {
 	names    names
 	replicas int // of the streams, as they are
 	readOnly bool
+	noKeeper bool
 	timeout  time.Duration
 	log      *slog.Logger
+	head     head
 
 	life context.Context // ends with Close
 	end  context.CancelFunc

@@ -83,8 +83,15 @@ func fresh(t *testing.T) func(t *testing.T) *Store {
 	return func(t *testing.T) *Store { return openWith(t, Options{Bucket: b}) }
 }
 
-func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
-func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
-func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
-func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
-func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
+// freshAlone opens handles whose sessions live by Put alone.
+func freshAlone(t *testing.T) func(t *testing.T) *Store {
+	b := bucket()
+	return func(t *testing.T) *Store { return openWith(t, Options{Bucket: b, noKeeper: true}) }
+}
+
+func TestDocs(t *testing.T)                 { t.Parallel(); storetest.Docs(t, fresh) }
+func TestLog(t *testing.T)                  { t.Parallel(); storetest.Log(t, fresh) }
+func TestWatch(t *testing.T)                { t.Parallel(); storetest.Watch(t, fresh) }
+func TestLogWatch(t *testing.T)             { t.Parallel(); storetest.LogWatch(t, fresh) }
+func TestSessions(t *testing.T)             { t.Parallel(); storetest.Sessions(t, fresh) }
+func TestSessionsRenewedByPut(t *testing.T) { t.Parallel(); storetest.Sessions(t, freshAlone) }

@@ -1,0 +1,60 @@
+package nats
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// staleFor is for how long a leader that was replaced may go on answering: it looks for its followers every ten seconds, and gives up when it has
+// not heard of them for ten. The rest is for a server that is slow.
+const staleFor = 30 * time.Second
+
+// head is the newest index that this handle has seen. A leader whose log ends before has been replaced without having noticed, or the log has lost
+// its end. To a member the second is the end of its trust in the store, so it must not be taken for the first, nor the other way round.
+type head struct {
+	mu    sync.Mutex
+	index uint64
+	short time.Time // since when all answers end before index; zero: they do not
+}
+
+// reached notes an index that exists.
+func (h *head) reached(index uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if index >= h.index {
+		h.index, h.short = index, time.Time{}
+	}
+}
+
+// lacks tells whether an answer that ends at index is to be disregarded, and how much it lacks.
+func (h *head) lacks(index uint64, now time.Time) (uint64, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if index >= h.index {
+		h.index, h.short = index, time.Time{}
+		return 0, false
+	}
+	if h.short.IsZero() {
+		h.short = now
+	}
+	if now.Sub(h.short) < staleFor {
+		return h.index - index, true
+	}
+	h.index, h.short = index, time.Time{} // nobody has more: it is lost
+	return 0, false
+}
+
+// believe refuses the answer of a leader whose log ends before what this handle has seen, until it is certain that no other leader has more.
+func (s *Store) believe(index uint64) error {
+	if s.replicas == 1 {
+		return nil
+	}
+	if lacks, old := s.head.lacks(index, time.Now()); old {
+		return fmt.Errorf("%w: the leader that answered ends at %d and lacks %d records: it was replaced, or the log has lost its end",
+			store.ErrUnavailable, index, lacks)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+
+	nc "github.com/nats-io/nats.go"
+
+	"github.com/rota-run/rota/store"
+)
+
+// swap writes a message if the newest one of its subject stands at expected, 0 for none; else errMoved.
+func (s *Store) swap(ctx context.Context, subject string, expected uint64, h nc.Header, data []byte) (uint64, error) {
+	m := &nc.Msg{Subject: subject, Header: nc.Header{headerExpect: {strconv.FormatUint(expected, 10)}}, Data: data}
+	maps.Copy(m.Header, h)
+	if s.replicas == 1 {
+		return s.publish(ctx, s.names.docs(), m)
+	}
+	write := s.newID()
+	m.Header[headerWrite] = []string{write}
+	line := s.line.current()
+	seq, err := s.publish(ctx, s.names.docs(), m)
+	if !errors.Is(err, errMoved) {
+		return seq, err
+	}
+	return s.refused(ctx, line, subject, expected, write, err)
+}
+
+// refused finds out what the refusal of a write means in a cluster. A leader that was replaced without having noticed still gets each write, and
+// refuses it by what it has, while the leader that took its place may do it; whose answer comes first is chance. So the newest message is read, and
+// confirmed: requests of one connection pass in their order, so by then the true leader has decided.
+func (s *Store) refused(ctx, line context.Context, subject string, expected uint64, write string, refusal error) (uint64, error) {
+	m, err := s.current(ctx, subject)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%w: a leader refused it, and none confirmed that: %w", store.ErrUnknown, err)
+	case m.header.Get(headerWrite) == write:
+		return m.seq, nil
+	case line.Err() != nil:
+		return 0, fmt.Errorf("%w: a leader refused it, then %w", store.ErrUnknown, errDisconnected)
+	}
+	var moved *movedError
+	old := errors.As(refusal, &moved) && 0 < moved.to && moved.to < expected // it did not know yet what the caller has seen
+	if old && m.seq > expected && m.header.Get(headerExpect) != strconv.FormatUint(expected, 10) {
+		return 0, fmt.Errorf("%w: a leader that was replaced refused it, and others have written since", store.ErrUnknown)
+	}
+	return 0, refusal
+}
