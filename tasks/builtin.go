@@ -24,7 +24,7 @@ type Options struct {
 func Builtin(o Options) work.Types {
 	table := work.Types{}
 	for _, t := range []work.Type{
-		o.http(), o.tcp(), o.dns(), o.tls(), o.host(), o.scrape(), o.exec(), o.tail(), o.noop(),
+		o.http(), o.tcp(), o.dns(), o.tls(), o.host(), o.scrape(), o.exec(), o.command(), o.tail(), o.noop(),
 	} {
 		table[t.Name] = t
 	}

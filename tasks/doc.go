@@ -13,6 +13,7 @@
 //	scrape   samples from a Prometheus text page
 //	tail     lines of log files, followed through rotation, position kept
 //	exec     an allow-listed program; its output as samples
+//	command  an allow-listed program, run once to its end: code 0 is done
 //	noop     nothing, for load tests
 //	witness  writes down when it acts, for tests of Rota itself
 //
@@ -34,7 +35,8 @@
 // # Failures
 //
 // Every answer is bounded in bytes, every round in time: Definition.TimeoutMS, else the period or 10 s, whichever is
-// shorter; for exec the period.
+// shorter; for exec the period. A command has no bound but Definition.TimeoutMS. That its program ends badly is a failure of the task, which is tried
+// again.
 //
 // # Where it comes from
 //

@@ -151,14 +151,19 @@ func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
 	if cut(ctx) {
 		return out
 	}
-	g.Value("exec.exit_code", float64(end.code), nil)
-	g.Value("exec.duration_ms", float64(took)/1e6, nil)
-	for name, n := range map[string]int{"exec.lines_ignored": lines.ignored, "exec.lines_malformed": lines.malformed, "exec.bytes_dropped": lines.dropped} {
+	emitEnd(g, "exec", end, took, lines)
+	return out
+}
+
+// emitEnd says how a program ended, and what of its output was not taken.
+func emitEnd(g *work.Grant, prefix string, end execEnd, took time.Duration, lines *execLines) {
+	g.Value(prefix+".exit_code", float64(end.code), nil)
+	g.Value(prefix+".duration_ms", float64(took)/1e6, nil)
+	for name, n := range map[string]int{".lines_ignored": lines.ignored, ".lines_malformed": lines.malformed, ".bytes_dropped": lines.dropped} {
 		if n > 0 {
-			g.Value(name, float64(n), nil)
+			g.Value(prefix+name, float64(n), nil)
 		}
 	}
-	return out
 }
 
 // execEnd is how a program ended: its code, or -1 and the signal.

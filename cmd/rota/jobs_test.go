@@ -100,15 +100,21 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 	}
 }
 
-// began is when an item was done first, and under which token.
-type began struct{ at, token int64 }
-
-func (p *place) firstLine(name string) (b began) {
+func (p *place) content(name string) []byte {
 	p.t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, name))
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	return data
+}
+
+// began is when an item was done first, and under which token.
+type began struct{ at, token int64 }
+
+func (p *place) firstLine(name string) (b began) {
+	p.t.Helper()
+	data := p.content(name)
 	var line struct {
 		AtNS  int64 `json:"at_ns"`
 		Token int64 `json:"token"`

@@ -1,0 +1,59 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rota-run/rota/work"
+)
+
+// commandRunner runs an allow-listed program once, to its end: the batch twin of exec, whose config, list and output it shares. Code 0 finishes the
+// partition, anything else is a failure, which is tried again after the back-off.
+type commandRunner struct{ c execConfig }
+
+func (o Options) command() work.Type {
+	return work.Type{
+		Name: "command", Doc: "an allow-listed program, run once to its end", MaxConcurrent: 64,
+		New: func(d work.Definition) (work.Runner, error) {
+			var c execConfig
+			if err := decode(d, &c); err != nil {
+				return nil, err
+			}
+			var f faults
+			c.check(&f, o.ExecAllow)
+			return checked(&commandRunner{c: c}, f)
+		},
+	}
+}
+
+// Run runs the program.
+func (r *commandRunner) Run(ctx context.Context, g *work.Grant) error {
+	env, err := r.c.environment()
+	if err != nil {
+		return fmt.Errorf("prepare environment: %w", err)
+	}
+	lines := &execLines{emit: func(s execSample) { g.Emit(s.Name, s.Tags, s.Points...) }}
+	tail := &lastBytes{limit: 1024}
+	start := time.Now()
+	end, err := runProgram(ctx, r.c, append(env, identity(g)...), lines, tail)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", r.c.Argv[0], err)
+	}
+	lines.flush()
+	took := time.Since(start)
+	if cut(ctx) {
+		return context.Cause(ctx) // it was stopped; another run does it again
+	}
+	emitEnd(g, "command", end, took, lines)
+	return end.finding(ctx, tail.lastLine())
+}
+
+// identity is what a program is told of its grant, so that it can find its part of the work, and refuse what comes under an older token.
+func identity(g *work.Grant) []string {
+	return []string{
+		"ROTA_JOB=" + string(g.Job), "ROTA_TASK=" + g.Task, "ROTA_KEY=" + g.Key, "ROTA_MEMBER=" + string(g.Member),
+		"ROTA_TOKEN=" + strconv.FormatUint(uint64(g.Token), 10), "ROTA_ATTEMPT=" + strconv.FormatInt(g.Attempt, 10),
+	}
+}
