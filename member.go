@@ -36,6 +36,7 @@ var ErrRefused = errors.New("refused")
 // Member is a joined member. Its methods may be called from any goroutine.
 type Member struct {
 	node  *node.Node
+	types work.Types
 	stop  context.CancelFunc
 	hurry chan struct{}
 	once  sync.Once
@@ -66,7 +67,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 		return nil, fmt.Errorf("join: %w", err)
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m := &Member{node: n, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
+	m := &Member{node: n, types: types, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		m.err = n.Run(life, m.hurry)

@@ -25,6 +25,7 @@ func newJobs(e env) *cobra.Command {
 	state := cmd.Flags().String("state", "", "only those that are pending, running, completed, killed or failed")
 	all := cmd.Flags().Bool("all", false, "also those of one task that files define, and all of them, however many")
 	follow := cmd.Flags().Bool("follow", false, "tell what happens until the job has ended; exit 1 unless it is completed")
+	asked(cmd.Flags(), "state", "all", "follow")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		switch {
 		case len(args) == 1:

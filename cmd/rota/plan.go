@@ -15,6 +15,7 @@ func newPlan(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "plan --without MEMBER", Short: "say what would move if members went; nothing is changed"}
 	without := cmd.Flags().StringSlice("without", nil, "a member that would go; may be given again")
 	all := cmd.Flags().Bool("all", false, "each move, and all that would wait, however many")
+	asked(cmd.Flags(), "without", "all")
 	return watcher(e, cmd, func(_ context.Context, o *observer, _ []string) error {
 		if len(*without) == 0 {
 			return misused("rota plan --without MEMBER; rota members shows them", "rota plan wants to know which member would go")

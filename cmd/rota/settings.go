@@ -17,6 +17,23 @@ const defaultFile = "rota.yaml"
 // notSettings are flags that say what to print, not how to run.
 var notSettings = []string{"help", "json", "config"}
 
+// asked marks flags that say what is to be done this time: a file of settings or the environment must not say that.
+func asked(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := flags.SetAnnotation(name, askedMark, nil); err != nil {
+			panic(err) // the command has no flag of this name
+		}
+	}
+}
+
+const askedMark = "rota.asked"
+
+// isSetting tells whether a flag may be given elsewhere than on the command line.
+func isSetting(f *pflag.Flag) bool {
+	_, asked := f.Annotations[askedMark]
+	return !asked && !slices.Contains(notSettings, f.Name)
+}
+
 // origins tells of each setting where its value came from.
 type origins map[string]string
 
@@ -29,7 +46,7 @@ func settle(e env, cmd *cobra.Command) (origins, error) {
 	}
 	from := origins{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if err == nil && !slices.Contains(notSettings, f.Name) {
+		if err == nil && isSetting(f) {
 			err = settleOne(e, f, file, path, from)
 		}
 	})
@@ -127,7 +144,11 @@ var fileOnly = []string{"tasks"}
 func unknownKeys(cmd *cobra.Command, file map[string]any, path string) error {
 	known := slices.Clone(fileOnly)
 	for _, c := range cmd.Root().Commands() {
-		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if isSetting(f) || slices.Contains(notSettings, f.Name) {
+				known = append(known, f.Name)
+			}
+		})
 	}
 	var unknown []string
 	for k := range file {

@@ -42,6 +42,7 @@ func newSubmit(e env) *cobra.Command {
 	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
 	flags.StringSliceVar(&s.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
 	flags.BoolVar(&s.wait, "wait", false, "wait until the job has ended; exit 1 unless it is completed")
+	asked(flags, "id", "wait")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		store, err := settleStore(e, cmd)
 		if err != nil {
