@@ -152,10 +152,19 @@ func (o *observer) printJob(j *api.Job) error {
 	for i := range j.Tasks {
 		t := &j.Tasks[i]
 		rows = append(rows, []string{
-			shortName(j.Job, t.Task), t.State, dash(strings.Join(t.After, " ")), dash(strings.Join(t.Slots, " ")), partitionText(t), t.Type, taskNote(t),
+			shortName(j.Job, t.Task), t.State, dash(strings.Join(t.After, " ")), slotList(t.Slots), partitionText(t), t.Type, taskNote(t),
 		})
 	}
 	return table(o.stdout, rows)
+}
+
+// slotList names slots, as many as fit on a line.
+func slotList(slots []string) string {
+	const most = 8
+	if more := len(slots) - most; more > 0 {
+		return strings.Join(slots[:most], " ") + fmt.Sprintf(" and %s more", grouped(more))
+	}
+	return dash(strings.Join(slots, " "))
 }
 
 // partitionText counts the partitions of a task that is not of spread pool.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/source"
 )
 
 // job is a job as the command shows it.
@@ -233,6 +234,29 @@ func TestPlanWithoutAMember(t *testing.T) {
 	}
 	if _, stderr, code := p.rota("plan", "--store", "file:store"); code != exitUsage || !strings.Contains(stderr, "which member") {
 		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+// The jobs that the guide shows are sound.
+func TestJobsOfTheGuide(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/guide/jobs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types, err := typesOf(nil, []string{"/opt/etl/load", "/opt/etl/report"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(guide), "```yaml\n")[1:]
+	for i, b := range blocks {
+		text, _, _ := strings.Cut(b, "```")
+		if _, _, err := source.ParseJob("job.yaml", []byte(text), types, new(submission).accepts); err != nil {
+			t.Errorf("block %d: %v", i, err)
+		}
+	}
+	if len(blocks) != 2 {
+		t.Errorf("%d jobs were read, want 2", len(blocks))
 	}
 }
 
