@@ -17,12 +17,19 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/server/etcd"
+	"github.com/rota-run/rota/internal/server/nats"
 )
 
 // binary is the command, built once, so that the tests run what a user runs.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+func TestMain(m *testing.M) {
+	if etcd.Child() || nats.Child() {
+		return
+	}
+	os.Exit(buildAndRun(m))
+}
 
 func buildAndRun(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "rota-test-")
@@ -79,14 +86,15 @@ func (o *output) String() string {
 
 // place is a directory with a store and task files.
 type place struct {
-	t   *testing.T
-	dir string
+	t     *testing.T
+	dir   string
+	store string // where the members meet
 }
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	t.Parallel()
-	p := &place{t, t.TempDir()}
+	p := &place{t, t.TempDir(), "file:store"}
 	if err := os.Mkdir(filepath.Join(p.dir, "tasks"), 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +147,7 @@ type running struct {
 func (p *place) start(name string, args ...string) *running {
 	p.t.Helper()
 	m := &running{place: p, done: make(chan struct{})}
-	m.cmd = p.command(append([]string{"run", "--store", "file:store", "--member", name, "--listen", "none", "--ttl", "2s"}, args...)...)
+	m.cmd = p.command(append([]string{"run", "--store", p.store, "--member", name, "--listen", "none", "--ttl", "2s"}, args...)...)
 	m.cmd.Stdout, m.cmd.Stderr = &m.stdout, &m.stderr
 	if err := m.cmd.Start(); err != nil {
 		p.t.Fatal(err)
@@ -180,7 +188,7 @@ func (m *running) end() int {
 
 // tasks are the tasks as the command shows them; none while there is no store.
 func (p *place) tasks() []api.Task {
-	out, _, code := p.rota("tasks", "--store", "file:store", "--json")
+	out, _, code := p.rota("tasks", "--store", p.store, "--json")
 	var tasks []api.Task
 	if code != exitOK {
 		return nil

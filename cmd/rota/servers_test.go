@@ -2,77 +2,98 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/internal/server/etcd"
 	"github.com/rota-run/rota/internal/server/nats"
 	"github.com/rota-run/rota/internal/server/zookeeper"
+	"github.com/rota-run/rota/node"
 )
 
-// servers are what the stores on servers are tried on. Each starts one that ends with the test, and returns its URL.
-var servers = map[string]func(ctx context.Context, t *testing.T) (url string, err error){
-	"etcd": func(ctx context.Context, t *testing.T) (string, error) {
-		s, err := etcd.Start(ctx, etcd.Options{Dir: t.TempDir()})
+// server is one that ends with the test.
+type server struct {
+	url     string // without a path
+	kill    func() error
+	restart func(ctx context.Context) error
+}
+
+// servers are what the stores on servers are tried on, each in a process of its own.
+var servers = map[string]func(ctx context.Context, t *testing.T) (server, error){
+	"etcd": func(ctx context.Context, t *testing.T) (server, error) {
+		c, err := etcd.StartCluster(ctx, etcd.Options{Dir: t.TempDir()})
 		if err != nil {
-			return "", err
+			return server{}, err
 		}
-		t.Cleanup(s.Stop)
-		return s.URL(), nil
+		t.Cleanup(c.Stop)
+		return server{
+			url: c.URL(), kill: func() error { c.Kill(0); return nil },
+			restart: func(ctx context.Context) error { return c.Restart(ctx, 0) },
+		}, nil
 	},
-	"nats": func(ctx context.Context, t *testing.T) (string, error) {
-		s, err := nats.Start(ctx, nats.Options{Dir: t.TempDir()})
+	"nats": func(ctx context.Context, t *testing.T) (server, error) {
+		c, err := nats.Spawn(ctx, nats.Options{Dir: t.TempDir()})
 		if err != nil {
-			return "", err
+			return server{}, err
 		}
-		t.Cleanup(s.Stop)
-		return s.URL(), nil
+		t.Cleanup(c.Stop)
+		return server{
+			url: c.URL(), kill: func() error { c.Kill(0); return nil },
+			restart: func(ctx context.Context) error { return errors.Join(c.Restart(0), c.Await(ctx)) },
+		}, nil
 	},
-	"zookeeper": func(ctx context.Context, t *testing.T) (string, error) {
-		s, err := zookeeper.Start(ctx, zookeeper.Options{Dir: t.TempDir()})
+	"zookeeper": func(ctx context.Context, t *testing.T) (server, error) {
+		c, err := zookeeper.Start(ctx, zookeeper.Options{Dir: t.TempDir()})
 		var missing *zookeeper.MissingError
 		if errors.As(err, &missing) {
 			t.Skipf("NOT TESTED: ZooKeeper: %v; or set %s to the address of a server", missing, zookeeper.Variable)
 		}
 		if err != nil {
-			return "", err
+			return server{}, err
 		}
-		t.Cleanup(s.Stop)
-		return "zookeeper://" + strings.Join(s.Servers(), ","), nil
+		t.Cleanup(c.Stop)
+		return server{
+			url: c.URL(""), kill: func() error { return c.Kill(0) },
+			restart: func(ctx context.Context) error { return c.Restart(ctx, 0) },
+		}, nil
 	},
 }
 
-func onServers(t *testing.T, test func(p *place, url string)) {
+func onServers(t *testing.T, test func(p *place, s server)) {
 	t.Parallel()
 	for name, start := range servers {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			url, err := start(ctx, t)
+			s, err := start(ctx, t)
 			if err != nil {
 				t.Fatal(err)
 			}
-			test(p, url)
+			p.store = s.url + "/weather"
+			test(p, s)
 		})
 	}
 }
 
 func TestDemoOnServers(t *testing.T) {
-	onServers(t, func(p *place, url string) { p.demo("--store", url+"/weather") })
+	onServers(t, func(p *place, _ server) { p.demo("--store", p.store) })
 }
 
 func TestStoreCheckOnServers(t *testing.T) {
-	onServers(t, func(p *place, url string) {
+	onServers(t, func(p *place, s server) {
 		for range 2 { // the second finds what the first has left
-			out, errs, code := p.rota("store", "check", url+"/weather")
+			out, errs, code := p.rota("store", "check", p.store)
 			if code != exitOK || !strings.Contains(out, "ok  append") || !strings.Contains(out, "ok  session") {
 				p.t.Errorf("exit %d\n%s%s", code, out, errs)
 			}
 		}
-		_, errs, code := p.rota("status", "--store", url+"/weather")
-		if code != exitFailed || !strings.Contains(errs, "try: rota run --store "+url+"/weather ./tasks") {
+		_, errs, code := p.rota("status", "--store", p.store)
+		if code != exitFailed || !strings.Contains(errs, "try: rota run --store "+s.url+"/weather ./tasks") {
 			p.t.Errorf("exit %d\n%s", code, errs)
 		}
 	})
@@ -80,8 +101,8 @@ func TestStoreCheckOnServers(t *testing.T) {
 
 // Where there is none, or where something else answers, the error says so, and nothing waits for long.
 func TestServersThatCannotBeUsed(t *testing.T) {
-	onServers(t, func(p *place, url string) {
-		scheme, rest, _ := strings.Cut(url, "://")
+	onServers(t, func(p *place, s server) {
+		scheme, rest, _ := strings.Cut(s.url, "://")
 		for other := range servers {
 			if other == scheme {
 				continue
@@ -97,4 +118,64 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 			p.t.Errorf("nobody there: exit %d\n%s", code, errs)
 		}
 	})
+}
+
+// While the server is away the members stop what they run, in time, and say so; when it is back they go on, the same processes.
+func TestServerAwayAndBack(t *testing.T) {
+	onServers(t, func(p *place, s server) {
+		p.noops(4)
+		a, b := p.start("a", "--witness", "a.witness", "tasks"), p.start("b", "--witness", "b.witness", "tasks")
+		p.awaitShares(4, "a:2 b:2")
+		if err := s.kill(); errors.Is(err, zookeeper.ErrExternal) {
+			p.t.Skipf("NOT TESTED: %v", err)
+		} else if err != nil {
+			p.t.Fatal(err)
+		}
+		await(p.t, "both have stopped all that they ran", func() bool { return p.runs("a.witness") == 0 && p.runs("b.witness") == 0 })
+		if _, errs, code := p.rota("status", "--store", p.store+"?timeout=1s"); code != exitFailed || !strings.Contains(errs, "try: ") {
+			p.t.Errorf("status without a server: exit %d\n%s", code, errs)
+		}
+		ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+		defer cancel()
+		if err := s.restart(ctx); err != nil {
+			p.t.Fatal(err)
+		}
+		p.awaitShares(4, "a:2 b:2")
+		await(p.t, "both run their share", func() bool { return p.runs("a.witness") == 2 && p.runs("b.witness") == 2 })
+		for _, m := range []*running{a, b} {
+			select {
+			case <-m.done:
+				p.t.Errorf("a member has ended: %s", m.stderr.String())
+			default:
+			}
+		}
+		await(p.t, "the journal tells", func() bool {
+			out, _, _ := p.rota("journal", "--store", p.store)
+			return strings.Contains(out, "store-lost")
+		})
+	})
+}
+
+// runs is how many tasks a member runs by its witness.
+func (p *place) runs(witness string) int {
+	p.t.Helper()
+	b, err := os.ReadFile(filepath.Join(p.dir, witness))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		var l node.WitnessLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			p.t.Fatal(err)
+		}
+		switch {
+		case strings.HasPrefix(l.Partition, "rota."): // the directory's source
+		case l.Event == "start":
+			n++
+		case l.Event == "stop":
+			n--
+		}
+	}
+	return n
 }

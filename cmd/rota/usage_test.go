@@ -65,7 +65,7 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 
 func TestSettingsComeFromFlagEnvironmentFileDefault(t *testing.T) {
 	t.Parallel()
-	p := &place{t, t.TempDir()}
+	p := &place{t: t, dir: t.TempDir()}
 	p.write("rota.yaml", "store: file:from-file\nttl: 7s\nweight: 50\nlabel: {zone: a, disk: ssd}\napi-token: env:SECRET\ntasks: [./checks]\n")
 	cmd := p.command("config", "--weight", "10")
 	cmd.Env = append(cmd.Env, "ROTA_TTL=5s", "ROTA_WEIGHT=20")
