@@ -257,6 +257,9 @@ func (w *world) oneHistory() {
 			right = p
 		} else {
 			wrong = p
+			if o := w.oracle; o.tells > 0 && p.state.Value().Index() >= o.tells {
+				o.violate("G7", fmt.Sprintf("%s goes on with a lost history, though it has read entry %d, which tells", p.name, o.tells))
+			}
 		}
 	}
 	if right != nil && wrong != nil {
@@ -272,17 +275,24 @@ func (w *world) loseTail() bool {
 		return false
 	}
 	o.doomed = true
+	lost := d.head
 	d.records = append(d.records[:0:0], d.records[:len(d.records)-n]...)
 	d.head = d.records[len(d.records)-1].Index
 	o.refs = o.refs[:len(o.refs)-n]
 	o.ref = o.refs[len(o.refs)-1].value
 	// Where no more is written than was lost, a reader sees a log that ends too early; where more is, only the chain tells.
-	for seq := range uint64(w.chance.between(1, 2*int64(n))) {
+	behind := 0
+	for seq := range uint64(w.chance.between(1, 2*int64(n)+2)) {
 		e := cluster.Entry{
 			Writer: "after-the-loss", Seq: seq + 1, Format: 1, BaseIndex: o.ref.Index(), BaseChain: o.ref.Chain(),
 			Commands: []cluster.Command{cluster.Configure{MoveBudget: 99}},
 		}
-		d.append(e.Encode())
+		if d.append(e.Encode()) > lost {
+			behind++
+		}
+		if behind == 2 && o.tells == 0 {
+			o.tells = o.ref.Index()
+		}
 	}
 	return true
 }

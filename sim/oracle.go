@@ -30,6 +30,9 @@ type oracle struct {
 	accepted, refused uint64
 	violation         *Violation
 	doomed            bool // the history was rewritten: members must end
+	// tells is the entry that shows each of them by its chain that the history was rewritten; 0 where none does. It is the second one behind
+	// all that was lost: where indexes have gaps, the first one may follow an index that was never read.
+	tells cluster.Index
 }
 
 type runID struct {
