@@ -89,6 +89,9 @@ func (c *choices) spec() (s JobSpec) {
 		if c.n(6) == 5 {
 			t.Selector = []Label{{"zone", "1"}}
 		}
+		if t.Spread == SpreadPool && c.bool() {
+			t.Repartition = true
+		}
 		if t.Spread == SpreadPartitioned {
 			t.Partitions = pick(c, []string{"k"}, []string{"k", "l"}, []string{"l", "m", "n"})
 		}
@@ -213,6 +216,7 @@ func mustFold(t interface{ Fatalf(string, ...any) }, old Value, data []byte) Val
 	}
 	mustKeepTokens(t, old, v)
 	mustBelong(t, v)
+	mustShare(t, v)
 	mustBeWhole(t, v)
 	return v
 }
@@ -229,6 +233,27 @@ func mustKeepTokens(t interface{ Fatalf(string, ...any) }, old, v Value) {
 			t.Fatalf("the token of %s fell from %d to %d\n%+v\n%+v", p.ID, was.Token, p.Token, was, p)
 		case p.Owner != was.Owner && p.Owner != "" && was.Owner != "" && p.Token <= was.Token:
 			t.Fatalf("%s went from %s to %s under tokens %d and %d", p.ID, was.Owner, p.Owner, was.Token, p.Token)
+		}
+	}
+}
+
+// mustShare: the slots of a task that is repartitioned have one share each, of one division, and run beside no former one.
+func mustShare(t interface{ Fatalf(string, ...any) }, v Value) {
+	for j := range v.Jobs() {
+		for i := range j.Spec.Tasks {
+			task := &j.Spec.Tasks[i]
+			if !task.Repartition {
+				continue
+			}
+			d := draft{Value: v}
+			held, leaving := d.shares(&parting{job: j.ID, task: task.Name})
+			seen := make(map[int64]bool)
+			for _, p := range held {
+				if seen[p.Index] || p.Index < 0 || p.Index >= p.Count || p.Count != int64(len(held)) || p.Token != held[0].Token || leaving {
+					t.Fatalf("%s/%s has these shares, former ones are there: %v\n%s", j.ID, task.Name, leaving, v)
+				}
+				seen[p.Index] = true
+			}
 		}
 	}
 }

@@ -85,6 +85,9 @@ func checkPool(t *TaskSpec) error {
 		if t.Min != 0 || t.Max != 0 || t.Percent != 0 {
 			return errors.New("min, max and percent are for spread pool")
 		}
+		if t.Repartition {
+			return errors.New("repartition: it is for spread pool")
+		}
 		return nil
 	}
 	errs := []error{at("min", notNegative(t.Min)), at("max", notNegative(t.Max)), at("percent", checkPercent(t.Percent))}

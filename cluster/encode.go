@@ -44,7 +44,7 @@ func decodeMember(r *decoder) Member {
 func appendTask(b []byte, t TaskSpec) []byte {
 	b = appendString(b, t.Name)
 	b = appendString(b, t.Type)
-	b = append(b, byte(t.Spread))
+	b = append(b, byte(t.Spread)|extended(t.Repartition))
 	b = appendVarint(b, t.Weight)
 	b = append(b, byte(t.Handover))
 	b = appendList(b, t.Selector, appendLabel)
@@ -60,8 +60,10 @@ func appendTask(b []byte, t TaskSpec) []byte {
 }
 
 func decodeTask(r *decoder) TaskSpec {
-	t := TaskSpec{
-		Name: r.string(), Type: r.string(), Spread: Spread(r.enum(byte(SpreadPool))), Weight: r.varint(),
+	t := TaskSpec{Name: r.string(), Type: r.string()}
+	spread, repartition := r.extended(byte(SpreadPool))
+	t = TaskSpec{
+		Name: t.Name, Type: t.Type, Spread: Spread(spread), Repartition: repartition, Weight: r.varint(),
 		Handover: Handover(r.enum(byte(HandoverFast))), Selector: decodeList(r, decodeLabel), SpreadOver: r.string(),
 		Pin: MemberID(r.string()), MaxAttempts: r.varint(), Partitions: decodeList(r, (*decoder).string), Definition: r.bytes(),
 	}
@@ -106,7 +108,7 @@ func decodeJob(r *decoder) Job {
 
 func appendPartition(b []byte, p Partition) []byte {
 	b = appendString(b, p.ID)
-	b = append(b, byte(p.State)|extended(p.Slot != 0)|p.windowFlag())
+	b = append(b, byte(p.State)|extended(p.Slot != 0)|p.flags())
 	b = appendString(b, p.Owner)
 	b = appendUvarint(b, uint64(p.Token))
 	b = appendString(b, p.Next)
@@ -121,26 +123,25 @@ func appendPartition(b []byte, p Partition) []byte {
 	if p.Slot != 0 {
 		b = appendVarint(b, p.Slot)
 	}
-	return appendWindow(b, &p)
+	return appendWindow(appendShare(b, &p), &p)
 }
 
 func decodePartition(r *decoder) Partition {
 	id := PartitionID(r.string())
-	state, inSlot, inWindow := r.partitionState()
+	state, flags := r.partitionState()
 	p := Partition{
 		ID: id, State: PartitionState(state),
 		Owner: MemberID(r.string()), Token: Index(r.uvarint()), Next: MemberID(r.string()), NextToken: Index(r.uvarint()),
 		From: MemberID(r.string()), Cause: r.string(), Attempts: r.varint(), Message: r.string(),
 		Parents: decodeList(r, (*decoder).string), Dropped: r.bool(), ChangedMS: r.varint(),
 	}
-	if inSlot {
+	if flags&moreFlag != 0 {
 		if p.Slot = r.varint(); p.Slot == 0 {
 			r.fail("a slot without a number")
 		}
 	}
-	if inWindow {
-		decodeWindow(r, &p)
-	}
+	decodeShare(r, &p, flags)
+	decodeWindow(r, &p, flags)
 	return p
 }
 

@@ -1,24 +1,46 @@
 package cluster
 
-// windowFlag is set in the byte of a partition's state where its part in a window follows.
-const windowFlag = 0x40
+// Flags in the byte of a partition's state, beside moreFlag, for parts that follow.
+const (
+	windowFlag = 0x40 // its part in a window
+	shareFlag  = 0x20 // its share of a task that is repartitioned
+)
 
-func (p *Partition) windowFlag() byte {
+func (p *Partition) flags() (b byte) {
 	if p.inWindow() {
-		return windowFlag
+		b |= windowFlag
 	}
-	return 0
+	if p.Count != 0 {
+		b |= shareFlag
+	}
+	return b
 }
 
-// partitionState reads the byte of a partition's state, and what follows behind the partition.
-func (r *decoder) partitionState() (state byte, inSlot, inWindow bool) {
+// partitionState reads the byte of a partition's state, and the flags of what follows behind the partition.
+func (r *decoder) partitionState() (state, flags byte) {
+	const all = moreFlag | windowFlag | shareFlag
 	b := r.byte()
-	state = b &^ (moreFlag | windowFlag)
-	if state > byte(PartitionBlocked) {
+	if b&^all > byte(PartitionBlocked) {
 		r.fail("an unknown choice")
-		return 0, false, false
+		return 0, 0
 	}
-	return state, b&moreFlag != 0, b&windowFlag != 0
+	return b &^ all, b & all
+}
+
+func appendShare(b []byte, p *Partition) []byte {
+	if p.Count == 0 {
+		return b
+	}
+	return appendVarint(appendVarint(b, p.Index), p.Count)
+}
+
+func decodeShare(r *decoder, p *Partition, flags byte) {
+	if flags&shareFlag == 0 {
+		return
+	}
+	if p.Index, p.Count = r.varint(), r.varint(); p.Count == 0 {
+		r.fail("a share of nothing")
+	}
 }
 
 func appendWindow(b []byte, p *Partition) []byte {
@@ -29,7 +51,10 @@ func appendWindow(b []byte, p *Partition) []byte {
 	return appendString(appendVarint(b, p.Step), p.Cursor)
 }
 
-func decodeWindow(r *decoder, p *Partition) {
+func decodeWindow(r *decoder, p *Partition, flags byte) {
+	if flags&windowFlag == 0 {
+		return
+	}
 	p.ListedBy, p.Input, p.Step, p.Cursor = r.string(), r.bytes(), r.varint(), r.bytes()
 	if r.err == nil && !p.inWindow() {
 		r.fail("a part in a window that says nothing")

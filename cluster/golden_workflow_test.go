@@ -29,6 +29,7 @@ func workflowOf(d *datadriven.TestData, a arguments) JobSpec {
 		b := arguments{list: args}
 		t := taskOf(b)
 		t.Name, t.Spread, t.Min, t.Max, t.Percent = b.name(0), SpreadPool, b.number("min", 0), b.number("max", 0), b.number("percent", 0)
+		t.Repartition = b.text("repartition") != ""
 		if s := b.text("spread"); s != "" {
 			must(t.Spread.UnmarshalText([]byte(s)))
 		}

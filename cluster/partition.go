@@ -34,6 +34,8 @@ type Partition struct {
 	// ListedBy is the key of the partitioner whose window this is an item of, Input what it is to work on; see [AdvanceWindow]. "" else.
 	ListedBy string
 	Input    []byte
+	// Index and Count are the share of a slot of a task with Repartition: it is number Index, from 0, of Count slots. Count is 0 else.
+	Index, Count int64
 	// Step counts how often this partition, a partitioner, has advanced its window, and Cursor is how far it has listed.
 	Step   int64
 	Cursor []byte

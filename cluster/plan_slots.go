@@ -84,13 +84,30 @@ func (d *draft) planSlots() {
 	for i, j := range jobs {
 		d.takeTurn(j, a.Shares[i].Passed)
 	}
+	parted := d.parted(p, jobs)
 	for _, m := range a.Moves {
-		if m.From != schedule.NoPost {
+		if r, ok := parted[m.From]; ok {
+			r.taken = append(r.taken, m.Slot)
+		} else if m.From != schedule.NoPost {
 			d.vacate(postID(p, m.From, m.Slot), "its slot goes to another task")
 		}
-		if m.To != schedule.NoPost && !d.derived.occupied(slotKey(MemberID(m.Slot.Member), m.Slot.Number)) {
+		if d.derived.occupied(slotKey(MemberID(m.Slot.Member), m.Slot.Number)) {
+			continue
+		}
+		if r, ok := parted[m.To]; ok {
+			r.given = append(r.given, m.Slot)
+		} else if m.To != schedule.NoPost {
 			d.giveSlot(postID(p, m.To, m.Slot), m.Slot)
 		}
+	}
+	again := false
+	for post := range eachPost(p) {
+		if r, ok := parted[post]; ok {
+			again = d.repartition(r) || again
+		}
+	}
+	if again {
+		d.planSlots()
 	}
 }
 

@@ -66,4 +66,7 @@ type TaskSpec struct {
 	// For spread pool: the fewest and most slots (0: one, and no limit), and the percentage of the slots of the job, where it shares by
 	// percentages.
 	Min, Max, Percent int64
+	// Repartition, for spread pool: each run is told its share, which of how many slots of the task it is. When the slots change, all runs
+	// of the task stop, and only then those with the new shares start.
+	Repartition bool
 }

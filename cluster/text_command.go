@@ -177,6 +177,9 @@ func (p Partition) String() string {
 	if p.Attempts > 0 {
 		s += fmt.Sprintf(" failed %d×", p.Attempts)
 	}
+	if p.Count > 0 {
+		s += fmt.Sprintf(" share %d of %d", p.Index, p.Count)
+	}
 	if p.ListedBy != "" {
 		s += fmt.Sprintf(" listed by %s", p.ListedBy)
 	}

@@ -50,8 +50,12 @@ func (v Value) WaitingForSlots() (out []Waiting) {
 			continue
 		}
 		for t := range p.Jobs[j].Tasks {
-			if r := a.WhyTask(p, schedule.Post{Job: j, Task: t}); r.Rule != "" {
-				out = append(out, Waiting{string(NewPartitionID(JobID(p.Jobs[j].ID), p.Jobs[j].Tasks[t].Name, "")), Reason(r)})
+			r := v.whyParted(JobID(p.Jobs[j].ID), p.Jobs[j].Tasks[t].Name)
+			if r.Rule == "" {
+				r = Reason(a.WhyTask(p, schedule.Post{Job: j, Task: t}))
+			}
+			if r.Rule != "" {
+				out = append(out, Waiting{string(NewPartitionID(JobID(p.Jobs[j].ID), p.Jobs[j].Tasks[t].Name, "")), r})
 			}
 		}
 	}
@@ -76,8 +80,31 @@ func (v Value) WhyTask(job JobID, task string) Reason {
 	if t < 0 {
 		return Reason{}
 	}
+	if r := v.whyParted(job, task); r.Rule != "" {
+		return r
+	}
 	a := schedule.Allocate(p)
 	return Reason(a.WhyTask(p, schedule.Post{Job: j, Task: t}))
+}
+
+// whyParted explains a task that is being repartitioned: all its former slots stop before any starts again.
+func (v Value) whyParted(job JobID, task string) Reason {
+	j, _ := v.jobs.get(job)
+	t, _ := j.Task(task)
+	if !t.Repartition {
+		return Reason{}
+	}
+	d := draft{Value: v}
+	held, _ := d.shares(&parting{job: job, task: task})
+	var leaving []string
+	for _, id := range d.partitionsOf(job, task) {
+		_, _, key := id.Split()
+		leaving = append(leaving, key)
+	}
+	if len(held) > 0 || len(leaving) == 0 {
+		return Reason{}
+	}
+	return Reason{Rule: "repartition", Text: "its slots change, and it starts again when all have stopped: " + strings.Join(leaving, ", ")}
 }
 
 // TaskSlots is the slots of one task of spread pool.

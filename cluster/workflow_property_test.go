@@ -65,7 +65,7 @@ func drawSpec(t *rapid.T) (s JobSpec) {
 		task.Handover = rapid.SampledFrom([]Handover{HandoverAtMostOne, HandoverAtMostOne, HandoverFast}).Draw(t, "handover")
 		switch task.Spread {
 		case SpreadPool:
-			pool = true
+			pool, task.Repartition = true, rapid.Bool().Draw(t, "repartition")
 			task.Min, task.Max = rapid.Int64Range(0, 1).Draw(t, "min"), rapid.SampledFrom([]int64{0, 0, 1, 2}).Draw(t, "max")
 		case SpreadPartitioned:
 			task.Partitions = []string{"a:1", "k"}
@@ -137,6 +137,7 @@ func (v Value) mayOverlap(id PartitionID) bool {
 }
 
 func (s *script) mustHoldSlots(t *rapid.T) {
+	mustShare(t, s.v)
 	taken := make(map[string]PartitionID)
 	for p := range s.v.Partitions() {
 		if p.Slot == 0 {
@@ -183,6 +184,7 @@ func TestCheckWorkflow(t *testing.T) {
 	pool := func(name string) TaskSpec { return TaskSpec{Name: name, Type: "x", Spread: SpreadPool} }
 	for want, spec := range map[string]JobSpec{
 		"spec.edges: they have a cycle: a → b → a":                      {Tasks: []TaskSpec{pool("a"), pool("b"), pool("c")}, Workflow: Workflow{Edges: []Edge{{"a", "b"}, {"b", "a"}, {"b", "c"}}}},
+		"spec.tasks[0]: repartition: it is for spread pool":             {Tasks: []TaskSpec{{Name: "a", Type: "x", Repartition: true}}},
 		"spec.edges[1].to: no task is named \"z\"":                      {Tasks: []TaskSpec{pool("a"), pool("b")}, Workflow: Workflow{Edges: []Edge{{"a", "b"}, {"b", "z"}}}},
 		"spec.edges[0].from: no task is named \"\"":                     {Tasks: []TaskSpec{pool("a"), pool("b")}, Workflow: Workflow{Edges: []Edge{{"", "b"}}}},
 		"spec.tasks[0]: min, max and percent are for spread pool":       {Tasks: []TaskSpec{{Name: "a", Type: "x", Min: 1}}},

@@ -29,6 +29,8 @@ type Grant struct {
 	// ListedBy is the key of the partitioner that has listed this item of its window, Input what it is to work on; see cluster.AdvanceWindow.
 	ListedBy string
 	Input    []byte
+	// Index and Count are the share of a slot of a task that is repartitioned: number Index, from 0, of Count slots.
+	Index, Count int64
 	// Spec is the task's spec; two grants with the same SpecIndex have the same Spec.
 	Spec      *cluster.TaskSpec
 	SpecIndex cluster.Index

@@ -18,7 +18,7 @@ func (w *world) impostor(r chance) {
 	j, _ := ref.Job(job)
 	stale := max(p.Token, 2) - 1
 	var c cluster.Command
-	switch r.IntN(4) {
+	switch r.IntN(5) {
 	case 0:
 		for _, q := range parts { // of a failure that is counted already
 			if q.Attempts > 0 && q.Owner != "" {
@@ -40,6 +40,18 @@ func (w *world) impostor(r chance) {
 		spec := *j.Spec
 		spec.Source = "another"
 		c = cluster.UpdateJob{Job: j.ID, Spec: spec}
+	}
+	if c == nil { // who has lost the partitioner, or has missed a step of it
+		for _, q := range parts {
+			if q.Step > 0 {
+				p = q
+			}
+		}
+		a := cluster.AdvanceWindow{Partition: p.ID, Token: stale, Step: p.Step, Cursor: []byte("x")}
+		if p.Step > 0 && r.oneIn(2) {
+			a.Token, a.Step = p.Token, p.Step-1
+		}
+		c = a
 	}
 	e := cluster.Entry{Writer: "impostor", Seq: uint64(ref.Index()) + 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: []cluster.Command{c}}
 	w.disk.append(e.Encode())

@@ -94,7 +94,7 @@ func (w *world) steadyTokens() string {
 // steady: it runs until it is told to stop, so that somebody must be running it.
 func steady(p cluster.Partition) bool {
 	job, _, _ := p.ID.Split()
-	return job != "batch" && job != "flow" && job != "flaky" && !p.Dropped
+	return job != "batch" && p.ListedBy == "" && job != "flow" && job != "flaky" && !p.Dropped
 }
 
 // served tells whether all is well: every living process is joined, no dead one is a member, and every steady partition runs under its token.

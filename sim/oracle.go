@@ -25,6 +25,8 @@ type oracle struct {
 	held    map[cluster.Incarnation]int64 // when a hold began, true time
 	failed  map[cluster.PartitionID]*run  // the newest run that failed
 
+	listings map[cluster.PartitionID]map[cluster.PartitionID]int // by partitioner: how often it has listed each item
+
 	moves             int64
 	overlap           int64 // longest time for which two owners ran that was excused
 	accepted, refused uint64
@@ -53,7 +55,8 @@ const refsKept = 4096
 func newOracle(w *world) *oracle {
 	return &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
 		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{}, running: map[cluster.PartitionID][]*run{},
-		last: map[cluster.WriterID]repeats{}, held: map[cluster.Incarnation]int64{}, failed: map[cluster.PartitionID]*run{}}
+		last: map[cluster.WriterID]repeats{}, held: map[cluster.Incarnation]int64{}, failed: map[cluster.PartitionID]*run{},
+		listings: map[cluster.PartitionID]map[cluster.PartitionID]int{}}
 }
 
 func (o *oracle) violate(promise, what string) {
@@ -93,6 +96,7 @@ func (o *oracle) apply(e cluster.Entry) {
 	if why := contract.Broken(&before, &after, e, done); why != "" {
 		o.violate("G1", fmt.Sprintf("entry %d: %s", e.Index, why))
 	}
+	o.windows(e, before, done)
 	o.again(e)
 	o.holds(e, done)
 	o.w.client.applied(e, done)
@@ -173,6 +177,7 @@ func (o *oracle) exclusive(r *run) {
 // although its member has lost trust.
 func (o *oracle) started(r *run) {
 	o.exclusive(r)
+	o.shared(r)
 	o.paced(r)
 	for _, other := range o.running[r.partition] {
 		if other.p == r.p {

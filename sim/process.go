@@ -59,7 +59,7 @@ type armed struct {
 }
 
 // typeNames are the task types that every member has.
-var typeNames = []string{"steady", "finite", "flaky"}
+var typeNames = []string{"steady", "finite", "flaky", "window"}
 
 // maxRuns bounds the runs of a type at once on a member.
 // read-only: what every member is configured with.

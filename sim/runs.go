@@ -26,7 +26,8 @@ type run struct {
 	over      bool
 	lingers   bool // it will ignore its cancel for a while
 	armed     string
-	slot      int // of its member, from 1; 0 where its task is not of spread pool
+	slot      int   // of its member, from 1; 0 where its task is not of spread pool
+	count     int64 // of shares of its task; 0 where it is not repartitioned
 }
 
 // slotOf is the number of the slot that the grant takes; 0 where its task is not of spread pool.
@@ -91,12 +92,14 @@ func (p *process) tickLater(at protocol.Instant, n uint64) {
 
 func (p *process) begin(e work.Start) {
 	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now, attempt: e.Grant.Attempt,
-		slot: slotOf(&e.Grant)}
+		slot: slotOf(&e.Grant), count: e.Grant.Count}
 	p.w.oracle.started(r)
 	p.runs = append(p.runs, r)
 	switch r.kind {
 	case "finite":
 		r.returns(p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), work.Finished)
+	case "window":
+		r.windowed(&e.Grant)
 	case "flaky":
 		r.returns(p.chance.between(int64(100*time.Millisecond), int64(20*time.Second)), work.Failed)
 	}

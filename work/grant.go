@@ -30,14 +30,17 @@ type Grant struct {
 	Parents   []string // keys of the finished partitions this one came from
 	// ListedBy is the key of the partitioner that has listed this partition as an item of its window, "" for any other; Input is what it
 	// has listed. See [Partitioner].
-	ListedBy   string
-	Input      []byte
-	Member     cluster.MemberID
-	Token      cluster.Token
-	Attempt    int64 // failures so far
-	Definition Definition
-	Log        *slog.Logger
-	Host       Host
+	ListedBy string
+	Input    []byte
+	// Index and Count are the share of a slot of a task that is repartitioned: this is number Index, from 0, of Count slots. No two runs of the
+	// task with another Count, or the same Index, go on at once, within the limits of the task's hand-over.
+	Index, Count int64
+	Member       cluster.MemberID
+	Token        cluster.Token
+	Attempt      int64 // failures so far
+	Definition   Definition
+	Log          *slog.Logger
+	Host         Host
 }
 
 // Host is what a grant's methods act through; the supervisor's shell provides it, tests bring their own.

@@ -47,7 +47,7 @@ func (s *Supervisor) newRun(fx Start) *run {
 	r.typ.Name = g.Spec.Type
 	job, task, key := g.Partition.Split()
 	r.grant = &Grant{
-		Partition: g.Partition, Job: job, Task: task, Key: key, Parents: g.Parents, ListedBy: g.ListedBy, Input: g.Input, Member: s.conf.Member, Token: g.Token,
+		Partition: g.Partition, Job: job, Task: task, Key: key, Parents: g.Parents, ListedBy: g.ListedBy, Input: g.Input, Index: g.Index, Count: g.Count, Member: s.conf.Member, Token: g.Token,
 		Attempt: g.Attempt, Definition: *fx.Definition, Host: r,
 		Log: s.log.With("partition", string(g.Partition), "token", uint64(g.Token)),
 	}

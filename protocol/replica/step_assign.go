@@ -49,7 +49,8 @@ func (s *step) grants() []protocol.Grant {
 		}
 		out = append(out, protocol.Grant{
 			Partition: d.Partition.ID, Token: d.Token, Handover: spec.Handover, Attempt: d.Partition.Attempts,
-			Parents: d.Partition.Parents, ListedBy: d.Partition.ListedBy, Input: d.Partition.Input, Spec: spec, SpecIndex: job.SpecIndex, From: d.Partition.From, Cause: d.Partition.Cause,
+			Parents: d.Partition.Parents, ListedBy: d.Partition.ListedBy, Input: d.Partition.Input,
+			Index: d.Partition.Index, Count: d.Partition.Count, Spec: spec, SpecIndex: job.SpecIndex, From: d.Partition.From, Cause: d.Partition.Cause,
 		})
 	}
 	return out

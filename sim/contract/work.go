@@ -74,7 +74,10 @@ func (c *change) work() string {
 			}
 		}
 	}
-	return c.kept()
+	if why := c.kept(); why != "" {
+		return why
+	}
+	return c.shares()
 }
 
 // order: a partition is given out when its parents are finished, and then.

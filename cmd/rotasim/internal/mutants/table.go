@@ -8,7 +8,7 @@ import (
 
 // Table are the flaws, by the file that they are in.
 func Table() []flaw.Flaw {
-	return slices.Concat(value(), protocol(), supervisor(), users(), doers())
+	return slices.Concat(value(), protocol(), supervisor(), users(), doers(), windows())
 }
 
 func value() []flaw.Flaw {

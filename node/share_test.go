@@ -1,0 +1,134 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+)
+
+// ledger is which shares run, and the largest disagreement that was seen.
+type ledger struct {
+	mu     sync.Mutex
+	runs   map[string]bool // "index/count"
+	faults []string
+}
+
+func (l *ledger) begin(g *work.Grant) func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	me := fmt.Sprintf("%d/%d", g.Index, g.Count)
+	for other := range l.runs {
+		var index, count int64
+		_, _ = fmt.Sscanf(other, "%d/%d", &index, &count)
+		if count != g.Count || index == g.Index {
+			l.faults = append(l.faults, me+" begins beside "+other)
+		}
+	}
+	l.runs[me] = true
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.runs, me)
+	}
+}
+
+// whole tells whether all shares of n run, each once, and nothing else.
+func (l *ledger) whole(n int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range n {
+		if !l.runs[fmt.Sprintf("%d/%d", i, n)] {
+			return false
+		}
+	}
+	return len(l.runs) == n
+}
+
+// cable is a store that can be cut off, without the sessions that would tell others at once.
+type cable struct {
+	replica.Store
+	cut atomic.Bool
+}
+
+func (c *cable) away() error {
+	if c.cut.Load() {
+		return store.ErrUnavailable
+	}
+	return nil
+}
+
+func (c *cable) Get(ctx context.Context, key string) (store.Doc, error) {
+	if err := c.away(); err != nil {
+		return store.Doc{}, err
+	}
+	return c.Store.Get(ctx, key)
+}
+
+func (c *cable) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if err := c.away(); err != nil {
+		return "", err
+	}
+	return c.Store.Put(ctx, d)
+}
+
+func (c *cable) Append(ctx context.Context, data []byte) (uint64, error) {
+	if err := c.away(); err != nil {
+		return 0, err
+	}
+	return c.Store.Append(ctx, data)
+}
+
+func (c *cable) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
+	if err := c.away(); err != nil {
+		return store.Page{}, err
+	}
+	return c.Store.Read(ctx, after, limit)
+}
+
+// Three members with slots come one after another, one is cut off and comes back, one leaves and comes back: each time every share of the new count runs once, and none
+// runs while one of another count does.
+func TestPoolIsRepartitioned(t *testing.T) {
+	t.Parallel()
+	s, l := memory.New(), &ledger{runs: map[string]bool{}}
+	poll := work.Type{Name: "poll", New: func(work.Definition) (work.Runner, error) {
+		return work.RunnerFunc(func(ctx context.Context, g *work.Grant) error {
+			end := l.begin(g)
+			defer end()
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}), nil
+	}}
+	with := func(slots int64) func(*Config) {
+		return func(c *Config) { c.Slots, c.Types = slots, work.Types{"poll": poll} }
+	}
+	a := start(t, s, "a", with(2))
+	a.submit("input", cluster.TaskSpec{Type: "poll", Spread: cluster.SpreadPool, Repartition: true})
+	await(t, "two shares run", func() bool { return l.whole(2) })
+	b := &cable{}
+	start(t, s, "b", func(c *Config) {
+		with(1)(c)
+		b.Store, c.Store = c.Store, b
+	})
+	await(t, "three shares run", func() bool { return l.whole(3) })
+	c := start(t, s, "c", with(2))
+	await(t, "five shares run", func() bool { return l.whole(5) })
+	b.cut.Store(true)
+	await(t, "four shares run", func() bool { return l.whole(4) })
+	b.cut.Store(false)
+	await(t, "five shares run again", func() bool { return l.whole(5) })
+	a.leave()
+	await(t, "three shares run", func() bool { return l.whole(3) })
+	start(t, s, "a", with(1))
+	await(t, "four shares run again", func() bool { return l.whole(4) })
+	if v := c.Value(); l.faults != nil {
+		t.Errorf("%q\n%s", l.faults, v)
+	}
+}
