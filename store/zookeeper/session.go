@@ -55,7 +55,7 @@ func (s *Store) openSession(ctx context.Context, ttl time.Duration) (*session, e
 		return nil, err
 	}
 	if err := owned.establish(ctx); err != nil {
-		owned.end()
+		go owned.end() // may take a second; Close of the store waits for it
 		return nil, s.lost(err)
 	}
 	return owned, nil
@@ -69,7 +69,6 @@ func (s *Store) admit(owned *session) error {
 		return store.ErrClosed
 	}
 	s.sessions[owned] = struct{}{}
-	owned.watchExpiry()
 	return nil
 }
 
@@ -88,19 +87,41 @@ func (p *session) establish(ctx context.Context) error {
 		p.s.log.Warn("the server grants no shorter sessions: a dead owner's documents stay longer; lower its minSessionTimeout or tickTime",
 			"asked", p.ttl, "granted", granted)
 	}
-	return p.link.authenticate(ctx)
+	if err := p.link.authenticate(ctx); err != nil {
+		return err
+	}
+	p.watchExpiry()
+	return nil
 }
 
-// watchExpiry ends the session when the server has.
+// watchExpiry ends the session when the server has, or might have: others must not see the documents gone while their owner still goes on. The servers
+// end it when they have not heard of it for the whole timeout; an eighth is left for the owner to notice.
 func (p *session) watchExpiry() {
 	go func() { // ends with the link
-		select {
-		case <-p.link.expired:
-			p.s.log.Warn("a session has expired", "ttl", p.ttl)
-			p.end()
-		case <-p.link.closing:
+		for {
+			timer := time.NewTimer(p.left())
+			select {
+			case <-p.link.expired:
+				p.s.log.Warn("a session has expired", "ttl", p.ttl)
+				p.end()
+			case <-p.link.closing:
+			case <-timer.C:
+				if p.left() > 0 {
+					continue
+				}
+				p.s.log.Warn("a session is given up: the servers have not answered for too long", "ttl", p.ttl)
+				p.end()
+			}
+			timer.Stop()
+			return
 		}
 	}()
+}
+
+// left is for how long the session is still sure to exist without a further answer.
+func (p *session) left() time.Duration {
+	heard, granted := p.link.contact()
+	return max(granted-granted/8-time.Since(heard), 0)
 }
 
 // end ends the session; it tells whether the server confirmed that.
@@ -115,8 +136,8 @@ func (p *session) end() bool {
 	return p.gone
 }
 
-// Done implements store.Session. It is closed when the server says that the session has expired, which it can do only once there is a connection again,
-// and when the session or the store is closed.
+// Done implements store.Session. It is closed when the servers say that the session has expired, when they have not answered for seven eighths of its timeout
+// (they may say so at any moment, and nothing of it is used any more), and when the session or the store is closed.
 func (p *session) Done() <-chan struct{} { return p.done }
 
 // Close implements store.Session.
