@@ -76,7 +76,7 @@ func (l libraryLogger) Printf(format string, args ...any) {
 
 // attempt is how long one attempt to connect, and one handshake, may take.
 func (l *link) attempt() time.Duration {
-	return min(max(l.o.timeout/3, 500*time.Millisecond), 3*time.Second)
+	return min(max(l.o.timeout/3, 500*time.Millisecond), 3*time.Second, l.o.wait/2) // so that Open hears why
 }
 
 // dial is called by the library's one goroutine.
