@@ -37,9 +37,7 @@ func TestSessionTimeoutsOfTheServer(t *testing.T) {
 			t.Errorf("ttl %v: %v", ttl, err)
 		}
 	}
-	if n := len(s.sessions); n != 1 {
-		until(t, "the refused session is forgotten", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.sessions) == 1 })
-	}
+	until(t, "the refused session is forgotten", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.sessions) == 1 })
 }
 
 // TestSessionIsNeverReplaced lets a session expire while a write of it is under way: no other session may do it.
@@ -95,7 +93,7 @@ func TestPutAfterASilence(t *testing.T) {
 		t.Errorf("put after 29 s of 60: %v, connection %d after %d; want the same", err, owned.link.generation(), gen)
 	}
 	gen = ago(31 * time.Second)
-	if v, err = owned.Put(ctx, store.Doc{Key: "a", Version: v}); err != nil || owned.link.generation() == gen {
+	if _, err = owned.Put(ctx, store.Doc{Key: "a", Version: v}); err != nil || owned.link.generation() == gen {
 		t.Errorf("put after 31 s of 60: %v, connection %d after %d; want a new one, which asks the leader", err, owned.link.generation(), gen)
 	}
 	if err := owned.renewed(time.Now().Add(-44 * time.Second)); err != nil {
