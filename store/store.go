@@ -127,13 +127,21 @@ type Log interface {
 	Trim(ctx context.Context, index uint64) error
 }
 
+// Seeder is the ability to begin a log where another one has ended, for a copy of that one.
+type Seeder interface {
+	// SeedLog makes an empty log one to which the records up to and with index, at least 1, were appended and then trimmed: a snapshot at index
+	// can be saved, and the next index is greater. ErrConflict if the log is not empty; one that was seeded with the same index, and got nothing
+	// since, counts as empty, so that a seed whose answer was lost can be done again.
+	SeedLog(ctx context.Context, index uint64) error
+}
+
 // LogWatcher is the ability to be told of appends.
 type LogWatcher interface {
 	// WatchLog sends a hint, under the rules of Watcher.Watch, when records may have been appended.
 	WatchLog(ctx context.Context) (<-chan struct{}, error)
 }
 
-// Store is what a driver opens: the contracts it has are found by type assertion (Docs, Log, Watcher, LogWatcher, Sessions).
+// Store is what a driver opens: the contracts it has are found by type assertion (Docs, Log, Watcher, LogWatcher, Seeder, Sessions).
 type Store interface {
 	// Close ends all watches and sessions of this handle and frees it. Later calls return ErrClosed.
 	Close() error

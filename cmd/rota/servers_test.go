@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rota-run/rota/internal/server/etcd"
@@ -154,6 +155,49 @@ func TestServerAwayAndBack(t *testing.T) {
 			return strings.Contains(out, "store-lost")
 		})
 	})
+}
+
+// A stopped cluster moves to a server and back, with what it knows.
+func TestCopy(t *testing.T) {
+	onServers(t, func(p *place, s server) {
+		p.noops(4)
+		there := p.store
+		p.store = "file:store"
+		a := p.start("a", "tasks")
+		p.awaitShares(4, "a:4")
+		before := p.tasks()
+		if _, errs, code := p.rota("copy", p.store, there); code != exitFailed || !strings.Contains(errs, "it has members: a") || !strings.Contains(errs, "--live") {
+			p.t.Fatalf("copied under a running member: exit %d\n%s", code, errs)
+		}
+		a.signal(syscall.SIGTERM)
+		a.end()
+		p.copies(p.store, there)
+		if _, errs, code := p.rota("copy", p.store, there); code != exitFailed || !strings.Contains(errs, "is in use") {
+			p.t.Errorf("copied over a cluster: exit %d\n%s", code, errs)
+		}
+		p.copies(there, "file:back")
+		p.store = there
+		p.start("b", "tasks")
+		p.awaitShares(4, "b:4")
+		for i, after := range p.tasks() {
+			if after.Token <= before[i].Token {
+				p.t.Errorf("%s had token %d, and has %d behind the move", after.Task, before[i].Token, after.Token)
+			}
+		}
+		out, _, _ := p.rota("journal", "--store", there)
+		if !strings.Contains(out, "a joined") {
+			p.t.Errorf("the journal was left behind:\n%s", out)
+		}
+	})
+}
+
+func (p *place) copies(from, to string) {
+	p.t.Helper()
+	out, errs, code := p.rota("copy", "--json", from, to)
+	if code != exitOK || !strings.Contains(out, `"partitions":`) {
+		p.t.Fatalf("copy %s to %s: exit %d\n%s%s", from, to, code, out, errs)
+	}
+	p.t.Log(out)
 }
 
 // runs is how many tasks a member runs by its witness.

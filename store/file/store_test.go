@@ -49,6 +49,7 @@ func fresh(t *testing.T) func(t *testing.T) *Store {
 
 func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
 func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
+func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }

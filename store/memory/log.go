@@ -98,3 +98,27 @@ func (h *Store) Trim(ctx context.Context, index uint64) error {
 	l.trimmed = index
 	return nil
 }
+
+// SeedLog implements store.Seeder.
+func (h *Store) SeedLog(ctx context.Context, index uint64) error {
+	if err := h.seed(ctx, index); err != nil {
+		return fmt.Errorf("seed log at %d: %w", index, err)
+	}
+	return nil
+}
+
+func (h *Store) seed(ctx context.Context, index uint64) error {
+	if err := store.CheckSeed(index); err != nil {
+		return err
+	}
+	if err := h.enter(ctx); err != nil {
+		return err
+	}
+	defer h.server.mu.Unlock()
+	l := &h.server.log
+	if head := l.head(); head != 0 && (head != index || l.trimmed != index) || l.snapshot.Index != 0 {
+		return fmt.Errorf("the log ends at %d: %w", head, store.ErrConflict)
+	}
+	l.trimmed = index
+	return nil
+}

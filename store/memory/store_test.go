@@ -25,6 +25,7 @@ func open(t *testing.T) func(t *testing.T) *memory.Store {
 
 func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, open) }
 func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, open) }
+func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, open) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, open) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, open) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, open) }

@@ -20,6 +20,7 @@ var (
 	_ store.Log        = (*Store)(nil)
 	_ store.Watcher    = (*Store)(nil)
 	_ store.LogWatcher = (*Store)(nil)
+	_ store.Seeder     = (*Store)(nil)
 	_ store.Sessions   = (*Store)(nil)
 )
 

@@ -1,0 +1,122 @@
+package storecopy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+)
+
+// Target is what a copy can be made to.
+type Target interface {
+	replica.Store
+	store.Seeder
+}
+
+// Report is what was copied.
+type Report struct {
+	Index      cluster.Index `json:"index"`
+	Digest     string        `json:"digest"` // of the value, the same in both stores
+	Members    []string      `json:"members"`
+	Jobs       int           `json:"jobs"`
+	Partitions int           `json:"partitions"`
+	Documents  int           `json:"documents"`
+	Bytes      int           `json:"bytes"` // of the snapshot and the documents
+}
+
+// ErrMembers says that the source has members, which may be running.
+var ErrMembers = errors.New("it has members")
+
+// Copy copies what from holds to an empty target. With live, members of the source don't matter: what they write meanwhile is not in the copy,
+// and in the copy they count as dead. It writes nothing to from.
+func Copy(ctx context.Context, from replica.Store, to Target, live bool) (Report, error) {
+	v, err := replica.Observe(ctx, from, cluster.Value{})
+	if err != nil {
+		return Report{}, fmt.Errorf("read the source: %w", err)
+	}
+	if v.Index() == 0 {
+		return Report{}, errors.New("the source holds no cluster")
+	}
+	r := describe(v)
+	if len(r.Members) > 0 && !live {
+		return r, fmt.Errorf("copy a cluster: %w: %s", ErrMembers, strings.Join(r.Members, ", "))
+	}
+	// First of all, so that a target with a cluster is refused before anything is written.
+	if err := to.SeedLog(ctx, uint64(v.Index())); err != nil {
+		return r, fmt.Errorf("begin the target's log: %w", err)
+	}
+	if err := documents(ctx, from, to, &r); err != nil {
+		return r, err
+	}
+	snapshot := v.Snapshot()
+	r.Bytes += len(snapshot)
+	if err := to.SaveSnapshot(ctx, store.Record{Index: uint64(v.Index()), Data: snapshot}); err != nil {
+		return r, fmt.Errorf("write the value: %w", err)
+	}
+	return r, verify(ctx, to, v)
+}
+
+func describe(v cluster.Value) Report {
+	r := Report{Index: v.Index(), Digest: fmt.Sprint(v.Digest()), Members: []string{}}
+	for m := range v.Members() {
+		r.Members = append(r.Members, string(m.ID))
+	}
+	for range v.Jobs() {
+		r.Jobs++
+	}
+	for range v.Partitions() {
+		r.Partitions++
+	}
+	return r
+}
+
+// documents copies all but pulses. One that is there already with the same content is left: an earlier attempt has written it.
+func documents(ctx context.Context, from store.Docs, to store.Docs, r *Report) error {
+	docs, err := from.List(ctx, "")
+	if err != nil {
+		return fmt.Errorf("list the source's documents: %w", err)
+	}
+	for _, d := range docs {
+		if strings.HasPrefix(d.Key, replica.PulsePrefix) {
+			continue
+		}
+		_, err := to.Put(ctx, store.Doc{Key: d.Key, Value: d.Value})
+		if errors.Is(err, store.ErrConflict) {
+			err = same(ctx, to, d)
+		}
+		if err != nil {
+			return fmt.Errorf("write document %s: %w", d.Key, err)
+		}
+		r.Documents++
+		r.Bytes += len(d.Value)
+	}
+	return nil
+}
+
+func same(ctx context.Context, to store.Docs, d store.Doc) error {
+	there, err := to.Get(ctx, d.Key)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(there.Value, d.Value) {
+		return fmt.Errorf("the target has another one under this key: %w", store.ErrConflict)
+	}
+	return nil
+}
+
+// verify reads the value back.
+func verify(ctx context.Context, to replica.Store, want cluster.Value) error {
+	got, err := replica.Observe(ctx, to, cluster.Value{})
+	if err != nil {
+		return fmt.Errorf("read the copy: %w", err)
+	}
+	if got.Digest() != want.Digest() || got.Index() != want.Index() {
+		return fmt.Errorf("the copy differs: digest %s at %d, the source has %s at %d", got.Digest(), got.Index(), want.Digest(), want.Index())
+	}
+	return nil
+}

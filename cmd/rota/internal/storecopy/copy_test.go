@@ -1,0 +1,114 @@
+package storecopy
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// source is a store with a cluster of one job, a position and a pulse.
+func source(t *testing.T) *memory.Store {
+	t.Helper()
+	s := memory.New().Open()
+	t.Cleanup(func() { s.Close() })
+	submit := cluster.SubmitJob{Job: "job", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}
+	if res, err := replica.NewClient(s).Propose(t.Context(), submit); err != nil || !res[0].Accepted {
+		t.Fatal(res, err)
+	}
+	for _, key := range []string{"position/job", replica.PulsePrefix + "a/1"} {
+		if _, err := s.Put(t.Context(), store.Doc{Key: key, Value: []byte(key)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// failing fails its nth write.
+type failing struct {
+	*memory.Store
+	left *int
+}
+
+var errBroken = errors.New("the disk is broken")
+
+func (f failing) spend() error {
+	if *f.left--; *f.left < 0 {
+		return errBroken
+	}
+	return nil
+}
+
+func (f failing) SeedLog(ctx context.Context, index uint64) error {
+	return errors.Join(f.spend(), f.Store.SeedLog(ctx, index)) // done, and the answer is lost
+}
+
+func (f failing) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	v, err := f.Store.Put(ctx, d)
+	return v, errors.Join(f.spend(), err)
+}
+
+func (f failing) SaveSnapshot(ctx context.Context, r store.Record) error {
+	if err := f.spend(); err != nil {
+		return err
+	}
+	return f.Store.SaveSnapshot(ctx, r)
+}
+
+// A copy that broke off anywhere is begun again and ends well.
+func TestCopyBrokenOffIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	from := source(t)
+	for fails := range 3 {
+		to, left := memory.New().Open(), fails
+		if _, err := Copy(t.Context(), from, failing{to, &left}, false); !errors.Is(err, errBroken) {
+			t.Fatalf("write %d: %v", fails, err)
+		}
+		if _, err := replica.Observe(t.Context(), to, cluster.Value{}); err == nil {
+			t.Errorf("write %d: what is half copied passes for a cluster", fails)
+		}
+		r, err := Copy(t.Context(), from, to, false)
+		if err != nil || r.Jobs != 1 || r.Documents != 1 {
+			t.Errorf("write %d: %+v, %v", fails, r, err)
+		}
+		docs, err := to.List(t.Context(), "")
+		if err != nil || len(docs) != 1 || docs[0].Key != "position/job" {
+			t.Errorf("write %d: %v, %v", fails, docs, err)
+		}
+		to.Close()
+	}
+}
+
+func TestCopyRefuses(t *testing.T) {
+	t.Parallel()
+	from, empty := source(t), memory.New().Open()
+	defer empty.Close()
+	if _, err := Copy(t.Context(), empty, empty, false); err == nil {
+		t.Error("nothing was copied")
+	}
+	if _, err := Copy(t.Context(), from, from, false); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("onto itself: %v", err)
+	}
+	if _, err := empty.Put(t.Context(), store.Doc{Key: "position/job", Value: []byte("another")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Copy(t.Context(), from, empty, false); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("over another document: %v", err)
+	}
+	join := cluster.PrepareJoin{Member: "m", Pulse: "pulse/m/1"}
+	if _, err := replica.NewClient(from).Propose(t.Context(), join); err != nil {
+		t.Fatal(err)
+	}
+	to := memory.New().Open()
+	defer to.Close()
+	if _, err := Copy(t.Context(), from, to, false); !errors.Is(err, ErrMembers) {
+		t.Errorf("with members: %v", err)
+	}
+	if r, err := Copy(t.Context(), from, to, true); err != nil || len(r.Members) != 1 {
+		t.Errorf("live: %+v, %v", r, err)
+	}
+}

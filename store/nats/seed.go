@@ -1,0 +1,39 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rota-run/rota/store"
+)
+
+// SeedLog implements store.Seeder: a purge of what an empty stream does not have yet moves its sequence on.
+func (s *Store) SeedLog(ctx context.Context, index uint64) error {
+	if err := s.seed(ctx, index); err != nil {
+		return fmt.Errorf("seed log at %d: %w", index, err)
+	}
+	return nil
+}
+
+func (s *Store) seed(ctx context.Context, index uint64) error {
+	if err := store.CheckSeed(index); err != nil {
+		return err
+	}
+	if err := s.enterChange(ctx); err != nil {
+		return err
+	}
+	_, p, err := s.pointer(ctx)
+	if err != nil {
+		return err
+	}
+	state, err := s.logState(ctx)
+	switch {
+	case err != nil:
+		return err
+	case p.Index != 0 || state.Last != 0 && (state.Last != index || state.Messages > 0):
+		return fmt.Errorf("the log ends at %d: %w", state.Last, store.ErrConflict)
+	case state.Last == index:
+		return nil
+	}
+	return s.change(ctx, "STREAM.PURGE", s.names.log(), purgeRequest{Seq: index + 1})
+}

@@ -1,0 +1,14 @@
+package store
+
+import (
+	"fmt"
+	"math"
+)
+
+// CheckSeed tells what is wrong with the index of SeedLog, nil if nothing. Indexes fit an int64, and there must be room behind.
+func CheckSeed(index uint64) error {
+	if index == 0 || index > math.MaxInt64/2 {
+		return fmt.Errorf("index is %d: give 1 to %d", index, int64(math.MaxInt64/2))
+	}
+	return nil
+}

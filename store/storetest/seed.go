@@ -1,0 +1,99 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/rota-run/rota/store"
+)
+
+// LogAndSeeder is what Seed needs.
+type LogAndSeeder interface {
+	store.Log
+	store.Seeder
+}
+
+// Seed is the suite of store.Seeder.
+func Seed[S LogAndSeeder](t *testing.T, open Open[S]) {
+	runRules(t, open, []rule[S]{
+		{"a log behind another one's end", seedEmpty[S]},
+		{"again", seedAgain[S]},
+		{"not where something is", seedConflict[S]},
+		{"bad index", seedBadIndex[S]},
+		{"cancelled before the call", func(t *testing.T, open Open[S]) {
+			s, _ := single(t, open)
+			wantError(t, "seed after cancel", s.SeedLog(cancelled(), 5), stoppedError{})
+		}},
+		{"closed", func(t *testing.T, open Open[S]) {
+			s, ctx := single(t, open)
+			closeHandle(t, s)
+			wantError(t, "seed after close", s.SeedLog(ctx, 5), store.ErrClosed)
+		}},
+	})
+}
+
+// seedAt is far behind what a store would reach by itself.
+const seedAt = 1_000_000
+
+func seedEmpty[S LogAndSeeder](t *testing.T, open Open[S]) {
+	handle, ctx := open(t), deadline(t)
+	a, b := handle(t), handle(t)
+	if p := read(t, ctx, b, 0, 10); p.Head != 0 {
+		t.Fatalf("an empty log has head %d", p.Head)
+	}
+	if err := a.SeedLog(ctx, seedAt); err != nil {
+		t.Fatalf("seed: %v", err)
+	}
+	_, err := b.Read(ctx, 0, 10)
+	wantError(t, "read from the beginning", err, store.ErrTruncated)
+	_, err = b.Snapshot(ctx)
+	wantError(t, "snapshot", err, store.ErrNotFound)
+	if p := read(t, ctx, b, seedAt, 10); len(p.Records) > 0 || p.Head != seedAt {
+		t.Errorf("behind the seed there are %d records, head %d", len(p.Records), p.Head)
+	}
+	if err := a.SaveSnapshot(ctx, store.Record{Index: seedAt, Data: []byte("all")}); err != nil {
+		t.Fatalf("save snapshot: %v", err)
+	}
+	i := appendTo(t, ctx, b, "next")
+	if i <= seedAt {
+		t.Errorf("the next index is %d", i)
+	}
+	if p := read(t, ctx, a, seedAt, 10); len(p.Records) != 1 || p.Head != i || string(p.Records[0].Data) != "next" {
+		t.Errorf("behind the seed: %+v", p)
+	}
+}
+
+func seedAgain[S LogAndSeeder](t *testing.T, open Open[S]) {
+	handle, ctx := open(t), deadline(t)
+	for range 2 {
+		if err := handle(t).SeedLog(ctx, seedAt); err != nil {
+			t.Fatalf("seed: %v", err)
+		}
+	}
+	wantError(t, "another index", handle(t).SeedLog(ctx, seedAt+1), store.ErrConflict)
+}
+
+func seedConflict[S LogAndSeeder](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	i := appendTo(t, ctx, s, "first")
+	for _, index := range []uint64{i, seedAt} {
+		wantError(t, "seed a log with a record", s.SeedLog(ctx, index), store.ErrConflict)
+	}
+	if err := s.SaveSnapshot(ctx, store.Record{Index: i, Data: []byte("x")}); err != nil {
+		t.Fatalf("save snapshot: %v", err)
+	}
+	if err := s.Trim(ctx, i); err != nil {
+		t.Fatalf("trim: %v", err)
+	}
+	for _, index := range []uint64{i, seedAt} {
+		wantError(t, "seed a log that was trimmed", s.SeedLog(ctx, index), store.ErrConflict)
+	}
+}
+
+func seedBadIndex[S LogAndSeeder](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	for _, index := range []uint64{0, 1 << 63} {
+		if err := s.SeedLog(ctx, index); err == nil {
+			t.Errorf("seed at %d was taken", index)
+		}
+	}
+}
