@@ -24,7 +24,6 @@ func reach(o Options) storetest.Reach[*Store] {
 			through.Endpoints = []string{p.Addr()}
 			return openWith(t, through), p
 		},
-		TTL: 4 * time.Second, // less is not granted with the election timeout of a server's defaults
 	}
 }
 

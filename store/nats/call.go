@@ -28,6 +28,9 @@ const headerRoom = 1 << 10
 
 // request sends one message and waits for one answer. It never sends twice.
 func (s *Store) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, error) {
+	if !s.line.whole() {
+		return nil, sendError(ctx, nc.ErrReconnectBufExceeded, change)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ctx, stop := context.WithTimeoutCause(ctx, s.timeout, errTimeout)
@@ -151,4 +154,4 @@ func (s *Store) checkSize(data []byte) error {
 }
 
 // most is the greatest value that fits into one message.
-func (s *Store) most() int { return max(0, int(s.conn.MaxPayload())-headerRoom) }
+func (s *Store) most() int { return max(0, int(s.line.maxPayload())-headerRoom) }

@@ -24,7 +24,6 @@ func reach(address string) storetest.Reach[*Store] {
 			t.Cleanup(func() { p.Close() }) // after the store was closed, perhaps behind a broken link
 			return openWith(t, Options{Bucket: name, URLs: []string{"nats://" + p.Addr()}}), p
 		},
-		TTL: 4 * time.Second,
 	}
 }
 

@@ -13,6 +13,8 @@ type line struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
+	up    bool            // there is a connection
+	most  int64           // the greatest message that the server takes
 	ctx   context.Context // ends when the present connection breaks
 	lost  context.CancelFunc
 	fault func(error) // told of what the server does not allow; nil once the store is open
@@ -20,9 +22,32 @@ type line struct {
 }
 
 func newLine(log *slog.Logger) *line {
-	l := &line{log: log}
+	l := &line{log: log, up: true} // calls begin when the first connection is there
 	l.ctx, l.lost = context.WithCancel(context.Background())
 	return l
+}
+
+// whole tells whether there is a connection. While there is none the client may hold its lock, for as long as a server lets it wait for a hello, and
+// whatever is asked of it does not return before: so nothing must be.
+func (l *line) whole() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.up
+}
+
+// maxPayload is the greatest message that the server takes, by the newest connection.
+func (l *line) maxPayload() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.most
+}
+
+// connected notes what a new connection says.
+func (l *line) connected(c *nc.Conn) {
+	most := c.MaxPayload()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.up, l.most = true, most
 }
 
 // current ends when the connection breaks that is there now.
@@ -50,6 +75,7 @@ func (l *line) disconnected(_ *nc.Conn, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost()
+	l.up = false
 	l.ctx, l.lost = context.WithCancel(context.Background())
 	if err != nil {
 		l.log.Warn("connection to NATS broke", "err", err)
@@ -61,6 +87,7 @@ func (l *line) reconnected(c *nc.Conn) {
 	if err := checkServerVersion(c.ConnectedServerVersion()); err != nil {
 		l.log.Error("a node of the NATS cluster is too old", "err", err)
 	}
+	l.connected(c)
 	l.mu.Lock()
 	back := l.back
 	l.mu.Unlock()

@@ -65,6 +65,9 @@ func (s *Store) batch(ctx context.Context, subject string, from uint64) (page []
 	if err != nil {
 		return nil, 0, err
 	}
+	if !s.line.whole() {
+		return nil, 0, sendError(ctx, nc.ErrReconnectBufExceeded, false)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ctx, stop := context.WithTimeoutCause(ctx, s.timeout, errTimeout)
@@ -76,7 +79,7 @@ func (s *Store) batch(ctx context.Context, subject string, from uint64) (page []
 	if err != nil {
 		return nil, 0, sendError(ctx, err, false)
 	}
-	defer func() { _ = sub.Unsubscribe() }() // it fails only where the connection is gone, and the subscription with it
+	defer func() { go func() { _ = sub.Unsubscribe() }() }() // it fails only where the connection is gone, and waits for the next one
 	_ = sub.SetPendingLimits(-1, -1)
 	if err := s.conn.PublishRequest("$JS.API.DIRECT.GET."+s.names.docs(), inbox, request); err != nil {
 		return nil, 0, sendError(ctx, err, false)

@@ -47,6 +47,7 @@ func open(ctx context.Context, o Options) (*Store, error) {
 		l.close()
 		return nil, err
 	}
+	l.connected(conn)
 	s, err := newStore(ctx, o, conn, l)
 	if err != nil {
 		conn.Close()

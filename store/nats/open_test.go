@@ -188,7 +188,7 @@ func TestServerVersions(t *testing.T) {
 func TestForeignBuckets(t *testing.T) {
 	t.Parallel()
 	made := openWith(t, Options{Bucket: bucket()})
-	ctx := deadline(t)
+	ctx := t.Context() // subtests wait for their turn: each call has the store's own timeout
 	for name, c := range map[string]struct {
 		spoil func(names) error
 		want  string
@@ -236,7 +236,7 @@ func TestForeignBuckets(t *testing.T) {
 			if err := c.spoil(names{b}); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Open(ctx, Options{URLs: []string{address}, Bucket: b})
+			_, err := Open(deadline(t), Options{URLs: []string{address}, Bucket: b})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want %q in it", err, c.want)
 			}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	nc "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota/store"
@@ -67,6 +68,9 @@ func (s *Store) watch(ctx context.Context, stream, subject string) (<-chan struc
 
 // consume starts a consumer that hands over what is written from now on, without the data.
 func (w *watch) consume(ctx context.Context) (jetstream.ConsumeContext, error) {
+	if !w.store.line.whole() {
+		return nil, sendError(ctx, nc.ErrReconnectBufExceeded, false)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, w.store.timeout, errTimeout)
 	defer cancel()
 	consumer, err := w.store.js.OrderedConsumer(ctx, w.stream, jetstream.OrderedConsumerConfig{
@@ -106,6 +110,7 @@ func (w *watch) run(ctx context.Context, consuming jetstream.ConsumeContext) {
 	for {
 		select {
 		case <-ctx.Done():
+			w.close() // before the client is asked, which may take time
 			stop(consuming)
 			return
 		case <-consuming.Closed():
@@ -154,8 +159,10 @@ func (w *watch) close() {
 	w.store.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ended = true
-	close(w.hints)
+	if !w.ended {
+		w.ended = true
+		close(w.hints)
+	}
 }
 
 // hintAll tells all watches that something may have happened: the connection is there again.

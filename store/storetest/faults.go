@@ -106,11 +106,18 @@ func outages() []outage {
 	return []outage{
 		{"cut", Link.Cut},
 		{"refused", func(l Link) { l.Refuse(); l.Cut() }},
-		{"silent", func(l Link) { l.Stall(); l.Reset() }}, // who connects again hears nothing
+		{"silent", silence},
 		{"stall", Link.Stall},
 		{"replies stall", Link.StallReplies},
 		{"replies lost", Link.DropReplies},
 	}
+}
+
+// silence leaves the client alone with a new connection on which it hears nothing.
+func silence(l Link) {
+	l.Stall()
+	l.Reset()
+	until(grace, func() bool { return false }) // waits: by then it waits for the answer to its hello
 }
 
 // moment is a point in a call at which all connections are reset; they can be made again at once.

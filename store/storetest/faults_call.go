@@ -10,7 +10,7 @@ import (
 )
 
 // grace is how long a call under a fault may take until its ctx ends; any value is right, and none is asserted.
-var grace = 700 * time.Millisecond
+var grace = 400 * time.Millisecond
 
 // soon is what a call may take to return when its ctx has ended: much more than it needs on a busy machine, less than clients wait for a handshake.
 const soon = 5 * time.Second

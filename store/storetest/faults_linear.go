@@ -36,7 +36,7 @@ type storm struct {
 const forever = int64(1) << 60
 
 // stormTime is how long clients work; a test of the suites that are meant to fail shortens it.
-var stormTime = 6 * time.Second
+var stormTime = 4 * time.Second
 
 func newStorm(t *testing.T) *storm {
 	t.Helper()

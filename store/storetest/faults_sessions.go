@@ -18,7 +18,7 @@ func SessionFaults[S DocsWithSessions](t *testing.T, open OpenThrough[S]) {
 		{"expires while cut off", sessionExpires[S](Link.Cut)},
 		{"expires while half open", sessionExpires[S](Link.Stall)},
 		{"expires while replies are lost", sessionExpires[S](Link.DropReplies)},
-		{"expires while silent", sessionExpires[S](func(l Link) { l.Stall(); l.Reset() })},
+		{"expires while silent", sessionExpires[S](silence)},
 		{"survives a reset", sessionSurvives[S](Link.Reset, 0)},
 		{"survives a short cut", sessionSurvives[S](Link.Cut, 8)},
 		{"survives a short silence", sessionSurvives[S](Link.Stall, 4)},
