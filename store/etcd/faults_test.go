@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota/internal/faultproxy"
 	server "github.com/rota-run/rota/internal/server/etcd"

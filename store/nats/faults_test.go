@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota/internal/faultproxy"
 	server "github.com/rota-run/rota/internal/server/nats"
