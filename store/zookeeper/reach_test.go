@@ -2,7 +2,6 @@ package zookeeper
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,26 +10,15 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// reach makes an empty store behind links that break. Only the rules that kill the server get one of their own.
+// reach makes an empty store behind links that break.
 func reach(t *testing.T) storetest.Reach[*Store] {
-	o := Options{Path: freshPath(t), Session: 2 * time.Second}
-	var crash func(t *testing.T)
-	if strings.HasSuffix(t.Name(), "server_killed") {
-		c := ownServers(t, server.Options{})
-		o.Servers = c.Servers()
-		crash = func(t *testing.T) {
-			c.Kill(0)
-			if err := c.Restart(deadline(t), 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-	} else {
-		o.Servers = servers(t)[:1]
-	}
+	return reachAt(Options{Servers: servers(t)[:1], Path: freshPath(t), Session: 2 * time.Second})
+}
+
+func reachAt(o Options) storetest.Reach[*Store] {
 	return storetest.Reach[*Store]{
 		Direct:  func(t *testing.T) *Store { return openWith(t, o) },
 		Through: func(t *testing.T) (*Store, storetest.Link) { return openThrough(t, o) },
-		Crash:   crash,
 		TTL:     2 * time.Second,
 	}
 }
@@ -48,3 +36,21 @@ func openThrough(t testing.TB, o Options) (*Store, *faultproxy.Proxy) {
 }
 
 func TestFaults(t *testing.T) { t.Parallel(); storetest.Faults(t, reach) }
+
+// TestServerKilled gives each store a server process of its own, which is killed with SIGKILL and started again with its data.
+func TestServerKilled(t *testing.T) {
+	t.Parallel()
+	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*Store] {
+		c := ownServers(t, server.Options{})
+		r := reachAt(Options{Servers: c.Servers(), Path: freshPath(t), Session: 2 * time.Second})
+		r.Crash = func(t *testing.T) {
+			if err := c.Kill(0); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Restart(deadline(t), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r
+	})
+}
