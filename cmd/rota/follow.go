@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -50,17 +51,29 @@ func (o *observer) watch(ctx context.Context, see func() (enough bool, err error
 			}
 		case <-tick.C:
 		}
-		if err := o.once(ctx); err != nil {
+		if err := o.again(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// once is one look, that may take so long as any command.
-func (o *observer) once(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+// again is one more look, that may take so long as any command. A store that is away is waited for: it is said when it goes and when it is back.
+func (o *observer) again(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	return o.refresh(ctx)
+	err := o.refresh(limited)
+	switch {
+	case err == nil && o.away:
+		o.away = false
+		o.say("the store answers again")
+	case err != nil && ctx.Err() == nil && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)):
+		if !o.away {
+			o.say("the store does not answer, still waiting: %v", err)
+		}
+		o.away = true
+		return nil
+	}
+	return err
 }
 
 // follower tells what happens to a job.

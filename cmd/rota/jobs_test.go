@@ -145,6 +145,15 @@ func TestJobsThatDoNotComplete(t *testing.T) {
 	if _, stderr, code := p.rota("submit", "other.yaml", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"another spec", "try: --id"}) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
+	p.write("more.yaml", "id: stays\ntasks:\n- {name: a, type: noop, every: 1s, max: 1}\n")
+	if said := p.submit("more.yaml", "--update"); !strings.Contains(said, "stays is updated: 1 task") {
+		t.Errorf("it said %q", said)
+	}
+	await(t, "one slot is free", func() bool {
+		return slices.Equal(p.job("stays").Tasks[0].Slots, []string{"a:1"}) || slices.Equal(p.job("stays").Tasks[0].Slots, []string{"a:2"})
+	})
+	p.submit("stays.yaml", "--update")
+	await(t, "both tasks run again", func() bool { return slices.Equal(taskStates(p.job("stays")), []string{"running", "running"}) })
 	out, _, _ := p.rota("jobs", "--state", "pending", "--store", "file:store")
 	if !containsAll(out, []string{"big", "pending", "0/1", "it needs 5 slots"}) || strings.Contains(out, "stays") {
 		t.Errorf("rota jobs: %s", out)

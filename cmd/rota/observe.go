@@ -21,6 +21,7 @@ type observer struct {
 	value cluster.Value
 	json  bool
 	now   time.Time
+	away  bool // the store did not answer when it was asked last
 }
 
 // answerWithin bounds how long a command waits for the store.

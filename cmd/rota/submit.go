@@ -41,8 +41,9 @@ func newSubmit(e env) *cobra.Command {
 	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
 	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
 	flags.StringSliceVar(&s.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
+	flags.BoolVar(&s.update, "update", false, "let a live job of this id go on by the new definition; what is finished stays so")
 	flags.BoolVar(&s.wait, "wait", false, "wait until the job has ended; exit 1 unless it is completed")
-	asked(flags, "id", "wait")
+	asked(flags, "id", "update", "wait")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		store, err := settleStore(e, cmd)
 		if err != nil {
@@ -62,6 +63,7 @@ type submission struct {
 	id         string
 	foreign    []string
 	exec       []string // what the members allow
+	update     bool
 	wait, json bool
 	command    cluster.SubmitJob
 }
@@ -160,9 +162,9 @@ func (s *submission) send(ctx context.Context, e env, store string) error {
 		return err
 	}
 	was, existed := o.value.Job(s.command.Job)
-	res, err := replica.NewClient(st).Propose(limited, s.command)
+	res, err := replica.NewClient(st).Propose(limited, s.proposal(was))
 	if err != nil {
-		return fmt.Errorf("store %s: %w", o.name, err)
+		return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
 	}
 	if !res[0].Accepted {
 		return failed(s.afterRefusal(o), "submit job %s: %s", s.command.Job, res[0].Reason)
@@ -171,15 +173,31 @@ func (s *submission) send(ctx context.Context, e env, store string) error {
 		return err
 	}
 	now, _ := o.value.Job(s.command.Job)
-	return s.tell(ctx, o, existed && was.SpecIndex == now.SpecIndex)
+	return s.tell(ctx, o, was, existed && was.SpecIndex == now.SpecIndex)
+}
+
+// proposal is what is written where the cluster has such a job, or none.
+func (s *submission) proposal(was cluster.Job) cluster.Command {
+	if s.update && was.ID != "" && was.State == cluster.JobRunning {
+		return cluster.UpdateJob{Job: s.command.Job, Spec: s.command.Spec}
+	}
+	return s.command
 }
 
 func (s *submission) afterRefusal(o *observer) string {
-	return fmt.Sprintf("--id with another name; or rota kill %s --store %s first, and submit it again", s.command.Job, o.name)
+	return fmt.Sprintf("--id with another name; --update to go on by the new definition; or rota kill %s --store %s first", s.command.Job, o.name)
+}
+
+// verb is what was done.
+func (s *submission) verb(was cluster.Job) string {
+	if _, update := s.proposal(was).(cluster.UpdateJob); update {
+		return "updated"
+	}
+	return "submitted"
 }
 
 // tell says what became of the submission, and follows the job where that is wanted.
-func (s *submission) tell(ctx context.Context, o *observer, known bool) error {
+func (s *submission) tell(ctx context.Context, o *observer, was cluster.Job, known bool) error {
 	job, _ := api.JobOf(o.value, s.command.Job)
 	switch {
 	case known && job.Ended():
@@ -187,7 +205,7 @@ func (s *submission) tell(ctx context.Context, o *observer, known bool) error {
 	case known:
 		o.say("%s is there already, by this very definition", job.Job)
 	default:
-		o.say("%s is submitted: %s", job.Job, many(len(job.Tasks), "task"))
+		o.say("%s is %s: %s", job.Job, s.verb(was), many(len(job.Tasks), "task"))
 	}
 	if job.Reason != nil && !known {
 		o.say("! it waits: %s: %s   → %s", job.Reason.Rule, job.Reason.Text, dash(job.Reason.Try))
@@ -195,13 +213,13 @@ func (s *submission) tell(ctx context.Context, o *observer, known bool) error {
 	if s.wait {
 		return o.follow(ctx, &follower{job: s.command.Job, out: o.stderr, quiet: s.json, last: func(job api.Job) error {
 			if s.json {
-				return o.printJSON(Submitted{Proposed{fmt.Sprint(s.command), true}, known, job})
+				return o.printJSON(Submitted{Proposed{fmt.Sprint(s.proposal(was)), true}, known, job})
 			}
 			return nil
 		}})
 	}
 	if s.json {
-		return o.printJSON(Submitted{Proposed{fmt.Sprint(s.command), true}, known, job})
+		return o.printJSON(Submitted{Proposed{fmt.Sprint(s.proposal(was)), true}, known, job})
 	}
 	if !job.Ended() {
 		o.say("follow it: rota jobs %s --follow --store %s", job.Job, o.name)
