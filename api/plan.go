@@ -50,7 +50,8 @@ type PlanSlots struct {
 }
 
 // PlanWithout says what would come of the value if these members went: it is asked of the same function that every member folds. What is already on
-// its way is taken for done, and each hand-over too.
+// its way is taken for done, and each hand-over too, all that can be at once: where several outcomes are equally good, the order in which work
+// really stops may lead to another of them.
 func PlanWithout(v cluster.Value, without []cluster.MemberID) (Plan, error) {
 	var leaves []cluster.Command
 	for _, id := range without {
@@ -87,14 +88,12 @@ const settleLimit = 100_000
 func settled(v cluster.Value) cluster.Value {
 	for range settleLimit {
 		var done []cluster.Command
-		for m := range v.Members() {
-			for _, d := range v.Duties(m.ID) {
-				switch d.Role {
-				case cluster.RoleStop:
-					done = append(done, cluster.Stopped{Partition: d.Partition.ID, Token: d.Token})
-				case cluster.RoleAdopt:
-					done = append(done, cluster.Started{Partition: d.Partition.ID, Token: d.Token})
-				}
+		for p := range v.Partitions() {
+			switch p.State {
+			case cluster.PartitionReleasing:
+				done = append(done, cluster.Stopped{Partition: p.ID, Token: p.Token})
+			case cluster.PartitionAdopting:
+				done = append(done, cluster.Started{Partition: p.ID, Token: p.NextToken})
 			}
 		}
 		if len(done) == 0 {
@@ -125,13 +124,28 @@ func (p *Plan) partitions(before, after cluster.Value, without []cluster.MemberI
 
 // members compares what the members that stay would run.
 func (p *Plan) members(before, after cluster.Value) {
-	had := make(map[string]int)
-	for _, m := range MembersOf(before) {
-		had[m.Member] = m.Tasks - int(m.SlotsTaken)
+	had, has := ownedCounts(before), ownedCounts(after)
+	for m := range after.Members() {
+		shown := PlanMember{Member: string(m.ID), State: m.State.String(), Weight: m.Weight, Before: had[m.ID], After: has[m.ID]}
+		if shown.Weight == 0 {
+			shown.Weight = defaultWeight
+		}
+		if m.Draining && m.State == cluster.MemberJoined {
+			shown.State = "draining"
+		}
+		p.Members = append(p.Members, shown)
 	}
-	for _, m := range MembersOf(after) {
-		p.Members = append(p.Members, PlanMember{Member: m.Member, State: m.State, Weight: m.Weight, Before: had[m.Member], After: m.Tasks - int(m.SlotsTaken)})
+}
+
+// ownedCounts are how many partitions each member runs, without those on slots.
+func ownedCounts(v cluster.Value) map[cluster.MemberID]int {
+	out := make(map[cluster.MemberID]int)
+	for p := range v.Partitions() {
+		if p.State == cluster.PartitionGranted && p.Slot == 0 && !reserved(p.ID) {
+			out[p.Owner]++
+		}
 	}
+	return out
 }
 
 // slots compares the slots of tasks, and says of those that would have none why.

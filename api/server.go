@@ -75,6 +75,9 @@ func Handler(c Config) http.Handler {
 	mux.HandleFunc("GET /v1/members", h.members)
 	mux.HandleFunc("GET /v1/tasks", h.tasks)
 	mux.HandleFunc("GET /v1/why", h.why)
+	mux.HandleFunc("GET /v1/jobs", h.jobs)
+	mux.HandleFunc("GET /v1/job", h.job)
+	mux.HandleFunc("GET /v1/plan", h.plan)
 	mux.HandleFunc("GET /v1/journal", h.journal)
 	mux.HandleFunc("GET /readyz", h.ready)
 	if c.Metrics != nil {
@@ -173,6 +176,39 @@ func (h *handler) why(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, why)
+}
+
+// jobs shows the jobs that clients submitted; with all=true also those that sources define.
+func (h *handler) jobs(w http.ResponseWriter, r *http.Request) {
+	all := r.URL.Query().Get("all") == "true"
+	answer(w, JobsOf(h.c.Value(), func(j cluster.Job) bool { return all || j.Spec.Source == "" }))
+}
+
+func (h *handler) job(w http.ResponseWriter, r *http.Request) {
+	id := r.URL.Query().Get("job")
+	job, ok := JobOf(h.c.Value(), cluster.JobID(id))
+	if !ok {
+		fail(w, http.StatusNotFound, fmt.Sprintf("there is no job %q", id))
+		return
+	}
+	answer(w, job)
+}
+
+func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
+	var without []cluster.MemberID
+	for _, m := range r.URL.Query()["without"] {
+		without = append(without, cluster.MemberID(m))
+	}
+	if len(without) == 0 {
+		fail(w, http.StatusBadRequest, "say which member would go: ?without=MEMBER")
+		return
+	}
+	plan, err := PlanWithout(h.c.Value(), without)
+	if err != nil {
+		fail(w, http.StatusNotFound, err.Error())
+		return
+	}
+	answer(w, plan)
 }
 
 func (h *handler) read(r *http.Request, q journal.Query) ([]journal.Record, error) {

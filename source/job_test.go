@@ -37,8 +37,12 @@ func TestJobScripts(t *testing.T) {
 func describeJob(id cluster.JobID, spec cluster.JobSpec) string {
 	s := fmt.Sprintf("%s: version=%q scheduler=%s coverage=%t percent=%d\n", id, spec.Version, spec.Scheduler, spec.Coverage, spec.Percent)
 	for _, t := range spec.Tasks {
-		s += fmt.Sprintf("%s: %s %s min=%d max=%d percent=%d weight=%d %s attempts=%d %v %s\n",
-			t.Name, t.Type, t.Spread, t.Min, t.Max, t.Percent, t.Weight, t.Handover, t.MaxAttempts, t.Partitions, t.Definition)
+		s += fmt.Sprintf("%s: %s %s min=%d max=%d percent=%d weight=%d %s attempts=%d %v %s", t.Name, t.Type, t.Spread, t.Min, t.Max, t.Percent, t.Weight,
+			t.Handover, t.MaxAttempts, t.Partitions, t.Definition)
+		if t.Repartition {
+			s += " repartition"
+		}
+		s += "\n"
 	}
 	for _, e := range spec.Edges {
 		s += fmt.Sprintf("%s → %s\n", e.From, e.To)

@@ -40,6 +40,7 @@ func (d *jobDecoder) read(i int, n *node) *taskDecoder {
 		field{"min", wholeTo(&t.spec.Min, 1, 1<<31, "leave it out to run on what there is")},
 		field{"max", wholeTo(&t.spec.Max, 1, 1<<31, "leave it out for no limit")},
 		field{"percent", wholeTo(&t.spec.Percent, 0, 100, "percent of the slots of the job")},
+		field{"repartition", choiceTo(&t.spec.Repartition, []string{"true", "false"}, []bool{true, false})},
 	))
 	t.checkSpread()
 	return t
@@ -64,7 +65,7 @@ func (t *taskDecoder) afterTo(v *node) (message, hint string) {
 
 // ofSlots are the fields that only a task of spread pool has; ofPlaces those that it cannot have, as its slots are alike.
 var (
-	ofSlots  = []string{"min", "max", "percent", "after"}
+	ofSlots  = []string{"min", "max", "percent", "after", "repartition"}
 	ofPlaces = []string{"labels", "spread_over", "pin", "weight"}
 )
 

@@ -52,8 +52,12 @@ func (r *commandRunner) Run(ctx context.Context, g *work.Grant) error {
 
 // identity is what a program is told of its grant, so that it can find its part of the work, and refuse what comes under an older token.
 func identity(g *work.Grant) []string {
-	return []string{
+	env := []string{
 		"ROTA_JOB=" + string(g.Job), "ROTA_TASK=" + g.Task, "ROTA_KEY=" + g.Key, "ROTA_MEMBER=" + string(g.Member),
 		"ROTA_TOKEN=" + strconv.FormatUint(uint64(g.Token), 10), "ROTA_ATTEMPT=" + strconv.FormatInt(g.Attempt, 10),
 	}
+	if g.Count > 0 {
+		env = append(env, "ROTA_INDEX="+strconv.FormatInt(g.Index, 10), "ROTA_COUNT="+strconv.FormatInt(g.Count, 10))
+	}
+	return env
 }
