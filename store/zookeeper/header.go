@@ -2,6 +2,7 @@ package zookeeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func decodeHeader(data []byte) (header, error) {
 
 // readHeader reads the header as the connected server knows it.
 func (s *Store) readHeader(ctx context.Context) (headerAt, error) {
-	n, err := s.node(ctx, s.at(logNode))
+	n, err := s.own(ctx, logNode)
 	if err != nil {
 		return headerAt{}, err
 	}
@@ -58,6 +59,15 @@ func (s *Store) readHeader(ctx context.Context) (headerAt, error) {
 	at := headerAt{h, n.stat.Version}
 	s.appender.learn(at)
 	return at, nil
+}
+
+// own reads a node that exists as long as the store does.
+func (s *Store) own(ctx context.Context, name string) (node, error) {
+	n, err := s.node(ctx, s.at(name))
+	if errors.Is(err, zk.ErrNoNode) {
+		return n, fmt.Errorf("%s is gone: %w: somebody deleted the store; start its members anew", s.at(name), ErrDamaged)
+	}
+	return n, err
 }
 
 func (s *Store) setHeader(h header, version int32) *zk.SetDataRequest {

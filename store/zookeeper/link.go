@@ -276,6 +276,13 @@ func do[T any](ctx context.Context, l *link, fn func(*zk.Conn) (T, error)) (T, e
 	if err := l.await(ctx); err != nil {
 		return zero, err
 	}
+	if ctx.Done() == nil { // nobody can end it but the link
+		v, err := fn(l.conn)
+		if err != nil {
+			return v, classify(err)
+		}
+		return v, nil
+	}
 	got := make(chan answer, 1)
 	go func() { // ends when the request is answered or refused, at the latest with the link
 		v, err := fn(l.conn)

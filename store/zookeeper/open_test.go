@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -148,6 +150,7 @@ func TestOpenRefusesOptions(t *testing.T) {
 		{Options{Servers: []string{"zk"}, Path: "/a//b"}, "segment"},
 		{Options{Servers: []string{"zk"}, Path: "/a/../b"}, "segment"},
 		{Options{Servers: []string{"zk"}, Path: "/zookeeper/x"}, "for itself"},
+		{Options{Servers: []string{"zk"}, Path: "/" + strings.Repeat("p", 200)}, "at most 200"},
 		{Options{Servers: []string{"zk"}, User: "u"}, "both a user and a password"},
 		{Options{Servers: []string{"zk"}, User: "u:v", Password: "hidden"}, "colon"},
 	} {
@@ -261,6 +264,62 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("%s on a store that was opened for reading only: %v", name, err)
 		}
 	}
+}
+
+// TestThroughTLS puts TLS in front of a server: the name is verified against the address that was given.
+func TestThroughTLS(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewUnstartedServer(nil)
+	web.StartTLS() // for its certificate, which is for 127.0.0.1 and example.com
+	t.Cleanup(web.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(web.Certificate())
+	target := servers(t)[0]
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: web.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { forward(c, target) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); wg.Wait() })
+	o := Options{Servers: []string{l.Addr().String()}, Path: freshPath(t), TLS: &tls.Config{RootCAs: roots}}
+	s, err := Open(deadline(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := s.OpenSession(deadline(t), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Put(deadline(t), store.Doc{Key: "a"}); err != nil {
+		t.Error(err)
+	}
+	s.Close()
+	o.TLS, o.Timeout = &tls.Config{RootCAs: roots, ServerName: "zk.example.org"}, 2*time.Second
+	wantRefusal(t, o, store.ErrUnavailable, "zk.example.org", "certificate")
+}
+
+// forward passes bytes between a connection and a target until one of them ends.
+func forward(c net.Conn, target string) {
+	defer c.Close()
+	up, err := net.Dial("tcp", target)
+	if err != nil {
+		return
+	}
+	defer up.Close()
+	go func() {
+		io.Copy(up, c)
+		up.Close()
+	}()
+	io.Copy(c, up)
 }
 
 func TestOpenEndsWithItsContext(t *testing.T) {

@@ -43,6 +43,7 @@ const (
 	defaultSession = 10 * time.Second
 	defaultTimeout = 10 * time.Second
 	defaultPort    = "2181"
+	maxPath        = 200 // bytes: it stands in each part of a request
 )
 
 func (o Options) withDefaults() (Options, error) {
@@ -95,6 +96,9 @@ func addresses(servers []string) ([]string, error) {
 func checkPath(path string) error {
 	if path == "/" {
 		return errors.New(`path is "/": give a node of its own, such as "/rota"`)
+	}
+	if len(path) > maxPath {
+		return fmt.Errorf("path %.40q… has %d bytes: at most %d are allowed", path, len(path), maxPath)
 	}
 	segments := strings.Split(path, "/")
 	if segments[0] != "" {

@@ -10,15 +10,21 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// reach makes an empty store behind links that break.
-func reach(t *testing.T) storetest.Reach[*Store] {
-	return reachAt(Options{Servers: servers(t)[:1], Path: freshPath(t), Session: 2 * time.Second})
-}
+// reach makes an empty store on the shared server, behind links that break.
+func reach(t *testing.T) storetest.Reach[*Store] { return reachOf(t, servers(t)) }
 
-func reachAt(o Options) storetest.Reach[*Store] {
+// reachOf spreads handles over servers: each is connected to one of them.
+func reachOf(t *testing.T, addrs []string) storetest.Reach[*Store] {
+	o, n := Options{Path: freshPath(t), Session: 2 * time.Second}, 0
+	next := func() Options {
+		n++
+		mine := o
+		mine.Servers = addrs[n%len(addrs) : n%len(addrs)+1]
+		return mine
+	}
 	return storetest.Reach[*Store]{
-		Direct:  func(t *testing.T) *Store { return openWith(t, o) },
-		Through: func(t *testing.T) (*Store, storetest.Link) { return openThrough(t, o) },
+		Direct:  func(t *testing.T) *Store { return openWith(t, next()) },
+		Through: func(t *testing.T) (*Store, storetest.Link) { return openThrough(t, next()) },
 		TTL:     2 * time.Second,
 	}
 }
@@ -37,20 +43,46 @@ func openThrough(t testing.TB, o Options) (*Store, *faultproxy.Proxy) {
 
 func TestFaults(t *testing.T) { t.Parallel(); storetest.Faults(t, reach) }
 
-// TestServerKilled gives each store a server process of its own, which is killed with SIGKILL and started again with its data.
-func TestServerKilled(t *testing.T) {
+// TestCrashes kills the only server.
+func TestCrashes(t *testing.T) {
 	t.Parallel()
 	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*Store] {
 		c := ownServers(t, server.Options{})
-		r := reachAt(Options{Servers: c.Servers(), Path: freshPath(t), Session: 2 * time.Second})
+		r := reachOf(t, c.Servers())
 		r.Crash = func(t *testing.T) {
-			if err := c.Kill(0); err != nil {
-				t.Fatal(err)
-			}
+			c.Kill(0)
 			if err := c.Restart(deadline(t), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return r
 	})
+}
+
+// TestCrashesOfLeaders kills whoever leads three servers, again and again, while clients of all three read and write.
+func TestCrashesOfLeaders(t *testing.T) {
+	t.Parallel()
+	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*Store] {
+		c := ownServers(t, server.Options{Nodes: 3})
+		r := reachOf(t, c.Servers())
+		r.Crash = func(t *testing.T) { killLeader(t, c) }
+		return r
+	})
+}
+
+// killLeader kills the leader, waits for another one, and starts the former again.
+func killLeader(t *testing.T, c *server.Cluster) {
+	t.Helper()
+	ctx := deadline(t)
+	leader, err := c.Leader(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Kill(leader)
+	if _, err := c.Leader(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Restart(ctx, leader); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -57,7 +57,7 @@ func partName(index uint64, name string, part int) string {
 }
 
 func (s *Store) readPointer(ctx context.Context) (pointerAt, error) {
-	n, err := s.node(ctx, s.at(snapNode))
+	n, err := s.own(ctx, snapNode)
 	if err != nil {
 		return pointerAt{}, err
 	}

@@ -1,0 +1,125 @@
+package zookeeper
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/store"
+)
+
+// callers runs fn b.N times in all, from so many goroutines at once.
+func callers(b *testing.B, n int, fn func(i int64) error) {
+	b.Helper()
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	b.ResetTimer()
+	for range n {
+		wg.Go(func() {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				if err := fn(i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// BenchmarkAppend is an append of 200 bytes beside the bare client's create of a node of 200 bytes, which promises less: no order that others can
+// read without a list of all names.
+func BenchmarkAppend(b *testing.B) {
+	data := make([]byte, 200)
+	for _, n := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("store/callers=%d", n), func(b *testing.B) {
+			s := openWith(b, Options{Servers: servers(b), Path: freshPath(b)})
+			callers(b, n, func(int64) error { _, err := s.Append(context.Background(), data); return err })
+		})
+		b.Run(fmt.Sprintf("bare/callers=%d", n), func(b *testing.B) {
+			s := openWith(b, Options{Servers: servers(b), Path: freshPath(b)})
+			c, acl := s.link.conn, zk.WorldACL(zk.PermAll)
+			callers(b, n, func(i int64) error {
+				_, err := c.Create(s.recordPath(uint64(i)), data, zk.FlagPersistent, acl)
+				return err
+			})
+		})
+	}
+}
+
+// BenchmarkHandles is eight handles that append at once, each with one caller: they collide.
+func BenchmarkHandles(b *testing.B) {
+	for _, n := range []int{2, 8} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			o := Options{Servers: servers(b), Path: freshPath(b)}
+			handles := make(chan *Store, n)
+			for range n {
+				handles <- openWith(b, o)
+			}
+			data := make([]byte, 200)
+			callers(b, n, func(int64) error {
+				s := <-handles
+				defer func() { handles <- s }()
+				_, err := s.Append(context.Background(), data)
+				return err
+			})
+		})
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	for name, quorum := range map[string]bool{"sync": false, "quorum": true} {
+		for _, n := range []int{1, 8} {
+			b.Run(fmt.Sprintf("%s/callers=%d", name, n), func(b *testing.B) {
+				s := openWith(b, Options{Servers: servers(b), Path: freshPath(b), QuorumReads: quorum})
+				if _, err := s.Put(context.Background(), store.Doc{Key: "a/b"}); err != nil {
+					b.Fatal(err)
+				}
+				callers(b, n, func(int64) error { _, err := s.Get(context.Background(), "a/b"); return err })
+			})
+		}
+	}
+}
+
+func BenchmarkPut(b *testing.B) {
+	s := openWith(b, Options{Servers: servers(b), Path: freshPath(b)})
+	var v store.Version
+	callers(b, 1, func(int64) (err error) {
+		v, err = s.Put(context.Background(), store.Doc{Key: "a/b", Value: []byte("x"), Version: v})
+		return err
+	})
+}
+
+// BenchmarkRead is a page of 1000 records.
+func BenchmarkRead(b *testing.B) {
+	s := openWith(b, Options{Servers: servers(b), Path: freshPath(b)})
+	appendN(b, s, 1000)
+	callers(b, 1, func(int64) error { _, err := s.Read(context.Background(), 0, 1000); return err })
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/1000/float64(time.Microsecond), "µs/record")
+}
+
+// BenchmarkHint is the way from one handle's append to another one's hint.
+func BenchmarkHint(b *testing.B) {
+	o := Options{Servers: servers(b), Path: freshPath(b)}
+	s, watcher := openWith(b, o), openWith(b, o)
+	hints, err := watcher.WatchLog(deadline(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	after := uint64(0)
+	callers(b, 1, func(int64) error {
+		index, err := s.Append(context.Background(), nil)
+		for err == nil && after < index {
+			<-hints
+			var page store.Page
+			page, err = watcher.Read(context.Background(), after, 1000)
+			after = page.Head
+		}
+		return err
+	})
+}
