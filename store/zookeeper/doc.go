@@ -38,9 +38,10 @@
 // (sync), then read on the same connection, and begin again on another one; calls that come together share a sync. A read costs two round trips.
 //
 // Sessions. Each has a ZooKeeper session and a connection of its own, and its documents are ephemeral. A server that grants less than ttl is refused. Done
-// is closed when the servers say that the session has expired; it is never replaced by another one. Half an answer about Put and expiry is in session.go:
-// a write goes out only on a connection whose server has heard of us within half of the ttl, and one that was acknowledged too late to prove that it renewed the session is
-// reported as store.ErrUnknown.
+// is closed when the servers say that the session has expired, and at seven eighths of its timeout without an answer, which is before others can see its documents gone; it
+// is never replaced by another one. A follower tells its leader of a client's traffic only half a tick later, so a write goes out only on a connection whose server has
+// heard of us within half of the timeout (else it is made anew, which the leader is asked about), and one that was acknowledged too late to prove that it renewed the session
+// is store.ErrUnknown.
 //
 // # Lost answers
 //
