@@ -60,6 +60,30 @@ func (p *Proxy) Throttle(bytesPerSecond int) {
 	p.settle(requests, replies)
 }
 
+// Break breaks something, by number, and tells what: for tests that let chance choose. Not everything that was broken before is mended.
+func (p *Proxy) Break(which uint64) string {
+	n := int64(which >> 32 % 500)
+	breaks := []struct {
+		name string
+		make func()
+	}{
+		{"cut", p.Cut},
+		{"refused", func() { p.Refuse(); p.Cut() }},
+		{"stalled", p.Stall},
+		{"requests stalled", p.StallRequests},
+		{"replies stalled", p.StallReplies},
+		{"replies dropped", p.DropReplies},
+		{"silent", func() { p.Stall(); p.Reset() }},
+		{"reset", p.Reset},
+		{"reset in a request", func() { p.CutRequests(n) }},
+		{"reset in a reply", func() { p.CutReplies(n) }},
+		{"slow", func() { p.Delay(200*time.Millisecond, 200*time.Millisecond) }},
+	}
+	b := breaks[which%uint64(len(breaks))]
+	b.make()
+	return b.name
+}
+
 // Heal ends all faults. Bytes that were held go on their way; connections with a hole are reset. The error is that of listening again after
 // Refuse, when the port was taken by another program meanwhile.
 func (p *Proxy) Heal() error {

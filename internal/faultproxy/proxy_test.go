@@ -399,3 +399,25 @@ func TestCloseEndsEverything(t *testing.T) {
 		t.Errorf("a closed proxy takes connections")
 	}
 }
+
+// TestBreaksAreMended breaks everything at once and one by one: after Heal a new connection works.
+func TestBreaksAreMended(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	p := proxy(t, s.listener.Addr().String())
+	seen := map[string]bool{}
+	for which := range uint64(30) {
+		seen[p.Break(which)] = true
+		if which < 15 {
+			heal(t, p)
+		}
+	}
+	if len(seen) < 10 {
+		t.Errorf("30 numbers break in %d ways", len(seen))
+	}
+	heal(t, p)
+	client := dial(t, p)
+	far := s.conn(t)
+	send(t, client, "whole")
+	wantRead(t, far, "whole")
+}

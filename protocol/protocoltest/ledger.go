@@ -15,6 +15,7 @@ type ledger struct {
 	tokens  map[cluster.PartitionID]cluster.Token
 	trust   map[cluster.MemberID]protocol.Instant
 	faults  []string
+	starts  int
 	changed chan struct{}
 }
 
@@ -41,7 +42,15 @@ func (l *ledger) start(p cluster.PartitionID, r run) {
 	}
 	l.tokens[p] = max(l.tokens[p], r.token)
 	l.running[p] = r
+	l.starts++
 	l.tell()
+}
+
+// begun counts all starts so far.
+func (l *ledger) begun() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.starts
 }
 
 func (l *ledger) stop(p cluster.PartitionID, m cluster.MemberID) {

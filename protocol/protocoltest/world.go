@@ -20,6 +20,8 @@ type Handle struct {
 	Crash func()
 	// Away makes the store answer nothing (true) or again (false) to this member.
 	Away func(bool)
+	// Break breaks this member's way to the store in one of several ways, by number, and tells how; Away(false) mends it. Only Storm needs it.
+	Break func(which uint64) string
 }
 
 // Setup is how a protocol is tested on a store.
@@ -40,11 +42,14 @@ type world struct {
 	ledger *ledger
 	peers  map[cluster.MemberID]*peer
 	away   map[cluster.MemberID]func(bool)
+
+	handles map[cluster.MemberID]Handle
 }
 
 func newWorld(t *testing.T, s Setup) *world {
 	w := &world{
 		t: t, setup: s, open: s.Open(t), ledger: newLedger(), peers: make(map[cluster.MemberID]*peer), away: make(map[cluster.MemberID]func(bool)),
+		handles: make(map[cluster.MemberID]Handle),
 	}
 	t.Cleanup(w.close)
 	return w
@@ -71,7 +76,7 @@ func (w *world) start(ids ...cluster.MemberID) {
 		}
 		h := w.open(w.t, id, w.setup.TTL)
 		p := &peer{id: id, m: h.Member, crash: h.Crash, ledger: w.ledger}
-		w.peers[id], w.away[id] = p, h.Away
+		w.peers[id], w.away[id], w.handles[id] = p, h.Away, h
 		p.begin(context.Background())
 	}
 }

@@ -25,8 +25,21 @@ func TestStoriesOfThree(t *testing.T) {
 	stories(t, ownServers(t, server.Options{Nodes: 3}).Servers())
 }
 
+// TestStorm runs members whose links to the server break at random.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	protocoltest.Storm(t, protocoltest.Setup{Open: behindLinks(servers(t)), TTL: 2 * time.Second})
+}
+
 func stories(t *testing.T, servers []string) {
-	open := func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+	t.Run("stories", func(t *testing.T) {
+		protocoltest.Run(t, protocoltest.Setup{Open: behindLinks(servers), TTL: 2 * time.Second})
+	})
+}
+
+// behindLinks opens members on one store, each behind a link of its own.
+func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+	return func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 		path, n := freshPath(t), 0
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
 			n++
@@ -47,10 +60,10 @@ func stories(t *testing.T, servers []string) {
 				Member: m,
 				Crash:  func() { link.Close(); s.Close() },
 				Away:   func(away bool) { setAway(t, link, away) },
+				Break:  link.Break,
 			}
 		}
 	}
-	t.Run("stories", func(t *testing.T) { protocoltest.Run(t, protocoltest.Setup{Open: open, TTL: 2 * time.Second}) })
 }
 
 func setAway(t *testing.T, link *faultproxy.Proxy, away bool) {
