@@ -44,23 +44,36 @@ func (s *Store) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, e
 	return answer, nil
 }
 
-// exchange is the client's request that ends with ctx. The client's own does not while it connects: it holds its lock until the server has
-// said hello, however long that takes. A message that got stuck there may be sent later.
+// exchange is the client's request that ends with ctx. A message that got stuck on the way may be sent later.
 func (s *Store) exchange(ctx context.Context, m *nc.Msg) (*nc.Msg, error) {
+	return within(ctx, func() (*nc.Msg, error) { return s.conn.RequestMsgWithContext(ctx, m) }, nil)
+}
+
+// within is a call of the client that ends with ctx. The client's own calls do not while it connects: it holds its lock until the server has said
+// hello, however long that takes. What a call returns too late is dropped.
+func within[T any](ctx context.Context, call func() (T, error), drop func(T)) (T, error) {
 	type result struct {
-		answer *nc.Msg
-		err    error
+		value T
+		err   error
 	}
 	back := make(chan result, 1)
 	go func() {
-		answer, err := s.conn.RequestMsgWithContext(ctx, m)
-		back <- result{answer, err}
+		value, err := call()
+		back <- result{value, err}
 	}()
 	select {
 	case r := <-back:
-		return r.answer, r.err
+		return r.value, r.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		if drop != nil {
+			go func() {
+				if r := <-back; r.err == nil {
+					drop(r.value)
+				}
+			}()
+		}
+		var none T
+		return none, ctx.Err()
 	}
 }
 
@@ -93,14 +106,14 @@ func (s *Store) api(ctx context.Context, verb, stream string, in, out any, chang
 	return json.Unmarshal(answer.Data, out)
 }
 
-// change is api for what changes something, without a message: a purge.
-func (s *Store) change(ctx context.Context, verb, stream string, in any) error {
-	err := s.api(ctx, verb, stream, in, nil, true)
+// purge removes messages from a stream.
+func (s *Store) purge(ctx context.Context, stream string, r purgeRequest) error {
+	err := s.api(ctx, "STREAM.PURGE", stream, r, nil, true)
 	var refused *apiError
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if refused.Code == codeNotAvailable || refused.Status == 404 || refused.Status == 400 {
+	if s.replicas == 1 && (refused.Code == codeNotAvailable || refused.Status == 404 || refused.Status == 400) {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnknown, err)

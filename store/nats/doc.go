@@ -25,8 +25,8 @@
 // acknowledged has been stored by the stream's leader and, where there are replicas, by most of them.
 //
 // Get reads at the leader. A leader that is cut off from the others does not notice for about twenty seconds, and would answer with what it
-// has; so with replicas Get also writes a small message that the cluster stores only if what was read is still the newest. A log is read at its
-// leader alone, record by record.
+// has; so with replicas Get also writes a small message that the cluster stores only if what was read is still the newest. A log's
+// head is read at its leader; records before it, which cannot change, from any replica that has them.
 //
 // A snapshot is cut into chunks of the size of a message, which are written before the one message that points to them and carries their checksum.
 // Chunks that no pointer names are never read, and go with the next snapshot.

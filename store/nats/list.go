@@ -32,7 +32,7 @@ func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
 	}
 	found := map[string]store.Doc{}
 	for after, more := uint64(0), true; more; {
-		page, left, err := s.batch(ctx, s.names.below(prefix), after+1)
+		page, left, err := s.batch(ctx, s.names.docs(), batchRequest{Seq: after + 1, Next: s.names.below(prefix), Batch: batchLimit})
 		if err != nil {
 			return nil, err
 		}
@@ -57,14 +57,17 @@ func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
 // batchLimit is how many messages one page asks for; the server ends a page by itself at 64 MiB.
 const batchLimit = 100_000
 
-var errBatch = errors.New("the server's page of documents has a gap")
+var errBatch = errors.New("the server's page of messages has a gap")
 
-// batch reads messages of the documents' stream from one replica, in their order, and says how many are left behind them.
-func (s *Store) batch(ctx context.Context, subject string, from uint64) (page []message, left uint64, err error) {
-	request, err := json.Marshal(map[string]any{"seq": from, "next_by_subj": subject, "batch": batchLimit})
-	if err != nil {
-		return nil, 0, err
-	}
+// batchRequest asks for messages of a subject, in their order.
+type batchRequest struct {
+	Seq   uint64 `json:"seq"` // of the first one, or of one before
+	Next  string `json:"next_by_subj"`
+	Batch int    `json:"batch"` // how many at most
+}
+
+// batch reads messages of a stream from one replica, which may lag, and says how many are left behind them.
+func (s *Store) batch(ctx context.Context, stream string, r batchRequest) (page []message, left uint64, err error) {
 	if !s.line.whole() {
 		return nil, 0, sendError(ctx, nc.ErrReconnectBufExceeded, false)
 	}
@@ -74,16 +77,11 @@ func (s *Store) batch(ctx context.Context, subject string, from uint64) (page []
 	defer stop()
 	release := context.AfterFunc(s.line.current(), func() { cancel(errDisconnected) })
 	defer release()
-	inbox := s.conn.NewInbox()
-	sub, err := s.conn.SubscribeSync(inbox)
+	sub, err := within(ctx, func() (*nc.Subscription, error) { return s.askBatch(stream, r) }, hangUp)
 	if err != nil {
 		return nil, 0, sendError(ctx, err, false)
 	}
-	defer func() { go func() { _ = sub.Unsubscribe() }() }() // it fails only where the connection is gone, and waits for the next one
-	_ = sub.SetPendingLimits(-1, -1)
-	if err := s.conn.PublishRequest("$JS.API.DIRECT.GET."+s.names.docs(), inbox, request); err != nil {
-		return nil, 0, sendError(ctx, err, false)
-	}
+	defer func() { go hangUp(sub) }() // which may wait for the client's lock as well
 	for {
 		raw, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
@@ -97,10 +95,7 @@ func (s *Store) batch(ctx context.Context, subject string, from uint64) (page []
 			}
 			page = append(page, m)
 		case "204": // the end of the page
-			left, err := strconv.ParseUint(raw.Header.Get("Nats-Num-Pending"), 10, 64)
-			if last := raw.Header.Get("Nats-Last-Sequence"); err == nil && len(page) > 0 && last != strconv.FormatUint(page[len(page)-1].seq, 10) {
-				err = errBatch
-			}
+			left, err := endOf(page, raw)
 			return page, left, err
 		case "404":
 			return page, 0, nil
@@ -110,6 +105,41 @@ func (s *Store) batch(ctx context.Context, subject string, from uint64) (page []
 			return nil, 0, fmt.Errorf("%w: status %s %s", store.ErrUnavailable, status, raw.Header.Get("Description"))
 		}
 	}
+}
+
+// hangUp ends a subscription. It fails only where the connection is gone, and the subscription with it.
+func hangUp(sub *nc.Subscription) { _ = sub.Unsubscribe() }
+
+// askBatch sends the request for a page, and returns where it will arrive.
+func (s *Store) askBatch(stream string, r batchRequest) (*nc.Subscription, error) {
+	request, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	inbox := s.conn.NewInbox()
+	sub, err := s.conn.SubscribeSync(inbox)
+	if err != nil {
+		return nil, err
+	}
+	if err = sub.SetPendingLimits(-1, -1); err == nil {
+		err = s.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, request)
+	}
+	if err != nil {
+		hangUp(sub)
+	}
+	return sub, err
+}
+
+// endOf reads what the server says behind a page.
+func endOf(page []message, raw *nc.Msg) (left uint64, err error) {
+	left, err = strconv.ParseUint(raw.Header.Get("Nats-Num-Pending"), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the end of a page: %w", err)
+	}
+	if len(page) > 0 && raw.Header.Get("Nats-Last-Sequence") != strconv.FormatUint(page[len(page)-1].seq, 10) {
+		return 0, fmt.Errorf("%w: %w", store.ErrUnavailable, errBatch)
+	}
+	return left, nil
 }
 
 // direct is a message as a replica hands it out.

@@ -15,6 +15,7 @@ import (
 const (
 	pageMost = 1000 // records of one page
 	inFlight = 32   // requests of one page that are under way at a time
+	bulk     = 8    // records for which a replica is asked first
 )
 
 // ErrDamaged marks data that is missing or wrong. Trying again does not help: restore the streams from a copy.
@@ -44,7 +45,7 @@ func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
 	return index, err
 }
 
-// Read implements store.Log. Each record comes from the stream's leader, and a page has at most a thousand.
+// Read implements store.Log. The head comes from the stream's leader, and a page has at most a thousand records.
 func (s *Store) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
 	if limit < 1 {
 		return store.Page{}, fmt.Errorf("read log: limit is %d: give at least 1", limit)
@@ -101,10 +102,17 @@ func (s *Store) readEmpty(ctx context.Context, after uint64) (store.Page, error)
 	return store.Page{Head: state.Last}, nil
 }
 
-// readInto reads the records from an index on, several requests at a time.
+// readInto reads the records from an index on: many from any replica, in one request; those that it lacks from the leader, several requests at a time.
 func (s *Store) readInto(ctx context.Context, records []store.Record, from uint64) error {
-	if len(records) == 0 {
-		return nil
+	if len(records) >= bulk {
+		page, _, err := s.batch(ctx, s.names.log(), batchRequest{Seq: from, Next: s.names.logSubject(), Batch: len(records)})
+		if err != nil {
+			return err
+		}
+		for len(page) > 0 && len(records) > 0 && page[0].seq == from {
+			records[0] = store.Record{Index: from, Data: page[0].data}
+			page, records, from = page[1:], records[1:], from+1
+		}
 	}
 	var wg sync.WaitGroup
 	var next atomic.Int64
@@ -177,7 +185,7 @@ func (s *Store) trim(ctx context.Context, index uint64) error {
 	if index = min(index, p.Index); index == 0 {
 		return nil
 	}
-	return s.change(ctx, "STREAM.PURGE", s.names.log(), purgeRequest{Seq: index + 1})
+	return s.purge(ctx, s.names.log(), purgeRequest{Seq: index + 1})
 }
 
 // purgeRequest removes the messages of a subject before a sequence.

@@ -79,7 +79,7 @@ func changes(t *testing.T, s *Store) map[string]func(context.Context) error {
 		"delete":      func(ctx context.Context) error { return s.Delete(ctx, "c/2", v2) },
 		"session put": func(ctx context.Context) error { _, err := owner.Put(ctx, store.Doc{Key: "c/4"}); return err },
 		"purge": func(ctx context.Context) error {
-			return s.change(ctx, "STREAM.PURGE", s.names.log(), purgeRequest{Seq: index})
+			return s.purge(ctx, s.names.log(), purgeRequest{Seq: index})
 		},
 		"point": func(ctx context.Context) error {
 			_, err := s.swap(ctx, s.names.snapshot(), 0, nil, []byte("{}"))

@@ -35,5 +35,5 @@ func (s *Store) seed(ctx context.Context, index uint64) error {
 	case state.Last == index:
 		return nil
 	}
-	return s.change(ctx, "STREAM.PURGE", s.names.log(), purgeRequest{Seq: index + 1})
+	return s.purge(ctx, s.names.log(), purgeRequest{Seq: index + 1})
 }

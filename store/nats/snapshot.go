@@ -167,7 +167,7 @@ func (s *Store) replaceSnapshot(ctx context.Context, at uint64, r store.Record) 
 
 // sweep removes chunks that nobody will read. Where it cannot, the next snapshot does.
 func (s *Store) sweep(ctx context.Context, r purgeRequest) {
-	if err := s.change(ctx, "STREAM.PURGE", s.names.docs(), r); err != nil {
+	if err := s.purge(ctx, s.names.docs(), r); err != nil {
 		s.log.Debug("remove chunks of a former snapshot", "err", err)
 	}
 }

@@ -56,6 +56,7 @@ func (s *Store) logConfig(replicas int) jetstream.StreamConfig {
 		Storage:           jetstream.FileStorage,
 		Replicas:          replicas,
 		DenyDelete:        true,
+		AllowDirect:       true, // for many records at a time
 	}
 }
 

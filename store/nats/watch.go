@@ -73,25 +73,30 @@ func (w *watch) consume(ctx context.Context) (jetstream.ConsumeContext, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, w.store.timeout, errTimeout)
 	defer cancel()
+	consuming, err := within(ctx, func() (jetstream.ConsumeContext, error) { return w.start(ctx) }, stop)
+	switch {
+	case err == nil:
+		return consuming, nil
+	case ctx.Err() != nil:
+		return nil, sendError(ctx, err, false)
+	}
+	return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// start is what of consume may last longer than ctx.
+func (w *watch) start(ctx context.Context) (jetstream.ConsumeContext, error) {
 	consumer, err := w.store.js.OrderedConsumer(ctx, w.stream, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{w.subject},
 		DeliverPolicy:  jetstream.DeliverNewPolicy,
 		HeadersOnly:    true,
 	})
-	if err == nil {
-		var consuming jetstream.ConsumeContext
-		consuming, err = consumer.Consume(func(jetstream.Msg) { w.hint() }, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			w.store.log.Debug("watch", "stream", w.stream, "err", err)
-			w.hint()
-		}))
-		if err == nil {
-			return consuming, nil
-		}
+	if err != nil {
+		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, sendError(ctx, err, false)
-	}
-	return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	return consumer.Consume(func(jetstream.Msg) { w.hint() }, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+		w.store.log.Debug("watch", "stream", w.stream, "err", err)
+		w.hint()
+	}))
 }
 
 // stop ends a consumer, and returns when its last message was handled.
