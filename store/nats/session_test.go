@@ -121,7 +121,7 @@ func TestSilentUser(t *testing.T) {
 	t.Parallel()
 	open := fresh(t)
 	a, b := open(t), open(t)
-	owner := newSession(t, a, 1200*time.Millisecond)
+	owner := newSession(t, a, 4*time.Second) // long enough for a machine that is busy
 	v1 := mustPut(t, owner, "s/1", "x", "")
 	v2 := mustPut(t, owner, "s/2", "y", "")
 	first, err := b.newest(deadline(t), b.names.doc("s/1"))

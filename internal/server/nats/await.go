@@ -3,30 +3,35 @@ package nats
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	nc "github.com/nats-io/nats.go"
 )
 
-// Await returns when each node that runs answers and has a JetStream with a leader.
+// Await returns when each node that runs answers, and all of them take streams.
 func (p *Processes) Await(ctx context.Context) error {
-	for i, pl := range p.plans {
-		if p.nodes[i] == nil {
-			continue
+	var running []plan
+	for i := range p.plans {
+		if p.nodes[i] != nil {
+			running = append(running, p.plans[i])
 		}
-		if err := awaitNode(ctx, pl); err != nil {
+	}
+	for _, pl := range running {
+		if err := awaitNode(ctx, pl, len(running)); err != nil {
 			return fmt.Errorf("wait for NATS node %s at %s: %w", pl.Name, pl.address(), err)
 		}
 	}
 	return nil
 }
 
-func awaitNode(ctx context.Context, p plan) error {
+// awaitNode returns when a stream with replicas can be made through a node. Only then the leader of the cluster knows of all nodes.
+func awaitNode(ctx context.Context, p plan, replicas int) error {
 	tick := time.NewTicker(4 * poll)
 	defer tick.Stop()
 	for {
-		last := ask(p)
+		last := try(p, replicas)
 		if last == nil {
 			return nil
 		}
@@ -38,14 +43,24 @@ func awaitNode(ctx context.Context, p plan) error {
 	}
 }
 
-// ask asks a node for its account's JetStream, which is answered by the leader of the cluster.
-func ask(p plan) error {
+// tryName is a stream that is made and removed.
+const tryName = "ROTA_READY"
+
+func try(p plan, replicas int) error {
 	c, err := nc.Connect(p.url(), nc.NoReconnect(), nc.Timeout(time.Second))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	m, err := c.Request("$JS.API.INFO", nil, time.Second)
+	if err := ask(c, "INFO", ""); err != nil || replicas == 1 {
+		return err
+	}
+	stream := fmt.Sprintf(`{"name":%q,"subjects":[%q],"storage":"memory","num_replicas":%d}`, tryName, "rota.ready", replicas)
+	return errors.Join(ask(c, "STREAM.CREATE."+tryName, stream), ask(c, "STREAM.DELETE."+tryName, ""))
+}
+
+func ask(c *nc.Conn, call, request string) error {
+	m, err := c.Request("$JS.API."+call, []byte(request), 5*time.Second)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -52,8 +53,18 @@ func (p plan) address() string { return net.JoinHostPort(loopback, strconv.Itoa(
 
 func (p plan) url() string { return "nats://" + p.address() }
 
-// plans chooses the ports of all nodes.
+// plans chooses the ports of all nodes. The server itself does not say what is wrong with a port or a directory: so that is found out here.
 func plans(o Options) ([]plan, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if o.Port != 0 {
+		l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(o.Port)))
+		if err != nil {
+			return nil, fmt.Errorf("port %d (try another one): %w", o.Port, err)
+		}
+		l.Close()
+	}
 	ports, err := freePorts(2 * o.Nodes)
 	if err != nil {
 		return nil, err

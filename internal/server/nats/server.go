@@ -89,7 +89,10 @@ func (s *Server) await(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	if len(s.nodes) == 1 {
+		return nil
+	}
+	return awaitNode(ctx, s.plans[0], len(s.nodes))
 }
 
 func (s *Server) ready() bool {

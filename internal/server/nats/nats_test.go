@@ -1,0 +1,154 @@
+package nats
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	nc "github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if Child() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// write stores one message, in a stream with replicas, and read tells how many there are.
+func write(t *testing.T, url string, replicas int) {
+	t.Helper()
+	c, err := nc.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := c.JetStream()
+	if err == nil {
+		_, err = js.AddStream(&nc.StreamConfig{Name: "s", Subjects: []string{"s"}, Replicas: replicas})
+	}
+	if err == nil {
+		_, err = js.Publish("s", []byte("x"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, url string) uint64 {
+	t.Helper()
+	c, err := nc.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := c.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := js.StreamInfo("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.State.Msgs
+}
+
+func TestStart(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []int{1, 3} {
+		s, err := Start(deadline(t), Options{Dir: t.TempDir(), Nodes: nodes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.URLs()); n != nodes || strings.Count(s.URL(), "nats://127.0.0.1:") != nodes {
+			t.Errorf("%d nodes have the addresses %q, %q", nodes, s.URL(), s.URLs())
+		}
+		write(t, s.URL(), nodes)
+		s.Stop()
+		s.Stop()
+		if _, err := nc.Connect(s.URL()); err == nil {
+			t.Errorf("a server of %d nodes answers after it was stopped", nodes)
+		}
+	}
+}
+
+func TestDataStays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 2 {
+		s, err := Start(deadline(t), Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, s.URL(), 1)
+		if n := read(t, s.URL()); n != uint64(i+1) {
+			t.Errorf("start %d: %d messages", i, n)
+		}
+		s.Stop()
+	}
+}
+
+func TestKilledNodesComeBack(t *testing.T) {
+	t.Parallel()
+	p, err := Spawn(deadline(t), Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop()
+	write(t, p.URL(), 1)
+	p.Kill(0)
+	p.Kill(0)
+	if _, err := nc.Connect(p.URL()); err == nil {
+		t.Fatal("a killed node answers")
+	}
+	if err := p.Restart(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Await(deadline(t)); err != nil {
+		t.Fatal(err)
+	}
+	if n := read(t, p.URL()); n != 1 {
+		t.Fatalf("%d messages after the restart, want 1", n)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]Options{
+		"no directory":    {},
+		"two nodes":       {Dir: t.TempDir(), Nodes: 2},
+		"port of three":   {Dir: t.TempDir(), Nodes: 3, Port: 4222},
+		"port is taken":   {Dir: t.TempDir(), Port: taken.Addr().(*net.TCPAddr).Port},
+		"no directory is": {Dir: file},
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		if s, err := Start(ctx, o); err == nil {
+			s.Stop()
+			t.Errorf("%s: no error", name)
+		} else {
+			t.Log(err)
+		}
+		cancel()
+	}
+}
