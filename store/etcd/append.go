@@ -21,6 +21,9 @@ const (
 	batchBytes   = 1 << 20
 )
 
+// gatherMost is how long a transaction waits for further records at most.
+const gatherMost = time.Millisecond
+
 // addition is one record that waits to be appended.
 type addition struct {
 	data  string
@@ -53,7 +56,9 @@ type appender struct {
 	revision int64  // mod revision of the head's key; 0: there is none yet
 	most     int    // records in a transaction
 
-	conflicts int // since the last transaction that was not one
+	conflicts int           // since the last transaction that was not one
+	expected  int           // how many callers were there when the last transaction was answered
+	took      time.Duration // how long that transaction took
 }
 
 func newAppender(s *Store) *appender {
@@ -132,20 +137,23 @@ func (a *appender) loop() {
 
 // once makes one transaction; false if there is nothing to do.
 func (a *appender) once() bool {
-	if a.s.ctx.Err() != nil || !a.pending() {
+	if a.s.ctx.Err() != nil || a.pending() == 0 {
 		return false
 	}
 	if err := a.learn(); err != nil {
 		a.finish(a.take(), err)
 		return true
 	}
+	a.gather()
 	batch := a.take()
 	if len(batch) == 0 {
 		return true
 	}
+	began := time.Now()
 	again, err := a.try(batch)
 	if !again {
 		a.conflicts = 0
+		a.took, a.expected = time.Since(began), len(batch)+a.pending()
 		a.finish(batch, err)
 		return true
 	}
@@ -156,10 +164,29 @@ func (a *appender) once() bool {
 	return true
 }
 
-func (a *appender) pending() bool {
+func (a *appender) pending() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.queue) > 0
+	return len(a.queue)
+}
+
+// gather waits a little for those who have just had an answer, and may come back with the next record: else the first of them would go alone, and
+// the others would wait for its answer. One caller alone is not made to wait.
+func (a *appender) gather() {
+	if a.pending() >= a.expected {
+		return
+	}
+	timer := time.NewTimer(min(a.took/4, gatherMost))
+	defer timer.Stop()
+	for a.pending() < min(a.expected, a.most) {
+		select {
+		case <-a.wake:
+		case <-timer.C:
+			return
+		case <-a.s.ctx.Done():
+			return
+		}
+	}
 }
 
 // take takes the oldest records, and drops those that were withdrawn.

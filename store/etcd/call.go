@@ -14,10 +14,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Calls that change nothing are made again, on another member as a rule, when one fails for a reason that may pass.
+// A call that may be made again is, on another member as a rule, when it fails for a reason that may pass.
 const (
-	readAttempts = 5
-	readPause    = 25 * time.Millisecond // doubled each time
+	attempts   = 5
+	firstPause = 25 * time.Millisecond // doubled each time
 )
 
 // posted is in the context of a call, and tells whether its request may have left.
@@ -43,19 +43,22 @@ func (postman) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Contex
 
 func (postman) HandleConn(context.Context, stats.ConnStats) {}
 
-// change makes a call that changes something. It is sent once, but again if it was refused for an old token alone.
+// change makes a call that changes something. It is made again only where nobody can have executed it: it was never sent, or was refused for a
+// reason that may pass.
 func change[R any](ctx context.Context, call func(context.Context) (R, error)) (R, error) {
 	var p posted
 	sending := clientv3.WithRequireLeader(context.WithValue(ctx, postedKey{}, &p))
-	r, err := call(sending)
-	if err != nil && renewable(err) && ctx.Err() == nil {
+	for attempt := 0; ; attempt++ {
 		p.Store(false)
-		r, err = call(sending)
+		r, err := call(sending)
+		if err == nil {
+			return r, nil
+		}
+		again := !p.Load() || renewable(err) || is(err, rpctypes.ErrNoLeader)
+		if !again || attempt+1 == attempts || !pause(ctx, firstPause<<attempt) {
+			return r, writeError(ctx, err, p.Load())
+		}
 	}
-	if err != nil {
-		return r, writeError(ctx, err, p.Load())
-	}
-	return r, nil
 }
 
 // ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than patience for an answer.
@@ -65,7 +68,7 @@ func ask[R any](ctx context.Context, patience time.Duration, call func(context.C
 		if err == nil {
 			return r, nil
 		}
-		if attempt+1 == readAttempts || !passing(err) || !pause(ctx, readPause<<attempt) {
+		if attempt+1 == attempts || !passing(err) || !pause(ctx, firstPause<<attempt) {
 			return r, readError(ctx, err)
 		}
 	}

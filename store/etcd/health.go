@@ -93,8 +93,8 @@ func openHint(err error) string {
 		return "give the certificate of the authority that signed the server's"
 	case has("x509: certificate is valid for", "doesn't contain any IP SANs", "x509: certificate"):
 		return "the server's certificate is for another name: use the name that it has"
-	case errors.As(err, &record), has("first record does not look like a TLS handshake"):
-		return "the server does not speak TLS: leave TLS out"
+	case errors.As(err, &record), has("first record does not look like a TLS handshake", "authentication handshake failed: EOF"):
+		return "the server does not seem to speak TLS: leave TLS out"
 	case has("certificate required", "bad certificate"):
 		return "the server wants a certificate of the client"
 	case has("error reading server preface", "malformed HTTP", "unexpected HTTP status", "frame too large", "http2:"):

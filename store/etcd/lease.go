@@ -59,7 +59,7 @@ func (l *lease) renew(ctx context.Context) (asked time.Time, err error) {
 			return asked, err
 		}
 		l.drop()
-		if attempt+1 == readAttempts || !passing(err) || !pause(ctx, readPause<<attempt) {
+		if attempt+1 == attempts || !passing(err) || !pause(ctx, firstPause<<attempt) {
 			return asked, readError(ctx, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/rota-run/rota/store"
 )
@@ -20,6 +21,8 @@ import (
 const (
 	pingEvery   = 10 * time.Second
 	pingTimeout = 3 * time.Second
+
+	connectTimeout = 3 * time.Second // of one attempt
 )
 
 // Open opens the store below o.Prefix, and makes it if it is not there and the options allow that. An error says where, what and what to try;
@@ -72,14 +75,36 @@ func (s *Store) connect(ctx context.Context, o Options) error {
 		DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingTimeout,
 		MaxUnaryRetries:    1, // the client would send a change again when its deadline is near, and take the first one's effect for a conflict
 		MaxCallSendMsgSize: 2 << 20, MaxCallRecvMsgSize: math.MaxInt32,
-		DialOptions: []grpc.DialOption{grpc.WithStatsHandler(postman{})},
-		Logger:      zap.NewNop(),
+		DialOptions: dialOptions(o), Logger: zap.NewNop(),
 	})
 	if !stop() && err == nil {
 		_ = s.client.Close() // its context has ended
 		err = context.Cause(ctx)
 	}
-	return err
+	if err != nil {
+		return readError(ctx, err)
+	}
+	return nil
+}
+
+// dialOptions make calls fail at once where no server can be reached, with the cause, and keep the pauses between attempts to connect short: the
+// client's own choice is to wait until the call's deadline, and up to two minutes.
+func dialOptions(o Options) []grpc.DialOption {
+	failFast := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		return invoke(ctx, method, req, reply, conn, append(opts, grpc.WaitForReady(false))...)
+	}
+	all := []grpc.DialOption{
+		grpc.WithStatsHandler(postman{}),
+		grpc.WithChainUnaryInterceptor(failFast),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+			MinConnectTimeout: connectTimeout,
+		}),
+	}
+	if o.TLS != nil && o.TLS.ServerName != "" {
+		all = append(all, grpc.WithTransportCredentials(newNamedTLS(o.TLS)))
+	}
+	return all
 }
 
 // identify looks what is below the prefix, and makes a store if nothing is there.

@@ -1,0 +1,311 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rota-run/rota/store"
+)
+
+// throughProxy opens a handle that reaches the server through a proxy, and one that does not.
+func throughProxy(t *testing.T) (p *proxy, s, direct *Store) {
+	t.Helper()
+	o := options()
+	direct = openWith(t, o)
+	p = newProxy(t, o.Endpoints[0])
+	o.Endpoints = []string{p.address()}
+	return p, openWith(t, o), direct
+}
+
+type lateError struct{}
+
+func (lateError) Error() string { return "the test's patience is over" }
+
+// changes are all calls that change something, with the state that they need made by the direct handle.
+func changes(t *testing.T, s, direct *Store) map[string]func(ctx context.Context) error {
+	t.Helper()
+	ctx := deadline(t)
+	v, err := direct.Put(ctx, store.Doc{Key: "old", Value: []byte("x")})
+	for i := 0; i < 3 && err == nil; i++ {
+		_, err = direct.Append(ctx, record)
+	}
+	if err == nil {
+		err = direct.SaveSnapshot(ctx, store.Record{Index: 1})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]func(ctx context.Context) error{
+		"put":    func(ctx context.Context) error { _, err := s.Put(ctx, store.Doc{Key: "new"}); return err },
+		"delete": func(ctx context.Context) error { return s.Delete(ctx, "old", v) },
+		"append": func(ctx context.Context) error { _, err := s.Append(ctx, record); return err },
+	}
+}
+
+// TestLostAnswer is the case in which a change is executed and nobody hears of it.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]func(p *proxy, cancel func()){
+		"the deadline passes":   func(*proxy, func()) {},
+		"the caller gives up":   func(_ *proxy, cancel func()) { cancel() },
+		"the connection breaks": func(p *proxy, _ func()) { p.set(closed) },
+		"the server comes back": func(p *proxy, _ func()) { p.heal() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, s, direct := throughProxy(t)
+			for call, do := range changes(t, s, direct) {
+				p.heal()
+				if _, err := s.Get(deadline(t), "old"); err != nil && !errors.Is(err, store.ErrNotFound) { // there is a connection
+					t.Fatal(err)
+				}
+				if call == "append" { // the handle knows the head, so that nothing but the append itself is sent
+					if _, err := s.Append(deadline(t), record); err != nil {
+						t.Fatal(err)
+					}
+				}
+				p.set(mute)
+				ctx, cancel := context.WithTimeoutCause(deadline(t), 300*time.Millisecond, lateError{})
+				seen := observe(t, direct)
+				result := make(chan error, 1)
+				go func() { result <- do(ctx) }()
+				seen(call)
+				after(p, cancel)
+				err := <-result
+				cancel()
+				if !errors.Is(err, store.ErrUnknown) {
+					t.Errorf("%s: error %v, want ErrUnknown", call, err)
+				}
+				if name == "the deadline passes" && !errors.Is(err, lateError{}) {
+					t.Errorf("%s: error %v does not wrap the cause", call, err)
+				}
+			}
+		})
+	}
+}
+
+// observe returns a function that waits until the server has executed a change below the prefix of a handle.
+func observe(t *testing.T, s *Store) func(call string) {
+	t.Helper()
+	ctx := deadline(t)
+	now, err := s.now(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(call string) {
+		events := s.client.Watch(ctx, s.keys.prefix, clientv3.WithPrefix(), clientv3.WithRev(now+1))
+		for r := range events {
+			if len(r.Events) > 0 {
+				return
+			}
+		}
+		t.Errorf("%s: not executed", call)
+	}
+}
+
+// TestNeverSent is the case in which no server can be reached: nothing is unknown then.
+func TestNeverSent(t *testing.T) {
+	t.Parallel()
+	p, s, direct := throughProxy(t)
+	calls := changes(t, s, direct)
+	session, err := s.OpenSession(deadline(t), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls["put with session"] = func(ctx context.Context) error { _, err := session.Put(ctx, store.Doc{Key: "s"}); return err }
+	calls["save"] = func(ctx context.Context) error { return s.SaveSnapshot(ctx, store.Record{Index: 2}) }
+	calls["trim"] = func(ctx context.Context) error { return s.Trim(ctx, 1) }
+	calls["open session"] = func(ctx context.Context) error { _, err := s.OpenSession(ctx, patience); return err }
+	calls["get"] = func(ctx context.Context) error { _, err := s.Get(ctx, "old"); return err }
+	calls["list"] = func(ctx context.Context) error { _, err := s.List(ctx, ""); return err }
+	calls["read"] = func(ctx context.Context) error { _, err := s.Read(ctx, 0, 1); return err }
+	calls["snapshot"] = func(ctx context.Context) error { _, err := s.Snapshot(ctx); return err }
+	calls["watch"] = func(ctx context.Context) error { _, err := s.Watch(ctx, ""); return err }
+	p.listener.Close()
+	p.cut()
+	for name, do := range calls {
+		err := do(deadline(t))
+		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+			t.Errorf("%s: error %v, want ErrUnavailable alone", name, err)
+		}
+	}
+	if head := headOf(t, direct); head != 3 {
+		t.Errorf("the log ends at %d, want 3", head)
+	}
+}
+
+func headOf(t *testing.T, s *Store) uint64 {
+	t.Helper()
+	page, err := s.Read(deadline(t), 1<<40, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Head
+}
+
+// attempt is one change and what its caller was told.
+type attempt struct {
+	id    string
+	index uint64 // of the log, or the revision of a document
+	err   error
+}
+
+// TestOutcomesUnderCuts cuts connections at random under writers, and then compares what each was told with what the server has.
+func TestOutcomesUnderCuts(t *testing.T) {
+	t.Parallel()
+	p, s, direct := throughProxy(t)
+	var mu sync.Mutex
+	var appends, puts []attempt
+	note := func(list *[]attempt, a attempt) {
+		mu.Lock()
+		defer mu.Unlock()
+		*list = append(*list, a)
+	}
+	began, err := direct.now(deadline(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var writers, cutter sync.WaitGroup
+	cutter.Go(func() { cutAtRandom(p, stop) })
+	for w := range 6 {
+		writers.Go(func() {
+			for i := range 150 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rand.IntN(200))*time.Millisecond)
+				id := fmt.Sprintf("%d/%d", w, i)
+				if i%2 == 0 {
+					index, err := s.Append(ctx, []byte(id))
+					note(&appends, attempt{id, index, err})
+				} else {
+					d, _ := s.Get(ctx, "shared")
+					v, err := s.Put(ctx, store.Doc{Key: "shared", Value: []byte(id), Version: d.Version})
+					note(&puts, attempt{id, uint64(max(revision(v), 0)), err})
+				}
+				cancel()
+			}
+		})
+	}
+	writers.Wait()
+	close(stop)
+	cutter.Wait()
+	p.heal()
+	eventually(t, "the store is there again", func() bool { _, err := s.Append(deadline(t), []byte("last")); return err == nil })
+	judge(t, "append", appends, logged(t, direct))
+	judge(t, "put", puts, written(t, direct, "shared", began))
+}
+
+// eventually asks again and again, until patience ends.
+func eventually(t *testing.T, what string, ask func() bool) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for !ask() {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+		time.Sleep(5 * time.Millisecond) // waits: servers and other processes send no signals; the end is bounded by patience
+	}
+}
+
+func cutAtRandom(p *proxy, stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(rand.IntN(60)) * time.Millisecond):
+		}
+		switch rand.IntN(4) {
+		case 0:
+			p.set(mute)
+		case 1:
+			p.set(deaf)
+		case 2:
+			p.set(closed)
+		default:
+			p.heal()
+		}
+	}
+}
+
+// logged maps the data of each record to the indexes at which it stands.
+func logged(t *testing.T, s *Store) map[string][]uint64 {
+	t.Helper()
+	all := map[string][]uint64{}
+	for after := uint64(0); ; {
+		page, err := s.Read(deadline(t), after, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Records {
+			if r.Index != after+1 {
+				t.Fatalf("index %d follows %d", r.Index, after)
+			}
+			all[string(r.Data)] = append(all[string(r.Data)], r.Index)
+			after = r.Index
+		}
+		if after == page.Head {
+			return all
+		}
+	}
+}
+
+// written maps each value that a document has had to the revisions at which it was written.
+func written(t *testing.T, s *Store, key string, began int64) map[string][]uint64 {
+	t.Helper()
+	all := map[string][]uint64{}
+	last := s.keys.doc("last of all")
+	if _, err := s.client.Put(deadline(t), last, ""); err != nil {
+		t.Fatal(err)
+	}
+	for r := range s.client.Watch(deadline(t), s.keys.docs(), clientv3.WithPrefix(), clientv3.WithRev(began)) {
+		for _, e := range r.Events {
+			switch string(e.Kv.Key) {
+			case last:
+				return all
+			case s.keys.doc(key):
+				all[string(e.Kv.Value)] = append(all[string(e.Kv.Value)], uint64(e.Kv.ModRevision))
+			}
+		}
+	}
+	t.Fatal("the history has no end")
+	return nil
+}
+
+// judge compares what callers were told with what is there.
+func judge(t *testing.T, what string, attempts []attempt, there map[string][]uint64) {
+	t.Helper()
+	count := map[string]int{}
+	for _, a := range attempts {
+		got := there[a.id]
+		switch {
+		case a.err == nil:
+			count["done"]++
+			if len(got) != 1 || got[0] != a.index {
+				t.Errorf("%s %s was acknowledged at %d, stands at %d", what, a.id, a.index, got)
+			}
+		case errors.Is(a.err, store.ErrUnknown):
+			count["unknown"]++
+			if len(got) > 1 {
+				t.Errorf("%s %s was unknown, stands at %d", what, a.id, got)
+			}
+		default:
+			count["not done"]++
+			if len(got) != 0 {
+				t.Errorf("%s %s was not done (%v), stands at %d", what, a.id, a.err, got)
+			}
+		}
+	}
+	t.Logf("%s: %v", what, count)
+	for _, kind := range []string{"done", "unknown", "not done"} {
+		if count[kind] == 0 {
+			t.Errorf("%s: none was %s: nothing was shown; %s", what, kind, strings.TrimSpace(fmt.Sprint(count)))
+		}
+	}
+}
