@@ -20,7 +20,7 @@
 // # Guarantees
 //
 // Get and Read are linearizable, and so is each change: one transaction of etcd that compares mod revisions. What was acknowledged is on the disks of
-// a majority. List, Read and Snapshot show one instant, however many requests they take.
+// a majority. List and Read show one instant, however many requests they take.
 //
 // An append compares the revision of the head: the records of one handle that wait at the same time go into one transaction, of up to 127 records
 // or 1 MiB; where another handle was first, nothing was changed, and they are sent again behind that one's records.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rota-run/rota/store"
@@ -166,7 +167,17 @@ func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
 	}
 	defer leave()
 	from := s.keys.docs() + prefix
-	return s.listRange(ctx, from, clientv3.GetPrefixRangeEnd(from))
+	return whole(func() ([]store.Doc, error) { return s.listRange(ctx, from, clientv3.GetPrefixRangeEnd(from)) })
+}
+
+// whole reads what takes several requests, again if the server has meanwhile compacted the instant of the first of them.
+func whole[R any](read func() (R, error)) (R, error) {
+	for attempt := 1; ; attempt++ {
+		r, err := read()
+		if err == nil || !is(err, rpctypes.ErrCompacted) || attempt == attempts {
+			return r, err
+		}
+	}
 }
 
 func (s *Store) listRange(ctx context.Context, from, end string) ([]store.Doc, error) {

@@ -131,6 +131,7 @@ func TestNeverSent(t *testing.T) {
 	calls["watch"] = func(ctx context.Context) error { _, err := s.Watch(ctx, ""); return err }
 	p.listener.Close()
 	p.cut()
+	eventually(t, "the client has seen that its connection is gone", func() bool { return calls["get"](deadline(t)) != nil })
 	for name, do := range calls {
 		err := do(deadline(t))
 		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {

@@ -10,16 +10,14 @@ import (
 	"fmt"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rota-run/rota/store"
 )
 
 const (
-	chunkBytes   = 1 << 20
-	chunkPage    = 8 // chunks that one request reads
-	snapAttempts = 5 // of reading, while others save newer ones and the server compacts
+	chunkBytes = 1 << 20
+	chunkPage  = 8 // chunks that one request reads
 )
 
 // pointer is what the snapshot's key holds: the newest snapshot.
@@ -48,45 +46,43 @@ func (s *Store) Snapshot(ctx context.Context) (store.Record, error) {
 		return store.Record{}, s.wrap(err, "read snapshot")
 	}
 	defer leave()
-	for attempt := 1; ; attempt++ {
-		r, err := s.readSnapshot(ctx)
-		if err == nil {
-			return r, nil
-		}
-		if !is(err, rpctypes.ErrCompacted) || attempt == snapAttempts {
-			return store.Record{}, s.wrap(err, "read snapshot")
-		}
+	r, err := s.readSnapshot(ctx)
+	if err != nil {
+		return store.Record{}, s.wrap(err, "read snapshot")
 	}
+	return r, nil
 }
 
-// readSnapshot reads pointer and chunks of one instant, so that nobody can take the chunks away in between.
+// readSnapshot reads the pointer, and then the chunks. These never change, but they go when a newer snapshot comes: then it begins again.
 func (s *Store) readSnapshot(ctx context.Context) (store.Record, error) {
-	r, err := s.read(ctx, s.keys.snapshot())
-	if err != nil {
-		return store.Record{}, err
+	for before := ""; ; {
+		r, err := s.read(ctx, s.keys.snapshot())
+		if err != nil {
+			return store.Record{}, err
+		}
+		p, _, err := pointerAt(r.Kvs)
+		switch {
+		case err != nil:
+			return store.Record{}, err
+		case p.Index == 0:
+			return store.Record{}, store.ErrNotFound
+		}
+		data, err := s.readChunks(ctx, p)
+		if err == nil {
+			return store.Record{Index: p.Index, Data: data}, nil
+		}
+		if !errors.Is(err, ErrDamaged) || p.ID == before {
+			return store.Record{}, err
+		}
+		before = p.ID
 	}
-	p, _, err := pointerAt(r.Kvs)
-	switch {
-	case err != nil:
-		return store.Record{}, err
-	case p.Index == 0:
-		return store.Record{}, store.ErrNotFound
-	}
-	data, err := s.readChunks(ctx, p, r.Header.Revision)
-	if err != nil {
-		return store.Record{}, err
-	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.Sum {
-		return store.Record{}, fmt.Errorf("%w: the snapshot at %d has another checksum than when it was saved", ErrDamaged, p.Index)
-	}
-	return store.Record{Index: p.Index, Data: data}, nil
 }
 
-func (s *Store) readChunks(ctx context.Context, p pointer, revision int64) ([]byte, error) {
+func (s *Store) readChunks(ctx context.Context, p pointer) ([]byte, error) {
 	data := []byte{}
 	for n := 0; n < p.Chunks; {
 		from, end := s.keys.chunk(p.Index, p.ID, n), clientv3.GetPrefixRangeEnd(s.keys.chunkFolder(p.Index, p.ID))
-		r, err := s.read(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(chunkPage), clientv3.WithRev(revision))
+		r, err := s.read(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(chunkPage))
 		if err != nil {
 			return nil, err
 		}
@@ -97,6 +93,9 @@ func (s *Store) readChunks(ctx context.Context, p pointer, revision int64) ([]by
 			data = append(data, kv.Value...)
 		}
 		n += len(r.Kvs)
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.Sum {
+		return nil, fmt.Errorf("%w: the snapshot at %d has another checksum than when it was saved", ErrDamaged, p.Index)
 	}
 	return data, nil
 }

@@ -21,6 +21,7 @@ type node struct {
 	Cluster  string // name=url,name=url
 	NoSync   bool
 	Quota    int64
+	TxnOps   uint
 	CertFile string
 	KeyFile  string
 }
@@ -37,7 +38,7 @@ func plan(o Options) ([]node, error) {
 		name := fmt.Sprintf("n%d", i+1)
 		nodes[i] = node{
 			Name: name, Dir: filepath.Join(o.Dir, name), Client: ports[2*i], Peer: ports[2*i+1],
-			NoSync: o.NoSync, Quota: o.Quota, CertFile: o.CertFile, KeyFile: o.KeyFile,
+			NoSync: o.NoSync, Quota: o.Quota, TxnOps: o.TxnOps, CertFile: o.CertFile, KeyFile: o.KeyFile,
 		}
 		members = append(members, name+"=http://"+ports[2*i+1])
 	}
@@ -75,6 +76,9 @@ func (n node) config() *embed.Config {
 	cfg.InitialCluster, cfg.InitialClusterToken = n.Cluster, "rota-local"
 	cfg.UnsafeNoFsync, cfg.QuotaBackendBytes = n.NoSync, n.Quota
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = "periodic", "5m"
+	if n.TxnOps > 0 {
+		cfg.MaxTxnOps = n.TxnOps
+	}
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	return cfg
 }

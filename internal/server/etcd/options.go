@@ -16,6 +16,8 @@ type Options struct {
 	NoSync bool
 	// Quota is how many bytes the database of a member may have; 0 is etcd's own default.
 	Quota int64
+	// TxnOps is how many operations a transaction may have; 0 is etcd's own default.
+	TxnOps uint
 	// CertFile and KeyFile, if given, make the members speak TLS with clients.
 	CertFile, KeyFile string
 }
