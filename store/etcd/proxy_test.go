@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -120,7 +119,7 @@ func (p *proxy) pump(to, from net.Conn, swallow proxyMode) {
 				return
 			}
 		}
-		if err == io.EOF || err != nil {
+		if err != nil {
 			return
 		}
 	}
