@@ -283,6 +283,7 @@ func (a *appender) try(batch []*addition) (again bool, err error) {
 	switch {
 	case err != nil:
 		a.known = false
+		err = a.s.full(ctx, err, head, a.revision)
 		return a.smaller(len(batch), err), err
 	case !r.Succeeded:
 		err := a.see(rangeOf(r, 0).Kvs)

@@ -13,14 +13,13 @@
 //	P/docs/<key>               a document; its version is the key's mod revision
 //	P/log/<index, 20 digits>   a record; indexes begin at 1 and have no gaps
 //	P/head                     the index of the newest record; never removed
-//	P/trimmed                  the index up to which records were freed
 //	P/snapshot                 which snapshot is the newest: index, folder, number of chunks, SHA-256
 //	P/chunks/<index>-<id>/<n>  1 MiB of a snapshot each
 //
 // # Guarantees
 //
 // Get and Read are linearizable, and so is each change: one transaction of etcd that compares mod revisions. What was acknowledged is on the disks of
-// a majority. List and Read show one instant, however many requests they take.
+// a majority. Read shows one instant, and so does List where there are no more than 256 documents.
 //
 // An append compares the revision of the head: the records of one handle that wait at the same time go into one transaction, of up to 127 records
 // or 1 MiB; where another handle was first, nothing was changed, and they are sent again behind that one's records.
@@ -47,8 +46,9 @@
 //
 // # Failures
 //
-// A change whose request never left this machine, or that the server refused by name, was not done: no leader, no space, too many requests, no
-// permission, a lease that is gone. Everything else that is not an answer (a deadline, a broken connection, "request timed out", "leader changed",
+// A change whose request never left this machine, or that the server refused by name, was not done: no leader, too many requests, no permission, a
+// lease that is gone. "Database space exceeded" is also said of the change that crossed the quota, though that was made: a look at
+// its key tells. A full server still takes Delete and Trim. Everything else that is not an answer (a deadline, a broken connection, "request timed out", "leader changed",
 // "server stopped") is store.ErrUnknown. The client's own habit of sending again is switched off for changes. Calls that change nothing are
 // made up to five times, on another server as a rule.
 //

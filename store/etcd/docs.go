@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rota-run/rota/store"
@@ -108,7 +107,7 @@ func (s *Store) write(ctx context.Context, d store.Doc, lease clientv3.LeaseID) 
 	})
 	switch {
 	case err != nil:
-		return "", err
+		return "", s.full(ctx, err, key, revision(d.Version))
 	case !r.Succeeded:
 		return "", store.ErrConflict
 	}
@@ -148,7 +147,7 @@ func (s *Store) delete(ctx context.Context, name string, v store.Version) error 
 	return store.ErrConflict
 }
 
-// List implements store.Docs. All documents are those of one instant.
+// List implements store.Docs. Up to 256 documents are those of one instant; of more, each 256 are.
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	docs, err := s.list(ctx, prefix)
 	if err != nil {
@@ -167,23 +166,13 @@ func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
 	}
 	defer leave()
 	from := s.keys.docs() + prefix
-	return whole(func() ([]store.Doc, error) { return s.listRange(ctx, from, clientv3.GetPrefixRangeEnd(from)) })
-}
-
-// whole reads what takes several requests, again if the server has meanwhile compacted the instant of the first of them.
-func whole[R any](read func() (R, error)) (R, error) {
-	for attempt := 1; ; attempt++ {
-		r, err := read()
-		if err == nil || !is(err, rpctypes.ErrCompacted) || attempt == attempts {
-			return r, err
-		}
-	}
+	return s.listRange(ctx, from, clientv3.GetPrefixRangeEnd(from))
 }
 
 func (s *Store) listRange(ctx context.Context, from, end string) ([]store.Doc, error) {
 	var docs []store.Doc
-	for at := int64(0); ; {
-		r, err := s.read(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(listPage), clientv3.WithRev(at))
+	for {
+		r, err := s.read(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(listPage))
 		if err != nil {
 			return nil, err
 		}
@@ -192,9 +181,6 @@ func (s *Store) listRange(ctx context.Context, from, end string) ([]store.Doc, e
 		}
 		if !r.More || len(r.Kvs) == 0 {
 			return docs, nil
-		}
-		if at == 0 {
-			at = r.Header.Revision
 		}
 		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
 	}

@@ -17,15 +17,13 @@ var ErrDamaged = errors.New("store is damaged")
 var errReadOnly = errors.New("the store was opened for reading only")
 
 // refused tells whether the server proves by its answer that a change was not made, and gives the answer its meaning. The server checks all of
-// these before it executes a request.
+// these before it executes a request. "Database space exceeded" is not among them: see full.
 func refused(err error) (meaning error, proof bool) {
 	switch {
 	case is(err, rpctypes.ErrLeaseNotFound):
 		return fmt.Errorf("%w: %w", store.ErrSession, err), true
 	case is(err, rpctypes.ErrRequestTooLarge):
 		return fmt.Errorf("%w: %w (the server's --max-request-bytes is below its default)", store.ErrTooLarge, err), true
-	case is(err, rpctypes.ErrNoSpace):
-		return fmt.Errorf("%w: %w: compact, defragment, and disarm the alarm", store.ErrUnavailable, err), true
 	case is(err, rpctypes.ErrNoLeader), is(err, rpctypes.ErrTooManyRequests), is(err, rpctypes.ErrCorrupt), is(err, rpctypes.ErrNotCapable),
 		is(err, rpctypes.ErrGRPCNotSupportedForLearner):
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err), true
@@ -40,6 +38,22 @@ func refused(err error) (meaning error, proof bool) {
 		return err, true
 	}
 	return nil, false
+}
+
+// full settles what became of a change that was answered with "database space exceeded". A server says that when it refuses a change, and also
+// when it has made the one that crossed its quota; in both cases the matter is over. A key that the change would have written, and that still has
+// the mod revision of before, proves the first. Other errors come back as they are.
+func (s *Store) full(ctx context.Context, err error, key string, before int64) error {
+	if err == nil || !is(err, rpctypes.ErrNoSpace) {
+		return err
+	}
+	r, readErr := s.read(ctx, key)
+	switch {
+	case readErr != nil:
+	case len(r.Kvs) == 0 && before == 0, len(r.Kvs) > 0 && r.Kvs[0].ModRevision == before:
+		return fmt.Errorf("%w: %w: compact, defragment, and disarm the alarm", store.ErrUnavailable, rpctypes.ErrNoSpace)
+	}
+	return err
 }
 
 // is compares answers of the server; the client's library makes a new value of each.

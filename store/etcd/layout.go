@@ -20,7 +20,6 @@ const (
 //	P/docs/<key>        a document; its version is its mod revision
 //	P/log/<index>       a record
 //	P/head              the index of the newest record, never removed
-//	P/trimmed           the index up to which records were freed
 //	P/snapshot          which snapshot is the newest, and where its chunks lie
 //	P/chunks/<index>-<id>/<n>
 type layout struct{ prefix string } // with "/" at its end
@@ -30,7 +29,6 @@ func newLayout(prefix string) layout { return layout{prefix + "/"} }
 func (l layout) format() string   { return l.prefix + "format" }
 func (l layout) docs() string     { return l.prefix + "docs/" }
 func (l layout) head() string     { return l.prefix + "head" }
-func (l layout) trimmed() string  { return l.prefix + "trimmed" }
 func (l layout) snapshot() string { return l.prefix + "snapshot" }
 func (l layout) chunks() string   { return l.prefix + "chunks/" }
 

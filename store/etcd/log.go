@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -35,7 +36,7 @@ func (s *Store) readLog(ctx context.Context, after uint64, limit int) (store.Pag
 		return store.Page{}, err
 	}
 	defer leave()
-	ops := []clientv3.Op{clientv3.OpGet(s.keys.head()), clientv3.OpGet(s.keys.trimmed())}
+	ops := []clientv3.Op{clientv3.OpGet(s.keys.head()), clientv3.OpGet(s.keys.snapshot())}
 	if after+1 != 0 {
 		most := min(int64(limit), s.page.Load())
 		ops = append(ops, clientv3.OpGet(s.keys.record(after+1), clientv3.WithRange(s.keys.recordsEnd()), clientv3.WithLimit(most)))
@@ -59,23 +60,33 @@ func (s *Store) pageOf(r *clientv3.TxnResponse, after uint64) (store.Page, error
 	if err != nil {
 		return store.Page{}, err
 	}
-	trimmed, err := number(rangeOf(r, 1).Kvs)
-	if err != nil {
-		return store.Page{}, err
-	}
-	if after < trimmed {
-		return store.Page{}, fmt.Errorf("trimmed up to %d: %w", trimmed, store.ErrTruncated)
-	}
 	page := store.Page{Head: head}
 	if after >= head || len(r.Responses) < 3 {
 		return page, nil
 	}
 	page.Records, err = s.records(rangeOf(r, 2), after)
-	return page, err
+	if !errors.Is(err, errGap) {
+		return page, err
+	}
+	// Records go from the oldest on, and never beyond the snapshot: what is missing up to there was trimmed.
+	p, _, err := pointerAt(rangeOf(r, 1).Kvs)
+	switch {
+	case err != nil:
+		return store.Page{}, err
+	case p.Index > after:
+		return store.Page{}, fmt.Errorf("record %d was trimmed: %w", after+1, store.ErrTruncated)
+	}
+	return store.Page{}, fmt.Errorf("%w: %w: the snapshot is of %d", ErrDamaged, errGap, p.Index)
 }
 
-// records checks that nothing is missing.
+// errGap says that a record is not where it should be.
+var errGap = errors.New("a record is missing")
+
+// records checks that nothing is missing between the first and the last.
 func (s *Store) records(r *clientv3.GetResponse, after uint64) ([]store.Record, error) {
+	if len(r.Kvs) == 0 {
+		return nil, fmt.Errorf("%w: %d", errGap, after+1)
+	}
 	records := make([]store.Record, len(r.Kvs))
 	size := 0
 	for i, kv := range r.Kvs {
@@ -83,14 +94,14 @@ func (s *Store) records(r *clientv3.GetResponse, after uint64) ([]store.Record, 
 		if err != nil {
 			return nil, err
 		}
-		if want := after + 1 + uint64(i); index != want {
-			return nil, fmt.Errorf("%w: record %d is missing", ErrDamaged, want)
+		switch want := after + 1 + uint64(i); {
+		case index != want && i == 0:
+			return nil, fmt.Errorf("%w: %d", errGap, want)
+		case index != want:
+			return nil, fmt.Errorf("%w: record %d is missing between others", ErrDamaged, want)
 		}
 		records[i] = store.Record{Index: index, Data: kv.Value}
 		size += len(kv.Value)
-	}
-	if len(records) == 0 {
-		return nil, fmt.Errorf("%w: record %d is missing", ErrDamaged, after+1)
 	}
 	s.page.Store(min(max(int64(len(records))*pageBytes/int64(size+1), 4), mostPage))
 	return records, nil

@@ -259,7 +259,7 @@ func TestAuth(t *testing.T) {
 	}
 	t.Cleanup(member.Stop)
 	enableAuth(t, member.Endpoints())
-	o := Options{Endpoints: member.Endpoints(), Prefix: "team/rota"}
+	o := Options{Endpoints: member.Endpoints(), Prefix: "team/rota", Timeout: patience}
 	for name, c := range map[string]struct{ user, password, prefix, want string }{
 		"no user":          {"", "", "team/rota", "wants a user"},
 		"unknown user":     {"nobody", secret, "team/rota", "check user and password"},

@@ -179,7 +179,7 @@ func TestOutcomesUnderCuts(t *testing.T) {
 	cutter.Go(func() { cutAtRandom(p, stop) })
 	for w := range 6 {
 		writers.Go(func() {
-			for i := range 150 {
+			for i := range 80 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rand.IntN(200))*time.Millisecond)
 				id := fmt.Sprintf("%d/%d", w, i)
 				if i%2 == 0 {

@@ -195,7 +195,7 @@ func (s *Store) point(ctx context.Context, d draft, revision int64) (pointer, in
 	})
 	switch {
 	case err != nil:
-		return pointer{}, 0, err
+		return pointer{}, 0, s.full(ctx, err, key, revision)
 	case r.Succeeded:
 		return d.pointer, r.Header.Revision, nil
 	}

@@ -42,6 +42,7 @@ type Store struct {
 	timeout  time.Duration
 	readOnly bool
 	noKeeper bool
+	trimStep uint64
 
 	appender *appender
 	page     atomic.Int64 // how many records the next read asks for

@@ -2,15 +2,15 @@ package etcd
 
 import (
 	"context"
-	"strconv"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// trimStep is how many records one transaction removes at most: the server serves nobody else while it does.
-const trimStep = 2000
+// trimMost is how many records one request removes at most: the server serves nobody else while it does.
+const trimMost = 2000
 
-// Trim implements store.Log. The server gives the space free when it compacts its history; see the package's comment.
+// Trim implements store.Log. It writes nothing, so that it works on a server that is full as well. The server gives the space free when it compacts
+// its history; see the package's comment.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
 	return s.wrap(s.trim(ctx, index), "trim log to %d", index)
 }
@@ -21,38 +21,34 @@ func (s *Store) trim(ctx context.Context, index uint64) error {
 		return err
 	}
 	defer leave()
-	for {
-		more, err := s.trimOnce(ctx, index)
-		if err != nil || !more {
-			return err
-		}
+	r, err := s.read(ctx, s.keys.snapshot())
+	if err != nil {
+		return err
 	}
+	p, _, err := pointerAt(r.Kvs) // it only ever grows
+	if err != nil {
+		return err
+	}
+	index = min(index, p.Index)
+	for more := index > 0; more && err == nil; {
+		more, err = s.trimOnce(ctx, index)
+	}
+	return err
 }
 
-// trimOnce removes some records, unless somebody else did meanwhile; more: look again.
+// trimOnce removes the oldest records up to index, as many as one request may; more: there may be others.
 func (s *Store) trimOnce(ctx context.Context, index uint64) (more bool, err error) {
-	v, err := s.view(ctx, clientv3.OpGet(s.keys.trimmed()), clientv3.OpGet(s.keys.snapshot()))
+	r, err := s.read(ctx, s.keys.record(0), clientv3.WithRange(s.keys.record(index+1)), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+	if err != nil || len(r.Kvs) == 0 {
+		return false, err
+	}
+	oldest, err := s.keys.recordIndex(r.Kvs[0].Key)
 	if err != nil {
 		return false, err
 	}
-	kvs := rangeOf(v, 0).Kvs
-	trimmed, err := number(kvs)
-	if err != nil {
-		return false, err
-	}
-	p, _, err := pointerAt(rangeOf(v, 1).Kvs)
-	if err != nil || min(index, p.Index) <= trimmed {
-		return false, err
-	}
-	to, seen := min(index, p.Index, trimmed+trimStep), int64(0)
-	if len(kvs) > 0 {
-		seen = kvs[0].ModRevision
-	}
-	_, err = change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		return s.client.Txn(ctx).If(at(s.keys.trimmed(), seen)).Then(
-			clientv3.OpPut(s.keys.trimmed(), strconv.FormatUint(to, 10)),
-			clientv3.OpDelete(s.keys.record(trimmed+1), clientv3.WithRange(s.keys.record(to+1))),
-		).Commit()
+	to := min(index, oldest+s.trimStep-1)
+	_, err = change(ctx, func(ctx context.Context) (*clientv3.DeleteResponse, error) {
+		return s.client.Delete(ctx, s.keys.record(oldest), clientv3.WithRange(s.keys.record(to+1)))
 	})
-	return err == nil, err
+	return to < index, err
 }

@@ -75,6 +75,7 @@ func (n node) config() *embed.Config {
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = peer, peer
 	cfg.InitialCluster, cfg.InitialClusterToken = n.Cluster, "rota-local"
 	cfg.UnsafeNoFsync, cfg.QuotaBackendBytes = n.NoSync, n.Quota
+	cfg.BcryptCost = 4 // passwords of these servers are worth nothing
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = "periodic", "5m"
 	if n.TxnOps > 0 {
 		cfg.MaxTxnOps = n.TxnOps
