@@ -13,6 +13,7 @@
 //	P/docs/<key>               a document; its version is the key's mod revision
 //	P/log/<index, 20 digits>   a record; indexes begin at 1 and have no gaps
 //	P/head                     the index of the newest record; never removed
+//	P/began                    the index behind which the log begins; only where it was seeded
 //	P/snapshot                 which snapshot is the newest: index, folder, number of chunks, SHA-256
 //	P/chunks/<index>-<id>/<n>  1 MiB of a snapshot each
 //

@@ -20,6 +20,7 @@ const (
 //	P/docs/<key>        a document; its version is its mod revision
 //	P/log/<index>       a record
 //	P/head              the index of the newest record, never removed
+//	P/began             the index behind which a log that was seeded begins
 //	P/snapshot          which snapshot is the newest, and where its chunks lie
 //	P/chunks/<index>-<id>/<n>
 type layout struct{ prefix string } // with "/" at its end
@@ -29,6 +30,7 @@ func newLayout(prefix string) layout { return layout{prefix + "/"} }
 func (l layout) format() string   { return l.prefix + "format" }
 func (l layout) docs() string     { return l.prefix + "docs/" }
 func (l layout) head() string     { return l.prefix + "head" }
+func (l layout) began() string    { return l.prefix + "began" }
 func (l layout) snapshot() string { return l.prefix + "snapshot" }
 func (l layout) chunks() string   { return l.prefix + "chunks/" }
 

@@ -36,7 +36,7 @@ func (s *Store) readLog(ctx context.Context, after uint64, limit int) (store.Pag
 		return store.Page{}, err
 	}
 	defer leave()
-	ops := []clientv3.Op{clientv3.OpGet(s.keys.head()), clientv3.OpGet(s.keys.snapshot())}
+	ops := []clientv3.Op{clientv3.OpGet(s.keys.head()), clientv3.OpGet(s.keys.snapshot()), clientv3.OpGet(s.keys.began())}
 	if after+1 != 0 {
 		most := min(int64(limit), s.page.Load())
 		ops = append(ops, clientv3.OpGet(s.keys.record(after+1), clientv3.WithRange(s.keys.recordsEnd()), clientv3.WithLimit(most)))
@@ -61,19 +61,23 @@ func (s *Store) pageOf(r *clientv3.TxnResponse, after uint64) (store.Page, error
 		return store.Page{}, err
 	}
 	page := store.Page{Head: head}
-	if after >= head || len(r.Responses) < 3 {
+	if after >= head || len(r.Responses) < 4 {
 		return page, nil
 	}
-	page.Records, err = s.records(rangeOf(r, 2), after)
+	page.Records, err = s.records(rangeOf(r, 3), after)
 	if !errors.Is(err, errGap) {
 		return page, err
 	}
-	// Records go from the oldest on, and never beyond the snapshot: what is missing up to there was trimmed.
+	// Records are trimmed from the oldest on, and never beyond the snapshot: what is missing up to there was trimmed.
 	p, _, err := pointerAt(rangeOf(r, 1).Kvs)
+	if err != nil {
+		return store.Page{}, err
+	}
+	began, err := number(rangeOf(r, 2).Kvs)
 	switch {
 	case err != nil:
 		return store.Page{}, err
-	case p.Index > after:
+	case after < max(began, p.Index):
 		return store.Page{}, fmt.Errorf("record %d was trimmed: %w", after+1, store.ErrTruncated)
 	}
 	return store.Page{}, fmt.Errorf("%w: %w: the snapshot is of %d", ErrDamaged, errGap, p.Index)

@@ -12,17 +12,29 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rota-run/rota/internal/faultproxy"
 	"github.com/rota-run/rota/store"
 )
 
 // throughProxy opens a handle that reaches the server through a proxy, and one that does not.
-func throughProxy(t *testing.T) (p *proxy, s, direct *Store) {
+func throughProxy(t *testing.T) (p *faultproxy.Proxy, s, direct *Store) {
 	t.Helper()
 	o := options()
 	direct = openWith(t, o)
-	p = newProxy(t, o.Endpoints[0])
-	o.Endpoints = []string{p.address()}
+	p, err := faultproxy.Listen(context.Background(), o.Endpoints[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	o.Endpoints = []string{p.Addr()}
 	return p, openWith(t, o), direct
+}
+
+func heal(t *testing.T, p *faultproxy.Proxy) {
+	t.Helper()
+	if err := p.Heal(); err != nil {
+		t.Errorf("heal the link: %v", err)
+	}
 }
 
 type lateError struct{}
@@ -53,17 +65,17 @@ func changes(t *testing.T, s, direct *Store) map[string]func(ctx context.Context
 // TestLostAnswer is the case in which a change is executed and nobody hears of it.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
-	for name, after := range map[string]func(p *proxy, cancel func()){
-		"the deadline passes":   func(*proxy, func()) {},
-		"the caller gives up":   func(_ *proxy, cancel func()) { cancel() },
-		"the connection breaks": func(p *proxy, _ func()) { p.set(closed) },
-		"the server comes back": func(p *proxy, _ func()) { p.heal() },
+	for name, after := range map[string]func(p *faultproxy.Proxy, cancel func()){
+		"the deadline passes":   func(*faultproxy.Proxy, func()) {},
+		"the caller gives up":   func(_ *faultproxy.Proxy, cancel func()) { cancel() },
+		"the connection breaks": func(p *faultproxy.Proxy, _ func()) { p.Cut() },
+		"the server comes back": func(p *faultproxy.Proxy, _ func()) { heal(t, p) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, s, direct := throughProxy(t)
 			for call, do := range changes(t, s, direct) {
-				p.heal()
+				heal(t, p)
 				if _, err := s.Get(deadline(t), "old"); err != nil && !errors.Is(err, store.ErrNotFound) { // there is a connection
 					t.Fatal(err)
 				}
@@ -72,7 +84,7 @@ func TestLostAnswer(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				p.set(mute)
+				p.DropReplies()
 				ctx, cancel := context.WithTimeoutCause(deadline(t), 300*time.Millisecond, lateError{})
 				seen := observe(t, direct)
 				result := make(chan error, 1)
@@ -129,8 +141,8 @@ func TestNeverSent(t *testing.T) {
 	calls["read"] = func(ctx context.Context) error { _, err := s.Read(ctx, 0, 1); return err }
 	calls["snapshot"] = func(ctx context.Context) error { _, err := s.Snapshot(ctx); return err }
 	calls["watch"] = func(ctx context.Context) error { _, err := s.Watch(ctx, ""); return err }
-	p.listener.Close()
-	p.cut()
+	p.Cut()
+	p.Close()
 	eventually(t, "the client has seen that its connection is gone", func() bool { return calls["get"](deadline(t)) != nil })
 	for name, do := range calls {
 		err := do(deadline(t))
@@ -176,7 +188,7 @@ func TestOutcomesUnderCuts(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	var writers, cutter sync.WaitGroup
-	cutter.Go(func() { cutAtRandom(p, stop) })
+	cutter.Go(func() { cutAtRandom(t, p, stop) })
 	for w := range 6 {
 		writers.Go(func() {
 			for i := range 80 {
@@ -197,7 +209,7 @@ func TestOutcomesUnderCuts(t *testing.T) {
 	writers.Wait()
 	close(stop)
 	cutter.Wait()
-	p.heal()
+	heal(t, p)
 	eventually(t, "the store is there again", func() bool { _, err := s.Append(deadline(t), []byte("last")); return err == nil })
 	judge(t, "append", appends, logged(t, direct))
 	judge(t, "put", puts, written(t, direct, "shared", began))
@@ -215,7 +227,7 @@ func eventually(t *testing.T, what string, ask func() bool) {
 	}
 }
 
-func cutAtRandom(p *proxy, stop <-chan struct{}) {
+func cutAtRandom(t *testing.T, p *faultproxy.Proxy, stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
@@ -224,13 +236,13 @@ func cutAtRandom(p *proxy, stop <-chan struct{}) {
 		}
 		switch rand.IntN(4) {
 		case 0:
-			p.set(mute)
+			p.DropReplies()
 		case 1:
-			p.set(deaf)
+			p.StallRequests()
 		case 2:
-			p.set(closed)
+			p.Cut()
 		default:
-			p.heal()
+			heal(t, p)
 		}
 	}
 }

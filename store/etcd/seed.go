@@ -24,10 +24,10 @@ func (s *Store) seed(ctx context.Context, index uint64) error {
 		return err
 	}
 	defer leave()
-	head, trimmed, snapshot, text := s.keys.head(), s.keys.trimmed(), s.keys.snapshot(), strconv.FormatUint(index, 10)
+	head, began, snapshot, text := s.keys.head(), s.keys.began(), s.keys.snapshot(), strconv.FormatUint(index, 10)
 	r, err := change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		return s.client.Txn(ctx).If(at(head, 0), at(snapshot, 0)).Then(clientv3.OpPut(head, text), clientv3.OpPut(trimmed, text)).
-			Else(clientv3.OpGet(head), clientv3.OpGet(trimmed), clientv3.OpGet(snapshot)).Commit()
+		return s.client.Txn(ctx).If(at(head, 0), at(snapshot, 0)).Then(clientv3.OpPut(head, text), clientv3.OpPut(began, text)).
+			Else(clientv3.OpGet(head), clientv3.OpGet(began), clientv3.OpGet(snapshot)).Commit()
 	})
 	if err != nil || r.Succeeded {
 		return err
@@ -36,11 +36,11 @@ func (s *Store) seed(ctx context.Context, index uint64) error {
 	if err != nil {
 		return err
 	}
-	gone, err := number(rangeOf(r, 1).Kvs)
+	seeded, err := number(rangeOf(r, 1).Kvs)
 	if err != nil {
 		return err
 	}
-	if is == index && gone == index && len(rangeOf(r, 2).Kvs) == 0 {
+	if is == index && seeded == index && len(rangeOf(r, 2).Kvs) == 0 {
 		return nil
 	}
 	return fmt.Errorf("the log ends at %d: %w", is, store.ErrConflict)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/faultproxy"
 	"github.com/rota-run/rota/store"
 )
 
@@ -77,7 +78,9 @@ func TestSessionStaysWithoutPut(t *testing.T) {
 // TestSessionEndsByItsOwnClock cuts a session off its server: Done is closed, not before the ttl is over, and nothing revives the session.
 func TestSessionEndsByItsOwnClock(t *testing.T) {
 	t.Parallel()
-	for name, mode := range map[string]proxyMode{"closed": closed, "deaf": deaf, "mute": mute} {
+	for name, outage := range map[string]func(*faultproxy.Proxy){
+		"cut": (*faultproxy.Proxy).Cut, "silent": (*faultproxy.Proxy).Stall, "answers are lost": (*faultproxy.Proxy).DropReplies,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, s, direct := throughProxy(t)
@@ -86,12 +89,12 @@ func TestSessionEndsByItsOwnClock(t *testing.T) {
 			if _, err := n.Put(deadline(t), store.Doc{Key: "s"}); err != nil {
 				t.Fatal(err)
 			}
-			p.set(mode)
+			outage(p)
 			wantDone(t, n)
 			if passed := time.Since(began); passed < n.lease.ttl {
 				t.Errorf("Done was closed after %v, the ttl is %v", passed, n.lease.ttl)
 			}
-			p.heal()
+			heal(t, p)
 			if _, err := n.Put(deadline(t), store.Doc{Key: "other"}); !errors.Is(err, store.ErrSession) || errors.Is(err, store.ErrUnknown) {
 				t.Errorf("put: error %v, want ErrSession", err)
 			}
@@ -159,7 +162,7 @@ func TestSessionClosedWhileServerIsAway(t *testing.T) {
 	if _, err := n.Put(deadline(t), store.Doc{Key: "s"}); err != nil {
 		t.Fatal(err)
 	}
-	p.set(closed)
+	p.Cut()
 	if err := n.Close(deadline(t)); err == nil {
 		t.Error("close: no error")
 	}
@@ -179,14 +182,14 @@ func TestPutWithSessionInDoubt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.set(mute)
+	p.DropReplies()
 	ctx, cancel := context.WithTimeoutCause(deadline(t), 200*time.Millisecond, lateError{})
 	defer cancel()
 	_, err = n.Put(ctx, store.Doc{Key: "s", Value: []byte("2"), Version: v})
 	if err == nil || errors.Is(err, store.ErrUnknown) || !errors.Is(err, lateError{}) { // the renewal had no answer: nothing was written
 		t.Errorf("put without an answer to the renewal: error %v, want the cause alone", err)
 	}
-	p.heal()
+	heal(t, p)
 	if d, err := direct.Get(deadline(t), "s"); err != nil || string(d.Value) != "1" {
 		t.Errorf("get: %q, %v; want 1", d.Value, err)
 	}

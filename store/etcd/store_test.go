@@ -27,6 +27,13 @@ func TestMain(m *testing.M) {
 	if server.Child() {
 		return
 	}
+	if where := os.Getenv(holderVariable); where != "" {
+		if err := hold(where); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(run(m))
 }
 

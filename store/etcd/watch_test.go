@@ -26,7 +26,7 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 			<-docs
 			<-log
 			for range 3 {
-				p.set(closed)
+				p.Cut()
 				if _, err := direct.Put(ctx, store.Doc{Key: "w/" + name, Version: versionOf(t, direct, "w/"+name)}); err != nil {
 					t.Fatal(err)
 				}
@@ -40,7 +40,7 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 					}
 					_, _ = direct.client.Compact(ctx, now) // another test may have been further
 				}
-				p.set(flowing)
+				heal(t, p)
 				wantHint(t, ctx, docs)
 				wantHint(t, ctx, log)
 			}
