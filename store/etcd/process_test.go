@@ -36,7 +36,7 @@ func hold(where string) error {
 	if _, err := n.Put(ctx, store.Doc{Key: "s"}); err != nil {
 		return err
 	}
-	fmt.Println("held")
+	fmt.Fprintln(os.Stdout, "held")
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }
