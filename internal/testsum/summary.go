@@ -24,10 +24,11 @@ type summary struct {
 	skips                   []string
 	open                    map[string]*strings.Builder // output of tests and packages that have not ended
 	failedTests             map[string]int              // of packages that have not ended
+	stores                  matrix
 }
 
 func newSummary(w io.Writer) *summary {
-	return &summary{w: w, open: make(map[string]*strings.Builder), failedTests: make(map[string]int)}
+	return &summary{w: w, open: make(map[string]*strings.Builder), failedTests: make(map[string]int), stores: make(matrix)}
 }
 
 func (s *summary) printf(format string, args ...any) { fmt.Fprintf(s.w, format, args...) }
@@ -126,6 +127,7 @@ func (s *summary) output(key string) string {
 }
 
 func (s *summary) endTest(e event, output string) {
+	s.stores.note(e)
 	switch e.Action {
 	case "pass":
 		s.passed++
@@ -190,6 +192,9 @@ func (s *summary) close() int {
 	}
 	if len(s.skips) > 0 {
 		s.printf("\nskipped:\n%s\n", strings.Join(s.skips, ""))
+	}
+	if table := s.stores.String(); table != "" {
+		s.printf("\nthe contracts of the stores, by the suites that each was put through:\n%s\n", table)
 	}
 	s.printf("%d passed, %d failed, %d skipped\n", s.passed, s.failed, s.skipped)
 	if s.failed > 0 {
