@@ -17,15 +17,14 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/api"
-	"github.com/rota-run/rota/internal/server/etcd"
-	"github.com/rota-run/rota/internal/server/nats"
+	"github.com/rota-run/rota/internal/server"
 )
 
 // binary is the command, built once, so that the tests run what a user runs.
 var binary string
 
 func TestMain(m *testing.M) {
-	if etcd.Child() || nats.Child() {
+	if server.Child() {
 		return
 	}
 	os.Exit(buildAndRun(m))

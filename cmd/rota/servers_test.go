@@ -10,83 +10,39 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/internal/server/etcd"
-	"github.com/rota-run/rota/internal/server/nats"
+	"github.com/rota-run/rota/internal/server"
 	"github.com/rota-run/rota/internal/server/zookeeper"
 	"github.com/rota-run/rota/node"
 )
 
-// server is one that ends with the test.
-type server struct {
-	url     string // without a path
-	kill    func() error
-	restart func(ctx context.Context) error
-}
-
-// servers are what the stores on servers are tried on, each in a process of its own.
-var servers = map[string]func(ctx context.Context, t *testing.T) (server, error){
-	"etcd": func(ctx context.Context, t *testing.T) (server, error) {
-		c, err := etcd.StartCluster(ctx, etcd.Options{Dir: t.TempDir()})
-		if err != nil {
-			return server{}, err
-		}
-		t.Cleanup(c.Stop)
-		return server{
-			url: c.URL(), kill: func() error { c.Kill(0); return nil },
-			restart: func(ctx context.Context) error { return c.Restart(ctx, 0) },
-		}, nil
-	},
-	"nats": func(ctx context.Context, t *testing.T) (server, error) {
-		c, err := nats.Spawn(ctx, nats.Options{Dir: t.TempDir()})
-		if err != nil {
-			return server{}, err
-		}
-		t.Cleanup(c.Stop)
-		return server{
-			url: c.URL(), kill: func() error { c.Kill(0); return nil },
-			restart: func(ctx context.Context) error { return errors.Join(c.Restart(0), c.Await(ctx)) },
-		}, nil
-	},
-	"zookeeper": func(ctx context.Context, t *testing.T) (server, error) {
-		c, err := zookeeper.Start(ctx, zookeeper.Options{Dir: t.TempDir()})
-		var missing *zookeeper.MissingError
-		if errors.As(err, &missing) {
-			t.Skipf("NOT TESTED: ZooKeeper: %v; or set %s to the address of a server", missing, zookeeper.Variable)
-		}
-		if err != nil {
-			return server{}, err
-		}
-		t.Cleanup(c.Stop)
-		return server{
-			url: c.URL(""), kill: func() error { return c.Kill(0) },
-			restart: func(ctx context.Context) error { return c.Restart(ctx, 0) },
-		}, nil
-	},
-}
-
-func onServers(t *testing.T, test func(p *place, s server)) {
+// onServers tries something on each kind of server, in a process of its own that ends with the test.
+func onServers(t *testing.T, test func(p *place, s *server.Server)) {
 	t.Parallel()
-	for name, start := range servers {
-		t.Run(name, func(t *testing.T) {
+	for _, kind := range server.Kinds() {
+		t.Run(kind, func(t *testing.T) {
 			p := newPlace(t)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			s, err := start(ctx, t)
+			s, err := server.Spawn(ctx, kind, t.TempDir())
+			if errors.Is(err, server.ErrMissing) {
+				t.Skipf("NOT TESTED: %v", err)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.store = s.url + "/weather"
+			t.Cleanup(s.Stop)
+			p.store = s.URL + "/weather"
 			test(p, s)
 		})
 	}
 }
 
 func TestDemoOnServers(t *testing.T) {
-	onServers(t, func(p *place, _ server) { p.demo("--store", p.store) })
+	onServers(t, func(p *place, _ *server.Server) { p.demo("--store", p.store) })
 }
 
 func TestStoreCheckOnServers(t *testing.T) {
-	onServers(t, func(p *place, s server) {
+	onServers(t, func(p *place, s *server.Server) {
 		for range 2 { // the second finds what the first has left
 			out, errs, code := p.rota("store", "check", p.store)
 			if code != exitOK || !strings.Contains(out, "ok  append") || !strings.Contains(out, "ok  session") {
@@ -94,7 +50,7 @@ func TestStoreCheckOnServers(t *testing.T) {
 			}
 		}
 		_, errs, code := p.rota("status", "--store", p.store)
-		if code != exitFailed || !strings.Contains(errs, "try: rota run --store "+s.url+"/weather ./tasks") {
+		if code != exitFailed || !strings.Contains(errs, "try: rota run --store "+s.URL+"/weather ./tasks") {
 			p.t.Errorf("exit %d\n%s", code, errs)
 		}
 	})
@@ -102,9 +58,9 @@ func TestStoreCheckOnServers(t *testing.T) {
 
 // Where there is none, or where something else answers, the error says so, and nothing waits for long.
 func TestServersThatCannotBeUsed(t *testing.T) {
-	onServers(t, func(p *place, s server) {
-		scheme, rest, _ := strings.Cut(s.url, "://")
-		for other := range servers {
+	onServers(t, func(p *place, s *server.Server) {
+		scheme, rest, _ := strings.Cut(s.URL, "://")
+		for _, other := range server.Kinds() {
 			if other == scheme {
 				continue
 			}
@@ -123,11 +79,11 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 
 // While the server is away the members stop what they run, in time, and say so; when it is back they go on, the same processes.
 func TestServerAwayAndBack(t *testing.T) {
-	onServers(t, func(p *place, s server) {
+	onServers(t, func(p *place, s *server.Server) {
 		p.noops(4)
 		a, b := p.start("a", "--witness", "a.witness", "tasks"), p.start("b", "--witness", "b.witness", "tasks")
 		p.awaitShares(4, "a:2 b:2")
-		if err := s.kill(); errors.Is(err, zookeeper.ErrExternal) {
+		if err := s.Kill(); errors.Is(err, zookeeper.ErrExternal) {
 			p.t.Skipf("NOT TESTED: %v", err)
 		} else if err != nil {
 			p.t.Fatal(err)
@@ -138,7 +94,7 @@ func TestServerAwayAndBack(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 		defer cancel()
-		if err := s.restart(ctx); err != nil {
+		if err := s.Restart(ctx); err != nil {
 			p.t.Fatal(err)
 		}
 		p.awaitShares(4, "a:2 b:2")
@@ -159,7 +115,7 @@ func TestServerAwayAndBack(t *testing.T) {
 
 // A stopped cluster moves to a server and back, with what it knows.
 func TestCopy(t *testing.T) {
-	onServers(t, func(p *place, s server) {
+	onServers(t, func(p *place, s *server.Server) {
 		p.noops(4)
 		there := p.store
 		p.store = "file:store"

@@ -2,15 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cmd/rotachaos/internal/chaos"
+	"github.com/rota-run/rota/internal/server"
+	"github.com/rota-run/rota/store/etcd"
+	"github.com/rota-run/rota/store/nats"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
 // playChaos plays package chaos.
@@ -25,13 +31,13 @@ func playChaos(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	f.BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone")
 	f.StringVar(&o.Binary, "binary", "", "path of rota; default: it is built")
 	f.StringVar(&o.Dir, "dir", "", "an empty or new directory where everything goes; default a temporary one")
-	store := f.String("store", "file", "kind of the store; file is the only one so far")
+	store := f.String("store", "file", "kind of the store: file, "+strings.Join(server.Kinds(), ", "))
 	kinds := f.String("only", "", "kinds of events, separated by commas; default all")
 	asJSON := f.Bool("json", false, "the last line is the outcome as JSON; the rest goes to stderr")
 	if err := f.Parse(args); err != nil {
 		return flag.ErrHelp
 	}
-	if f.NArg() > 0 || *store != "file" {
+	if f.NArg() > 0 || *store != "file" && !slices.Contains(server.Kinds(), *store) {
 		fmt.Fprintf(stderr, "rotachaos: unknown argument %q or store %q\ntry: rotachaos --help\n", f.Arg(0), *store)
 		return flag.ErrHelp
 	}
@@ -44,11 +50,54 @@ func playChaos(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return err
 	}
 	defer done()
+	if *store != "file" {
+		stop, err := startServer(ctx, *store, &o)
+		if errors.Is(err, server.ErrMissing) {
+			fmt.Fprintf(stderr, "NOT DONE: chaos on %s: %v\n", *store, err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	r, err := chaos.Run(ctx, o)
 	if err != nil {
 		return err
 	}
 	return tell(stdout, *asJSON, r, r.OK)
+}
+
+// startServer starts a server of a kind, for the members to meet at.
+func startServer(ctx context.Context, kind string, o *chaos.Options) (stop func(), err error) {
+	dir, err := os.MkdirTemp("", "rota-chaos-server-")
+	if err != nil {
+		return nil, fmt.Errorf("start a server: %w", err)
+	}
+	s, err := server.Spawn(ctx, kind, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	o.Server = &chaos.Server{
+		Store: s.URL + "/chaos", Kill: s.Kill, Restart: s.Restart,
+		Open: func(ctx context.Context) (chaos.Log, error) { return openServer(ctx, kind, s.URL) },
+	}
+	return func() {
+		s.Stop()
+		_ = os.RemoveAll(dir) // it is a temporary one
+	}, nil
+}
+
+func openServer(ctx context.Context, kind, url string) (chaos.Log, error) {
+	hosts := strings.Split(strings.TrimPrefix(url, kind+"://"), ",")
+	switch kind {
+	case "etcd":
+		return etcd.Open(ctx, etcd.Options{Endpoints: hosts, Prefix: "chaos", ReadOnly: true})
+	case "nats":
+		return nats.Open(ctx, nats.Options{URLs: []string{url}, Bucket: "chaos", ReadOnly: true})
+	default:
+		return zookeeper.Open(ctx, zookeeper.Options{Servers: hosts, Path: "/chaos", ReadOnly: true})
+	}
 }
 
 // binary builds rota where no path was given.

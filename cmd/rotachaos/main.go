@@ -18,9 +18,14 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/rota-run/rota/internal/server"
 )
 
 func main() {
+	if server.Child() {
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

@@ -64,7 +64,6 @@ type due struct {
 	undo  func() error
 }
 
-func (c *Cluster) storeDir() string { return filepath.Join(c.dir, "disk", "store") }
 func (c *Cluster) taskDir() string  { return filepath.Join(c.dir, "tasks") }
 func (c *Cluster) actsFile() string { return filepath.Join(c.dir, "acts") }
 

@@ -209,7 +209,7 @@ func (c *Cluster) restore(ctx context.Context, backup string) error {
 	if err := copyDir(backup, c.storeDir()); err != nil {
 		return err
 	}
-	if err := c.follower.open(ctx, c.storeDir()); err != nil {
+	if err := c.follower.open(ctx, c.openLog); err != nil {
 		return fmt.Errorf("open the restored store: %w", err)
 	}
 	for range 3 {

@@ -12,7 +12,7 @@ import (
 type kind struct {
 	name   string
 	weight int
-	needs  string // what the machine must be able to do: "", smallDisk, injection
+	needs  string // what there must be; "" for nothing
 	do     func(*Cluster, context.Context) (string, error)
 }
 
@@ -20,6 +20,8 @@ type kind struct {
 const (
 	smallDisk = "a small tmpfs (root and mount)"
 	injection = "strace that may attach (root)"
+	directory = "a store in a directory"
+	server    = "a store on a server"
 )
 
 // kinds are all kinds of events. The weights are shares of the deck.
@@ -43,8 +45,21 @@ func kinds() []kind {
 		{"fsync-fails", 6, injection, (*Cluster).failSync},
 		{"write-fails", 5, injection, (*Cluster).failWrite},
 		{"disk-slow", 3, injection, (*Cluster).slowDisk},
-		{"store-damaged", 3, "", (*Cluster).damage},
+		{"store-damaged", 3, directory, (*Cluster).damage},
+		{"server-restart", 6, server, (*Cluster).restartServer},
+		{"server-away", 6, server, (*Cluster).serverAway},
 	}
+}
+
+// suits tells whether a kind means something to a store in a directory, or on a server.
+func (k kind) suits(onServer bool) bool {
+	switch k.needs {
+	case server:
+		return onServer
+	case smallDisk, injection, directory:
+		return !onServer
+	}
+	return true
 }
 
 // deal makes a deck of n events: each kind by its weight, at least one of each where n allows, shuffled.

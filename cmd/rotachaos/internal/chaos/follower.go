@@ -11,13 +11,12 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/history"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/file"
 )
 
 // follower reads the log while it grows, entry by entry, and notes what each entry did to partitions.
 type follower struct {
 	note  func(history.Record)
-	store *file.Store
+	store Log
 	stop  context.CancelFunc
 	done  chan struct{}
 	known map[cluster.PartitionID]known // belongs to its goroutine
@@ -36,14 +35,14 @@ type known struct {
 }
 
 // follow opens the store for reading and follows its log.
-func follow(ctx context.Context, dir string, note func(history.Record)) (*follower, error) {
+func follow(ctx context.Context, open func(context.Context) (Log, error), note func(history.Record)) (*follower, error) {
 	f := &follower{note: note, known: map[cluster.PartitionID]known{}}
-	return f, f.open(ctx, dir)
+	return f, f.open(ctx, open)
 }
 
 // open opens the store, also anew after it was closed. What was read is kept.
-func (f *follower) open(ctx context.Context, dir string) (err error) {
-	if f.store, err = file.Open(ctx, dir, file.Options{ReadOnly: true}); err != nil {
+func (f *follower) open(ctx context.Context, open func(context.Context) (Log, error)) (err error) {
+	if f.store, err = open(ctx); err != nil {
 		return err
 	}
 	ctx, f.stop = context.WithCancel(ctx)
@@ -76,7 +75,7 @@ func (f *follower) now() cluster.Value {
 func (f *follower) run(ctx context.Context, hints <-chan struct{}) {
 	defer close(f.done)
 	for {
-		err := f.read(ctx)
+		err := f.readOnce(ctx)
 		f.mu.Lock()
 		f.err = err
 		f.mu.Unlock()
@@ -87,6 +86,13 @@ func (f *follower) run(ctx context.Context, hints <-chan struct{}) {
 		case <-time.After(5 * glance):
 		}
 	}
+}
+
+// readOnce is read, for a while: a server may be away.
+func (f *follower) readOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience/4)
+	defer cancel()
+	return f.read(ctx)
 }
 
 // read applies what is new.

@@ -11,8 +11,9 @@ type Options struct {
 	Events     int           // how many faults and changes; default 200
 	Seed       uint64        // of the deck; default 1
 	Members    int           // most members at once, 3 to 9; default 5
-	TTL        time.Duration // of the members; default 1.5 s
+	TTL        time.Duration // of the members; default 1.5 s, on servers 2 s
 	NoSessions bool          // heartbeats alone
+	Server     *Server       // where the members meet; default a directory
 	Binary     string        // path of rota
 	Dir        string        // where everything goes; default a temporary directory. It is kept when something is wrong
 	Only       []string      // kinds of events; default all
@@ -23,6 +24,9 @@ func (o Options) withDefaults() Options {
 	o.Events = cmp.Or(o.Events, 200)
 	o.Seed = cmp.Or(o.Seed, 1)
 	o.Members = min(max(cmp.Or(o.Members, 5), 3), 9)
+	if o.Server != nil {
+		o.TTL = cmp.Or(o.TTL, 2*time.Second)
+	}
 	o.TTL = cmp.Or(o.TTL, 1500*time.Millisecond)
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -32,7 +36,16 @@ func (o Options) withDefaults() Options {
 
 // bound is how long a partition may be without a run after its owner failed, where others may be failing at the same time: a silent member that
 // was to watch another one costs its own silence too, a sweep finds what is left, and a busy machine needs a second to start a process.
-func (o Options) bound() time.Duration { return 2*o.TTL*105/100 + o.TTL/2 + time.Second }
+func (o Options) bound() time.Duration {
+	b := 2*o.TTL*105/100 + o.TTL/2 + time.Second
+	if o.Server != nil {
+		b += 2 * expiry
+	}
+	return b
+}
+
+// expiry is how much longer than the TTL a server may keep the documents of a session: it rounds up, and looks from time to time.
+const expiry = 2 * time.Second
 
 // wake is how long a process that was suspended may take to see that it is no owner any more.
 const wake = 250 * time.Millisecond

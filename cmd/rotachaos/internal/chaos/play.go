@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -71,6 +72,7 @@ func (c *Cluster) deck(r *Report) ([]kind, error) {
 	if err != nil {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(k kind) bool { return !k.suits(c.options.Server != nil) })
 	var can []kind
 	missing := map[string]string{}
 	for _, k := range all {
@@ -79,6 +81,9 @@ func (c *Cluster) deck(r *Report) ([]kind, error) {
 			continue
 		}
 		can = append(can, k)
+	}
+	if len(all) == 0 {
+		return nil, ErrNothing
 	}
 	for _, k := range deal(all, c.options.Events, c.chance) {
 		if why, ok := missing[k.name]; ok {
@@ -101,7 +106,7 @@ func (c *Cluster) begin(ctx context.Context) error {
 			return err
 		}
 		if c.follower == nil {
-			f, err := follow(ctx, c.storeDir(), c.note)
+			f, err := follow(ctx, c.openLog, c.note)
 			if err != nil {
 				return err
 			}

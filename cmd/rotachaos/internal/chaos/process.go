@@ -47,7 +47,7 @@ func (c *Cluster) launch(name string, args ...string) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start member %s: %w", name, err)
 	}
-	p.cmd = exec.Command(c.options.Binary, "run", "--store", "file:"+c.storeDir(), "--member", name, "--ttl", c.options.TTL.String(),
+	p.cmd = exec.Command(c.options.Binary, "run", "--store", c.storeText(), "--member", name, "--ttl", c.options.TTL.String(),
 		"--witness", p.witness, "--publish", "none", "--listen", "none", "--log-level", "info", "--drain-timeout", "3s", "--dev-types")
 	p.cmd.Args = append(p.cmd.Args, args...)
 	if c.options.NoSessions {
@@ -115,7 +115,7 @@ func (c *Cluster) suspend(p *process) (holds bool, err error) {
 	if !c.await("the process stands still", func() bool { return p.ended() || stands(pid) }) {
 		return false, fmt.Errorf("suspend %s: it does not stand still", p.name)
 	}
-	return holdsTurn(pid, c.storeDir()), nil
+	return c.options.Server == nil && holdsTurn(pid, c.storeDir()), nil
 }
 
 func (c *Cluster) wake(p *process) error {

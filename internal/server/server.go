@@ -1,0 +1,83 @@
+// Package server starts a server of one kind or another, to test and to play with.
+//
+// # Purpose
+//
+// Tests of the command, and chaos, do the same things to each kind of store on a server: start it, kill it, start it again with its data. What is special about
+// one of them stands in its own package below.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rota-run/rota/internal/server/etcd"
+	"github.com/rota-run/rota/internal/server/nats"
+	"github.com/rota-run/rota/internal/server/zookeeper"
+)
+
+// Kinds are those that there are.
+func Kinds() []string { return []string{"etcd", "nats", "zookeeper"} }
+
+// Child makes this process a server if [Spawn] started it as one; then it returns true when that has ended, and the program should end. A program
+// that calls Spawn calls Child before all else.
+func Child() bool { return etcd.Child() || nats.Child() }
+
+// Server is one that runs in a process of its own. Its functions are for one goroutine at a time.
+type Server struct {
+	URL     string // of the store, without a path
+	Kill    func() error
+	Restart func(ctx context.Context) error // after Kill: with its data, on its port; returns when it serves
+	Stop    func()
+}
+
+// ErrMissing says that this machine has nothing to start such a server with.
+var ErrMissing = errors.New("the server can't be started here")
+
+// Spawn starts a server with its data in a directory. ctx bounds the start alone. Stop it.
+func Spawn(ctx context.Context, kind, dir string) (*Server, error) {
+	switch kind {
+	case "etcd":
+		return spawnEtcd(ctx, dir)
+	case "nats":
+		return spawnNATS(ctx, dir)
+	case "zookeeper":
+		return spawnZooKeeper(ctx, dir)
+	}
+	return nil, fmt.Errorf("there is no server of kind %q", kind)
+}
+
+func spawnEtcd(ctx context.Context, dir string) (*Server, error) {
+	c, err := etcd.StartCluster(ctx, etcd.Options{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	kill := func() error { c.Kill(0); return nil }
+	return &Server{c.URL(), kill, func(ctx context.Context) error { return c.Restart(ctx, 0) }, c.Stop}, nil
+}
+
+func spawnNATS(ctx context.Context, dir string) (*Server, error) {
+	c, err := nats.Spawn(ctx, nats.Options{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	kill := func() error { c.Kill(0); return nil }
+	return &Server{c.URL(), kill, func(ctx context.Context) error {
+		if err := c.Restart(0); err != nil {
+			return err
+		}
+		return c.Await(ctx)
+	}, c.Stop}, nil
+}
+
+func spawnZooKeeper(ctx context.Context, dir string) (*Server, error) {
+	c, err := zookeeper.Start(ctx, zookeeper.Options{Dir: dir})
+	var missing *zookeeper.MissingError
+	if errors.As(err, &missing) {
+		return nil, fmt.Errorf("%w: %w; or set %s to the address of a server", ErrMissing, err, zookeeper.Variable)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Server{c.URL(""), func() error { return c.Kill(0) }, func(ctx context.Context) error { return c.Restart(ctx, 0) }, c.Stop}, nil
+}
