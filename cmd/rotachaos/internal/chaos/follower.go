@@ -72,6 +72,16 @@ func (f *follower) now() cluster.Value {
 	return f.value
 }
 
+// trouble says why the log cannot be read; "" while it can.
+func (f *follower) trouble() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		return ""
+	}
+	return fmt.Sprintf("; what the log says is known up to %s only: %v", f.value.Index(), f.err)
+}
+
 func (f *follower) run(ctx context.Context, hints <-chan struct{}) {
 	defer close(f.done)
 	for {

@@ -131,7 +131,7 @@ func (c *Cluster) event(ctx context.Context, r *Report, number int, k kind) erro
 	r.count(k.name, at)
 	if c.chance.IntN(5) < 2 {
 		if !c.awaitFor(3*c.options.bound(), "all tasks run again", c.settled) {
-			c.say("! %s", c.whatIsMissing())
+			c.say("! %s%s", c.whatIsMissing(), c.follower.trouble())
 		}
 	}
 	return nil
