@@ -131,6 +131,7 @@ func (o Options) client(l *line) (nc.Options, error) {
 	c.User, c.Password, c.Token = o.User, o.Password, o.Token
 	c.TLSConfig = o.TLS
 	c.Secure = o.TLS != nil
+	c.IgnoreDiscoveredServers = o.only
 	c.DisconnectedErrCB, c.ReconnectedCB, c.AsyncErrorCB = l.disconnected, l.reconnected, l.failed
 	if o.CredsFile != "" {
 		if _, err := os.Stat(o.CredsFile); err != nil {

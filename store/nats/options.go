@@ -33,6 +33,7 @@ type Options struct {
 	Logger *slog.Logger
 
 	noKeeper bool // tests: sessions live by Put alone
+	only     bool // tests: no other nodes than those of URLs, which may be proxies
 }
 
 const (
