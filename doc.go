@@ -6,6 +6,9 @@
 // A service joins a cluster with [Join], brings task types as Go functions ([NewType]), and submits tasks ([Member.Submit]). Members agree through a
 // store that they share; package store/file is one for the processes of a machine, store/memory one for the members of a process.
 //
+// What is too much to be submitted at once (files, objects, pages) is listed by a [NewPartitioner], a window at a time; a pool whose members divide an
+// input among themselves is told its shares ([Task], Repartition).
+//
 // # Guarantees
 //
 // A task runs on one member at a time, under a token that grows with each owner; its context ends before another member may start it. What was

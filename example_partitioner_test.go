@@ -35,3 +35,24 @@ func ExampleNewPartitioner() {
 	// greeting HELLO
 	// <nil>
 }
+
+// The slots of a pool divide an input that any fixed number of readers can divide among themselves.
+func ExampleTask_repartition() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	shares := make(chan string)
+	poll := rota.NewType("poll", func(ctx context.Context, g *rota.Grant, _ struct{}) error {
+		shares <- fmt.Sprintf("share %d of %d", g.Index, g.Count)
+		<-ctx.Done()
+		return nil
+	})
+	m, _ := rota.Join(ctx, rota.Config{Member: "web-1", Store: memory.New().Open(), Types: []rota.Type{poll}, Slots: 2})
+	_ = m.Submit(ctx, "pages", rota.Task{Type: "poll", Spread: rota.Pool, Repartition: true})
+	fmt.Println(<-shares)
+	fmt.Println(<-shares)
+	fmt.Println(m.Leave(ctx))
+	// Unordered output:
+	// share 0 of 2
+	// share 1 of 2
+	// <nil>
+}

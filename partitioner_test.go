@@ -104,7 +104,7 @@ func TestEveryInputIsDoneOnce(t *testing.T) {
 			t.Errorf("input %d was done by %q, %s has left", i, by, lister.Owner)
 		}
 	}
-	if all.most > window+window/4 {
+	if all.most > window {
 		t.Errorf("there were %d items at once, the window is %d", all.most, window)
 	}
 	if docs, err := s.Open().List(ctx, "position/"); err != nil || len(docs) != 0 {

@@ -21,7 +21,11 @@ type derived struct {
 	ended    tree[string, JobID]         // big-endian index of the ending spec \0 job: the oldest ended first
 }
 
-type load struct{ weight, count int64 }
+type load struct {
+	weight int64 // without what is in windows
+	window int64 // weight of partitioners and their items
+	count  int64 // of all
+}
 
 type classRecord struct {
 	class *schedule.Class // shared by all jobs and partitions of the class
@@ -122,7 +126,11 @@ func (d *derived) indexLoad(m MemberID, class *schedule.Class, by int64) {
 		d.counts.set(key, n)
 	}
 	l, _ := d.loads.get(m)
-	l.weight += by * class.Weight
+	if inWindows(class) {
+		l.window += by * class.Weight
+	} else {
+		l.weight += by * class.Weight
+	}
 	l.count += by
 	if l.count == 0 {
 		d.loads.remove(m)

@@ -23,7 +23,14 @@ func (d *draft) plan() {
 // planMoves does one plan within the budget. It tells whether there is more to do at once: moves of fast hand-overs are over when they are made, and
 // leave room for those that the budget held back.
 func (d *draft) planMoves() bool {
-	view := newView(&d.Value)
+	again := d.planView(newView(&d.Value, false))
+	if d.hasWindows() {
+		again = d.planView(newView(&d.Value, true)) || again
+	}
+	return again
+}
+
+func (d *draft) planView(view *view) bool {
 	budget := max(0, d.Settings().MoveBudget-d.derived.moving)
 	plan, opened := schedule.Place(view, budget), d.derived.moving
 	moved := int64(0)
@@ -73,30 +80,37 @@ func (d *draft) handOver(p *partitionRecord, to MemberID, cause string) {
 
 var _ schedule.Sparse = (*view)(nil)
 
-// view shows a value to placement.
+// view shows a value to placement: either what is in windows or all the rest. Each is placed evenly by itself, so that items, which come and go all the
+// time, neither move other partitions about nor keep away from members that have many.
 type view struct {
 	v       *Value
+	windows bool
 	members []schedule.Member
 	classes []schedule.Class
 }
 
-func newView(v *Value) *view {
-	w := &view{v: v}
+func newView(v *Value, windows bool) *view {
+	w := &view{v: v, windows: windows}
 	v.members.each(func(id MemberID, m memberRecord) bool {
 		if m.State == MemberJoined {
-			w.members = append(w.members, v.scheduleMember(&m.Member))
+			w.members = append(w.members, w.scheduleMember(&m.Member))
 		}
 		return true
 	})
 	v.derived.classes.each(func(_ string, c classRecord) bool {
-		w.classes = append(w.classes, *c.class)
+		if inWindows(c.class) == windows {
+			w.classes = append(w.classes, *c.class)
+		}
 		return true
 	})
 	return w
 }
 
-func (v *Value) scheduleMember(m *Member) schedule.Member {
-	l, _ := v.derived.loads.get(m.ID)
+func (w *view) scheduleMember(m *Member) schedule.Member {
+	l, _ := w.v.derived.loads.get(m.ID)
+	if w.windows {
+		l.weight = l.window
+	}
 	s := schedule.Member{ID: string(m.ID), Weight: weightOr(m.Weight), Capacity: m.Capacity, Draining: m.Draining, Load: l.weight, Count: l.count}
 	for _, lb := range m.Labels {
 		s.Labels = append(s.Labels, schedule.Label(lb))

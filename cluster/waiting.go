@@ -23,10 +23,14 @@ func (v Value) Waiting() []Waiting {
 }
 
 func (v Value) waitingPartitions() (out []Waiting) {
-	view := newView(&v)
+	views := [...]*view{newView(&v, false), newView(&v, true)}
 	v.partitions.each(func(id PartitionID, p *partitionRecord) bool {
 		if p.State == PartitionFinished {
 			return true
+		}
+		view := views[0]
+		if p.class != nil && inWindows(p.class) {
+			view = views[1]
 		}
 		if r := v.why(p, view); r.Rule != "" {
 			out = append(out, Waiting{string(id), r})

@@ -60,7 +60,7 @@ func (v Value) whyWaiting(p *partitionRecord, w *view) Reason {
 		return Reason{}
 	}
 	if w == nil {
-		w = newView(&v)
+		w = newView(&v, inWindows(p.class))
 	}
 	for i := range w.classes {
 		if w.classes[i].Key == p.class.Key {

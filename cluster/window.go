@@ -163,9 +163,20 @@ func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 	return &like
 }
 
+// inWindows tells whether a class is of a partitioner or of items.
+func inWindows(c *schedule.Class) bool { return strings.HasPrefix(c.Key, stays) }
+
+func (v *Value) hasWindows() (some bool) {
+	v.derived.classes.below(stays, func(string, classRecord) bool {
+		some = true
+		return false
+	})
+	return some
+}
+
 // fixed tells whether the items of a class stay where they are: they do unless their member may not keep them.
 func fixed(c *schedule.Class, m *schedule.Member) bool {
-	if !strings.HasPrefix(c.Key, stays) || m.Draining || c.Pin != "" && c.Pin != m.ID {
+	if !inWindows(c) || m.Draining || c.Pin != "" && c.Pin != m.ID {
 		return false
 	}
 	return !slices.ContainsFunc(c.Selector, func(l schedule.Label) bool { return !slices.Contains(m.Labels, l) })

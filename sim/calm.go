@@ -26,8 +26,8 @@ func (w *world) evened() {
 	}
 	for p := range ref.Partitions() {
 		n := w.weight(p)
-		if job, _, _ := p.ID.Split(); n == 0 || job == "one" || p.State != cluster.PartitionGranted || p.ListedBy != "" || p.Step > 0 {
-			continue // what spreads over zones may not go anywhere, and windows stay where they are
+		if job, _, _ := p.ID.Split(); n == 0 || job == "one" || p.State != cluster.PartitionGranted {
+			continue // what spreads over zones may not go anywhere
 		}
 		for _, m := range members {
 			if load[p.Owner] > load[m]+n {
@@ -37,12 +37,12 @@ func (w *world) evened() {
 	}
 }
 
-// weight is what a partition adds to the load of its owner; 0 where placement does not look at it.
+// weight is what a partition adds to the load of its owner; 0 where placement does not look at it, or evens it by itself.
 func (w *world) weight(p cluster.Partition) int64 {
 	job, task, _ := p.ID.Split()
 	j, _ := w.oracle.ref.Job(job)
 	t, ok := j.Task(task)
-	if p.Owner == "" || p.Dropped || !ok || t.Spread == cluster.SpreadEvery || t.Spread == cluster.SpreadPool {
+	if p.Owner == "" || p.Dropped || p.ListedBy != "" || p.Step > 0 || !ok || t.Spread == cluster.SpreadEvery || t.Spread == cluster.SpreadPool {
 		return 0
 	}
 	return cmp.Or(t.Weight, 100)
@@ -86,7 +86,7 @@ func (w *world) left(id cluster.MemberID) string {
 		return "it is not draining"
 	}
 	for p := range w.oracle.ref.OwnedBy(id) {
-		if p.Owner == id && w.weight(p) > 0 {
+		if p.Owner == id && (w.weight(p) > 0 || p.ListedBy != "" || p.Step > 0) {
 			return fmt.Sprintf("it still has %s, in state %d, %d are in hand-over, the budget is %d", p.ID, p.State, w.oracle.ref.InHandover(), w.oracle.ref.Settings().MoveBudget)
 		}
 	}

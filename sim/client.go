@@ -54,7 +54,6 @@ func newClient(w *world) *client {
 	c.wantFlow("shared", false, "steady")
 	c.wanted[len(c.wanted)-1].spec.Tasks[0].Repartition = true
 	window := task("window", cluster.HandoverAtMostOne, keys("l", 1+n/6))
-	window.Weight = 1 // the rest is not to move for what comes and goes
 	c.want("window", window)
 	return c
 }

@@ -20,6 +20,9 @@
 // hash of the partition (over Config.MaxSpread at most), then come strictly by schedule: a round that is due while the one before still runs is skipped and
 // counted. The errors of rounds do not fail the partition; they are journaled: the first of a row, then at growing intervals, and the end.
 //
+// A [Partitioner] is a Runner that lists inputs and keeps a window of them as partitions of its task. What it lists, and when it writes a step, is decided in
+// a pure function as well.
+//
 // # Guarantees
 //
 //   - Never two runs of one partition at once on this member, and no two rounds.

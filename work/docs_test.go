@@ -21,6 +21,8 @@ type docs struct {
 	puts int
 	// fault is asked before each put; what it returns is answered, and with write the put happens all the same.
 	fault func(put int) (write bool, err error)
+	// onDelete is asked before each delete; an error is answered, and nothing is deleted.
+	onDelete func(key string) error
 }
 
 func newDocs() *docs { return &docs{byID: map[string]store.Doc{}} }
@@ -54,8 +56,22 @@ func (d *docs) Put(_ context.Context, doc store.Doc) (store.Version, error) {
 	return doc.Version, fault
 }
 
-func (d *docs) Delete(context.Context, string, store.Version) error { return errors.ErrUnsupported }
-func (d *docs) List(context.Context, string) ([]store.Doc, error)   { return nil, errors.ErrUnsupported }
+func (d *docs) Delete(_ context.Context, key string, v store.Version) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.onDelete != nil {
+		if err := d.onDelete(key); err != nil {
+			return err
+		}
+	}
+	if d.byID[key].Version != v {
+		return store.ErrConflict
+	}
+	delete(d.byID, key)
+	return nil
+}
+
+func (d *docs) List(context.Context, string) ([]store.Doc, error) { return nil, errors.ErrUnsupported }
 
 // positionRun runs f under a grant of p and token on a supervisor with those documents.
 func positionRun(t *testing.T, d *docs, p string, token cluster.Token, f func(context.Context, *work.Grant)) {
