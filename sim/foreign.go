@@ -47,7 +47,7 @@ func (w *world) impostor(r chance) {
 				p = q
 			}
 		}
-		a := cluster.AdvanceWindow{Partition: p.ID, Token: stale, Step: p.Step, Cursor: []byte("x")}
+		a := cluster.AdvanceWindow{Partition: p.ID, Token: max(p.Token, 1) - 1, Step: p.Step, Cursor: []byte("x")}
 		if p.Step > 0 && r.oneIn(2) {
 			a.Token, a.Step = p.Token, p.Step-1
 		}
