@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,6 @@ type log struct {
 	mu      sync.Mutex
 	v       cluster.Value
 	changed chan struct{}
-	steps   int
 }
 
 const lists cluster.PartitionID = "j#list"
@@ -41,7 +41,6 @@ func (l *log) propose(_ context.Context, commands ...cluster.Command) ([]cluster
 	defer l.mu.Unlock()
 	v, done := l.v.Apply(cluster.Entry{Index: l.v.Index() + 1, Writer: "w", Seq: l.v.Wrote("w") + 1, Format: cluster.Format, Commands: commands})
 	l.v = v
-	l.steps++
 	close(l.changed)
 	l.changed = make(chan struct{})
 	return done.Results, nil
@@ -138,18 +137,18 @@ func TestAListingThatGivesNothingIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(t)
-		asked := 0
+		var asked atomic.Int64
 		b := l.bedOf(t, work.Partitioner{Poll: time.Minute, List: func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page, error) {
-			if asked++; asked < 4 {
+			if asked.Add(1) < 4 {
 				return work.Page{Cursor: cursor}, nil
 			}
 			return count(1)(ctx, g, cursor, limit)
 		}}, nil)
-		steps := l.steps
+		steps := l.value().Applied()
 		time.Sleep(2*time.Minute + time.Second)
 		synctest.Wait()
-		if asked != 3 || l.steps != steps {
-			t.Errorf("asked %d times and wrote %d entries", asked, l.steps-steps)
+		if asked.Load() != 3 || l.value().Applied() != steps {
+			t.Errorf("asked %d times and wrote %d entries", asked.Load(), l.value().Applied()-steps)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()

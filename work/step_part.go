@@ -173,7 +173,8 @@ func (s *State) exited(e Exited) {
 	if !p.left {
 		s.active--
 	}
-	p.typ.running--
+	left := p.typ // what follows may start it anew, as another type
+	left.running--
 	p.timer = 0
 	p.endedAt = s.now
 	// A result counts only under the grant that the run had; else the run was in vain and the partition is done again.
@@ -187,7 +188,7 @@ func (s *State) exited(e Exited) {
 		p.phase, p.waited = phaseIdle, p.grant != nil && p.grant.Token == p.token && p.grant.Attempt == p.attempt
 	}
 	s.reconcile(p)
-	s.pump(p.typ)
+	s.pump(left)
 }
 
 // failed notes the failure of a run. Older failures are forgiven after a run longer than the longest back-off. A count of one is left

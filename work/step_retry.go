@@ -22,7 +22,7 @@ func (r Retry) min() time.Duration {
 
 func (r Retry) max() time.Duration {
 	if r.MaxMS <= 0 {
-		return max(DefaultRetryMax, millis(min(r.MinMS, longestRetryMS)))
+		return max(DefaultRetryMax, millis(min(max(r.MinMS, 0), longestRetryMS)))
 	}
 	return millis(min(r.MaxMS, longestRetryMS))
 }

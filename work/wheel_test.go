@@ -139,6 +139,9 @@ func TestBackOff(t *testing.T) {
 			t.Errorf("after %d failures %v, want %v", n, d, w)
 		}
 	}
+	if d := (Retry{MinMS: -9223372036855}).backOff(35, 0); d != DefaultRetryMax { // in nanoseconds it would be a large positive number
+		t.Errorf("with a negative minimum %v", d)
+	}
 }
 
 func TestHistogramQuantiles(t *testing.T) {
