@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/store/memory"
@@ -77,7 +78,7 @@ func TestEveryInputIsDoneOnce(t *testing.T) {
 		}})
 	mu.Lock()
 	for _, name := range []string{"a", "b", "c"} {
-		members[name] = join(t, ctx, s, name, typ)
+		members[name] = joinFor(t, ctx, s, name, 30*time.Second, typ)
 	}
 	mu.Unlock()
 	task := rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}}

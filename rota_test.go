@@ -26,7 +26,13 @@ func setup(t *testing.T) context.Context {
 
 func join(t *testing.T, ctx context.Context, s *memory.Server, name string, types ...rota.Type) *rota.Member {
 	t.Helper()
-	m, err := rota.Join(ctx, rota.Config{Member: name, Store: s.Open(), TTL: time.Second, Types: types})
+	return joinFor(t, ctx, s, name, time.Second, types...)
+}
+
+// joinFor is join with another TTL: with a long one a busy machine costs nobody its trust.
+func joinFor(t *testing.T, ctx context.Context, s *memory.Server, name string, ttl time.Duration, types ...rota.Type) *rota.Member {
+	t.Helper()
+	m, err := rota.Join(ctx, rota.Config{Member: name, Store: s.Open(), TTL: ttl, Types: types})
 	if err != nil {
 		t.Fatalf("join %s: %v", name, err)
 	}

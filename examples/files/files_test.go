@@ -146,7 +146,7 @@ func TestEveryFileIsDone(t *testing.T) {
 	}
 	in, out := t.TempDir(), t.TempDir()
 	sums := makeFiles(t, in, n)
-	s := &swarm{t: t, args: []string{"-store", t.TempDir(), "-in", in, "-out", out, "-ttl", "2s"}, events: make(chan event), up: map[string]*process{}}
+	s := &swarm{t: t, args: []string{"-store", t.TempDir(), "-in", in, "-out", out, "-ttl", "30s"}, events: make(chan event), up: map[string]*process{}}
 	began := time.Now()
 	for _, name := range []string{"a", "b", "c"} {
 		s.start(name)
