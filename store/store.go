@@ -66,7 +66,8 @@ type Docs interface {
 type Watcher interface {
 	// Watch sends a hint when something below prefix may have changed (a document written, deleted, gone with its session; for
 	// the log see LogWatcher). Hints are merged, may come late, without cause, or get lost: who watches also looks by himself from time to
-	// time. The channel has room for one hint, is closed when ctx ends or the store closes, and holds one hint from the start.
+	// time. The channel has room for one hint, is closed when ctx ends or the store closes, and holds one hint from the start. A watch outlives the
+	// connection to a server, and gives a hint when it is heard again.
 	Watch(ctx context.Context, prefix string) (<-chan struct{}, error)
 }
 
@@ -89,7 +90,9 @@ type Session interface {
 	// called, unless the session is closed or its process is dead. A protocol takes a document that vanished for a proof that its owner no longer
 	// trusts itself, so a store whose sessions expire by themselves must renew them with each Put, not only in the background.
 	Put(ctx context.Context, d Doc) (Version, error)
-	// Done is closed when the session is known to have ended.
+	// Done is closed when the session is known to have ended. Where SessionsExpire, the owner's own clock tells that too: Done waits for no answer of
+	// a server, and is closed at about the time at which others see the documents gone. Who must not act a moment longer counts by himself, from
+	// the call of his last acknowledged Put.
 	Done() <-chan struct{}
 	// Close ends the session and removes its documents. Closing it again does nothing. Where the answer is an error, the
 	// documents may stay until the store finds out by itself that the session has ended.

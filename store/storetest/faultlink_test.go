@@ -69,6 +69,8 @@ func (l *planLink) Stall()        { l.set("stall") }
 func (l *planLink) StallReplies() { l.set("stall") }
 func (l *planLink) DropReplies()  { l.set("drop") }
 
+func (l *planLink) Delay(time.Duration, time.Duration) {} // calls take no time anyway
+
 func (l *planLink) CutRequests(int64) <-chan struct{} { return l.once(false) }
 func (l *planLink) CutReplies(int64) <-chan struct{}  { return l.once(true) }
 

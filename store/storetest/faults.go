@@ -18,6 +18,7 @@ type Link interface {
 	DropReplies()                        // swallow what the server sends, close nothing
 	CutRequests(n int64) <-chan struct{} // let n more bytes pass to the server, then reset all connections, once, and close the channel
 	CutReplies(n int64) <-chan struct{}  // the same for bytes of the server
+	Delay(d, jitter time.Duration)       // let all bytes arrive later, in their order
 	Heal() error                         // end all faults
 }
 

@@ -80,8 +80,8 @@ func (c *change) look(t *testing.T, ctx context.Context, witness store.Docs) (ha
 	return false, store.Doc{}
 }
 
-// verify holds what the call said against what the witness sees, then closes the document to writes that come late.
-func (c *change) verify(t *testing.T, ctx context.Context, witness store.Docs, err error) {
+// verify holds what the call said against what the witness sees, then closes the document to writes that come late. It returns what it saw.
+func (c *change) verify(t *testing.T, ctx context.Context, witness store.Docs, err error) string {
 	t.Helper()
 	said := judge(t, c.String(), err)
 	happened, now := c.look(t, ctx, witness)
@@ -101,6 +101,10 @@ func (c *change) verify(t *testing.T, ctx context.Context, witness store.Docs, e
 	if fence != nil {
 		t.Errorf("%v (%v): the document changed again behind the witness: %v", c, err, fence)
 	}
+	if said == unknown && happened {
+		return "unknown and done"
+	}
+	return [...]string{done: "done", notDone: "not done", unknown: "unknown and not done"}[said]
 }
 
 // fenced wants that nothing came behind the witness's last write.
@@ -153,6 +157,7 @@ func replyLost[S store.Docs](t *testing.T, b *bench[S], c *change, through store
 
 func docsCut[S store.Docs](t *testing.T, b *bench[S]) {
 	var all []*change
+	outcomes := map[string]int{}
 	for i, m := range moments() {
 		for _, c := range changes(t, b, fmt.Sprint(i)) {
 			b.warm(t, b.through)
@@ -160,10 +165,11 @@ func docsCut[S store.Docs](t *testing.T, b *bench[S]) {
 			err := begin(b.ctx, func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String()+" cut at "+m.name)
 			b.heal(t)
 			b.warm(t, b.through)
-			c.verify(t, b.ctx, b.witness, err)
+			outcomes[c.verify(t, b.ctx, b.witness, err)]++
 			all = append(all, c)
 		}
 	}
+	t.Log(outcomes)
 	for _, c := range all {
 		c.fenced(t, b.ctx, b.witness)
 	}

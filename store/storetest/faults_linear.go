@@ -102,17 +102,23 @@ func (s *storm) count(fault string) {
 
 // breakOnce breaks a link at random and tells how.
 func breakOnce(r *rand.Rand, link Link) string {
-	all, n := outages(), r.IntN(8)
-	switch {
+	all := outages()
+	switch n := r.IntN(len(all) + 4); {
 	case n < len(all):
 		all[n].make(link)
 		return all[n].name
 	case n == len(all):
 		link.CutRequests(1 + r.Int64N(400))
 		return "request cut"
+	case n == len(all)+1:
+		link.CutReplies(1 + r.Int64N(200))
+		return "reply cut"
+	case n == len(all)+2:
+		link.Delay(20*time.Millisecond, 20*time.Millisecond)
+		return "slow"
 	}
-	link.CutReplies(1 + r.Int64N(200))
-	return "reply cut"
+	link.Reset()
+	return "reset"
 }
 
 // run lets the storm blow, and returns when all calls have returned and all links are whole.
