@@ -11,10 +11,14 @@ import (
 
 	"github.com/rota-run/rota/cmd/rotachaos/internal/chaos"
 	"github.com/rota-run/rota/cmd/rotachaos/internal/powercut"
+	"github.com/rota-run/rota/internal/server"
 )
 
 // TestMain lets the test binary be a process that writes: the program starts itself as one.
 func TestMain(m *testing.M) {
+	if server.Child() {
+		return
+	}
 	if len(os.Args) > 1 && os.Args[1] == writerCommand {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
@@ -61,7 +65,7 @@ func TestChaos(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--events", "many"}, {"--store", "etcd"}, {"now"}, {"--help"}, {"powercut", "now"}, {"powercut", "--help"}, {"mutants", "now"}, {writerCommand}} {
+	for _, args := range [][]string{{"--events", "many"}, {"--store", "nosuch"}, {"now"}, {"--help"}, {"powercut", "now"}, {"powercut", "--help"}, {"mutants", "now"}, {writerCommand}} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), args, &stderr, &stderr); code != 2 || stderr.Len() == 0 {
 			t.Errorf("%v: exit %d, %q", args, code, stderr.String())
