@@ -4,9 +4,9 @@ import (
 	"context"
 	"hash/fnv"
 	"strings"
-	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/work"
 )
 
 // counted is what a chunk has: how many words, and of each how many.
@@ -19,12 +19,8 @@ type counted struct {
 // count counts chunks, on many slots at once. Each begins elsewhere and passes over what others have done, so that the work is shared without a word
 // between them; where two count the same chunk, both say the same. The first that finds all of them counted ends the task for all.
 func (w words) count(ctx context.Context, g *rota.Grant, c struct {
-	Pause string `json:"pause"`
+	Pause work.Duration `json:"pause"` // before each result
 }) error {
-	pause, err := time.ParseDuration(c.Pause)
-	if c.Pause != "" && err != nil {
-		return err
-	}
 	made := place(g, "chunks.json")
 	if err := w.await(ctx, made); err != nil {
 		return err
@@ -35,7 +31,7 @@ func (w words) count(ctx context.Context, g *rota.Grant, c struct {
 	}
 	first := begin(g.Key, m.Chunks)
 	for i := range m.Chunks {
-		if err := w.countChunk(ctx, g, 1+(first+i)%m.Chunks, pause); err != nil {
+		if err := w.countChunk(ctx, g, 1+(first+i)%m.Chunks, c.Pause); err != nil {
 			return err
 		}
 	}
@@ -52,7 +48,7 @@ func begin(slot string, chunks int) int {
 	return int(h.Sum32() % uint32(chunks))
 }
 
-func (w words) countChunk(ctx context.Context, g *rota.Grant, i int, pause time.Duration) error {
+func (w words) countChunk(ctx context.Context, g *rota.Grant, i int, pause work.Duration) error {
 	result := place(g, "counts", chunkName(i)+".json")
 	if done, err := w.exists(result); err != nil || done {
 		return err
@@ -66,10 +62,8 @@ func (w words) countChunk(ctx context.Context, g *rota.Grant, i int, pause time.
 		n.Words++
 		n.Of[strings.ToLower(strings.Trim(word, `.,;:!?"'()`))]++
 	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(pause):
+	if err := sleep(ctx, pause); err != nil {
+		return err
 	}
 	return w.putJSON(g, result, n)
 }

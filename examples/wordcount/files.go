@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/work"
 )
 
 // words counts below a directory. The results of a job lie in results/JOB: chunks/*.txt and chunks.json of split, counts/*.json of count, total.json
@@ -64,6 +65,16 @@ func (w words) getJSON(name string, v any) error {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	return nil
+}
+
+// sleep makes work slow enough to be watched.
+func sleep(ctx context.Context, pause work.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(time.Duration(pause)):
+		return nil
+	}
 }
 
 // lookEvery is how often a task looks for what it takes from. Slots that the task before cannot use are given to the next, so it may be there early.

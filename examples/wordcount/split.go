@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/work"
 )
 
 // manifest says what split made.
@@ -17,8 +18,9 @@ type manifest struct {
 
 // split cuts the texts into chunks of so many lines.
 func (w words) split(ctx context.Context, g *rota.Grant, c struct {
-	Text  string `json:"text"`
-	Lines int    `json:"lines"`
+	Text  string        `json:"text"`
+	Lines int           `json:"lines"`
+	Pause work.Duration `json:"pause"` // before each text
 }) error {
 	made := place(g, "chunks.json")
 	if done, err := w.exists(made); err != nil || done {
@@ -32,10 +34,11 @@ func (w words) split(ctx context.Context, g *rota.Grant, c struct {
 		switch {
 		case err != nil:
 			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
 		case !d.Type().IsRegular():
 			return nil
+		}
+		if err := sleep(ctx, c.Pause); err != nil {
+			return err
 		}
 		m.Files++
 		return w.cut(g, name, c.Lines, &m.Chunks)

@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/work"
 )
 
 // total is the result of the job.
@@ -22,7 +24,9 @@ type word struct {
 }
 
 // sum adds up what was counted.
-func (w words) sum(ctx context.Context, g *rota.Grant, _ struct{}) error {
+func (w words) sum(ctx context.Context, g *rota.Grant, c struct {
+	Pause work.Duration `json:"pause"` // before each chunk
+}) error {
 	made := place(g, "chunks.json")
 	if err := w.await(ctx, made); err != nil {
 		return err
@@ -35,7 +39,7 @@ func (w words) sum(ctx context.Context, g *rota.Grant, _ struct{}) error {
 	times := make(map[string]int)
 	for i := range m.Chunks {
 		name := place(g, "counts", chunkName(1+i)+".json")
-		if err := w.await(ctx, name); err != nil {
+		if err := errors.Join(w.await(ctx, name), sleep(ctx, c.Pause)); err != nil {
 			return err
 		}
 		var n counted
