@@ -11,10 +11,9 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-const twoSteps = `scheduler: greedy
-tasks:
-- {name: first, type: step}
-- {name: second, type: step, after: first}
+const twoSteps = `tasks:
+- {name: first, type: step, max: 1}
+- {name: second, type: step, after: first, max: 1}
 `
 
 // A workflow from a file: the second task starts when the first has ended, and the job when both have.
@@ -25,7 +24,7 @@ func TestSubmitFile(t *testing.T) {
 		told <- g.Task
 		return nil
 	})
-	m, err := rota.Join(ctx, rota.Config{Member: "a", Store: memory.New().Open(), Types: []rota.Type{step}, Slots: 1})
+	m, err := rota.Join(ctx, rota.Config{Member: "a", Store: memory.New().Open(), Types: []rota.Type{step}, Slots: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,9 +46,9 @@ func TestSubmitFile(t *testing.T) {
 		t.Errorf("again: %v, %d runs", err, len(told))
 	}
 
-	_, err = m.SubmitFile(ctx, "etl.yaml", []byte(strings.Replace(twoSteps, "first}", "frist}", 1)))
+	_, err = m.SubmitFile(ctx, "etl.yaml", []byte(strings.Replace(twoSteps, "after: first", "after: frist", 1)))
 	var malformed *source.MalformedError
-	if !errors.As(err, &malformed) || malformed.Line != 4 || malformed.Hint != `did you mean "first"?` {
+	if !errors.As(err, &malformed) || malformed.Line != 3 || malformed.Hint != `did you mean "first"?` {
 		t.Errorf("got %v", err)
 	}
 }

@@ -23,6 +23,7 @@ func checkWorkflow(s *JobSpec) error {
 		sum += s.Tasks[i].Percent
 	}
 	errs := []error{checkEdges(s), at("spec.percent", checkPercent(s.Percent))}
+	errs = append(errs, checkBatch(s))
 	if s.Scheduler > schedule.TasksPercentage {
 		errs = append(errs, errors.New("spec.scheduler: an unknown choice"))
 	}
@@ -38,6 +39,26 @@ func checkWorkflow(s *JobSpec) error {
 		errs = append(errs, errors.New("spec.tasks: the scheduler is percentage, but no task has one"))
 	}
 	return errors.Join(errs...)
+}
+
+// checkBatch: only what runs on slots can be held back, and waited for.
+func checkBatch(s *JobSpec) error {
+	if !s.Batch {
+		return nil
+	}
+	pool := make(map[string]bool, len(s.Tasks))
+	for i := range s.Tasks {
+		pool[s.Tasks[i].Name] = s.Tasks[i].Spread == SpreadPool
+	}
+	for i, e := range s.Edges {
+		if !pool[e.From] || !pool[e.To] {
+			return fmt.Errorf("spec.edges[%d]: in a batch both ends are of spread pool", i)
+		}
+	}
+	if len(s.Edges) == 0 {
+		return errors.New("spec.batch: it is for a job with edges")
+	}
+	return nil
 }
 
 func checkPercent(n int64) error {

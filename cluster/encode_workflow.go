@@ -30,7 +30,7 @@ func (r *decoder) extended(top byte) (state byte, more bool) {
 }
 
 func (w *Workflow) isZero() bool {
-	return len(w.Edges) == 0 && w.Scheduler == 0 && !w.Coverage && w.Percent == 0
+	return len(w.Edges) == 0 && !w.Batch && w.Scheduler == 0 && !w.Coverage && w.Percent == 0
 }
 
 func (j *Job) hasMore() bool {
@@ -39,14 +39,13 @@ func (j *Job) hasMore() bool {
 
 func appendWorkflow(b []byte, w *Workflow) []byte {
 	b = appendList(b, w.Edges, func(b []byte, e Edge) []byte { return appendString(appendString(b, e.From), e.To) })
-	return appendVarint(appendBool(append(b, byte(w.Scheduler)), w.Coverage), w.Percent)
+	return appendVarint(appendBool(append(b, byte(w.Scheduler)|extended(w.Batch)), w.Coverage), w.Percent)
 }
 
 func decodeWorkflow(r *decoder) Workflow {
-	return Workflow{
-		Edges:     decodeList(r, func(r *decoder) Edge { return Edge{From: r.string(), To: r.string()} }),
-		Scheduler: schedule.TaskScheduler(r.enum(byte(schedule.TasksPercentage))), Coverage: r.bool(), Percent: r.varint(),
-	}
+	edges := decodeList(r, func(r *decoder) Edge { return Edge{From: r.string(), To: r.string()} })
+	scheduler, batch := r.extended(byte(schedule.TasksPercentage))
+	return Workflow{Edges: edges, Batch: batch, Scheduler: schedule.TaskScheduler(scheduler), Coverage: r.bool(), Percent: r.varint()}
 }
 
 func appendMore(b []byte, j *Job) []byte {

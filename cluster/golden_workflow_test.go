@@ -18,7 +18,7 @@ func workflowOf(d *datadriven.TestData, a arguments) JobSpec {
 		return jobOf(a)
 	}
 	var spec JobSpec
-	spec.Coverage, spec.Percent = a.has("coverage"), a.number("percent", 0)
+	spec.Batch, spec.Coverage, spec.Percent = a.text("edges") == "batch", a.has("coverage"), a.number("percent", 0)
 	if s := a.text("scheduler"); s != "" {
 		must(spec.Scheduler.UnmarshalText([]byte(s)))
 	}

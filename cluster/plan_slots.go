@@ -67,11 +67,27 @@ func (j *jobRecord) scheduleJob(submitted uint64) schedule.Job {
 		ID: string(j.ID), Submitted: submitted, Since: uint64(j.Turn.Since), Passed: j.Turn.Passed, Protected: j.Spec.Coverage,
 		Percent: j.Spec.Percent, Scheduler: j.Spec.Scheduler, Tasks: make([]schedule.Task, len(j.pool)),
 	}
+	back := j.heldBack()
 	for i, at := range j.pool {
 		t := &j.Spec.Tasks[at]
-		out.Tasks[i] = schedule.Task{Name: t.Name, Min: t.Min, Max: t.Max, Percent: t.Percent, Finished: j.finished(t.Name)}
+		// A task that is held back needs no slot, as one that is finished.
+		out.Tasks[i] = schedule.Task{Name: t.Name, Min: t.Min, Max: t.Max, Percent: t.Percent, Finished: j.finished(t.Name) || back[t.Name]}
 	}
 	return out
+}
+
+// heldBack are the tasks of a batch that come behind one that is not finished; nil where there is none.
+func (j *jobRecord) heldBack() map[string]bool {
+	if !j.Spec.Batch {
+		return nil
+	}
+	back := make(map[string]bool)
+	for _, e := range j.Spec.Edges {
+		if !j.finished(e.From) {
+			back[e.To] = true
+		}
+	}
+	return back
 }
 
 // planSlots gives slots to the tasks of spread pool and takes them away.

@@ -39,8 +39,10 @@ type JobSpec struct {
 // Workflow is what a job says about its tasks as a whole. All but the edges is for jobs with tasks of spread pool.
 type Workflow struct {
 	// Edges make the tasks a graph without cycles. Its topological order, by place in Tasks where the edges leave a choice, is the order
-	// in which the tasks are served. An edge holds nobody up: a task whose input is empty waits by itself.
-	Edges     []Edge
+	// in which the tasks are served. Without Batch an edge holds nobody up: a task whose input is empty waits by itself.
+	Edges []Edge
+	// Batch makes each edge, both ends of which are of spread pool then, hold its task back until the one that it comes from is finished.
+	Batch     bool
 	Scheduler schedule.TaskScheduler
 	Coverage  bool  // run with a slot for each unfinished task (its Min, where it has one), or not at all
 	Percent   int64 // of all slots, where the cluster shares by percentages

@@ -54,7 +54,7 @@ func (v Value) WaitingForSlots() (out []Waiting) {
 			continue
 		}
 		for t := range p.Jobs[j].Tasks {
-			r := v.whyParted(JobID(p.Jobs[j].ID), p.Jobs[j].Tasks[t].Name)
+			r := v.whyHeld(JobID(p.Jobs[j].ID), p.Jobs[j].Tasks[t].Name)
 			if r.Rule == "" {
 				r = Reason(a.WhyTask(p, schedule.Post{Job: j, Task: t}))
 			}
@@ -84,11 +84,27 @@ func (v Value) WhyTask(job JobID, task string) Reason {
 	if t < 0 {
 		return Reason{}
 	}
-	if r := v.whyParted(job, task); r.Rule != "" {
+	if r := v.whyHeld(job, task); r.Rule != "" {
 		return r
 	}
 	a := schedule.Allocate(p)
 	return Reason(a.WhyTask(p, schedule.Post{Job: j, Task: t}))
+}
+
+// whyHeld explains a task that gets no slot for what stands in the job itself.
+func (v Value) whyHeld(job JobID, task string) Reason {
+	j, _ := v.jobs.get(job)
+	if !j.finished(task) && j.heldBack()[task] {
+		var first []string
+		for _, e := range j.Spec.Edges {
+			if e.To == task && !j.finished(e.From) {
+				first = append(first, e.From)
+			}
+		}
+		slices.Sort(first)
+		return Reason{Rule: "after", Text: "it starts when what it comes after is finished: " + strings.Join(first, ", ")}
+	}
+	return v.whyParted(job, task)
 }
 
 // whyParted explains a task that is being repartitioned: all its former slots stop before any starts again.

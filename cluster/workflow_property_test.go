@@ -75,6 +75,7 @@ func drawSpec(t *rapid.T) (s JobSpec) {
 		}
 		s.Tasks = append(s.Tasks, task)
 	}
+	s.Batch = len(s.Edges) > 0 && !slices.ContainsFunc(s.Tasks, func(t TaskSpec) bool { return t.Spread != SpreadPool }) && rapid.Bool().Draw(t, "batch")
 	if pool {
 		s.Scheduler = schedule.TaskScheduler(rapid.IntRange(0, 1).Draw(t, "scheduler"))
 		s.Coverage = rapid.Bool().Draw(t, "coverage")
@@ -157,6 +158,9 @@ func (s *script) mustHoldSlots(t *rapid.T) {
 		if !p.Dropped && !p.former() && (j.State != JobRunning || j.finished(task) || m.Draining) {
 			t.Fatalf("%s runs, its job is %s, finished %v, its member %+v", p, j.State, j.Finished, m)
 		}
+		if rec, ok := s.v.jobs.get(job); ok && !p.Dropped && !p.former() && rec.heldBack()[task] {
+			t.Fatalf("%s runs, though it is held back: %+v, finished %v", p, j.Spec.Workflow, j.Finished)
+		}
 	}
 	for j := range s.v.Jobs() {
 		rec, _ := s.v.jobs.get(j.ID)
@@ -189,6 +193,8 @@ func TestCheckWorkflow(t *testing.T) {
 		"spec.edges[0].from: no task is named \"\"":                     {Tasks: []TaskSpec{pool("a"), pool("b")}, Workflow: Workflow{Edges: []Edge{{"", "b"}}}},
 		"spec.tasks[0]: min, max and percent are for spread pool":       {Tasks: []TaskSpec{{Name: "a", Type: "x", Min: 1}}},
 		"spec.percent: -1 is not between 0 and 100":                     {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Percent: -1}},
+		"spec.batch: it is for a job with edges":                        {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Batch: true}},
+		"spec.edges[0]: in a batch both ends are of spread pool":        {Tasks: []TaskSpec{pool("a"), {Name: "b", Type: "x"}}, Workflow: Workflow{Batch: true, Edges: []Edge{{"a", "b"}}}},
 		"spec.scheduler: an unknown choice":                             {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Scheduler: 7}},
 		"spec.edges: 10001 edges, at most 10000 are allowed":            {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Edges: make([]Edge, MaxEdges+1)}},
 		"spec.tasks[1].name: \"a\" stands twice":                        {Tasks: []TaskSpec{pool("a"), pool("a")}},

@@ -61,17 +61,20 @@ type jobDecoder struct {
 // job decides what a tree means.
 func (d *jobDecoder) job() cluster.JobSpec {
 	var s cluster.JobSpec
+	stream := false
 	d.fields(d.root, "", []field{
 		{"id", d.nameTo(&d.id)},
 		{"version", textTo(&s.Version)},
 		{"scheduler", choiceTo(&s.Scheduler, []string{"round-robin", "greedy", "percentage"},
 			[]schedule.TaskScheduler{schedule.TasksRoundRobin, schedule.TasksGreedy, schedule.TasksPercentage})},
+		{"stream", choiceTo(&stream, []string{"true", "false"}, []bool{true, false})},
 		{"coverage", choiceTo(&s.Coverage, []string{"required", "none"}, []bool{true, false})},
 		{"percent", wholeTo(&s.Percent, 0, 100, "percent of all slots")},
 		{"tasks", d.tasksTo(&s)},
 	})
 	d.checkName()
 	d.edges(&s)
+	s.Batch = len(s.Edges) > 0 && !stream
 	d.percentages(&s)
 	d.forSlots(&s)
 	if len(d.faults) > 0 {

@@ -35,7 +35,8 @@ func TestJobScripts(t *testing.T) {
 }
 
 func describeJob(id cluster.JobID, spec cluster.JobSpec) string {
-	s := fmt.Sprintf("%s: version=%q scheduler=%s coverage=%t percent=%d\n", id, spec.Version, spec.Scheduler, spec.Coverage, spec.Percent)
+	s := fmt.Sprintf("%s: version=%q scheduler=%s coverage=%t percent=%d batch=%t\n", id, spec.Version, spec.Scheduler, spec.Coverage,
+		spec.Percent, spec.Batch)
 	for _, t := range spec.Tasks {
 		s += fmt.Sprintf("%s: %s %s min=%d max=%d percent=%d weight=%d %s attempts=%d %v %s", t.Name, t.Type, t.Spread, t.Min, t.Max, t.Percent, t.Weight,
 			t.Handover, t.MaxAttempts, t.Partitions, t.Definition)

@@ -56,7 +56,7 @@ func taskStates(j api.Job) (out []string) {
 func (p *place) items(name string, n int) {
 	p.t.Helper()
 	var b strings.Builder
-	fmt.Fprint(&b, "scheduler: greedy\ntasks:\n")
+	fmt.Fprint(&b, "tasks:\n")
 	for i, task := range []string{"first", "second"} {
 		fmt.Fprintf(&b, "- name: %s\n  type: witness-items\n  config: {path: %q, items: %d}\n", task, filepath.Join(p.dir, task), n)
 		if i > 0 {
@@ -87,7 +87,7 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 		t.Errorf("it said %q", said)
 	}
 	if said := p.submit("etl.yaml", "--type", "witness-items", "--id", "again", "--wait"); !containsAll(said, []string{
-		"again is submitted: 2 tasks", "first            running on 1 slot", "waiting: order: the task first comes first (greedy)", "completed, 2 of 2 tasks done",
+		"again is submitted: 2 tasks", "first            running on 1 slot", "waiting: it starts when what it comes after is finished: first", "completed, 2 of 2 tasks done",
 	}) {
 		t.Errorf("it said %s", said)
 	}

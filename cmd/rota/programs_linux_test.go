@@ -8,18 +8,19 @@ import (
 // The plain binary runs programs one after another: the second begins when the first has ended well, and a failure is tried again.
 func TestAJobOfPrograms(t *testing.T) {
 	p := newPlace(t)
-	p.write("job.yaml", `scheduler: greedy
-tasks:
+	p.write("job.yaml", `tasks:
 - name: load
   type: command
+  max: 1
   config: {argv: [/bin/sh, -c, 'test -e tried || { date > tried; exit 3; }; echo "load $ROTA_JOB $ROTA_TASK" >> done'], dir: "`+p.dir+`"}
   retry: {min: 10ms, attempts: 10}
 - name: sum
   type: command
   after: load
+  max: 1
   config: {argv: [/bin/sh, -c, 'test -s tried && echo sum >> done'], dir: "`+p.dir+`"}
 `)
-	p.start("a", "--slots", "1", "--allow-exec", "/bin/sh", "tasks")
+	p.start("a", "--slots", "3", "--allow-exec", "/bin/sh", "tasks")
 	p.joined("a")
 	said := p.submit("job.yaml", "--allow-exec", "/bin/sh", "--wait")
 	if !strings.Contains(said, "completed, 2 of 2 tasks done") {

@@ -23,7 +23,6 @@ import (
 const submitHelp = `Submits the job that a file in YAML or JSON defines: tasks, the order in which they are served, and how they share slots.
 
   id: wordcount
-  scheduler: greedy
   tasks:
     - {name: split, type: wordcount.split, max: 1}
     - {name: count, type: wordcount.count, after: split}

@@ -76,22 +76,3 @@ func sleep(ctx context.Context, pause work.Duration) error {
 		return nil
 	}
 }
-
-// lookEvery is how often a task looks for what it takes from. Slots that the task before cannot use are given to the next, so it may be there early.
-const lookEvery = 50 * time.Millisecond
-
-// await waits for a result.
-func (w words) await(ctx context.Context, name string) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		if there, err := w.exists(name); err != nil || there {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
-}

@@ -177,7 +177,6 @@ func (p *tour) wc() (words int) {
 
 // slow is the job of job.yaml, slow enough that each of its tasks can be met while it runs.
 const slow = `id: wordcount
-scheduler: greedy
 tasks:
 - {name: split, type: wordcount.split, max: 1, config: {text: text, lines: 5, pause: 700ms}}
 - {name: count, type: wordcount.count, after: split, config: {pause: 200ms}}
@@ -190,8 +189,11 @@ func (p *tour) runner(task int) string {
 	if j.Ended() {
 		p.t.Fatalf("the job is %s before task %d was met while it ran", j.State, task)
 	}
-	if j.Tasks[task].State != "running" || task > 0 && j.Tasks[task-1].State != "done" {
+	if j.Tasks[task].State != "running" {
 		return ""
+	}
+	if task > 0 && j.Tasks[task-1].State != "done" {
+		p.t.Fatalf("task %d runs, and the one before is %s", task, j.Tasks[task-1].State)
 	}
 	name, _, _ := strings.Cut(j.Tasks[task].Slots[0], ":")
 	return name

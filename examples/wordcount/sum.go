@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/rota-run/rota"
@@ -27,23 +26,18 @@ type word struct {
 func (w words) sum(ctx context.Context, g *rota.Grant, c struct {
 	Pause work.Duration `json:"pause"` // before each chunk
 }) error {
-	made := place(g, "chunks.json")
-	if err := w.await(ctx, made); err != nil {
-		return err
-	}
 	var m manifest
-	if err := w.getJSON(made, &m); err != nil {
+	if err := w.getJSON(place(g, "chunks.json"), &m); err != nil {
 		return err
 	}
 	t := total{Files: m.Files, Chunks: m.Chunks}
 	times := make(map[string]int)
 	for i := range m.Chunks {
-		name := place(g, "counts", chunkName(1+i)+".json")
-		if err := errors.Join(w.await(ctx, name), sleep(ctx, c.Pause)); err != nil {
+		if err := sleep(ctx, c.Pause); err != nil {
 			return err
 		}
 		var n counted
-		if err := w.getJSON(name, &n); err != nil {
+		if err := w.getJSON(place(g, "counts", chunkName(1+i)+".json"), &n); err != nil {
 			return err
 		}
 		t.Words += n.Words

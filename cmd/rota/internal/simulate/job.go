@@ -11,7 +11,7 @@ import (
 
 // The options of a job, and of a task. The task of a job without lines of its own takes both.
 var (
-	jobOptions  = []string{"scheduler", "percent", "version", "source", "by", "by-token"}
+	jobOptions  = []string{"scheduler", "edges", "percent", "version", "source", "by", "by-token"}
 	taskOptions = []string{
 		"type", "spread", "keys", "handover", "weight", "attempts", "label", "over", "pin", "min", "max", "percent", "definition", "repartition",
 	}
@@ -24,7 +24,10 @@ func (l *Line) spec() (cluster.JobSpec, error) {
 		return cluster.JobSpec{}, err
 	}
 	spec := cluster.JobSpec{Version: l.text("version"), Source: l.text("source")}
-	spec.Coverage = l.has("coverage")
+	spec.Coverage, spec.Batch = l.has("coverage"), l.text("edges") == "batch"
+	if order := l.text("edges"); order != "" && order != "batch" && order != "stream" {
+		return spec, l.fault("edges=%s: it is batch or stream", order)
+	}
 	if s := l.text("scheduler"); s != "" {
 		if err := spec.Scheduler.UnmarshalText([]byte(s)); err != nil {
 			return spec, l.fault("scheduler=%s: %v", s, err)
