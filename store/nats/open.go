@@ -68,7 +68,7 @@ func newStore(ctx context.Context, o Options, conn *nc.Conn, l *line) (*Store, e
 		return nil, err
 	}
 	s := &Store{
-		conn: conn, js: js, line: l, names: names{o.Bucket}, readOnly: o.ReadOnly, noKeeper: o.noKeeper, timeout: o.Timeout,
+		conn: conn, js: js, line: l, names: names{o.Bucket}, readOnly: o.ReadOnly, noKeeper: o.noKeeper, piece: o.piece, timeout: o.Timeout,
 		log:      o.Logger.With("bucket", o.Bucket),
 		sessions: map[*session]struct{}{}, watches: map[*watch]struct{}{},
 	}

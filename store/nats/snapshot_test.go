@@ -74,10 +74,11 @@ func TestSnapshotsGreaterThanAMessage(t *testing.T) {
 // TestManySaveSnapshots has writers in each other's way, and readers beside them: what is read is whole, and never older than what was saved before.
 func TestManySaveSnapshots(t *testing.T) {
 	t.Parallel()
-	open := fresh(t)
+	const size = 5000
+	b := bucket()
+	open := func(t *testing.T) *Store { return openWith(t, Options{Bucket: b, piece: 1000}) }
 	s := open(t)
 	indexes := appendN(t, s, 24)
-	size := s.most() + 100
 	ctx := deadline(t)
 	var saved [4]uint64
 	var wg, readers sync.WaitGroup

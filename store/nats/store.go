@@ -33,6 +33,7 @@ type Store struct {
 	replicas int // of the streams, as they are
 	readOnly bool
 	noKeeper bool
+	piece    int
 	timeout  time.Duration
 	log      *slog.Logger
 	head     head

@@ -12,6 +12,9 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
+// forgetAfter is when the server removes the consumer of a process that has died.
+const forgetAfter = time.Minute
+
 // watchRetry is how long a watch that lost its consumer waits before it asks for another one.
 const watchRetry = 500 * time.Millisecond
 
@@ -60,20 +63,20 @@ func (s *Store) watch(ctx context.Context, stream, subject string) (<-chan struc
 	}
 	w.hint()
 	if !s.begin(func() { s.watches[w] = struct{}{} }, func() { w.run(ctx, consuming) }) {
-		stop(consuming)
+		consuming.stop()
 		return nil, store.ErrClosed
 	}
 	return w.hints, nil
 }
 
 // consume starts a consumer that hands over what is written from now on, without the data.
-func (w *watch) consume(ctx context.Context) (jetstream.ConsumeContext, error) {
+func (w *watch) consume(ctx context.Context) (*consumption, error) {
 	if !w.store.line.whole() {
 		return nil, sendError(ctx, nc.ErrReconnectBufExceeded, false)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, w.store.timeout, errTimeout)
 	defer cancel()
-	consuming, err := within(ctx, func() (jetstream.ConsumeContext, error) { return w.start(ctx) }, stop)
+	consuming, err := within(ctx, func() (*consumption, error) { return w.start(ctx) }, (*consumption).stop)
 	switch {
 	case err == nil:
 		return consuming, nil
@@ -84,30 +87,29 @@ func (w *watch) consume(ctx context.Context) (jetstream.ConsumeContext, error) {
 }
 
 // start is what of consume may last longer than ctx.
-func (w *watch) start(ctx context.Context) (jetstream.ConsumeContext, error) {
+func (w *watch) start(ctx context.Context) (*consumption, error) {
 	consumer, err := w.store.js.OrderedConsumer(ctx, w.stream, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{w.subject},
-		DeliverPolicy:  jetstream.DeliverNewPolicy,
-		HeadersOnly:    true,
+		FilterSubjects:    []string{w.subject},
+		DeliverPolicy:     jetstream.DeliverNewPolicy,
+		HeadersOnly:       true,
+		InactiveThreshold: forgetAfter,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return consumer.Consume(func(jetstream.Msg) { w.hint() }, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+	consuming, err := consumer.Consume(func(jetstream.Msg) { w.hint() }, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 		w.store.log.Debug("watch", "stream", w.stream, "err", err)
 		w.hint()
 	}))
-}
-
-// stop ends a consumer, and returns when its last message was handled.
-func stop(c jetstream.ConsumeContext) {
-	c.Stop()
-	<-c.Closed()
+	if err != nil {
+		return nil, err
+	}
+	return &consumption{ConsumeContext: consuming, watch: w, consumer: consumer}, nil
 }
 
 // run lasts until the watch ends. On a new connection it makes another consumer before it hints: the client renews the one that was lost too,
 // but tells nobody when, so a change just before that would give no hint. If the client gives a consumer up, another one is made as well.
-func (w *watch) run(ctx context.Context, consuming jetstream.ConsumeContext) {
+func (w *watch) run(ctx context.Context, consuming *consumption) {
 	defer w.close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,11 +118,11 @@ func (w *watch) run(ctx context.Context, consuming jetstream.ConsumeContext) {
 		select {
 		case <-ctx.Done():
 			w.close() // before the client is asked, which may take time
-			stop(consuming)
+			consuming.stop()
 			return
 		case <-consuming.Closed():
 		case <-w.kick:
-			stop(consuming)
+			consuming.stop()
 		}
 		if consuming = w.again(ctx); consuming == nil {
 			return
@@ -130,7 +132,7 @@ func (w *watch) run(ctx context.Context, consuming jetstream.ConsumeContext) {
 }
 
 // again makes another consumer, as often as it takes; nil when ctx has ended.
-func (w *watch) again(ctx context.Context) jetstream.ConsumeContext {
+func (w *watch) again(ctx context.Context) *consumption {
 	for {
 		consuming, err := w.consume(ctx)
 		if err == nil {
