@@ -22,7 +22,7 @@ func BenchmarkPartitioner(b *testing.B) {
 		if m, err = rota.Join(ctx, rota.Config{Member: fmt.Sprint("m", i), Store: s.Open(), Types: []rota.Type{typ}}); err != nil {
 			b.Fatal(err)
 		}
-		defer m.Leave(context.WithoutCancel(ctx)) //nolint:errcheck // the process ends
+		defer m.Leave(context.WithoutCancel(ctx))
 	}
 	b.ResetTimer()
 	if err := m.Submit(ctx, "sum", rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}}); err != nil {
