@@ -19,6 +19,7 @@ const (
 	mostBackoff   = 64 * time.Millisecond
 	firstBackoff  = time.Millisecond
 	backoffLevels = 6
+	unsynced      = 2 // attempts after which the server must catch up before the header is read
 )
 
 // waiting is an append that waits for its answer.
@@ -243,9 +244,11 @@ func (a *appender) afterConflict(ctx context.Context, h headerAt, attempt int) (
 	if known, err := a.newest(ctx); err == nil && known.version != h.version {
 		return known, nil
 	}
+	if attempt < unsynced { // the refusal came through the same server behind what it collided with; if not, we collide again
+		return a.s.readHeader(ctx)
+	}
 	var next headerAt
-	err := a.s.fresh(ctx, func() error {
-		var err error
+	err := a.s.fresh(ctx, func() (err error) {
 		next, err = a.s.readHeader(ctx)
 		return err
 	})

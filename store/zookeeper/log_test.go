@@ -253,7 +253,7 @@ func TestUnknownOnlyIfSent(t *testing.T) {
 	}
 	for name, call := range calls {
 		link.Stall()
-		if err := call(brief(t, 50*time.Millisecond), 1); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		if err := call(brief(t, 500*time.Millisecond), 1); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s without an answer: %v, want ErrUnknown and the reason", name, err)
 		}
 		link.Refuse()

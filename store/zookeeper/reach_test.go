@@ -25,7 +25,7 @@ func reachOf(t *testing.T, addrs []string) storetest.Reach[*Store] {
 	return storetest.Reach[*Store]{
 		Direct:  func(t *testing.T) *Store { return openWith(t, next()) },
 		Through: func(t *testing.T) (*Store, storetest.Link) { return openThrough(t, next()) },
-		TTL:     2 * time.Second,
+		TTL:     3 * time.Second,
 	}
 }
 

@@ -109,7 +109,7 @@ func TestSessionsSurviveTheLeader(t *testing.T) {
 	t.Parallel()
 	c, ctx := ownServers(t, server.Options{Nodes: 3}), deadline(t)
 	witness := openWith(t, Options{Servers: c.Servers()})
-	owned := openSession(t, openWith(t, Options{Servers: c.Servers()}), 6*time.Second)
+	owned := openSession(t, openWith(t, Options{Servers: c.Servers()}), 15*time.Second)
 	v, err := owned.Put(ctx, store.Doc{Key: "a"})
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func (n *node) addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
 // exact, with the thread that started it.
 func (n *node) launch(java string) error {
 	n.output.Reset()
-	n.cmd = exec.Command(java, "-Xms16m", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+	n.cmd = exec.Command(java, "-Xms16m", "-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-cp", filepath.Join(n.lib, "*"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(n.dir, "zoo.cfg"))
 	n.cmd.Dir = n.dir
 	n.cmd.Stderr = &tail{buf: &n.output}
