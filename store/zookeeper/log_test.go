@@ -87,6 +87,27 @@ func TestTrimGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
+// TestAppendKeepsWhatOthersTrimmed appends by a handle that knows an older header.
+func TestAppendKeepsWhatOthersTrimmed(t *testing.T) {
+	t.Parallel()
+	o, ctx := Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	stale, other := openWith(t, o), openWith(t, o)
+	appendN(t, stale, 5)
+	if err := other.SaveSnapshot(ctx, store.Record{Index: 4}); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Trim(ctx, 4); err != nil {
+		t.Fatal(err)
+	}
+	if index, err := stale.Append(ctx, nil); err != nil || index != 6 {
+		t.Errorf("append: %d, %v; want 6", index, err)
+	}
+	h, err := other.readHeader(ctx)
+	if want := (header{6, 4, 4}); err != nil || h.header != want {
+		t.Errorf("header %+v, %v; want %+v", h.header, err, want)
+	}
+}
+
 func TestMissingRecordIsDamage(t *testing.T) {
 	t.Parallel()
 	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
