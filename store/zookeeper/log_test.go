@@ -299,6 +299,40 @@ func TestUnknownOnlyIfSent(t *testing.T) {
 	}
 }
 
+// TestAppendThatWaitsIsNotSent ends a call while another batch is under way: it stands in no request.
+func TestAppendThatWaitsIsNotSent(t *testing.T) {
+	t.Parallel()
+	o := Options{Servers: servers(t), Path: freshPath(t)}
+	through, link := openThrough(t, o)
+	if _, err := through.Append(deadline(t), []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	link.Stall()
+	under := make(chan error, 1)
+	go func() {
+		_, err := through.Append(deadline(t), []byte("under way"))
+		under <- err
+	}()
+	until(t, "a batch is under way", func() bool {
+		through.appender.mu.Lock()
+		defer through.appender.mu.Unlock()
+		return through.appender.busy && len(through.appender.queue) == 0
+	})
+	_, err := through.Append(brief(t, 50*time.Millisecond), []byte("waits"))
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnknown) {
+		t.Errorf("append that waited for another one: %v, want its ctx's cause and nothing unknown", err)
+	}
+	if err := link.Heal(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-under; err != nil {
+		t.Error(err)
+	}
+	if n := head(t, through); n != 2 {
+		t.Errorf("%d records, want 2", n)
+	}
+}
+
 // TestVersionOfAFormerLife changes a document of a former life whose counter is the present one's: ZooKeeper alone would do it.
 func TestVersionOfAFormerLife(t *testing.T) {
 	t.Parallel()
