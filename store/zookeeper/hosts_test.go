@@ -14,7 +14,7 @@ func TestHostsInTurn(t *testing.T) {
 	}
 	for range 2 { // all of it once more after a success
 		last := ""
-		for round, pause := range []time.Duration{0, 20, 40, 80, 160, 320, 0, 0} {
+		for round, pause := range []int{0, 20, 40, 80, 160, 320, 0, 0} {
 			seen := map[string]bool{}
 			for i := range 3 {
 				server, start := h.Next()
@@ -25,7 +25,7 @@ func TestHostsInTurn(t *testing.T) {
 				if want := i == 0 && round >= 6; start != want {
 					t.Errorf("round %d, attempt %d: the library pauses and refuses what waits: %v, want %v", round, i, start, want)
 				}
-				want := pause * time.Millisecond
+				want := time.Duration(pause) * time.Millisecond
 				if i > 0 {
 					want = 0
 				}
