@@ -1,0 +1,54 @@
+package etcd
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/internal/faultproxy"
+	server "github.com/rota-run/rota/internal/server/etcd"
+	"github.com/rota-run/rota/store"
+)
+
+// TestSilentNode connects through links to three nodes, of which one falls silent without closing anything: the handle notices and asks the others,
+// while the link is still broken.
+func TestSilentNode(t *testing.T) {
+	t.Parallel()
+	c, err := server.StartCluster(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Stop)
+	o := options()
+	o.Endpoints, o.Timeout = nil, 0
+	var links []*faultproxy.Proxy
+	for _, e := range c.Endpoints() {
+		p, err := faultproxy.Listen(context.Background(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Close() })
+		links, o.Endpoints = append(links, p), append(o.Endpoints, p.Addr())
+	}
+	s := openWith(t, o)
+	v, err := s.Put(deadline(t), store.Doc{Key: "a", Value: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	links[0].Stall()
+	begun, asked, answers := time.Now(), 0, 0
+	for ctx := deadline(t); answers < 30; asked++ { // in a row: calls take turns among the nodes
+		one, cancel := context.WithTimeout(ctx, time.Second)
+		d, err := s.Get(one, "a")
+		cancel()
+		answers++
+		if err != nil || d.Version != v {
+			answers = 0
+			time.Sleep(10 * time.Millisecond) // waits: between two attempts, with a deadline
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("a node is silent, and still asked %v later: %v", time.Since(begun), err)
+		}
+	}
+	t.Logf("a node silent: not asked any more after %v and %d calls", time.Since(begun).Round(time.Millisecond), asked-30)
+}
