@@ -277,7 +277,7 @@ func (a *appender) try(batch []*addition) (again bool, err error) {
 	}
 	last := a.head + uint64(len(batch))
 	puts = append(puts, clientv3.OpPut(head, strconv.FormatUint(last, 10)))
-	r, err := change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+	r, err := change(ctx, a.s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return a.s.client.Txn(ctx).If(at(head, a.revision)).Then(puts...).Else(clientv3.OpGet(head)).Commit()
 	})
 	switch {

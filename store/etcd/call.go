@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -20,10 +20,40 @@ const (
 	firstPause = 25 * time.Millisecond // doubled each time
 )
 
+// silence is how long a call waits for any sign of life on its connection.
+const silence = 3 * time.Second
+
 // posted is in the context of a call, and tells whether its request may have left.
-type posted struct{ atomic.Bool }
+type posted struct {
+	lines *lines
+
+	mu    sync.Mutex
+	sent  bool
+	timer *time.Timer // closes the connection if it stays silent
+}
 
 type postedKey struct{}
+
+func (p *posted) set(local string) {
+	at := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = true
+	if p.timer != nil {
+		p.timer.Stop() // gRPC sends again what a server has refused to look at
+	}
+	p.timer = time.AfterFunc(silence, func() { p.lines.giveUp(local, at) })
+}
+
+// end stops the timer, and tells whether the request may have left.
+func (p *posted) end() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	return p.sent
+}
 
 // postman notes for each call when gRPC gives its first frame to a connection. Before that nobody can have executed it.
 type postman struct{}
@@ -31,11 +61,12 @@ type postman struct{}
 func (postman) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
 func (postman) HandleRPC(ctx context.Context, event stats.RPCStats) {
-	if _, ok := event.(*stats.OutHeader); !ok {
+	header, ok := event.(*stats.OutHeader)
+	if !ok {
 		return
 	}
 	if p, ok := ctx.Value(postedKey{}).(*posted); ok {
-		p.Store(true)
+		p.set(header.LocalAddr.String())
 	}
 }
 
@@ -43,28 +74,32 @@ func (postman) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Contex
 
 func (postman) HandleConn(context.Context, stats.ConnStats) {}
 
+// send makes a call once; sent tells whether anybody may have executed it. Where it meets a silent connection, that is closed, and so the call ends.
+func send[R any](ctx context.Context, s *Store, call func(context.Context) (R, error)) (r R, sent bool, err error) {
+	p := &posted{lines: s.lines}
+	r, err = call(clientv3.WithRequireLeader(context.WithValue(ctx, postedKey{}, p)))
+	return r, p.end(), err
+}
+
 // change makes a call that changes something. It is made again only where nobody can have executed it: it was never sent, or was refused for a
 // reason that may pass.
-func change[R any](ctx context.Context, call func(context.Context) (R, error)) (R, error) {
-	var p posted
-	sending := clientv3.WithRequireLeader(context.WithValue(ctx, postedKey{}, &p))
+func change[R any](ctx context.Context, s *Store, call func(context.Context) (R, error)) (R, error) {
 	for attempt := 0; ; attempt++ {
-		p.Store(false)
-		r, err := call(sending)
+		r, sent, err := send(ctx, s, call)
 		if err == nil {
 			return r, nil
 		}
-		again := !p.Load() || renewable(err) || is(err, rpctypes.ErrNoLeader)
+		again := !sent || renewable(err) || is(err, rpctypes.ErrNoLeader)
 		if !again || attempt+1 == attempts || !pause(ctx, firstPause<<attempt) {
-			return r, writeError(ctx, err, p.Load())
+			return r, writeError(ctx, err, sent)
 		}
 	}
 }
 
-// ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than patience for an answer.
-func ask[R any](ctx context.Context, patience time.Duration, call func(context.Context) (R, error)) (R, error) {
+// ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than the handle's timeout for an answer.
+func ask[R any](ctx context.Context, s *Store, call func(context.Context) (R, error)) (R, error) {
 	for attempt := 0; ; attempt++ {
-		r, err := askOnce(ctx, patience, call)
+		r, err := askOnce(ctx, s, call)
 		if err == nil {
 			return r, nil
 		}
@@ -74,10 +109,11 @@ func ask[R any](ctx context.Context, patience time.Duration, call func(context.C
 	}
 }
 
-func askOnce[R any](ctx context.Context, patience time.Duration, call func(context.Context) (R, error)) (R, error) {
-	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), patience)
+func askOnce[R any](ctx context.Context, s *Store, call func(context.Context) (R, error)) (R, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return call(ctx)
+	r, _, err := send(ctx, s, call)
+	return r, err
 }
 
 // passing tells whether the same call may succeed soon.

@@ -53,7 +53,8 @@
 // "server stopped") is store.ErrUnknown. The client's own habit of sending again is switched off for changes. Calls that change nothing are
 // made up to five times, on another server as a rule.
 //
-// A server that is reached but hangs is noticed after 13 s at most; give calls a deadline, as Rota's protocols do.
+// A server that is reached but hangs, as on a machine that is suspended, costs a handle three seconds: a call on whose connection nothing comes for so
+// long closes it, and the next one goes to another server. If the server that hangs leads, an election comes on top.
 //
 // # What the server needs
 //

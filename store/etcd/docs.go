@@ -63,7 +63,7 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 
 // read gets keys.
 func (s *Store) read(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	return ask(ctx, s.timeout, func(ctx context.Context) (*clientv3.GetResponse, error) { return s.client.Get(ctx, key, opts...) })
+	return ask(ctx, s, func(ctx context.Context) (*clientv3.GetResponse, error) { return s.client.Get(ctx, key, opts...) })
 }
 
 func (s *Store) document(kv *mvccpb.KeyValue) store.Doc {
@@ -101,7 +101,7 @@ func checkDoc(d store.Doc) error {
 // write puts a document if its version is current.
 func (s *Store) write(ctx context.Context, d store.Doc, lease clientv3.LeaseID) (store.Version, error) {
 	key := s.keys.doc(d.Key)
-	r, err := change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+	r, err := change(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).If(at(key, revision(d.Version))).
 			Then(clientv3.OpPut(key, string(d.Value), clientv3.WithLease(lease))).Commit()
 	})
@@ -132,7 +132,7 @@ func (s *Store) delete(ctx context.Context, name string, v store.Version) error 
 	if current == 0 {
 		current = -1 // what does not exist cannot be deleted
 	}
-	r, err := change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+	r, err := change(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).If(at(key, current)).Then(clientv3.OpDelete(key)).
 			Else(clientv3.OpGet(key, clientv3.WithCountOnly())).Commit()
 	})

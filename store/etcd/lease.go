@@ -30,7 +30,7 @@ type lease struct {
 func (s *Store) grant(ctx context.Context, ttl time.Duration) (l *lease, asked time.Time, err error) {
 	seconds := int64((ttl + time.Second - 1) / time.Second)
 	asked = time.Now()
-	r, err := change(ctx, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) { return s.client.Grant(ctx, seconds) })
+	r, err := change(ctx, s, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) { return s.client.Grant(ctx, seconds) })
 	if err != nil {
 		return nil, asked, notDone(err) // a lease that nobody knows holds nothing and runs out
 	}

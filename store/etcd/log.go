@@ -50,7 +50,7 @@ func (s *Store) readLog(ctx context.Context, after uint64, limit int) (store.Pag
 
 // view makes several reads of one instant.
 func (s *Store) view(ctx context.Context, ops ...clientv3.Op) (*clientv3.TxnResponse, error) {
-	return ask(ctx, s.timeout, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+	return ask(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).Then(ops...).Commit()
 	})
 }

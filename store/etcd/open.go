@@ -47,7 +47,7 @@ func open(ctx context.Context, o Options) (*Store, error) {
 	defer done()
 	s := &Store{
 		keys: newLayout(o.Prefix), place: place(o), log: o.Logger, timeout: o.Timeout, readOnly: o.ReadOnly, noKeeper: o.noKeeper, trimStep: trimMost,
-		sessions: make(map[*session]struct{}),
+		sessions: make(map[*session]struct{}), lines: &lines{log: o.Logger, all: make(map[string]*line)},
 	}
 	s.page.Store(firstPage)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -75,7 +75,7 @@ func (s *Store) connect(ctx context.Context, o Options) error {
 		DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingTimeout,
 		MaxUnaryRetries:    1, // the client would send a change again when its deadline is near, and take the first one's effect for a conflict
 		MaxCallSendMsgSize: 2 << 20, MaxCallRecvMsgSize: math.MaxInt32,
-		DialOptions: dialOptions(o), Logger: zap.NewNop(),
+		DialOptions: s.dialOptions(o), Logger: zap.NewNop(),
 	})
 	if !stop() && err == nil {
 		_ = s.client.Close() // its context has ended
@@ -89,13 +89,14 @@ func (s *Store) connect(ctx context.Context, o Options) error {
 
 // dialOptions make calls fail at once where no server can be reached, with the cause, and keep the pauses between attempts to connect short: the
 // client's own choice is to wait until the call's deadline, and up to two minutes.
-func dialOptions(o Options) []grpc.DialOption {
+func (s *Store) dialOptions(o Options) []grpc.DialOption {
 	failFast := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		return invoke(ctx, method, req, reply, conn, append(opts, grpc.WaitForReady(false))...)
 	}
 	all := []grpc.DialOption{
 		grpc.WithStatsHandler(postman{}),
 		grpc.WithChainUnaryInterceptor(failFast),
+		grpc.WithContextDialer(s.lines.dial),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
 			MinConnectTimeout: connectTimeout,
@@ -130,7 +131,7 @@ func (s *Store) identify(ctx context.Context, o Options) error {
 
 // lookAround reads the format, and looks whether anything is below the prefix.
 func (s *Store) lookAround(ctx context.Context) (format, below *clientv3.GetResponse, err error) {
-	r, err := ask(ctx, s.timeout, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+	r, err := ask(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).Then(
 			clientv3.OpGet(s.keys.format()),
 			clientv3.OpGet(s.keys.prefix, clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly()),
@@ -167,7 +168,7 @@ func checkFormat(r *clientv3.GetResponse) (exists bool, err error) {
 // create makes a store, unless somebody else does at the same time.
 func (s *Store) create(ctx context.Context) error {
 	key := s.keys.format()
-	_, err := change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+	_, err := change(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).
 			If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
 			Then(clientv3.OpPut(key, fmt.Sprintf("%s %d", formatName, formatNumber))).Commit()

@@ -69,7 +69,7 @@ func TestLostAnswer(t *testing.T) {
 		"the deadline passes":   func(*faultproxy.Proxy, func()) {},
 		"the caller gives up":   func(_ *faultproxy.Proxy, cancel func()) { cancel() },
 		"the connection breaks": func(p *faultproxy.Proxy, _ func()) { p.Cut() },
-		"the server comes back": func(p *faultproxy.Proxy, _ func()) { heal(t, p) },
+		"the server comes back": func(p *faultproxy.Proxy, _ func()) { p.Cut(); heal(t, p) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,7 +25,7 @@ func (s *Store) seed(ctx context.Context, index uint64) error {
 	}
 	defer leave()
 	head, began, snapshot, text := s.keys.head(), s.keys.began(), s.keys.snapshot(), strconv.FormatUint(index, 10)
-	r, err := change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+	r, err := change(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).If(at(head, 0), at(snapshot, 0)).Then(clientv3.OpPut(head, text), clientv3.OpPut(began, text)).
 			Else(clientv3.OpGet(head), clientv3.OpGet(began), clientv3.OpGet(snapshot)).Commit()
 	})

@@ -232,7 +232,7 @@ func (n *session) Close(ctx context.Context) error {
 
 // revoke tells the server that the session is over. Its documents vanish with that.
 func (n *session) revoke(ctx context.Context) error {
-	_, err := change(ctx, func(ctx context.Context) (*clientv3.LeaseRevokeResponse, error) {
+	_, err := change(ctx, n.s, func(ctx context.Context) (*clientv3.LeaseRevokeResponse, error) {
 		return n.s.client.Revoke(ctx, n.lease.id)
 	})
 	if err == nil || errors.Is(err, store.ErrSession) {

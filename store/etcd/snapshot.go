@@ -157,7 +157,7 @@ func newDraft(r store.Record) draft {
 func (s *Store) store(ctx context.Context, d draft, revision int64) error {
 	last := len(d.chunks) - 1
 	for n, chunk := range d.chunks[:last] {
-		_, err := change(ctx, func(ctx context.Context) (*clientv3.PutResponse, error) {
+		_, err := change(ctx, s, func(ctx context.Context) (*clientv3.PutResponse, error) {
 			return s.client.Put(ctx, s.keys.chunk(d.Index, d.ID, n), chunk)
 		})
 		if err != nil {
@@ -188,7 +188,7 @@ func (s *Store) point(ctx context.Context, d draft, revision int64) (pointer, in
 		return pointer{}, 0, fmt.Errorf("encode where the snapshot lies: %w", err)
 	}
 	key, last := s.keys.snapshot(), len(d.chunks)-1
-	r, err := change(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+	r, err := change(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).If(at(key, revision)).
 			Then(clientv3.OpPut(s.keys.chunk(d.Index, d.ID, last), d.chunks[last]), clientv3.OpPut(key, string(text))).
 			Else(clientv3.OpGet(key)).Commit()

@@ -36,6 +36,7 @@ const closePatience = 2 * time.Second
 // Store is one handle on the store. It is safe for concurrent use.
 type Store struct {
 	client   *clientv3.Client
+	lines    *lines
 	keys     layout
 	place    string // of errors: prefix and endpoints
 	log      *slog.Logger

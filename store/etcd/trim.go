@@ -47,7 +47,7 @@ func (s *Store) trimOnce(ctx context.Context, index uint64) (more bool, err erro
 		return false, err
 	}
 	to := min(index, oldest+s.trimStep-1)
-	_, err = change(ctx, func(ctx context.Context) (*clientv3.DeleteResponse, error) {
+	_, err = change(ctx, s, func(ctx context.Context) (*clientv3.DeleteResponse, error) {
 		return s.client.Delete(ctx, s.keys.record(oldest), clientv3.WithRange(s.keys.record(to+1)))
 	})
 	return to < index, err
