@@ -100,7 +100,7 @@ func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
 			return 0, fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(calling))
 		}
 	}
-	return op.index, op.err
+	return op.index, because(calling, op.err)
 }
 
 func (a *appender) submit(op *addition) {

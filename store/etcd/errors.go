@@ -67,7 +67,7 @@ func renewable(err error) bool {
 // writeError gives the error of a change its meaning. sent tells whether the request may have left this machine.
 func writeError(ctx context.Context, err error, sent bool) error {
 	if meaning, proof := refused(err); proof {
-		return meaning
+		return because(ctx, meaning)
 	}
 	switch {
 	case !sent && ctx.Err() != nil:
@@ -78,6 +78,14 @@ func writeError(ctx context.Context, err error, sent bool) error {
 		return fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnknown, err)
+}
+
+// because adds why ctx has ended, if it has, to an error that came about without it.
+func because(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, context.Cause(ctx))
 }
 
 // readError gives the error of a call that changes nothing its meaning.
