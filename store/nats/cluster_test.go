@@ -19,6 +19,7 @@ import (
 // TestCluster runs the suites on three nodes, with three replicas of each stream.
 func TestCluster(t *testing.T) {
 	t.Parallel()
+	three(t)
 	c, err := server.Start(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
 	if err != nil {
 		t.Fatal(err)

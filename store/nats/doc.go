@@ -24,9 +24,11 @@
 // connection that stands: the client's habit of keeping messages for the next connection is switched off, and so are its retries. What was
 // acknowledged has been stored by the stream's leader and, where there are replicas, by most of them.
 //
-// Get reads at the leader. A leader that is cut off from the others does not notice for about twenty seconds, and would answer with what it
-// has; so with replicas Get also writes a small message that the cluster stores only if what was read is still the newest. A log's
-// head is read at its leader; records before it, which cannot change, from any replica that has them.
+// Where there are replicas, a leader that was replaced may not have noticed: cut off, it takes up to twenty seconds; frozen and thawed, some
+// milliseconds. It gets each request as the new one does, and may answer first. So Get also writes a small message that the cluster stores only if what
+// was read is still the newest; and a write that is refused is looked for, by a name of its own, before store.ErrConflict is returned. A log's head is
+// read at its leader; a head that is older than what this handle has seen is store.ErrUnavailable for thirty seconds, and believed after that. Records
+// before the head, which cannot change, come from any replica that has them.
 //
 // A snapshot is cut into chunks of the size of a message, which are written before the one message that points to them and carries their checksum.
 // Chunks that no pointer names are never read, and go with the next snapshot.
@@ -45,13 +47,13 @@
 //
 // A client cannot see whether that was done. A log that lost its end is noticed by the members, whose entries carry a hash of what was before.
 //
-// A log's page comes from what thinks that it is the leader: in a cluster, a member on the side of a leader that is cut off reads an old log for as
-// long as twenty seconds. It cannot append meanwhile, nor renew its pulse. List is answered by any replica, and so may lag. An observer, which may
+// A log's head is not confirmed: in a cluster, a new handle on the side of a leader that is cut off reads an old log for as long as twenty seconds. It
+// cannot append meanwhile, nor renew a session. List is answered by any replica, and so may lag. An observer, which may
 // not write, has Get without confirmation.
 //
 // The time to live of a document is counted by the clock of the stream's leader. With replicas it is a second longer than asked for, so that a new
-// leader's clock may be a second ahead of the old one's; keep the servers' clocks together. The server looks for what has expired about once per
-// second: documents go up to two seconds late, never early.
+// leader's clock may be a second ahead of the old one's; keep the servers' clocks together. A lone server's clock that is set forward ends sessions
+// early. Apart from that documents go some milliseconds late (longer on a busy server, or where it was started again meanwhile), never early.
 //
 // A process that is suspended for longer than ttl on a machine that was suspended with it does not see that time in Done, since Go's clock stands
 // still as well; the server's clock does not, and its next Put is refused.

@@ -23,6 +23,7 @@ func TestStories(t *testing.T) {
 // TestStoriesOfThree runs them on three nodes, with members on different ones.
 func TestStoriesOfThree(t *testing.T) {
 	t.Parallel()
+	three(t)
 	c, err := server.Start(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
 	if err != nil {
 		t.Fatal(err)
