@@ -74,3 +74,29 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 		t.Error("there is no such task")
 	}
 }
+
+// What a batch holds back is no problem that a person must look at; it is told where one asks.
+func TestABatchIsNoProblem(t *testing.T) {
+	t.Parallel()
+	spec := cluster.JobSpec{Workflow: cluster.Workflow{Batch: true, Edges: []cluster.Edge{{From: "read", To: "write"}}}}
+	for _, name := range []string{"read", "write"} {
+		spec.Tasks = append(spec.Tasks, cluster.TaskSpec{Name: name, Type: "noop", Spread: cluster.SpreadPool})
+	}
+	v, did := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Format: cluster.Format, Commands: []cluster.Command{
+		cluster.PrepareJoin{Member: "a", Pulse: "p", Slots: 2}, cluster.SubmitJob{Job: "etl", Spec: spec},
+	}})
+	if !did.Results[1].Accepted {
+		t.Fatal(did.Results[1].Reason)
+	}
+	if got := StatusOf(v).Problems; len(got) != 0 {
+		t.Errorf("problems %+v", got)
+	}
+	job, _ := JobOf(v, "etl")
+	if job.State != "running" || job.Tasks[0].State != Running || len(job.Tasks[0].Slots) != 2 || job.Tasks[1].State != "waiting" ||
+		job.Tasks[1].Reason == nil || job.Tasks[1].Reason.Rule != "after" || !slices.Equal(job.Tasks[1].After, []string{"read"}) {
+		t.Errorf("got %+v", job)
+	}
+	if w, ok := WhyOf(v, "etl/write", nil); !ok || w.Reason == nil || w.Reason.Rule != "after" {
+		t.Errorf("got %+v", w.Reason)
+	}
+}

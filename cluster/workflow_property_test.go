@@ -282,3 +282,22 @@ func TestMadeUpSlotsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A batch is one bit more in the bytes of a workflow, and comes back from them.
+func TestBatchEncoding(t *testing.T) {
+	t.Parallel()
+	spec := JobSpec{Workflow: Workflow{Edges: []Edge{{"a", "b"}}, Scheduler: schedule.TasksPercentage}}
+	stream := appendSpec(nil, &spec)
+	spec.Batch = true
+	batch := appendSpec(nil, &spec)
+	differ := 0
+	for i := range batch {
+		if batch[i] != stream[i] {
+			differ++
+		}
+	}
+	r := &decoder{data: batch}
+	if got := decodeSpecWithWorkflow(r); r.err != nil || !got.Batch || got.Scheduler != spec.Scheduler || differ != 1 || len(batch) != len(stream) {
+		t.Errorf("%d bytes differ; read %+v, %v", differ, got.Workflow, r.err)
+	}
+}
