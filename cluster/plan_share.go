@@ -50,7 +50,7 @@ func eachPost(p *schedule.Pool) iter.Seq[schedule.Post] {
 func (d *draft) repartition(r *parting) (freed bool) {
 	held, leaving := d.shares(r)
 	if len(held) > 0 {
-		if len(r.given)+len(r.taken) == 0 && whole(held) {
+		if len(r.given)+len(r.taken) == 0 && whole(held) && !leaving { // what leaves may be of a time when the task was not repartitioned
 			return false
 		}
 		for _, p := range held {
