@@ -23,17 +23,15 @@ func ExampleNewPartitioner() {
 		},
 		Run: func(_ context.Context, g *rota.Grant, _ struct{}) error {
 			fmt.Println(g.Key, strings.ToUpper(string(g.Input)))
-			cancel()
 			return nil
 		},
 	})
 	m, _ := rota.Join(ctx, rota.Config{Member: "web-1", Store: memory.New().Open(), Types: []rota.Type{shout}})
 	_ = m.Submit(ctx, "greetings", rota.Task{Type: "shout", Spread: rota.Partitioned, Partitions: []string{"all"}})
-	<-ctx.Done()
-	fmt.Println(m.Leave(context.WithoutCancel(ctx)))
+	fmt.Println(m.Wait(ctx, "greetings"), m.Leave(ctx))
 	// Output:
 	// greeting HELLO
-	// <nil>
+	// <nil> <nil>
 }
 
 // The slots of a pool divide an input that any fixed number of readers can divide among themselves.

@@ -59,6 +59,9 @@ func (l *listing) list(ctx context.Context, w Window) (idle bool, err error) {
 	case len(page.Items) > room:
 		return false, fmt.Errorf("the listing gave %d items, at most %d were asked for", len(page.Items), room)
 	}
+	if page.Cursor == nil {
+		page.Cursor = w.Cursor
+	}
 	l.plan.listed(w, page)
 	return !page.End && len(page.Items) == 0 && bytes.Equal(page.Cursor, w.Cursor), nil
 }

@@ -13,7 +13,7 @@ import (
 // Page is what one listing gave.
 type Page struct {
 	Items []cluster.Item // in the order in which they are to be worked on
-	// Cursor is where the next listing begins; opaque, at most cluster.MaxCursor bytes.
+	// Cursor is where the next listing begins; opaque, at most cluster.MaxCursor bytes. nil: where this one began.
 	Cursor []byte
 	// End says that nothing comes behind these items. Without it List is called again, for ever.
 	End bool
