@@ -45,11 +45,12 @@ func (p *posted) set(local string) {
 	p.timer = time.AfterFunc(silence, func() { p.lines.giveUp(local, at) })
 }
 
-// end stops the timer, and tells whether the request may have left.
-func (p *posted) end() bool {
+// end tells whether the request may have left. The timer goes on where the caller gave up before there was an answer: calls with short deadlines
+// would else never find out that a connection is silent.
+func (p *posted) end(gaveUp bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.timer != nil {
+	if p.timer != nil && !gaveUp {
 		p.timer.Stop()
 	}
 	return p.sent
@@ -78,7 +79,7 @@ func (postman) HandleConn(context.Context, stats.ConnStats) {}
 func send[R any](ctx context.Context, s *Store, call func(context.Context) (R, error)) (r R, sent bool, err error) {
 	p := &posted{lines: s.lines}
 	r, err = call(clientv3.WithRequireLeader(context.WithValue(ctx, postedKey{}, p)))
-	return r, p.end(), err
+	return r, p.end(err != nil && ctx.Err() != nil), err
 }
 
 // change makes a call that changes something. It is made again only where nobody can have executed it: it was never sent, or was refused for a

@@ -36,7 +36,11 @@ func (n *notes) say(what string) bool {
 // with the others, long before gRPC would.
 func TestFrozenMember(t *testing.T) {
 	t.Parallel()
-	for name, leads := range map[string]bool{"leader": true, "follower": false} {
+	for name, c := range map[string]struct {
+		leads bool
+		try   func(s *Store) error
+	}{"leader": {true, tryAppend}, "follower": {false, tryAppend}, "follower and short deadlines": {false, tryGet}} {
+		leads, try := c.leads, c.try
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, err := server.StartCluster(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3, NoSync: true})
@@ -58,7 +62,7 @@ func TestFrozenMember(t *testing.T) {
 			}
 			began := time.Now()
 			eventually(t, "the connection to "+c.Endpoints()[victim]+" is closed", func() bool {
-				tryAppend(s)
+				_ = try(s)
 				return log.say(c.Endpoints()[victim])
 			})
 			eventually(t, "an append is acknowledged", func() bool { return tryAppend(s) == nil })
@@ -77,5 +81,13 @@ func tryAppend(s *Store) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*silence)
 	defer cancel()
 	_, err := s.Append(ctx, record)
+	return err
+}
+
+// tryGet gives up long before a connection counts as silent.
+func tryGet(s *Store) error {
+	ctx, cancel := context.WithTimeout(context.Background(), silence/10)
+	defer cancel()
+	_, err := s.Get(ctx, "a")
 	return err
 }
