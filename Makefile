@@ -20,10 +20,11 @@ help: ## show this
 build: ## build bin/rota, static
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/rota ./cmd/rota
 
+# Four packages at a time: those of the stores on servers wait for most of their time.
 test: ## all that a change must pass; ends with "N passed, N failed, N skipped"
 	@go run ./internal/testsum -make "$(MAKE)" -steps "fmt-check vet laws build examples lint fuzz-smoke race-detector properties" \
-	  -proof "check chaos-smoke mutants sim" -within 20m \
-	  go test -json -count=1 -timeout 15m $(RACE) $(PKG)
+	  -proof "check chaos-smoke mutants sim" -within 24m \
+	  go test -json -count=1 -timeout 15m -p 4 $(RACE) $(PKG)
 
 unit: ## tests alone, without the race detector: PKG=./cluster/... for some
 	@go run ./internal/testsum go test -json -timeout 10m $(PKG)
