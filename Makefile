@@ -52,10 +52,7 @@ tidy-check: ## go.mod and go.sum are as go mod tidy wants them
 	@go mod tidy -diff
 
 fuzz: ## every fuzzer for FUZZTIME
-	@for pkg in $$(go list ./...); do \
-	  for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg; \
-	  done; done
+	@.ci/fuzz $(FUZZTIME)
 
 fuzz-smoke: ## every fuzzer for ten seconds
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=10s
