@@ -16,10 +16,9 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// TestCluster runs the suites on three nodes, with three replicas of each stream.
+// TestCluster runs the suites on three nodes, with three replicas of each stream. Not beside other tests: more than two clusters at a time, on a small
+// machine, elect leaders and do little else.
 func TestCluster(t *testing.T) {
-	t.Parallel()
-	three(t)
 	c, err := server.Start(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
 	if err != nil {
 		t.Fatal(err)

@@ -13,22 +13,9 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// threes lets two tests at a time run three nodes: more than that, on a small machine, elect leaders and do little else.
-var threes = make(chan struct{}, 2)
-
-// three waits until a test may run three nodes.
-func three(t testing.TB) {
-	t.Helper()
-	threes <- struct{}{}
-	t.Cleanup(func() { <-threes })
-}
-
 // spawn starts nodes that can be killed.
 func spawn(t testing.TB, nodes int) *server.Processes {
 	t.Helper()
-	if nodes > 1 {
-		three(t)
-	}
 	p, err := server.Spawn(deadline(t), server.Options{Dir: t.TempDir(), Nodes: nodes})
 	if err != nil {
 		t.Fatal(err)

@@ -20,10 +20,8 @@ func TestStories(t *testing.T) {
 	protocoltest.Run(t, protocoltest.Setup{Open: behindLinks([]string{address}), TTL: 3 * time.Second})
 }
 
-// TestStoriesOfThree runs them on three nodes, with members on different ones.
+// TestStoriesOfThree runs them on three nodes, with members on different ones; alone, as TestCluster is.
 func TestStoriesOfThree(t *testing.T) {
-	t.Parallel()
-	three(t)
 	c, err := server.Start(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
 	if err != nil {
 		t.Fatal(err)
