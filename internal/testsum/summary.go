@@ -131,6 +131,9 @@ func (s *summary) endTest(e event, output string) {
 	switch e.Action {
 	case "pass":
 		s.passed++
+		if strings.Contains(output, "WARNING: DATA RACE") { // it may count for another test, or for the whole package
+			s.printf("a data race while %s %s ran:\n%s", e.Package, e.Test, output)
+		}
 	case "fail":
 		s.failed++
 		s.failedTests[e.Package]++

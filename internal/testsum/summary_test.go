@@ -25,6 +25,13 @@ func TestSummary(t *testing.T) {
 `, []string{"ok    p 1.5s", "1 passed, 0 failed, 0 skipped"}, 0,
 		},
 		{
+			"a race is shown, whichever test is blamed", `{"Action":"run","Package":"p","Test":"A"}
+{"Action":"output","Package":"p","Test":"A","Output":"WARNING: DATA RACE\n"}
+{"Action":"pass","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p"}
+`, []string{"a data race while p A ran:\nWARNING: DATA RACE\n", "1 passed, 1 failed, 0 skipped"}, 1,
+		},
+		{
 			"a failure is shown in full", `{"Action":"run","Package":"p","Test":"A"}
 {"Action":"output","Package":"p","Test":"A","Output":"a_test.go:1: got 2\n"}
 {"Action":"fail","Package":"p","Test":"A"}
