@@ -37,14 +37,20 @@ func sameRun(a, b Record) bool {
 	return a.Member == b.Member && a.Incarnation == b.Incarnation && a.Token == b.Token
 }
 
-// excused tells whether the process was suspended, so that it could not know at an instant that its run was over, nor before to.
+// excused tells whether the process was suspended, so that it could not know at an instant that its run was over, nor before to. One that is
+// suspended again before it had the time to see anything has slept all along.
 func (r run) excused(at, to, wake int64) bool {
-	for _, s := range r.asleep {
-		awake := s.to
-		if awake != never {
-			awake += wake
+	from, awake := int64(0), int64(-1)
+	for _, s := range r.asleep { // by time
+		if s.from > awake {
+			from, awake = s.from, s.to
 		}
-		if s.from <= at && at <= awake && to <= awake {
+		if s.to == never {
+			awake = never
+		} else {
+			awake = max(awake, s.to+wake)
+		}
+		if from <= at && at <= awake && to <= awake {
 			return true
 		}
 	}
