@@ -193,6 +193,9 @@ func TestDrainAndUndrain(t *testing.T) {
 
 func TestDemo(t *testing.T) { newPlace(t).demo() }
 
+// A directory is that of who plays it, not of the members.
+func TestDemoInADirectory(t *testing.T) { newPlace(t).demo("--store", "file:here") }
+
 // demo plays the demonstration and looks at its outcome.
 func (p *place) demo(args ...string) {
 	p.t.Helper()

@@ -30,7 +30,11 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 	switch scheme, rest, _ := strings.Cut(text, ":"); {
 	case text == "":
 	case scheme == "file":
-		s.base = filepath.Join("file:"+strings.TrimPrefix(rest, "//"), "demo")
+		dir, err := filepath.Abs(strings.TrimPrefix(rest, "//")) // the members work in a directory of their own
+		if err != nil || rest == "" {
+			return nil, misused("rota demo --store file:./demo", "store file: needs a directory")
+		}
+		s.base = "file:" + filepath.Join(dir, "demo")
 	case scheme == "memory":
 		return nil, misused("rota demo", "store memory: is inside one process, and the demonstration needs several")
 	case rest == "" && (scheme == "etcd" || scheme == "nats"):

@@ -18,10 +18,10 @@ import (
 
 // serverKind makes a kind of store from what its URL may say and from what opens it.
 func serverKind(s storeurl.Scheme, open func(ctx context.Context, u storeurl.URL, a access) (replica.Store, error)) storeKind {
-	return storeKind{s.Name, s.Name + "://127.0.0.1:" + s.Port + "/" + storeurl.DefaultPath, func(ctx context.Context, at storePlace, a access) (replica.Store, error) {
+	return storeKind{s.Name, s.Example(), func(ctx context.Context, at storePlace, a access) (replica.Store, error) {
 		u, err := storeurl.Parse(at.text, s, at.getenv)
 		if err != nil {
-			return nil, misused("--store "+s.Name+"://127.0.0.1:"+s.Port+"/"+storeurl.DefaultPath, "%w", err)
+			return nil, misused("--store "+s.Example(), "%w", err)
 		}
 		u = u.Beside(at.suffix)
 		st, err := open(ctx, u, a)

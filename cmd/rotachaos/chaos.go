@@ -92,12 +92,20 @@ func openServer(ctx context.Context, kind, url string) (chaos.Log, error) {
 	hosts := strings.Split(strings.TrimPrefix(url, kind+"://"), ",")
 	switch kind {
 	case "etcd":
-		return etcd.Open(ctx, etcd.Options{Endpoints: hosts, Prefix: "chaos", ReadOnly: true})
+		return opened(etcd.Open(ctx, etcd.Options{Endpoints: hosts, Prefix: "chaos", ReadOnly: true}))
 	case "nats":
-		return nats.Open(ctx, nats.Options{URLs: []string{url}, Bucket: "chaos", ReadOnly: true})
+		return opened(nats.Open(ctx, nats.Options{URLs: []string{url}, Bucket: "chaos", ReadOnly: true}))
 	default:
-		return zookeeper.Open(ctx, zookeeper.Options{Servers: hosts, Path: "/chaos", ReadOnly: true})
+		return opened(zookeeper.Open(ctx, zookeeper.Options{Servers: hosts, Path: "/chaos", ReadOnly: true}))
 	}
+}
+
+// opened is nil where there was an error, and not a log that is.
+func opened[S chaos.Log](s S, err error) (chaos.Log, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // binary builds rota where no path was given.

@@ -107,6 +107,22 @@ type forgetful struct{ bare }
 
 func (f forgetful) Read(context.Context, uint64, int) (store.Page, error) { return store.Page{}, nil }
 
+// mute never gives a hint.
+type mute struct{ *memory.Store }
+
+func (mute) Watch(context.Context, string) (<-chan struct{}, error) { return nil, nil }
+
+func TestAMuteWatchEnds(t *testing.T) {
+	t.Parallel()
+	s := memory.New().Open()
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	if r := Run(ctx, mute{s}); r.OK || !strings.Contains(stepOf(r, "watch").Error, "no hint") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestABadStoreIsFoundOut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

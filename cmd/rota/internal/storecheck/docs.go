@@ -54,6 +54,24 @@ func (c *check) list() (string, error) {
 		if len(found) > 1 {
 			return "", fmt.Errorf("one document was written, and %d are listed", len(found))
 		}
+		select {
+		case <-time.After(lag):
+		case <-c.ctx.Done():
+			return "", fmt.Errorf("what was written is not listed: %w", c.ctx.Err())
+		}
+	}
+}
+
+// lag is the pause between two looks at a list that is behind.
+const lag = 10 * time.Millisecond
+
+// hint waits for one.
+func (c *check) hint(hints <-chan struct{}) error {
+	select {
+	case <-hints:
+		return nil
+	case <-c.ctx.Done():
+		return c.ctx.Err()
 	}
 }
 
@@ -66,19 +84,19 @@ func (c *check) watch() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	<-hints // the one from the start
+	if err := c.hint(hints); err != nil {
+		return "", fmt.Errorf("no hint from the start: %w", err)
+	}
 	d := store.Doc{Key: c.prefix + "watch/doc"}
 	for range rounds {
 		err := c.time(func() (err error) {
 			if d.Version, err = c.store.Put(c.ctx, d); err != nil {
 				return err
 			}
-			select {
-			case <-hints:
-				return nil
-			case <-c.ctx.Done():
-				return fmt.Errorf("no hint of a write: %w", c.ctx.Err())
+			if err := c.hint(hints); err != nil {
+				return fmt.Errorf("no hint of a write: %w", err)
 			}
+			return nil
 		})
 		if err != nil {
 			return "", err

@@ -51,7 +51,7 @@ func Parse(text string, kind Scheme, getenv func(string) string) (URL, error) {
 	authority, rest, ok := cutAuthority(text, kind.Name)
 	u, err := url.Parse(rest)
 	if !ok || err != nil || u.Fragment != "" {
-		return URL{}, fmt.Errorf("store %s: not a URL: write %s", Hide(text), kind.example())
+		return URL{}, fmt.Errorf("store %s: not a URL: write %s", Hide(text), kind.Example())
 	}
 	if strings.Contains(authority, "@") {
 		return URL{}, fmt.Errorf("store %s: what stands before the @ is seen by everyone: write ?user=NAME&password=env:NAME_OF_A_VARIABLE", Hide(text))
@@ -78,7 +78,8 @@ func cutAuthority(text, scheme string) (authority, rest string, ok bool) {
 	return text, "", ok
 }
 
-func (k Scheme) example() string { return k.Name + "://127.0.0.1:" + k.Port + "/" + DefaultPath }
+// Example is a URL of this kind.
+func (k Scheme) Example() string { return k.Name + "://127.0.0.1:" + k.Port + "/" + DefaultPath }
 
 // String is the URL without its parameters.
 func (u URL) String() string {
@@ -94,7 +95,7 @@ func (u URL) Beside(suffix string) URL {
 // hosts splits "a,b:1" and adds the port where it is missing.
 func hosts(text string, kind Scheme) ([]string, error) {
 	if text == "" {
-		return nil, fmt.Errorf("no host: write %s", kind.example())
+		return nil, fmt.Errorf("no host: write %s", kind.Example())
 	}
 	var out []string
 	for h := range strings.SplitSeq(text, ",") {
