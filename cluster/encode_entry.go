@@ -241,9 +241,3 @@ func (r *decoder) uint32() uint32 {
 	}
 	return uint32(u)
 }
-
-// IsNewer tells whether the error says that a newer Rota wrote what was read.
-func IsNewer(err error) bool {
-	var e *FormatError
-	return errors.As(err, &e)
-}
