@@ -1,7 +1,5 @@
 package cluster
 
-import "errors"
-
 // entryMagic begins every entry; the format version follows it, so that an older Rota can tell a newer entry from garbage.
 const entryMagic = 0xE7
 
