@@ -22,18 +22,19 @@ func (p *process) call(e replica.Effect) {
 	switch kind {
 	case SlowCall:
 		there, back = p.chance.between(0, timeout), p.chance.between(0, timeout)
+	case HalfCall:
+		if f = half; p.chance.oneIn(2) {
+			f = halfHeard
+		} // a call of one request is answered at the last instant
+		w.after(there+1, func() { w.cutFor(p, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
 	case LastAnswer:
 		back = p.chance.between(timeout/2, timeout*9/10)
-		w.after(there+back, func() {
-			if !w.healing {
-				w.cut(p, Cut, 3*int64(w.plan.ttl))
-			}
-		})
+		w.after(there+back, func() { w.cutFor(p, 3*int64(w.plan.ttl)) })
 	}
 	deadline := w.now + timeout
 	w.after(there, func() {
 		lost := p.cutOut || w.disk.away
-		if f == fine && (lost || w.now >= deadline) {
+		if f.arrives() && (lost || w.now >= deadline) {
 			f = noRequest
 		}
 		if f == fine && (p.cutIn || w.now+back >= deadline) {
@@ -44,7 +45,7 @@ func (p *process) call(e replica.Effect) {
 		}
 		ev := p.make(e, f, sent) // a request that is on its way is done, also when its sender dies meanwhile
 		at := w.now + back
-		if f == noRequest || f == noReply || f == later {
+		if f.silent() {
 			at = max(deadline, w.now)
 		}
 		w.after(at-w.now, func() { p.answer(ev, sent) })
@@ -102,6 +103,10 @@ func isCall(e replica.Effect) bool {
 }
 
 func suits(k Kind, e replica.Effect) bool {
+	if k == HalfCall {
+		r, ok := e.(replica.Renew)
+		return ok && r.Create
+	}
 	switch e.(type) {
 	case replica.Renew:
 		return k != StaleList

@@ -20,7 +20,32 @@ const (
 	later           // it is done after its caller has given up
 	fails           // the store says that nothing was done
 	oldListing      // it is answered with what was
+	half            // its first request is done, the next one reaches nobody
+	halfHeard       // its first request is answered, the answer to the next one is lost
 )
+
+// next is the fate of the call's next request.
+func (f fate) next() fate {
+	switch f {
+	case noRequest, half: // a caller that reaches nobody reaches nobody at its next try either
+		return noRequest
+	case halfHeard:
+		return noReply
+	}
+	return fine
+}
+
+// arrives tells whether the call's first request is done like any other, if the way is open.
+func (f fate) arrives() bool { return f == fine || f == half || f == halfHeard }
+
+// silent tells whether the caller hears nothing before its time is over.
+func (f fate) silent() bool {
+	switch f {
+	case noRequest, noReply, later, half, halfHeard:
+		return true
+	}
+	return false
+}
 
 // handle is one process's connection to the store. A call is made at one instant; the world delays what leads to it and its answer.
 type handle struct {
@@ -37,10 +62,8 @@ var (
 // change makes one change under the call's fate, which is used up by it.
 func (h *handle) change(do func() error) error {
 	f := h.fate
-	if f != noRequest { // a caller that reaches nobody reaches nobody at its next try either
-		h.fate = fine
-	}
-	if h.d.full && f == fine {
+	h.fate = f.next()
+	if h.d.full && f.arrives() {
 		return fmt.Errorf("no space left: %w", store.ErrUnavailable)
 	}
 	switch f {

@@ -113,6 +113,13 @@ func (w *world) cut(p *process, k Kind, d int64) {
 	w.after(d, func() { p.cutOut, p.cutIn = false, false })
 }
 
+// cutFor cuts a process off for a while, unless the faults are over.
+func (w *world) cutFor(p *process, d int64) {
+	if !w.healing {
+		w.cut(p, Cut, d)
+	}
+}
+
 // strikeAll lets a fault happen to the store, or to the cluster as a whole.
 func (w *world) strikeAll(f Fault, r chance) {
 	ttl := int64(w.plan.ttl)

@@ -48,8 +48,10 @@ type moves struct {
 func (w *moves) add(name string, do func(s *State)) {
 	next := w.s.clone()
 	do(next)
+	next.writeUnnamed()
 	if w.bounds.Prompt {
 		next.catchUp()
+		next.writeUnnamed()
 	}
 	next.forget()
 	next.trim()
@@ -155,7 +157,18 @@ func (w *moves) appends(i int) {
 	}
 }
 
-// writes is the pulse of another life than the first. That of the first is written at once: nobody knows of it before.
+// writeUnnamed writes at once each pulse that nobody can have heard of: not the log, no entry that is under way, nobody who looks. Only
+// its owner can tell whether it is there, and it says nothing before it is told; so writing it later leads to no other state.
+func (s *State) writeUnnamed() {
+	for i, m := range s.members {
+		if m.pulse != "" && m.awake() && !newNames(s).Pulse(m.pulse) {
+			s.renewed(i, m.pulse)
+		}
+	}
+}
+
+// writes is the pulse of another life than the first that others may know of before it is there. That of the first is written at once:
+// nobody knows of it.
 func (w *moves) writes(i int) {
 	if m := w.s.members[i]; m.pulse != "" && m.awake() {
 		w.add(fmt.Sprintf("%s has its pulse %s written", name(i), m.pulse), func(s *State) { s.renewed(i, m.pulse) })
