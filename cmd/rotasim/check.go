@@ -44,7 +44,7 @@ func checkCommand() *cobra.Command {
 	f.IntVar(&o.bounds.Failures, "failures", 0, "appends that the store does not do")
 	f.IntVar(&o.bounds.Leaves, "leaves", 0, "members that are asked to leave")
 	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
-	f.BoolVar(&o.bounds.Prompt, "prompt", false, "members without an append under way read at once what is new: far fewer states")
+	f.BoolVar(&o.bounds.Prompt, "prompt", true, "members without an append under way read at once what is new: far fewer states")
 	f.BoolVar(&o.bounds.Sweeps, "sweeps", false, "members list all pulses too: many more states")
 	f.StringVar(&o.suite, "suite", "", "walk a list of bounds instead: push or nightly")
 	f.IntVar(&o.states, "states", 0, "stop after so many states (default: none)")

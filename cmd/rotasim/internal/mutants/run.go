@@ -24,7 +24,7 @@ type layer struct {
 // layers are tried one after the other, the cheapest first. Their sum is less than what every change is put through.
 func layers() []layer {
 	check := func(args ...string) layer {
-		return layer{"checker", append([]string{"check", "--states", "100000", "--prompt"}, args...)}
+		return layer{"checker", append([]string{"check", "--states", "100000"}, args...)}
 	}
 	sim := func(args ...string) layer {
 		return layer{"simulator", append([]string{"--stop", "--workers", "1"}, args...)}
