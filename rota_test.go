@@ -112,6 +112,33 @@ func TestKillStopsATask(t *testing.T) {
 	expect(t, ctx, told, "stop a: "+rota.CauseKilled.Error())
 }
 
+func TestACheckIsCalledOncePerPeriod(t *testing.T) {
+	ctx := setup(t)
+	type config struct {
+		Name string `json:"name"`
+	}
+	rounds := make(chan string, 64)
+	failed := false
+	check := rota.NewCheck("greet", func(_ context.Context, g *rota.Grant, c config) error {
+		if !failed { // one task has one round at a time
+			failed = true
+			return errors.New("not today")
+		}
+		rounds <- c.Name + " on " + string(g.Member)
+		return nil
+	})
+	a := join(t, ctx, memory.New(), "a", check)
+	if err := a.Submit(ctx, "job", rota.Task{Type: "greet", Every: 10 * time.Millisecond, Config: config{"world"}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // the round that failed ends nothing
+		expect(t, ctx, rounds, "world on a")
+	}
+	if err := a.Kill(ctx, "job"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSubmitIsRefusedWhereTheJobIsAnother(t *testing.T) {
 	ctx := setup(t)
 	a := join(t, ctx, memory.New(), "a")

@@ -187,7 +187,9 @@ func TestMalformedJobs(t *testing.T) {
 	p.write("typo.yaml", "tasks:\n- name: a\n  type: noop\n  afetr: b\n")
 	p.write("type.yaml", "tasks:\n- {name: a, type: nop}\n")
 	p.write("exec.yaml", "tasks:\n- {name: a, type: exec, config: {argv: [/bin/true]}}\n")
+	p.write("large.yaml", "type: noop\n#"+strings.Repeat("x", 3<<20))
 	for args, want := range map[string][]string{
+		"large.yaml":                    {"large.yaml: 3145740 bytes; a definition has at most 1048576", "try: "},
 		"typo.yaml":                     {"     4 │   afetr: b\n       │   ^\n", `rota: typo.yaml:4:3: task a: unknown field "afetr"`, "try: did you mean \"after\"?"},
 		"type.yaml":                     {`rota: type.yaml:2:19: task a: unknown type "nop"`, `try: did you mean "noop"?; or --type NAME`},
 		"exec.yaml":                     {"may not run /bin/true", "try: start the members with --allow-exec /bin/true"},

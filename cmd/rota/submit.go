@@ -81,6 +81,9 @@ func (s *submission) read(e env, path string) error {
 		return misused("another file", "read job: %w", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > source.MaxFile { // what cannot tell its size, a pipe, is found too large by reading
+		return e.malformed(source.TooLarge(path, info.Size()))
+	}
 	data, err := io.ReadAll(io.LimitReader(f, source.MaxFile+1))
 	if err != nil {
 		return fmt.Errorf("read job: %w", err)
