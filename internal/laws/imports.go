@@ -52,6 +52,8 @@ var rules = []rule{
 	{"sim/…", append([]string{"protocol/*", "store/memory", "sim/…"}, contracts...)},
 	{"cmd/…", []string{"…"}},
 	{"examples/…", []string{"…"}},
+	// Modules of their own use what everybody can use: the compiler would let them have internal packages.
+	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, contracts...)},
 	{"internal/server", []string{"internal/server/…"}},
 	{"internal/…", nil}, // tools of the house know nothing of the product
 }

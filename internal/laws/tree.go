@@ -71,10 +71,11 @@ func importPath(imp *ast.ImportSpec) string {
 	return p
 }
 
-// Folders that are not walked: what is built or left by a run; and for Go files also what tests read and modules of their own.
+// Folders that are not walked: what is built or left by a run; and for Go files also what tests read, and the comparisons
+// with other products.
 var (
 	notOurs = []string{".git", "bin", "dist", "rota-data", "node_modules"}
-	notCode = append([]string{"bench", "contrib", "testdata"}, notOurs...)
+	notCode = append([]string{"bench", "testdata"}, notOurs...)
 )
 
 // Load parses the Go files below root.

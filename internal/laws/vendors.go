@@ -21,7 +21,9 @@ var vendors = []rule{
 	{"go.uber.org/zap", []string{"store/etcd", "internal/server/etcd"}}, // etcd takes no other logger
 	{"google.golang.org/grpc", []string{"store/etcd"}},                  // codes of errors
 	{"github.com/nats-io", []string{"store/nats", "internal/server/nats"}},
-	{"github.com/twmb/franz-go", []string{"store/kafka", "publish/*"}},
+	{"github.com/twmb/franz-go", []string{"store/kafka", "publish/*", "contrib/kafka/…"}},
+	{"github.com/aws", []string{"contrib/aws/…"}},
+	{"github.com/johannesboyne/gofakes3", nil},
 	{"github.com/elastic/elastic-transport-go", []string{"store/elastic", "publish/*"}},
 	{"github.com/prometheus/client_golang", []string{"node", "api", "cmd/…"}},
 	{"github.com/prometheus/client_model", []string{"tasks", "node", "api"}},

@@ -1,0 +1,6 @@
+// want: contrib/kafka must not import internal/server
+// as: contrib/kafka/x.go
+
+package kafka
+
+import _ "github.com/rota-run/rota/internal/server"
