@@ -1,0 +1,78 @@
+package doclog
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds waits that only a failure exhausts.
+const patience = 60 * time.Second
+
+func deadline(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// small are options under which short tests have many parts.
+func small() Options { return Options{PartBytes: 3, Ahead: 4} }
+
+// whole is a handle on a store that has all abilities.
+type whole interface {
+	Store
+	store.Watcher
+	store.LogWatcher
+	store.Sessions
+}
+
+// over puts a log into documents, of which the test says that they are a whole store.
+func over(t testing.TB, docs Docs, o Options) whole {
+	t.Helper()
+	s, err := New(docs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s.(whole)
+}
+
+// onMemory and onFile open handles on the documents of a fresh store.
+func onMemory(*testing.T) func(t *testing.T) whole {
+	server := memory.New()
+	return func(t *testing.T) whole { return over(t, server.Open(), small()) }
+}
+
+func onFile(t *testing.T) func(t *testing.T) whole {
+	dir := t.TempDir()
+	return func(t *testing.T) whole {
+		s, err := file.Open(deadline(t), dir, file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return over(t, s, Options{})
+	}
+}
+
+func suites(t *testing.T, open storetest.Open[whole]) {
+	t.Helper()
+	t.Run("docs", func(t *testing.T) { t.Parallel(); storetest.Docs(t, open) })
+	t.Run("log", func(t *testing.T) { t.Parallel(); storetest.Log(t, open) })
+	t.Run("seed", func(t *testing.T) { t.Parallel(); storetest.Seed(t, open) })
+	t.Run("watch", func(t *testing.T) { t.Parallel(); storetest.Watch(t, open) })
+	t.Run("logwatch", func(t *testing.T) { t.Parallel(); storetest.LogWatch(t, open) })
+	t.Run("sessions", func(t *testing.T) { t.Parallel(); storetest.Sessions(t, open) })
+}
+
+func TestOnMemory(t *testing.T) { t.Parallel(); suites(t, onMemory) }
+func TestOnFile(t *testing.T)   { t.Parallel(); suites(t, onFile) }
