@@ -23,6 +23,10 @@ type Config struct {
 	Capacity int64 // most partitions, without those on slots; 0 means no limit
 	Slots    int64 // room for tasks of spread Pool, one on each
 	Types    []Type
+	// Functions are what this member can run of calls, one on each slot that no task has: a member with functions needs Slots.
+	Functions []Function
+	// ResultRetention is how long the outcome of a call is kept that nobody collects; default 1 h.
+	ResultRetention time.Duration
 	// Sources are directories of task files that this member reads, by name of the source; a member whose copy lies elsewhere uses the same name.
 	Sources      map[string][]string
 	Publisher    Publisher     // gets the samples, and is run by the member; default: samples are counted and dropped
@@ -37,6 +41,7 @@ var ErrRefused = errors.New("refused")
 type Member struct {
 	node  *node.Node
 	types work.Types
+	calls *Client
 	stop  context.CancelFunc
 	hurry chan struct{}
 	once  sync.Once
@@ -60,14 +65,18 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	var once sync.Once
 	n, err := node.New(node.Config{
 		Member: cluster.MemberID(c.Member), Store: c.Store, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
-		Sources: c.Sources, Types: types, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Logger: c.Logger,
+		Sources: c.Sources, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Logger: c.Logger,
 		Events: node.Events{Joined: func(cluster.Incarnation, time.Duration) { once.Do(func() { close(joined) }) }},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("join: %w", err)
 	}
+	calls, err := newCalls(c)
+	if err != nil {
+		return nil, err
+	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m := &Member{node: n, types: types, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
+	m := &Member{node: n, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		m.err = n.Run(life, m.hurry)
@@ -93,6 +102,7 @@ func (m *Member) abandon() {
 // Leave moves the member's tasks away, leaves the cluster and returns when all of it has ended. When ctx ends, it leaves without
 // waiting for the tasks to move.
 func (m *Member) Leave(ctx context.Context) error {
+	m.calls.Close()
 	m.stop()
 	select {
 	case <-m.done:

@@ -3,6 +3,7 @@ package node
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/work"
 )
@@ -18,6 +19,7 @@ type Metrics struct {
 	rounds, lateness                       *prometheus.Desc
 	samples, sampleErrors, queued, journal *prometheus.Desc
 	moves, gapSum, gapMax, removals, lost  *prometheus.Desc
+	calls, callsRunning, callsQueued       *prometheus.Desc
 }
 
 // Metrics makes a collector of this node.
@@ -45,6 +47,9 @@ func (n *Node) Metrics() *Metrics {
 		gapSum:       d("move_gap_seconds_total", "Time without an owner, summed over moves whose gap is known."),
 		gapMax:       d("move_gap_max_seconds", "Longest known time without an owner of a move to this member."),
 		removals:     d("member_removals_total", "Times that this member found itself removed."),
+		calls:        d("calls_total", "Calls of functions by what became of them on this member.", "outcome"),
+		callsRunning: d("calls_running", "Calls of functions that run on this member."),
+		callsQueued:  d("calls_queued", "Calls that wait for a member, as this one has listed them last."),
 		lost:         d("store_losses_total", "Times that the store stopped to answer."),
 	}
 }
@@ -53,7 +58,7 @@ func (n *Node) Metrics() *Metrics {
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		m.joined, m.up, m.storeUp, m.trust, m.pending, m.index, m.members, m.partitions, m.rounds, m.lateness, m.samples, m.queued,
-		m.sampleErrors, m.journal, m.moves, m.gapSum, m.gapMax, m.removals, m.lost,
+		m.sampleErrors, m.journal, m.moves, m.gapSum, m.gapMax, m.removals, m.lost, m.calls, m.callsRunning, m.callsQueued,
 	} {
 		ch <- d
 	}
@@ -82,6 +87,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	count(m.samples, float64(s.Work.Unsent), "unsent")
 	count(m.sampleErrors, float64(s.Samples.Errors))
 	count(m.journal, float64(s.JournalDropped))
+	m.collectCalls(s.Calls, gauge, count)
 	t := m.node.tally.read()
 	count(m.moves, float64(t.moves))
 	count(m.gapSum, t.gaps.Seconds())
@@ -125,6 +131,20 @@ func (m *Metrics) collectWork(s work.Status, gauge, count func(*prometheus.Desc,
 	gauge(m.lateness, float64(s.Lateness.P50US)/1e6, "p50")
 	gauge(m.lateness, float64(s.Lateness.P99US)/1e6, "p99")
 	gauge(m.lateness, float64(s.Lateness.MaxUS)/1e6, "max")
+}
+
+func (m *Metrics) collectCalls(s call.Status, gauge, count func(*prometheus.Desc, float64, ...string)) {
+	gauge(m.callsRunning, float64(s.Running))
+	gauge(m.callsQueued, float64(s.Queued))
+	for _, o := range []struct {
+		outcome string
+		n       int64
+	}{
+		{"done", s.Done}, {"failed", s.Failed}, {"cancelled", s.Cancelled}, {"retried", s.Retried}, {"handled", s.Handled}, {"released", s.Released},
+		{"lost", s.Lost}, {"expired", s.Expired}, {"unread", s.Unread},
+	} {
+		count(m.calls, float64(o.n), o.outcome)
+	}
 }
 
 func truth(b bool) float64 {

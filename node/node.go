@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol/replica"
@@ -34,6 +35,10 @@ type Config struct {
 	// Sources are the directories that this member declares, by source name.
 	Sources map[string][]string
 	Types   work.Types
+	// Functions are what this member runs calls of, one on each slot that no task has.
+	Functions []call.Function
+	// ResultRetention is how long the outcome of a call is kept that nobody collects; default 1 h.
+	ResultRetention time.Duration
 	// Publisher gets the samples; the node runs it. Default: none.
 	Publisher publish.Publisher
 	// Journal keeps records; default: in the store.
@@ -61,6 +66,7 @@ type Node struct {
 	c       Config
 	replica *replica.Replica
 	sup     *work.Supervisor
+	calls   *call.Worker
 	records *journal.Buffered
 	started time.Time
 	changed *signal
@@ -90,6 +96,9 @@ func New(c Config) (*Node, error) {
 	if n.sup, err = n.newSupervisor(); err != nil {
 		return nil, fmt.Errorf("member %s: %w", c.Member, err)
 	}
+	if n.calls, err = n.newWorker(); err != nil {
+		return nil, fmt.Errorf("member %s: %w", c.Member, err)
+	}
 	if n.witness, err = openWitness(c.WitnessPath, c.Member, c.Logger); err != nil {
 		return nil, fmt.Errorf("member %s: %w", c.Member, err)
 	}
@@ -112,6 +121,7 @@ func (n *Node) labels() []cluster.Label {
 	for name := range n.c.Sources {
 		all[directory.LabelKey(name)] = "yes"
 	}
+	maps.Copy(all, call.Labels(n.c.Functions))
 	labels := make([]cluster.Label, 0, len(all))
 	for k, v := range all {
 		labels = append(labels, cluster.Label{Key: k, Value: v})
@@ -154,6 +164,7 @@ func (n *Node) Propose(ctx context.Context, commands ...cluster.Command) ([]clus
 type Status struct {
 	Member         replica.Status `json:"member"`
 	Work           work.Status    `json:"work"`
+	Calls          call.Status    `json:"calls"`
 	JournalDropped int64          `json:"journal_dropped"`
 	Samples        publish.Stats  `json:"samples"`
 	UpMS           int64          `json:"up_ms"`
@@ -161,7 +172,7 @@ type Status struct {
 
 // Status returns the present status.
 func (n *Node) Status() Status {
-	s := Status{Member: n.replica.Status(), Work: n.sup.Status(), JournalDropped: n.records.Dropped()}
+	s := Status{Member: n.replica.Status(), Work: n.sup.Status(), Calls: n.calls.Status(), JournalDropped: n.records.Dropped()}
 	if n.c.Publisher != nil {
 		s.Samples = n.c.Publisher.Stats()
 	}
@@ -193,12 +204,14 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 		err = n.replica.Run(member)
 	})
 	all.Go(func() { n.declareSources(member, gone) })
+	calls := n.runCalls(ctx, gone, hurry)
 	select {
 	case <-ctx.Done():
 		n.drain(gone, hurry)
 	case <-gone:
 	}
 	n.leaving.Store(true)
+	<-calls // others may run them as soon as this member has left
 	leave()
 	select {
 	case <-gone:

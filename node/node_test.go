@@ -260,7 +260,7 @@ func TestMetricNamesAndHelp(t *testing.T) {
 		}
 		got = append(got, f.GetName())
 	}
-	want := strings.Fields(`rota_cluster_members rota_journal_dropped_total rota_log_index rota_member_joined rota_member_removals_total
+	want := strings.Fields(`rota_calls_queued rota_calls_running rota_calls_total rota_cluster_members rota_journal_dropped_total rota_log_index rota_member_joined rota_member_removals_total
 		rota_member_trust_seconds rota_member_up_seconds rota_move_gap_max_seconds rota_move_gap_seconds_total rota_moves_total rota_partitions
 		rota_proposals_pending rota_round_lateness_seconds rota_rounds_total rota_sample_errors_total rota_samples_queued rota_samples_total
 		rota_store_losses_total rota_store_up`)

@@ -18,7 +18,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "schedule", "flow"}
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"source", "source/*", "tasks", "api", "node", "protocol/*", "store/memory"}, contracts...)
+	shell     = append([]string{"call", "source", "source/*", "tasks", "api", "node", "protocol/*", "store/memory"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
@@ -40,10 +40,11 @@ var rules = []rule{
 	{"protocol/*", []string{"cluster", "store", "protocol"}}, // protocols do not know each other
 	{"work", []string{"cluster", "store", "protocol", "publish", "journal"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
+	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},
 	{"tasks", []string{"cluster", "protocol", "publish", "work"}},
 	{"source", []string{"cluster", "schedule", "journal", "work"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
-	{"node", append([]string{"protocol/replica", "protocol/lease", "protocol/leader", "protocol/sync", "source", "source/directory"}, contracts...)},
+	{"node", append([]string{"call", "protocol/replica", "protocol/lease", "protocol/leader", "protocol/sync", "source", "source/directory"}, contracts...)},
 	{"api", append([]string{"node", "protocol/replica", "source"}, contracts...)},
 	{"api/*", append([]string{"api"}, pure...)},
 

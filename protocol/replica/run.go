@@ -333,3 +333,14 @@ func (sh *shell) forward(hints <-chan struct{}, as Hinted) {
 func (r *Replica) Writer() cluster.WriterID {
 	return cluster.WriterID(string(r.c.Member) + "-" + r.p.Nonce)
 }
+
+// Tenure is the incarnation in which this member is joined now, and until when it may act under it without hearing more; zero while it is not joined.
+func (r *Replica) Tenure() (cluster.Incarnation, protocol.Instant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.state
+	if s.phase != phaseMember || !s.joined {
+		return 0, 0
+	}
+	return s.inc, s.assigned.TrustUntil
+}

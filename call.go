@@ -1,0 +1,64 @@
+package rota
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/store"
+)
+
+// The nouns of calls; see package call.
+type (
+	// Function is a function that a member can run; a [Func] is one.
+	Function = call.Function
+	// Func is a function with a name, an argument and a result.
+	Func[A, R any] = call.Func[A, R]
+	// FuncOptions are those of a function's calls.
+	FuncOptions = call.Options
+	// Call is one call, as its submitter holds it.
+	Call[R any] = call.Call[R]
+	// CallTarget is where calls are submitted: a [Member] or a [Client].
+	CallTarget = call.Target
+	// CallError is how a call ended that failed.
+	CallError = call.Error
+	// Failure is the argument of FuncOptions.OnFailure.
+	Failure = call.Failure
+	// Client submits calls, and waits for them, in a process that is no member.
+	Client = call.Client
+	// ClientOptions are those of a client.
+	ClientOptions = call.ClientOptions
+)
+
+// How calls end besides with a result; see [Call.Wait].
+var (
+	ErrCancelled = call.ErrCancelled
+	ErrTimeout   = call.ErrTimeout
+	ErrGone      = call.ErrGone
+)
+
+// NewFunc names a function, so that it can be called on any member that has it in Config.Functions: what travels is its name and its argument, as JSON.
+// It may run more than once, see package call. ctx ends when this run must stop; [TokenOf] gives the number to fence effects with.
+func NewFunc[A, R any](name string, run func(ctx context.Context, arg A) (R, error), o FuncOptions) Func[A, R] {
+	return call.NewFunc(name, run, o)
+}
+
+// NewClient makes a client of a process that is no member. The store stays the caller's: close it after the client.
+func NewClient(docs store.Docs, o ClientOptions) (*Client, error) { return call.NewClient(docs, o) }
+
+// Permanent marks an error of a function: no further attempt may help.
+func Permanent(err error) error { return call.Permanent(err) }
+
+// TokenOf is the fencing token of the run of a function that ctx belongs to. It grows with each run of the same call.
+func TokenOf(ctx context.Context) uint64 { return call.TokenOf(ctx) }
+
+// Calls is the client by which this member submits calls; it makes a Member a [CallTarget]. Its queue is the member's name.
+func (m *Member) Calls() *Client { return m.calls }
+
+func newCalls(c Config) (*Client, error) {
+	calls, err := call.NewClient(c.Store, call.ClientOptions{Queue: c.Member, Logger: c.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("join: %w", err)
+	}
+	return calls, nil
+}

@@ -1,0 +1,355 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// How a member looks for work.
+const (
+	headsSoonest = 15 * time.Millisecond  // between two lists of the pages, when slots are idle
+	headsBusy    = 100 * time.Millisecond // the same while there is enough to do
+	pageSoonest  = 10 * time.Millisecond  // between two lists of one page
+	pageLazily   = 2 * time.Second        // the same where nothing is expected
+	pageLazier   = 5 * time.Millisecond   // and so much for each page that there is
+	pageYoung    = 2 * time.Second        // how long a page may get calls after a newer one of its client was seen
+	mostHeld     = 32 << 20               // bytes of calls that are kept to be claimed
+	stagger      = 8 * time.Millisecond   // for calls that another member is nearer to
+)
+
+// backlog is what one member knows of the calls that wait. It holds the pages, which are few, and the calls of at most one page of each queue.
+type backlog struct {
+	w      *Worker
+	hinted bool
+	hintAt protocol.Instant // when the newest hint came, as far as pages are concerned
+	listed protocol.Instant
+	queues []*queue // sorted by name
+	turn   int      // the queue whose turn it is
+	held   int      // bytes of candidates
+	pages  int
+	open   int // pages that may get further calls
+
+	members  string
+	rank, of int // of this member among the joined
+	epoch    int // grows when members come or go: then each page is looked at again
+	value    cluster.Value
+}
+
+// queue is one caller's.
+type queue struct {
+	name  string
+	pages []*leaf // sorted by page
+	next  int     // where the search for a page with work begins
+}
+
+// leaf is what is known of a page.
+type leaf struct {
+	at      place
+	version store.Version
+	newest  bool             // of its client
+	aged    protocol.Instant // when a newer one was seen
+	listed  protocol.Instant // 0: never
+	hint    protocol.Instant // of the backlog, when it was listed
+	epoch   int
+	waiting []candidate
+	later   map[string]later // calls that rest before their next attempt
+	size    int
+	lost    *atomic.Int64 // claims that somebody else won, since it was listed
+	queued  int64
+}
+
+// later is when a call that rests may be claimed.
+type later struct {
+	version store.Version
+	due     protocol.Instant
+}
+
+// candidate is a call to claim.
+type candidate struct {
+	stored
+	at      place
+	due     protocol.Instant
+	unbegun bool
+	lost    *atomic.Int64
+	bytes   int
+}
+
+func newBacklog(w *Worker) backlog { return backlog{w: w, of: 1} }
+
+// regard takes in who is there.
+func (b *backlog) regard(v cluster.Value) {
+	b.value = v
+	now := membership(v)
+	if now == b.members {
+		return
+	}
+	b.members = now
+	b.epoch++
+	b.rank, b.of = 0, 0
+	for m := range v.Members() {
+		if m.State != cluster.MemberJoined || m.Slots == 0 {
+			continue
+		}
+		if m.ID == b.w.c.Member {
+			b.rank = b.of
+		}
+		b.of++
+	}
+	b.of = max(b.of, 1)
+}
+
+// refresh lists the pages, if that is due, and tells when it is next.
+func (b *backlog) refresh(ctx context.Context, now protocol.Instant, room int64) time.Duration {
+	pause := headsBusy
+	if room > 0 && b.held == 0 {
+		pause = headsSoonest
+	}
+	since := now.Sub(b.listed)
+	if b.listed != 0 && (since < pause || !b.hinted && since < pollEvery) {
+		if b.hinted {
+			return pause - since
+		}
+		return pollEvery - since
+	}
+	b.listed = now
+	if b.hinted {
+		b.hintAt, b.hinted = now, false
+	}
+	heads, err := b.w.c.Docs.List(ctx, pagePrefix)
+	if err != nil {
+		b.w.c.Logger.Debug("list the pages of calls", "err", err)
+		return pollEvery
+	}
+	b.merge(heads, now)
+	return pollEvery
+}
+
+// merge takes in which pages there are.
+func (b *backlog) merge(heads []store.Doc, now protocol.Instant) {
+	known := make(map[place]*leaf)
+	for _, q := range b.queues {
+		for _, l := range q.pages {
+			known[l.at] = l
+		}
+	}
+	old := b.queues
+	b.queues, b.held, b.pages, b.open = nil, 0, len(heads), 0
+	var queued int64
+	for _, d := range heads { // sorted by key: queue, client, page
+		at, ok := parseHead(d.Key)
+		if !ok {
+			continue
+		}
+		l := known[at]
+		if l == nil {
+			l = &leaf{at: at, lost: new(atomic.Int64)}
+		}
+		l.version = d.Version
+		b.add(l, now)
+		b.held += l.size
+		queued += l.queued
+	}
+	b.w.counts.queued.Store(queued)
+	b.keepTurns(old)
+}
+
+func (b *backlog) add(l *leaf, now protocol.Instant) {
+	if n := len(b.queues); n == 0 || b.queues[n-1].name != l.at.queue {
+		b.queues = append(b.queues, &queue{name: l.at.queue})
+	}
+	q := b.queues[len(b.queues)-1]
+	if n := len(q.pages); n > 0 && q.pages[n-1].at.submitter() == l.at.submitter() {
+		if before := q.pages[n-1]; before.newest || before.aged == 0 {
+			before.newest, before.aged = false, now
+		}
+		b.open--
+	}
+	b.open++
+	l.newest = true
+	q.pages = append(q.pages, l)
+}
+
+// keepTurns goes on behind the queue that was served last.
+func (b *backlog) keepTurns(old []*queue) {
+	if len(old) == 0 || b.turn >= len(old) {
+		b.turn = 0
+		return
+	}
+	served := old[b.turn].name
+	b.turn, _ = slices.BinarySearchFunc(b.queues, served, func(q *queue, name string) int { return strings.Compare(q.name, name) })
+	if b.turn >= len(b.queues) {
+		b.turn = 0
+	}
+}
+
+// next takes the next call to claim: one of each queue in turn. Where there is none it tells when to look again.
+func (b *backlog) next(ctx context.Context, now protocol.Instant) (candidate, time.Duration, bool) {
+	wait := pollEvery
+	for range b.queues {
+		b.turn = (b.turn + 1) % len(b.queues)
+		c, due, ok := b.queues[b.turn].take(ctx, b, now)
+		if ok {
+			return c, 0, true
+		}
+		wait = min(wait, due)
+	}
+	return candidate{}, wait, false
+}
+
+// take gives a call of the queue: of a page that was listed, or of the next that is worth listing.
+func (q *queue) take(ctx context.Context, b *backlog, now protocol.Instant) (candidate, time.Duration, bool) {
+	wait := pollEvery
+	for i := range q.pages {
+		l := q.pages[(q.next+i)%len(q.pages)]
+		if len(l.waiting) == 0 || l.lost.Load() >= 2 {
+			if due := l.listIn(b, now); due > 0 || b.held > mostHeld {
+				wait = min(wait, max(due, time.Millisecond))
+				continue
+			}
+			l.list(ctx, b, now)
+		}
+		c, due, ok := l.pop(b, now)
+		if ok {
+			q.next = (q.next + i) % len(q.pages)
+			return c, 0, true
+		}
+		wait = min(wait, due)
+	}
+	return candidate{}, wait, false
+}
+
+// pop takes the first call that is due.
+func (l *leaf) pop(b *backlog, now protocol.Instant) (candidate, time.Duration, bool) {
+	wait := pollEvery
+	for i, c := range l.waiting {
+		if d := c.due.Sub(now); d > 0 {
+			wait = min(wait, d)
+			continue
+		}
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		l.size -= c.bytes
+		b.held -= c.bytes
+		if len(l.waiting) == 0 {
+			l.waiting = nil
+		}
+		return c, 0, true
+	}
+	return candidate{}, wait, false
+}
+
+// listIn tells when the page is worth listing.
+func (l *leaf) listIn(b *backlog, now protocol.Instant) time.Duration {
+	since := now.Sub(l.listed)
+	soonest := pageLazily + time.Duration(b.pages)*pageLazier
+	switch {
+	case l.listed == 0, l.epoch != b.epoch:
+		soonest = 0
+	case l.lost.Load() >= 2:
+		soonest = pageSoonest
+	case (l.newest || now.Sub(l.aged) < pageYoung) && l.hint < b.hintAt:
+		soonest = max(pageSoonest, time.Duration(b.open)*time.Millisecond) // many callers share what a member has for looking
+	}
+	for _, r := range l.later {
+		soonest = min(soonest, max(r.due.Sub(l.listed), pageSoonest))
+	}
+	return soonest - since
+}
+
+// list looks for what may be claimed. The head is read after the list: it tells which documents came late and are not to run.
+func (l *leaf) list(ctx context.Context, b *backlog, now protocol.Instant) {
+	b.held -= l.size
+	l.waiting, l.size, l.queued, l.listed, l.epoch, l.hint = nil, 0, 0, now, b.epoch, b.hintAt
+	l.lost = new(atomic.Int64)
+	docs, err := b.w.c.Docs.List(ctx, l.at.dir())
+	if err != nil || len(docs) == 0 {
+		return
+	}
+	d, err := b.w.c.Docs.Get(ctx, l.at.head())
+	var h head
+	if errors.Is(err, store.ErrNotFound) || err == nil && json.Unmarshal(d.Value, &h) != nil || err != nil {
+		return
+	}
+	resting := l.later
+	l.later = nil
+	for i, d := range docs {
+		l.consider(b, d, i, h, resting, now)
+	}
+	slices.SortStableFunc(l.waiting, func(a, b candidate) int { return int(a.due - b.due) })
+	b.held += l.size
+}
+
+// consider adds a document to what may be claimed.
+func (l *leaf) consider(b *backlog, d store.Doc, ordinal int, h head, resting map[string]later, now protocol.Instant) {
+	r, err := decode(d.Value)
+	if err != nil {
+		b.w.counts.bad.Add(1)
+		b.w.c.Logger.Debug("read a call", "key", d.Key, "err", err)
+		return
+	}
+	at, err := parseID(strings.TrimPrefix(d.Key, prefix))
+	if err != nil || r.State.Final() || r.Token == 0 && slices.Contains(h.Void, at.number) {
+		return
+	}
+	c := candidate{stored: stored{d.Key, d.Version, r}, at: at, lost: l.lost, bytes: len(d.Value)}
+	if !b.claimable(&c) {
+		return
+	}
+	if r.State == Queued {
+		l.queued++
+	}
+	c.due = now.Add(b.distance(ordinal))
+	if r.BackoffMS > 0 && r.State == Queued {
+		rest, ok := resting[d.Key]
+		if !ok || rest.version != d.Version {
+			rest = later{d.Version, now.Add(time.Duration(r.BackoffMS) * time.Millisecond)}
+		}
+		if rest.due > now {
+			if l.later == nil {
+				l.later = make(map[string]later)
+			}
+			l.later[d.Key] = rest
+			return
+		}
+	}
+	l.waiting = append(l.waiting, c)
+	l.size += c.bytes
+}
+
+// claimable tells whether this member may claim a call now.
+func (b *backlog) claimable(c *candidate) bool {
+	w := b.w
+	if _, ok := w.functions[c.Function]; !ok {
+		return false
+	}
+	w.mu.Lock()
+	_, live := w.runs[c.key]
+	w.mu.Unlock()
+	if live {
+		return false
+	}
+	if c.State == Queued {
+		return true
+	}
+	by := *c.Runner
+	// A claim of this process that it does not know of: it took the claim for lost, and the document came late.
+	c.unbegun = by.Member == w.c.Member && strings.HasPrefix(by.Nonce, w.nonce+"-")
+	return c.unbegun || gone(b.value, by)
+}
+
+// distance spreads the members over what is listed: each begins with its share, and takes those of others if they are still there a little later.
+func (b *backlog) distance(ordinal int) time.Duration {
+	d := ((ordinal-b.rank)%b.of + b.of) % b.of
+	if d == 0 {
+		return 0
+	}
+	return stagger + time.Duration(min(d, 20))*time.Millisecond
+}

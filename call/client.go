@@ -1,0 +1,215 @@
+package call
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// ClientOptions are those of a client. The zero value works.
+type ClientOptions struct {
+	// Queue names the caller, by the rules for names of members: members share their slots fairly among queues. Several clients may have the same.
+	// Default: a name by chance.
+	Queue  string
+	Logger *slog.Logger // default: discard
+}
+
+// Client submits calls and waits for them. Its methods may be called from any goroutine. It has goroutines only while somebody waits for a call, and while
+// collected calls are removed.
+type Client struct {
+	docs  store.Docs
+	queue string
+	start string // of this client alone: part of its pages' names
+	log   *slog.Logger
+
+	ctx  context.Context // of what goes on in the background
+	stop context.CancelCauseFunc
+
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	wg      sync.WaitGroup
+	page    *page                      // the newest
+	pages   int                        // opened so far
+	waiting map[place]map[*Handle]bool // by page, whose number is 0
+	added   chan struct{}              // somebody waits for a further call; has room for one
+	follows bool
+}
+
+// NewClient makes a client of a process that is, or is not, a member. The store stays the caller's: close it after the client.
+func NewClient(docs store.Docs, o ClientOptions) (*Client, error) {
+	start := newNonce()
+	if o.Queue == "" {
+		o.Queue = "caller-" + start
+	}
+	if err := cluster.CheckName(o.Queue); err != nil {
+		return nil, fmt.Errorf("make a client of calls: queue: %w", err)
+	}
+	c := &Client{docs: docs, queue: o.Queue, start: start, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		waiting: make(map[place]map[*Handle]bool), added: make(chan struct{}, 1)}
+	c.ctx, c.stop = context.WithCancelCause(context.Background())
+	return c, nil
+}
+
+func newNonce() string {
+	b := make([]byte, 6)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// Calls makes a Client a Target.
+func (c *Client) Calls() *Client { return c }
+
+// lastWords bounds how long Close waits for what goes on in the background.
+const lastWords = 5 * time.Second
+
+// Close lets the removals of collected calls end, for a few seconds, and frees the client. Calls go on in the cluster; whoever waits gets ErrClosed.
+func (c *Client) Close() {
+	c.mu.Lock()
+	c.closed = true
+	waiting, page := c.waiting, c.page
+	c.waiting, c.page = nil, nil
+	c.mu.Unlock()
+	c.wake()
+	for _, hs := range waiting {
+		for h := range hs {
+			h.settle(nil, ErrClosed)
+		}
+	}
+	t := time.AfterFunc(lastWords, func() { c.stop(ErrClosed) })
+	if page != nil {
+		page.close(c.ctx)
+	}
+	c.wg.Wait()
+	t.Stop()
+	c.stop(ErrClosed)
+}
+
+// background runs f unless the client is closed.
+func (c *Client) background(f func(ctx context.Context)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.wg.Go(func() { f(c.ctx) })
+	return true
+}
+
+func (c *Client) wake() {
+	select {
+	case c.added <- struct{}{}:
+	default:
+	}
+}
+
+// Submit is [Func.Submit] for a function that this program does not have; arg is its argument as JSON.
+func (c *Client) Submit(ctx context.Context, function string, arg []byte, o Options) (*Handle, error) {
+	h, err := c.submit(ctx, function, arg, o)
+	if err != nil {
+		return nil, fmt.Errorf("submit call of %s: %w", function, err)
+	}
+	return h, nil
+}
+
+func (c *Client) submit(ctx context.Context, function string, arg []byte, o Options) (*Handle, error) {
+	handler, err := o.handler()
+	if err := errors.Join(err, checkFunctionName(function), o.check()); err != nil {
+		return nil, err
+	}
+	if len(arg) > MostArg {
+		return nil, fmt.Errorf("the argument has %d bytes, at most %d are allowed: keep it elsewhere and pass where", len(arg), MostArg)
+	}
+	body, err := Record{Function: function, Arg: arg, Limits: o.limits(), OnFailure: handler, State: Queued}.encode()
+	if err != nil {
+		return nil, fmt.Errorf("the argument is not JSON: %w", err)
+	}
+	for {
+		p, at, err := c.allot(ctx, len(body))
+		if err != nil {
+			return nil, err
+		}
+		again, err := p.put(ctx, at, body)
+		if err != nil {
+			p.left(ctx)
+			return nil, err
+		}
+		if !again {
+			return &Handle{c: c, at: at, page: p, function: function, over: make(chan struct{})}, nil
+		}
+	}
+}
+
+// allot finds room on the newest page, or opens one.
+func (c *Client) allot(ctx context.Context, size int) (*page, place, error) {
+	for {
+		p, at, former, err := c.room(size)
+		if err != nil {
+			return nil, place{}, err
+		}
+		if former != nil {
+			former.close(ctx)
+		}
+		if at.number == 0 {
+			p.open(ctx)
+		}
+		select {
+		case <-p.opened:
+		case <-ctx.Done():
+			p.left(ctx)
+			return nil, place{}, context.Cause(ctx)
+		}
+		if p.err == nil {
+			return p, at, nil
+		}
+		c.drop(p)
+		if at.number == 0 {
+			return nil, place{}, p.err
+		}
+		if ctx.Err() != nil { // it may have been the ctx of who opened it that ended, and not this one
+			return nil, place{}, context.Cause(ctx)
+		}
+	}
+}
+
+// room takes a number. Number 0 is that of a new page: who has it opens the page, and closes the former one.
+func (c *Client) room(size int) (p *page, at place, former *page, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, place{}, nil, ErrClosed
+	}
+	if c.page == nil || c.page.full(size) {
+		c.pages++
+		name := place{queue: c.queue, page: fmt.Sprintf("%s-%06d", c.start, c.pages)}
+		former, c.page = c.page, &page{docs: c.docs, at: name, since: protocol.Now(), opened: make(chan struct{})}
+	}
+	return c.page, c.page.take(size), former, nil
+}
+
+// drop gives a page up that could not be opened.
+func (c *Client) drop(p *page) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.page == p {
+		c.page = nil
+	}
+}
+
+// Attach is the handle of a call that was submitted before, maybe by another process.
+func (c *Client) Attach(id string) (*Handle, error) {
+	at, err := parseID(id)
+	if err != nil {
+		return nil, fmt.Errorf("attach: %w", err)
+	}
+	return &Handle{c: c, at: at, over: make(chan struct{})}, nil
+}

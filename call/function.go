@@ -1,0 +1,169 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"reflect"
+)
+
+// Function is a function that members can run: a [Func] of any argument and result.
+type Function interface {
+	// Name is the name under which it is called.
+	Name() string
+	definition() definition
+}
+
+// definition is a function without its types.
+type definition struct {
+	name    string
+	options Options
+	takes   reflect.Type
+	run     func(ctx context.Context, arg json.RawMessage) (json.RawMessage, error)
+}
+
+func (d definition) check() error {
+	if d.run == nil {
+		return fmt.Errorf("function %s does nothing: make it by NewFunc", d.name)
+	}
+	if err := errors.Join(checkFunctionName(d.name), d.options.check()); err != nil {
+		return fmt.Errorf("function %s: %w", d.name, err)
+	}
+	return nil
+}
+
+// Func is a function with a name. Whoever calls it and whoever runs it have the same Func, or one of the same name whose types agree as JSON. It is a
+// value and may be used from any goroutine.
+type Func[A, R any] struct{ d definition }
+
+// NewFunc names a function. Arguments and results travel as JSON. What is wrong with the name or the options is an error of Submit, and of the start of
+// a member that is to run it.
+//
+// A run may be repeated: after an error, and when its member dies or loses the store. ctx ends when this run must stop; context.Cause tells why.
+// [TokenOf] is a number to fence effects with.
+func NewFunc[A, R any](name string, run func(ctx context.Context, arg A) (R, error), o Options) Func[A, R] {
+	d := definition{name: name, options: o, takes: reflect.TypeFor[A]()}
+	if run != nil {
+		d.run = func(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
+			var arg A
+			if err := unmarshal(raw, &arg); err != nil {
+				return nil, Permanent(fmt.Errorf("decode the argument of %s: %w", name, err))
+			}
+			r, err := run(ctx, arg)
+			if err != nil {
+				return nil, err
+			}
+			result, err := json.Marshal(r)
+			if err != nil {
+				return nil, Permanent(fmt.Errorf("encode the result of %s: %w", name, err))
+			}
+			return result, nil
+		}
+	}
+	return Func[A, R]{d}
+}
+
+// unmarshal decodes one JSON value; fields that the target does not have are errors.
+func unmarshal(raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		raw = json.RawMessage("null")
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something behind the JSON value")
+	}
+	return nil
+}
+
+// Name implements Function.
+func (f Func[A, R]) Name() string { return f.d.name }
+
+func (f Func[A, R]) definition() definition { return f.d }
+
+// With is the same function with other options for calls submitted through it.
+func (f Func[A, R]) With(o Options) Func[A, R] {
+	f.d.options = o
+	return f
+}
+
+// Target is where calls are submitted: a member, or a client of a process that is no member.
+type Target interface {
+	// Calls is the client that submits and waits.
+	Calls() *Client
+}
+
+// Submit writes a call and returns when it is persisted: from then on it survives the death of this process and of any member. It runs on an idle slot of
+// a member that has the function. An error that matches store.ErrUnknown says that it may have been submitted all the same; after any other
+// error it was not.
+func (f Func[A, R]) Submit(ctx context.Context, to Target, arg A) (*Call[R], error) {
+	raw, err := json.Marshal(arg)
+	if err != nil {
+		return nil, fmt.Errorf("submit call of %s: encode the argument: %w", f.d.name, err)
+	}
+	if f.d.run == nil {
+		return nil, fmt.Errorf("submit call: %w", f.d.check())
+	}
+	h, err := to.Calls().Submit(ctx, f.d.name, raw, f.d.options)
+	if err != nil {
+		return nil, err
+	}
+	return &Call[R]{h}, nil
+}
+
+// Attach is a call that was submitted before, maybe by another process, by its ID.
+func (f Func[A, R]) Attach(to Target, id string) (*Call[R], error) {
+	h, err := to.Calls().Attach(id)
+	if err != nil {
+		return nil, err
+	}
+	return &Call[R]{h}, nil
+}
+
+// Map calls the function for each argument and yields the results in the order of the arguments; an error of one call stands at its place, and the
+// others go on. At most window calls are outstanding, which also bounds memory; an argument is taken from args when there is room for its call. When
+// ctx ends, its cause is yielded and the rest is not done. Calls that are outstanding then, or when the loop is left, are cancelled in the
+// background. A window below 1 counts as 1.
+func (f Func[A, R]) Map(ctx context.Context, to Target, args iter.Seq[A], window int) iter.Seq2[R, error] {
+	return func(yield func(R, error) bool) {
+		m := mapping[A, R]{f: f, to: to, window: max(window, 1)}
+		m.run(ctx, args, yield)
+	}
+}
+
+// Call is one call, as its submitter holds it. Its methods may be called from any goroutine.
+type Call[R any] struct{ h *Handle }
+
+// ID names the call, for Attach.
+func (c *Call[R]) ID() string { return c.h.ID() }
+
+// Wait returns the result, or how the call ended without one: [ErrCancelled], an [*Error] (ErrTimeout if it took too long), [ErrGone]. It may
+// be called again and gives the same. When ctx ends it returns its cause, and the call goes on. Who has the outcome has collected it: the document is
+// deleted soon after.
+func (c *Call[R]) Wait(ctx context.Context) (R, error) {
+	var r R
+	raw, err := c.h.Wait(ctx)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, fmt.Errorf("decode the result of call %s: %w", c.ID(), err)
+	}
+	return r, nil
+}
+
+// Cancel ends the call if it is queued, and else asks its runner to stop, which it notices within a second or so; Wait tells how that went. A call that has
+// ended stays as it is. Nil means that the wish is persisted, or was not needed any more.
+func (c *Call[R]) Cancel(ctx context.Context) error { return c.h.Cancel(ctx) }
+
+// OnFailureOrTimeout calls back once, with what Wait returns, when the call has failed, timed out, was cancelled or is gone; at once if it has already.
+// Each function that is given is called at most once, in a goroutine of its own, and exactly once if the call ends so while this process and its client live. What
+// must happen also when this process dies is a function: see Options.OnFailure.
+func (c *Call[R]) OnFailureOrTimeout(f func(error)) { c.h.OnFailureOrTimeout(f) }

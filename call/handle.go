@@ -1,0 +1,154 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rota-run/rota/store"
+)
+
+// Handle is one call without its types; see [Call]. Its methods may be called from any goroutine.
+type Handle struct {
+	c        *Client
+	at       place
+	page     *page  // nil for one that was attached
+	function string // "" for one that was attached
+
+	over chan struct{} // closed when result and err are set
+
+	mu        sync.Mutex // guards what follows
+	ended     bool
+	result    json.RawMessage
+	err       error
+	waiters   int
+	listeners []func(error)
+}
+
+// ID names the call in its cluster.
+func (h *Handle) ID() string { return h.at.id() }
+
+// Wait returns the result as JSON; see [Call.Wait].
+func (h *Handle) Wait(ctx context.Context) (json.RawMessage, error) {
+	h.interest(1)
+	defer h.interest(-1)
+	select {
+	case <-h.over:
+		return h.result, h.err
+	default:
+	}
+	select {
+	case <-h.over:
+		return h.result, h.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for call %s: %w", h.ID(), context.Cause(ctx))
+	}
+}
+
+// interest counts those who wait; the client looks after the call while there are some.
+func (h *Handle) interest(n int) {
+	h.mu.Lock()
+	h.waiters += n
+	turned := !h.ended && (n > 0 && h.waiters == 1 || h.waiters == 0)
+	h.mu.Unlock()
+	if turned {
+		h.c.regard(h)
+	}
+}
+
+func (h *Handle) wanted() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.ended && h.waiters > 0
+}
+
+// OnFailureOrTimeout is that of [Call].
+func (h *Handle) OnFailureOrTimeout(f func(error)) {
+	h.mu.Lock()
+	if h.ended {
+		err := h.err
+		h.mu.Unlock()
+		if err != nil && !errors.Is(err, ErrClosed) {
+			go f(err)
+		}
+		return
+	}
+	h.listeners = append(h.listeners, f)
+	h.mu.Unlock()
+	h.interest(1) // until it ends
+}
+
+// settle tells everybody how the call ended, once.
+func (h *Handle) settle(result json.RawMessage, err error) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return false
+	}
+	h.ended, h.result, h.err = true, result, err
+	close(h.over)
+	if err != nil && !errors.Is(err, ErrClosed) {
+		for _, f := range h.listeners {
+			go f(err)
+		}
+	}
+	h.listeners = nil
+	return true
+}
+
+// conclude settles by what the document says, and has it removed.
+func (h *Handle) conclude(s stored, out Outcome) {
+	var err error
+	switch out.State {
+	case Done:
+	case Cancelled:
+		err = fmt.Errorf("call %s: %w", h.ID(), ErrCancelled)
+	default:
+		function := h.function
+		if function == "" {
+			function = s.Function
+		}
+		err = &Error{Call: h.ID(), Function: function, Attempts: out.Attempts, Member: out.Member, Message: out.Error, TimedOut: out.TimedOut}
+	}
+	if h.settle(out.Result, err) && s.State.Final() {
+		h.c.background(func(ctx context.Context) { h.collect(ctx, s) })
+	}
+}
+
+// collect removes the document of a call that has ended. Where that fails, members do it later.
+func (h *Handle) collect(ctx context.Context, s stored) {
+	_, err := remove(ctx, h.c.docs, s.key, s.version)
+	if err != nil {
+		h.c.log.Debug("remove a collected call: its retention will", "call", h.ID(), "err", err)
+		return
+	}
+	if h.page != nil {
+		h.page.left(ctx)
+	}
+}
+
+// Cancel is that of [Call].
+func (h *Handle) Cancel(ctx context.Context) error {
+	for {
+		now, err := read(ctx, h.c.docs, h.at.key())
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cancel call %s: %w", h.ID(), err)
+		}
+		next, ok := Step(now.Record, h.ID(), RequestCancel{})
+		if !ok {
+			return nil
+		}
+		_, err = write(ctx, h.c.docs, now, next, func(r Record) bool { return r.Cancel || r.State == Cancelled })
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("cancel call %s: %w", h.ID(), err)
+		}
+	}
+}

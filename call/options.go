@@ -1,0 +1,82 @@
+package call
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// Options of a function's calls. They are the caller's: they are written into each call when it is submitted. The zero value works.
+type Options struct {
+	Attempts   int           // most runs, those that were lost with their member too; default 5
+	Timeout    time.Duration // of an attempt; 0: none
+	Backoff    time.Duration // before the second attempt, doubles with each further one; default 1 s; negative: none
+	MaxBackoff time.Duration // default 1 min
+	MaxResult  int           // bytes of the result as JSON; a larger one is an error of the call; default 64 KiB, at most 256 KiB
+	// OnFailure is a function of [Failure] that runs when the call has failed (not when it was cancelled). It is submitted exactly once, by the same
+	// write that ends the call, so it survives the caller; like any call it runs at least once, under its own options. Its own OnFailure does not
+	// count, and its result is dropped.
+	OnFailure Function
+}
+
+// The bounds of documents.
+const (
+	usualAttempts = 5
+	usualResult   = 64 << 10
+	mostResult    = 256 << 10
+	// MostArg is how large an argument may be, as JSON.
+	MostArg = 256 << 10
+)
+
+func (o Options) limits() Limits {
+	l := Limits{
+		Attempts: int64(cmp.Or(o.Attempts, usualAttempts)), TimeoutMS: o.Timeout.Milliseconds(),
+		BackoffMS: cmp.Or(o.Backoff, time.Second).Milliseconds(), MaxBackoffMS: cmp.Or(o.MaxBackoff, time.Minute).Milliseconds(),
+		ResultBytes: cmp.Or(o.MaxResult, usualResult),
+	}
+	l.BackoffMS = max(l.BackoffMS, 0)
+	if o.Timeout > 0 {
+		l.TimeoutMS = max(l.TimeoutMS, 1)
+	}
+	return l
+}
+
+func (o Options) check() error {
+	var faults []error
+	if o.Attempts < 0 {
+		faults = append(faults, fmt.Errorf("Attempts is %d: use 0 for the default, or 1 and more", o.Attempts))
+	}
+	if o.Timeout < 0 || o.MaxBackoff < 0 {
+		faults = append(faults, errors.New("Timeout and MaxBackoff must not be negative"))
+	}
+	if o.MaxResult < 0 || o.MaxResult > mostResult {
+		faults = append(faults, fmt.Errorf("MaxResult is %d: at most %d bytes fit into every store: keep larger results elsewhere and return where", o.MaxResult, mostResult))
+	}
+	return errors.Join(faults...)
+}
+
+// handler is what follows a failed call.
+func (o Options) handler() (*Handler, error) {
+	if o.OnFailure == nil {
+		return nil, nil //nolint:nilnil // no handler is no fault
+	}
+	d := o.OnFailure.definition()
+	if d.takes != reflect.TypeFor[Failure]() {
+		return nil, fmt.Errorf("OnFailure: function %s takes %s: it must take a call.Failure", d.name, d.takes)
+	}
+	if err := d.check(); err != nil {
+		return nil, fmt.Errorf("OnFailure: %w", err)
+	}
+	return &Handler{Function: d.name, Limits: d.options.limits()}, nil
+}
+
+func checkFunctionName(name string) error {
+	if err := cluster.CheckName(name); err != nil {
+		return fmt.Errorf("name of a function: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+package call
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// RunnerConfig is what a member brings. Member, Docs, Functions, Slots, Tenure and Value are needed. Callbacks may be called from any goroutine.
+type RunnerConfig struct {
+	Member    cluster.MemberID
+	Docs      store.Docs // a store.Watcher tells of calls sooner
+	Functions []Function
+	// Slots is how many calls may run here now.
+	Slots func() int64
+	// Tenure is the incarnation in which this member is joined, and until when it may act under it; zero while it is not joined.
+	Tenure func() (cluster.Incarnation, protocol.Instant)
+	// Value is the newest value applied here, and Changed a channel that is closed when there is a newer one.
+	Value   func() cluster.Value
+	Changed func() <-chan struct{}
+	// Journal gets a record of each attempt that failed; default: none.
+	Journal func(journal.Record)
+	// Retention is how long an outcome that nobody collects is kept, from when a member saw it first; default 1 h.
+	Retention time.Duration
+	// Grace is how long Run waits at its end for functions to return; default 10 s.
+	Grace  time.Duration
+	Clock  func() protocol.Instant // default protocol.Now
+	Logger *slog.Logger            // default: discard
+	// Started and Stopped are told of each run, right before and after the function; default: nobody.
+	Started, Stopped func(id string, token uint64)
+}
+
+func (c RunnerConfig) withDefaults() RunnerConfig {
+	c.Retention = cmp.Or(c.Retention, time.Hour)
+	c.Grace = cmp.Or(c.Grace, 10*time.Second)
+	if c.Clock == nil {
+		c.Clock = protocol.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Journal == nil {
+		c.Journal = func(journal.Record) {}
+	}
+	if c.Started == nil {
+		c.Started = func(string, uint64) {}
+	}
+	if c.Stopped == nil {
+		c.Stopped = func(string, uint64) {}
+	}
+	if c.Changed == nil {
+		c.Changed = func() <-chan struct{} { return nil }
+	}
+	return c
+}
+
+// Worker runs calls on one member: on its idle slots it claims calls of the functions that it has. Its methods may be called from any goroutine; Run once.
+type Worker struct {
+	c         RunnerConfig
+	functions map[string]definition
+	nonce     string // of this start
+	claims    atomic.Uint64
+	counts    counts
+
+	wake chan struct{} // something has changed; has room for one
+
+	mu      sync.Mutex // guards what follows
+	runs    map[string]*run
+	busy    int64 // slots taken
+	writing int   // outcomes on their way
+	runsWG  sync.WaitGroup
+
+	backlog backlog // of Run's goroutine alone
+}
+
+// NewWorker checks the config.
+func NewWorker(c RunnerConfig) (*Worker, error) {
+	w := &Worker{c: c.withDefaults(), functions: make(map[string]definition), nonce: newNonce(), wake: make(chan struct{}, 1), runs: make(map[string]*run)}
+	var faults []error
+	for _, f := range c.Functions {
+		d := f.definition()
+		_, twice := w.functions[d.name]
+		_, err := d.options.handler()
+		if err = errors.Join(d.check(), err); twice {
+			err = errors.Join(err, fmt.Errorf("two functions are named %q", d.name))
+		}
+		faults = append(faults, err)
+		w.functions[d.name] = d
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("run calls: %w", err)
+	}
+	w.backlog = newBacklog(w)
+	return w, nil
+}
+
+// Names are the names of functions, sorted, each once.
+func Names(functions []Function) []string {
+	names := make([]string, 0, len(functions))
+	for _, f := range functions {
+		names = append(names, f.Name())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// How often a member looks: for calls without a hint, for a wish to cancel, for outcomes that nobody collects.
+const (
+	pollEvery   = 500 * time.Millisecond
+	checkEvery  = 400 * time.Millisecond
+	sweepEvery  = time.Minute
+	mostWriting = 256
+)
+
+// Run claims and runs calls until ctx ends. Then it ends the ctx of its runs, hands their calls back, and returns when they have returned, but after
+// Grace at the latest. When hurry is closed it does not wait.
+func (w *Worker) Run(ctx context.Context, hurry <-chan struct{}) {
+	if len(w.functions) == 0 {
+		return
+	}
+	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(context.Canceled)
+	var helpers sync.WaitGroup
+	helpers.Go(func() { w.every(ctx, checkEvery, w.check) })
+	helpers.Go(func() { w.every(ctx, sweepEvery, newSweeper(w).sweep) })
+	w.loop(ctx, base)
+	helpers.Wait()
+	w.stopAll(causeOf(ctx))
+	w.await(hurry, end)
+}
+
+// await waits for the runs to end.
+func (w *Worker) await(hurry <-chan struct{}, end context.CancelCauseFunc) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.runsWG.Wait()
+	}()
+	t := time.NewTimer(w.c.Grace)
+	defer t.Stop()
+	select {
+	case <-done:
+		return
+	case <-t.C:
+		w.c.Logger.Error("leave functions behind that ignore their ctx, or outcomes that the store does not take", "calls", w.Status().Running)
+	case <-hurry:
+	}
+	end(context.Canceled)
+}
+
+func (w *Worker) every(ctx context.Context, d time.Duration, f func(context.Context)) {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			f(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *Worker) loop(ctx, base context.Context) {
+	hints := watch(ctx, w.c.Docs, prefix)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	hinted := true
+	for ctx.Err() == nil {
+		changed := w.c.Changed()
+		nap := w.turn(ctx, base, hinted)
+		timer.Reset(min(nap, pollEvery))
+		hinted = false
+		select {
+		case _, ok := <-hints:
+			if hinted = true; !ok {
+				hints = nil
+			}
+		case <-timer.C:
+		case <-w.wake:
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// turn ends runs that may not go on, and claims calls for idle slots. It returns when there is something to do again at the latest.
+func (w *Worker) turn(ctx, base context.Context, hinted bool) time.Duration {
+	inc, until := w.c.Tenure()
+	now := w.c.Clock()
+	v := w.c.Value()
+	me, ok := v.Member(w.c.Member)
+	nap := w.guard(inc, until, now, ok && me.Draining)
+	if hinted {
+		w.backlog.hinted = true
+	}
+	if inc == 0 || until <= now || !ok || me.Incarnation != inc || me.Draining {
+		return nap
+	}
+	w.backlog.regard(v)
+	room := w.room()
+	rest := w.backlog.refresh(ctx, now, room)
+	for ; room > 0; room-- {
+		cand, due, ok := w.backlog.next(ctx, now)
+		if !ok {
+			rest = min(rest, due)
+			break
+		}
+		w.begin(base, cand, inc)
+	}
+	return max(min(nap, rest), time.Millisecond)
+}
+
+// room is how many calls may be begun.
+func (w *Worker) room() int64 {
+	slots := w.c.Slots()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writing >= mostWriting {
+		return 0
+	}
+	return slots - w.busy
+}
+
+// guard ends the ctx of runs that this member may not go on with, and tells when to look again.
+func (w *Worker) guard(inc cluster.Incarnation, until, now protocol.Instant, draining bool) time.Duration {
+	nap := pollEvery
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.runs {
+		switch {
+		case r.inc != inc || until <= now:
+			r.stop(causeTrust)
+		case draining:
+			r.stop(causeDrained)
+		default:
+			nap = min(nap, until.Sub(now))
+		}
+	}
+	return nap
+}
+
+func (w *Worker) stopAll(cause error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.runs {
+		r.stop(cause)
+	}
+}
+
+func (w *Worker) stir() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// gone tells whether a claim is of a member that is counted out. The value may be older than the claim, and then it proves nothing.
+func gone(v cluster.Value, r Runner) bool {
+	if v.Index() < r.Incarnation {
+		return false
+	}
+	m, ok := v.Member(r.Member)
+	return !ok || m.Incarnation != r.Incarnation || m.State == cluster.MemberHeld
+}
+
+// membership is what gone depends on, as text.
+func membership(v cluster.Value) string {
+	var b strings.Builder
+	for m := range v.Members() {
+		fmt.Fprintf(&b, "%s %d %d\n", m.ID, m.Incarnation, m.State)
+	}
+	return b.String()
+}

@@ -1,0 +1,151 @@
+package call
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Event is what can happen to a call. The set is closed.
+type Event interface{ event() }
+
+type (
+	// Claim is the beginning of a run: of a queued call, or of one whose runner is gone.
+	Claim struct {
+		By Runner
+		// Unbegun says that the runner in the record is this very member, and that the run never began there.
+		Unbegun bool
+	}
+	// Return is the end of a run with a result.
+	Return struct{ Result json.RawMessage }
+	// Fail is the end of a run with an error. Final: no further attempt may help.
+	Fail struct {
+		ID       string // of the call
+		Error    string
+		TimedOut bool
+		Final    bool
+	}
+	// Release hands a running call back: the member that ran it cannot go on.
+	Release struct{}
+	// RequestCancel ends a queued call, and asks the runner of a running one to stop.
+	RequestCancel struct{}
+)
+
+func (Claim) event()         {}
+func (Return) event()        {}
+func (Fail) event()          {}
+func (Release) event()       {}
+func (RequestCancel) event() {}
+
+// Step is what becomes of a call by an event; false when the event does nothing to it. It is the only place where the state of a call is decided; who
+// may cause which event is written at the headings of this package.
+func Step(r Record, id string, e Event) (Record, bool) {
+	switch e := e.(type) {
+	case Claim:
+		return r.claim(id, e)
+	case Return:
+		if r.State != Running {
+			return r, false
+		}
+		return r.end(Done, e.Result), true
+	case Fail:
+		if r.State != Running {
+			return r, false
+		}
+		return r.fail(id, e), true
+	case Release:
+		if r.State != Running {
+			return r, false
+		}
+		return r.release(), true
+	case RequestCancel:
+		return r.requestCancel()
+	}
+	return r, false
+}
+
+func (r Record) claim(id string, e Claim) (Record, bool) {
+	switch {
+	case r.State.Final():
+		return r, false
+	case r.State == Queued:
+	case r.Cancel:
+		return r.end(Cancelled, nil), true
+	case e.Unbegun:
+		r.Attempt--
+	case r.Attempt >= r.Limits.Attempts:
+		lost := fmt.Sprintf("member %s was lost during attempt %d", r.Runner.Member, r.Attempt)
+		return r.fail(id, Fail{ID: id, Error: lost, Final: true}), true
+	}
+	r.State, r.Attempt, r.Token, r.BackoffMS, r.Runner = Running, r.Attempt+1, r.Token+1, 0, &e.By
+	return r, true
+}
+
+// fail decides between one more attempt, the handler, and the end.
+func (r Record) fail(id string, e Fail) Record {
+	r.Error, r.TimedOut = e.Error, e.TimedOut
+	switch {
+	case r.Cancel:
+		return r.end(Cancelled, nil)
+	case !e.Final && r.Attempt < r.Limits.Attempts:
+		r.State, r.BackoffMS = Queued, r.Limits.backoff(r.Attempt)
+		return r
+	case r.OnFailure != nil:
+		return r.handle(id)
+	}
+	return r.end(Failed, nil)
+}
+
+// handle turns the document into a call of the handler. That is the same write as the end of the call itself, so the handler is submitted exactly
+// once, whoever dies.
+func (r Record) handle(id string) Record {
+	r.State = Failed
+	out := r.outcome()
+	arg, err := json.Marshal(Failure{
+		Call: id, Function: r.Function, Arg: r.Arg, Error: r.Error, TimedOut: r.TimedOut, Attempts: r.Attempt, Member: out.Member,
+	})
+	if err != nil { // only an argument that is not JSON, which nobody could have submitted
+		return r.end(Failed, nil)
+	}
+	return Record{Format: r.Format, Function: r.OnFailure.Function, Arg: arg, Limits: r.OnFailure.Limits, State: Queued, Token: r.Token, Runner: r.Runner, Outcome: &out}
+}
+
+func (r Record) release() Record {
+	if r.Cancel {
+		return r.end(Cancelled, nil)
+	}
+	r.State, r.Attempt = Queued, r.Attempt-1
+	return r
+}
+
+// end drops what nobody needs any more.
+func (r Record) end(s State, result json.RawMessage) Record {
+	r.State, r.Result, r.Arg, r.OnFailure, r.BackoffMS = s, result, nil, nil, 0
+	if s == Done {
+		r.Error, r.TimedOut = "", false
+	}
+	return r
+}
+
+func (r Record) requestCancel() (Record, bool) {
+	_, ended := r.Ended()
+	switch {
+	case ended, r.State == Running && r.Cancel:
+		return r, false
+	case r.State == Queued:
+		return r.end(Cancelled, nil), true
+	}
+	r.Cancel = true
+	return r, true
+}
+
+// backoff is how long a call rests after so many attempts.
+func (l Limits) backoff(attempts int64) int64 {
+	ms := l.BackoffMS
+	for range min(attempts-1, 40) {
+		if ms >= l.MaxBackoffMS {
+			break
+		}
+		ms *= 2
+	}
+	return min(ms, max(l.MaxBackoffMS, l.BackoffMS))
+}
