@@ -35,6 +35,9 @@ var (
 	ErrCancelled = call.ErrCancelled
 	ErrTimeout   = call.ErrTimeout
 	ErrGone      = call.ErrGone
+	// CauseCancelled and CauseReplaced are why the ctx of a function ended; see context.Cause.
+	CauseCancelled = call.CauseCancelled
+	CauseReplaced  = call.CauseReplaced
 )
 
 // NewFunc names a function, so that it can be called on any member that has it in Config.Functions: what travels is its name and its argument, as JSON.

@@ -102,7 +102,6 @@ func (m *Member) abandon() {
 // Leave moves the member's tasks away, leaves the cluster and returns when all of it has ended. When ctx ends, it leaves without
 // waiting for the tasks to move.
 func (m *Member) Leave(ctx context.Context) error {
-	m.calls.Close()
 	m.stop()
 	select {
 	case <-m.done:
@@ -110,6 +109,7 @@ func (m *Member) Leave(ctx context.Context) error {
 		m.abandon()
 		<-m.done
 	}
+	m.calls.Close() // after the tasks, which may still submit
 	return m.err
 }
 

@@ -2,8 +2,6 @@ package call
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,6 +19,7 @@ const (
 	pageSoonest  = 10 * time.Millisecond  // between two lists of one page
 	pageLazily   = 2 * time.Second        // the same where nothing is expected
 	pageLazier   = 5 * time.Millisecond   // and so much for each page that there is
+	pageFailed   = 100 * time.Millisecond // the same after a call of the store that failed
 	pageYoung    = 2 * time.Second        // how long a page may get calls after a newer one of its client was seen
 	mostHeld     = 32 << 20               // bytes of calls that are kept to be claimed
 	stagger      = 8 * time.Millisecond   // for calls that another member is nearer to
@@ -64,6 +63,7 @@ type leaf struct {
 	later   map[string]later // calls that rest before their next attempt
 	size    int
 	lost    *atomic.Int64 // claims that somebody else won, since it was listed
+	failed  *atomic.Bool  // the store failed since
 	queued  int64
 }
 
@@ -80,6 +80,7 @@ type candidate struct {
 	due     protocol.Instant
 	unbegun bool
 	lost    *atomic.Int64
+	failed  *atomic.Bool
 	bytes   int
 }
 
@@ -127,7 +128,8 @@ func (b *backlog) refresh(ctx context.Context, now protocol.Instant, room int64)
 	heads, err := b.w.c.Docs.List(ctx, pagePrefix)
 	if err != nil {
 		b.w.c.Logger.Debug("list the pages of calls", "err", err)
-		return pollEvery
+		b.hinted = true
+		return headsBusy
 	}
 	b.merge(heads, now)
 	return pollEvery
@@ -151,7 +153,7 @@ func (b *backlog) merge(heads []store.Doc, now protocol.Instant) {
 		}
 		l := known[at]
 		if l == nil {
-			l = &leaf{at: at, lost: new(atomic.Int64)}
+			l = &leaf{at: at, lost: new(atomic.Int64), failed: new(atomic.Bool)}
 		}
 		l.version = d.Version
 		b.add(l, now)
@@ -255,6 +257,8 @@ func (l *leaf) listIn(b *backlog, now protocol.Instant) time.Duration {
 		soonest = 0
 	case l.lost.Load() >= 2:
 		soonest = pageSoonest
+	case l.failed.Load():
+		soonest = pageFailed
 	case (l.newest || now.Sub(l.aged) < pageYoung) && l.hint < b.hintAt:
 		soonest = max(pageSoonest, time.Duration(b.open)*time.Millisecond) // many callers share what a member has for looking
 	}
@@ -268,14 +272,14 @@ func (l *leaf) listIn(b *backlog, now protocol.Instant) time.Duration {
 func (l *leaf) list(ctx context.Context, b *backlog, now protocol.Instant) {
 	b.held -= l.size
 	l.waiting, l.size, l.queued, l.listed, l.epoch, l.hint = nil, 0, 0, now, b.epoch, b.hintAt
-	l.lost = new(atomic.Int64)
+	l.lost, l.failed = new(atomic.Int64), new(atomic.Bool)
 	docs, err := b.w.c.Docs.List(ctx, l.at.dir())
-	if err != nil || len(docs) == 0 {
-		return
-	}
-	d, err := b.w.c.Docs.Get(ctx, l.at.head())
 	var h head
-	if errors.Is(err, store.ErrNotFound) || err == nil && json.Unmarshal(d.Value, &h) != nil || err != nil {
+	if err == nil && len(docs) > 0 {
+		h, err = readHead(ctx, b.w.c.Docs, l.at)
+	}
+	if err != nil {
+		l.failed.Store(true)
 		return
 	}
 	resting := l.later
@@ -299,7 +303,7 @@ func (l *leaf) consider(b *backlog, d store.Doc, ordinal int, h head, resting ma
 	if err != nil || r.State.Final() || r.Token == 0 && slices.Contains(h.Void, at.number) {
 		return
 	}
-	c := candidate{stored: stored{d.Key, d.Version, r}, at: at, lost: l.lost, bytes: len(d.Value)}
+	c := candidate{stored: stored{d.Key, d.Version, r}, at: at, lost: l.lost, failed: l.failed, bytes: len(d.Value)}
 	if !b.claimable(&c) {
 		return
 	}

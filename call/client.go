@@ -95,14 +95,12 @@ func (c *Client) Close() {
 }
 
 // background runs f unless the client is closed.
-func (c *Client) background(f func(ctx context.Context)) bool {
+func (c *Client) background(f func(ctx context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return false
+	if !c.closed {
+		c.wg.Go(func() { f(c.ctx) })
 	}
-	c.wg.Go(func() { f(c.ctx) })
-	return true
 }
 
 func (c *Client) wake() {

@@ -26,6 +26,22 @@ type head struct {
 	Void []int `json:"void,omitempty"`
 }
 
+// readHead reads the document of a page.
+func readHead(ctx context.Context, docs store.Docs, at place) (head, error) {
+	d, err := docs.Get(ctx, at.head())
+	if err != nil {
+		return head{}, err
+	}
+	return decodeHead(d)
+}
+
+func decodeHead(d store.Doc) (h head, err error) {
+	if err := json.Unmarshal(d.Value, &h); err != nil {
+		return head{}, fmt.Errorf("decode page %s: %w", d.Key, err)
+	}
+	return h, nil
+}
+
 // page is up to 128 calls of one client, so that members list calls bit by bit.
 type page struct {
 	docs   store.Docs
@@ -84,7 +100,7 @@ func (p *page) writeHead(ctx context.Context, h head, at store.Version) error {
 	for try := 1; ; try++ {
 		v, err := p.docs.Put(ctx, store.Doc{Key: p.at.head(), Value: body, Version: at})
 		if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrConflict) {
-			if at, err = p.readHead(ctx, body, &v); err == nil && v == "" {
+			if at, err = p.stands(ctx, body, &v); err == nil && v == "" {
 				err = rest(ctx, try)
 				if err == nil {
 					continue
@@ -99,8 +115,8 @@ func (p *page) writeHead(ctx context.Context, h head, at store.Version) error {
 	}
 }
 
-// readHead gives the version that stands there, "" for none, and sets done to it if it says body.
-func (p *page) readHead(ctx context.Context, body []byte, done *store.Version) (store.Version, error) {
+// stands gives the version that is there, "" for none, and sets done to it if it says body.
+func (p *page) stands(ctx context.Context, body []byte, done *store.Version) (store.Version, error) {
 	d, err := p.docs.Get(ctx, p.at.head())
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil

@@ -111,6 +111,7 @@ func (r *run) claim(ctx context.Context, cand candidate) bool {
 	if err != nil {
 		if !errors.Is(err, store.ErrConflict) {
 			r.w.c.Logger.Debug("claim a call", "call", r.id, "err", err)
+			cand.failed.Store(true)
 		}
 		cand.lost.Add(1)
 		return false
@@ -160,13 +161,13 @@ func cut(s string) string {
 	return s
 }
 
-// context is the ctx of the function.
+// context is the ctx of the function. What looks at the clock of trust is the outermost: a ctx that is derived asks its parent for nothing.
 func (r *run) context() (context.Context, context.CancelFunc) {
-	ctx := context.Context(runContext{r.ctx, r})
+	ctx, cancel := r.ctx, context.CancelFunc(func() {})
 	if ms := r.call.Limits.TimeoutMS; ms > 0 {
-		return context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 	}
-	return context.WithCancel(ctx)
+	return runContext{ctx, r}, cancel
 }
 
 // invoke calls the function, whether it returns, panics or ends its goroutine.

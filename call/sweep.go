@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"encoding/json"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -98,7 +97,7 @@ func (s *sweeper) expire(ctx context.Context, head store.Doc, docs []store.Doc) 
 
 // voided tells whether the submission of a call was given up.
 func voided(d store.Doc, key string) bool {
-	var h head
-	at, err := parseID(strings.TrimPrefix(key, prefix))
-	return err == nil && json.Unmarshal(d.Value, &h) == nil && slices.Contains(h.Void, at.number)
+	h, err := decodeHead(d)
+	at, bad := parseID(strings.TrimPrefix(key, prefix))
+	return err == nil && bad == nil && slices.Contains(h.Void, at.number)
 }

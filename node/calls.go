@@ -53,7 +53,9 @@ func (n *Node) runCalls(ctx context.Context, gone, hurry <-chan struct{}) <-chan
 }
 
 // partitionOfCall is how a call is named where partitions are.
-func partitionOfCall(id string) cluster.PartitionID { return cluster.PartitionID(fmt.Sprintf("call:%s", id)) }
+func partitionOfCall(id string) cluster.PartitionID {
+	return cluster.PartitionID(fmt.Sprintf("call:%s", id))
+}
 
 func (n *Node) callStarted(id string, token uint64) {
 	n.witness.note(protocol.Now(), "start", partitionOfCall(id), cluster.Token(token))

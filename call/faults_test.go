@@ -1,0 +1,153 @@
+package call_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// tally counts how often each argument was run.
+type tally struct {
+	mu   sync.Mutex
+	runs map[int]int
+}
+
+func (c *tally) function(name string) rota.Func[int, int] {
+	return rota.NewFunc(name, func(_ context.Context, n int) (int, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.runs[n]++
+		return n * n, nil
+	}, rota.FuncOptions{})
+}
+
+// faulty fails calls that concern calls of functions, by chance.
+func faulty(t *testing.T, s *memory.Server, seed uint64, shares map[storetest.Outcome]int) *storetest.Faulty {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	order := []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late}
+	f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome {
+		n := r.IntN(100) // called by one goroutine at a time
+		if !strings.HasPrefix(c.Key, "call") {
+			return storetest.Pass
+		}
+		for _, o := range order {
+			if n -= shares[o]; n < 0 {
+				return o
+			}
+		}
+		return storetest.Pass
+	})
+	t.Cleanup(func() { f.Release() })
+	return f
+}
+
+// Answers get lost, requests get lost, writes are made late, the store refuses: as long as no member loses its trust, each call that was submitted runs exactly once
+// and gives its result exactly once; one whose submission was answered by an error runs at most once.
+func TestLostAnswersNeitherLoseNorDoubleACall(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			s := memory.New()
+			runs := &tally{runs: make(map[int]int)}
+			square := runs.function("square")
+			shares := map[storetest.Outcome]int{storetest.Refused: 4, storetest.LostRequest: 6, storetest.LostReply: 12, storetest.Late: 6}
+			var stores []*storetest.Faulty
+			for i := range 3 {
+				f := faulty(t, s, seed*10+uint64(i), shares)
+				stores = append(stores, f)
+				if i < 2 {
+					join(t, f, fmt.Sprintf("m%d", i), 8, square)
+				}
+			}
+			c := client(t, stores[2], "c")
+			release, stop := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				tick := time.NewTicker(7 * time.Millisecond)
+				defer tick.Stop()
+				for release.Err() == nil {
+					for _, f := range stores {
+						f.Release()
+					}
+					<-tick.C
+				}
+			})
+			defer wg.Wait()
+			defer stop()
+			const calls = 150
+			refused := make(map[int]bool)
+			n := 0
+			for got, err := range square.Map(t.Context(), c, count(calls), 20) {
+				switch {
+				case err != nil && strings.Contains(err.Error(), "submit"):
+					refused[n] = true
+				case err != nil || got != n*n:
+					t.Errorf("%d: got %d, %v", n, got, err)
+				}
+				n++
+			}
+			runs.mu.Lock()
+			defer runs.mu.Unlock()
+			for i := range calls {
+				if r := runs.runs[i]; r > 1 || r == 0 && !refused[i] {
+					t.Errorf("%d ran %d times, refused: %v", i, r, refused[i])
+				}
+			}
+			if n != calls || len(refused) > calls/2 {
+				t.Errorf("%d results, %d of them refused", n, len(refused))
+			}
+			for o := storetest.Refused; o <= storetest.Late; o++ {
+				if stores[0].Count(o)+stores[1].Count(o) == 0 || stores[2].Count(o) == 0 {
+					t.Errorf("outcome %d was never played", o)
+				}
+			}
+		})
+	}
+}
+
+// A submission that gets lost on its way and comes when a second one was run and collected is not run.
+func TestASubmissionThatComesLateIsNotRun(t *testing.T) {
+	t.Parallel()
+	s := memory.New()
+	runs := &tally{runs: make(map[int]int)}
+	square := runs.function("square")
+	join(t, s.Open(), "a", 2, square)
+	first := true
+	f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome {
+		if c.Op == "put" && strings.HasPrefix(c.Key, "call/") && first {
+			first = false
+			return storetest.Late
+		}
+		return storetest.Pass
+	})
+	c := client(t, f, "c")
+	call := submit(t, square, c, 7)
+	if r, err := wait(t, call); err != nil || r != 49 {
+		t.Fatalf("got %d, %v", r, err)
+	}
+	f.Release()
+	docs, err := s.Open().List(t.Context(), "call/c/")
+	if err != nil || len(docs) == 0 {
+		t.Fatalf("the late document did not come: %v", err)
+	}
+	for i := range 5 { // later calls of the page are run, so it was looked at
+		if _, err := wait(t, submit(t, square, c, 100+i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs.mu.Lock()
+	defer runs.mu.Unlock()
+	if runs.runs[7] != 1 {
+		t.Errorf("it ran %d times", runs.runs[7])
+	}
+}

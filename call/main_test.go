@@ -1,0 +1,205 @@
+package call_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/store/file"
+)
+
+// childEnv makes the test binary a member of its own: name, directory of the store, slots.
+const childEnv = "ROTA_CALL_CHILD"
+
+type child struct {
+	Name  string
+	Dir   string
+	Slots int64
+}
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childEnv); text != "" {
+		if err := runChild(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// runChild is a member until its standard input ends, as it does when the test dies.
+func runChild(text string) error {
+	var c child
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	s, err := file.Open(ctx, c.Dir, file.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	m, err := rota.Join(ctx, rota.Config{Member: c.Name, Store: s, TTL: 2 * time.Second, Slots: c.Slots, Functions: functions(c.Dir, c.Name)})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(os.Stdout, "joined"); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	return m.Leave(ctx)
+}
+
+// The functions of the tests. Those that leave marks write into files below the store's directory.
+type spot struct{ Dir, Name string }
+
+var (
+	noop = rota.NewFunc("noop", func(_ context.Context, n int) (int, error) { return n, nil }, rota.FuncOptions{})
+	// hold tells who runs it, and goes on until a file is there.
+	hold = rota.NewFunc("hold", holdUntil, rota.FuncOptions{})
+	// note adds a line to a file.
+	note = rota.NewFunc("note", func(_ context.Context, s spot) (int, error) { return 1, mark(s.Dir, s.Name, "noted") }, rota.FuncOptions{})
+)
+
+func functions(dir, member string) []rota.Function {
+	return []rota.Function{noop, hold, note, beat(dir, member)}
+}
+
+func holdUntil(ctx context.Context, s spot) (int, error) {
+	if err := mark(s.Dir, s.Name+".runs", strconv.Itoa(os.Getpid())); err != nil {
+		return 0, err
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(filepath.Join(s.Dir, s.Name)); err == nil {
+			return os.Getpid(), nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return 0, errors.Join(mark(s.Dir, s.Name+".stops", context.Cause(ctx).Error()), context.Cause(ctx))
+		}
+	}
+}
+
+// mark adds a line to a file, in one write.
+func mark(dir, name, line string) error {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = fmt.Fprintln(f, line)
+	return err
+}
+
+// process is a member in a process of its own.
+type process struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	done  chan struct{}
+}
+
+func spawn(tb testing.TB, c child) *process {
+	tb.Helper()
+	text, err := json.Marshal(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	p := &process{cmd: cmd, stdin: in, done: make(chan struct{})}
+	said := make([]byte, len("joined"))
+	if _, err := io.ReadFull(out, said); err != nil {
+		tb.Fatalf("member %s did not join: %v", c.Name, err)
+	}
+	go func() {
+		defer close(p.done)
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait()
+	}()
+	tb.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// leave ends the process in order.
+func (p *process) leave() {
+	_ = p.stdin.Close()
+	<-p.done
+}
+
+func openFile(tb testing.TB, dir string) *file.Store {
+	tb.Helper()
+	s, err := file.Open(context.Background(), dir, file.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { s.Close() })
+	return s
+}
+
+func client(tb testing.TB, s rota.Store, queue string) *rota.Client {
+	tb.Helper()
+	c, err := rota.NewClient(s, rota.ClientOptions{Queue: queue})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Close)
+	return c
+}
+
+// patience bounds every wait; it says nothing about how long things should take.
+const patience = 60 * time.Second
+
+func await(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for limit := time.After(patience); !holds(); {
+		select {
+		case <-tick.C:
+		case <-limit:
+			tb.Fatalf("waited %s and it is not so: %s", patience, what)
+		}
+	}
+}
+
+func there(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
+}
