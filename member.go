@@ -40,6 +40,7 @@ var ErrRefused = errors.New("refused")
 // Member is a joined member. Its methods may be called from any goroutine.
 type Member struct {
 	node  *node.Node
+	names *Names
 	types work.Types
 	calls *Client
 	stop  context.CancelFunc
@@ -75,11 +76,16 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
+	names, err := OpenNames(c.Store, NamesOptions{TTL: c.TTL, Owner: c.Member, Logger: c.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("join: %w", err)
+	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m := &Member{node: n, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
+	m := &Member{node: n, names: names, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		m.err = n.Run(life, m.hurry)
+		names.closeSoon(c.Logger)
 	}()
 	select {
 	case <-joined:

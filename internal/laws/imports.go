@@ -18,7 +18,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "schedule", "flow"}
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"call", "source", "source/*", "tasks", "api", "node", "protocol/*", "store/memory"}, contracts...)
+	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "api", "node", "protocol/*", "store/memory"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
@@ -33,6 +33,9 @@ var rules = []rule{
 	{"store/*", []string{"store"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store"}},
+	{"lock", []string{"cluster", "store", "protocol"}},
+	{"lock/locktest", []string{"cluster", "store", "lock"}},
+	{"status", []string{"cluster", "store", "lock"}},
 	{"publish", nil},
 	{"publish/*", []string{"publish"}},
 	{"protocol", []string{"cluster", "store"}},

@@ -1,0 +1,246 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// claiming does what a claim decides. One goroutine at a time drives it: whoever acquires or releases, or one in the background.
+type claiming struct {
+	c     *Client
+	p     *pulse
+	place string // key of the table's document; its folder is watched
+
+	mu      sync.Mutex // of who drives
+	state   claim
+	hints   chan string                   // keys of pulses; "" for the table
+	watched map[string]context.CancelFunc // what stops the watch of a prefix
+	watches sync.WaitGroup
+	ended   bool
+	done    error // how it ended
+	trouble error // of the last call
+	held    atomic.Pointer[Held]
+}
+
+func (c *Client) newClaiming(p *pulse, place string, t terms) *claiming {
+	t.me = entry{ID: nonce(), Pulse: p.key, TTLMS: c.o.TTL.Milliseconds(), Owner: c.o.Owner}
+	t.pause, t.began = c.pause(), protocol.Now()
+	return &claiming{
+		c: c, p: p, place: place, hints: make(chan string, 8), watched: make(map[string]context.CancelFunc),
+		state: claim{terms: t, seen: c.sightings()},
+	}
+}
+
+// drive goes on until the lock is granted (true), or nothing of the claim is left, or ctx ends or the pulse is lost (all false): then it has been told to
+// stop, and somebody has to drive it on. r.mu is held.
+func (r *claiming) drive(ctx context.Context, ev event) bool {
+	for !r.ended {
+		if _, isStop := ev.(stop); !isStop && r.state.phase < leaving && (ctx.Err() != nil || !r.p.trusted()) {
+			r.state, _ = r.state.step(ev)
+			r.state, _ = r.state.step(stop{protocol.Now()})
+			return false
+		}
+		var fx effect
+		r.state, fx = r.state.step(ev)
+		if ctx.Err() != nil {
+			_, gone := fx.(left)
+			if !gone {
+				return false
+			}
+		}
+		switch fx := fx.(type) {
+		case granted:
+			return true
+		case left:
+			r.end(fx.err)
+		case wait:
+			ev = r.wait(ctx, fx)
+		default:
+			ev = r.call(ctx, fx)
+		}
+	}
+	return false
+}
+
+// acquire drives the claim until it holds, or is refused. Neither (again): it has been told to stop, and has to be driven on; err is what the store
+// said last.
+func (r *claiming) acquire(ctx context.Context, what string) (h *Held, again bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.drive(ctx, woken{protocol.Now()}):
+		return r.hold(what), false, nil
+	case r.ended:
+		return nil, false, r.done
+	}
+	return nil, true, r.trouble
+}
+
+// end frees what the claim used.
+func (r *claiming) end(err error) {
+	r.ended, r.done = true, err
+	r.unwatch(nil)
+	r.watches.Wait()
+	r.c.note(r.state.seen)
+	r.c.track(r, false)
+	r.p.leave()
+}
+
+// call makes one call to the store and returns its answer.
+func (r *claiming) call(ctx context.Context, fx effect) event {
+	ctx, cancel := context.WithTimeout(ctx, r.c.patience())
+	defer cancel()
+	switch fx := fx.(type) {
+	case readTable:
+		return r.read(ctx)
+	case writeTable:
+		return r.write(ctx, fx)
+	case lookPulse:
+		sent := protocol.Now()
+		d, err := r.c.store.Get(ctx, fx.key)
+		if errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
+		r.trouble = err
+		return pulseSeen{now: protocol.Now(), sent: sent, key: fx.key, version: d.Version, err: err}
+	}
+	panic(fmt.Sprintf("lock: no call for %T", fx)) // the set of effects is closed
+}
+
+func (r *claiming) read(ctx context.Context) event {
+	d, err := r.c.store.Get(ctx, r.place)
+	r.trouble = err
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		r.trouble = nil
+		return tableRead{now: protocol.Now()}
+	case err != nil:
+		return tableRead{now: protocol.Now(), err: err, fatal: errors.Is(err, store.ErrClosed)}
+	}
+	t, err := decodeTable(d.Value)
+	if err != nil {
+		err = fmt.Errorf("the document %s: %w", r.place, err)
+		r.trouble = err
+	}
+	return tableRead{now: protocol.Now(), table: t, version: d.Version, err: err, fatal: err != nil}
+}
+
+func (r *claiming) write(ctx context.Context, fx writeTable) event {
+	data, err := fx.table.encode()
+	if err != nil {
+		return tableWritten{now: protocol.Now(), outcome: notDone, err: err, fatal: true}
+	}
+	v, err := r.c.store.Put(ctx, store.Doc{Key: r.place, Value: data, Version: fx.version})
+	out := outcomeOf(err)
+	if r.trouble = err; out == refused {
+		r.trouble = nil
+	}
+	fatal := errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrTooLarge)
+	return tableWritten{now: protocol.Now(), outcome: out, version: v, err: err, fatal: fatal}
+}
+
+func (r *claiming) wait(ctx context.Context, w wait) event {
+	r.watch(w.pulses)
+	timer := time.NewTimer(max(0, w.until.Sub(protocol.Now())))
+	defer timer.Stop()
+	lost := r.p.ctx.Done()
+	if r.state.phase == leaving {
+		lost = nil
+	}
+	select {
+	case key := <-r.hints:
+		return hinted{protocol.Now(), key}
+	case <-timer.C:
+	case <-lost:
+	case <-ctx.Done():
+	}
+	return woken{protocol.Now()}
+}
+
+// stop tells the claim to leave, and drives it until ctx ends. A nil error: nothing of it is left in the store.
+func (r *claiming) stop(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.drive(ctx, stop{protocol.Now()})
+	}
+	if !r.ended && r.c.ctx.Err() != nil {
+		r.end(ErrClosed)
+	}
+	if !r.ended {
+		return errors.Join(context.Cause(ctx), r.trouble)
+	}
+	return r.done
+}
+
+// stopLater drives the claim to its end in the background.
+func (r *claiming) stopLater() {
+	r.c.background(func() { _ = r.stop(r.c.ctx) }) // where it does not get there, the pulse goes, and others remove the entry
+}
+
+// watch keeps watches on the table and on some pulses, and ends all others. Where the store has no watches, or they cannot be had, looking now and then
+// has to do.
+func (r *claiming) watch(pulses []string) {
+	w, ok := r.c.store.(store.Watcher)
+	if !ok || r.state.phase != waiting {
+		return
+	}
+	want := append([]string{""}, pulses[:min(len(pulses), maxWatched)]...)
+	r.unwatch(want)
+	for _, key := range want {
+		if r.watched[key] != nil {
+			continue
+		}
+		doc := r.place
+		if key != "" {
+			doc = key
+		}
+		ctx, cancel := context.WithCancel(r.c.ctx)
+		hints, err := w.Watch(ctx, path.Dir(doc)+"/")
+		if err != nil {
+			cancel()
+			r.c.o.Logger.Debug("watch a lock: looking now and then instead", "key", doc, "err", err)
+			continue
+		}
+		r.watched[key] = cancel
+		r.watches.Go(func() { r.forward(ctx, hints, key) })
+	}
+}
+
+// maxWatched is how many pulses one claim watches; it looks at the others from time to time.
+const maxWatched = 4
+
+func (r *claiming) forward(ctx context.Context, hints <-chan struct{}, key string) {
+	for range hints {
+		select {
+		case r.hints <- key:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// unwatch ends the watches that nobody wants.
+func (r *claiming) unwatch(want []string) {
+	for key, cancel := range r.watched {
+		if !slices.Contains(want, key) {
+			cancel()
+			delete(r.watched, key)
+		}
+	}
+}
+
+// over tells whether nothing of the claim is left.
+func (r *claiming) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
+}

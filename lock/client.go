@@ -1,0 +1,236 @@
+package lock
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Options of a [Client]; the zero value works.
+type Options struct {
+	// TTL is for how long others wait for a holder that is silent; default 10 s, at least 300 ms, at most 24 h. Processes may differ in it.
+	TTL time.Duration
+	// Owner is what people read who look who holds a lock: a member, a host. At most 128 bytes.
+	Owner string
+	// NoSessions uses heartbeats alone, also where the store has sessions.
+	NoSessions bool
+	Logger     *slog.Logger // default: discard
+}
+
+// minTTL keeps the renewals above the round trip of a store.
+const (
+	minTTL = 300 * time.Millisecond
+	maxTTL = 24 * time.Hour
+)
+
+func (o Options) withDefaults() Options {
+	o.TTL = cmp.Or(o.TTL, 10*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	var faults []error
+	if o.TTL < minTTL || o.TTL > maxTTL {
+		faults = append(faults, fmt.Errorf("the TTL %s is not between %s and %s", o.TTL, minTTL, maxTTL))
+	}
+	if len(o.Owner) > maxText {
+		faults = append(faults, fmt.Errorf("the owner %.40q… has %d bytes: at most %d are allowed", o.Owner, len(o.Owner), maxText))
+	}
+	return errors.Join(faults...)
+}
+
+// Client is what one process takes locks with. All locks that it holds live by one pulse, which is there only while something is held or waited for.
+// Its methods may be called from any goroutine.
+type Client struct {
+	o      Options
+	store  store.Docs
+	life   context.Context // of what is held and waited for: ends, with the cause, when Close is called
+	close  context.CancelCauseFunc
+	ctx    context.Context // of what goes on in the background: ends when Close has waited for it
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	pulse  *pulse // the present one; nil before the first
+	seen   sightings
+	claims map[*claiming]struct{} // that may have something in the store
+	shut   bool                   // nothing begins in the background any more
+	fewer  chan struct{}          // has room for one; a claim has ended
+}
+
+// NewClient makes a client over a store, which stays the caller's. Watcher and Sessions are used where the store has them.
+func NewClient(s store.Docs, o Options) (*Client, error) {
+	o = o.withDefaults()
+	if s == nil {
+		return nil, errors.New("make a client of locks: no store")
+	}
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("make a client of locks: %w", err)
+	}
+	c := &Client{o: o, store: s, claims: make(map[*claiming]struct{}), fewer: make(chan struct{}, 1)}
+	c.life, c.close = context.WithCancelCause(context.Background())
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// Close lets go of everything: the contexts of all that is held end with [ErrClosed], those who wait get it as an error, and the entries in the store
+// are removed for as long as ctx allows; what is left then is removed by others, who find the pulse gone or silent. Close returns when all
+// goroutines have ended. Closing again does nothing.
+func (c *Client) Close(ctx context.Context) error {
+	c.close(ErrClosed)
+	var fault error
+	for _, r := range c.open() {
+		if h := r.held.Load(); h != nil {
+			h.cancel(ErrClosed)
+		}
+		r.stopLater()
+	}
+	for len(c.open()) > 0 && fault == nil {
+		select {
+		case <-c.fewer:
+		case <-ctx.Done():
+			fault = context.Cause(ctx)
+		}
+	}
+	c.cancel()
+	c.mu.Lock()
+	p := c.pulse
+	c.pulse, c.shut = nil, true
+	c.mu.Unlock()
+	if p != nil {
+		p.retire(ctx, ErrClosed)
+	}
+	c.wg.Wait()
+	if fault != nil {
+		return fmt.Errorf("close the client of locks: others will notice by the pulse: %w", fault)
+	}
+	return nil
+}
+
+// open are the claims that may have something in the store.
+func (c *Client) open() []*claiming {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.claims))
+}
+
+// background runs f beside; when the client has been closed, at once.
+func (c *Client) background(f func()) {
+	c.mu.Lock()
+	if !c.shut {
+		c.wg.Go(f)
+		c.mu.Unlock()
+		return
+	}
+	c.mu.Unlock()
+	f()
+}
+
+// enter finds a pulse that is trusted, or makes one, and adds a claim to it.
+func (c *Client) enter(ctx context.Context) (*pulse, error) {
+	for {
+		p, err := c.current()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-p.ready:
+		case <-p.ctx.Done():
+		case <-ctx.Done():
+			p.leave()
+			return nil, errors.Join(context.Cause(ctx), p.trouble())
+		}
+		if p.trusted() {
+			return p, nil
+		}
+		p.leave()
+		if err := p.trouble(); errors.Is(err, store.ErrClosed) {
+			return nil, err
+		}
+	}
+}
+
+// current is the present pulse, with one more claim on it.
+func (c *Client) current() (*pulse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.life.Err() != nil {
+		return nil, ErrClosed
+	}
+	if c.pulse == nil || !c.pulse.join() {
+		c.pulse = newPulse(c)
+		c.pulse.join()
+		c.wg.Go(c.pulse.run)
+	}
+	return c.pulse, nil
+}
+
+// sightings are what all claims of this process know of the pulses of others.
+func (c *Client) sightings() sightings {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
+}
+
+func (c *Client) note(seen sightings) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = c.seen.newer(seen).recent(protocol.Now().Add(-10 * max(c.o.TTL, time.Minute)))
+}
+
+func (c *Client) track(r *claiming, on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if on {
+		c.claims[r] = struct{}{}
+	} else {
+		delete(c.claims, r)
+		select {
+		case c.fewer <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// bound makes the context of one who acquires: it ends with the client too, and where the answer must not be waited for, soon.
+func (c *Client) bound(ctx context.Context, try bool) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	free := context.AfterFunc(c.life, func() { cancel(ErrClosed) })
+	if !try {
+		return ctx, func() { free(); cancel(nil) }
+	}
+	d := 2 * c.patience()
+	ctx, stop := context.WithTimeoutCause(ctx, d, fmt.Errorf("no answer within %s", d))
+	return ctx, func() { free(); stop(); cancel(nil) }
+}
+
+// patience is how long one call may take.
+func (c *Client) patience() time.Duration { return max(c.o.TTL/3, time.Second) }
+
+// pause is the time between two looks at the same document; a client that is told of changes looks less often.
+func (c *Client) pause() time.Duration {
+	if _, ok := c.store.(store.Watcher); ok {
+		return min(c.o.TTL/10, 2*time.Second)
+	}
+	return min(c.o.TTL/20, time.Second)
+}
+
+func nonce() string {
+	b := make([]byte, 12)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,46 @@
+package lock
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rota-run/rota/sim/check"
+)
+
+// TestFlaws does something wrongly on purpose, and wants the checker to find it: what it can't find, TestProof does not prove.
+func TestFlaws(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		flaw     flaw
+		faults   faults
+		expires  bool
+		held     bool
+		promises []string
+	}{
+		{flawAcked, faults{suspend: 1}, true, false, []string{promiseOne}},
+		{flawImpatient, faults{suspend: 1}, false, true, []string{promiseOne}},
+		{flawLooked, faults{suspend: 1}, false, true, []string{promiseOne}},
+		{flawBlind, faults{late: 1, cancel: 1}, false, false, []string{promiseClean}},
+		{flawHopeful, faults{late: 1}, false, false, []string{promiseClean}},
+		{flawNoVersion, faults{}, false, false, []string{promiseOne, promiseTokens}},
+		{flawEarly, faults{suspend: 1}, true, true, []string{promiseOne}},
+		{flawRevive, faults{suspend: 2}, false, true, []string{promiseOne}},
+		{flawNoClock, faults{suspend: 1}, false, true, []string{promiseOne}},
+		{flawSameToken, faults{}, false, true, []string{promiseTokens}},
+		{flawReleaseLate, faults{late: 1}, false, true, []string{promiseClean}},
+	} {
+		t.Run(string(c.flaw), func(t *testing.T) {
+			m := model{procs: 2, size: 1, faults: c.faults, expires: c.expires, flaw: c.flaw, only: c.flaw == flawRevive, slow: c.flaw == flawLooked, held: c.held}
+			r := check.Explore(m, check.Options{States: 3_000_000, Violations: 1})
+			t.Logf("%d states", r.States)
+			if len(r.Violations) == 0 {
+				t.Fatal("the checker does not find it")
+			}
+			v := r.Violations[0]
+			t.Logf("%s, in %d moves: %q", v.Promise, len(v.Trace), v.Trace)
+			if !slices.Contains(c.promises, v.Promise) {
+				t.Errorf("it breaks %q, want one of %q", v.Promise, c.promises)
+			}
+		})
+	}
+}

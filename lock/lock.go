@@ -1,0 +1,192 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
+)
+
+// maxName is how long a name may be, in bytes.
+const maxName = 200
+
+// CheckName tells what is wrong with the name of a lock or a semaphore, nil if nothing: a path like "reports/daily", of letters, digits and . _ # @ = - :
+// with at most 200 bytes.
+func CheckName(name string) error {
+	if len(name) > maxName {
+		return fmt.Errorf("name %.40q… has %d bytes: at most %d are allowed", name, len(name), maxName)
+	}
+	if err := store.CheckKey(name); err != nil {
+		return fmt.Errorf("name: %w", err)
+	}
+	return nil
+}
+
+// Lock is a named lock: at most one holds it. It is a value that holds nothing itself; two with one name are the same lock.
+type Lock struct{ s Semaphore }
+
+// Lock gives the lock of a name.
+func (c *Client) Lock(name string) Lock {
+	return Lock{Semaphore{c: c, name: name, size: 1, kind: "lock"}}
+}
+
+// Name returns the name.
+func (l Lock) Name() string { return l.s.name }
+
+// Acquire waits in the line until it holds the lock or ctx ends. ctx bounds the waiting alone. While the store is away it goes on trying. See the
+// package's comment for what is promised.
+func (l Lock) Acquire(ctx context.Context) (*Held, error) { return l.s.Acquire(ctx) }
+
+// TryAcquire takes the lock if it is free, without standing in the line: [ErrHeld] if it is not. It looks whether the holder lives; one that is only
+// silent is found dead once tries of this client, or somebody who waits, have seen it silent for long enough.
+func (l Lock) TryAcquire(ctx context.Context) (*Held, error) { return l.s.TryAcquire(ctx) }
+
+// Do acquires the lock, calls f and releases the lock. The context of f ends with ctx and with the lock. The error is f's, or says that the lock was not
+// had; where f ended well but the lock had been lost by then, it is [ErrLost].
+func (l Lock) Do(ctx context.Context, f func(ctx context.Context, token cluster.Token) error) error {
+	return l.s.Do(ctx, f)
+}
+
+// State is who holds the lock, for people: it may be old when it arrives.
+func (l Lock) State(ctx context.Context) (State, error) { return l.s.State(ctx) }
+
+// Semaphore is a named semaphore: at most so many hold it at once, each under a token of its own. It is a value, like [Lock].
+type Semaphore struct {
+	c    *Client
+	name string
+	size int
+	kind string
+}
+
+// Semaphore gives the semaphore of a name, with n places, 1 to 1000. All who use it must say the same n: another one is refused with a [SizeError] while
+// anybody holds it or waits, and counts from then on where nobody does. A lock and a semaphore of one name have nothing to do with each other.
+func (c *Client) Semaphore(name string, n int) Semaphore {
+	return Semaphore{c: c, name: name, size: n, kind: "semaphore"}
+}
+
+// Name returns the name.
+func (s Semaphore) Name() string { return s.name }
+
+// Size returns the number of places.
+func (s Semaphore) Size() int { return s.size }
+
+func (s Semaphore) what() string { return fmt.Sprintf("%s %q", s.kind, s.name) }
+
+// key is that of the document.
+func (s Semaphore) key() string { return s.kind + "/" + s.name + "/table" }
+
+func (s Semaphore) check() error {
+	if s.c == nil {
+		return errors.New("it belongs to no client: get it from one, or use On")
+	}
+	return s.checkText()
+}
+
+// Acquire waits in the line until it holds a place or ctx ends; see [Lock.Acquire].
+func (s Semaphore) Acquire(ctx context.Context) (*Held, error) { return s.acquire(ctx, false) }
+
+// TryAcquire takes a place if one is free; see [Lock.TryAcquire].
+func (s Semaphore) TryAcquire(ctx context.Context) (*Held, error) { return s.acquire(ctx, true) }
+
+func (s Semaphore) acquire(ctx context.Context, try bool) (*Held, error) {
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("acquire %s: %w", s.what(), err)
+	}
+	ctx, cancel := s.c.bound(ctx, try)
+	defer cancel()
+	for {
+		h, err := s.claim(ctx, try)
+		if h != nil {
+			return h, nil
+		}
+		if !errors.Is(err, ErrLost) || ctx.Err() != nil {
+			return nil, fmt.Errorf("acquire %s: %w", s.what(), err)
+		}
+		// The pulse was lost while we waited. With another one we stand at the end of the line.
+	}
+}
+
+// claim makes one claim, under one pulse.
+func (s Semaphore) claim(ctx context.Context, try bool) (*Held, error) {
+	p, err := s.c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := s.c.newClaiming(p, s.key(), terms{size: s.size, try: try})
+	s.c.track(r, true)
+	h, again, err := r.acquire(ctx, s.what())
+	if !again {
+		return h, err
+	}
+	r.stopLater()
+	if ctx.Err() != nil {
+		return nil, errors.Join(context.Cause(ctx), err)
+	}
+	return nil, ErrLost
+}
+
+// Do acquires a place, calls f and releases the place; see [Lock.Do].
+func (s Semaphore) Do(ctx context.Context, f func(ctx context.Context, token cluster.Token) error) error {
+	h, err := s.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
+	err = f(&trusting{Context: inner, p: h.r.p, cancel: cancel}, h.Token())
+	lost := h.Err()
+	bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), s.c.patience())
+	defer stop()
+	released := h.Release(bounded)
+	switch {
+	case err != nil:
+		return err
+	case lost != nil:
+		return lost
+	}
+	return released
+}
+
+// State is who holds a lock or semaphore, and who waits.
+type State struct {
+	Size    int           `json:"size"`  // 0 when nobody has ever used it
+	Token   cluster.Token `json:"token"` // the newest that was given
+	Holders []Claim       `json:"holders"`
+	Waiting []Claim       `json:"waiting"` // in the order of the line
+}
+
+// Claim is one who holds or waits.
+type Claim struct {
+	Owner string        `json:"owner,omitempty"` // as Options.Owner of its client said
+	Token cluster.Token `json:"token,omitempty"` // of a holder
+}
+
+// State is who holds the semaphore, for people: it may be old when it arrives, and names the dead until somebody has removed them.
+func (s Semaphore) State(ctx context.Context) (State, error) {
+	if err := s.check(); err != nil {
+		return State{}, fmt.Errorf("read %s: %w", s.what(), err)
+	}
+	d, err := s.c.store.Get(ctx, s.key())
+	if errors.Is(err, store.ErrNotFound) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read %s: %w", s.what(), err)
+	}
+	t, err := decodeTable(d.Value)
+	if err != nil {
+		return State{}, fmt.Errorf("read %s: %w", s.what(), err)
+	}
+	return State{Size: t.Size, Token: t.Token, Holders: claimsOf(t.Holders), Waiting: claimsOf(t.Waiters)}, nil
+}
+
+func claimsOf(entries []entry) []Claim {
+	var out []Claim
+	for _, e := range entries {
+		out = append(out, Claim{Owner: e.Owner, Token: e.Token})
+	}
+	return out
+}

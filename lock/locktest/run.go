@@ -1,0 +1,178 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/store"
+)
+
+// Full is what a suite needs of a store: the documents, and that a handle can be closed.
+type Full interface {
+	store.Store
+	store.Docs
+}
+
+// Open makes an empty store and returns what opens a handle on it, as in storetest.
+type Open[S Full] func(t *testing.T) func(t *testing.T) S
+
+// patience bounds what a suite waits for. It is long because it is met only by a failure.
+const patience = 60 * time.Second
+
+// The TTLs: one that does not pass while the suite runs, and one whose passing is tested. Some stores grant no shorter one.
+const (
+	longTTL  = time.Minute
+	shortTTL = 2 * time.Second
+)
+
+// bench is one rule's store and what opens clients on it.
+type bench struct {
+	t    *testing.T
+	ctx  context.Context
+	open func(t *testing.T) Full
+}
+
+// Run is the suite.
+func Run[S Full](t *testing.T, open Open[S]) {
+	for _, r := range []struct {
+		name string
+		run  func(*bench)
+	}{
+		{"turns", turns},
+		{"line", line},
+		{"try", try},
+		{"giving up", givingUp},
+		{"release", release},
+		{"close", closing},
+		{"semaphore", semaphore},
+		{"size", size},
+		{"death", func(b *bench) { death(b, false) }},
+		{"death without sessions", func(b *bench) { death(b, true) }},
+		{"dead waiter", deadWaiter},
+		{"trying after a death", tryAfterDeath},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			t.Cleanup(cancel)
+			handle := open(t)
+			r.run(&bench{t: t, ctx: ctx, open: func(t *testing.T) Full { return handle(t) }})
+		})
+	}
+}
+
+// client is a client with a handle of its own; kill closes the handle, which to others looks like the death of the process.
+type client struct {
+	*lock.Client
+	b      *bench
+	handle Full
+}
+
+func (b *bench) client(o lock.Options) *client {
+	b.t.Helper()
+	c := &client{b: b, handle: b.open(b.t)}
+	var err error
+	if c.Client, err = lock.NewClient(c.handle, o); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := c.Close(ctx); err != nil {
+			b.t.Errorf("close: %v", err)
+		}
+	})
+	return c
+}
+
+func (c *client) kill() {
+	c.b.t.Helper()
+	if err := c.handle.Close(); err != nil {
+		c.b.t.Fatalf("close the handle: %v", err)
+	}
+}
+
+// acquirer is a lock or a semaphore.
+type acquirer interface {
+	Acquire(ctx context.Context) (*lock.Held, error)
+	TryAcquire(ctx context.Context) (*lock.Held, error)
+	State(ctx context.Context) (lock.State, error)
+}
+
+func (b *bench) acquire(l acquirer) *lock.Held {
+	b.t.Helper()
+	h, err := l.Acquire(b.ctx)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := h.Err(); err != nil {
+		b.t.Fatalf("just acquired: %v", err)
+	}
+	return h
+}
+
+func (b *bench) release(h *lock.Held) {
+	b.t.Helper()
+	if err := h.Release(b.ctx); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// result is what became of an Acquire that runs beside.
+type result struct {
+	held *lock.Held
+	err  error
+}
+
+func (b *bench) beside(ctx context.Context, l acquirer) <-chan result {
+	out := make(chan result, 1)
+	go func() {
+		h, err := l.Acquire(ctx)
+		out <- result{h, err}
+	}()
+	return out
+}
+
+func (b *bench) want(out <-chan result) *lock.Held {
+	b.t.Helper()
+	select {
+	case r := <-out:
+		if r.err != nil {
+			b.t.Fatal(r.err)
+		}
+		return r.held
+	case <-b.ctx.Done():
+		b.t.Fatal("not acquired in time")
+		return nil
+	}
+}
+
+// until looks at the state until it is as wanted.
+func (b *bench) until(l acquirer, what string, ok func(lock.State) bool) {
+	b.t.Helper()
+	for {
+		s, err := l.State(b.ctx)
+		if err != nil {
+			b.t.Fatalf("waiting until %s: %v", what, err)
+		}
+		if ok(s) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // waits: between two looks at a condition
+	}
+}
+
+func (b *bench) waiting(l acquirer, n int) {
+	b.t.Helper()
+	b.until(l, "so many wait", func(s lock.State) bool { return len(s.Waiting) == n })
+}
+
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+}

@@ -1,0 +1,138 @@
+package lock
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Key names a state by what can make a difference later: instants by how far they are from now, versions by which are the same.
+func (m model) Key(s system) string {
+	k := keyer{text: make([]byte, 0, 512), now: s.now, far: silenceOf(ttl) + 1}
+	if m.slow {
+		k.far = silenceOf(2*ttl) + 1
+	}
+	f := s.left
+	k.small(int64(f.crash), int64(f.suspend), int64(f.late), int64(f.lost), int64(f.cancel), int64(len(s.broken)), k.id(versionOf(s.version)), int64(s.token))
+	k.table(s.table)
+	for p := range m.procs {
+		k.process(&s.procs[p])
+	}
+	for _, r := range s.late {
+		k.request(r)
+	}
+	return string(k.text)
+}
+
+type keyer struct {
+	text     []byte
+	now      protocol.Instant
+	far      time.Duration // longer ago is all the same
+	versions []store.Version
+}
+
+func (k *keyer) id(v store.Version) int64 {
+	if v == "" {
+		return 0
+	}
+	i := slices.Index(k.versions, v)
+	if i < 0 {
+		i = len(k.versions)
+		k.versions = append(k.versions, v)
+	}
+	return int64(i) + 1
+}
+
+// small adds numbers between -100 and 100, or which are as good as that; or milliseconds.
+func (k *keyer) small(all ...int64) {
+	for _, n := range all {
+		k.text = binary.AppendVarint(k.text, n)
+	}
+}
+
+func (k *keyer) bits(all ...bool) {
+	n := int64(0)
+	for _, b := range all {
+		n *= 2
+		if b {
+			n++
+		}
+	}
+	k.small(n)
+}
+
+// ago is how long ago an instant was, as far as that matters.
+func (k *keyer) ago(t protocol.Instant) int64 {
+	if t == 0 {
+		return -1
+	}
+	return int64(min(k.now.Sub(t), k.far))
+}
+
+// ahead is how far an instant is ahead; not at all is all the same.
+func (k *keyer) ahead(t protocol.Instant) int64 { return int64(max(t.Sub(k.now), 0)) }
+
+func (k *keyer) table(t table) {
+	k.small(int64(t.Size), int64(t.Token), int64(len(t.Holders)))
+	for _, e := range t.Holders {
+		k.text = append(k.text, e.ID...)
+		k.small(int64(e.Token))
+	}
+	for _, e := range t.Waiters {
+		k.text = append(k.text, e.ID...)
+	}
+	k.text = append(k.text, 0)
+}
+
+func (k *keyer) process(q *process) {
+	k.bits(q.begun, q.dead, q.suspended, q.lapsed, q.asked, q.ended, q.life.over, q.life.doubt, q.life.created, q.claim.fresh, q.claim.wrote, q.claim.doubt)
+	k.small(k.ahead(q.trust), k.id(versionOf(q.pulse)), k.ago(q.called))
+	if q.dead {
+		return
+	}
+	l, c := &q.life, &q.claim
+	k.small(k.id(l.version), k.ago(l.acked), k.ahead(l.next), k.ahead(q.wakeLife))
+	k.small(int64(c.phase), k.id(c.version), k.ago(c.read), k.ahead(c.rest), k.ahead(q.wakeClaim))
+	if c.doubt {
+		k.small(k.id(c.doubtAt))
+	}
+	k.table(c.table)
+	for _, g := range c.seen {
+		k.text = append(k.text, g.key...)
+		k.small(k.id(g.version), k.ago(g.since), k.ago(g.looked), int64(min(g.looked.Sub(g.since), k.far)))
+	}
+	k.request(q.beatCall)
+	k.request(q.claimCall)
+}
+
+func (k *keyer) request(r request) {
+	k.text = append(k.text, r.kind...)
+	k.text = append(k.text, 0)
+	if r.kind == "" {
+		return
+	}
+	k.bits(r.answered)
+	k.small(int64(r.from), k.ago(r.sent), int64(r.pulse))
+	if r.writes() {
+		k.small(k.id(r.version))
+		k.table(r.table)
+	}
+	switch ev := r.life.(type) {
+	case beaten:
+		k.small(int64(ev.outcome), k.id(ev.version))
+	case felt:
+		k.small(k.id(ev.version))
+	}
+	switch ev := r.claim.(type) {
+	case tableRead:
+		k.small(k.id(ev.version))
+		k.table(ev.table)
+	case tableWritten:
+		k.small(int64(ev.outcome), k.id(ev.version))
+	case pulseSeen:
+		k.small(k.id(ev.version))
+	}
+}

@@ -1,0 +1,287 @@
+package lock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// pulsePrefix is above the pulses of all processes.
+const pulsePrefix = "lock-pulse/"
+
+// idleLife is how many TTLs a pulse is kept that no claim needs.
+const idleLife = 3
+
+// errIdle ends a pulse that nobody needs.
+var errIdle = errors.New("nothing is held or waited for")
+
+// pulse is the sign of life of this process, from its creation until its trust ends. It is never taken up again: after that there is another one,
+// under another key.
+type pulse struct {
+	c      *Client
+	key    string
+	ctx    context.Context // ends, with the cause, when nothing may be done under it any more
+	cancel context.CancelCauseFunc
+	ready  chan struct{} // closed when it is trusted for the first time
+	over   chan struct{} // closed when run has ended
+	alarm  *time.Timer   // at the end of the trust
+	writer pulseWriter   // of run alone
+	mu     sync.Mutex
+	until  protocol.Instant // 0: not trusted yet
+	claims int
+	idle   protocol.Instant // when the last claim left
+	err    error            // of the last call
+}
+
+func newPulse(c *Client) *pulse {
+	p := &pulse{c: c, key: pulsePrefix + nonce() + "/alive", ready: make(chan struct{}), over: make(chan struct{})}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.alarm = time.AfterFunc(time.Hour, p.ring)
+	p.alarm.Stop()
+	return p
+}
+
+// join adds a claim; false if it is over.
+func (p *pulse) join() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx.Err() != nil || p.expired() {
+		return false
+	}
+	p.claims++
+	return true
+}
+
+// leave takes a claim off.
+func (p *pulse) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.claims--
+	p.idle = protocol.Now()
+}
+
+// trusted tells whether the pulse may be trusted at this instant, by the clock. Where it may not any more, it never may again.
+func (p *pulse) trusted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expired()
+	return p.until != 0 && p.ctx.Err() == nil
+}
+
+// expired ends the pulse if its time is up. p.mu is held.
+func (p *pulse) expired() bool {
+	if p.until == 0 || p.until > protocol.Now() {
+		return false
+	}
+	p.cancel(ErrLost)
+	return true
+}
+
+// ring is called when the time may be up.
+func (p *pulse) ring() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.expired() && p.ctx.Err() == nil {
+		p.alarm.Reset(p.until.Sub(protocol.Now()))
+	}
+}
+
+// trust puts off the end, unless it has come.
+func (p *pulse) trust(until protocol.Instant) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.expired() || p.ctx.Err() != nil || until <= p.until {
+		return
+	}
+	first := p.until == 0
+	p.until = until
+	p.alarm.Reset(until.Sub(protocol.Now()))
+	if first {
+		close(p.ready)
+	}
+}
+
+func (p *pulse) trouble() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+func (p *pulse) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+}
+
+// tired tells whether nobody has needed the pulse for long, and ends it then.
+func (p *pulse) tired() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.claims > 0 || p.until == 0 || protocol.Now().Sub(p.idle) < idleLife*p.c.o.TTL {
+		return false
+	}
+	p.cancel(errIdle)
+	return true
+}
+
+// retire ends the pulse, waits for run to end, and removes the document.
+func (p *pulse) retire(ctx context.Context, why error) {
+	p.cancel(why)
+	<-p.over
+	p.writer.close(ctx, p.c)
+}
+
+// run renews the pulse until its trust ends.
+func (p *pulse) run() {
+	defer close(p.over)
+	defer p.alarm.Stop()
+	p.writer.key = p.key
+	var ev lifeEvent = lifeWoken{protocol.Now()}
+	l := life{ttl: p.c.o.TTL}
+	for p.ctx.Err() == nil {
+		var fx lifeEffect
+		if l, fx = l.step(ev); !l.over {
+			p.trust(l.trust())
+		}
+		switch fx := fx.(type) {
+		case beat:
+			ev = p.beat(fx.version)
+		case feel:
+			ev = p.feel()
+		case rest:
+			ev = p.rest(fx.until)
+		case lapse:
+			p.cancel(ErrLost)
+		}
+	}
+	if cause := context.Cause(p.ctx); errors.Is(cause, ErrLost) || errors.Is(cause, errIdle) {
+		p.c.o.Logger.Debug("a pulse of locks has ended", "key", p.key, "cause", cause)
+		ctx, cancel := context.WithTimeout(p.c.ctx, p.c.patience())
+		defer cancel()
+		p.writer.close(ctx, p.c)
+	}
+}
+
+func (p *pulse) beat(version store.Version) lifeEvent {
+	ctx, cancel := context.WithTimeout(p.ctx, p.c.patience())
+	defer cancel()
+	sent := protocol.Now()
+	v, out, err := p.writer.write(ctx, p.c, version)
+	p.note(err)
+	return beaten{now: protocol.Now(), sent: sent, outcome: out, version: v}
+}
+
+func (p *pulse) feel() lifeEvent {
+	ctx, cancel := context.WithTimeout(p.ctx, p.c.patience())
+	defer cancel()
+	d, err := p.c.store.Get(ctx, p.key)
+	gone := errors.Is(err, store.ErrNotFound)
+	if err == nil {
+		p.writer.version = d.Version
+	}
+	p.note(err)
+	return felt{now: protocol.Now(), version: d.Version, failed: err != nil && !gone}
+}
+
+func (p *pulse) rest(until protocol.Instant) lifeEvent {
+	timer := time.NewTimer(max(0, until.Sub(protocol.Now())))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		p.tired()
+	case <-p.writer.ended():
+		return beaten{now: protocol.Now(), outcome: ended}
+	case <-p.ctx.Done():
+	}
+	return lifeWoken{protocol.Now()}
+}
+
+// pulseWriter writes the document of a pulse: through a session where the store has them, so that it goes with the process.
+type pulseWriter struct {
+	key     string
+	session store.Session
+	version store.Version // of the last write that was acknowledged or seen
+}
+
+// pulseText is what a pulse says, for people and for those who sweep.
+type pulseText struct {
+	Owner string `json:"owner,omitempty"`
+	TTLMS int64  `json:"ttl_ms"`
+	AtMS  int64  `json:"at_ms"` // by the writer's wall clock: nothing is decided by it
+}
+
+func (w *pulseWriter) write(ctx context.Context, c *Client, version store.Version) (store.Version, outcome, error) {
+	if err := w.open(ctx, c); err != nil {
+		return "", outcomeOf(err), err
+	}
+	value, err := json.Marshal(pulseText{c.o.Owner, c.o.TTL.Milliseconds(), time.Now().UnixMilli()})
+	if err != nil {
+		return "", notDone, err
+	}
+	put := c.store.Put
+	if w.session != nil {
+		put = w.session.Put
+	}
+	v, err := put(ctx, store.Doc{Key: w.key, Value: value, Version: version})
+	if err == nil {
+		w.version = v
+	}
+	return v, outcomeOf(err), err
+}
+
+func (w *pulseWriter) open(ctx context.Context, c *Client) error {
+	s, ok := c.store.(store.Sessions)
+	if !ok || c.o.NoSessions || w.session != nil {
+		return nil
+	}
+	session, err := s.OpenSession(ctx, c.o.TTL)
+	if err != nil {
+		return err
+	}
+	w.session = session
+	return nil
+}
+
+// ended is closed when the session has ended; nil without one.
+func (w *pulseWriter) ended() <-chan struct{} {
+	if w.session == nil {
+		return nil
+	}
+	return w.session.Done()
+}
+
+// close removes the pulse, as well as it can: others will find it silent otherwise.
+func (w *pulseWriter) close(ctx context.Context, c *Client) {
+	var err error
+	switch {
+	case w.session != nil:
+		err = w.session.Close(ctx)
+		w.session = nil
+	case w.version != "":
+		err = c.store.Delete(ctx, w.key, w.version)
+		w.version = ""
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		c.o.Logger.Debug("remove a pulse", "key", w.key, "err", err)
+	}
+}
+
+// outcomeOf tells the outcomes of a change apart.
+func outcomeOf(err error) outcome {
+	switch {
+	case err == nil:
+		return done
+	case errors.Is(err, store.ErrUnknown):
+		return unknown
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
+		return refused
+	case errors.Is(err, store.ErrSession), errors.Is(err, store.ErrClosed):
+		return ended
+	}
+	return notDone
+}

@@ -1,0 +1,89 @@
+package rota
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/status"
+	"github.com/rota-run/rota/store"
+)
+
+// What is used by name. Values of these types hold nothing: they are names, and are written as JSON texts, so they can be arguments of functions that run
+// on another member. There, bind one with its On method.
+type (
+	// Lock is a lock that at most one holds.
+	Lock = lock.Lock
+	// Semaphore is one that at most so many hold.
+	Semaphore = lock.Semaphore
+	// Held is a lock, or a place of a semaphore, until it is released or lost.
+	Held = lock.Held
+	// Status is a small value that one reports and others follow.
+	Status = status.Status
+	// StatusReport is what was reported last.
+	StatusReport = status.Report
+)
+
+// The errors of locks and statuses that a caller can act on.
+var (
+	ErrHeld  = lock.ErrHeld    // TryAcquire: somebody holds it
+	ErrLost  = lock.ErrLost    // the cause with which the context of a lock ends that is lost
+	ErrStale = status.ErrStale // somebody with a larger token has reported since
+)
+
+// NamesOptions are options of OpenNames; the zero value works.
+type NamesOptions struct {
+	TTL    time.Duration // how long others wait for a silent holder; default 10 s
+	Owner  string        // what people read who look who holds a lock
+	Logger *slog.Logger  // default: discard
+}
+
+// Names are locks, semaphores and statuses in a store, for a process that is no member. A [Member] has them too. Its methods may be called from any
+// goroutine.
+type Names struct {
+	docs  store.Docs
+	locks *lock.Client
+	ttl   time.Duration
+}
+
+// OpenNames makes no call to the store, which stays the caller's.
+func OpenNames(s store.Docs, o NamesOptions) (*Names, error) {
+	c, err := lock.NewClient(s, lock.Options{TTL: o.TTL, Owner: o.Owner, Logger: o.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("open names: %w", err)
+	}
+	return &Names{docs: s, locks: c, ttl: cmp.Or(o.TTL, 10*time.Second)}, nil
+}
+
+// Lock gives the lock of a name.
+func (n *Names) Lock(name string) Lock { return n.locks.Lock(name) }
+
+// Semaphore gives the semaphore of a name, with so many places; all who use it must say the same number.
+func (n *Names) Semaphore(name string, places int) Semaphore { return n.locks.Semaphore(name, places) }
+
+// Status gives the status of a name.
+func (n *Names) Status(name string) Status { return status.New(n.docs, name) }
+
+// Close lets go of all locks; see lock.Client.Close.
+func (n *Names) Close(ctx context.Context) error { return n.locks.Close(ctx) }
+
+// closeSoon closes within a part of the TTL, after which others notice by themselves.
+func (n *Names) closeSoon(logger *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), n.ttl/3)
+	defer cancel()
+	if err := n.Close(ctx); err != nil && logger != nil {
+		logger.Warn("let go of locks", "err", err)
+	}
+}
+
+// Lock gives the lock of a name. What the member holds is let go of when it has left.
+func (m *Member) Lock(name string) Lock { return m.names.Lock(name) }
+
+// Semaphore gives the semaphore of a name, with so many places; all who use it must say the same number.
+func (m *Member) Semaphore(name string, places int) Semaphore { return m.names.Semaphore(name, places) }
+
+// Status gives the status of a name.
+func (m *Member) Status(name string) Status { return m.names.Status(name) }
