@@ -29,6 +29,8 @@ type Server struct {
 	Kill    func() error
 	Restart func(ctx context.Context) error // after Kill: with its data, on its port; returns when it serves
 	Stop    func()
+	// Requests is how many messages the server has got from all its clients since it started, by its own count, signs of life included.
+	Requests func(ctx context.Context) (uint64, error)
 }
 
 // ErrMissing says that this machine has nothing to start such a server with.
@@ -53,21 +55,28 @@ func spawnEtcd(ctx context.Context, dir string) (*Server, error) {
 		return nil, err
 	}
 	kill := func() error { c.Kill(0); return nil }
-	return &Server{c.URL(), kill, func(ctx context.Context) error { return c.Restart(ctx, 0) }, c.Stop}, nil
+	return &Server{
+		URL: c.URL(), Kill: kill, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
+		Requests: func(ctx context.Context) (uint64, error) { return c.Messages(ctx, 0) },
+	}, nil
 }
 
 func spawnNATS(ctx context.Context, dir string) (*Server, error) {
-	c, err := nats.Spawn(ctx, nats.Options{Dir: dir})
+	c, err := nats.Spawn(ctx, nats.Options{Dir: dir, Monitor: true})
 	if err != nil {
 		return nil, err
 	}
 	kill := func() error { c.Kill(0); return nil }
-	return &Server{c.URL(), kill, func(ctx context.Context) error {
+	restart := func(ctx context.Context) error {
 		if err := c.Restart(0); err != nil {
 			return err
 		}
 		return c.Await(ctx)
-	}, c.Stop}, nil
+	}
+	return &Server{
+		URL: c.URL(), Kill: kill, Restart: restart, Stop: c.Stop,
+		Requests: func(ctx context.Context) (uint64, error) { return c.Messages(ctx, 0) },
+	}, nil
 }
 
 func spawnZooKeeper(ctx context.Context, dir string) (*Server, error) {
@@ -79,5 +88,8 @@ func spawnZooKeeper(ctx context.Context, dir string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{c.URL(""), func() error { return c.Kill(0) }, func(ctx context.Context) error { return c.Restart(ctx, 0) }, c.Stop}, nil
+	return &Server{
+		URL: c.URL(""), Kill: func() error { return c.Kill(0) }, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
+		Requests: func(ctx context.Context) (uint64, error) { return c.Packets(ctx, 0) },
+	}, nil
 }

@@ -16,6 +16,8 @@ type Options struct {
 	Dir   string // where nodes keep their data, one folder each; needed
 	Nodes int    // 1 or 3; default 1
 	Port  int    // of the only node; default: the system chooses
+	// Monitor opens a port for monitoring as well, of which [Processes.Messages] asks.
+	Monitor bool
 }
 
 func (o Options) withDefaults() Options {
@@ -43,6 +45,7 @@ type plan struct {
 	Name   string
 	Dir    string
 	Port   int   // for clients
+	Watch  int   // for monitoring; 0: not wanted
 	Route  int   // for other nodes; 0 without a cluster
 	Routes []int // of all nodes
 }
@@ -65,7 +68,7 @@ func plans(o Options) ([]plan, error) {
 		}
 		l.Close()
 	}
-	ports, err := freePorts(2 * o.Nodes)
+	ports, err := freePorts(3 * o.Nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +79,11 @@ func plans(o Options) ([]plan, error) {
 		if o.Port != 0 {
 			all[i].Port = o.Port
 		}
+		if o.Monitor {
+			all[i].Watch = ports[2*o.Nodes+i]
+		}
 		if o.Nodes > 1 {
-			all[i].Route, all[i].Routes = ports[o.Nodes+i], ports[o.Nodes:]
+			all[i].Route, all[i].Routes = ports[o.Nodes+i], ports[o.Nodes:2*o.Nodes]
 		}
 	}
 	return all, nil
@@ -109,6 +115,9 @@ func (p plan) options() *server.Options {
 		SyncInterval: syncInterval,
 		NoLog:        true,
 		NoSigs:       true,
+	}
+	if p.Watch != 0 {
+		o.HTTPHost, o.HTTPPort = loopback, p.Watch
 	}
 	if p.Route != 0 {
 		o.Cluster = server.ClusterOpts{Name: "rota", Host: loopback, Port: p.Route}

@@ -93,10 +93,13 @@ func (n *node) ready(ctx context.Context) (string, error) {
 }
 
 // mode asks the server for its mode; "" if it does not serve. An open port is not enough.
-func (n *node) mode(ctx context.Context) string {
+func (n *node) mode(ctx context.Context) string { return ask(ctx, n.addr(), "Mode") }
+
+// ask returns a line of what a server says of itself; "" if it does not serve.
+func ask(ctx context.Context, addr, name string) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", n.addr())
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return ""
 	}
@@ -110,8 +113,8 @@ func (n *node) mode(ctx context.Context) string {
 		return ""
 	}
 	for line := range strings.Lines(string(text)) {
-		if mode, ok := strings.CutPrefix(line, "Mode: "); ok {
-			return strings.TrimSpace(mode)
+		if value, ok := strings.CutPrefix(line, name+": "); ok {
+			return strings.TrimSpace(value)
 		}
 	}
 	return ""

@@ -1,0 +1,74 @@
+package appends
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+type bareZooKeeper struct {
+	conn *zk.Conn
+	last atomic.Uint64
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+func openZooKeeper(ctx context.Context, hosts []string) (*bareZooKeeper, error) {
+	conn, events, err := zk.Connect(hosts, 10*time.Second, zk.WithLogger(silent{}))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		select {
+		case e := <-events:
+			if e.State != zk.StateHasSession {
+				continue
+			}
+			if _, err := conn.Create("/bare", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
+				conn.Close()
+				return nil, err
+			}
+			return &bareZooKeeper{conn: conn}, nil
+		case <-ctx.Done():
+			conn.Close()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (b *bareZooKeeper) path() string { return fmt.Sprintf("/bare/%020d", b.last.Add(1)) }
+
+// The library knows no ctx.
+
+func (b *bareZooKeeper) write(_ context.Context, data []byte) error {
+	_, err := b.conn.Create(b.path(), data, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	return err
+}
+
+func (b *bareZooKeeper) batch(_ context.Context, data []byte, n int) error {
+	ops := make([]any, n)
+	for i := range ops {
+		ops[i] = &zk.CreateRequest{Path: b.path(), Data: data, Acl: zk.WorldACL(zk.PermAll)}
+	}
+	_, err := b.conn.Multi(ops...)
+	return err
+}
+
+func (b *bareZooKeeper) applied(_ context.Context, data []byte) error {
+	path := b.path()
+	if _, err := b.conn.Create(path, data, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
+		return err
+	}
+	_, _, err := b.conn.Get(path)
+	return err
+}
+
+func (b *bareZooKeeper) close() error {
+	b.conn.Close()
+	return nil
+}
