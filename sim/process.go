@@ -74,10 +74,12 @@ func (w *world) start(name cluster.MemberID) {
 	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
 	nonce := fmt.Sprintf("%08x", r.Uint32())
 	ttl := w.plan.ttl
-	p.state = replica.NewState(replica.Params{
+	params := replica.Params{
 		Join:  cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4), Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
 		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: min(ttl/20, time.Second), Hold: holdTime, SnapshotEvery: w.plan.snap,
-	})
+	}
+	told := w.plan.watches
+	p.state = replica.NewState(params.Told(told, told && w.plan.mode != Heartbeats, w.plan.mode == Leases))
 	p.handle = &handle{d: w.disk, p: p}
 	p.caller = &replica.Caller{
 		Member: name, Store: p.handle, TTL: ttl, NoSessions: w.plan.mode == Heartbeats, Logger: slog.New(slog.DiscardHandler),

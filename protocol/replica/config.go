@@ -88,13 +88,17 @@ func (c Config) validate() error {
 }
 
 func (c Config) params(nonce string) Params {
-	return Params{
+	p := Params{
 		Join: cluster.PrepareJoin{
 			Member: c.Member, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity,
 			Labels: c.Labels, Address: c.Address, Version: c.Version,
 		},
 		Nonce: nonce, TTL: c.TTL, Rho: 50, Margin: c.TTL / 20, Poll: min(c.TTL/20, time.Second), Hold: c.Hold, SnapshotEvery: c.SnapshotEvery,
 	}
+	_, log := c.Store.(store.LogWatcher)
+	_, docs := c.Store.(store.Watcher)
+	sessions, ok := c.Store.(store.Sessions)
+	return p.Told(log, docs && !c.NoSessions, ok && !c.NoSessions && sessions.SessionsExpire())
 }
 
 // newNonce tells starts of processes apart.

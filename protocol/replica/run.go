@@ -292,6 +292,7 @@ func (sh *shell) watchLog() {
 	ch, err := w.WatchLog(sh.ctx)
 	if err != nil {
 		sh.r.c.Logger.Warn("watch the log: polling instead", "err", err)
+		sh.poll(sh.ctx, Hinted{Log: true})
 		return
 	}
 	sh.forward(ch, Hinted{Log: true})
@@ -310,12 +311,32 @@ func (sh *shell) watchPulse(key string) {
 	ctx, cancel := context.WithCancel(sh.ctx)
 	ch, err := w.Watch(ctx, path.Dir(key)+"/") // of this member alone: the prefix of a watch ends with a slash
 	if err != nil {
-		cancel()
+		sh.unwatch = cancel
 		sh.r.c.Logger.Warn("watch a pulse: polling instead", "err", err)
+		sh.poll(ctx, Hinted{})
 		return
 	}
 	sh.unwatch = cancel
 	sh.forward(ch, Hinted{})
+}
+
+// poll hints by the clock, where a store that hints could not be brought to it.
+func (sh *shell) poll(ctx context.Context, as Hinted) {
+	sh.wg.Go(func() {
+		tick := time.NewTicker(sh.r.p.Poll)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			as.Now = protocol.Now()
+			if !sh.r.post(as) {
+				return
+			}
+		}
+	})
 }
 
 func (sh *shell) forward(hints <-chan struct{}, as Hinted) {

@@ -19,8 +19,13 @@ type Params struct {
 	Rho int64
 	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
 	Margin time.Duration
-	// Poll is how often log and successor are looked at without a hint.
+	// Poll is how often log and successor are looked at where nothing tells of changes, and the pause behind what failed.
 	Poll time.Duration
+	// LogEvery and PulseEvery are how often they are looked at without a hint, where the store hints: hints may get lost. 0 stands for Poll.
+	LogEvery, PulseEvery time.Duration
+	// SweepInTurn: pulses of the dead vanish by themselves, so that whoever comes next in the ring finds them at once, and a sweep is only for what
+	// should not be. All members together sweep as often as else each of them.
+	SweepInTurn bool
 	// Hold is how long grants are kept for an announced restart.
 	Hold time.Duration
 	// SnapshotEvery is how many entries lie between snapshots.
@@ -233,3 +238,16 @@ func (p Params) silence() time.Duration { return period(p.TTL, 1000+p.Rho) }
 
 // trust is how long a holder trusts a renewal, counted from before it was sent.
 func (p Params) trust() time.Duration { return period(p.TTL, 1000-p.Rho) - p.Margin }
+
+// Told fills in how often is looked without a hint: seldom at what the store tells of by itself. That is a bit more than the time between two
+// renewals of a pulse, each of which is a hint. With vanish, the store ends the sessions of silent processes.
+func (p Params) Told(log, pulses, vanish bool) Params {
+	p.LogEvery, p.PulseEvery, p.SweepInTurn = p.Poll, p.Poll, pulses && vanish
+	if log {
+		p.LogEvery = max(p.Poll, p.TTL*2/5)
+	}
+	if pulses {
+		p.PulseEvery = max(p.Poll, p.TTL*2/5)
+	}
+	return p
+}

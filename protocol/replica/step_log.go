@@ -38,6 +38,7 @@ func (s *step) read(ev Read) {
 		s.log.rest = s.log.next
 		return
 	}
+	s.log.next = s.now.Add(max(s.p.Poll, s.p.LogEvery))
 	if ev.Truncated {
 		s.log.busy, s.log.snap = true, true
 		s.emit(ReadSnapshot{})

@@ -26,6 +26,7 @@ type sighting struct {
 	looked  protocol.Instant // an instant before a read that proves that it is still this version
 	known   bool             // read at least once, by a read that decides
 	listed  bool             // seen in a list: a hint
+	seen    protocol.Instant // in a list for the last time; kept where lists are rare
 	missing bool             // a list left it out: a hint too
 }
 
@@ -137,8 +138,21 @@ func (s *step) watch() {
 
 func (s *step) look(key string) {
 	s.check.busy, s.checkSent = true, s.now
-	s.check.next = s.now.Add(s.p.Poll)
+	s.check.next = max(s.check.next, s.now)
+	if key == s.watching {
+		s.check.next = s.nextLook()
+	}
 	s.emit(CheckPulse{Key: key})
+}
+
+// nextLook is when the watched pulse is looked at again, unless a hint comes before: at the latest when it may have been silent for long enough.
+func (s *step) nextLook() protocol.Instant {
+	g, _ := s.sighting(s.watching)
+	end := g.since.Add(s.p.silence())
+	if !g.known || g.version == "" || end <= s.now {
+		return s.now.Add(s.p.Poll)
+	}
+	return min(end, s.now.Add(max(s.p.Poll, s.p.PulseEvery)))
 }
 
 func (s *step) watchKey() string {
@@ -155,6 +169,7 @@ func (s *step) pulseSeen(ev PulseSeen) {
 	s.check.busy = false
 	if s.answered(ev.Err); ev.Err != "" {
 		s.check.rest = s.now.Add(s.p.Poll)
+		s.check.next = min(s.check.next, s.check.rest)
 		return
 	}
 	if ev.Key == s.claim.key && s.phase == phaseClaim {
@@ -198,8 +213,20 @@ func (s *step) sweepPulses() {
 		return
 	}
 	s.sweep.busy = true
-	s.sweep.next = s.now.Add(s.p.TTL / 2)
+	s.sweep.next = s.now.Add(s.sweepEvery())
 	s.emit(ListPulses{})
+}
+
+func (s *step) sweepEvery() time.Duration {
+	every := s.p.TTL / 2
+	if !s.p.SweepInTurn {
+		return every
+	}
+	var all time.Duration
+	for range s.value.Members() {
+		all += every
+	}
+	return max(all, every)
 }
 
 func (s *step) pulsesListed(ev PulsesListed) {
@@ -212,7 +239,11 @@ func (s *step) pulsesListed(ev PulsesListed) {
 	for _, p := range ev.Pulses {
 		listed[p.Key] = p.Version
 		g, _ := s.sighting(p.Key)
-		next = append(next, g.hint(p.Version, s.now))
+		g = g.hint(p.Version, s.now)
+		if s.p.SweepInTurn {
+			g.seen = s.now
+		}
+		next = append(next, g)
 	}
 	for m := range s.value.Members() {
 		if _, ok := listed[m.Pulse]; !ok && m.State != cluster.MemberHeld {
@@ -233,7 +264,11 @@ func (s *step) nextSuspect() string {
 	}
 	for _, g := range s.pulses {
 		missing := g.missing && !g.gone()
-		silent := g.listed && s.now.Sub(g.since) >= s.p.silence() && !g.dead(s.p)
+		until := s.now
+		if s.p.SweepInTurn {
+			until = g.seen // what was not looked at is not known to be silent
+		}
+		silent := g.listed && until.Sub(g.since) >= s.p.silence() && !g.dead(s.p)
 		recent := g.known && s.now.Sub(g.looked) < s.p.Poll
 		if !missing && !silent || recent || g.key == s.watching {
 			continue

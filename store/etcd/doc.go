@@ -29,7 +29,7 @@
 // snapshot. One that was not finished is never read, and what it left goes with the next one that is.
 //
 // A session is a lease of at least the ttl, in whole seconds. Put renews the lease and waits for the answer before it writes, so a document that was
-// acknowledged stays for the ttl, counted from the call. A session without a Put for a third of the ttl is renewed by a goroutine, so its documents
+// acknowledged stays for the ttl, counted from the call. A session without a Put for half of the ttl is renewed by a goroutine, so its documents
 // stay as long as the process lives and reaches the server. Done is closed when the server says that the lease is gone and, if it cannot be reached, when
 // the ttl has passed since the last renewal that was answered was sent: by the machine's own clock, because a client is not always told.
 // A session that is over by that clock is not revived, and its lease is revoked.

@@ -12,7 +12,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// session is a lease. It is renewed by each Put, and where there is none for a third of the ttl, by a goroutine.
+// session is a lease. It is renewed by each Put, and where there is none for half of the ttl, by a goroutine: whoever writes every third of it, as
+// members do, is not helped along with as many requests again.
 type session struct {
 	s     *Store
 	lease *lease
@@ -99,8 +100,8 @@ func (n *session) deadline() (until time.Time, ended bool) {
 
 // run ends the session when its time is over, and renews it if nobody else does.
 func (n *session) run() {
-	third := n.lease.ttl / 3
-	timer := time.NewTimer(third)
+	third, half := n.lease.ttl/3, n.lease.ttl/2
+	timer := time.NewTimer(half)
 	defer timer.Stop()
 	for {
 		select {
@@ -114,8 +115,8 @@ func (n *session) run() {
 			return
 		}
 		until, _ := n.deadline()
-		if left := time.Until(until); left > 2*third || n.s.noKeeper && left > 0 {
-			timer.Reset(max(left-2*third, third/10))
+		if left := time.Until(until); left > half || n.s.noKeeper && left > 0 {
+			timer.Reset(max(left-half, third/10))
 			continue
 		}
 		timer.Reset(min(n.look(third), max(time.Until(until), third/100)))

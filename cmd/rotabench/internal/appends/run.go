@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/cmd/rotabench/internal/bare"
 	"github.com/rota-run/rota/cmd/rotabench/internal/place"
 )
 
@@ -45,6 +46,7 @@ type Row struct {
 	Ratio   float64 `json:"ratio"` // of speeds, by median turns: 1 is as fast as the bare client
 }
 
+// String is a line of the table.
 func (r Row) String() string {
 	return fmt.Sprintf("%-10s %-8s %8d  %7.0f %7.0f %7.0f  %7.0f %7.0f %7.0f  %5.2f",
 		r.Store, r.What, r.Callers, r.Ours.Median, r.Ours.P50, r.Ours.P99, r.Bare.Median, r.Bare.P50, r.Bare.P99, r.Ratio)
@@ -55,19 +57,19 @@ type kind struct {
 	what    string
 	callers int
 	records int // of one call
-	call    func(ctx context.Context, s side, data []byte) error
+	call    func(ctx context.Context, s bare.Client, data []byte) error
 }
 
 // batchSize is how many records a batch has.
 const batchSize = 64
 
 func kinds() []kind {
-	write := func(ctx context.Context, s side, data []byte) error { return s.write(ctx, data) }
+	write := func(ctx context.Context, s bare.Client, data []byte) error { return s.Write(ctx, data) }
 	return []kind{
 		{"write", 1, 1, write},
 		{"write", 8, 1, write},
-		{"batch", 1, batchSize, func(ctx context.Context, s side, data []byte) error { return s.batch(ctx, data, batchSize) }},
-		{"applied", 1, 1, func(ctx context.Context, s side, data []byte) error { return s.applied(ctx, data) }},
+		{"batch", 1, batchSize, func(ctx context.Context, s bare.Client, data []byte) error { return s.Batch(ctx, data, batchSize) }},
+		{"applied", 1, 1, func(ctx context.Context, s bare.Client, data []byte) error { return s.Applied(ctx, data) }},
 	}
 }
 
@@ -102,14 +104,14 @@ func compareOn(ctx context.Context, store string, o Options) (rows []Row, err er
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, ours.close()) }()
-	bare, err := openBare(starting, p)
+	defer func() { err = errors.Join(err, ours.Close()) }()
+	client, err := bare.Open(starting, p)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, bare.close()) }()
+	defer func() { err = errors.Join(err, client.Close()) }()
 	for _, k := range kinds() {
-		r, err := compare(ctx, k, ours, bare, o)
+		r, err := compare(ctx, k, ours, client, o)
 		if err != nil {
 			return rows, fmt.Errorf("%s by %d: %w", k.what, k.callers, err)
 		}
@@ -121,9 +123,9 @@ func compareOn(ctx context.Context, store string, o Options) (rows []Row, err er
 }
 
 // compare lets both take turns; who is first changes from round to round.
-func compare(ctx context.Context, k kind, ours, bare side, o Options) (Row, error) {
+func compare(ctx context.Context, k kind, ours, theirs bare.Client, o Options) (Row, error) {
 	calls := max(o.Calls/k.records, k.callers, 4)
-	a, b := &series{side: ours}, &series{side: bare}
+	a, b := &series{Client: ours}, &series{Client: theirs}
 	for round := range o.Rounds + 1 {
 		first, second := a, b
 		if round%2 == 1 {
@@ -145,7 +147,7 @@ func compare(ctx context.Context, k kind, ours, bare side, o Options) (Row, erro
 
 // series are the times of one side.
 type series struct {
-	side
+	bare.Client
 	turns, calls []time.Duration
 }
 
@@ -160,7 +162,7 @@ func (s *series) turn(ctx context.Context, k kind, calls int) error {
 			data := record()
 			for i := range each {
 				sent := time.Now()
-				if errs[c] = k.call(ctx, s.side, data); errs[c] != nil {
+				if errs[c] = k.call(ctx, s.Client, data); errs[c] != nil {
 					return
 				}
 				took[c*each+i] = time.Since(sent)

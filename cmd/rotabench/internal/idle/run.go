@@ -33,12 +33,13 @@ type Row struct {
 	Seconds    float64 `json:"seconds"`
 	Requests   uint64  `json:"requests"`
 	PerSecond  float64 `json:"requests_per_second"`
-	Goal       float64 `json:"goal"` // members × 3 / TTL + members, per second
+	Goal       float64 `json:"goal"`    // members × 3 / TTL + members, per second
 	Entries    uint64  `json:"entries"` // that were appended while it was counted: 0, or it was not idle
 	HeapMB     uint64  `json:"heap_mb"` // of all members together
 	OK         bool    `json:"ok"`
 }
 
+// String is a line for people.
 func (r Row) String() string {
 	verdict := "more than the goal"
 	if r.OK {
@@ -91,7 +92,7 @@ func one(ctx context.Context, kind string, partitions int, o Options) (_ Row, er
 
 // measure counts for a while.
 func (c *crowd) measure(ctx context.Context, r Row, span time.Duration) (Row, error) {
-	index, before, began := c.nodes[0].Value().Applied(), uint64(0), time.Now()
+	index, began := c.nodes[0].Value().Applied(), time.Now()
 	before, err := c.requests(ctx)
 	if err != nil {
 		return r, err

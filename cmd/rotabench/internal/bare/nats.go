@@ -1,4 +1,4 @@
-package appends
+package bare
 
 import (
 	"context"
@@ -7,18 +7,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-type bareNATS struct {
+type nats struct {
 	conn   *nc.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
 }
 
-func openNATS(ctx context.Context, hosts []string) (*bareNATS, error) {
+func openNATS(ctx context.Context, hosts []string) (*nats, error) {
 	conn, err := nc.Connect("nats://" + hosts[0])
 	if err != nil {
 		return nil, err
 	}
-	b := &bareNATS{conn: conn}
+	b := &nats{conn: conn}
 	if b.js, err = jetstream.New(conn); err == nil {
 		b.stream, err = b.js.CreateStream(ctx, jetstream.StreamConfig{Name: "bare", Subjects: []string{subject}, AllowDirect: true})
 	}
@@ -31,12 +31,12 @@ func openNATS(ctx context.Context, hosts []string) (*bareNATS, error) {
 
 const subject = "bare.log"
 
-func (b *bareNATS) write(ctx context.Context, data []byte) error {
+func (b *nats) Write(ctx context.Context, data []byte) error {
 	_, err := b.js.PublishMsg(ctx, &nc.Msg{Subject: subject, Data: data})
 	return err
 }
 
-func (b *bareNATS) batch(ctx context.Context, data []byte, n int) error {
+func (b *nats) Batch(ctx context.Context, data []byte, n int) error {
 	acks := make([]jetstream.PubAckFuture, n)
 	for i := range acks {
 		var err error
@@ -56,7 +56,7 @@ func (b *bareNATS) batch(ctx context.Context, data []byte, n int) error {
 	return nil
 }
 
-func (b *bareNATS) applied(ctx context.Context, data []byte) error {
+func (b *nats) Applied(ctx context.Context, data []byte) error {
 	ack, err := b.js.PublishMsg(ctx, &nc.Msg{Subject: subject, Data: data})
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (b *bareNATS) applied(ctx context.Context, data []byte) error {
 	return err
 }
 
-func (b *bareNATS) close() error {
+func (b *nats) Close() error {
 	b.conn.Close()
 	return nil
 }

@@ -1,4 +1,4 @@
-package appends
+package bare
 
 import (
 	"context"
@@ -10,20 +10,20 @@ import (
 	_ "modernc.org/sqlite" // the driver that the store uses too
 )
 
-// bareSQLite is a database with the settings of the store file.
-type bareSQLite struct {
+// sqlite is a database with the settings of the store file.
+type sqlite struct {
 	db             *sql.DB
 	insert, choose *sql.Stmt
 }
 
-func openSQLite(ctx context.Context, dir string) (*bareSQLite, error) {
+func openSQLite(ctx context.Context, dir string) (*sqlite, error) {
 	query := url.Values{"_pragma": {"busy_timeout(60000)", "synchronous(full)", "journal_mode(wal)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "bare.db")+"?"+query.Encode())
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	b := &bareSQLite{db: db}
+	b := &sqlite{db: db}
 	if _, err = db.ExecContext(ctx, `CREATE TABLE log (idx INTEGER PRIMARY KEY, data BLOB NOT NULL)`); err == nil {
 		b.insert, err = db.PrepareContext(ctx, `INSERT INTO log (data) VALUES (?)`)
 	}
@@ -31,22 +31,23 @@ func openSQLite(ctx context.Context, dir string) (*bareSQLite, error) {
 		b.choose, err = db.PrepareContext(ctx, `SELECT data FROM log WHERE idx = ?`)
 	}
 	if err != nil {
-		return nil, errors.Join(err, b.close())
+		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-func (b *bareSQLite) write(ctx context.Context, data []byte) error {
+func (b *sqlite) Write(ctx context.Context, data []byte) error {
 	_, err := b.insert.ExecContext(ctx, data)
 	return err
 }
 
-func (b *bareSQLite) batch(ctx context.Context, data []byte, n int) error {
+func (b *sqlite) Batch(ctx context.Context, data []byte, n int) error {
 	tx, err := b.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	insert := tx.StmtContext(ctx, b.insert)
+	defer insert.Close() //nolint:errcheck // it ends with its transaction
 	for range n {
 		if _, err := insert.ExecContext(ctx, data); err != nil {
 			return errors.Join(err, tx.Rollback())
@@ -55,7 +56,7 @@ func (b *bareSQLite) batch(ctx context.Context, data []byte, n int) error {
 	return tx.Commit()
 }
 
-func (b *bareSQLite) applied(ctx context.Context, data []byte) error {
+func (b *sqlite) Applied(ctx context.Context, data []byte) error {
 	res, err := b.insert.ExecContext(ctx, data)
 	if err != nil {
 		return err
@@ -67,7 +68,7 @@ func (b *bareSQLite) applied(ctx context.Context, data []byte) error {
 	return b.choose.QueryRowContext(ctx, at).Scan(&data)
 }
 
-func (b *bareSQLite) close() error {
+func (b *sqlite) Close() error {
 	var errs []error
 	for _, s := range []*sql.Stmt{b.insert, b.choose} {
 		if s != nil {

@@ -12,14 +12,6 @@ import (
 	"github.com/rota-run/rota/protocol/replica"
 )
 
-// side is one of the two that are compared. Its calls may be made from any goroutine.
-type side interface {
-	write(ctx context.Context, data []byte) error
-	batch(ctx context.Context, data []byte, n int) error
-	applied(ctx context.Context, data []byte) error
-	close() error
-}
-
 // ours is a log, and a member on another log beside it.
 type ours struct {
 	log, store replica.Store
@@ -36,7 +28,7 @@ func openOurs(ctx context.Context, p *place.Place) (_ *ours, err error) {
 	o := &ours{leave: func() {}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, o.close())
+			err = errors.Join(err, o.Close())
 		}
 	}()
 	if o.log, err = p.Open(ctx, "log"); err != nil {
@@ -82,27 +74,27 @@ func (o *ours) propose(ctx context.Context, c cluster.Command) error {
 	return err
 }
 
-func (o *ours) write(ctx context.Context, data []byte) error {
+func (o *ours) Write(ctx context.Context, data []byte) error {
 	_, err := o.log.Append(ctx, data)
 	return err
 }
 
-func (o *ours) batch(ctx context.Context, data []byte, n int) error {
+func (o *ours) Batch(ctx context.Context, data []byte, n int) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { errs[i] = o.write(ctx, data) })
+		all.Go(func() { errs[i] = o.Write(ctx, data) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
 // applied changes the job: a command of about the size of data.
-func (o *ours) applied(ctx context.Context, data []byte) error {
+func (o *ours) Applied(ctx context.Context, data []byte) error {
 	return o.propose(ctx, cluster.UpdateJob{Job: job, Spec: spec(data)})
 }
 
-func (o *ours) close() error {
+func (o *ours) Close() error {
 	o.leave()
 	o.all.Wait()
 	err := o.err

@@ -1,4 +1,4 @@
-package appends
+package bare
 
 import (
 	"context"
@@ -9,31 +9,31 @@ import (
 	"go.uber.org/zap"
 )
 
-type bareEtcd struct {
+type etcd struct {
 	client *clientv3.Client
 	last   atomic.Uint64
 }
 
-func openEtcd(hosts []string) (*bareEtcd, error) {
+func openEtcd(hosts []string) (*etcd, error) {
 	c, err := clientv3.New(clientv3.Config{Endpoints: hosts, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, err
 	}
-	return &bareEtcd{client: c}, nil
+	return &etcd{client: c}, nil
 }
 
-func (b *bareEtcd) put(data []byte) (string, clientv3.Op) {
+func (b *etcd) put(data []byte) (string, clientv3.Op) {
 	key := fmt.Sprintf("bare/%020d", b.last.Add(1))
 	return key, clientv3.OpPut(key, string(data))
 }
 
-func (b *bareEtcd) write(ctx context.Context, data []byte) error {
+func (b *etcd) Write(ctx context.Context, data []byte) error {
 	_, op := b.put(data)
 	_, err := b.client.Txn(ctx).Then(op).Commit()
 	return err
 }
 
-func (b *bareEtcd) batch(ctx context.Context, data []byte, n int) error {
+func (b *etcd) Batch(ctx context.Context, data []byte, n int) error {
 	ops := make([]clientv3.Op, n)
 	for i := range ops {
 		_, ops[i] = b.put(data)
@@ -42,7 +42,7 @@ func (b *bareEtcd) batch(ctx context.Context, data []byte, n int) error {
 	return err
 }
 
-func (b *bareEtcd) applied(ctx context.Context, data []byte) error {
+func (b *etcd) Applied(ctx context.Context, data []byte) error {
 	key, op := b.put(data)
 	if _, err := b.client.Txn(ctx).Then(op).Commit(); err != nil {
 		return err
@@ -54,4 +54,4 @@ func (b *bareEtcd) applied(ctx context.Context, data []byte) error {
 	return err
 }
 
-func (b *bareEtcd) close() error { return b.client.Close() }
+func (b *etcd) Close() error { return b.client.Close() }

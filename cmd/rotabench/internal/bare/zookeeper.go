@@ -1,4 +1,4 @@
-package appends
+package bare
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-type bareZooKeeper struct {
+type zooKeeper struct {
 	conn *zk.Conn
 	last atomic.Uint64
 }
@@ -18,7 +18,7 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-func openZooKeeper(ctx context.Context, hosts []string) (*bareZooKeeper, error) {
+func openZooKeeper(ctx context.Context, hosts []string) (*zooKeeper, error) {
 	conn, events, err := zk.Connect(hosts, 10*time.Second, zk.WithLogger(silent{}))
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func openZooKeeper(ctx context.Context, hosts []string) (*bareZooKeeper, error) 
 				conn.Close()
 				return nil, err
 			}
-			return &bareZooKeeper{conn: conn}, nil
+			return &zooKeeper{conn: conn}, nil
 		case <-ctx.Done():
 			conn.Close()
 			return nil, context.Cause(ctx)
@@ -41,16 +41,16 @@ func openZooKeeper(ctx context.Context, hosts []string) (*bareZooKeeper, error) 
 	}
 }
 
-func (b *bareZooKeeper) path() string { return fmt.Sprintf("/bare/%020d", b.last.Add(1)) }
+func (b *zooKeeper) path() string { return fmt.Sprintf("/bare/%020d", b.last.Add(1)) }
 
 // The library knows no ctx.
 
-func (b *bareZooKeeper) write(_ context.Context, data []byte) error {
+func (b *zooKeeper) Write(_ context.Context, data []byte) error {
 	_, err := b.conn.Create(b.path(), data, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	return err
 }
 
-func (b *bareZooKeeper) batch(_ context.Context, data []byte, n int) error {
+func (b *zooKeeper) Batch(_ context.Context, data []byte, n int) error {
 	ops := make([]any, n)
 	for i := range ops {
 		ops[i] = &zk.CreateRequest{Path: b.path(), Data: data, Acl: zk.WorldACL(zk.PermAll)}
@@ -59,7 +59,7 @@ func (b *bareZooKeeper) batch(_ context.Context, data []byte, n int) error {
 	return err
 }
 
-func (b *bareZooKeeper) applied(_ context.Context, data []byte) error {
+func (b *zooKeeper) Applied(_ context.Context, data []byte) error {
 	path := b.path()
 	if _, err := b.conn.Create(path, data, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (b *bareZooKeeper) applied(_ context.Context, data []byte) error {
 	return err
 }
 
-func (b *bareZooKeeper) close() error {
+func (b *zooKeeper) Close() error {
 	b.conn.Close()
 	return nil
 }
