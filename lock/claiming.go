@@ -59,6 +59,7 @@ func (r *claiming) drive(ctx context.Context, ev event) bool {
 		}
 		switch fx := fx.(type) {
 		case granted:
+			r.unwatch(nil)
 			return true
 		case left:
 			r.end(fx.err)
@@ -205,21 +206,21 @@ func (r *claiming) watch(pulses []string) {
 			doc = key
 		}
 		ctx, cancel := context.WithCancel(r.c.ctx)
-		hints, err := w.Watch(ctx, path.Dir(doc)+"/")
-		if err != nil {
-			cancel()
-			r.c.o.Logger.Debug("watch a lock: looking now and then instead", "key", doc, "err", err)
-			continue
-		}
 		r.watched[key] = cancel
-		r.watches.Go(func() { r.forward(ctx, hints, key) })
+		r.watches.Go(func() { r.forward(ctx, w, path.Dir(doc)+"/", key) })
 	}
 }
 
 // maxWatched is how many pulses one claim watches; it looks at the others from time to time.
 const maxWatched = 4
 
-func (r *claiming) forward(ctx context.Context, hints <-chan struct{}, key string) {
+// forward opens a watch, which may take long, and passes its hints on.
+func (r *claiming) forward(ctx context.Context, w store.Watcher, prefix, key string) {
+	hints, err := w.Watch(ctx, prefix)
+	if err != nil {
+		r.c.o.Logger.Debug("watch a lock: looking now and then instead", "prefix", prefix, "err", err)
+		return
+	}
 	for range hints {
 		select {
 		case r.hints <- key:

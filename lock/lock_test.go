@@ -6,14 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 60 * time.Second
 

@@ -168,7 +168,7 @@ func (p *pulse) run() {
 }
 
 func (p *pulse) beat(version store.Version) lifeEvent {
-	ctx, cancel := context.WithTimeout(p.ctx, p.c.patience())
+	ctx, cancel := context.WithTimeout(p.ctx, p.c.o.TTL/3) // so that there is time for another one
 	defer cancel()
 	sent := protocol.Now()
 	v, out, err := p.writer.write(ctx, p.c, version)
@@ -177,7 +177,7 @@ func (p *pulse) beat(version store.Version) lifeEvent {
 }
 
 func (p *pulse) feel() lifeEvent {
-	ctx, cancel := context.WithTimeout(p.ctx, p.c.patience())
+	ctx, cancel := context.WithTimeout(p.ctx, p.c.o.TTL/3)
 	defer cancel()
 	d, err := p.c.store.Get(ctx, p.key)
 	gone := errors.Is(err, store.ErrNotFound)

@@ -66,7 +66,7 @@ func (t table) free() bool { return t.idle() || len(t.Holders) < t.Size && len(t
 
 // with puts a claim at the end of the line, and lets in who can go in.
 func (t table) with(e entry) table {
-	t.Waiters = append(slices.Clone(t.Waiters), e)
+	t.Holders, t.Waiters = slices.Clone(t.Holders), append(slices.Clone(t.Waiters), e)
 	return t.advance()
 }
 

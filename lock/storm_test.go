@@ -1,0 +1,225 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// The seed of a storm is printed; this variable repeats it.
+const seedVariable = "ROTA_LOCK_SEED"
+
+// stormTime is how long clients work.
+const stormTime = 3 * time.Second
+
+// storm is a run of clients whose calls fail at random.
+type storm struct {
+	t      *testing.T
+	seed   uint64
+	server *memory.Server
+	began  time.Time
+	mu     sync.Mutex
+	ops    []porcupine.Operation
+	lost   int
+	given  int // acquires that were given up
+}
+
+// take and end are what a history consists of: somebody got the lock, under a token; and it ended, between the last instant at which he still held it
+// and the first at which he knew that he did not.
+type step struct {
+	end   bool
+	token cluster.Token
+}
+
+// turn is the lock as it should be: free or held, and the largest token so far.
+type turn struct {
+	held bool
+	last cluster.Token
+}
+
+func turnsModel() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return turn{} },
+		Step: func(state, input, _ any) (bool, any) {
+			s, in := state.(turn), input.(step)
+			if in.end {
+				return s.held && s.last == in.token, turn{last: s.last}
+			}
+			return !s.held && in.token > s.last, turn{true, in.token}
+		},
+		DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
+	}
+}
+
+func newStorm(t *testing.T) *storm {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv(seedVariable); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("%s=%q: want a number", seedVariable, text)
+		}
+		seed = n
+	}
+	t.Logf("%s=%d", seedVariable, seed)
+	return &storm{t: t, seed: seed, server: memory.New(), began: time.Now()}
+}
+
+func (s *storm) record(client int, in step, call, back time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ops = append(s.ops, porcupine.Operation{
+		ClientId: client, Input: in, Call: call.Sub(s.began).Nanoseconds(), Return: back.Sub(s.began).Nanoseconds(),
+	})
+}
+
+// plan lets one call in eight fail, in all ways.
+func plan(r *rand.Rand) storetest.Plan {
+	outcomes := []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late, storetest.Held}
+	breathless := r.IntN(3) == 0 // its pulse hardly ever gets through, and is lost
+	return func(c storetest.Call) storetest.Outcome {
+		if r.IntN(8) > 0 && !(breathless && c.N > 12 && strings.HasPrefix(c.Key, "lock-pulse/") && c.Op != "get") {
+			return storetest.Pass
+		}
+		return outcomes[r.IntN(len(outcomes))]
+	}
+}
+
+// client takes the lock again and again until the storm is over. Now and then it dies, and begins anew.
+func (s *storm) client(number int) {
+	r := rand.New(rand.NewPCG(s.seed, uint64(number)))
+	for time.Since(s.began) < stormTime {
+		faulty := storetest.NewFaulty(s.server.Open(), plan(rand.New(rand.NewPCG(r.Uint64(), 1))))
+		over := make(chan struct{})
+		go s.release(faulty, over)
+		c, err := lock.NewClient(faulty, lock.Options{TTL: 300 * time.Millisecond, NoSessions: number%2 == 0})
+		if err != nil {
+			s.t.Error(err)
+			return
+		}
+		for n := r.IntN(12); n >= 0 && time.Since(s.began) < stormTime; n-- {
+			s.once(number, c, r)
+		}
+		if r.IntN(2) == 0 {
+			faulty.Close() // like kill -9
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		_ = c.Close(ctx) // others find out by the pulse where it did not get through
+		cancel()
+		close(over)
+		faulty.Release()
+		faulty.Close()
+	}
+}
+
+// release lets go of what is late, now and then.
+func (s *storm) release(faulty *storetest.Faulty, over chan struct{}) {
+	r := rand.New(rand.NewPCG(s.seed, 99))
+	for {
+		select {
+		case <-time.After(time.Duration(r.IntN(60)) * time.Millisecond):
+			faulty.Release()
+		case <-over:
+			return
+		}
+	}
+}
+
+// once acquires, holds, and lets go.
+func (s *storm) once(number int, c *lock.Client, r *rand.Rand) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.IntN(400))*time.Millisecond)
+	defer cancel()
+	called := time.Now()
+	acquire := c.Lock("x").Acquire
+	if r.IntN(4) == 0 {
+		acquire = c.Lock("x").TryAcquire
+	}
+	h, err := acquire(ctx)
+	if err != nil {
+		s.mu.Lock()
+		s.given++
+		s.mu.Unlock()
+		return
+	}
+	s.record(number, step{token: h.Token()}, called, time.Now())
+	last := time.Now()
+	for n := r.IntN(200); n > 0; n-- {
+		at := time.Now()
+		if h.Err() != nil {
+			break
+		}
+		last = at
+		time.Sleep(time.Duration(r.IntN(4)) * time.Millisecond) // waits: it holds the lock
+	}
+	if err := h.Err(); err == nil {
+		last = time.Now()
+	} else if errors.Is(err, lock.ErrLost) {
+		s.mu.Lock()
+		s.lost++
+		s.mu.Unlock()
+	}
+	bounded, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer stop()
+	_ = h.Release(bounded) // in the background where that is not enough
+	s.record(number, step{end: true, token: h.Token()}, last, time.Now())
+}
+
+// TestStorm: whatever the calls do, the story of the clients is that of a lock; and when the storm is over, it can be had, and nothing is left.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	s := newStorm(t)
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() { s.client(n) })
+	}
+	all.Wait()
+	t.Logf("%d operations, %d given up, %d lost", len(s.ops), s.given, s.lost)
+	if len(s.ops) < 20 {
+		t.Errorf("%d operations: nothing was shown", len(s.ops))
+	}
+	result, _ := porcupine.CheckOperationsVerbose(turnsModel(), s.ops, patience)
+	if result != porcupine.Ok {
+		for _, op := range s.ops {
+			t.Logf("%d–%d client %d %+v", op.Call, op.Return, op.ClientId, op.Input)
+		}
+		t.Fatalf("the story is not that of a lock: %v", result)
+	}
+	l := client(t, s.server.Open(), lock.Options{TTL: 300 * time.Millisecond}).Lock("x")
+	h, err := l.Acquire(deadline(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, err := l.State(deadline(t)); err != nil || len(state.Holders) != 1 || len(state.Waiting) != 0 || state.Token != h.Token() {
+		t.Errorf("after the storm: %+v, %v", state, err)
+	}
+}
+
+// TestStoriesThatAreNone shows that the check can fail.
+func TestStoriesThatAreNone(t *testing.T) {
+	t.Parallel()
+	op := func(end bool, token cluster.Token, call, back int64) porcupine.Operation {
+		return porcupine.Operation{Input: step{end, token}, Call: call, Return: back}
+	}
+	for name, ops := range map[string][]porcupine.Operation{
+		"two at once":     {op(false, 1, 0, 1), op(true, 1, 5, 6), op(false, 2, 2, 3), op(true, 2, 7, 8)},
+		"the token again": {op(false, 1, 0, 1), op(true, 1, 2, 3), op(false, 1, 4, 5)},
+	} {
+		if porcupine.CheckOperations(turnsModel(), ops) {
+			t.Errorf("%s: passes for a lock", name)
+		}
+	}
+}

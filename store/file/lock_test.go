@@ -1,0 +1,9 @@
+package file
+
+import (
+	"testing"
+
+	"github.com/rota-run/rota/lock/locktest"
+)
+
+func TestLocks(t *testing.T) { t.Parallel(); locktest.Run(t, fresh) }
