@@ -26,7 +26,7 @@ var vendors = []rule{
 	{"github.com/nats-io", []string{"store/nats", "internal/server/nats", rivals}},
 	{"github.com/twmb/franz-go", []string{"store/kafka", "publish/*", "contrib/kafka/…"}},
 	{"github.com/aws", []string{"contrib/aws/…"}},
-	{"github.com/johannesboyne/gofakes3", nil},
+	{"github.com/johannesboyne/gofakes3", []string{"contrib/aws/examples/…"}},
 	{"github.com/elastic/elastic-transport-go", []string{"store/elastic", "publish/*"}},
 	{"github.com/prometheus/client_golang", []string{"node", "api", "cmd/…"}},
 	{"github.com/prometheus/client_model", []string{"tasks", "node", "api"}},

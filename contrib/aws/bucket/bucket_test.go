@@ -1,0 +1,165 @@
+package bucket_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/rota-run/rota/contrib/aws/bucket"
+)
+
+// Names with all that S3 allows, in two places of two buckets, more than a window and more than a page of the window.
+func TestEachObjectIsTakenOnce(t *testing.T) {
+	b := setup(t, "logs", "media")
+	var want []string
+	put := func(in, name string) {
+		b.put(in, name, "of "+in)
+		want = append(want, name+" of "+in)
+	}
+	for i := range 150 {
+		put("logs", fmt.Sprintf("2026/%04d.gz", i))
+		put("media", fmt.Sprintf("2026/%04d.gz", i)) // the same names
+	}
+	b.put("logs", "2025/old", "not wanted")
+	for _, odd := range []string{"2026/", "2026/a b+c%20&=?#.txt", "2026/ü\u2028", "2026/..", "2026//x", "2026/tab\there", "2026/" + strings.Repeat("y", 1000), "2026/" + strings.Repeat("%", 1000)} {
+		put("logs", odd)
+	}
+	b.run(b.config(), b.objects(nil), "s3://logs/2026/", "s3://media/")
+	b.once(want...)
+}
+
+func TestAnEmptyBucketIsDone(t *testing.T) {
+	b := setup(t, "logs")
+	b.run(b.config(), b.objects(nil), "s3://logs/")
+	b.once()
+	if n := b.requests["LIST"]; n != 1 {
+		t.Errorf("%d requests were made to list nothing", n)
+	}
+}
+
+// An object that is deleted, and one that is changed, between the listing and the run.
+func TestObjectsChangeAfterTheListing(t *testing.T) {
+	b := setup(t, "logs")
+	was := b.put("logs", "a", "one")
+	b.put("logs", "b", "one")
+	b.put("logs", "c", "one")
+	o := b.objects(func(o bucket.Object) error {
+		switch o.Name {
+		case "a": // the only one that runs: the others wait
+			if _, err := b.client.DeleteObject(b.ctx, &s3.DeleteObjectInput{Bucket: &o.Bucket, Key: new("b")}); err != nil {
+				return err
+			}
+			b.put("logs", "c", "two")
+		case "c":
+			if o.Listed != was || o.ETag == o.Listed {
+				t.Errorf("it was listed as %s and is %s", o.Listed, o.ETag)
+			}
+		}
+		return nil
+	})
+	o.MaxConcurrent = 1
+	b.tamper = func(w http.ResponseWriter, r *http.Request) bool { return r.Method == http.MethodGet && b.later(w, r) }
+	b.run(b.config(), o, "s3://logs/")
+	b.once("a one", "c two")
+	if !strings.Contains(b.logs.String(), "s3://logs/b") {
+		t.Error("the object that is gone was not logged")
+	}
+}
+
+// later sends those who ask for b or c before a was taken away, for the SDK to try again.
+func (b *bed) later(w http.ResponseWriter, r *http.Request) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.taken) == 0 && (r.URL.Path == "/logs/b" || r.URL.Path == "/logs/c") {
+		http.Error(w, "", http.StatusServiceUnavailable)
+		return true
+	}
+	return false
+}
+
+// Names that come behind are found; a quiet bucket costs a request for each look, and nothing in the cluster.
+func TestNewNamesAreFound(t *testing.T) {
+	b := setup(t, "logs")
+	b.put("logs", "2026-01", "x")
+	m := b.join("a", bucket.NewType("objects", b.objects(nil)))
+	c := b.config()
+	c.Follow = bucket.Names
+	b.submit(m, c, "s3://logs/")
+	b.await("the first is taken", func() bool { return len(b.taken) == 1 })
+	quiet(b, func() uint64 { return m.Value().Applied() })
+	b.put("logs", "2026-02", "x")
+	b.await("the second is taken", func() bool { return len(b.taken) == 2 })
+	b.once("2026-01 x", "2026-02 x")
+}
+
+// quiet checks that ten looks at the bucket write nothing into the cluster, once all that was going on is settled.
+func quiet(b *bed, applied func() uint64) {
+	b.t.Helper()
+	for range 20 {
+		before, looks := applied(), 0
+		b.await("it is looked at", func() bool { looks = b.requests["LIST"]; return true })
+		b.await("ten looks", func() bool { return b.requests["LIST"] >= looks+10 })
+		if applied() == before {
+			return
+		}
+	}
+	b.t.Error("looks at a quiet bucket are written into the cluster")
+}
+
+// What has a mark is not taken again, by another job either; what is changed is.
+func TestMarkedObjectsAreTakenOnce(t *testing.T) {
+	b := setup(t, "logs", "done")
+	for i := range 50 {
+		b.put("logs", fmt.Sprintf("%02d", i), "one")
+	}
+	m := b.join("a", bucket.NewType("objects", b.objects(nil)))
+	c := b.config()
+	c.Follow, c.Marks = bucket.Marks, "s3://done/job/"
+	b.submit(m, c, "s3://logs/")
+	b.await("all are taken", func() bool { return len(b.taken) == 50 })
+	quiet(b, func() uint64 { return m.Value().Applied() })
+	b.put("logs", "07", "two")
+	b.put("logs", "01a", "new")
+	b.await("what is new is taken", func() bool { return len(b.taken) == 52 })
+	b.await("52 objects are marked, 2 buckets and 52 objects made", func() bool { return b.requests["PUT"] >= 106 })
+	if err := m.Kill(b.ctx, "job"); err != nil {
+		t.Fatal(err)
+	}
+	b.put("logs", "99", "last")
+	if err := m.Submit(b.ctx, "again", bucket.Task("objects", c, "s3://logs/")); err != nil {
+		t.Fatal(err)
+	}
+	b.await("the last is taken", func() bool { return len(b.taken) == 53 })
+	quiet(b, func() uint64 { return m.Value().Applied() })
+	if got := b.taken[50:]; fmt.Sprint(got[2]) != "99 last" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What is done is deleted, but not what has come in its place meanwhile.
+func TestDoneObjectsAreDeleted(t *testing.T) {
+	b := setup(t, "logs")
+	for i := range 30 {
+		b.put("logs", fmt.Sprintf("%02d", i), "one")
+	}
+	m := b.join("a", bucket.NewType("objects", b.objects(func(o bucket.Object) error {
+		if o.Name == "05" && o.Listed == o.ETag && o.Size == 3 {
+			b.put("logs", "05", "later") // while it is being taken
+		}
+		return nil
+	})))
+	c := b.config()
+	c.Follow = bucket.Delete
+	b.submit(m, c, "s3://logs/")
+	b.await("all are taken, 05 twice", func() bool { return len(b.taken) == 31 })
+	b.awaitFree("the bucket is empty", func() bool {
+		out, err := b.client.ListObjectsV2(b.ctx, &s3.ListObjectsV2Input{Bucket: new("logs")})
+		return err == nil && len(out.Contents) == 0
+	})
+	quiet(b, func() uint64 { return m.Value().Applied() })
+	b.put("logs", "05", "later") // as it was
+	b.await("it is taken again", func() bool { return len(b.taken) == 32 })
+}

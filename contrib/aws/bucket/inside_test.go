@@ -1,0 +1,165 @@
+package bucket
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/work"
+)
+
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]place{
+		"s3://logs/":            {"logs", ""},
+		"s3://logs/2026/":       {"logs", "2026/"},
+		"s3://my.b-u_1//x y/..": {"my.b-u_1", "/x y/.."},
+	} {
+		if got, err := parsePlace(s); err != nil || got != want || got.String() != s {
+			t.Errorf("%s: got %v, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "logs", "s3://", "s3://logs", "s3:///x", "s3://u:p@logs/", "http://logs/", "s3://a/x", "s3://lo gs/"} {
+		if got, err := parsePlace(s); err == nil {
+			t.Errorf("%q: got %v", s, got)
+		}
+	}
+}
+
+// Whatever the name, its key is one that an item may have, is that of no other name, and of no place.
+func FuzzItemKeys(f *testing.F) {
+	for _, s := range []string{"a", "a/b", "%2F", "/", "", "\x00\xff", strings.Repeat("%", 1024), "s3://x"} {
+		f.Add(s, s+"x")
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		key := itemKey("logs", a)
+		if err := cluster.CheckKey(key); err != nil {
+			t.Errorf("%q: %v", a, err)
+		}
+		if a != b && key == itemKey("logs", b) {
+			t.Errorf("%q and %q have the key %q", a, b, key)
+		}
+		if _, err := parsePlace(key); err == nil {
+			t.Errorf("the key %q of %q is a place", key, a)
+		}
+	})
+}
+
+func FuzzCursor(f *testing.F) {
+	for _, s := range []string{`{"after":"x"}`, `{}`, ``, `null`, `[1]`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := decodeCursor(data)
+		if err != nil {
+			return
+		}
+		if again, err := decodeCursor(c.encode()); err != nil || again != c {
+			t.Errorf("%+v is written %s and read as %+v, %v", c, c.encode(), again, err)
+		}
+	})
+}
+
+// The longest names fit into a cursor, and a page of them is cut where the step is full.
+func TestLongNamesFit(t *testing.T) {
+	t.Parallel()
+	name := strings.Repeat("\x01", 1024) // six bytes each, in JSON: worse than S3 has
+	if got := len(cursor{After: name[:600], By: "x", N: 1 << 62}.encode()); got > cluster.MaxCursor {
+		t.Errorf("the cursor has %d bytes", got)
+	}
+	var found []listed
+	for i := range 1000 {
+		found = append(found, listed{Name: fmt.Sprintf("%04d%s", i, strings.Repeat("x", 1020))})
+	}
+	l := &listing{place: place{"logs", ""}}
+	items, last := l.items(found)
+	size := 0
+	for _, it := range items {
+		size += len(it.Input)
+	}
+	if len(items) == 0 || len(items) == 1000 || size > cluster.MaxInputs || last != found[len(items)-1].Name {
+		t.Errorf("%d items of %d bytes, the last is %q", len(items), size, last)
+	}
+}
+
+// Only what is in the cluster is passed over: what was listed for a page that was not written comes again.
+func TestRecent(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRecent(8)
+		inWindow := map[listed]bool{}
+		for n := range rapid.IntRange(1, 40).Draw(t, "pages") {
+			var page []listed
+			for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 0, 5, rapid.ID[string]).Draw(t, "names") {
+				page = append(page, listed{Name: name})
+			}
+			news := r.sift(page)
+			for _, o := range page {
+				seen := false
+				for _, p := range news {
+					seen = seen || p == o
+				}
+				if !seen && !inWindow[o] {
+					t.Fatalf("%s is passed over and was never written", o.Name)
+				}
+			}
+			cursor := fmt.Appendf(nil, "%d", n)
+			r.expect(news, cursor)
+			if rapid.Bool().Draw(t, "written") {
+				for _, o := range news {
+					inWindow[o] = true
+				}
+				r.settle(cursor)
+				if left := r.sift(news); len(left) > 0 {
+					t.Fatalf("%v is new though it was written", left)
+				}
+			} else {
+				r.settle([]byte("another"))
+			}
+		}
+		if len(r.known) > len(r.order) {
+			t.Fatalf("%d are remembered", len(r.known))
+		}
+	})
+}
+
+func TestConfigFaults(t *testing.T) {
+	t.Parallel()
+	if _, err := NewType("x", Objects{}).New(work.Definition{}); err == nil || !strings.Contains(err.Error(), "Take is missing") {
+		t.Errorf("got %v", err)
+	}
+	for config, want := range map[string]string{
+		`{"endpoint":"gateway:9000"}`:                   "config.endpoint: it is not a URL",
+		`{"endpoint":"http://me:hunter2@gateway:9000"}`: "config.endpoint: a name or password stands in it",
+		`{"endpoint":"http://g/?x=1"}`:                  "config.endpoint: it has a query",
+		`{"follow":"x"}`:                                `config.follow: "x" is not known`,
+		`{"follow":"marks"}`:                            "config.marks: marks and follow: marks go together",
+		`{"marks":"s3://done/"}`:                        "config.marks: marks and follow: marks go together",
+		`{"follow":"marks","marks":"done"}`:             `config.marks: "done" is no place`,
+		`{"poll":"1ns"}`:                                "config.poll: 1ns is too short",
+		`{"stall":"-1s"}`:                               "config.stall: -1s is too short",
+		`{"window":-1}`:                                 "config.window: -1 is not between",
+		`{"bucket":"x"}`:                                `unknown field "bucket"`,
+		`{}`:                                            "",
+		`{"follow":"marks","marks":"s3://done/"}`:       "",
+	} {
+		o := Objects{Take: takeNone}
+		_, err := NewType("x", o).New(work.Definition{Config: json.RawMessage(config)})
+		if want == "" && err == nil {
+			continue
+		}
+		var ce *work.ConfigError
+		if err == nil || want == "" || !strings.Contains(err.Error(), want) || !errors.As(err, &ce) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want %q", config, err, want)
+		}
+	}
+}
+
+func takeNone(context.Context, *rota.Grant, Object) error { return nil }

@@ -1,0 +1,232 @@
+package bucket_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/contrib/aws/bucket"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// patience bounds every wait; it says nothing about how long things should take.
+const patience = 60 * time.Second
+
+const quick = 20_000_000 // ns: tests do not wait for what is rare
+
+// keys are those that the gateway knows; the second one is a secret.
+var keys = credentials.NewStaticCredentialsProvider("ak", "hunter2hunter2", "")
+
+// bed is a gateway, a cluster, and what was taken.
+type bed struct {
+	t      *testing.T
+	ctx    context.Context
+	url    string
+	client *s3.Client
+	store  *memory.Server
+
+	mu       sync.Mutex
+	taken    []string // "name content", in order
+	requests map[string]int
+	logs     strings.Builder
+	tamper   func(w http.ResponseWriter, r *http.Request) bool // answers instead of the gateway, if it wants
+}
+
+func setup(t *testing.T, buckets ...string) *bed {
+	t.Helper()
+	t.Parallel()
+	b := &bed{t: t, store: memory.New(), requests: map[string]int{}}
+	gateway := gofakes3.New(s3mem.New()).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.mu.Lock()
+		what := r.Method
+		if r.URL.Query().Has("list-type") {
+			what = "LIST"
+		}
+		b.requests[what]++
+		tamper := b.tamper
+		b.mu.Unlock()
+		if tamper == nil || !tamper(w, r) {
+			gateway.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	b.use(server.URL)
+	for _, name := range buckets {
+		if _, err := b.client.CreateBucket(b.ctx, &s3.CreateBucketInput{Bucket: &name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func (b *bed) use(url string) {
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	b.t.Cleanup(cancel)
+	b.ctx, b.url = ctx, url
+	b.client = s3.New(s3.Options{BaseEndpoint: &url, UsePathStyle: true, Region: "us-east-1", Credentials: keys, Logger: logging.Nop{}})
+}
+
+func (b *bed) config() bucket.Config {
+	return bucket.Config{Endpoint: b.url, PathStyle: true, Poll: quick, Window: 20}
+}
+
+func (b *bed) put(in, name, content string) string {
+	b.t.Helper()
+	out, err := b.client.PutObject(b.ctx, &s3.PutObjectInput{Bucket: &in, Key: &name, Body: bytes.NewReader([]byte(content))})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return aws.ToString(out.ETag)
+}
+
+// Write implements io.Writer, for logs.
+func (b *bed) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.logs.Write(p)
+}
+
+func (b *bed) join(name string, types ...rota.Type) *rota.Member {
+	b.t.Helper()
+	m, err := rota.Join(b.ctx, rota.Config{Member: name, Store: b.store.Open(), TTL: patience, Types: types, Logger: slog.New(slog.NewTextHandler(b, nil))})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := m.Leave(context.WithoutCancel(b.ctx)); err != nil {
+			b.t.Errorf("leave %s: %v", name, err)
+		}
+		if b.t.Failed() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.t.Log(b.logs.String())
+			b.logs.Reset()
+		}
+	})
+	return m
+}
+
+// objects is a process that notes what it takes; extra may be nil.
+func (b *bed) objects(extra func(o bucket.Object) error) bucket.Objects {
+	return bucket.Objects{
+		Load: []func(*config.LoadOptions) error{config.WithCredentialsProvider(keys), config.WithSharedConfigFiles(nil), config.WithSharedCredentialsFiles(nil)},
+		Take: func(_ context.Context, _ *rota.Grant, o bucket.Object) error {
+			data, err := io.ReadAll(o.Body)
+			if err == nil && extra != nil {
+				err = extra(o)
+			}
+			if err != nil {
+				return err
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.taken = append(b.taken, o.Name+" "+string(data))
+			return nil
+		},
+	}
+}
+
+func (b *bed) submit(m *rota.Member, c bucket.Config, places ...string) {
+	b.t.Helper()
+	if err := m.Submit(b.ctx, "job", bucket.Task("objects", c, places...)); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// run is a pass of one member over some places.
+func (b *bed) run(c bucket.Config, o bucket.Objects, places ...string) {
+	b.t.Helper()
+	m := b.join("a", bucket.NewType("objects", o))
+	b.submit(m, c, places...)
+	if err := m.Wait(b.ctx, "job"); err != nil {
+		for p := range m.Value().Partitions() {
+			b.t.Log(p.ID, p.State, p.Message)
+		}
+		b.t.Fatal(err)
+	}
+}
+
+// await returns when something holds, which is looked at from time to time.
+func (b *bed) await(what string, holds func() bool) {
+	b.t.Helper()
+	b.awaitFree(what, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return holds()
+	})
+}
+
+// awaitFree is await for what asks the gateway.
+func (b *bed) awaitFree(what string, holds func() bool) {
+	b.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if holds() {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-b.ctx.Done():
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.t.Fatalf("it is not so: %s; taken are %.500q", what, b.taken)
+		}
+	}
+}
+
+// awaitMessage waits until a partition has failed with an error that contains all the words.
+func (b *bed) awaitMessage(m *rota.Member, key string, words ...string) (message string) {
+	b.t.Helper()
+	b.await(fmt.Sprintf("%s failed with %q", key, words), func() bool {
+		p, _ := m.Value().Partition(cluster.NewPartitionID("job", "", key))
+		message = p.Message
+		for _, w := range words {
+			if !strings.Contains(message, w) {
+				return false
+			}
+		}
+		return message != ""
+	})
+	return message
+}
+
+func (b *bed) once(want ...string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := map[string]int{}
+	for _, s := range b.taken {
+		n[s]++
+		if n[s] > 1 {
+			b.t.Errorf("%q was taken %d times", s, n[s])
+		}
+	}
+	for _, s := range want {
+		if n[s] == 0 {
+			b.t.Errorf("%q was not taken", s)
+		}
+	}
+	if len(b.taken) != len(want) {
+		b.t.Errorf("%d were taken, want %d", len(b.taken), len(want))
+	}
+}

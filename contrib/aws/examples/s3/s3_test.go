@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asProcess in the environment makes this test binary the program itself.
+const asProcess = "ROTA_EXAMPLE_S3"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProcess) == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stdout, "error", err)
+		os.Exit(1)
+	}
+	stop()
+}
+
+// took is a line that a process has written.
+type took struct {
+	by    *process
+	name  string
+	size  int
+	token uint64
+	fault string // or what else it has said
+	ended bool   // it will write no more
+}
+
+type process struct {
+	name   string
+	cmd    *exec.Cmd
+	killed bool
+	err    error
+}
+
+// swarm is some processes that share the work.
+type swarm struct {
+	t     *testing.T
+	args  []string
+	lines chan took
+	up    []*process
+}
+
+func (s *swarm) start(name string) {
+	cmd := exec.Command(os.Args[0], append([]string{"-member", name}, s.args...)...) //nolint:gosec // this test itself
+	cmd.Env = append(os.Environ(), asProcess+"=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p := &process{name: name, cmd: cmd}
+	s.up = append(s.up, p)
+	go s.read(p, out)
+}
+
+func (s *swarm) read(p *process, out io.Reader) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		l := took{by: p}
+		if _, err := fmt.Sscanf(lines.Text(), "took %q %d %d", &l.name, &l.size, &l.token); err != nil {
+			l.fault = lines.Text()
+		}
+		s.lines <- l
+	}
+	p.err = p.cmd.Wait()
+	s.lines <- took{by: p, ended: true}
+}
+
+func (s *swarm) kill(p *process) {
+	p.killed = true
+	if err := p.cmd.Process.Kill(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+const objects = 3000
+
+// Three processes, one of which is killed: each object is taken, and twice only where a run was cut.
+func TestEachObjectIsTaken(t *testing.T) {
+	t.Parallel()
+	h, err := toy{objects: objects}.handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateway := httptest.NewServer(h)
+	defer gateway.Close()
+	s := &swarm{t: t, lines: make(chan took), args: []string{"-store", t.TempDir(), "-endpoint", gateway.URL, "-place", "s3://logs/2026/", "-ttl", "30s"}}
+	for _, name := range []string{"a", "b", "c"} {
+		s.start(name)
+	}
+	began := time.Now()
+	by := s.play(t)
+	again := 0
+	for i := range objects {
+		all := by[name(i)]
+		if len(all) == 0 {
+			t.Errorf("%s was not taken", name(i))
+			continue
+		}
+		again += len(all) - 1
+		for n, l := range all {
+			if l.size != size(i) {
+				t.Errorf("%s: %d bytes were read, want %d", l.name, l.size, size(i))
+			}
+			if n < len(all)-1 && !l.by.killed && !all[n+1].by.killed {
+				t.Errorf("%s was taken by %s and then by %s, and neither was killed", l.name, l.by.name, all[n+1].by.name)
+			}
+		}
+	}
+	t.Logf("%d objects in %.1f s; 1 process killed; %d objects were taken twice", len(by), time.Since(began).Seconds(), again)
+}
+
+// play kills one process when a third is taken and all take part, and waits for the end of the others.
+func (s *swarm) play(t *testing.T) map[string][]took {
+	by, seen := map[string][]took{}, map[*process]bool{}
+	limit := time.NewTimer(time.Minute)
+	defer limit.Stop()
+	killed := false
+	for running := len(s.up); running > 0; {
+		select {
+		case l := <-s.lines:
+			switch {
+			case l.ended:
+				running--
+				if !l.by.killed && l.by.err != nil {
+					t.Errorf("%s has ended: %v", l.by.name, l.by.err)
+				}
+			case l.fault != "":
+				t.Errorf("%s says: %s", l.by.name, l.fault)
+			default:
+				by[l.name] = append(by[l.name], l)
+				seen[l.by] = true
+			}
+			if !killed && len(by) >= objects/3 && len(seen) == len(s.up) {
+				killed = true
+				s.kill(l.by)
+			}
+		case <-limit.C:
+			for _, p := range s.up {
+				s.kill(p)
+			}
+			t.Fatalf("%d of %d objects are taken", len(by), objects)
+		}
+	}
+	if !killed {
+		t.Error("none was killed: not all took part")
+	}
+	return by
+}
