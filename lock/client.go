@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -68,6 +69,7 @@ type Client struct {
 	pulse  *pulse // the present one; nil before the first
 	seen   sightings
 	claims map[*claiming]struct{} // that may have something in the store
+	listed map[string]sighting    // what sweeps have seen
 	shut   bool                   // nothing begins in the background any more
 	fewer  chan struct{}          // has room for one; a claim has ended
 }
@@ -190,6 +192,27 @@ func (c *Client) note(seen sightings) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen = c.seen.newer(seen).recent(protocol.Now().Add(-10 * max(c.o.TTL, time.Minute)))
+}
+
+// strays are those of the listed pulses that have not changed for long enough. A list may be old, which makes the silence longer and never shorter.
+func (c *Client) strays(docs []store.Doc, now protocol.Instant) []store.Doc {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	listed := make(map[string]sighting, len(docs))
+	var out []store.Doc
+	for _, d := range docs {
+		g := c.listed[d.Key].look(d.Version, now, now)
+		listed[d.Key] = g
+		var text pulseText
+		if json.Unmarshal(d.Value, &text) != nil || text.TTLMS < 1 || text.TTLMS > maxTTL.Milliseconds() {
+			continue // none of ours
+		}
+		if g.looked.Sub(g.since) >= 4*silenceOf(time.Duration(text.TTLMS)*time.Millisecond) {
+			out = append(out, d)
+		}
+	}
+	c.listed = listed
+	return out
 }
 
 func (c *Client) track(r *claiming, on bool) {

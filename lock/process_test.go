@@ -29,7 +29,7 @@ const noSessions = "no-sessions"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(holderVariable); dir != "" {
-		if err := hold(dir, os.Args[1] == noSessions); err != nil {
+		if err := hold(dir, os.Args[1] == noSessions, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -42,7 +42,7 @@ const processTTL = 2 * time.Second
 
 // hold takes the lock x and acts under it, again and again, until it is lost. It says what it does, and when: an instant before it asked whether it holds
 // the lock. It ends with its input.
-func hold(dir string, heartbeats bool) error {
+func hold(dir string, heartbeats bool, out io.Writer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
@@ -62,14 +62,14 @@ func hold(dir string, heartbeats bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("held %d\n", held.Token())
+	fmt.Fprintf(out, "held %d\n", held.Token())
 	for {
 		at := protocol.Now()
 		if err := held.Err(); err != nil {
-			fmt.Printf("lost %d\n", at)
+			fmt.Fprintf(out, "lost %d\n", at)
 			return nil
 		}
-		fmt.Printf("act %d\n", at)
+		fmt.Fprintf(out, "act %d\n", at)
 		time.Sleep(time.Millisecond) // waits: between two acts
 	}
 }

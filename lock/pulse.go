@@ -27,10 +27,11 @@ type pulse struct {
 	key    string
 	ctx    context.Context // ends, with the cause, when nothing may be done under it any more
 	cancel context.CancelCauseFunc
-	ready  chan struct{} // closed when it is trusted for the first time
-	over   chan struct{} // closed when run has ended
-	alarm  *time.Timer   // at the end of the trust
-	writer pulseWriter   // of run alone
+	ready  chan struct{}    // closed when it is trusted for the first time
+	over   chan struct{}    // closed when run has ended
+	alarm  *time.Timer      // at the end of the trust
+	writer pulseWriter      // of run alone
+	swept  protocol.Instant // the same
 	mu     sync.Mutex
 	until  protocol.Instant // 0: not trusted yet
 	claims int
@@ -193,13 +194,40 @@ func (p *pulse) rest(until protocol.Instant) lifeEvent {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		p.tired()
+		if !p.tired() {
+			p.sweep()
+		}
 	case <-p.writer.ended():
 		return beaten{now: protocol.Now(), outcome: ended}
 	case <-p.ctx.Done():
 	}
 	return lifeWoken{protocol.Now()}
 }
+
+// sweep removes the pulses of processes that died while they held nothing, where sessions do not do it. One that was seen at the same version for four
+// silences is dead; the version in the call makes sure that it is still that one.
+func (p *pulse) sweep() {
+	now, every := protocol.Now(), sweepEvery*p.c.o.TTL
+	if p.writer.session != nil || p.swept != 0 && now.Sub(p.swept) < every {
+		return
+	}
+	p.swept = now
+	ctx, cancel := context.WithTimeout(p.ctx, p.c.o.TTL/3)
+	defer cancel()
+	docs, err := p.c.store.List(ctx, pulsePrefix)
+	if err != nil {
+		p.c.o.Logger.Debug("list the pulses of locks", "err", err)
+		return
+	}
+	for _, d := range p.c.strays(docs, now) {
+		if err := p.c.store.Delete(ctx, d.Key, d.Version); err != nil {
+			p.c.o.Logger.Debug("remove a pulse that nobody renews", "key", d.Key, "err", err)
+		}
+	}
+}
+
+// sweepEvery is how many TTLs lie between two sweeps.
+const sweepEvery = 10
 
 // pulseWriter writes the document of a pulse: through a session where the store has them, so that it goes with the process.
 type pulseWriter struct {

@@ -92,7 +92,8 @@ func plan(r *rand.Rand) storetest.Plan {
 	outcomes := []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late, storetest.Held}
 	breathless := r.IntN(3) == 0 // its pulse hardly ever gets through, and is lost
 	return func(c storetest.Call) storetest.Outcome {
-		if r.IntN(8) > 0 && !(breathless && c.N > 12 && strings.HasPrefix(c.Key, "lock-pulse/") && c.Op != "get") {
+		lost := breathless && c.N > 12 && strings.HasPrefix(c.Key, "lock-pulse/") && c.Op != "get"
+		if r.IntN(8) > 0 && !lost {
 			return storetest.Pass
 		}
 		return outcomes[r.IntN(len(outcomes))]
@@ -157,7 +158,7 @@ func (s *storm) once(number int, c *lock.Client, r *rand.Rand) {
 	}
 	s.record(number, step{token: h.Token()}, called, time.Now())
 	last := time.Now()
-	for n := r.IntN(200); n > 0; n-- {
+	for n := r.IntN(10 + 190*(1-min(r.IntN(4), 1))); n > 0; n-- {
 		at := time.Now()
 		if h.Err() != nil {
 			break
@@ -188,7 +189,7 @@ func TestStorm(t *testing.T) {
 	}
 	all.Wait()
 	t.Logf("%d operations, %d given up, %d lost", len(s.ops), s.given, s.lost)
-	if len(s.ops) < 20 {
+	if len(s.ops) < 8 {
 		t.Errorf("%d operations: nothing was shown", len(s.ops))
 	}
 	result, _ := porcupine.CheckOperationsVerbose(turnsModel(), s.ops, patience)

@@ -1,0 +1,165 @@
+package lock
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+func entries(from, n int) []entry {
+	var out []entry
+	for i := range n {
+		out = append(out, entry{ID: fmt.Sprint("id", from+i), Pulse: fmt.Sprint("pulse", from+i), TTLMS: 1000})
+	}
+	return out
+}
+
+// TestTableProperties: whatever comes and goes, nobody is lost or there twice, no place is empty while somebody waits, the line keeps its order, tokens
+// grow, and no change touches the table that it was made from.
+func TestTableProperties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		now := table{Format: format, Size: rapid.IntRange(1, 3).Draw(t, "size")}
+		var present []string
+		for n := range rapid.IntRange(1, 30).Draw(t, "steps") {
+			before, text := now, fmt.Sprintf("%+v", now)
+			if len(present) > 0 && rapid.Bool().Draw(t, "leave") {
+				i := rapid.IntRange(0, len(present)-1).Draw(t, "who")
+				now = now.without(present[i])
+				present = slices.Delete(slices.Clone(present), i, i+1)
+			} else {
+				e := entries(n, 1)[0]
+				now = now.with(e)
+				present = append(present, e.ID)
+			}
+			if got := fmt.Sprintf("%+v", before); got != text {
+				t.Fatalf("the table was changed:\n%s\n%s", text, got)
+			}
+			wantTable(t, now, present)
+			if now.Token < before.Token {
+				t.Fatalf("token %d after %d", now.Token, before.Token)
+			}
+			data, err := now.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := decodeTable(data); err != nil || fmt.Sprintf("%+v", back) != fmt.Sprintf("%+v", now) {
+				t.Fatalf("read back: %+v, %v", back, err)
+			}
+		}
+	})
+}
+
+func wantTable(t *rapid.T, now table, present []string) {
+	var ids []string
+	for _, e := range slices.Concat(now.Holders, now.Waiters) {
+		ids = append(ids, e.ID)
+	}
+	if !slices.Equal(ids, present) { // who comes is put behind all others, so the order is that of coming
+		t.Fatalf("%q are there, want %q", ids, present)
+	}
+	if err := now.check(); err != nil && len(present) > 0 {
+		t.Fatal(err)
+	}
+	last := now.Token
+	for i, e := range slices.Backward(now.Holders) {
+		if e.Token == 0 || e.Token > last || i < len(now.Holders)-1 && e.Token == last {
+			t.Fatalf("tokens %+v", now.Holders)
+		}
+		last = e.Token
+	}
+}
+
+// TestSilence: a pulse is never dead for others before its process has stopped trusting it, whatever the TTL and whenever they look, also where their
+// clocks run at rates that differ by drift.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ttl := time.Duration(rapid.Int64Range(int64(minTTL), int64(maxTTL)).Draw(t, "ttl"))
+		rate := rapid.Int64Range(1000-drift/2, 1000+drift/2).Draw(t, "rate of the others, in thousandths")
+		sent := protocol.Instant(1)
+		g := sighting{key: "p"}
+		for at := sent.Add(time.Duration(rapid.Int64Range(0, int64(ttl)).Draw(t, "first look"))); ; {
+			theirs := protocol.Instant(int64(at/1000) * rate)
+			if g = g.look("v", theirs, theirs); g.dead(ttl) {
+				if at < sent.Add(trustOf(ttl)) {
+					t.Fatalf("dead after %v, trusted for %v", at.Sub(sent), trustOf(ttl))
+				}
+				return
+			}
+			at = at.Add(time.Duration(rapid.Int64Range(1, int64(ttl)).Draw(t, "pause")))
+		}
+	})
+}
+
+// TestSightings: a look proves what was there when it was sent, not when it was answered.
+func TestSightings(t *testing.T) {
+	t.Parallel()
+	const ttl = time.Second
+	at := func(d time.Duration) protocol.Instant { return protocol.Instant(1).Add(d) }
+	g := sighting{key: "p"}.look("1", at(0), at(time.Millisecond))
+	if late := g.look("1", at(time.Millisecond), at(time.Hour)); late.dead(ttl) {
+		t.Error("dead by an answer that came late")
+	}
+	if twice := g.look("1", at(2*ttl), at(2*ttl)); !twice.dead(ttl) {
+		t.Error("not dead after two TTLs of silence")
+	}
+	if moved := g.look("2", at(2*ttl), at(2*ttl)); moved.dead(ttl) {
+		t.Error("dead though it has changed")
+	}
+	if gone := g.look("", at(0), at(time.Millisecond)); !gone.dead(ttl) {
+		t.Error("not dead though it is gone")
+	}
+	if (sighting{key: "p"}).dead(ttl) {
+		t.Error("dead though nobody has looked")
+	}
+}
+
+func FuzzDecodeTable(f *testing.F) {
+	for _, text := range []string{
+		`{"format":1,"size":1,"token":2,"writes":3,"holders":[{"id":"a","pulse":"p","ttl_ms":1000,"token":2}],"waiters":[{"id":"b","pulse":"q","ttl_ms":1}]}`,
+		`{"format":1,"size":2,"token":0,"writes":1}`, `{"format":2}`, `{`, `{}{}`, ``,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		was, err := decodeTable(data)
+		if err != nil {
+			return
+		}
+		again, err := was.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeTable(again); err != nil {
+			t.Fatalf("%s is read, and what is written of it is not: %v", data, err)
+		}
+		if next := was.with(entry{ID: "fresh", Pulse: "p", TTLMS: 1}); len(next.Waiters) <= maxWaiting && !was.has("fresh") {
+			if err := next.check(); err != nil && err.Error() != "" && len(was.Holders) <= was.Size {
+				t.Fatalf("with one more: %v", err)
+			}
+		}
+	})
+}
+
+// TestStrays: what was silent for long is removed, and nothing else.
+func TestStrays(t *testing.T) {
+	t.Parallel()
+	c := &Client{}
+	text := []byte(`{"ttl_ms":1000}`)
+	docs := []store.Doc{{Key: "a", Version: "1", Value: text}, {Key: "b", Version: "1", Value: text}, {Key: "c", Version: "1", Value: []byte("?")}}
+	if got := c.strays(docs, 1); len(got) != 0 {
+		t.Errorf("at first sight: %v", got)
+	}
+	docs[1].Version = "2"
+	got := c.strays(docs, protocol.Instant(10*time.Second))
+	if len(got) != 1 || got[0].Key != "a" {
+		t.Errorf("after ten TTLs: %v", got)
+	}
+}

@@ -1,0 +1,128 @@
+package status_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/status"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	s, ctx := status.New(memory.New().Open(), "jobs/import"), deadline(t)
+	_, err := s.Get(ctx)
+	wantError(t, "get before any report", err, status.ErrNone)
+	for _, c := range []struct {
+		token uint64
+		value string
+		err   error
+	}{
+		{3, "first", nil}, {3, "second", nil}, {2, "late", status.ErrStale}, {5, "third", nil}, {3, "late too", status.ErrStale},
+	} {
+		wantError(t, "put "+c.value, s.Put(ctx, cluster.Token(c.token), c.value), c.err)
+	}
+	r, err := s.Get(ctx)
+	var value string
+	if err != nil || r.Decode(&value) != nil || value != "third" || r.Token != 5 || r.Seq != 3 {
+		t.Errorf("%+v, %q, %v", r, value, err)
+	}
+	wantError(t, "put too much", s.Put(ctx, 9, strings.Repeat("x", status.MaxValue)), store.ErrTooLarge)
+}
+
+// TestUnknown: a report whose answer is lost, or that comes late, stands there once, and Put says so.
+func TestUnknown(t *testing.T) {
+	t.Parallel()
+	for _, script := range []string{"lose-reply put times=1", "lose-request put times=2", "late put times=1", "pass *"} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			plan, err := storetest.Script(script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, faulty := deadline(t), storetest.NewFaulty(memory.New().Open(), plan)
+			s := status.New(faulty, "x")
+			for n := range 3 {
+				if err := s.Put(ctx, 1, n); err != nil {
+					t.Fatal(err)
+				}
+				faulty.Release() // what is late comes now, and changes nothing
+			}
+			if r, err := s.Get(ctx); err != nil || string(r.Value) != "2" || r.Seq != 3 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	server := memory.New()
+	writer, reader := status.New(server.Open(), "x"), status.New(server.Open(), "x")
+	ctx, cancel := context.WithCancelCause(deadline(t))
+	seen := make(chan string)
+	ended := make(chan error, 1)
+	go func() {
+		for r, err := range reader.Follow(ctx) {
+			if err != nil {
+				ended <- err
+				return
+			}
+			seen <- string(r.Value)
+		}
+	}()
+	for _, value := range []string{"1", "2", "3"} {
+		if err := writer.Put(ctx, 1, json.RawMessage(value)); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-seen; got != value {
+			t.Fatalf("saw %s, want %s", got, value)
+		}
+	}
+	why := errors.New("enough")
+	cancel(why)
+	wantError(t, "the end", <-ended, why)
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	data, err := json.Marshal(status.New(memory.New().Open(), "a/b"))
+	if err != nil || string(data) != `"a/b"` {
+		t.Fatalf("%s, %v", data, err)
+	}
+	var s status.Status
+	if err := json.Unmarshal(data, &s); err != nil || s.Name() != "a/b" {
+		t.Fatalf("%v, %v", s, err)
+	}
+	if err := s.Put(deadline(t), 1, 1); err == nil || !strings.Contains(err.Error(), "use On") {
+		t.Errorf("put without a store: %v", err)
+	}
+	if err := json.Unmarshal([]byte(`"a//b"`), &s); err == nil {
+		t.Error("a name with an empty segment was taken")
+	}
+}
