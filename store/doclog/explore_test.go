@@ -45,9 +45,9 @@ type model struct {
 	known    []uint64 // what the handles know at the beginning, if any
 	before   script   // is run first, alone
 	faults   int
-	noCrash  bool
-	listLags bool // List returns nothing
-	seeding  bool // some script seeds
+	listLags bool   // List returns nothing
+	seeding  bool   // some script seeds
+	only     string // the fault that happens; "": any
 }
 
 func (m model) Start() []world {
@@ -226,12 +226,10 @@ func (m model) failures(w world, i int, name string) []check.Move[world] {
 	w.faults--
 	r := w.procs[i].next
 	out := []check.Move[world]{{Name: name + ": refused", To: m.answer(w, i, answer{err: store.ErrUnavailable})}}
-	if !m.noCrash {
-		crashed := w
-		crashed.procs = slices.Clone(w.procs)
-		crashed.procs[i].over = true
-		out = append(out, check.Move[world]{Name: name + ": crashes before it", To: crashed})
-	}
+	crashed := w
+	crashed.procs = slices.Clone(w.procs)
+	crashed.procs[i].over = true
+	out = append(out, check.Move[world]{Name: name + ": crashes before it", To: crashed})
 	if r.writes() {
 		lost := w
 		lost.docs, _ = w.docs.do(r)
@@ -244,7 +242,7 @@ func (m model) failures(w world, i int, name string) []check.Move[world] {
 			out = append(out, check.Move[world]{Name: name + ": " + f.name, To: m.answer(f.w, i, answer{err: store.ErrUnknown})})
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(move check.Move[world]) bool { return !strings.HasSuffix(move.Name, m.only) })
 }
 
 func (m model) Key(w world) string {
@@ -277,11 +275,17 @@ func (m model) Broken(w world) string {
 }
 
 // auditor is the Docs of somebody who is alone.
-type auditor struct{ docs *documents }
+type auditor struct {
+	docs *documents
+	lags bool
+}
 
 func (a auditor) do(r request) answer {
 	docs, answer := a.docs.do(r)
 	*a.docs = docs
+	if a.lags && r.op == "list" {
+		answer.docs = nil
+	}
 	return answer
 }
 
@@ -310,7 +314,7 @@ func (a auditor) List(_ context.Context, prefix string) ([]store.Doc, error) {
 func (a auditor) Close() error { return nil }
 
 func (m model) audit(w *world) {
-	p := &player{log: handleOn(auditor{&w.docs}, "auditor")}
+	p := &player{log: handleOn(auditor{&w.docs, m.listLags}, "auditor")}
 	judged := 0
 	judge := func(floor uint64) {
 		for ; judged < len(p.events); judged++ {
@@ -345,10 +349,10 @@ func (m model) audit(w *world) {
 	}
 	p.compact()
 	judge(w.acked)
-	if m.listLags {
-		return
-	}
 	for key := range w.docs.docs {
+		if m.listLags && (m.faults > 0 || strings.HasPrefix(key, p.log.snapshots())) {
+			continue // what only a list can show
+		}
 		if key != p.log.metaKey() && !strings.HasPrefix(key, fmt.Sprintf("%s%0*d", p.log.snapshots(), digits, w.acked)) {
 			w.breaks("after the last trim there is still %s", key)
 		}

@@ -81,6 +81,9 @@ func scenarios() []scenario {
 		{"an appender, a trimmer and a reader", model{scripts: []script{appends("a1"), trims(2), reads}, before: saved, known: []uint64{1, 0, 1}}},
 		{"two appenders, a trimmer and a reader", model{scripts: []script{appends("a1"), appends("b1"), trims(2), page(1)}, before: saved, known: []uint64{1, 2, 2, 2}}},
 		{"an appender that is passed", model{scripts: []script{appends("a1"), compacts, reads}, before: one, known: []uint64{1, 1, 1}}},
+		{"two appenders and a reader, lists lag", model{scripts: []script{appends("a1", "a2"), appends("b1"), reads}, listLags: true}},
+		{"a trimmer, lists lag", model{scripts: []script{appends("a1"), trims(2)}, before: saved, listLags: true}},
+		{"a reader ahead of its memory", model{scripts: []script{page(2), trims(2), appends("a1")}, before: saved, known: []uint64{1, 2, 2}}},
 		{"two trimmers", model{scripts: []script{then(saves(1), trims(1)), then(saves(2), trims(2))}, before: two}},
 		{"two trimmers and a reader", model{scripts: []script{then(saves(1), trims(1)), saves(2), reads}, before: two, known: []uint64{2, 2, 2}}},
 		{"two trims of one snapshot", model{scripts: []script{trims(1), trims(2), appends("a1")}, before: saved, known: []uint64{2, 2, 2}}},
@@ -92,6 +95,7 @@ func scenarios() []scenario {
 		{"two appenders of two, one fault", model{scripts: []script{appends("a1", "a2"), appends("b1")}, faults: 1}},
 		{"an appender and a trimmer, one fault", model{scripts: []script{appends("a1"), compacts}, before: one, known: []uint64{1}, faults: 1}},
 		{"an appender and a trimmer, lists lag, one fault", model{scripts: []script{appends("a1"), trims(2)}, before: saved, faults: 1, listLags: true}},
+		{"two appenders that are passed, one reply lost", model{scripts: []script{appends("a1"), appends("b1"), compacts}, before: one, known: []uint64{1, 1, 1}, faults: 1, only: "reply lost"}},
 		{"two trimmers, one fault", model{scripts: []script{then(saves(1), trims(1)), saves(2)}, before: two, known: []uint64{2, 2}, faults: 1}},
 		{"a seed and an appender, two faults", model{scripts: []script{seeds(7), appends("a1")}, seeding: true, faults: 2}},
 	}
