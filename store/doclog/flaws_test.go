@@ -74,8 +74,8 @@ func flaws() []flaw {
 
 // TestFlawsAreFound builds the tests of this package with each flaw laid over the source, and runs the one that is to find it.
 func TestFlawsAreFound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the package's tests once for each flaw")
+	if testing.Short() || underRace {
+		t.Skip("builds the package's tests once for each flaw, without the race detector: run it without -short and -race")
 	}
 	root, err := mutant.Root(context.Background())
 	if err != nil {

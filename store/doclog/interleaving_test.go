@@ -104,14 +104,19 @@ func scenarios() []scenario {
 // TestEveryInterleaving tries all orders of the requests of a few processes, and all places of a fault. What is found is in the log.
 func TestEveryInterleaving(t *testing.T) {
 	t.Parallel()
+	most := 400_000
+	if underRace {
+		most = 2_000
+		t.Log("under the race detector only the beginning of each walk is done")
+	}
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
-			r := check.Explore[world](s.model, check.Options{States: 400_000, Violations: 1})
+			r := check.Explore[world](s.model, check.Options{States: most, Violations: 1})
 			t.Logf("%d states, %d moves, depth %d", r.States, r.Moves, r.Depth)
 			for _, v := range r.Violations {
 				t.Errorf("%s\n\t%s", v.Promise, strings.Join(v.Trace, "\n\t"))
 			}
-			if len(r.Violations) == 0 && !r.Complete {
+			if len(r.Violations) == 0 && !r.Complete && !underRace {
 				t.Errorf("not all states were visited")
 			}
 		})

@@ -1,0 +1,5 @@
+//go:build !race
+
+package doclog
+
+const underRace = false
