@@ -60,7 +60,8 @@ type leaf struct {
 	hint    protocol.Instant // of the backlog, when it was listed
 	epoch   int
 	waiting []candidate
-	later   map[string]later // calls that rest before their next attempt
+	later   map[string]later // calls that rest: before their next attempt, or because another member is nearer to them
+	dueAt   protocol.Instant // the first of them; 0: none
 	size    int
 	lost    *atomic.Int64 // claims that somebody else won, since it was listed
 	failed  *atomic.Bool  // the store failed since
@@ -77,7 +78,6 @@ type later struct {
 type candidate struct {
 	stored
 	at      place
-	due     protocol.Instant
 	unbegun bool
 	lost    *atomic.Int64
 	failed  *atomic.Bool
@@ -219,33 +219,25 @@ func (q *queue) take(ctx context.Context, b *backlog, now protocol.Instant) (can
 			}
 			l.list(ctx, b, now)
 		}
-		c, due, ok := l.pop(b, now)
-		if ok {
+		if c, ok := l.pop(b); ok {
 			q.next = (q.next + i) % len(q.pages)
 			return c, 0, true
 		}
-		wait = min(wait, due)
+		wait = min(wait, max(l.listIn(b, now), time.Millisecond))
 	}
 	return candidate{}, wait, false
 }
 
-// pop takes the first call that is due.
-func (l *leaf) pop(b *backlog, now protocol.Instant) (candidate, time.Duration, bool) {
-	wait := pollEvery
-	for i, c := range l.waiting {
-		if d := c.due.Sub(now); d > 0 {
-			wait = min(wait, d)
-			continue
-		}
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-		l.size -= c.bytes
-		b.held -= c.bytes
-		if len(l.waiting) == 0 {
-			l.waiting = nil
-		}
-		return c, 0, true
+// pop takes the first call.
+func (l *leaf) pop(b *backlog) (candidate, bool) {
+	if len(l.waiting) == 0 {
+		return candidate{}, false
 	}
-	return candidate{}, wait, false
+	c := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	l.size -= c.bytes
+	b.held -= c.bytes
+	return c, true
 }
 
 // listIn tells when the page is worth listing.
@@ -262,8 +254,8 @@ func (l *leaf) listIn(b *backlog, now protocol.Instant) time.Duration {
 	case (l.newest || now.Sub(l.aged) < pageYoung) && l.hint < b.hintAt:
 		soonest = max(pageSoonest, time.Duration(b.open)*time.Millisecond) // many callers share what a member has for looking
 	}
-	for _, r := range l.later {
-		soonest = min(soonest, max(r.due.Sub(l.listed), pageSoonest))
+	if l.dueAt != 0 {
+		soonest = min(soonest, max(l.dueAt.Sub(l.listed), pageSoonest))
 	}
 	return soonest - since
 }
@@ -283,11 +275,10 @@ func (l *leaf) list(ctx context.Context, b *backlog, now protocol.Instant) {
 		return
 	}
 	resting := l.later
-	l.later = nil
+	l.later, l.dueAt = nil, 0
 	for i, d := range docs {
 		l.consider(b, d, i, h, resting, now)
 	}
-	slices.SortStableFunc(l.waiting, func(a, b candidate) int { return int(a.due - b.due) })
 	b.held += l.size
 }
 
@@ -310,22 +301,37 @@ func (l *leaf) consider(b *backlog, d store.Doc, ordinal int, h head, resting ma
 	if r.State == Queued {
 		l.queued++
 	}
-	c.due = now.Add(b.distance(ordinal))
-	if r.BackoffMS > 0 && r.State == Queued {
-		rest, ok := resting[d.Key]
-		if !ok || rest.version != d.Version {
-			rest = later{d.Version, now.Add(time.Duration(r.BackoffMS) * time.Millisecond)}
-		}
-		if rest.due > now {
-			if l.later == nil {
-				l.later = make(map[string]later)
-			}
-			l.later[d.Key] = rest
-			return
-		}
+	if l.rests(b, &c, resting, ordinal, now) {
+		return
 	}
 	l.waiting = append(l.waiting, c)
 	l.size += c.bytes
+}
+
+// rests tells whether a call is to be left alone for a while, from when this member saw it first as it is.
+func (l *leaf) rests(b *backlog, c *candidate, resting map[string]later, ordinal int, now protocol.Instant) bool {
+	pause := b.distance(ordinal)
+	if c.State == Queued {
+		pause = max(pause, time.Duration(c.BackoffMS)*time.Millisecond)
+	}
+	if pause == 0 {
+		return false
+	}
+	rest, ok := resting[c.key]
+	if !ok || rest.version != c.version {
+		rest = later{c.version, now.Add(pause)}
+	}
+	if rest.due <= now {
+		return false
+	}
+	if l.later == nil {
+		l.later = make(map[string]later)
+	}
+	l.later[c.key] = rest
+	if l.dueAt == 0 || rest.due < l.dueAt {
+		l.dueAt = rest.due
+	}
+	return true
 }
 
 // claimable tells whether this member may claim a call now.
@@ -349,7 +355,8 @@ func (b *backlog) claimable(c *candidate) bool {
 	return c.unbegun || gone(b.value, by)
 }
 
-// distance spreads the members over what is listed: each begins with its share, and takes those of others if they are still there a little later.
+// distance spreads the members over what is listed: each begins with its share, and takes those of others if they are still there when it looks again, a little
+// later. So many idle members read, and do not all write.
 func (b *backlog) distance(ordinal int) time.Duration {
 	d := ((ordinal-b.rank)%b.of + b.of) % b.of
 	if d == 0 {

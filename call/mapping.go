@@ -43,8 +43,9 @@ func (m *mapping[A, R]) run(ctx context.Context, args iter.Seq[A], yield func(R,
 			return
 		}
 		first := m.outstanding[0]
-		<-first.done
-		if ctx.Err() != nil {
+		select {
+		case <-first.done:
+		case <-ctx.Done():
 			var none R
 			yield(none, context.Cause(ctx))
 			return
@@ -56,11 +57,12 @@ func (m *mapping[A, R]) run(ctx context.Context, args iter.Seq[A], yield func(R,
 	}
 }
 
+// start submits a call and waits for it. A submission under way goes on when ctx ends: broken off, nobody would know whether there is a call to cancel.
 func (m *mapping[A, R]) start(ctx context.Context, arg A) *item[R] {
 	i := &item[R]{done: make(chan struct{})}
 	go func() {
 		defer close(i.done)
-		if i.call, i.err = m.f.Submit(ctx, m.to, arg); i.err == nil {
+		if i.call, i.err = m.f.Submit(m.to.Calls().ctx, m.to, arg); i.err == nil {
 			i.result, i.err = i.call.Wait(ctx)
 		}
 	}()
