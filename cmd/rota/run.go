@@ -118,6 +118,7 @@ func (c *config) complete() error {
 	if c.node.Types, err = typesOf(c.allowNet, c.allowExec, c.devTypes); err != nil {
 		return err
 	}
+	c.node.Functions = functionsOf(string(c.node.Member), c.node.Slots)
 	return c.declare()
 }
 

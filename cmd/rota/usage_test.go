@@ -41,6 +41,10 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		"too many":          {"status --store file:nope extra", exitUsage, `"extra"`},
 		"too many scripts":  {"simulate a b", exitUsage, "one script"},
 		"no such script":    {"simulate nope.txt", exitUsage, "nope.txt"},
+		"no function":       {"call --store file:nope", exitUsage, "one function"},
+		"two wishes":        {"call ping --attach x --store file:nope", exitUsage, "one function"},
+		"bad argument":      {"call ping --arg {x} --store file:nope", exitUsage, "not JSON"},
+		"call nobody":       {"call ping --store file:nope", exitFailed, "nope"},
 		"no settings":       {"status --config nope.yaml", exitUsage, "nope.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
