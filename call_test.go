@@ -3,7 +3,6 @@ package rota_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -102,36 +101,4 @@ func TestCallsFail(t *testing.T) {
 	if _, err = late.Wait(t.Context()); !errors.Is(err, rota.ErrTimeout) {
 		t.Errorf("got %v", err)
 	}
-}
-
-func TestMapIsInOrder(t *testing.T) {
-	t.Parallel()
-	s := memory.New()
-	odd := rota.NewFunc("odd", func(_ context.Context, n int) (string, error) {
-		if n%10 == 0 {
-			return "", rota.Permanent(fmt.Errorf("%d is round", n))
-		}
-		return fmt.Sprint(n), nil
-	}, rota.FuncOptions{})
-	a := joinCalls(t, s, "a", 8, odd)
-	joinCalls(t, s, "b", 8, odd)
-	n := 0
-	numbers := func(yield func(int) bool) {
-		for i := range 1000 {
-			if !yield(i) {
-				return
-			}
-		}
-	}
-	start := time.Now()
-	for r, err := range odd.Map(t.Context(), a, numbers, 100) {
-		if (n%10 == 0) != (err != nil) || err == nil && r != fmt.Sprint(n) {
-			t.Fatalf("%d: got %q, %v", n, r, err)
-		}
-		n++
-	}
-	if n != 1000 {
-		t.Errorf("%d results", n)
-	}
-	t.Log(time.Since(start))
 }

@@ -132,7 +132,26 @@ func (b *backlog) refresh(ctx context.Context, now protocol.Instant, room int64)
 		return headsBusy
 	}
 	b.merge(heads, now)
+	if room <= 0 {
+		b.peek(ctx, now)
+	}
 	return pollEvery
+}
+
+// peek lists one page while all slots are taken, so that what waits is known.
+func (b *backlog) peek(ctx context.Context, now protocol.Instant) {
+	var oldest *leaf
+	for _, q := range b.queues {
+		for _, l := range q.pages {
+			if len(l.waiting) == 0 && l.listIn(b, now) <= 0 && (oldest == nil || l.listed < oldest.listed) {
+				oldest = l
+			}
+		}
+	}
+	if oldest != nil && b.held <= mostHeld {
+		oldest.list(ctx, b, now)
+		b.count()
+	}
 }
 
 // merge takes in which pages there are.
@@ -145,7 +164,6 @@ func (b *backlog) merge(heads []store.Doc, now protocol.Instant) {
 	}
 	old := b.queues
 	b.queues, b.held, b.pages, b.open = nil, 0, len(heads), 0
-	var queued int64
 	for _, d := range heads { // sorted by key: queue, client, page
 		at, ok := parseHead(d.Key)
 		if !ok {
@@ -158,10 +176,20 @@ func (b *backlog) merge(heads []store.Doc, now protocol.Instant) {
 		l.version = d.Version
 		b.add(l, now)
 		b.held += l.size
-		queued += l.queued
+	}
+	b.keepTurns(old)
+	b.count()
+}
+
+// count tells how much waits, as far as it is known.
+func (b *backlog) count() {
+	var queued int64
+	for _, q := range b.queues {
+		for _, l := range q.pages {
+			queued += l.queued
+		}
 	}
 	b.w.counts.queued.Store(queued)
-	b.keepTurns(old)
 }
 
 func (b *backlog) add(l *leaf, now protocol.Instant) {

@@ -3,6 +3,7 @@ package call_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -36,14 +37,19 @@ func BenchmarkMap(b *testing.B) {
 		b.Run(fmt.Sprintf("window=%d", window), func(b *testing.B) {
 			c := three(b, 32)
 			b.ResetTimer()
-			want := 0
+			want, peak := 0, uint64(0)
 			for got, err := range noop.Map(b.Context(), c, count(b.N), window) {
 				if err != nil || got != want {
 					b.Fatalf("got %d, %v, want %d", got, err, want)
 				}
-				want++
+				if want++; want%1000 == 0 {
+					var m runtime.MemStats
+					runtime.ReadMemStats(&m)
+					peak = max(peak, m.HeapAlloc)
+				}
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+			b.ReportMetric(float64(peak)/(1<<20), "peak-heap-MB") // of the caller
 		})
 	}
 }
@@ -81,4 +87,39 @@ func BenchmarkLatency(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 		})
 	}
+}
+
+// BenchmarkBacklog runs calls that were all submitted before a member was there.
+func BenchmarkBacklog(b *testing.B) {
+	dir := b.TempDir()
+	s := openFile(b, dir)
+	c := client(b, s, "bench")
+	calls, room := make([]*rota.Call[int], b.N), make(chan struct{}, 512)
+	var wg sync.WaitGroup
+	start := time.Now()
+	for i := range b.N {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			var err error
+			if calls[i], err = noop.Submit(context.Background(), c, i); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+	b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "submitted/s")
+	for i := range 3 {
+		spawn(b, child{fmt.Sprintf("m%d", i), dir, 32})
+	}
+	b.ResetTimer()
+	for i, call := range calls {
+		if got, err := call.Wait(context.Background()); err != nil || got != i {
+			b.Fatal(got, err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }

@@ -127,15 +127,14 @@ const (
 // Run claims and runs calls until ctx ends. Then it ends the ctx of its runs, hands their calls back, and returns when they have returned, but after
 // Grace at the latest. When hurry is closed it does not wait.
 func (w *Worker) Run(ctx context.Context, hurry <-chan struct{}) {
-	if len(w.functions) == 0 {
-		return
-	}
 	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(context.Canceled)
 	var helpers sync.WaitGroup
-	helpers.Go(func() { w.every(ctx, checkEvery, w.check) })
-	helpers.Go(func() { w.every(ctx, sweepEvery, newSweeper(w).sweep) })
-	w.loop(ctx, base)
+	helpers.Go(func() { w.every(ctx, sweepEvery, newSweeper(w).sweep) }) // also where there are no functions
+	if len(w.functions) > 0 {
+		helpers.Go(func() { w.every(ctx, checkEvery, w.check) })
+		w.loop(ctx, base)
+	}
 	helpers.Wait()
 	w.stopAll(causeOf(ctx))
 	w.await(hurry, end)

@@ -1,0 +1,169 @@
+package call
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// history is what the test remembers of one call, beside its record.
+type history struct {
+	begun, lost int64 // runs that count as attempts of the present function
+	ends        int
+	cancelled   bool
+}
+
+func drawEvent(t *rapid.T, r Record) Event {
+	switch rapid.IntRange(0, 5).Draw(t, "event") {
+	case 0:
+		return Return{Result: json.RawMessage("1")}
+	case 1:
+		return Fail{ID: "q/p/000", Error: "no", TimedOut: rapid.Bool().Draw(t, "late"), Final: rapid.Bool().Draw(t, "final")}
+	case 2:
+		return Release{}
+	case 3:
+		return RequestCancel{}
+	}
+	return Claim{By: Runner{Member: "m", Incarnation: 3, Nonce: "n"}, Unbegun: r.State == Running && rapid.Bool().Draw(t, "unbegun")}
+}
+
+func TestStep(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.Int64Range(1, 4).Draw(t, "attempts")
+		r := Record{Format: format, Function: "f", Arg: json.RawMessage("7"), State: Queued,
+			Limits: Limits{Attempts: limit, BackoffMS: rapid.Int64Range(0, 9).Draw(t, "backoff"), MaxBackoffMS: 20}}
+		if rapid.Bool().Draw(t, "handler") {
+			r.OnFailure = &Handler{Function: "h", Limits: Limits{Attempts: 2}}
+		}
+		h := history{}
+		for range rapid.IntRange(1, 30).Draw(t, "events") {
+			e := drawEvent(t, r)
+			next, ok := Step(r, "q/p/000", e)
+			if !ok {
+				if !reflect.DeepEqual(r, next) {
+					t.Fatalf("%+v changed %+v to %+v and says that it did not", e, r, next)
+				}
+				continue
+			}
+			h.see(t, r, next, e)
+			r = next
+		}
+	})
+}
+
+// see checks one step.
+func (h *history) see(t *rapid.T, old, now Record, e Event) {
+	if old.State.Final() {
+		t.Fatalf("%+v changed the final %+v", e, old)
+	}
+	before, had := old.Ended()
+	after, has := now.Ended()
+	if had && (!has || !reflect.DeepEqual(before, after)) {
+		t.Fatalf("the outcome %+v became %+v", before, after)
+	}
+	if !had && has {
+		h.ends++
+	}
+	if now.Token < old.Token || now.State == Running && old.State != Running && now.Token != old.Token+1 {
+		t.Fatalf("token %d became %d", old.Token, now.Token)
+	}
+	if now.Attempt < 0 || now.Attempt > now.Limits.Attempts {
+		t.Fatalf("attempt %d of %d", now.Attempt, now.Limits.Attempts)
+	}
+	if _, ok := e.(RequestCancel); ok && !had {
+		h.cancelled = true
+	}
+	if h.cancelled && h.ends > 0 && (after.State == Failed || now.Function == "h") {
+		t.Fatalf("a cancelled call ended as %+v", now)
+	}
+	if now.State == Failed && old.OnFailure != nil && old.Outcome == nil {
+		t.Fatalf("the handler was left out: %+v", now)
+	}
+	if _, lost := e.(Claim); lost && has && !had && !old.Cancel && old.Attempt < old.Limits.Attempts {
+		t.Fatalf("a runner was lost and %d attempts are left, but it ended: %+v", old.Limits.Attempts-old.Attempt, now)
+	}
+	body, err := now.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := decode(body)
+	again, err2 := back.encode()
+	if err != nil || err2 != nil || !bytes.Equal(body, again) {
+		t.Fatalf("%s came back as %s, %v", body, again, err)
+	}
+}
+
+func TestAttemptsAndBackoff(t *testing.T) {
+	t.Parallel()
+	r := Record{Function: "f", State: Queued, Limits: Limits{Attempts: 5, BackoffMS: 100, MaxBackoffMS: 350}, OnFailure: &Handler{Function: "h", Limits: Limits{Attempts: 1}}}
+	claim := Claim{By: Runner{Member: "m", Incarnation: 9, Nonce: "n"}}
+	do := func(e Event) {
+		t.Helper()
+		next, ok := Step(r, "q/p/001", e)
+		if !ok {
+			t.Fatalf("%+v does nothing to %+v", e, r)
+		}
+		r = next
+	}
+	var rests []int64
+	for range 4 {
+		do(claim)
+		do(Release{}) // uses up nothing
+		do(claim)
+		do(Fail{Error: "no"})
+		rests = append(rests, r.BackoffMS)
+	}
+	if want := []int64{100, 200, 350, 350}; !reflect.DeepEqual(rests, want) {
+		t.Errorf("it rests %v, want %v", rests, want)
+	}
+	do(claim)
+	do(claim) // its runner is gone: that was the fifth attempt
+	out, ended := r.Ended()
+	if !ended || out.State != Failed || out.Attempts != 5 || out.Error != "member m was lost during attempt 5" || r.Function != "h" || r.State != Queued || r.Token != 9 {
+		t.Errorf("got %+v", r)
+	}
+	var f Failure
+	if err := json.Unmarshal(r.Arg, &f); err != nil || f.Call != "q/p/001" || f.Function != "f" || f.Attempts != 5 || f.Member != "m" {
+		t.Errorf("the handler gets %+v, %v", f, err)
+	}
+	do(claim)
+	do(Return{Result: json.RawMessage("0")})
+	if again, _ := r.Ended(); !reflect.DeepEqual(out, again) || r.State != Done {
+		t.Errorf("the handler changed the outcome to %+v", again)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"v":1,"f":"x","state":"queued","limits":{"attempts":1,"result_bytes":9}}`))
+	f.Add([]byte(`{"v":1,"state":"running"}`))
+	f.Add([]byte(`{"v":2}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := decode(b)
+		if err != nil {
+			return
+		}
+		for _, e := range []Event{Claim{By: Runner{Member: "m"}}, Return{}, Fail{Error: "no"}, Release{}, RequestCancel{}} {
+			next, _ := Step(r, "q/p/000", e)
+			if body, err := next.encode(); err == nil {
+				if _, err := decode(body); err != nil {
+					t.Errorf("%T of %s gives %s: %v", e, b, body, err)
+				}
+			}
+		}
+	})
+}
+
+func FuzzParseID(f *testing.F) {
+	f.Add("caller/5f0c19aa-000001/007")
+	f.Add("a/b/-1")
+	f.Add("a/../000")
+	f.Fuzz(func(t *testing.T, id string) {
+		if p, err := parseID(id); err == nil && p.id() != id {
+			t.Errorf("%q is read as %+v", id, p)
+		}
+	})
+}

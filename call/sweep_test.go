@@ -1,0 +1,244 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// cluster of one member, m, whose incarnation is 1.
+func alone(t *testing.T) cluster.Value {
+	t.Helper()
+	v, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Format: 1, Commands: []cluster.Command{
+		cluster.PrepareJoin{Member: "m", Slots: 2, Weight: 100, Pulse: "pulse/m"},
+	}})
+	if first, ok := v.FirstJoined(); !ok || first != "m" {
+		t.Fatalf("got %v", v)
+	}
+	return v
+}
+
+// sweepingWorker has a clock that stands still but when the test moves it.
+func sweepingWorker(t *testing.T, docs store.Docs) (*sweeper, *atomic.Int64) {
+	t.Helper()
+	v, now := alone(t), new(atomic.Int64)
+	w, err := NewWorker(RunnerConfig{
+		Member: "m", Docs: docs, Slots: func() int64 { return 0 }, Value: func() cluster.Value { return v },
+		Tenure: func() (cluster.Incarnation, protocol.Instant) { return 1, 1 << 60 },
+		Clock:  func() protocol.Instant { return protocol.Instant(now.Load()) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newSweeper(w), now
+}
+
+func put(t *testing.T, docs store.Docs, key string, r Record, v store.Version) store.Version {
+	t.Helper()
+	body, err := r.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := docs.Put(t.Context(), store.Doc{Key: key, Value: body, Version: v})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+func keys(t *testing.T, docs store.Docs) (out []string) {
+	t.Helper()
+	all, err := docs.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range all {
+		out = append(out, d.Key)
+	}
+	return out
+}
+
+// What nobody collects goes when it has not changed for the retention, by the sweeper's own clock; what waits or runs stays; then the empty page goes.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	if _, err := docs.Put(t.Context(), store.Doc{Key: "callpage/q/p", Value: []byte(`{"void":[4]}`)}); err != nil {
+		t.Fatal(err)
+	}
+	key := func(n int) string { return fmt.Sprintf("call/q/p/%03d", n) }
+	put(t, docs, key(0), Record{State: Done}, "")
+	put(t, docs, key(1), Record{State: Failed}, "")
+	waiting := put(t, docs, key(2), Record{State: Queued}, "")
+	running := put(t, docs, key(3), Record{State: Running, Runner: &Runner{Member: "m", Incarnation: 1}}, "")
+	put(t, docs, key(4), Record{State: Queued}, "") // came late
+	s, now := sweepingWorker(t, docs)
+	step := func(d time.Duration, want int) {
+		t.Helper()
+		now.Add(int64(d))
+		s.sweep(context.Background())
+		if got := keys(t, docs); len(got) != want {
+			t.Fatalf("after %s: %d documents are left, want %d: %q", time.Duration(now.Load()), len(got), want, got)
+		}
+	}
+	step(0, 6)
+	step(59*time.Minute, 6)
+	running = put(t, docs, key(3), Record{State: Running, Cancel: true, Runner: &Runner{Member: "m", Incarnation: 1}}, running)
+	step(2*time.Minute, 6) // something has changed: it is seen anew
+	step(59*time.Minute, 6)
+	step(time.Minute, 3)
+	if n := s.w.Status().Expired; n != 3 {
+		t.Errorf("%d outcomes were counted", n)
+	}
+	for n, v := range map[int]store.Version{2: waiting, 3: running} {
+		if err := docs.Delete(t.Context(), key(n), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(time.Minute, 1)
+	step(9*time.Minute, 1)
+	step(time.Minute, 0)
+}
+
+// A submission that is made long after its page was opened, as by a process that was suspended, finds its page gone and writes it again.
+func TestALateSubmissionBringsItsPageBack(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	c, err := NewClient(docs, ClientOptions{Queue: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	p := c.page
+	at := p.take(10)
+	p.since = p.since.Add(-2 * pageAge)
+	head, err := docs.Get(t.Context(), at.head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []bool{true, false} {
+		if gone {
+			if err := docs.Delete(t.Context(), head.Key, head.Version); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if again, err := p.put(t.Context(), p.take(10), []byte("{}")); again || err != nil {
+			t.Fatal(again, err)
+		}
+		now, err := docs.Get(t.Context(), at.head())
+		if err != nil || now.Version == head.Version {
+			t.Errorf("the page is not looked after: %v", err)
+		}
+		head = now
+	}
+	if !p.full(1) {
+		t.Error("an old page takes new calls")
+	}
+}
+
+// Pages go with their last call, and a page takes no more than its share.
+func TestPagesAreRemovedByTheirClient(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	c, err := NewClient(docs, ClientOptions{Queue: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var handles []*Handle
+	for range 2*pageSize + 3 {
+		h, err := c.Submit(t.Context(), "f", []byte("1"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		handles = append(handles, h)
+	}
+	heads := func() int {
+		all, err := docs.List(t.Context(), pagePrefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	if n := heads(); n != 3 {
+		t.Fatalf("%d pages", n)
+	}
+	for i, h := range handles {
+		if err := h.Cancel(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Wait(t.Context()); err == nil {
+			t.Fatal("no error")
+		}
+		if i == pageSize {
+			h.c.wg.Wait() // it follows nothing now, and what was collected is removed
+			if n := heads(); n != 2 {
+				t.Errorf("%d pages when the first was done", n)
+			}
+		}
+	}
+	c.Close()
+	if got := keys(t, docs); len(got) > 0 {
+		t.Errorf("%q are left", got)
+	}
+}
+
+// write tells what became of it, whatever the store does.
+func TestWriteResolvesTheUnknown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		plan map[int]storetest.Outcome // by number of the put
+		also bool                      // somebody else wins
+		want error
+	}{
+		"done":           {nil, false, nil},
+		"answer lost":    {map[int]storetest.Outcome{1: storetest.LostReply}, false, nil},
+		"request lost":   {map[int]storetest.Outcome{1: storetest.LostRequest, 2: storetest.LostRequest}, false, nil},
+		"late":           {map[int]storetest.Outcome{1: storetest.Late}, false, nil},
+		"refused":        {map[int]storetest.Outcome{1: storetest.Refused}, false, store.ErrUnavailable},
+		"lost, refused":  {map[int]storetest.Outcome{1: storetest.LostRequest, 2: storetest.Refused}, false, store.ErrUnknown},
+		"somebody else":  {nil, true, store.ErrConflict},
+		"lost, and else": {map[int]storetest.Outcome{1: storetest.LostRequest}, true, store.ErrConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := memory.New()
+			direct := s.Open()
+			puts := 0
+			f := storetest.NewFaulty(s.Open(), func(k storetest.Call) storetest.Outcome {
+				if k.Op != "put" {
+					return storetest.Pass
+				}
+				puts++
+				return c.plan[puts]
+			})
+			old := stored{key: "call/q/p/000", Record: Record{State: Queued}}
+			old.version = put(t, direct, old.key, old.Record, "")
+			if c.also {
+				put(t, direct, old.key, Record{State: Cancelled}, old.version)
+			}
+			next, _ := Step(old.Record, "q/p/000", Claim{By: Runner{Member: "m", Nonce: "mine"}})
+			now, err := write(t.Context(), f, old, next, func(r Record) bool { return r.runner().Nonce == "mine" })
+			f.Release()
+			switch {
+			case c.want == nil && (err != nil || now.runner().Nonce != "mine" || now.version == old.version):
+				t.Errorf("got %+v, %v", now, err)
+			case c.want != nil && !errors.Is(err, c.want):
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if d, err := read(t.Context(), direct, old.key); c.want == nil && (err != nil || d.version != now.version) {
+				t.Errorf("it stands at %q, %v, and is said to stand at %q", d.version, err, now.version)
+			}
+		})
+	}
+}
