@@ -11,9 +11,8 @@ import (
 
 // history is what the test remembers of one call, beside its record.
 type history struct {
-	begun, lost int64 // runs that count as attempts of the present function
-	ends        int
-	cancelled   bool
+	ends      int
+	cancelled bool
 }
 
 func drawEvent(t *rapid.T, r Record) Event {
