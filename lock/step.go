@@ -184,6 +184,7 @@ func (c *claim) written(ev tableWritten) {
 	case unknown:
 		c.doubt, c.doubtAt = true, c.version
 		c.failed(ev.err, ev.fatal)
+		c.rest = c.now.Add(c.pause / 10) // reading will tell
 	default:
 		c.failed(ev.err, ev.fatal)
 	}
