@@ -3,7 +3,10 @@ package bucket_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -162,4 +165,36 @@ func TestDoneObjectsAreDeleted(t *testing.T) {
 	quiet(b, func() uint64 { return m.Value().Applied() })
 	b.put("logs", "05", "later") // as it was
 	b.await("it is taken again", func() bool { return len(b.taken) == 32 })
+}
+
+// A change that comes while an object is taken, before its mark, is not hidden by the mark, however old its date is.
+func TestAChangeWhileTakenIsNoticed(t *testing.T) {
+	b := setup(t, "logs", "done")
+	b.put("logs", "a", "one")
+	var changed atomic.Bool
+	m := b.join("a", bucket.NewType("objects", b.objects(func(o bucket.Object) error {
+		if !changed.Swap(true) {
+			b.put("logs", "a", "two")
+		}
+		return nil
+	})))
+	b.tamper = func(w http.ResponseWriter, r *http.Request) bool { // all objects are dated before all marks, as a multipart upload may be
+		if r.Method != http.MethodGet || !r.URL.Query().Has("list-type") {
+			return false
+		}
+		date := "2020-01-01T00:00:00Z"
+		if strings.HasPrefix(r.URL.Path, "/done") {
+			date = "2021-01-01T00:00:00Z"
+		}
+		rec := httptest.NewRecorder()
+		b.gateway.ServeHTTP(rec, r)
+		fmt.Fprint(w, regexp.MustCompile("<LastModified>[^<]*").ReplaceAllString(rec.Body.String(), "<LastModified>"+date))
+		return true
+	}
+	c := b.config()
+	c.Follow, c.Marks = bucket.Marks, "s3://done/"
+	b.submit(m, c, "s3://logs/")
+	b.await("both are taken", func() bool { return len(b.taken) >= 2 })
+	quiet(b, func() uint64 { return m.Value().Applied() })
+	b.once("a one", "a two")
 }

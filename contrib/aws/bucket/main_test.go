@@ -42,6 +42,8 @@ type bed struct {
 	url    string
 	client *s3.Client
 	store  *memory.Server
+	// gateway is the one in this process, without tamper.
+	gateway http.Handler
 
 	mu       sync.Mutex
 	taken    []string // "name content", in order
@@ -53,8 +55,8 @@ type bed struct {
 func setup(t *testing.T, buckets ...string) *bed {
 	t.Helper()
 	t.Parallel()
-	b := &bed{t: t, store: memory.New(), requests: map[string]int{}}
-	gateway := gofakes3.New(s3mem.New()).Server()
+	b := &bed{t: t, store: newStore(), requests: map[string]int{}}
+	b.gateway = gofakes3.New(s3mem.New()).Server()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
 		what := r.Method
@@ -65,7 +67,7 @@ func setup(t *testing.T, buckets ...string) *bed {
 		tamper := b.tamper
 		b.mu.Unlock()
 		if tamper == nil || !tamper(w, r) {
-			gateway.ServeHTTP(w, r)
+			b.gateway.ServeHTTP(w, r)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -230,3 +232,5 @@ func (b *bed) once(want ...string) {
 		b.t.Errorf("%d were taken, want %d", len(b.taken), len(want))
 	}
 }
+
+func newStore() *memory.Server { return memory.New() }
