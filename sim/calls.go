@@ -22,6 +22,9 @@ func (p *process) call(e replica.Effect) {
 	switch kind {
 	case SlowCall:
 		there, back = p.chance.between(0, timeout), p.chance.between(0, timeout)
+	case LateLook:
+		back = p.chance.between(timeout*7/10, timeout*9/10)
+		w.after(there+back, func() { w.deafen(e.(replica.CheckPulse).Key) })
 	case HalfCall:
 		if f = half; p.chance.oneIn(2) {
 			f = halfHeard
@@ -103,9 +106,13 @@ func isCall(e replica.Effect) bool {
 }
 
 func suits(k Kind, e replica.Effect) bool {
-	if k == HalfCall {
+	switch k {
+	case HalfCall:
 		r, ok := e.(replica.Renew)
 		return ok && r.Create
+	case LateLook:
+		_, ok := e.(replica.CheckPulse)
+		return ok
 	}
 	switch e.(type) {
 	case replica.Renew:

@@ -179,6 +179,9 @@ func (o *oracle) started(r *run) {
 	o.exclusive(r)
 	o.shared(r)
 	o.paced(r)
+	if r.p.kept[runID{r.partition, r.token}] {
+		o.violate("G6", fmt.Sprintf("%s begins %s again under token %d, under which it was done there", r.p.name, r.partition, r.token))
+	}
 	for _, other := range o.running[r.partition] {
 		if other.p == r.p {
 			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs there under token %d", r.partition, r.p.name, r.token, other.token))

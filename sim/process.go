@@ -43,7 +43,9 @@ type process struct {
 
 	super      *work.State
 	assignment protocol.Assignment
-	told       bool // an assignment waits for the supervisor
+	told       bool             // an assignment waits for the supervisor
+	assigned   []protocol.Grant // of the assignment that the supervisor has
+	kept       map[runID]bool   // runs that ended well under a grant that the supervisor had
 	ticks      uint64
 	trust      protocol.Instant
 	runs       []*run // in the order in which they began
@@ -69,7 +71,7 @@ func (w *world) start(name cluster.MemberID) {
 	w.starts++
 	id := fmt.Sprintf("%s/%d", name, w.starts)
 	r := stream(w.conf.Seed, "process", id)
-	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[bool]bool{}}
+	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[bool]bool{}, kept: map[runID]bool{}}
 	p.clock = clock{base: w.now, local: r.between(1, int64(1000*time.Hour)), rate: r.between(-w.plan.rho, w.plan.rho)}
 	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
 	nonce := fmt.Sprintf("%08x", r.Uint32())

@@ -52,6 +52,7 @@ func (p *process) assign(a protocol.Assignment) {
 		p.reaches(func() {
 			p.told = false
 			p.trust = p.assignment.TrustUntil
+			p.assigned = p.assignment.Grants
 			p.supervise(work.Assigned{Now: p.clock.at(p.w.now), Assignment: p.assignment})
 		})
 	})
@@ -167,9 +168,17 @@ func (p *process) exit(r *run, o work.Outcome) {
 	ran := time.Duration(p.w.now - r.began)
 	p.w.after(p.chance.between(1, int64(time.Millisecond)), func() {
 		p.reaches(func() {
+			if o == work.Finished && p.given(r) {
+				r.p.kept[runID{r.partition, r.token}] = true
+			}
 			p.supervise(work.Exited{Now: p.clock.at(p.w.now), Partition: r.partition, Token: r.token, Outcome: o, Message: "the simulator said so", RanFor: ran})
 		})
 	})
+}
+
+// given tells whether the supervisor has the run's grant.
+func (p *process) given(r *run) bool {
+	return slices.ContainsFunc(p.assigned, func(g protocol.Grant) bool { return g.Partition == r.partition && g.Token == r.token })
 }
 
 // cut short: a fault ends a run with an error, as a panic does.

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -117,6 +118,16 @@ func (w *world) cut(p *process, k Kind, d int64) {
 func (w *world) cutFor(p *process, d int64) {
 	if !w.healing {
 		w.cut(p, Cut, d)
+	}
+}
+
+// deafen lets nothing reach the owner of a pulse for a TTL: were it counted out wrongly now, it would not hear of that.
+func (w *world) deafen(pulse string) {
+	if w.healing {
+		return
+	}
+	for _, p := range w.processes(func(p *process) bool { return strings.HasPrefix(pulse, replica.PulsePrefix+string(p.name)+"/") }) {
+		w.cut(p, CutIn, int64(w.plan.ttl))
 	}
 }
 
