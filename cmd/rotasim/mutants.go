@@ -19,6 +19,7 @@ type mutantOptions struct {
 	only    string
 	workers int
 	budget  time.Duration
+	learn   string
 	json    bool
 }
 
@@ -36,6 +37,7 @@ func mutantsCommand() *cobra.Command {
 	f.StringVar(&o.only, "only", "", "the name of one flaw")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "flaws at once")
 	f.DurationVar(&o.budget, "budget", 0, "begin with no further flaw after this time (default: none)")
+	f.StringVar(&o.learn, "learn", "", "write where each flaw was found to this Go file, cmd/rotasim/internal/mutants/known.go, for the next run to look there first")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
 	return c
 }
@@ -65,7 +67,14 @@ func (o mutantOptions) run(ctx context.Context, out io.Writer) error {
 		end = began.Add(o.budget)
 	}
 	r := mutantReport{Mutants: len(flaws), Survivors: []string{}}
-	err := mutants.Run(ctx, flaws, o.workers, end, func(f mutants.Found) { r.add(out, f) })
+	var all []mutants.Found
+	err := mutants.Run(ctx, flaws, o.workers, end, func(f mutants.Found) {
+		r.add(out, f)
+		all = append(all, f)
+	})
+	if err == nil && o.learn != "" {
+		err = mutants.Learn(o.learn, all)
+	}
 	if err != nil {
 		return err
 	}

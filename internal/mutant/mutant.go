@@ -84,7 +84,7 @@ func (f Flaw) Build(ctx context.Context, root, dir, pkg string) (string, error) 
 	if err := errors.Join(os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(overlay, table, 0o600)); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", program, pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", overlay, "-o", program, pkg)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w: %s", err, out)

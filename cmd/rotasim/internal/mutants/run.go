@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,16 +23,40 @@ type layer struct {
 	args []string
 }
 
+// at is the layer with the one seed that its proof names; a walk of the checker stays as it is.
+func (l layer) at(proof string) layer {
+	m := regexp.MustCompile(`in seed (\d+) at event`).FindStringSubmatch(proof)
+	if l.name != simulator || m == nil {
+		return l
+	}
+	out := layer{l.name, slices.Clone(l.args)}
+	for i := 1; i < len(out.args); i++ {
+		switch out.args[i-1] {
+		case "--first":
+			out.args[i] = m[1]
+		case "--seeds":
+			out.args[i] = "1"
+		}
+	}
+	return out
+}
+
+// The names of the layers.
+const (
+	simulator = "simulator"
+	checker   = "checker"
+)
+
 // layers are tried one after the other, the cheapest first. Their sum is less than what every change is put through.
 func layers() []layer {
 	check := func(args ...string) layer {
-		return layer{"checker", append([]string{"check", "--states", "100000"}, args...)}
+		return layer{checker, append([]string{"check", "--states", "100000"}, args...)}
 	}
 	sim := func(args ...string) layer {
-		return layer{"simulator", append([]string{"--stop", "--workers", "1"}, args...)}
+		return layer{simulator, append([]string{"--stop", "--workers", "1"}, args...)}
 	}
 	return []layer{
-		sim("--seeds", "5", "--hours", "0.2", "--again", "0"),
+		sim("--first", "0", "--seeds", "5", "--hours", "0.2", "--again", "0"),
 		check("--members", "2", "--partitions", "2", "--crashes", "1", "--restarts", "1", "--leaves", "1"),
 		check("--members", "3", "--partitions", "3", "--crashes", "1", "--handover", "no-gap"),
 		check("--members", "3", "--crashes", "1", "--restarts", "1"),
@@ -51,6 +77,7 @@ type Found struct {
 	Layer   string // that noticed it; "" when it survived
 	Proof   string // what it printed
 	Seconds float64
+	Args    []string // what to look with at once the next time
 }
 
 // NotDone is the layer of a flaw that was not looked for: the time was over.
@@ -109,18 +136,31 @@ func look(ctx context.Context, f flaw.Flaw, root, dir string) (Found, error) {
 	}
 	defer func() { _ = os.Remove(program) }() // the directory goes anyway
 	out := Found{Flaw: f.Name}
-	for _, l := range layers() {
+	all := layers()
+	if args := known()[f.Name]; args != "" {
+		all = slices.Insert(all, 0, parse(args))
+	}
+	for _, l := range all {
 		proof, err := l.try(ctx, program)
 		if err != nil {
 			return out, fmt.Errorf("mutant %q: %w", f.Name, err)
 		}
 		if proof != "" {
-			out.Layer, out.Proof = l.name, proof
+			out.Layer, out.Proof, out.Args = l.name, proof, l.at(proof).args
 			break
 		}
 	}
 	out.Seconds = time.Since(began).Seconds()
 	return out, nil
+}
+
+// parse is the layer that known names.
+func parse(args string) layer {
+	l := layer{simulator, strings.Fields(args)}
+	if l.args[0] == "check" {
+		l.name = checker
+	}
+	return l
 }
 
 // try runs the program and returns what it noticed, "" for nothing.
