@@ -16,6 +16,9 @@ func (p *process) call(e replica.Effect) {
 		return
 	}
 	f, kind := p.fateOf(e)
+	if _, lists := e.(replica.ListPulses); lists && w.now < p.unlisted && !w.healing {
+		f = noRequest
+	}
 	sent := p.clock.at(w.now)
 	timeout := int64(p.caller.Timeout(e))
 	there, back := p.delay(), p.delay()
@@ -24,6 +27,7 @@ func (p *process) call(e replica.Effect) {
 		there, back = p.chance.between(0, timeout), p.chance.between(0, timeout)
 	case LateLook:
 		back = p.chance.between(timeout*7/10, timeout*9/10)
+		p.unlisted = w.now + there + back
 		w.after(there+back, func() { w.deafen(e.(replica.CheckPulse).Key) })
 	case HalfCall:
 		if f = half; p.chance.oneIn(2) {
