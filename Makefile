@@ -12,7 +12,7 @@ CC_FOUND    := $(shell command -v gcc >/dev/null 2>&1 && echo yes)
 RACE        := $(if $(CC_FOUND),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: sim check mutants nightly help build test unit race race-detector laws vet lint fmt-check tidy-check fuzz fuzz-smoke properties bench examples demo chaos chaos-smoke powercut chaos-mutants ci clean
+.PHONY: sim check mutants nightly help build test unit race race-detector laws vet lint modules fmt-check tidy-check fuzz fuzz-smoke properties bench examples demo chaos chaos-smoke powercut chaos-mutants ci clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ build: ## build bin/rota, static
 
 # Four packages at a time: those of the stores on servers wait for most of their time.
 test: ## all that a change must pass; ends with "N passed, N failed, N skipped"
-	@go run ./internal/testsum -make "$(MAKE)" -steps "fmt-check vet laws build examples lint fuzz-smoke race-detector properties" \
+	@go run ./internal/testsum -make "$(MAKE)" -steps "fmt-check vet laws build examples modules lint fuzz-smoke race-detector properties" \
 	  -proof "check chaos-smoke mutants sim" -within 24m \
 	  go test -json -count=1 -timeout 15m -p 4 $(RACE) $(PKG)
 
@@ -37,6 +37,9 @@ race-detector: ## says whether the race detector can be used here
 
 laws: ## the laws of the house alone
 	@go test -count=1 ./internal/laws
+
+modules: ## the modules with a go.mod of their own: contrib/*, bench
+	@.ci/modules
 
 vet: ## go vet
 	@go vet ./...
