@@ -50,22 +50,29 @@ func playChaos(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return err
 	}
 	defer done()
-	if *store != "file" {
-		stop, err := startServer(ctx, *store, &o)
-		if errors.Is(err, server.ErrMissing) {
-			fmt.Fprintf(stderr, "NOT DONE: chaos on %s: %v\n", *store, err)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		defer stop()
+	stop, missing, err := serve(ctx, *store, &o, stderr)
+	if err != nil || missing {
+		return err
 	}
+	defer stop()
 	r, err := chaos.Run(ctx, o)
 	if err != nil {
 		return err
 	}
 	return tell(stdout, *asJSON, r, r.OK)
+}
+
+// serve starts a server where the store needs one. That this machine has none is said, and no error.
+func serve(ctx context.Context, store string, o *chaos.Options, stderr io.Writer) (stop func(), missing bool, err error) {
+	if store == "file" {
+		return func() {}, false, nil
+	}
+	stop, err = startServer(ctx, store, o)
+	if errors.Is(err, server.ErrMissing) {
+		fmt.Fprintf(stderr, "NOT DONE: chaos on %s: %v\n", store, err)
+		return nil, true, nil
+	}
+	return stop, false, err
 }
 
 // startServer starts a server of a kind, for the members to meet at.

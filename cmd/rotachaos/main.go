@@ -1,6 +1,7 @@
 // Command rotachaos plays chaos with real processes and real file systems, and judges what they wrote down.
 //
 //	rotachaos [--events 200] [--seed 1] [--json]             kill, suspend, fill disks, …; see package chaos
+//	rotachaos kills [--store etcd] [--times 20] [--json]     how long tasks of killed members are without an owner
 //	rotachaos powercut [--cuts 50] [--seed 1] [--json]       cut the power of file systems; see package powercut
 //	rotachaos mutants [--seed 1] [--json]                    flawed binaries, each of which must be found out; see package mutants
 //
@@ -38,6 +39,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		switch args[0] {
 		case "powercut":
 			play, args = playPowercut, args[1:]
+		case "kills":
+			play, args = playKills, args[1:]
 		case "mutants":
 			play, args = playMutants, args[1:]
 		case writerCommand:

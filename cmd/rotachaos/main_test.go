@@ -63,9 +63,28 @@ func TestChaos(t *testing.T) {
 	t.Log(stderr.String())
 }
 
+// TestKills kills twice each way. How long it takes is the machine's: that tasks moved, and were timed, is ours.
+func TestKills(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"kills", "--times", "2", "--ttl", "1s", "--json"}, &stdout, &stderr)
+	var r chaos.Kills
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		t.Fatalf("exit %d, %v: %s%s", code, err, stdout.String(), stderr.String())
+	}
+	if r.Store != "file" || len(r.Rows) != 2 {
+		t.Fatalf("%+v\n%s", r, stderr.String())
+	}
+	for _, row := range r.Rows {
+		if len(row.TimesMS) != 2 || row.Moved == 0 || row.TimesMS[0] <= 0 || row.MostMS < row.MedianMS {
+			t.Errorf("%+v\n%s", row, stderr.String())
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--events", "many"}, {"--store", "nosuch"}, {"now"}, {"--help"}, {"powercut", "now"}, {"powercut", "--help"}, {"mutants", "now"}, {writerCommand}} {
+	for _, args := range [][]string{{"--events", "many"}, {"--store", "nosuch"}, {"now"}, {"--help"}, {"powercut", "now"}, {"powercut", "--help"}, {"mutants", "now"}, {"kills", "now"}, {"kills", "--times", "0"}, {writerCommand}} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), args, &stderr, &stderr); code != 2 || stderr.Len() == 0 {
 			t.Errorf("%v: exit %d, %q", args, code, stderr.String())

@@ -220,13 +220,20 @@ func (c *Cluster) look() error {
 	return c.undo(false)
 }
 
+func newCluster(o Options) *Cluster {
+	return &Cluster{
+		options: o, began: time.Now(), chance: rand.New(rand.NewPCG(o.Seed, 0x5eed)),
+		running: map[cluster.PartitionID]running{}, injected: map[string]int{}, forget: func(history.Record) {},
+	}
+}
+
 // Run plays it. The error says that it could not be played; what the members did wrong stands in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	o = o.withDefaults()
 	if !canSuspend {
 		return Report{}, fmt.Errorf("play chaos: processes cannot be suspended on this system")
 	}
-	c := &Cluster{options: o, began: time.Now(), chance: rand.New(rand.NewPCG(o.Seed, 0x5eed)), running: map[cluster.PartitionID]running{}, injected: map[string]int{}, forget: func(history.Record) {}}
+	c := newCluster(o)
 	if err := c.prepare(); err != nil {
 		return Report{}, err
 	}
