@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Slot 0 is the log's; documents share the others by the first segment of their keys.
+// Slot 0 is the log's; documents share the others by the first two segments of their keys: the pulse of one member is not that of another.
 const slotCount = 65
 
 const logSlot = 0
@@ -20,11 +20,12 @@ const logSlot = 0
 // slots says what a transaction changed.
 type slots [slotCount]bool
 
-// docSlot is the slot of a key, or of a prefix that is not "".
+// docSlot is the slot of a key, or of a prefix of two segments or more.
 func docSlot(path string) int {
-	first, _, _ := strings.Cut(path, "/")
+	first, rest, _ := strings.Cut(path, "/")
+	second, _, _ := strings.Cut(rest, "/")
 	h := fnv.New32a()
-	h.Write([]byte(first))
+	h.Write([]byte(first + "/" + second))
 	return 1 + int(h.Sum32()%(slotCount-1))
 }
 

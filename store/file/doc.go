@@ -22,7 +22,7 @@
 // What was acknowledged is on the disk (synchronous=FULL) and survives kill -9 and, where the disk keeps what it has
 // synced, a power cut. Each record, snapshot and document carries a checksum that is verified when it is read. Readers get a
 // hint within milliseconds of a commit; where the kernel gives no file events, within 50 ms; of what a process committed
-// that died before it could ring the bell, within a second.
+// that died before it could ring the bell, within a second if nobody else commits in that time, else with the next change.
 //
 // A session ends in the moment in which its process ends, however it ends, because the kernel then drops the lock. Whoever
 // reads a document whose session has ended sees that it is gone, and removes it. A watch of a prefix tries the locks of the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,7 +37,7 @@ func (w *watch) touchedBy(before, now peal) bool {
 	if w.log {
 		return before[logSlot] != now[logSlot]
 	}
-	if w.prefix != "" {
+	if strings.Count(w.prefix, "/") >= 2 {
 		slot := docSlot(w.prefix)
 		return before[slot] != now[slot]
 	}
@@ -64,6 +65,7 @@ type notifier struct {
 	last    peal
 	conn    *sql.Conn
 	version int64
+	checked peal // what the bell showed when version was read
 
 	looks atomic.Int64 // tests: how often the database was asked for its version
 }
@@ -216,8 +218,8 @@ func (n *notifier) look() {
 	n.refresh()
 }
 
-// checkVersion asks the database itself whether somebody committed. It notices what a process committed that died before it
-// could ring the bell.
+// checkVersion asks the database itself whether somebody committed, though nobody has rung the bell since it was asked before: it notices what a
+// process committed that died before it could.
 func (n *notifier) checkVersion() {
 	version, err := n.readVersion()
 	if err != nil {
@@ -225,13 +227,14 @@ func (n *notifier) checkVersion() {
 		return
 	}
 	n.looks.Add(1)
-	seen := n.version
-	n.version = version
-	if seen != version && seen != 0 {
-		if now, err := n.store.bell.look(); err == nil && now == n.last {
-			n.hintAll()
-		}
+	now, err := n.store.bell.look()
+	if err != nil {
+		return // look tells
 	}
+	if n.version != version && n.version != 0 && now == n.checked {
+		n.hintAll()
+	}
+	n.version, n.checked = version, now
 }
 
 func (n *notifier) readVersion() (version int64, err error) {

@@ -1,0 +1,137 @@
+package replica_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+)
+
+// idler is a member that watches another one, and the other one's pulse. Nothing happens but renewals.
+type idler struct {
+	*bench
+	pulse   int // how often the other one has renewed
+	reads   int
+	looks   int
+	lists   int
+	appends int
+}
+
+const otherPulse = replica.PulsePrefix + "o/n-0"
+
+func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
+	p := replica.Params{
+		Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: benchTTL / 20, Hold: time.Minute,
+		SnapshotEvery: 1000,
+	}
+	b := newBench(t)
+	b.state, b.fx = replica.NewState(told(p)), nil
+	d := &idler{bench: b}
+	d.tick()
+	v := d.state.Value()
+	d.add(cluster.Entry{
+		Writer: "o", Seq: 1, Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
+		Commands: []cluster.Command{cluster.PrepareJoin{Member: "o", Pulse: otherPulse, Weight: 100}},
+	})
+	d.step(replica.Hinted{Now: d.now, Log: true})
+	d.answer()
+	if m, ok := d.state.Value().Member("o"); !ok || m.State != cluster.MemberJoined {
+		t.Fatalf("the other member has not joined: %+v; phase %s, %d records, index %s", m, d.state.Phase(), len(d.log), d.state.Value().Index())
+	}
+	return d
+}
+
+func (d *idler) tick() {
+	d.step(replica.Woken{Now: d.now})
+	d.answer()
+}
+
+// answer makes all calls that the member wants to make.
+func (d *idler) answer() {
+	for len(d.fx) > 0 {
+		e := d.fx[0]
+		d.fx = d.fx[1:]
+		switch e := e.(type) {
+		case replica.ReadLog:
+			d.reads++
+			d.read()
+		case replica.CheckPulse:
+			d.looks++
+			d.step(replica.PulseSeen{Now: d.now, Key: e.Key, Version: d.version()})
+		case replica.ListPulses:
+			d.lists++
+			d.step(replica.PulsesListed{Now: d.now, Pulses: []replica.Pulse{{Key: otherPulse, Version: d.version()}}})
+		case replica.Renew:
+			d.step(replica.Renewed{Now: d.now, Sent: d.now, Key: e.Key, Outcome: replica.Done})
+		case replica.Append:
+			d.appends++
+			index := d.add(e.Entry)
+			d.step(replica.Appended{Now: d.now, Seq: e.Entry.Seq, Outcome: replica.Done, Index: cluster.Index(index)})
+		}
+	}
+}
+
+func (d *idler) version() store.Version { return store.Version(fmt.Sprint("v", d.pulse)) }
+
+// idle lets ten TTLs pass, in which the other member renews its pulse, and the store hints at that if it does.
+func (d *idler) idle(hints bool) {
+	d.reads, d.looks, d.lists, d.appends = 0, 0, 0, 0
+	const steps = 60 // in a TTL
+	for i := range 10 * steps {
+		d.pass(benchTTL / steps)
+		d.tick()
+		if i%(steps/3) == 0 {
+			d.pulse++
+			if hints {
+				d.step(replica.Hinted{Now: d.now})
+				d.answer()
+			}
+		}
+	}
+}
+
+// TestWhatTheStoreTellsOfIsSeldomAskedFor counts the calls of a member that has nothing to do.
+func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
+	t.Parallel()
+	d := newIdler(t, func(p replica.Params) replica.Params { return p.Told(true, true, true) })
+	d.idle(true)
+	if d.reads > 26 || d.looks > 31 || d.lists > 11 || d.appends != 0 {
+		t.Errorf("in ten TTLs %d reads, %d looks, %d lists, %d appends; want at most 26, 31, 11 and none", d.reads, d.looks, d.lists, d.appends)
+	}
+	poor := newIdler(t, func(p replica.Params) replica.Params { return p.Told(false, false, false) })
+	poor.idle(false)
+	if poor.reads < 140 || poor.looks < 140 || poor.lists < 19 || poor.appends != 0 {
+		t.Errorf("without hints %d reads, %d looks, %d lists, %d appends; want at least 140, 140, 19 and none", poor.reads, poor.looks, poor.lists, poor.appends)
+	}
+}
+
+// TestASilentPulseIsFoundInTime: with and without hints, though looks are rare where there are some, a member that falls silent is reported when its
+// time is over, and not before.
+func TestASilentPulseIsFoundInTime(t *testing.T) {
+	t.Parallel()
+	silence := benchTTL * 105 / 100
+	for _, hints := range []bool{true, false} {
+		d := newIdler(t, func(p replica.Params) replica.Params { return p.Told(hints, hints, hints) })
+		d.idle(hints)
+		d.pulse++ // the last one
+		if hints {
+			d.step(replica.Hinted{Now: d.now})
+		}
+		last := d.now
+		d.answer()
+		for d.appends == 0 && d.now.Sub(last) < 2*benchTTL {
+			d.pass(benchTTL / 1000)
+			d.tick()
+		}
+		late := benchTTL / 500
+		if !hints {
+			late += benchTTL / 20 * 2 // until it is seen, and looked at again
+		}
+		if took := d.now.Sub(last); took < silence || took > silence+late {
+			t.Errorf("hints %v: reported after %s, want %s and at most %s more", hints, took, silence, late)
+		}
+	}
+}
