@@ -16,7 +16,7 @@ func (m model) Key(s system) string {
 		k.far = silenceOf(2*ttl) + 1
 	}
 	f := s.left
-	k.small(int64(f.crash), int64(f.suspend), int64(f.late), int64(f.lost), int64(f.cancel), int64(len(s.broken)), k.id(versionOf(s.version)), int64(s.token))
+	k.small(int64(f.crash), int64(f.suspend), int64(f.late), int64(f.lost), int64(f.cancel), int64(len(s.broken)), k.id(versionOf(s.version)), int64(s.token), int64(s.given))
 	k.table(s.table)
 	for p := range m.procs {
 		k.process(&s.procs[p])

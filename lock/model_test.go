@@ -59,7 +59,8 @@ type system struct {
 	procs   [3]process
 	late    []request // writes that may arrive yet, or never
 	left    faults
-	token   cluster.Token // the largest under which somebody has held the lock
+	token   cluster.Token // the last under which somebody has held the lock
+	given   uint64        // all of them, as bits
 	broken  string
 }
 
@@ -75,7 +76,6 @@ type process struct {
 	pulse                  int // version of its pulse in the store; 0: there is none
 	called                 protocol.Instant
 	ended                  bool // its session
-	token                  cluster.Token
 }
 
 // request is one call that is under way.
@@ -469,10 +469,10 @@ func (m model) claimStep(n *system, p int, ev event) {
 		q.wakeClaim, call = fx.until, request{}
 	case granted:
 		call = request{}
-		if fx.token <= n.token {
+		if m.size == 1 && fx.token <= n.token || n.given&(1<<fx.token) != 0 {
 			n.broken = promiseTokens
 		}
-		n.token, q.token = fx.token, fx.token
+		n.token, n.given = fx.token, n.given|1<<fx.token
 	case left:
 		call = request{}
 	}
@@ -491,7 +491,7 @@ func (m model) trusts(s *system, p int) bool {
 // The promises.
 const (
 	promiseOne    = "no more hold the lock than it has places"
-	promiseTokens = "each holder has a larger token than the one before"
+	promiseTokens = "each holder has a larger token than the one before, and his own"
 	promiseClean  = "who has left has left nothing behind, and nothing comes later"
 )
 
