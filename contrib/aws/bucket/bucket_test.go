@@ -167,6 +167,48 @@ func TestDoneObjectsAreDeleted(t *testing.T) {
 	b.await("it is taken again", func() bool { return len(b.taken) == 32 })
 }
 
+// dated shows all objects, and all marks, with the same date.
+func (b *bed) dated(objects, marks string) func(http.ResponseWriter, *http.Request) bool {
+	modified := regexp.MustCompile("<LastModified>[^<]*")
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet || !r.URL.Query().Has("list-type") {
+			return false
+		}
+		date := objects
+		if strings.HasPrefix(r.URL.Path, "/done") {
+			date = marks
+		}
+		rec := httptest.NewRecorder()
+		b.gateway.ServeHTTP(rec, r)
+		fmt.Fprint(w, modified.ReplaceAllString(rec.Body.String(), "<LastModified>"+date))
+		return true
+	}
+}
+
+// A mark of the same second as its object tells by its content whether it is of this version.
+func TestAMarkOfTheSameSecond(t *testing.T) {
+	b := setup(t, "logs", "done")
+	b.put("logs", "a", "one")
+	b.tamper = b.dated("2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z")
+	m := b.join("a", bucket.NewType("objects", b.objects(nil)))
+	c := b.config()
+	c.Follow, c.Marks = bucket.Marks, "s3://done/"
+	b.submit(m, c, "s3://logs/")
+	b.await("it is taken and marked", func() bool { return b.requests["PUT"] >= 4 && b.requests["HEAD"] >= 1 })
+	if err := m.Kill(b.ctx, "job"); err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	gets := b.requests["GET"]
+	b.mu.Unlock()
+	if err := m.Submit(b.ctx, "again", bucket.Task("objects", c, "s3://logs/")); err != nil {
+		t.Fatal(err)
+	}
+	b.await("mark and object are looked at again", func() bool { return b.requests["GET"] >= gets+2 })
+	quiet(b, func() uint64 { return m.Value().Applied() })
+	b.once("a one")
+}
+
 // A change that comes while an object is taken, before its mark, is not hidden by the mark, however old its date is.
 func TestAChangeWhileTakenIsNoticed(t *testing.T) {
 	b := setup(t, "logs", "done")
@@ -178,23 +220,34 @@ func TestAChangeWhileTakenIsNoticed(t *testing.T) {
 		}
 		return nil
 	})))
-	b.tamper = func(w http.ResponseWriter, r *http.Request) bool { // all objects are dated before all marks, as a multipart upload may be
-		if r.Method != http.MethodGet || !r.URL.Query().Has("list-type") {
-			return false
-		}
-		date := "2020-01-01T00:00:00Z"
-		if strings.HasPrefix(r.URL.Path, "/done") {
-			date = "2021-01-01T00:00:00Z"
-		}
-		rec := httptest.NewRecorder()
-		b.gateway.ServeHTTP(rec, r)
-		fmt.Fprint(w, regexp.MustCompile("<LastModified>[^<]*").ReplaceAllString(rec.Body.String(), "<LastModified>"+date))
-		return true
-	}
+	b.tamper = b.dated("2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z") // as a multipart upload may be
 	c := b.config()
 	c.Follow, c.Marks = bucket.Marks, "s3://done/"
 	b.submit(m, c, "s3://logs/")
 	b.await("both are taken", func() bool { return len(b.taken) >= 2 })
 	quiet(b, func() uint64 { return m.Value().Applied() })
 	b.once("a one", "a two")
+}
+
+// An object that takes long is seen by each look at its bucket, and is not written into the cluster again each time.
+func TestALookPassesOverWhatIsBeingTaken(t *testing.T) {
+	b := setup(t, "logs", "done")
+	b.put("logs", "a", "slow")
+	release := make(chan struct{})
+	m := b.join("a", bucket.NewType("objects", b.objects(func(bucket.Object) error {
+		select {
+		case <-release:
+		case <-b.ctx.Done():
+		}
+		return nil
+	})))
+	c := b.config()
+	c.Follow, c.Marks = bucket.Marks, "s3://done/"
+	b.submit(m, c, "s3://logs/")
+	b.await("it is being taken", func() bool { return b.requests["GET"] > 0 })
+	quiet(b, func() uint64 { return m.Value().Applied() })
+	close(release)
+	b.await("it is taken", func() bool { return len(b.taken) == 1 })
+	quiet(b, func() uint64 { return m.Value().Applied() })
+	b.once("a slow")
 }
