@@ -109,7 +109,7 @@ func build(t *testing.T, root string, f flaw) string {
 	if err := errors.Join(err, os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(overlay, table, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(deadline(t), "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, "./store/doclog")
+	cmd := exec.CommandContext(deadline(t), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./store/doclog")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
