@@ -22,22 +22,7 @@ func (p *process) call(e replica.Effect) {
 	sent := p.clock.at(w.now)
 	timeout := int64(p.caller.Timeout(e))
 	there, back := p.delay(), p.delay()
-	switch kind {
-	case SlowCall:
-		there, back = p.chance.between(0, timeout), p.chance.between(0, timeout)
-	case LateLook:
-		back = p.chance.between(timeout*7/10, timeout*9/10)
-		p.unlisted = w.now + there + back
-		w.after(there+back, func() { w.deafen(e.(replica.CheckPulse).Key) })
-	case HalfCall:
-		if f = half; p.chance.oneIn(2) {
-			f = halfHeard
-		} // a call of one request is answered at the last instant
-		w.after(there+1, func() { w.cutFor(p, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
-	case LastAnswer:
-		back = p.chance.between(timeout/2, timeout*9/10)
-		w.after(there+back, func() { w.cutFor(p, 3*int64(w.plan.ttl)) })
-	}
+	f, there, back = p.strain(kind, e, f, there, back)
 	deadline := w.now + timeout
 	w.after(there, func() {
 		lost := p.cutOut || w.disk.away
@@ -57,6 +42,28 @@ func (p *process) call(e replica.Effect) {
 		}
 		w.after(at-w.now, func() { p.answer(ev, sent) })
 	})
+}
+
+// strain is what a fault makes of a call: its fate, and how long its request and its answer take.
+func (p *process) strain(kind Kind, e replica.Effect, f fate, there, back int64) (fate, int64, int64) {
+	w, timeout := p.w, int64(p.caller.Timeout(e))
+	switch kind {
+	case SlowCall:
+		there, back = p.chance.between(0, timeout), p.chance.between(0, timeout)
+	case LateLook:
+		back = p.chance.between(timeout*7/10, timeout*9/10)
+		p.unlisted = w.now + there + back
+		w.after(there+back, func() { w.deafen(e.(replica.CheckPulse).Key) })
+	case HalfCall:
+		if f = half; p.chance.oneIn(2) {
+			f = halfHeard
+		} // a call of one request is answered at the last instant
+		w.after(there+1, func() { w.cutFor(p, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
+	case LastAnswer:
+		back = p.chance.between(timeout/2, timeout*9/10)
+		w.after(there+back, func() { w.cutFor(p, 3*int64(w.plan.ttl)) })
+	}
+	return f, there, back
 }
 
 // make lets the real caller make the call at this instant.
