@@ -31,6 +31,7 @@ const (
 	LeaveInOrder  Kind = "leave"          // SIGTERM
 	SecondStart   Kind = "second-start"   // another process starts under the same name
 	SessionExpiry Kind = "session-expiry" // the store ends the session of a member that lives
+	SlowWork      Kind = "slow-work"      // the supervisor gets no processor for a while: it hears of assignments late
 	RunnerFails   Kind = "runner-fails"   // a run ends with an error, or panics
 	RunnerLingers Kind = "runner-lingers" // a run ignores its cancel
 	StoreAway     Kind = "store-away"     // the store answers nobody
@@ -94,6 +95,7 @@ var kinds = []kindInfo{
 	{StaleList, 4, []string{"prepared", "joined"}, true},
 	{LeaveInOrder, 2, []string{"reading", "claim", "pulse", "join", "prepared", "joined", "confirm", "removed"}, false},
 	{SecondStart, 1, []string{"prepared", "joined", "confirm", "leaving"}, false},
+	{SlowWork, 3, []string{"joined", "confirm", "leaving"}, false},
 	{RunnerFails, 5, []string{"joined"}, false},
 	{RunnerLingers, 4, []string{"joined", "confirm", "leaving"}, false}, // a removed member has lapsed, and so stopped, before
 	{StoreAway, 1, []string{clusterPhase}, false},

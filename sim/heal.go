@@ -15,7 +15,7 @@ func (w *world) lift() {
 	w.waiting = nil
 	w.disk.away, w.disk.full = false, false
 	for _, p := range w.processes(alive) {
-		p.cutOut, p.cutIn, p.armed, p.dieAt = false, false, nil, -1
+		p.cutOut, p.cutIn, p.armed, p.dieAt, p.slowWork = false, false, nil, -1, 0
 		p.resume()
 		for _, r := range p.runs {
 			r.lingers = false

@@ -45,6 +45,7 @@ type process struct {
 	assignment protocol.Assignment
 	told       bool             // an assignment waits for the supervisor
 	assigned   []protocol.Grant // of the assignment that the supervisor has
+	slowWork   int64            // until then the supervisor hears late: see SlowWork
 	unlisted   int64            // until then no list is answered: see LateLook
 	kept       map[runID]bool   // runs that ended well under a grant that the supervisor had
 	ticks      uint64

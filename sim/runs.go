@@ -48,7 +48,11 @@ func (p *process) assign(a protocol.Assignment) {
 		return
 	}
 	p.told = true
-	p.w.after(p.chance.between(1, int64(2*time.Millisecond)), func() {
+	longest := int64(2 * time.Millisecond)
+	if p.w.now < p.slowWork {
+		longest = int64(p.w.plan.ttl) / 4
+	}
+	p.w.after(p.chance.between(1, longest), func() {
 		p.reaches(func() {
 			p.told = false
 			p.trust = p.assignment.TrustUntil

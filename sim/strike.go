@@ -76,6 +76,9 @@ func (w *world) hit(p *process, f Fault, r chance) {
 	case SecondStart:
 		w.count(f.Kind, phase)
 		w.start(p.name)
+	case SlowWork:
+		w.count(f.Kind, phase)
+		p.slowWork = w.now + r.between(ttl/4, 3*ttl)
 	case RunnerFails:
 		if len(p.runs) > 0 {
 			w.count(f.Kind, phase)
