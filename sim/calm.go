@@ -107,7 +107,7 @@ func (w *world) tidied() {
 	if why := w.client.unanswered(w.recoveryBound()); why != "" {
 		w.oracle.violate("G5", why)
 	}
-	if n := w.oracle.ref.Applied(); n > 10*w.plan.snap && w.snapshots == 0 {
+	if n := w.oracle.ref.Applied() - w.saved; n > 10*w.plan.snap {
 		w.oracle.violate("G9", fmt.Sprintf("nobody has written a snapshot in %d entries, every %d are promised", n, w.plan.snap))
 	}
 }

@@ -194,7 +194,7 @@ func (p *process) do(e replica.Effect) {
 		p.w.oracle.halted(p, e.Err)
 		p.end()
 	case replica.SaveSnapshot:
-		p.w.snapshots++
+		p.w.saved = p.w.oracle.ref.Applied()
 		p.call(e)
 	default:
 		p.call(e)

@@ -180,6 +180,7 @@ func (w *world) truncate() {
 	}
 	w.disk.snapshot.Index, w.disk.snapshot.Data = uint64(v.Index()), v.Snapshot()
 	w.disk.trim(uint64(v.Index()))
+	w.saved = v.Applied()
 }
 
 // foreign appends an entry whose writer nobody knows, with commands about what was or never was.

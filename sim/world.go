@@ -45,8 +45,8 @@ type world struct {
 	waiting []Fault // faults that wait for their phase
 	healing bool
 	late    int64 // when the last write that the store delays is done
-	// snapshots is how many were written by members.
-	snapshots int
+	// saved is how many entries had been applied when the newest snapshot was written, by a member or behind their backs.
+	saved uint64
 	result    Result
 }
 
