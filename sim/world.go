@@ -46,8 +46,8 @@ type world struct {
 	healing bool
 	late    int64 // when the last write that the store delays is done
 	// saved is how many entries had been applied when the newest snapshot was written, by a member or behind their backs.
-	saved uint64
-	result    Result
+	saved  uint64
+	result Result
 }
 
 // Run runs one world to its end, or to the first broken promise.
