@@ -23,7 +23,7 @@ build: ## build bin/rota, static
 # Four packages at a time: those of the stores on servers wait for most of their time.
 test: ## all that a change must pass; ends with "N passed, N failed, N skipped"
 	@go run ./internal/testsum -make "$(MAKE)" -steps "fmt-check vet laws build examples modules lint fuzz-smoke race-detector properties" \
-	  -proof "check chaos-smoke mutants sim" -within 24m \
+	  -proof "check chaos-smoke mutants*2 sim" -within 24m \
 	  go test -json -count=1 -timeout 15m -p 4 $(RACE) $(PKG)
 
 unit: ## tests alone, without the race detector: PKG=./cluster/... for some

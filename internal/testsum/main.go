@@ -5,8 +5,8 @@
 //	testsum [-make make] [-steps "fmt-check vet"] [-proof "check sim" -within 22m] [go test -json ./...]
 //
 // Each step is a target of the Makefile. Its output is shown when it fails; a line of it that begins with "SKIP:" says that it was skipped, and
-// why; a last line that is a JSON object is shown. The steps of -proof run after the tests, each with its share of what is left of -within in the environment variable BUDGET: on a
-// slow machine they look at less, and say how much. Then the command runs, which must print the JSON lines of go test. Failures are shown in full, each package has a line, each skipped test its reason.
+// why; a last line that is a JSON object is shown. The steps of -proof run after the tests, each with its share of what is left of -within in the environment variable BUDGET, two
+// shares for "name*2": on a slow machine they look at less, and say how much. Then the command runs, which must print the JSON lines of go test. Failures are shown in full, each package has a line, each skipped test its reason.
 // The last line is "N passed, N failed, N skipped", of steps and tests together. The exit code is 1 if anything failed, also if a package did
 // not compile or the command broke off.
 package main
@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -39,16 +40,34 @@ func main() {
 	os.Exit(s.close())
 }
 
-// runProof shares out what is left of the time.
+// runProof shares out what is left of the time: alike, or by the weights behind the names of steps, "mutants*2".
 func runProof(s *summary, makeProgram string, steps []string, end time.Time) {
-	for i, name := range steps {
-		share := time.Until(end) / time.Duration(len(steps)-i)
+	names, weights, rest := weighed(steps)
+	for i, name := range names {
+		share := time.Until(end) * weights[i] / rest
+		rest -= weights[i]
 		if share < leastShare {
 			s.skip("step "+name, "no time is left for it: run make "+name)
 			continue
 		}
 		runStep(s, makeProgram, name, fmt.Sprintf("BUDGET=%ds", int(share.Seconds())))
 	}
+}
+
+// weighed takes the weights off the names, and adds them up.
+func weighed(steps []string) (names []string, weights []time.Duration, sum time.Duration) {
+	for _, step := range steps {
+		name, text, given := strings.Cut(step, "*")
+		weight, err := strconv.ParseUint(text, 10, 8)
+		switch {
+		case !given:
+			weight = 1
+		case err != nil || weight == 0:
+			name, weight = step, 1 // which is no target, and so the step says what is wrong
+		}
+		names, weights, sum = append(names, name), append(weights, time.Duration(weight)), sum+time.Duration(weight)
+	}
+	return names, weights, sum
 }
 
 // leastShare is less than it takes to show anything.

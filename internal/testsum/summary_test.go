@@ -129,8 +129,9 @@ func TestProofKeepsToItsTime(t *testing.T) {
 	var out strings.Builder
 	s := newSummary(&out)
 	runProof(s, program, []string{"check", "sim"}, time.Now().Add(time.Hour))
+	runProof(s, program, []string{"laws", "mutants*2", "lint*x"}, time.Now().Add(2*time.Hour))
 	runProof(s, program, []string{"mutants"}, time.Now())
-	for _, w := range []string{`{"budget":"1799s"}`, `{"budget":"3599s"}`, "SKIP  step mutants: no time is left"} {
+	for _, w := range []string{`{"budget":"1799s"}`, `{"budget":"3599s"}`, `{"budget":"4799s"}`, "step lint*x", "SKIP  step mutants: no time is left"} {
 		if !strings.Contains(out.String(), w) {
 			t.Errorf("no %q in\n%s", w, out.String())
 		}
