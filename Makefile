@@ -79,6 +79,8 @@ nightly: ## the long versions of check, sim, fuzz and properties
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=5m
 	@$(MAKE) --no-print-directory chaos EVENTS=1000
 	@$(MAKE) --no-print-directory chaos-mutants powercut
+	@go test -count=1 -run TestFlawsAreFound ./store/doclog
+	@ROTA_LOCK_PROOF=1 go test -count=1 -timeout 2h -run TestProofLarge ./lock
 
 bench: ## benchmarks: PKG=./cluster/... for some
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKG)

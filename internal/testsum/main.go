@@ -44,7 +44,7 @@ func main() {
 func runProof(s *summary, makeProgram string, steps []string, end time.Time) {
 	names, weights, rest := weighed(steps)
 	for i, name := range names {
-		share := time.Until(end) * weights[i] / rest
+		share := time.Duration(time.Until(end).Nanoseconds() * weights[i] / rest)
 		rest -= weights[i]
 		if share < leastShare {
 			s.skip("step "+name, "no time is left for it: run make "+name)
@@ -55,17 +55,17 @@ func runProof(s *summary, makeProgram string, steps []string, end time.Time) {
 }
 
 // weighed takes the weights off the names, and adds them up.
-func weighed(steps []string) (names []string, weights []time.Duration, sum time.Duration) {
+func weighed(steps []string) (names []string, weights []int64, sum int64) {
 	for _, step := range steps {
 		name, text, given := strings.Cut(step, "*")
-		weight, err := strconv.ParseUint(text, 10, 8)
+		weight, err := strconv.ParseInt(text, 10, 8)
 		switch {
 		case !given:
 			weight = 1
-		case err != nil || weight == 0:
+		case err != nil || weight < 1:
 			name, weight = step, 1 // which is no target, and so the step says what is wrong
 		}
-		names, weights, sum = append(names, name), append(weights, time.Duration(weight)), sum+time.Duration(weight)
+		names, weights, sum = append(names, name), append(weights, weight), sum+weight
 	}
 	return names, weights, sum
 }

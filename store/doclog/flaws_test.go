@@ -45,7 +45,7 @@ func flaws() []flaw {
 			"if m.Base == 0 {", "if m.Base < index {"),
 		newFlaw("a trim removes before it raises the base", "trim.go", "TestEveryInterleaving/^an appender, a trimmer and a reader$",
 			"	m, err := l.change(ctx", "	if m, _, err := l.readMeta(ctx); err == nil {\nm.Base = max(m.Base, min(index, m.Snapshot.Index))\n_ = l.free(ctx, m)\n}\n	m, err := l.change(ctx"),
-		newFlaw("a trim passes the snapshot", "trim.go", "TestOnMemory/log/trim_never",
+		newFlaw("a trim passes the snapshot", "trim.go", "TestLog/memory/trim_never",
 			"min(index, m.Snapshot.Index)", "index"),
 		newFlaw("a trim removes what is behind the base", "trim.go", "TestEveryInterleaving/^two trims of one snapshot$",
 			"ok && index <= m.Base {", "ok && index > 0 {"),

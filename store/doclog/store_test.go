@@ -64,15 +64,17 @@ func onFile(t *testing.T) func(t *testing.T) whole {
 	}
 }
 
-func suites(t *testing.T, open storetest.Open[whole]) {
+// both runs a suite over the documents of either store.
+func both(t *testing.T, suite func(t *testing.T, open storetest.Open[whole])) {
 	t.Helper()
-	t.Run("docs", func(t *testing.T) { t.Parallel(); storetest.Docs(t, open) })
-	t.Run("log", func(t *testing.T) { t.Parallel(); storetest.Log(t, open) })
-	t.Run("seed", func(t *testing.T) { t.Parallel(); storetest.Seed(t, open) })
-	t.Run("watch", func(t *testing.T) { t.Parallel(); storetest.Watch(t, open) })
-	t.Run("logwatch", func(t *testing.T) { t.Parallel(); storetest.LogWatch(t, open) })
-	t.Run("sessions", func(t *testing.T) { t.Parallel(); storetest.Sessions(t, open) })
+	t.Parallel()
+	t.Run("memory", func(t *testing.T) { t.Parallel(); suite(t, onMemory) })
+	t.Run("file", func(t *testing.T) { t.Parallel(); suite(t, onFile) })
 }
 
-func TestOnMemory(t *testing.T) { t.Parallel(); suites(t, onMemory) }
-func TestOnFile(t *testing.T)   { t.Parallel(); suites(t, onFile) }
+func TestDocs(t *testing.T)     { both(t, storetest.Docs[whole]) }
+func TestLog(t *testing.T)      { both(t, storetest.Log[whole]) }
+func TestSeed(t *testing.T)     { both(t, storetest.Seed[whole]) }
+func TestWatch(t *testing.T)    { both(t, storetest.Watch[whole]) }
+func TestLogWatch(t *testing.T) { both(t, storetest.LogWatch[whole]) }
+func TestSessions(t *testing.T) { both(t, storetest.Sessions[whole]) }
