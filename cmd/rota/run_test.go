@@ -100,7 +100,7 @@ func TestReadingCommands(t *testing.T) {
 		"journal":        {"member-joined", "a joined"},
 		"log":            {"prepare-join a", "submit-job gpu"},
 		"log --from 2":   {"submit-job"},
-		"status --json":  {`"members":{"total":1`, `"state":"waiting"`},
+		"status --json":  {`"members":{"total":1`, `"state":"waiting"`, `"member_list":[{"member":"a"`, `"task_list":[{"task":"gpu"`, `"state":"running","owner":"a","token":`},
 		"log --json":     {`"said":"prepare-join a`},
 		"why gpu --json": {`"rule":"labels: gpu=yes"`},
 		"members --json": {`"member":"a"`, `"zone":"x"`},

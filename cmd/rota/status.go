@@ -12,7 +12,17 @@ import (
 )
 
 func newStatus(e env) *cobra.Command {
-	return watcher(e, &cobra.Command{Use: "status", Short: "show what is true now, and what needs a person"}, showStatus)
+	return watcher(e, &cobra.Command{
+		Use: "status", Short: "show what is true now, and what needs a person",
+		Long: "Shows what is true now, and what needs a person. With --json also each member, and each task with its owner and token.",
+	}, showStatus)
+}
+
+// statusReport is what rota status prints as JSON: the sums of the HTTP API, and what they are the sums of.
+type statusReport struct {
+	api.Status
+	MemberList []api.Member `json:"member_list"`
+	TaskList   []api.Task   `json:"task_list"`
 }
 
 // problemsShown is how many problems fit on a screen.
@@ -28,7 +38,7 @@ func showStatus(ctx context.Context, o *observer, _ []string) error {
 	s.AddMalformed(records)
 	s.Moves = api.MovesOf(since(records, o.now.Add(-time.Hour)))
 	if o.json {
-		return o.printJSON(s)
+		return o.printJSON(statusReport{s, api.MembersOf(o.value), api.TasksOf(o.value, false)})
 	}
 	return o.printStatus(s)
 }
