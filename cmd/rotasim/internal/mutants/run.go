@@ -94,6 +94,10 @@ func Run(ctx context.Context, flaws []flaw.Flaw, workers int, end time.Time, fou
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what stays is in the directory for temporary files
+	clean, err := newSound(ctx, root, filepath.Join(dir, "sound"))
+	if err != nil {
+		return err
+	}
 	results := make([]chan Found, len(flaws))
 	errs := make([]error, len(flaws))
 	next := make(chan int)
@@ -106,7 +110,7 @@ func Run(ctx context.Context, flaws []flaw.Flaw, workers int, end time.Time, fou
 			for i := range next {
 				f := Found{Flaw: flaws[i].Name, Layer: NotDone}
 				if end.IsZero() || time.Now().Before(end) {
-					f, errs[i] = look(ctx, flaws[i], root, filepath.Join(dir, fmt.Sprint(i)))
+					f, errs[i] = look(ctx, clean, flaws[i], root, filepath.Join(dir, fmt.Sprint(i)))
 				}
 				results[i] <- f
 			}
@@ -128,7 +132,7 @@ func Run(ctx context.Context, flaws []flaw.Flaw, workers int, end time.Time, fou
 }
 
 // look builds the program with the flaw and puts it through the layers until one notices.
-func look(ctx context.Context, f flaw.Flaw, root, dir string) (Found, error) {
+func look(ctx context.Context, clean *sound, f flaw.Flaw, root, dir string) (Found, error) {
 	began := time.Now()
 	program, err := f.Build(ctx, root, dir, "./cmd/rotasim")
 	if err != nil {
@@ -146,7 +150,11 @@ func look(ctx context.Context, f flaw.Flaw, root, dir string) (Found, error) {
 			return out, fmt.Errorf("mutant %q: %w", f.Name, err)
 		}
 		if proof != "" {
-			out.Layer, out.Proof, out.Args = l.name, proof, l.at(proof).args
+			found := l.at(proof)
+			if err := clean.passes(ctx, found); err != nil {
+				return out, fmt.Errorf("mutant %q: %w", f.Name, err)
+			}
+			out.Layer, out.Proof, out.Args = l.name, proof, found.args
 			break
 		}
 	}
