@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"path"
@@ -32,7 +33,7 @@ type claiming struct {
 }
 
 func (c *Client) newClaiming(p *pulse, place string, t terms) *claiming {
-	t.me = entry{ID: nonce(), Pulse: p.key, TTLMS: c.o.TTL.Milliseconds(), Owner: c.o.Owner}
+	t.me = entry{ID: rand.Text(), Pulse: p.key, TTLMS: c.o.TTL.Milliseconds(), Owner: c.o.Owner}
 	t.pause, t.began = c.pause(), protocol.Now()
 	return &claiming{
 		c: c, p: p, place: place, hints: make(chan string, 8), watched: make(map[string]context.CancelFunc),

@@ -3,8 +3,6 @@ package lock
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -250,10 +248,4 @@ func (c *Client) pause() time.Duration {
 		return min(c.o.TTL/10, 2*time.Second)
 	}
 	return min(c.o.TTL/20, time.Second)
-}
-
-func nonce() string {
-	b := make([]byte, 12)
-	rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -40,7 +41,7 @@ type pulse struct {
 }
 
 func newPulse(c *Client) *pulse {
-	p := &pulse{c: c, key: pulsePrefix + nonce() + "/alive", ready: make(chan struct{}), over: make(chan struct{})}
+	p := &pulse{c: c, key: pulsePrefix + rand.Text() + "/alive", ready: make(chan struct{}), over: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.alarm = time.AfterFunc(time.Hour, p.ring)
 	p.alarm.Stop()

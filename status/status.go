@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,7 +97,7 @@ func (s Status) check() error {
 func (s Status) Put(ctx context.Context, token cluster.Token, value any) error {
 	data, err := s.encode(value)
 	if err == nil {
-		err = s.put(ctx, document{Token: token, Write: nonce(), Value: data})
+		err = s.put(ctx, document{Token: token, Write: rand.Text(), Value: data})
 	}
 	if err != nil {
 		return fmt.Errorf("report status %q: %w", s.name, err)
@@ -245,10 +244,4 @@ func (s Status) wait(ctx context.Context, hints <-chan struct{}, pause time.Dura
 	case <-ctx.Done():
 	}
 	return hints
-}
-
-func nonce() string {
-	b := make([]byte, 12)
-	rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }

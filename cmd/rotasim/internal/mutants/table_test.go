@@ -3,6 +3,7 @@ package mutants
 import (
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,5 +52,25 @@ func TestTheSeedIsRemembered(t *testing.T) {
 	}
 	if last.at("panic: runtime error").args[3] != last.args[3] {
 		t.Error("a proof without a seed changed the layer")
+	}
+}
+
+// TestTheSoundProgramIsAskedToo: what a layer finds in the program without a flaw proves nothing about one.
+func TestTheSoundProgramIsAskedToo(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "rotasim")
+	text := "#!/bin/sh\n[ \"$1\" = check ] && exit 0\necho \"broken: a promise\"\nexit 1\n"
+	if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := &sound{program: program, said: make(map[string]string)}
+	for range 2 { // the second answer is remembered
+		if err := s.passes(t.Context(), layer{checker, []string{"check"}}); err != nil {
+			t.Error(err)
+		}
+		err := s.passes(t.Context(), layer{simulator, []string{"--first", "94"}})
+		if err == nil || !strings.Contains(err.Error(), "rotasim --first 94 finds this without the flaw too: a promise") {
+			t.Errorf("got %v", err)
+		}
 	}
 }
