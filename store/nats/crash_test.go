@@ -198,8 +198,9 @@ func TestSessionOutlivesTheServersDeath(t *testing.T) {
 	live, watcher := openWith(t, o), openWith(t, o)
 	o.noKeeper = true
 	silent := openWith(t, o)
+	owner := newSession(t, live, 20*time.Second) // longer than a restart on a busy machine
+	v := mustPut(t, owner, "s/live", "x", "")
 	const ttl = 4 * time.Second
-	v := mustPut(t, newSession(t, live, ttl), "s/live", "x", "")
 	start := time.Now()
 	mustPut(t, newSession(t, silent, ttl), "s/silent", "x", "")
 	p.Kill(0)
@@ -210,9 +211,22 @@ func TestSessionOutlivesTheServersDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	usable(t, watcher)
+	before, err := watcher.newest(deadline(t), watcher.names.doc("s/live"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the silent session's document vanishes", gone(watcher, "s/silent"))
 	if held := time.Since(start); held < ttl {
 		t.Fatalf("it vanished after %v, before its ttl of %v", held, ttl)
 	}
+	eventually(t, "the live session renews its document", func() bool {
+		m, err := watcher.newest(deadline(t), watcher.names.doc("s/live"))
+		return err == nil && m.seq > before.seq
+	})
 	wantValue(t, watcher, "s/live", "x", v)
+	select {
+	case <-owner.Done():
+		t.Fatal("the session has ended, though its document is there")
+	default:
+	}
 }

@@ -135,7 +135,7 @@ func TestOpenErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if c.o.Timeout = 3 * time.Second; name == "silence" || name == "a web server" {
+			if c.o.Timeout = 20 * time.Second; name == "silence" || name == "a web server" {
 				c.o.Timeout = 300 * time.Millisecond
 			}
 			s, err := Open(deadline(t), c.o)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,9 +57,43 @@ func usable(t *testing.T, s *Store) {
 	})
 }
 
+// noticed waits until a handle knows that its connection broke. The client knows it a little earlier, and has calls come to nothing that began
+// before the handle did: their outcome is unknown.
+func noticed(t *testing.T, s *Store) {
+	t.Helper()
+	eventually(t, "the handle notices that its connection broke", func() bool { return !s.line.whole() })
+}
+
+// ping is more bytes than a sign of life between client and server has, and fewer than any request or answer.
+const ping = 16
+
 type stopped struct{}
 
 func (stopped) Error() string { return "stopped by the test" }
+
+// stoppedWhen is a ctx that ends, because of stopped, when something has happened.
+func stoppedWhen(t *testing.T, happened func() bool) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(deadline(t))
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for !happened() {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel(stopped{})
+	})
+	t.Cleanup(func() {
+		cancel(nil)
+		wg.Wait()
+	})
+	return ctx
+}
 
 // changes are all calls that change something, each as a request that the server would do.
 func changes(t *testing.T, s *Store) map[string]func(context.Context) error {
@@ -95,8 +130,8 @@ func TestLostAnswers(t *testing.T) {
 	all := changes(t, through)
 	p.DropReplies()
 	for name, call := range all {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		time.AfterFunc(100*time.Millisecond, func() { cancel(stopped{}) })
+		before := p.Stats().Dropped
+		ctx := stoppedWhen(t, func() bool { return p.Stats().Dropped > before+ping })
 		if err := call(ctx); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, stopped{}) {
 			t.Errorf("%s: error %v, want ErrUnknown and the cause", name, err)
 		}
@@ -140,8 +175,7 @@ func TestLateRequest(t *testing.T) {
 	t.Parallel()
 	p, through, past := proxied(t, 20*time.Second)
 	p.StallRequests()
-	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(100*time.Millisecond, cancel)
+	ctx := stoppedWhen(t, func() bool { return p.Stats().Held > ping })
 	if _, err := through.Append(ctx, []byte("late")); !errors.Is(err, store.ErrUnknown) {
 		t.Fatalf("append: error %v, want ErrUnknown", err)
 	}
@@ -161,7 +195,7 @@ func TestNothingIsKeptForTheNextConnection(t *testing.T) {
 	v := mustPut(t, through, "a", "x", "")
 	p.Refuse() // where connections begin and break, a request may get into one
 	p.Reset()
-	eventually(t, "the client notices", func() bool { return !through.conn.IsConnected() })
+	noticed(t, through)
 	for i := range 20 {
 		_, appendErr := through.Append(deadline(t), []byte("never"))
 		_, putErr := through.Put(deadline(t), store.Doc{Key: "a", Value: []byte(fmt.Sprint(i)), Version: v})
@@ -223,7 +257,7 @@ func TestWatchesOutliveTheConnection(t *testing.T) {
 		drain(docs)
 		drain(log)
 		p.Cut()
-		eventually(t, "the client notices", func() bool { return !through.conn.IsConnected() })
+		noticed(t, through)
 		mustPut(t, past, fmt.Sprint("w/cut", i), "", "")
 		if _, err := past.Append(deadline(t), nil); err != nil {
 			t.Fatal(err)

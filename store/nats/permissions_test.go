@@ -54,7 +54,7 @@ func TestLeastPermissions(t *testing.T) {
 		user("first", firstMay), user("member", memberMay), user("observer", observerMay),
 	}})
 	as := func(name string) Options {
-		return Options{URLs: []string{url}, User: name, Password: "p", Timeout: 5 * time.Second}
+		return Options{URLs: []string{url}, User: name, Password: "p", Timeout: 20 * time.Second}
 	}
 	if _, err := Open(deadline(t), as("member")); err == nil || !strings.Contains(err.Error(), "may not do what a member does") {
 		t.Fatalf("a user who must not make streams opened a new bucket: %v", err)

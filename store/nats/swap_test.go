@@ -187,9 +187,7 @@ func TestConsumersGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := consumers(); n != 5 {
-		t.Fatalf("%d consumers, want 5", n)
-	}
+	eventually(t, "there are five consumers", func() bool { return consumers() == 5 })
 	start := time.Now()
 	cancel()
 	eventually(t, "the consumers are gone", func() bool { return consumers() == 0 })
