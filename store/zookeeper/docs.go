@@ -152,7 +152,7 @@ func (s *Store) create(ctx context.Context, l *link, d store.Doc, flags int32) (
 func (s *Store) makeFolder(ctx context.Context, l *link, key string) error {
 	folder, _ := split(key)
 	_, err := do(ctx, l, func(c *zk.Conn) (string, error) {
-		return c.CreateContainer(s.at(docsNode, folder), nil, zk.FlagContainer, s.acl)
+		return c.Create(s.at(docsNode, folder), nil, zk.FlagContainer, s.acl) // the wire makes it a container
 	})
 	var sent *sentError
 	switch {

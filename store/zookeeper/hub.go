@@ -12,7 +12,7 @@ import (
 // hub holds the watches of a handle. ZooKeeper's own watches tell of one change each and are then gone, so a goroutine arms them again after each event
 // and then gives the hint: whoever looks after the hint sees what happened before, and of what comes later there will be another event.
 //
-// A spot is armed once, however many watches want it, because the library cannot take an armed watch back.
+// A spot is armed once, however many watches want it, because an armed watch cannot be taken back. The library knows of none of them.
 type hub struct {
 	s    *Store
 	ctx  context.Context
@@ -169,6 +169,13 @@ func (h *hub) arm(at spot, read func(*zk.Conn) ([]string, error)) ([]string, err
 	return names, err
 }
 
+// leaves tells whether a read shall leave a watch: the reads of spots that are being armed do, whoever makes them.
+func (h *hub) leaves(at spot) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.armed[at] != nil
+}
+
 // event is called by the library; it must not block.
 func (h *hub) event(e zk.Event) {
 	h.mu.Lock()
@@ -176,7 +183,7 @@ func (h *hub) event(e zk.Event) {
 	switch e.Type {
 	case zk.EventSession:
 		if e.State == zk.StateHasSession {
-			// The library arms again what was armed, but what happened just before that may be missed: all of it is armed anew.
+			// What was armed went with the former connection, and what happened meanwhile was missed: all of it is armed anew.
 			clear(h.armed)
 			for w := range h.watches {
 				h.touch(w)

@@ -46,6 +46,7 @@ type linkOptions struct {
 	wait    time.Duration // how long a call waits for a connection
 	once    bool          // no other session after this one has expired
 	onEvent func(zk.Event)
+	leaves  func(at spot) bool // whether a read shall leave one of ZooKeeper's watches; nil: never
 	logger  *slog.Logger
 }
 
@@ -99,7 +100,7 @@ func (l *link) dial(addr string) (net.Conn, error) {
 		_ = c.Close() // nothing was sent
 		return nil, errGivenUp
 	}
-	w := &wire{Conn: c, patience: l.attempt(), sent: make(map[int32]time.Time)}
+	w := &wire{Conn: c, patience: l.attempt(), leaves: l.o.leaves, sent: make(map[int32]time.Time)}
 	w.onShake = l.shaken
 	w.onAnswer = l.answered
 	w.onClosed = l.closeConfirmed

@@ -43,7 +43,7 @@ func open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s.appender, s.hub = &appender{s: s}, newHub(s)
 	lo := s.linkOptions()
-	lo.timeout, lo.onEvent = o.Session, s.hub.event
+	lo.timeout, lo.onEvent, lo.leaves = o.Session, s.hub.event, s.hub.leaves
 	var err error
 	if s.link, err = newLink(lo); err != nil {
 		return nil, err

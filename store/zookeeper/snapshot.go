@@ -167,6 +167,7 @@ func (s *Store) saveSnapshot(ctx context.Context, r store.Record) error {
 // writeParts writes what nothing points to yet; whatever becomes of it, nothing was changed.
 func (s *Store) writeParts(ctx context.Context, p pointer, data []byte) error {
 	for i, part := range slices.Collect(slices.Chunk(data, partBytes)) {
+		part = slices.Clone(part) // the library may still send it after ctx has ended, when it is the caller's again
 		for {
 			_, err := do(ctx, s.link, func(c *zk.Conn) (string, error) {
 				return c.Create(s.at(snapNode, partName(p.index, p.name, i)), part, zk.FlagPersistent, s.acl)

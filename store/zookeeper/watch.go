@@ -68,7 +68,7 @@ func (w *watch) arm(h *hub) error {
 
 // armLog also tells appenders of this handle where the log ends.
 func (h *hub) armLog(c *zk.Conn) ([]string, error) {
-	data, stat, _, err := c.GetW(h.s.at(logNode))
+	data, stat, err := c.Get(h.s.at(logNode))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (h *hub) armLog(c *zk.Conn) ([]string, error) {
 
 func (h *hub) armChildren(path string) ([]string, error) {
 	return h.arm(spot{path, true}, func(c *zk.Conn) ([]string, error) {
-		names, _, _, err := c.ChildrenW(path)
+		names, _, err := c.Children(path)
 		return names, err
 	})
 }
@@ -98,7 +98,7 @@ func (h *hub) armFolder(path string) error {
 	return parallel(h.ctx, len(names), func(_ context.Context, i int) error {
 		doc := path + "/" + names[i]
 		_, err := h.arm(spot{path: doc}, func(c *zk.Conn) ([]string, error) {
-			_, _, _, err := c.GetW(doc)
+			_, _, err := c.Get(doc)
 			return nil, err
 		})
 		if errors.Is(err, zk.ErrNoNode) {

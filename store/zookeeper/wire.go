@@ -14,16 +14,21 @@ var errNotZooKeeper = errors.New("what answers there is not ZooKeeper")
 // The parts of ZooKeeper's protocol that are looked at: each packet begins with its length; a request goes on with an id and what it asks for, an
 // answer with the id of its request. The first packet of each direction is the handshake.
 const (
-	opClose      = -11
 	maxHandshake = 1 << 10  // bytes of the server's handshake, which has about 40
 	maxPacket    = 64 << 20 // bytes of an answer: the longest are names of children
 )
 
 // wire is one connection to a server. It looks at what passes, because the client library tells neither which session timeout the server granted,
 // nor when the server last heard of us, nor whether it confirmed the end of the session; and it would take any first four bytes for a length to allocate.
+//
+// It also asks for two things that the library can ask for, but not without data races. A library that holds watches (GetW, ChildrenW) sets them anew after
+// each reconnect, which we do not need (see hub.event), and for that it looks at the newest transaction id while another goroutine writes it: so reads
+// are made to leave watches here, and the library holds none. And its CreateContainer reads an answer that is still being filled when the connection is closed
+// meanwhile; its Create does not, and is made to create the container here.
 type wire struct {
 	net.Conn
-	patience time.Duration // for the handshake
+	patience time.Duration      // for the handshake
+	leaves   func(at spot) bool // whether a read shall leave a watch; nil: never
 	onShake  func(asked time.Time, timeout time.Duration)
 	onAnswer func(sent time.Time)
 	onClosed func()
@@ -41,20 +46,42 @@ type wire struct {
 
 // Write implements net.Conn. The library writes one packet with each call.
 func (w *wire) Write(p []byte) (int, error) {
+	r := request(p)
+	if w.note(r) {
+		r = w.mean(r)
+	}
+	return w.Conn.Write(r)
+}
+
+// note notes when a request is sent; false for the handshake, which is none.
+func (w *wire) note(r request) bool {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.written++; w.written == 1 {
 		w.began = time.Now()
-	} else if len(p) >= 12 {
-		id := int32(binary.BigEndian.Uint32(p[4:])) //nolint:gosec // the protocol's ids are signed
-		if _, pending := w.sent[id]; !pending {     // pings share an id: the oldest counts
-			w.sent[id] = time.Now()
-		}
-		if int32(binary.BigEndian.Uint32(p[8:])) == opClose { //nolint:gosec // the same
-			w.closing, w.asked = id, true
-		}
+		return false
 	}
-	w.mu.Unlock()
-	return w.Conn.Write(p)
+	if !r.whole() {
+		return false
+	}
+	if _, pending := w.sent[r.id()]; !pending { // pings share an id: the oldest counts
+		w.sent[r.id()] = time.Now()
+	}
+	if r.op() == opClose {
+		w.closing, w.asked = r.id(), true
+	}
+	return true
+}
+
+// mean is the request that is meant.
+func (w *wire) mean(r request) request {
+	if r.container() {
+		return r.asking(opCreateContainer)
+	}
+	if at, ok := r.reads(); ok && w.leaves != nil && w.leaves(at) {
+		return r.leaving()
+	}
+	return r
 }
 
 // SetReadDeadline implements net.Conn. The library gives a handshake seven times the session's timeout.
