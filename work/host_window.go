@@ -22,7 +22,7 @@ func (r *run) Window(g *Grant) (w Window, changed <-chan struct{}, err error) {
 	if !ok || p.Token != g.Token {
 		return Window{}, changed, nil
 	}
-	w = Window{Mine: true, Step: p.Step, Cursor: p.Cursor}
+	w = Window{Mine: true, Step: p.Step, Cursor: p.Cursor, value: v, lists: g.Partition}
 	for it := range v.Window(g.Partition) {
 		if it.State == cluster.PartitionFinished {
 			w.Done = append(w.Done, it)

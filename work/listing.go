@@ -15,17 +15,21 @@ type listing struct {
 	host  Windows
 	grant *Grant
 	plan  listingPlan
+	// resting says that the source had nothing; poll ends that. What changes in the cluster meanwhile says nothing of the source.
+	resting bool
+	poll    *time.Timer
 }
 
 func (l *listing) run(ctx context.Context) error {
 	l.plan.window = l.Window
+	l.poll = time.NewTimer(l.Poll)
+	defer l.poll.Stop()
 	for {
 		w, changed, err := l.host.Window(l.grant)
 		if err != nil {
 			return err
 		}
-		idle, err := l.list(ctx, w)
-		if err != nil {
+		if err := l.list(ctx, w); err != nil {
 			return err
 		}
 		s, ended := l.plan.next(w)
@@ -38,32 +42,36 @@ func (l *listing) run(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := l.wait(ctx, changed, idle); err != nil {
+		if err := l.wait(ctx, changed); err != nil {
 			return err
 		}
 	}
 }
 
-// list fetches a page where there is room for one. It tells whether there was nothing to fetch.
-func (l *listing) list(ctx context.Context, w Window) (idle bool, err error) {
+// list fetches a page where there is room for one.
+func (l *listing) list(ctx context.Context, w Window) error {
 	room := l.plan.room(w)
-	if room == 0 {
-		return false, nil
+	if room == 0 || l.resting {
+		return nil
 	}
 	page, err := l.List(ctx, l.grant, w.Cursor, room)
 	switch {
 	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
+		return context.Cause(ctx)
 	case err != nil:
-		return false, err
+		return err
 	case len(page.Items) > room:
-		return false, fmt.Errorf("the listing gave %d items, at most %d were asked for", len(page.Items), room)
+		return fmt.Errorf("the listing gave %d items, at most %d were asked for", len(page.Items), room)
 	}
 	if page.Cursor == nil {
 		page.Cursor = w.Cursor
 	}
 	l.plan.listed(w, page)
-	return !page.End && len(page.Items) == 0 && bytes.Equal(page.Cursor, w.Cursor), nil
+	if !page.End && len(page.Items) == 0 && bytes.Equal(page.Cursor, w.Cursor) {
+		l.resting = true
+		l.poll.Reset(l.Poll)
+	}
+	return nil
 }
 
 func (l *listing) advance(ctx context.Context, w Window, s step) error {
@@ -80,17 +88,12 @@ func (l *listing) advance(ctx context.Context, w Window, s step) error {
 	return err
 }
 
-// wait returns at the next change, and where nothing was listed after a while.
-func (l *listing) wait(ctx context.Context, changed <-chan struct{}, idle bool) error {
-	var again <-chan time.Time
-	if idle {
-		timer := time.NewTimer(l.Poll)
-		defer timer.Stop()
-		again = timer.C
-	}
+// wait returns at the next change, and when it is time to list again.
+func (l *listing) wait(ctx context.Context, changed <-chan struct{}) error {
 	select {
 	case <-changed:
-	case <-again:
+	case <-l.poll.C:
+		l.resting = false
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -161,6 +161,65 @@ func TestAListingThatGivesNothingIsAskedAgain(t *testing.T) {
 	})
 }
 
+// What others write into the log says nothing of the source: it is not asked for that.
+func TestABusyClusterAsksTheSourceNoMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(t)
+		var asked atomic.Int64
+		b := l.bedOf(t, work.Partitioner{Poll: time.Minute, List: func(_ context.Context, _ *work.Grant, cursor []byte, _ int) (work.Page, error) {
+			asked.Add(1)
+			return work.Page{Cursor: cursor}, nil
+		}}, nil)
+		for i := range 100 {
+			_, _ = l.propose(t.Context(), cluster.PrepareJoin{Member: cluster.MemberID(fmt.Sprint("n", i)), Pulse: "p"})
+			synctest.Wait()
+		}
+		if asked.Load() != 1 {
+			t.Errorf("asked %d times", asked.Load())
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if asked.Load() != 2 {
+			t.Errorf("asked %d times when it was time", asked.Load())
+		}
+		if err := b.finish(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A partitioner that comes back to what it has listed is told what waits or runs, and not what is finished.
+func TestAWindowTellsWhatItHas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(t)
+		var windows []string
+		b := l.bedOf(t, work.Partitioner{Window: 8, Poll: time.Minute, List: func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page, error) {
+			w, _, err := g.Host.(work.Windows).Window(g)
+			windows = append(windows, fmt.Sprint(w.Has("0"), w.Has("1"), w.Has("list"), w.Has("")))
+			if err != nil || cursor != nil {
+				return work.Page{Cursor: cursor}, err
+			}
+			p, err := count(1)(ctx, g, cursor, limit)
+			p.End = false
+			return p, err
+		}}, nil)
+		l.finish(t) // fewer than are taken out together
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := fmt.Sprint(windows); got != "[false false false false true false false false false false false false]" {
+			t.Errorf("got %s", got)
+		}
+		if got := fmt.Sprint(l.items()); got != "[0 finished]" {
+			t.Errorf("got the items %s", got)
+		}
+		if err := b.finish(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // What an item has saved goes with it, unless a newer run of its key saved it. A store that does not answer costs a run of the partitioner, and no item.
 func TestPositionsGoWithTheirItems(t *testing.T) {
 	t.Parallel()

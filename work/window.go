@@ -35,7 +35,7 @@ type Partitioner struct {
 	// must follow from the cursor alone: after a crash the same cursor is asked for again. Keys of items are distinct within the task; one
 	// that is in the window already is passed over.
 	List func(ctx context.Context, g *Grant, cursor []byte, limit int) (Page, error)
-	// Poll is how long to wait after a listing that gave nothing; default 1 s.
+	// Poll is how long nothing is listed after a listing that gave nothing; default 1 s.
 	Poll time.Duration
 }
 
@@ -53,6 +53,17 @@ type Window struct {
 	Cursor      []byte
 	Outstanding int                 // items that wait, run or are parked
 	Done        []cluster.Partition // items that are finished and have not been taken out, sorted by ID
+
+	value cluster.Value // where Has looks
+	lists cluster.PartitionID
+}
+
+// Has tells whether an item of this key waits, runs or is parked: to list it again would say nothing. A listing that comes back to what it has listed
+// before asks the source after it asked for the window: what was finished by then is not what the source shows now.
+func (w Window) Has(key string) bool {
+	job, task, by := w.lists.Split()
+	p, ok := w.value.Partition(cluster.NewPartitionID(job, task, key))
+	return ok && p.ListedBy == by && !p.Dropped && p.State != cluster.PartitionFinished
 }
 
 // Windows is a Host that partitioners can run on. The supervisor's is one.

@@ -12,7 +12,6 @@ require (
 	github.com/aws/smithy-go v1.28.8
 	github.com/johannesboyne/gofakes3 v1.2.0
 	github.com/rota-run/rota v0.0.0-00010101000000-000000000000
-	pgregory.net/rapid v1.3.0
 )
 
 require (

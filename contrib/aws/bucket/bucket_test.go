@@ -142,9 +142,11 @@ func TestMarkedObjectsAreTakenOnce(t *testing.T) {
 	}
 }
 
-// What is done is deleted, but not what has come in its place meanwhile.
+// What is done is deleted, but not what has come in its place meanwhile. What comes again is taken again, also within the second by which S3 tells
+// versions with the same content apart.
 func TestDoneObjectsAreDeleted(t *testing.T) {
 	b := setup(t, "logs")
+	b.tamper = b.dated("2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z")
 	for i := range 30 {
 		b.put("logs", fmt.Sprintf("%02d", i), "one")
 	}
@@ -185,6 +187,13 @@ func (b *bed) dated(objects, marks string) func(http.ResponseWriter, *http.Reque
 	}
 }
 
+// counts are requests so far.
+func (b *bed) counts() (gets, looks int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.requests["GET"], b.requests["LIST"]
+}
+
 // A mark of the same second as its object tells by its content whether it is of this version.
 func TestAMarkOfTheSameSecond(t *testing.T) {
 	b := setup(t, "logs", "done")
@@ -198,15 +207,20 @@ func TestAMarkOfTheSameSecond(t *testing.T) {
 	if err := m.Kill(b.ctx, "job"); err != nil {
 		t.Fatal(err)
 	}
-	b.mu.Lock()
-	gets := b.requests["GET"]
-	b.mu.Unlock()
+	gets, _ := b.counts()
 	if err := m.Submit(b.ctx, "again", bucket.Task("objects", c, "s3://logs/")); err != nil {
 		t.Fatal(err)
 	}
-	b.await("mark and object are looked at again", func() bool { return b.requests["GET"] >= gets+2 })
+	b.await("the mark is read again", func() bool { return b.requests["GET"] > gets })
 	quiet(b, func() uint64 { return m.Value().Applied() })
+	gets, looks := b.counts()
+	b.await("ten more looks", func() bool { return b.requests["LIST"] >= looks+10 })
+	if again, _ := b.counts(); again != gets {
+		t.Errorf("%d marks were read in ten looks at what was known", again-gets)
+	}
 	b.once("a one")
+	b.put("logs", "a", "two") // in the same second
+	b.await("it is taken again", func() bool { return len(b.taken) == 2 })
 }
 
 // A change that comes while an object is taken, before its mark, is not hidden by the mark, however old its date is.

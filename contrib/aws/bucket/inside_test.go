@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/work"
@@ -71,7 +69,7 @@ func FuzzCursor(f *testing.F) {
 func TestLongNamesFit(t *testing.T) {
 	t.Parallel()
 	name := strings.Repeat("\x01", 1024) // six bytes each, in JSON: worse than S3 has
-	if got := len(cursor{After: name[:600], By: "x", N: 1 << 62}.encode()); got > cluster.MaxCursor {
+	if got := len(cursor{After: name[:600]}.encode()); got > cluster.MaxCursor {
 		t.Errorf("the cursor has %d bytes", got)
 	}
 	var found []listed
@@ -89,45 +87,34 @@ func TestLongNamesFit(t *testing.T) {
 	}
 }
 
-// Only what is in the cluster is passed over: what was listed for a page that was not written comes again.
-func TestRecent(t *testing.T) {
+// Behind the last name a place that is listed again begins anew, also when nothing was behind the name that it came from: what stood there is deleted.
+func TestTheEndOfAPlace(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		r := newRecent(8)
-		inWindow := map[listed]bool{}
-		for n := range rapid.IntRange(1, 40).Draw(t, "pages") {
-			var page []listed
-			for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 0, 5, rapid.ID[string]).Draw(t, "names") {
-				page = append(page, listed{Name: name})
-			}
-			news := r.sift(page)
-			for _, o := range page {
-				seen := false
-				for _, p := range news {
-					seen = seen || p == o
-				}
-				if !seen && !inWindow[o] {
-					t.Fatalf("%s is passed over and was never written", o.Name)
-				}
-			}
-			cursor := fmt.Appendf(nil, "%d", n)
-			r.expect(news, cursor)
-			if rapid.Bool().Draw(t, "written") {
-				for _, o := range news {
-					inWindow[o] = true
-				}
-				r.settle(cursor)
-				if left := r.sift(news); len(left) > 0 {
-					t.Fatalf("%v is new though it was written", left)
-				}
-			} else {
-				r.settle([]byte("another"))
-			}
+	const written, left = `{"after":"b"}`, `{"after":""}`
+	for _, c := range []struct {
+		follow      Follow
+		from, to    string
+		items       int
+		want        string
+		wantTheLast bool
+	}{
+		{Delete, "", "b", 1, left, false},
+		{Delete, "", "b", 0, "at", false},
+		{Delete, "a", "b", 0, left, false},
+		{Delete, "b", "b", 0, left, false},
+		{Marks, "b", "b", 0, left, false},
+		{Names, "a", "b", 1, written, false},
+		{Names, "a", "b", 0, written, false},
+		{Names, "b", "b", 0, "at", false},
+		{Once, "a", "b", 1, written, true},
+		{Once, "b", "b", 0, "at", true},
+	} {
+		l := &listing{service: service{config: Config{Follow: c.follow}}}
+		got := l.atEnd(make([]rota.Item, c.items), cursor{c.from}, cursor{c.to}, []byte("at"))
+		if string(got.Cursor) != c.want || got.End != c.wantTheLast || len(got.Items) != c.items {
+			t.Errorf("%s from %q to %q with %d items: got %d, %s, %t", c.follow, c.from, c.to, c.items, len(got.Items), got.Cursor, got.End)
 		}
-		if len(r.known) > len(r.order) {
-			t.Fatalf("%d are remembered", len(r.known))
-		}
-	})
+	}
 }
 
 func TestConfigFaults(t *testing.T) {

@@ -2,11 +2,11 @@ package bucket
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,11 +25,9 @@ type listed struct {
 	Modified int64  `json:"modified_ms,omitempty"` // by the clock of the service
 }
 
-// cursor is how far a place was listed. By and N tell two pages apart that end at the same name, where a place is listed again and again.
+// cursor is how far a place was listed.
 type cursor struct {
 	After string `json:"after"` // the name of the last object
-	By    string `json:"by,omitempty"`
-	N     int64  `json:"n,omitempty"`
 }
 
 func decodeCursor(data []byte) (c cursor, err error) {
@@ -51,9 +49,8 @@ func (c cursor) encode() []byte {
 type listing struct {
 	service
 	place  place
-	by     string // another one for each run
-	n      int64  // pages that this run has given
-	recent *recent
+	window func() (work.Window, error)
+	proven *proven
 }
 
 // list is the run of a partition that is named like a place.
@@ -65,7 +62,14 @@ func list(ctx context.Context, g *rota.Grant, s service) error {
 	if m, err := parsePlace(s.config.Marks); err == nil && (p.holds(m) || m.holds(p)) {
 		return fmt.Errorf("list %s: the marks in %s would be listed, or objects taken for marks: put them elsewhere", p, m)
 	}
-	l := &listing{service: s, place: p, by: rand.Text(), recent: newRecent(2 * (s.config.Window + maxPage))}
+	host, ok := g.Host.(work.Windows)
+	if !ok {
+		return fmt.Errorf("list %s: this host has no windows: %w", p, errors.ErrUnsupported)
+	}
+	l := &listing{service: s, place: p, proven: newProven(), window: func() (work.Window, error) {
+		w, _, err := host.Window(g)
+		return w, err
+	}}
 	return work.Partitioner{Window: s.config.Window, Poll: time.Duration(s.config.Poll), List: func(ctx context.Context, _ *rota.Grant, at []byte, limit int) (rota.Page, error) {
 		return l.next(ctx, at, limit)
 	}}.Run(ctx, g)
@@ -77,59 +81,62 @@ func (l *listing) next(ctx context.Context, at []byte, limit int) (rota.Page, er
 	if err != nil {
 		return rota.Page{}, err
 	}
-	l.recent.settle(at)
 	from := c
 	for {
-		page, err := l.page(ctx, c.After, limit)
+		page, found, err := l.look(ctx, c.After, limit)
 		if err != nil {
 			return rota.Page{}, err
-		}
-		found := page.objects
-		if l.config.Follow == Marks {
-			if found, err = l.unmarked(ctx, c.After, page); err != nil {
-				return rota.Page{}, err
-			}
-		}
-		if l.again() {
-			found = l.recent.sift(found)
 		}
 		c.After = page.last
 		items, last := l.items(found)
 		switch {
 		case len(items) < len(found): // the inputs were too large for one step
-			return l.give(found[:len(items)], items, last), nil
+			return rota.Page{Items: items, Cursor: cursor{last}.encode()}, nil
 		case page.end:
-			return l.atEnd(found, items, from, c, at), nil
+			return l.atEnd(items, from, c, at), nil
 		case len(items) > 0:
-			return l.give(found, items, page.last), nil
+			return rota.Page{Items: items, Cursor: c.encode()}, nil
 		}
 	}
 }
 
-// give makes a page that ends at a name.
-func (l *listing) give(found []listed, items []rota.Item, last string) rota.Page {
-	c := cursor{After: last}
+// look asks for the objects behind a name; found are those of them that are to be taken. Where what was listed is listed again, that is all but what
+// waits or runs already. The window is asked for first: an object that is done by then is marked or deleted in what comes after.
+func (l *listing) look(ctx context.Context, after string, limit int) (p page, found []listed, err error) {
+	var w work.Window
 	if l.again() {
-		l.n++
-		c.By, c.N = l.by, l.n
+		if w, err = l.window(); err != nil {
+			return p, nil, err
+		}
 	}
-	p := rota.Page{Items: items, Cursor: c.encode()}
-	l.recent.expect(found, p.Cursor)
-	return p
+	if p, err = l.page(ctx, after, limit); err != nil {
+		return p, nil, err
+	}
+	found = p.objects
+	if l.again() {
+		found = slices.DeleteFunc(slices.Clone(found), func(o listed) bool { return w.Has(itemKey(l.place.bucket, o.Name)) })
+	}
+	if l.config.Follow == Marks {
+		found, err = l.unmarked(ctx, after, p.last, found)
+	}
+	return p, found, err
 }
 
 // again tells whether the place is listed from its beginning when its end was reached.
 func (l *listing) again() bool { return l.config.Follow == Marks || l.config.Follow == Delete }
 
-func (l *listing) atEnd(found []listed, items []rota.Item, from, c cursor, at []byte) rota.Page {
-	end := l.config.Follow == Once
-	switch {
-	case len(items) == 0 && (l.again() && from.After == "" || c.After == from.After):
-		return rota.Page{Cursor: at, End: end} // all was looked at and nothing is new: nothing is written
-	case !l.again():
-		return rota.Page{Items: items, Cursor: cursor{After: c.After}.encode(), End: end}
+// atEnd is the page behind which nothing was shown. A place that is listed again goes on from its beginning, and stays there while nothing is new: then
+// nothing is written.
+func (l *listing) atEnd(items []rota.Item, from, c cursor, at []byte) rota.Page {
+	p := rota.Page{Items: items, Cursor: c.encode(), End: l.config.Follow == Once}
+	still := c.After == from.After
+	if l.again() {
+		p.Cursor, still = cursor{}.encode(), from.After == ""
 	}
-	return l.give(found, items, "")
+	if len(items) == 0 && still {
+		p.Cursor = at
+	}
+	return p
 }
 
 // The limits of one page: S3's, and what fits into one step of a window.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -28,35 +30,99 @@ func (s service) markOf(bucket, name string) place {
 	return place{m.bucket, m.prefix + bucket + "/" + name}
 }
 
-// unmarked leaves out the objects of a page that have a newer mark. One of the same second stays in: its run looks into the mark.
-func (l *listing) unmarked(ctx context.Context, after string, p page) ([]listed, error) {
-	if len(p.objects) == 0 {
+// unmarked leaves out the objects that have a newer mark, and those with a mark of the same second which says that it is of this version.
+// They stand between two names.
+func (l *listing) unmarked(ctx context.Context, after, last string, objects []listed) ([]listed, error) {
+	if len(objects) == 0 {
 		return nil, nil
 	}
-	all := l.markOf(l.place.bucket, l.place.prefix)
+	marks, err := l.marks(ctx, after, last)
+	if err != nil {
+		return nil, err
+	}
 	base := l.markOf(l.place.bucket, "").prefix
-	behind, end := "", base+p.last
-	if after != "" {
-		behind = base + after
-	}
-	marked := make(map[string]int64, len(p.objects))
-	for done := false; !done; {
-		marks, err := l.pageOf(ctx, all, behind, maxPage)
-		if err != nil {
-			return nil, err
+	doubtful, done := make([]int, 0, len(objects)), make([]bool, len(objects))
+	for i, o := range objects {
+		m, ok := marks[base+o.Name]
+		done[i] = ok && m.Modified > o.Modified
+		if ok && m.Modified == o.Modified {
+			doubtful = append(doubtful, i)
 		}
-		for _, m := range marks.objects {
-			marked[m.Name] = m.Modified
-		}
-		behind, done = marks.last, marks.end || marks.last >= end
 	}
+	err = each(ctx, doubtful, func(ctx context.Context, i int) (err error) {
+		o := objects[i]
+		done[i], err = l.markedAs(ctx, o, marks[base+o.Name])
+		return err
+	})
 	var out []listed
-	for _, o := range p.objects {
-		if marked[base+o.Name] <= o.Modified {
+	for i, o := range objects {
+		if !done[i] {
 			out = append(out, o)
 		}
 	}
-	return out, nil
+	return out, err
+}
+
+// marks lists the marks of objects between two names, by their own names.
+func (l *listing) marks(ctx context.Context, after, last string) (map[string]listed, error) {
+	all := l.markOf(l.place.bucket, l.place.prefix)
+	base := l.markOf(l.place.bucket, "").prefix
+	behind, end := "", base+last
+	if after != "" {
+		behind = base + after
+	}
+	marks := make(map[string]listed)
+	for done := false; !done; {
+		page, err := l.pageOf(ctx, all, behind, maxPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page.objects {
+			marks[m.Name] = m
+		}
+		behind, done = page.last, page.end || page.last >= end
+	}
+	return marks, nil
+}
+
+// markedAs tells whether a mark says that this version of an object was taken. One that nobody can read says nothing: the run of the object will tell.
+func (l *listing) markedAs(ctx context.Context, o, listedMark listed) (bool, error) {
+	if l.proven.has(o, listedMark) {
+		return true, nil
+	}
+	m, version, err := l.readMark(ctx, l.markOf(l.place.bucket, o.Name))
+	if err != nil || bare(m.ETag) != bare(o.ETag) {
+		return false, context.Cause(ctx)
+	}
+	if bare(version) == bare(listedMark.ETag) {
+		l.proven.add(o, listedMark)
+	}
+	return true, nil
+}
+
+// bare is an ETag without its quotes, which not all gateways give in listings.
+func bare(etag string) string { return strings.Trim(etag, `"`) }
+
+// atOnce is how many marks are read at a time.
+const atOnce = 16
+
+// each runs f for all of some numbers, a few at a time, and returns the first error.
+func each(ctx context.Context, numbers []int, f func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	room := make(chan struct{}, atOnce)
+	for _, i := range numbers {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			if err := f(ctx, i); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
 }
 
 // maxMark bounds what is read of a mark, which somebody else may have written.
