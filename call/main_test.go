@@ -52,7 +52,7 @@ func runChild(text string) error {
 		return err
 	}
 	defer s.Close()
-	m, err := rota.Join(ctx, rota.Config{Member: c.Name, Store: s, TTL: 2 * time.Second, Slots: c.Slots, Functions: functions(c.Dir, c.Name)})
+	m, err := rota.Join(ctx, rota.Config{Member: c.Name, Store: s, TTL: 4 * time.Second, Slots: c.Slots, Functions: functions(c.Dir, c.Name)})
 	if err != nil {
 		return err
 	}

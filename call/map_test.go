@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rota-run/rota"
@@ -55,19 +56,27 @@ func TestALeftMapIsCancelled(t *testing.T) {
 	for _, how := range []string{"break", "ctx"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
+			first := make(chan struct{})
+			ran := sync.OnceFunc(func() { close(first) })
 			stay := rota.NewFunc("stay", func(ctx context.Context, n int) (int, error) {
 				if n == 0 {
+					ran()
 					return 0, nil
 				}
 				<-ctx.Done()
 				return 0, ctx.Err()
 			}, rota.FuncOptions{})
 			s, _, c := lab(t, 3, stay)
+			args := func(yield func(int) bool) {
+				for i := 0; yield(i); i++ {
+					receive(t, "the first call runs", first) // those behind it take all slots, and go on
+				}
+			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			enough := errors.New("enough")
 			var last error
-			for _, err := range stay.Map(ctx, c, count(1_000_000), 10) {
+			for _, err := range stay.Map(ctx, c, args, 10) {
 				if last = err; how == "break" {
 					break
 				}

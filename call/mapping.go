@@ -46,6 +46,8 @@ func (m *mapping[A, R]) run(ctx context.Context, args iter.Seq[A], yield func(R,
 		select {
 		case <-first.done:
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // even if first is done: who waited for it may have stopped because of ctx, and the call goes on
 			var none R
 			yield(none, context.Cause(ctx))
 			return
