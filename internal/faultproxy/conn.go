@@ -106,7 +106,7 @@ func (c *conn) dial(ctx context.Context) (*net.TCPConn, error) {
 		case <-done:
 		}
 	}()
-	server, err := new(net.Dialer).DialContext(ctx, "tcp", c.proxy.target)
+	server, err := (&net.Dialer{Control: abrupt}).DialContext(ctx, "tcp", c.proxy.target)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +121,7 @@ func (c *conn) connect(server *net.TCPConn) bool {
 		abort(server)
 		return false
 	}
+	_ = server.SetLinger(-1) // an orderly end is possible from here on; where the socket is dead already, there is none
 	c.server = server
 	c.lanes = []*lane{c.lane(requests, c.client, server), c.lane(replies, server, c.client)}
 	return true

@@ -21,6 +21,9 @@ func (p *Proxy) Refuse() {
 	if p.listener != nil {
 		p.listener.Close()
 		p.listener = nil
+		if release, err := keep(p.addr); err == nil { // else Heal tells if somebody took it
+			p.release = release
+		}
 	}
 }
 
@@ -85,7 +88,7 @@ func (p *Proxy) Break(which uint64) string {
 }
 
 // Heal ends all faults. Bytes that were held go on their way; connections with a hole are reset. The error is that of listening again after
-// Refuse, when the port was taken by another program meanwhile.
+// Refuse, when the port was taken by another program meanwhile; on Linux that can't be, but by one that wants this very port.
 func (p *Proxy) Heal() error {
 	p.change(func(s *state) { *s = newState() })
 	p.reset((*conn).isDamaged)
@@ -103,8 +106,17 @@ func (p *Proxy) reopen() error {
 	if err != nil {
 		return fmt.Errorf("listen again at %s: %w", p.addr, err)
 	}
+	p.let()
 	p.open(l)
 	return nil
+}
+
+// let gives up what keeps the port. p.mu is held.
+func (p *Proxy) let() {
+	if p.release != nil {
+		p.release()
+		p.release = nil
+	}
 }
 
 func (p *Proxy) hold(ds ...direction) {

@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds waits that only a failure makes long.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // server is a server whose connections the test holds in its hands.
 type server struct {

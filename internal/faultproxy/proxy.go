@@ -19,6 +19,7 @@ type Proxy struct {
 	mu       sync.Mutex
 	closed   bool
 	listener net.Listener // nil while refusing
+	release  func()       // gives up the port; nil but while refusing
 	accepted uint64
 	conns    map[*conn]struct{}
 	state    state
@@ -71,6 +72,7 @@ func (p *Proxy) end() {
 	if p.listener != nil {
 		p.listener.Close()
 	}
+	p.let()
 	p.mu.Unlock()
 	p.reset(func(*conn) bool { return true })
 }
