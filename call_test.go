@@ -16,7 +16,7 @@ type pair struct{ A, B int }
 
 func joinCalls(t *testing.T, s *memory.Server, name string, slots int64, functions ...rota.Function) *rota.Member {
 	t.Helper()
-	m, err := rota.Join(t.Context(), rota.Config{Member: name, Store: s.Open(), TTL: 2 * time.Second, Slots: slots, Functions: functions})
+	m, err := rota.Join(t.Context(), rota.Config{Member: name, Store: s.Open(), TTL: longTTL, Slots: slots, Functions: functions})
 	if err != nil {
 		t.Fatal(err)
 	}

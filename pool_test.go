@@ -3,7 +3,6 @@ package rota_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/store/memory"
@@ -14,7 +13,7 @@ func TestAPoolTaskRunsOnSlots(t *testing.T) {
 	ctx := setup(t)
 	work, told := runs("work")
 	three, toldThree := runs("three")
-	m, err := rota.Join(ctx, rota.Config{Member: "a", Store: memory.New().Open(), TTL: time.Second, Types: []rota.Type{work, three}, Slots: 3})
+	m, err := rota.Join(ctx, rota.Config{Member: "a", Store: memory.New().Open(), TTL: longTTL, Types: []rota.Type{work, three}, Slots: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,22 +14,25 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
+// longTTL passes in no test: a busy machine costs nobody its trust.
+const longTTL = 10 * time.Second
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func setup(t *testing.T) context.Context {
 	t.Helper()
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
 func join(t *testing.T, ctx context.Context, s *memory.Server, name string, types ...rota.Type) *rota.Member {
 	t.Helper()
-	return joinFor(t, ctx, s, name, time.Second, types...)
+	return joinFor(t, ctx, s, name, longTTL, types...)
 }
 
-// joinFor is join with another TTL: with a long one a busy machine costs nobody its trust.
+// joinFor is join with another TTL.
 func joinFor(t *testing.T, ctx context.Context, s *memory.Server, name string, ttl time.Duration, types ...rota.Type) *rota.Member {
 	t.Helper()
 	m, err := rota.Join(ctx, rota.Config{Member: name, Store: s.Open(), TTL: ttl, Types: types})
@@ -163,7 +166,7 @@ func TestJoinSaysWhatIsWrong(t *testing.T) {
 	typ, _ := runs("x")
 	for name, c := range map[string]rota.Config{
 		"no store":        {Member: "b"},
-		"already running": {Member: "a", Store: s.Open(), TTL: time.Second},
+		"already running": {Member: "a", Store: s.Open(), TTL: longTTL},
 		"TTL":             {Member: "b", Store: s.Open(), TTL: time.Millisecond},
 		"two task types":  {Member: "b", Store: s.Open(), Types: []rota.Type{typ, typ}},
 		"name":            {Store: s.Open()},

@@ -11,7 +11,7 @@ import (
 )
 
 // patience bounds every wait of a story: far above what is promised, since these are tests of behaviour and not of speed.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // Handle is one member's way to the store.
 type Handle struct {

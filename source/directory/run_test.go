@@ -86,7 +86,7 @@ func (b *bundle) run() (stop func()) {
 // wait returns when jobs and journal are as they should be.
 func (b *bundle) wait(what, jobs, records string) {
 	b.t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
 	for {
 		b.mu.Lock()
@@ -204,7 +204,7 @@ func TestFormerOwnerChangesNothing(t *testing.T) {
 	})
 	grow(t, b.dir, map[string]string{"a.yaml": "type: noop\nevery: 2s\n", "b.yaml": good})
 	b.mu.Lock()
-	deadline, changed := time.After(20*time.Second), b.changed
+	deadline, changed := time.After(time.Minute), b.changed
 	b.mu.Unlock()
 	for done := false; !done; {
 		select {

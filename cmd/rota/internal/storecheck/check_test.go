@@ -14,7 +14,7 @@ import (
 
 func run(t *testing.T, s replica.Store) Report {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return Run(ctx, s)
 }
