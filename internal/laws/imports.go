@@ -30,7 +30,7 @@ var rules = []rule{
 
 	{"store", nil},
 	{"store/storetest", []string{"store"}},
-	{"store/*", []string{"store"}}, // a vendor's folder is a leaf
+	{"store/*", []string{"store", "internal/crowd"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store"}},
 	{"lock", []string{"cluster", "store", "protocol"}},

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rota-run/rota/internal/crowd"
 	"github.com/rota-run/rota/store"
 )
 
@@ -20,9 +21,6 @@ const (
 	batchRecords = 127
 	batchBytes   = 1 << 20
 )
-
-// gatherMost is how long a transaction waits for further records at most.
-const gatherMost = time.Millisecond
 
 // addition is one record that waits to be appended.
 type addition struct {
@@ -56,9 +54,8 @@ type appender struct {
 	revision int64  // mod revision of the head's key; 0: there is none yet
 	most     int    // records in a transaction
 
-	conflicts int           // since the last transaction that was not one
-	expected  int           // how many callers were there when the last transaction was answered
-	took      time.Duration // how long that transaction took
+	conflicts int // since the last transaction that was not one
+	crowd     crowd.Crowd
 }
 
 func newAppender(s *Store) *appender {
@@ -144,7 +141,7 @@ func (a *appender) once() bool {
 		a.finish(a.take(), err)
 		return true
 	}
-	a.gather()
+	a.crowd.Wait(a.pending, a.most, a.wake, a.s.ctx.Done())
 	batch := a.take()
 	if len(batch) == 0 {
 		return true
@@ -153,7 +150,7 @@ func (a *appender) once() bool {
 	again, err := a.try(batch)
 	if !again {
 		a.conflicts = 0
-		a.took, a.expected = time.Since(began), len(batch)+a.pending()
+		a.crowd.Answered(time.Since(began), len(batch)+a.pending())
 		a.finish(batch, err)
 		return true
 	}
@@ -168,25 +165,6 @@ func (a *appender) pending() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.queue)
-}
-
-// gather waits a little for those who have just had an answer, and may come back with the next record: else the first of them would go alone, and
-// the others would wait for its answer. One caller alone is not made to wait.
-func (a *appender) gather() {
-	if a.pending() >= a.expected {
-		return
-	}
-	timer := time.NewTimer(min(a.took/4, gatherMost))
-	defer timer.Stop()
-	for a.pending() < min(a.expected, a.most) {
-		select {
-		case <-a.wake:
-		case <-timer.C:
-			return
-		case <-a.s.ctx.Done():
-			return
-		}
-	}
 }
 
 // take takes the oldest records, and drops those that were withdrawn.

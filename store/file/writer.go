@@ -5,7 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
+	"github.com/rota-run/rota/internal/crowd"
 	"github.com/rota-run/rota/store"
 )
 
@@ -31,6 +33,7 @@ type writer struct {
 	closing  chan struct{} // closed: write what is there, then end
 	ctx      context.Context
 	abandon  context.CancelCauseFunc // ends the wait for the turn
+	crowd    crowd.Crowd             // the goroutine's own
 	finished chan struct{}
 }
 
@@ -70,6 +73,7 @@ func (w *writer) do(ctx context.Context, o *op) error {
 func (w *writer) loop() {
 	defer close(w.finished)
 	for w.await() {
+		w.crowd.Wait(w.waiting, batchOps, w.wake, w.closing)
 		w.turnOnce()
 	}
 }
@@ -99,8 +103,15 @@ func (w *writer) pending() bool {
 	return len(w.queue) > 0 && !w.ended
 }
 
+func (w *writer) waiting() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue)
+}
+
 // turnOnce writes one transaction.
 func (w *writer) turnOnce() {
+	began := time.Now()
 	if err := w.turn.take(w.ctx); err != nil {
 		if w.ctx.Err() != nil {
 			w.end()
@@ -127,6 +138,7 @@ func (w *writer) turnOnce() {
 	for _, f := range after {
 		f()
 	}
+	w.crowd.Answered(time.Since(began), len(batch)+w.waiting())
 	for i, o := range batch {
 		o.finish(outcomes[i])
 	}
