@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/internal/crowd"
 )
 
 // A batch has at most so many records and bytes, with what each record costs besides: a request has at most 1 MB.
@@ -30,11 +32,13 @@ type waiting struct {
 	err   error
 }
 
-// appender writes what callers want to append, batch by batch: those that come while a batch is under way make the next one. Its goroutine lives
-// only while something waits.
+// appender writes what callers want to append, batch by batch: those that come while a batch is under way make the next one, together with those who come
+// back when it is answered. Its goroutine lives only while something waits.
 type appender struct {
-	s  *Store
-	wg sync.WaitGroup
+	s     *Store
+	wg    sync.WaitGroup
+	wake  chan struct{} // room for one: something waits
+	crowd crowd.Crowd   // the goroutine's own
 
 	mu     sync.Mutex
 	queue  []*waiting
@@ -42,6 +46,8 @@ type appender struct {
 	known  headerAt // newest header that this handle has seen
 	learnt bool     // known is set
 }
+
+func newAppender(s *Store) *appender { return &appender{s: s, wake: make(chan struct{}, 1)} }
 
 // Append implements store.Log. Calls of one handle that come together share a request. An answer that got lost is found again, if the
 // connection comes back in time: see Lost answers in the package's comment.
@@ -81,6 +87,10 @@ func (a *appender) put(w *waiting) {
 		a.busy = true
 		a.wg.Go(a.run)
 	}
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
 }
 
 // withdraw takes a call back that is in no batch yet.
@@ -100,17 +110,33 @@ func (a *appender) wait() { a.wg.Wait() }
 
 // run writes batches until nobody waits.
 func (a *appender) run() {
-	for {
-		batch := a.take()
-		if batch == nil {
-			return
+	for a.goOn() {
+		a.crowd.Wait(a.waiting, batchRecords, a.wake, a.s.link.closing)
+		batch, began := a.take(), time.Now()
+		if len(batch) == 0 { // all were withdrawn
+			continue
 		}
 		first, err := a.write(batch)
+		a.crowd.Answered(time.Since(began), len(batch)+a.waiting())
 		for i, w := range batch {
 			w.index, w.err = first+uint64(i), err //nolint:gosec // i is not negative
 			close(w.done)
 		}
 	}
+}
+
+// goOn ends the goroutine when nobody waits.
+func (a *appender) goOn() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.busy = len(a.queue) > 0
+	return a.busy
+}
+
+func (a *appender) waiting() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.queue)
 }
 
 func (a *appender) take() []*waiting {
@@ -124,12 +150,9 @@ func (a *appender) take() []*waiting {
 		}
 		n++
 	}
-	a.busy = n > 0
 	batch := a.queue[:n:n]
-	a.queue = a.queue[n:]
-	if n == 0 {
+	if a.queue = a.queue[n:]; len(a.queue) == 0 {
 		a.queue = nil
-		return nil
 	}
 	return batch
 }

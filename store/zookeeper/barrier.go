@@ -73,11 +73,14 @@ func (b *barrier) run() {
 
 func (b *barrier) request(c *zk.Conn) (uint64, error) {
 	gen := b.link.generation()
-	if b.quorum {
-		_, err := c.Multi(&zk.CheckVersionRequest{Path: b.path, Version: -1})
+	if !b.quorum && b.link.syncs(gen) {
+		_, err := c.Sync(b.path)
 		return gen, err
 	}
-	_, err := c.Sync(b.path)
+	_, err := c.Multi(&zk.CheckVersionRequest{Path: b.path, Version: -1})
+	if errors.Is(err, zk.ErrNoNode) { // it is refused in its turn: the reader will see what is missing
+		err = nil
+	}
 	return gen, err
 }
 

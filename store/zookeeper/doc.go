@@ -34,8 +34,11 @@
 //
 // Trimming. The header says first what is trimmed; then the records are deleted, 500 with each request. What a crash leaves is deleted by the next Trim.
 //
-// Reads. ZooKeeper reads from the server that the client is connected to, which may be behind. Get, Read and Snapshot first make it catch up
-// (sync), then read on the same connection, and begin again on another one; calls that come together share a sync. A read costs two round trips.
+// Reads. ZooKeeper reads from the server that the client is connected to, which may be behind. Get, Read and Snapshot first make it catch up,
+// then read on the same connection, and begin again on another one; calls that come together share that. A server that follows, or stands alone, catches
+// up by a sync. The leader lets a sync pass, and may be a moment behind what its followers have acknowledged: there, and where a server does not tell
+// what it is, an empty transaction is made. What is watched and has not changed since it was read is not read again. So a read costs two
+// round trips, or one.
 //
 // Sessions. Each has a ZooKeeper session and a connection of its own, and its documents are ephemeral. A server that grants less than ttl is refused. Done
 // is closed when the servers say that the session has expired, and at seven eighths of its timeout without an answer, which is before others can see its documents gone; it
@@ -54,14 +57,18 @@
 //
 // A sync is answered by whoever takes himself for the leader, without asking the others. A leader that was cut off goes on for up to syncLimit ticks (10 s
 // by default): members that are cut off with it may read what is old for so long. They cannot change anything, so they cannot renew their sessions either.
-// With QuorumReads each read waits for an (empty) transaction instead, which only a leader with a quorum can do.
+// With QuorumReads each read waits for an empty transaction instead, which only a leader with a quorum can do.
 //
 // A session's documents stay longer than ttl after the death of their owner: the servers round up to the next tick (2 s by default), start the time anew when a new leader is
 // elected, and grant no timeout under minSessionTimeout (2 ticks).
 //
 // A version comes back after 2^32 changes of one document. A header's version counts likewise; an index never comes back.
 //
-// Hints: those of documents cost one of ZooKeeper's watches and one read for each change of each document below the prefix.
+// The server is asked what it is by the command srvr, at the address that the connection leads to. Where that is a balancer, the answer may be another server's: use
+// QuorumReads there.
+//
+// Hints: those of documents cost one of ZooKeeper's watches for each document below the prefix. Who is told of a change and looks at it arms the watch
+// with his read; what nobody looks at is read for that, a tenth of a second later, and hinted at again.
 //
 // # Failures
 //
@@ -75,7 +82,7 @@
 //
 // # Servers
 //
-// Three or five of them, tickTime so that 2 ticks are at most the members' ttl and 20 ticks (or maxSessionTimeout) at least that; maxClientCnxns (60 for each client
+// Three or five of them, srvr among the 4lw.commands.whitelist (where it is unless somebody took it out: without it each read is a transaction), tickTime so that 2 ticks are at most the members' ttl and 20 ticks (or maxSessionTimeout) at least that; maxClientCnxns (60 for each client
 // address by default) above twice the members of one machine; autopurge.purgeInterval set, or the disk fills. forceSync=no gives away what was acknowledged.
 //
 // # Where it comes from

@@ -53,17 +53,16 @@ func (s *Store) get(ctx context.Context, key string) (d store.Doc, err error) {
 	return d, s.lost(err)
 }
 
-// node is what a server says of a node.
-type node struct {
-	data []byte
-	stat *zk.Stat
+// node reads the data of a node as the server that the handle is connected to knows it, at the time of its last answer or later.
+func (s *Store) node(ctx context.Context, path string) (node, error) {
+	return s.look(ctx, spot{path: path})
 }
 
-func (s *Store) node(ctx context.Context, path string) (node, error) {
-	return do(ctx, s.link, func(c *zk.Conn) (node, error) {
-		data, stat, err := c.Get(path)
-		return node{data, stat}, err
-	})
+func (s *Store) look(ctx context.Context, at spot) (node, error) {
+	if n, ok := s.hub.known(at); ok {
+		return n, nil
+	}
+	return s.hub.read(ctx, at)
 }
 
 // fetch reads a document from the server that the handle is connected to.

@@ -9,38 +9,38 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// hub holds the watches of a handle. ZooKeeper's own watches tell of one change each and are then gone, so a goroutine arms them again after each event
-// and then gives the hint: whoever looks after the hint sees what happened before, and of what comes later there will be another event.
+// hub holds the watches of a handle. ZooKeeper's own watches tell of one change each and are then gone. Who is told of a change mostly looks at what has
+// changed, and his read arms the spot again: he sees what happened before, and of what comes later there will be another event. What nobody looks at is
+// armed by the hub's goroutine some time later, which then gives another hint, because of what was missed meanwhile.
 //
 // A spot is armed once, however many watches want it, because an armed watch cannot be taken back. The library knows of none of them.
+//
+// What was found at an armed spot is known to be there until an event comes, or the connection goes: the servers send events in order with answers, so
+// a read behind a barrier, on the same connection, need not ask for it again.
 type hub struct {
 	s    *Store
 	ctx  context.Context
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 	wake chan struct{} // room for one: some watch is dirty
+	look time.Duration // lookTime
 
 	mu      sync.Mutex
 	running bool
 	closed  bool
 	watches map[*watch]struct{}
 	armed   map[spot]*arming
+	made    int // armings that the goroutine has made
 }
 
-// spot is what one of ZooKeeper's watches looks at.
-type spot struct {
-	path     string
-	children bool // the names of its children; else its data
-}
-
-// arming is an armed spot, or one that is being armed.
-type arming struct{ names []string } // of the children
+// lookTime is how long those who were told of a change have to look at it, before the hub arms what they leave.
+const lookTime = 100 * time.Millisecond
 
 // retryArming is how long to wait after an error.
 const retryArming = 200 * time.Millisecond
 
 func newHub(s *Store) *hub {
-	h := &hub{s: s, wake: make(chan struct{}, 1), watches: make(map[*watch]struct{}), armed: make(map[spot]*arming)}
+	h := &hub{s: s, wake: make(chan struct{}, 1), look: lookTime, watches: make(map[*watch]struct{}), armed: make(map[spot]*arming)}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
@@ -62,6 +62,7 @@ func (h *hub) add(ctx context.Context, w *watch) bool {
 		defer h.mu.Unlock()
 		h.end(w)
 	})
+	w.owed = true
 	h.touch(w)
 	return true
 }
@@ -122,8 +123,11 @@ func (h *hub) dirty() []*watch {
 	return dirty
 }
 
-// serve arms what a watch needs and gives the hint.
+// serve arms what a watch needs, and gives a hint if something was missed meanwhile, or may have been.
 func (h *hub) serve(w *watch) {
+	h.mu.Lock()
+	before := h.made
+	h.mu.Unlock()
 	err := w.arm(h)
 	if err != nil && h.ctx.Err() == nil {
 		h.s.log.Debug("arm a watch", "prefix", w.prefix, "err", err)
@@ -140,33 +144,81 @@ func (h *hub) serve(w *watch) {
 	if err != nil {
 		h.touch(w)
 	}
-	select {
-	case w.hints <- struct{}{}:
-	default:
+	if err != nil || w.owed || h.made > before {
+		w.owed = false
+		w.hint()
 	}
 }
 
-// arm arms a spot unless it is armed, and returns the names that read has found there, now or then.
-func (h *hub) arm(at spot, read func(*zk.Conn) ([]string, error)) ([]string, error) {
+// begin registers a read that is to arm a spot. It is before the request, since the event may come before the answer is seen; nil: it shall arm nothing.
+func (h *hub) begin(at spot) *arming {
 	h.mu.Lock()
-	if old := h.armed[at]; old != nil {
-		h.mu.Unlock()
-		return old.names, nil
+	defer h.mu.Unlock()
+	if h.armed[at] != nil {
+		return nil
 	}
-	a := &arming{}
-	h.armed[at] = a // before the call, since the event may come before the answer is seen
-	h.mu.Unlock()
-	names, err := do(h.ctx, h.s.link, read)
+	for w := range h.watches {
+		if w.wants(h.s, at.path) {
+			h.armed[at] = &arming{}
+			return h.armed[at]
+		}
+	}
+	return nil
+}
+
+// settle notes what a registered read has found. An event that came meanwhile has taken it out.
+func (h *hub) settle(at spot, a *arming, n node, err error) (made bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case h.armed[at] != a: // it went off already, and the watch is dirty again
+	case h.armed[at] != a:
+		return false
 	case err != nil:
 		delete(h.armed, at)
-	default:
-		h.armed[at] = &arming{names}
+		return false
 	}
-	return names, err
+	h.armed[at] = &arming{done: true, node: n}
+	return true
+}
+
+// read asks the server for a spot, and arms it where a watch wants that.
+func (h *hub) read(ctx context.Context, at spot) (node, error) {
+	a := h.begin(at)
+	n, err := do(ctx, h.s.link, at.ask)
+	if a != nil {
+		h.settle(at, a, n, err)
+	}
+	return n, err
+}
+
+// known is what is at a spot, if it is armed. That is as good as asking the server at the time of its last answer, so it is asked for after one.
+func (h *hub) known(at spot) (node, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a := h.armed[at]
+	if a == nil || !a.done || len(a.node.data) > mostKept {
+		return node{}, false
+	}
+	return a.node.clone(), true
+}
+
+// arm arms a spot for the goroutine, unless it is armed, and returns what was found there, now or then.
+func (h *hub) arm(at spot) (node, error) {
+	h.mu.Lock()
+	if a := h.armed[at]; a != nil && a.done {
+		h.mu.Unlock()
+		return a.node, nil
+	}
+	a := &arming{} // another one's that is under way may fail
+	h.armed[at] = a
+	h.mu.Unlock()
+	n, err := do(h.ctx, h.s.link, at.ask)
+	if h.settle(at, a, n, err) {
+		h.mu.Lock()
+		h.made++
+		h.mu.Unlock()
+	}
+	return n, err
 }
 
 // leaves tells whether a read shall leave a watch: the reads of spots that are being armed do, whoever makes them.
@@ -182,13 +234,7 @@ func (h *hub) event(e zk.Event) {
 	defer h.mu.Unlock()
 	switch e.Type {
 	case zk.EventSession:
-		if e.State == zk.StateHasSession {
-			// What was armed went with the former connection, and what happened meanwhile was missed: all of it is armed anew.
-			clear(h.armed)
-			for w := range h.watches {
-				h.touch(w)
-			}
-		}
+		h.session(e.State)
 		return
 	case zk.EventNodeChildrenChanged:
 		delete(h.armed, spot{e.Path, true})
@@ -200,9 +246,39 @@ func (h *hub) event(e zk.Event) {
 	}
 	for w := range h.watches {
 		if w.wants(h.s, e.Path) {
+			w.hint()
+			h.leave(w)
+		}
+	}
+}
+
+// session takes in what became of the connection. What was armed goes with it, and what happens until there is another one is missed: all is armed anew.
+// h.mu is held.
+func (h *hub) session(now zk.State) {
+	switch now {
+	case zk.StateDisconnected:
+		clear(h.armed)
+	case zk.StateHasSession:
+		clear(h.armed)
+		for w := range h.watches {
+			w.owed = true
 			h.touch(w)
 		}
 	}
+}
+
+// leave leaves it to those who were told to arm what has changed, for a while. h.mu is held.
+func (h *hub) leave(w *watch) {
+	if w.left {
+		return
+	}
+	w.left = true
+	time.AfterFunc(h.look, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		w.left = false
+		h.touch(w)
+	})
 }
 
 // wants tells whether an event at a path concerns a watch.

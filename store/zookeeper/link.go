@@ -34,6 +34,9 @@ type link struct {
 	confirmed bool          // the server confirmed the end of the session
 	done      bool          // close was called
 	over      bool          // expired is closed
+	teller    teller
+
+	wg sync.WaitGroup // of what asks servers what they are
 }
 
 // linkOptions say how to connect.
@@ -100,7 +103,7 @@ func (l *link) dial(addr string) (net.Conn, error) {
 		_ = c.Close() // nothing was sent
 		return nil, errGivenUp
 	}
-	w := &wire{Conn: c, patience: l.attempt(), leaves: l.o.leaves, sent: make(map[int32]time.Time)}
+	w := &wire{Conn: c, named: addr, patience: l.attempt(), leaves: l.o.leaves, sent: make(map[int32]time.Time)}
 	w.onShake = l.shaken
 	w.onAnswer = l.answered
 	w.onClosed = l.closeConfirmed
@@ -343,6 +346,7 @@ func (l *link) close() (confirmed bool) {
 	}
 	for range l.ended { //nolint:revive // until the library's goroutines have ended
 	}
+	l.wg.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.confirmed || l.over

@@ -43,7 +43,7 @@ func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
 }
 
 func (s *Store) listOnce(ctx context.Context, prefix string) ([]store.Doc, error) {
-	folders, err := s.children(ctx, s.at(docsNode))
+	folders, err := s.children(ctx, s.at(docsNode)) // an answer of the server, so that what is known is not older than the call
 	if err != nil {
 		return nil, err
 	}
@@ -53,11 +53,11 @@ func (s *Store) listOnce(ctx context.Context, prefix string) ([]store.Doc, error
 		if !ok || !inside(folder, prefix) {
 			continue
 		}
-		names, err := s.children(ctx, s.at(docsNode, f))
+		docs, err := s.look(ctx, spot{s.at(docsNode, f), true})
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return nil, err
 		}
-		for _, name := range names {
+		for _, name := range docs.names {
 			keys = append(keys, join(folder, name))
 		}
 	}
@@ -82,11 +82,10 @@ func inside(folder, prefix string) bool {
 	return prefix == "" || strings.HasPrefix(folder+"/", prefix)
 }
 
+// children asks the server for the names of a node's children.
 func (s *Store) children(ctx context.Context, path string) ([]string, error) {
-	return do(ctx, s.link, func(c *zk.Conn) ([]string, error) {
-		names, _, err := c.Children(path)
-		return names, err
-	})
+	n, err := s.hub.read(ctx, spot{path, true})
+	return n.names, err
 }
 
 // parallel runs fn for 0 to n-1, readsAtOnce at a time, until one returns an error; that is returned.

@@ -41,7 +41,7 @@ func open(ctx context.Context, o Options) (*Store, error) {
 	if o.User != "" {
 		s.acl = zk.DigestACL(zk.PermAll, o.User, o.Password)
 	}
-	s.appender, s.hub = &appender{s: s}, newHub(s)
+	s.appender, s.hub = newAppender(s), newHub(s)
 	lo := s.linkOptions()
 	lo.timeout, lo.onEvent, lo.leaves = o.Session, s.hub.event, s.hub.leaves
 	var err error

@@ -122,7 +122,7 @@ func TestOpenTellsWhatTheServersAre(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.o.Timeout = 2 * time.Second
+			c.o.Timeout = 8 * time.Second // an attempt has 3 s of it, on a busy machine too
 			wantRefusal(t, c.o, store.ErrUnavailable, c.parts...)
 		})
 	}
@@ -133,7 +133,7 @@ func TestOpenWithoutQuorum(t *testing.T) {
 	c := ownServers(t, server.Options{Nodes: 3})
 	c.Kill(0)
 	c.Kill(1)
-	wantRefusal(t, Options{Servers: c.Servers()[2:], Timeout: 3 * time.Second}, store.ErrUnavailable, "no quorum")
+	wantRefusal(t, Options{Servers: c.Servers()[2:], Timeout: 8 * time.Second}, store.ErrUnavailable, "no quorum")
 }
 
 func TestOpenRefusesOptions(t *testing.T) {
@@ -303,7 +303,7 @@ func TestThroughTLS(t *testing.T) {
 		t.Error(err)
 	}
 	s.Close()
-	o.TLS, o.Timeout = &tls.Config{RootCAs: roots, ServerName: "zk.example.org"}, 2*time.Second
+	o.TLS, o.Timeout = &tls.Config{RootCAs: roots, ServerName: "zk.example.org"}, 8*time.Second
 	wantRefusal(t, o, store.ErrUnavailable, "zk.example.org", "certificate")
 }
 

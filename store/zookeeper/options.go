@@ -29,7 +29,8 @@ type Options struct {
 	MustExist bool
 	// ReadOnly opens for looking only: it implies MustExist, and each call that would change something is refused before it is sent.
 	ReadOnly bool
-	// QuorumReads makes each read wait for a write of its own instead of ZooKeeper's sync; see "Reads" in the package's comment for what that buys.
+	// QuorumReads makes each read wait for a transaction of its own instead of ZooKeeper's sync; see "What is not guaranteed" in the package's comment for what
+	// that buys. It is needed where Servers are balancers.
 	QuorumReads bool
 	// Timeout bounds Open, and how long a call waits for a lost connection to come back if its ctx does not end before; default 10 s.
 	Timeout time.Duration

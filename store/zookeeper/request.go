@@ -14,6 +14,7 @@ type request []byte
 const (
 	opCreate          = 1
 	opGetData         = 4
+	opPing            = 11
 	opGetChildren2    = 12
 	opCreateContainer = 19
 	opClose           = -11

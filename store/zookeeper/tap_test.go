@@ -98,6 +98,11 @@ func (tp *tap) requests(server, client net.Conn) {
 		if _, err := io.ReadFull(client, length[:]); err != nil {
 			return
 		}
+		if first && string(length[:]) == askCommand { // no session
+			_, _ = server.Write(length[:])
+			_, _ = io.Copy(io.Discard, client)
+			return
+		}
 		p := make([]byte, len(length)+int(binary.BigEndian.Uint32(length[:])))
 		copy(p, length[:])
 		if _, err := io.ReadFull(client, p[len(length):]); err != nil {

@@ -16,7 +16,19 @@ type watch struct {
 	log    bool // of the log, not of documents
 	hints  chan struct{}
 	stop   func() bool // forgets the watcher's ctx
-	dirty  bool        // to be armed and hinted; guarded by hub.mu
+
+	// The rest is guarded by hub.mu.
+	dirty bool // to be armed
+	owed  bool // and hinted, whatever is found
+	left  bool // those who were told of a change may still look at it
+}
+
+// hint tells of a change. hub.mu is held.
+func (w *watch) hint() {
+	select {
+	case w.hints <- struct{}{}:
+	default:
+	}
 }
 
 // Watch implements store.Watcher. It takes one of ZooKeeper's watches for each folder and each document below the prefix, and reads a document again after
@@ -48,14 +60,13 @@ func (s *Store) watch(ctx context.Context, w *watch) (<-chan struct{}, error) {
 // arm arms all spots of a watch that are not armed.
 func (w *watch) arm(h *hub) error {
 	if w.log {
-		_, err := h.arm(spot{path: h.s.at(logNode)}, h.armLog)
-		return err
+		return h.armLog()
 	}
-	folders, err := h.armChildren(h.s.at(docsNode))
+	docs, err := h.arm(spot{h.s.at(docsNode), true})
 	if err != nil {
 		return err
 	}
-	for _, name := range folders {
+	for _, name := range docs.names {
 		if folder, ok := folderKey(name); !ok || !inside(folder, w.prefix) {
 			continue
 		}
@@ -67,40 +78,29 @@ func (w *watch) arm(h *hub) error {
 }
 
 // armLog also tells appenders of this handle where the log ends.
-func (h *hub) armLog(c *zk.Conn) ([]string, error) {
-	data, stat, err := c.Get(h.s.at(logNode))
+func (h *hub) armLog() error {
+	n, err := h.arm(spot{path: h.s.at(logNode)})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	header, err := decodeHeader(data)
+	header, err := decodeHeader(n.data)
 	if err == nil {
-		h.s.appender.learn(headerAt{header, stat.Version})
+		h.s.appender.learn(headerAt{header, n.stat.Version})
 	}
-	return nil, err
-}
-
-func (h *hub) armChildren(path string) ([]string, error) {
-	return h.arm(spot{path, true}, func(c *zk.Conn) ([]string, error) {
-		names, _, err := c.Children(path)
-		return names, err
-	})
+	return err
 }
 
 // armFolder arms a folder and its documents. What has vanished meanwhile makes an event in its parent.
 func (h *hub) armFolder(path string) error {
-	names, err := h.armChildren(path)
+	folder, err := h.arm(spot{path, true})
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return parallel(h.ctx, len(names), func(_ context.Context, i int) error {
-		doc := path + "/" + names[i]
-		_, err := h.arm(spot{path: doc}, func(c *zk.Conn) ([]string, error) {
-			_, _, err := c.Get(doc)
-			return nil, err
-		})
+	return parallel(h.ctx, len(folder.names), func(_ context.Context, i int) error {
+		_, err := h.arm(spot{path: path + "/" + folder.names[i]})
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil
 		}

@@ -27,6 +27,7 @@ const (
 // meanwhile; its Create does not, and is made to create the container here.
 type wire struct {
 	net.Conn
+	named    string             // the address that was given
 	patience time.Duration      // for the handshake
 	leaves   func(at spot) bool // whether a read shall leave a watch; nil: never
 	onShake  func(asked time.Time, timeout time.Duration)
@@ -34,11 +35,12 @@ type wire struct {
 	onClosed func()
 
 	mu      sync.Mutex // guards the requests, which one goroutine writes and another one reads answers to
-	written int        // packets
 	began   time.Time  // of the handshake
 	sent    map[int32]time.Time
-	closing int32 // id of the request to end the session
-	asked   bool  // closing is set
+	closing int32         // id of the request to end the session
+	asked   bool          // closing is set
+	pinger  *time.Timer   // nil before the handshake
+	silence time.Duration // after which it goes off
 
 	frame  frame // of the reading goroutine alone
 	shaken bool
@@ -47,30 +49,40 @@ type wire struct {
 // Write implements net.Conn. The library writes one packet with each call.
 func (w *wire) Write(p []byte) (int, error) {
 	r := request(p)
-	if w.note(r) {
-		r = w.mean(r)
+	switch {
+	case w.first(r):
+		return w.Conn.Write(r)
+	case r.ping():
+		return len(p), nil
 	}
-	return w.Conn.Write(r)
+	w.note(r)
+	return w.Conn.Write(w.mean(r))
 }
 
-// note notes when a request is sent; false for the handshake, which is none.
-func (w *wire) note(r request) bool {
+// first tells whether a packet is the handshake, or what is no request.
+func (w *wire) first(r request) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.written++; w.written == 1 {
+	if w.began.IsZero() {
 		w.began = time.Now()
-		return false
+		return true
 	}
-	if !r.whole() {
-		return false
-	}
+	return !r.whole()
+}
+
+// note notes when a request is sent.
+func (w *wire) note(r request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if _, pending := w.sent[r.id()]; !pending { // pings share an id: the oldest counts
 		w.sent[r.id()] = time.Now()
 	}
 	if r.op() == opClose {
 		w.closing, w.asked = r.id(), true
 	}
-	return true
+	if w.pinger != nil {
+		w.pinger.Reset(w.silence)
+	}
 }
 
 // mean is the request that is meant.
@@ -125,7 +137,9 @@ func (w *wire) packet() {
 			w.mu.Lock()
 			began := w.began
 			w.mu.Unlock()
-			w.onShake(began, time.Duration(binary.BigEndian.Uint32(head[4:]))*time.Millisecond)
+			granted := time.Duration(binary.BigEndian.Uint32(head[4:])) * time.Millisecond
+			w.onShake(began, granted)
+			w.keepAlive(granted)
 		}
 		return
 	}

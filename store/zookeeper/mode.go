@@ -1,0 +1,106 @@
+package zookeeper
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"strings"
+	"time"
+)
+
+// What a sync is worth depends on who answers it.
+//
+// A server that follows passes it to the leader, who answers behind the transactions that it has told that server of; so what is read there afterwards is not
+// older than the sync. The leader itself lets a sync pass like any read (matchSyncs in its CommitProcessor), and it tells its followers of a transaction before it applies
+// it: what a follower has acknowledged may be missing at the leader for a moment, behind a sync too. So at the leader, and where it is not known who the
+// server is, a barrier is an empty transaction, which is applied in its turn. A server that stands alone does all in one order.
+//
+// The server is asked with the command srvr, by a connection of its own, since a session cannot ask it. A server drops its connections when it
+// begins to lead and when it ceases to, so its answer holds as long as a connection stands.
+
+const (
+	askCommand = "srvr"
+	askAnswer  = "Mode: "
+	askMost    = 4 << 10          // bytes of the answer, which has about 200
+	askPause   = 30 * time.Second // before a server that did not tell is asked again
+)
+
+// caughtUp tells whether a server of a mode has caught up after a sync.
+func caughtUp(mode string) bool {
+	return mode == "follower" || mode == "observer" || mode == "standalone"
+}
+
+// askMode asks the server at an address what it is; "" where it does not tell.
+func askMode(ctx context.Context, addr string, config *tls.Config) string {
+	c, err := connect(ctx, addr, config)
+	if err != nil {
+		return ""
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	if _, err := io.WriteString(c, askCommand); err != nil {
+		return ""
+	}
+	return readMode(c)
+}
+
+func readMode(r io.Reader) string {
+	for lines := bufio.NewScanner(io.LimitReader(r, askMost)); lines.Scan(); {
+		if mode, ok := strings.CutPrefix(lines.Text(), askAnswer); ok {
+			return strings.TrimSpace(mode)
+		}
+	}
+	return ""
+}
+
+// teller knows what the server is that a link is connected to.
+type teller struct {
+	gen   uint64    // of the connection that was asked about
+	mode  string    // "" while it is not known
+	busy  bool      // it is being asked
+	again time.Time // not before, if it did not tell
+}
+
+// syncs tells whether a sync makes the server of a connection catch up. It does not wait for that to be found out.
+func (l *link) syncs(gen uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := &l.teller
+	if gen != l.gen || l.wire == nil || !l.up || l.done {
+		return false
+	}
+	if t.gen != gen {
+		*t = teller{gen: gen, busy: t.busy}
+	}
+	if t.mode == "" && !t.busy && time.Now().After(t.again) {
+		t.busy = true
+		addr, config := l.wire.peer(l.o.tls)
+		l.wg.Go(func() { l.tell(gen, addr, config) })
+	}
+	return caughtUp(t.mode)
+}
+
+// tell asks a server what it is.
+func (l *link) tell(gen uint64, addr string, config *tls.Config) {
+	ctx, cancel := context.WithTimeout(context.Background(), l.attempt())
+	defer cancel()
+	defer l.cancelOnClose(cancel)()
+	mode := askMode(ctx, addr, config)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.teller.busy = false
+	if l.gen == gen && l.up && l.teller.gen == gen { // it has stood all the time
+		l.teller.mode, l.teller.again = mode, time.Now().Add(askPause)
+	}
+}
+
+// peer is where the server of a connection can be reached that it leads to, whatever its name leads to now.
+func (w *wire) peer(config *tls.Config) (addr string, _ *tls.Config) {
+	if config != nil && config.ServerName == "" {
+		config = config.Clone()
+		config.ServerName, _, _ = net.SplitHostPort(w.named)
+	}
+	return w.RemoteAddr().String(), config
+}
