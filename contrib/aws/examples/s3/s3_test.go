@@ -130,7 +130,7 @@ func TestEachObjectIsTaken(t *testing.T) {
 // play kills one process when a third is taken and all take part, and waits for the end of the others.
 func (s *swarm) play(t *testing.T) map[string][]took {
 	by, seen := map[string][]took{}, map[*process]bool{}
-	limit := time.NewTimer(time.Minute)
+	limit := time.NewTimer(4 * time.Minute)
 	defer limit.Stop()
 	killed := false
 	for running := len(s.up); running > 0; {
