@@ -156,8 +156,10 @@ func (j *judge) lost(p *part) {
 		last = g
 	}
 	for _, r := range p.runs {
-		awake := !slices.ContainsFunc(r.asleep, func(s sleep) bool { return s.from <= j.h.End && j.h.End < s.to })
-		if r.to == never && awake && (len(p.grants) == 0 || last.Token == r.began.Token) {
+		suspended := slices.ContainsFunc(r.asleep, func(s sleep) bool { // a machine that stands still at the end goes on behind it
+			return !s.machine && s.from <= j.h.End && j.h.End < s.to
+		})
+		if r.to == never && !suspended && (len(p.grants) == 0 || last.Token == r.began.Token) {
 			return
 		}
 	}

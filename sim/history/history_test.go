@@ -360,3 +360,24 @@ func TestStalls(t *testing.T) {
 		t.Errorf("long after the stall: %d overlaps, want 1", r.Overlaps)
 	}
 }
+
+// TestStallAtTheEnd: where the observation ends while the machine stands still, what ran before is not lost; where somebody has suspended the member, it is.
+func TestStallAtTheEnd(t *testing.T) {
+	t.Parallel()
+	const ms = int64(1e6)
+	a := func(at int64, k Kind) Record {
+		return Record{At: at * ms, Kind: k, Member: "a", Incarnation: 1, Partition: "p", Token: 1}
+	}
+	stall := []Span{{From: 10 * ms, To: 30 * ms}}
+	h := History{
+		Records: []Record{a(0, Began), a(1, Accepted), a(2, Granted), a(3, Started)},
+		Bounds:  Bounds{Gap: 100 * time.Millisecond, Wake: 20 * time.Millisecond}, End: 20 * ms, Stalls: stall, Excused: stall,
+	}
+	if r := Decide(h); !r.OK() {
+		t.Errorf("the machine stands still: %v", r.Violations)
+	}
+	h.Records = append(h.Records, a(9, Suspended))
+	if r := Decide(h); len(r.Violations) != 1 || r.Violations[0].Promise != "G5" {
+		t.Errorf("the member is suspended too: %v, want G5", r.Violations)
+	}
+}

@@ -26,6 +26,7 @@ type process struct {
 type sleep struct {
 	from, to int64
 	record   Record
+	machine  bool // all of the machine stood still
 }
 
 func compareProcess(p process, r Record) int {
@@ -60,7 +61,7 @@ func (p *process) stall(stalls []Span) {
 			continue
 		}
 		record := Record{At: s.From, Kind: Suspended, Member: p.member, Incarnation: p.incarnation}
-		p.asleep = append(p.asleep, sleep{from: max(s.From, p.began), to: min(s.To, p.ended), record: record})
+		p.asleep = append(p.asleep, sleep{from: max(s.From, p.began), to: min(s.To, p.ended), record: record, machine: true})
 	}
 	slices.SortStableFunc(p.asleep, func(a, b sleep) int { return cmp.Compare(a.from, b.from) })
 }
