@@ -3,6 +3,8 @@ package faultproxy
 import (
 	"fmt"
 	"time"
+
+	"github.com/rota-run/rota/internal/port"
 )
 
 // Cut resets all connections, and each new one as soon as it is made, until Heal.
@@ -21,7 +23,7 @@ func (p *Proxy) Refuse() {
 	if p.listener != nil {
 		p.listener.Close()
 		p.listener = nil
-		if release, err := keep(p.addr); err == nil { // else Heal tells if somebody took it
+		if release, err := port.Keep(p.addr); err == nil { // else Heal tells if somebody took it
 			p.release = release
 		}
 	}

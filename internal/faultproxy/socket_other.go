@@ -6,6 +6,3 @@ import "syscall"
 
 // abrupt does nothing here: a server that has accepted a connection while it was cut may see an orderly end.
 func abrupt(_, _ string, _ syscall.RawConn) error { return nil }
-
-// keep does nothing here: Heal tells if the port was taken.
-func keep(string) (release func(), err error) { return func() {}, nil }

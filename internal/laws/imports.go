@@ -59,6 +59,8 @@ var rules = []rule{
 	// Modules of their own use what everybody can use: the compiler would let them have internal packages.
 	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, contracts...)},
 	{"internal/server", []string{"internal/server/…"}},
+	{"internal/server/*", []string{"internal/port"}},
+	{"internal/faultproxy", []string{"internal/port"}},
 	{"internal/…", nil}, // tools of the house know nothing of the product
 }
 

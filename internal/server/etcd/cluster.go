@@ -14,12 +14,15 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/rota-run/rota/internal/port"
 )
 
 // Cluster is a cluster whose members are processes. Calls must not overlap, but for Endpoints and URL.
 type Cluster struct {
 	nodes   []node
-	members []*member // nil where killed
+	members []*member         // nil where killed
+	kept    map[string]func() // gives up ports of members that were killed, by address
 }
 
 // member is the process of one member.
@@ -50,7 +53,7 @@ func startCluster(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{nodes: nodes, members: make([]*member, len(nodes))}
+	c := &Cluster{nodes: nodes, members: make([]*member, len(nodes)), kept: map[string]func(){}}
 	for i := range nodes {
 		if c.members[i], err = spawn(nodes[i]); err != nil {
 			break
@@ -132,14 +135,30 @@ func (c *Cluster) URL() string { return "etcd://" + strings.Join(c.Endpoints(), 
 
 // Kill ends a member as kill -9 does and waits until its process is gone. The member's data stays. Killing it again does nothing.
 func (c *Cluster) Kill(i int) {
+	if !c.end(i) {
+		return
+	}
+	for _, addr := range []string{c.nodes[i].Client, c.nodes[i].Peer} {
+		if c.kept[addr] != nil {
+			continue
+		}
+		if release, err := port.Keep(addr); err == nil { // else Restart tells if somebody took it
+			c.kept[addr] = release
+		}
+	}
+}
+
+// end ends a member's process; false if there is none.
+func (c *Cluster) end(i int) bool {
 	m := c.members[i]
 	if m == nil {
-		return
+		return false
 	}
 	_ = m.cmd.Process.Kill() // only a process that has ended cannot be killed
 	<-m.done
 	_ = m.stdin.Close()
 	c.members[i] = nil
+	return true
 }
 
 // Restart starts a killed member again, with its data and on its ports, and waits until it serves.
@@ -180,8 +199,12 @@ func (c *Cluster) Stop() {
 	var wg sync.WaitGroup
 	for i, m := range c.members {
 		if m != nil {
-			wg.Go(func() { c.Kill(i) })
+			wg.Go(func() { c.end(i) })
 		}
 	}
 	wg.Wait()
+	for addr, release := range c.kept {
+		release()
+		delete(c.kept, addr)
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+
+	"github.com/rota-run/rota/internal/port"
 )
 
 // childVariable carries the plan of a node to the process that is to be it.
@@ -45,6 +47,7 @@ func serve(text string) error {
 type Processes struct {
 	plans []plan
 	nodes []*node
+	kept  map[string]func() // gives up ports of nodes that were killed, by address
 }
 
 type node struct {
@@ -62,7 +65,7 @@ func Spawn(ctx context.Context, o Options) (*Processes, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Processes{plans: all, nodes: make([]*node, len(all))}
+	p := &Processes{plans: all, nodes: make([]*node, len(all)), kept: map[string]func(){}}
 	for i := range all {
 		if err := p.run(i); err != nil {
 			p.Stop()
@@ -112,13 +115,33 @@ func (p *Processes) Names() []string {
 
 // Kill ends node i at once, as kill -9 does, and returns when it is gone.
 func (p *Processes) Kill(i int) {
+	if p.end(i) {
+		p.keep(p.plans[i].addresses())
+	}
+}
+
+// end ends a node's process; false if there is none.
+func (p *Processes) end(i int) bool {
 	n := p.nodes[i]
 	if n == nil {
-		return
+		return false
 	}
 	_ = n.cmd.Process.Kill() // it may have ended by itself
 	_ = n.cmd.Wait()
 	p.nodes[i] = nil
+	return true
+}
+
+// keep keeps the ports of a node until Stop, so that it finds them when it comes back.
+func (p *Processes) keep(addresses []string) {
+	for _, addr := range addresses {
+		if p.kept[addr] != nil {
+			continue
+		}
+		if release, err := port.Keep(addr); err == nil { // else Restart tells if somebody took it
+			p.kept[addr] = release
+		}
+	}
 }
 
 // Signal sends a signal to node i, to freeze it for instance.
@@ -133,6 +156,10 @@ func (p *Processes) Restart(i int) error {
 // Stop kills all nodes. A second call does nothing.
 func (p *Processes) Stop() {
 	for i := range p.nodes {
-		p.Kill(i)
+		p.end(i)
+	}
+	for addr, release := range p.kept {
+		release()
+		delete(p.kept, addr)
 	}
 }

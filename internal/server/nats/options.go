@@ -54,6 +54,16 @@ const loopback = "127.0.0.1"
 
 func (p plan) address() string { return net.JoinHostPort(loopback, strconv.Itoa(p.Port)) }
 
+// addresses are all at which the node listens.
+func (p plan) addresses() (all []string) {
+	for _, port := range []int{p.Port, p.Watch, p.Route} {
+		if port != 0 {
+			all = append(all, net.JoinHostPort(loopback, strconv.Itoa(port)))
+		}
+	}
+	return all
+}
+
 func (p plan) url() string { return "nats://" + p.address() }
 
 // plans chooses the ports of all nodes. The server itself does not say what is wrong with a port or a directory: so that is found out here.
