@@ -171,16 +171,18 @@ func TestFullDiskIsTriedAgainAndCounted(t *testing.T) {
 		t.Fatalf("this test needs /dev/full: %v", err)
 	}
 	defer full.Close()
-	w := NewWriter("full", full, Options{FlushTimeout: 50 * time.Millisecond, RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond})
-	w.Publish(sample("a", 1))
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	if err := w.Run(ctx); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("got %v, want ENOSPC as the reason", err)
-	}
-	if got := w.Stats(); got.Dropped != 1 || got.Errors < 2 {
-		t.Errorf("got %+v, want one dropped and several tries", got)
-	}
+	synctest.Test(t, func(t *testing.T) { // by the bubble's clock, however busy the machine is
+		w := NewWriter("full", struct{ io.Writer }{full}, Options{FlushTimeout: 50 * time.Millisecond, RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond})
+		w.Publish(sample("a", 1))
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := w.Run(ctx); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("got %v, want ENOSPC as the reason", err)
+		}
+		if got := w.Stats(); got.Dropped != 1 || got.Errors < 2 {
+			t.Errorf("got %+v, want one dropped and several tries", got)
+		}
+	})
 }
 
 // moody takes some bytes and then has an error that passes.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,7 +63,18 @@ func (d *disk) cut() error {
 	return nil
 }
 
-func (d *disk) unmount() error { return command("umount", d.mnt) }
+// busyFor is how long a file system may be in use by somebody who is no writer: a process that is being started elsewhere in this program holds all that
+// was open here, until it runs its own program.
+const busyFor = 10 * time.Second
+
+func (d *disk) unmount() error {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := command("umount", d.mnt)
+		if err == nil || !strings.Contains(err.Error(), "busy") || time.Since(began) > busyFor {
+			return err
+		}
+	}
+}
 
 // close gives everything back.
 func (d *disk) close() error {
