@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rota-run/rota/protocol"
@@ -76,10 +77,24 @@ func (s *Supervisor) step(ctx context.Context, e Event) {
 	effects := Step(s.state, append(events, Tick{Now: s.clock()})...)
 	until := s.state.trustUntil
 	s.mu.Unlock()
-	for _, fx := range effects {
+	stops := lastStop(effects) + 1
+	for _, fx := range effects[:stops] {
 		s.do(ctx, fx)
 	}
-	s.trustUntil.Store(int64(until)) // after the stops: nothing that was taken away may profit
+	s.trustUntil.Store(int64(until)) // after the stops: nothing that was taken away may profit; before the starts: what runs is trusted
+	for _, fx := range effects[stops:] {
+		s.do(ctx, fx)
+	}
+}
+
+// lastStop is the index of the last Stop, -1 if there is none.
+func lastStop(effects []Effect) int {
+	for i, fx := range slices.Backward(effects) {
+		if _, ok := fx.(Stop); ok {
+			return i
+		}
+	}
+	return -1
 }
 
 // lowerTrust makes a shorter trust count at once.

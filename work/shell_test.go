@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -386,6 +387,30 @@ func TestGrantActsThroughTheSupervisor(t *testing.T) {
 		}
 		if _, err := json.Marshal(b.s.Status()); err != nil {
 			t.Fatal(err)
+		}
+		if err := b.finish(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestARunIsTrustedFromItsBeginning has a run ask at once, while the supervisor is still busy with what else there is to do about its assignment.
+func TestARunIsTrustedFromItsBeginning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := make(chan bool, 1)
+		trusted := false
+		b := newBed(t, typeOf(false, func(ctx context.Context, g *work.Grant) error {
+			asked <- g.Trusted()
+			<-ctx.Done()
+			return nil
+		}), func(c *work.Config) {
+			first := sync.OnceFunc(func() { trusted = <-asked })
+			c.Report = func(uint64, []protocol.Report) { first() }
+		})
+		b.give(time.Hour, grant("a", 1, "x", ""))
+		if !trusted {
+			t.Error("a run that has just begun is not trusted")
 		}
 		if err := b.finish(); err != nil {
 			t.Fatal(err)

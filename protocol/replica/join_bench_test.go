@@ -39,7 +39,7 @@ func BenchmarkJoin(b *testing.B) {
 		name string
 		open func(b *testing.B) (st replica.Store, size func() float64)
 	}{
-		{"memory", onJoinMemory}, {"file", onJoinFile}, {"nats", onJoinNATS},
+		{"memory", onJoinMemory}, {"file", onJoinFile}, {"nats", onJoinNATS}, {"etcd", onJoinEtcd}, {"zookeeper", onJoinZooKeeper},
 		{"documents of memory", documents(onJoinMemory)}, {"documents of file", documents(onJoinFile)},
 	} {
 		b.Run(s.name, func(b *testing.B) { benchmarkJoin(b, s.open) })
