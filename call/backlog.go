@@ -319,7 +319,7 @@ func (l *leaf) consider(b *backlog, d store.Doc, ordinal int, h head, resting ma
 		return
 	}
 	at, err := parseID(strings.TrimPrefix(d.Key, prefix))
-	if err != nil || r.State.Final() || r.Token == 0 && slices.Contains(h.Void, at.number) {
+	if err != nil || !(listed{r, at.number, h.Void}).waits() {
 		return
 	}
 	c := candidate{stored: stored{d.Key, d.Version, r}, at: at, lost: l.lost, failed: l.failed, bytes: len(d.Value)}
@@ -374,13 +374,9 @@ func (b *backlog) claimable(c *candidate) bool {
 	if live {
 		return false
 	}
-	if c.State == Queued {
-		return true
-	}
-	by := *c.Runner
-	// A claim of this process that it does not know of: it took the claim for lost, and the document came late.
-	c.unbegun = by.Member == w.c.Member && strings.HasPrefix(by.Nonce, w.nonce+"-")
-	return c.unbegun || gone(b.value, by)
+	ok := false
+	c.unbegun, ok = claimant{w.c.Member, w.nonce, b.value}.may(c.Record)
+	return ok
 }
 
 // distance spreads the members over what is listed: each begins with its share, and takes those of others if they are still there when it looks again, a little

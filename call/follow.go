@@ -160,11 +160,11 @@ func (c *Client) conclude(p place, h *Handle, d store.Doc) bool {
 		c.log.Warn("look for the end of a call", "call", h.ID(), "err", err)
 		return false
 	}
-	out, ok := r.Ended()
-	if !ok {
+	out, ended, collect := r.conclusion()
+	if !ended {
 		return false
 	}
-	h.conclude(stored{d.Key, d.Version, r}, out)
+	h.conclude(stored{d.Key, d.Version, r}, out, collect)
 	c.ended(p, h)
 	return true
 }

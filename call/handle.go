@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/rota-run/rota/store"
 )
 
 // Handle is one call without its types; see [Call]. Its methods may be called from any goroutine.
@@ -98,8 +96,8 @@ func (h *Handle) settle(result json.RawMessage, err error) bool {
 	return true
 }
 
-// conclude settles by what the document says, and has it removed.
-func (h *Handle) conclude(s stored, out Outcome) {
+// conclude settles by what the document says, and has it removed if nobody needs it.
+func (h *Handle) conclude(s stored, out Outcome, collect bool) {
 	var err error
 	switch out.State {
 	case Done:
@@ -112,7 +110,7 @@ func (h *Handle) conclude(s stored, out Outcome) {
 		}
 		err = &Error{Call: h.ID(), Function: function, Attempts: out.Attempts, Member: out.Member, Message: out.Error, TimedOut: out.TimedOut}
 	}
-	if h.settle(out.Result, err) && s.State.Final() {
+	if h.settle(out.Result, err) && collect {
 		h.c.background(func(ctx context.Context) { h.collect(ctx, s) })
 	}
 }
@@ -131,24 +129,14 @@ func (h *Handle) collect(ctx context.Context, s stored) {
 
 // Cancel is that of [Call].
 func (h *Handle) Cancel(ctx context.Context) error {
+	c, fx := cancelling{id: h.ID()}, effect(getCall{})
 	for {
-		now, err := read(ctx, h.c.docs, h.at.key())
-		if errors.Is(err, store.ErrNotFound) {
+		if end, ok := fx.(wished); ok {
+			if end.err != nil {
+				return fmt.Errorf("cancel call %s: %w", h.ID(), end.err)
+			}
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("cancel call %s: %w", h.ID(), err)
-		}
-		next, ok := Step(now.Record, h.ID(), RequestCancel{})
-		if !ok {
-			return nil
-		}
-		_, err = write(ctx, h.c.docs, now, next, func(r Record) bool { return r.Cancel || r.State == Cancelled })
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, store.ErrConflict) {
-			return fmt.Errorf("cancel call %s: %w", h.ID(), err)
-		}
+		c, fx = c.step(act(ctx, h.c.docs, h.at.key(), fx))
 	}
 }

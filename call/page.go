@@ -3,7 +3,6 @@ package call
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -54,17 +53,14 @@ type page struct {
 	head    head
 	version store.Version
 
-	room sync.Mutex // guards what follows; never held over a call of the store
-	used int        // numbers given
-	size int        // bytes of their documents
-	live int        // calls that are not known to be removed
-	shut bool       // no further number is given
+	room  sync.Mutex // guards what follows; never held over a call of the store
+	tally tally
 }
 
 func (p *page) full(size int) bool {
 	p.room.Lock()
 	defer p.room.Unlock()
-	return p.used == pageSize || p.used > 0 && p.size+size > pageBytes || p.old()
+	return p.tally.full(size) || p.old()
 }
 
 func (p *page) old() bool { return protocol.Now().Sub(p.since) > pageAge }
@@ -73,10 +69,8 @@ func (p *page) take(size int) place {
 	p.room.Lock()
 	defer p.room.Unlock()
 	at := p.at
-	at.number = p.used
-	p.used++
-	p.live++
-	p.size += size
+	at.number = p.tally.used
+	p.tally = p.tally.take(size)
 	return at
 }
 
@@ -91,84 +85,58 @@ func (p *page) open(ctx context.Context) {
 	close(p.opened)
 }
 
-// writeHead writes the head at a version. p.mu is held. Only this client writes it, so what stands there is the outcome.
+// writeHead writes the head at a version. p.mu is held.
 func (p *page) writeHead(ctx context.Context, h head, at store.Version) error {
 	body, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	for try := 1; ; try++ {
-		v, err := p.docs.Put(ctx, store.Doc{Key: p.at.head(), Value: body, Version: at})
-		if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrConflict) {
-			if at, err = p.stands(ctx, body, &v); err == nil && v == "" {
-				err = rest(ctx, try)
-				if err == nil {
-					continue
-				}
+	w := heading{body: string(body), at: at}
+	fx := w.put()
+	for {
+		var ans answer
+		switch fx := fx.(type) {
+		case putHead:
+			v, err := p.docs.Put(ctx, store.Doc{Key: p.at.head(), Value: []byte(fx.body), Version: fx.version})
+			ans = putEnded{v, err}
+		case getHead:
+			d, err := p.docs.Get(ctx, p.at.head())
+			ans = gotHead{d.Version, string(d.Value), err}
+		case pause:
+			ans = paused{rest(ctx, fx.try)}
+		case headed:
+			if fx.err == nil {
+				p.head, p.version = h, fx.version
 			}
+			return fx.err
 		}
-		if err != nil {
-			return err
-		}
-		p.head, p.version = h, v
-		return nil
+		w, fx = w.step(ans)
 	}
-}
-
-// stands gives the version that is there, "" for none, and sets done to it if it says body.
-func (p *page) stands(ctx context.Context, body []byte, done *store.Version) (store.Version, error) {
-	d, err := p.docs.Get(ctx, p.at.head())
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", errors.Join(store.ErrUnknown, err)
-	}
-	if string(d.Value) == string(body) {
-		*done = d.Version
-	}
-	return d.Version, nil
 }
 
 // put creates the document of a call. again: it provably never runs, and another number is needed.
 func (p *page) put(ctx context.Context, at place, body []byte) (again bool, err error) {
-	_, err = p.docs.Put(ctx, store.Doc{Key: at.key(), Value: body})
-	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrConflict) { // a conflict: a driver's own second try met its first
-		again, err = p.resolve(ctx, at)
+	s, fx := submission{}, effect(create{})
+	for {
+		var ans answer
+		switch fx := fx.(type) {
+		case create:
+			v, err := p.docs.Put(ctx, store.Doc{Key: at.key(), Value: body})
+			ans = putEnded{v, err}
+		case voidNumber:
+			ans = headEnded{p.void(ctx, at.number)}
+		case removeCall:
+			removed, err := remove(ctx, p.docs, at.key(), fx.version)
+			ans = removalEnded{removed, err}
+		case tend:
+			ans = headEnded{p.tend(ctx)}
+		case submitted:
+			return fx.again, fx.err
+		default:
+			ans = act(ctx, p.docs, at.key(), fx)
+		}
+		s, fx = s.step(ans)
 	}
-	if err != nil || again || !p.old() {
-		return again, err
-	}
-	return false, p.touch(ctx)
-}
-
-// resolve finds out what became of a submission whose outcome is unknown. One that is not there may still come, even after a second try was run,
-// collected and removed; so its number is made void, and then it is looked at once more.
-func (p *page) resolve(ctx context.Context, at place) (again bool, err error) {
-	if _, err := read(ctx, p.docs, at.key()); !errors.Is(err, store.ErrNotFound) {
-		return false, unknown(err)
-	}
-	if err := p.void(ctx, at.number); err != nil {
-		return false, unknown(err)
-	}
-	now, err := read(ctx, p.docs, at.key())
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return true, nil
-	case err != nil:
-		return false, unknown(err)
-	case now.Token > 0: // claimed before it was void
-		return false, nil
-	}
-	removed, err := remove(ctx, p.docs, now.key, now.version)
-	return removed, unknown(err)
-}
-
-func unknown(err error) error {
-	if err == nil {
-		return nil
-	}
-	return errors.Join(store.ErrUnknown, err)
 }
 
 func (p *page) void(ctx context.Context, number int) error {
@@ -178,9 +146,12 @@ func (p *page) void(ctx context.Context, number int) error {
 	return p.writeHead(ctx, h, p.version)
 }
 
-// touch makes sure that the page is there after a late submission: a member that takes it for abandoned either finds it changed, or has removed it
+// tend makes sure that the page is there after a late submission: a member that takes it for abandoned either finds it changed, or has removed it
 // already, and then it is written again.
-func (p *page) touch(ctx context.Context) error {
+func (p *page) tend(ctx context.Context) error {
+	if !p.old() {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.writeHead(ctx, p.head, p.version); err != nil {
@@ -190,13 +161,13 @@ func (p *page) touch(ctx context.Context) error {
 }
 
 // close gives no further number; left tells that one call is removed or never was. The last of these removes the page.
-func (p *page) close(ctx context.Context) { p.leave(ctx, func() { p.shut = true }) }
-func (p *page) left(ctx context.Context)  { p.leave(ctx, func() { p.live-- }) }
+func (p *page) close(ctx context.Context) { p.leave(ctx, func() { p.tally.shut = true }) }
+func (p *page) left(ctx context.Context)  { p.leave(ctx, func() { p.tally.live-- }) }
 
 func (p *page) leave(ctx context.Context, change func()) {
 	p.room.Lock()
 	change()
-	last := p.shut && p.live == 0
+	last := p.tally.last()
 	p.room.Unlock()
 	if last {
 		p.remove(ctx)
@@ -207,7 +178,7 @@ func (p *page) leave(ctx context.Context, change func()) {
 func (p *page) remove(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.head.Void) == 0 && p.version != "" {
+	if removable(p.head, p.version) {
 		_, _ = remove(ctx, p.docs, p.at.head(), p.version) // members remove what is left behind
 	}
 }

@@ -37,8 +37,7 @@ type run struct {
 	nonce string
 	since time.Time
 
-	call  stored // as it was last known to stand in the store; of the run's own goroutine alone
-	token uint64 // set before the function is called
+	call stored // as it was claimed; set before the function is called
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -52,7 +51,7 @@ func (r *run) stop(cause error) { r.cancel(cause) }
 // begin takes a slot for a call and tries to claim it.
 func (w *Worker) begin(base context.Context, cand candidate, inc cluster.Incarnation) {
 	r := &run{
-		w: w, call: cand.stored, id: cand.at.id(), key: cand.key, inc: inc, since: time.Now(),
+		w: w, id: cand.at.id(), key: cand.key, inc: inc, since: time.Now(),
 		nonce: fmt.Sprintf("%s-%d", w.nonce, w.claims.Add(1)),
 	}
 	r.ctx, r.cancel = context.WithCancelCause(base)
@@ -63,19 +62,68 @@ func (w *Worker) begin(base context.Context, cand candidate, inc cluster.Incarna
 	w.runsWG.Go(func() { r.do(base, cand) })
 }
 
+// do carries out what the attempt decides.
 func (r *run) do(base context.Context, cand candidate) {
 	defer r.w.forget(r)
+	defer r.free()
 	defer r.cancel(nil)
-	claimed := r.claim(base, cand)
-	if !claimed {
-		r.free()
+	a := attempt{
+		id: r.id, by: Runner{Member: r.w.c.Member, Incarnation: r.inc, Nonce: r.nonce}, unbegun: cand.unbegun, call: cand.stored,
+	}
+	a, fx := a.begin()
+	for {
+		var ans answer
+		switch fx := fx.(type) {
+		case confirm:
+			inc, until := r.w.c.Tenure()
+			ans = confirmed{inc == r.inc && until > r.w.c.Clock() && r.ctx.Err() == nil}
+		case perform:
+			ans = performed{r.take(a.call)}
+		case unclaimed:
+			r.miss(cand, fx.err)
+			return
+		case told:
+			r.tell(a.call.Record, fx)
+			return
+		case lost:
+			r.w.counts.lost.Add(1)
+			return
+		default:
+			ans = r.act(base, fx)
+		}
+		a, fx = a.step(ans)
+	}
+}
+
+// act does what concerns the document.
+func (r *run) act(ctx context.Context, fx effect) answer {
+	if p, ok := fx.(pause); ok && p.err != nil {
+		r.w.c.Logger.Debug("write the outcome of a call: trying again", "call", r.id, "err", p.err)
+	}
+	return act(ctx, r.w.c.Docs, r.key, fx)
+}
+
+// miss notes that a call was not to be had.
+func (r *run) miss(cand candidate, err error) {
+	if err == nil {
 		return
 	}
+	if !errors.Is(err, store.ErrConflict) {
+		r.w.c.Logger.Debug("claim a call", "call", r.id, "err", err)
+		cand.failed.Store(true)
+	}
+	cand.lost.Add(1)
+}
+
+// take runs the function of a call that was claimed, and gives the slot back.
+func (r *run) take(call stored) Event {
+	r.call = call
+	r.began.Store(true)
 	r.w.counts.running.Add(1)
 	e := r.perform()
 	r.w.counts.running.Add(-1)
 	r.free()
-	r.finish(base, e)
+	return e
 }
 
 // free gives the slot back.
@@ -97,39 +145,6 @@ func (w *Worker) forget(r *run) {
 	w.writing--
 }
 
-// claim writes this run into the document. Where it is not this member's any more before anything was begun, the call goes back.
-func (r *run) claim(ctx context.Context, cand candidate) bool {
-	next, ok := Step(r.call.Record, r.id, Claim{
-		By: Runner{Member: r.w.c.Member, Incarnation: r.inc, Nonce: r.nonce}, Unbegun: cand.unbegun,
-	})
-	if !ok {
-		return false
-	}
-	now, err := write(ctx, r.w.c.Docs, r.call, next, func(got Record) bool {
-		return got.runner().Nonce == r.nonce || next.State != Running && got.State == next.State
-	})
-	if err != nil {
-		if !errors.Is(err, store.ErrConflict) {
-			r.w.c.Logger.Debug("claim a call", "call", r.id, "err", err)
-			cand.failed.Store(true)
-		}
-		cand.lost.Add(1)
-		return false
-	}
-	r.call = now
-	if now.State != Running { // its runner is gone, and that was the end of it
-		r.tell(Fail{Error: now.Error}, now.Record)
-		return false
-	}
-	if inc, until := r.w.c.Tenure(); inc != r.inc || until <= r.w.c.Clock() || r.ctx.Err() != nil {
-		r.finish(ctx, Release{})
-		return false
-	}
-	r.token = now.Token
-	r.began.Store(true)
-	return true
-}
-
 // perform calls the function and tells what came of it.
 func (r *run) perform() Event {
 	ctx, cancel := r.context()
@@ -138,27 +153,10 @@ func (r *run) perform() Event {
 	result, err := r.invoke(ctx)
 	r.w.c.Stopped(r.id, r.call.Token)
 	cause := context.Cause(ctx)
-	switch {
-	case err == nil && len(result) > r.call.Limits.ResultBytes:
-		return Fail{ID: r.id, Final: true, Error: fmt.Sprintf("the result has %d bytes, at most %d are allowed: keep it elsewhere and return where, or raise MaxResult", len(result), r.call.Limits.ResultBytes)}
-	case err == nil:
-		return Return{Result: result}
-	case errors.Is(cause, context.DeadlineExceeded):
-		limit := time.Duration(r.call.Limits.TimeoutMS) * time.Millisecond
-		return Fail{ID: r.id, TimedOut: true, Final: isPermanent(err), Error: cut(fmt.Sprintf("took longer than its timeout of %s: %v", limit, err))}
-	case errors.Is(cause, work.CauseTrustLost), errors.Is(cause, work.CauseDrained):
-		return Release{}
-	}
-	return Fail{ID: r.id, Error: cut(err.Error()), Final: isPermanent(err)}
-}
-
-// cut bounds what an error takes of a document.
-func cut(s string) string {
-	const most = 4 << 10
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
+	return returned{
+		result: result, err: err, timedOut: errors.Is(cause, context.DeadlineExceeded),
+		handed: errors.Is(cause, work.CauseTrustLost) || errors.Is(cause, work.CauseDrained),
+	}.event(r.id, r.call.Limits)
 }
 
 // context is the ctx of the function. What looks at the clock of trust is the outermost: a ctx that is derived asks its parent for nothing.
@@ -182,7 +180,7 @@ func (r *run) invoke(ctx context.Context) (result json.RawMessage, err error) {
 		defer func() {
 			if v := recover(); v != nil {
 				out = returned{err: fmt.Errorf("panic: %v", v)}
-				r.record(fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
+				r.record(r.call.Record, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
 			}
 			done <- out
 		}()
@@ -192,67 +190,32 @@ func (r *run) invoke(ctx context.Context) (result json.RawMessage, err error) {
 	return out.result, out.err
 }
 
-// record journals what went wrong with the call.
-func (r *run) record(message string) {
+// record journals what went wrong with a call.
+func (r *run) record(call Record, message string) {
 	r.w.c.Journal(journal.Record{
-		AtMS: time.Now().UnixMilli(), Kind: journal.RunError, Member: string(r.w.c.Member), Partition: "call:" + r.call.Function, Token: r.call.Token,
-		Message: fmt.Sprintf("call %s, attempt %d of %d: %s", r.id, r.call.Attempt, r.call.Limits.Attempts, message),
+		AtMS: time.Now().UnixMilli(), Kind: journal.RunError, Member: string(r.w.c.Member), Partition: "call:" + call.Function, Token: call.Token,
+		Message: fmt.Sprintf("call %s, attempt %d of %d: %s", r.id, call.Attempt, call.Limits.Attempts, message),
 	})
 }
 
-// finish writes what came of the run, until the store has taken it or the document is not this run's any more.
-func (r *run) finish(ctx context.Context, e Event) {
-	for try := 1; ctx.Err() == nil; try++ {
-		next, ok := Step(r.call.Record, r.id, e)
-		if !ok || r.call.runner().Nonce != r.nonce {
-			break
-		}
-		_, err := write(ctx, r.w.c.Docs, r.call, next, func(got Record) bool {
-			return got.runner().Nonce == r.nonce && (got.State != Running || got.Outcome != nil)
-		})
-		if err == nil {
-			r.tell(e, next)
-			return
-		}
-		if errors.Is(err, store.ErrTooLarge) {
-			e = Fail{ID: r.id, Final: true, Error: "the store does not take the result: " + err.Error()}
-			continue
-		}
-		if !errors.Is(err, store.ErrConflict) {
-			r.w.c.Logger.Debug("write the outcome of a call: trying again", "call", r.id, "err", err)
-			if rest(ctx, 5*try) != nil {
-				break
-			}
-		}
-		now, err := read(ctx, r.w.c.Docs, r.call.key) // a wish to cancel may have come, or somebody else
-		if errors.Is(err, store.ErrNotFound) {
-			break
-		}
-		if err == nil {
-			r.call = now
-		}
-	}
-	r.w.counts.lost.Add(1)
-}
-
-// tell counts what was written, and journals an attempt that failed.
-func (r *run) tell(e Event, next Record) {
+// tell counts what was written, and journals an attempt that failed. before is what the call was.
+func (r *run) tell(before Record, t told) {
 	w := r.w
-	f, failed := e.(Fail)
-	_, released := e.(Release)
-	out, ended := next.Ended()
+	f, failed := t.event.(Fail)
+	_, released := t.event.(Release)
+	out, ended := t.next.Ended()
 	switch {
 	case released && !ended:
 		w.counts.released.Add(1)
-	case !ended || next.Outcome != nil && !next.State.Final() && r.call.Outcome != nil:
+	case !ended || t.next.Outcome != nil && !t.next.State.Final() && before.Outcome != nil:
 		w.counts.retried.Add(1)
-	case r.call.Outcome != nil:
+	case before.Outcome != nil:
 		w.counts.handled.Add(1)
 	default:
 		w.counts.of(out.State).Add(1)
 	}
-	if failed && next.State != Cancelled {
-		r.record(f.Error)
+	if failed && t.next.State != Cancelled {
+		r.record(before, f.Error)
 	}
 }
 
@@ -276,7 +239,7 @@ func (c runContext) Err() error {
 // Value implements context.Context.
 func (c runContext) Value(key any) any {
 	if key == (tokenKey{}) {
-		return c.r.token
+		return c.r.call.Token
 	}
 	return c.Context.Value(key)
 }
@@ -302,11 +265,8 @@ func (w *Worker) check(ctx context.Context) {
 	w.mu.Unlock()
 	for _, r := range long {
 		now, err := read(ctx, w.c.Docs, r.key)
-		switch {
-		case errors.Is(err, store.ErrNotFound), err == nil && now.runner().Nonce != r.nonce && r.began.Load():
-			r.stop(CauseReplaced)
-		case err == nil && now.Cancel && now.runner().Nonce == r.nonce:
-			r.stop(CauseCancelled)
+		if cause := interrupts(got{now, err}, r.nonce, r.began.Load()); cause != nil {
+			r.stop(cause)
 		}
 	}
 }

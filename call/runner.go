@@ -266,15 +266,6 @@ func (w *Worker) stir() {
 	}
 }
 
-// gone tells whether a claim is of a member that is counted out. The value may be older than the claim, and then it proves nothing.
-func gone(v cluster.Value, r Runner) bool {
-	if v.Index() < r.Incarnation {
-		return false
-	}
-	m, ok := v.Member(r.Member)
-	return !ok || m.Incarnation != r.Incarnation || m.State == cluster.MemberHeld
-}
-
 // membership is what gone depends on, as text.
 func membership(v cluster.Value) string {
 	var b strings.Builder

@@ -3,10 +3,8 @@ package call
 import (
 	"context"
 	"hash/fnv"
-	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -15,12 +13,6 @@ import (
 type sweeper struct {
 	w    *Worker
 	seen map[place]sight
-}
-
-// sight is a page as it was first seen.
-type sight struct {
-	sum   uint64
-	since protocol.Instant
 }
 
 func newSweeper(w *Worker) *sweeper { return &sweeper{w: w, seen: make(map[place]sight)} }
@@ -61,27 +53,27 @@ func (s *sweeper) look(ctx context.Context, at place, head store.Doc) (sight, bo
 		sum.Write([]byte(d.Key + "\x00" + string(d.Version) + "\x00"))
 	}
 	now := sight{sum.Sum64(), s.w.c.Clock()}
-	before, ok := s.seen[at]
-	if !ok || before.sum != now.sum {
+	before, known := s.seen[at]
+	switch fateOf(before, known, now, len(docs), s.w.c.Retention) {
+	case changed:
 		return now, true
-	}
-	age := now.since.Sub(before.since)
-	switch {
-	case len(docs) == 0 && age >= pageRest:
+	case abandoned:
 		if _, err := remove(ctx, s.w.c.Docs, head.Key, head.Version); err == nil {
 			return sight{}, false
 		}
-	case age >= s.w.c.Retention:
+	case expired:
 		s.expire(ctx, head, docs)
+	case stay:
 	}
 	return before, true
 }
 
 // expire removes outcomes, and calls whose submission was given up.
 func (s *sweeper) expire(ctx context.Context, head store.Doc, docs []store.Doc) {
+	h, _ := decodeHead(head) // one that cannot be read makes nothing void
 	for _, d := range docs {
 		r, err := decode(d.Value)
-		if err != nil || !r.State.Final() && (r.State != Queued || r.Token > 0 || !voided(head, d.Key)) {
+		if err != nil || !expires(r, numberOf(d.Key), h.Void) {
 			continue
 		}
 		removed, err := remove(ctx, s.w.c.Docs, d.Key, d.Version)
@@ -95,9 +87,11 @@ func (s *sweeper) expire(ctx context.Context, head store.Doc, docs []store.Doc) 
 	}
 }
 
-// voided tells whether the submission of a call was given up.
-func voided(d store.Doc, key string) bool {
-	h, err := decodeHead(d)
-	at, bad := parseID(strings.TrimPrefix(key, prefix))
-	return err == nil && bad == nil && slices.Contains(h.Void, at.number)
+// numberOf is -1 for a key that is not that of a call.
+func numberOf(key string) int {
+	at, err := parseID(strings.TrimPrefix(key, prefix))
+	if err != nil {
+		return -1
+	}
+	return at.number
 }

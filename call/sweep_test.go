@@ -193,6 +193,17 @@ func TestPagesAreRemovedByTheirClient(t *testing.T) {
 	}
 }
 
+// write drives a write to its end.
+func write(t *testing.T, docs store.Docs, old stored, next Record) (stored, error) {
+	t.Helper()
+	w := writing{old: old, next: next, aim: aim{toClaim, "mine"}}
+	for fx := w.put(); ; w, fx = w.step(act(t.Context(), docs, old.key, fx)) {
+		if end, ok := fx.(wrote); ok {
+			return end.call, end.err
+		}
+	}
+}
+
 // write tells what became of it, whatever the store does.
 func TestWriteResolvesTheUnknown(t *testing.T) {
 	t.Parallel()
@@ -228,7 +239,7 @@ func TestWriteResolvesTheUnknown(t *testing.T) {
 				put(t, direct, old.key, Record{State: Cancelled}, old.version)
 			}
 			next, _ := Step(old.Record, "q/p/000", Claim{By: Runner{Member: "m", Nonce: "mine"}})
-			now, err := write(t.Context(), f, old, next, func(r Record) bool { return r.runner().Nonce == "mine" })
+			now, err := write(t, f, old, next)
 			f.Release()
 			switch {
 			case c.want == nil && (err != nil || now.runner().Nonce != "mine" || now.version == old.version):

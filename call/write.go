@@ -28,42 +28,21 @@ func read(ctx context.Context, docs store.Docs, key string) (stored, error) {
 	return stored{d.Key, d.Version, r}, nil
 }
 
-// write replaces a document by what it is to be next, if it is still at its version, and finds out whether that was done: an unknown outcome is
-// resolved by reading. is tells a record that says what was to be written. The error is store.ErrConflict where somebody else wrote, and matches
-// store.ErrUnknown where the store went away before it could tell.
-func write(ctx context.Context, docs store.Docs, old stored, next Record, is func(Record) bool) (stored, error) {
-	body, err := next.encode()
-	if err != nil {
-		return stored{}, err
+// act does what concerns the document of one call.
+func act(ctx context.Context, docs store.Docs, key string, fx effect) answer {
+	switch fx := fx.(type) {
+	case putCall:
+		body, err := fx.record.encode()
+		if err != nil {
+			return putEnded{err: err}
+		}
+		v, err := docs.Put(ctx, store.Doc{Key: key, Value: body, Version: fx.version})
+		return putEnded{v, err}
+	case pause:
+		return paused{rest(ctx, fx.try)}
 	}
-	for doubt, try := false, 1; ; try++ {
-		v, err := docs.Put(ctx, store.Doc{Key: old.key, Value: body, Version: old.version})
-		switch {
-		case err == nil:
-			return stored{old.key, v, next}, nil
-		case errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrConflict) && doubt:
-		case doubt:
-			return stored{}, errors.Join(store.ErrUnknown, err)
-		default:
-			return stored{}, err
-		}
-		doubt = true
-		now, err := read(ctx, docs, old.key)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			return stored{}, store.ErrConflict
-		case err != nil:
-			return stored{}, errors.Join(store.ErrUnknown, err)
-		case is(now.Record):
-			return now, nil
-		case now.version != old.version:
-			return stored{}, store.ErrConflict
-		}
-		// It may still come; written again under the same version, one of the two is done.
-		if err := rest(ctx, try); err != nil {
-			return stored{}, errors.Join(store.ErrUnknown, err)
-		}
-	}
+	now, err := read(ctx, docs, key)
+	return got{now, err}
 }
 
 // rest waits a little longer each time.

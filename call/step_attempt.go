@@ -1,0 +1,211 @@
+package call
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// attempt decides for one run of a call: from the claim until its outcome is written. It is a value; step makes the next one.
+type attempt struct {
+	id      string
+	by      Runner
+	unbegun bool // see Claim
+	phase   phase
+	call    stored // as it was last known to stand in the store
+	event   Event  // what came of the run
+	writing writing
+	tries   int
+}
+
+type phase uint8
+
+const (
+	claiming phase = iota // the claim is being written
+	claimed               // it is; whether this member may begin is asked, or the function runs
+	ending                // what came of it is being written
+	resting               // that did not work
+	reading               // and this is looked at, before it is tried again
+)
+
+// The effects of an attempt, beside those of a write.
+type (
+	// confirm asks whether the member still trusts itself under the incarnation of the claim.
+	confirm struct{}
+	// perform calls the function.
+	perform struct{}
+	// unclaimed: the call is not this run's. err is nil where there was nothing to claim.
+	unclaimed struct{ err error }
+	// told: this came of the call, and stands in the store.
+	told struct {
+		event Event
+		next  Record
+	}
+	// lost: what came of the run is not to be written any more.
+	lost struct{}
+)
+
+func (confirm) effect()   {}
+func (perform) effect()   {}
+func (unclaimed) effect() {}
+func (told) effect()      {}
+func (lost) effect()      {}
+
+// The answers to these.
+type (
+	confirmed struct{ trusted bool }
+	performed struct{ event Event }
+)
+
+func (confirmed) answer() {}
+func (performed) answer() {}
+
+// begin is the first step.
+func (a attempt) begin() (attempt, effect) {
+	next, ok := Step(a.call.Record, a.id, Claim{By: a.by, Unbegun: a.unbegun})
+	if !ok {
+		return a, unclaimed{}
+	}
+	return a.write(claiming, next, toClaim)
+}
+
+func (a attempt) write(p phase, next Record, kind aimKind) (attempt, effect) {
+	a.phase, a.writing = p, writing{old: a.call, next: next, aim: aim{kind, a.by.Nonce}}
+	return a, a.writing.put()
+}
+
+// step takes in an answer and says what to do next; unclaimed, told and lost are the end.
+func (a attempt) step(ans answer) (attempt, effect) {
+	switch a.phase {
+	case claiming, ending:
+		w, fx := a.writing.step(ans)
+		a.writing = w
+		end, ok := fx.(wrote)
+		switch {
+		case !ok:
+			return a, fx
+		case a.phase == claiming:
+			return a.claimEnded(end)
+		}
+		return a.endEnded(end)
+	case claimed:
+		return a.goOn(ans)
+	case resting:
+		if p, ok := ans.(paused); ok && p.err != nil {
+			return a, lost{}
+		}
+		a.phase = reading
+		return a, getCall{}
+	}
+	return a.reread(ans)
+}
+
+func (a attempt) claimEnded(w wrote) (attempt, effect) {
+	if w.err != nil {
+		return a, unclaimed{w.err}
+	}
+	a.call = w.call
+	if a.call.State != Running { // its runner is gone, and that was the end of it
+		return a, told{Fail{Error: a.call.Error}, a.call.Record}
+	}
+	a.phase = claimed
+	return a, confirm{}
+}
+
+// goOn calls the function. Where the call is not this member's any more before anything was begun, it goes back.
+func (a attempt) goOn(ans answer) (attempt, effect) {
+	switch ans := ans.(type) {
+	case confirmed:
+		if ans.trusted {
+			return a, perform{}
+		}
+		return a.end(Release{})
+	case performed:
+		return a.end(ans.event)
+	}
+	return a, lost{}
+}
+
+// end writes what came of the run, until the store has taken it or the document is not this run's any more.
+func (a attempt) end(e Event) (attempt, effect) {
+	a.event = e
+	a.tries++
+	next, ok := Step(a.call.Record, a.id, e)
+	if !ok || a.call.runner().Nonce != a.by.Nonce {
+		return a, lost{}
+	}
+	return a.write(ending, next, toEnd)
+}
+
+func (a attempt) endEnded(w wrote) (attempt, effect) {
+	switch {
+	case w.err == nil:
+		return a, told{a.event, a.writing.next}
+	case errors.Is(w.err, store.ErrTooLarge):
+		return a.end(Fail{ID: a.id, Final: true, Error: "the store does not take the result: " + w.err.Error()})
+	case errors.Is(w.err, store.ErrConflict): // a wish to cancel may have come, or somebody else
+		a.phase = reading
+		return a, getCall{}
+	}
+	a.phase = resting
+	return a, pause{5 * a.tries, w.err}
+}
+
+func (a attempt) reread(ans answer) (attempt, effect) {
+	g, ok := ans.(got)
+	switch {
+	case !ok, errors.Is(g.err, store.ErrNotFound):
+		return a, lost{}
+	case g.err == nil:
+		a.call = g.call
+	}
+	return a.end(a.event)
+}
+
+// returned is how a function came back.
+type returned struct {
+	result   json.RawMessage
+	err      error
+	timedOut bool // its time was over
+	handed   bool // its member cannot go on
+}
+
+// event is what that means for the call.
+func (r returned) event(id string, l Limits) Event {
+	switch {
+	case r.err == nil && len(r.result) > l.ResultBytes:
+		return Fail{ID: id, Final: true, Error: fmt.Sprintf("the result has %d bytes, at most %d are allowed: keep it elsewhere and return where, or raise MaxResult", len(r.result), l.ResultBytes)}
+	case r.err == nil:
+		return Return{Result: r.result}
+	case r.timedOut:
+		limit := time.Duration(l.TimeoutMS) * time.Millisecond
+		return Fail{ID: id, TimedOut: true, Final: isPermanent(r.err), Error: cut(fmt.Sprintf("took longer than its timeout of %s: %v", limit, r.err))}
+	case r.handed:
+		return Release{}
+	}
+	return Fail{ID: id, Error: cut(r.err.Error()), Final: isPermanent(r.err)}
+}
+
+// cut bounds what an error takes of a document.
+func cut(s string) string {
+	const most = 4 << 10
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+// interrupts tells why a run that goes on is to stop, by what was read of its call; nil if it is not.
+func interrupts(now got, nonce string, began bool) error {
+	mine := now.err == nil && now.call.runner().Nonce == nonce
+	switch {
+	case errors.Is(now.err, store.ErrNotFound), now.err == nil && !mine && began:
+		return CauseReplaced
+	case mine && now.call.Cancel:
+		return CauseCancelled
+	}
+	return nil
+}
