@@ -374,8 +374,8 @@ func (b *backlog) claimable(c *candidate) bool {
 	if live {
 		return false
 	}
-	ok := false
-	c.unbegun, ok = claimant{w.c.Member, w.nonce, b.value}.may(c.Record)
+	unbegun, ok := claimant{w.c.Member, w.nonce, b.value}.may(c.Record)
+	c.unbegun = unbegun
 	return ok
 }
 

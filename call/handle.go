@@ -18,7 +18,7 @@ type Handle struct {
 	over chan struct{} // closed when result and err are set
 
 	mu        sync.Mutex // guards what follows
-	ended     bool
+	hearing   hearing
 	result    json.RawMessage
 	err       error
 	waiters   int
@@ -49,7 +49,7 @@ func (h *Handle) Wait(ctx context.Context) (json.RawMessage, error) {
 func (h *Handle) interest(n int) {
 	h.mu.Lock()
 	h.waiters += n
-	turned := !h.ended && (n > 0 && h.waiters == 1 || h.waiters == 0)
+	turned := !h.hearing.ended && (n > 0 && h.waiters == 1 || h.waiters == 0)
 	h.mu.Unlock()
 	if turned {
 		h.c.regard(h)
@@ -59,35 +59,37 @@ func (h *Handle) interest(n int) {
 func (h *Handle) wanted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.ended && h.waiters > 0
+	return !h.hearing.ended && h.waiters > 0
 }
 
 // OnFailureOrTimeout is that of [Call].
 func (h *Handle) OnFailureOrTimeout(f func(error)) {
 	h.mu.Lock()
-	if h.ended {
-		err := h.err
-		h.mu.Unlock()
-		if err != nil && !errors.Is(err, ErrClosed) {
-			go f(err)
-		}
-		return
+	now, later := h.hearing.listen()
+	if later {
+		h.listeners = append(h.listeners, f)
 	}
-	h.listeners = append(h.listeners, f)
+	err := h.err
 	h.mu.Unlock()
-	h.interest(1) // until it ends
+	switch {
+	case now:
+		go f(err)
+	case later:
+		h.interest(1) // until it ends
+	}
 }
 
 // settle tells everybody how the call ended, once.
 func (h *Handle) settle(result json.RawMessage, err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended {
+	next, first, tell := h.hearing.settle(err != nil && !errors.Is(err, ErrClosed))
+	if !first {
 		return false
 	}
-	h.ended, h.result, h.err = true, result, err
+	h.hearing, h.result, h.err = next, result, err
 	close(h.over)
-	if err != nil && !errors.Is(err, ErrClosed) {
+	if tell {
 		for _, f := range h.listeners {
 			go f(err)
 		}

@@ -1,0 +1,18 @@
+package call
+
+// hearing is who is to hear of the end of a call. It is a value.
+type hearing struct {
+	ended  bool
+	failed bool // there is an error that listeners are told
+}
+
+// settle ends it, once. tell: all who listen are to be called.
+func (h hearing) settle(failed bool) (next hearing, first, tell bool) {
+	if h.ended {
+		return h, false, false
+	}
+	return hearing{ended: true, failed: failed}, true, failed
+}
+
+// listen tells what becomes of one who asks to be called: at once, later, or never.
+func (h hearing) listen() (now, later bool) { return h.ended && h.failed, !h.ended }
