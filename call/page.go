@@ -178,7 +178,7 @@ func (p *page) leave(ctx context.Context, change func()) {
 func (p *page) remove(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if removable(p.head, p.version) {
+	if p.tally.removable(p.head, p.version) {
 		_, _ = remove(ctx, p.docs, p.at.head(), p.version) // members remove what is left behind
 	}
 }

@@ -93,9 +93,15 @@ func (t tally) take(size int) tally {
 	return t
 }
 
+// giveUp is for a call whose submission failed.
+func (t tally) giveUp(error) tally {
+	t.live--
+	return t
+}
+
 // last tells whether nothing is left of the page but its head.
 func (t tally) last() bool { return t.shut && t.live == 0 }
 
 // removable tells whether the client may remove the head of a page that is done with, unless something may come late: then members do it, when they have
 // seen that nothing does.
-func removable(h head, v store.Version) bool { return len(h.Void) == 0 && v != "" }
+func (t tally) removable(h head, v store.Version) bool { return len(h.Void) == 0 && v != "" }
