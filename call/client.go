@@ -138,7 +138,7 @@ func (c *Client) submit(ctx context.Context, function string, arg []byte, o Opti
 		}
 		again, err := p.put(ctx, at, body)
 		if err != nil {
-			p.left(ctx)
+			p.giveUp(ctx, err)
 			return nil, err
 		}
 		if !again {

@@ -17,6 +17,7 @@ type caller struct {
 	era     int  // in which it was opened
 	head    head
 	version store.Version
+	blind   bool
 	tally   tally
 	number  int // of the newest call
 	count   int // of calls that were submitted, or given up
@@ -43,6 +44,7 @@ const (
 // submitting is a submission, and a write of the head for it.
 type submitting struct {
 	s       submission
+	sent    bool // its number was taken a while ago
 	fx      effect
 	heads   bool // the head is being written
 	heading heading
@@ -115,7 +117,7 @@ func (w *moves) begins(c *caller) {
 		w.callerDo(fmt.Sprintf("the caller submits %d", c.tally.used), func(_ *system, c *caller) { w.m.submit(c) })
 	case !c.cancels.on && c.collects.kind == "":
 		w.callerDo("the caller closes", func(_ *system, c *caller) {
-			c.closing, c.count = true, w.m.calls
+			c.phase, c.closing, c.count = callerDone, true, w.m.calls
 			c.tally.shut = true
 			c.leave()
 		})
@@ -126,7 +128,7 @@ func (c *caller) old(s system) bool { return s.era > c.era }
 
 // leave removes the page if nothing is left of it.
 func (c *caller) leave() {
-	if c.tally.last() && c.tally.removable(c.head, c.version) {
+	if c.tally.last() && removable(c.head, c.version) {
 		c.removes = request{kind: headRemoval, from: callerName, version: c.version}
 	}
 }
@@ -152,9 +154,14 @@ func (m model) submitDoes(c *caller) {
 	q := &c.submits
 	switch fx := q.fx.(type) {
 	case create:
+		if m.faults.eras > 0 && !q.sent { // suspended right before
+			return
+		}
 		q.req = request{kind: aCall, from: callerName, number: c.number, call: m.record()}
 	case removeCall:
 		q.req = request{kind: callRemoval, from: callerName, number: c.number, version: fx.version}
+	case tend:
+		m.writeHead(c, c.head, c.version)
 	case voidNumber:
 		m.writeHead(c, head{Void: append(slices.Clone(c.head.Void), c.number)}, c.version)
 	}
@@ -162,8 +169,8 @@ func (m model) submitDoes(c *caller) {
 
 func (m model) writeHead(c *caller, h head, at store.Version) {
 	q := &c.submits
-	q.heads, q.next, q.heading = true, h, heading{body: text(h), at: at}
-	q.hfx = q.heading.put()
+	q.heads, q.next = true, h
+	q.heading, q.hfx = heading{body: text(h), at: at, blind: c.blind}.begin()
 	m.headDoes(c)
 }
 
@@ -191,16 +198,15 @@ func (w *moves) submits(c *caller) {
 		return
 	}
 	switch q.fx.(type) {
+	case create:
+		w.callerDo("the caller sends its call", func(_ *system, c *caller) {
+			c.submits.sent = true
+			w.m.submitDoes(c)
+		})
 	case getCall:
 		w.reads("the caller reads its call", func(n *system) answer { return n.get(c.number) }, got{err: store.ErrUnavailable}, hear)
-	case tend:
-		w.callerDo("the caller looks whether its page is old", func(n *system, c *caller) {
-			if c.old(*n) {
-				w.m.writeHead(c, c.head, c.version)
-				return
-			}
-			w.m.submitHears(n, c, headEnded{})
-		})
+	case askAge:
+		w.callerDo("the caller looks whether its page is old", func(n *system, c *caller) { w.m.submitHears(n, c, aged{c.old(*n)}) })
 	}
 }
 
@@ -216,7 +222,7 @@ func (m model) submitHears(n *system, c *caller, a answer) {
 			return
 		}
 		q.heads = false
-		if end.err == nil {
+		if c.blind = end.err != nil; !c.blind {
 			c.head, c.version = q.next, end.version
 		}
 		if !c.opened {

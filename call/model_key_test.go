@@ -173,7 +173,7 @@ func (k *keyer) effect(fx effect) {
 		n = 2
 	case perform:
 		n = 3
-	case tend:
+	case askAge:
 		n = 4
 	case voidNumber:
 		n = 5
@@ -223,7 +223,7 @@ func (k *keyer) caller(c *caller, era int) {
 	k.word(text(c.head))
 	k.version(c.version)
 	q := &c.submits
-	k.bits(q.heads)
+	k.bits(q.heads, q.sent, c.tally.doubt, c.blind, q.heading.blind, q.heading.sent)
 	k.small(int(q.s.at))
 	k.effect(q.fx)
 	k.effect(q.hfx)

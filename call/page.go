@@ -52,6 +52,7 @@ type page struct {
 	mu      sync.Mutex // guards what follows; held over writes of the head
 	head    head
 	version store.Version
+	blind   bool // version may not be that of the head
 
 	room  sync.Mutex // guards what follows; never held over a call of the store
 	tally tally
@@ -91,8 +92,7 @@ func (p *page) writeHead(ctx context.Context, h head, at store.Version) error {
 	if err != nil {
 		return err
 	}
-	w := heading{body: string(body), at: at}
-	fx := w.put()
+	w, fx := heading{body: string(body), at: at, blind: p.blind}.begin()
 	for {
 		var ans answer
 		switch fx := fx.(type) {
@@ -105,7 +105,7 @@ func (p *page) writeHead(ctx context.Context, h head, at store.Version) error {
 		case pause:
 			ans = paused{rest(ctx, fx.try)}
 		case headed:
-			if fx.err == nil {
+			if p.blind = fx.err != nil; !p.blind {
 				p.head, p.version = h, fx.version
 			}
 			return fx.err
@@ -128,6 +128,8 @@ func (p *page) put(ctx context.Context, at place, body []byte) (again bool, err 
 		case removeCall:
 			removed, err := remove(ctx, p.docs, at.key(), fx.version)
 			ans = removalEnded{removed, err}
+		case askAge:
+			ans = aged{p.old()}
 		case tend:
 			ans = headEnded{p.tend(ctx)}
 		case submitted:
@@ -149,9 +151,6 @@ func (p *page) void(ctx context.Context, number int) error {
 // tend makes sure that the page is there after a late submission: a member that takes it for abandoned either finds it changed, or has removed it
 // already, and then it is written again.
 func (p *page) tend(ctx context.Context) error {
-	if !p.old() {
-		return nil
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.writeHead(ctx, p.head, p.version); err != nil {
@@ -163,6 +162,11 @@ func (p *page) tend(ctx context.Context) error {
 // close gives no further number; left tells that one call is removed or never was. The last of these removes the page.
 func (p *page) close(ctx context.Context) { p.leave(ctx, func() { p.tally.shut = true }) }
 func (p *page) left(ctx context.Context)  { p.leave(ctx, func() { p.tally.live-- }) }
+
+// giveUp is for a call whose submission failed.
+func (p *page) giveUp(ctx context.Context, err error) {
+	p.leave(ctx, func() { p.tally = p.tally.giveUp(err) })
+}
 
 func (p *page) leave(ctx context.Context, change func()) {
 	p.room.Lock()
@@ -178,7 +182,7 @@ func (p *page) leave(ctx context.Context, change func()) {
 func (p *page) remove(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tally.removable(p.head, p.version) {
+	if removable(p.head, p.version) {
 		_, _ = remove(ctx, p.docs, p.at.head(), p.version) // members remove what is left behind
 	}
 }

@@ -21,6 +21,25 @@ func TestProof(t *testing.T) {
 	t.Parallel()
 	prove(t, []scenario{
 		{"no fault", model{members: 2, handler: true, ways: ways{err: true}}},
+		{"two attempts", model{members: 2, attempts: 2, handler: true, ways: ways{err: true, permanent: true, timeout: true}, from: fromQueued}},
+		{"a member dies", model{members: 2, attempts: 2, handler: true, faults: faults{crash: 1}, ways: ways{err: true}, from: fromQueued}},
+		{"trust ends", model{members: 2, attempts: 2, faults: faults{lapse: 1}, ways: ways{err: true}, from: fromQueued}},
+		{"trust ends, and it comes back", model{members: 2, attempts: 1, faults: faults{lapse: 1, rejoin: 1}, from: fromQueued}},
+		{"a write is late", model{members: 2, attempts: 2, handler: true, ways: ways{err: true}, faults: faults{late: 1}, from: fromQueued}},
+		{"an answer is lost", model{members: 2, attempts: 2, handler: true, ways: ways{err: true}, faults: faults{lost: 1}, from: fromQueued}},
+		{"an answer is lost, a call fails", model{members: 2, faults: faults{lost: 1, fail: 1}, from: fromQueued}},
+		{"a write is late, a call fails", model{members: 2, faults: faults{late: 1, fail: 1}, from: fromQueued}},
+		{"a wish to cancel", model{members: 2, attempts: 2, handler: true, faults: faults{cancel: 1}, ways: ways{err: true}, from: fromQueued}},
+		{"a wish to cancel, a write is late", model{members: 2, faults: faults{cancel: 1, late: 1}, from: fromQueued}},
+		{"a wish to cancel, a member dies", model{members: 2, attempts: 2, faults: faults{cancel: 1, crash: 1}, from: fromQueued}},
+		{"submission, late", model{members: 1, faults: faults{late: 1}}},
+		{"submission, late and fails", model{members: 1, faults: faults{late: 1, fail: 1}}},
+		{"submission, lost and fails", model{members: 1, faults: faults{lost: 1, fail: 1}}},
+		{"the caller dies", model{members: 1, faults: faults{die: 1}, waiter: true}},
+		{"the page is old", model{members: 1, faults: faults{eras: 1}, from: fromPage, sweeps: true}},
+		{"the page is old, a write is late", model{members: 1, faults: faults{eras: 1, late: 1}, from: fromPage, sweeps: true}},
+		{"the page is old, an answer is lost", model{members: 1, faults: faults{eras: 1, lost: 1}, from: fromPage, sweeps: true}},
+		{"two calls", model{members: 1, calls: 2, faults: faults{late: 1}}},
 	})
 }
 

@@ -6,10 +6,13 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// heading writes the head of a page at a version. Only its client writes it, so what stands there is the outcome. It is a value; step makes the next one.
+// heading writes the head of a page, so that it has another version than before. Only its client writes it, so another version that says the same is
+// the outcome of a try. It is a value; step makes the next one.
 type heading struct {
 	body  string
-	at    store.Version
+	at    store.Version // which it replaces
+	blind bool          // the version is not known: an earlier write failed
+	sent  bool
 	tries int
 }
 
@@ -39,7 +42,18 @@ type gotHead struct {
 
 func (gotHead) answer() {}
 
-func (h heading) put() effect { return putHead{h.at, h.body} }
+// begin is the first step.
+func (h heading) begin() (heading, effect) {
+	if h.blind {
+		return h, getHead{}
+	}
+	return h.put()
+}
+
+func (h heading) put() (heading, effect) {
+	h.sent = true
+	return h, putHead{h.at, h.body}
+}
 
 func (h heading) step(ans answer) (heading, effect) {
 	switch ans := ans.(type) {
@@ -58,7 +72,7 @@ func (h heading) step(ans answer) (heading, effect) {
 			return h, headed{err: ans.err}
 		}
 	}
-	return h, h.put()
+	return h.put()
 }
 
 func (h heading) found(g gotHead) (heading, effect) {
@@ -67,10 +81,13 @@ func (h heading) found(g gotHead) (heading, effect) {
 		h.at = ""
 	case g.err != nil:
 		return h, headed{err: errors.Join(store.ErrUnknown, g.err)}
-	case g.body == h.body:
+	case h.sent && g.body == h.body && g.version != h.at:
 		return h, headed{version: g.version}
 	default:
 		h.at = g.version
+	}
+	if !h.sent {
+		return h.put()
 	}
 	h.tries++
 	return h, pause{try: h.tries}
@@ -82,6 +99,8 @@ type tally struct {
 	size int  // bytes of their documents
 	live int  // calls that are not known to be removed
 	shut bool // no further number is given
+	// doubt: there may be calls that nobody counts.
+	doubt bool
 }
 
 func (t tally) full(size int) bool {
@@ -93,15 +112,16 @@ func (t tally) take(size int) tally {
 	return t
 }
 
-// giveUp is for a call whose submission failed.
-func (t tally) giveUp(error) tally {
+// giveUp is for a call whose submission failed. One that may be there all the same needs its page, which is then left to members.
+func (t tally) giveUp(err error) tally {
 	t.live--
+	t.doubt = t.doubt || errors.Is(err, store.ErrUnknown)
 	return t
 }
 
-// last tells whether nothing is left of the page but its head.
-func (t tally) last() bool { return t.shut && t.live == 0 }
+// last tells whether nothing is left of the page but its head, for sure.
+func (t tally) last() bool { return t.shut && t.live == 0 && !t.doubt }
 
 // removable tells whether the client may remove the head of a page that is done with, unless something may come late: then members do it, when they have
 // seen that nothing does.
-func (t tally) removable(h head, v store.Version) bool { return len(h.Void) == 0 && v != "" }
+func removable(h head, v store.Version) bool { return len(h.Void) == 0 && v != "" }

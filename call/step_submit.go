@@ -2,6 +2,7 @@ package call
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/rota-run/rota/store"
 )
@@ -17,6 +18,7 @@ const (
 	voiding
 	lookingAgain
 	removing
+	lookingLast
 	tending
 )
 
@@ -26,7 +28,9 @@ type (
 	// voidNumber makes the number of the call void in the head of its page.
 	voidNumber struct{}
 	removeCall struct{ version store.Version }
-	// tend writes the head of the page again if the page is old.
+	// askAge asks whether the page is old.
+	askAge struct{}
+	// tend writes the head of an old page again.
 	tend struct{}
 	// submitted is the end. again: the document provably never runs, and another number is needed.
 	submitted struct {
@@ -38,6 +42,7 @@ type (
 func (create) effect()     {}
 func (voidNumber) effect() {}
 func (removeCall) effect() {}
+func (askAge) effect()     {}
 func (tend) effect()       {}
 func (submitted) effect()  {}
 
@@ -49,10 +54,12 @@ type (
 		removed bool
 		err     error
 	}
+	aged struct{ old bool }
 )
 
 func (headEnded) answer()    {}
 func (removalEnded) answer() {}
+func (aged) answer()         {}
 
 // step finds out what became of a submission. One of unknown outcome that is not there may still come, even after a second try was run, collected and
 // removed; so its number is made void, and then it is looked at once more.
@@ -61,7 +68,7 @@ func (s submission) step(ans answer) (submission, effect) {
 	case putEnded:
 		switch {
 		case ans.err == nil:
-			return s.do(tending, tend{})
+			return s.do(tending, askAge{})
 		case errors.Is(ans.err, store.ErrUnknown), errors.Is(ans.err, store.ErrConflict): // a conflict: a driver's own second try met its first
 			return s.do(lookingOnce, getCall{})
 		}
@@ -79,25 +86,43 @@ func (s submission) step(ans answer) (submission, effect) {
 		switch {
 		case ans.err != nil:
 			return s, submitted{err: unknown(ans.err)}
-		case !ans.removed: // claimed before it was void
-			return s.do(tending, tend{})
+		case !ans.removed: // claimed before it was void, as a rule
+			return s.do(lookingLast, getCall{})
 		}
 		return s, submitted{again: true}
+	case aged:
+		return s.aged(ans.old)
 	}
 	return s, submitted{}
+}
+
+func (s submission) aged(old bool) (submission, effect) {
+	switch {
+	case s.at == tending && old:
+		return s, tend{}
+	case s.at == tending:
+		return s, submitted{}
+	case old: // it may have been run while this process was suspended, and its outcome kept long enough
+		return s, submitted{err: errLongAgo}
+	}
+	return s, submitted{again: true}
 }
 
 func (s submission) found(g got) (submission, effect) {
 	switch {
 	case errors.Is(g.err, store.ErrNotFound):
-		if s.at == lookingOnce {
+		switch s.at {
+		case lookingOnce:
 			return s.do(voiding, voidNumber{})
+		case lookingLast:
+			return s, submitted{err: errLongAgo}
+		default:
+			return s, askAge{}
 		}
-		return s, submitted{again: true}
 	case g.err != nil:
 		return s, submitted{err: unknown(g.err)}
 	case s.at == lookingOnce, g.call.Token > 0: // claimed before it was void
-		return s.do(tending, tend{})
+		return s.do(tending, askAge{})
 	}
 	return s.do(removing, removeCall{g.call.version})
 }
@@ -106,6 +131,8 @@ func (s submission) do(p submitPhase, fx effect) (submission, effect) {
 	s.at = p
 	return s, fx
 }
+
+var errLongAgo = fmt.Errorf("it was submitted long ago, and what became of it is not kept any more: %w", store.ErrUnknown)
 
 func unknown(err error) error {
 	if err == nil {

@@ -75,7 +75,7 @@ func (a aim) reached(next, now Record) bool {
 	case toClaim:
 		return mine || next.State != Running && now.State == next.State
 	case toEnd:
-		return mine && (now.State != Running || now.Outcome != nil)
+		return mine && now.State != Running
 	default:
 		return now.Cancel || now.State == Cancelled
 	}
