@@ -286,6 +286,9 @@ func (w *moves) sees(c *caller) {
 		if n.judgeTold(failed, c.told); first && collect {
 			c.collects = request{kind: callRemoval, from: callerName, number: c.number, version: versionOf(n.calls[c.number].version)}
 		}
+		if _, again, tell := c.hearing.settle(failed); again || tell { // and who sees it twice
+			n.breaks(promiseCallback)
+		}
 		if now, later := c.hearing.listen(); now != failed || later { // who asks afterwards
 			n.breaks(promiseCallback)
 		}

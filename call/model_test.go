@@ -172,7 +172,8 @@ func (m model) Start() []system {
 		s = m.follow(s, "the caller opens a page", "the store does the head of the caller", "the caller hears of its head")
 	}
 	if m.from >= fromQueued {
-		s = m.follow(s, "the caller submits 0", "the store does the call of the caller", "the caller hears of its call")
+		s = m.follow(s, "the caller submits 0", "the store does the call of the caller", "the caller hears of its call",
+			"the caller looks whether its page is old")
 	}
 	return []system{s}
 }

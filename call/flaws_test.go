@@ -1,0 +1,158 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/sim/check"
+)
+
+// flaw is a flaw of a deciding function, and the scenario that finds it: by one of these promises.
+type flaw struct {
+	mutant.Flaw
+	scenario string
+	promises []string
+}
+
+// breaks is a flaw of a file: the old text stands in it once.
+func breaks(name, file, old, flawed, scenario string, promises ...string) flaw {
+	return flaw{mutant.New(name, "call/"+file, old, flawed), scenario, promises}
+}
+
+// flaws are what could be wrong with the code. The first five were, before there was a proof.
+func flaws() []flaw {
+	return []flaw{
+		breaks("the end of a handler is taken for written when its answer is lost", "step_write.go",
+			"return mine && now.State != Running", "return mine && (now.State != Running || now.Outcome != nil)", "a write is late", promiseTold),
+		breaks("a page goes while a submission is in doubt", "step_page.go",
+			"t.doubt = t.doubt || errors.Is(err, store.ErrUnknown)", "t.doubt = t.doubt || err == nil", "a submission is lost, a call fails", check.NoGoodEnd),
+		breaks("an old head that says the same is taken for the new one", "step_page.go",
+			"case h.sent && g.body == h.body && g.version != h.at:", "case h.sent && g.body == h.body:", "the page is old, a write is late", check.NoGoodEnd),
+		breaks("what is not there to be removed was claimed", "step_submit.go",
+			"return s.do(lookingLast, getCall{})", "return s.do(tending, askAge{})", "the page is old, a write is late", promiseKept),
+		breaks("what is not there after an age is submitted again", "step_submit.go",
+			"case old: // it may", "case false: // it may", "the page is old, a write is late", promiseOnce),
+
+		breaks("a number is not made void", "step_submit.go",
+			"return s.do(voiding, voidNumber{})", "return s, submitted{again: true}", "a submission is late", promiseOnce),
+		breaks("nobody looks again after a number was made void", "step_submit.go",
+			"return s.do(lookingAgain, getCall{})", "return s, submitted{again: true}", "a submission is late", promiseOnce),
+		breaks("an old page is not looked after", "step_submit.go",
+			"case s.at == tending && old:", "case s.at == tending && old && s.at != tending:", "the page is old", check.NoGoodEnd),
+		breaks("a page with void numbers goes", "step_page.go",
+			"len(h.Void) == 0 && v", "v", "a submission is late", check.NoGoodEnd),
+		breaks("void numbers are run", "step_candidate.go",
+			"(l.Token > 0 || !slices.Contains(l.void, l.number))", "(l.Token > 0 || !slices.Contains(l.void, -1))", "a submission is late", promiseOnce),
+		breaks("a value that is older than the claim counts", "step_candidate.go",
+			"if v.Index() < r.Incarnation {", "if r.Incarnation == 0 {", "trust ends, and it comes back", promiseOverlap),
+		breaks("a running call is anybody's", "step_candidate.go",
+			"return !ok || m.Incarnation != r.Incarnation", "return true || !ok || m.Incarnation != r.Incarnation", "no fault", promiseOverlap),
+		breaks("an outcome is written whose run it is", "step_attempt.go",
+			"if !ok || a.call.runner().Nonce != a.by.Nonce {", "if !ok {", "trust ends", promiseReplaced),
+		breaks("a refused write of an outcome is taken for done", "step_attempt.go",
+			"case w.err == nil:\n		return a, told{", "case w.err == nil || errors.Is(w.err, store.ErrConflict):\n		return a, told{", "a wish to cancel", promiseTold),
+		breaks("a write whose outcome is unknown is taken for done", "step_write.go",
+			"		w.doubt = true\n		return w, getCall{}", "		return w, wrote{call: stored{w.old.key, w.old.version, w.next}}", "a write is late", promiseTold, check.NoGoodEnd),
+		breaks("one attempt too many", "step.go",
+			"case r.Attempt >= r.Limits.Attempts:", "case r.Attempt > r.Limits.Attempts:", "a member dies", promiseAttempts),
+		breaks("a claim that was lost is never counted", "step.go",
+			"	case e.Unbegun:\n", "	case e.Unbegun || r.Attempt > 0:\n", "a member dies", promiseAttempts),
+		breaks("the handler is left out when the runner was lost", "step.go",
+			"return r.fail(id, Fail{ID: id, Error: lost, Final: true}), true", "return r.end(Failed, nil), true", "a member dies", promiseHandler),
+		breaks("the token stays", "step.go",
+			"Running, r.Attempt+1, r.Token+1, 0, &e.By", "Running, r.Attempt+1, max(r.Token, 1), 0, &e.By", "two attempts", promiseToken, promiseReplaced),
+		breaks("a call that is to be cancelled is claimed", "step.go",
+			"	case r.Cancel:\n		return r.end(Cancelled, nil), true\n	case e.Unbegun:", "	case e.Unbegun:", "a wish to cancel, a member dies", promiseCancel),
+		breaks("a call that is to be cancelled fails", "step.go",
+			"	case r.Cancel:\n		return r.end(Cancelled, nil)\n	case !e.Final", "	case !e.Final", "a wish to cancel", promiseCancel),
+		breaks("an outcome is cancelled", "step.go",
+			"case ended, r.State == Running && r.Cancel:", "case ended && r.State == Cancelled, r.State == Running && r.Cancel:", "a wish to cancel", promiseFinal),
+		breaks("a refused wish to cancel is taken for persisted", "step_cancel.go",
+			"		c.writes = false\n		return c, getCall{}", "		return c, wished{}", "a wish to cancel", promiseCancel),
+		breaks("who listens is told each time that the end is seen", "step_hear.go",
+			"return h, false, false", "return h, false, h.failed", "two attempts", promiseCallback),
+		breaks("the sweeper removes what runs", "step_sweep.go",
+			"return r.State.Final() || r.State == Queued", "return r.State.Final() || r.State == Running || r.State == Queued", "the page is old", promiseKept),
+		breaks("the document goes before the handler has run", "step_sweep.go",
+			"return out, ended, ended && r.State.Final()", "return out, ended, ended", "two attempts", promiseKept),
+	}
+}
+
+// TestFlawsAreFound builds the tests of this package with each flaw laid over the source, and walks the scenario that is to find it.
+func TestFlawsAreFound(t *testing.T) {
+	if testing.Short() || underRace {
+		t.Skip("builds the package's tests once for each flaw, without the race detector: run it without -short and -race")
+	}
+	root, err := mutant.Root(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range flaws() {
+		t.Run(f.Name, func(t *testing.T) {
+			program := build(t, root, f)
+			pattern := "^TestProof$/^" + strings.ReplaceAll(f.scenario, " ", "_") + "$"
+			cmd := exec.CommandContext(within(t, 5*time.Minute), program, "-test.run", pattern)
+			cmd.Dir = filepath.Join(root, "call")
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || !slices.ContainsFunc(f.promises, func(p string) bool { return strings.Contains(string(out), ": "+p+":\n") }) {
+				t.Errorf("%q does not find it by any of %q: %v", f.scenario, f.promises, err)
+			}
+			t.Logf("%.3000s", out)
+		})
+	}
+}
+
+// TestFlawsFit looks whether each flaw can still be laid over the source, and names a scenario.
+func TestFlawsFit(t *testing.T) {
+	t.Parallel()
+	root, err := mutant.Root(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range flaws() {
+		if _, err := f.Apply(root); err != nil {
+			t.Error(err)
+		}
+		if !slices.ContainsFunc(scenarios(), func(s scenario) bool { return s.name == f.scenario }) {
+			t.Errorf("%s: there is no scenario %q", f.Name, f.scenario)
+		}
+	}
+}
+
+// build builds the tests of this package with a flaw.
+func build(t *testing.T, root string, f flaw) string {
+	t.Helper()
+	text, err := f.Apply(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	changed, overlay, program := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "call.test")
+	table, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, filepath.FromSlash(f.File)): changed}})
+	if err := errors.Join(err, os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(overlay, table, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(within(t, 5*time.Minute), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./call")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return program
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
