@@ -212,25 +212,25 @@ func (m model) begins(n *system, i int, r *runner) {
 // performs adds the ends of the function, and what it may be told before.
 func (w *moves) performs(p, i int, r *runner) {
 	q, name := &w.from.members[p], string(memberName(p))
-	end := func(what string, back returned) {
+	end := func(what string, back way) {
 		w.add(fmt.Sprintf("%s at %d %s", name, i, what), func(n *system) {
 			r := *n.members[p].runs[i]
 			r.a, r.fx = r.a.step(performed{back.event(r.a.id, r.a.call.Limits)})
 			w.m.runDoes(n, p, i, r)
 		})
 	}
-	end("has a result", returned{result: json.RawMessage(strconv.FormatUint(r.token, 10))})
+	end("has a result", way{result: json.RawMessage(strconv.FormatUint(r.token, 10))})
 	if w.m.ways.err || r.wished || r.over {
-		end("fails", returned{err: errFunction})
+		end("fails", way{err: errFunction})
 	}
 	if w.m.ways.permanent {
-		end("fails for good", returned{err: Permanent(errFunction)})
+		end("fails for good", way{err: Permanent(errFunction)})
 	}
 	if w.m.ways.timeout {
-		end("takes too long", returned{err: errFunction, timedOut: true})
+		end("takes too long", way{err: errFunction, timedOut: true})
 	}
 	if !q.mayAct(r) {
-		end("is handed back", returned{err: errFunction, handed: true})
+		end("is handed back", way{err: errFunction, handed: true})
 	}
 	if !r.wished && !r.over {
 		w.reads(fmt.Sprintf("%s looks after %d", name, i), func(n *system) answer { return n.get(i) }, got{err: store.ErrUnavailable},

@@ -153,7 +153,7 @@ func (r *run) perform() Event {
 	result, err := r.invoke(ctx)
 	r.w.c.Stopped(r.id, r.call.Token)
 	cause := context.Cause(ctx)
-	return returned{
+	return way{
 		result: result, err: err, timedOut: errors.Is(cause, context.DeadlineExceeded),
 		handed: errors.Is(cause, work.CauseTrustLost) || errors.Is(cause, work.CauseDrained),
 	}.event(r.id, r.call.Limits)

@@ -165,8 +165,8 @@ func (a attempt) reread(ans answer) (attempt, effect) {
 	return a.end(a.event)
 }
 
-// returned is how a function came back.
-type returned struct {
+// way is how a function came back.
+type way struct {
 	result   json.RawMessage
 	err      error
 	timedOut bool // its time was over
@@ -174,7 +174,7 @@ type returned struct {
 }
 
 // event is what that means for the call.
-func (r returned) event(id string, l Limits) Event {
+func (r way) event(id string, l Limits) Event {
 	switch {
 	case r.err == nil && len(r.result) > l.ResultBytes:
 		return Fail{ID: id, Final: true, Error: fmt.Sprintf("the result has %d bytes, at most %d are allowed: keep it elsewhere and return where, or raise MaxResult", len(r.result), l.ResultBytes)}
