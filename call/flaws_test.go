@@ -89,8 +89,8 @@ func flaws() []flaw {
 
 // TestFlawsAreFound builds the tests of this package with each flaw laid over the source, and walks the scenario that is to find it.
 func TestFlawsAreFound(t *testing.T) {
-	if testing.Short() || underRace {
-		t.Skip("builds the package's tests once for each flaw, without the race detector: run it without -short and -race")
+	if underRace || os.Getenv(proofVariable) == "" {
+		t.Skipf("NOT BUILT: set %s=1 to build the package's tests once for each flaw, without the race detector", proofVariable)
 	}
 	root, err := mutant.Root(context.Background())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/rota-run/rota/sim/check"
 )
 
-// proofVariable makes the tests walk the large scenarios too: minutes, and some GB of memory.
+// proofVariable makes the tests walk the large scenarios, and look for the flaws, too: minutes, and some GB of memory.
 const proofVariable = "ROTA_CALL_PROOF"
 
 type scenario struct {
