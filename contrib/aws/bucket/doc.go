@@ -36,7 +36,7 @@
 //
 // Listing is one request for up to a thousand objects, and taking one is one request, two with Marks or Delete more. A place with nothing new
 // costs one request (with Marks and Delete: a look at all its names) each [Config].Poll, and nothing in the cluster. S3 dates by the second: a mark of the
-same second as its object is read by the lister, once for each version, and again after it has read 32,768 others.
+// same second as its object is read by the lister, once for each version, and again after it has read 32,768 others.
 //
 // # Where it comes from
 //
