@@ -98,7 +98,7 @@ func (h *Handle) settle(result json.RawMessage, err error) bool {
 	return true
 }
 
-// conclude settles by what the document says, and has it removed if nobody needs it.
+// conclude settles by what the document says, and has it removed if nobody needs it. It is for the goroutine that follows alone.
 func (h *Handle) conclude(s stored, out Outcome, collect bool) {
 	var err error
 	switch out.State {
@@ -112,8 +112,8 @@ func (h *Handle) conclude(s stored, out Outcome, collect bool) {
 		}
 		err = &Error{Call: h.ID(), Function: function, Attempts: out.Attempts, Member: out.Member, Message: out.Error, TimedOut: out.TimedOut}
 	}
-	if h.settle(out.Result, err) && collect {
-		h.c.background(func(ctx context.Context) { h.collect(ctx, s) })
+	if h.settle(out.Result, err) && collect { // whoever waited may have closed the client by now: Close still waits for who is here, and for this
+		h.c.wg.Go(func() { h.collect(h.c.ctx, s) })
 	}
 }
 
