@@ -88,6 +88,9 @@ func (l *link) tell(gen uint64, addr string, config *tls.Config) {
 	defer cancel()
 	defer l.cancelOnClose(cancel)()
 	mode := askMode(ctx, addr, config)
+	if !caughtUp(mode) {
+		l.o.logger.Debug("reads of this connection are transactions: its server leads, or does not tell by srvr what it is", "server", addr, "mode", mode)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.teller.busy = false
