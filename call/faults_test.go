@@ -2,10 +2,12 @@ package call_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,5 +151,37 @@ func TestASubmissionThatComesLateIsNotRun(t *testing.T) {
 	defer runs.mu.Unlock()
 	if runs.runs[7] != 1 {
 		t.Errorf("it ran %d times", runs.runs[7])
+	}
+}
+
+// The end of a handler whose write gets lost is written again: it was once taken for written, and the handler ran anew as if it never had.
+func TestTheEndOfAHandlerThatGetsLostIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	s := memory.New()
+	puts := 0
+	f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome { // called by one goroutine at a time
+		if c.Op != "put" || !strings.HasPrefix(c.Key, "call/") {
+			return storetest.Pass
+		}
+		if puts++; puts == 4 { // claim, end and handler, claim of the handler
+			return storetest.LostRequest
+		}
+		return storetest.Pass
+	})
+	var runs atomic.Int64
+	after := rota.NewFunc("after", func(context.Context, rota.Failure) (int, error) { runs.Add(1); return 0, nil }, rota.FuncOptions{})
+	fail := rota.NewFunc("fail", func(context.Context, int) (int, error) { return 0, rota.Permanent(errors.New("no")) }, rota.FuncOptions{OnFailure: after})
+	join(t, f, "a", 2, fail, after)
+	call := submit(t, fail, client(t, s.Open(), "c"), 1)
+	if _, err := wait(t, call); err == nil {
+		t.Error("it did not fail")
+	}
+	look := s.Open()
+	await(t, "the handler is done", func() bool { return stateOf(t, look, call.ID()) == "done" })
+	if n := runs.Load(); n != 1 {
+		t.Errorf("the handler ran %d times", n)
+	}
+	if n := f.Count(storetest.LostRequest); n != 1 {
+		t.Errorf("%d requests were lost", n)
 	}
 }

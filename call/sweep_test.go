@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -251,5 +252,31 @@ func TestWriteResolvesTheUnknown(t *testing.T) {
 				t.Errorf("it stands at %q, %v, and is said to stand at %q", d.version, err, now.version)
 			}
 		})
+	}
+}
+
+// A page stays when its client does not know whether a call of it was submitted: without its page nothing would run it, nor remove it.
+func TestASubmissionInDoubtKeepsItsPage(t *testing.T) {
+	t.Parallel()
+	s := memory.New()
+	f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome {
+		switch inCall := strings.HasPrefix(c.Key, prefix); {
+		case inCall && c.Op == "put":
+			return storetest.LostReply
+		case inCall && c.Op == "get":
+			return storetest.Refused
+		}
+		return storetest.Pass
+	})
+	c, err := NewClient(f, ClientOptions{Queue: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); !errors.Is(err, store.ErrUnknown) {
+		t.Fatalf("got %v", err)
+	}
+	c.Close()
+	if got := keys(t, s.Open()); len(got) != 2 || !strings.HasPrefix(got[1], pagePrefix) {
+		t.Errorf("%q are left", got)
 	}
 }
