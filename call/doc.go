@@ -53,6 +53,8 @@
 // The result is given to who waits at least once, as long as it is kept: a caller that dies between the removal of the document and its own use of the result
 // has lost it. A caller that must not lose it writes it where it belongs in the function itself.
 //
+// A submission that is made by a process which stands still in the middle of it for a minute may end with store.ErrUnknown: nobody can tell any more what became of it.
+//
 // Order: calls of one caller begin about in the order of their submission, no more. A caller whose calls take long may have all slots; others get the next that
 // becomes free.
 //

@@ -54,6 +54,8 @@ func flaws() []flaw {
 			"if v.Index() < r.Incarnation {", "if r.Incarnation == 0 {", "trust ends, and it comes back", promiseOverlap, promiseFinal),
 		breaks("a running call is anybody's", "step_candidate.go",
 			"return !ok || m.Incarnation != r.Incarnation", "return true || !ok || m.Incarnation != r.Incarnation", "trust ends", promiseOverlap),
+		breaks("a claim that came late is nobody's", "step_candidate.go",
+			"return unbegun, unbegun || gone(c.value, by)", "return unbegun, gone(c.value, by)", "a write is late, a call fails", check.NoGoodEnd),
 		breaks("an outcome is written whose run it is", "step_attempt.go",
 			"if !ok || a.call.runner().Nonce != a.by.Nonce {", "if !ok {", "trust ends", promiseReplaced),
 		breaks("a refused write of an outcome is taken for done", "step_attempt.go",
@@ -80,6 +82,8 @@ func flaws() []flaw {
 			"return h, false, false", "return h, false, h.failed", "two attempts", promiseCallback),
 		breaks("the sweeper removes what runs", "step_sweep.go",
 			"return r.State.Final() || r.State == Queued", "return r.State.Final() || r.State == Running || r.State == Queued", "the page is old", promiseKept),
+		breaks("a page goes whose calls wait", "step_sweep.go",
+			"case calls == 0 && age >= pageRest:", "case age >= pageRest:", "the page is old", check.NoGoodEnd),
 		breaks("the document goes before the handler has run", "step_sweep.go",
 			"return out, ended, ended && r.State.Final()", "return out, ended, ended", "two attempts", promiseKept),
 	}
