@@ -70,7 +70,7 @@ func sum(h *worktest.Host, name string) (total float64) {
 // waitSum waits until the points of a name add up to at least n, then wants exactly n.
 func (f *follower) waitSum(name string, n float64) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
 	defer cancel()
 	f.h.Wait(ctx, f.t, func(h *worktest.Host) bool { return sum(h, name) >= n })
 	if got := sum(f.h, name); got != n {
@@ -80,7 +80,7 @@ func (f *follower) waitSum(name string, n float64) {
 
 func (f *follower) waitPosition(has string) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
 	defer cancel()
 	f.h.Wait(ctx, f.t, func(h *worktest.Host) bool { return strings.Contains(string(h.Position("test")), has) })
 }
@@ -346,7 +346,7 @@ func TestTailGoesOnWhenPositionsCannotBeSaved(t *testing.T) {
 	f.h.Fail(errors.New("the store is away"))
 	write(t, log, "1\n")
 	f.waitSum("tail.lines", 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	f.h.Wait(ctx, t, func(h *worktest.Host) bool { return sum(h, "tail.position_errors") > 0 })
 	f.h.Fail(nil)
@@ -434,7 +434,7 @@ func TestTailNoLineLostNorDoubled(t *testing.T) {
 // waitLines waits until so many values were taken.
 func (f *follower) waitLines(n int) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
 	defer cancel()
 	f.h.Wait(ctx, f.t, func(h *worktest.Host) bool { return sum(h, "tail.lines") >= float64(n) })
 }

@@ -65,7 +65,10 @@ func TestTCPDown(t *testing.T) {
 		addr, reason string
 	}{"timeout": {silent, "timeout"}, "endless": {chatty, "answer"}, "closed": {gone, "answer"}, "connect": {"127.0.0.1:1", "connect"}} {
 		d := define(t, object{"addr": c.addr, "expect": "never"})
-		d.TimeoutMS = 200
+		d.TimeoutMS = 20_000
+		if c.addr == silent {
+			d.TimeoutMS = 200
+		}
 		g, h := worktest.NewGrant(t, d)
 		if err := worktest.Run(t, Builtin(local)["tcp"], g); err != nil {
 			t.Errorf("%s: a finding became an error: %v", name, err)
