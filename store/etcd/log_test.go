@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -87,7 +88,7 @@ func TestCallersShareTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(member.Stop)
-	s := openWith(t, Options{Endpoints: member.Endpoints()})
+	s := openWith(t, Options{Endpoints: member.Endpoints(), Timeout: 20 * time.Second})
 	before, err := s.now(deadline(t))
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,7 @@ func TestServerWithFewOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(member.Stop)
-	s := openWith(t, Options{Endpoints: member.Endpoints()})
+	s := openWith(t, Options{Endpoints: member.Endpoints(), Timeout: 20 * time.Second})
 	fill(t, s, 500)
 	if n := len(logged(t, s)[string(record)]); n != 500 {
 		t.Fatalf("%d records, want 500", n)
@@ -346,7 +347,7 @@ func TestFullServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(member.Stop)
-	o := Options{Endpoints: member.Endpoints()}
+	o := Options{Endpoints: member.Endpoints(), Timeout: 20 * time.Second}
 	s := openWith(t, o)
 	ctx := deadline(t)
 	if _, err := s.Append(ctx, record); err != nil {
@@ -409,7 +410,7 @@ func TestManyRequestsWhileCompacting(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(member.Stop)
-	s := openWith(t, Options{Endpoints: member.Endpoints()})
+	s := openWith(t, Options{Endpoints: member.Endpoints(), Timeout: 20 * time.Second})
 	ctx := deadline(t)
 	const docs = 3*listPage - 1
 	var wg sync.WaitGroup

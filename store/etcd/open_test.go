@@ -148,7 +148,7 @@ func TestOpenWithTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(secure.Stop)
-	s := openWith(t, Options{Endpoints: secure.Endpoints(), TLS: trusting})
+	s := openWith(t, Options{Endpoints: secure.Endpoints(), TLS: trusting, Timeout: 20 * time.Second})
 	if _, err := s.Append(deadline(t), record); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(member.Stop)
-	o := Options{Endpoints: member.Endpoints()}
+	o := Options{Endpoints: member.Endpoints(), Timeout: 20 * time.Second}
 	o.ReadOnly = true
 	if _, err := Open(deadline(t), o); !errors.Is(err, store.ErrNotFound) {
 		t.Fatalf("open of nothing: error %v, want ErrNotFound", err)
