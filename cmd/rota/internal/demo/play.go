@@ -196,7 +196,7 @@ func (p *Play) fairShare() int { return len(p.tasks) / len(names) }
 
 func (p *Play) suspend(ctx context.Context) error {
 	count := len(p.owned("c"))
-	at, err := p.signal("c", sigStop)
+	at, err := p.stop(ctx, "c")
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,6 +61,28 @@ func (p *Play) signal(name string, s syscall.Signal) (protocol.Instant, error) {
 		return at, fmt.Errorf("signal member %s: %w", name, err)
 	}
 	return at, nil
+}
+
+// stopping is longer than a process goes on after a signal that stops it.
+const stopping = 10 * time.Millisecond
+
+// stop suspends a member. In the middle of a write to a directory it would keep all others from writing, so there it goes on for a moment first.
+func (p *Play) stop(ctx context.Context, name string) (at protocol.Instant, err error) {
+	place, isFile := strings.CutPrefix(p.server().Store, "file:")
+	dir, _, _ := strings.Cut(place, "?")
+	err = p.await(ctx, name+" stands still, and not in the middle of a write", func() (bool, error) {
+		var err error
+		if at, err = p.signal(name, sigStop); err != nil || !isFile {
+			return true, err
+		}
+		time.Sleep(stopping)
+		if nobodyWrites(dir) {
+			return true, nil
+		}
+		_, err = p.signal(name, sigCont)
+		return false, err
+	})
+	return at, err
 }
 
 // close ends all members that still run, by their process, and waits for them.

@@ -12,3 +12,5 @@ const (
 )
 
 func attributes() *syscall.SysProcAttr { return nil }
+
+func nobodyWrites(string) bool { return true }
