@@ -173,11 +173,11 @@ func TestTheEndOfAHandlerThatGetsLostIsWrittenAgain(t *testing.T) {
 	fail := rota.NewFunc("fail", func(context.Context, int) (int, error) { return 0, rota.Permanent(errors.New("no")) }, rota.FuncOptions{OnFailure: after})
 	join(t, f, "a", 2, fail, after)
 	call := submit(t, fail, client(t, s.Open(), "c"), 1)
+	look := s.Open() // nobody waits, so that nobody removes the document
+	await(t, "the handler is done", func() bool { return stateOf(t, look, call.ID()) == "done" })
 	if _, err := wait(t, call); err == nil {
 		t.Error("it did not fail")
 	}
-	look := s.Open()
-	await(t, "the handler is done", func() bool { return stateOf(t, look, call.ID()) == "done" })
 	if n := runs.Load(); n != 1 {
 		t.Errorf("the handler ran %d times", n)
 	}
