@@ -81,6 +81,7 @@ nightly: ## the long versions of check, sim, fuzz and properties
 	@$(MAKE) --no-print-directory chaos-mutants powercut
 	@go test -count=1 -run TestFlawsAreFound ./store/doclog
 	@ROTA_LOCK_PROOF=1 go test -count=1 -timeout 2h -run TestProofLarge ./lock
+	@ROTA_CALL_PROOF=1 go test -count=1 -timeout 2h -run 'TestProofLarge|TestFlawsAreFound' ./call
 
 bench: ## benchmarks: PKG=./cluster/... for some
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKG)
