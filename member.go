@@ -17,7 +17,7 @@ import (
 type Config struct {
 	Member   string        // stable name, unique in the cluster
 	Store    Store         // stays the caller's: close it after Leave
-	TTL      time.Duration // how long others wait for a silent member; default 10 s; the same on all members
+	TTL      time.Duration // how long others wait when this member is silent; default 10 s
 	Labels   map[string]string
 	Weight   int64 // share of the load; 0 means 100
 	Capacity int64 // most partitions, without those on slots; 0 means no limit

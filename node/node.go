@@ -26,7 +26,7 @@ import (
 type Config struct {
 	Member     cluster.MemberID
 	Store      replica.Store
-	TTL        time.Duration // default 10 s; the same on all members
+	TTL        time.Duration // how long others wait when this member is silent; default 10 s
 	Labels     map[string]string
 	Weight     int64
 	Capacity   int64

@@ -24,7 +24,7 @@ import (
 func runFlags(f *pflag.FlagSet) {
 	f.String("store", "", "where the members meet: "+storeForms+", or memory: for one process alone")
 	f.String("member", "", "name of this member; default: the host's name and some chance")
-	f.Duration("ttl", 10*time.Second, "how long others wait for a silent member; the same on all members")
+	f.Duration("ttl", 10*time.Second, "how long others wait when this member is silent")
 	f.StringToString("label", nil, "label of this member, k=v; may be repeated")
 	f.Int64("weight", 100, "share of the load that this member takes")
 	f.Int64("capacity", 0, "most tasks that it takes; 0: no limit")

@@ -30,7 +30,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	member := flags.String("member", "", "name of this process, unique among those that share the work")
 	dir := flags.String("store", "./files-rota", "directory in which the processes agree")
 	job := flags.String("job", "files", "name of this pass over the directory")
-	ttl := flags.Duration("ttl", 10*time.Second, "how long others wait for a process that is silent; the same on all")
+	ttl := flags.Duration("ttl", 10*time.Second, "how long others wait when this process is silent")
 	var c config
 	flags.StringVar(&c.In, "in", "", "directory with the files")
 	flags.StringVar(&c.Out, "out", "", "directory for the results")

@@ -61,7 +61,7 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 		if errors.Is(err, store.ErrNotFound) {
 			return PulseSeen{Now: c.Now(), Key: e.Key}
 		}
-		return PulseSeen{Now: c.Now(), Key: e.Key, Version: d.Version, Err: text(err)}
+		return PulseSeen{Now: c.Now(), Key: e.Key, Version: d.Version, TTL: statedTTL(d.Value), Err: text(err)}
 	case ListPulses:
 		return c.listPulses(ctx)
 	case DropPulse:
@@ -130,7 +130,7 @@ func (c *Caller) listPulses(ctx context.Context) Event {
 	docs, err := c.Store.List(ctx, PulsePrefix)
 	pulses := make([]Pulse, len(docs))
 	for i, doc := range docs {
-		pulses[i] = Pulse{Key: doc.Key, Version: doc.Version}
+		pulses[i] = Pulse{Key: doc.Key, Version: doc.Version, TTL: statedTTL(doc.Value)}
 	}
 	return PulsesListed{Now: c.Now(), Pulses: pulses, Err: text(err)}
 }

@@ -24,7 +24,7 @@ type Store interface {
 type Config struct {
 	Member   cluster.MemberID
 	Store    Store
-	TTL      time.Duration // how long others wait for a silent member, the same on all; default 10 s, at least 300 ms
+	TTL      time.Duration // how long others wait when this member is silent; default 10 s, at least 300 ms
 	Slots    int64
 	Weight   int64 // share of the load; 0 means 100
 	Capacity int64 // most partitions; 0 means no limit

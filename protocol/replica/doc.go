@@ -18,7 +18,8 @@
 // # Messages
 //
 // Entries in the log (package cluster), and one pulse document per member: pulse/<member>/<start>. Where the store has sessions the pulse goes with the
-// process; in any case it is renewed every TTL/3, and a member whose pulse is unchanged for TTL(1+ρ) by the watcher's own clock counts as dead.
+// process; in any case it is renewed every TTL/3, and a member whose pulse is unchanged for TTL(1+ρ) by the watcher's own clock counts as dead. TTL
+// is always the owner's, which the pulse states: members may differ in it.
 //
 // # Guarantees
 //

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"time"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -63,6 +65,7 @@ type (
 		Now     protocol.Instant
 		Key     string
 		Version store.Version
+		TTL     time.Duration // for which its owner says that others wait; 0: it does not say
 		Err     string
 	}
 	// PulsesListed answers ListPulses. A key that is missing proves nothing.
@@ -101,6 +104,7 @@ type (
 type Pulse struct {
 	Key     string
 	Version store.Version
+	TTL     time.Duration // for which its owner says that others wait; 0: it does not say
 }
 
 func (e Woken) at() protocol.Instant         { return e.Now }

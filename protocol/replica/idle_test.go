@@ -1,6 +1,7 @@
 package replica_test
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -13,7 +14,8 @@ import (
 // idler is a member that watches another one, and the other one's pulse. Nothing happens but renewals.
 type idler struct {
 	*bench
-	pulse   int // how often the other one has renewed
+	pulse   int           // how often the other one has renewed
+	ttl     time.Duration // that its pulse states; 0: none
 	reads   int
 	looks   int
 	lists   int
@@ -60,10 +62,10 @@ func (d *idler) answer() {
 			d.read()
 		case replica.CheckPulse:
 			d.looks++
-			d.step(replica.PulseSeen{Now: d.now, Key: e.Key, Version: d.version()})
+			d.step(replica.PulseSeen{Now: d.now, Key: e.Key, Version: d.version(), TTL: d.ttl})
 		case replica.ListPulses:
 			d.lists++
-			d.step(replica.PulsesListed{Now: d.now, Pulses: []replica.Pulse{{Key: otherPulse, Version: d.version()}}})
+			d.step(replica.PulsesListed{Now: d.now, Pulses: []replica.Pulse{{Key: otherPulse, Version: d.version(), TTL: d.ttl}}})
 		case replica.Renew:
 			d.step(replica.Renewed{Now: d.now, Sent: d.now, Key: e.Key, Outcome: replica.Done})
 		case replica.Append:
@@ -109,29 +111,32 @@ func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 }
 
 // TestASilentPulseIsFoundInTime: with and without hints, though looks are rare where there are some, a member that falls silent is reported when its
-// time is over, and not before.
+// time is over, and not before. Its time is that of its own TTL, by which it trusts itself, if its pulse states one.
 func TestASilentPulseIsFoundInTime(t *testing.T) {
 	t.Parallel()
-	silence := benchTTL * 105 / 100
 	for _, hints := range []bool{true, false} {
-		d := newIdler(t, func(p replica.Params) replica.Params { return p.Told(hints, hints, hints) })
-		d.idle(hints)
-		d.pulse++ // the last one
-		if hints {
-			d.step(replica.Hinted{Now: d.now})
-		}
-		last := d.now
-		d.answer()
-		for d.appends == 0 && d.now.Sub(last) < 2*benchTTL {
-			d.pass(benchTTL / 1000)
-			d.tick()
-		}
-		late := benchTTL / 500
-		if !hints {
-			late += benchTTL / 20 * 2 // until it is seen, and looked at again
-		}
-		if took := d.now.Sub(last); took < silence || took > silence+late {
-			t.Errorf("hints %v: reported after %s, want %s and at most %s more", hints, took, silence, late)
+		for _, stated := range []time.Duration{0, benchTTL, benchTTL / 2, 3 * benchTTL} {
+			d := newIdler(t, func(p replica.Params) replica.Params { return p.Told(hints, hints, hints) })
+			d.ttl = stated
+			d.idle(hints)
+			d.pulse++ // the last one
+			if hints {
+				d.step(replica.Hinted{Now: d.now})
+			}
+			last := d.now
+			d.answer()
+			for d.appends == 0 && d.now.Sub(last) < 5*benchTTL {
+				d.pass(benchTTL / 1000)
+				d.tick()
+			}
+			late := benchTTL / 500
+			if !hints {
+				late += benchTTL / 20 * 2 // until it is seen, and looked at again
+			}
+			silence := cmp.Or(stated, benchTTL) * 105 / 100
+			if took := d.now.Sub(last); took < silence || took > silence+late {
+				t.Errorf("hints %v, TTL %s: reported after %s, want %s and at most %s more", hints, stated, took, silence, late)
+			}
 		}
 	}
 }

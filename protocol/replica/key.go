@@ -79,7 +79,7 @@ func (k *keyWriter) text(ts ...string) {
 
 func (k *keyWriter) sighting(g sighting) {
 	k.text(g.key, string(g.version))
-	k.number(int64(g.since), int64(g.looked), int64(g.seen))
+	k.number(int64(g.ttl), int64(g.since), int64(g.looked), int64(g.seen))
 	k.flag(g.known, g.listed, g.missing)
 }
 

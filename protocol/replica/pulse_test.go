@@ -90,3 +90,38 @@ func lateRenewal(t *testing.T, s Store, noSessions bool) {
 		}
 	}
 }
+
+// A pulse states the TTL of its owner, and what cannot be one is none.
+func TestAPulseStatesItsTTL(t *testing.T) {
+	t.Parallel()
+	s := memory.New().Open()
+	defer s.Close()
+	c := &Caller{
+		Member: "a", Store: s, TTL: 7 * time.Second, Logger: slog.New(slog.DiscardHandler), Now: protocol.Now, Wall: time.Now,
+	}
+	defer c.Close(t.Context())
+	want := map[string]time.Duration{PulsePrefix + "a/1": 7 * time.Second}
+	if got, ok := c.Call(t.Context(), Renew{Key: PulsePrefix + "a/1", Create: true, Life: 1}).(Renewed); !ok || got.Outcome != Done {
+		t.Fatalf("renew: %+v", got)
+	}
+	for key, value := range map[string]string{
+		"short": `{"member":"b","at_ms":1,"ttl_ms":300}`, "none": `{"member":"b","at_ms":1}`, "empty": "", "text": "7s",
+		"negative": `{"ttl_ms":-1}`, "endless": `{"ttl_ms":9223372036854775807}`, "list": "[]",
+	} {
+		if _, err := s.Put(t.Context(), store.Doc{Key: PulsePrefix + "b/" + key, Value: []byte(value)}); err != nil {
+			t.Fatal(err)
+		}
+		want[PulsePrefix+"b/"+key] = 0
+	}
+	want[PulsePrefix+"b/short"] = 300 * time.Millisecond
+	list, ok := c.Call(t.Context(), ListPulses{}).(PulsesListed)
+	if !ok || len(list.Pulses) != len(want) {
+		t.Fatalf("got %+v", list)
+	}
+	for _, p := range list.Pulses {
+		seen, ok := c.Call(t.Context(), CheckPulse{Key: p.Key}).(PulseSeen)
+		if !ok || p.TTL != want[p.Key] || seen.TTL != want[p.Key] {
+			t.Errorf("%s: listed %s, seen %s, want %s", p.Key, p.TTL, seen.TTL, want[p.Key])
+		}
+	}
+}

@@ -13,7 +13,7 @@ type Params struct {
 	Join cluster.PrepareJoin
 	// Nonce tells this start of the process from all others: it is part of the writer's ID and of the pulse's key.
 	Nonce string
-	// TTL is how long others wait for a silent member; the same on all members.
+	// TTL is how long others wait when this member is silent, and it waits for one that does not state its own.
 	TTL time.Duration
 	// Rho is the bound on the error of a clock's rate, in thousandths.
 	Rho int64
@@ -232,9 +232,6 @@ func (s *step) setWake() {
 func period(d time.Duration, perMille int64) time.Duration {
 	return time.Duration(int64(d) / 1000 * perMille)
 }
-
-// silence is how long a pulse must stay unchanged, by our clock, before its owner has provably stopped trusting itself.
-func (p Params) silence() time.Duration { return period(p.TTL, 1000+p.Rho) }
 
 // trust is how long a holder trusts a renewal, counted from before it was sent.
 func (p Params) trust() time.Duration { return period(p.TTL, 1000-p.Rho) - p.Margin }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type renewal struct {
 type sighting struct {
 	key     string
 	version store.Version
+	ttl     time.Duration    // for which others wait, by what the pulse says; 0: as long as we would want it
 	since   protocol.Instant // when we first saw this version
 	looked  protocol.Instant // an instant before a read that proves that it is still this version
 	known   bool             // read at least once, by a read that decides
@@ -33,24 +35,30 @@ type sighting struct {
 // gone: a decisive read found no pulse.
 func (g sighting) gone() bool { return g.known && g.version == "" }
 
+// silence is how long the pulse must stay unchanged, by our clock, before its owner has provably stopped trusting itself: by the owner's TTL, which may
+// be another one than ours.
+func (g sighting) silence(p Params) time.Duration {
+	return period(cmp.Or(g.ttl, p.TTL), 1000+p.Rho)
+}
+
 // dead: its owner is dead, or has provably stopped trusting itself.
 func (g sighting) dead(p Params) bool {
-	return g.gone() || g.known && g.looked.Sub(g.since) >= p.silence()
+	return g.gone() || g.known && g.looked.Sub(g.since) >= g.silence(p)
 }
 
 // look takes in a read of the pulse that was sent at an instant and answered now.
-func (g sighting) look(version store.Version, sent, now protocol.Instant) sighting {
+func (g sighting) look(version store.Version, ttl time.Duration, sent, now protocol.Instant) sighting {
 	if !g.known && !g.listed || g.version != version {
-		g.version, g.since = version, now
+		g.version, g.ttl, g.since = version, ttl, now
 	}
 	g.known, g.looked = true, max(sent, g.since)
 	return g
 }
 
 // hint takes in a listed version, which may be an old one and proves nothing: it can only put the beginning of a silence later.
-func (g sighting) hint(version store.Version, now protocol.Instant) sighting {
+func (g sighting) hint(version store.Version, ttl time.Duration, now protocol.Instant) sighting {
 	if !g.known && !g.listed || g.version != version {
-		g.version, g.since, g.looked, g.known = version, now, now, false
+		g.version, g.ttl, g.since, g.looked, g.known = version, ttl, now, now, false
 	}
 	g.listed, g.missing = true, false
 	return g
@@ -148,7 +156,7 @@ func (s *step) look(key string) {
 // nextLook is when the watched pulse is looked at again, unless a hint comes before: at the latest when it may have been silent for long enough.
 func (s *step) nextLook() protocol.Instant {
 	g, _ := s.sighting(s.watching)
-	end := g.since.Add(s.p.silence())
+	end := g.since.Add(g.silence(s.p))
 	if !g.known || g.version == "" || end <= s.now {
 		return s.now.Add(s.p.Poll)
 	}
@@ -176,12 +184,12 @@ func (s *step) pulseSeen(ev PulseSeen) {
 		s.claimSeen(ev)
 	}
 	g, _ := s.sighting(ev.Key)
-	s.note(g.look(ev.Version, s.checkSent, s.now))
+	s.note(g.look(ev.Version, ev.TTL, s.checkSent, s.now))
 }
 
 func (s *step) claimSeen(ev PulseSeen) {
 	was := s.claim
-	s.claim = was.look(ev.Version, s.checkSent, s.now)
+	s.claim = was.look(ev.Version, ev.TTL, s.checkSent, s.now)
 	if was.known && was.version != "" && ev.Version != "" && ev.Version != was.version {
 		s.halt(&NameTakenError{Member: s.self()})
 	}
@@ -239,7 +247,7 @@ func (s *step) pulsesListed(ev PulsesListed) {
 	for _, p := range ev.Pulses {
 		listed[p.Key] = p.Version
 		g, _ := s.sighting(p.Key)
-		g = g.hint(p.Version, s.now)
+		g = g.hint(p.Version, p.TTL, s.now)
 		if s.p.SweepInTurn {
 			g.seen = s.now
 		}
@@ -268,7 +276,7 @@ func (s *step) nextSuspect() string {
 		if s.p.SweepInTurn {
 			until = g.seen // what was not looked at is not known to be silent
 		}
-		silent := g.listed && until.Sub(g.since) >= s.p.silence() && !g.dead(s.p)
+		silent := g.listed && until.Sub(g.since) >= g.silence(s.p) && !g.dead(s.p)
 		recent := g.known && s.now.Sub(g.looked) < s.p.Poll
 		if !missing && !silent || recent || g.key == s.watching {
 			continue
@@ -297,7 +305,7 @@ func (s *step) dropStrays() {
 		owned[m.Pulse] = true
 	}
 	for _, g := range s.pulses {
-		if !owned[g.key] && g.key != s.renewal.key && g.version != "" && s.now.Sub(g.since) >= 4*s.p.silence() {
+		if !owned[g.key] && g.key != s.renewal.key && g.version != "" && s.now.Sub(g.since) >= 4*g.silence(s.p) {
 			s.emit(DropPulse{Key: g.key, Version: g.version})
 		}
 	}
@@ -331,7 +339,7 @@ func (s *step) deaths() []cluster.Command {
 func (s *step) patience(m cluster.MemberID, g sighting) time.Duration {
 	d := time.Duration(min(s.value.Rank(s.self(), m), 8)) * 2 * s.p.Poll
 	if !g.gone() {
-		d += s.p.silence()
+		d += g.silence(s.p)
 	}
 	return d
 }

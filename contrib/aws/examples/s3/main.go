@@ -40,7 +40,7 @@ func parse(args []string) (o options, err error) {
 	flags.StringVar(&o.dir, "store", "./s3-rota", "directory in which the processes agree")
 	flags.StringVar(&o.job, "job", "s3", "name of this pass over the bucket")
 	flags.StringVar(&o.place, "place", "s3://logs/", "s3://bucket/prefix")
-	flags.DurationVar(&o.ttl, "ttl", 10*time.Second, "how long others wait for a process that is silent; the same on all")
+	flags.DurationVar(&o.ttl, "ttl", 10*time.Second, "how long others wait when this process is silent")
 	flags.StringVar(&o.config.Endpoint, "endpoint", "", "URL of a gateway; default: S3")
 	flags.IntVar(&o.toy.port, "gateway", 0, "be a gateway in memory on this port, with the bucket logs, instead of a member")
 	flags.IntVar(&o.toy.objects, "objects", 1000, "of that gateway")

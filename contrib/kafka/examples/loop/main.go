@@ -45,7 +45,7 @@ func parse(args []string) (o options, err error) {
 	flags.StringVar(&o.member, "member", "", "name of this process, unique among those that share the work")
 	flags.StringVar(&o.dir, "store", "./loop-rota", "directory in which the processes agree")
 	flags.StringVar(&o.job, "job", "loop", "name of the job")
-	flags.DurationVar(&o.ttl, "ttl", 10*time.Second, "how long others wait for a process that is silent; the same on all")
+	flags.DurationVar(&o.ttl, "ttl", 10*time.Second, "how long others wait when this process is silent")
 	flags.StringVar(&o.config.Group, "group", "", "consumer group to tell of the positions")
 	save := flags.Duration("save", time.Second, "how often the position of a busy partition is saved")
 	brokers := flags.String("brokers", "127.0.0.1:9092", "some of the brokers, with commas between them")
