@@ -26,8 +26,8 @@ func table() []mutant {
 			), changes, 20, "G1",
 		},
 		{
-			flaw.New("others wait for a fifth of the time only", "protocol/replica/step.go",
-				`return period(p.TTL, 1000+p.Rho) }`, `return period(p.TTL, 200) }`,
+			flaw.New("others wait for a fifth of the time only", "protocol/replica/step_pulse.go",
+				`return period(cmp.Or(g.ttl, p.TTL), 1000+p.Rho)`, `return period(cmp.Or(g.ttl, p.TTL), 200)`,
 			), []string{"fsync-fails", "write-fails"}, 12, "G2",
 		},
 		{

@@ -73,8 +73,8 @@ func protocol() []flaw.Flaw {
 		assign  = "protocol/replica/step_assign.go"
 	)
 	return []flaw.Flaw{
-		flaw.New("others wait for less than the trust of a silent member", step,
-			"{ return period(p.TTL, 1000+p.Rho) }", "{ return period(p.TTL, 1000-4*p.Rho) }"),
+		flaw.New("others wait for less than the trust of a silent member", pulse,
+			"return period(cmp.Or(g.ttl, p.TTL), 1000+p.Rho)", "return period(cmp.Or(g.ttl, p.TTL), 1000-4*p.Rho)"),
 		flaw.New("a member trusts itself for longer than others wait", step,
 			"return period(p.TTL, 1000-p.Rho) - p.Margin", "return period(p.TTL, 1000+4*p.Rho) + p.Margin"),
 		flaw.New("trust counts from the answer", pulse,
