@@ -40,6 +40,7 @@ func TestCluster(t *testing.T) {
 	t.Run("watch", func(t *testing.T) { storetest.Watch(t, open) })
 	t.Run("log watch", func(t *testing.T) { storetest.LogWatch(t, open) })
 	t.Run("sessions", func(t *testing.T) { storetest.Sessions(t, open) })
+	t.Run("lost consumers", func(t *testing.T) { changeBesideALostConsumer(t, open(t)(t)) })
 }
 
 // leader is the number of the node that leads a stream.

@@ -25,6 +25,7 @@ type watch struct {
 	subject string
 	hints   chan struct{}
 	kick    chan struct{} // room 1: the connection is a new one
+	fault   chan struct{} // room 1: the consumer reports an error
 
 	mu    sync.Mutex
 	ended bool // then hints is closed
@@ -56,7 +57,7 @@ func (s *Store) watch(ctx context.Context, stream, subject string) (<-chan struc
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	w := &watch{store: s, stream: stream, subject: subject, hints: make(chan struct{}, 1), kick: make(chan struct{}, 1)}
+	w := &watch{store: s, stream: stream, subject: subject, hints: make(chan struct{}, 1), kick: make(chan struct{}, 1), fault: make(chan struct{}, 1)}
 	consuming, err := w.consume(ctx)
 	if err != nil {
 		return nil, err
@@ -100,6 +101,10 @@ func (w *watch) start(ctx context.Context) (*consumption, error) {
 	consuming, err := consumer.Consume(func(jetstream.Msg) { w.hint() }, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 		w.store.log.Debug("watch", "stream", w.stream, "err", err)
 		w.hint()
+		select {
+		case w.fault <- struct{}{}:
+		default:
+		}
 	}))
 	if err != nil {
 		return nil, err
@@ -107,8 +112,9 @@ func (w *watch) start(ctx context.Context) (*consumption, error) {
 	return &consumption{ConsumeContext: consuming, watch: w, consumer: consumer}, nil
 }
 
-// run lasts until the watch ends. On a new connection it makes another consumer before it hints: the client renews the one that was lost too,
-// but tells nobody when, so a change just before that would give no hint. If the client gives a consumer up, another one is made as well.
+// run lasts until the watch ends. On a new connection, and after an error, it makes another consumer before it hints: the client renews the one that was
+// lost too, but tells nobody when, so a change just before that would give no hint. (In a cluster that is so when the first request to a new consumer finds
+// that its node is not known everywhere yet.) If the client gives a consumer up, another one is made as well.
 func (w *watch) run(ctx context.Context, consuming *consumption) {
 	defer w.close()
 	ctx, cancel := context.WithCancel(ctx)
@@ -122,6 +128,9 @@ func (w *watch) run(ctx context.Context, consuming *consumption) {
 			return
 		case <-consuming.Closed():
 		case <-w.kick:
+			consuming.stop()
+		case <-w.fault:
+			w.rest(ctx)
 			consuming.stop()
 		}
 		if consuming = w.again(ctx); consuming == nil {
@@ -138,12 +147,18 @@ func (w *watch) again(ctx context.Context) *consumption {
 		if err == nil {
 			return consuming
 		}
-		select {
-		case <-ctx.Done():
+		if w.rest(ctx); ctx.Err() != nil {
 			return nil
-		case <-w.kick:
-		case <-time.After(watchRetry):
 		}
+	}
+}
+
+// rest waits a while before another consumer is asked for, or until the connection is a new one.
+func (w *watch) rest(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-w.kick:
+	case <-time.After(watchRetry):
 	}
 }
 
