@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -73,7 +72,7 @@ func runFaultRules[S any](t *testing.T, open OpenThrough[S], rules []faultRule[S
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			b := &bench[S]{ctx: context.WithValue(deadlineOf(t, 4*patience), crossings{}, new(atomic.Int32)), reach: open(t)}
+			b := &bench[S]{ctx: deadlineOf(t, 4*patience), reach: open(t)}
 			if b.reach.TTL == 0 {
 				b.reach.TTL = 3 * time.Second
 			}

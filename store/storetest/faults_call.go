@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,21 +20,12 @@ type pending struct {
 	cancel   context.CancelCauseFunc
 	returned chan struct{}
 	err      error // set before returned is closed
-	crossed  *atomic.Int32
 }
-
-// crossings is the key of how many calls of a rule were on their way back, with an error of their own, when their ctx ended: nobody can tell that from
-// an error that swallows the cause. But a driver that swallows it does so each time.
-type crossings struct{}
-
-// mostCrossings is how many of them a busy machine may bring about in one rule.
-const mostCrossings = 1
 
 // begin starts a call.
 func begin(ctx context.Context, call func(context.Context) error) *pending {
 	ctx, cancel := context.WithCancelCause(ctx)
-	crossed, _ := ctx.Value(crossings{}).(*atomic.Int32)
-	p := &pending{cancel: cancel, returned: make(chan struct{}), crossed: crossed}
+	p := &pending{cancel: cancel, returned: make(chan struct{})}
 	go func() {
 		defer close(p.returned)
 		p.err = call(ctx)
@@ -58,14 +48,14 @@ func (p *pending) end(t *testing.T, what string) error {
 	case <-time.After(min(soon, patience)):
 		t.Fatalf("%s has not returned %v after its ctx ended", what, min(soon, patience))
 	}
-	if p.err != nil && !errors.Is(p.err, stoppedError{}) && !p.crosses() {
+	if p.err != nil && !errors.Is(p.err, stoppedError{}) {
 		t.Errorf("%s: error %v after its ctx ended: it does not wrap the cause of the ctx", what, p.err)
 	}
 	return p.err
 }
 
-// crosses tells whether the call may have been on its way back when its ctx ended.
-func (p *pending) crosses() bool { return p.crossed != nil && p.crossed.Add(1) <= mostCrossings }
+// breaks gives a call whose connection was cut the time to notice: its error is then its own, and must not be on its way back when end ends its ctx.
+func (p *pending) breaks() { until(3*grace, p.over) }
 
 func (p *pending) over() bool {
 	select {

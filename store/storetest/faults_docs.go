@@ -142,6 +142,7 @@ func replyLost[S store.Docs](t *testing.T, b *bench[S], c *change, through store
 	happened := false
 	until(3*grace, func() bool { happened, _ = c.look(t, b.ctx, b.witness); return happened || call.over() })
 	b.link.Cut()
+	call.breaks()
 	err := call.end(t, c.String())
 	if happened, _ = c.look(t, b.ctx, b.witness); happened && !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("%v was done and its answer lost: error %v, want %v", c, err, store.ErrUnknown)

@@ -88,6 +88,7 @@ func logReplyLost[S store.Log](t *testing.T, b *bench[S]) {
 		effect := func() bool { return read(t, b.ctx, b.witness, 0, 100).Head > before }
 		until(3*grace, func() bool { return effect() || call.over() })
 		b.link.Cut()
+		call.breaks()
 		err := call.end(t, "append")
 		happened := effect()
 		if happened && !errors.Is(err, store.ErrUnknown) {
