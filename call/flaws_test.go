@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -100,7 +99,10 @@ func TestFlawsAreFound(t *testing.T) {
 	}
 	for _, f := range flaws() {
 		t.Run(f.Name, func(t *testing.T) {
-			program := build(t, root, f)
+			program, err := f.BuildTests(within(t, 5*time.Minute), root, t.TempDir(), "./call")
+			if err != nil {
+				t.Fatal(err)
+			}
 			pattern := "^TestProof$/^" + strings.ReplaceAll(f.scenario, " ", "_") + "$"
 			cmd := exec.CommandContext(within(t, 5*time.Minute), program, "-test.run", pattern)
 			cmd.Dir = filepath.Join(root, "call")
@@ -129,27 +131,6 @@ func TestFlawsFit(t *testing.T) {
 			t.Errorf("%s: there is no scenario %q", f.Name, f.scenario)
 		}
 	}
-}
-
-// build builds the tests of this package with a flaw.
-func build(t *testing.T, root string, f flaw) string {
-	t.Helper()
-	text, err := f.Apply(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	changed, overlay, program := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "call.test")
-	table, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, filepath.FromSlash(f.File)): changed}})
-	if err := errors.Join(err, os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(overlay, table, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(within(t, 5*time.Minute), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./call")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return program
 }
 
 func within(t *testing.T, d time.Duration) context.Context {

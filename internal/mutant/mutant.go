@@ -69,6 +69,15 @@ func (f Flaw) path(root string) string { return filepath.Join(root, filepath.Fro
 
 // Build builds a package of the module with the flaw and returns the path of the program, which is in dir.
 func (f Flaw) Build(ctx context.Context, root, dir, pkg string) (string, error) {
+	return f.compile(ctx, root, dir, pkg, "build", "-buildvcs=false")
+}
+
+// BuildTests builds the tests of a package as Build does the package. They expect to be run in the package's directory.
+func (f Flaw) BuildTests(ctx context.Context, root, dir, pkg string) (string, error) {
+	return f.compile(ctx, root, dir, pkg, "test", "-c", "-vet=off")
+}
+
+func (f Flaw) compile(ctx context.Context, root, dir, pkg string, how ...string) (string, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", err
 	}
@@ -84,7 +93,7 @@ func (f Flaw) Build(ctx context.Context, root, dir, pkg string) (string, error) 
 	if err := errors.Join(os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(overlay, table, 0o600)); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", overlay, "-o", program, pkg)
+	cmd := exec.CommandContext(ctx, "go", append(how, "-ldflags=-s -w", "-overlay", overlay, "-o", program, pkg)...) //nolint:gosec // the compiler
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w: %s", err, out)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/internal/mutant"
@@ -41,5 +42,32 @@ func TestBuild(t *testing.T) {
 	}
 	if b, _ := os.ReadFile(filepath.Join(root, "main.go")); len(b) == 0 || string(b) != "package main\n\nfunc main() { print(\"right\") }\n" {
 		t.Errorf("the source was changed to %q", b)
+	}
+}
+
+// TestBuildTests builds tests that fail because of the flaw.
+func TestBuildTests(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":    "module example.com/m\n\ngo 1.26\n",
+		"m.go":      "package m\n\nconst one = 1\n",
+		"m_test.go": "package m\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tif one != 1 {\n\t\tt.Error(\"it is not one\")\n\t}\n}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, f := range map[string]mutant.Flaw{
+		"PASS":          {File: "m.go"},
+		"it is not one": mutant.New("two", "m.go", "one = 1", "one = 2"),
+	} {
+		program, err := f.BuildTests(context.Background(), root, t.TempDir(), "example.com/m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, _ := exec.CommandContext(context.Background(), program).CombinedOutput(); !strings.Contains(string(out), want) {
+			t.Errorf("want %q: got %q", want, out)
+		}
 	}
 }

@@ -2,9 +2,7 @@ package doclog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -83,7 +81,10 @@ func TestFlawsAreFound(t *testing.T) {
 	}
 	for _, f := range flaws() {
 		t.Run(f.Name, func(t *testing.T) {
-			program := build(t, root, f)
+			program, err := f.BuildTests(deadline(t), root, t.TempDir(), "./store/doclog")
+			if err != nil {
+				t.Fatal(err)
+			}
 			cmd := exec.CommandContext(deadline(t), program, "-test.run", f.found)
 			cmd.Dir = filepath.Join(root, "store", "doclog")
 			out, err := cmd.CombinedOutput()
@@ -94,25 +95,4 @@ func TestFlawsAreFound(t *testing.T) {
 			t.Logf("%.2000s", out)
 		})
 	}
-}
-
-// build builds the tests of this package with a flaw.
-func build(t *testing.T, root string, f flaw) string {
-	t.Helper()
-	text, err := f.Apply(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	changed, overlay, program := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "doclog.test")
-	table, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, filepath.FromSlash(f.File)): changed}})
-	if err := errors.Join(err, os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(overlay, table, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(deadline(t), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./store/doclog")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return program
 }
