@@ -38,12 +38,22 @@ func serverKind(s storeurl.Scheme, open func(ctx context.Context, u storeurl.URL
 	}}
 }
 
-func serverKinds() []storeKind {
-	return []storeKind{
-		serverKind(storeurl.Scheme{Name: "etcd", Port: "2379"}, openEtcd),
-		serverKind(storeurl.Scheme{Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}}, openNATS),
-		serverKind(storeurl.Scheme{Name: "zookeeper", Port: "2181", Keys: []string{"session"}}, openZooKeeper),
+// serverSchemes are what the URLs of servers may say.
+func serverSchemes() []storeurl.Scheme {
+	return []storeurl.Scheme{
+		{Name: "etcd", Port: "2379"},
+		{Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}},
+		{Name: "zookeeper", Port: "2181", Keys: []string{"session"}},
 	}
+}
+
+func serverKinds() []storeKind {
+	open := map[string]func(context.Context, storeurl.URL, access) (replica.Store, error){"etcd": openEtcd, "nats": openNATS, "zookeeper": openZooKeeper}
+	var kinds []storeKind
+	for _, s := range serverSchemes() {
+		kinds = append(kinds, serverKind(s, open[s.Name]))
+	}
+	return kinds
 }
 
 func openEtcd(ctx context.Context, u storeurl.URL, a access) (replica.Store, error) {

@@ -38,6 +38,16 @@ func (e *MissingError) Error() string {
 // Unwrap returns the cause.
 func (e *MissingError) Unwrap() error { return e.Err }
 
+// Parts are what a server is started with: the program java, and a folder with all jars, which Maven fills the first time. A [MissingError] says what
+// this machine lacks.
+func Parts(ctx context.Context) (java, lib string, err error) {
+	if java, err = exec.LookPath("java"); err != nil {
+		return "", "", &MissingError{"java", err}
+	}
+	lib, err = jars(ctx)
+	return java, lib, err
+}
+
 // jars returns the folder with the jars, and fills it the first time. Several processes may do that at once.
 func jars(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,11 +39,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if list := os.Getenv(Variable); list != "" {
 		return &Cluster{addrs: strings.Split(list, ",")}, nil
 	}
-	java, err := exec.LookPath("java")
-	if err != nil {
-		return nil, &MissingError{"java", err}
-	}
-	lib, err := jars(ctx)
+	java, lib, err := Parts(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,107 @@
+//go:build unix
+
+package pages
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// compose is as much of the format of Compose as the file uses. What it does not name is a fault of the file, or is to be added here.
+type compose struct {
+	Services map[string]service `yaml:"services"`
+	Configs  map[string]struct {
+		Content string `yaml:"content"`
+	} `yaml:"configs"`
+	Volumes map[string]struct{} `yaml:"volumes"`
+}
+
+type service struct {
+	Image       string            `yaml:"image"`
+	Command     []string          `yaml:"command"`
+	Environment map[string]string `yaml:"environment"`
+	Ports       []string          `yaml:"ports"`
+	Volumes     []string          `yaml:"volumes"`
+	Configs     []struct {
+		Source string `yaml:"source"`
+		Target string `yaml:"target"`
+	} `yaml:"configs"`
+}
+
+func readCompose(t *testing.T) compose {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "compose.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c compose
+	if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
+		t.Fatal(yaml.FormatError(err, false, true))
+	}
+	return c
+}
+
+// Containers cannot be started by this test; what they are told can be looked at.
+func TestComposeFile(t *testing.T) {
+	t.Parallel()
+	c := readCompose(t)
+	for name, port := range map[string]string{"etcd": "2379", "nats": "4222", "zookeeper": "2181"} {
+		s, ok := c.Services[name]
+		if !ok || !strings.Contains(s.Image, name) {
+			t.Errorf("%s: there is no such service, or its image is another: %+v", name, s)
+		}
+		if len(s.Ports) != 1 || s.Ports[0] != "127.0.0.1:"+port+":"+port {
+			t.Errorf("%s: ports %q: on this machine alone, and the one that the page names", name, s.Ports)
+		}
+		for _, v := range s.Volumes {
+			volume, _, _ := strings.Cut(v, ":")
+			if _, ok := c.Volumes[volume]; !ok {
+				t.Errorf("%s: there is no volume %q", name, volume)
+			}
+		}
+		for _, f := range s.Configs {
+			if c.Configs[f.Source].Content == "" || !strings.Contains(strings.Join(s.Command, " "), f.Target) {
+				t.Errorf("%s: the file %s is empty, or nobody reads %s", name, f.Source, f.Target)
+			}
+		}
+		delete(c.Services, name)
+	}
+	if len(c.Services) > 0 {
+		t.Errorf("services that nobody looks at: %v", c.Services)
+	}
+}
+
+// The servers themselves take the flags and the file that their containers would give them, and are fit then.
+func TestServersTakeWhatComposeSays(t *testing.T) {
+	t.Parallel()
+	c := readCompose(t)
+	for name, comes := range map[string]func(*testing.T) reader{"etcd": readerOfEtcd, "nats": readerOfNATS} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := comes(t)
+			g := guide(t, name, r.instead...)
+			u := newUser(t, programs.build(t, g.Programs), r.env...)
+			dir := filepath.Join(u.dir, "server")
+			line := strings.Join(c.Services[name].Command, " ")
+			for _, f := range c.Services[name].Configs {
+				line = strings.ReplaceAll(line, f.Target, filepath.Join(dir, f.Source))
+				content := strings.ReplaceAll(c.Configs[f.Source].Content, "/data", dir)
+				if err := os.WriteFile(filepath.Join(dir, f.Source), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			line = strings.NewReplacer("/data", dir, "0.0.0.0", "127.0.0.1", r.instead[0], r.instead[1]).Replace(line)
+			if name == "nats" { // the image's own command, and the port that is none of the file's
+				line = "nats-server " + line + " -a 127.0.0.1 -p " + r.instead[1]
+			}
+			g.Server = line + "\n"
+			if err := (&play{user: u, Guide: g}).serve(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

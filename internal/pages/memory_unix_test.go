@@ -1,0 +1,70 @@
+//go:build unix
+
+package pages
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/api"
+)
+
+var addressOfAPI = regexp.MustCompile(` · API (http://\S+)`)
+
+// The other half of the page of the directory: one process alone, and where it shows what it does.
+func TestInMemory(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root, "docs", "stores", "file.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := Blocks(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(blocks, func(b Block) bool { return b.Section == "In memory" })
+	if i < 0 || !strings.HasPrefix(blocks[i].Text, "rota run --store memory: ") {
+		t.Fatalf("the page has no section %q with the line of a process in %+v", "In memory", blocks)
+	}
+	p := &play{user: newUser(t, programs.build(t, guide(t, "file").Programs))}
+	if err := p.unpack(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m, err := p.types(p.dir, "exec "+blocks[i].Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = await(t.Context(), "the process shows that it runs all tasks", func() (bool, error) {
+		address := addressOfAPI.FindStringSubmatch(m.said())
+		if address == nil {
+			return false, m.failed()
+		}
+		res, err := http.Get(address[1] + "/v1/tasks")
+		if err != nil {
+			return false, m.failed()
+		}
+		defer res.Body.Close()
+		var tasks []api.Task
+		if err := json.NewDecoder(res.Body).Decode(&tasks); err != nil {
+			return false, err
+		}
+		running := func(t api.Task) bool { return t.State == api.Running && t.Owner == m.member() }
+		return len(tasks) == p.tasks && !slices.ContainsFunc(tasks, func(t api.Task) bool { return !running(t) }), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.asks(t.Context(), "rota tasks --store memory:"); err == nil || !strings.Contains(err.Error(), "inside one process") {
+		t.Errorf("another process looks into its memory: %v", err)
+	}
+	p.members = []*typed{m}
+	if err := p.leave(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
