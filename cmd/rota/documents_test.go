@@ -57,8 +57,11 @@ func arguments(words []string) ([]string, bool) {
 
 // line checks what can be typed as it stands.
 func (p proofreader) line(args []string) error {
-	cmd, err := p.named(args)
+	cmd, rest, err := p.named(args)
 	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
 		return err
 	}
 	if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
@@ -77,21 +80,26 @@ func (p proofreader) line(args []string) error {
 	return nil
 }
 
-// named checks that there are such a command and such flags: what running text says, with words in place of arguments.
-func (p proofreader) named(args []string) (*cobra.Command, error) {
+// named checks that there are such a command and such flags: what running text says, where words stand for arguments. It returns the command, and what
+// follows its name.
+func (p proofreader) named(args []string) (*cobra.Command, []string, error) {
 	root := newRoot(env{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
 	cmd, rest, err := root.Find(args)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return nil, nil, fmt.Errorf("there is no command %q", cmd.CommandPath()+" "+rest[0])
 	}
 	cmd.InitDefaultHelpFlag()
-	if err := cmd.ParseFlags(rest); err != nil {
-		return nil, err
+	for _, w := range rest {
+		name, isFlag := strings.CutPrefix(w, "--")
+		name, _, _ = strings.Cut(name, "=")
+		if isFlag && cmd.Flags().Lookup(name) == nil {
+			return nil, nil, fmt.Errorf("unknown flag: --%s", name)
+		}
 	}
-	if left := cmd.Flags().Args(); cmd.HasSubCommands() && len(left) > 0 {
-		return nil, fmt.Errorf("there is no command %q", cmd.CommandPath()+" "+left[0])
-	}
-	return cmd, nil
+	return cmd, rest, nil
 }
 
 // store checks an address; for a demonstration the kind of a server is enough.
@@ -140,7 +148,7 @@ func (p proofreader) document(text string) (lines, mentions int, faults []string
 	for _, s := range pages.Spans(text) {
 		if args, ours := arguments(strings.Fields(s.Text)); ours {
 			mentions++
-			_, err := p.named(args)
+			_, _, err := p.named(args)
 			note(s.Line, []string{s.Text}, err)
 		}
 	}

@@ -66,7 +66,7 @@ func TestABrokenPageIsNoticed(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no first section", "## From nothing", "## Start", `section "From nothing": no block builds the programs`},
 		{"no other section", "## Three members", "## Members", `section "Three members": 0 lines`},
-		{"no programs", "go build -o bin/rota ./cmd/rota\n", "make\n", "no block builds"},
+		{"no programs", "go build -o bin/rota ./cmd/rota\nexport PATH=$PWD/bin:$PATH\n", "docker build .\n", "no block builds"},
 		{"programs that are not found", "export PATH=$PWD/bin:$PATH\n", "", "end the block with export PATH"},
 		{"no server", server, "", "no block starts the server"},
 		{"two servers", server, server + server, "a second block of its kind"},

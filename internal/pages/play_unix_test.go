@@ -74,14 +74,17 @@ func (p *play) serve(ctx context.Context) error {
 				return false, err
 			}
 		}
-		var out string
-		if out, last = p.asks(ctx, p.Check); misused(last) {
+		out, err := p.asks(ctx, p.Check)
+		if ctx.Err() == nil { // else it was cut off, and says nothing of the store
+			last = err
+		}
+		if misused(last) {
 			return false, last
 		}
-		if last == nil && !strings.Contains(out, "ok  append") {
+		if err == nil && !strings.Contains(out, "ok  append") {
 			return false, fmt.Errorf("%s says %s", p.Check, out)
 		}
-		return last == nil || server == nil, nil
+		return err == nil || server == nil, nil
 	})
 	return errors.Join(err, last)
 }
