@@ -53,9 +53,25 @@ func (s *Store) complete(ctx context.Context, c *sql.Conn) error {
 		return describeOpen(err)
 	}
 	if head < mark {
-		return fmt.Errorf("%w: the log ends at %d, and %d was acknowledged: the end of %s-wal, or the whole file, is lost"+
-			" (restore a copy of the whole directory; to go on with what is left, remove the file %s: then tokens may be given twice)",
-			ErrDamaged, head, mark, dbName, bellName)
+		return lost(head, mark)
 	}
 	return nil
+}
+
+// unused is what an observer says of a database without tables: nobody has used it, or all of it is lost.
+func (s *Store) unused() error {
+	mark, err := s.bell.mark()
+	switch {
+	case err != nil:
+		return fmt.Errorf("read %s: %w", bellName, err)
+	case mark > 0:
+		return lost(0, mark)
+	}
+	return fmt.Errorf("%s is empty: no member has used it yet", dbName)
+}
+
+func lost(head, mark uint64) error {
+	return fmt.Errorf("%w: the log ends at %d, and %d was acknowledged: the end of %s-wal, or the whole file, is lost"+
+		" (restore a copy of the whole directory; to go on with what is left, remove the file %s and start a member: then tokens may be given twice)",
+		ErrDamaged, head, mark, dbName, bellName)
 }

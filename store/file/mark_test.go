@@ -65,6 +65,9 @@ func TestALostTailIsNoticed(t *testing.T) {
 			return os.Truncate(journal(dir), info.Size()-1)
 		}},
 		{"all of it", func(dir string) error { return os.Remove(journal(dir)) }},
+		{"all of it, and nothing was in the database yet", func(dir string) error {
+			return errors.Join(os.Remove(journal(dir)), os.Truncate(filepath.Join(dir, dbName), 0))
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +75,7 @@ func TestALostTailIsNoticed(t *testing.T) {
 			if err := c.harm(dir); err != nil {
 				t.Fatal(err)
 			}
-			for _, o := range []Options{{}, {ReadOnly: true}} {
+			for _, o := range []Options{{ReadOnly: true}, {}, {ReadOnly: true}} { // who only looks comes first, and finds nothing mended
 				s, err := Open(deadline(t), dir, o)
 				if err == nil {
 					s.Close()

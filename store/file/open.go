@@ -115,7 +115,7 @@ func (s *Store) openReader(ctx context.Context, mode string, o Options) error {
 	defer func() { _ = conn.Close() }()
 	empty, err := identify(ctx, conn)
 	if err == nil && empty {
-		return fmt.Errorf("%s is empty: no member has used it yet", dbName)
+		return s.unused()
 	}
 	if err != nil {
 		return err
