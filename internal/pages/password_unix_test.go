@@ -1,0 +1,56 @@
+//go:build unix
+
+package pages
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What the page gives a user of NATS is all that a member needs, and what looks at it. A check needs more, and names it.
+func TestUserOfNATS(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root, "docs", "stores", "nats.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := Blocks(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(blocks, func(b Block) bool { return strings.HasPrefix(b.Text, "accounts: {") })
+	if i < 0 {
+		t.Fatal("the page has no block that begins with accounts: {")
+	}
+	g := guide(t, "nats", readerOfNATS(t).instead...)
+	g.Server = strings.Replace(g.Server, "<<END\n", "<<'END'\n"+blocks[i].Text, 1)
+	store := `"` + g.Store + `?user=rota&password=env:NATS_PASSWORD"`
+	for _, line := range []*string{&g.Check, &g.Run, &g.Members, &g.Tasks} {
+		*line = strings.Replace(*line, g.Store, store, 1)
+	}
+	u := newUser(t, programs.build(t, g.Programs), "NATS_PASSWORD=not-a-secret")
+	p := &play{user: u, Guide: g}
+	server, err := u.types(filepath.Join(u.dir, "server"), g.Server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := error(nil)
+	err = await(t.Context(), "the check says which permission is missing", func() (bool, error) {
+		_, last = u.asks(t.Context(), g.Check)
+		return last != nil && strings.Contains(last.Error(), `$JS.API.STREAM.INFO.KV_rota-store-check`), server.failed()
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
+	}
+	for _, step := range []func() error{
+		func() error { return p.unpack(t.Context()) }, func() error { return p.start(t.Context()) }, func() error { return p.look(t.Context()) },
+		func() error { return p.interrupt(t.Context()) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
