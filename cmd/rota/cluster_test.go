@@ -196,6 +196,14 @@ func TestDemo(t *testing.T) { newPlace(t).demo() }
 // A directory is that of who plays it, not of the members.
 func TestDemoInADirectory(t *testing.T) { newPlace(t).demo("--store", "file:here") }
 
+// Members inside one process keep the same promises; what stands for a suspension is stricter there, as their tasks go on.
+func TestDemoInMemory(t *testing.T) { newPlace(t).demo("--store", "memory:") }
+
+// Heartbeats alone, and each round has a store of its own.
+func TestDemoInMemoryByHeartbeats(t *testing.T) {
+	newPlace(t).demo("--store", "memory:", "--no-sessions", "--rounds", "2")
+}
+
 // demo plays the demonstration and looks at its outcome.
 func (p *place) demo(args ...string) {
 	p.t.Helper()

@@ -20,6 +20,7 @@ import (
 type stage struct {
 	env
 	base, query string // of the places
+	memory      bool   // inside this process
 	round       int
 	stop        func() error
 }
@@ -35,8 +36,10 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 			return nil, misused("rota demo --store file:./demo", "store file: needs a directory")
 		}
 		s.base = "file:" + filepath.Join(dir, "demo")
+	case text == "memory:":
+		s.memory = true
 	case scheme == "memory":
-		return nil, misused("rota demo", "store memory: is inside one process, and the demonstration needs several")
+		return nil, misused("rota demo --store memory:", "store memory: takes nothing behind the colon")
 	case rest == "" && (scheme == "etcd" || scheme == "nats"):
 		if err := s.serve(ctx, scheme); err != nil {
 			return nil, failed("rota demo", "%w", err)
@@ -84,6 +87,9 @@ func (s *stage) serve(ctx context.Context, scheme string) error {
 
 // next is the place of the next round; nil for a fresh directory.
 func (s *stage) next() *demo.Server {
+	if s.memory {
+		return insideServer(s.env)
+	}
 	if s.base == "" {
 		return nil
 	}

@@ -109,7 +109,9 @@ func (c *config) serve(ctx context.Context, l net.Listener, token string, n *nod
 // onSignals makes the first signal drain and the second one end the process at once.
 func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	if !c.deaf {
+		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	}
 	over, hurry := make(chan struct{}), make(chan struct{})
 	go func() {
 		for count := 1; ; count++ {

@@ -17,6 +17,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/source/directory"
 )
 
@@ -76,6 +77,7 @@ type config struct {
 	allowNet, allowExec    []string
 	devTypes               bool
 	sampleText             string
+	deaf                   bool // to signals: it is not alone in this process
 }
 
 func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
@@ -230,7 +232,13 @@ func (c *config) run(ctx context.Context) error {
 		return err
 	}
 	defer st.Close()
+	return c.runOn(ctx, st)
+}
+
+// runOn is run on a store that is open, and stays so.
+func (c *config) runOn(ctx context.Context, st replica.Store) error {
 	c.node.Store = st
+	var err error
 	if c.node.Publisher, c.sampleText, err = openPublisher(c.publish, c.stdout); err != nil {
 		return err
 	}

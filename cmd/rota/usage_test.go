@@ -27,6 +27,7 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		"secret in a store": {"run --store nope://me:hunter2@host tasks", exitUsage, "***"},
 		"store not there":   {"status --store file:nope", exitFailed, "no store"},
 		"memory elsewhere":  {"tasks --store memory:", exitUsage, "inside one process"},
+		"memory of a name":  {"demo --store memory:x", exitUsage, "nothing behind the colon"},
 		"no such directory": {"run --store memory: nope", exitUsage, "nope is not a directory"},
 		"bad member":        {"run --store memory: --member a/b tasks", exitUsage, `"a/b"`},
 		"bad network":       {"run --store memory: --allow-net 10.0.0.0/99 tasks", exitUsage, "10.0.0.0/99"},

@@ -8,7 +8,7 @@ import (
 	"github.com/rota-run/rota/node"
 )
 
-// Cut is an instant from which on a member did nothing: it was killed or suspended.
+// Cut is an instant from which on a member did nothing: it was killed, or its process suspended.
 type Cut struct {
 	Member string
 	AtNS   int64
@@ -117,8 +117,21 @@ func LongestGapMS(moves []Move) int64 {
 	for _, m := range moves {
 		longest = max(longest, m.GapNS)
 	}
-	return (longest + 999_999) / 1_000_000
+	return wholeMS(longest)
 }
+
+// longestSilenceMS is the longest from an act to the start elsewhere of what its member ran, in ms, rounded up; 0 without moves away from it.
+func longestSilenceMS(a Act, moves []Move) int64 {
+	var longest int64
+	for _, m := range moves {
+		if m.From == a.Member {
+			longest = max(longest, m.AtNS-a.AtNS)
+		}
+	}
+	return wholeMS(longest)
+}
+
+func wholeMS(ns int64) int64 { return (ns + 999_999) / 1_000_000 }
 
 // Running are the partitions that run at the end, with their members.
 func Running(runs []Interval) map[string]string {

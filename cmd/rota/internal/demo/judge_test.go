@@ -22,6 +22,8 @@ import (
 //	30 end
 //	----
 //	…
+//
+// With the argument inside the members are inside one process.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -32,8 +34,12 @@ func TestJudge(t *testing.T) {
 					tasks = a.Vals
 				}
 			}
+			var o Options
+			if d.HasArg("inside") {
+				o.Server = &Server{Inside: &Inside{}}
+			}
 			acts, lines := script(t, d.Input)
-			return Judge(Options{}, 3, tasks, acts, lines).String() + "\n"
+			return Judge(o, 3, tasks, acts, lines).String() + "\n"
 		})
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -26,7 +25,7 @@ type Play struct {
 	dir     string
 	screen  Screen
 	tasks   []string
-	members map[string]*process
+	members map[string]member
 	store   replica.Store
 	value   cluster.Value
 	script  []Act
@@ -59,18 +58,21 @@ const (
 	glance   = 20 * time.Millisecond
 )
 
-// Run plays the whole demonstration with members that are started from the binary. What it wrote stays in the directory where it failed.
+// Run plays the whole demonstration with members that are started from the binary, or inside this process. What it wrote stays in the directory
+// where it failed.
 func Run(ctx context.Context, binary string, o Options, screen Screen) (Report, error) {
-	if !canSuspend {
-		return Report{}, fmt.Errorf("play the demonstration: %s cannot suspend processes", runtime.GOOS)
+	if !o.inside() {
+		if !canSuspend {
+			return Report{}, fmt.Errorf("play the demonstration: %s cannot suspend processes; members inside one process can do without", runtime.GOOS)
+		}
+		runtime.LockOSThread() // children die with the thread that started them
+		defer runtime.UnlockOSThread()
 	}
-	runtime.LockOSThread() // children die with the thread that started them
-	defer runtime.UnlockOSThread()
 	dir, err := os.MkdirTemp("", "rota-demo-")
 	if err != nil {
 		return Report{}, fmt.Errorf("make a directory: %w", err)
 	}
-	p := &Play{options: o, binary: binary, dir: dir, screen: screen, members: map[string]*process{}, began: time.Now()}
+	p := &Play{options: o, binary: binary, dir: dir, screen: screen, members: map[string]member{}, began: time.Now()}
 	r, err := p.run(ctx)
 	if err != nil || !r.OK {
 		p.say("logs, witness files and the store are kept in %s", dir)
@@ -85,7 +87,7 @@ func (p *Play) run(ctx context.Context) (Report, error) {
 	if p.tasks, err = writeTasks(filepath.Join(p.dir, "tasks"), p.acts()); err != nil {
 		return Report{}, err
 	}
-	p.say("3 members, %d tasks, store %s, TTL %s", len(p.tasks), p.server().Name, ttl)
+	p.say("3 members, %s, %d tasks, store %s, TTL %s", p.options.words().kind, len(p.tasks), p.server().Name, ttl)
 	for _, scene := range []func(context.Context) error{p.begin, p.crash, p.suspend, p.leave} {
 		if err := scene(ctx); err != nil {
 			return Report{}, err
@@ -159,17 +161,17 @@ func (p *Play) openStore(ctx context.Context) error {
 
 func (p *Play) crash(ctx context.Context) error {
 	count := len(p.owned("b"))
-	at, err := p.signal("b", syscall.SIGKILL)
+	at, err := p.members["b"].crash()
 	if err != nil {
-		return err
+		return fmt.Errorf("crash b: %w", err)
 	}
 	p.act(Crash, "b", at, count)
-	p.say("kill -9 b")
-	<-p.members["b"].done
+	p.say("%s", p.options.words().crash)
+	<-p.members["b"].done()
 	if err := p.settle(ctx, "the others run what b ran", "a", "c"); err != nil {
 		return err
 	}
-	if err := p.tell(at, p.options.crashText()); err != nil {
+	if err := p.tell(at, p.options.words().gone); err != nil {
 		return err
 	}
 	if err := p.rest(ctx); err != nil {
@@ -196,12 +198,12 @@ func (p *Play) fairShare() int { return len(p.tasks) / len(names) }
 
 func (p *Play) suspend(ctx context.Context) error {
 	count := len(p.owned("c"))
-	at, err := p.stop(ctx, "c")
+	at, err := p.members["c"].suspend(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("suspend c: %w", err)
 	}
 	p.act(Suspend, "c", at, count)
-	p.say("c suspended (SIGSTOP)")
+	p.say("%s", p.options.words().suspend)
 	if err := p.settle(ctx, "the others run what c ran", "a", "b"); err != nil {
 		return err
 	}
@@ -214,34 +216,34 @@ func (p *Play) suspend(ctx context.Context) error {
 	}
 	back := protocol.Now()
 	p.act(Join, "c", back, p.fairShare())
-	if _, err := p.signal("c", sigCont); err != nil {
-		return err
+	if err := p.members["c"].resume(); err != nil {
+		return fmt.Errorf("resume c: %w", err)
 	}
 	if err := p.settle(ctx, "c finds itself removed and joins anew", names...); err != nil {
 		return err
 	}
-	return p.tell(back, "c wakes, finds itself removed, stops what it ran, joins anew")
+	return p.tell(back, p.options.words().resume)
 }
 
 func (p *Play) leave(ctx context.Context) error {
 	count := len(p.owned("a"))
-	at, err := p.signal("a", syscall.SIGTERM)
+	at, err := p.members["a"].leave()
 	if err != nil {
-		return err
+		return fmt.Errorf("let a leave: %w", err)
 	}
 	p.act(Leave, "a", at, count)
 	if err := p.settle(ctx, "the others run what a ran", "b", "c"); err != nil {
 		return err
 	}
-	if err := p.tell(at, "a leaves in order (SIGTERM)"); err != nil {
+	if err := p.tell(at, p.options.words().leave); err != nil {
 		return err
 	}
 	select {
-	case <-p.members["a"].done:
+	case <-p.members["a"].done():
 	case <-time.After(patience):
 		return fmt.Errorf("a did not end within %s after it had left", patience)
 	}
-	if err := p.members["a"].err; err != nil {
+	if err := p.members["a"].err(); err != nil {
 		return fmt.Errorf("a did not end well: %w", err)
 	}
 	if err := p.rest(ctx); err != nil {
@@ -256,14 +258,8 @@ func (p *Play) tell(since protocol.Instant, what string) error {
 	if err != nil {
 		return err
 	}
-	var cuts []Cut
-	for _, a := range p.script {
-		if a.Kind == Crash || a.Kind == Suspend {
-			cuts = append(cuts, Cut{a.Member, a.AtNS})
-		}
-	}
 	lines = slices.DeleteFunc(lines, func(l node.WitnessLine) bool { return !slices.Contains(p.tasks, l.Partition) })
-	moves := Between(Moves(Intervals(lines, cuts)), int64(since), open)
+	moves := Between(Moves(Intervals(lines, p.options.cuts(p.script))), int64(since), open)
 	to := map[string]int{}
 	for _, m := range moves {
 		to[m.To]++

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -13,28 +12,19 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// process is one member.
+var _ member = (*process)(nil)
+
+// process is a member in a process of its own.
 type process struct {
-	name string
-	cmd  *exec.Cmd
-	log  *os.File
-	done chan struct{} // closed when it has ended
-	err  error         // how; read it when done is closed
+	play  *Play
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when it has ended
+	how   error         // written before that
 }
 
-// ttl of the members.
-const ttl = 4 * time.Second
-
-func (p *Play) start(name string) error {
-	log, err := os.OpenFile(filepath.Join(p.dir, name+".log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
-	if err != nil {
-		return fmt.Errorf("start member %s: %w", name, err)
-	}
-	cmd := exec.Command(p.binary, "run", "--store", p.server().Store, "--member", name, "--ttl", ttl.String(),
-		"--witness", p.witness(name), "--publish", "none", "--dev-types", filepath.Join(p.dir, "tasks"))
-	if p.options.NoSessions {
-		cmd.Args = append(cmd.Args, "--no-sessions")
-	}
+// startProcess starts the binary. It closes the log when the process has ended; not if there is an error.
+func (p *Play) startProcess(args []string, log *os.File) (*process, error) {
+	cmd := exec.Command(p.binary, append([]string{"run"}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.dir, log, log, attributes()
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "ROTA_") {
@@ -42,23 +32,33 @@ func (p *Play) start(name string) error {
 		}
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start member %s: %w", name, err)
+		return nil, err
 	}
-	m := &process{name: name, cmd: cmd, log: log, done: make(chan struct{})}
+	m := &process{play: p, cmd: cmd, ended: make(chan struct{})}
 	go func() {
-		m.err = cmd.Wait()
+		m.how = cmd.Wait()
 		log.Close()
-		close(m.done)
+		close(m.ended)
 	}()
-	p.members[name] = m
-	return nil
+	return m, nil
 }
 
-// signal sends a signal to one member and returns an instant right before.
-func (p *Play) signal(name string, s syscall.Signal) (protocol.Instant, error) {
+func (m *process) done() <-chan struct{} { return m.ended }
+func (m *process) err() error            { return m.how }
+
+func (m *process) crash() (protocol.Instant, error) { return m.signal(syscall.SIGKILL) }
+func (m *process) leave() (protocol.Instant, error) { return m.signal(syscall.SIGTERM) }
+
+func (m *process) resume() error {
+	_, err := m.signal(sigCont)
+	return err
+}
+
+// signal sends a signal and returns an instant right before.
+func (m *process) signal(s syscall.Signal) (protocol.Instant, error) {
 	at := protocol.Now()
-	if err := p.members[name].cmd.Process.Signal(s); err != nil {
-		return at, fmt.Errorf("signal member %s: %w", name, err)
+	if err := m.cmd.Process.Signal(s); err != nil {
+		return at, fmt.Errorf("send %s: %w", s, err)
 	}
 	return at, nil
 }
@@ -66,38 +66,20 @@ func (p *Play) signal(name string, s syscall.Signal) (protocol.Instant, error) {
 // stopping is longer than a process goes on after a signal that stops it.
 const stopping = 10 * time.Millisecond
 
-// stop suspends a member. In the middle of a write to a directory it would keep all others from writing, so there it goes on for a moment first.
-func (p *Play) stop(ctx context.Context, name string) (at protocol.Instant, err error) {
-	place, isFile := strings.CutPrefix(p.server().Store, "file:")
+// suspend implements member. In the middle of a write to a directory it would keep all others from writing, so there it goes on for a moment first.
+func (m *process) suspend(ctx context.Context) (at protocol.Instant, err error) {
+	place, isFile := strings.CutPrefix(m.play.server().Store, "file:")
 	dir, _, _ := strings.Cut(place, "?")
-	err = p.await(ctx, name+" stands still, and not in the middle of a write", func() (bool, error) {
+	err = m.play.await(ctx, "the member stands still, and not in the middle of a write", func() (bool, error) {
 		var err error
-		if at, err = p.signal(name, sigStop); err != nil || !isFile {
+		if at, err = m.signal(sigStop); err != nil || !isFile {
 			return true, err
 		}
 		time.Sleep(stopping)
 		if nobodyWrites(dir) {
 			return true, nil
 		}
-		_, err = p.signal(name, sigCont)
-		return false, err
+		return false, m.resume()
 	})
 	return at, err
-}
-
-// close ends all members that still run, by their process, and waits for them.
-func (p *Play) close() {
-	for _, m := range p.members {
-		_ = m.cmd.Process.Signal(sigCont) // it may have ended, or not be suspended
-		_ = m.cmd.Process.Signal(syscall.SIGTERM)
-	}
-	limit := time.After(5 * time.Second)
-	for _, m := range p.members {
-		select {
-		case <-m.done:
-		case <-limit:
-			_ = m.cmd.Process.Kill()
-			<-m.done
-		}
-	}
 }

@@ -32,7 +32,11 @@ type Server struct {
 	Silent bool
 	// Open opens it for looking. It fails while the place is empty.
 	Open func(ctx context.Context) (replica.Store, error)
+	// Inside says how members run inside this process; nil for processes of their own.
+	Inside *Inside
 }
+
+func (o Options) inside() bool { return o.Server != nil && o.Server.Inside != nil }
 
 func (o Options) silent() bool { return o.NoSessions || o.Server != nil && o.Server.Silent }
 
@@ -45,16 +49,19 @@ func (o Options) maxCrashMS() int64 {
 
 // Report is the outcome.
 type Report struct {
-	Members      int   `json:"members"`
-	Tasks        int   `json:"tasks"`
-	Moves        int   `json:"moves"`
-	FewestMoves  int   `json:"fewest_moves"`   // that could do
-	CrashGapMS   int64 `json:"crash_gap_ms"`   // longest, from kill -9 to the start elsewhere
-	SuspendGapMS int64 `json:"suspend_gap_ms"` // longest, from SIGSTOP to the start elsewhere
-	LeaveGapMS   int64 `json:"leave_gap_ms"`   // longest, from stop to start
-	Overlaps     int   `json:"overlaps"`
-	Lost         int   `json:"lost"` // tasks that run nowhere at the end
-	OK           bool  `json:"ok"`
+	Members     int   `json:"members"`
+	Tasks       int   `json:"tasks"`
+	Moves       int   `json:"moves"`
+	FewestMoves int   `json:"fewest_moves"` // that could do
+	CrashGapMS  int64 `json:"crash_gap_ms"` // longest, from the crash to the start elsewhere
+	// SuspendGapMS is the longest from the instant at which the suspended member ceased to act to the start elsewhere. A process ceases with SIGSTOP, a
+	// member inside this process goes on until it stops its tasks itself.
+	SuspendGapMS    int64 `json:"suspend_gap_ms"`
+	SuspendSilentMS int64 `json:"suspend_silent_ms"` // longest, from the suspension to the start elsewhere
+	LeaveGapMS      int64 `json:"leave_gap_ms"`      // longest, from stop to start
+	Overlaps        int   `json:"overlaps"`
+	Lost            int   `json:"lost"` // tasks that run nowhere at the end
+	OK              bool  `json:"ok"`
 }
 
 // Act is what was done to the cluster, in order.
@@ -84,12 +91,6 @@ func Judge(o Options, members int, tasks []string, acts []Act, lines []node.Witn
 	for _, t := range tasks {
 		mine[t] = true
 	}
-	var cuts []Cut
-	for _, a := range acts {
-		if a.Kind == Crash || a.Kind == Suspend {
-			cuts = append(cuts, Cut{a.Member, a.AtNS})
-		}
-	}
 	var runs, did []node.WitnessLine
 	for _, l := range lines {
 		switch {
@@ -100,16 +101,27 @@ func Judge(o Options, members int, tasks []string, acts []Act, lines []node.Witn
 			runs = append(runs, l)
 		}
 	}
-	intervals := Intervals(runs, cuts)
+	intervals := Intervals(runs, o.cuts(acts))
 	r.Overlaps = Overlaps(intervals, did)
 	r.Lost = len(tasks) - len(Running(intervals))
 	moves := Moves(intervals)
 	for i, a := range acts[:max(0, len(acts)-1)] {
 		r.add(a, Between(moves, a.AtNS, acts[i+1].AtNS))
 	}
-	r.OK = r.CrashGapMS <= o.maxCrashMS() && r.SuspendGapMS <= MaxSuspendMS && r.LeaveGapMS <= MaxLeaveMS &&
+	r.OK = r.CrashGapMS <= o.maxCrashMS() && max(r.SuspendGapMS, r.SuspendSilentMS) <= MaxSuspendMS && r.LeaveGapMS <= MaxLeaveMS &&
 		r.Overlaps == 0 && r.Lost == 0 && r.Moves == r.FewestMoves
 	return r
+}
+
+// cuts are the instants from which on members did not act. One inside this process goes on while it is suspended, so that what it does then counts.
+func (o Options) cuts(acts []Act) []Cut {
+	var cuts []Cut
+	for _, a := range acts {
+		if a.Kind == Crash || a.Kind == Suspend && !o.inside() {
+			cuts = append(cuts, Cut{a.Member, a.AtNS})
+		}
+	}
+	return cuts
 }
 
 func (r *Report) add(a Act, moves []Move) {
@@ -121,6 +133,7 @@ func (r *Report) add(a Act, moves []Move) {
 		r.CrashGapMS = max(r.CrashGapMS, gap)
 	case Suspend:
 		r.SuspendGapMS = max(r.SuspendGapMS, gap)
+		r.SuspendSilentMS = max(r.SuspendSilentMS, longestSilenceMS(a, moves))
 	case Leave:
 		r.LeaveGapMS = max(r.LeaveGapMS, gap)
 	}
@@ -136,8 +149,12 @@ func (r Report) String() string {
 	if !r.OK {
 		verdict = "NOT OK"
 	}
+	suspension := Millis(r.SuspendGapMS)
+	if r.SuspendSilentMS > r.SuspendGapMS {
+		suspension += " (silent " + Millis(r.SuspendSilentMS) + ")"
+	}
 	return fmt.Sprintf("%d tasks · %d moves (%s) · crash %s · suspension %s · leave %s · overlaps %d · lost %d    %s",
-		r.Tasks, r.Moves, fewest, Millis(r.CrashGapMS), Millis(r.SuspendGapMS), Millis(r.LeaveGapMS), r.Overlaps, r.Lost, verdict)
+		r.Tasks, r.Moves, fewest, Millis(r.CrashGapMS), suspension, Millis(r.LeaveGapMS), r.Overlaps, r.Lost, verdict)
 }
 
 // Millis is a time as people say it: 12 ms, 4.2 s.
@@ -146,11 +163,4 @@ func Millis(ms int64) string {
 		return fmt.Sprintf("%d ms", ms)
 	}
 	return fmt.Sprintf("%.1f s", float64(ms)/1000)
-}
-
-func (o Options) crashText() string {
-	if o.silent() {
-		return "b is gone (its pulse was silent)"
-	}
-	return "b is gone (its lock fell)"
 }

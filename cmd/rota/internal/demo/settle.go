@@ -42,8 +42,8 @@ func (p *Play) settle(ctx context.Context, what string, live ...string) error {
 	return p.await(ctx, what, func() (bool, error) {
 		for _, m := range live {
 			select {
-			case <-p.members[m].done:
-				return false, fmt.Errorf("member %s ended: %w; see its log", m, p.members[m].err)
+			case <-p.members[m].done():
+				return false, fmt.Errorf("member %s ended: %w; see its log", m, p.members[m].err())
 			default:
 			}
 		}

@@ -9,6 +9,7 @@ func Worst(reports []Report) Report {
 		w.FewestMoves += r.FewestMoves
 		w.CrashGapMS = max(w.CrashGapMS, r.CrashGapMS)
 		w.SuspendGapMS = max(w.SuspendGapMS, r.SuspendGapMS)
+		w.SuspendSilentMS = max(w.SuspendSilentMS, r.SuspendSilentMS)
 		w.LeaveGapMS = max(w.LeaveGapMS, r.LeaveGapMS)
 		w.Overlaps += r.Overlaps
 		w.Lost += r.Lost

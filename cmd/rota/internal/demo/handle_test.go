@@ -1,0 +1,323 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func openHandle(*testing.T) func(t *testing.T) *handle {
+	server := memory.New()
+	return func(t *testing.T) *handle {
+		h := newHandle(server.Open())
+		t.Cleanup(func() { h.Close() })
+		return h
+	}
+}
+
+// While nothing is taken from its member, a handle is one like any other.
+func TestHandleDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, openHandle) }
+func TestHandleLog(t *testing.T)      { t.Parallel(); storetest.Log(t, openHandle) }
+func TestHandleSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, openHandle) }
+func TestHandleWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, openHandle) }
+func TestHandleLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, openHandle) }
+func TestHandleSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, openHandle) }
+
+// bench is a handle with something on it, and a witness on the same store.
+type bench struct {
+	*handle
+	witness *memory.Store
+	session store.Session
+	kept    store.Version // of the document d
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	server := memory.New()
+	b := &bench{handle: newHandle(server.Open()), witness: server.Open()}
+	t.Cleanup(func() {
+		b.handle.Close()
+		b.witness.Close()
+	})
+	var err error
+	if b.session, err = b.OpenSession(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = b.session.Put(t.Context(), store.Doc{Key: "pulse"}); err != nil {
+		t.Fatal(err)
+	}
+	if b.kept, err = b.Put(t.Context(), store.Doc{Key: "d"}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// seen is all that others see of the store.
+func (b *bench) seen(t *testing.T) string {
+	t.Helper()
+	docs, err := b.witness.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := b.witness.Read(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := b.witness.Snapshot(t.Context())
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(docs, page, snapshot)
+}
+
+// calls are all that can be asked of a handle. Each answers well on a bench of its own.
+func calls() map[string]func(ctx context.Context, b *bench) error {
+	return map[string]func(ctx context.Context, b *bench) error{
+		"get":    func(ctx context.Context, b *bench) error { _, err := b.Get(ctx, "d"); return err },
+		"put":    func(ctx context.Context, b *bench) error { _, err := b.Put(ctx, store.Doc{Key: "new"}); return err },
+		"delete": func(ctx context.Context, b *bench) error { return b.Delete(ctx, "d", b.kept) },
+		"list":   func(ctx context.Context, b *bench) error { _, err := b.List(ctx, ""); return err },
+		"append": func(ctx context.Context, b *bench) error { _, err := b.Append(ctx, []byte("x")); return err },
+		"read":   func(ctx context.Context, b *bench) error { _, err := b.Read(ctx, 0, 1); return err },
+		"snapshot": func(ctx context.Context, b *bench) error {
+			if _, err := b.Snapshot(ctx); !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			return nil
+		},
+		"save":      func(ctx context.Context, b *bench) error { return b.saveAny(ctx) },
+		"trim":      func(ctx context.Context, b *bench) error { return b.Trim(ctx, 1) },
+		"seed":      func(ctx context.Context, b *bench) error { return b.SeedLog(ctx, 7) },
+		"watch":     func(ctx context.Context, b *bench) error { _, err := b.Watch(ctx, ""); return err },
+		"watch log": func(ctx context.Context, b *bench) error { _, err := b.WatchLog(ctx); return err },
+		"session":   func(ctx context.Context, b *bench) error { _, err := b.OpenSession(ctx, time.Minute); return err },
+		"session put": func(ctx context.Context, b *bench) error {
+			_, err := b.session.Put(ctx, store.Doc{Key: "tied"})
+			return err
+		},
+		"end session":  func(ctx context.Context, b *bench) error { return b.session.Close(ctx) },
+		"many appends": func(ctx context.Context, b *bench) error { return b.appendMany(ctx, 3) },
+	}
+}
+
+// saveAny saves a snapshot of what the witness has appended.
+func (b *bench) saveAny(ctx context.Context) error {
+	index, err := b.witness.Append(ctx, []byte("x"))
+	if err != nil {
+		return err
+	}
+	return b.SaveSnapshot(ctx, store.Record{Index: index})
+}
+
+func (b *bench) appendMany(ctx context.Context, n int) error {
+	for range n {
+		if _, err := b.Append(ctx, []byte("x")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asked begins a call and returns where its answer comes.
+func asked(ctx context.Context, b *bench, call func(context.Context, *bench) error) <-chan error {
+	answer := make(chan error, 1)
+	go func() { answer <- call(ctx, b) }()
+	return answer
+}
+
+func TestAFrozenHandleLetsEveryCallWait(t *testing.T) {
+	t.Parallel()
+	for name, call := range calls() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel() // of watches
+				b.freeze()
+				b.freeze() // again does nothing
+				answer := asked(ctx, b, call)
+				synctest.Wait()
+				select {
+				case err := <-answer:
+					t.Fatalf("it did not wait: %v", err)
+				default:
+				}
+				b.thaw()
+				synctest.Wait()
+				select {
+				case err := <-answer:
+					if err != nil {
+						t.Errorf("when it was let go on: %v", err)
+					}
+				default:
+					t.Error("it does not go on")
+				}
+			})
+		})
+	}
+}
+
+// A call that was cut while it waited is not done, now and later, and does not say that it might be.
+func TestAFrozenCallEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("enough")
+	for name, call := range calls() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				b.freeze()
+				answer := asked(ctx, b, call)
+				synctest.Wait()
+				before := b.seen(t)
+				cancel(cause)
+				if err := <-answer; !errors.Is(err, cause) || errors.Is(err, store.ErrUnknown) {
+					t.Errorf("got %v, want the cause of its end, and a known outcome", err)
+				}
+				b.thaw()
+				synctest.Wait()
+				if after := b.seen(t); after != before {
+					t.Errorf("it was done:\n%s\n%s", before, after)
+				}
+			})
+		})
+	}
+}
+
+// To its member a lost handle is closed, at once. To others nothing happened before it is closed.
+func TestALostHandle(t *testing.T) {
+	t.Parallel()
+	for name, call := range calls() {
+		for _, frozen := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " frozen ", frozen), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					b := newBench(t)
+					if frozen {
+						b.freeze()
+					}
+					var answer <-chan error
+					if frozen {
+						answer = asked(t.Context(), b, call)
+						synctest.Wait()
+					}
+					before := b.seen(t)
+					b.lose()
+					if !frozen {
+						answer = asked(t.Context(), b, call)
+					}
+					if err := <-answer; !errors.Is(err, store.ErrClosed) {
+						t.Errorf("got %v, want ErrClosed", err)
+					}
+					if after := b.seen(t); after != before && (name != "save" || frozen) { // save appends by the witness
+						t.Errorf("others see a change:\n%s\n%s", before, after)
+					}
+					b.handle.Close()
+					if _, err := b.witness.Get(t.Context(), "pulse"); !errors.Is(err, store.ErrNotFound) {
+						t.Errorf("the document of its session: %v, want that it went with the handle", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestHintsOfAHandle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		brief, err := b.Watch(ctx, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		hints, err := b.WatchLog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for len(hints) > 0 {
+			<-hints
+		}
+		b.freeze()
+		if _, err := b.witness.Append(t.Context(), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		synctest.Wait()
+		if len(hints) != 0 {
+			t.Error("a hint came through a frozen handle")
+		}
+		for range brief { // it ends, as its ctx has, though frozen
+		}
+		b.thaw()
+		synctest.Wait()
+		if len(hints) != 1 {
+			t.Fatal("the hint is lost")
+		}
+		<-hints
+		b.lose()
+		synctest.Wait()
+		if _, open := <-hints; !open {
+			t.Error("the watch of a lost handle ended without a hint: its member does not find out")
+		}
+		if _, open := <-hints; open {
+			t.Error("the watch of a lost handle goes on")
+		}
+	})
+}
+
+// When freeze has returned nothing gets through any more, not even a call that had begun.
+func TestFreezeWaitsForCalls(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			var answers []<-chan error
+			for range 3 {
+				answers = append(answers, asked(ctx, b, func(ctx context.Context, b *bench) error {
+					for {
+						if err := b.appendMany(ctx, 1); err != nil {
+							return err
+						}
+					}
+				}))
+			}
+			head := func() uint64 {
+				page, err := b.witness.Read(t.Context(), 0, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return page.Head
+			}
+			for head() < 20 { // they are at it
+			}
+			b.freeze()
+			before := head()
+			synctest.Wait()
+			if after := head(); after != before {
+				t.Errorf("%d appends came through", after-before)
+			}
+			cancel()
+			for _, a := range answers {
+				if err := <-a; !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
