@@ -88,15 +88,15 @@ func TestServersTakeWhatComposeSays(t *testing.T) {
 			byEnvironment := slices.DeleteFunc(r.env, func(v string) bool { return strings.Contains(v, "_CLIENT_URLS=") }) // the file says those
 			u := newUser(t, programs.build(t, g.Programs), byEnvironment...)
 			dir := filepath.Join(u.dir, "server")
-			line := strings.Join(c.Services[name].Command, " ")
+			instead := append(r.instead, "/data", dir, "0.0.0.0", "127.0.0.1") // all at once: the name of a folder may contain the number of a port
 			for _, f := range c.Services[name].Configs {
-				line = strings.ReplaceAll(line, f.Target, filepath.Join(dir, f.Source))
+				instead = append(instead, f.Target, filepath.Join(dir, f.Source))
 				content := strings.ReplaceAll(c.Configs[f.Source].Content, "/data", dir)
 				if err := os.WriteFile(filepath.Join(dir, f.Source), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			line = strings.NewReplacer("/data", dir, "0.0.0.0", "127.0.0.1", r.instead[0], r.instead[1]).Replace(line)
+			line := strings.NewReplacer(instead...).Replace(strings.Join(c.Services[name].Command, " "))
 			if name == "nats" { // the image's own command, and the port that is none of the file's
 				line = "nats-server " + line + " -a 127.0.0.1 -p " + r.instead[1]
 			}
