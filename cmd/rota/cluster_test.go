@@ -197,7 +197,12 @@ func TestDemo(t *testing.T) { newPlace(t).demo() }
 func TestDemoInADirectory(t *testing.T) { newPlace(t).demo("--store", "file:here") }
 
 // Members inside one process keep the same promises; what stands for a suspension is stricter there, as their tasks go on.
-func TestDemoInMemory(t *testing.T) { newPlace(t).demo("--store", "memory:") }
+// The settings of who plays it are not theirs.
+func TestDemoInMemory(t *testing.T) {
+	p := newPlace(t)
+	p.write("rota.yaml", "ttl: nonsense\n")
+	p.demo("--store", "memory:")
+}
 
 // Heartbeats alone, and each round has a store of its own.
 func TestDemoInMemoryByHeartbeats(t *testing.T) {

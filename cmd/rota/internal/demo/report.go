@@ -102,7 +102,7 @@ func Judge(o Options, members int, tasks []string, acts []Act, lines []node.Witn
 		}
 	}
 	intervals := Intervals(runs, o.cuts(acts))
-	r.Overlaps = Overlaps(intervals, did)
+	r.Overlaps = Overlaps(o.actual(intervals, runs), did)
 	r.Lost = len(tasks) - len(Running(intervals))
 	moves := Moves(intervals)
 	for i, a := range acts[:max(0, len(acts)-1)] {
@@ -113,7 +113,16 @@ func Judge(o Options, members int, tasks []string, acts []Act, lines []node.Witn
 	return r
 }
 
-// cuts are the instants from which on members did not act. One inside this process goes on while it is suspended, so that what it does then counts.
+// actual are the runs with their real ends. What a process says later than a cut is only when it found out; inside this process tasks go on until
+// they are stopped, so that there the stop lines alone count.
+func (o Options) actual(cut []Interval, lines []node.WitnessLine) []Interval {
+	if o.inside() {
+		return Intervals(lines, nil)
+	}
+	return cut
+}
+
+// cuts are the instants from which on gaps count. The tasks of a suspended member inside this process go on, so there it is their stop.
 func (o Options) cuts(acts []Act) []Cut {
 	var cuts []Cut
 	for _, a := range acts {
