@@ -39,7 +39,7 @@ func TestAppend(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"file", "etcd", "nats"} {
 		rows := rowsOf[appends.Row](t, "append", "--store", kind, "--rounds", "2", "--calls", "4")
-		if len(rows) != 5 {
+		if len(rows) != 7 {
 			t.Fatalf("%s: %d rows", kind, len(rows))
 		}
 		for _, r := range rows {

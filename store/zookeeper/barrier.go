@@ -73,9 +73,15 @@ func (b *barrier) run() {
 
 func (b *barrier) request(c *zk.Conn) (uint64, error) {
 	gen := b.link.generation()
-	if !b.quorum && b.link.syncs(gen) {
-		_, err := c.Sync(b.path)
-		return gen, err
+	if !b.quorum {
+		switch b.link.remedy(gen) {
+		case byNothing:
+			return gen, nil
+		case bySync:
+			_, err := c.Sync(b.path)
+			return gen, err
+		case byTransaction:
+		}
 	}
 	_, err := c.Multi(&zk.CheckVersionRequest{Path: b.path, Version: -1})
 	if errors.Is(err, zk.ErrNoNode) { // it is refused in its turn: the reader will see what is missing

@@ -5,14 +5,33 @@ import (
 	"testing"
 	"time"
 
+	server "github.com/rota-run/rota/internal/server/zookeeper"
 	"github.com/rota-run/rota/store"
 )
 
-// TestWhatReadsCost counts what a handle asks its server for: a change that is hinted at and looked at costs a sync and a read, which leaves the watch; a look at
-// what is watched and has not changed costs a sync.
+// TestWhatReadsCost counts what a handle asks its server for. Where that follows others, a change that is hinted at and looked at costs a sync and a read, which
+// leaves the watch, and a look at what is watched and has not changed costs a sync. Where it stands alone both cost a read.
 func TestWhatReadsCost(t *testing.T) {
 	t.Parallel()
-	o, ctx := Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	t.Run("alone", func(t *testing.T) {
+		t.Parallel()
+		read := map[int32]int{opGetData: 1}
+		whatReadsCost(t, ownServers(t, server.Options{}).Servers()[0], read, read)
+	})
+	t.Run("follower", func(t *testing.T) {
+		t.Parallel()
+		c := ownServers(t, server.Options{Nodes: 3})
+		leader, err := c.Leader(deadline(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whatReadsCost(t, c.Servers()[(leader+1)%3], map[int32]int{opSync: 1}, map[int32]int{opSync: 1, opGetData: 1})
+	})
+}
+
+func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
+	t.Helper()
+	o, ctx := Options{Servers: []string{addr}, Path: freshPath(t)}, deadline(t)
 	other := openWith(t, o)
 	tap := listenTap(t, o.Servers[0])
 	o.Servers = []string{tap.addr()}
@@ -67,14 +86,14 @@ func TestWhatReadsCost(t *testing.T) {
 			t.Errorf("%s: asked for %v, want %v", what, got, want)
 		}
 	}
-	wantCost("a document without news", get, map[int32]int{opSync: 1})
-	wantCost("the log without news", read, map[int32]int{opSync: 1})
+	wantCost("a document without news", get, same)
+	wantCost("the log without news", read, same)
 	for range 3 {
 		if v, err = other.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
 			t.Fatal(err)
 		}
 		wantHint(t, docs, "a change")
-		wantCost("a document that has changed", get, map[int32]int{opSync: 1, opGetData: 1})
-		wantCost("a document without news", get, map[int32]int{opSync: 1})
+		wantCost("a document that has changed", get, changed)
+		wantCost("a document without news", get, same)
 	}
 }

@@ -35,10 +35,10 @@
 // Trimming. The header says first what is trimmed; then the records are deleted, 500 with each request. What a crash leaves is deleted by the next Trim.
 //
 // Reads. ZooKeeper reads from the server that the client is connected to, which may be behind. Get, Read and Snapshot first make it catch up,
-// then read on the same connection, and begin again on another one; calls that come together share that. A server that follows, or stands alone, catches
-// up by a sync. The leader lets a sync pass, and may be a moment behind what its followers have acknowledged: there, and where a server does not tell
-// what it is, an empty transaction is made. What is watched and has not changed since it was read is not read again. So a read costs two
-// round trips, or one.
+// then read on the same connection, and begin again on another one; calls that come together share that. A server that follows catches
+// up by a sync; one that stands alone does all in one order, so that it only has to be asked. The leader lets a sync pass, and may be a moment behind what its
+// followers have acknowledged: there, and where a server does not tell what it is, an empty transaction is made. Behind a sync or a transaction, what is watched and has
+// not changed since it was read is not read again. So a read costs two round trips, or one.
 //
 // Sessions. Each has a ZooKeeper session and a connection of its own, and its documents are ephemeral. A server that grants less than ttl is refused. Done
 // is closed when the servers say that the session has expired, and at seven eighths of its timeout without an answer, which is before others can see its documents gone; it

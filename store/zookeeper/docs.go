@@ -44,7 +44,7 @@ func (s *Store) get(ctx context.Context, key string) (d store.Doc, err error) {
 		return store.Doc{}, err
 	}
 	err = s.fresh(ctx, func() error {
-		d, err = s.fetch(ctx, key)
+		d, err = s.fetch(ctx, key, s.node)
 		return err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
@@ -53,8 +53,17 @@ func (s *Store) get(ctx context.Context, key string) (d store.Doc, err error) {
 	return d, s.lost(err)
 }
 
-// node reads the data of a node as the server that the handle is connected to knows it, at the time of its last answer or later.
+// node reads the data of a node within fresh: as the server that the handle is connected to knows it, at the time of its last answer or later. A server that
+// stands alone, and so was asked for nothing yet, is asked now.
 func (s *Store) node(ctx context.Context, path string) (node, error) {
+	if s.link.alone() {
+		return s.hub.read(ctx, spot{path: path})
+	}
+	return s.seen(ctx, path)
+}
+
+// seen reads the data of a node as it is known at the time of the server's last answer, or later.
+func (s *Store) seen(ctx context.Context, path string) (node, error) {
 	return s.look(ctx, spot{path: path})
 }
 
@@ -65,10 +74,10 @@ func (s *Store) look(ctx context.Context, at spot) (node, error) {
 	return s.hub.read(ctx, at)
 }
 
-// fetch reads a document from the server that the handle is connected to.
-func (s *Store) fetch(ctx context.Context, key string) (store.Doc, error) {
+// fetch reads a document in one of the ways to read a node.
+func (s *Store) fetch(ctx context.Context, key string, read func(ctx context.Context, path string) (node, error)) (store.Doc, error) {
 	path := s.docPath(key)
-	n, err := s.node(ctx, path)
+	n, err := read(ctx, path)
 	if err != nil {
 		return store.Doc{}, err
 	}

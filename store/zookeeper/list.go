@@ -65,7 +65,7 @@ func (s *Store) listOnce(ctx context.Context, prefix string) ([]store.Doc, error
 	docs := make([]store.Doc, len(keys))
 	err = parallel(ctx, len(keys), func(ctx context.Context, i int) error {
 		var err error
-		docs[i], err = s.fetch(ctx, keys[i])
+		docs[i], err = s.fetch(ctx, keys[i], s.seen)
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil
 		}

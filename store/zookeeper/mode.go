@@ -15,7 +15,8 @@ import (
 // A server that follows passes it to the leader, who answers behind the transactions that it has told that server of; so what is read there afterwards is not
 // older than the sync. The leader itself lets a sync pass like any read (matchSyncs in its CommitProcessor), and it tells its followers of a transaction before it applies
 // it: what a follower has acknowledged may be missing at the leader for a moment, behind a sync too. So at the leader, and where it is not known who the
-// server is, a barrier is an empty transaction, which is applied in its turn. A server that stands alone does all in one order.
+// server is, a barrier is an empty transaction, which is applied in its turn. A server that stands alone does all in one order, and a read is behind all that it has
+// acknowledged: what is needed there is only that it is asked.
 //
 // The server is asked with the command srvr, by a connection of its own, since a session cannot ask it. A server drops its connections when it
 // begins to lead and when it ceases to, so its answer holds as long as a connection stands.
@@ -27,9 +28,24 @@ const (
 	askPause   = 30 * time.Second // before a server that did not tell is asked again
 )
 
-// caughtUp tells whether a server of a mode has caught up after a sync.
-func caughtUp(mode string) bool {
-	return mode == "follower" || mode == "observer" || mode == "standalone"
+// remedy is what must come before a read, for that to see all that was acknowledged.
+type remedy int
+
+const (
+	byTransaction remedy = iota
+	bySync
+	byNothing
+)
+
+// remedyOf is what a server of a mode needs.
+func remedyOf(mode string) remedy {
+	switch mode {
+	case "follower", "observer":
+		return bySync
+	case "standalone":
+		return byNothing
+	}
+	return byTransaction
 }
 
 // askMode asks the server at an address what it is; "" where it does not tell.
@@ -63,13 +79,16 @@ type teller struct {
 	again time.Time // not before, if it did not tell
 }
 
-// syncs tells whether a sync makes the server of a connection catch up. It does not wait for that to be found out.
-func (l *link) syncs(gen uint64) bool {
+// alone tells whether the server of the newest connection is known to stand alone.
+func (l *link) alone() bool { return l.remedy(l.generation()) == byNothing }
+
+// remedy is what makes the server of a connection catch up. It does not wait for that to be found out.
+func (l *link) remedy(gen uint64) remedy {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := &l.teller
 	if gen != l.gen || l.wire == nil || !l.up || l.done {
-		return false
+		return byTransaction
 	}
 	if t.gen != gen {
 		*t = teller{gen: gen, busy: t.busy}
@@ -79,7 +98,7 @@ func (l *link) syncs(gen uint64) bool {
 		addr, config := l.wire.peer(l.o.tls)
 		l.wg.Go(func() { l.tell(gen, addr, config) })
 	}
-	return caughtUp(t.mode)
+	return remedyOf(t.mode)
 }
 
 // tell asks a server what it is.
@@ -88,7 +107,7 @@ func (l *link) tell(gen uint64, addr string, config *tls.Config) {
 	defer cancel()
 	defer l.cancelOnClose(cancel)()
 	mode := askMode(ctx, addr, config)
-	if !caughtUp(mode) {
+	if remedyOf(mode) == byTransaction {
 		l.o.logger.Debug("reads of this connection are transactions: its server leads, or does not tell by srvr what it is", "server", addr, "mode", mode)
 	}
 	l.mu.Lock()

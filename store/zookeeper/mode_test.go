@@ -16,20 +16,20 @@ func TestModes(t *testing.T) {
 	const head = "Zookeeper version: 3.9.5\nLatency min/avg/max: 0/0.4/5\nReceived: 12\n"
 	for text, want := range map[string]struct {
 		mode string
-		sync bool
+		want remedy
 	}{
-		head + "Mode: follower\nNode count: 7\n":                      {"follower", true},
-		head + "Mode: observer\n":                                     {"observer", true},
-		head + "Mode: standalone":                                     {"standalone", true},
-		head + "Mode: leader\nNode count: 7\n":                        {"leader", false},
-		head + "Mode: read-only\n":                                    {"read-only", false},
-		"srvr is not executed because it is not in the whitelist.\n":  {"", false},
-		"This ZooKeeper instance is not currently serving requests\n": {"", false},
-		"": {"", false},
-		strings.Repeat("x", 2*askMost) + "\nMode: follower\n": {"", false},
+		head + "Mode: follower\nNode count: 7\n":                      {"follower", bySync},
+		head + "Mode: observer\n":                                     {"observer", bySync},
+		head + "Mode: standalone":                                     {"standalone", byNothing},
+		head + "Mode: leader\nNode count: 7\n":                        {"leader", byTransaction},
+		head + "Mode: read-only\n":                                    {"read-only", byTransaction},
+		"srvr is not executed because it is not in the whitelist.\n":  {"", byTransaction},
+		"This ZooKeeper instance is not currently serving requests\n": {"", byTransaction},
+		"": {"", byTransaction},
+		strings.Repeat("x", 2*askMost) + "\nMode: follower\n": {"", byTransaction},
 	} {
-		if got := readMode(strings.NewReader(text)); got != want.mode || caughtUp(got) != want.sync {
-			t.Errorf("%.100q: mode %q, a sync does: %v; want %q, %v", text, got, caughtUp(got), want.mode, want.sync)
+		if got := readMode(strings.NewReader(text)); got != want.mode || remedyOf(got) != want.want {
+			t.Errorf("%.100q: mode %q, remedy %v; want %q, %v", text, got, remedyOf(got), want.mode, want.want)
 		}
 	}
 }

@@ -65,12 +65,15 @@ const batchSize = 64
 
 func kinds() []kind {
 	write := func(ctx context.Context, s bare.Client, data []byte) error { return s.Write(ctx, data) }
+	applied := func(ctx context.Context, s bare.Client, data []byte) error { return s.Applied(ctx, data) }
 	return []kind{
 		{"write", 1, 1, write},
 		{"write", 8, 1, write},
 		{"write", 64, 1, write},
 		{"batch", 1, batchSize, func(ctx context.Context, s bare.Client, data []byte) error { return s.Batch(ctx, data, batchSize) }},
-		{"applied", 1, 1, func(ctx context.Context, s bare.Client, data []byte) error { return s.Applied(ctx, data) }},
+		{"applied", 1, 1, applied},
+		{"applied", 8, 1, applied},
+		{"applied", 64, 1, applied},
 	}
 }
 
