@@ -18,7 +18,9 @@ type idler struct {
 	ttl     time.Duration // that its pulse states; 0: none
 	reads   int
 	looks   int
+	looked  map[string]int // the same, by pulse
 	lists   int
+	blind   bool // lists leave out all pulses
 	appends int
 }
 
@@ -31,7 +33,7 @@ func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 	}
 	b := newBench(t)
 	b.state, b.fx = replica.NewState(told(p)), nil
-	d := &idler{bench: b}
+	d := &idler{bench: b, looked: make(map[string]int)}
 	d.tick()
 	v := d.state.Value()
 	d.add(cluster.Entry{
@@ -62,10 +64,15 @@ func (d *idler) answer() {
 			d.read()
 		case replica.CheckPulse:
 			d.looks++
+			d.looked[e.Key]++
 			d.step(replica.PulseSeen{Now: d.now, Key: e.Key, Version: d.version(), TTL: d.ttl})
 		case replica.ListPulses:
 			d.lists++
-			d.step(replica.PulsesListed{Now: d.now, Pulses: []replica.Pulse{{Key: otherPulse, Version: d.version(), TTL: d.ttl}}})
+			var pulses []replica.Pulse
+			if !d.blind {
+				pulses = []replica.Pulse{{Key: otherPulse, Version: d.version(), TTL: d.ttl}}
+			}
+			d.step(replica.PulsesListed{Now: d.now, Pulses: pulses})
 		case replica.Renew:
 			d.step(replica.Renewed{Now: d.now, Sent: d.now, Key: e.Key, Outcome: replica.Done})
 		case replica.Append:
@@ -107,6 +114,41 @@ func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 	poor.idle(false)
 	if poor.reads < 140 || poor.looks < 140 || poor.lists < 19 || poor.appends != 0 {
 		t.Errorf("without hints %d reads, %d looks, %d lists, %d appends; want at least 140, 140, 19 and none", poor.reads, poor.looks, poor.lists, poor.appends)
+	}
+}
+
+// TestALookSettlesWhatAListLeftOut: members joined while the pulses were being listed. Each is looked at once for that, not until the next list, which may be minutes
+// away where all members take turns.
+func TestALookSettlesWhatAListLeftOut(t *testing.T) {
+	t.Parallel()
+	d := newIdler(t, func(p replica.Params) replica.Params { return p.Told(true, true, true) })
+	joiners := []string{"p", "q", "r"}
+	for i, name := range joiners {
+		v := d.state.Value()
+		d.add(cluster.Entry{
+			Writer: "o", Seq: uint64(i + 2), Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
+			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name), Pulse: replica.PulsePrefix + name + "/n-0", Weight: 100}},
+		})
+		d.step(replica.Hinted{Now: d.now, Log: true})
+		d.answer()
+	}
+	d.blind = true
+	for lists := d.lists; d.lists == lists; d.tick() {
+		d.pass(benchTTL / 20)
+	}
+	clear(d.looked)
+	for range 20 { // a TTL: less than the time between two lists
+		d.pass(benchTTL / 20)
+		d.tick()
+	}
+	settled := 0
+	for _, name := range joiners {
+		if n := d.looked[replica.PulsePrefix+name+"/n-0"]; n <= 1 {
+			settled++
+		}
+	}
+	if settled < len(joiners)-1 { // one may be the pulse that this member watches
+		t.Errorf("looks in a TTL after a list that left all out: %v, want at most one at each that is not watched", d.looked)
 	}
 }
 

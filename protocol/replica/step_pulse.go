@@ -52,6 +52,7 @@ func (g sighting) look(version store.Version, ttl time.Duration, sent, now proto
 		g.version, g.ttl, g.since = version, ttl, now
 	}
 	g.known, g.looked = true, max(sent, g.since)
+	g.missing = g.missing && version == "" // a list that left out what is there was made before it, or lags
 	return g
 }
 
