@@ -34,7 +34,11 @@ func serverKind(s storeurl.Scheme, open func(ctx context.Context, u storeurl.URL
 		case errors.Is(err, store.ErrNotFound) && a != member:
 			return nil, failed("rota run --store "+u.String()+" ./tasks", "%w", err)
 		}
-		return nil, failed("rota store check "+u.String(), "%w", err)
+		try := "rota store check " + u.String()
+		if at.suffix != "" { // that is what was just tried
+			try = "another address, or start the server there; docs/stores/" + s.Name + ".md says what the words mean"
+		}
+		return nil, failed(try, "%w", err)
 	}}
 }
 

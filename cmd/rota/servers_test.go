@@ -74,6 +74,10 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 		if code != exitFailed || !strings.Contains(errs, "127.0.0.1:1") {
 			p.t.Errorf("nobody there: exit %d\n%s", code, errs)
 		}
+		_, errs, code = p.rota("store", "check", scheme+"://127.0.0.1:1/x?timeout=1s")
+		if code != exitFailed || !strings.Contains(errs, "try: another address") || strings.Contains(errs, "try: rota store check") {
+			p.t.Errorf("check where nobody is: exit %d\n%s", code, errs)
+		}
 	})
 }
 
