@@ -121,6 +121,7 @@ func measureIdle(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	partitions := s.flags.String("partitions", "1000,10000", "numbers of partitions, separated by commas; 100,000 on 100 members need some 10 GB")
 	s.flags.DurationVar(&o.TTL, "ttl", 10*time.Second, "TTL of the members, at least 1s")
 	s.flags.DurationVar(&o.For, "for", time.Minute, "how long is counted, at least 1s")
+	s.flags.DurationVar(&o.Start, "start", 5*time.Minute, "how long it may take until all partitions run, at least 1s")
 	var err error
 	if o.Kinds, err = s.parse(args); err != nil {
 		return err
@@ -132,8 +133,8 @@ func measureIdle(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		}
 		o.Partitions = append(o.Partitions, n)
 	}
-	if o.Members < 1 || o.Members > 1000 || o.TTL < time.Second || o.For < time.Second {
-		return s.misused("give 1 to 1000 members, and a TTL and a time of at least 1s")
+	if o.Members < 1 || o.Members > 1000 || min(o.TTL, o.For, o.Start) < time.Second {
+		return s.misused("give 1 to 1000 members, and a TTL and times of at least 1s")
 	}
 	o.Out = s.people(stdout, stderr)
 	rows, err := idle.Run(ctx, o)

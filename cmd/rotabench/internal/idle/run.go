@@ -18,11 +18,9 @@ type Options struct {
 	Partitions []int
 	TTL        time.Duration
 	For        time.Duration // how long is counted
+	Start      time.Duration // bounds the start of a server and of all members, and the time until all partitions run
 	Out        io.Writer     // for people
 }
-
-// startTime bounds the start of a server and of all members, and the time until all partitions run.
-const startTime = 5 * time.Minute
 
 // Row is one measurement.
 type Row struct {
@@ -69,7 +67,7 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 }
 
 func one(ctx context.Context, kind string, partitions int, o Options) (_ Row, err error) {
-	starting, cancel := context.WithTimeout(ctx, startTime)
+	starting, cancel := context.WithTimeout(ctx, o.Start)
 	defer cancel()
 	p, err := place.Make(starting, kind)
 	if err != nil {
