@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -14,13 +15,13 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "placement:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("placement", flag.ContinueOnError)
 	members := flags.Int("members", 1000, "members after the change")
 	partitions := flags.Int("partitions", 100_000, "partitions")
@@ -34,8 +35,8 @@ func run(args []string) error {
 		return fmt.Errorf("read flags: members, partitions, topics and rounds are at least 1, topics at most partitions")
 	}
 	runtime.GOMAXPROCS(1)
-	fmt.Printf("%d members, %d partitions, %d topics, medians of %d rounds, one core, %s\n\n", *members, *partitions, *topics, *rounds, runtime.Version())
-	fmt.Printf("%-8s %12s %12s %12s %12s %8s %12s %12s\n", "change", "rota", "incremental", "peer", "peer+decode", "ratio", "rota moves", "peer moves")
+	fmt.Fprintf(out, "%d members, %d partitions, %d topics, medians of %d rounds, one core, %s\n\n", *members, *partitions, *topics, *rounds, runtime.Version())
+	fmt.Fprintf(out, "%-8s %12s %12s %12s %12s %8s %12s %12s\n", "change", "rota", "incremental", "peer", "peer+decode", "ratio", "rota moves", "peer moves")
 	for _, change := range strings.Split(*changes, ",") {
 		in, err := newInput(change, *members, *partitions, *topics)
 		if err != nil {
@@ -45,7 +46,7 @@ func run(args []string) error {
 		if err != nil {
 			return fmt.Errorf("measure %s: %w", change, err)
 		}
-		fmt.Println(r)
+		fmt.Fprintln(out, r)
 	}
 	return nil
 }
