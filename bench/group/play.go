@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/protocol"
@@ -104,7 +105,7 @@ func (p *play) living() []string {
 }
 
 func (p *play) start(name string) error {
-	cmd := exec.Command(p.binary, "-brokers", p.brokers[0], "-group", p.group, "-member", name, "-session", p.session.String())
+	cmd := exec.Command(p.binary, "-brokers", strings.Join(p.brokers, ","), "-group", p.group, "-member", name, "-session", p.session.String())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
