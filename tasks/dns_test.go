@@ -20,16 +20,27 @@ type nameServer struct {
 	answer func(q dnsmessage.Question, over string, reply *dnsmessage.Message)
 }
 
+// bothWays listens at a port that is free for TCP and for UDP.
+func bothWays(t *testing.T) (l net.Listener, u net.PacketConn) {
+	t.Helper()
+	for attempt := 1; ; attempt++ {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u, err = net.ListenPacket("udp", l.Addr().String()); err == nil {
+			return l, u
+		}
+		l.Close()
+		if attempt == 10 { // somebody may have this port for UDP, but not so often
+			t.Fatal(err)
+		}
+	}
+}
+
 func serveDNS(t *testing.T, answer func(dnsmessage.Question, string, *dnsmessage.Message)) *nameServer {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := net.ListenPacket("udp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, u := bothWays(t)
 	s := &nameServer{addr: l.Addr().String(), answer: answer}
 	ended := make(chan struct{}, 2)
 	go func() { s.udp(u); ended <- struct{}{} }()
@@ -155,6 +166,7 @@ func TestDNS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := define(t, object{"name": c.name, "type": c.kind, "server": s.addr, "expect": c.expect, "exact": c.exact})
+			d.TimeoutMS = 60_000
 			if c.reason == "timeout" {
 				d.TimeoutMS = 50
 			}

@@ -130,11 +130,13 @@ func TestAllKilledAtOnceAndOneComesBackUnderItsName(t *testing.T) {
 	p.awaitShares(4, "b:4")
 }
 
-// suspend stops a member while it does not write: the file store says that nobody can write while a suspended member has the turn.
+// suspend stops a member while it does not write: the file store says that nobody can write while a suspended member has the turn. What it holds is
+// looked at when it stands still: until then a thread of it may begin to write.
 func (p *place) suspend(m *running) {
 	p.t.Helper()
 	await(p.t, "the member stands still, and not in the middle of a write", func() bool {
 		m.signal(syscall.SIGSTOP)
+		await(p.t, "it stands still", func() bool { return demo.StandsStill(m.cmd.Process.Pid) })
 		if p.unlocked("queue.lock") && p.unlocked("turn.lock") {
 			return true
 		}
@@ -157,16 +159,14 @@ func (p *place) unlocked(name string) bool {
 func TestASuspendedMemberLosesItsTasksAndComesBack(t *testing.T) {
 	p := newPlace(t)
 	p.noops(4)
-	p.start("a", "tasks")
-	b := p.start("b", "tasks")
+	p.start("a", "tasks", "--ttl", "2s")
+	b := p.start("b", "tasks", "--ttl", "2s")
 	p.awaitShares(4, "a:2 b:2")
 	p.suspend(b)
 	p.awaitShares(4, "a:4")
 	b.signal(syscall.SIGCONT)
 	p.awaitShares(4, "a:2 b:2")
-	if !strings.Contains(b.stderr.String(), "joined 1 other member again") {
-		t.Errorf("it does not say that it came back:\n%s", b.stderr.String())
-	}
+	await(t, "it says that it came back", func() bool { return strings.Contains(b.stderr.String(), "joined 1 other member again") })
 }
 
 func TestDrainAndUndrain(t *testing.T) {

@@ -86,7 +86,7 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 	if said := p.submit("etl.yaml", "--type", "witness-items"); !strings.Contains(said, "completed already") {
 		t.Errorf("it said %q", said)
 	}
-	p.items("long.yaml", 50) // goes on for as long as a busy machine may take to look
+	p.items("long.yaml", 250) // goes on for as long as a busy machine may take to look
 	if said := p.submit("long.yaml", "--type", "witness-items", "--id", "again", "--wait"); !containsAll(said, []string{
 		"again is submitted: 2 tasks", "first            running on 1 slot", "waiting: it starts when what it comes after is finished: first", "completed, 2 of 2 tasks done",
 	}) {

@@ -143,10 +143,11 @@ type running struct {
 	done           chan struct{}
 }
 
+// start starts a member. Its TTL is so long that a busy machine costs it no task; who waits for one that is silent says another one.
 func (p *place) start(name string, args ...string) *running {
 	p.t.Helper()
 	m := &running{place: p, done: make(chan struct{})}
-	m.cmd = p.command(append([]string{"run", "--store", p.store, "--member", name, "--listen", "none", "--ttl", "2s"}, args...)...)
+	m.cmd = p.command(append([]string{"run", "--store", p.store, "--member", name, "--listen", "none", "--ttl", "30s"}, args...)...)
 	m.cmd.Stdout, m.cmd.Stderr = &m.stdout, &m.stderr
 	if err := m.cmd.Start(); err != nil {
 		p.t.Fatal(err)

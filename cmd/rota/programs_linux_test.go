@@ -29,7 +29,8 @@ func TestAJobOfPrograms(t *testing.T) {
 	if got := string(p.content("done")); got != "load job load\nsum\n" {
 		t.Errorf("the programs wrote %q", got)
 	}
-	if out, _, _ := p.rota("journal", "--store", "file:store"); !strings.Contains(out, "ended with code 3") {
-		t.Errorf("the journal does not tell of the failure: %s", out)
-	}
+	await(t, "the journal tells of the failure", func() bool { // it is written behind
+		out, _, _ := p.rota("journal", "--store", "file:store")
+		return strings.Contains(out, "ended with code 3")
+	})
 }

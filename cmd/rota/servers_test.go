@@ -85,7 +85,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 func TestServerAwayAndBack(t *testing.T) {
 	onServers(t, func(p *place, s *server.Server) {
 		p.noops(4)
-		a, b := p.start("a", "--witness", "a.witness", "tasks"), p.start("b", "--witness", "b.witness", "tasks")
+		a, b := p.start("a", "--ttl", "2s", "--witness", "a.witness", "tasks"), p.start("b", "--ttl", "2s", "--witness", "b.witness", "tasks")
 		p.awaitShares(4, "a:2 b:2")
 		if err := s.Kill(); errors.Is(err, zookeeper.ErrExternal) {
 			p.t.Skipf("NOT TESTED: %v", err)
@@ -169,6 +169,9 @@ func (p *place) runs(witness string) int {
 	}
 	n := 0
 	for line := range strings.Lines(string(b)) {
+		if !strings.HasSuffix(line, "\n") {
+			break // being written
+		}
 		var l node.WitnessLine
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			p.t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,8 +101,8 @@ func (s *swarm) kill(p *process) {
 // tally is what the processes have told of the files.
 type tally struct {
 	begun map[string]int
-	done  map[string][]*process // whoever has done it, in order
-	lists *process              // whoever has listed last
+	done  map[string][]event // whoever has done it: in the order of its tokens, for what one has written may be read after what the next one has
+	lists *process           // whoever has listed last
 	pages int
 }
 
@@ -113,7 +114,9 @@ func (a *tally) take(t *testing.T, e event) {
 	case "begin":
 		a.begun[e.arg]++
 	case "done":
-		a.done[e.arg] = append(a.done[e.arg], e.of)
+		by := append(a.done[e.arg], e)
+		slices.SortStableFunc(by, func(x, y event) int { return cmp.Compare(x.token, y.token) })
+		a.done[e.arg] = by
 	default:
 		t.Errorf("%s says: %s %s", e.of.name, e.verb, e.arg)
 	}
@@ -165,7 +168,7 @@ func TestEveryFileIsDone(t *testing.T) {
 
 // play reads what the processes write until all have ended, and kills where the work has come far enough.
 func (s *swarm) play(sums map[string]string) *tally {
-	a := &tally{begun: map[string]int{}, done: map[string][]*process{}}
+	a := &tally{begun: map[string]int{}, done: map[string][]event{}}
 	var killed []*process
 	limit := time.NewTimer(5 * time.Minute)
 	defer limit.Stop()
@@ -210,9 +213,9 @@ func (a *tally) check(t *testing.T, sums map[string]string, out string) (twice i
 			t.Errorf("the result of %q is %q, %v, want %s", name, got, err, want)
 		}
 		by := a.done[name]
-		for i, p := range by {
-			if i < len(by)-1 && !p.killed {
-				t.Errorf("%q was done again after %s, which was not killed, had done it", name, p.name)
+		for i, e := range by {
+			if i < len(by)-1 && !e.of.killed {
+				t.Errorf("%q was done again after %s, which was not killed, had done it", name, e.of.name)
 			}
 		}
 		if len(by) > 1 {

@@ -106,7 +106,7 @@ func (p *tour) command(program string, args ...string) *exec.Cmd {
 func (p *tour) member(name string) *exec.Cmd {
 	p.t.Helper()
 	var said output
-	cmd := p.command("wordcount", "--member", name, "--store", "store", "--slots", "2", "--ttl", "2s")
+	cmd := p.command("wordcount", "--member", name, "--store", "store", "--slots", "2", "--ttl", "30s") // who is killed is noticed at once
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
@@ -193,12 +193,12 @@ func (p *tour) wc() (words int) {
 	return words
 }
 
-// slow is the job of job.yaml, slow enough that each of its tasks can be met while it runs.
+// slow is the job of job.yaml, slow enough that each of its tasks can be met while it runs, and its process be killed, on a machine that is busy.
 const slow = `id: wordcount
 tasks:
-- {name: split, type: wordcount.split, max: 1, config: {text: text, lines: 5, pause: 700ms}}
-- {name: count, type: wordcount.count, after: split, config: {pause: 200ms}}
-- {name: sum, type: wordcount.sum, max: 1, after: count, config: {pause: 50ms}}
+- {name: split, type: wordcount.split, max: 1, config: {text: text, lines: 5, pause: 2s}}
+- {name: count, type: wordcount.count, after: split, config: {pause: 500ms}}
+- {name: sum, type: wordcount.sum, max: 1, after: count, config: {pause: 150ms}}
 `
 
 // runner is a member that runs a task at this moment; "" if none does.

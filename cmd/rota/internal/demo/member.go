@@ -82,7 +82,7 @@ func (p *Play) arguments(name string) []string {
 }
 
 // ending is how long members may take to leave when all is over.
-const ending = 5 * time.Second
+const ending = 15 * time.Second
 
 // close ends all members that still run, and waits for them.
 func (p *Play) close() {

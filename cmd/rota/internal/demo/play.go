@@ -54,7 +54,7 @@ var names = []string{"a", "b", "c"}
 
 // The bounds of waiting. They are for a machine that is very slow; what is promised is measured, not waited for.
 const (
-	patience = 20 * time.Second
+	patience = 60 * time.Second
 	glance   = 20 * time.Millisecond
 )
 

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/rota-run/rota/protocol"
 )
@@ -63,23 +62,29 @@ func (m *process) signal(s syscall.Signal) (protocol.Instant, error) {
 	return at, nil
 }
 
-// stopping is longer than a process goes on after a signal that stops it.
-const stopping = 10 * time.Millisecond
-
 // suspend implements member. In the middle of a write to a directory it would keep all others from writing, so there it goes on for a moment first.
 func (m *process) suspend(ctx context.Context) (at protocol.Instant, err error) {
 	place, isFile := strings.CutPrefix(m.play.server().Store, "file:")
 	dir, _, _ := strings.Cut(place, "?")
 	err = m.play.await(ctx, "the member stands still, and not in the middle of a write", func() (bool, error) {
 		var err error
-		if at, err = m.signal(sigStop); err != nil || !isFile {
-			return true, err
+		if at, err = m.signal(sigStop); err != nil {
+			return false, err
 		}
-		time.Sleep(stopping)
-		if nobodyWrites(dir) {
-			return true, nil
+		if err := m.play.await(ctx, "the member stands still", m.stands); err != nil || !isFile || nobodyWrites(dir) {
+			return true, err
 		}
 		return false, m.resume()
 	})
 	return at, err
+}
+
+// stands tells whether it stands still; an error if it has ended.
+func (m *process) stands() (bool, error) {
+	select {
+	case <-m.ended:
+		return false, fmt.Errorf("it has ended: %v", m.how)
+	default:
+		return StandsStill(m.cmd.Process.Pid), nil
+	}
 }

@@ -107,18 +107,24 @@ type forgetful struct{ bare }
 
 func (f forgetful) Read(context.Context, uint64, int) (store.Page, error) { return store.Page{}, nil }
 
-// mute never gives a hint.
-type mute struct{ *memory.Store }
+// mute never gives a hint. Whoever waits for one has enough at once.
+type mute struct {
+	*memory.Store
+	enough context.CancelFunc
+}
 
-func (mute) Watch(context.Context, string) (<-chan struct{}, error) { return nil, nil }
+func (m mute) Watch(context.Context, string) (<-chan struct{}, error) {
+	m.enough()
+	return nil, nil
+}
 
 func TestAMuteWatchEnds(t *testing.T) {
 	t.Parallel()
 	s := memory.New().Open()
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if r := Run(ctx, mute{s}); r.OK || !strings.Contains(stepOf(r, "watch").Error, "no hint") {
+	if r := Run(ctx, mute{s, cancel}); r.OK || !strings.Contains(stepOf(r, "watch").Error, "no hint") {
 		t.Errorf("%+v", r)
 	}
 }
