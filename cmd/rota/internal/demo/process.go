@@ -83,7 +83,7 @@ func (m *process) suspend(ctx context.Context) (at protocol.Instant, err error) 
 func (m *process) stands() (bool, error) {
 	select {
 	case <-m.ended:
-		return false, fmt.Errorf("it has ended: %v", m.how)
+		return false, fmt.Errorf("it has ended: %s", m.cmd.ProcessState)
 	default:
 		return StandsStill(m.cmd.Process.Pid), nil
 	}
