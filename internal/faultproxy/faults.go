@@ -3,8 +3,6 @@ package faultproxy
 import (
 	"fmt"
 	"time"
-
-	"github.com/rota-run/rota/internal/port"
 )
 
 // Cut resets all connections, and each new one as soon as it is made, until Heal.
@@ -23,9 +21,6 @@ func (p *Proxy) Refuse() {
 	if p.listener != nil {
 		p.listener.Close()
 		p.listener = nil
-		if release, err := port.Keep(p.addr); err == nil { // else Heal tells if somebody took it
-			p.release = release
-		}
 	}
 }
 
@@ -108,17 +103,8 @@ func (p *Proxy) reopen() error {
 	if err != nil {
 		return fmt.Errorf("listen again at %s: %w", p.addr, err)
 	}
-	p.let()
 	p.open(l)
 	return nil
-}
-
-// let gives up what keeps the port. p.mu is held.
-func (p *Proxy) let() {
-	if p.release != nil {
-		p.release()
-		p.release = nil
-	}
 }
 
 func (p *Proxy) hold(ds ...direction) {

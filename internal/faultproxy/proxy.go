@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"sync"
+
+	"github.com/rota-run/rota/internal/port"
 )
 
 // Proxy passes connections on to one server. Its methods may be called from any goroutine.
@@ -19,7 +21,7 @@ type Proxy struct {
 	mu       sync.Mutex
 	closed   bool
 	listener net.Listener // nil while refusing
-	release  func()       // gives up the port; nil but while refusing
+	release  func()       // gives up the port, which is kept also while nobody listens there
 	accepted uint64
 	conns    map[*conn]struct{}
 	state    state
@@ -30,13 +32,13 @@ type Proxy struct {
 // Listen begins to pass connections on to target ("host:port") and returns the proxy, which listens on a loopback port that the system chose. It
 // ends when ctx ends or Close is called. The target need not exist yet: a connection that cannot be passed on is reset.
 func Listen(ctx context.Context, target string) (*Proxy, error) {
-	l, err := listen(ctx, "127.0.0.1:0")
+	l, release, err := begin(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listen for %s: %w", target, err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	p := &Proxy{
-		target: target, addr: l.Addr().String(), ctx: ctx, stop: stop,
+		target: target, addr: l.Addr().String(), ctx: ctx, stop: stop, release: release,
 		conns: make(map[*conn]struct{}), changed: make(chan struct{}), state: newState(),
 	}
 	p.mu.Lock()
@@ -44,6 +46,20 @@ func Listen(ctx context.Context, target string) (*Proxy, error) {
 	p.open(l)
 	context.AfterFunc(ctx, p.end)
 	return p, nil
+}
+
+// begin listens at a port that is kept until release.
+func begin(ctx context.Context) (_ net.Listener, release func(), err error) {
+	addrs, release, err := port.Find(1)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := listen(ctx, addrs[0])
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return l, release, nil
 }
 
 func listen(ctx context.Context, addr string) (net.Listener, error) {
@@ -72,7 +88,7 @@ func (p *Proxy) end() {
 	if p.listener != nil {
 		p.listener.Close()
 	}
-	p.let()
+	p.release()
 	p.mu.Unlock()
 	p.reset(func(*conn) bool { return true })
 }

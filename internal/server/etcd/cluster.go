@@ -14,15 +14,13 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-
-	"github.com/rota-run/rota/internal/port"
 )
 
 // Cluster is a cluster whose members are processes. Calls must not overlap, but for Endpoints and URL.
 type Cluster struct {
 	nodes   []node
-	members []*member         // nil where killed
-	kept    map[string]func() // gives up ports of members that were killed, by address
+	members []*member // nil where killed
+	release func()    // gives up the ports
 }
 
 // member is the process of one member.
@@ -49,11 +47,11 @@ func StartCluster(ctx context.Context, o Options) (*Cluster, error) {
 }
 
 func startCluster(ctx context.Context, o Options) (*Cluster, error) {
-	nodes, err := plan(o)
+	nodes, release, err := plan(o)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{nodes: nodes, members: make([]*member, len(nodes)), kept: map[string]func(){}}
+	c := &Cluster{nodes: nodes, members: make([]*member, len(nodes)), release: sync.OnceFunc(release)}
 	for i := range nodes {
 		if c.members[i], err = spawn(nodes[i]); err != nil {
 			break
@@ -135,30 +133,14 @@ func (c *Cluster) URL() string { return "etcd://" + strings.Join(c.Endpoints(), 
 
 // Kill ends a member as kill -9 does and waits until its process is gone. The member's data stays. Killing it again does nothing.
 func (c *Cluster) Kill(i int) {
-	if !c.end(i) {
-		return
-	}
-	for _, addr := range []string{c.nodes[i].Client, c.nodes[i].Peer} {
-		if c.kept[addr] != nil {
-			continue
-		}
-		if release, err := port.Keep(addr); err == nil { // else Restart tells if somebody took it
-			c.kept[addr] = release
-		}
-	}
-}
-
-// end ends a member's process; false if there is none.
-func (c *Cluster) end(i int) bool {
 	m := c.members[i]
 	if m == nil {
-		return false
+		return
 	}
 	_ = m.cmd.Process.Kill() // only a process that has ended cannot be killed
 	<-m.done
 	_ = m.stdin.Close()
 	c.members[i] = nil
-	return true
 }
 
 // Restart starts a killed member again, with its data and on its ports, and waits until it serves.
@@ -199,12 +181,9 @@ func (c *Cluster) Stop() {
 	var wg sync.WaitGroup
 	for i, m := range c.members {
 		if m != nil {
-			wg.Go(func() { c.end(i) })
+			wg.Go(func() { c.Kill(i) })
 		}
 	}
 	wg.Wait()
-	for addr, release := range c.kept {
-		release()
-		delete(c.kept, addr)
-	}
+	c.release()
 }

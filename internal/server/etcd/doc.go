@@ -20,6 +20,6 @@
 //
 // # What is not guaranteed
 //
-// A port may be taken by somebody else between being found and being used; then the start is tried again with other ports, a few times. These
+// On other systems than Linux a port may be taken by somebody else between being found and being used; then the start is tried again with other ports, a few times. These
 // servers are for one machine: they have no defaults that a production cluster should have.
 package etcd

@@ -3,13 +3,14 @@ package etcd
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"path/filepath"
 	"strings"
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+
+	"github.com/rota-run/rota/internal/port"
 )
 
 // node says how one member is started; a child process gets it as JSON.
@@ -26,11 +27,11 @@ type node struct {
 	KeyFile  string
 }
 
-// plan finds ports for all members.
-func plan(o Options) ([]node, error) {
-	ports, err := freePorts(2 * o.Nodes)
+// plan finds ports for all members, which are kept until release: a member that was killed finds them when it comes back.
+func plan(o Options) (_ []node, release func(), err error) {
+	ports, release, err := port.Find(2 * o.Nodes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	nodes := make([]node, o.Nodes)
 	var members []string
@@ -45,21 +46,7 @@ func plan(o Options) ([]node, error) {
 	for i := range nodes {
 		nodes[i].Cluster = strings.Join(members, ",")
 	}
-	return nodes, nil
-}
-
-// freePorts returns addresses on which nobody listens.
-func freePorts(n int) ([]string, error) {
-	addresses := make([]string, n)
-	for i := range addresses {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		defer l.Close() // all are held until all are found, so that none comes twice
-		addresses[i] = l.Addr().String()
-	}
-	return addresses, nil
+	return nodes, release, nil
 }
 
 func (n node) config() *embed.Config {

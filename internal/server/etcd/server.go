@@ -18,6 +18,7 @@ const portAttempts = 5
 type Server struct {
 	nodes   []node
 	members []*embed.Etcd
+	release func() // gives up the ports
 	stop    sync.Once
 }
 
@@ -36,11 +37,11 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 }
 
 func start(ctx context.Context, o Options) (*Server, error) {
-	nodes, err := plan(o)
+	nodes, release, err := plan(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{nodes: nodes}
+	s := &Server{nodes: nodes, release: release}
 	for _, n := range nodes {
 		var e *embed.Etcd
 		if e, err = n.launch(); err != nil {
@@ -77,6 +78,7 @@ func (s *Server) Stop() {
 			wg.Go(e.Close)
 		}
 		wg.Wait()
+		s.release()
 	})
 }
 

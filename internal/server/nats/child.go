@@ -7,8 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-
-	"github.com/rota-run/rota/internal/port"
+	"sync"
 )
 
 // childVariable carries the plan of a node to the process that is to be it.
@@ -45,9 +44,9 @@ func serve(text string) error {
 
 // Processes are the nodes of a server, each a process of its own.
 type Processes struct {
-	plans []plan
-	nodes []*node
-	kept  map[string]func() // gives up ports of nodes that were killed, by address
+	plans   []plan
+	nodes   []*node
+	release func() // gives up the ports: a node that was killed finds them when it comes back
 }
 
 type node struct {
@@ -61,11 +60,11 @@ func Spawn(ctx context.Context, o Options) (*Processes, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("spawn NATS server: %w", err)
 	}
-	all, err := plans(o)
+	all, release, err := plans(o)
 	if err != nil {
 		return nil, err
 	}
-	p := &Processes{plans: all, nodes: make([]*node, len(all)), kept: map[string]func(){}}
+	p := &Processes{plans: all, nodes: make([]*node, len(all)), release: sync.OnceFunc(release)}
 	for i := range all {
 		if err := p.run(i); err != nil {
 			p.Stop()
@@ -115,33 +114,13 @@ func (p *Processes) Names() []string {
 
 // Kill ends node i at once, as kill -9 does, and returns when it is gone.
 func (p *Processes) Kill(i int) {
-	if p.end(i) {
-		p.keep(p.plans[i].addresses())
-	}
-}
-
-// end ends a node's process; false if there is none.
-func (p *Processes) end(i int) bool {
 	n := p.nodes[i]
 	if n == nil {
-		return false
+		return
 	}
 	_ = n.cmd.Process.Kill() // it may have ended by itself
 	_ = n.cmd.Wait()
 	p.nodes[i] = nil
-	return true
-}
-
-// keep keeps the ports of a node until Stop, so that it finds them when it comes back.
-func (p *Processes) keep(addresses []string) {
-	for _, addr := range addresses {
-		if p.kept[addr] != nil {
-			continue
-		}
-		if release, err := port.Keep(addr); err == nil { // else Restart tells if somebody took it
-			p.kept[addr] = release
-		}
-	}
 }
 
 // Signal sends a signal to node i, to freeze it for instance.
@@ -156,10 +135,7 @@ func (p *Processes) Restart(i int) error {
 // Stop kills all nodes. A second call does nothing.
 func (p *Processes) Stop() {
 	for i := range p.nodes {
-		p.end(i)
+		p.Kill(i)
 	}
-	for addr, release := range p.kept {
-		release()
-		delete(p.kept, addr)
-	}
+	p.release()
 }

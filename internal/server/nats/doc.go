@@ -12,6 +12,6 @@
 //
 // # What is not guaranteed
 //
-// There is neither a password nor TLS: whoever can reach the loopback of this machine can use the server. A port that the system chose for a
-// cluster can be taken by somebody else before the node listens; then starting fails and is tried again with others.
+// There is neither a password nor TLS: whoever can reach the loopback of this machine can use the server. On other systems
+// than Linux a port that the system chose can be taken by somebody else before the node listens; then starting fails.
 package nats

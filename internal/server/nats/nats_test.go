@@ -30,39 +30,54 @@ func deadline(t *testing.T) context.Context {
 // write stores one message, in a stream with replicas, and read tells how many there are.
 func write(t *testing.T, url string, replicas int) {
 	t.Helper()
-	c, err := nc.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	js, err := c.JetStream()
-	if err == nil {
-		_, err = js.AddStream(&nc.StreamConfig{Name: "s", Subjects: []string{"s"}, Replicas: replicas})
-	}
-	if err == nil {
-		_, err = js.Publish("s", []byte("x"))
-	}
-	if err != nil {
-		t.Fatal(err)
+	name := nc.MsgId(nc.NewInbox()) // by which the server knows it, if it must be sent again
+	again(t, url, func(js nc.JetStreamContext) error {
+		_, err := js.AddStream(&nc.StreamConfig{Name: "s", Subjects: []string{"s"}, Replicas: replicas})
+		if err == nil {
+			_, err = js.Publish("s", []byte("x"), name)
+		}
+		return err
+	})
+}
+
+func read(t *testing.T, url string) (n uint64) {
+	t.Helper()
+	again(t, url, func(js nc.JetStreamContext) error {
+		info, err := js.StreamInfo("s")
+		if err == nil {
+			n = info.State.Msgs
+		}
+		return err
+	})
+	return n
+}
+
+// again asks until there is an answer: on a busy machine a cluster may change its leader at any time, and be late.
+func again(t *testing.T, url string, ask func(nc.JetStreamContext) error) {
+	t.Helper()
+	ctx := deadline(t)
+	for {
+		err := once(url, ask)
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
-func read(t *testing.T, url string) uint64 {
-	t.Helper()
+func once(url string, ask func(nc.JetStreamContext) error) error {
 	c, err := nc.Connect(url)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer c.Close()
 	js, err := c.JetStream()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	info, err := js.StreamInfo("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info.State.Msgs
+	return ask(js)
 }
 
 func TestStart(t *testing.T) {

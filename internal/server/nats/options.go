@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/rota-run/rota/internal/port"
 )
 
 // Options of [Start] and [Spawn].
@@ -54,33 +56,24 @@ const loopback = "127.0.0.1"
 
 func (p plan) address() string { return net.JoinHostPort(loopback, strconv.Itoa(p.Port)) }
 
-// addresses are all at which the node listens.
-func (p plan) addresses() (all []string) {
-	for _, port := range []int{p.Port, p.Watch, p.Route} {
-		if port != 0 {
-			all = append(all, net.JoinHostPort(loopback, strconv.Itoa(port)))
-		}
-	}
-	return all
-}
-
 func (p plan) url() string { return "nats://" + p.address() }
 
-// plans chooses the ports of all nodes. The server itself does not say what is wrong with a port or a directory: so that is found out here.
-func plans(o Options) ([]plan, error) {
+// plans chooses the ports of all nodes, which are kept until release. The server itself does not say what is wrong with a port or a directory: so that is
+// found out here.
+func plans(o Options) (_ []plan, release func(), err error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.Port != 0 {
 		l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(o.Port)))
 		if err != nil {
-			return nil, fmt.Errorf("port %d (try another one): %w", o.Port, err)
+			return nil, nil, fmt.Errorf("port %d (try another one): %w", o.Port, err)
 		}
 		l.Close()
 	}
-	ports, err := freePorts(3 * o.Nodes)
+	ports, release, err := freePorts(3 * o.Nodes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all := make([]plan, o.Nodes)
 	for i := range all {
@@ -96,21 +89,24 @@ func plans(o Options) ([]plan, error) {
 			all[i].Route, all[i].Routes = ports[o.Nodes+i], ports[o.Nodes:2*o.Nodes]
 		}
 	}
-	return all, nil
+	return all, release, nil
 }
 
-// freePorts asks the system for ports that nobody has.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
-		if err != nil {
-			return nil, fmt.Errorf("choose a port: %w", err)
-		}
-		defer l.Close() // all stay open until the last is chosen, so that they differ
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+// freePorts are ports that nobody has, nor gets before release.
+func freePorts(n int) (ports []int, release func(), err error) {
+	addrs, release, err := port.Find(n)
+	if err != nil {
+		return nil, nil, err
 	}
-	return ports, nil
+	for _, addr := range addrs {
+		at, err := net.ResolveTCPAddr("tcp", addr)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		ports = append(ports, at.Port)
+	}
+	return ports, release, nil
 }
 
 // options are those of the server itself.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -22,8 +23,9 @@ const poll = 5 * time.Millisecond
 
 // Server is a running server, of one node or several, in this process.
 type Server struct {
-	plans []plan
-	nodes []*server.Server
+	plans   []plan
+	nodes   []*server.Server
+	release func() // gives up the ports
 }
 
 // Start runs a server and returns when it can be used, or with the reason why not; ctx bounds the start alone. Stop it.
@@ -46,11 +48,11 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 }
 
 func start(ctx context.Context, o Options) (*Server, error) {
-	all, err := plans(o)
+	all, release, err := plans(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{plans: all, nodes: make([]*server.Server, len(all))}
+	s := &Server{plans: all, nodes: make([]*server.Server, len(all)), release: sync.OnceFunc(release)}
 	for i := range all {
 		if s.nodes[i], err = launch(all[i]); err != nil {
 			s.Stop()
@@ -127,6 +129,7 @@ func (s *Server) Stop() {
 			n.WaitForShutdown()
 		}
 	}
+	s.release()
 }
 
 func urls(all []plan) []string {

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/rota-run/rota/internal/port"
 )
 
 // node is one server: its folder, its ports, and its process while it lives.
@@ -93,18 +95,18 @@ func (n *node) ready(ctx context.Context) (string, error) {
 }
 
 // mode asks the server for its mode; "" if it does not serve. An open port is not enough.
-func (n *node) mode(ctx context.Context) string { return ask(ctx, n.addr(), "Mode") }
+func (n *node) mode(ctx context.Context) string { return ask(ctx, n.addr(), "Mode", time.Second) }
 
-// ask returns a line of what a server says of itself; "" if it does not serve.
-func ask(ctx context.Context, addr, name string) string {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+// ask returns a line of what a server says of itself within some time; "" if it does not serve.
+func ask(ctx context.Context, addr, name string, within time.Duration) string {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return ""
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Second)) // without it the read just ends later
+	_ = conn.SetDeadline(time.Now().Add(within)) // without it the read just ends later
 	if _, err := io.WriteString(conn, "srvr"); err != nil {
 		return ""
 	}
@@ -120,18 +122,21 @@ func ask(ctx context.Context, addr, name string) string {
 	return ""
 }
 
-// freePorts are ports that were free a moment ago.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+// freePorts are ports that nobody has, nor gets before release.
+func freePorts(n int) (ports []int, release func(), err error) {
+	addrs, release, err := port.Find(n)
+	if err != nil {
+		return nil, nil, err
 	}
-	return ports, nil
+	for _, addr := range addrs {
+		at, err := net.ResolveTCPAddr("tcp", addr)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		ports = append(ports, at.Port)
+	}
+	return ports, release, nil
 }
 
 func (n *node) write(name, text string) error {

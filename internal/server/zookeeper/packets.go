@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // Packets is how many packets a server has got from its clients since it started, by its own count: requests, and pings of sessions.
 func (c *Cluster) Packets(ctx context.Context, i int) (uint64, error) {
 	addr := c.Servers()[i]
-	n, err := strconv.ParseUint(ask(ctx, addr, "Received"), 10, 64)
+	n, err := strconv.ParseUint(ask(ctx, addr, "Received", 20*time.Second), 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("count packets: %s says nothing of what it received: %w", addr, err)
 	}

@@ -29,6 +29,8 @@ type Cluster struct {
 	dir   string // removed by Stop; "": kept
 	nodes []*node
 	addrs []string // of servers that were not started here
+
+	release func() // gives up the ports; nil before they were found, and after
 }
 
 // ErrExternal is returned where servers should be killed that were not started here.
@@ -82,10 +84,11 @@ func (c *Cluster) all() []int {
 // configure writes the servers' folders.
 func (c *Cluster) configure(dir, lib string, o Options) error {
 	n := max(o.Nodes, 1)
-	ports, err := freePorts(3 * n)
+	ports, release, err := freePorts(3 * n)
 	if err != nil {
 		return err
 	}
+	c.release = release // a server that was killed finds them when it comes back
 	ensemble := ""
 	for i := 0; i < n && n > 1; i++ {
 		ensemble += fmt.Sprintf("server.%d=127.0.0.1:%d:%d\n", i+1, ports[n+i], ports[2*n+i])
@@ -122,8 +125,8 @@ maxSessionTimeout=%d
 admin.enableServer=false
 4lw.commands.whitelist=srvr
 maxClientCnxns=0
-initLimit=100
-syncLimit=20
+initLimit=300
+syncLimit=100
 %s`, tick.Milliseconds(), filepath.ToSlash(filepath.Join(n.dir, "data")), n.port, most.Milliseconds(), ensemble))
 }
 
@@ -188,6 +191,10 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 func (c *Cluster) Stop() {
 	for _, n := range c.nodes {
 		n.kill()
+	}
+	if c.release != nil {
+		c.release()
+		c.release = nil
 	}
 	if c.dir != "" {
 		_ = os.RemoveAll(c.dir) // it is a temporary one

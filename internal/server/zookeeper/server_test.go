@@ -37,8 +37,8 @@ func TestSingleIsKilledAndComesBack(t *testing.T) {
 	if err := c.Restart(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	if c.Servers()[0] != addr || c.nodes[0].mode(t.Context()) != "standalone" {
-		t.Fatalf("restarted at %s in mode %q, want %s standalone", c.Servers()[0], c.nodes[0].mode(t.Context()), addr)
+	if mode, err := c.nodes[0].ready(t.Context()); err != nil || mode != "standalone" || c.Servers()[0] != addr {
+		t.Fatalf("restarted at %s in mode %q, %v; want %s standalone", c.Servers()[0], mode, err, addr)
 	}
 	if want := "zookeeper://" + addr + "/rota"; c.URL("/rota") != want {
 		t.Fatalf("URL %q, want %q", c.URL("/rota"), want)
@@ -47,7 +47,7 @@ func TestSingleIsKilledAndComesBack(t *testing.T) {
 
 func TestEnsembleElectsAnother(t *testing.T) {
 	c := started(t, Options{Nodes: 3})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	first, err := c.Leader(ctx)
 	if err != nil {
