@@ -138,18 +138,28 @@ func (p *Proxy) forget(c *conn) {
 // reset resets the connections that match, and returns when their sockets are closed.
 func (p *Proxy) reset(match func(*conn) bool) {
 	p.mu.Lock()
-	var chosen []*conn
+	chosen := p.choose(match)
+	p.mu.Unlock()
+	cut(chosen)
+}
+
+// choose counts the connections that match as reset, which is left to the caller. p.mu is held.
+func (p *Proxy) choose(match func(*conn) bool) (chosen []*conn) {
 	for c := range p.conns {
 		if match(c) {
 			chosen = append(chosen, c)
 		}
 	}
 	p.stats.Reset += len(chosen)
-	p.mu.Unlock()
-	for _, c := range chosen {
+	return chosen
+}
+
+// cut resets connections, and returns when their sockets are closed.
+func cut(conns []*conn) {
+	for _, c := range conns {
 		c.abort()
 	}
-	for _, c := range chosen {
+	for _, c := range conns {
 		<-c.gone
 	}
 }

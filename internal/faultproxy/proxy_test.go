@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/faultproxy"
+	"github.com/rota-run/rota/internal/port"
 )
 
 func TestPasses(t *testing.T) {
@@ -345,18 +346,18 @@ func TestHealEndsADelay(t *testing.T) {
 
 func TestServerAwayThenBack(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, release, err := port.Find(1) // nobody else gets it meanwhile
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := proxy(t, l.Addr().String())
-	l.Close()
+	defer release()
+	p := proxy(t, addrs[0])
 	if c, err := net.Dial("tcp", p.Addr()); err == nil { // the reset may come before the connection is reported
 		wantReset(t, c.(*net.TCPConn))
 		c.Close()
 	}
 	eventually(t, "the connection is reset", func() bool { s := p.Stats(); return s.Accepted == 1 && s.Open == 0 })
-	l, err = net.Listen("tcp", l.Addr().String())
+	l, err := net.Listen("tcp", addrs[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,6 +391,11 @@ func TestCloseEndsEverything(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	release, err := port.Keep(p.Addr()) // who else gets it would take the connection that follows
+	if err != nil {
+		t.Fatalf("a closed proxy has its port still: %v", err)
+	}
+	defer release()
 	if err := p.Heal(); err != nil {
 		t.Errorf("heal of a closed proxy: %v", err)
 	}

@@ -78,8 +78,9 @@ func (p *Proxy) wrote(d direction, taken, written int) bool {
 	spent := p.state.spent[d]
 	p.state.budget[d], p.state.spent[d] = none, nil
 	p.signal()
+	chosen := p.choose(func(*conn) bool { return true }) // now: the one that was just written to may be gone before what follows begins
 	p.wg.Go(func() {
-		p.reset(func(*conn) bool { return true })
+		cut(chosen)
 		close(spent)
 	})
 	return true
