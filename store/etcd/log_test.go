@@ -411,7 +411,7 @@ func TestManyRequestsWhileCompacting(t *testing.T) {
 	}
 	t.Cleanup(member.Stop)
 	s := openWith(t, Options{Endpoints: member.Endpoints(), Timeout: 20 * time.Second})
-	ctx := deadline(t)
+	ctx := longDeadline(t)
 	const docs = 3*listPage - 1
 	var wg sync.WaitGroup
 	for w := range 16 {

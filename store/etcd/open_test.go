@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
+	"github.com/rota-run/rota/internal/port"
 	server "github.com/rota-run/rota/internal/server/etcd"
 	"github.com/rota-run/rota/store"
 )
@@ -70,12 +71,12 @@ func silent(t *testing.T) string {
 // nobody is an address where nobody listens.
 func nobody(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, release, err := port.Find(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Cleanup(release)
+	return addrs[0]
 }
 
 func TestOpenErrors(t *testing.T) {

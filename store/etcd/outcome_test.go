@@ -16,10 +16,14 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// throughProxy opens a handle that reaches the server through a proxy, and one that does not.
+// throughProxy opens a handle that reaches the shared server through a proxy, and one that does not.
 func throughProxy(t *testing.T) (p *faultproxy.Proxy, s, direct *Store) {
 	t.Helper()
-	o := options()
+	return throughProxyTo(t, options())
+}
+
+func throughProxyTo(t *testing.T, o Options) (p *faultproxy.Proxy, s, direct *Store) {
+	t.Helper()
 	direct = openWith(t, o)
 	p, err := faultproxy.Listen(context.Background(), o.Endpoints[0])
 	if err != nil {
@@ -76,21 +80,23 @@ func TestLostAnswer(t *testing.T) {
 			p, s, direct := throughProxy(t)
 			for call, do := range changes(t, s, direct) {
 				heal(t, p)
-				if _, err := s.Get(deadline(t), "old"); err != nil && !errors.Is(err, store.ErrNotFound) { // there is a connection
-					t.Fatal(err)
-				}
+				eventually(t, "there is a connection", func() bool {
+					_, err := s.Get(deadline(t), "old")
+					return err == nil || errors.Is(err, store.ErrNotFound)
+				})
 				if call == "append" { // the handle knows the head, so that nothing but the append itself is sent
 					if _, err := s.Append(deadline(t), record); err != nil {
 						t.Fatal(err)
 					}
 				}
 				p.DropReplies()
-				limit := patience
-				if name == "the deadline passes" {
-					limit = 2 * time.Second // until then the request is sent, also on a busy machine
-				}
-				ctx, cancel := context.WithTimeoutCause(context.Background(), limit, lateError{})
 				seen := observe(t, direct)
+				if name == "the deadline passes" {
+					untilSent(t, call, do)
+					seen(call)
+					continue
+				}
+				ctx, cancel := context.WithCancel(deadline(t))
 				result := make(chan error, 1)
 				go func() { result <- do(ctx) }()
 				seen(call)
@@ -100,11 +106,28 @@ func TestLostAnswer(t *testing.T) {
 				if !errors.Is(err, store.ErrUnknown) {
 					t.Errorf("%s: error %v, want ErrUnknown", call, err)
 				}
-				if name == "the deadline passes" && !errors.Is(err, lateError{}) {
-					t.Errorf("%s: error %v does not wrap the cause", call, err)
-				}
 			}
 		})
+	}
+}
+
+// untilSent makes a call with a deadline, and again where a busy machine has not sent it by then.
+func untilSent(t *testing.T, call string, do func(context.Context) error) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), silence*2/3, lateError{}) // before the connection counts as silent
+		err := do(ctx)
+		cancel()
+		switch {
+		case !errors.Is(err, lateError{}):
+			t.Errorf("%s: error %v does not wrap the cause", call, err)
+			return
+		case errors.Is(err, store.ErrUnknown):
+			return
+		case time.Now().After(end):
+			t.Errorf("%s: error %v, want ErrUnknown", call, err)
+			return
+		}
 	}
 }
 
@@ -145,8 +168,8 @@ func TestNeverSent(t *testing.T) {
 	calls["read"] = func(ctx context.Context) error { _, err := s.Read(ctx, 0, 1); return err }
 	calls["snapshot"] = func(ctx context.Context) error { _, err := s.Snapshot(ctx); return err }
 	calls["watch"] = func(ctx context.Context) error { _, err := s.Watch(ctx, ""); return err }
+	p.Refuse()
 	p.Cut()
-	p.Close()
 	eventually(t, "the client has seen that its connection is gone", func() bool { return calls["get"](deadline(t)) != nil })
 	for name, do := range calls {
 		err := do(deadline(t))
@@ -161,11 +184,21 @@ func TestNeverSent(t *testing.T) {
 
 func headOf(t *testing.T, s *Store) uint64 {
 	t.Helper()
-	page, err := s.Read(deadline(t), 1<<40, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return page.Head
+	return readPage(t, s, 1<<40, 1).Head
+}
+
+// readPage asks again where there is no leader.
+func readPage(t *testing.T, s *Store, after uint64, limit int) (page store.Page) {
+	t.Helper()
+	eventually(t, "a read", func() bool {
+		var err error
+		page, err = s.Read(deadline(t), after, limit)
+		if err != nil && !errors.Is(err, store.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	return page
 }
 
 // attempt is one change and what its caller was told.
@@ -175,17 +208,52 @@ type attempt struct {
 	err   error
 }
 
+// The kinds of what callers are told.
+const (
+	toldDone    = "done"
+	toldUnknown = "unknown"
+	toldNotDone = "not done"
+)
+
+func (a attempt) told() string {
+	switch {
+	case a.err == nil:
+		return toldDone
+	case errors.Is(a.err, store.ErrUnknown):
+		return toldUnknown
+	}
+	return toldNotDone
+}
+
+// tale is what several callers were told.
+type tale struct {
+	mu    sync.Mutex
+	all   []attempt
+	count map[string]int
+}
+
+func (l *tale) note(a attempt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, a)
+	if l.count == nil {
+		l.count = map[string]int{}
+	}
+	l.count[a.told()]++
+}
+
+// diverse tells whether there is one of each kind.
+func (l *tale) diverse() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.count) == 3
+}
+
 // TestOutcomesUnderCuts cuts connections at random under writers, and then compares what each was told with what the server has.
 func TestOutcomesUnderCuts(t *testing.T) {
 	t.Parallel()
 	p, s, direct := throughProxy(t)
-	var mu sync.Mutex
-	var appends, puts []attempt
-	note := func(list *[]attempt, a attempt) {
-		mu.Lock()
-		defer mu.Unlock()
-		*list = append(*list, a)
-	}
+	var appends, puts tale
 	began, err := direct.now(deadline(t))
 	if err != nil {
 		t.Fatal(err)
@@ -195,16 +263,19 @@ func TestOutcomesUnderCuts(t *testing.T) {
 	cutter.Go(func() { cutAtRandom(t, p, stop) })
 	for w := range 6 {
 		writers.Go(func() {
-			for i := range 80 {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rand.IntN(200))*time.Millisecond)
+			for i, end := 0, time.Now().Add(patience); i < 80 || !appends.diverse() || !puts.diverse(); i++ {
+				if time.Now().After(end) {
+					return
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rand.IntN(200+10*i))*time.Millisecond)
 				id := fmt.Sprintf("%d/%d", w, i)
 				if i%2 == 0 {
 					index, err := s.Append(ctx, []byte(id))
-					note(&appends, attempt{id, index, err})
+					appends.note(attempt{id, index, err})
 				} else {
 					d, _ := s.Get(ctx, "shared")
 					v, err := s.Put(ctx, store.Doc{Key: "shared", Value: []byte(id), Version: d.Version})
-					note(&puts, attempt{id, uint64(max(revision(v), 0)), err})
+					puts.note(attempt{id, uint64(max(revision(v), 0)), err})
 				}
 				cancel()
 			}
@@ -215,8 +286,8 @@ func TestOutcomesUnderCuts(t *testing.T) {
 	cutter.Wait()
 	heal(t, p)
 	eventually(t, "the store is there again", func() bool { _, err := s.Append(deadline(t), []byte("last")); return err == nil })
-	judge(t, "append", appends, logged(t, direct))
-	judge(t, "put", puts, written(t, direct, "shared", began))
+	judge(t, "append", appends.all, logged(t, direct))
+	judge(t, "put", puts.all, written(t, direct, "shared", began))
 }
 
 // eventually asks again and again, until patience ends.
@@ -256,10 +327,7 @@ func logged(t *testing.T, s *Store) map[string][]uint64 {
 	t.Helper()
 	all := map[string][]uint64{}
 	for after := uint64(0); ; {
-		page, err := s.Read(deadline(t), after, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := readPage(t, s, after, 1000)
 		for _, r := range page.Records {
 			if r.Index != after+1 {
 				t.Fatalf("index %d follows %d", r.Index, after)
@@ -301,26 +369,24 @@ func judge(t *testing.T, what string, attempts []attempt, there map[string][]uin
 	count := map[string]int{}
 	for _, a := range attempts {
 		got := there[a.id]
-		switch {
-		case a.err == nil:
-			count["done"]++
+		count[a.told()]++
+		switch a.told() {
+		case toldDone:
 			if len(got) != 1 || got[0] != a.index {
 				t.Errorf("%s %s was acknowledged at %d, stands at %d", what, a.id, a.index, got)
 			}
-		case errors.Is(a.err, store.ErrUnknown):
-			count["unknown"]++
+		case toldUnknown:
 			if len(got) > 1 {
 				t.Errorf("%s %s was unknown, stands at %d", what, a.id, got)
 			}
 		default:
-			count["not done"]++
 			if len(got) != 0 {
 				t.Errorf("%s %s was not done (%v), stands at %d", what, a.id, a.err, got)
 			}
 		}
 	}
 	t.Logf("%s: %v", what, count)
-	for _, kind := range []string{"done", "unknown", "not done"} {
+	for _, kind := range []string{toldDone, toldUnknown, toldNotDone} {
 		if count[kind] == 0 {
 			t.Errorf("%s: none was %s: nothing was shown; %s", what, kind, strings.TrimSpace(fmt.Sprint(count)))
 		}

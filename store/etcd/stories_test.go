@@ -31,10 +31,7 @@ func member(t *testing.T, o Options, id cluster.MemberID, ttl time.Duration) pro
 		t.Fatal(err)
 	}
 	o.Endpoints = []string{link.Addr()}
-	s, err := Open(deadline(t), o) // Crash closes it, which a story calls for each member
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := opened(t, o) // Crash closes it, which a story calls for each member
 	m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 	if err != nil {
 		t.Fatal(err)

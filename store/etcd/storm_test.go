@@ -28,10 +28,7 @@ func behindLinks(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) p
 		through := o
 		through.Endpoints = []string{link.Addr()}
 		// The story itself ends all members, by Crash: a clean-up here would come before that, and look like the death of members that still run.
-		s, err := Open(deadline(t), through)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := opened(t, through)
 		m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	server "github.com/rota-run/rota/internal/server/etcd"
 	"github.com/rota-run/rota/store"
 )
 
@@ -13,7 +14,16 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 	for name, compact := range map[string]bool{"kept": false, "compacted": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, s, direct := throughProxy(t)
+			o := options()
+			if compact { // others on the shared server need what it remembers
+				member, err := server.StartCluster(deadline(t), server.Options{Dir: t.TempDir(), NoSync: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(member.Stop)
+				o.Endpoints = member.Endpoints()
+			}
+			p, s, direct := throughProxyTo(t, o)
 			ctx := deadline(t)
 			docs, err := s.Watch(ctx, "w/")
 			if err != nil {
@@ -38,7 +48,9 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					_, _ = direct.client.Compact(ctx, now) // another test may have been further
+					if _, err := direct.client.Compact(ctx, now); err != nil {
+						t.Fatal(err)
+					}
 				}
 				heal(t, p)
 				wantHint(t, ctx, docs)
