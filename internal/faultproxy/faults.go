@@ -2,6 +2,8 @@ package faultproxy
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -88,8 +90,20 @@ func (p *Proxy) Break(which uint64) string {
 // Refuse, when the port was taken by another program meanwhile; on Linux that can't be, but by one that wants this very port.
 func (p *Proxy) Heal() error {
 	p.change(func(s *state) { *s = newState() })
+	p.settle(requests, replies) // who is dropping has told of the damage then, and who spent a budget of its cut
+	p.awaitCuts()
 	p.reset((*conn).isDamaged)
 	return p.reopen()
+}
+
+// awaitCuts returns when no reset is under way that the last byte of a budget has begun: it must not meet connections that are made later.
+func (p *Proxy) awaitCuts() {
+	p.mu.Lock()
+	begun := slices.Collect(maps.Keys(p.cutting))
+	p.mu.Unlock()
+	for _, spent := range begun {
+		<-spent
+	}
 }
 
 // reopen listens again at the same address.

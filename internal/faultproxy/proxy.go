@@ -25,7 +25,8 @@ type Proxy struct {
 	accepted uint64
 	conns    map[*conn]struct{}
 	state    state
-	changed  chan struct{} // closed by the next change of state
+	changed  chan struct{}              // closed by the next change of state
+	cutting  map[chan struct{}]struct{} // resets of spent budgets that are under way: each is closed when it is over
 	stats    Stats
 }
 
@@ -39,7 +40,7 @@ func Listen(ctx context.Context, target string) (*Proxy, error) {
 	ctx, stop := context.WithCancel(ctx)
 	p := &Proxy{
 		target: target, addr: l.Addr().String(), ctx: ctx, stop: stop, release: release,
-		conns: make(map[*conn]struct{}), changed: make(chan struct{}), state: newState(),
+		conns: make(map[*conn]struct{}), changed: make(chan struct{}), cutting: make(map[chan struct{}]struct{}), state: newState(),
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

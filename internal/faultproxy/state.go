@@ -77,13 +77,22 @@ func (p *Proxy) wrote(d direction, taken, written int) bool {
 	}
 	spent := p.state.spent[d]
 	p.state.budget[d], p.state.spent[d] = none, nil
+	p.cutting[spent] = struct{}{}
 	p.signal()
 	chosen := p.choose(func(*conn) bool { return true }) // now: the one that was just written to may be gone before what follows begins
 	p.wg.Go(func() {
 		cut(chosen)
-		close(spent)
+		p.wasCut(spent)
 	})
 	return true
+}
+
+// wasCut ends a cut whose connections are reset.
+func (p *Proxy) wasCut(spent chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.cutting, spent)
+	close(spent)
 }
 
 func (p *Proxy) dropped(n int) {
