@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/store"
 )
@@ -255,6 +256,7 @@ func listed(t *testing.T, ctx context.Context, s store.Docs, prefix string, want
 		case ctx.Err() != nil || err != nil:
 			t.Fatalf("list %q = %q, %v; want %q", prefix, keys, err, want)
 		}
+		time.Sleep(2 * time.Millisecond) // waits: between two looks at a condition; the deadline is that of ctx
 	}
 }
 

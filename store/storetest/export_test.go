@@ -3,7 +3,7 @@ package storetest
 import "time"
 
 // SetPatience shortens what suites wait for, in a process in which they are meant to fail.
-func SetPatience(d time.Duration) { patience, renewalTTL = d, d/2 }
+func SetPatience(d time.Duration) { patience = d }
 
 // SetStormTime shortens how long clients work while links break.
 func SetStormTime(d time.Duration) { stormTime = d }

@@ -125,8 +125,11 @@ func (l *planLink) plan(storetest.Call) storetest.Outcome {
 // openRemote is the store behind breakable links; broken names the rule that the handles through a link break.
 func openRemote(broken string) storetest.OpenThrough[*remote] {
 	ttl := 400 * time.Millisecond // what is broken shows at any TTL
-	if broken == "" {
+	switch broken {
+	case "":
 		ttl = 4 * time.Second // a busy machine must not end the sessions of a sound driver
+	case "close says done":
+		ttl = time.Minute // the document must not go by itself before anybody looks
 	}
 	return func(*testing.T) storetest.Reach[*remote] {
 		server := memory.New()

@@ -65,6 +65,7 @@ type bench[S any] struct {
 	through S
 	link    Link
 	witness S
+	strays  int // errors that did not wrap the cause of a ctx that had ended
 }
 
 func runFaultRules[S any](t *testing.T, open OpenThrough[S], rules []faultRule[S]) {

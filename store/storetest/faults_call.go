@@ -20,12 +20,13 @@ type pending struct {
 	cancel   context.CancelCauseFunc
 	returned chan struct{}
 	err      error // set before returned is closed
+	strays   *int  // of the bench
 }
 
 // begin starts a call.
-func begin(ctx context.Context, call func(context.Context) error) *pending {
-	ctx, cancel := context.WithCancelCause(ctx)
-	p := &pending{cancel: cancel, returned: make(chan struct{})}
+func (b *bench[S]) begin(call func(context.Context) error) *pending {
+	ctx, cancel := context.WithCancelCause(b.ctx)
+	p := &pending{cancel: cancel, returned: make(chan struct{}), strays: &b.strays}
 	go func() {
 		defer close(p.returned)
 		p.err = call(ctx)
@@ -49,9 +50,20 @@ func (p *pending) end(t *testing.T, what string) error {
 		t.Fatalf("%s has not returned %v after its ctx ended", what, min(soon, patience))
 	}
 	if p.err != nil && !errors.Is(p.err, stoppedError{}) {
-		t.Errorf("%s: error %v after its ctx ended: it does not wrap the cause of the ctx", what, p.err)
+		p.stray(t, what)
 	}
 	return p.err
+}
+
+// stray judges an error that does not wrap the cause of a ctx that had ended. One may have been on its way back already, as on a busy machine that of a
+// connection which was cut; a driver that forgets the cause does so each time.
+func (p *pending) stray(t *testing.T, what string) {
+	t.Helper()
+	tell := t.Logf
+	if *p.strays++; *p.strays > 1 {
+		tell = t.Errorf
+	}
+	tell("%s: error %v after its ctx ended: it does not wrap the cause of the ctx", what, p.err)
 }
 
 // breaks gives a call whose connection was cut the time to notice: its error is then its own, and must not be on its way back when end ends its ctx.
@@ -115,6 +127,17 @@ func again(t *testing.T, ctx context.Context, what string, call func(context.Con
 		time.Sleep(5 * time.Millisecond) // waits: between two attempts to do it, with a deadline
 	}
 	t.Fatalf("%s does not work %v after the end of the fault: %v", what, patience, err)
+}
+
+// patiently looks for something until it is there or so many ticks have passed, and tells which. While the process stands still, at most one tick passes.
+func patiently(ticks int, tick time.Duration, holds func() bool) bool {
+	for range ticks {
+		if holds() {
+			return true
+		}
+		time.Sleep(tick) // waits: between two looks at a condition, of which there are so many
+	}
+	return holds()
 }
 
 // until looks for something until it is there or the time is over; that is no failure.

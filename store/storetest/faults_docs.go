@@ -138,7 +138,7 @@ func replyLost[S store.Docs](t *testing.T, b *bench[S], c *change, through store
 	t.Helper()
 	b.warm(t, through)
 	b.link.DropReplies()
-	call := begin(b.ctx, do)
+	call := b.begin(do)
 	happened := false
 	until(3*grace, func() bool { happened, _ = c.look(t, b.ctx, b.witness); return happened || call.over() })
 	b.link.Cut()
@@ -163,7 +163,7 @@ func docsCut[S store.Docs](t *testing.T, b *bench[S]) {
 		for _, c := range changes(t, b, fmt.Sprint(i)) {
 			b.warm(t, b.through)
 			m.arm(b.link)
-			err := begin(b.ctx, func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String()+" cut at "+m.name)
+			err := b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String()+" cut at "+m.name)
 			b.heal(t)
 			b.warm(t, b.through)
 			outcomes[c.verify(t, b.ctx, b.witness, err)]++
@@ -182,7 +182,7 @@ func docsHalfOpen[S store.Docs](t *testing.T, b *bench[S]) {
 		for _, c := range changes(t, b, strings.ReplaceAll(o.name, " ", "-")) {
 			b.warm(t, b.through)
 			o.make(b.link)
-			err := begin(b.ctx, func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String())
+			err := b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String())
 			if err == nil {
 				t.Errorf("%v behind a link that is half open: no error", c)
 			}
@@ -205,7 +205,7 @@ func docsAway[S store.Docs](t *testing.T, b *bench[S]) {
 			"list": func(ctx context.Context) error { _, err := b.through.List(ctx, "f/"); return err },
 		} {
 			what := name + " while the link is " + o.name
-			err := begin(b.ctx, call).end(t, what)
+			err := b.begin(call).end(t, what)
 			if err == nil {
 				t.Errorf("%s: no error", what)
 			}
@@ -220,7 +220,7 @@ func docsAgain[S store.Docs](t *testing.T, b *bench[S]) {
 	v := put(t, b.ctx, b.witness, "f/a", "0", "")
 	for i, o := range outages() {
 		o.make(b.link)
-		err := begin(b.ctx, func(ctx context.Context) error { _, err := b.through.Get(ctx, "f/a"); return err }).end(t, "get")
+		err := b.begin(func(ctx context.Context) error { _, err := b.through.Get(ctx, "f/a"); return err }).end(t, "get")
 		judgeRead(t, "get", err)
 		b.heal(t)
 		what := " after the link was " + o.name

@@ -11,7 +11,7 @@ type Open[S any] func(t *testing.T) func(t *testing.T) S
 
 // patience bounds what a suite waits for. It is long because it is met only by a failure.
 // Only a test of the suites changes it.
-var patience = 30 * time.Second
+var patience = 60 * time.Second
 
 // deadline is the context of a test's calls.
 func deadline(t *testing.T) context.Context {

@@ -67,6 +67,7 @@ func wantGone(t *testing.T, ctx context.Context, s store.Docs, key string) {
 		if err != nil {
 			t.Fatalf("get %q, waiting for its end: %v", key, err)
 		}
+		time.Sleep(2 * time.Millisecond) // waits: between two looks at a condition; the deadline is that of ctx
 	}
 }
 
