@@ -16,7 +16,7 @@ import (
 func three(tb testing.TB, slots int64) *rota.Client {
 	dir := tb.TempDir()
 	for i := range 3 {
-		spawn(tb, child{fmt.Sprintf("m%d", i), dir, slots})
+		spawn(tb, child{fmt.Sprintf("m%d", i), dir, slots, shortTTL})
 	}
 	return client(tb, openFile(tb, dir), "bench")
 }
@@ -113,7 +113,7 @@ func BenchmarkBacklog(b *testing.B) {
 	}
 	submitted := time.Since(start)
 	for i := range 3 {
-		spawn(b, child{fmt.Sprintf("m%d", i), dir, 32})
+		spawn(b, child{fmt.Sprintf("m%d", i), dir, 32, shortTTL})
 	}
 	b.ResetTimer()
 	for i, call := range calls {

@@ -40,7 +40,7 @@ func open(t *testing.T, dir, name string) {
 func TestTheRunnerIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	runners := []*process{spawn(t, child{"m0", dir, 2}), spawn(t, child{"m1", dir, 2})}
+	runners := []*process{spawn(t, child{"m0", dir, 2, longTTL}), spawn(t, child{"m1", dir, 2, longTTL})}
 	c := client(t, openFile(t, dir), "c")
 	call := submit(t, hold, c, spot{dir, "x"})
 	await(t, "it runs", func() bool { return len(lines(t, dir, "x.runs")) == 1 })
@@ -62,7 +62,7 @@ func TestTheRunnerIsKilled(t *testing.T) {
 func TestACallOutlivesEverybody(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	m := spawn(t, child{"m0", dir, 2})
+	m := spawn(t, child{"m0", dir, 2, longTTL})
 	s := openFile(t, dir)
 	dead := client(t, s, "c")
 	running, queued := submit(t, hold, dead, spot{dir, "x"}), submit(t, hold, dead, spot{dir, "y"})
@@ -75,7 +75,7 @@ func TestACallOutlivesEverybody(t *testing.T) {
 	for _, f := range []string{"x", "y", "z"} {
 		open(t, dir, f)
 	}
-	spawn(t, child{"m0", dir, 2})
+	spawn(t, child{"m0", dir, 2, longTTL})
 	again := client(t, s, "another")
 	for _, id := range []string{running.ID(), queued.ID(), third.ID()} {
 		call, err := hold.Attach(again, id)
@@ -106,7 +106,7 @@ func TestLeavingHandsCallsBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	one := hold.With(rota.FuncOptions{Attempts: 1})
-	m := spawn(t, child{"m0", dir, 2})
+	m := spawn(t, child{"m0", dir, 2, longTTL})
 	c := client(t, openFile(t, dir), "c")
 	call := submit(t, one, c, spot{dir, "x"})
 	await(t, "it runs", func() bool { return len(lines(t, dir, "x.runs")) == 1 })
@@ -114,7 +114,7 @@ func TestLeavingHandsCallsBack(t *testing.T) {
 	if got := lines(t, dir, "x.stops"); !slices.Equal(got, []string{rota.CauseDrained.Error()}) {
 		t.Errorf("it stopped by %q", got)
 	}
-	spawn(t, child{"m1", dir, 2})
+	spawn(t, child{"m1", dir, 2, longTTL})
 	await(t, "it runs again", func() bool { return len(lines(t, dir, "x.runs")) == 2 })
 	open(t, dir, "x")
 	if _, err := wait(t, call); err != nil {
@@ -127,14 +127,14 @@ func TestLeavingHandsCallsBack(t *testing.T) {
 func TestAttemptsThatAreLostCount(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	m := spawn(t, child{"m0", dir, 2})
+	m := spawn(t, child{"m0", dir, 2, longTTL})
 	c := client(t, openFile(t, dir), "c")
 	fallen := rota.NewFunc("fallen", func(context.Context, rota.Failure) (int, error) { return 0, nil }, rota.FuncOptions{})
 	call := submit(t, hold.With(rota.FuncOptions{Attempts: 2, OnFailure: fallen}), c, spot{dir, "x"})
 	for n := 1; n <= 2; n++ {
 		await(t, "it runs", func() bool { return len(lines(t, dir, "x.runs")) == n })
 		m.kill()
-		m = spawn(t, child{"m0", dir, 2})
+		m = spawn(t, child{"m0", dir, 2, longTTL})
 	}
 	_, err := wait(t, call)
 	var e *rota.CallError
@@ -162,7 +162,7 @@ func TestASuspendedRunnerDoesNotOverlap(t *testing.T) {
 	dir := t.TempDir()
 	members := map[string]*process{}
 	for _, name := range []string{"m0", "m1"} {
-		members[name] = spawn(t, child{name, dir, 2})
+		members[name] = spawn(t, child{name, dir, 2, shortTTL})
 	}
 	c := client(t, openFile(t, dir), "c")
 	call := submit(t, beat("", "").With(rota.FuncOptions{Attempts: 100}), c, spot{dir, "x"})

@@ -14,7 +14,7 @@ import (
 // join starts a member in this process.
 func join(t *testing.T, s rota.Store, name string, slots int64, functions ...rota.Function) *rota.Member {
 	t.Helper()
-	m, err := rota.Join(t.Context(), rota.Config{Member: name, Store: s, TTL: 10 * time.Second, Slots: slots, Functions: functions, DrainTimeout: time.Second})
+	m, err := rota.Join(t.Context(), rota.Config{Member: name, Store: s, TTL: longTTL, Slots: slots, Functions: functions, DrainTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

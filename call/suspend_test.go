@@ -1,35 +1,23 @@
 package call_test
 
 import (
-	"os"
+	"context"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/rota-run/rota/internal/standstill"
 )
 
 // suspend stops a process while it does not write: nobody can while a suspended process has the turn.
 func suspend(t *testing.T, dir string, p *process) {
 	t.Helper()
-	await(t, "the member stands still, and not in the middle of a write", func() bool {
-		p.signal(syscall.SIGSTOP)
-		if unlocked(t, dir, "queue.lock") && unlocked(t, dir, "turn.lock") {
-			return true
-		}
-		p.signal(syscall.SIGCONT)
-		return false
-	})
-}
-
-func unlocked(t *testing.T, dir, name string) bool {
-	t.Helper()
-	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := standstill.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")); err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
 // judge looks at what the runs of one call have written, in its order: a token that is smaller than one before it comes from a run that overlaps. A process may be

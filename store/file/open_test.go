@@ -280,15 +280,10 @@ func TestOpenAsAnotherUser(t *testing.T) {
 		if err := os.Chmod(dir, c.mode); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(binary, dir)
-		cmd.Env = append(os.Environ(), helperVariable+"=open")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer stdin.Close()
-		out, err := cmd.Output()
+		var out []byte
+		var err error
+		// A process that another test starts in the instant in which the binary is written holds it open for writing until it has begun.
+		eventually(t, "nobody has the binary open", func() bool { out, err = openAsNobody(binary, dir); return !errors.Is(err, syscall.ETXTBSY) })
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -298,6 +293,19 @@ func TestOpenAsAnotherUser(t *testing.T) {
 			}
 		}
 	}
+}
+
+// openAsNobody runs the helper that opens a store, and returns what it says.
+func openAsNobody(binary, dir string) ([]byte, error) {
+	cmd := exec.Command(binary, dir)
+	cmd.Env = append(os.Environ(), helperVariable+"=open")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	defer stdin.Close()
+	return cmd.Output()
 }
 
 func copyBinary(t *testing.T, to string) {

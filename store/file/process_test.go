@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/standstill"
 	"github.com/rota-run/rota/store"
 )
 
@@ -241,7 +242,7 @@ func TestSessionOutlivesSuspension(t *testing.T) {
 	dir := t.TempDir()
 	s, ctx := openIn(t, dir, Options{}), deadline(t)
 	p := sessionIn(t, dir)
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := standstill.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Append(ctx, []byte("others go on")); err != nil {
