@@ -203,11 +203,6 @@ func TestBrokersComeBack(t *testing.T) {
 // What is wrong is said, with what to try, and without secrets.
 func TestErrorsSayWhatToTry(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
 	for name, c := range map[string]struct {
 		brokers []kfake.Opt
 		options []kgo.Opt
@@ -216,7 +211,7 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		words   []string
 	}{
 		"a topic that is missing": {words: []string{"look up topic orders", "UNKNOWN_TOPIC_OR_PARTITION", "create the topic"}},
-		"brokers away":            {at: closed.Addr().String(), words: []string{closed.Addr().String(), "connection refused", "look whether the brokers run"}},
+		"brokers away":            {at: "127.0.0.1:1", words: []string{"127.0.0.1:1", "connection refused", "look whether the brokers run"}},
 		"a wrong password": {
 			brokers: []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("PLAIN", "me", "right")},
 			options: []kgo.Opt{kgo.SASL(plain.Auth{User: "me", Pass: "hunter2"}.AsMechanism())},
@@ -293,9 +288,14 @@ func (g *gate) dial(ctx context.Context, network, addr string) (net.Conn, error)
 		if old != nil {
 			all = append(all, *old...)
 		}
-		if g.conns.CompareAndSwap(old, &all) {
-			return c, nil
+		if !g.conns.CompareAndSwap(old, &all) {
+			continue
 		}
+		if g.closed.Load() { // while it was made: shut may not have seen it
+			c.Close()
+			return nil, errors.New("the gate is shut")
+		}
+		return c, nil
 	}
 }
 

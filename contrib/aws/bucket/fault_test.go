@@ -79,11 +79,13 @@ func TestAStreamGoesOnWhereItWasCut(t *testing.T) {
 			o := b.objects(nil)
 			once(&o)
 			conf := b.config()
-			conf.Stall = 200_000_000
+			if hang {
+				conf.Stall = 500_000_000
+			}
 			b.run(conf, o, "s3://logs/")
 			b.once("a " + content)
-			if c.cuts.Load() != -1 {
-				t.Errorf("%d cuts are left", c.cuts.Load())
+			if left := c.cuts.Load(); left >= 0 { // on a busy machine an answer that comes may be given up too, and is taken up again
+				t.Errorf("%d cuts are left", left)
 			}
 		})
 	}
@@ -95,6 +97,7 @@ func TestAStreamIsOfOneVersion(t *testing.T) {
 	b.put("logs", "a", "x")
 	contents := []string{strings.Repeat("1", 3000), strings.Repeat("2", 3000)}
 	var version atomic.Int64
+	seen := make(chan struct{}) // closed when it was seen that the first run has failed: when the next one has ended well nothing tells of it any more
 	c := &cutting{bed: b, after: func() { version.Store(1) }}
 	c.cuts.Store(1)
 	b.tamper = func(w http.ResponseWriter, r *http.Request) bool {
@@ -102,6 +105,12 @@ func TestAStreamIsOfOneVersion(t *testing.T) {
 			return false
 		}
 		v := version.Load()
+		if v == 1 && r.Header.Get("Range") == "" {
+			select {
+			case <-seen:
+			case <-r.Context().Done():
+			}
+		}
 		c.answer(w, r, contents[v], fmt.Sprintf(`"v%d"`, v))
 		return true
 	}
@@ -110,6 +119,7 @@ func TestAStreamIsOfOneVersion(t *testing.T) {
 	m := b.join("a", bucket.NewType("objects", o))
 	b.submit(m, b.config(), "s3://logs/")
 	b.awaitMessage(m, "logs/a", bucket.ErrChanged.Error())
+	close(seen)
 	if err := m.Wait(b.ctx, "job"); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +191,7 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 			if got := b.awaitMessage(m, place, c.words...); strings.Contains(got, "hunter2") {
 				t.Errorf("a secret stands in %q", got)
 			}
-			if strings.Contains(b.logs.String(), "hunter2") {
+			if strings.Contains(b.said(), "hunter2") {
 				t.Error("a secret is logged")
 			}
 		})

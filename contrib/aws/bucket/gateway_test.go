@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/rota-run/rota/contrib/aws/bucket"
+	"github.com/rota-run/rota/internal/port"
 )
 
 // gateway starts a real gateway on a directory, or skips the test.
@@ -33,6 +34,11 @@ func gateway(t *testing.T) *bed {
 	}
 	addr := l.Addr().String()
 	l.Close()
+	release, err := port.Keep(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
 	cmd := exec.Command(program, "--access", "ak", "--secret", "hunter2hunter2", "--port", addr, "posix", t.TempDir()) //nolint:gosec // chosen by who tests
 	cmd.Dir = t.TempDir()
 	log, err := os.Create(filepath.Join(cmd.Dir, "log"))

@@ -27,8 +27,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// patience bounds every wait; it says nothing about how long things should take.
-const patience = 60 * time.Second
+// patience bounds all that a test does; it says nothing about how long things should take.
+const patience = 2 * time.Minute
 
 const quick = 20_000_000 // ns: tests do not wait for what is rare
 
@@ -58,12 +58,8 @@ func setup(t *testing.T, buckets ...string) *bed {
 	b := &bed{t: t, store: newStore(), requests: map[string]int{}}
 	b.gateway = gofakes3.New(s3mem.New()).Server()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer b.count(r) // when it is done: who waits for the count does something else next
 		b.mu.Lock()
-		what := r.Method
-		if r.URL.Query().Has("list-type") {
-			what = "LIST"
-		}
-		b.requests[what]++
 		tamper := b.tamper
 		b.mu.Unlock()
 		if tamper == nil || !tamper(w, r) {
@@ -78,6 +74,16 @@ func setup(t *testing.T, buckets ...string) *bed {
 		}
 	}
 	return b
+}
+
+func (b *bed) count(r *http.Request) {
+	what := r.Method
+	if r.URL.Query().Has("list-type") {
+		what = "LIST"
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.requests[what]++
 }
 
 func (b *bed) use(url string) {
@@ -107,6 +113,13 @@ func (b *bed) Write(p []byte) (int, error) {
 	return b.logs.Write(p)
 }
 
+// said is what was logged so far.
+func (b *bed) said() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.logs.String()
+}
+
 func (b *bed) join(name string, types ...rota.Type) *rota.Member {
 	b.t.Helper()
 	m, err := rota.Join(b.ctx, rota.Config{Member: name, Store: b.store.Open(), TTL: patience, Types: types, Logger: slog.New(slog.NewTextHandler(b, nil))})
@@ -118,9 +131,9 @@ func (b *bed) join(name string, types ...rota.Type) *rota.Member {
 			b.t.Errorf("leave %s: %v", name, err)
 		}
 		if b.t.Failed() {
+			b.t.Log(b.said())
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			b.t.Log(b.logs.String())
 			b.logs.Reset()
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -12,6 +13,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store/file"
 )
 
 // asProcess in the environment makes this test binary the program itself.
@@ -99,12 +104,17 @@ func TestEachObjectIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateway := httptest.NewServer(h)
+	dir, all := t.TempDir(), make(chan struct{})
+	gateway := httptest.NewServer(behind(all, h))
 	defer gateway.Close()
-	s := &swarm{t: t, lines: make(chan took), args: []string{"-store", t.TempDir(), "-endpoint", gateway.URL, "-place", "s3://logs/2026/", "-ttl", "30s"}}
+	s := &swarm{t: t, lines: make(chan took), args: []string{"-store", dir, "-endpoint", gateway.URL, "-place", "s3://logs/2026/", "-ttl", "30s"}}
 	for _, name := range []string{"a", "b", "c"} {
 		s.start(name)
 	}
+	go func() {
+		defer close(all)
+		awaitJoined(t, dir, len(s.up))
+	}()
 	began := time.Now()
 	by := s.play(t)
 	again := 0
@@ -125,6 +135,51 @@ func TestEachObjectIsTaken(t *testing.T) {
 		}
 	}
 	t.Logf("%d objects in %.1f s; 1 process killed; %d objects were taken twice", len(by), time.Since(began).Seconds(), again)
+}
+
+// behind is a gateway that keeps its objects until a channel is closed: who comes late finds something to do.
+func behind(gate <-chan struct{}, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("list-type") {
+			select {
+			case <-gate:
+			case <-r.Context().Done():
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// awaitJoined waits until so many members have joined, or the test has ended.
+func awaitJoined(t *testing.T, dir string, members int) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for joined(t.Context(), dir) != members {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			return
+		}
+	}
+}
+
+// joined is how many members there are in a store; none while there is no store.
+func joined(ctx context.Context, dir string) (n int) {
+	st, err := file.Open(ctx, dir, file.Options{ReadOnly: true})
+	if err != nil {
+		return 0
+	}
+	defer st.Close()
+	v, err := replica.Observe(ctx, st, cluster.Value{})
+	if err != nil {
+		return 0
+	}
+	for m := range v.Members() {
+		if m.State == cluster.MemberJoined {
+			n++
+		}
+	}
+	return n
 }
 
 // play kills one process when a third is taken and all take part, and waits for the end of the others.
