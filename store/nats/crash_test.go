@@ -16,7 +16,7 @@ import (
 // spawn starts nodes that can be killed.
 func spawn(t testing.TB, nodes int) *server.Processes {
 	t.Helper()
-	p, err := server.Spawn(deadline(t), server.Options{Dir: t.TempDir(), Nodes: nodes})
+	p, err := server.Spawn(longDeadline(t), server.Options{Dir: t.TempDir(), Nodes: nodes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,9 @@ func wantKept(t *testing.T, s *Store, writers []*writer) {
 func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, 1)
-	o := Options{URLs: p.URLs(), Bucket: "b", Timeout: 2 * time.Second}
+	o := Options{URLs: p.URLs(), Bucket: "b"}
 	s := openWith(t, o)
+	o.Timeout = 2 * time.Second // of writers, who meet the server's death
 	writers, stop := crowd(t, o, 3)
 	defer stop()
 	v := mustPut(t, s, "a", "x", "")
@@ -198,7 +199,7 @@ func TestSessionOutlivesTheServersDeath(t *testing.T) {
 	live, watcher := openWith(t, o), openWith(t, o)
 	o.noKeeper = true
 	silent := openWith(t, o)
-	owner := newSession(t, live, 20*time.Second) // longer than a restart on a busy machine
+	owner := newSession(t, live, 30*time.Second) // longer than a restart on a busy machine
 	v := mustPut(t, owner, "s/live", "x", "")
 	const ttl = 4 * time.Second
 	start := time.Now()

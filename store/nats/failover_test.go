@@ -8,14 +8,13 @@ import (
 
 	"github.com/rota-run/rota/internal/faultproxy"
 	server "github.com/rota-run/rota/internal/server/nats"
-	"github.com/rota-run/rota/store"
 )
 
 // TestSilentNode connects through a link to one of three nodes, which falls silent without closing anything: the handle notices and asks another,
 // while the link is still broken.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
-	c, err := server.Spawn(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
+	c, err := server.Spawn(longDeadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,16 +33,13 @@ func TestSilentNode(t *testing.T) {
 		links, o.URLs = append(links, p), append(o.URLs, "nats://"+p.Addr())
 	}
 	s := openWith(t, o)
-	v, err := s.Put(deadline(t), store.Doc{Key: "a", Value: []byte("x")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := put3(t, s, "a", "x", "")
 	for _, link := range links { // the client has one connection, over one of them; the nodes have told it their own addresses too
 		link.Stall()
 	}
 	begun, asked, answers := time.Now(), 0, 0
-	for ctx := deadline(t); answers < 30; asked++ { // in a row
-		one, cancel := context.WithTimeout(ctx, time.Second)
+	for ctx := longDeadline(t); answers < 30; asked++ { // in a row
+		one, cancel := context.WithTimeout(ctx, 2*time.Second) // a busy machine may need it, and a node that is silent needs more
 		d, err := s.Get(one, "a")
 		cancel()
 		answers++

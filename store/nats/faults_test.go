@@ -35,7 +35,7 @@ func TestFaults(t *testing.T) {
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*Store] {
-		p, err := server.Spawn(deadline(t), server.Options{Dir: t.TempDir()})
+		p, err := server.Spawn(longDeadline(t), server.Options{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/rota-run/rota/internal/port"
 	"github.com/rota-run/rota/store"
 )
 
@@ -50,12 +51,12 @@ func silent(t *testing.T) string {
 
 func closedPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, release, err := port.Find(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return "nats://" + l.Addr().String()
+	t.Cleanup(release)
+	return "nats://" + addrs[0]
 }
 
 // pretender greets like a NATS server of a version.

@@ -158,7 +158,8 @@ func TestLostAnswers(t *testing.T) {
 // TestOwnTimeout bounds calls whose ctx has no end.
 func TestOwnTimeout(t *testing.T) {
 	t.Parallel()
-	p, through, _ := proxied(t, 2*time.Second)
+	p, through, _ := proxied(t, 20*time.Second) // the client looks twice in that time whether the server is there, and would find out before a short timeout
+	through.timeout = time.Second
 	p.StallReplies()
 	_, err := through.Append(context.Background(), nil)
 	if !errors.Is(err, store.ErrUnknown) || !errors.Is(err, errTimeout) {
@@ -229,7 +230,7 @@ func TestBrokenConnectionIsNoticed(t *testing.T) {
 		_, err := through.Append(context.Background(), []byte("x"))
 		failed <- err
 	}()
-	eventually(t, "the request is on its way", func() bool { return p.Stats().Held > 0 })
+	eventually(t, "the request is on its way", func() bool { return p.Stats().Held > ping })
 	p.Cut()
 	select {
 	case err := <-failed:
@@ -245,11 +246,12 @@ func TestBrokenConnectionIsNoticed(t *testing.T) {
 func TestWatchesOutliveTheConnection(t *testing.T) {
 	t.Parallel()
 	p, through, past := proxied(t, 20*time.Second)
-	docs, err := through.Watch(deadline(t), "w/")
+	ctx := longDeadline(t)
+	docs, err := through.Watch(ctx, "w/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := through.WatchLog(deadline(t))
+	log, err := through.WatchLog(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func TestStories(t *testing.T) {
 
 // TestStoriesOfThree runs them on three nodes, with members on different ones; alone, as TestCluster is.
 func TestStoriesOfThree(t *testing.T) {
-	c, err := server.Start(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
+	c, err := server.Start(longDeadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,10 +43,7 @@ func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.Mem
 				t.Fatal(err)
 			}
 			// The story itself ends all members, by Crash: a clean-up here would come before that, and look like the death of members that still run.
-			s, err := Open(deadline(t), Options{URLs: []string{"nats://" + link.Addr()}, Bucket: name, Timeout: 20 * time.Second, only: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := opened(t, Options{URLs: []string{"nats://" + link.Addr()}, Bucket: name, Timeout: 20 * time.Second, only: true})
 			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)
