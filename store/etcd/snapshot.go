@@ -103,7 +103,7 @@ func (s *Store) readChunks(ctx context.Context, p pointer) ([]byte, error) {
 // SaveSnapshot implements store.Log. All chunks but the last are written first; the last comes in the transaction that makes the snapshot the
 // newest one, if no newer one came meanwhile. An index that the log has not reached is refused.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
-	return s.wrap(s.saveSnapshot(ctx, r), "save snapshot at %d", r.Index)
+	return s.wrap(because(ctx, s.saveSnapshot(ctx, r)), "save snapshot at %d", r.Index)
 }
 
 func (s *Store) saveSnapshot(ctx context.Context, r store.Record) error {
@@ -203,14 +203,23 @@ func (s *Store) point(ctx context.Context, d draft, revision int64) (pointer, in
 }
 
 // dropChunks removes chunks that no snapshot uses, or will use: whoever still saves a snapshot older than the newest finds that out before it
-// points at its chunks. end is the end of the range; "": all below from. What stays is removed with the next snapshot.
+// points at its chunks. end is the end of the range; "": all below from. What stays is removed with the next snapshot. The caller, who is inside, waits
+// until ctx ends; it is done then all the same.
 func (s *Store) dropChunks(ctx context.Context, from, end string) {
 	if end == "" {
 		end = clientv3.GetPrefixRangeEnd(from)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
-	defer cancel()
-	if _, err := s.client.Delete(ctx, from, clientv3.WithRange(end)); err != nil {
-		s.log.Warn("remove chunks of old snapshots; the next snapshot will", "from", from, "err", err)
+	done := make(chan struct{})
+	s.inside.Go(func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
+		defer cancel()
+		if _, err := s.client.Delete(ctx, from, clientv3.WithRange(end)); err != nil {
+			s.log.Warn("remove chunks of old snapshots; the next snapshot will", "from", from, "err", err)
+		}
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
 	}
 }
