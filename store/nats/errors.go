@@ -140,3 +140,11 @@ func (p preparation) Is(target error) bool {
 }
 
 func (p preparation) As(target any) bool { return errors.As(p.err, target) }
+
+// because adds why ctx has ended, if it has, to an error that came about before: a call may have had something to tidy up.
+func because(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, context.Cause(ctx))
+}

@@ -94,7 +94,7 @@ func sum(data []byte) string {
 
 // SaveSnapshot implements store.Log. A snapshot may be greater than one message: it is cut into chunks.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
-	if err := s.saveSnapshot(ctx, r); err != nil {
+	if err := because(ctx, s.saveSnapshot(ctx, r)); err != nil {
 		return fmt.Errorf("save snapshot at %d: %w", r.Index, err)
 	}
 	return nil

@@ -70,7 +70,7 @@ func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
 	s.appender.put(w)
 	select {
 	case <-w.done:
-		return w.index, s.failed(w.err)
+		return w.index, because(ctx, s.failed(w.err))
 	case <-ctx.Done():
 	}
 	if s.appender.withdraw(w) {

@@ -117,7 +117,7 @@ func (w *writer) check(t *testing.T, ctx context.Context, records []store.Record
 // TestLeaderDiesUnderWriters kills the leader of three twice while clients write.
 func TestLeaderDiesUnderWriters(t *testing.T) {
 	t.Parallel()
-	c, ctx := ownServers(t, server.Options{Nodes: 3}), deadline(t)
+	c, ctx := ownServers(t, server.Options{Nodes: 3}), longDeadline(t)
 	writers := make([]*writer, 4)
 	stop, progress := make(chan struct{}), make(chan int, 1024)
 	var wg sync.WaitGroup
@@ -182,10 +182,15 @@ func TestLeaderDiesUnderWriters(t *testing.T) {
 		if len(records) > 0 {
 			after = records[len(records)-1].Index
 		}
-		page, err := writers[0].s.Read(ctx, after, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		var page store.Page
+		until(t, "a read", func() bool {
+			var err error
+			page, err = writers[0].s.Read(ctx, after, 1000)
+			if err != nil && !errors.Is(err, store.ErrUnavailable) {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
 		records = append(records, page.Records...)
 		if len(page.Records) == 0 {
 			break
@@ -199,7 +204,7 @@ func TestLeaderDiesUnderWriters(t *testing.T) {
 
 func TestMajorityLostAndBack(t *testing.T) {
 	t.Parallel()
-	c, ctx := ownServers(t, server.Options{Nodes: 3}), deadline(t)
+	c, ctx := ownServers(t, server.Options{Nodes: 3}), longDeadline(t)
 	s := openWith(t, Options{Servers: c.Servers()})
 	first, err := s.Append(ctx, []byte("first"))
 	if err != nil {

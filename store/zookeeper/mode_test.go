@@ -68,7 +68,7 @@ func TestBarriers(t *testing.T) {
 // TestReadsBehindWritesElsewhere writes at one server and reads at another one, again and again: each read sees the write before it, at the leader too.
 func TestReadsBehindWritesElsewhere(t *testing.T) {
 	t.Parallel()
-	c, ctx := ownServers(t, server.Options{Nodes: 3}), deadline(t)
+	c, ctx := ownServers(t, server.Options{Nodes: 3}), longDeadline(t)
 	path := freshPath(t)
 	var handles []*Store
 	for _, addr := range c.Servers() {

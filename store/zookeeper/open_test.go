@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/port"
 	server "github.com/rota-run/rota/internal/server/zookeeper"
 	"github.com/rota-run/rota/store"
 )
@@ -65,12 +66,12 @@ func deaf(t *testing.T, each func(net.Conn)) string {
 
 func closedPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, release, err := port.Find(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Cleanup(release)
+	return addrs[0]
 }
 
 // wantRefusal opens, and expects an error that names all parts and no password.

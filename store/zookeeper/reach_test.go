@@ -51,7 +51,7 @@ func TestCrashes(t *testing.T) {
 		r := reachOf(t, c.Servers())
 		r.Crash = func(t *testing.T) {
 			c.Kill(0)
-			if err := c.Restart(deadline(t), 0); err != nil {
+			if err := c.Restart(longDeadline(t), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -73,7 +73,7 @@ func TestCrashesOfLeaders(t *testing.T) {
 // killLeader kills the leader, waits for another one, and starts the former again.
 func killLeader(t *testing.T, c *server.Cluster) {
 	t.Helper()
-	ctx := deadline(t)
+	ctx := longDeadline(t)
 	leader, err := c.Leader(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func TestReconnects(t *testing.T) {
 	tap := listenTap(t, o.Servers[0])
 	o.Servers = []string{tap.addr()}
 	through, link := openThrough(t, o)
-	ctx := deadline(t)
+	ctx := longDeadline(t)
 	docs, err := through.Watch(ctx, "w/")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func drainHints(hints <-chan struct{}) {
 // TestCloseWhileMakingFolders closes handles while they make folders: nobody may read an answer that the library is still filling.
 func TestCloseWhileMakingFolders(t *testing.T) {
 	t.Parallel()
-	o, ctx := Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := Options{Servers: servers(t), Path: freshPath(t)}, longDeadline(t)
 	for round := range 40 {
 		s, begun := openWith(t, o), make(chan struct{})
 		var wg sync.WaitGroup

@@ -123,7 +123,7 @@ func (s *Store) readParts(ctx context.Context, p pointer) (store.Record, error) 
 
 // SaveSnapshot implements store.Log. The parts are written first, one after the other; then the pointer is changed, in one step.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
-	if err := s.saveSnapshot(ctx, r); err != nil {
+	if err := because(ctx, s.saveSnapshot(ctx, r)); err != nil {
 		return fmt.Errorf("save snapshot at %d: %w", r.Index, err)
 	}
 	return nil
@@ -208,7 +208,7 @@ func (s *Store) point(ctx context.Context, p pointer, old pointerAt) error {
 			err = again
 		}
 		if lost != nil {
-			return s.failed(lost)
+			return because(ctx, s.failed(lost))
 		}
 		return s.failed(err)
 	}

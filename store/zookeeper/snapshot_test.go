@@ -2,11 +2,14 @@ package zookeeper
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/store"
 )
@@ -103,6 +106,41 @@ func TestDamagedSnapshot(t *testing.T) {
 	if err := s.SaveSnapshot(ctx, store.Record{Index: 2, Data: []byte("next")}); err != nil {
 		t.Errorf("the next snapshot: %v", err)
 	}
+}
+
+// TestWhyASnapshotIsInDoubt loses the answer of the last step, and ends the call while it waits for another connection.
+func TestWhyASnapshotIsInDoubt(t *testing.T) {
+	t.Parallel()
+	o := Options{Servers: servers(t), Path: freshPath(t), Session: time.Minute}
+	s, link := openThrough(t, o)
+	appendN(t, s, 1)
+	old, err := s.freshPointer(deadline(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link.Stall()
+	ctx, giveUp := context.WithCancelCause(deadline(t))
+	defer giveUp(nil)
+	given := make(chan error, 1)
+	go func() { given <- s.point(ctx, pointer{index: 1, name: newLife()}, old) }()
+	until(t, "the request was sent", func() bool { return s.link.pending() > 0 })
+	link.Refuse()
+	link.Cut()
+	until(t, "attempts to connect have failed", func() bool { return s.link.refused() })
+	giveUp(errEnough)
+	if err := <-given; !errors.Is(err, store.ErrUnknown) || !errors.Is(err, errEnough) {
+		t.Errorf("error %v, want ErrUnknown and the reason", err)
+	}
+	if err := link.Heal(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused tells whether the newest attempt to connect met nobody.
+func (l *link) refused() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Is(l.lastErr, syscall.ECONNREFUSED)
 }
 
 // TestSnapshotsSavedAtOnce reads while several handles save: what is read is always a whole one, and never older than one seen before.

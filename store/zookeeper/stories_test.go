@@ -48,10 +48,7 @@ func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.Mem
 				t.Fatal(err)
 			}
 			// The story itself ends all members, by Crash: a clean-up here would come before that, and look like the death of members that still run.
-			s, err := Open(deadline(t), Options{Servers: []string{link.Addr()}, Path: path, Session: 2 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := opened(t, Options{Servers: []string{link.Addr()}, Path: path, Session: 2 * time.Second})
 			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)

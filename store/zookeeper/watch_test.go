@@ -1,8 +1,11 @@
 package zookeeper
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/rota-run/rota/store"
 )
@@ -39,10 +42,25 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := through.link.conn.SessionID()
+	witness := raw(t, servers(t))
+	node := "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")
+	var before int64
+	until(t, "the handle's session has a node", func() bool {
+		if _, err := through.link.conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+			return false
+		}
+		there, stat, err := witness.Exists(node)
+		if err == nil && there {
+			before = stat.EphemeralOwner
+		}
+		return before != 0
+	})
 	link.Refuse()
 	link.Stall()
-	time.Sleep(3 * time.Second) // waits: the load is the silence; the servers end the session meanwhile
+	until(t, "the servers have ended the session", func() bool {
+		there, _, err := witness.Exists(node)
+		return err == nil && !there
+	})
 	for len(docs) > 0 {
 		<-docs
 	}
