@@ -47,11 +47,10 @@ func loseConsumers(ctx context.Context, t *testing.T, s *Store, subject string) 
 			if !slices.Contains(append(info.Config.FilterSubjects, info.Config.FilterSubject), subject) {
 				continue
 			}
-			switch err := stream.DeleteConsumer(ctx, info.Name); {
-			case err == nil:
+			if err := stream.DeleteConsumer(ctx, info.Name); err == nil {
 				lost++
-			case !errors.Is(err, jetstream.ErrConsumerNotFound):
-				t.Fatal(err)
+			} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				t.Logf("delete consumer %s: %v", info.Name, err) // there may be no leader at the moment
 			}
 		}
 		return lost > 0

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -168,12 +169,24 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 			if c.members[i] == nil {
 				continue
 			}
-			if st, err := client.Status(ctx, n.Client); err == nil && st.Leader != 0 && st.Leader == st.Header.MemberId {
+			if leads(ctx, client, n) {
 				return i, nil
 			}
 		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond): // nothing tells when it is elected
+		}
 	}
 	return 0, fmt.Errorf("ask for the leader: %w", context.Cause(ctx))
+}
+
+// leads asks a member whether it leads. One that does not answer for a while does not.
+func leads(ctx context.Context, client *clientv3.Client, n node) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	st, err := client.Status(ctx, n.Client)
+	return err == nil && st.Leader != 0 && st.Leader == st.Header.MemberId
 }
 
 // Stop kills all members. A second call does nothing.
