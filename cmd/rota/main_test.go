@@ -100,9 +100,11 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
+// task writes a file of a task in one step: no member sees half of it.
 func (p *place) task(name, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, "tasks", name), []byte(text), 0o640); err != nil {
+	p.write("draft", text)
+	if err := os.Rename(filepath.Join(p.dir, "draft"), filepath.Join(p.dir, "tasks", name)); err != nil {
 		p.t.Fatal(err)
 	}
 }

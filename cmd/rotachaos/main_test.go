@@ -49,7 +49,7 @@ func TestChaos(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "play")
-	code := run(t.Context(), []string{"--events", "15", "--seed", "3", "--ttl", "1s", "--dir", dir, "--json"}, &stdout, &stderr)
+	code := run(t.Context(), []string{"--events", "15", "--seed", "3", "--ttl", "2s", "--dir", dir, "--json"}, &stdout, &stderr)
 	var r chaos.Report
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		t.Fatalf("exit %d, %v: %s%s", code, err, stdout.String(), stderr.String())

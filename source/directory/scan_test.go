@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -40,9 +41,28 @@ func grow(t *testing.T, dir string, files map[string]string) {
 		case link:
 			must(t, os.Symlink(target, full))
 		default:
-			must(t, os.WriteFile(full, []byte(content), 0o600))
+			put(t, full, content)
 		}
 	}
+}
+
+// put makes a file, or writes over it, in one step: who looks at any time sees the one content or the other, and not a file that is empty yet. Where the
+// new content is shorter, newlines stand behind it.
+func put(t *testing.T, name, content string) {
+	t.Helper()
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		draft := filepath.Join(t.TempDir(), "draft")
+		must(t, os.WriteFile(draft, []byte(content), 0o600))
+		must(t, os.Link(draft, name))
+		must(t, os.Remove(draft))
+		return
+	}
+	must(t, err)
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(content + strings.Repeat("\n", max(0, int(info.Size())-len(content))))
+	must(t, errors.Join(err, f.Close()))
 }
 
 func must(t *testing.T, err error) {

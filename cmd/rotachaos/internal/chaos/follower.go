@@ -98,9 +98,12 @@ func (f *follower) run(ctx context.Context, hints <-chan struct{}) {
 	}
 }
 
-// readOnce is read, for a while: a server may be away.
+// readFor bounds one read: a server may be away.
+const readFor = 5 * time.Second
+
+// readOnce is read, for a while.
 func (f *follower) readOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience/4)
+	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	return f.read(ctx)
 }

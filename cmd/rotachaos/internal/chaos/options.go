@@ -51,7 +51,7 @@ const expiry = 2 * time.Second
 const wake = 250 * time.Millisecond
 
 // patience bounds every wait.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // glance is the time between two looks at a condition.
 const glance = 10 * time.Millisecond

@@ -65,7 +65,7 @@ func (d *disk) cut() error {
 
 // busyFor is how long a file system may be in use by somebody who is no writer: a process that is being started elsewhere in this program holds all that
 // was open here, until it runs its own program.
-const busyFor = 10 * time.Second
+const busyFor = 60 * time.Second
 
 func (d *disk) unmount() error {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {

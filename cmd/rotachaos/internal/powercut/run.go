@@ -27,7 +27,7 @@ const writers = 3
 const controlCuts = 3
 
 // patience bounds every wait.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 type play struct {
 	options Options
