@@ -24,7 +24,7 @@ func bare(t *testing.T, o *server.Options) string {
 	t.Helper()
 	o.Host, o.Port, o.NoLog, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, true
 	if o.JetStream && o.StoreDir == "" {
-		o.StoreDir = t.TempDir()
+		o.StoreDir = folder(t)
 	}
 	n, err := server.NewServer(o)
 	if err != nil {

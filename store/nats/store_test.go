@@ -63,6 +63,26 @@ func deadline(t testing.TB) context.Context {
 	return ctx
 }
 
+// folder is a folder for a server in this process. It goes when the test ends: in a while, if what the server leaves running still writes to it.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "rota-nats-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		end := time.Now().Add(patience)
+		err := os.RemoveAll(dir)
+		for ; err != nil && time.Now().Before(end); err = os.RemoveAll(dir) {
+			time.Sleep(5 * time.Millisecond) // waits: between two attempts, with a deadline
+		}
+		if err != nil {
+			t.Errorf("remove a stopped server's folder: %v", err)
+		}
+	})
+	return dir
+}
+
 // longDeadline is for what takes many steps.
 func longDeadline(t testing.TB) context.Context {
 	t.Helper()

@@ -27,6 +27,26 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
+// folder is a folder for a server in this process. It goes when the test ends: in a while, if what the server leaves running still writes to it.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "rota-nats-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		end := time.Now().Add(time.Minute)
+		err := os.RemoveAll(dir)
+		for ; err != nil && time.Now().Before(end); err = os.RemoveAll(dir) {
+			time.Sleep(5 * time.Millisecond) // waits: between two attempts, with a deadline
+		}
+		if err != nil {
+			t.Errorf("remove a stopped server's folder: %v", err)
+		}
+	})
+	return dir
+}
+
 // write stores one message, in a stream with replicas, and read tells how many there are.
 func write(t *testing.T, url string, replicas int) {
 	t.Helper()
@@ -83,7 +103,7 @@ func once(url string, ask func(nc.JetStreamContext) error) error {
 func TestStart(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{1, 3} {
-		s, err := Start(deadline(t), Options{Dir: t.TempDir(), Nodes: nodes})
+		s, err := Start(deadline(t), Options{Dir: folder(t), Nodes: nodes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +121,7 @@ func TestStart(t *testing.T) {
 
 func TestDataStays(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := folder(t)
 	for i := range 2 {
 		s, err := Start(deadline(t), Options{Dir: dir})
 		if err != nil {
