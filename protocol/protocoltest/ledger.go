@@ -30,9 +30,13 @@ func newLedger() *ledger {
 	}
 }
 
-func (l *ledger) start(p cluster.PartitionID, r run) {
+// start notes a run; false if its member may not act any more, since the process stood still between its look at the clock and this.
+func (l *ledger) start(p cluster.PartitionID, r run) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if protocol.Now() >= l.trust[r.member] {
+		return false
+	}
 	// A run whose trust has ended may not act; that its goroutine has yet to notice, on a busy machine, is no overlap.
 	if other, ok := l.running[p]; ok && other.member != r.member && protocol.Now() < l.trust[other.member] {
 		l.faults = append(l.faults, fmt.Sprintf("%s started on %s (token %d) while it runs on %s (token %d)", p, r.member, r.token, other.member, other.token))
@@ -44,6 +48,7 @@ func (l *ledger) start(p cluster.PartitionID, r run) {
 	l.running[p] = r
 	l.starts++
 	l.tell()
+	return true
 }
 
 // begun counts all starts so far.

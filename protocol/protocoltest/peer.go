@@ -89,9 +89,8 @@ func (p *peer) obey(running map[cluster.PartitionID]cluster.Token, a protocol.As
 		}
 	}
 	for id, token := range want {
-		if _, ok := running[id]; !ok {
+		if _, ok := running[id]; !ok && p.ledger.start(id, run{p.id, token}) {
 			running[id] = token
-			p.ledger.start(id, run{p.id, token})
 		}
 	}
 }

@@ -3,6 +3,7 @@ package protocoltest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -91,6 +92,21 @@ func (w *world) submit(via cluster.MemberID, commands ...cluster.Command) []clus
 		w.t.Fatalf("propose through %s: %v", via, err)
 	}
 	return res
+}
+
+// asOwner proposes what names the token of a partition until it is accepted: a member that stood still for its TTL has got it under another one since.
+func (w *world) asOwner(via cluster.MemberID, id cluster.PartitionID, commands func(cluster.Partition) []cluster.Command) {
+	w.t.Helper()
+	var results []cluster.Result
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		p, _ := w.peers[via].m.Value().Partition(id)
+		results = w.submit(via, commands(p)...)
+		if !slices.ContainsFunc(results, func(r cluster.Result) bool { return !r.Accepted }) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond) // waits: between two attempts, with a deadline
+	}
+	w.t.Fatalf("not accepted for %s: %+v", patience, results)
 }
 
 // tasks submits single tasks named t00, t01, ...
