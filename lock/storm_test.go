@@ -23,8 +23,11 @@ import (
 // The seed of a storm is printed; this variable repeats it.
 const seedVariable = "ROTA_LOCK_SEED"
 
-// stormTime is how long clients work.
-const stormTime = 3 * time.Second
+// Clients work for so long, and on a machine that stands still until they have done so much.
+const (
+	stormTime = 3 * time.Second
+	leastOps  = 8
+)
 
 // storm is a run of clients whose calls fail at random.
 type storm struct {
@@ -87,6 +90,14 @@ func (s *storm) record(client int, in step, call, back time.Time) {
 	})
 }
 
+// blows tells whether the storm is not over.
+func (s *storm) blows() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since := time.Since(s.began)
+	return since < stormTime || len(s.ops) < leastOps && since < patience
+}
+
 // plan lets one call in eight fail, in all ways.
 func plan(r *rand.Rand) storetest.Plan {
 	outcomes := []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late, storetest.Held}
@@ -103,7 +114,7 @@ func plan(r *rand.Rand) storetest.Plan {
 // client takes the lock again and again until the storm is over. Now and then it dies, and begins anew.
 func (s *storm) client(number int) {
 	r := rand.New(rand.NewPCG(s.seed, uint64(number)))
-	for time.Since(s.began) < stormTime {
+	for s.blows() {
 		faulty := storetest.NewFaulty(s.server.Open(), plan(rand.New(rand.NewPCG(r.Uint64(), 1))))
 		over := make(chan struct{})
 		go s.release(faulty, over)
@@ -112,7 +123,7 @@ func (s *storm) client(number int) {
 			s.t.Error(err)
 			return
 		}
-		for n := r.IntN(12); n >= 0 && time.Since(s.began) < stormTime; n-- {
+		for n := r.IntN(12); n >= 0 && s.blows(); n-- {
 			s.once(number, c, r)
 		}
 		if r.IntN(2) == 0 {
@@ -157,7 +168,7 @@ func (s *storm) once(number int, c *lock.Client, r *rand.Rand) {
 		return
 	}
 	s.record(number, step{token: h.Token()}, called, time.Now())
-	last := time.Now()
+	last := called // it may be lost again before it is told of
 	for n := r.IntN(10 + 190*(1-min(r.IntN(4), 1))); n > 0; n-- {
 		at := time.Now()
 		if h.Err() != nil {
@@ -166,8 +177,9 @@ func (s *storm) once(number int, c *lock.Client, r *rand.Rand) {
 		last = at
 		time.Sleep(time.Duration(r.IntN(4)) * time.Millisecond) // waits: it holds the lock
 	}
+	at := time.Now()
 	if err := h.Err(); err == nil {
-		last = time.Now()
+		last = at
 	} else if errors.Is(err, lock.ErrLost) {
 		s.mu.Lock()
 		s.lost++
@@ -189,7 +201,7 @@ func TestStorm(t *testing.T) {
 	}
 	all.Wait()
 	t.Logf("%d operations, %d given up, %d lost", len(s.ops), s.given, s.lost)
-	if len(s.ops) < 8 {
+	if len(s.ops) < leastOps {
 		t.Errorf("%d operations: nothing was shown", len(s.ops))
 	}
 	result, _ := porcupine.CheckOperationsVerbose(turnsModel(), s.ops, patience)
