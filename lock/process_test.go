@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 // processTTL is much more than a busy machine stands still: a holder that is neither killed nor suspended must not lose the lock.
-const processTTL = 4 * time.Second
+const processTTL = 6 * time.Second
 
 // hold takes the lock x and acts under it, again and again, until it is lost. It says what it does, and when: an instant before it asked whether it holds
 // the lock. It ends with its input.

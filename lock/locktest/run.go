@@ -26,7 +26,7 @@ const patience = 60 * time.Second
 // that live must not lose what they hold.
 const (
 	longTTL  = time.Minute
-	shortTTL = 4 * time.Second
+	shortTTL = 6 * time.Second
 )
 
 // bench is one rule's store and what opens clients on it.
