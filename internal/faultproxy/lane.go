@@ -20,7 +20,7 @@ type lane struct {
 	chance   *rand.Rand
 	held     atomic.Int64 // bytes that were read and neither written nor dropped
 
-	mu sync.Mutex // held while bytes are written, so that a fault can wait until none is
+	mu sync.Mutex // held while bytes are written and accounted for, so that a fault can wait until none are
 }
 
 // chunk is what one read gave: bytes, or the end of the stream.
@@ -107,7 +107,6 @@ func (l *lane) pause(g gate, d time.Duration) bool {
 func (l *lane) forward(data []byte) bool {
 	for len(data) > 0 {
 		n, g, err := l.step(data)
-		l.held.Add(-int64(n))
 		data = data[n:]
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded): // a fault interrupted the write
@@ -131,11 +130,13 @@ func (l *lane) step(data []byte) (int, gate, error) {
 	case g.drop, l.dir == replies && l.conn.isDamaged():
 		l.conn.damage()
 		l.proxy.dropped(len(data))
+		l.held.Add(-int64(len(data)))
 		return len(data), g, nil
 	case g.n == 0 || g.hold:
 		return 0, g, nil
 	}
 	n, err := l.dst.Write(data[:g.n])
+	l.held.Add(-int64(n))
 	if l.proxy.wrote(l.dir, g.n, n) {
 		l.conn.abort() // the others are reset by whom wrote started
 	}

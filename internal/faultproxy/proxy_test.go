@@ -125,10 +125,17 @@ func TestStallOneDirection(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		stall func(*faultproxy.Proxy)
+		held  func(faultproxy.Stats) int64
 		pick  func(client, far *net.TCPConn) (held, free *net.TCPConn) // by who sends
 	}{
-		{"requests", (*faultproxy.Proxy).StallRequests, func(client, far *net.TCPConn) (*net.TCPConn, *net.TCPConn) { return client, far }},
-		{"replies", (*faultproxy.Proxy).StallReplies, func(client, far *net.TCPConn) (*net.TCPConn, *net.TCPConn) { return far, client }},
+		{
+			"requests", (*faultproxy.Proxy).StallRequests, func(s faultproxy.Stats) int64 { return s.HeldRequests },
+			func(client, far *net.TCPConn) (*net.TCPConn, *net.TCPConn) { return client, far },
+		},
+		{
+			"replies", (*faultproxy.Proxy).StallReplies, func(s faultproxy.Stats) int64 { return s.HeldReplies },
+			func(client, far *net.TCPConn) (*net.TCPConn, *net.TCPConn) { return far, client },
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -136,13 +143,30 @@ func TestStallOneDirection(t *testing.T) {
 			held, free := c.pick(client, far)
 			c.stall(p)
 			send(t, held, "late")
-			eventually(t, "the bytes are held", func() bool { return p.Stats().Held == 4 })
+			eventually(t, "the bytes are held", func() bool { return c.held(p.Stats()) == 4 })
 			send(t, free, "passes")
 			wantRead(t, held, "passes")
 			wantNothing(t, free)
 			heal(t, p)
 			wantRead(t, free, "late")
 		})
+	}
+}
+
+// TestWhatPassedIsNotHeld has a byte arrive just before a stall: a test that waits until something is held must not take that byte for it.
+func TestWhatPassedIsNotHeld(t *testing.T) {
+	t.Parallel()
+	p, client, far := pair(t)
+	for range 1000 {
+		send(t, client, "x")
+		wantRead(t, far, "x")
+		send(t, far, "y")
+		wantRead(t, client, "y")
+		p.Stall()
+		if s := p.Stats(); s.HeldRequests != 0 || s.HeldReplies != 0 {
+			t.Fatalf("%d and %d bytes are held: they have arrived", s.HeldRequests, s.HeldReplies)
+		}
+		heal(t, p)
 	}
 }
 
@@ -339,7 +363,7 @@ func TestHealEndsADelay(t *testing.T) {
 	p, client, far := pair(t)
 	p.Delay(time.Hour, 0)
 	send(t, client, "x")
-	eventually(t, "the byte is held", func() bool { return p.Stats().Held == 1 })
+	eventually(t, "the byte is held", func() bool { return p.Stats().HeldRequests == 1 })
 	heal(t, p)
 	wantRead(t, far, "x")
 }

@@ -9,7 +9,11 @@ type Stats struct {
 	Requests int64 // bytes that were passed on to the server
 	Replies  int64 // bytes that were passed on to clients
 	Dropped  int64 // bytes that were swallowed
-	Held     int64 // bytes that wait now, of connections that are open
+
+	// Bytes that were read and not passed on yet, of connections that are open. Without a fault that holds them there are such too, for a moment:
+	// what a stalled direction has is certain, what the other one has is not.
+	HeldRequests int64
+	HeldReplies  int64
 }
 
 func (s *Stats) passed(d direction, n int) {
@@ -27,8 +31,9 @@ func (p *Proxy) Stats() Stats {
 	s := p.stats
 	s.Open = len(p.conns)
 	for c := range p.conns {
-		for _, l := range c.running() {
-			s.Held += l.held.Load()
+		if lanes := c.running(); lanes != nil {
+			s.HeldRequests += lanes[requests].held.Load()
+			s.HeldReplies += lanes[replies].held.Load()
 		}
 	}
 	return s

@@ -176,7 +176,7 @@ func TestLateRequest(t *testing.T) {
 	t.Parallel()
 	p, through, past := proxied(t, 20*time.Second)
 	p.StallRequests()
-	ctx := stoppedWhen(t, func() bool { return p.Stats().Held > ping })
+	ctx := stoppedWhen(t, func() bool { return p.Stats().HeldRequests > ping })
 	if _, err := through.Append(ctx, []byte("late")); !errors.Is(err, store.ErrUnknown) {
 		t.Fatalf("append: error %v, want ErrUnknown", err)
 	}
@@ -230,7 +230,7 @@ func TestBrokenConnectionIsNoticed(t *testing.T) {
 		_, err := through.Append(context.Background(), []byte("x"))
 		failed <- err
 	}()
-	eventually(t, "the request is on its way", func() bool { return p.Stats().Held > ping })
+	eventually(t, "the request is on its way", func() bool { return p.Stats().HeldReplies > ping })
 	p.Cut()
 	select {
 	case err := <-failed:
