@@ -110,8 +110,9 @@ func outcome(err error) Outcome {
 
 func (c *Caller) append(ctx context.Context, e Append) Event {
 	e.Entry.AtMS = c.Wall().UnixMilli()
-	index, err := c.Store.Append(ctx, e.Entry.Encode())
-	return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outcome(err), Index: cluster.Index(index), Err: text(err)}
+	data := e.Entry.Encode()
+	index, err := c.Store.Append(ctx, data)
+	return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outcome(err), Index: cluster.Index(index), Data: data, Err: text(err)}
 }
 
 func (c *Caller) readSnapshot(ctx context.Context) Event {

@@ -51,6 +51,7 @@ type (
 		Seq     uint64
 		Outcome Outcome
 		Index   cluster.Index // when Done
+		Data    []byte        // as it stands there, when Done
 		Err     string
 	}
 	// Renewed answers Renew. Sent is an instant before the call was sent.

@@ -78,7 +78,7 @@ func (d *idler) answer() {
 		case replica.Append:
 			d.appends++
 			index := d.add(e.Entry)
-			d.step(replica.Appended{Now: d.now, Seq: e.Entry.Seq, Outcome: replica.Done, Index: cluster.Index(index)})
+			d.step(replica.Appended{Now: d.now, Seq: e.Entry.Seq, Outcome: replica.Done, Index: cluster.Index(index), Data: d.log[index-1].Data})
 		}
 	}
 }

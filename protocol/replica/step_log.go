@@ -11,8 +11,9 @@ import (
 // logReader is where the member stands in reading the log.
 type logReader struct {
 	call
-	hint bool // there may be more
-	snap bool // a snapshot is being read: the entries behind the value were trimmed
+	after cluster.Index // of the read that is under way
+	hint  bool          // there may be more
+	snap  bool          // a snapshot is being read: the entries behind the value were trimmed
 }
 
 func (s *step) hinted(ev Hinted) {
@@ -27,8 +28,8 @@ func (s *step) readLog() {
 	if s.log.busy || s.now < s.log.rest || !s.log.hint && s.now < s.log.next {
 		return
 	}
-	s.log.busy, s.log.hint = true, false
-	s.emit(ReadLog{After: s.value.Index()})
+	s.log.busy, s.log.hint, s.log.after = true, false, s.value.Index()
+	s.emit(ReadLog{After: s.log.after})
 }
 
 func (s *step) read(ev Read) {
@@ -44,8 +45,8 @@ func (s *step) read(ev Read) {
 		s.emit(ReadSnapshot{})
 		return
 	}
-	if cluster.Index(ev.Page.Head) < s.value.Index() {
-		s.halt(&DivergedError{Index: s.value.Index(), Reason: "the log is shorter than what was read from it before"})
+	if cluster.Index(ev.Page.Head) < s.log.after { // what we appended since need not be there yet
+		s.halt(&DivergedError{Index: s.log.after, Reason: "the log is shorter than what was read from it before"})
 		return
 	}
 	if !s.began {
@@ -72,10 +73,10 @@ func (s *step) snapshotRead(ev SnapshotRead) {
 	}
 }
 
-// apply folds records into the value.
+// apply folds records into the value, those of them that are new.
 func (s *step) apply(records []store.Record) {
-	if len(records) == 0 {
-		return
+	if n := len(records); n == 0 || cluster.Index(records[n-1].Index) <= s.value.Index() {
+		return // or we appended, since the read was sent, all that it brings
 	}
 	applied := make([]Applied, 0, len(records))
 	history := slices.Clone(s.history)

@@ -5,10 +5,11 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // outbox is what the member wants to append. One entry is under way at a time: its outcome is known when it was read
-// in the log, or when the store said that it was not done. Until then the same entry is appended again under the same number, and
+// in the log, or when the store said where it stands or that it was not done. Until then the same entry is appended again under the same number, and
 // the value removes the duplicates.
 type outbox struct {
 	call
@@ -170,10 +171,7 @@ func (s *step) appended(ev Appended) {
 	}
 	switch ev.Outcome {
 	case Done:
-		next := *p
-		next.known = ev.Index
-		s.out.pending = &next
-		s.log.hint = true
+		s.acknowledged(ev)
 	case Unknown:
 		s.log.hint = true
 		s.out.next = s.now.Add(s.p.Poll)
@@ -183,6 +181,18 @@ func (s *step) appended(ev Appended) {
 	case Refused:
 		s.tooLarge(p, ev.Err)
 	}
+}
+
+// acknowledged takes in where our entry stands. Right behind what was applied it is what a read would bring: indexes grow, and no entry ever changes.
+func (s *step) acknowledged(ev Appended) {
+	if ev.Index == s.value.Index()+1 {
+		s.apply([]store.Record{{Index: uint64(ev.Index), Data: ev.Data}})
+		return
+	}
+	next := *s.out.pending
+	next.known = ev.Index
+	s.out.pending = &next
+	s.log.hint = true
 }
 
 // requeue takes back an entry that was not appended. What the state asked for is derived again.

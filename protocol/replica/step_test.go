@@ -49,6 +49,11 @@ func (b *bench) add(e cluster.Entry) uint64 {
 	return index
 }
 
+// other puts an entry of somebody else into the log, unseen by the member.
+func (b *bench) other() {
+	b.add(cluster.Entry{Writer: "other", Seq: uint64(len(b.log) + 1), Format: cluster.Format, Commands: []cluster.Command{cluster.Configure{Retention: 9}}})
+}
+
 // read lets the member read the log to its head.
 func (b *bench) read() {
 	after := uint64(b.state.Value().Index())
@@ -65,7 +70,7 @@ func (b *bench) renew() {
 func (b *bench) written() cluster.Entry {
 	a := take[replica.Append](b)
 	index := b.add(a.Entry)
-	b.step(replica.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: replica.Done, Index: cluster.Index(index)})
+	b.step(replica.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: replica.Done, Index: cluster.Index(index), Data: b.log[index-1].Data})
 	return a.Entry
 }
 
@@ -101,6 +106,7 @@ func TestOutcomeInSnapshot(t *testing.T) {
 	b.read()
 	b.phase("joined")
 	b.step(replica.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
+	b.other()
 	b.written()
 	v := b.state.Value()
 	for _, rec := range b.log[v.Index():] {
@@ -133,6 +139,7 @@ func TestSuspendedWhileJoining(t *testing.T) {
 	b := newBench(t)
 	b.read()
 	b.renew()
+	b.other()
 	join := b.written()
 	b.phase("join")
 	b.pass(benchTTL)
@@ -150,8 +157,8 @@ func TestSuspendedWhileJoining(t *testing.T) {
 	}
 	// Its own former attempt is no other process of this name: it replaces it at once.
 	again := b.written().Commands[0].(cluster.PrepareJoin)
-	if again.Pulse == old || again.Replaces != 1 {
-		t.Errorf("got %+v, want one that replaces the attempt at index 1 under a new pulse", again)
+	if again.Pulse == old || again.Replaces != 2 {
+		t.Errorf("got %+v, want one that replaces the attempt at index 2 under a new pulse", again)
 	}
 	b.read()
 	b.phase("joined")
@@ -196,6 +203,7 @@ func TestSuspendedWhileConfirming(t *testing.T) {
 	b.step(replica.Reported{Now: b.now, Version: b.state.Assigned().Version})
 	first := take[replica.Renew](b)
 	b.step(replica.Renewed{Now: b.now, Sent: b.now, Key: first.Key, Outcome: replica.Done})
+	b.other()
 	b.written()
 	b.pass(benchTTL)
 	b.step(replica.Hinted{Now: b.now, Log: true})

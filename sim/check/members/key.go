@@ -190,7 +190,8 @@ func (m *member) appendKey(b []byte, k *names) []byte {
 		b = k.entry(b, *m.append)
 	}
 	if m.answer != nil {
-		b = binary.AppendUvarint(append(b, byte(m.answer.Outcome)), k.Index(m.answer.Index))
+		next := m.answer.Index == m.state.Value().Index()+1 // then it is applied at once
+		b = binary.AppendUvarint(append(b, byte(m.answer.Outcome), flag(next)), k.Index(m.answer.Index))
 	}
 	return m.state.AppendKey(b, k)
 }

@@ -203,7 +203,8 @@ func (s *State) done(i int, e cluster.Entry, o replica.Outcome) {
 	*s = *s.appended(e)
 	a := replica.Appended{Seq: e.Seq, Outcome: o}
 	if o == replica.Done {
-		a.Index = s.head().Index()
+		newest := s.log[len(s.log)-1]
+		a.Index, a.Data = newest.entry.Index, newest.Data
 	}
 	s.answered(i, a)
 }
