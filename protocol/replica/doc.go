@@ -31,6 +31,7 @@
 //   - A store that hints at changes is asked seldom: log and successor every 2/5 TTL besides the hints. A hint that gets lost adds that much to the bound.
 //     Where it also ends the sessions of silent processes, the sweeps of all members together are as many as else of one: who comes next in the ring finds
 //     the pulse of a dead one gone at the first look.
+//   - What a member appends right behind what it has applied it need not read: it is applied when the store says where it stands (docs/decisions, 29).
 //   - Everything is derived from the value and done again until the value agrees: a crash, a lost watch or a jump to a snapshot loses nothing (G9).
 //
 // # What is not guaranteed
