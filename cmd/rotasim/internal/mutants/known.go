@@ -9,7 +9,7 @@ func known() map[string]string {
 		"a confirmed member keeps its old pulse":                    "--stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
 		"a doubled entry is applied twice":                          "--stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
 		"a drain is forgotten":                                      "--stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
-		"a draining member gets partitions":                         "--stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
+		"a draining member gets partitions":                         "--stop --workers 1 --first 1 --seeds 1 --hours 0.2 --again 0",
 		"a draining member keeps its partitions":                    "--stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
 		"a draining member keeps its slots":                         "--stop --workers 1 --first 1 --seeds 1 --hours 0.2 --again 0",
 		"a failed run is begun again at once":                       "--stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
