@@ -14,7 +14,7 @@ const trimStep = 500
 // Trim implements store.Log. First the header says what is trimmed, in one step; then the records are deleted, some hundreds with each request. What
 // a crash leaves behind is deleted by the next call.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
-	if err := s.trim(ctx, index); err != nil {
+	if err := because(ctx, s.trim(ctx, index)); err != nil {
 		return fmt.Errorf("trim log to %d: %w", index, err)
 	}
 	return nil
