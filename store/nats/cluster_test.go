@@ -19,7 +19,7 @@ import (
 // TestCluster runs the suites on three nodes, with three replicas of each stream. Not beside other tests: more than two clusters at a time, on a small
 // machine, elect leaders and do little else.
 func TestCluster(t *testing.T) {
-	c, err := server.Start(longDeadline(t), server.Options{Dir: folder(t), Nodes: 3})
+	c, err := server.Start(longDeadline(t), server.Options{Dir: folder(t), Nodes: 3, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

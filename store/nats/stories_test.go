@@ -22,7 +22,7 @@ func TestStories(t *testing.T) {
 
 // TestStoriesOfThree runs them on three nodes, with members on different ones; alone, as TestCluster is.
 func TestStoriesOfThree(t *testing.T) {
-	c, err := server.Start(longDeadline(t), server.Options{Dir: folder(t), Nodes: 3})
+	c, err := server.Start(longDeadline(t), server.Options{Dir: folder(t), Nodes: 3, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

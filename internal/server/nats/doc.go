@@ -8,7 +8,7 @@
 // # Guarantees
 //
 // Nodes listen on the loopback alone, on ports that the system chose, and write to the directory given. Each write reaches the disk before it
-// is acknowledged (sync_interval: always). A node that is started again has its port and its data.
+// is acknowledged (sync_interval: always), unless Options.NoSync is set. A node that is started again has its port and its data.
 //
 // # What is not guaranteed
 //

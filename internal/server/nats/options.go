@@ -20,6 +20,9 @@ type Options struct {
 	Port  int    // of the only node; default: the system chooses
 	// Monitor opens a port for monitoring as well, of which [Processes.Messages] asks.
 	Monitor bool
+	// NoSync leaves out the syncing of each write to disk: faster, and right for what nobody needs after a power cut. What was written survives the end of
+	// the process all the same.
+	NoSync bool
 }
 
 func (o Options) withDefaults() Options {
@@ -46,6 +49,7 @@ func (o Options) validate() error {
 type plan struct {
 	Name   string
 	Dir    string
+	NoSync bool
 	Port   int   // for clients
 	Watch  int   // for monitoring; 0: not wanted
 	Route  int   // for other nodes; 0 without a cluster
@@ -78,7 +82,7 @@ func plans(o Options) (_ []plan, release func(), err error) {
 	all := make([]plan, o.Nodes)
 	for i := range all {
 		name := "n" + strconv.Itoa(i+1)
-		all[i] = plan{Name: name, Dir: filepath.Join(o.Dir, name), Port: ports[i]}
+		all[i] = plan{Name: name, Dir: filepath.Join(o.Dir, name), NoSync: o.NoSync, Port: ports[i]}
 		if o.Port != 0 {
 			all[i].Port = o.Port
 		}
@@ -117,7 +121,7 @@ func (p plan) options() *server.Options {
 		Port:         p.Port,
 		JetStream:    true,
 		StoreDir:     p.Dir,
-		SyncAlways:   true,
+		SyncAlways:   !p.NoSync,
 		SyncInterval: syncInterval,
 		NoLog:        true,
 		NoSigs:       true,
