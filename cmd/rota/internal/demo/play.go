@@ -96,6 +96,9 @@ func (p *Play) run(ctx context.Context) (Report, error) {
 			return Report{}, err
 		}
 	}
+	if err := p.settle(ctx, "all members run their share at the end", names...); err != nil { // one that stood still for a moment may have stopped it
+		return Report{}, err
+	}
 	p.act(End, "", protocol.Now(), 0)
 	lines, err := p.readLines()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol/replica"
 )
 
@@ -78,19 +79,34 @@ func (p *Play) settled(live []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	started := map[string]uint64{} // by partition: the newest token under which a run began
-	for _, l := range lines {
-		if l.Event == "start" {
-			started[l.Partition] = max(started[l.Partition], l.Token)
-		}
-	}
+	runs := running(lines)
 	for _, t := range p.tasks {
 		part, ok := p.value.Partition(cluster.PartitionID(t))
-		if !ok || part.State != cluster.PartitionGranted || started[t] != uint64(part.Token) {
+		if !ok || part.State != cluster.PartitionGranted || !runs[run{t, uint64(part.Token)}] {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// run is one of a partition under a token; a member that has lost its trust for a moment stops it, and starts it again.
+type run struct {
+	partition string
+	token     uint64
+}
+
+// running are those that have started and not stopped.
+func running(lines []node.WitnessLine) map[run]bool {
+	out := map[run]bool{}
+	for _, l := range lines { // what is written of one run is in its order
+		switch l.Event {
+		case "start":
+			out[run{l.Partition, l.Token}] = true
+		case "stop":
+			delete(out, run{l.Partition, l.Token})
+		}
+	}
+	return out
 }
 
 // even tells whether the shares of the members differ by at most one.
