@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/store"
 )
@@ -76,5 +77,24 @@ func TestFoldersAreContainers(t *testing.T) {
 	}
 	if c := tap.counts(); c[opCreateContainer] != 1 || c[opCreate] != before[opCreate] {
 		t.Errorf("asked for %v, before for %v: want a container", c, before)
+	}
+}
+
+// TestAWriteThatFailsIsNotToldTwice: the library answers a request whose write fails, again when the connection has ended, and a third time when its handle
+// was closed meanwhile, which nobody takes, so that it never ends. Here it hears of the end by reading alone.
+func TestAWriteThatFailsIsNotToldTwice(t *testing.T) {
+	t.Parallel()
+	q := &quiet{began: time.Now()}
+	w := &wire{Conn: q, sent: map[int32]time.Time{}}
+	if _, err := w.Write(packet(0, 0, 0)); err != nil { // the handshake
+		t.Fatal(err)
+	}
+	q.closed = true
+	p := packet(1, opSync)
+	if n, err := w.Write(p); n != len(p) || err != nil {
+		t.Errorf("write: %d bytes, %v; want %d and no error", n, err, len(p))
+	}
+	if len(w.sent) != 1 {
+		t.Errorf("%d requests wait for an answer, want 1: it may have been sent", len(w.sent))
 	}
 }

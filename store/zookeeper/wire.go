@@ -56,7 +56,10 @@ func (w *wire) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	w.note(r)
-	return w.Conn.Write(w.mean(r))
+	if _, err := w.Conn.Write(w.mean(r)); err != nil {
+		_ = w.Close() // the library hears of it by reading
+	}
+	return len(p), nil // were it told here, a request that meets the end of its handle would be answered three times, and the third time blocks it for ever
 }
 
 // first tells whether a packet is the handshake, or what is no request.
