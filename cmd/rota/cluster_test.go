@@ -8,9 +8,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/cmd/rota/internal/demo"
+	"github.com/rota-run/rota/internal/stall"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
 )
 
 func TestThreeProcessesShareTasks(t *testing.T) {
@@ -209,19 +212,38 @@ func TestDemoInMemoryByHeartbeats(t *testing.T) {
 	newPlace(t).demo("--store", "memory:", "--no-sessions", "--rounds", "2")
 }
 
-// demo plays the demonstration and looks at its outcome.
+// starved is for how long members in one process may stand still together and keep their promises all the same: less than is between the instant at
+// which a suspended one must stop its tasks and the one at which others start them.
+const starved = 300 * time.Millisecond
+
+// demo plays the demonstration and looks at its outcome. Where the machine stood still that says nothing, and it is played again.
 func (p *place) demo(args ...string) {
+	p.t.Helper()
+	for tries := 1; ; tries++ {
+		w := stall.Begin(func() int64 { return int64(protocol.Now()) })
+		r, stderr := p.play(args...)
+		w.Close()
+		p.t.Log(r) // its bounds of time are for a machine that does nothing else; here those without a clock count
+		switch good := r.Tasks == 12 && r.Members == 3 && r.Overlaps == 0 && r.Lost == 0 && r.Moves == r.FewestMoves && r.Moves > 0; {
+		case good:
+			return
+		case w.Longest() < starved || tries == 5:
+			p.t.Fatalf("got %+v; the machine stood still for %v at most\n%s", r, w.Longest(), stderr)
+		default:
+			p.t.Logf("PLAYED AGAIN: the machine stood still for %v: %+v", w.Longest(), r)
+		}
+	}
+}
+
+// play plays the demonstration, and returns what it reports and says.
+func (p *place) play(args ...string) (r demo.Report, stderr string) {
 	p.t.Helper()
 	out, stderr, _ := p.rota(append([]string{"demo", "--json"}, args...)...)
 	lines := bytes.Split(bytes.TrimSpace([]byte(out)), []byte("\n"))
-	var r demo.Report
 	if err := json.Unmarshal(lines[len(lines)-1], &r); err != nil {
 		p.t.Fatalf("%v: %s%s", err, out, stderr)
 	}
-	p.t.Log(r) // its bounds of time are for a machine that does nothing else; here those without a clock count
-	if r.Tasks != 12 || r.Members != 3 || r.Overlaps != 0 || r.Lost != 0 || r.Moves != r.FewestMoves || r.Moves == 0 {
-		p.t.Errorf("got %+v\n%s", r, stderr)
-	}
+	return r, stderr
 }
 
 func TestKillAndUnpark(t *testing.T) {

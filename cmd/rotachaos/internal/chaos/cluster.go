@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/stall"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/history"
 )
@@ -30,7 +31,7 @@ type Cluster struct {
 	running   map[cluster.PartitionID]running
 	follower  *follower
 	tasks     *tasks
-	stalls    *stalls
+	stalls    *stall.Watch
 	due       []due                // what is to be undone
 	harms     []harm               // that are still to be done to the store
 	forget    func(history.Record) // notes nothing
@@ -237,9 +238,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err := c.prepare(); err != nil {
 		return Report{}, err
 	}
-	c.stalls = watchStalls()
+	c.stalls = stall.Begin(ticks)
 	r, err := c.play(ctx)
-	c.stalls.close()
+	c.stalls.Close()
 	c.close()
 	if err == nil && r.OK {
 		return r, os.RemoveAll(c.dir)

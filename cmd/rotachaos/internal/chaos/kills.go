@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/stall"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/history"
 )
@@ -51,9 +52,9 @@ func RunKills(ctx context.Context, o Options, times int) (Kills, error) {
 	if err := c.prepare(); err != nil {
 		return Kills{}, err
 	}
-	c.stalls = watchStalls()
+	c.stalls = stall.Begin(ticks)
 	r, err := c.kills(ctx, times)
-	c.stalls.close()
+	c.stalls.Close()
 	c.close()
 	if err != nil {
 		c.say("kept for a look: %s", c.dir)
@@ -79,8 +80,7 @@ func (c *Cluster) kills(ctx context.Context, times int) (Kills, error) {
 			}
 		}
 	}
-	spans, longest := c.stalls.soFar()
-	r.Rows, r.Stalls, r.StallMS, r.OK = []KillRow{alone, both}, len(spans), millis(longest), true
+	r.Rows, r.Stalls, r.StallMS, r.OK = []KillRow{alone, both}, len(c.stalls.Spans()), millis(c.stalls.Longest()), true
 	for i := range r.Rows {
 		r.Rows[i].sum()
 		r.OK = r.OK && r.Rows[i].MostMS <= r.GoalMS

@@ -149,7 +149,7 @@ func (c *Cluster) heal(r *Report) error {
 	}
 	from := c.now()
 	ok := c.await("all faults are over and all tasks run", c.settled)
-	took := c.now().Sub(from) - c.stalls.during(from)
+	took := c.now().Sub(from) - c.stalls.Since(int64(from))
 	r.HealMS = took.Milliseconds()
 	if !ok {
 		r.violated("G9 not all runs after the faults stopped: " + c.whatIsMissing())

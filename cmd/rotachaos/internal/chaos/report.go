@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/internal/stall"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/history"
 )
@@ -84,14 +85,25 @@ func (c *Cluster) judge(r *Report) error {
 	r.Runs, r.Moves, r.Acts, r.Refused, r.Items = verdict.Runs, verdict.Moves, verdict.Acts, verdict.Refused, verdict.Items
 	r.attribute(verdict.Gaps)
 	r.Unread = c.follower.skipped
-	spans, longest := c.stalls.soFar()
-	r.Stalls, r.StallMS = len(spans), millis(longest)
+	r.Stalls, r.StallMS = len(c.stalls.Spans()), millis(c.stalls.Longest())
 	r.Late = c.late
 	r.Injected = c.injected
 	r.Seconds = float64(time.Since(c.began).Milliseconds()) / 1000
 	r.OK = len(r.Violations) == 0
 	c.say("%s", r.table())
 	return nil
+}
+
+// ticks is the clock that all processes of a machine share.
+func ticks() int64 { return int64(protocol.Now()) }
+
+// standstills are the times in which the machine stood still: all processes count as suspended then.
+func standstills(w *stall.Watch) []history.Span {
+	var out []history.Span
+	for _, s := range w.Spans() {
+		out = append(out, history.Span{From: s.From, To: s.To, Why: "the machine stood still"})
+	}
+	return out
 }
 
 // history is all that was written down up to an instant.
@@ -106,7 +118,7 @@ func (c *Cluster) history(end int64) (history.History, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	records := slices.DeleteFunc(append(slices.Clone(c.records), acts...), func(r history.Record) bool { return r.At > end })
-	stalls, _ := c.stalls.soFar()
+	stalls := standstills(c.stalls)
 	excused := append(slices.Concat(c.excused, stalls), history.Deserted(records, end)...)
 	return history.History{
 		Records: records, Promises: promises(records), Excused: excused, Stalls: stalls, End: end,
