@@ -201,6 +201,16 @@ func (p *place) tasks() []api.Task {
 	return tasks
 }
 
+// allTasks are the tasks, when there are so many. A server may not answer at once.
+func (p *place) allTasks(total int) (tasks []api.Task) {
+	p.t.Helper()
+	await(p.t, fmt.Sprintf("%d tasks are listed", total), func() bool {
+		tasks = p.tasks()
+		return len(tasks) == total
+	})
+	return tasks
+}
+
 // shares are how many tasks each member runs, sorted, as text; "" while something does not run.
 func (p *place) shares(total int) string {
 	tasks := p.tasks()

@@ -125,7 +125,7 @@ func TestCopy(t *testing.T) {
 		p.store = "file:store"
 		a := p.start("a", "tasks")
 		p.awaitShares(4, "a:4")
-		before := p.tasks()
+		before := p.allTasks(4)
 		if _, errs, code := p.rota("copy", p.store, there); code != exitFailed || !strings.Contains(errs, "it has members: a") || !strings.Contains(errs, "--live") {
 			p.t.Fatalf("copied under a running member: exit %d\n%s", code, errs)
 		}
@@ -139,7 +139,7 @@ func TestCopy(t *testing.T) {
 		p.store = there
 		p.start("b", "tasks")
 		p.awaitShares(4, "b:4")
-		for i, after := range p.tasks() {
+		for i, after := range p.allTasks(4) {
 			if after.Token <= before[i].Token {
 				p.t.Errorf("%s had token %d, and has %d behind the move", after.Task, before[i].Token, after.Token)
 			}

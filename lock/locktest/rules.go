@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/store"
 )
 
 // turns: several clients take a lock again and again. One at a time has it, and tokens grow.
@@ -248,15 +249,19 @@ func tryAfterDeath(b *bench) {
 	b.acquire(c.Lock("x"))
 	other := b.client(o).Lock("x")
 	c.kill()
-	for {
+	for doubt := false; ; {
 		h, err := other.TryAcquire(b.ctx)
 		if err == nil {
-			if h.Token() != 2 {
-				b.t.Errorf("token %d", h.Token())
+			if got := h.Token(); got != 2 && (got < 2 || !doubt) {
+				b.t.Errorf("token %d", got)
 			}
 			return
 		}
-		wantError(b.t, "try", err, lock.ErrHeld)
+		if slow := errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrUnavailable); slow && b.ctx.Err() == nil {
+			doubt = true // it may have been ours for a moment, under a token that nobody gets again
+		} else {
+			wantError(b.t, "try", err, lock.ErrHeld)
+		}
 		time.Sleep(shortTTL / 10) // waits: for the silence of the dead one
 	}
 }
