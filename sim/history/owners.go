@@ -33,7 +33,7 @@ func (j *judge) grants(p *part) {
 	}
 }
 
-// overlaps checks G2: two runs at once only where the earlier owner could not know.
+// overlaps checks G2: two runs at once only where the former owner could not know.
 func (j *judge) overlaps(p *part) {
 	for i, r := range p.runs {
 		for _, later := range p.runs[i+1:] {
@@ -42,8 +42,12 @@ func (j *judge) overlaps(p *part) {
 			}
 			length := duration(min(r.to, later.to, j.h.End) - later.began.At)
 			j.report.LongestOverlap = max(j.report.LongestOverlap, length)
+			former, since := r, later.began.At
+			if later.began.Token < r.began.Token { // it was about to begin when it was suspended, and did when it woke
+				former, since = later, r.began.At
+			}
 			switch {
-			case r.excused(later.began.At, min(r.to, later.to), int64(j.h.Bounds.Wake)):
+			case former.excused(since, min(r.to, later.to), int64(j.h.Bounds.Wake)):
 				j.report.ExcusedPairs++
 			case !p.promise.Overlaps:
 				j.report.Overlaps++

@@ -16,7 +16,7 @@ func TestNothingBreaks(t *testing.T) {
 		name   string
 		bounds members.Config
 	}{
-		{"two members, any read", members.Config{Members: 2, Partitions: 1, Sweeps: true}},
+		{"three members, any read", members.Config{Members: 3, Partitions: 1, Sweeps: true}},
 		{"two members, a crash and a restart", members.Config{Members: 2, Partitions: 1, Crashes: 1, Restarts: 1}},
 		{"two members, a suspicion, a failed append", members.Config{Members: 2, Partitions: 1, Suspicions: 1, Failures: 1, Prompt: true}},
 		{"two members, a leave and a crash", members.Config{Members: 2, Partitions: 1, Leaves: 1, Crashes: 1, Prompt: true}},
