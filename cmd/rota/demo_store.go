@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cmd/rota/internal/demo"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
-	"github.com/rota-run/rota/internal/server/etcd"
-	"github.com/rota-run/rota/internal/server/nats"
 	"github.com/rota-run/rota/protocol/replica"
 )
 
@@ -42,7 +38,7 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 		return nil, misused("rota demo --store memory:", "store memory: takes nothing behind the colon")
 	case rest == "" && (scheme == "etcd" || scheme == "nats"):
 		if err := s.serve(ctx, scheme); err != nil {
-			return nil, failed("rota demo", "%w", err)
+			return nil, err
 		}
 	default:
 		base, query, _ := strings.Cut(text, "?")
@@ -55,34 +51,6 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 		s.base = base + "-demo"
 	}
 	return s, nil
-}
-
-// serve starts a server inside this process, with its data in a directory that stop removes.
-func (s *stage) serve(ctx context.Context, scheme string) error {
-	dir, err := os.MkdirTemp("", "rota-demo-"+scheme+"-")
-	if err != nil {
-		return fmt.Errorf("make a directory for the server: %w", err)
-	}
-	var end func()
-	if scheme == "etcd" {
-		var server *etcd.Server
-		if server, err = etcd.Start(ctx, etcd.Options{Dir: dir}); err == nil {
-			s.base, end = server.URL()+"/demo", server.Stop
-		}
-	} else {
-		var server *nats.Server
-		if server, err = nats.Start(ctx, nats.Options{Dir: dir}); err == nil {
-			s.base, end = server.URL()+"/demo", server.Stop
-		}
-	}
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	s.stop = func() error {
-		end()
-		return os.RemoveAll(dir)
-	}
-	return nil
 }
 
 // next is the place of the next round; nil for a fresh directory.

@@ -17,16 +17,12 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/api"
-	"github.com/rota-run/rota/internal/server"
 )
 
 // binary is the command, built once, so that the tests run what a user runs.
 var binary string
 
 func TestMain(m *testing.M) {
-	if server.Child() {
-		return
-	}
 	os.Exit(buildAndRun(m))
 }
 

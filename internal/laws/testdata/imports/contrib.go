@@ -3,4 +3,4 @@
 
 package kafka
 
-import _ "github.com/rota-run/rota/internal/server"
+import _ "github.com/rota-run/rota/proof/server"

@@ -1,0 +1,128 @@
+package idle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/rota-run/rota/proof/bench/stores/internal/place"
+)
+
+// Options of [Run].
+type Options struct {
+	Kinds      []string // of stores
+	Members    int
+	Partitions []int
+	TTL        time.Duration
+	For        time.Duration // how long is counted
+	Start      time.Duration // bounds the start of a server and of all members, and the time until all partitions run
+	Out        io.Writer     // for people
+}
+
+// Row is one measurement.
+type Row struct {
+	Store      string  `json:"store"`
+	Members    int     `json:"members"`
+	Partitions int     `json:"partitions"`
+	TTLMS      int64   `json:"ttl_ms"`
+	Seconds    float64 `json:"seconds"`
+	Requests   uint64  `json:"requests"`
+	PerSecond  float64 `json:"requests_per_second"`
+	Goal       float64 `json:"goal"`    // members × 3 / TTL + members, per second
+	Entries    uint64  `json:"entries"` // that were appended while it was counted: 0, or it was not idle
+	HeapMB     uint64  `json:"heap_mb"` // of all members together
+	OK         bool    `json:"ok"`
+}
+
+// String is a line for people.
+func (r Row) String() string {
+	verdict := "more than the goal"
+	if r.OK {
+		verdict = "ok"
+	}
+	return fmt.Sprintf("%-10s %4d members %7d partitions  %8.1f requests/s  goal %6.1f  heap %5d MB  %s", r.Store, r.Members, r.Partitions, r.PerSecond, r.Goal, r.HeapMB, verdict)
+}
+
+// Run measures each kind of store with each number of partitions. A kind that this machine cannot have is said, and left out.
+func Run(ctx context.Context, o Options) ([]Row, error) {
+	var rows []Row
+	for _, kind := range o.Kinds {
+		for _, n := range o.Partitions {
+			r, err := one(ctx, kind, n, o)
+			if errors.Is(err, place.ErrMissing) {
+				fmt.Fprintf(o.Out, "NOT MEASURED: %v\n", err)
+				break
+			}
+			if err != nil {
+				return rows, fmt.Errorf("%s, %d partitions: %w", kind, n, err)
+			}
+			fmt.Fprintln(o.Out, r)
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+func one(ctx context.Context, kind string, partitions int, o Options) (_ Row, err error) {
+	starting, cancel := context.WithTimeout(ctx, o.Start)
+	defer cancel()
+	p, err := place.Make(starting, kind)
+	if err != nil {
+		return Row{}, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	c, err := gather(starting, p, o)
+	if err != nil {
+		return Row{}, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.submit(starting, partitions); err != nil {
+		return Row{}, err
+	}
+	if err := pass(ctx, 2*o.TTL); err != nil {
+		return Row{}, err
+	}
+	return c.measure(ctx, Row{Store: kind, Members: o.Members, Partitions: partitions, TTLMS: o.TTL.Milliseconds()}, o.For)
+}
+
+// measure counts for a while.
+func (c *crowd) measure(ctx context.Context, r Row, span time.Duration) (Row, error) {
+	index, lost, began := c.nodes[0].Value().Applied(), c.lost.Load(), time.Now()
+	before, err := c.requests(ctx)
+	if err != nil {
+		return r, err
+	}
+	if err := pass(ctx, span); err != nil {
+		return r, err
+	}
+	after, err := c.requests(ctx)
+	if err != nil {
+		return r, err
+	}
+	if n := c.lost.Load() - lost; n > 0 {
+		return r, fmt.Errorf("%d times a member was removed: this machine is too slow for so many members at this TTL", n)
+	}
+	took := time.Since(began).Seconds()
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	r.Seconds, r.Requests, r.Entries, r.HeapMB = took, after-before, c.nodes[0].Value().Applied()-index, mem.HeapAlloc>>20
+	r.PerSecond = float64(r.Requests) / took
+	r.Goal = float64(r.Members) * (3/c.ttl.Seconds() + 1)
+	r.OK = r.PerSecond <= r.Goal && r.Entries == 0
+	return r, nil
+}
+
+// pass lets time pass: it is what is measured.
+func pass(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

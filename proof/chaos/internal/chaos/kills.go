@@ -1,0 +1,191 @@
+package chaos
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/stall"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/sim/history"
+)
+
+// Kills is what became of the tasks of members that were killed.
+type Kills struct {
+	Store   string    `json:"store"`
+	Members int       `json:"members"`
+	TTLMS   int64     `json:"ttl_ms"`
+	GoalMS  int64     `json:"goal_ms"` // TTL and a second
+	Rows    []KillRow `json:"rows"`
+	Stalls  int       `json:"stalls"` // times in which the machine stood still
+	StallMS int64     `json:"stall_ms"`
+	Seconds float64   `json:"seconds"`
+	OK      bool      `json:"ok"` // nothing took longer than the goal
+}
+
+// KillRow is one way of killing. The time of a kill is that until the last task of the killed ran elsewhere, by what the members wrote down.
+type KillRow struct {
+	What     string  `json:"what"`
+	TimesMS  []int64 `json:"times_ms"` // sorted
+	MedianMS int64   `json:"median_ms"`
+	MostMS   int64   `json:"most_ms"`
+	Moved    int     `json:"tasks_moved"`
+}
+
+// killMembers is how many members there are: two may die at once, and most are left.
+const killMembers = 5
+
+// RunKills kills a member as kill -9 does, so many times, and as many times one together with the member that watches it; it measures how long
+// their tasks are without an owner. All is well before each kill.
+func RunKills(ctx context.Context, o Options, times int) (Kills, error) {
+	o.TTL, o.Events = cmp.Or(o.TTL, 4*time.Second), 2*times
+	o = o.withDefaults()
+	runtime.LockOSThread() // children die with the thread that started them
+	defer runtime.UnlockOSThread()
+	c := newCluster(o)
+	if err := c.prepare(); err != nil {
+		return Kills{}, err
+	}
+	c.stalls = stall.Begin(ticks)
+	r, err := c.kills(ctx, times)
+	c.stalls.Close()
+	c.close()
+	if err != nil {
+		c.say("kept for a look: %s", c.dir)
+		return r, err
+	}
+	return r, os.RemoveAll(c.dir)
+}
+
+func (c *Cluster) kills(ctx context.Context, times int) (Kills, error) {
+	kind, _, _ := strings.Cut(c.storeText(), ":")
+	r := Kills{Store: kind, Members: killMembers, TTLMS: c.options.TTL.Milliseconds(), GoalMS: (c.options.TTL + time.Second).Milliseconds()}
+	if err := c.begin(ctx); err != nil {
+		return r, err
+	}
+	alone, both := KillRow{What: "alone"}, KillRow{What: "with its watcher"}
+	for range times {
+		for _, row := range []*KillRow{&alone, &both} {
+			if err := c.fillUp(); err != nil {
+				return r, err
+			}
+			if err := c.killOnce(ctx, row, row == &both); err != nil {
+				return r, err
+			}
+		}
+	}
+	r.Rows, r.Stalls, r.StallMS, r.OK = []KillRow{alone, both}, len(c.stalls.Spans()), millis(c.stalls.Longest()), true
+	for i := range r.Rows {
+		r.Rows[i].sum()
+		r.OK = r.OK && r.Rows[i].MostMS <= r.GoalMS
+	}
+	r.Seconds = float64(time.Since(c.began).Milliseconds()) / 1000
+	c.say("\n%s", r)
+	return r, nil
+}
+
+// fillUp starts members until there are enough, and waits until all is well.
+func (c *Cluster) fillUp() error {
+	for len(c.awake()) < killMembers {
+		if _, err := c.revive(); err != nil {
+			return err
+		}
+	}
+	if !c.await("all tasks run", c.settled) {
+		return fmt.Errorf("wait for all tasks to run: %s", c.whatIsMissing())
+	}
+	return nil
+}
+
+func (c *Cluster) killOnce(ctx context.Context, row *KillRow, both bool) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	victim, err := c.pick(anyone)
+	if err != nil {
+		return err
+	}
+	victims := []*process{victim}
+	if both {
+		watcher := c.watcher(victim.member())
+		if watcher == nil {
+			return fmt.Errorf("nobody watches %s", victim.name)
+		}
+		victims = append(victims, watcher)
+	}
+	var tasks []cluster.PartitionID
+	for id, at := range c.running {
+		if slices.Contains(victims, at.process) {
+			tasks = append(tasks, id)
+		}
+	}
+	at := protocol.Now()
+	if err := c.murder(victims...); err != nil {
+		return err
+	}
+	if !c.await("others run what the killed ran", c.settled) {
+		return fmt.Errorf("kill -9 %s: %s", names(victims), c.whatIsMissing())
+	}
+	took, moved := c.elsewhere(tasks, victims, int64(at))
+	row.TimesMS, row.Moved = append(row.TimesMS, millis(took)), row.Moved+moved
+	c.say("kill -9 %-8s %3d tasks ran elsewhere after %d ms", names(victims), moved, millis(took))
+	return nil
+}
+
+// watcher is the process whose member watches another one's pulse; nil if there is none.
+func (c *Cluster) watcher(m cluster.MemberID) *process {
+	v := c.follower.now()
+	for _, p := range c.awake() {
+		if v.Reactions(p.member()).Watch.ID == m && p.member() != m {
+			return p
+		}
+	}
+	return nil
+}
+
+// elsewhere is the time until the last of some partitions ran again. One that ended with its member, as those of tasks that run on each, does not.
+func (c *Cluster) elsewhere(those []cluster.PartitionID, killed []*process, since int64) (took time.Duration, moved int) {
+	dead := map[uint64]bool{}
+	for _, p := range killed {
+		dead[p.number] = true
+	}
+	first := map[cluster.PartitionID]int64{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.records {
+		if r.Kind != history.Started || r.At < since || dead[r.Incarnation] || !slices.Contains(those, r.Partition) {
+			continue
+		}
+		if at, ok := first[r.Partition]; !ok || r.At < at {
+			first[r.Partition] = r.At
+		}
+	}
+	for _, at := range first {
+		took = max(took, time.Duration(at-since))
+	}
+	return took, len(first)
+}
+
+func (r *KillRow) sum() {
+	slices.Sort(r.TimesMS)
+	if n := len(r.TimesMS); n > 0 {
+		r.MedianMS, r.MostMS = r.TimesMS[n/2], r.TimesMS[n-1]
+	}
+}
+
+// String is a table for people.
+func (r Kills) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-18s %6s %12s %10s %8s  goal\n", "killed", "times", "tasks moved", "median ms", "most ms")
+	for _, row := range r.Rows {
+		fmt.Fprintf(&b, "%-18s %6d %12d %10d %8d  %d\n", row.What, len(row.TimesMS), row.Moved, row.MedianMS, row.MostMS, r.GoalMS)
+	}
+	fmt.Fprintf(&b, "%s, %d members, TTL %d ms · the machine stood still %d times, for %d ms at most · %.1f s\n", r.Store, r.Members, r.TTLMS, r.Stalls, r.StallMS, r.Seconds)
+	return b.String()
+}

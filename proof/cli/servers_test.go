@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rota-run/rota/proof/server"
+	"github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/node"
+)
+
+// onServers tries something on each kind of server, in a process of its own that ends with the test.
+func onServers(t *testing.T, test func(p *place, s *server.Server)) {
+	t.Parallel()
+	for _, kind := range server.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			p := newPlace(t)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			s, err := server.Spawn(ctx, kind, t.TempDir())
+			if errors.Is(err, server.ErrMissing) {
+				t.Skipf("NOT TESTED: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Stop)
+			p.store = s.URL + "/weather"
+			test(p, s)
+		})
+	}
+}
+
+func TestDemoOnServers(t *testing.T) {
+	onServers(t, func(p *place, _ *server.Server) { p.demo("--store", p.store) })
+}
+
+func TestStoreCheckOnServers(t *testing.T) {
+	onServers(t, func(p *place, s *server.Server) {
+		for range 2 { // the second finds what the first has left
+			out, errs, code := p.rota("store", "check", p.store)
+			if code != exitOK || !strings.Contains(out, "ok  append") || !strings.Contains(out, "ok  session") {
+				p.t.Errorf("exit %d\n%s%s", code, out, errs)
+			}
+		}
+		_, errs, code := p.rota("status", "--store", p.store)
+		if code != exitFailed || !strings.Contains(errs, "try: rota run --store "+s.URL+"/weather ./tasks") {
+			p.t.Errorf("exit %d\n%s", code, errs)
+		}
+	})
+}
+
+// Where there is none, or where something else answers, the error says so, and nothing waits for long.
+func TestServersThatCannotBeUsed(t *testing.T) {
+	onServers(t, func(p *place, s *server.Server) {
+		scheme, rest, _ := strings.Cut(s.URL, "://")
+		for _, other := range server.Kinds() {
+			if other == scheme {
+				continue
+			}
+			_, errs, code := p.rota("status", "--store", other+"://"+rest+"/x?timeout=3s")
+			if code != exitFailed || !strings.Contains(errs, "rota: ") {
+				p.t.Errorf("a client of %s at %s: exit %d\n%s", other, scheme, code, errs)
+			}
+			p.t.Logf("a client of %s at %s: %s", other, scheme, errs)
+		}
+		_, errs, code := p.rota("status", "--store", scheme+"://127.0.0.1:1/x?timeout=1s")
+		if code != exitFailed || !strings.Contains(errs, "127.0.0.1:1") {
+			p.t.Errorf("nobody there: exit %d\n%s", code, errs)
+		}
+		_, errs, code = p.rota("store", "check", scheme+"://127.0.0.1:1/x?timeout=1s")
+		if code != exitFailed || !strings.Contains(errs, "try: another address") || strings.Contains(errs, "try: rota store check") {
+			p.t.Errorf("check where nobody is: exit %d\n%s", code, errs)
+		}
+	})
+}
+
+// While the server is away the members stop what they run, in time, and say so; when it is back they go on, the same processes.
+func TestServerAwayAndBack(t *testing.T) {
+	onServers(t, func(p *place, s *server.Server) {
+		p.noops(4)
+		a, b := p.start("a", "--ttl", "2s", "--witness", "a.witness", "tasks"), p.start("b", "--ttl", "2s", "--witness", "b.witness", "tasks")
+		p.awaitShares(4, "a:2 b:2")
+		if err := s.Kill(); errors.Is(err, zookeeper.ErrExternal) {
+			p.t.Skipf("NOT TESTED: %v", err)
+		} else if err != nil {
+			p.t.Fatal(err)
+		}
+		await(p.t, "both have stopped all that they ran", func() bool { return p.runs("a.witness") == 0 && p.runs("b.witness") == 0 })
+		if _, errs, code := p.rota("status", "--store", p.store+"?timeout=1s"); code != exitFailed || !strings.Contains(errs, "try: ") {
+			p.t.Errorf("status without a server: exit %d\n%s", code, errs)
+		}
+		ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+		defer cancel()
+		if err := s.Restart(ctx); err != nil {
+			p.t.Fatal(err)
+		}
+		p.awaitShares(4, "a:2 b:2")
+		await(p.t, "both run their share", func() bool { return p.runs("a.witness") == 2 && p.runs("b.witness") == 2 })
+		for _, m := range []*running{a, b} {
+			select {
+			case <-m.done:
+				p.t.Errorf("a member has ended: %s", m.stderr.String())
+			default:
+			}
+		}
+		await(p.t, "the journal tells", func() bool {
+			out, _, _ := p.rota("journal", "--store", p.store)
+			return strings.Contains(out, "store-lost")
+		})
+	})
+}
+
+// A stopped cluster moves to a server and back, with what it knows.
+func TestCopy(t *testing.T) {
+	onServers(t, func(p *place, s *server.Server) {
+		p.noops(4)
+		there := p.store
+		p.store = "file:store"
+		a := p.start("a", "tasks")
+		p.awaitShares(4, "a:4")
+		before := p.allTasks(4)
+		if _, errs, code := p.rota("copy", p.store, there); code != exitFailed || !strings.Contains(errs, "it has members: a") || !strings.Contains(errs, "--live") {
+			p.t.Fatalf("copied under a running member: exit %d\n%s", code, errs)
+		}
+		a.signal(syscall.SIGTERM)
+		a.end()
+		p.copies(p.store, there)
+		if _, errs, code := p.rota("copy", p.store, there); code != exitFailed || !strings.Contains(errs, "is in use") {
+			p.t.Errorf("copied over a cluster: exit %d\n%s", code, errs)
+		}
+		p.copies(there, "file:back")
+		p.store = there
+		p.start("b", "tasks")
+		p.awaitShares(4, "b:4")
+		for i, after := range p.allTasks(4) {
+			if after.Token <= before[i].Token {
+				p.t.Errorf("%s had token %d, and has %d behind the move", after.Task, before[i].Token, after.Token)
+			}
+		}
+		out, _, _ := p.rota("journal", "--store", there)
+		if !strings.Contains(out, "a joined") {
+			p.t.Errorf("the journal was left behind:\n%s", out)
+		}
+	})
+}
+
+func (p *place) copies(from, to string) {
+	p.t.Helper()
+	out, errs, code := p.rota("copy", "--json", from, to)
+	if code != exitOK || !strings.Contains(out, `"partitions":`) {
+		p.t.Fatalf("copy %s to %s: exit %d\n%s%s", from, to, code, out, errs)
+	}
+	p.t.Log(out)
+}
+
+// runs is how many tasks a member runs by its witness.
+func (p *place) runs(witness string) int {
+	p.t.Helper()
+	b, err := os.ReadFile(filepath.Join(p.dir, witness))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		if !strings.HasSuffix(line, "\n") {
+			break // being written
+		}
+		var l node.WitnessLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			p.t.Fatal(err)
+		}
+		switch {
+		case strings.HasPrefix(l.Partition, "rota."): // the directory's source
+		case l.Event == "start":
+			n++
+		case l.Event == "stop":
+			n--
+		}
+	}
+	return n
+}

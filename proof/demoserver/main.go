@@ -1,0 +1,57 @@
+// Command rota-demo-server runs a server of etcd or NATS for rota demo.
+//
+//	rota-demo-server KIND DIR
+//
+// KIND is etcd or nats; the data goes into DIR. When the server can be used, its URL is printed as one line. The server ends with
+// standard input. Exit codes: 0 it ended, 1 it could not start, 2 usage.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/rota-run/rota/proof/server/etcd"
+	"github.com/rota-run/rota/proof/server/nats"
+)
+
+func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) != 2 {
+		fmt.Fprintln(stderr, "usage: rota-demo-server KIND DIR")
+		return 2
+	}
+	url, stop, err := start(ctx, args[0], args[1])
+	if err != nil {
+		fmt.Fprintln(stderr, "rota-demo-server:", err)
+		return 1
+	}
+	defer stop()
+	if _, err := fmt.Fprintln(stdout, url); err != nil {
+		return 1
+	}
+	if _, err := io.Copy(io.Discard, stdin); err != nil {
+		return 1
+	}
+	return 0
+}
+
+func start(ctx context.Context, kind, dir string) (url string, stop func(), err error) {
+	switch kind {
+	case "etcd":
+		s, err := etcd.Start(ctx, etcd.Options{Dir: dir})
+		if err != nil {
+			return "", nil, err
+		}
+		return s.URL(), s.Stop, nil
+	case "nats":
+		s, err := nats.Start(ctx, nats.Options{Dir: dir})
+		if err != nil {
+			return "", nil, err
+		}
+		return s.URL(), s.Stop, nil
+	}
+	return "", nil, fmt.Errorf("unknown kind %q: must be etcd or nats", kind)
+}

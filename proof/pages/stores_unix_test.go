@@ -1,0 +1,236 @@
+//go:build unix
+
+package pages
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/proof/server/zookeeper"
+)
+
+// freePort is one that nobody else gets while the test runs.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for attempt := 1; ; attempt++ {
+		number, release, err := keptPort()
+		if err == nil {
+			t.Cleanup(release)
+			return number
+		}
+		if attempt == 10 { // somebody may have got it in between, but not so often
+			t.Fatal(err)
+		}
+	}
+}
+
+func keptPort() (number string, release func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		return "", nil, err
+	}
+	if release, err = port.Keep(addr); err != nil {
+		return "", nil, err
+	}
+	_, number, err = net.SplitHostPort(addr)
+	return number, release, err
+}
+
+// reader is a user in front of a page: what is on her machine, and which ports and folders she has in place of those of the page.
+type reader struct {
+	env     []string
+	instead []string
+	prepare func(t *testing.T, serverDir string)
+}
+
+// readers are by page. Whoever writes a page adds it here.
+func readers() map[string]func(t *testing.T) reader {
+	return map[string]func(t *testing.T) reader{"file": readerOfFile, "etcd": readerOfEtcd, "nats": readerOfNATS, "zookeeper": readerOfZooKeeper}
+}
+
+func nothing(*testing.T, string) {}
+
+func readerOfFile(*testing.T) reader { return reader{prepare: nothing} }
+
+// The page names no port of etcd where it has those that etcd has by itself. Other ones come from the environment.
+func readerOfEtcd(t *testing.T) reader {
+	client, peer := freePort(t), freePort(t)
+	return reader{
+		instead: []string{"2379", client, "/tmp/etcd", t.TempDir()}, prepare: nothing,
+		env: []string{
+			"ETCD_LISTEN_CLIENT_URLS=http://localhost:" + client, "ETCD_ADVERTISE_CLIENT_URLS=http://localhost:" + client,
+			"ETCD_LISTEN_PEER_URLS=http://localhost:" + peer, "ETCD_INITIAL_ADVERTISE_PEER_URLS=http://localhost:" + peer,
+			"ETCD_INITIAL_CLUSTER=default=http://localhost:" + peer,
+		},
+	}
+}
+
+func readerOfNATS(t *testing.T) reader {
+	return reader{instead: []string{"4222", freePort(t)}, prepare: nothing}
+}
+
+// The official archive is not here. In one of its name lies another bin/zkServer.sh, which starts the same class with the page's configuration.
+func readerOfZooKeeper(t *testing.T) reader {
+	java, lib, err := zookeeper.Parts(t.Context())
+	var missing *zookeeper.MissingError
+	if errors.As(err, &missing) {
+		t.Skipf("NOT TESTED: the page of ZooKeeper cannot be tried here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader{
+		instead: []string{"2181", freePort(t), "/tmp/zookeeper", t.TempDir()},
+		prepare: func(t *testing.T, dir string) {
+			name := "apache-zookeeper-" + zookeeper.Version + "-bin"
+			if err := writeArchive(filepath.Join(dir, name+".tar.gz"), name, fmt.Sprintf(zkServer, java, lib)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
+const zkServer = `#!/bin/sh
+set -e
+[ "$1" = start ] || { echo "$0: $1 is not start" >&2; exit 1; }
+cd "$(dirname "$0")/.."
+nohup '%s' -Xms16m -Xmx160m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp '%s/*' \
+  org.apache.zookeeper.server.quorum.QuorumPeerMain conf/zoo.cfg >zookeeper.out 2>&1 &
+echo STARTED
+`
+
+// writeArchive writes what the official archive holds, as far as the page uses it.
+func writeArchive(file, name, script string) (err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	z := gzip.NewWriter(f)
+	w := tar.NewWriter(z)
+	for _, h := range []*tar.Header{
+		{Typeflag: tar.TypeDir, Name: name + "/bin/", Mode: 0o755}, {Typeflag: tar.TypeDir, Name: name + "/conf/", Mode: 0o755},
+		{Typeflag: tar.TypeReg, Name: name + "/bin/zkServer.sh", Mode: 0o755, Size: int64(len(script))},
+	} {
+		if err := w.WriteHeader(h); err != nil {
+			return err
+		}
+	}
+	if _, err := w.Write([]byte(script)); err != nil {
+		return err
+	}
+	return errors.Join(w.Close(), z.Close())
+}
+
+// TestGuides does what each page of a store says, by copy and paste, from nothing to three members that share the tasks of the quickstart, and on to
+// the end of the last one.
+func TestGuides(t *testing.T) {
+	t.Parallel()
+	for page, comes := range readers() {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			r := comes(t)
+			g := guide(t, page, r.instead...)
+			u := newUser(t, programs.build(t, g.Programs), r.env...)
+			r.prepare(t, filepath.Join(u.dir, "server"))
+			if err := u.follow(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestEachPageIsTried(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(root, "docs", "stores", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := readers()
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".md")
+		if tried[name] == nil {
+			t.Errorf("%s: nobody tries this page: add a reader", f)
+		}
+		delete(tried, name)
+	}
+	for name := range tried {
+		t.Errorf("there is no page docs/stores/%s.md", name)
+	}
+}
+
+var triedWith = regexp.MustCompile(`all that is said here was tried with ([0-9.]+[0-9])`)
+
+// What the pages say that they were tried with is what this test tries them with.
+func TestVersionsOfThePages(t *testing.T) {
+	t.Parallel()
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\n"
+	for page, module := range map[string]string{"etcd": "go.etcd.io/etcd/server/v3", "nats": "github.com/nats-io/nats-server/v2", "zookeeper": "zookeeper"} {
+		text, err := os.ReadFile(filepath.Join(root, "docs", "stores", page+".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := triedWith.FindSubmatch(text)
+		if m == nil || !regexp.MustCompile(regexp.QuoteMeta(module+" v"+string(m[1]))+`\s`).MatchString(ours) {
+			t.Errorf("docs/stores/%s.md: it says %q, and this is tried with another version of %s", page, m, module)
+		}
+	}
+}
+
+// A page whose commands are all well formed, and that leads nowhere, fails where it does.
+func TestAPageThatLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	sound := guide(t, "nats")
+	bin := programs.build(t, sound.Programs)
+	for _, c := range []struct {
+		name     string
+		old, new string
+		within   time.Duration // only where there is nothing to see but that it does not come
+		want     []string
+	}{
+		{"the server listens elsewhere", "listen: 127.0.0.1:4222", "listen: 127.0.0.1:-1", 5 * time.Second, []string{"start the server and check it", "it is not so in time"}},
+		{"the server refuses its file", "jetstream {", "jetstream [", patience, []string{"start the server and check it", "nats-server", "exit status 1"}},
+		{"there is no such server", "nats-server -c", "nats-servers -c", patience, []string{"start the server and check it", "exit status 127"}},
+		{"there are no such tasks", "./examples/quickstart/tasks", "./examples/quickstart/task", patience, []string{"start three members", "not a directory of task files"}},
+		{"no such flag to look", "rota members --store", "rota members --stores x --store", patience, []string{"start three members", "unknown flag"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(filepath.Join(root, "docs", "stores", "nats.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			broken := strings.Replace(string(text), c.old, c.new, 1)
+			g, err := ReadGuide(strings.ReplaceAll(broken, "4222", freePort(t)))
+			if err != nil || broken == string(text) {
+				t.Fatalf("the page is the same, or cannot be read: %v", err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), c.within)
+			defer cancel()
+			err = newUser(t, bin).follow(ctx, g)
+			if err == nil || slices.ContainsFunc(c.want, func(w string) bool { return !strings.Contains(err.Error(), w) }) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,171 @@
+//go:build unix
+
+package standstill_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/proof/standstill"
+)
+
+// lockVariable makes the test binary a process that takes and lets go of the lock on a file without end, in several threads.
+const lockVariable = "ROTA_STANDSTILL_LOCK"
+
+// patience bounds what only a failure waits for.
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(lockVariable); name != "" {
+		if err := lockWithoutEnd(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func lockWithoutEnd(name string) error {
+	failed := make(chan error, 4)
+	for range cap(failed) {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		go func() {
+			for {
+				if err := errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), syscall.Flock(int(f.Fd()), syscall.LOCK_UN)); err != nil {
+					failed <- err
+					return
+				}
+			}
+		}()
+	}
+	go func() {
+		_, err := io.Copy(io.Discard, os.Stdin) // ends with the test
+		failed <- errors.Join(err, errors.New("the test is over"))
+	}()
+	if _, err := io.WriteString(os.Stdout, "begun\n"); err != nil {
+		return err
+	}
+	return <-failed
+}
+
+func start(t *testing.T, name string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), lockVariable+"="+name)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the process has not begun: %v", err)
+	}
+	return cmd
+}
+
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestStopOutside suspends a process that takes a lock as often as it can: each time the lock can be had, and stays free.
+func TestStopOutside(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "lock")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, name)
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for round := range 20 {
+		if err := standstill.StopOutside(deadline(t), p.Process.Pid, name); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+				t.Fatalf("round %d: a process that stands still outside of the lock has it: %v", round, err)
+			}
+			if err := syscall.Flock(int(f.Fd()), syscall.LOCK_UN); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond) // waits: for a thread that runs on, if there is one
+		}
+		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestStopGivesUp: somebody else has the lock, and keeps it.
+func TestStopGivesUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	held, other := filepath.Join(dir, "held"), filepath.Join(dir, "other")
+	for _, name := range []string{held, other} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Open(held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, other)
+	ctx, cancel := context.WithTimeout(deadline(t), 50*time.Millisecond)
+	defer cancel()
+	if err := standstill.StopOutside(ctx, p.Process.Pid, held); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want that the time is over", err)
+	}
+	if err := standstill.StopOutside(deadline(t), p.Process.Pid, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a lock that does not exist: got %v", err)
+	}
+}
+
+// TestStopOfWhatHasEnded says so.
+func TestStopOfWhatHasEnded(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "lock")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, name)
+	p.Process.Kill()
+	p.Wait()
+	if err := standstill.Stop(deadline(t), p.Process.Pid); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("got %v, want that there is no such process", err)
+	}
+}

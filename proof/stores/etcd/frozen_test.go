@@ -1,0 +1,94 @@
+//go:build unix
+
+package etcd_test
+
+import (
+	. "github.com/rota-run/rota/store/etcd"
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	server "github.com/rota-run/rota/proof/server/etcd"
+)
+
+// notes is where a logger writes to.
+type notes struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (n *notes) Write(b []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.Write(b)
+}
+
+func (n *notes) say(what string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return strings.Contains(n.text.String(), what)
+}
+
+// TestFrozenMember suspends one of three servers. Its connections stay, and nothing comes over them: the handle must find that out by itself and go on
+// with the others, long before gRPC would.
+func TestFrozenMember(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		leads bool
+		try   func(s *Store) error
+	}{"leader": {true, tryAppend}, "follower": {false, tryAppend}, "follower and short deadlines": {false, tryGet}} {
+		leads, try := c.leads, c.try
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := server.StartCluster(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3, NoSync: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(c.Stop)
+			victim, err := c.Leader(deadline(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !leads {
+				victim = (victim + 1) % 3
+			}
+			var log notes
+			s := openWith(t, Options{Endpoints: c.Endpoints(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if err := c.Pause(victim); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			eventually(t, "the connection to "+c.Endpoints()[victim]+" is closed", func() bool {
+				_ = try(s)
+				return log.say(c.Endpoints()[victim])
+			})
+			eventually(t, "an append is acknowledged", func() bool { return tryAppend(s) == nil })
+			t.Logf("appends go on after %v", time.Since(began).Round(10*time.Millisecond))
+			if err := c.Resume(victim); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(logged(t, s)[string(record)]); n == 0 || uint64(n) != headOf(t, s) {
+				t.Errorf("%d records, the head is %d", n, headOf(t, s))
+			}
+		})
+	}
+}
+
+func tryAppend(s *Store) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*silence)
+	defer cancel()
+	_, err := s.Append(ctx, record)
+	return err
+}
+
+// tryGet gives up long before a connection counts as silent.
+func tryGet(s *Store) error {
+	ctx, cancel := context.WithTimeout(context.Background(), silence/10)
+	defer cancel()
+	_, err := s.Get(ctx, "a")
+	return err
+}

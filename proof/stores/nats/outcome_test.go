@@ -1,0 +1,385 @@
+package nats_test
+
+import (
+	. "github.com/rota-run/rota/store/nats"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/rota-run/rota/proof/faultproxy"
+	"github.com/rota-run/rota/store"
+)
+
+// proxied opens one handle through a proxy, and one past it.
+func proxied(t *testing.T, timeout time.Duration) (p *faultproxy.Proxy, through, past *Store) {
+	t.Helper()
+	p, err := faultproxy.Listen(context.Background(), strings.TrimPrefix(address, "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	b := bucket()
+	past = openWith(t, Options{Bucket: b})
+	through = openWith(t, Options{URLs: []string{"nats://" + p.Addr()}, Bucket: b, Timeout: timeout})
+	return p, through, past
+}
+
+// contents are the data of all records.
+func contents(t *testing.T, s *Store) string {
+	t.Helper()
+	var all []string
+	for after := uint64(0); ; {
+		page, err := s.Read(deadline(t), after, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Records {
+			all = append(all, string(r.Data))
+			after = r.Index
+		}
+		if after == page.Head {
+			return strings.Join(all, " ")
+		}
+	}
+}
+
+// usable waits until a handle's connection is there again.
+func usable(t *testing.T, s *Store) {
+	t.Helper()
+	eventually(t, "the handle can be used again", func() bool {
+		_, err := s.logState(context.Background())
+		return err == nil
+	})
+}
+
+// noticed waits until a handle knows that its connection broke. The client knows it a little earlier, and has calls come to nothing that began
+// before the handle did: their outcome is unknown.
+func noticed(t *testing.T, s *Store) {
+	t.Helper()
+	eventually(t, "the handle notices that its connection broke", func() bool { return !s.line.whole() })
+}
+
+// ping is more bytes than a sign of life between client and server has, and fewer than any request or answer.
+const ping = 16
+
+type stopped struct{}
+
+func (stopped) Error() string { return "stopped by the test" }
+
+// stoppedWhen is a ctx that ends, because of stopped, when something has happened.
+func stoppedWhen(t *testing.T, happened func() bool) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(deadline(t))
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for !happened() {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel(stopped{})
+	})
+	t.Cleanup(func() {
+		cancel(nil)
+		wg.Wait()
+	})
+	return ctx
+}
+
+// changes are all calls that change something, each as a request that the server would do.
+func changes(t *testing.T, s *Store) map[string]func(context.Context) error {
+	t.Helper()
+	v1, v2 := mustPut(t, s, "c/1", "x", ""), mustPut(t, s, "c/2", "x", "")
+	index, err := s.Append(deadline(t), []byte("zero"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := newSession(t, s, time.Hour)
+	return map[string]func(context.Context) error{
+		"append": func(ctx context.Context) error { _, err := s.Append(ctx, []byte("one")); return err },
+		"create": func(ctx context.Context) error { _, err := s.Put(ctx, store.Doc{Key: "c/3"}); return err },
+		"update": func(ctx context.Context) error {
+			_, err := s.Put(ctx, store.Doc{Key: "c/1", Version: v1})
+			return err
+		},
+		"delete":      func(ctx context.Context) error { return s.Delete(ctx, "c/2", v2) },
+		"session put": func(ctx context.Context) error { _, err := owner.Put(ctx, store.Doc{Key: "c/4"}); return err },
+		"purge": func(ctx context.Context) error {
+			return s.purge(ctx, s.names.log(), purgeRequest{Seq: index})
+		},
+		"point": func(ctx context.Context) error {
+			_, err := s.swap(ctx, s.names.snapshot(), 0, nil, []byte("{}"))
+			return err
+		},
+	}
+}
+
+// TestLostAnswers has the server do what it is asked, and nobody hear of it.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	p, through, past := proxied(t, 20*time.Second)
+	all := changes(t, through)
+	p.DropReplies()
+	for name, call := range all {
+		before := p.Stats().Dropped
+		ctx := stoppedWhen(t, func() bool { return p.Stats().Dropped > before+ping })
+		if err := call(ctx); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, stopped{}) {
+			t.Errorf("%s: error %v, want ErrUnknown and the cause", name, err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(stopped{}) })
+	_, getErr := through.Get(ctx, "c/1")
+	_, listErr := through.List(ctx, "")
+	_, readErr := through.Read(ctx, 0, 1)
+	for name, err := range map[string]error{"get": getErr, "list": listErr, "read": readErr} {
+		if !errors.Is(err, stopped{}) || errors.Is(err, store.ErrUnknown) {
+			t.Errorf("%s: error %v, want the cause alone", name, err)
+		}
+	}
+	if err := p.Heal(); err != nil {
+		t.Fatal(err)
+	}
+	usable(t, through)
+	if got := contents(t, past); got != "zero one" {
+		t.Errorf("the log has %q: want the record whose answer was lost, once", got)
+	}
+}
+
+// TestOwnTimeout bounds calls whose ctx has no end.
+func TestOwnTimeout(t *testing.T) {
+	t.Parallel()
+	p, through, _ := proxied(t, 20*time.Second) // the client looks twice in that time whether the server is there, and would find out before a short timeout
+	through.timeout = time.Second
+	p.StallReplies()
+	_, err := through.Append(context.Background(), nil)
+	if !errors.Is(err, store.ErrUnknown) || !errors.Is(err, errTimeout) {
+		t.Errorf("append: error %v, want ErrUnknown and the store's timeout", err)
+	}
+	_, err = through.Get(context.Background(), "a")
+	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+		t.Errorf("get: error %v, want ErrUnavailable", err)
+	}
+}
+
+// TestLateRequest has a request reach the server after its caller gave up.
+func TestLateRequest(t *testing.T) {
+	t.Parallel()
+	p, through, past := proxied(t, 20*time.Second)
+	p.StallRequests()
+	ctx := stoppedWhen(t, func() bool { return p.Stats().HeldRequests > ping })
+	if _, err := through.Append(ctx, []byte("late")); !errors.Is(err, store.ErrUnknown) {
+		t.Fatalf("append: error %v, want ErrUnknown", err)
+	}
+	if got := contents(t, past); got != "" {
+		t.Fatalf("the log has %q before the network lets the request pass", got)
+	}
+	if err := p.Heal(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the record arrives", func() bool { return contents(t, past) == "late" })
+}
+
+// TestNothingIsKeptForTheNextConnection asks while there is no connection: provably not done, then and later.
+func TestNothingIsKeptForTheNextConnection(t *testing.T) {
+	t.Parallel()
+	p, through, past := proxied(t, 20*time.Second)
+	v := mustPut(t, through, "a", "x", "")
+	p.Refuse() // where connections begin and break, a request may get into one
+	p.Reset()
+	noticed(t, through)
+	for i := range 20 {
+		_, appendErr := through.Append(deadline(t), []byte("never"))
+		_, putErr := through.Put(deadline(t), store.Doc{Key: "a", Value: []byte(fmt.Sprint(i)), Version: v})
+		_, getErr := through.Get(deadline(t), "a")
+		for call, err := range map[string]error{"append": appendErr, "put": putErr, "get": getErr, "delete": through.Delete(deadline(t), "a", v)} {
+			if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+				t.Fatalf("%s: error %v, want ErrUnavailable", call, err)
+			}
+		}
+	}
+	if err := p.Heal(); err != nil {
+		t.Fatal(err)
+	}
+	usable(t, through)
+	if _, err := through.Append(deadline(t), []byte("now")); err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, past); got != "now" {
+		t.Fatalf("the log has %q: what was refused came later", got)
+	}
+	wantValue(t, past, "a", "x", v)
+}
+
+// TestBrokenConnectionIsNoticed does not wait for an answer that cannot come any more.
+func TestBrokenConnectionIsNoticed(t *testing.T) {
+	t.Parallel()
+	p, through, _ := proxied(t, time.Hour)
+	p.StallReplies()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := through.Append(context.Background(), []byte("x"))
+		failed <- err
+	}()
+	eventually(t, "the request is on its way", func() bool { return p.Stats().HeldReplies > ping })
+	p.Cut()
+	select {
+	case err := <-failed:
+		if !errors.Is(err, store.ErrUnknown) || !errors.Is(err, errDisconnected) {
+			t.Fatalf("append: error %v, want ErrUnknown because the connection broke", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the call still waits for an answer")
+	}
+}
+
+// TestWatchesOutliveTheConnection changes something while a watch is cut off.
+func TestWatchesOutliveTheConnection(t *testing.T) {
+	t.Parallel()
+	p, through, past := proxied(t, 20*time.Second)
+	ctx := longDeadline(t)
+	docs, err := through.Watch(ctx, "w/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := through.WatchLog(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		drain(docs)
+		drain(log)
+		p.Cut()
+		noticed(t, through)
+		mustPut(t, past, fmt.Sprint("w/cut", i), "", "")
+		if _, err := past.Append(deadline(t), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Heal(); err != nil {
+			t.Fatal(err)
+		}
+		wantHint(t, docs, "documents")
+		wantHint(t, log, "log")
+		usable(t, through)
+		// Later changes are told too: by the same consumers, or by others.
+		for j := range 3 {
+			eventually(t, "a hint for a later change", func() bool {
+				mustPut(t, past, fmt.Sprintf("w/%d/%d/%d", i, j, time.Now().UnixNano()), "", "")
+				return hinted(docs)
+			})
+			eventually(t, "a hint for a later append", func() bool {
+				if _, err := past.Append(deadline(t), nil); err != nil {
+					t.Fatal(err)
+				}
+				return hinted(log)
+			})
+		}
+	}
+}
+
+func drain(hints <-chan struct{}) {
+	select {
+	case <-hints:
+	default:
+	}
+}
+
+func hinted(hints <-chan struct{}) bool {
+	select {
+	case <-hints:
+		return true
+	case <-time.After(50 * time.Millisecond): // or one more change is made
+		return false
+	}
+}
+
+func wantHint(t *testing.T, hints <-chan struct{}, of string) {
+	t.Helper()
+	select {
+	case <-hints:
+	case <-time.After(patience):
+		t.Fatalf("no hint of a change of the %s while the connection was away", of)
+	}
+}
+
+// TestSessionWithoutServer ends by itself: the user must know before the others.
+func TestSessionWithoutServer(t *testing.T) {
+	t.Parallel()
+	p, through, past := proxied(t, 20*time.Second)
+	owner := newSession(t, through, 2*time.Second)
+	start := time.Now()
+	mustPut(t, owner, "s/1", "x", "")
+	p.Cut()
+	select {
+	case <-owner.Done():
+	case <-time.After(patience):
+		t.Fatal("the session does not end")
+	}
+	t.Logf("Done %v after the Put", time.Since(start).Round(time.Millisecond))
+	if _, err := owner.Put(deadline(t), store.Doc{Key: "s/2"}); !errors.Is(err, store.ErrSession) {
+		t.Fatalf("put: error %v, want ErrSession", err)
+	}
+	eventually(t, "the others see it too", gone(past, "s/1"))
+}
+
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, Options{Bucket: bucket()})
+	fits, over := make([]byte, s.most()), make([]byte, s.most()+1)
+	if _, err := s.Append(deadline(t), fits); err != nil {
+		t.Fatalf("append of %d bytes: %v", len(fits), err)
+	}
+	key := strings.Repeat("#", store.MaxKey)
+	if _, err := newSession(t, s, time.Hour).Put(deadline(t), store.Doc{Key: key, Value: fits}); err != nil {
+		t.Fatalf("put of %d bytes under the longest key: %v", len(fits), err)
+	}
+	if d, err := s.Get(deadline(t), key); err != nil || len(d.Value) != len(fits) {
+		t.Fatalf("get: %d bytes, %v", len(d.Value), err)
+	}
+	if page, err := s.Read(deadline(t), 0, 1); err != nil || len(page.Records[0].Data) != len(fits) {
+		t.Fatalf("read: %v", err)
+	}
+	sent := s.conn.Stats().OutMsgs
+	_, appendErr := s.Append(deadline(t), over)
+	_, putErr := s.Put(deadline(t), store.Doc{Key: "a", Value: over})
+	for call, err := range map[string]error{"append": appendErr, "put": putErr} {
+		if !errors.Is(err, store.ErrTooLarge) {
+			t.Errorf("%s of %d bytes: error %v, want ErrTooLarge", call, len(over), err)
+		}
+	}
+	if now := s.conn.Stats().OutMsgs; now != sent {
+		t.Errorf("%d messages were sent", now-sent)
+	}
+}
+
+// TestFullServer fills a server up.
+func TestFullServer(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, Options{URLs: []string{bare(t, &server.Options{JetStream: true, SyncAlways: true, JetStreamMaxStore: 1 << 20, JetStreamMaxMemory: 1 << 20})}})
+	data, stored := make([]byte, 64<<10), uint64(0)
+	for {
+		index, err := s.Append(deadline(t), data)
+		if err == nil {
+			stored = index
+			continue
+		}
+		t.Logf("after %d records: %v", stored, err)
+		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+			t.Fatalf("append to a full server: %v, want ErrUnavailable", err)
+		}
+		break
+	}
+	if page, err := s.Read(deadline(t), stored, 1); err != nil || page.Head != stored {
+		t.Fatalf("head %d, %v; want %d, the last that was acknowledged", page.Head, err, stored)
+	}
+}

@@ -1,0 +1,108 @@
+package nats_test
+
+import (
+	. "github.com/rota-run/rota/store/nats"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/rota-run/rota/store"
+)
+
+// The permissions that the guide of this store lists, for the bucket "rota".
+var (
+	observerMay = []string{
+		"$JS.API.INFO",
+		"$JS.API.STREAM.INFO.{KV_rota,ROTA_rota_log}", "$JS.API.STREAM.MSG.GET.{KV_rota,ROTA_rota_log}", "$JS.API.DIRECT.GET.{KV_rota,ROTA_rota_log}",
+		"$JS.API.CONSUMER.{CREATE,INFO,DELETE,MSG.NEXT}.{KV_rota,ROTA_rota_log}.>",
+	}
+	memberMay = append([]string{
+		"$JS.API.STREAM.PURGE.{KV_rota,ROTA_rota_log}", "$KV.rota.>", "rota.rota.log",
+	}, observerMay...)
+	firstMay = append([]string{"$JS.API.STREAM.CREATE.{KV_rota,ROTA_rota_log}"}, memberMay...)
+)
+
+// spelled writes out what stands in braces.
+func spelled(short []string) []string {
+	var out []string
+	for _, s := range short {
+		before, rest, ok := strings.Cut(s, "{")
+		if !ok {
+			out = append(out, s)
+			continue
+		}
+		choices, after, _ := strings.Cut(rest, "}")
+		for _, c := range strings.Split(choices, ",") {
+			out = append(out, spelled([]string{before + c + after})...)
+		}
+	}
+	return out
+}
+
+func user(name string, may []string) *server.User {
+	return &server.User{Username: name, Password: "p", Permissions: &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: spelled(may)},
+		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+	}}
+}
+
+func TestLeastPermissions(t *testing.T) {
+	t.Parallel()
+	url := bare(t, &server.Options{JetStream: true, SyncAlways: true, Users: []*server.User{
+		user("first", firstMay), user("member", memberMay), user("observer", observerMay),
+	}})
+	as := func(name string) Options {
+		return Options{URLs: []string{url}, User: name, Password: "p", Timeout: 20 * time.Second}
+	}
+	if _, err := Open(deadline(t), as("member")); err == nil || !strings.Contains(err.Error(), "may not do what a member does") {
+		t.Fatalf("a user who must not make streams opened a new bucket: %v", err)
+	}
+	openWith(t, as("first"))
+	s := openWith(t, as("member"))
+	ctx := deadline(t)
+	hints, err := s.Watch(ctx, "a/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	appends, err := s.WatchLog(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-hints
+	<-appends
+	v := mustPut(t, newSession(t, s, time.Minute), "a/1", "x", "")
+	wantHint(t, hints, "documents")
+	if docs, err := s.List(ctx, ""); err != nil || len(docs) != 1 {
+		t.Fatalf("list: %v, %v", docs, err)
+	}
+	indexes := appendN(t, s, 20)
+	wantHint(t, appends, "log")
+	saveAt(t, s, indexes[9], noise(1, 2*s.most()))
+	if err := s.Trim(ctx, indexes[4]); err != nil {
+		t.Fatal(err)
+	}
+
+	o := as("observer")
+	o.ReadOnly = true
+	r := openWith(t, o)
+	wantValue(t, r, "a/1", "x", v)
+	wantSnapshot(t, r, indexes[9], noise(1, 2*s.most()))
+	if page, err := r.Read(ctx, indexes[4], 100); err != nil || len(page.Records) != 15 {
+		t.Fatalf("read: %d records, %v", len(page.Records), err)
+	}
+	if _, err := r.Read(ctx, indexes[3], 100); !errors.Is(err, store.ErrTruncated) {
+		t.Fatalf("read of what is trimmed: %v", err)
+	}
+	seen, err := r.Watch(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-seen
+	if err := s.Delete(ctx, "a/1", v); err != nil {
+		t.Fatal(err)
+	}
+	wantHint(t, seen, "documents")
+}

@@ -1,0 +1,44 @@
+package nats_test
+
+import (
+	. "github.com/rota-run/rota/store/nats"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// TestWhyASaveEnded ends a save that is tidying up after a chunk that was not answered in time: what it says names that end too.
+func TestWhyASaveEnded(t *testing.T) {
+	t.Parallel()
+	p, through, past := proxied(t, 20*time.Second)
+	through.timeout, through.piece = 2*time.Second, 1
+	indexes := appendN(t, past, 1)
+	eventually(t, "a save is ended while it tidies up", func() bool { // a busy machine may be too late
+		ctx, cancel := context.WithCancelCause(deadline(t))
+		defer cancel(nil)
+		p.Delay(20*time.Millisecond, 0) // the save takes long
+		saved := make(chan error, 1)
+		go func() { saved <- through.SaveSnapshot(ctx, store.Record{Index: indexes[0], Data: noise(1, 500)}) }()
+		eventually(t, "chunks are written", func() bool { return pieces(t, past) > 0 })
+		p.StallReplies()
+		eventually(t, "they are removed again", func() bool { return pieces(t, past) == 0 })
+		if len(saved) > 0 {
+			<-saved
+			if err := p.Heal(); err != nil {
+				t.Fatal(err)
+			}
+			return false
+		}
+		cancel(stopped{})
+		if err := <-saved; !errors.Is(err, stopped{}) || errors.Is(err, store.ErrUnknown) {
+			t.Errorf("save: error %v, want the cause too, and nothing unknown", err)
+		}
+		return true
+	})
+	if err := p.Heal(); err != nil {
+		t.Fatal(err)
+	}
+}

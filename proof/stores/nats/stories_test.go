@@ -1,0 +1,70 @@
+package nats_test
+
+import (
+	. "github.com/rota-run/rota/store/nats"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/faultproxy"
+	server "github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/protocol/replica"
+)
+
+// TestStories runs the protocol's stories on a real server. A member that crashes leaves documents that must expire, and a store that is away is a
+// link that holds all bytes.
+func TestStories(t *testing.T) {
+	t.Parallel()
+	protocoltest.Run(t, protocoltest.Setup{Open: behindLinks([]string{address}), TTL: 3 * time.Second})
+}
+
+// TestStoriesOfThree runs them on three nodes, with members on different ones; alone, as TestCluster is.
+func TestStoriesOfThree(t *testing.T) {
+	c, err := server.Start(longDeadline(t), server.Options{Dir: folder(t), Nodes: 3, NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Stop)
+	t.Run("stories", func(t *testing.T) {
+		protocoltest.Run(t, protocoltest.Setup{Open: behindLinks(c.URLs()), TTL: 4 * time.Second})
+	})
+}
+
+// behindLinks opens members on one store, each behind a link of its own.
+func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+	return func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+		name, n := bucket(), 0
+		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
+			n++
+			link, err := faultproxy.Listen(context.Background(), strings.TrimPrefix(servers[n%len(servers)], "nats://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The story itself ends all members, by Crash: a clean-up here would come before that, and look like the death of members that still run.
+			s := opened(t, Options{URLs: []string{"nats://" + link.Addr()}, Bucket: name, Timeout: 20 * time.Second, only: true})
+			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return protocoltest.Handle{
+				Member: m,
+				Crash:  func() { link.Close(); s.Close() },
+				Away:   func(away bool) { setAway(t, link, away) },
+				Break:  link.Break,
+			}
+		}
+	}
+}
+
+func setAway(t *testing.T, link *faultproxy.Proxy, away bool) {
+	if away {
+		link.Stall()
+		return
+	}
+	if err := link.Heal(); err != nil {
+		t.Errorf("heal the link: %v", err)
+	}
+}

@@ -1,0 +1,15 @@
+package nats_test
+
+import (
+	. "github.com/rota-run/rota/store/nats"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/protocol/protocoltest"
+)
+
+// TestStorm runs members whose links to a real server break at random.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	protocoltest.Storm(t, protocoltest.Setup{Open: behindLinks([]string{address}), TTL: 2 * time.Second})
+}

@@ -1,0 +1,48 @@
+package zookeeper_test
+
+import (
+	. "github.com/rota-run/rota/store/zookeeper"
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/store"
+)
+
+// TestWhatErrorsProve is the table of what the library's errors say about a request that changes something.
+func TestWhatErrorsProve(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err     error
+		unknown bool
+		is      error
+	}{
+		{zk.ErrNoServer, false, store.ErrUnavailable}, // only requests that lay in the queue
+		{zk.ErrConnectionClosed, true, nil},
+		{zk.ErrClosing, true, nil}, // for those in the queue and for those that were sent
+		{io.EOF, true, nil},
+		{io.ErrShortWrite, true, nil},
+		{errors.New("unknown error: -7"), true, nil}, // the server's own timeout
+		{zk.ErrNoNode, false, zk.ErrNoNode},
+		{zk.ErrBadVersion, false, zk.ErrBadVersion},
+		{zk.ErrNoAuth, false, zk.ErrNoAuth},
+		{zk.ErrSessionExpired, false, store.ErrUnavailable},
+		{zk.ErrSessionMoved, false, store.ErrUnavailable},
+	} {
+		err := outcome(classify(c.err), false)
+		if errors.Is(err, store.ErrUnknown) != c.unknown || !errors.Is(err, c.err) || c.is != nil && !errors.Is(err, c.is) {
+			t.Errorf("%v: %v, want unknown %v and %v", c.err, err, c.unknown, c.is)
+		}
+	}
+	for _, err := range []error{&awayError{}, &awayError{cause: context.Canceled, last: io.EOF}, errExpired} {
+		if err := outcome(err, false); errors.Is(err, store.ErrUnknown) {
+			t.Errorf("%v was never sent", err)
+		}
+	}
+	if err := outcome(errLinkClosed, true); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("of a closed link: %v", err)
+	}
+}

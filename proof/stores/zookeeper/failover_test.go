@@ -1,0 +1,54 @@
+package zookeeper_test
+
+import (
+	. "github.com/rota-run/rota/store/zookeeper"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/proof/faultproxy"
+	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/store"
+)
+
+// TestSilentNode connects through a link to one of three nodes, which falls silent without closing anything: the handle notices and asks another,
+// while the link is still broken.
+func TestSilentNode(t *testing.T) {
+	t.Parallel()
+	c := ownServers(t, server.Options{Nodes: 3})
+	o := Options{Path: freshPath(t), Session: 4 * time.Second}
+	var links []*faultproxy.Proxy
+	for _, e := range c.Servers() {
+		p, err := faultproxy.Listen(context.Background(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Close() })
+		links, o.Servers = append(links, p), append(o.Servers, p.Addr())
+	}
+	s := openWith(t, o)
+	v, err := s.Put(deadline(t), store.Doc{Key: "a", Value: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links { // the handle has one connection
+		if link.Stats().Open > 0 {
+			link.Stall()
+		}
+	}
+	begun, asked, answers := time.Now(), 0, 0
+	for ctx := longDeadline(t); answers < 30; asked++ { // in a row
+		one, cancel := context.WithTimeout(ctx, 2*time.Second) // a busy machine may need it, and a node that is silent needs more
+		d, err := s.Get(one, "a")
+		cancel()
+		answers++
+		if err != nil || d.Version != v {
+			answers = 0
+			time.Sleep(10 * time.Millisecond) // waits: between two attempts, with a deadline
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("a node is silent, and still asked %v later: %v", time.Since(begun), err)
+		}
+	}
+	t.Logf("a node silent: not asked any more after %v and %d calls", time.Since(begun).Round(time.Millisecond), asked-30)
+}

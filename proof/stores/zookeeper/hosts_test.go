@@ -1,0 +1,52 @@
+package zookeeper_test
+
+import (
+	. "github.com/rota-run/rota/store/zookeeper"
+	"testing"
+	"time"
+)
+
+// TestHostsInTurn plays attempts that all fail: every server in turn, pauses between rounds that grow, and after that the library's own.
+func TestHostsInTurn(t *testing.T) {
+	t.Parallel()
+	h := &hosts{}
+	if err := h.Init([]string{"a", "b", "c"}); err != nil || h.Len() != 3 {
+		t.Fatal(err, h.Len())
+	}
+	for range 2 { // all of it once more after a success
+		last := ""
+		for round, pause := range []int{0, 20, 40, 80, 160, 320, 0, 0} {
+			seen := map[string]bool{}
+			for i := range 3 {
+				server, start := h.Next()
+				if server == last || seen[server] {
+					t.Fatalf("round %d: %s again after %s", round, server, last)
+				}
+				seen[server], last = true, server
+				if want := i == 0 && round >= 6; start != want {
+					t.Errorf("round %d, attempt %d: the library pauses and refuses what waits: %v, want %v", round, i, start, want)
+				}
+				want := time.Duration(pause) * time.Millisecond
+				if i > 0 {
+					want = 0
+				}
+				if got := h.pause(); got != want {
+					t.Errorf("round %d, attempt %d: pause %v, want %v", round, i, got, want)
+				}
+			}
+		}
+		h.Connected()
+	}
+}
+
+func TestBackoffGrowsAndEnds(t *testing.T) {
+	t.Parallel()
+	if d := backoff(0); d != 0 {
+		t.Errorf("the first conflict waits %v", d)
+	}
+	for attempt := 1; attempt < 100; attempt++ {
+		if d := backoff(attempt); d < 0 || d >= mostBackoff || attempt == 1 && d >= 2*firstBackoff {
+			t.Errorf("attempt %d waits %v", attempt, d)
+		}
+	}
+}

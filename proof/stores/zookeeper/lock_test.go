@@ -1,0 +1,10 @@
+package zookeeper_test
+
+import (
+	. "github.com/rota-run/rota/store/zookeeper"
+	"testing"
+
+	"github.com/rota-run/rota/lock/locktest"
+)
+
+func TestLocks(t *testing.T) { t.Parallel(); locktest.Run(t, fresh) }

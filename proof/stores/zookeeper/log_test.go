@@ -1,0 +1,393 @@
+package zookeeper_test
+
+import (
+	. "github.com/rota-run/rota/store/zookeeper"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/store"
+)
+
+func appendN(t testing.TB, s *Store, n int) (last uint64) {
+	t.Helper()
+	ctx := deadline(t)
+	var wg sync.WaitGroup
+	errs := make([]error, n)
+	for i := range n {
+		wg.Go(func() { _, errs[i] = s.Append(ctx, fmt.Appendf(nil, "record %d", i)) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	page, err := s.Read(ctx, 0, 1)
+	if err != nil && !errors.Is(err, store.ErrTruncated) {
+		t.Fatal(err)
+	}
+	return page.Head
+}
+
+func TestManyRecordsAreReadInPagesAndTrimmed(t *testing.T) {
+	t.Parallel()
+	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	const n = 1300
+	head := appendN(t, s, n)
+	if head != n {
+		t.Fatalf("head %d after %d appends", head, n)
+	}
+	page, err := s.Read(ctx, 0, 1<<30)
+	if err != nil || len(page.Records) != n || page.Records[n-1].Index != n {
+		t.Fatalf("read all: %d records, %v", len(page.Records), err)
+	}
+	if err := s.SaveSnapshot(ctx, store.Record{Index: 1201}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Trim(ctx, head); err != nil {
+		t.Fatal(err)
+	}
+	names, err := s.children(ctx, s.at(logNode))
+	if err != nil || len(names) != n-1201 {
+		t.Errorf("%d records are left below the log's node, %v; want %d", len(names), err, n-1201)
+	}
+	h, err := s.readHeader(ctx)
+	if want := (header{n, 1201, 1201}); err != nil || h.header != want {
+		t.Errorf("header %+v, %v; want %+v", h.header, err, want)
+	}
+}
+
+// TestTrimGoesOnAfterACrash leaves what a crash leaves: a header that says trimmed, with all or half of the records still there.
+func TestTrimGoesOnAfterACrash(t *testing.T) {
+	t.Parallel()
+	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	appendN(t, s, 20)
+	if err := s.SaveSnapshot(ctx, store.Record{Index: 15}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.change(ctx, func(h header) header { h.trimmed = 10; return h }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.free(ctx, 3, 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Read(ctx, 9, 10); !errors.Is(err, store.ErrTruncated) {
+		t.Errorf("read of what is trimmed and still there: %v", err)
+	}
+	if err := s.Trim(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	names, err := s.children(ctx, s.at(logNode))
+	if err != nil || len(names) != 10 {
+		t.Errorf("%d records are left, %v; want 10", len(names), err)
+	}
+}
+
+// TestAppendKeepsWhatOthersTrimmed appends by a handle that knows an older header.
+func TestAppendKeepsWhatOthersTrimmed(t *testing.T) {
+	t.Parallel()
+	o, ctx := Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	stale, other := openWith(t, o), openWith(t, o)
+	appendN(t, stale, 5)
+	if err := other.SaveSnapshot(ctx, store.Record{Index: 4}); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Trim(ctx, 4); err != nil {
+		t.Fatal(err)
+	}
+	if index, err := stale.Append(ctx, nil); err != nil || index != 6 {
+		t.Errorf("append: %d, %v; want 6", index, err)
+	}
+	h, err := other.readHeader(ctx)
+	if want := (header{6, 4, 4}); err != nil || h.header != want {
+		t.Errorf("header %+v, %v; want %+v", h.header, err, want)
+	}
+}
+
+func TestMissingRecordIsDamage(t *testing.T) {
+	t.Parallel()
+	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	appendN(t, s, 5)
+	if err := s.free(ctx, 3, 3); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Read(ctx, 0, 10); !errors.Is(err, ErrDamaged) {
+		t.Errorf("read over a record that somebody deleted: %v, want ErrDamaged", err)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	most, more := bytes.Repeat([]byte("x"), MaxRecord), make([]byte, MaxRecord+1)
+	if _, err := s.Append(ctx, more); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("append of %d bytes: %v", len(more), err)
+	}
+	if _, err := s.Put(ctx, store.Doc{Key: "a", Value: more}); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("put of %d bytes: %v", len(more), err)
+	}
+	if err := s.SaveSnapshot(ctx, store.Record{Index: 1, Data: make([]byte, MaxSnapshot+1)}); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("snapshot of %d bytes: %v", MaxSnapshot+1, err)
+	}
+	var wg sync.WaitGroup
+	for range 3 { // together they would make too large a request
+		wg.Go(func() {
+			if _, err := s.Append(ctx, most); err != nil {
+				t.Errorf("append of %d bytes: %v", len(most), err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := s.Put(ctx, store.Doc{Key: "a", Value: most}); err != nil {
+		t.Errorf("put of %d bytes: %v", len(most), err)
+	}
+	var got []store.Record
+	for after := uint64(0); after < 3; {
+		page, err := s.Read(ctx, after, 10)
+		if err != nil || len(page.Records) == 0 {
+			t.Fatalf("read after %d: %d records, %v", after, len(page.Records), err)
+		}
+		got = append(got, page.Records...)
+		after = got[len(got)-1].Index
+	}
+	for _, r := range got {
+		if !bytes.Equal(r.Data, most) {
+			t.Errorf("record %d has %d bytes, want %d", r.Index, len(r.Data), len(most))
+		}
+	}
+}
+
+// head is the newest index as a handle sees it that no fault meets.
+func head(t *testing.T, s *Store) uint64 {
+	t.Helper()
+	page, err := s.Read(deadline(t), 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Head
+}
+
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+		time.Sleep(time.Millisecond) // waits: between two looks at a condition with a deadline
+	}
+}
+
+// TestLostAnswerOfAnAppendIsFound loses the answer of an append that was done, with and without others who append after it, and one that was never sent.
+func TestLostAnswerOfAnAppendIsFound(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		done   bool
+		others int
+	}{{"done", true, 0}, {"done, and the log went on", true, 3}, {"not done", false, 0}, {"not done, and the log went on", false, 3}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := Options{Servers: servers(t), Path: freshPath(t), Session: 2 * time.Second}
+			direct := openWith(t, o)
+			through, link := openThrough(t, o)
+			ctx := deadline(t)
+			if _, err := through.Append(ctx, []byte("first")); err != nil {
+				t.Fatal(err)
+			}
+			if c.done {
+				link.StallReplies()
+			} else {
+				link.StallRequests()
+			}
+			type answer struct {
+				index uint64
+				err   error
+			}
+			answers := make(chan answer, 1)
+			go func() {
+				index, err := through.Append(ctx, []byte("lost"))
+				answers <- answer{index, err}
+			}()
+			if c.done {
+				until(t, "the append has arrived", func() bool { return head(t, direct) == 2 })
+			} else {
+				until(t, "the append was sent", func() bool { return through.link.pending() > 0 })
+			}
+			for i := range c.others {
+				if _, err := direct.Append(ctx, fmt.Appendf(nil, "other %d", i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			link.Cut()
+			if err := link.Heal(); err != nil {
+				t.Fatal(err)
+			}
+			a := <-answers
+			if a.err != nil {
+				t.Fatalf("append whose connection broke: %v, want that it is found or done", a.err)
+			}
+			page, err := direct.Read(ctx, 0, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var at []uint64
+			for _, r := range page.Records {
+				if string(r.Data) == "lost" {
+					at = append(at, r.Index)
+				}
+			}
+			if len(at) != 1 || at[0] != a.index {
+				t.Errorf("the record stands at %v, acknowledged at %d", at, a.index)
+			}
+		})
+	}
+}
+
+// pending is how many requests wait for an answer, without the pings.
+func (l *link) pending() int {
+	l.mu.Lock()
+	w := l.wire
+	l.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.sent)
+	if _, pinged := w.sent[pingID]; pinged {
+		n--
+	}
+	return n
+}
+
+var errEnough = errors.New("enough")
+
+// TestUnknownOnlyIfSent cancels calls before and after their request has left.
+func TestUnknownOnlyIfSent(t *testing.T) {
+	t.Parallel()
+	o := Options{Servers: servers(t), Path: freshPath(t), Session: time.Minute} // no silence of a busy machine is long enough to break a connection
+	through, link := openThrough(t, o)
+	if _, err := through.Put(deadline(t), store.Doc{Key: "a/first"}); err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]func(context.Context, int) error{
+		"append": func(ctx context.Context, _ int) error { _, err := through.Append(ctx, nil); return err },
+		"put": func(ctx context.Context, n int) error {
+			_, err := through.Put(ctx, store.Doc{Key: fmt.Sprint("a/", n)})
+			return err
+		},
+	}
+	for name, call := range calls {
+		link.Stall()
+		ctx, giveUp := context.WithCancelCause(deadline(t))
+		given := make(chan error, 1)
+		go func() { given <- call(ctx, 1) }()
+		until(t, "the request was sent", func() bool { return through.link.pending() > 0 })
+		giveUp(errEnough)
+		if err := <-given; !errors.Is(err, store.ErrUnknown) || !errors.Is(err, errEnough) {
+			t.Errorf("%s without an answer: %v, want ErrUnknown and the reason", name, err)
+		}
+		link.Refuse()
+		link.Cut()
+		until(t, "the connection is gone", func() bool {
+			through.link.mu.Lock()
+			defer through.link.mu.Unlock()
+			return !through.link.up
+		})
+		if name == "put" {
+			until(t, "the call waits for a connection", func() bool { // unless its time is over before that, on a busy machine
+				err := call(brief(t, 50*time.Millisecond), 2)
+				if errors.Is(err, store.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("%s without a connection: %v, want ErrUnavailable and the reason, and nothing unknown", name, err)
+				}
+				return errors.Is(err, store.ErrUnavailable)
+			})
+		}
+		if err := link.Heal(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := through.Read(deadline(t), 0, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAppendThatWaitsIsNotSent ends a call while another batch is under way: it stands in no request.
+func TestAppendThatWaitsIsNotSent(t *testing.T) {
+	t.Parallel()
+	o := Options{Servers: servers(t), Path: freshPath(t)}
+	through, link := openThrough(t, o)
+	if _, err := through.Append(deadline(t), []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	link.Stall()
+	under := make(chan error, 1)
+	go func() {
+		_, err := through.Append(deadline(t), []byte("under way"))
+		under <- err
+	}()
+	until(t, "a batch is under way", func() bool {
+		through.appender.mu.Lock()
+		defer through.appender.mu.Unlock()
+		return through.appender.busy && len(through.appender.queue) == 0
+	})
+	_, err := through.Append(brief(t, 50*time.Millisecond), []byte("waits"))
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnknown) {
+		t.Errorf("append that waited for another one: %v, want its ctx's cause and nothing unknown", err)
+	}
+	if err := link.Heal(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-under; err != nil {
+		t.Error(err)
+	}
+	if n := head(t, through); n != 2 {
+		t.Errorf("%d records, want 2", n)
+	}
+}
+
+// TestVersionOfAFormerLife changes a document of a former life whose counter is the present one's: ZooKeeper alone would do it.
+func TestVersionOfAFormerLife(t *testing.T) {
+	t.Parallel()
+	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	former, err := s.Put(ctx, store.Doc{Key: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(ctx, "a", former); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("present")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(ctx, store.Doc{Key: "a", Version: former}); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("put at %q: %v", former, err)
+	}
+	if err := s.Delete(ctx, "a", former); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("delete at %q: %v", former, err)
+	}
+	lives, err := s.children(ctx, s.at(livesNode))
+	if err != nil || len(lives) != 1 {
+		t.Errorf("%d lives of one document, %v", len(lives), err)
+	}
+}
+
+func TestFoldersGoWithTheirDocuments(t *testing.T) {
+	t.Parallel()
+	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	v, err := s.Put(ctx, store.Doc{Key: "a/b/c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(ctx, "a/b/c", v); err != nil {
+		t.Fatal(err)
+	}
+	if err := raw(t, s.o.Servers).Delete(s.at(docsNode, "+a+b"), -1); err != nil && !errors.Is(err, zk.ErrNoNode) { // as the servers do some time later
+		t.Fatal(err)
+	}
+	if _, err := s.Put(ctx, store.Doc{Key: "a/b/c"}); err != nil {
+		t.Errorf("put where the folder has gone: %v", err)
+	}
+}

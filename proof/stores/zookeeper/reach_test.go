@@ -1,0 +1,88 @@
+package zookeeper_test
+
+import (
+	. "github.com/rota-run/rota/store/zookeeper"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/proof/faultproxy"
+	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// reach makes an empty store on the shared server, behind links that break.
+func reach(t *testing.T) storetest.Reach[*Store] { return reachOf(t, servers(t)) }
+
+// reachOf spreads handles over servers: each is connected to one of them. A server that is silent for two thirds of the session's timeout is given up,
+// with what it was asked: where no fault is meant to be, that must be more than a busy machine stands still.
+func reachOf(t *testing.T, addrs []string) storetest.Reach[*Store] {
+	path, n := freshPath(t), 0
+	next := func(session time.Duration) Options {
+		n++
+		return Options{Path: path, Session: session, Servers: addrs[n%len(addrs) : n%len(addrs)+1]}
+	}
+	return storetest.Reach[*Store]{
+		Direct:  func(t *testing.T) *Store { return openWith(t, next(20*time.Second)) },
+		Through: func(t *testing.T) (*Store, storetest.Link) { return openThrough(t, next(4*time.Second)) },
+		TTL:     3 * time.Second,
+	}
+}
+
+// openThrough opens a store behind a link of its own.
+func openThrough(t testing.TB, o Options) (*Store, *faultproxy.Proxy) {
+	t.Helper()
+	p, err := faultproxy.Listen(context.Background(), o.Servers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	o.Servers = []string{p.Addr()}
+	return openWith(t, o), p
+}
+
+func TestFaults(t *testing.T) { t.Parallel(); storetest.Faults(t, reach) }
+
+// TestCrashes kills the only server.
+func TestCrashes(t *testing.T) {
+	t.Parallel()
+	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*Store] {
+		c := ownServers(t, server.Options{})
+		r := reachOf(t, c.Servers())
+		r.Crash = func(t *testing.T) {
+			c.Kill(0)
+			if err := c.Restart(longDeadline(t), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r
+	})
+}
+
+// TestCrashesOfLeaders kills whoever leads three servers, again and again, while clients of all three read and write.
+func TestCrashesOfLeaders(t *testing.T) {
+	t.Parallel()
+	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*Store] {
+		c := ownServers(t, server.Options{Nodes: 3})
+		r := reachOf(t, c.Servers())
+		r.Crash = func(t *testing.T) { killLeader(t, c) }
+		return r
+	})
+}
+
+// killLeader kills the leader, waits for another one, and starts the former again.
+func killLeader(t *testing.T, c *server.Cluster) {
+	t.Helper()
+	ctx := longDeadline(t)
+	leader, err := c.Leader(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Kill(leader)
+	if _, err := c.Leader(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Restart(ctx, leader); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,44 @@
+package zookeeper_test
+
+import (
+	. "github.com/rota-run/rota/store/zookeeper"
+	"testing"
+
+	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
+func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
+func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
+func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
+func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
+func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
+
+// quorate makes stores whose reads wait for a quorum.
+func quorate(t *testing.T) func(t *testing.T) *Store {
+	o := Options{Servers: servers(t), Path: freshPath(t), QuorumReads: true}
+	return func(t *testing.T) *Store { return openWith(t, o) }
+}
+
+func TestDocsByQuorum(t *testing.T) { t.Parallel(); storetest.Docs(t, quorate) }
+func TestLogByQuorum(t *testing.T)  { t.Parallel(); storetest.Log(t, quorate) }
+
+// TestOnThreeServers runs suites whose handles are connected to one server of three each, so that what one writes another one reads elsewhere.
+func TestOnThreeServers(t *testing.T) {
+	t.Parallel()
+	addrs := ownServers(t, server.Options{Nodes: 3}).Servers()
+	spread := func(t *testing.T) func(t *testing.T) *Store {
+		path, n := freshPath(t), 0
+		return func(t *testing.T) *Store {
+			n++
+			return openWith(t, Options{Servers: addrs[n%3 : n%3+1], Path: path})
+		}
+	}
+	t.Run("suites", func(t *testing.T) {
+		t.Run("docs", func(t *testing.T) { t.Parallel(); storetest.Docs(t, spread) })
+		t.Run("log", func(t *testing.T) { t.Parallel(); storetest.Log(t, spread) })
+		t.Run("watch", func(t *testing.T) { t.Parallel(); storetest.Watch(t, spread) })
+		t.Run("sessions", func(t *testing.T) { t.Parallel(); storetest.Sessions(t, spread) })
+	})
+}
