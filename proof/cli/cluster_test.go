@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cmd/rota/internal/demo"
-	"github.com/rota-run/rota/proof/stall"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/proof/stall"
 	"github.com/rota-run/rota/protocol"
 )
 

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/server/zookeeper"
-	"github.com/rota-run/rota/node"
 )
 
 // onServers tries something on each kind of server, in a process of its own that ends with the test.

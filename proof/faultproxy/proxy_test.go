@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/proof/faultproxy"
 	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/proof/faultproxy"
 )
 
 func TestPasses(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rota-run/rota/proof/standstill"
 	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/proof/standstill"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/file"
 )

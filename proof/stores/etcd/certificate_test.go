@@ -1,7 +1,6 @@
 package etcd_test
 
 import (
-	. "github.com/rota-run/rota/store/etcd"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	. "github.com/rota-run/rota/store/etcd"
 	"math/big"
 	"net"
 	"os"

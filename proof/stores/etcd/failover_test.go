@@ -1,9 +1,9 @@
 package etcd_test
 
 import (
-	. "github.com/rota-run/rota/store/etcd"
 	"context"
 	"errors"
+	. "github.com/rota-run/rota/store/etcd"
 	"testing"
 	"time"
 

@@ -3,9 +3,9 @@
 package etcd_test
 
 import (
-	. "github.com/rota-run/rota/store/etcd"
 	"bytes"
 	"context"
+	. "github.com/rota-run/rota/store/etcd"
 	"log/slog"
 	"strings"
 	"sync"

@@ -1,11 +1,11 @@
 package etcd_test
 
 import (
-	. "github.com/rota-run/rota/store/etcd"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	. "github.com/rota-run/rota/store/etcd"
 	"math/rand/v2"
 	"sync"
 	"testing"

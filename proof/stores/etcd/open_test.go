@@ -1,10 +1,10 @@
 package etcd_test
 
 import (
-	. "github.com/rota-run/rota/store/etcd"
 	"context"
 	"crypto/tls"
 	"errors"
+	. "github.com/rota-run/rota/store/etcd"
 	"net"
 	"net/http"
 	"net/http/httptest"

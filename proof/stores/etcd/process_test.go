@@ -1,11 +1,11 @@
 package etcd_test
 
 import (
-	. "github.com/rota-run/rota/store/etcd"
 	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	. "github.com/rota-run/rota/store/etcd"
 	"io"
 	"os"
 	"os/exec"

@@ -1,10 +1,10 @@
 package etcd_test
 
 import (
-	. "github.com/rota-run/rota/store/etcd"
 	"context"
 	"errors"
 	"fmt"
+	. "github.com/rota-run/rota/store/etcd"
 	"os"
 	"sync/atomic"
 	"testing"

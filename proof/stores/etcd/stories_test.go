@@ -1,8 +1,8 @@
 package etcd_test
 
 import (
-	. "github.com/rota-run/rota/store/etcd"
 	"context"
+	. "github.com/rota-run/rota/store/etcd"
 	"testing"
 	"time"
 

@@ -1,11 +1,11 @@
 package nats_test
 
 import (
-	. "github.com/rota-run/rota/store/nats"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	. "github.com/rota-run/rota/store/nats"
 	"slices"
 	"strings"
 	"syscall"

@@ -1,11 +1,11 @@
 package nats_test
 
 import (
-	. "github.com/rota-run/rota/store/nats"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	. "github.com/rota-run/rota/store/nats"
 	"math/rand/v2"
 	"sync"
 	"testing"

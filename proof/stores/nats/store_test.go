@@ -1,10 +1,10 @@
 package nats_test
 
 import (
-	. "github.com/rota-run/rota/store/nats"
 	"context"
 	"errors"
 	"fmt"
+	. "github.com/rota-run/rota/store/nats"
 	"os"
 	"strings"
 	"sync/atomic"

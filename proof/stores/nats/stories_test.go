@@ -1,8 +1,8 @@
 package nats_test
 
 import (
-	. "github.com/rota-run/rota/store/nats"
 	"context"
+	. "github.com/rota-run/rota/store/nats"
 	"strings"
 	"testing"
 	"time"

@@ -1,9 +1,9 @@
 package nats_test
 
 import (
-	. "github.com/rota-run/rota/store/nats"
 	"context"
 	"errors"
+	. "github.com/rota-run/rota/store/nats"
 	"strconv"
 	"testing"
 	"time"

@@ -1,9 +1,9 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"context"
 	"fmt"
+	. "github.com/rota-run/rota/store/zookeeper"
 	"slices"
 	"sync"
 	"sync/atomic"

@@ -1,9 +1,9 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"bytes"
 	"encoding/binary"
+	. "github.com/rota-run/rota/store/zookeeper"
 	"net"
 	"strings"
 	"testing"

@@ -1,10 +1,10 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"context"
 	"errors"
 	"fmt"
+	. "github.com/rota-run/rota/store/zookeeper"
 	"sync"
 	"testing"
 	"time"

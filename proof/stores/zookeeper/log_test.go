@@ -1,11 +1,11 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	. "github.com/rota-run/rota/store/zookeeper"
 	"sync"
 	"testing"
 	"time"

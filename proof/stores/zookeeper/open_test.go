@@ -1,11 +1,11 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	. "github.com/rota-run/rota/store/zookeeper"
 	"io"
 	"log"
 	"log/slog"

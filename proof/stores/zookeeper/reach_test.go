@@ -1,8 +1,8 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"context"
+	. "github.com/rota-run/rota/store/zookeeper"
 	"testing"
 	"time"
 

@@ -1,8 +1,8 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"bytes"
+	. "github.com/rota-run/rota/store/zookeeper"
 	"testing"
 	"time"
 

@@ -1,9 +1,9 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"context"
 	"errors"
+	. "github.com/rota-run/rota/store/zookeeper"
 	"strings"
 	"testing"
 	"time"

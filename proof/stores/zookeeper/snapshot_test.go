@@ -1,10 +1,10 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"bytes"
 	"context"
 	"errors"
+	. "github.com/rota-run/rota/store/zookeeper"
 	"math/rand/v2"
 	"strings"
 	"sync"

@@ -1,9 +1,9 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"context"
 	"encoding/binary"
+	. "github.com/rota-run/rota/store/zookeeper"
 	"io"
 	"net"
 	"sync"

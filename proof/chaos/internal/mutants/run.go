@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/proof/chaos/internal/chaos"
 	flaw "github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/proof/chaos/internal/chaos"
 )
 
 // Report is the outcome.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/proof/bench/stores/internal/place"
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/proof/bench/stores/internal/place"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/work"
 )
