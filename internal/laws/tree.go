@@ -71,11 +71,10 @@ func importPath(imp *ast.ImportSpec) string {
 	return p
 }
 
-// Folders that are not walked: what is built or left by a run; and for Go files also what tests read, and the comparisons
-// with other products.
+// Folders that are not walked: what is built or left by a run; and for Go files also what tests read.
 var (
 	notOurs = []string{".git", "bin", "dist", "rota-data", "node_modules"}
-	notCode = append([]string{"bench", "testdata"}, notOurs...)
+	notCode = append([]string{"testdata"}, notOurs...)
 )
 
 // Load parses the Go files below root.

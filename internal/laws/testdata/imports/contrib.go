@@ -1,4 +1,4 @@
-// want: contrib/kafka must not import internal/server
+// want: contrib/kafka must not import proof/server
 // as: contrib/kafka/x.go
 
 package kafka

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// mostFlaky is how many tests may pass only at their second try.
+const mostFlaky = 2
+
+// mostReruns is how many failed tests are tried again: more are no matter of chance.
+const mostReruns = 5
+
+// summary counts what passed, failed and was skipped.
+type summary struct {
+	w              io.Writer
+	root           string
+	passed, failed int
+	skips, flaky   []string
+}
+
+func newSummary(w io.Writer) *summary { return &summary{w: w, root: ".."} }
+
+func (s *summary) printf(format string, args ...any) { fmt.Fprintf(s.w, format, args...) }
+
+// play runs one stage.
+func (s *summary) play(ctx context.Context, st stage) {
+	s.printf("----  %s: %s\n", st.name, strings.Join(st.command, " "))
+	began := time.Now()
+	var done amounts
+	var faults []string
+	if st.tests {
+		done, faults = s.playTests(ctx, st)
+	} else {
+		done, faults = s.playProgram(ctx, st)
+	}
+	faults = append(faults, st.missing(done)...)
+	if len(faults) > 0 {
+		s.failed++
+		s.printf("FAIL  stage %s %.1fs: %s\n", st.name, time.Since(began).Seconds(), strings.Join(faults, "; "))
+		return
+	}
+	s.passed++
+	s.printf("ok    stage %s %.1fs\n", st.name, time.Since(began).Seconds())
+}
+
+// playProgram runs a command that ends with a JSON object. Its output is shown when it fails.
+func (s *summary) playProgram(ctx context.Context, st stage) (done amounts, faults []string) {
+	cmd := s.command(ctx, st.dir, st.command)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		s.printf("%s", out.String())
+		return nil, []string{err.Error()}
+	}
+	last := lastLine(out.String())
+	if done = figures(last); done != nil {
+		s.printf("%s\n", last)
+	}
+	if done == nil && len(st.least) > 0 {
+		faults = []string{fmt.Sprintf("its last line is no JSON object: %.200s", last)}
+	}
+	return done, faults
+}
+
+// playTests runs go test, and tests that failed once more where that is allowed.
+func (s *summary) playTests(ctx context.Context, st stage) (done amounts, faults []string) {
+	r, err := s.tests(ctx, st.dir, st.command)
+	s.passed += r.passed
+	for _, skip := range r.skipped {
+		s.skips = append(s.skips, skip)
+		s.printf("SKIP  %s\n", skip)
+	}
+	switch {
+	case err == nil && len(r.failed) == 0:
+		return r.done, nil
+	case !r.built:
+		return r.done, []string{"a package does not compile"}
+	case len(r.failed) == 0:
+		return r.done, []string{fmt.Sprintf("%v, though no test failed", err)}
+	}
+	for _, t := range r.failed {
+		if st.rerun && len(r.failed) <= mostReruns && s.again(ctx, st, t, r.done) {
+			s.flaky = append(s.flaky, t.String())
+			continue
+		}
+		s.failed++
+		faults = append(faults, t.String())
+	}
+	return r.done, faults
+}
+
+// again runs one test, or one package, by itself, and reports whether it passed.
+func (s *summary) again(ctx context.Context, st stage, t test, done amounts) bool {
+	s.printf("AGAIN %s\n", t)
+	args := []string{"go", "test", "-json", "-count=1", "-race", "-timeout", "10m"}
+	if t.Test != "" {
+		args = append(args, "-run", "^"+regexp.QuoteMeta(t.Test)+"$")
+	}
+	r, err := s.tests(ctx, st.dir, append(args, t.Package))
+	for what, n := range r.done {
+		if t.Test == "" {
+			done[what] = max(done[what], n)
+		} else {
+			done[what] += n
+		}
+	}
+	s.passed += r.passed
+	return err == nil && len(r.failed) == 0 && r.passed > 0
+}
+
+// tests runs one go test command.
+func (s *summary) tests(ctx context.Context, dir string, args []string) (*results, error) {
+	r := newResults(s.w)
+	cmd := s.command(ctx, dir, args)
+	cmd.Stderr = s.w
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return r, err
+	}
+	if err := r.read(out); err != nil {
+		_, _ = io.Copy(io.Discard, out) // lets the command end
+		return r, err
+	}
+	return r, cmd.Wait()
+}
+
+func (s *summary) command(ctx context.Context, dir string, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the table's commands
+	cmd.Dir = filepath.Join(s.root, dir)
+	cmd.Env = os.Environ()
+	return cmd
+}
+
+// close prints what a person needs to see at the end and returns the exit code.
+func (s *summary) close() int {
+	for _, skip := range s.skips {
+		s.printf("SKIP  %s\n", skip)
+	}
+	for _, t := range s.flaky {
+		s.printf("FLAKY %s\n", t)
+	}
+	if len(s.flaky) > mostFlaky {
+		s.failed++
+		s.printf("FAIL  %d tests passed only at their second try: at most %d may\n", len(s.flaky), mostFlaky)
+	}
+	s.printf("%d passed, %d failed, %d skipped\n", s.passed, s.failed, len(s.skips))
+	if s.failed > 0 || s.passed == 0 {
+		return 1
+	}
+	return 0
+}
