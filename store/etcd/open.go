@@ -46,7 +46,7 @@ func open(ctx context.Context, o Options) (*Store, error) {
 	ctx, done := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("no answer within %v", o.Timeout))
 	defer done()
 	s := &Store{
-		keys: newLayout(o.Prefix), place: place(o), log: o.Logger, timeout: o.Timeout, readOnly: o.ReadOnly, noKeeper: o.noKeeper, trimStep: trimMost,
+		keys: newLayout(o.Prefix), place: place(o), log: o.Logger, timeout: o.Timeout, readOnly: o.ReadOnly,
 		sessions: make(map[*session]struct{}), lines: &lines{log: o.Logger, all: make(map[string]*line)},
 	}
 	s.page.Store(firstPage)

@@ -38,8 +38,6 @@ type Options struct {
 	Timeout time.Duration
 	// Logger hears of what goes on behind calls; default: discard.
 	Logger *slog.Logger
-
-	noKeeper bool // tests: sessions are renewed by Put alone
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -115,8 +115,8 @@ func (n *session) run() {
 			return
 		}
 		until, _ := n.deadline()
-		if left := time.Until(until); left > half || n.s.noKeeper && left > 0 {
-			timer.Reset(max(left-half, third/10))
+		if left := time.Until(until); left > half {
+			timer.Reset(left - half)
 			continue
 		}
 		timer.Reset(min(n.look(third), max(time.Until(until), third/100)))

@@ -42,8 +42,6 @@ type Store struct {
 	log      *slog.Logger
 	timeout  time.Duration
 	readOnly bool
-	noKeeper bool
-	trimStep uint64
 
 	appender *appender
 	page     atomic.Int64 // how many records the next read asks for
