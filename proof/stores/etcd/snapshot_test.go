@@ -84,6 +84,7 @@ func TestChunksAreRemovedBehindTheCaller(t *testing.T) {
 		case <-pass:
 			return nil
 		case <-ctx.Done():
+			t.Error("the request to remove chunks was given up: the caller waited for it")
 			return context.Cause(ctx)
 		}
 	})
