@@ -26,8 +26,9 @@
 // or 1 MiB; where another handle was first, nothing was changed, and they are sent again after that handle's records.
 //
 // A snapshot's chunks are written first; then one transaction writes the last chunk and the pointer to all of them, if there is still no newer
-// snapshot. A snapshot that was not finished is never read, and the next one that is finished removes what it left. Trim removes at most 2,000 records with
-// one request.
+// snapshot. A snapshot that was not finished is never read, and the next one that is finished removes what it left.
+//
+// Trim removes at most 2,000 records with one request, since a server serves nobody else meanwhile.
 //
 // A session is a lease of at least the ttl, in whole seconds. Put renews the lease and waits for the answer before it writes, so a document that was
 // acknowledged stays for the ttl, counted from the call. A session without a Put for half of the ttl is renewed by a goroutine, so its documents
@@ -38,13 +39,14 @@
 // # What is not guaranteed
 //
 // An etcd whose leader's disk stalls may end all leases at once, and a leader that was deposed may still end some (issues 15247 and 12528 of
-// etcd-io/etcd; much better since 3.5.13 and 3.6). Then documents vanish though they were renewed in time, and two members may both believe that they are the
-// owner: of Rota's promises, fencing tokens (G3) hold then, and exclusion in time (G2) does not.
+// etcd-io/etcd; much better since 3.5.13 and 3.6). Then documents vanish though they were renewed in time, and two members may both believe
+// that they are the owner: of Rota's promises, fencing tokens (G3) hold then, and exclusion in time (G2) does not.
 //
 // The documents of a process that died vanish after the ttl, rounded up to seconds and to the server's minimum (one and a half election timeouts), plus up
 // to a second; after a change of the server's leader the time begins again.
 //
-// A server that was restored from a backup has its old revisions again, unless `etcdutl snapshot restore --bump-revision` is used: then a version may come back.
+// A server that was restored from a backup has its old revisions again, unless `etcdutl snapshot restore --bump-revision` is used: then a version may
+// come back.
 //
 // # Failures
 //

@@ -55,7 +55,8 @@ type Store struct {
 	sessions map[*session]struct{}
 }
 
-// enter begins a call, or returns why the handle takes none. The context that it returns also ends with the handle. After a nil error the caller must call leave.
+// enter begins a call, or returns why the handle takes none. The context that it returns also ends with the handle. After a nil error the caller must
+// call leave.
 func (s *Store) enter(ctx context.Context) (calling context.Context, leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)

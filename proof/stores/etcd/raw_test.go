@@ -89,11 +89,3 @@ func (r raw) lease(t testing.TB, key string) clientv3.LeaseID {
 	}
 	return clientv3.LeaseID(got.Kvs[0].Lease)
 }
-
-// revoke ends the lease of a document.
-func (r raw) revoke(t testing.TB, key string) {
-	t.Helper()
-	if _, err := r.Revoke(rig.Deadline(t), r.lease(t, key)); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/rota-run/rota/proof/faultproxy"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -139,7 +141,10 @@ func TestSessionWhoseLeaseIsTaken(t *testing.T) {
 			o := options()
 			s := openWith(t, o)
 			n := holding(t, s, "s", brief)
-			rawOf(t, o).revoke(t, "s")
+			raw := rawOf(t, o)
+			if _, err := raw.Revoke(rig.Deadline(t), raw.lease(t, "s")); err != nil {
+				t.Fatal(err)
+			}
 			notice(t, n)
 			wantDone(t, n)
 			wantGone(t, s, "s")
@@ -152,22 +157,23 @@ func TestLeaseTakenBetweenRenewalAndWrite(t *testing.T) {
 	t.Parallel()
 	o := options()
 	raw := rawOf(t, o)
-	take := make(chan struct{}, 1) // holds a value while the next transaction is to find its lease gone
-	addr := startRelay(t, o.Endpoints[0], func(_ context.Context, method string) error {
+	take := make(chan clientv3.LeaseID, 1) // the lease that the next transaction is to find gone
+	addr := startRelay(t, o.Endpoints[0], func(ctx context.Context, method string) error {
 		if method != methodTxn {
 			return nil
 		}
 		select {
-		case <-take:
-			raw.revoke(t, "s")
+		case id := <-take:
+			_, err := raw.Revoke(ctx, id)
+			return err
 		default:
+			return nil
 		}
-		return nil
 	})
 	o.Endpoints = []string{addr}
 	s := openWith(t, o)
 	n := holding(t, s, "s", time.Minute)
-	take <- struct{}{}
+	take <- raw.lease(t, "s")
 	wantEnded(t, n)
 	if len(take) != 0 {
 		t.Error("the put sent no transaction: its renewal noticed")
