@@ -52,8 +52,8 @@
 //
 // A change whose request never left this machine, or that the server refused by name, was not done: no leader, too many requests, no permission, a
 // lease that is gone. "Database space exceeded" is also said of the change that crossed the quota, though that was made: a read of
-// its key decides. A full server still takes Delete and Trim. Everything else that is not an answer (a deadline, a broken connection, "request timed out", "leader changed",
-// "server stopped") is store.ErrUnknown. The client's own habit of sending again is switched off for changes. Calls that change nothing are
+// its key decides. A full server still takes Delete and Trim. Everything else that is not an answer (a deadline, a broken connection, "request timed
+// out", "leader changed", "server stopped") is store.ErrUnknown. The client's own retries are switched off for changes. Calls that change nothing are
 // made up to five times, on another server as a rule.
 //
 // A server that is reached but hangs, as on a machine that is suspended, costs a handle three seconds: a call on whose connection nothing comes for so
