@@ -2,18 +2,18 @@
 //
 // # Purpose
 //
-// It is the store of `rota run --store etcd://a:2379,b:2379,c:2379/rota`: for who runs etcd anyway, and wants a cluster on many machines. It has
-// all contracts of package store: documents, log, watches and sessions.
+// It is the store of `rota run --store etcd://a:2379,b:2379,c:2379/rota`: for people who run etcd already and want a cluster on many
+// machines. It implements all contracts of package store: documents, log, watches and sessions.
 //
 // # State
 //
-// All keys lie below one prefix, so that many stores, and others, can share a server.
+// All keys are below one prefix, so that several stores, and other programs, can share a server.
 //
 //	P/format                   "rota 1"; a store with a higher number is not opened
 //	P/docs/<key>               a document; its version is the key's mod revision
 //	P/log/<index, 20 digits>   a record; indexes begin at 1 and have no gaps
 //	P/head                     the index of the newest record; never removed
-//	P/began                    the index behind which the log begins; only where it was seeded
+//	P/began                    the index after which the log begins; only where it was seeded
 //	P/snapshot                 which snapshot is the newest: index, folder, number of chunks, SHA-256
 //	P/chunks/<index>-<id>/<n>  1 MiB of a snapshot each
 //
@@ -23,10 +23,12 @@
 // a majority. Read shows one instant, and so does List where there are no more than 256 documents.
 //
 // An append compares the revision of the head: the records of one handle that wait at the same time go into one transaction, of up to 127 records
-// or 1 MiB; where another handle was first, nothing was changed, and they are sent again behind that one's records.
+// or 1 MiB; where another handle was first, nothing was changed, and they are sent again after that handle's records.
 //
-// A snapshot's chunks are written first; then one transaction writes the last of them and points at all, if there is still no newer
-// snapshot. One that was not finished is never read, and what it left goes with the next one that is.
+// A snapshot's chunks are written first; then one transaction writes the last chunk and the pointer to all of them, if there is still no newer
+// snapshot. A snapshot that was not finished is never read, and the next one that is finished removes what it left.
+//
+// Trim removes at most 2,000 records with one request, since a server serves nobody else meanwhile.
 //
 // A session is a lease of at least the ttl, in whole seconds. Put renews the lease and waits for the answer before it writes, so a document that was
 // acknowledged stays for the ttl, counted from the call. A session without a Put for half of the ttl is renewed by a goroutine, so its documents
@@ -37,20 +39,21 @@
 // # What is not guaranteed
 //
 // An etcd whose leader's disk stalls may end all leases at once, and a leader that was deposed may still end some (issues 15247 and 12528 of
-// etcd-io/etcd; much better since 3.5.13 and 3.6). Then documents vanish though they were renewed in time, and two members may hold themselves for the
-// owner: of Rota's promises, fencing tokens (G3) hold then, and exclusion in time (G2) does not.
+// etcd-io/etcd; much better since 3.5.13 and 3.6). Then documents vanish though they were renewed in time, and two members may both believe
+// that they are the owner: of Rota's promises, fencing tokens (G3) hold then, and exclusion in time (G2) does not.
 //
 // The documents of a process that died vanish after the ttl, rounded up to seconds and to the server's minimum (one and a half election timeouts), plus up
-// to a second; after a change of the server's leader the time begins anew.
+// to a second; after a change of the server's leader the time begins again.
 //
-// A server that was restored from a backup has its old revisions again, unless `etcdutl snapshot restore --bump-revision` is used: then a version may come back.
+// A server that was restored from a backup has its old revisions again, unless `etcdutl snapshot restore --bump-revision` is used: then a version may
+// come back.
 //
 // # Failures
 //
 // A change whose request never left this machine, or that the server refused by name, was not done: no leader, too many requests, no permission, a
-// lease that is gone. "Database space exceeded" is also said of the change that crossed the quota, though that was made: a look at
-// its key tells. A full server still takes Delete and Trim. Everything else that is not an answer (a deadline, a broken connection, "request timed out", "leader changed",
-// "server stopped") is store.ErrUnknown. The client's own habit of sending again is switched off for changes. Calls that change nothing are
+// lease that is gone. "Database space exceeded" is also said of the change that crossed the quota, though that was made: a read of
+// its key decides. A full server still takes Delete and Trim. Everything else that is not an answer (a deadline, a broken connection, "request timed
+// out", "leader changed", "server stopped") is store.ErrUnknown. The client's own retries are switched off for changes. Calls that change nothing are
 // made up to five times, on another server as a rule.
 //
 // A server that is reached but hangs, as on a machine that is suspended, costs a handle three seconds: a call on whose connection nothing comes for so

@@ -17,7 +17,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// gRPC looks whether a silent server is still there; a server takes pings no more often than this.
+// gRPC pings a silent server; servers accept no more frequent pings than this.
 const (
 	pingEvery   = 10 * time.Second
 	pingTimeout = 3 * time.Second
@@ -25,8 +25,8 @@ const (
 	connectTimeout = 3 * time.Second // of one attempt
 )
 
-// Open opens the store below o.Prefix, and makes it if it is not there and the options allow that. An error says where, what and what to try;
-// then nothing is left open. ctx bounds the opening alone.
+// Open opens the store below o.Prefix, and creates it if it does not exist and the options allow that. An error says where, what and what to try;
+// nothing is left open then. ctx bounds Open only.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -46,7 +46,7 @@ func open(ctx context.Context, o Options) (*Store, error) {
 	ctx, done := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("no answer within %v", o.Timeout))
 	defer done()
 	s := &Store{
-		keys: newLayout(o.Prefix), place: place(o), log: o.Logger, timeout: o.Timeout, readOnly: o.ReadOnly, noKeeper: o.noKeeper, trimStep: trimMost,
+		keys: newLayout(o.Prefix), place: place(o), log: o.Logger, timeout: o.Timeout, readOnly: o.ReadOnly,
 		sessions: make(map[*session]struct{}), lines: &lines{log: o.Logger, all: make(map[string]*line)},
 	}
 	s.page.Store(firstPage)
@@ -108,7 +108,7 @@ func (s *Store) dialOptions(o Options) []grpc.DialOption {
 	return all
 }
 
-// identify looks what is below the prefix, and makes a store if nothing is there.
+// identify checks what is below the prefix, and creates a store if there is nothing.
 func (s *Store) identify(ctx context.Context, o Options) error {
 	format, below, err := s.lookAround(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Store) identify(ctx context.Context, o Options) error {
 	return s.create(ctx)
 }
 
-// lookAround reads the format, and looks whether anything is below the prefix.
+// lookAround reads the format, and whether there is any key below the prefix.
 func (s *Store) lookAround(ctx context.Context) (format, below *clientv3.GetResponse, err error) {
 	r, err := ask(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).Then(
@@ -148,7 +148,7 @@ func rangeOf(r *clientv3.TxnResponse, i int) *clientv3.GetResponse {
 	return (*clientv3.GetResponse)(r.Responses[i].GetResponseRange())
 }
 
-// checkFormat tells whether there is a store that this version can read.
+// checkFormat returns whether there is a store, and an error if this version cannot read it.
 func checkFormat(r *clientv3.GetResponse) (exists bool, err error) {
 	if len(r.Kvs) == 0 {
 		return false, nil
@@ -165,7 +165,7 @@ func checkFormat(r *clientv3.GetResponse) (exists bool, err error) {
 	return true, nil
 }
 
-// create makes a store, unless somebody else does at the same time.
+// create makes a store, unless another handle does at the same time.
 func (s *Store) create(ctx context.Context) error {
 	key := s.keys.format()
 	_, err := change(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {

@@ -26,20 +26,18 @@ type Options struct {
 	// Prefix is where the store lies, "a/b"; default "rota". Everything is kept below it. The prefix of one store must not lie inside
 	// that of another.
 	Prefix string
-	// User and Password log in where the server wants that. Neither appears in an error.
+	// User and Password log in, if the server requires it. Neither appears in an error.
 	User, Password string
-	// TLS makes the connection secret; nil: plain text.
+	// TLS encrypts the connection; nil: plain text.
 	TLS *tls.Config
-	// MustExist refuses a prefix that holds no store yet, with store.ErrNotFound, instead of making one.
+	// MustExist makes Open fail with store.ErrNotFound where there is no store yet, instead of creating one.
 	MustExist bool
-	// ReadOnly opens for looking only: it implies MustExist, and each call that would change something is refused before anything is sent.
+	// ReadOnly implies MustExist. Each call that would change something is refused before anything is sent.
 	ReadOnly bool
 	// Timeout is how long Open may take, and how long a batch of appends waits for its answer before its outcome is unknown; default 5 s.
 	Timeout time.Duration
-	// Logger hears of what goes on behind calls; default: discard.
+	// Logger gets what happens in the background; default: discard.
 	Logger *slog.Logger
-
-	noKeeper bool // tests: sessions are renewed by Put alone
 }
 
 func (o Options) withDefaults() (Options, error) {

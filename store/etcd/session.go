@@ -12,15 +12,15 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// session is a lease. It is renewed by each Put, and where there is none for half of the ttl, by a goroutine: whoever writes every third of it, as
-// members do, is not helped along with as many requests again.
+// session is a lease. Each Put renews it. A goroutine renews it when there was no Put for half of the ttl: members, which write every third of the ttl,
+// do not pay for twice as many requests.
 type session struct {
 	s     *Store
 	lease *lease
 	done  chan struct{}
 
 	mu    sync.Mutex
-	until time.Time // the end that is certain, unless it is renewed
+	until time.Time // when the session ends, unless it is renewed
 	ended bool
 }
 
@@ -76,7 +76,7 @@ func (s *Store) keep(n *session) bool {
 // last renewal that was acknowledged was sent.
 func (n *session) Done() <-chan struct{} { return n.done }
 
-// end closes Done, once; it tells whether this was the call that did.
+// end closes Done, once; it returns whether this call did.
 func (n *session) end() bool {
 	n.mu.Lock()
 	first := !n.ended
@@ -115,8 +115,8 @@ func (n *session) run() {
 			return
 		}
 		until, _ := n.deadline()
-		if left := time.Until(until); left > half || n.s.noKeeper && left > 0 {
-			timer.Reset(max(left-half, third/10))
+		if left := time.Until(until); left > half {
+			timer.Reset(left - half)
 			continue
 		}
 		timer.Reset(min(n.look(third), max(time.Until(until), third/100)))
@@ -139,7 +139,7 @@ func (n *session) look(third time.Duration) time.Duration {
 	return third
 }
 
-// expire ends a session that was not renewed in time. Its lease may live on where the server was away: it is revoked, so that nobody has to wait for that.
+// expire ends a session that was not renewed in time. Its lease may live on where the server was away: it is revoked, so that nobody waits for its end.
 func (n *session) expire() {
 	if !n.end() {
 		return
@@ -222,7 +222,7 @@ func (n *session) Close(ctx context.Context) error {
 	}
 	ctx, leave, err := n.s.enter(ctx)
 	if errors.Is(err, store.ErrClosed) {
-		return nil // the handle's end has told the server
+		return nil // Close of the handle told the server
 	}
 	if err != nil {
 		return n.s.wrap(err, "close session")

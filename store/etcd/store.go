@@ -24,7 +24,7 @@ var (
 	_ store.Sessions   = (*Store)(nil)
 )
 
-// The largest values that are taken; above, ErrTooLarge. A server takes requests of 1.5 MiB unless it is told otherwise.
+// The largest values; a larger one is ErrTooLarge. A server accepts requests of 1.5 MiB unless it is configured otherwise.
 const (
 	MaxRecord   = 1 << 20  // bytes of a document or of a record of the log
 	MaxSnapshot = 64 << 20 // bytes of a snapshot, which is stored in chunks
@@ -42,8 +42,6 @@ type Store struct {
 	log      *slog.Logger
 	timeout  time.Duration
 	readOnly bool
-	noKeeper bool
-	trimStep uint64
 
 	appender *appender
 	page     atomic.Int64 // how many records the next read asks for
@@ -57,7 +55,8 @@ type Store struct {
 	sessions map[*session]struct{}
 }
 
-// enter lets a call in, or says why not. The context it returns also ends with the handle. After a nil error the call must end with leave.
+// enter begins a call, or returns why the handle takes none. The context that it returns also ends with the handle. After a nil error the caller must
+// call leave.
 func (s *Store) enter(ctx context.Context) (calling context.Context, leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
@@ -98,8 +97,8 @@ func place(o Options) string {
 	return "etcd " + strings.Join(o.Endpoints, ",") + "/" + o.Prefix
 }
 
-// Close implements store.Store. Sessions of this handle end at once; the server is told, but not waited for for long: what it did not hear
-// goes with the lease. A second call does nothing.
+// Close implements store.Store. The sessions of this handle end at once. Close tells the server, but does not wait for it for long: what the server did
+// not hear goes when the lease ends. A second call does nothing.
 func (s *Store) Close() error {
 	open, first := s.shut()
 	if !first {
@@ -111,7 +110,7 @@ func (s *Store) Close() error {
 	return s.wrap(s.client.Close(), "close store")
 }
 
-// shut lets no more calls in and returns the sessions that were open.
+// shut refuses all later calls and returns the sessions that were open.
 func (s *Store) shut() (open []*session, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

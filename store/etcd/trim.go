@@ -6,10 +6,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// trimMost is how many records one request removes at most: the server serves nobody else while it does.
+// trimMost is how many records one request removes at most: the server serves nobody else meanwhile.
 const trimMost = 2000
 
-// Trim implements store.Log. It writes nothing, so that it works on a server that is full as well. The server gives the space free when it compacts
+// Trim implements store.Log. It writes nothing, so that it also works on a full server. The server frees the space when it compacts
 // its history; see the package's comment.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
 	return s.wrap(s.trim(ctx, index), "trim log to %d", index)
@@ -46,7 +46,7 @@ func (s *Store) trimOnce(ctx context.Context, index uint64) (more bool, err erro
 	if err != nil {
 		return false, err
 	}
-	to := min(index, oldest+s.trimStep-1)
+	to := min(index, oldest+trimMost-1)
 	_, err = change(ctx, s, func(ctx context.Context) (*clientv3.DeleteResponse, error) {
 		return s.client.Delete(ctx, s.keys.record(oldest), clientv3.WithRange(s.keys.record(to+1)))
 	})

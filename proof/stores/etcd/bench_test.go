@@ -3,29 +3,17 @@ package etcd_test
 import (
 	"context"
 	"fmt"
-	. "github.com/rota-run/rota/store/etcd"
 	"sync"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 )
 
 // record is of a usual size.
 var record = make([]byte, 200)
-
-// bare is a client with nothing around it.
-func bare(t testing.TB) *clientv3.Client {
-	t.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: shared.Endpoints(), Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
 
 // BenchmarkAppend compares appends through one handle with puts of the bare client. With ROTA_ETCD_SYNC=1 the server syncs to disk.
 func BenchmarkAppend(b *testing.B) {
@@ -35,7 +23,7 @@ func BenchmarkAppend(b *testing.B) {
 			share(b, callers, func(int) error { _, err := s.Append(context.Background(), record); return err })
 		})
 		b.Run(fmt.Sprintf("bare/callers=%d", callers), func(b *testing.B) {
-			c, prefix := bare(b), options().Prefix
+			c, prefix := bare(b, shared.Endpoints()), options().Prefix
 			share(b, callers, func(i int) error {
 				_, err := c.Put(context.Background(), fmt.Sprintf("%s/%020d", prefix, i), string(record))
 				return err
@@ -43,7 +31,7 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 	b.Run("bare transaction/callers=1", func(b *testing.B) { // what an append with dense indexes costs the server
-		c, prefix, head := bare(b), options().Prefix, int64(0)
+		c, prefix, head := bare(b, shared.Endpoints()), options().Prefix, int64(0)
 		share(b, 1, func(i int) error {
 			r, err := c.Txn(context.Background()).If(clientv3.Compare(clientv3.ModRevision(prefix), "=", head)).
 				Then(clientv3.OpPut(fmt.Sprintf("%s/%020d", prefix, i), string(record)), clientv3.OpPut(prefix, "1")).Commit()
@@ -55,10 +43,10 @@ func BenchmarkAppend(b *testing.B) {
 	})
 }
 
-// BenchmarkPutWithSession is the renewal of a pulse: the lease, then the document.
+// BenchmarkPutWithSession is a heartbeat: renew the lease, then write the document.
 func BenchmarkPutWithSession(b *testing.B) {
 	s := openWith(b, options())
-	session, err := s.OpenSession(context.Background(), patience)
+	session, err := s.OpenSession(context.Background(), rig.Patience)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -97,7 +85,7 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64(b.N)*records/b.Elapsed().Seconds(), "records/s")
 }
 
-// share lets callers do b.N calls together.
+// share divides b.N calls among callers.
 func share(b *testing.B, callers int, call func(i int) error) {
 	b.Helper()
 	b.ResetTimer()

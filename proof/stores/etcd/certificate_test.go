@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	. "github.com/rota-run/rota/store/etcd"
 	"math/big"
 	"net"
 	"os"

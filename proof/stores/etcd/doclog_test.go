@@ -1,15 +1,15 @@
 package etcd_test
 
 import (
-	. "github.com/rota-run/rota/store/etcd"
 	"testing"
 
 	"github.com/rota-run/rota/store/doclog"
+	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/storetest"
 )
 
 // ofDocuments is a store whose log is made of etcd's documents, instead of etcd's own.
-func ofDocuments(t *testing.T, s *Store) storetest.Full {
+func ofDocuments(t *testing.T, s *etcd.Store) storetest.Full {
 	t.Helper()
 	l, err := doclog.New(s, doclog.Options{})
 	if err != nil {
@@ -18,7 +18,7 @@ func ofDocuments(t *testing.T, s *Store) storetest.Full {
 	return l.(storetest.Full)
 }
 
-// TestLogOfDocuments runs the suites of a log on one made of documents, on a real server, also behind links that break.
+// TestLogOfDocuments runs the suites of a log on one made of documents, on a real server, also over links that break.
 func TestLogOfDocuments(t *testing.T) {
 	t.Parallel()
 	t.Run("log", func(t *testing.T) {

@@ -1,66 +1,68 @@
 package etcd_test
 
 import (
-	"context"
-	. "github.com/rota-run/rota/store/etcd"
 	"testing"
 
-	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/etcd"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// reach opens stores below a prefix of their own on a server, directly and through a proxy for each handle.
-func reach(o Options) storetest.Reach[*Store] {
-	return storetest.Reach[*Store]{
-		Direct: func(t *testing.T) *Store { return openWith(t, o) },
-		Through: func(t *testing.T) (*Store, storetest.Link) {
-			p, err := faultproxy.Listen(context.Background(), o.Endpoints[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { p.Close() }) // after the store was closed, perhaps behind a broken link
+// reach opens stores below a prefix of their own on a server, directly and over a link for each handle.
+func reach(o etcd.Options) storetest.Reach[*etcd.Store] {
+	return storetest.Reach[*etcd.Store]{
+		Direct: func(t *testing.T) *etcd.Store { return openWith(t, o) },
+		Through: func(t *testing.T) (*etcd.Store, storetest.Link) {
+			link := rig.Link(t, o.Endpoints[0])
 			through := o
-			through.Endpoints = []string{p.Addr()}
-			return openWith(t, through), p
+			through.Endpoints = []string{link.Addr()}
+			return openWith(t, through), link
 		},
 	}
 }
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	storetest.Faults(t, func(*testing.T) storetest.Reach[*Store] { return reach(options()) })
-}
-
-// TestFaultsOfASessionWithoutKeeper runs the rules of sessions where nothing renews them but Put.
-func TestFaultsOfASessionWithoutKeeper(t *testing.T) {
-	t.Parallel()
-	storetest.SessionFaults(t, func(*testing.T) storetest.Reach[*Store] {
-		o := options()
-		o.noKeeper = true
-		return reach(o)
-	})
+	storetest.Faults(t, func(*testing.T) storetest.Reach[*etcd.Store] { return reach(options()) })
 }
 
 // TestServerKilled gives each store a server process of its own, which is killed with SIGKILL and started again with its data.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
-	open := func(t *testing.T) storetest.Reach[*Store] {
-		c, err := server.StartCluster(deadline(t), server.Options{Dir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(c.Stop)
-		o := options()
-		o.Endpoints = c.Endpoints()
-		r := reach(o)
+	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*etcd.Store] {
+		c := startCluster(t, server.Options{})
+		r := reach(on(c))
 		r.Crash = func(t *testing.T) {
 			c.Kill(0)
-			if err := c.Restart(deadline(t), 0); err != nil {
+			if err := c.Restart(rig.Deadline(t), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return r
-	}
-	storetest.Crashes(t, open)
+	})
+}
+
+// TestLeaderKilled kills the leader of three members with SIGKILL, again and again, while clients write. What the clients saw must fit one order, and
+// nothing that was acknowledged may be missing.
+func TestLeaderKilled(t *testing.T) {
+	t.Parallel()
+	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*etcd.Store] {
+		c := startCluster(t, server.Options{Nodes: 3, NoSync: true})
+		r := reach(on(c))
+		r.Crash = func(t *testing.T) {
+			leader, err := c.Leader(rig.Deadline(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Kill(leader)
+			if _, err := c.Leader(rig.Deadline(t)); err != nil { // the two others go on meanwhile
+				t.Fatal(err)
+			}
+			if err := c.Restart(rig.Deadline(t), leader); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r
+	})
 }

@@ -5,7 +5,6 @@ package etcd_test
 import (
 	"bytes"
 	"context"
-	. "github.com/rota-run/rota/store/etcd"
 	"log/slog"
 	"strings"
 	"sync"
@@ -13,9 +12,14 @@ import (
 	"time"
 
 	server "github.com/rota-run/rota/proof/server/etcd"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store/etcd"
 )
 
-// notes is where a logger writes to.
+// silence is how long a call waits for a sign of life on its connection, as package etcd documents it.
+const silence = 3 * time.Second
+
+// notes keeps what a logger writes.
 type notes struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -27,46 +31,41 @@ func (n *notes) Write(b []byte) (int, error) {
 	return n.text.Write(b)
 }
 
-func (n *notes) say(what string) bool {
+func (n *notes) contain(what string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return strings.Contains(n.text.String(), what)
 }
 
-// TestFrozenMember suspends one of three servers. Its connections stay, and nothing comes over them: the handle must find that out by itself and go on
+// TestFrozenMember suspends one of three servers. Its connections stay, and nothing comes over them: the handle must notice that by itself and go on
 // with the others, long before gRPC would.
 func TestFrozenMember(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		leads bool
-		try   func(s *Store) error
+		try   func(s *etcd.Store) error
 	}{"leader": {true, tryAppend}, "follower": {false, tryAppend}, "follower and short deadlines": {false, tryGet}} {
-		leads, try := c.leads, c.try
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := server.StartCluster(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3, NoSync: true})
+			c := startCluster(t, server.Options{Nodes: 3, NoSync: true})
+			victim, err := c.Leader(rig.Deadline(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(c.Stop)
-			victim, err := c.Leader(deadline(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !leads {
+			if !test.leads {
 				victim = (victim + 1) % 3
 			}
 			var log notes
-			s := openWith(t, Options{Endpoints: c.Endpoints(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			s := openWith(t, etcd.Options{Endpoints: c.Endpoints(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if err := c.Pause(victim); err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			eventually(t, "the connection to "+c.Endpoints()[victim]+" is closed", func() bool {
-				_ = try(s)
-				return log.say(c.Endpoints()[victim])
+			rig.Eventually(t, "the connection to "+c.Endpoints()[victim]+" is closed", func() bool {
+				_ = test.try(s)
+				return log.contain(c.Endpoints()[victim])
 			})
-			eventually(t, "an append is acknowledged", func() bool { return tryAppend(s) == nil })
+			rig.Eventually(t, "an append is acknowledged", func() bool { return tryAppend(s) == nil })
 			t.Logf("appends go on after %v", time.Since(began).Round(10*time.Millisecond))
 			if err := c.Resume(victim); err != nil {
 				t.Fatal(err)
@@ -78,7 +77,7 @@ func TestFrozenMember(t *testing.T) {
 	}
 }
 
-func tryAppend(s *Store) error {
+func tryAppend(s *etcd.Store) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*silence)
 	defer cancel()
 	_, err := s.Append(ctx, record)
@@ -86,7 +85,7 @@ func tryAppend(s *Store) error {
 }
 
 // tryGet gives up long before a connection counts as silent.
-func tryGet(s *Store) error {
+func tryGet(s *etcd.Store) error {
 	ctx, cancel := context.WithTimeout(context.Background(), silence/10)
 	defer cancel()
 	_, err := s.Get(ctx, "a")

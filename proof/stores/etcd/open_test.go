@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	. "github.com/rota-run/rota/store/etcd"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,7 +17,9 @@ import (
 
 	"github.com/rota-run/rota/internal/port"
 	server "github.com/rota-run/rota/proof/server/etcd"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/etcd"
 )
 
 // secret must not be seen in any error.
@@ -43,21 +44,6 @@ func (s oldServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusRespons
 	return &pb.StatusResponse{Version: s.version}, nil
 }
 
-// grpcServer serves what is registered, and returns its address.
-func grpcServer(t *testing.T, register func(*grpc.Server)) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := grpc.NewServer()
-	register(s)
-	done := make(chan struct{})
-	go func() { defer close(done); s.Serve(l) }()
-	t.Cleanup(func() { s.Stop(); <-done })
-	return l.Addr().String()
-}
-
 // silent accepts connections and says nothing.
 func silent(t *testing.T) string {
 	t.Helper()
@@ -69,7 +55,7 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// nobody is an address where nobody listens.
+// nobody returns an address at which nobody listens.
 func nobody(t *testing.T) string {
 	t.Helper()
 	addrs, release, err := port.Find(1)
@@ -85,47 +71,36 @@ func TestOpenErrors(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	certFile, keyFile, trusting := certificate(t)
-	secure, err := server.Start(deadline(t), server.Options{Dir: t.TempDir(), NoSync: true, CertFile: certFile, KeyFile: keyFile})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(secure.Stop)
-	old := grpcServer(t, func(s *grpc.Server) {
-		pb.RegisterKVServer(s, oldServer{})
-		pb.RegisterMaintenanceServer(s, oldServer{version: "3.3.27"})
-	})
+	secure := onServer(t, server.Options{CertFile: certFile, KeyFile: keyFile})
+	ancient := grpc.NewServer()
+	pb.RegisterKVServer(ancient, oldServer{})
+	pb.RegisterMaintenanceServer(ancient, oldServer{version: "3.3.27"})
+	old := serveGRPC(t, ancient)
 	for name, c := range map[string]struct {
-		change func(*Options)
+		change func(*etcd.Options)
 		want   []string
 	}{
-		"no endpoint":             {func(o *Options) { o.Endpoints = nil }, []string{"no endpoint", "127.0.0.1:2379"}},
-		"password in an endpoint": {func(o *Options) { o.Endpoints = []string{"me:" + secret + "@h:1"} }, []string{"endpoint 1", "host:port"}},
-		"endpoint with a scheme":  {func(o *Options) { o.Endpoints = []string{"http://h:1"} }, []string{"endpoint 1", "host:port"}},
-		"endpoint without host":   {func(o *Options) { o.Endpoints = []string{"a:1", ":2379"} }, []string{"endpoint 2", "host:port"}},
-		"bad prefix":              {func(o *Options) { o.Prefix = "a b" }, []string{"prefix", "not allowed"}},
-		"user alone":              {func(o *Options) { o.User = "me" }, []string{"give both"}},
-		"nobody listens":          {func(o *Options) { o.Endpoints = []string{nobody(t)} }, []string{"connection refused", "check that etcd runs"}},
-		"login, nobody listens":   {func(o *Options) { o.Endpoints, o.User, o.Password = []string{nobody(t)}, "me", secret }, []string{"check that etcd runs"}},
-		"password alone":          {func(o *Options) { o.Password = secret }, []string{"give both"}},
-		"nobody answers":          {func(o *Options) { o.Endpoints = []string{silent(t)}; o.Timeout = time.Second }, []string{"check that etcd runs", "no answer within 1s"}},
-		"no such host":            {func(o *Options) { o.Endpoints = []string{"nowhere.invalid"} }, []string{"nowhere.invalid:2379", "check that etcd runs"}},
-		"a web server":            {func(o *Options) { o.Endpoints = []string{web.Listener.Addr().String()} }, []string{"not etcd"}},
-		"another gRPC server":     {func(o *Options) { o.Endpoints = []string{grpcServer(t, func(*grpc.Server) {})} }, []string{"not etcd"}},
-		"TLS to plain text":       {func(o *Options) { o.TLS = trusting.Clone() }, []string{"leave TLS out"}},
-		"plain text to TLS":       {func(o *Options) { o.Endpoints = secure.Endpoints() }, []string{"try with TLS"}},
-		"unknown authority":       {func(o *Options) { o.Endpoints, o.TLS = secure.Endpoints(), &tls.Config{} }, []string{"give the certificate of the authority"}},
-		"another name": {func(o *Options) {
-			o.Endpoints, o.TLS = secure.Endpoints(), trusting.Clone()
+		"nobody listens":        {func(o *etcd.Options) { o.Endpoints = []string{nobody(t)} }, []string{"connection refused", "check that etcd runs"}},
+		"login, nobody listens": {func(o *etcd.Options) { o.Endpoints, o.User, o.Password = []string{nobody(t)}, "me", secret }, []string{"check that etcd runs"}},
+		"nobody answers":        {func(o *etcd.Options) { o.Endpoints = []string{silent(t)}; o.Timeout = time.Second }, []string{"check that etcd runs", "no answer within 1s"}},
+		"no such host":          {func(o *etcd.Options) { o.Endpoints = []string{"nowhere.invalid"} }, []string{"nowhere.invalid:2379", "check that etcd runs"}},
+		"a web server":          {func(o *etcd.Options) { o.Endpoints = []string{web.Listener.Addr().String()} }, []string{"not etcd"}},
+		"another gRPC server":   {func(o *etcd.Options) { o.Endpoints = []string{serveGRPC(t, grpc.NewServer())} }, []string{"not etcd"}},
+		"TLS to plain text":     {func(o *etcd.Options) { o.TLS = trusting.Clone() }, []string{"leave TLS out"}},
+		"plain text to TLS":     {func(o *etcd.Options) { o.Endpoints = secure.Endpoints }, []string{"try with TLS"}},
+		"unknown authority":     {func(o *etcd.Options) { o.Endpoints, o.TLS = secure.Endpoints, &tls.Config{} }, []string{"give the certificate of the authority"}},
+		"another name": {func(o *etcd.Options) {
+			o.Endpoints, o.TLS = secure.Endpoints, trusting.Clone()
 			o.TLS.ServerName = "other"
 		}, []string{"another name"}},
-		"too old":    {func(o *Options) { o.Endpoints = []string{old} }, []string{"etcd 3.3.27", "at least 3.4"}},
-		"must exist": {func(o *Options) { o.MustExist = true }, []string{"no Rota store", "not found"}},
+		"too old":    {func(o *etcd.Options) { o.Endpoints = []string{old} }, []string{"etcd 3.3.27", "at least 3.4"}},
+		"must exist": {func(o *etcd.Options) { o.MustExist = true }, []string{"no Rota store", "not found"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options()
 			c.change(&o)
-			s, err := Open(deadline(t), o)
+			s, err := etcd.Open(rig.Deadline(t), o)
 			if err == nil {
 				s.Close()
 				t.Fatal("no error")
@@ -136,7 +111,7 @@ func TestOpenErrors(t *testing.T) {
 				}
 			}
 			if strings.Contains(err.Error(), secret) {
-				t.Errorf("error %q tells the password", err)
+				t.Errorf("error %q shows the password", err)
 			}
 		})
 	}
@@ -145,13 +120,10 @@ func TestOpenErrors(t *testing.T) {
 func TestOpenWithTLS(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, trusting := certificate(t)
-	secure, err := server.Start(deadline(t), server.Options{Dir: t.TempDir(), NoSync: true, CertFile: certFile, KeyFile: keyFile})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(secure.Stop)
-	s := openWith(t, Options{Endpoints: secure.Endpoints(), TLS: trusting, Timeout: 20 * time.Second})
-	if _, err := s.Append(deadline(t), record); err != nil {
+	secure := onServer(t, server.Options{CertFile: certFile, KeyFile: keyFile})
+	secure.TLS = trusting
+	s := openWith(t, secure)
+	if _, err := s.Append(rig.Deadline(t), record); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -171,10 +143,10 @@ func TestFormat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options()
-			if _, err := bare(t).Put(deadline(t), o.Prefix+"/"+c.key, c.value); err != nil {
+			if _, err := bare(t, o.Endpoints).Put(rig.Deadline(t), o.Prefix+"/"+c.key, c.value); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(deadline(t), o)
+			s, err := etcd.Open(rig.Deadline(t), o)
 			if err == nil {
 				s.Close()
 			}
@@ -188,47 +160,39 @@ func TestFormat(t *testing.T) {
 func TestOpenCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(lateError{})
-	if _, err := Open(ctx, options()); !errors.Is(err, lateError{}) {
+	cancel(errGaveUp)
+	if _, err := etcd.Open(ctx, options()); !errors.Is(err, errGaveUp) {
 		t.Errorf("error %v, want the cause", err)
 	}
 	ctx, cancel = context.WithCancelCause(context.Background())
 	o := options()
 	o.Endpoints = []string{silent(t)}
-	time.AfterFunc(50*time.Millisecond, func() { cancel(lateError{}) })
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errGaveUp) })
 	for _, user := range []string{"", "me"} {
 		o.User, o.Password = user, user
-		if _, err := Open(ctx, o); !errors.Is(err, lateError{}) {
+		if _, err := etcd.Open(ctx, o); !errors.Is(err, errGaveUp) {
 			t.Errorf("user %q: error %v, want the cause", user, err)
 		}
 	}
 }
 
-// TestReadOnly checks that an observer sees all and changes nothing: the server's revision stays.
+// TestReadOnly checks that an observer reads everything and changes nothing: the revision of the server stays.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	member, err := server.Start(deadline(t), server.Options{Dir: t.TempDir(), NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(member.Stop)
-	o := Options{Endpoints: member.Endpoints(), Timeout: 20 * time.Second}
+	o := onServer(t, server.Options{})
 	o.ReadOnly = true
-	if _, err := Open(deadline(t), o); !errors.Is(err, store.ErrNotFound) {
+	if _, err := etcd.Open(rig.Deadline(t), o); !errors.Is(err, store.ErrNotFound) {
 		t.Fatalf("open of nothing: error %v, want ErrNotFound", err)
 	}
 	o.ReadOnly = false
 	writer := openWith(t, o)
-	ctx := deadline(t)
+	ctx := rig.Deadline(t)
 	if _, err := writer.Append(ctx, record); err != nil {
 		t.Fatal(err)
 	}
 	o.ReadOnly = true
-	s := openWith(t, o)
-	before, err := s.now(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, raw := openWith(t, o), rawOf(t, o)
+	before := raw.revision(t)
 	_, putErr := s.Put(ctx, store.Doc{Key: "a"})
 	_, appendErr := s.Append(ctx, nil)
 	_, sessionErr := s.OpenSession(ctx, time.Minute)
@@ -236,32 +200,28 @@ func TestReadOnly(t *testing.T) {
 		"put": putErr, "append": appendErr, "session": sessionErr, "delete": s.Delete(ctx, "a", "1"),
 		"save": s.SaveSnapshot(ctx, store.Record{Index: 1}), "trim": s.Trim(ctx, 1),
 	} {
-		if !errors.Is(err, errReadOnly) {
+		if err == nil || !strings.Contains(err.Error(), "opened for reading only") {
 			t.Errorf("%s: error %v, want a refusal", call, err)
 		}
 	}
 	if page, err := s.Read(ctx, 0, 10); err != nil || page.Head != 1 {
 		t.Errorf("read: head %d, %v", page.Head, err)
 	}
-	if after, err := s.now(ctx); err != nil || after != before {
-		t.Errorf("revision %d, %v; want %d as before", after, err, before)
+	if after := raw.revision(t); after != before {
+		t.Errorf("revision %d, want %d as before", after, before)
 	}
-	leases, err := s.client.Leases(ctx)
+	leases, err := raw.Leases(ctx)
 	if err != nil || len(leases.Leases) != 0 {
 		t.Errorf("leases %v, %v; want none", leases, err)
 	}
 }
 
-// TestAuth has users who may all, something and nothing.
+// TestAuth has users with all permissions, with none, and with a wrong password.
 func TestAuth(t *testing.T) {
 	t.Parallel()
-	member, err := server.Start(deadline(t), server.Options{Dir: t.TempDir(), NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(member.Stop)
-	enableAuth(t, member.Endpoints())
-	o := Options{Endpoints: member.Endpoints(), Prefix: "team/rota", Timeout: patience}
+	o := onServer(t, server.Options{})
+	o.Prefix, o.Timeout = "team/rota", rig.Patience
+	enableAuth(t, bare(t, o.Endpoints))
 	for name, c := range map[string]struct{ user, password, prefix, want string }{
 		"no user":          {"", "", "team/rota", "wants a user"},
 		"unknown user":     {"nobody", secret, "team/rota", "check user and password"},
@@ -271,7 +231,7 @@ func TestAuth(t *testing.T) {
 	} {
 		o := o
 		o.User, o.Password, o.Prefix = c.user, c.password, c.prefix
-		_, err := Open(deadline(t), o)
+		_, err := etcd.Open(rig.Deadline(t), o)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: error %v, want %q and not the password", name, err, c.want)
 		}
@@ -281,15 +241,10 @@ func TestAuth(t *testing.T) {
 	useAll(t, s)
 }
 
-func enableAuth(t *testing.T, endpoints []string) {
+func enableAuth(t *testing.T, c *clientv3.Client) {
 	t.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	ctx := deadline(t)
-	_, err = c.RoleAdd(ctx, "rota")
+	ctx := rig.Deadline(t)
+	_, err := c.RoleAdd(ctx, "rota")
 	steps := []error{err}
 	_, err = c.RoleGrantPermission(ctx, "rota", "team/rota/", clientv3.GetPrefixRangeEnd("team/rota/"), clientv3.PermissionType(clientv3.PermReadWrite))
 	steps = append(steps, err)
@@ -307,15 +262,15 @@ func enableAuth(t *testing.T, endpoints []string) {
 	}
 }
 
-// useAll makes a call of each kind.
-func useAll(t *testing.T, s *Store) {
+// useAll calls each kind of method.
+func useAll(t *testing.T, s *etcd.Store) {
 	t.Helper()
-	ctx := deadline(t)
+	ctx := rig.Deadline(t)
 	session, err := s.OpenSession(ctx, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, putErr := session.Put(ctx, store.Doc{Key: "pulse"})
+	v, putErr := session.Put(ctx, store.Doc{Key: "heartbeat"})
 	_, appendErr := s.Append(ctx, record)
 	_, listErr := s.List(ctx, "")
 	_, readErr := s.Read(ctx, 0, 1)
@@ -325,15 +280,11 @@ func useAll(t *testing.T, s *Store) {
 	if err := errors.Join(putErr, appendErr, listErr, readErr, watchErr, saveErr, trimErr, snapErr); err != nil {
 		t.Fatal(err)
 	}
-	<-hints
-	if err := s.Delete(ctx, "pulse", v); err != nil {
+	rig.Hinted(t, hints)
+	if err := s.Delete(ctx, "heartbeat", v); err != nil {
 		t.Error(err)
 	}
-	select {
-	case <-hints:
-	case <-ctx.Done():
-		t.Error("no hint after a deletion")
-	}
+	rig.Hinted(t, hints)
 	if err := session.Close(ctx); err != nil {
 		t.Error(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/etcd"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,94 +14,70 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rota-run/rota/proof/faultproxy"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/etcd"
 )
 
-// throughProxy opens a handle that reaches the shared server through a proxy, and one that does not.
-func throughProxy(t *testing.T) (p *faultproxy.Proxy, s, direct *Store) {
+// errGaveUp is the cause of contexts that a test ends early.
+var errGaveUp = errors.New("the caller gave up")
+
+// changes returns all calls that change something. The direct handle makes the state that they need.
+func (e linkedStore) changes(t *testing.T) map[string]func(ctx context.Context) error {
 	t.Helper()
-	return throughProxyTo(t, options())
-}
-
-func throughProxyTo(t *testing.T, o Options) (p *faultproxy.Proxy, s, direct *Store) {
-	t.Helper()
-	direct = openWith(t, o)
-	p, err := faultproxy.Listen(context.Background(), o.Endpoints[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	o.Endpoints = []string{p.Addr()}
-	return p, openWith(t, o), direct
-}
-
-func heal(t *testing.T, p *faultproxy.Proxy) {
-	t.Helper()
-	if err := p.Heal(); err != nil {
-		t.Errorf("heal the link: %v", err)
-	}
-}
-
-type lateError struct{}
-
-func (lateError) Error() string { return "the test's patience is over" }
-
-// changes are all calls that change something, with the state that they need made by the direct handle.
-func changes(t *testing.T, s, direct *Store) map[string]func(ctx context.Context) error {
-	t.Helper()
-	ctx := deadline(t)
-	v, err := direct.Put(ctx, store.Doc{Key: "old", Value: []byte("x")})
+	ctx := rig.Deadline(t)
+	v, err := e.direct.Put(ctx, store.Doc{Key: "old", Value: []byte("x")})
 	for i := 0; i < 3 && err == nil; i++ {
-		_, err = direct.Append(ctx, record)
+		_, err = e.direct.Append(ctx, record)
 	}
 	if err == nil {
-		err = direct.SaveSnapshot(ctx, store.Record{Index: 1})
+		err = e.direct.SaveSnapshot(ctx, store.Record{Index: 1})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return map[string]func(ctx context.Context) error{
-		"put":    func(ctx context.Context) error { _, err := s.Put(ctx, store.Doc{Key: "new"}); return err },
-		"delete": func(ctx context.Context) error { return s.Delete(ctx, "old", v) },
-		"append": func(ctx context.Context) error { _, err := s.Append(ctx, record); return err },
+		"put":    func(ctx context.Context) error { _, err := e.s.Put(ctx, store.Doc{Key: "new"}); return err },
+		"delete": func(ctx context.Context) error { return e.s.Delete(ctx, "old", v) },
+		"append": func(ctx context.Context) error { _, err := e.s.Append(ctx, record); return err },
 	}
 }
 
-// TestLostAnswer is the case in which a change is executed and nobody hears of it.
+// TestLostAnswer is the case in which a change is executed and no answer arrives.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]func(p *faultproxy.Proxy, cancel func()){
 		"the deadline passes":   func(*faultproxy.Proxy, func()) {},
 		"the caller gives up":   func(_ *faultproxy.Proxy, cancel func()) { cancel() },
 		"the connection breaks": func(p *faultproxy.Proxy, _ func()) { p.Cut() },
-		"the server comes back": func(p *faultproxy.Proxy, _ func()) { p.Cut(); heal(t, p) },
+		"the server comes back": func(p *faultproxy.Proxy, _ func()) { p.Cut(); rig.Heal(t, p) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, s, direct := throughProxy(t)
-			for call, do := range changes(t, s, direct) {
-				heal(t, p)
-				eventually(t, "there is a connection", func() bool {
-					_, err := s.Get(deadline(t), "old")
+			e := linked(t, options())
+			for call, do := range e.changes(t) {
+				rig.Heal(t, e.link)
+				rig.Eventually(t, "there is a connection", func() bool {
+					_, err := e.s.Get(rig.Deadline(t), "old")
 					return err == nil || errors.Is(err, store.ErrNotFound)
 				})
 				if call == "append" { // the handle knows the head, so that nothing but the append itself is sent
-					if _, err := s.Append(deadline(t), record); err != nil {
+					if _, err := e.s.Append(rig.Deadline(t), record); err != nil {
 						t.Fatal(err)
 					}
 				}
-				p.DropReplies()
-				seen := observe(t, direct)
+				e.link.DropReplies()
+				seen := e.raw.observe(t)
 				if name == "the deadline passes" {
 					untilSent(t, call, do)
 					seen(call)
 					continue
 				}
-				ctx, cancel := context.WithCancel(deadline(t))
+				ctx, cancel := context.WithCancel(rig.Deadline(t))
 				result := make(chan error, 1)
 				go func() { result <- do(ctx) }()
 				seen(call)
-				after(p, cancel)
+				after(e.link, cancel)
 				err := <-result
 				cancel()
 				if !errors.Is(err, store.ErrUnknown) {
@@ -115,12 +91,12 @@ func TestLostAnswer(t *testing.T) {
 // untilSent makes a call with a deadline, and again where a busy machine has not sent it by then.
 func untilSent(t *testing.T, call string, do func(context.Context) error) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; {
-		ctx, cancel := context.WithTimeoutCause(context.Background(), silence*2/3, lateError{}) // before the connection counts as silent
+	for end := time.Now().Add(rig.Patience); ; {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), silence*2/3, errGaveUp) // before the connection counts as silent
 		err := do(ctx)
 		cancel()
 		switch {
-		case !errors.Is(err, lateError{}):
+		case !errors.Is(err, errGaveUp):
 			t.Errorf("%s: error %v does not wrap the cause", call, err)
 			return
 		case errors.Is(err, store.ErrUnknown):
@@ -132,18 +108,13 @@ func untilSent(t *testing.T, call string, do func(context.Context) error) {
 	}
 }
 
-// observe returns a function that waits until the server has executed a change below the prefix of a handle.
-func observe(t *testing.T, s *Store) func(call string) {
+// observe returns a function that waits until the server has executed a change below the prefix.
+func (r raw) observe(t *testing.T) func(call string) {
 	t.Helper()
-	ctx := deadline(t)
-	now, err := s.now(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	began := r.revision(t)
 	return func(call string) {
-		events := s.client.Watch(ctx, s.keys.prefix, clientv3.WithPrefix(), clientv3.WithRev(now+1))
-		for r := range events {
-			if len(r.Events) > 0 {
+		for w := range r.Watch(rig.Deadline(t), r.prefix, clientv3.WithPrefix(), clientv3.WithRev(began+1)) {
+			if len(w.Events) > 0 {
 				return
 			}
 		}
@@ -154,46 +125,42 @@ func observe(t *testing.T, s *Store) func(call string) {
 // TestNeverSent is the case in which no server can be reached: nothing is unknown then.
 func TestNeverSent(t *testing.T) {
 	t.Parallel()
-	p, s, direct := throughProxy(t)
-	calls := changes(t, s, direct)
-	session, err := s.OpenSession(deadline(t), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := linked(t, options())
+	s, calls, session := e.s, e.changes(t), openSession(t, e.s, rig.Patience)
 	calls["put with session"] = func(ctx context.Context) error { _, err := session.Put(ctx, store.Doc{Key: "s"}); return err }
 	calls["save"] = func(ctx context.Context) error { return s.SaveSnapshot(ctx, store.Record{Index: 2}) }
 	calls["trim"] = func(ctx context.Context) error { return s.Trim(ctx, 1) }
-	calls["open session"] = func(ctx context.Context) error { _, err := s.OpenSession(ctx, patience); return err }
+	calls["open session"] = func(ctx context.Context) error { _, err := s.OpenSession(ctx, rig.Patience); return err }
 	calls["get"] = func(ctx context.Context) error { _, err := s.Get(ctx, "old"); return err }
 	calls["list"] = func(ctx context.Context) error { _, err := s.List(ctx, ""); return err }
 	calls["read"] = func(ctx context.Context) error { _, err := s.Read(ctx, 0, 1); return err }
 	calls["snapshot"] = func(ctx context.Context) error { _, err := s.Snapshot(ctx); return err }
 	calls["watch"] = func(ctx context.Context) error { _, err := s.Watch(ctx, ""); return err }
-	p.Refuse()
-	p.Cut()
-	eventually(t, "the client has seen that its connection is gone", func() bool { return calls["get"](deadline(t)) != nil })
+	e.link.Refuse()
+	e.link.Cut()
+	rig.Eventually(t, "the client has noticed that its connection is gone", func() bool { return calls["get"](rig.Deadline(t)) != nil })
 	for name, do := range calls {
-		err := do(deadline(t))
+		err := do(rig.Deadline(t))
 		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
 			t.Errorf("%s: error %v, want ErrUnavailable alone", name, err)
 		}
 	}
-	if head := headOf(t, direct); head != 3 {
+	if head := headOf(t, e.direct); head != 3 {
 		t.Errorf("the log ends at %d, want 3", head)
 	}
 }
 
-func headOf(t *testing.T, s *Store) uint64 {
+func headOf(t *testing.T, s *etcd.Store) uint64 {
 	t.Helper()
 	return readPage(t, s, 1<<40, 1).Head
 }
 
-// readPage asks again where there is no leader.
-func readPage(t *testing.T, s *Store, after uint64, limit int) (page store.Page) {
+// readPage reads again while there is no leader.
+func readPage(t *testing.T, s *etcd.Store, after uint64, limit int) (page store.Page) {
 	t.Helper()
-	eventually(t, "a read", func() bool {
+	rig.Eventually(t, "a read", func() bool {
 		var err error
-		page, err = s.Read(deadline(t), after, limit)
+		page, err = s.Read(rig.Deadline(t), after, limit)
 		if err != nil && !errors.Is(err, store.ErrUnavailable) {
 			t.Fatal(err)
 		}
@@ -226,7 +193,7 @@ func (a attempt) told() string {
 	return toldNotDone
 }
 
-// tale is what several callers were told.
+// tale is what several callers were told of their changes.
 type tale struct {
 	mu    sync.Mutex
 	all   []attempt
@@ -253,18 +220,16 @@ func (l *tale) diverse() bool {
 // TestOutcomesUnderCuts cuts connections at random under writers, and then compares what each was told with what the server has.
 func TestOutcomesUnderCuts(t *testing.T) {
 	t.Parallel()
-	p, s, direct := throughProxy(t)
+	e := linked(t, options())
+	s := e.s
 	var appends, puts tale
-	began, err := direct.now(deadline(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	began := e.raw.revision(t)
 	stop := make(chan struct{})
 	var writers, cutter sync.WaitGroup
-	cutter.Go(func() { cutAtRandom(t, p, stop) })
+	cutter.Go(func() { cutAtRandom(t, e.link, stop) })
 	for w := range 6 {
 		writers.Go(func() {
-			for i, end := 0, time.Now().Add(patience); i < 80 || !appends.diverse() || !puts.diverse(); i++ {
+			for i, end := 0, time.Now().Add(rig.Patience); i < 80 || !appends.diverse() || !puts.diverse(); i++ {
 				if time.Now().After(end) {
 					return
 				}
@@ -276,7 +241,7 @@ func TestOutcomesUnderCuts(t *testing.T) {
 				} else {
 					d, _ := s.Get(ctx, "shared")
 					v, err := s.Put(ctx, store.Doc{Key: "shared", Value: []byte(id), Version: d.Version})
-					puts.note(attempt{id, uint64(max(revision(v), 0)), err})
+					puts.note(attempt{id, revisionOf(v), err})
 				}
 				cancel()
 			}
@@ -285,22 +250,10 @@ func TestOutcomesUnderCuts(t *testing.T) {
 	writers.Wait()
 	close(stop)
 	cutter.Wait()
-	heal(t, p)
-	eventually(t, "the store is there again", func() bool { _, err := s.Append(deadline(t), []byte("last")); return err == nil })
-	judge(t, "append", appends.all, logged(t, direct))
-	judge(t, "put", puts.all, written(t, direct, "shared", began))
-}
-
-// eventually asks again and again, until patience ends.
-func eventually(t *testing.T, what string, ask func() bool) {
-	t.Helper()
-	end := time.Now().Add(patience)
-	for !ask() {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(5 * time.Millisecond) // waits: servers and other processes send no signals; the end is bounded by patience
-	}
+	rig.Heal(t, e.link)
+	rig.Eventually(t, "the store is there again", func() bool { _, err := s.Append(rig.Deadline(t), []byte("last")); return err == nil })
+	judge(t, "append", appends.all, logged(t, e.direct))
+	judge(t, "put", puts.all, e.raw.written(t, "shared", began))
 }
 
 func cutAtRandom(t *testing.T, p *faultproxy.Proxy, stop <-chan struct{}) {
@@ -318,13 +271,13 @@ func cutAtRandom(t *testing.T, p *faultproxy.Proxy, stop <-chan struct{}) {
 		case 2:
 			p.Cut()
 		default:
-			heal(t, p)
+			rig.Heal(t, p)
 		}
 	}
 }
 
-// logged maps the data of each record to the indexes at which it stands.
-func logged(t *testing.T, s *Store) map[string][]uint64 {
+// logged maps the data of each record to the indexes at which it is.
+func logged(t *testing.T, s *etcd.Store) map[string][]uint64 {
 	t.Helper()
 	all := map[string][]uint64{}
 	for after := uint64(0); ; {
@@ -342,20 +295,24 @@ func logged(t *testing.T, s *Store) map[string][]uint64 {
 	}
 }
 
+// revisionOf returns the mod revision that a version is, as package etcd documents it; 0 if there is none.
+func revisionOf(v store.Version) uint64 {
+	n, _ := strconv.ParseUint(string(v), 10, 64)
+	return n
+}
+
 // written maps each value that a document has had to the revisions at which it was written.
-func written(t *testing.T, s *Store, key string, began int64) map[string][]uint64 {
+func (r raw) written(t *testing.T, key string, began int64) map[string][]uint64 {
 	t.Helper()
 	all := map[string][]uint64{}
-	last := s.keys.doc("last of all")
-	if _, err := s.client.Put(deadline(t), last, ""); err != nil {
-		t.Fatal(err)
-	}
-	for r := range s.client.Watch(deadline(t), s.keys.docs(), clientv3.WithPrefix(), clientv3.WithRev(began)) {
-		for _, e := range r.Events {
+	last := r.doc("last of all")
+	r.put(t, last, "")
+	for w := range r.Watch(rig.Deadline(t), r.docs(), clientv3.WithPrefix(), clientv3.WithRev(began)) {
+		for _, e := range w.Events {
 			switch string(e.Kv.Key) {
 			case last:
 				return all
-			case s.keys.doc(key):
+			case r.doc(key):
 				all[string(e.Kv.Value)] = append(all[string(e.Kv.Value)], uint64(e.Kv.ModRevision))
 			}
 		}
@@ -374,15 +331,15 @@ func judge(t *testing.T, what string, attempts []attempt, there map[string][]uin
 		switch a.told() {
 		case toldDone:
 			if len(got) != 1 || got[0] != a.index {
-				t.Errorf("%s %s was acknowledged at %d, stands at %d", what, a.id, a.index, got)
+				t.Errorf("%s %s was acknowledged at %d, is at %d", what, a.id, a.index, got)
 			}
 		case toldUnknown:
 			if len(got) > 1 {
-				t.Errorf("%s %s was unknown, stands at %d", what, a.id, got)
+				t.Errorf("%s %s was unknown, is at %d", what, a.id, got)
 			}
 		default:
 			if len(got) != 0 {
-				t.Errorf("%s %s was not done (%v), stands at %d", what, a.id, a.err, got)
+				t.Errorf("%s %s was not done (%v), is at %d", what, a.id, a.err, got)
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/etcd"
 	"io"
 	"os"
 	"os/exec"
@@ -13,23 +12,23 @@ import (
 	"testing"
 	"time"
 
-	server "github.com/rota-run/rota/proof/server/etcd"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/storetest"
+	"github.com/rota-run/rota/store/etcd"
 )
 
-// holderVariable makes this program a process that holds a session, below the prefix and on the server that it names.
+// holderVariable makes this program a process that holds a session, on the server and below the prefix that it names.
 const holderVariable = "ROTA_ETCD_TEST_HOLDER"
 
-// holderTTL is longer than a busy machine stands still between two steps of the holder.
+// holderTTL is longer than a busy machine pauses between two steps of the holder.
 const holderTTL = 6 * time.Second
 
 // hold puts a document with a session, says so, and waits for the end of its input.
 func hold(where string) error {
 	endpoint, prefix, _ := strings.Cut(where, " ")
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), rig.Patience)
 	defer cancel()
-	s, err := Open(ctx, Options{Endpoints: []string{endpoint}, Prefix: prefix})
+	s, err := etcd.Open(ctx, etcd.Options{Endpoints: []string{endpoint}, Prefix: prefix})
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func hold(where string) error {
 	return err
 }
 
-// TestSessionOfAKilledProcess has an owner who cannot say good-bye.
+// TestSessionOfAKilledProcess kills the owner of a session, which cannot close it.
 func TestSessionOfAKilledProcess(t *testing.T) {
 	t.Parallel()
 	o := options()
@@ -73,46 +72,16 @@ func TestSessionOfAKilledProcess(t *testing.T) {
 	if line != "held\n" {
 		t.Fatalf("the holder said %q, %v", line, err)
 	}
-	hints, err := s.Watch(deadline(t), "")
+	hints, err := s.Watch(rig.Deadline(t), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-hints
 	for gone := false; !gone; { // it may have vanished before the watch began, on a busy machine
-		_, err := s.Get(deadline(t), "s")
+		_, err := s.Get(rig.Deadline(t), "s")
 		if gone = errors.Is(err, store.ErrNotFound); !gone {
-			wantHint(t, deadline(t), hints)
+			rig.Hinted(t, hints)
 		}
 	}
 	t.Logf("the document of a lease of %v was gone %v after kill -9", holderTTL, time.Since(killed).Round(time.Millisecond))
-}
-
-// TestLeaderKilled kills the leader of three members with SIGKILL, again and again, while clients write. The clients' story must fit one order, and
-// nothing that was acknowledged may be missing.
-func TestLeaderKilled(t *testing.T) {
-	t.Parallel()
-	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*Store] {
-		c, err := server.StartCluster(deadline(t), server.Options{Dir: t.TempDir(), Nodes: 3, NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(c.Stop)
-		o := options()
-		o.Endpoints = c.Endpoints()
-		r := reach(o)
-		r.Crash = func(t *testing.T) {
-			leader, err := c.Leader(deadline(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.Kill(leader)
-			if _, err := c.Leader(deadline(t)); err != nil { // the two others go on meanwhile
-				t.Fatal(err)
-			}
-			if err := c.Restart(deadline(t), leader); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return r
-	})
 }

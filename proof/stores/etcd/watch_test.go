@@ -1,88 +1,53 @@
 package etcd_test
 
 import (
-	"context"
-	. "github.com/rota-run/rota/store/etcd"
 	"testing"
 
 	server "github.com/rota-run/rota/proof/server/etcd"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 )
 
-// TestWatchOutlivesItsConnection writes while a watch is cut off, and lets the server forget how it came to that.
+// TestWatchOutlivesItsConnection writes while a watch is cut off, and lets the server forget the history of that.
 func TestWatchOutlivesItsConnection(t *testing.T) {
 	t.Parallel()
 	for name, compact := range map[string]bool{"kept": false, "compacted": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options()
-			if compact { // others on the shared server need what it remembers
-				member, err := server.StartCluster(deadline(t), server.Options{Dir: t.TempDir(), NoSync: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(member.Stop)
-				o.Endpoints = member.Endpoints()
+			if compact { // other tests on the shared server need its history
+				o = on(startCluster(t, server.Options{NoSync: true}))
 			}
-			p, s, direct := throughProxyTo(t, o)
-			ctx := deadline(t)
-			docs, err := s.Watch(ctx, "w/")
+			e := linked(t, o)
+			ctx := rig.Deadline(t)
+			docs, err := e.s.Watch(ctx, "w/")
 			if err != nil {
 				t.Fatal(err)
 			}
-			log, err := s.WatchLog(ctx)
+			log, err := e.s.WatchLog(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
 			<-docs
 			<-log
+			var v store.Version
 			for range 3 {
-				p.Cut()
-				if _, err := direct.Put(ctx, store.Doc{Key: "w/" + name, Version: versionOf(t, direct, "w/"+name)}); err != nil {
+				e.link.Cut()
+				if v, err = e.direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := direct.Append(ctx, record); err != nil {
+				if _, err := e.direct.Append(ctx, record); err != nil {
 					t.Fatal(err)
 				}
 				if compact {
-					now, err := direct.now(ctx)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if _, err := direct.client.Compact(ctx, now); err != nil {
+					if _, err := e.raw.Compact(ctx, e.raw.revision(t)); err != nil {
 						t.Fatal(err)
 					}
 				}
-				heal(t, p)
-				wantHint(t, ctx, docs)
-				wantHint(t, ctx, log)
+				rig.Heal(t, e.link)
+				rig.Hinted(t, docs)
+				rig.Hinted(t, log)
 			}
 		})
-	}
-}
-
-func versionOf(t *testing.T, s *Store, key string) store.Version {
-	t.Helper()
-	docs, err := s.List(deadline(t), "w/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range docs {
-		if d.Key == key {
-			return d.Version
-		}
-	}
-	return ""
-}
-
-func wantHint(t *testing.T, ctx context.Context, hints <-chan struct{}) {
-	t.Helper()
-	select {
-	case _, open := <-hints:
-		if !open {
-			t.Fatal("the watch has ended")
-		}
-	case <-ctx.Done():
-		t.Fatal("no hint")
 	}
 }

@@ -1,9 +1,8 @@
-package etcd_test
+package etcd
 
 import (
 	"context"
 	"errors"
-	. "github.com/rota-run/rota/store/etcd"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/rota-run/rota/store"
 )
+
+var errGaveUp = errors.New("the caller gave up")
 
 // TestWhatAnErrorProves is the table of answers: which of them prove that a change that was sent was not made.
 func TestWhatAnErrorProves(t *testing.T) {
@@ -53,8 +54,8 @@ func TestWhatAnErrorProves(t *testing.T) {
 				t.Errorf("%v (sent: %t): %v, want %v", err, c.sent, got, c.want)
 			}
 			ended, cancel := context.WithCancelCause(context.Background())
-			cancel(lateError{})
-			if got := writeError(ended, err, c.sent); !errors.Is(got, lateError{}) {
+			cancel(errGaveUp)
+			if got := writeError(ended, err, c.sent); !errors.Is(got, errGaveUp) {
 				t.Errorf("%v (sent: %t), ctx ended: %v does not wrap the cause", err, c.sent, got)
 			}
 		}

@@ -1,0 +1,91 @@
+package etcd_test
+
+import (
+	"fmt"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store/etcd"
+)
+
+// What package etcd documents about itself.
+const (
+	chunkBytes = 1 << 20 // of a snapshot
+	listPage   = 256     // documents in one request
+)
+
+// bare returns a client with nothing around it.
+func bare(t testing.TB, endpoints []string) *clientv3.Client {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// raw is a bare client that names the keys of a store, as the documentation of package etcd lays them out.
+type raw struct {
+	*clientv3.Client
+	prefix string // with "/" at its end
+}
+
+func rawOf(t testing.TB, o etcd.Options) raw {
+	t.Helper()
+	return raw{bare(t, o.Endpoints), o.Prefix + "/"}
+}
+
+func (r raw) docs() string               { return r.prefix + "docs/" }
+func (r raw) doc(key string) string      { return r.docs() + key }
+func (r raw) head() string               { return r.prefix + "head" }
+func (r raw) records() string            { return r.prefix + "log/" }
+func (r raw) record(index uint64) string { return fmt.Sprintf("%s%020d", r.records(), index) }
+func (r raw) snapshot() string           { return r.prefix + "snapshot" }
+func (r raw) chunks() string             { return r.prefix + "chunks/" }
+
+// deadChunk is a chunk of a snapshot that nobody finished.
+func (r raw) deadChunk(index uint64, n int) string {
+	return fmt.Sprintf("%s%020d-dead/%06d", r.chunks(), index, n)
+}
+
+// put writes a key as no handle of the store would.
+func (r raw) put(t testing.TB, key, value string) {
+	t.Helper()
+	if _, err := r.Put(rig.Deadline(t), key, value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// count returns the number of keys below a prefix.
+func (r raw) count(t testing.TB, prefix string) int64 {
+	t.Helper()
+	got, err := r.Get(rig.Deadline(t), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Count
+}
+
+// revision returns the revision of the whole server. It grows by one with each transaction that changes something.
+func (r raw) revision(t testing.TB) int64 {
+	t.Helper()
+	got, err := r.Get(rig.Deadline(t), r.prefix, clientv3.WithCountOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Header.Revision
+}
+
+// lease returns the lease of a document.
+func (r raw) lease(t testing.TB, key string) clientv3.LeaseID {
+	t.Helper()
+	got, err := r.Get(rig.Deadline(t), r.doc(key))
+	if err != nil || len(got.Kvs) != 1 || got.Kvs[0].Lease == 0 {
+		t.Fatalf("the lease of %q: %v, %v", key, got, err)
+	}
+	return clientv3.LeaseID(got.Kvs[0].Lease)
+}
