@@ -31,10 +31,6 @@ type Options struct {
 	Timeout time.Duration
 	// Logger hears of lost connections and of what the store repairs by itself; default: discard.
 	Logger *slog.Logger
-
-	piece    int  // tests: bytes of a chunk of a snapshot; 0: as many as a message takes
-	noKeeper bool // tests: sessions live by Put alone
-	only     bool // tests: no other nodes than those of URLs, which may be proxies
 }
 
 const (

@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -135,7 +134,7 @@ func (s *Store) replaceSnapshot(ctx context.Context, at uint64, r store.Record) 
 	p := pointer{Index: r.Index, ID: s.newID(), Bytes: len(r.Data), Sum: sum(r.Data)}
 	first := uint64(0)
 	for rest := r.Data; len(rest) > 0; p.Chunks++ {
-		n := min(len(rest), cmp.Or(s.piece, s.most()))
+		n := min(len(rest), s.most())
 		seq, err := s.swap(ctx, s.names.chunk(p.ID, p.Chunks), 0, nil, rest[:n])
 		if err != nil {
 			s.sweep(ctx, purgeRequest{Filter: s.names.chunksOf(p.ID)})
