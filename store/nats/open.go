@@ -114,7 +114,7 @@ func connect(ctx context.Context, o Options, l *line) (*nc.Conn, error) {
 	}
 }
 
-// client is the client's view of the options. It must never keep a message for a later connection: the caller would have been told that it was
+// client is the client's view of the options. It must never keep a message for a later connection: the caller would have got an error that says it was
 // not sent.
 func (o Options) client(l *line) (nc.Options, error) {
 	c := nc.GetDefaultOptions()

@@ -22,7 +22,7 @@ type pointer struct {
 	Sum    string `json:"sha256"`
 }
 
-// pointer reads the pointer, and where it stands; zero where there is none.
+// pointer reads the pointer and its sequence; zero where there is none.
 func (s *Store) pointer(ctx context.Context) (uint64, pointer, error) {
 	m, err := s.newest(ctx, s.names.snapshot())
 	if err != nil || m.marker() {
@@ -129,7 +129,7 @@ func (s *Store) appended(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// replaceSnapshot writes chunks and points to them, unless the pointer has moved from where it stood; then the chunks are removed again.
+// replaceSnapshot writes chunks and points to them, unless the pointer is no longer at this sequence; then it removes the chunks again.
 func (s *Store) replaceSnapshot(ctx context.Context, at uint64, r store.Record) error {
 	p := pointer{Index: r.Index, ID: s.newID(), Bytes: len(r.Data), Sum: sum(r.Data)}
 	first := uint64(0)
@@ -160,7 +160,7 @@ func (s *Store) replaceSnapshot(ctx context.Context, at uint64, r store.Record) 
 	if first == 0 {
 		first = seq
 	}
-	// What was begun before us is the former snapshot, or belongs to somebody who died, or whose pointer will be refused because ours has moved it.
+	// What was begun before us is the former snapshot, or belongs to a member that died, or whose pointer will be refused because ours has moved it.
 	s.sweep(ctx, purgeRequest{Filter: s.names.chunks(), Seq: first})
 	return nil
 }

@@ -147,18 +147,18 @@ func (r *relay) open(t *testing.T, o nats.Options) *nats.Store {
 // openInCluster opens a handle that takes the server for one of several: it names its writes, and has reads and refusals confirmed.
 func (r *relay) openInCluster(t *testing.T, bucket string) *nats.Store {
 	t.Helper()
-	told := false
+	rewritten := false
 	r.with(func(m *nc.Msg, pass func() []byte) []byte {
 		data := pass()
 		if strings.HasPrefix(m.Subject, "$JS.API.STREAM.") {
-			told = told || bytes.Contains(data, []byte(`"num_replicas":1`))
+			rewritten = rewritten || bytes.Contains(data, []byte(`"num_replicas":1`))
 			data = bytes.ReplaceAll(data, []byte(`"num_replicas":1`), []byte(`"num_replicas":3`))
 		}
 		return data
 	})
 	s := r.open(t, nats.Options{Bucket: bucket, Timeout: 20 * time.Second})
 	r.with(faithful)
-	if !told {
+	if !rewritten {
 		t.Fatal("the server does not say how many replicas there are")
 	}
 	return s
