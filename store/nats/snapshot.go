@@ -103,6 +103,9 @@ func (s *Store) saveSnapshot(ctx context.Context, r store.Record) error {
 	if err := s.enterChange(ctx); err != nil {
 		return err
 	}
+	if err := s.checkSize(r.Data[:min(1, len(r.Data))]); err != nil {
+		return err // not even a chunk of one byte
+	}
 	if err := s.appended(ctx, r.Index); err != nil {
 		return err
 	}

@@ -72,6 +72,15 @@ func TestSnapshotsGreaterThanAMessage(t *testing.T) {
 	}
 }
 
+// TestNoRoomForChunks saves where the server takes messages that have room for headers alone.
+func TestNoRoomForChunks(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, nats.Options{URLs: []string{smallMessages(t, 0)}})
+	if err := s.SaveSnapshot(deadline(t), store.Record{Index: 1, Data: []byte("x")}); !errors.Is(err, store.ErrTooLarge) {
+		t.Fatalf("save: error %v, want ErrTooLarge", err)
+	}
+}
+
 // TestManySaveSnapshots has several writers and readers at a time: what is read is whole, and never older than what was saved before.
 func TestManySaveSnapshots(t *testing.T) {
 	t.Parallel()
