@@ -131,7 +131,7 @@ func readError(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
-// publish writes one message to a stream and returns where it stands.
+// publish writes one message to a stream and returns its sequence.
 func (s *Store) publish(ctx context.Context, stream string, m *nc.Msg) (uint64, error) {
 	answer, err := s.request(ctx, m, true)
 	if err != nil {

@@ -50,7 +50,7 @@ func describeConnect(err error) error {
 	case errors.Is(err, nc.ErrAuthorization), errors.Is(err, nc.ErrAuthExpired), errors.Is(err, nc.ErrAuthRevoked), errors.Is(err, nc.ErrAccountAuthExpired):
 		return fmt.Errorf("the server refuses the user (give the right user and password, token or credentials file): %w", err)
 	case errors.As(err, &unknown), errors.As(err, &host):
-		return fmt.Errorf("the server's certificate is not trusted (give its authority's certificate, and the name it stands for): %w", err)
+		return fmt.Errorf("the server's certificate is not trusted (give its authority's certificate, and the name in it): %w", err)
 	case errors.Is(err, nc.ErrSecureConnRequired):
 		return fmt.Errorf("the server takes TLS connections only (give tls:// as scheme): %w", err)
 	case errors.Is(err, nc.ErrSecureConnWanted), errors.As(err, &record):

@@ -21,7 +21,7 @@
 // # Guarantees
 //
 // Each change is one message that names the sequence which it expects, so it is done as a whole or not at all. A message is sent once, on a
-// connection that stands: the client's habit of keeping messages for the next connection is switched off, and so are its retries. What was
+// open connection: the client's habit of keeping messages for the next connection is switched off, and so are its retries. What was
 // acknowledged has been stored by the stream's leader and, where there are replicas, by most of them.
 //
 // Where there are replicas, a leader that was replaced may not have noticed: cut off, it takes up to twenty seconds; frozen and thawed, some
@@ -33,9 +33,9 @@
 // A snapshot is cut into chunks of the size of a message, which are written before the one message that points to them and carries their checksum.
 // Chunks that no pointer names are never read, and go with the next snapshot.
 //
-// A session's documents have a time to live on the server, rounded up to whole seconds, which begins anew with each write; no connection and no
-// process stands for a session. Put writes all documents of its session. Where the user is silent for half of the ttl, a goroutine repeats the
-// last writes; a repeated document keeps its version, which then stands in the message's header. A session ends, and Done is closed, ttl after the
+// A session's documents have a time to live on the server, rounded up to whole seconds, which begins again with each write; a session needs no
+// connection and no process. Put writes all documents of its session. Where the user is silent for half of the ttl, a goroutine repeats the
+// last writes; a repeated document keeps its version, which is then in the message's header. A session ends, and Done is closed, ttl after the
 // beginning of the last round of writes that was acknowledged: no later than a document can vanish.
 //
 // # What is not guaranteed
@@ -55,8 +55,8 @@
 // leader's clock may be a second ahead of the old one's; keep the servers' clocks together. A lone server's clock that is set forward ends sessions
 // early. Apart from that documents go some milliseconds late (longer on a busy server, or where it was started again meanwhile), never early.
 //
-// A process that is suspended for longer than ttl on a machine that was suspended with it does not see that time in Done, since Go's clock stands
-// still as well; the server's clock does not, and its next Put is refused.
+// A process that is suspended for longer than ttl on a machine that was suspended with it does not see that time in Done, since Go's clock stops
+// as well; the server's clock does not, and its next Put is refused.
 //
 // # Failures
 //
@@ -66,7 +66,7 @@
 //
 // Records and documents are at most as large as the server's max_payload (1 MiB by default), less 1 KiB for headers: store.ErrTooLarge, before they
 // are sent. Streams refuse when they are full and forget nothing by themselves: give them and the account room. A record or a chunk that is missing
-// below the head is [ErrDamaged]. Removing the streams removes the store; a log made anew counts from 1.
+// below the head is [ErrDamaged]. Removing the streams removes the store; a new log counts from 1.
 //
 // # Where it comes from
 //

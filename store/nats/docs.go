@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// markerTTL is for how long the stream keeps a message that says that a document is gone, for those who watch.
+// markerTTL is how long the stream keeps the message that says that a document is gone, for watches.
 const markerTTL = "3600s"
 
 // Get implements store.Docs. It reads at the stream's leader and, where there are replicas, has the cluster confirm what was read.
@@ -71,7 +71,7 @@ func (s *Store) put(ctx context.Context, d store.Doc, h nc.Header) (uint64, erro
 		if m.marker() || m.version() != d.Version {
 			return 0, store.ErrConflict
 		}
-		seq, err = s.swap(ctx, subject, m.seq, h, d.Value) // the session has repeated the write that d.Version stands for
+		seq, err = s.swap(ctx, subject, m.seq, h, d.Value) // the session has repeated the write of d.Version
 	}
 	return seq, err
 }

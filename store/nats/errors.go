@@ -62,10 +62,10 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("%s (JetStream error %d)", e.Description, e.Code)
 }
 
-// movedError is an errMoved by a leader that says where its newest message stands; 0: it does not say, or there is none.
+// movedError is an errMoved by a leader that names the sequence of its newest message; 0: it does not, or there is none.
 type movedError struct{ to uint64 }
 
-func (e *movedError) Error() string     { return fmt.Sprintf("%v: it stands at %d", errMoved, e.to) }
+func (e *movedError) Error() string     { return fmt.Sprintf("%v: its sequence is %d", errMoved, e.to) }
 func (e *movedError) Is(err error) bool { return err == errMoved }
 
 // publishError gives the server's refusal of a message its meaning. Where there are replicas, the refusal may come from a leader that was replaced

@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// staleFor is for how long a leader that was replaced may go on answering: it looks for its followers every ten seconds, and gives up when it has
-// not heard of them for ten. The rest is for a server that is slow.
+// staleFor is how long a leader that was replaced may go on answering: it looks for its followers every ten seconds, and gives up when it has
+// not heard from them for ten. The rest is for a slow server.
 const staleFor = 30 * time.Second
 
 // head is the newest index that this handle has seen. A leader whose log ends before has been replaced without having noticed, or the log has lost
@@ -29,7 +29,7 @@ func (h *head) reached(index uint64) {
 	}
 }
 
-// lacks tells whether an answer that ends at index is to be disregarded, and how much it lacks.
+// lacks reports whether an answer that ends at index must be disregarded, and how many records it lacks.
 func (h *head) lacks(index uint64, now time.Time) (uint64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

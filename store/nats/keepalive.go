@@ -43,9 +43,6 @@ func (o *session) tend() time.Duration {
 	if o.lapsed(now) || len(o.docs) == 0 {
 		return o.ttl
 	}
-	if o.store.noKeeper {
-		return o.until.Sub(now)
-	}
 	if rest := o.until.Sub(now) - o.ttl/keepAt; rest > 0 {
 		return rest
 	}

@@ -17,8 +17,8 @@ type line struct {
 	most  int64           // the greatest message that the server takes
 	ctx   context.Context // ends when the present connection breaks
 	lost  context.CancelFunc
-	fault func(error) // told of what the server does not allow; nil once the store is open
-	back  func()      // told of each connection after the first
+	fault func(error) // called with what the server does not allow; nil once the store is open
+	back  func()      // called after each connection but the first
 }
 
 func newLine(log *slog.Logger) *line {
@@ -27,7 +27,7 @@ func newLine(log *slog.Logger) *line {
 	return l
 }
 
-// whole tells whether there is a connection. While there is none the client may hold its lock, for as long as a server lets it wait for a hello, and
+// whole reports whether there is a connection. While there is none the client may hold its lock, for as long as a server lets it wait for a hello, and
 // whatever is asked of it does not return before: so nothing must be.
 func (l *line) whole() bool {
 	l.mu.Lock()

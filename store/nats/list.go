@@ -39,7 +39,7 @@ func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
 		for _, m := range page {
 			after = max(after, m.seq)
 			key, ok := decodeKey(strings.TrimPrefix(m.subject, s.names.docPrefix()))
-			delete(found, key) // a document written anew while we read stands once more, behind
+			delete(found, key) // a document that is written while we read comes again, later
 			if ok && store.CheckKey(key) == nil && !m.marker() {
 				found[key] = store.Doc{Key: key, Value: m.data, Version: m.version()}
 			}
@@ -66,7 +66,7 @@ type batchRequest struct {
 	Batch int    `json:"batch"` // how many at most
 }
 
-// batch reads messages of a stream from one replica, which may lag, and says how many are left behind them.
+// batch reads messages of a stream from one replica, which may lag, and says how many are left after them.
 func (s *Store) batch(ctx context.Context, stream string, r batchRequest) (page []message, left uint64, err error) {
 	if !s.line.whole() {
 		return nil, 0, sendError(ctx, nc.ErrReconnectBufExceeded, false)
@@ -130,7 +130,7 @@ func (s *Store) askBatch(stream string, r batchRequest) (*nc.Subscription, error
 	return sub, err
 }
 
-// endOf reads what the server says behind a page.
+// endOf reads what the server says after a page.
 func endOf(page []message, raw *nc.Msg) (left uint64, err error) {
 	left, err = strconv.ParseUint(raw.Header.Get("Nats-Num-Pending"), 10, 64)
 	if err != nil {

@@ -166,7 +166,7 @@ func (s *Store) logState(ctx context.Context) (streamState, error) {
 	return out.State, readError(err)
 }
 
-// Trim implements store.Log. The stream keeps counting where it stood.
+// Trim implements store.Log. The stream goes on counting from the last index.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
 	if err := s.trim(ctx, index); err != nil {
 		return fmt.Errorf("trim log to %d: %w", index, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// message is one stored message. The zero value stands for none.
+// message is one stored message. The zero value is none.
 type message struct {
 	subject string
 	seq     uint64
@@ -19,12 +19,12 @@ type message struct {
 	data    []byte
 }
 
-// marker tells whether the message says that there is nothing: what it stands for was deleted, or has expired, or never was.
+// marker reports whether the message says that there is nothing: the document was deleted, or has expired, or never was.
 func (m message) marker() bool {
 	return m.seq == 0 || m.header.Get(headerReason) != "" || m.header.Get(headerOperation) != ""
 }
 
-// expired tells whether the server put the message there because the one before reached its end.
+// expired reports whether the server put the message there because the one before reached its end.
 func (m message) expired() bool { return m.header.Get(headerReason) == "MaxAge" }
 
 // version is that of the write that made the document, also where a session has repeated it since.
@@ -37,7 +37,7 @@ func (m message) version() store.Version {
 
 func versionOf(seq uint64) store.Version { return store.Version(strconv.FormatUint(seq, 10)) }
 
-// sequence is where the write of a version stands; false for what is no version of a document.
+// sequence is that of the write of a version; false for what is no version of a document.
 func sequence(v store.Version) (uint64, bool) {
 	seq, err := strconv.ParseUint(string(v), 10, 64)
 	return seq, err == nil && seq > 0 && versionOf(seq) == v

@@ -68,7 +68,7 @@ func newStore(ctx context.Context, o Options, conn *nc.Conn, l *line) (*Store, e
 		return nil, err
 	}
 	s := &Store{
-		conn: conn, js: js, line: l, names: names{o.Bucket}, readOnly: o.ReadOnly, noKeeper: o.noKeeper, piece: o.piece, timeout: o.Timeout,
+		conn: conn, js: js, line: l, names: names{o.Bucket}, readOnly: o.ReadOnly, timeout: o.Timeout,
 		log:      o.Logger.With("bucket", o.Bucket),
 		sessions: map[*session]struct{}{}, watches: map[*watch]struct{}{},
 	}
@@ -114,7 +114,7 @@ func connect(ctx context.Context, o Options, l *line) (*nc.Conn, error) {
 	}
 }
 
-// client is the client's view of the options. It must never keep a message for a later connection: the caller would have been told that it was
+// client is the client's view of the options. It must never keep a message for a later connection: the caller would have got an error that says it was
 // not sent.
 func (o Options) client(l *line) (nc.Options, error) {
 	c := nc.GetDefaultOptions()
@@ -131,7 +131,6 @@ func (o Options) client(l *line) (nc.Options, error) {
 	c.User, c.Password, c.Token = o.User, o.Password, o.Token
 	c.TLSConfig = o.TLS
 	c.Secure = o.TLS != nil
-	c.IgnoreDiscoveredServers = o.only
 	c.DisconnectedErrCB, c.ReconnectedCB, c.AsyncErrorCB = l.disconnected, l.reconnected, l.failed
 	if o.CredsFile != "" {
 		if _, err := os.Stat(o.CredsFile); err != nil {

@@ -21,7 +21,7 @@ type Options struct {
 	CredsFile      string      // of an account's user: a JWT and its seed, as `nsc` writes them
 	TLS            *tls.Config // default: none, and the system's roots for tls://
 
-	// Replicas is on how many nodes of a cluster the data stands, when the store is made; 1, 3 or 5. Default: 3 in a cluster, else 1.
+	// Replicas is how many nodes of a cluster keep the data, if Open makes the store: 1, 3 or 5. Default: 3 in a cluster, else 1.
 	Replicas int
 	// MustExist refuses a bucket that is not there yet, with store.ErrNotFound, instead of making it.
 	MustExist bool
@@ -29,12 +29,8 @@ type Options struct {
 	ReadOnly bool
 	// Timeout bounds Open, and each call whose ctx has no earlier end. Default 5 s.
 	Timeout time.Duration
-	// Logger hears of lost connections and of what the store repairs by itself; default: discard.
+	// Logger gets lost connections and what the store repairs by itself; default: discard.
 	Logger *slog.Logger
-
-	piece    int  // tests: bytes of a chunk of a snapshot; 0: as many as a message takes
-	noKeeper bool // tests: sessions live by Put alone
-	only     bool // tests: no other nodes than those of URLs, which may be proxies
 }
 
 const (
@@ -103,7 +99,7 @@ func checkURL(text string) error {
 	return nil
 }
 
-// hosts names the servers in errors and logs, without what else stands in the addresses.
+// hosts names the servers in errors and logs, without the rest of the addresses.
 func (o Options) hosts() string {
 	var out []string
 	for _, text := range o.URLs {

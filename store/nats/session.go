@@ -23,7 +23,7 @@ type session struct {
 	ttl   time.Duration
 	limit string // of a message, as the server takes it
 
-	turn  chan struct{} // room 1: who holds it may use what follows, and talk to the server
+	turn  chan struct{} // room 1: its holder may use what follows, and talk to the server
 	docs  map[string]owned
 	until time.Time // when the first document may vanish; without documents it has no meaning
 	over  bool
@@ -36,7 +36,7 @@ type session struct {
 
 // owned is a document of a session.
 type owned struct {
-	seq     uint64 // where it stands
+	seq     uint64 // of its newest write
 	version store.Version
 	value   []byte
 }
@@ -156,7 +156,7 @@ func (o *session) header(repeats store.Version) nc.Header {
 	return h
 }
 
-// lapsed tells whether the session has ended, and ends it where its time is over.
+// lapsed reports whether the session has ended, and ends it when its time is over.
 func (o *session) lapsed(now time.Time) bool {
 	if !o.over && (o.ended() || len(o.docs) > 0 && !now.Before(o.until)) {
 		o.end()
@@ -183,7 +183,7 @@ func (o *session) renewed(start time.Time) {
 }
 
 // repeat writes all documents again but one. One that somebody has deleted, or taken over, is no longer the session's. An error says that a
-// document could not be renewed, ErrSession that one has expired; no document was changed for anybody who looks.
+// document could not be renewed, ErrSession that one has expired; readers see no change.
 func (o *session) repeat(ctx context.Context, but string) error {
 	for _, key := range slices.Sorted(maps.Keys(o.docs)) {
 		if key == but {
@@ -267,7 +267,7 @@ func (o *session) remove(ctx context.Context, key string) error {
 	}
 }
 
-// end is for who has the turn. The documents that are left go by the server's clock.
+// end ends the session; the caller has the turn. The documents that are left go by the server's clock.
 func (o *session) end() {
 	o.over = true
 	o.finish()

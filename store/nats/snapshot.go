@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,7 +22,7 @@ type pointer struct {
 	Sum    string `json:"sha256"`
 }
 
-// pointer reads the pointer, and where it stands; zero where there is none.
+// pointer reads the pointer and its sequence; zero where there is none.
 func (s *Store) pointer(ctx context.Context) (uint64, pointer, error) {
 	m, err := s.newest(ctx, s.names.snapshot())
 	if err != nil || m.marker() {
@@ -104,6 +103,9 @@ func (s *Store) saveSnapshot(ctx context.Context, r store.Record) error {
 	if err := s.enterChange(ctx); err != nil {
 		return err
 	}
+	if err := s.checkSize(r.Data[:min(1, len(r.Data))]); err != nil {
+		return err // not even a chunk of one byte
+	}
 	if err := s.appended(ctx, r.Index); err != nil {
 		return err
 	}
@@ -130,12 +132,12 @@ func (s *Store) appended(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// replaceSnapshot writes chunks and points to them, unless the pointer has moved from where it stood; then the chunks are removed again.
+// replaceSnapshot writes chunks and points to them, unless the pointer is no longer at this sequence; then it removes the chunks again.
 func (s *Store) replaceSnapshot(ctx context.Context, at uint64, r store.Record) error {
 	p := pointer{Index: r.Index, ID: s.newID(), Bytes: len(r.Data), Sum: sum(r.Data)}
 	first := uint64(0)
 	for rest := r.Data; len(rest) > 0; p.Chunks++ {
-		n := min(len(rest), cmp.Or(s.piece, s.most()))
+		n := min(len(rest), s.most())
 		seq, err := s.swap(ctx, s.names.chunk(p.ID, p.Chunks), 0, nil, rest[:n])
 		if err != nil {
 			s.sweep(ctx, purgeRequest{Filter: s.names.chunksOf(p.ID)})
@@ -161,7 +163,7 @@ func (s *Store) replaceSnapshot(ctx context.Context, at uint64, r store.Record) 
 	if first == 0 {
 		first = seq
 	}
-	// What was begun before us is the former snapshot, or belongs to somebody who died, or whose pointer will be refused because ours has moved it.
+	// What was begun before us is the former snapshot, or belongs to a member that died, or whose pointer will be refused because ours has moved it.
 	s.sweep(ctx, purgeRequest{Filter: s.names.chunks(), Seq: first})
 	return nil
 }

@@ -32,8 +32,6 @@ type Store struct {
 	names    names
 	replicas int // of the streams, as they are
 	readOnly bool
-	noKeeper bool
-	piece    int
 	timeout  time.Duration
 	log      *slog.Logger
 	head     head

@@ -12,7 +12,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// swap writes a message if the newest one of its subject stands at expected, 0 for none; else errMoved.
+// swap writes a message if the newest one of its subject has the sequence expected, 0 for none; else it returns errMoved.
 func (s *Store) swap(ctx context.Context, subject string, expected uint64, h nc.Header, data []byte) (uint64, error) {
 	m := &nc.Msg{Subject: subject, Header: nc.Header{headerExpect: {strconv.FormatUint(expected, 10)}}, Data: data}
 	maps.Copy(m.Header, h)
@@ -30,16 +30,22 @@ func (s *Store) swap(ctx context.Context, subject string, expected uint64, h nc.
 }
 
 // refused finds out what the refusal of a write means in a cluster. A leader that was replaced without having noticed still gets each write, and
-// refuses it by what it has, while the leader that took its place may do it; whose answer comes first is chance. So the newest message is read, and
-// confirmed: requests of one connection pass in their order, so by then the true leader has decided.
+// refuses it by what it has, while the leader that took its place may do it; whose answer comes first is chance. So refused reads the newest
+// message and has it confirmed: requests of one connection keep their order, so by then the true leader has decided.
 func (s *Store) refused(ctx, line context.Context, subject string, expected uint64, write string, refusal error) (uint64, error) {
 	m, err := s.current(ctx, subject)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, fmt.Errorf("%w: a leader refused it, and none confirmed that: %w", store.ErrUnknown, err)
+	}
+	return judge(m, write, expected, line.Err() != nil, refusal)
+}
+
+// judge decides what the refusal of a write means, given the newest message. broken says that the connection broke after the write was sent.
+func judge(m message, write string, expected uint64, broken bool, refusal error) (uint64, error) {
+	switch {
 	case m.header.Get(headerWrite) == write:
 		return m.seq, nil
-	case line.Err() != nil:
+	case broken:
 		return 0, fmt.Errorf("%w: a leader refused it, then %w", store.ErrUnknown, errDisconnected)
 	}
 	var moved *movedError

@@ -32,7 +32,7 @@ type watch struct {
 }
 
 // Watch implements store.Watcher, with a consumer on the documents' stream. What the server does by itself, such as ending a session's document,
-// is told as well. A hint is left after each reconnection.
+// leaves a hint as well. A hint is left after each reconnection.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
@@ -113,7 +113,7 @@ func (w *watch) start(ctx context.Context) (*consumption, error) {
 }
 
 // run lasts until the watch ends. On a new connection, and after an error, it makes another consumer before it hints: the client renews the one that was
-// lost too, but tells nobody when, so a change just before that would give no hint. (In a cluster that is so when the first request to a new consumer finds
+// lost too, but does not say when, so a change just before that would give no hint. (In a cluster that is so when the first request to a new consumer finds
 // that its node is not known everywhere yet.) If the client gives a consumer up, another one is made as well.
 func (w *watch) run(ctx context.Context, consuming *consumption) {
 	defer w.close()
@@ -187,7 +187,7 @@ func (w *watch) close() {
 	}
 }
 
-// hintAll tells all watches that something may have happened: the connection is there again.
+// hintAll leaves a hint for every watch, since something may have happened: the connection is there again.
 func (s *Store) hintAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

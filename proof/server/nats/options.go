@@ -23,6 +23,8 @@ type Options struct {
 	// NoSync leaves out the syncing of each write to disk: faster, and right for what nobody needs after a power cut. What was written survives the end of
 	// the process all the same.
 	NoSync bool
+	// NoAdvertise keeps the nodes of a cluster from naming each other to clients: a client knows the addresses it was given alone, which may be proxies.
+	NoAdvertise bool
 }
 
 func (o Options) withDefaults() Options {
@@ -50,6 +52,7 @@ type plan struct {
 	Name   string
 	Dir    string
 	NoSync bool
+	Hidden bool  // not advertised by the other nodes
 	Port   int   // for clients
 	Watch  int   // for monitoring; 0: not wanted
 	Route  int   // for other nodes; 0 without a cluster
@@ -82,7 +85,7 @@ func plans(o Options) (_ []plan, release func(), err error) {
 	all := make([]plan, o.Nodes)
 	for i := range all {
 		name := "n" + strconv.Itoa(i+1)
-		all[i] = plan{Name: name, Dir: filepath.Join(o.Dir, name), NoSync: o.NoSync, Port: ports[i]}
+		all[i] = plan{Name: name, Dir: filepath.Join(o.Dir, name), NoSync: o.NoSync, Hidden: o.NoAdvertise, Port: ports[i]}
 		if o.Port != 0 {
 			all[i].Port = o.Port
 		}
@@ -130,7 +133,7 @@ func (p plan) options() *server.Options {
 		o.HTTPHost, o.HTTPPort = loopback, p.Watch
 	}
 	if p.Route != 0 {
-		o.Cluster = server.ClusterOpts{Name: "rota", Host: loopback, Port: p.Route}
+		o.Cluster = server.ClusterOpts{Name: "rota", Host: loopback, Port: p.Route, NoAdvertise: p.Hidden}
 		for _, r := range p.Routes {
 			o.Routes = append(o.Routes, server.RoutesFromStr("nats://"+net.JoinHostPort(loopback, strconv.Itoa(r)))...)
 		}

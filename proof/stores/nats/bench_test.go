@@ -2,7 +2,6 @@ package nats_test
 
 import (
 	"context"
-	. "github.com/rota-run/rota/store/nats"
 	"sync/atomic"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/nats"
 )
 
 // benchData is an entry of usual size.
@@ -60,7 +60,7 @@ func client(b *testing.B) (js jetstream.JetStream, subject string) {
 
 func benchmarkAppend(b *testing.B, callers int) {
 	b.Run("rota", func(b *testing.B) {
-		s := openWith(b, Options{Bucket: bucket()})
+		s := openWith(b, nats.Options{Bucket: bucket()})
 		b.ReportAllocs()
 		b.ResetTimer()
 		share(b, callers, b.N, func() error { _, err := s.Append(context.Background(), benchData); return err })
@@ -78,7 +78,7 @@ func BenchmarkAppend8(b *testing.B) { benchmarkAppend(b, 8) }
 
 // BenchmarkPulse is what a member costs the server with each renewal, and with each look at another one.
 func BenchmarkPulse(b *testing.B) {
-	s := openWith(b, Options{Bucket: bucket()})
+	s := openWith(b, nats.Options{Bucket: bucket()})
 	owner, err := s.OpenSession(b.Context(), 1e12)
 	if err != nil {
 		b.Fatal(err)
@@ -102,7 +102,7 @@ func BenchmarkPulse(b *testing.B) {
 
 // BenchmarkRead reads a log of 10,000 records from its beginning.
 func BenchmarkRead(b *testing.B) {
-	s := openWith(b, Options{Bucket: bucket()})
+	s := openWith(b, nats.Options{Bucket: bucket()})
 	const records = 10_000
 	share(b, 64, records, func() error { _, err := s.Append(context.Background(), benchData); return err })
 	b.ResetTimer()

@@ -2,10 +2,8 @@ package nats_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/nats"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,63 +12,73 @@ import (
 
 	server "github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// TestCluster runs the suites on three nodes, with three replicas of each stream. Not beside other tests: more than two clusters at a time, on a small
-// machine, elect leaders and do little else.
+// TestCluster runs the suites on three nodes, with three replicas of each stream. It does not run in parallel: more than two clusters at a time, on a
+// small machine, elect leaders and do little else.
 func TestCluster(t *testing.T) {
 	c, err := server.Start(longDeadline(t), server.Options{Dir: folder(t), Nodes: 3, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Stop)
-	open := func(*testing.T) func(t *testing.T) *Store {
+	open := func(*testing.T) func(t *testing.T) *nats.Store {
 		b, n := bucket(), 0
-		return func(t *testing.T) *Store {
+		return func(t *testing.T) *nats.Store {
 			n++
-			s := openWith(t, Options{URLs: c.URLs()[n%3 : n%3+1], Bucket: b, Timeout: 30 * time.Second}) // handles on different nodes
-			if s.replicas != 3 {
-				t.Fatalf("%d replicas, want 3 in a cluster", s.replicas)
-			}
+			s := openWith(t, nats.Options{URLs: c.URLs()[n%3 : n%3+1], Bucket: b, Timeout: 30 * time.Second}) // handles on different nodes
 			return s
 		}
 	}
+	t.Run("replicas", func(t *testing.T) {
+		b := bucket()
+		openWith(t, nats.Options{URLs: c.URLs(), Bucket: b})
+		door := backdoorTo(t, b, c.URLs()...)
+		for _, stream := range []string{door.docs(), door.log()} {
+			if n := door.stream(t, stream).CachedInfo().Config.Replicas; n != 3 {
+				t.Errorf("stream %s has %d replicas, want 3 in a cluster", stream, n)
+			}
+		}
+	})
 	t.Run("docs", func(t *testing.T) { storetest.Docs(t, open) })
 	t.Run("log", func(t *testing.T) { storetest.Log(t, open) })
 	t.Run("watch", func(t *testing.T) { storetest.Watch(t, open) })
 	t.Run("log watch", func(t *testing.T) { storetest.LogWatch(t, open) })
 	t.Run("sessions", func(t *testing.T) { storetest.Sessions(t, open) })
-	t.Run("lost consumers", func(t *testing.T) { changeBesideALostConsumer(t, open(t)(t)) })
+	t.Run("lost consumers", func(t *testing.T) {
+		b := bucket()
+		s := openWith(t, nats.Options{URLs: c.URLs(), Bucket: b, Timeout: 30 * time.Second})
+		changeBesideALostConsumer(t, s, backdoorTo(t, b, c.URLs()...))
+	})
 }
 
 // leader is the number of the node that leads a stream.
-func leader(t *testing.T, s *Store, p *server.Processes, stream string) int {
+func leader(t *testing.T, door backdoor, p *server.Processes, stream string) int {
 	t.Helper()
-	var out struct {
-		Cluster struct {
-			Leader string `json:"leader"`
-		} `json:"cluster"`
-	}
+	name := ""
 	eventually(t, "the stream has a leader", func() bool {
-		return s.api(context.Background(), "STREAM.INFO", stream, json.RawMessage("{}"), &out, false) == nil && out.Cluster.Leader != ""
+		name = door.leader(stream)
+		return name != ""
 	})
-	return slices.Index(p.Names(), out.Cluster.Leader)
+	return slices.Index(p.Names(), name)
 }
 
 // TestLeaderIsKilled kills the node that leads the log, again and again, while clients write.
 func TestLeaderIsKilled(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, 3)
-	o := Options{URLs: p.URLs(), Bucket: "b"}
+	o := nats.Options{URLs: p.URLs(), Bucket: "b"}
 	s := openWith(t, o)
+	door := backdoorTo(t, "b", p.URLs()...)
 	o.Timeout = 3 * time.Second // of writers, who meet the leader's death
 	writers, stop := crowd(t, o, 3)
 	defer stop()
 	more(t, writers, 20)
 	for range 3 {
 		usable(t, s)
-		killed := leader(t, s, p, s.names.log())
+		killed := leader(t, door, p, door.log())
 		p.Kill(killed)
 		began := time.Now()
 		more(t, writers, 10)
@@ -88,21 +96,24 @@ func TestLeaderIsKilled(t *testing.T) {
 	wantKept(t, s, writers)
 }
 
-// TestFrozenLeader freezes a leader until another one leads, writes through that, and asks while the old one goes on. It still takes itself for the
+// TestFrozenLeader freezes a leader until another one leads, writes to that one, and asks while the old one goes on. It still takes itself for the
 // leader for a moment: Get must not believe it, nor may a log become shorter, nor a write be called refused that the new leader does.
 func TestFrozenLeader(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, 3)
-	s := openWith(t, Options{URLs: p.URLs(), Bucket: "b"})
+	s := openWith(t, nats.Options{URLs: p.URLs(), Bucket: "b"})
+	door := backdoorTo(t, "b", p.URLs()...)
 	stale, rounds := 0, 3
 	for round := range rounds {
 		usable(t, s)
 		key := fmt.Sprint("k", round)
-		old := leader(t, s, p, s.names.docs())
-		asking := openWith(t, Options{URLs: p.URLs()[old : old+1], Bucket: "b", Timeout: 20 * time.Second})
-		others := openWith(t, Options{URLs: slices.Delete(p.URLs(), old, old+1), Bucket: "b", Timeout: 3 * time.Second})
+		old := leader(t, door, p, door.docs())
+		link := proxyTo(t, p.URLs()[old])
+		asking := openWith(t, nats.Options{URLs: []string{"nats://" + link.Addr()}, Bucket: "b", Timeout: 20 * time.Second})
+		bare := connect(t, p.URLs()[old])
+		others := openWith(t, nats.Options{URLs: slices.Delete(p.URLs(), old, old+1), Bucket: "b", Timeout: 3 * time.Second})
 		v := put3(t, others, key, "old", "")
-		sent := asking.conn.Stats().OutMsgs
+		sent, sentBare := link.Stats().Requests, bare.Stats().OutMsgs
 		if err := p.Signal(old, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -110,8 +121,8 @@ func TestFrozenLeader(t *testing.T) {
 		append3(t, others, key)
 		answers := make(chan string, 2)
 		go func() { // without confirmation: what the test would find
-			m, err := asking.newest(context.Background(), asking.names.doc(key))
-			answers <- fmt.Sprintf("%s %v", m.data, err)
+			value, err := bareGet(deadline(t), bare, door, door.doc(key))
+			answers <- fmt.Sprintf("%s %v", value, err)
 		}()
 		go func() {
 			d, err := asking.Get(context.Background(), key)
@@ -121,7 +132,8 @@ func TestFrozenLeader(t *testing.T) {
 			answers <- ""
 		}()
 		eventually(t, "both requests are on their way", func() bool {
-			return asking.conn.Stats().OutMsgs >= sent+2 || len(answers) == 2 // an election may last so long that the client gives the frozen node up
+			// An election may last so long that the client gives the frozen node up.
+			return bare.Stats().OutMsgs > sentBare && link.Stats().Requests > sent+ping || len(answers) == 2
 		})
 		if err := p.Signal(old, syscall.SIGCONT); err != nil {
 			t.Fatal(err)
@@ -143,7 +155,7 @@ func TestFrozenLeader(t *testing.T) {
 }
 
 // put3 writes through a cluster that changes its leader.
-func put3(t *testing.T, s *Store, key, value string, v store.Version) store.Version {
+func put3(t *testing.T, s *nats.Store, key, value string, v store.Version) store.Version {
 	t.Helper()
 	var got store.Version
 	eventually(t, "a leader takes the write", func() bool {
@@ -162,7 +174,7 @@ func put3(t *testing.T, s *Store, key, value string, v store.Version) store.Vers
 }
 
 // append3 appends through a cluster that changes its leader.
-func append3(t *testing.T, s *Store, data string) {
+func append3(t *testing.T, s *nats.Store, data string) {
 	t.Helper()
 	eventually(t, "a leader takes the record", func() bool {
 		_, err := s.Append(context.Background(), []byte(data))
@@ -171,7 +183,7 @@ func append3(t *testing.T, s *Store, data string) {
 }
 
 // writeWhileThawing writes and reads in a hurry, while two nodes may take themselves for the leader.
-func writeWhileThawing(t *testing.T, s *Store, key string, v store.Version) {
+func writeWhileThawing(t *testing.T, s *nats.Store, key string, v store.Version) {
 	t.Helper()
 	head := uint64(0)
 	for i := range 50 {

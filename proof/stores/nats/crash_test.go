@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/nats"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	server "github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/nats"
 )
 
 // spawn starts nodes that can be killed.
@@ -32,7 +32,7 @@ type writer struct {
 	count atomic.Int64
 }
 
-func (w *writer) run(s *Store, stop <-chan struct{}) {
+func (w *writer) run(s *nats.Store, stop <-chan struct{}) {
 	for i := 0; ; i++ {
 		select {
 		case <-stop:
@@ -51,7 +51,7 @@ func (w *writer) run(s *Store, stop <-chan struct{}) {
 }
 
 // crowd are writers, each with a handle of its own.
-func crowd(t *testing.T, o Options, n int) (writers []*writer, stop func()) {
+func crowd(t *testing.T, o nats.Options, n int) (writers []*writer, stop func()) {
 	t.Helper()
 	quit := make(chan struct{})
 	var wg sync.WaitGroup
@@ -76,8 +76,8 @@ func more(t *testing.T, writers []*writer, n int64) {
 	}
 }
 
-// wantKept checks that what was acknowledged stands where it was acknowledged, that nothing stands twice, and each writer's order.
-func wantKept(t *testing.T, s *Store, writers []*writer) {
+// wantKept checks that each acknowledged record has the index that was acknowledged, that no record is there twice, and each writer's order.
+func wantKept(t *testing.T, s *nats.Store, writers []*writer) {
 	t.Helper()
 	at, last := map[string]uint64{}, map[string]int{}
 	for after := uint64(0); ; {
@@ -93,10 +93,10 @@ func wantKept(t *testing.T, s *Store, writers []*writer) {
 				t.Fatalf("record %d is %q", r.Index, r.Data)
 			}
 			if before, ok := at[string(r.Data)]; ok {
-				t.Fatalf("%q stands at %d and at %d", r.Data, before, r.Index)
+				t.Fatalf("%q is at %d and at %d", r.Data, before, r.Index)
 			}
 			if n < last[name] {
-				t.Fatalf("%q at %d stands behind a later one of its writer", r.Data, r.Index)
+				t.Fatalf("%q at %d comes after a later one of its writer", r.Data, r.Index)
 			}
 			at[string(r.Data)], last[name] = r.Index, n
 		}
@@ -108,7 +108,7 @@ func wantKept(t *testing.T, s *Store, writers []*writer) {
 	for _, w := range writers {
 		for data, index := range w.acked {
 			if acked++; at[data] != index {
-				t.Errorf("%q was acknowledged at %d and stands at %d (0: nowhere)", data, index, at[data])
+				t.Errorf("%q was acknowledged at %d and is at %d (0: nowhere)", data, index, at[data])
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func wantKept(t *testing.T, s *Store, writers []*writer) {
 func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, 1)
-	o := Options{URLs: p.URLs(), Bucket: "b"}
+	o := nats.Options{URLs: p.URLs(), Bucket: "b"}
 	s := openWith(t, o)
 	o.Timeout = 2 * time.Second // of writers, who meet the server's death
 	writers, stop := crowd(t, o, 3)
@@ -141,10 +141,11 @@ func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 	wantValue(t, s, "a", "x", v)
 }
 
+// TestIndexesAndVersionsNeverComeBack empties a store and kills its server, again and again.
 func TestIndexesAndVersionsNeverComeBack(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, 1)
-	s := openWith(t, Options{URLs: p.URLs(), Bucket: "b"})
+	s := openWith(t, nats.Options{URLs: p.URLs(), Bucket: "b"})
 	restart := func() {
 		p.Kill(0)
 		if err := p.Restart(0); err != nil {
@@ -196,15 +197,18 @@ func TestIndexesAndVersionsNeverComeBack(t *testing.T) {
 func TestSessionOutlivesTheServersDeath(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, 1)
-	o := Options{URLs: p.URLs(), Bucket: "b"}
+	o := nats.Options{URLs: p.URLs(), Bucket: "b"}
 	live, watcher := openWith(t, o), openWith(t, o)
-	o.noKeeper = true
+	door := backdoorTo(t, "b", p.URL())
+	link := proxyTo(t, p.URL())
+	o.URLs = []string{"nats://" + link.Addr()}
 	silent := openWith(t, o)
 	owner := newSession(t, live, 30*time.Second) // longer than a restart on a busy machine
 	v := mustPut(t, owner, "s/live", "x", "")
 	const ttl = 4 * time.Second
 	start := time.Now()
 	mustPut(t, newSession(t, silent, ttl), "s/silent", "x", "")
+	link.Cut()
 	p.Kill(0)
 	if err := p.Restart(0); err != nil {
 		t.Fatal(err)
@@ -213,17 +217,13 @@ func TestSessionOutlivesTheServersDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	usable(t, watcher)
-	before, err := watcher.newest(deadline(t), watcher.names.doc("s/live"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := door.newest(t, door.doc("s/live")).Sequence
 	eventually(t, "the silent session's document vanishes", gone(watcher, "s/silent"))
 	if held := time.Since(start); held < ttl {
 		t.Fatalf("it vanished after %v, before its ttl of %v", held, ttl)
 	}
 	eventually(t, "the live session renews its document", func() bool {
-		m, err := watcher.newest(deadline(t), watcher.names.doc("s/live"))
-		return err == nil && m.seq > before.seq
+		return door.newest(t, door.doc("s/live")).Sequence > before
 	})
 	wantValue(t, watcher, "s/live", "x", v)
 	select {

@@ -2,16 +2,15 @@ package nats_test
 
 import (
 	"context"
-	. "github.com/rota-run/rota/store/nats"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/store/nats"
 )
 
-// TestSilentNode connects through a link to one of three nodes, which falls silent without closing anything: the handle notices and asks another,
+// TestSilentNode connects through a link to one of three nodes, which falls silent without closing anything: the handle notices and asks another one
 // while the link is still broken.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
@@ -23,19 +22,15 @@ func TestSilentNode(t *testing.T) {
 	if err := c.Await(deadline(t)); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Bucket: bucket(), Timeout: defaultTimeout}
+	o := nats.Options{Bucket: bucket(), Timeout: 5 * time.Second} // the default
 	var links []*faultproxy.Proxy
 	for _, e := range c.URLs() {
-		p, err := faultproxy.Listen(context.Background(), strings.TrimPrefix(e, "nats://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { p.Close() })
+		p := proxyTo(t, e)
 		links, o.URLs = append(links, p), append(o.URLs, "nats://"+p.Addr())
 	}
 	s := openWith(t, o)
 	v := put3(t, s, "a", "x", "")
-	for _, link := range links { // the client has one connection, over one of them; the nodes have told it their own addresses too
+	for _, link := range links { // the client has one connection, over one of them; the nodes have sent it their own addresses too
 		link.Stall()
 	}
 	begun, asked, answers := time.Now(), 0, 0
@@ -49,7 +44,7 @@ func TestSilentNode(t *testing.T) {
 			time.Sleep(10 * time.Millisecond) // waits: between two attempts, with a deadline
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("a node is silent, and still asked %v later: %v", time.Since(begun), err)
+			t.Fatalf("a node is silent, and is still asked %v later: %v", time.Since(begun), err)
 		}
 	}
 	t.Logf("a node silent: not asked any more after %v and %d calls", time.Since(begun).Round(time.Millisecond), asked-30)

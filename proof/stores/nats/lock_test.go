@@ -1,7 +1,6 @@
 package nats_test
 
 import (
-	. "github.com/rota-run/rota/store/nats"
 	"testing"
 
 	"github.com/rota-run/rota/lock/locktest"

@@ -2,7 +2,6 @@ package nats_test
 
 import (
 	"errors"
-	. "github.com/rota-run/rota/store/nats"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/nats"
 )
 
 // The permissions that the guide of this store lists, for the bucket "rota".
@@ -25,7 +25,7 @@ var (
 	firstMay = append([]string{"$JS.API.STREAM.CREATE.{KV_rota,ROTA_rota_log}"}, memberMay...)
 )
 
-// spelled writes out what stands in braces.
+// spelled writes out the choices in braces.
 func spelled(short []string) []string {
 	var out []string
 	for _, s := range short {
@@ -54,11 +54,11 @@ func TestLeastPermissions(t *testing.T) {
 	url := bare(t, &server.Options{JetStream: true, SyncAlways: true, Users: []*server.User{
 		user("first", firstMay), user("member", memberMay), user("observer", observerMay),
 	}})
-	as := func(name string) Options {
-		return Options{URLs: []string{url}, User: name, Password: "p", Timeout: 20 * time.Second}
+	as := func(name string) nats.Options {
+		return nats.Options{URLs: []string{url}, User: name, Password: "p", Timeout: 20 * time.Second}
 	}
-	if _, err := Open(deadline(t), as("member")); err == nil || !strings.Contains(err.Error(), "may not do what a member does") {
-		t.Fatalf("a user who must not make streams opened a new bucket: %v", err)
+	if _, err := nats.Open(deadline(t), as("member")); err == nil || !strings.Contains(err.Error(), "may not do what a member does") {
+		t.Fatalf("a user who may not make streams opened a new bucket: %v", err)
 	}
 	openWith(t, as("first"))
 	s := openWith(t, as("member"))
@@ -80,7 +80,7 @@ func TestLeastPermissions(t *testing.T) {
 	}
 	indexes := appendN(t, s, 20)
 	wantHint(t, appends, "log")
-	saveAt(t, s, indexes[9], noise(1, 2*s.most()))
+	saveAt(t, s, indexes[9], noise(1, 2*most))
 	if err := s.Trim(ctx, indexes[4]); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestLeastPermissions(t *testing.T) {
 	o.ReadOnly = true
 	r := openWith(t, o)
 	wantValue(t, r, "a/1", "x", v)
-	wantSnapshot(t, r, indexes[9], noise(1, 2*s.most()))
+	wantSnapshot(t, r, indexes[9], noise(1, 2*most))
 	if page, err := r.Read(ctx, indexes[4], 100); err != nil || len(page.Records) != 15 {
 		t.Fatalf("read: %d records, %v", len(page.Records), err)
 	}

@@ -3,11 +3,13 @@ package nats_test
 import (
 	"context"
 	"errors"
-	. "github.com/rota-run/rota/store/nats"
 	"testing"
 	"time"
 
+	nc "github.com/nats-io/nats.go"
+
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/nats"
 )
 
 // eventually asks again and again, until patience ends.
@@ -33,7 +35,7 @@ func mustPut(t *testing.T, s interface {
 	return got
 }
 
-func wantValue(t *testing.T, s *Store, key, value string, v store.Version) {
+func wantValue(t *testing.T, s *nats.Store, key, value string, v store.Version) {
 	t.Helper()
 	d, err := s.Get(deadline(t), key)
 	if err != nil || string(d.Value) != value || d.Version != v {
@@ -42,17 +44,17 @@ func wantValue(t *testing.T, s *Store, key, value string, v store.Version) {
 }
 
 // gone asks whether there is no such document; false also where nobody answers.
-func gone(s *Store, key string) func() bool {
+func gone(s *nats.Store, key string) func() bool {
 	return func() bool {
 		_, err := s.Get(context.Background(), key)
 		return errors.Is(err, store.ErrNotFound)
 	}
 }
 
-// there asks until it is told.
-func there(t *testing.T, s *Store, key string) (is bool) {
+// there asks until somebody answers.
+func there(t *testing.T, s *nats.Store, key string) (is bool) {
 	t.Helper()
-	eventually(t, "somebody tells whether "+key+" is there", func() bool {
+	eventually(t, "somebody says whether "+key+" is there", func() bool {
 		_, err := s.Get(context.Background(), key)
 		is = err == nil
 		return is || errors.Is(err, store.ErrNotFound)
@@ -61,40 +63,19 @@ func there(t *testing.T, s *Store, key string) (is bool) {
 }
 
 // newSession opens a session whose ttl is a whole second or more.
-func newSession(t *testing.T, s *Store, ttl time.Duration) *session {
+func newSession(t *testing.T, s *nats.Store, ttl time.Duration) store.Session {
 	t.Helper()
 	owner, err := s.OpenSession(deadline(t), ttl)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return owner.(*session)
+	return owner
 }
 
-func TestLimitIsNeverShorter(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		ttl      time.Duration
-		replicas int
-		want     string
-	}{
-		{time.Millisecond, 1, "1s"},
-		{time.Second, 1, "1s"},
-		{time.Second + 1, 1, "2s"},
-		{2500 * time.Millisecond, 1, "3s"},
-		{2500 * time.Millisecond, 3, "4s"},
-		{time.Minute, 3, "61s"},
-	} {
-		if got := limit(c.ttl, c.replicas); got != c.want {
-			t.Errorf("%v with %d replicas: %s, want %s", c.ttl, c.replicas, got, c.want)
-		}
-	}
-}
-
-// TestSilentProcess takes the connection away from a session, as if its process were frozen.
+// TestSilentProcess takes the connection away from a session, as if its process were frozen. The session ends by itself, and then for the others.
 func TestSilentProcess(t *testing.T) {
 	t.Parallel()
-	open := fresh(t)
-	a, b := open(t), open(t)
+	link, a, b := proxied(t, 20*time.Second)
 	const ttl = 3 * time.Second
 	owner := newSession(t, a, ttl)
 	start := time.Now()
@@ -104,7 +85,7 @@ func TestSilentProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-hints
-	a.conn.Close() // from here on nothing is renewed
+	link.Cut() // from here on nothing is renewed
 	for there(t, b, "s/1") {
 		select {
 		case <-hints:
@@ -128,24 +109,19 @@ func TestSilentProcess(t *testing.T) {
 	wantValue(t, b, "s/1", "y", next)
 }
 
-// TestSilentUser says nothing for several times the ttl: the session lives on, and versions stay what they were.
+// TestSilentUser writes nothing for longer than the ttl: the session lives on, and versions stay what they were.
 func TestSilentUser(t *testing.T) {
 	t.Parallel()
-	open := fresh(t)
-	a, b := open(t), open(t)
-	owner := newSession(t, a, 10*time.Second) // renewed at the half; a busy machine does not stand still for the other
+	name := bucket()
+	a, b := openWith(t, nats.Options{Bucket: name}), openWith(t, nats.Options{Bucket: name})
+	door := backdoorTo(t, name)
+	owner := newSession(t, a, 10*time.Second) // renewed after half of that; a busy machine does not stop for the other half
 	v1 := mustPut(t, owner, "s/1", "x", "")
 	v2 := mustPut(t, owner, "s/2", "y", "")
-	first, err := b.newest(deadline(t), b.names.doc("s/1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := door.newest(t, door.doc("s/1")).Sequence
 	eventually(t, "the document was repeated several times", func() bool {
-		m, err := b.newest(deadline(t), b.names.doc("s/1"))
-		if err != nil || m.version() != v1 {
-			t.Fatalf("version %q, %v; want %q", m.version(), err, v1)
-		}
-		return m.seq >= first.seq+6
+		wantValue(t, b, "s/1", "x", v1)
+		return door.newest(t, door.doc("s/1")).Sequence >= first+6
 	})
 	wantValue(t, b, "s/1", "x", v1)
 	wantValue(t, b, "s/2", "y", v2)
@@ -160,11 +136,7 @@ func TestSilentUser(t *testing.T) {
 	if err := b.Delete(deadline(t), "s/2", v2); err != nil {
 		t.Fatalf("delete of a repeated document at the version that Put returned: %v", err)
 	}
-	eventually(t, "the session notices that its document was deleted", func() bool {
-		owner.turn <- struct{}{}
-		defer owner.give()
-		return len(owner.docs) == 1
-	})
+	mustPut(t, owner, "s/3", "", "") // writes what the session has again: s/1 alone
 	wantValue(t, b, "s/1", "z", v3)
 	if there(t, b, "s/2") {
 		t.Fatal("the session wrote a document again that was deleted")
@@ -190,17 +162,26 @@ func TestTakenOverDocumentIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestPutRenewsAll writes one document of a session so often that another one, written once, would have vanished.
+// TestPutRenewsAll writes one document of a session so often that another one, written once, would have vanished. Each Put itself has written that one
+// again when it returns, with a new time to live: no Put relies on the goroutine that renews for a silent user.
 func TestPutRenewsAll(t *testing.T) {
 	t.Parallel()
 	b := bucket()
-	a := openWith(t, Options{Bucket: b, noKeeper: true})
-	const ttl = 8 * time.Second // much more than a busy machine stands still
+	a, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
+	const ttl = 8 * time.Second // much longer than a busy machine stops
 	owner := newSession(t, a, ttl)
 	still := mustPut(t, owner, "s/still", "x", "")
-	start := time.Now()
-	for v := store.Version(""); time.Since(start) < ttl+2*time.Second; { // the server removes it within a second
+	start, before := time.Now(), door.newest(t, door.doc("s/still")).Sequence
+	for v := store.Version(""); time.Since(start) < ttl+2*time.Second; { // the server removes a document within a second of its end
 		v = mustPut(t, owner, "s/busy", "y", v)
+		for _, key := range []string{"s/still", "s/busy"} {
+			m := door.newest(t, door.doc(key))
+			if m.Sequence <= before || m.Header.Get("Nats-TTL") != "8s" {
+				t.Fatalf("%s is message %d, with a time to live of %q, after a Put that began after message %d; want a newer one that lives for 8s",
+					key, m.Sequence, m.Header.Get("Nats-TTL"), before)
+			}
+		}
+		before = door.stream(t, door.docs()).CachedInfo().State.LastSeq
 		select {
 		case <-owner.Done():
 			t.Fatal("the session has ended, though it was renewed")
@@ -213,12 +194,16 @@ func TestPutRenewsAll(t *testing.T) {
 // TestExpiredAtTheServerAlone lets a document vanish while the session still trusts itself, as after the suspension of a machine.
 func TestExpiredAtTheServerAlone(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, Options{Bucket: bucket(), noKeeper: true})
+	b := bucket()
+	s, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
 	owner := newSession(t, s, time.Hour)
-	owner.turn <- struct{}{}
-	owner.limit = limit(3*time.Second, 1) // as if its clock stood still meanwhile
-	owner.give()
 	v := mustPut(t, owner, "s/1", "x", "")
+	shortened := door.newest(t, door.doc("s/1"))
+	shortened.Header.Set("Nats-TTL", "1s")
+	shortened.Header.Del("Nats-Expected-Last-Subject-Sequence")
+	if _, err := door.js.PublishMsg(deadline(t), &nc.Msg{Subject: shortened.Subject, Header: shortened.Header, Data: shortened.Data}); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the server removes the document", gone(s, "s/1"))
 	if _, err := owner.Put(deadline(t), store.Doc{Key: "s/1", Version: v}); !errors.Is(err, store.ErrConflict) {
 		t.Fatalf("put of the vanished document: %v, want ErrConflict", err)

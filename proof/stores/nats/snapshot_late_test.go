@@ -3,18 +3,20 @@ package nats_test
 import (
 	"context"
 	"errors"
-	. "github.com/rota-run/rota/store/nats"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/nats"
 )
 
-// TestWhyASaveEnded ends a save that is tidying up after a chunk that was not answered in time: what it says names that end too.
+// TestWhyASaveEnded ends a save that removes its chunks again, since the answer to one did not come in time: the error names that end too.
 func TestWhyASaveEnded(t *testing.T) {
 	t.Parallel()
-	p, through, past := proxied(t, 20*time.Second)
-	through.timeout, through.piece = 2*time.Second, 1
+	url, b := smallMessages(t, 1), bucket()
+	p, door := proxyTo(t, url), backdoorTo(t, b, url)
+	past := openWith(t, nats.Options{URLs: []string{url}, Bucket: b})
+	through := openWith(t, nats.Options{URLs: []string{"nats://" + p.Addr()}, Bucket: b, Timeout: 2 * time.Second})
 	indexes := appendN(t, past, 1)
 	eventually(t, "a save is ended while it tidies up", func() bool { // a busy machine may be too late
 		ctx, cancel := context.WithCancelCause(deadline(t))
@@ -22,9 +24,9 @@ func TestWhyASaveEnded(t *testing.T) {
 		p.Delay(20*time.Millisecond, 0) // the save takes long
 		saved := make(chan error, 1)
 		go func() { saved <- through.SaveSnapshot(ctx, store.Record{Index: indexes[0], Data: noise(1, 500)}) }()
-		eventually(t, "chunks are written", func() bool { return pieces(t, past) > 0 })
+		eventually(t, "chunks are written", func() bool { return door.chunks(t) > 0 })
 		p.StallReplies()
-		eventually(t, "they are removed again", func() bool { return pieces(t, past) == 0 })
+		eventually(t, "they are removed again", func() bool { return door.chunks(t) == 0 })
 		if len(saved) > 0 {
 			<-saved
 			if err := p.Heal(); err != nil {

@@ -2,15 +2,18 @@ package nats_test
 
 import (
 	"bytes"
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/nats"
 	"math/rand/v2"
 	"sync"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/nats"
 )
 
 // noise is data that does not repeat itself.
@@ -20,7 +23,7 @@ func noise(seed uint64, size int) []byte {
 	return data
 }
 
-func appendN(t *testing.T, s *Store, n int) []uint64 {
+func appendN(t *testing.T, s *nats.Store, n int) []uint64 {
 	t.Helper()
 	indexes := make([]uint64, n)
 	for i := range indexes {
@@ -32,14 +35,14 @@ func appendN(t *testing.T, s *Store, n int) []uint64 {
 	return indexes
 }
 
-func saveAt(t *testing.T, s *Store, index uint64, data []byte) {
+func saveAt(t *testing.T, s *nats.Store, index uint64, data []byte) {
 	t.Helper()
 	if err := s.SaveSnapshot(deadline(t), store.Record{Index: index, Data: data}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func wantSnapshot(t *testing.T, s *Store, index uint64, data []byte) {
+func wantSnapshot(t *testing.T, s *nats.Store, index uint64, data []byte) {
 	t.Helper()
 	r, err := s.Snapshot(deadline(t))
 	if err != nil || r.Index != index || !bytes.Equal(r.Data, data) {
@@ -47,37 +50,44 @@ func wantSnapshot(t *testing.T, s *Store, index uint64, data []byte) {
 	}
 }
 
-// pieces counts the chunks that the stream holds.
-func pieces(t *testing.T, s *Store) int {
+// smallMessages runs a server whose messages have room for a chunk of so many bytes.
+func smallMessages(t *testing.T, chunk int32) string {
 	t.Helper()
-	page, left, err := s.batch(deadline(t), s.names.docs(), batchRequest{1, s.names.chunks(), 1000})
-	if err != nil || left > 0 {
-		t.Fatalf("%d left, %v", left, err)
-	}
-	return len(page)
+	return bare(t, &server.Options{JetStream: true, MaxPayload: headerRoom + chunk})
 }
 
 func TestSnapshotsGreaterThanAMessage(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, Options{Bucket: bucket()})
+	b := bucket()
+	s, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
 	indexes := appendN(t, s, 8)
-	for i, size := range []int{0, 1, s.most() - 1, s.most(), s.most() + 1, 3*s.most() + 17, 10} {
+	for i, size := range []int{0, 1, most - 1, most, most + 1, 3*most + 17, 10} {
 		data := noise(uint64(i), size)
 		saveAt(t, s, indexes[i], data)
 		wantSnapshot(t, s, indexes[i], data)
-		want := (size + s.most() - 1) / s.most()
-		if n := pieces(t, s); n != want {
+		want := (size + most - 1) / most
+		if n := door.chunks(t); n != want {
 			t.Errorf("snapshot of %d bytes: %d chunks are there, want %d: former ones are removed", size, n, want)
 		}
 	}
 }
 
-// TestManySaveSnapshots has writers in each other's way, and readers beside them: what is read is whole, and never older than what was saved before.
+// TestNoRoomForChunks saves where the server takes messages that have room for headers alone.
+func TestNoRoomForChunks(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, nats.Options{URLs: []string{smallMessages(t, 0)}})
+	if err := s.SaveSnapshot(deadline(t), store.Record{Index: 1, Data: []byte("x")}); !errors.Is(err, store.ErrTooLarge) {
+		t.Fatalf("save: error %v, want ErrTooLarge", err)
+	}
+}
+
+// TestManySaveSnapshots has several writers and readers at a time: what is read is whole, and never older than what was saved before.
 func TestManySaveSnapshots(t *testing.T) {
 	t.Parallel()
 	const size = 5000
-	b := bucket()
-	open := func(t *testing.T) *Store { return openWith(t, Options{Bucket: b, piece: 1000}) }
+	url, b := smallMessages(t, 1000), bucket()
+	door := backdoorTo(t, b, url)
+	open := func(t *testing.T) *nats.Store { return openWith(t, nats.Options{URLs: []string{url}, Bucket: b}) }
 	s := open(t)
 	indexes := appendN(t, s, 24)
 	ctx := deadline(t)
@@ -116,7 +126,7 @@ func TestManySaveSnapshots(t *testing.T) {
 					t.Errorf("read: %v", err)
 					return
 				case r.Index < last || !bytes.Equal(r.Data, noise(r.Index, size)):
-					t.Errorf("snapshot at %d behind one at %d, or its data is another's", r.Index, last)
+					t.Errorf("snapshot at %d after one at %d, or its data is another's", r.Index, last)
 					return
 				default:
 					last = r.Index
@@ -131,98 +141,87 @@ func TestManySaveSnapshots(t *testing.T) {
 	wantSnapshot(t, s, last, noise(last, size))
 	next := appendN(t, s, 1)[0]
 	saveAt(t, s, next, []byte("x"))
-	if n := pieces(t, s); n != 1 {
+	if n := door.chunks(t); n != 1 {
 		t.Errorf("%d chunks are there after the last snapshot, want 1", n)
 	}
 }
 
-// TestHalfASnapshotIsNothing leaves what a writer leaves that dies on the way.
+// TestHalfASnapshotIsNothing leaves the chunks of a writer that died before it was done.
 func TestHalfASnapshotIsNothing(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, Options{Bucket: bucket()})
+	b := bucket()
+	s, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
 	indexes := appendN(t, s, 3)
-	orphan := func(i int) {
-		if _, err := s.swap(deadline(t), s.names.chunk("dead", i), 0, nil, []byte("half")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	orphan(0)
+	door.write(t, door.subject("chunk.dead.0"), "half")
 	if _, err := s.Snapshot(deadline(t)); !errors.Is(err, store.ErrNotFound) {
 		t.Fatalf("snapshot: %v, want ErrNotFound", err)
 	}
 	saveAt(t, s, indexes[0], []byte("whole"))
-	orphan(1)
+	door.write(t, door.subject("chunk.dead.1"), "half")
 	wantSnapshot(t, s, indexes[0], []byte("whole"))
 	saveAt(t, s, indexes[1], []byte("next"))
 	wantSnapshot(t, s, indexes[1], []byte("next"))
-	if n := pieces(t, s); n != 1 {
+	if n := door.chunks(t); n != 1 {
 		t.Errorf("%d chunks are there, want 1: orphans go with the next snapshot", n)
 	}
 }
 
-// TestDamagedSnapshots changes what stands there.
+// TestDamagedSnapshots changes what is stored.
 func TestDamagedSnapshots(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(*Store, pointer) error{
-		"a chunk is missing": func(s *Store, p pointer) error {
-			return s.purge(context.Background(), s.names.docs(), purgeRequest{Filter: s.names.chunk(p.ID, 1)})
-		},
-		"a chunk is another": func(s *Store, p pointer) error {
-			m, err := s.newest(context.Background(), s.names.chunk(p.ID, 1))
-			if err == nil {
-				m.data[7] ^= 1
-				_, err = s.swap(context.Background(), m.subject, m.seq, nil, m.data)
+	for name, spoil := range map[string]func(t *testing.T, d backdoor, chunk string){
+		"a chunk is missing": func(t *testing.T, d backdoor, chunk string) {
+			if err := d.stream(t, d.docs()).Purge(deadline(t), jetstream.WithPurgeSubject(chunk)); err != nil {
+				t.Fatal(err)
 			}
-			return err
 		},
-		"the pointer is no pointer": func(s *Store, _ pointer) error {
-			m, err := s.newest(context.Background(), s.names.snapshot())
-			if err == nil {
-				_, err = s.swap(context.Background(), m.subject, m.seq, nil, []byte("?"))
-			}
-			return err
+		"a chunk is another": func(t *testing.T, d backdoor, chunk string) {
+			data := d.newest(t, chunk).Data
+			data[7] ^= 1
+			d.write(t, chunk, string(data))
 		},
+		"the pointer is no pointer": func(t *testing.T, d backdoor, _ string) { d.write(t, d.subject("snapshot"), "?") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openWith(t, Options{Bucket: bucket()})
-			saveAt(t, s, appendN(t, s, 1)[0], noise(1, s.most()+8))
-			_, p, err := s.pointer(deadline(t))
-			if err != nil {
+			b := bucket()
+			s, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
+			saveAt(t, s, appendN(t, s, 1)[0], noise(1, most+8))
+			var pointer struct{ ID string }
+			if err := json.Unmarshal(door.newest(t, door.subject("snapshot")).Data, &pointer); err != nil {
 				t.Fatal(err)
 			}
-			if err := spoil(s, p); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Snapshot(deadline(t)); !errors.Is(err, ErrDamaged) {
+			spoil(t, door, door.subject("chunk."+pointer.ID+".1"))
+			if _, err := s.Snapshot(deadline(t)); !errors.Is(err, nats.ErrDamaged) {
 				t.Fatalf("snapshot: %v, want ErrDamaged", err)
 			}
 		})
 	}
 }
 
-// TestLostRecord removes a record between others: a reader must hear that, and not that it was trimmed.
+// TestLostRecord removes a record between others: a reader must get an error that does not say that it was trimmed.
 func TestLostRecord(t *testing.T) {
 	t.Parallel()
-	maker := openWith(t, Options{Bucket: bucket()})
-	n := names{bucket()}
-	c := maker.logConfig(1)
-	c.Name, c.Subjects, c.DenyDelete = n.log(), []string{n.logSubject()}, false // what Rota makes itself lets nobody do what follows
-	if err := maker.api(deadline(t), "STREAM.CREATE", c.Name, c, nil, true); err != nil {
+	b := bucket()
+	maker, made := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
+	door := backdoorTo(t, bucket())
+	c := made.stream(t, made.log()).CachedInfo().Config
+	c.Name, c.Subjects, c.DenyDelete = door.log(), []string{door.logSubject()}, false // a stream that the store itself makes refuses what follows
+	if _, err := door.js.CreateStream(deadline(t), c); err != nil {
 		t.Fatal(err)
 	}
-	s := openWith(t, Options{Bucket: n.bucket})
+	s := openWith(t, nats.Options{Bucket: door.bucket})
 	indexes := appendN(t, s, 5)
-	if err := s.api(deadline(t), "STREAM.MSG.DELETE", n.log(), map[string]any{"seq": indexes[2]}, nil, true); err != nil {
+	if err := door.stream(t, door.log()).DeleteMsg(deadline(t), indexes[2]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Read(deadline(t), 0, 10); !errors.Is(err, ErrDamaged) || errors.Is(err, store.ErrTruncated) {
+	if _, err := s.Read(deadline(t), 0, 10); !errors.Is(err, nats.ErrDamaged) || errors.Is(err, store.ErrTruncated) {
 		t.Fatalf("read: %v, want ErrDamaged", err)
 	}
 	if page, err := s.Read(deadline(t), indexes[2], 10); err != nil || len(page.Records) != 2 {
-		t.Fatalf("read behind it: %d records, %v", len(page.Records), err)
+		t.Fatalf("read after it: %d records, %v", len(page.Records), err)
 	}
-	if err := maker.api(deadline(t), "STREAM.MSG.DELETE", maker.names.log(), map[string]any{"seq": appendN(t, maker, 2)[0]}, nil, true); err == nil {
+	if err := made.stream(t, made.log()).DeleteMsg(deadline(t), appendN(t, maker, 2)[0]); err == nil {
 		t.Fatal("a log's stream lets single records be deleted")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/nats"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -15,13 +14,14 @@ import (
 
 	server "github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/storetest"
 )
 
 // address is the server that all tests share; each has its own bucket.
 var address string
 
-// withServer runs the tests beside a server.
+// withServer starts a server and runs the tests.
 type withServer struct{ m *testing.M }
 
 func (w withServer) Run() int {
@@ -97,7 +97,7 @@ var buckets atomic.Int64
 // bucket is a name that no other test has.
 func bucket() string { return fmt.Sprint("b", buckets.Add(1)) }
 
-func openWith(t testing.TB, o Options) *Store {
+func openWith(t testing.TB, o nats.Options) *nats.Store {
 	t.Helper()
 	if len(o.URLs) == 0 {
 		o.URLs = strings.Split(address, ",")
@@ -111,11 +111,11 @@ func openWith(t testing.TB, o Options) *Store {
 }
 
 // opened opens a handle, and asks again where the server does not answer in time, as may be on a busy machine.
-func opened(t testing.TB, o Options) *Store {
+func opened(t testing.TB, o nats.Options) *nats.Store {
 	t.Helper()
 	ctx := deadline(t)
 	for {
-		s, err := Open(ctx, o)
+		s, err := nats.Open(ctx, o)
 		switch {
 		case err == nil:
 			return s
@@ -125,21 +125,14 @@ func opened(t testing.TB, o Options) *Store {
 	}
 }
 
-func fresh(t *testing.T) func(t *testing.T) *Store {
+func fresh(t *testing.T) func(t *testing.T) *nats.Store {
 	b := bucket()
-	return func(t *testing.T) *Store { return openWith(t, Options{Bucket: b}) }
+	return func(t *testing.T) *nats.Store { return openWith(t, nats.Options{Bucket: b}) }
 }
 
-// freshAlone opens handles whose sessions live by Put alone.
-func freshAlone(t *testing.T) func(t *testing.T) *Store {
-	b := bucket()
-	return func(t *testing.T) *Store { return openWith(t, Options{Bucket: b, noKeeper: true}) }
-}
-
-func TestDocs(t *testing.T)                 { t.Parallel(); storetest.Docs(t, fresh) }
-func TestLog(t *testing.T)                  { t.Parallel(); storetest.Log(t, fresh) }
-func TestSeed(t *testing.T)                 { t.Parallel(); storetest.Seed(t, fresh) }
-func TestWatch(t *testing.T)                { t.Parallel(); storetest.Watch(t, fresh) }
-func TestLogWatch(t *testing.T)             { t.Parallel(); storetest.LogWatch(t, fresh) }
-func TestSessions(t *testing.T)             { t.Parallel(); storetest.Sessions(t, fresh) }
-func TestSessionsRenewedByPut(t *testing.T) { t.Parallel(); storetest.Sessions(t, freshAlone) }
+func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
+func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
+func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
+func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
+func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
+func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }

@@ -2,7 +2,6 @@ package nats_test
 
 import (
 	"context"
-	. "github.com/rota-run/rota/store/nats"
 	"strings"
 	"testing"
 	"time"
@@ -12,18 +11,19 @@ import (
 	server "github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store/nats"
 )
 
-// TestStories runs the protocol's stories on a real server. A member that crashes leaves documents that must expire, and a store that is away is a
-// link that holds all bytes.
+// TestStories runs the protocol's stories on a real server. A member that crashes leaves documents that must expire. A link that holds all bytes makes
+// the store unavailable.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	protocoltest.Run(t, protocoltest.Setup{Open: behindLinks([]string{address}), TTL: 3 * time.Second})
 }
 
-// TestStoriesOfThree runs them on three nodes, with members on different ones; alone, as TestCluster is.
+// TestStoriesOfThree runs them on three nodes, with members on different ones. Like TestCluster it does not run in parallel.
 func TestStoriesOfThree(t *testing.T) {
-	c, err := server.Start(longDeadline(t), server.Options{Dir: folder(t), Nodes: 3, NoSync: true})
+	c, err := server.Start(longDeadline(t), server.Options{Dir: folder(t), Nodes: 3, NoSync: true, NoAdvertise: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.Mem
 				t.Fatal(err)
 			}
 			// The story itself ends all members, by Crash: a clean-up here would come before that, and look like the death of members that still run.
-			s := opened(t, Options{URLs: []string{"nats://" + link.Addr()}, Bucket: name, Timeout: 20 * time.Second, only: true})
+			s := opened(t, nats.Options{URLs: []string{"nats://" + link.Addr()}, Bucket: name, Timeout: 20 * time.Second})
 			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)

@@ -4,21 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/nats"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rota-run/rota/store/nats"
 )
 
-// TestAChangeBesideALostConsumer takes the consumer of a watch away and changes something at the moment in which the watch hears of that: the client makes
-// another consumer by itself, which knows only of what comes later.
+// TestAChangeBesideALostConsumer takes the consumer of a watch away and changes something at the moment in which the watch notices: the client makes
+// another consumer by itself, which delivers only what comes later.
 func TestAChangeBesideALostConsumer(t *testing.T) {
 	t.Parallel()
-	changeBesideALostConsumer(t, openWith(t, Options{Bucket: bucket()}))
+	b := bucket()
+	changeBesideALostConsumer(t, openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b))
 }
 
-func changeBesideALostConsumer(t *testing.T, s *Store) {
+func changeBesideALostConsumer(t *testing.T, s *nats.Store, door backdoor) {
 	t.Helper()
 	for i := range 5 {
 		ctx := deadline(t)
@@ -27,7 +29,7 @@ func changeBesideALostConsumer(t *testing.T, s *Store) {
 			t.Fatal(err)
 		}
 		wantHint(t, hints, "documents, from the start")
-		loseConsumers(ctx, t, s, s.names.below(fmt.Sprintf("w%d/", i)))
+		loseConsumers(ctx, t, door, door.doc(fmt.Sprintf("w%d/", i))+">")
 		wantHint(t, hints, "documents, as the consumer is lost")
 		mustPut(t, s, fmt.Sprintf("w%d/a", i), "x", "")
 		wantHint(t, hints, "documents")
@@ -35,13 +37,10 @@ func changeBesideALostConsumer(t *testing.T, s *Store) {
 }
 
 // loseConsumers takes the consumers of a subject away, at least one. Of those that are listed one may be gone already: a client, and a watch, leave old ones
-// behind for a moment.
-func loseConsumers(ctx context.Context, t *testing.T, s *Store, subject string) {
+// on the server for a moment.
+func loseConsumers(ctx context.Context, t *testing.T, door backdoor, subject string) {
 	t.Helper()
-	stream, err := s.js.Stream(ctx, s.names.docs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := door.stream(t, door.docs())
 	eventually(t, "a consumer is taken away", func() bool {
 		lost := 0
 		for info := range stream.ListConsumers(ctx).Info() {
@@ -56,4 +55,23 @@ func loseConsumers(ctx context.Context, t *testing.T, s *Store, subject string) 
 		}
 		return lost > 0
 	})
+}
+
+// TestConsumersGo closes many watches: the server must not keep what they used.
+func TestConsumersGo(t *testing.T) {
+	t.Parallel()
+	b := bucket()
+	s, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
+	consumers := func() int { return door.stream(t, door.log()).CachedInfo().State.Consumers }
+	ctx, cancel := context.WithCancel(deadline(t))
+	for range 5 {
+		if _, err := s.WatchLog(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "there are five consumers", func() bool { return consumers() == 5 })
+	start := time.Now()
+	cancel()
+	eventually(t, "the consumers are gone", func() bool { return consumers() == 0 })
+	t.Logf("gone after %v", time.Since(start).Round(time.Millisecond))
 }

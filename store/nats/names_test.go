@@ -1,7 +1,6 @@
-package nats_test
+package nats
 
 import (
-	. "github.com/rota-run/rota/store/nats"
 	"regexp"
 	"strings"
 	"testing"
@@ -30,7 +29,7 @@ func TestKeysAreEncodedInjectively(t *testing.T) {
 			t.Fatalf("%q became %q, which is no key of a bucket", key, text)
 		}
 		if strings.HasPrefix(text, encodeKey(prefix)) != strings.HasPrefix(key, prefix) {
-			t.Fatalf("%q stands below %q, or not; %q below %q does not say the same", key, prefix, text, encodeKey(prefix))
+			t.Fatalf("whether %q is below %q is not what %q and %q say", key, prefix, text, encodeKey(prefix))
 		}
 		if below := prefix + key; !strings.HasPrefix(encodeKey(below), encodeKey(prefix)) {
 			t.Fatalf("%q became %q, which is not below %q", below, encodeKey(below), encodeKey(prefix))
