@@ -152,36 +152,6 @@ func TestOpenWithoutQuorum(t *testing.T) {
 	wantRefusal(t, Options{Servers: c.Servers()[2:], Timeout: 8 * time.Second}, store.ErrUnavailable, "no quorum")
 }
 
-func TestOpenRefusesOptions(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		o    Options
-		part string
-	}{
-		{Options{}, "no servers"},
-		{Options{Servers: []string{"a:b:c"}}, "host:port"},
-		{Options{Servers: []string{":2181"}}, "host:port"},
-		{Options{Servers: []string{"zk"}, Path: "/"}, "a node of its own"},
-		{Options{Servers: []string{"zk"}, Path: "rota"}, `"/rota"`},
-		{Options{Servers: []string{"zk"}, Path: "/a//b"}, "segment"},
-		{Options{Servers: []string{"zk"}, Path: "/a/../b"}, "segment"},
-		{Options{Servers: []string{"zk"}, Path: "/zookeeper/x"}, "for itself"},
-		{Options{Servers: []string{"zk"}, Path: "/" + strings.Repeat("p", 200)}, "at most 200"},
-		{Options{Servers: []string{"zk"}, User: "u"}, "both a user and a password"},
-		{Options{Servers: []string{"zk"}, User: "u:v", Password: "hidden"}, "colon"},
-	} {
-		wantRefusal(t, c.o, nil, c.part)
-	}
-}
-
-func TestAddresses(t *testing.T) {
-	t.Parallel()
-	got, err := addresses([]string{"zk1", "zk2:2182", "::1", "[::1]:99"})
-	if want := "zk1:2181 zk2:2182 [::1]:2181 [::1]:99"; err != nil || strings.Join(got, " ") != want {
-		t.Errorf("addresses: %q, %v; want %q", got, err, want)
-	}
-}
-
 func TestOpenLooksAtWhatIsThere(t *testing.T) {
 	t.Parallel()
 	addrs, ctx := servers(t), deadline(t)
