@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"os"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
 // patience bounds waits that only a failure exhausts.
@@ -116,7 +116,7 @@ func longDeadline(t testing.TB) context.Context {
 	return ctx
 }
 
-func openWith(t testing.TB, o Options) *Store {
+func openWith(t testing.TB, o zookeeper.Options) *zookeeper.Store {
 	t.Helper()
 	s := opened(t, o)
 	t.Cleanup(func() {
@@ -128,11 +128,11 @@ func openWith(t testing.TB, o Options) *Store {
 }
 
 // opened opens a handle, and asks again where the servers do not answer in time, as may be on a busy machine.
-func opened(t testing.TB, o Options) *Store {
+func opened(t testing.TB, o zookeeper.Options) *zookeeper.Store {
 	t.Helper()
 	ctx := deadline(t)
 	for {
-		s, err := Open(ctx, o)
+		s, err := zookeeper.Open(ctx, o)
 		switch {
 		case err == nil:
 			return s
@@ -143,7 +143,7 @@ func opened(t testing.TB, o Options) *Store {
 }
 
 // fresh makes an empty store on the shared server.
-func fresh(t *testing.T) func(t *testing.T) *Store {
-	o := Options{Servers: servers(t), Path: freshPath(t)}
-	return func(t *testing.T) *Store { return openWith(t, o) }
+func fresh(t *testing.T) func(t *testing.T) *zookeeper.Store {
+	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
+	return func(t *testing.T) *zookeeper.Store { return openWith(t, o) }
 }
