@@ -13,6 +13,10 @@ import (
 // Version is the version of the servers.
 const Version = "3.9.5"
 
+// JarsVariable is the environment variable with the folder of the servers' jars, as .ci/zookeeper prints it. Without it Maven fills one in the user's
+// cache folder.
+const JarsVariable = "ROTA_TEST_ZOOKEEPER_JARS"
+
 // pom lists what the server needs to serve without TLS. Without snappy-java its port opens and nobody answers.
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
   <groupId>run.rota</groupId><artifactId>zookeeper-for-tests</artifactId><version>1</version><packaging>pom</packaging><dependencies>
@@ -24,7 +28,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.
   </dependencies></project>
 `
 
-// MissingError tells what a machine lacks to run the servers.
+// MissingError says what a machine lacks to run the servers.
 type MissingError struct {
 	What string // the program or what could not be resolved
 	Err  error
@@ -38,8 +42,7 @@ func (e *MissingError) Error() string {
 // Unwrap returns the cause.
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// Parts are what a server is started with: the program java, and a folder with all jars, which Maven fills the first time. A [MissingError] says what
-// this machine lacks.
+// Parts returns what a server is started with: the program java, and the folder with all jars. A [MissingError] says what this machine lacks.
 func Parts(ctx context.Context) (java, lib string, err error) {
 	if java, err = exec.LookPath("java"); err != nil {
 		return "", "", &MissingError{"java", err}
@@ -48,8 +51,15 @@ func Parts(ctx context.Context) (java, lib string, err error) {
 	return java, lib, err
 }
 
-// jars returns the folder with the jars, and fills it the first time. Several processes may do that at once.
+// jars returns the folder with the jars: the one of [JarsVariable], or one in the cache, which it fills the first time. Several processes may do that at
+// once.
 func jars(ctx context.Context) (string, error) {
+	if dir := os.Getenv(JarsVariable); dir != "" {
+		if _, err := os.Stat(filepath.Join(dir, "zookeeper-"+Version+".jar")); err != nil {
+			return "", &MissingError{"a jar in the folder of " + JarsVariable, err}
+		}
+		return dir, nil
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", &MissingError{"a cache folder", err}
@@ -74,7 +84,7 @@ func resolve(ctx context.Context, mvn, dir string) error {
 	if err != nil {
 		return fmt.Errorf("make a folder for the jars: %w", err)
 	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // what is left there harms nobody
+	defer os.RemoveAll(tmp) //nolint:errcheck // leftovers are harmless
 	if err := os.WriteFile(filepath.Join(tmp, "pom.xml"), []byte(pom), 0o600); err != nil {
 		return fmt.Errorf("write the list of dependencies: %w", err)
 	}

@@ -29,8 +29,8 @@ type node struct {
 
 func (n *node) addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
 
-// launch starts the process. It keeps a goroutine on its thread for as long as the child lives: a child that dies with its parent dies, to be
-// exact, with the thread that started it.
+// launch starts the process. Its goroutine keeps its thread for as long as the child lives: a child that is bound to its parent ends with the thread that
+// started it.
 func (n *node) launch(java string) error {
 	n.output.Reset()
 	n.cmd = exec.Command(java, "-Xms16m", "-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
@@ -49,7 +49,7 @@ func (n *node) launch(java string) error {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how it ended is of no interest: it was killed, or its output tells
+			_ = cmd.Wait() // how it ended does not matter: it was killed, or its output says why
 		}
 	}()
 	return <-started
@@ -89,7 +89,7 @@ func (n *node) ready(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("start %s: %w: %s", n.addr(), errExited, n.output.String())
 		case <-ctx.Done():
 			return "", fmt.Errorf("wait for %s to serve: %w", n.addr(), context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond): // nothing tells when it is ready
+		case <-time.After(20 * time.Millisecond): // no event says when it is ready
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (n *node) ready(ctx context.Context) (string, error) {
 // mode asks the server for its mode; "" if it does not serve. An open port is not enough.
 func (n *node) mode(ctx context.Context) string { return ask(ctx, n.addr(), "Mode", time.Second) }
 
-// ask returns a line of what a server says of itself within some time; "" if it does not serve.
+// ask returns the value of a line of the answer to srvr; "" if the server does not serve, or does not answer in time.
 func ask(ctx context.Context, addr, name string, within time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -122,7 +122,7 @@ func ask(ctx context.Context, addr, name string, within time.Duration) string {
 	return ""
 }
 
-// freePorts are ports that nobody has, nor gets before release.
+// freePorts returns ports that nobody uses, nor gets before release.
 func freePorts(n int) (ports []int, release func(), err error) {
 	addrs, release, err := port.Find(n)
 	if err != nil {

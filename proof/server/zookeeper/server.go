@@ -23,7 +23,7 @@ type Options struct {
 	MaxSession time.Duration
 }
 
-// Cluster is one server or an ensemble. Its methods are for one goroutine at a time.
+// Cluster is one server or an ensemble. It is not safe for concurrent use.
 type Cluster struct {
 	java  string
 	dir   string // removed by Stop; "": kept
@@ -33,10 +33,10 @@ type Cluster struct {
 	release func() // gives up the ports; nil before they were found, and after
 }
 
-// ErrExternal is returned where servers should be killed that were not started here.
+// ErrExternal refuses to kill servers that were not started here.
 var ErrExternal = errors.New("the servers of " + Variable + " are not ours to stop")
 
-// Start starts servers and returns when all serve. A [MissingError] says that this machine has nothing to start.
+// Start starts servers and returns when all serve. A [MissingError] says what this machine lacks.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if list := os.Getenv(Variable); list != "" {
 		return &Cluster{addrs: strings.Split(list, ",")}, nil
@@ -88,7 +88,7 @@ func (c *Cluster) configure(dir, lib string, o Options) error {
 	if err != nil {
 		return err
 	}
-	c.release = release // a server that was killed finds them when it comes back
+	c.release = release // only at the end: a server that is started again needs its ports
 	ensemble := ""
 	for i := 0; i < n && n > 1; i++ {
 		ensemble += fmt.Sprintf("server.%d=127.0.0.1:%d:%d\n", i+1, ports[n+i], ports[2*n+i])
@@ -147,7 +147,7 @@ func (c *Cluster) URL(path string) string {
 	return "zookeeper://" + strings.Join(c.Servers(), ",") + path
 }
 
-// Kill is kill -9 of a server, counted from 0. It returns when the process is gone.
+// Kill kills server i, counted from 0, as kill -9 does. It returns when the process is gone.
 func (c *Cluster) Kill(i int) error {
 	if len(c.nodes) == 0 {
 		return ErrExternal
@@ -171,7 +171,7 @@ func (c *Cluster) Restart(ctx context.Context, nodes ...int) error {
 	return nil
 }
 
-// Leader waits until an ensemble has a leader, and tells which.
+// Leader waits until an ensemble has a leader, and returns its number.
 func (c *Cluster) Leader(ctx context.Context) (int, error) {
 	for {
 		for i, n := range c.nodes {
@@ -182,7 +182,7 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 		select {
 		case <-ctx.Done():
 			return 0, fmt.Errorf("wait for a leader: %w", context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond): // nothing tells when it is elected
+		case <-time.After(20 * time.Millisecond): // no event says when it is elected
 		}
 	}
 }

@@ -3,24 +3,21 @@ package zookeeper
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
 
-// started starts servers, or skips the test loudly where that cannot be done.
+// started starts servers.
 func started(t *testing.T, o Options) *Cluster {
 	t.Helper()
 	t.Setenv(Variable, "")
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	c, err := Start(ctx, o)
-	var missing *MissingError
-	if errors.As(err, &missing) {
-		t.Skipf("NOT TESTED: ZooKeeper cannot be started here: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	Require(t, err)
 	t.Cleanup(c.Stop)
 	return c
 }
@@ -77,6 +74,22 @@ func TestExternalServersAreNotStopped(t *testing.T) {
 	}
 	if err := c.Kill(0); !errors.Is(err, ErrExternal) {
 		t.Errorf("kill of a foreign server: %v", err)
+	}
+}
+
+// TestJarsOfTheVariable names a folder with the server's jar, and one without it.
+func TestJarsOfTheVariable(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(JarsVariable, dir)
+	var missing *MissingError
+	if _, err := jars(t.Context()); !errors.As(err, &missing) || !strings.Contains(err.Error(), JarsVariable) {
+		t.Errorf("a folder without the jar: %v, want a MissingError that names %s", err, JarsVariable)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "zookeeper-"+Version+".jar"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := jars(t.Context()); err != nil || got != dir {
+		t.Errorf("jars in %q, %v; want %q", got, err, dir)
 	}
 }
 

@@ -3,7 +3,6 @@ package zookeeper_test
 import (
 	"context"
 	"fmt"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,9 +12,10 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// callers runs fn b.N times in all, from so many goroutines at once.
+// callers runs fn b.N times in all, from n goroutines at once.
 func callers(b *testing.B, n int, fn func(i int64) error) {
 	b.Helper()
 	var wg sync.WaitGroup
@@ -34,13 +34,16 @@ func callers(b *testing.B, n int, fn func(i int64) error) {
 	wg.Wait()
 }
 
-// BenchmarkAppend is an append of 200 bytes beside the bare client's create of a node of 200 bytes, which promises less: no order that others can
-// read without a list of all names. The two take turns, some operations each, so that what else the machine does meets both; the medians are compared.
+// BenchmarkAppend compares an append of 200 bytes with the bare client's create of a node of 200 bytes, which promises less: no order that others can
+// read without a list of all names. The two take turns, a few operations each, so that other load on the machine affects both; the medians are compared.
 func BenchmarkAppend(b *testing.B) {
 	data := make([]byte, 200)
 	for _, n := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("callers=%d", n), func(b *testing.B) {
-			s, other := openWith(b, Options{Servers: servers(b), Path: freshPath(b)}), openWith(b, Options{Servers: servers(b), Path: freshPath(b)})
+			s := openWith(b, zookeeper.Options{Servers: servers(b), Path: freshPath(b)})
+			o := zookeeper.Options{Servers: servers(b), Path: freshPath(b)}
+			openWith(b, o) // makes the nodes
+			other := nodesOf(b, o)
 			acl := zk.WorldACL(zk.PermAll)
 			var made atomic.Uint64
 			var store, bare []time.Duration
@@ -48,7 +51,7 @@ func BenchmarkAppend(b *testing.B) {
 			for range b.N {
 				store = append(store, turn(b, n, func() error { _, err := s.Append(context.Background(), data); return err }))
 				bare = append(bare, turn(b, n, func() error {
-					_, err := other.link.conn.Create(other.recordPath(made.Add(1)), data, zk.FlagPersistent, acl)
+					_, err := other.Create(other.record(made.Add(1)), data, zk.FlagPersistent, acl)
 					return err
 				}))
 			}
@@ -62,7 +65,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// turn is the time for each of a few operations by n callers.
+// turn returns the time for each of a few operations by n callers.
 func turn(b *testing.B, n int, fn func() error) time.Duration {
 	b.Helper()
 	each := max(8/n, 1)
@@ -81,12 +84,12 @@ func turn(b *testing.B, n int, fn func() error) time.Duration {
 	return time.Since(began) / time.Duration(n*each)
 }
 
-// BenchmarkHandles is eight handles that append at once, each with one caller: they collide.
+// BenchmarkHandles appends through several handles at once, each with one caller, so that they collide.
 func BenchmarkHandles(b *testing.B) {
 	for _, n := range []int{2, 8} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			o := Options{Servers: servers(b), Path: freshPath(b)}
-			handles := make(chan *Store, n)
+			o := zookeeper.Options{Servers: servers(b), Path: freshPath(b)}
+			handles := make(chan *zookeeper.Store, n)
 			for range n {
 				handles <- openWith(b, o)
 			}
@@ -105,7 +108,7 @@ func BenchmarkGet(b *testing.B) {
 	for name, quorum := range map[string]bool{"sync": false, "quorum": true} {
 		for _, n := range []int{1, 8} {
 			b.Run(fmt.Sprintf("%s/callers=%d", name, n), func(b *testing.B) {
-				s := openWith(b, Options{Servers: servers(b), Path: freshPath(b), QuorumReads: quorum})
+				s := openWith(b, zookeeper.Options{Servers: servers(b), Path: freshPath(b), QuorumReads: quorum})
 				if _, err := s.Put(context.Background(), store.Doc{Key: "a/b"}); err != nil {
 					b.Fatal(err)
 				}
@@ -116,7 +119,7 @@ func BenchmarkGet(b *testing.B) {
 }
 
 func BenchmarkPut(b *testing.B) {
-	s := openWith(b, Options{Servers: servers(b), Path: freshPath(b)})
+	s := openWith(b, zookeeper.Options{Servers: servers(b), Path: freshPath(b)})
 	var v store.Version
 	callers(b, 1, func(int64) (err error) {
 		v, err = s.Put(context.Background(), store.Doc{Key: "a/b", Value: []byte("x"), Version: v})
@@ -124,17 +127,17 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
-// BenchmarkRead is a page of 1000 records.
+// BenchmarkRead reads a page of 1000 records.
 func BenchmarkRead(b *testing.B) {
-	s := openWith(b, Options{Servers: servers(b), Path: freshPath(b)})
+	s := openWith(b, zookeeper.Options{Servers: servers(b), Path: freshPath(b)})
 	appendN(b, s, 1000)
 	callers(b, 1, func(int64) error { _, err := s.Read(context.Background(), 0, 1000); return err })
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/1000/float64(time.Microsecond), "µs/record")
 }
 
-// BenchmarkHint is the way from one handle's append to another one's hint.
+// BenchmarkHint measures the time from an append of one handle to the hint and the read of another one.
 func BenchmarkHint(b *testing.B) {
-	o := Options{Servers: servers(b), Path: freshPath(b)}
+	o := zookeeper.Options{Servers: servers(b), Path: freshPath(b)}
 	s, watcher := openWith(b, o), openWith(b, o)
 	hints, err := watcher.WatchLog(deadline(b))
 	if err != nil {

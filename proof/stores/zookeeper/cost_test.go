@@ -1,17 +1,17 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"maps"
+	"slices"
 	"testing"
-	"time"
 
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// TestWhatReadsCost counts what a handle asks its server for. Where that follows others, a change that is hinted at and looked at costs a sync and a read, which
-// leaves the watch, and a look at what is watched and has not changed costs a sync. Where it stands alone both cost a read.
+// TestWhatReadsCost counts the requests of a handle. At a follower, reading what is watched and has not changed costs a sync; reading it after a hint of
+// a change costs a sync and a read, which leaves the watch. At a server that stands alone both cost a read.
 func TestWhatReadsCost(t *testing.T) {
 	t.Parallel()
 	t.Run("alone", func(t *testing.T) {
@@ -30,71 +30,63 @@ func TestWhatReadsCost(t *testing.T) {
 	})
 }
 
+// What is not read within a tenth of a second after a hint, the handle reads itself, which costs more. So a busy machine may miss the price in a round; a
+// price that is too high is missed in all.
+const (
+	cheapRounds = 3 // in a row
+	mostRounds  = 100
+)
+
 func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
 	t.Helper()
-	o, ctx := Options{Servers: []string{addr}, Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: []string{addr}, Path: freshPath(t)}, deadline(t)
 	other := openWith(t, o)
-	tap := listenTap(t, o.Servers[0])
-	o.Servers = []string{tap.addr()}
-	s := openWith(t, o)
+	tap := listenTap(t, addr)
+	s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: o.Path})
 	v, err := other.Put(ctx, store.Doc{Key: "w/a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.hub.mu.Lock()
-	s.hub.look = time.Hour // so that nobody else arms
-	s.hub.mu.Unlock()
 	docs, err := s.Watch(ctx, "w/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := s.WatchLog(ctx)
-	if err != nil {
+	if _, err := s.WatchLog(ctx); err != nil {
 		t.Fatal(err)
 	}
-	get := func() error { _, err := s.Get(ctx, "w/a"); return err }
-	read := func() error { _, err := s.Read(ctx, 0, 1); return err }
-	until(t, "the watches are armed and the server has told what it is", func() bool {
-		if get() != nil || read() != nil {
-			return false
-		}
-		s.link.mu.Lock()
-		told := s.link.teller.mode != ""
-		s.link.mu.Unlock()
-		s.hub.mu.Lock()
-		defer s.hub.mu.Unlock()
-		for w := range s.hub.watches {
-			told = told && !w.dirty && !w.owed
-		}
-		return told
+	below := nodes{path: o.Path}
+	spots := []string{below.below(docsNode), below.below(docsNode + "/+w"), below.below(docsNode + "/+w/a"), below.below(logNode)}
+	until(t, "the watches are armed", func() bool {
+		return !slices.ContainsFunc(spots, func(path string) bool { return !tap.isArmed(path) })
 	})
-	drainHints(docs)
-	drainHints(log)
-	wantCost := func(what string, look func() error, want map[int32]int) {
+	cost := func(look func() error) map[int32]int {
 		t.Helper()
 		before := tap.counts()
 		if err := look(); err != nil {
 			t.Fatal(err)
 		}
-		got := tap.counts()
-		for op, n := range before {
-			if got[op] -= n; got[op] == 0 {
-				delete(got, op)
-			}
-		}
-		delete(got, opPing)
-		if !maps.Equal(got, want) {
-			t.Errorf("%s: asked for %v, want %v", what, got, want)
-		}
+		return tap.since(before)
 	}
-	wantCost("a document without news", get, same)
-	wantCost("the log without news", read, same)
-	for range 3 {
+	get := func() error { _, err := s.Get(ctx, "w/a"); return err }
+	read := func() error { _, err := s.Read(ctx, 0, 1); return err }
+	change := func() error {
+		drainHints(docs)
 		if v, err = other.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		wantHint(t, docs, "a change")
-		wantCost("a document that has changed", get, changed)
-		wantCost("a document without news", get, same)
+		return get()
 	}
+	var costs []map[int32]int
+	for cheap := 0; cheap < cheapRounds; cheap++ {
+		if len(costs) == 3*mostRounds {
+			t.Fatalf("after a change, without one, of the log: asked for %v; want %v, %v, %v", costs[:12], changed, same, same)
+		}
+		round := []map[int32]int{cost(change), cost(get), cost(read)}
+		if !maps.Equal(round[0], changed) || !maps.Equal(round[1], same) || !maps.Equal(round[2], same) {
+			cheap = -1
+		}
+		costs = append(costs, round...)
+	}
+	t.Logf("%d rounds for %d cheap ones in a row", len(costs)/3, cheapRounds)
 }

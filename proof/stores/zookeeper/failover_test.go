@@ -2,13 +2,13 @@ package zookeeper_test
 
 import (
 	"context"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
 // TestSilentNode connects through a link to one of three nodes, which falls silent without closing anything: the handle notices and asks another,
@@ -16,7 +16,7 @@ import (
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
 	c := ownServers(t, server.Options{Nodes: 3})
-	o := Options{Path: freshPath(t), Session: 4 * time.Second}
+	o := zookeeper.Options{Path: freshPath(t), Session: 4 * time.Second}
 	var links []*faultproxy.Proxy
 	for _, e := range c.Servers() {
 		p, err := faultproxy.Listen(context.Background(), e)

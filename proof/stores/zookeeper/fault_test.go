@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"sync"
 	"testing"
 	"time"
 
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
 func brief(t testing.TB, d time.Duration) context.Context {
@@ -23,7 +23,7 @@ func brief(t testing.TB, d time.Duration) context.Context {
 func TestDataSurvivesKill(t *testing.T) {
 	t.Parallel()
 	c := ownServers(t, server.Options{})
-	s, ctx := openWith(t, Options{Servers: c.Servers()}), deadline(t)
+	s, ctx := openWith(t, zookeeper.Options{Servers: c.Servers()}), deadline(t)
 	v, err := s.Put(ctx, store.Doc{Key: "a/b", Value: []byte("kept")})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestDataSurvivesKill(t *testing.T) {
 
 // writer appends and counts in a document until it is told to stop, and notes what was acknowledged.
 type writer struct {
-	s            *Store
+	s            *zookeeper.Store
 	id           int
 	acknowledged map[uint64]string
 	unknown      map[string]bool
@@ -123,7 +123,7 @@ func TestLeaderDiesUnderWriters(t *testing.T) {
 	stop, progress := make(chan struct{}), make(chan int, 1024)
 	var wg sync.WaitGroup
 	for i := range writers {
-		w := &writer{s: openWith(t, Options{Servers: c.Servers()}), id: i, acknowledged: map[uint64]string{}, unknown: map[string]bool{}}
+		w := &writer{s: openWith(t, zookeeper.Options{Servers: c.Servers()}), id: i, acknowledged: map[uint64]string{}, unknown: map[string]bool{}}
 		writers[i] = w
 		wg.Go(func() {
 			for n := 0; ; n++ {
@@ -206,7 +206,7 @@ func TestLeaderDiesUnderWriters(t *testing.T) {
 func TestMajorityLostAndBack(t *testing.T) {
 	t.Parallel()
 	c, ctx := ownServers(t, server.Options{Nodes: 3}), longDeadline(t)
-	s := openWith(t, Options{Servers: c.Servers()})
+	s := openWith(t, zookeeper.Options{Servers: c.Servers()})
 	first, err := s.Append(ctx, []byte("first"))
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"os"
 	"strings"
 	"sync"
@@ -16,12 +15,13 @@ import (
 
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// patience bounds waits that only a failure exhausts.
+// patience bounds waits: only a failure takes so long.
 const patience = 60 * time.Second
 
-// shared is the one server that most tests use, each below a path of its own.
+// shared is the server that most tests use, each below its own path.
 type shared struct {
 	once    sync.Once
 	cluster *server.Cluster
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaks are goroutines that do not end. On a busy machine what was closed takes its time to.
+// leaks reports goroutines that do not end. On a busy machine those of closed handles may need some time.
 func leaks() error {
 	for end := time.Now().Add(patience); ; {
 		if err := goleak.Find(); err == nil || time.Now().After(end) {
@@ -62,20 +62,8 @@ func servers(t testing.TB) []string {
 		defer cancel()
 		standing.cluster, standing.err = server.Start(ctx, server.Options{})
 	})
-	skipMissing(t, standing.err)
+	server.Require(t, standing.err)
 	return standing.cluster.Servers()
-}
-
-// skipMissing skips a test loudly where no server can be started.
-func skipMissing(t testing.TB, err error) {
-	t.Helper()
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
-		t.Skipf("NOT TESTED: ZooKeeper cannot be started here: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // ownServers starts servers that the test may kill.
@@ -85,12 +73,12 @@ func ownServers(t testing.TB, o server.Options) *server.Cluster {
 		t.Skipf("NOT TESTED: the servers of %s must not be killed", server.Variable)
 	}
 	c, err := server.Start(longDeadline(t), o)
-	skipMissing(t, err)
+	server.Require(t, err)
 	t.Cleanup(c.Stop)
 	return c
 }
 
-// freshPath is a path that no other test uses.
+// freshPath returns a path that no other test uses.
 func freshPath(t testing.TB) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '/' || r == ' ' {
@@ -108,7 +96,7 @@ func deadline(t testing.TB) context.Context {
 	return ctx
 }
 
-// longDeadline is for what takes many steps, or starts servers.
+// longDeadline is for tests that take many steps, or start servers.
 func longDeadline(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
@@ -116,7 +104,7 @@ func longDeadline(t testing.TB) context.Context {
 	return ctx
 }
 
-func openWith(t testing.TB, o Options) *Store {
+func openWith(t testing.TB, o zookeeper.Options) *zookeeper.Store {
 	t.Helper()
 	s := opened(t, o)
 	t.Cleanup(func() {
@@ -127,12 +115,12 @@ func openWith(t testing.TB, o Options) *Store {
 	return s
 }
 
-// opened opens a handle, and asks again where the servers do not answer in time, as may be on a busy machine.
-func opened(t testing.TB, o Options) *Store {
+// opened opens a handle, and tries again if the servers do not answer in time, which happens on a busy machine.
+func opened(t testing.TB, o zookeeper.Options) *zookeeper.Store {
 	t.Helper()
 	ctx := deadline(t)
 	for {
-		s, err := Open(ctx, o)
+		s, err := zookeeper.Open(ctx, o)
 		switch {
 		case err == nil:
 			return s
@@ -143,7 +131,7 @@ func opened(t testing.TB, o Options) *Store {
 }
 
 // fresh makes an empty store on the shared server.
-func fresh(t *testing.T) func(t *testing.T) *Store {
-	o := Options{Servers: servers(t), Path: freshPath(t)}
-	return func(t *testing.T) *Store { return openWith(t, o) }
+func fresh(t *testing.T) func(t *testing.T) *zookeeper.Store {
+	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
+	return func(t *testing.T) *zookeeper.Store { return openWith(t, o) }
 }

@@ -1,7 +1,6 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"testing"
 
 	"github.com/rota-run/rota/lock/locktest"

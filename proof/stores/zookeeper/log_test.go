@@ -5,17 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
-func appendN(t testing.TB, s *Store, n int) (last uint64) {
+func appendN(t testing.TB, s *zookeeper.Store, n int) (last uint64) {
 	t.Helper()
 	ctx := deadline(t)
 	var wg sync.WaitGroup
@@ -34,9 +32,11 @@ func appendN(t testing.TB, s *Store, n int) (last uint64) {
 	return page.Head
 }
 
+// TestManyRecordsAreReadInPagesAndTrimmed trims more records than one request deletes.
 func TestManyRecordsAreReadInPagesAndTrimmed(t *testing.T) {
 	t.Parallel()
-	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	s := openWith(t, o)
 	const n = 1300
 	head := appendN(t, s, n)
 	if head != n {
@@ -52,29 +52,25 @@ func TestManyRecordsAreReadInPagesAndTrimmed(t *testing.T) {
 	if err := s.Trim(ctx, head); err != nil {
 		t.Fatal(err)
 	}
-	names, err := s.children(ctx, s.at(logNode))
-	if err != nil || len(names) != n-1201 {
-		t.Errorf("%d records are left below the log's node, %v; want %d", len(names), err, n-1201)
+	below := nodesOf(t, o)
+	if left := len(below.names(t, logNode)); left != n-1201 {
+		t.Errorf("%d records are left below the log's node, want %d", left, n-1201)
 	}
-	h, err := s.readHeader(ctx)
-	if want := (header{n, 1201, 1201}); err != nil || h.header != want {
-		t.Errorf("header %+v, %v; want %+v", h.header, err, want)
-	}
+	below.wantHeader(t, n, 1201, 1201)
 }
 
-// TestTrimGoesOnAfterACrash leaves what a crash leaves: a header that says trimmed, with all or half of the records still there.
+// TestTrimGoesOnAfterACrash leaves what a crash in the middle of a trim leaves: a header that says that records are trimmed, and most of them.
 func TestTrimGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
-	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	s, below := openWith(t, o), nodesOf(t, o)
 	appendN(t, s, 20)
 	if err := s.SaveSnapshot(ctx, store.Record{Index: 15}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.change(ctx, func(h header) header { h.trimmed = 10; return h }); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.free(ctx, 3, 5); err != nil {
-		t.Fatal(err)
+	below.setHeader(t, 20, 10, 0)
+	for index := range uint64(3) {
+		below.remove(t, below.record(3+index))
 	}
 	if _, err := s.Read(ctx, 9, 10); !errors.Is(err, store.ErrTruncated) {
 		t.Errorf("read of what is trimmed and still there: %v", err)
@@ -82,16 +78,16 @@ func TestTrimGoesOnAfterACrash(t *testing.T) {
 	if err := s.Trim(ctx, 1); err != nil {
 		t.Fatal(err)
 	}
-	names, err := s.children(ctx, s.at(logNode))
-	if err != nil || len(names) != 10 {
-		t.Errorf("%d records are left, %v; want 10", len(names), err)
+	if left := len(below.names(t, logNode)); left != 10 {
+		t.Errorf("%d records are left, want 10", left)
 	}
+	below.wantHeader(t, 20, 10, 10)
 }
 
 // TestAppendKeepsWhatOthersTrimmed appends by a handle that knows an older header.
 func TestAppendKeepsWhatOthersTrimmed(t *testing.T) {
 	t.Parallel()
-	o, ctx := Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
 	stale, other := openWith(t, o), openWith(t, o)
 	appendN(t, stale, 5)
 	if err := other.SaveSnapshot(ctx, store.Record{Index: 4}); err != nil {
@@ -103,36 +99,34 @@ func TestAppendKeepsWhatOthersTrimmed(t *testing.T) {
 	if index, err := stale.Append(ctx, nil); err != nil || index != 6 {
 		t.Errorf("append: %d, %v; want 6", index, err)
 	}
-	h, err := other.readHeader(ctx)
-	if want := (header{6, 4, 4}); err != nil || h.header != want {
-		t.Errorf("header %+v, %v; want %+v", h.header, err, want)
-	}
+	nodesOf(t, o).wantHeader(t, 6, 4, 4)
 }
 
+// TestMissingRecordIsDamage deletes a record that was not trimmed.
 func TestMissingRecordIsDamage(t *testing.T) {
 	t.Parallel()
-	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	s, below := openWith(t, o), nodesOf(t, o)
 	appendN(t, s, 5)
-	if err := s.free(ctx, 3, 3); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Read(ctx, 0, 10); !errors.Is(err, ErrDamaged) {
+	below.remove(t, below.record(3))
+	if _, err := s.Read(ctx, 0, 10); !errors.Is(err, zookeeper.ErrDamaged) {
 		t.Errorf("read over a record that somebody deleted: %v, want ErrDamaged", err)
 	}
 }
 
+// TestTooLarge writes as much as is allowed, and a byte more.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
-	most, more := bytes.Repeat([]byte("x"), MaxRecord), make([]byte, MaxRecord+1)
+	s, ctx := openWith(t, zookeeper.Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	most, more := bytes.Repeat([]byte("x"), zookeeper.MaxRecord), make([]byte, zookeeper.MaxRecord+1)
 	if _, err := s.Append(ctx, more); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("append of %d bytes: %v", len(more), err)
 	}
 	if _, err := s.Put(ctx, store.Doc{Key: "a", Value: more}); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("put of %d bytes: %v", len(more), err)
 	}
-	if err := s.SaveSnapshot(ctx, store.Record{Index: 1, Data: make([]byte, MaxSnapshot+1)}); !errors.Is(err, store.ErrTooLarge) {
-		t.Errorf("snapshot of %d bytes: %v", MaxSnapshot+1, err)
+	if err := s.SaveSnapshot(ctx, store.Record{Index: 1, Data: make([]byte, zookeeper.MaxSnapshot+1)}); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("snapshot of %d bytes: %v", zookeeper.MaxSnapshot+1, err)
 	}
 	var wg sync.WaitGroup
 	for range 3 { // together they would make too large a request
@@ -162,8 +156,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// head is the newest index as a handle sees it that no fault meets.
-func head(t *testing.T, s *Store) uint64 {
+// head returns the newest index.
+func head(t *testing.T, s *zookeeper.Store) uint64 {
 	t.Helper()
 	page, err := s.Read(deadline(t), 0, 1)
 	if err != nil {
@@ -172,6 +166,7 @@ func head(t *testing.T, s *Store) uint64 {
 	return page.Head
 }
 
+// until waits until something holds.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !holds(); {
@@ -182,7 +177,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestLostAnswerOfAnAppendIsFound loses the answer of an append that was done, with and without others who append after it, and one that was never sent.
+// TestLostAnswerOfAnAppendIsFound breaks the connection under an append that was done, and under one that was not, with and without other appends after it.
 func TestLostAnswerOfAnAppendIsFound(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -192,9 +187,9 @@ func TestLostAnswerOfAnAppendIsFound(t *testing.T) {
 	}{{"done", true, 0}, {"done, and the log went on", true, 3}, {"not done", false, 0}, {"not done, and the log went on", false, 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			o := Options{Servers: servers(t), Path: freshPath(t), Session: 2 * time.Second}
+			o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), Session: 2 * time.Second}
 			direct := openWith(t, o)
-			through, link := openThrough(t, o)
+			through, link, tap := openTapped(t, o)
 			ctx := deadline(t)
 			if _, err := through.Append(ctx, []byte("first")); err != nil {
 				t.Fatal(err)
@@ -208,7 +203,7 @@ func TestLostAnswerOfAnAppendIsFound(t *testing.T) {
 				index uint64
 				err   error
 			}
-			answers := make(chan answer, 1)
+			answers, before := make(chan answer, 1), tap.counts()
 			go func() {
 				index, err := through.Append(ctx, []byte("lost"))
 				answers <- answer{index, err}
@@ -216,7 +211,7 @@ func TestLostAnswerOfAnAppendIsFound(t *testing.T) {
 			if c.done {
 				until(t, "the append has arrived", func() bool { return head(t, direct) == 2 })
 			} else {
-				until(t, "the append was sent", func() bool { return through.link.pending() > 0 })
+				until(t, "the append was sent", func() bool { return tap.since(before)[opMulti] > 0 })
 			}
 			for i := range c.others {
 				if _, err := direct.Append(ctx, fmt.Appendf(nil, "other %d", i)); err != nil {
@@ -242,34 +237,23 @@ func TestLostAnswerOfAnAppendIsFound(t *testing.T) {
 				}
 			}
 			if len(at) != 1 || at[0] != a.index {
-				t.Errorf("the record stands at %v, acknowledged at %d", at, a.index)
+				t.Errorf("the record is at %v, acknowledged at %d", at, a.index)
 			}
 		})
 	}
 }
 
-// pending is how many requests wait for an answer, without the pings.
-func (l *link) pending() int {
-	l.mu.Lock()
-	w := l.wire
-	l.mu.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := len(w.sent)
-	if _, pinged := w.sent[pingID]; pinged {
-		n--
-	}
-	return n
-}
-
 var errEnough = errors.New("enough")
 
-// TestUnknownOnlyIfSent cancels calls before and after their request has left.
+// TestUnknownOnlyIfSent cancels calls before and after their request was sent.
 func TestUnknownOnlyIfSent(t *testing.T) {
 	t.Parallel()
-	o := Options{Servers: servers(t), Path: freshPath(t), Session: time.Minute} // no silence of a busy machine is long enough to break a connection
-	through, link := openThrough(t, o)
-	if _, err := through.Put(deadline(t), store.Doc{Key: "a/first"}); err != nil {
+	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), Session: time.Minute} // no silence of a busy machine is long enough to break a connection
+	through, link, tap := openTapped(t, o)
+	if _, err := through.Put(deadline(t), store.Doc{Key: "a/first"}); err != nil { // makes the folder
+		t.Fatal(err)
+	}
+	if _, err := through.Append(deadline(t), []byte("first")); err != nil { // reads the header
 		t.Fatal(err)
 	}
 	calls := map[string]func(context.Context, int) error{
@@ -281,21 +265,18 @@ func TestUnknownOnlyIfSent(t *testing.T) {
 	}
 	for name, call := range calls {
 		link.Stall()
+		before, refusals := tap.counts(), tap.refusals()
 		ctx, giveUp := context.WithCancelCause(deadline(t))
 		given := make(chan error, 1)
 		go func() { given <- call(ctx, 1) }()
-		until(t, "the request was sent", func() bool { return through.link.pending() > 0 })
+		until(t, "the request was sent", func() bool { return tap.since(before)[opMulti] > 0 })
 		giveUp(errEnough)
 		if err := <-given; !errors.Is(err, store.ErrUnknown) || !errors.Is(err, errEnough) {
 			t.Errorf("%s without an answer: %v, want ErrUnknown and the reason", name, err)
 		}
 		link.Refuse()
 		link.Cut()
-		until(t, "the connection is gone", func() bool {
-			through.link.mu.Lock()
-			defer through.link.mu.Unlock()
-			return !through.link.up
-		})
+		until(t, "the handle tries to connect again", func() bool { return tap.refusals() > refusals })
 		if name == "put" {
 			until(t, "the call waits for a connection", func() bool { // unless its time is over before that, on a busy machine
 				err := call(brief(t, 50*time.Millisecond), 2)
@@ -314,25 +295,22 @@ func TestUnknownOnlyIfSent(t *testing.T) {
 	}
 }
 
-// TestAppendThatWaitsIsNotSent ends a call while another batch is under way: it stands in no request.
+// TestAppendThatWaitsIsNotSent ends a call while another batch is under way: its record is in no request.
 func TestAppendThatWaitsIsNotSent(t *testing.T) {
 	t.Parallel()
-	o := Options{Servers: servers(t), Path: freshPath(t)}
-	through, link := openThrough(t, o)
+	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
+	through, link, tap := openTapped(t, o)
 	if _, err := through.Append(deadline(t), []byte("first")); err != nil {
 		t.Fatal(err)
 	}
 	link.Stall()
+	before := tap.counts()
 	under := make(chan error, 1)
 	go func() {
 		_, err := through.Append(deadline(t), []byte("under way"))
 		under <- err
 	}()
-	until(t, "a batch is under way", func() bool {
-		through.appender.mu.Lock()
-		defer through.appender.mu.Unlock()
-		return through.appender.busy && len(through.appender.queue) == 0
-	})
+	until(t, "a batch is under way", func() bool { return tap.since(before)[opMulti] > 0 })
 	_, err := through.Append(brief(t, 50*time.Millisecond), []byte("waits"))
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnknown) {
 		t.Errorf("append that waited for another one: %v, want its ctx's cause and nothing unknown", err)
@@ -348,10 +326,11 @@ func TestAppendThatWaitsIsNotSent(t *testing.T) {
 	}
 }
 
-// TestVersionOfAFormerLife changes a document of a former life whose counter is the present one's: ZooKeeper alone would do it.
+// TestVersionOfAFormerLife changes a document by a version of its former life. The counter in it is the present one, so ZooKeeper alone would do it.
 func TestVersionOfAFormerLife(t *testing.T) {
 	t.Parallel()
-	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	s := openWith(t, o)
 	former, err := s.Put(ctx, store.Doc{Key: "a"})
 	if err != nil {
 		t.Fatal(err)
@@ -368,15 +347,16 @@ func TestVersionOfAFormerLife(t *testing.T) {
 	if err := s.Delete(ctx, "a", former); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("delete at %q: %v", former, err)
 	}
-	lives, err := s.children(ctx, s.at(livesNode))
-	if err != nil || len(lives) != 1 {
-		t.Errorf("%d lives of one document, %v", len(lives), err)
+	if lives := nodesOf(t, o).names(t, livesNode); len(lives) != 1 {
+		t.Errorf("one document has %d lives", len(lives))
 	}
 }
 
+// TestFoldersGoWithTheirDocuments creates a document again after the servers have removed its empty folder.
 func TestFoldersGoWithTheirDocuments(t *testing.T) {
 	t.Parallel()
-	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	s, below := openWith(t, o), nodesOf(t, o)
 	v, err := s.Put(ctx, store.Doc{Key: "a/b/c"})
 	if err != nil {
 		t.Fatal(err)
@@ -384,9 +364,7 @@ func TestFoldersGoWithTheirDocuments(t *testing.T) {
 	if err := s.Delete(ctx, "a/b/c", v); err != nil {
 		t.Fatal(err)
 	}
-	if err := raw(t, s.o.Servers).Delete(s.at(docsNode, "+a+b"), -1); err != nil && !errors.Is(err, zk.ErrNoNode) { // as the servers do some time later
-		t.Fatal(err)
-	}
+	below.remove(t, below.below(docsNode+"/+a+b")) // as the servers do some time later
 	if _, err := s.Put(ctx, store.Doc{Key: "a/b/c"}); err != nil {
 		t.Errorf("put where the folder has gone: %v", err)
 	}

@@ -1,41 +1,17 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
-	"strings"
 	"testing"
 
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// opMulti is a transaction.
-const opMulti = 14
+// readsAtLeader is how many reads at a leader are looked at, after it has said that it leads.
+const readsAtLeader = 50
 
-func TestModes(t *testing.T) {
-	t.Parallel()
-	const head = "Zookeeper version: 3.9.5\nLatency min/avg/max: 0/0.4/5\nReceived: 12\n"
-	for text, want := range map[string]struct {
-		mode string
-		want remedy
-	}{
-		head + "Mode: follower\nNode count: 7\n":                      {"follower", bySync},
-		head + "Mode: observer\n":                                     {"observer", bySync},
-		head + "Mode: standalone":                                     {"standalone", byNothing},
-		head + "Mode: leader\nNode count: 7\n":                        {"leader", byTransaction},
-		head + "Mode: read-only\n":                                    {"read-only", byTransaction},
-		"srvr is not executed because it is not in the whitelist.\n":  {"", byTransaction},
-		"This ZooKeeper instance is not currently serving requests\n": {"", byTransaction},
-		"": {"", byTransaction},
-		strings.Repeat("x", 2*askMost) + "\nMode: follower\n": {"", byTransaction},
-	} {
-		if got := readMode(strings.NewReader(text)); got != want.mode || remedyOf(got) != want.want {
-			t.Errorf("%.100q: mode %q, remedy %v; want %q, %v", text, got, remedyOf(got), want.mode, want.want)
-		}
-	}
-}
-
-// TestBarriers looks at what is asked of each of three servers: a sync is enough where the server follows; the leader lets it pass.
+// TestBarriers counts what a read asks of each of three servers: a follower for a sync, the leader for a transaction, because it lets a sync pass.
 func TestBarriers(t *testing.T) {
 	t.Parallel()
 	c, ctx := ownServers(t, server.Options{Nodes: 3}), deadline(t)
@@ -45,35 +21,41 @@ func TestBarriers(t *testing.T) {
 	}
 	for i, addr := range c.Servers() {
 		tap := listenTap(t, addr)
-		s := openWith(t, Options{Servers: []string{tap.addr()}})
-		want := map[bool]string{true: "leader", false: "follower"}[i == leader]
-		until(t, "the handle knows the mode of its server", func() bool {
+		s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}})
+		read := func() (syncs, transactions int) {
+			t.Helper()
+			before := tap.counts()
 			if _, err := s.Read(ctx, 0, 1); err != nil {
 				t.Fatal(err)
 			}
-			s.link.mu.Lock()
-			defer s.link.mu.Unlock()
-			return s.link.teller.mode == want
-		})
-		before := tap.counts()
-		if _, err := s.Read(ctx, 0, 1); err != nil {
-			t.Fatal(err)
+			asked := tap.since(before)
+			return asked[opSync], asked[opMulti]
 		}
-		after := tap.counts()
-		if syncs, multis := after[opSync]-before[opSync], after[opMulti]-before[opMulti]; syncs+multis != 1 || (multis == 1) != (i == leader) {
-			t.Errorf("a read at the %s made %d syncs and %d transactions", want, syncs, multis)
+		if i == leader {
+			until(t, "the leader was asked for its mode", func() bool { read(); return tap.modesTold() > 0 })
+			for range readsAtLeader {
+				if syncs, transactions := read(); syncs != 0 || transactions != 1 {
+					t.Fatalf("a read at the leader made %d syncs and %d transactions, want a transaction", syncs, transactions)
+				}
+			}
+			continue
+		}
+		until(t, "a read at a follower makes a sync", func() bool { syncs, _ := read(); return syncs > 0 })
+		if syncs, transactions := read(); syncs != 1 || transactions != 0 {
+			t.Errorf("a read at a follower made %d syncs and %d transactions, want a sync", syncs, transactions)
 		}
 	}
 }
 
-// TestReadsBehindWritesElsewhere writes at one server and reads at another one, again and again: each read sees the write before it, at the leader too.
-func TestReadsBehindWritesElsewhere(t *testing.T) {
+// TestReadsSeeWritesElsewhere writes through one server and reads through another one, again and again: each read sees the write before it, at the leader
+// too.
+func TestReadsSeeWritesElsewhere(t *testing.T) {
 	t.Parallel()
 	c, ctx := ownServers(t, server.Options{Nodes: 3}), longDeadline(t)
 	path := freshPath(t)
-	var handles []*Store
+	var handles []*zookeeper.Store
 	for _, addr := range c.Servers() {
-		handles = append(handles, openWith(t, Options{Servers: []string{addr}, Path: path}))
+		handles = append(handles, openWith(t, zookeeper.Options{Servers: []string{addr}, Path: path}))
 	}
 	v := store.Version("")
 	for i := range 300 {

@@ -5,10 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"io"
 	"log"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,23 +21,10 @@ import (
 	"github.com/rota-run/rota/internal/port"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// raw is the bare client, for what only others do.
-func raw(t testing.TB, addrs []string) *zk.Conn {
-	t.Helper()
-	l, err := newLink(linkOptions{servers: addrs, timeout: 10 * time.Second, wait: patience, logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.close() })
-	if err := l.await(deadline(t)); err != nil {
-		t.Fatal(err)
-	}
-	return l.conn
-}
-
-// deaf listens and does with each connection what it is told.
+// deaf listens and calls each for every connection. It returns its address.
 func deaf(t *testing.T, each func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -66,6 +51,7 @@ func deaf(t *testing.T, each func(net.Conn)) string {
 	return l.Addr().String()
 }
 
+// closedPort returns an address at which nobody listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	addrs, release, err := port.Find(1)
@@ -76,12 +62,12 @@ func closedPort(t *testing.T) string {
 	return addrs[0]
 }
 
-// wantRefusal opens, and expects an error that names all parts and no password.
-func wantRefusal(t *testing.T, o Options, is error, parts ...string) {
+// wantRefusal checks that Open fails with an error that contains all parts and no password.
+func wantRefusal(t *testing.T, o zookeeper.Options, is error, parts ...string) {
 	t.Helper()
 	err := refusal(t, o)
 	for end := time.Now().Add(patience); errors.Is(err, store.ErrUnavailable) && !saysAll(err, parts) && time.Now().Before(end); {
-		err = refusal(t, o) // on a busy machine what is there may be too late to be recognised
+		err = refusal(t, o) // on a busy machine the answer of what listens there may come too late
 	}
 	if is != nil && !errors.Is(err, is) {
 		t.Errorf("error %v is not %v", err, is)
@@ -95,13 +81,14 @@ func wantRefusal(t *testing.T, o Options, is error, parts ...string) {
 		}
 	}
 	if o.Password != "" && strings.Contains(err.Error(), o.Password) {
-		t.Errorf("error %q holds the password", err)
+		t.Errorf("error %q contains the password", err)
 	}
 }
 
-func refusal(t *testing.T, o Options) error {
+// refusal returns the error of Open.
+func refusal(t *testing.T, o zookeeper.Options) error {
 	t.Helper()
-	s, err := Open(deadline(t), o)
+	s, err := zookeeper.Open(deadline(t), o)
 	if err == nil {
 		s.Close()
 		t.Fatalf("open %v%s: no error", o.Servers, o.Path)
@@ -113,7 +100,8 @@ func saysAll(err error, parts []string) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(err.Error(), part) })
 }
 
-func TestOpenTellsWhatTheServersAre(t *testing.T) {
+// TestOpenSaysWhatTheServersAre opens stores at addresses where no ZooKeeper server answers.
+func TestOpenSaysWhatTheServersAre(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
@@ -124,17 +112,17 @@ func TestOpenTellsWhatTheServersAre(t *testing.T) {
 	address := func(s *httptest.Server) string { return s.Listener.Addr().String() }
 	for _, c := range []struct {
 		name  string
-		o     Options
+		o     zookeeper.Options
 		parts []string
 	}{
-		{"nobody listens", Options{Servers: []string{closedPort(t)}}, []string{"refused", "whether the servers run"}},
-		{"no such name", Options{Servers: []string{"no-such-host.invalid:2181"}}, []string{"no-such-host.invalid", "look at the addresses"}},
-		{"HTTP", Options{Servers: []string{address(web)}}, []string{"not ZooKeeper", "an HTTP server", "look at the port"}},
-		{"silent", Options{Servers: []string{deaf(t, func(net.Conn) {})}}, []string{"does not answer"}},
-		{"hangs up", Options{Servers: []string{deaf(t, func(c net.Conn) { c.Close() })}}, []string{"handshake"}},
-		{"garbage", Options{Servers: []string{deaf(t, func(c net.Conn) { c.Write([]byte("\xff\xff\xff\xffgarbage")) })}}, []string{"not ZooKeeper"}},
-		{"TLS, unknown authority", Options{Servers: []string{address(secure)}, TLS: &tls.Config{}}, []string{"certificate", "authority"}},
-		{"TLS on a plain port", Options{Servers: []string{address(web)}, TLS: &tls.Config{}}, []string{"does not speak TLS", "secureClientPort"}},
+		{"nobody listens", zookeeper.Options{Servers: []string{closedPort(t)}}, []string{"refused", "whether the servers run"}},
+		{"no such name", zookeeper.Options{Servers: []string{"no-such-host.invalid:2181"}}, []string{"no-such-host.invalid", "look at the addresses"}},
+		{"HTTP", zookeeper.Options{Servers: []string{address(web)}}, []string{"not ZooKeeper", "an HTTP server", "look at the port"}},
+		{"silent", zookeeper.Options{Servers: []string{deaf(t, func(net.Conn) {})}}, []string{"does not answer"}},
+		{"hangs up", zookeeper.Options{Servers: []string{deaf(t, func(c net.Conn) { c.Close() })}}, []string{"handshake"}},
+		{"garbage", zookeeper.Options{Servers: []string{deaf(t, func(c net.Conn) { c.Write([]byte("\xff\xff\xff\xffgarbage")) })}}, []string{"not ZooKeeper"}},
+		{"TLS, unknown authority", zookeeper.Options{Servers: []string{address(secure)}, TLS: &tls.Config{}}, []string{"certificate", "authority"}},
+		{"TLS on a plain port", zookeeper.Options{Servers: []string{address(web)}, TLS: &tls.Config{}}, []string{"does not speak TLS", "secureClientPort"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -144,78 +132,46 @@ func TestOpenTellsWhatTheServersAre(t *testing.T) {
 	}
 }
 
+// TestOpenWithoutQuorum opens a store at the only one of three servers that is left.
 func TestOpenWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	c := ownServers(t, server.Options{Nodes: 3})
 	c.Kill(0)
 	c.Kill(1)
-	wantRefusal(t, Options{Servers: c.Servers()[2:], Timeout: 8 * time.Second}, store.ErrUnavailable, "no quorum")
+	wantRefusal(t, zookeeper.Options{Servers: c.Servers()[2:], Timeout: 8 * time.Second}, store.ErrUnavailable, "no quorum")
 }
 
-func TestOpenRefusesOptions(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		o    Options
-		part string
-	}{
-		{Options{}, "no servers"},
-		{Options{Servers: []string{"a:b:c"}}, "host:port"},
-		{Options{Servers: []string{":2181"}}, "host:port"},
-		{Options{Servers: []string{"zk"}, Path: "/"}, "a node of its own"},
-		{Options{Servers: []string{"zk"}, Path: "rota"}, `"/rota"`},
-		{Options{Servers: []string{"zk"}, Path: "/a//b"}, "segment"},
-		{Options{Servers: []string{"zk"}, Path: "/a/../b"}, "segment"},
-		{Options{Servers: []string{"zk"}, Path: "/zookeeper/x"}, "for itself"},
-		{Options{Servers: []string{"zk"}, Path: "/" + strings.Repeat("p", 200)}, "at most 200"},
-		{Options{Servers: []string{"zk"}, User: "u"}, "both a user and a password"},
-		{Options{Servers: []string{"zk"}, User: "u:v", Password: "hidden"}, "colon"},
-	} {
-		wantRefusal(t, c.o, nil, c.part)
-	}
-}
-
-func TestAddresses(t *testing.T) {
-	t.Parallel()
-	got, err := addresses([]string{"zk1", "zk2:2182", "::1", "[::1]:99"})
-	if want := "zk1:2181 zk2:2182 [::1]:2181 [::1]:99"; err != nil || strings.Join(got, " ") != want {
-		t.Errorf("addresses: %q, %v; want %q", got, err, want)
-	}
-}
-
+// TestOpenLooksAtWhatIsThere opens paths that hold nothing, something else, or are being made by others.
 func TestOpenLooksAtWhatIsThere(t *testing.T) {
 	t.Parallel()
 	addrs, ctx := servers(t), deadline(t)
-	c := raw(t, addrs)
+	c := nodesOf(t, zookeeper.Options{Servers: addrs})
 	t.Run("must exist", func(t *testing.T) {
-		o := Options{Servers: addrs, Path: freshPath(t), MustExist: true}
+		o := zookeeper.Options{Servers: addrs, Path: freshPath(t), MustExist: true}
 		wantRefusal(t, o, store.ErrNotFound, "no store", o.Path)
-		wantRefusal(t, Options{Servers: addrs, Path: o.Path, ReadOnly: true}, store.ErrNotFound, "no store")
+		wantRefusal(t, zookeeper.Options{Servers: addrs, Path: o.Path, ReadOnly: true}, store.ErrNotFound, "no store")
 		if there, _, err := c.Exists(o.Path); there || err != nil {
-			t.Errorf("opening made %s all the same: %v", o.Path, err)
+			t.Errorf("Open created %s: %v", o.Path, err)
 		}
 	})
 	for data, part := range map[string]string{"rota 2\n": "newer rota", "something": "something else", "rota": "something else"} {
-		o := Options{Servers: addrs, Path: "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")}
-		if _, err := c.Create(o.Path, []byte(data), zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		o := zookeeper.Options{Servers: addrs, Path: "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")}
+		c.create(t, o.Path, []byte(data), zk.FlagPersistent)
 		wantRefusal(t, o, nil, part)
 	}
 	t.Run("an empty node is taken", func(t *testing.T) {
-		o := Options{Servers: addrs, Path: "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")}
-		if _, err := c.Create(o.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		o := zookeeper.Options{Servers: addrs, Path: "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")}
+		c.create(t, o.Path, nil, zk.FlagPersistent)
 		if _, err := openWith(t, o).Append(ctx, []byte("x")); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("opened by many at once", func(t *testing.T) {
-		o := Options{Servers: addrs, Path: freshPath(t)}
+		o := zookeeper.Options{Servers: addrs, Path: freshPath(t)}
 		errs := make(chan error)
 		for range 8 {
 			go func() {
-				s, err := Open(ctx, o)
+				s, err := zookeeper.Open(ctx, o)
 				if err == nil {
 					s.Close()
 				}
@@ -230,10 +186,12 @@ func TestOpenLooksAtWhatIsThere(t *testing.T) {
 	})
 }
 
+// TestUserAlone opens a store with a user, which refuses everybody else.
 func TestUserAlone(t *testing.T) {
 	t.Parallel()
-	o := Options{Servers: servers(t), Path: freshPath(t), User: "rota", Password: "correct-horse"}
-	s, ctx := openWith(t, o), deadline(t)
+	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), User: "rota", Password: "correct-horse"}
+	s, link, tap := openTapped(t, o)
+	ctx := deadline(t)
 	if _, err := s.Put(ctx, store.Doc{Key: "a/b"}); err != nil {
 		t.Fatal(err)
 	}
@@ -247,17 +205,20 @@ func TestUserAlone(t *testing.T) {
 	if _, err := openWith(t, o).Get(ctx, "a/b"); err != nil {
 		t.Errorf("the same user: %v", err)
 	}
-	wantRefusal(t, Options{Servers: o.Servers, Path: o.Path}, zk.ErrNoAuth, "refuses access")
-	wantRefusal(t, Options{Servers: o.Servers, Path: o.Path, User: "rota", Password: "wrong-horse"}, zk.ErrNoAuth, "refuses access")
-	s.link.reconnect() // credentials are given again with each connection
+	wantRefusal(t, zookeeper.Options{Servers: o.Servers, Path: o.Path}, zk.ErrNoAuth, "refuses access")
+	wantRefusal(t, zookeeper.Options{Servers: o.Servers, Path: o.Path, User: "rota", Password: "wrong-horse"}, zk.ErrNoAuth, "refuses access")
+	connections := len(tap.granted())
+	link.Reset() // credentials are sent again on each connection
+	until(t, "the handle is connected again", func() bool { return len(tap.granted()) > connections })
 	if _, err := s.Get(ctx, "a/b"); err != nil {
 		t.Errorf("after a new connection: %v", err)
 	}
 }
 
+// TestReadOnly reads through a handle that was opened for reading only, and tries to write.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	o, ctx := Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
 	w := openWith(t, o)
 	index, err := w.Append(ctx, []byte("x"))
 	if err != nil {
@@ -277,12 +238,12 @@ func TestReadOnly(t *testing.T) {
 		"open session": func() error { _, err := r.OpenSession(ctx, time.Second); return err },
 	} {
 		if err := call(); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "reading only") {
-			t.Errorf("%s on a store that was opened for reading only: %v", name, err)
+			t.Errorf("%s through a handle for reading only: %v", name, err)
 		}
 	}
 }
 
-// TestThroughTLS puts TLS in front of a server: the name is verified against the address that was given.
+// TestThroughTLS connects through TLS in front of a server. The certificate is verified for the given address.
 func TestThroughTLS(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewUnstartedServer(nil)
@@ -306,8 +267,8 @@ func TestThroughTLS(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { l.Close(); wg.Wait() })
-	o := Options{Servers: []string{l.Addr().String()}, Path: freshPath(t), TLS: &tls.Config{RootCAs: roots}}
-	s, err := Open(deadline(t), o)
+	o := zookeeper.Options{Servers: []string{l.Addr().String()}, Path: freshPath(t), TLS: &tls.Config{RootCAs: roots}}
+	s, err := zookeeper.Open(deadline(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,12 +299,13 @@ func forward(c net.Conn, target string) {
 	io.Copy(c, up)
 }
 
+// TestOpenEndsWithItsContext cancels Open while it connects.
 func TestOpenEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("enough")
 	addr := deaf(t, func(net.Conn) { cancel(why) })
-	if _, err := Open(ctx, Options{Servers: []string{addr}, Timeout: time.Hour}); !errors.Is(err, why) {
-		t.Errorf("open, cancelled on the way: %v, want %v", err, why)
+	if _, err := zookeeper.Open(ctx, zookeeper.Options{Servers: []string{addr}, Timeout: time.Hour}); !errors.Is(err, why) {
+		t.Errorf("open, cancelled while it connects: %v, want %v", err, why)
 	}
 }

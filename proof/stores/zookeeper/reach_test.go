@@ -2,35 +2,35 @@ package zookeeper_test
 
 import (
 	"context"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/store/storetest"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
 // reach makes an empty store on the shared server, behind links that break.
-func reach(t *testing.T) storetest.Reach[*Store] { return reachOf(t, servers(t)) }
+func reach(t *testing.T) storetest.Reach[*zookeeper.Store] { return reachOf(t, servers(t)) }
 
-// reachOf spreads handles over servers: each is connected to one of them. A server that is silent for two thirds of the session's timeout is given up,
-// with what it was asked: where no fault is meant to be, that must be more than a busy machine stands still.
-func reachOf(t *testing.T, addrs []string) storetest.Reach[*Store] {
+// reachOf spreads handles over servers: each is connected to one of them. A handle gives up a server that is silent for two thirds of the session's
+// timeout. Where no fault is intended, that must be longer than any pause of a busy machine.
+func reachOf(t *testing.T, addrs []string) storetest.Reach[*zookeeper.Store] {
 	path, n := freshPath(t), 0
-	next := func(session time.Duration) Options {
+	next := func(session time.Duration) zookeeper.Options {
 		n++
-		return Options{Path: path, Session: session, Servers: addrs[n%len(addrs) : n%len(addrs)+1]}
+		return zookeeper.Options{Path: path, Session: session, Servers: addrs[n%len(addrs) : n%len(addrs)+1]}
 	}
-	return storetest.Reach[*Store]{
-		Direct:  func(t *testing.T) *Store { return openWith(t, next(20*time.Second)) },
-		Through: func(t *testing.T) (*Store, storetest.Link) { return openThrough(t, next(4*time.Second)) },
+	return storetest.Reach[*zookeeper.Store]{
+		Direct:  func(t *testing.T) *zookeeper.Store { return openWith(t, next(20*time.Second)) },
+		Through: func(t *testing.T) (*zookeeper.Store, storetest.Link) { return openThrough(t, next(4*time.Second)) },
 		TTL:     3 * time.Second,
 	}
 }
 
 // openThrough opens a store behind a link of its own.
-func openThrough(t testing.TB, o Options) (*Store, *faultproxy.Proxy) {
+func openThrough(t testing.TB, o zookeeper.Options) (*zookeeper.Store, *faultproxy.Proxy) {
 	t.Helper()
 	p, err := faultproxy.Listen(context.Background(), o.Servers[0])
 	if err != nil {
@@ -41,12 +41,25 @@ func openThrough(t testing.TB, o Options) (*Store, *faultproxy.Proxy) {
 	return openWith(t, o), p
 }
 
+// openTapped opens a store behind a tap and a link: the tap sees requests before a fault of the link meets them.
+func openTapped(t testing.TB, o zookeeper.Options) (*zookeeper.Store, *faultproxy.Proxy, *tap) {
+	t.Helper()
+	link, err := faultproxy.Listen(context.Background(), o.Servers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { link.Close() })
+	tap := listenTap(t, link.Addr())
+	o.Servers = []string{tap.addr()}
+	return openWith(t, o), link, tap
+}
+
 func TestFaults(t *testing.T) { t.Parallel(); storetest.Faults(t, reach) }
 
 // TestCrashes kills the only server.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*Store] {
+	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*zookeeper.Store] {
 		c := ownServers(t, server.Options{})
 		r := reachOf(t, c.Servers())
 		r.Crash = func(t *testing.T) {
@@ -62,7 +75,7 @@ func TestCrashes(t *testing.T) {
 // TestCrashesOfLeaders kills whoever leads three servers, again and again, while clients of all three read and write.
 func TestCrashesOfLeaders(t *testing.T) {
 	t.Parallel()
-	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*Store] {
+	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*zookeeper.Store] {
 		c := ownServers(t, server.Options{Nodes: 3})
 		r := reachOf(t, c.Servers())
 		r.Crash = func(t *testing.T) { killLeader(t, c) }

@@ -2,23 +2,22 @@ package zookeeper_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"sync"
 	"testing"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// TestReconnects resets the connection of a handle that holds watches again and again, while calls wait for it: the client library must not be brought to
-// look at its state without a lock (which it does when it holds watches itself; the race detector sees it), and the watches must go on.
+// TestReconnects resets the connection of a handle that holds watches again and again, while calls wait for it. The watches must go on, and the client
+// library must hold none itself: it would set them again after each reconnect, and read its state without a lock (which the race detector reports).
 func TestReconnects(t *testing.T) {
 	t.Parallel()
-	o := Options{Servers: servers(t), Path: freshPath(t)}
+	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
 	direct := openWith(t, o)
-	tap := listenTap(t, o.Servers[0])
-	o.Servers = []string{tap.addr()}
-	through, link := openThrough(t, o)
+	through, link, tap := openTapped(t, o)
 	ctx := longDeadline(t)
 	docs, err := through.Watch(ctx, "w/")
 	if err != nil {
@@ -34,9 +33,9 @@ func TestReconnects(t *testing.T) {
 	}
 	busy := keepAsking(ctx, through)
 	for range 20 {
-		before := through.link.generation()
+		before := len(tap.granted())
 		link.Reset()
-		until(t, "there is a connection again", func() bool { return through.link.generation() > before })
+		until(t, "the handle is connected again", func() bool { return len(tap.granted()) > before })
 		drainHints(docs)
 		drainHints(log)
 		if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
@@ -53,24 +52,27 @@ func TestReconnects(t *testing.T) {
 	}
 	busy()
 	if n := tap.counts()[opSetWatches]; n > 0 {
-		t.Errorf("the library set watches of its own %d times", n)
+		t.Errorf("the library set its own watches %d times", n)
 	}
 }
 
-// keepAsking makes calls all the time, some at once, until the store is closed; the function that it returns waits for that.
-func keepAsking(ctx context.Context, s *Store) (wait func()) {
+// keepAsking makes calls from several goroutines until the store is closed; wait waits for their end.
+func keepAsking(ctx context.Context, s *zookeeper.Store) (wait func()) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			for !s.isClosed() && ctx.Err() == nil {
-				_, _ = s.Get(ctx, "w/a") // any outcome will do
-				_, _ = s.Read(ctx, 0, 1)
+			for ctx.Err() == nil {
+				_, _ = s.Get(ctx, "w/a") // any outcome is fine
+				if _, err := s.Read(ctx, 0, 1); errors.Is(err, store.ErrClosed) {
+					return
+				}
 			}
 		})
 	}
 	return wg.Wait
 }
 
+// drainHints takes a hint that is pending.
 func drainHints(hints <-chan struct{}) {
 	select {
 	case <-hints:
@@ -78,22 +80,23 @@ func drainHints(hints <-chan struct{}) {
 	}
 }
 
-// TestCloseWhileMakingFolders closes handles while they make folders: nobody may read an answer that the library is still filling.
+// TestCloseWhileMakingFolders closes handles while they make folders. No answer may be read that the library is still filling (which the race
+// detector reports).
 func TestCloseWhileMakingFolders(t *testing.T) {
 	t.Parallel()
-	o, ctx := Options{Servers: servers(t), Path: freshPath(t)}, longDeadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, longDeadline(t)
 	for round := range 40 {
-		s, begun := openWith(t, o), make(chan struct{})
+		s, begun, closed := openWith(t, o), make(chan struct{}), make(chan struct{})
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
 				for n := 0; ; n++ {
 					select {
 					case begun <- struct{}{}:
-					case <-s.link.closing:
+					case <-closed:
 						return
 					}
-					_, _ = s.Put(ctx, store.Doc{Key: fmt.Sprintf("%d-%d-%d/a", round, i, n)}) // any outcome will do
+					_, _ = s.Put(ctx, store.Doc{Key: fmt.Sprintf("%d-%d-%d/a", round, i, n)}) // any outcome is fine
 				}
 			})
 		}
@@ -103,6 +106,7 @@ func TestCloseWhileMakingFolders(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
+		close(closed)
 		wg.Wait()
 	}
 }

@@ -4,17 +4,26 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	. "github.com/rota-run/rota/store/zookeeper"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
+// partBytes is the most bytes of a part of a snapshot.
+const partBytes = 768 << 10
+
+// partsOf returns how many parts a snapshot has.
+func partsOf(bytes int) int { return (bytes + partBytes - 1) / partBytes }
+
+// noise returns n bytes that do not repeat.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{1})
@@ -22,9 +31,11 @@ func noise(n int) []byte {
 	return b
 }
 
+// TestSnapshotsInParts saves snapshots of sizes near the limits of a part.
 func TestSnapshotsInParts(t *testing.T) {
 	t.Parallel()
-	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	s, below := openWith(t, o), nodesOf(t, o)
 	appendN(t, s, 10)
 	for i, size := range []int{0, 1, partBytes - 1, partBytes, partBytes + 1, 3*partBytes + 17} {
 		data := noise(size)
@@ -35,22 +46,21 @@ func TestSnapshotsInParts(t *testing.T) {
 		if err != nil || got.Index != uint64(i+1) || !bytes.Equal(got.Data, data) {
 			t.Fatalf("%d bytes: index %d, %d bytes, %v", size, got.Index, len(got.Data), err)
 		}
-		names, err := s.children(ctx, s.at(snapNode))
-		if err != nil || len(names) != partsOf(size) {
-			t.Errorf("%d bytes: %d parts are there, %v; want %d", size, len(names), err, partsOf(size))
+		if parts := below.names(t, snapNode); len(parts) != partsOf(size) {
+			t.Errorf("%d bytes: %d parts are there, want %d", size, len(parts), partsOf(size))
 		}
 	}
 }
 
-// TestHalfWrittenSnapshot leaves what writers leave who die before they set the pointer.
+// TestHalfWrittenSnapshot leaves what writers leave that die before they set the pointer.
 func TestHalfWrittenSnapshot(t *testing.T) {
 	t.Parallel()
-	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	s, below := openWith(t, o), nodesOf(t, o)
 	appendN(t, s, 10)
 	for _, index := range []uint64{4, 9} {
-		p := pointer{index: index, name: newLife(), parts: 2}
-		if err := s.writeParts(ctx, p, noise(partBytes+1)); err != nil {
-			t.Fatal(err)
+		for part := range 2 {
+			below.create(t, below.below(fmt.Sprintf("%s/%020d-abandoned%07d-%06d", snapNode, index, index, part)), noise(100), zk.FlagPersistent)
 		}
 	}
 	if _, err := s.Snapshot(ctx); !errors.Is(err, store.ErrNotFound) {
@@ -63,10 +73,7 @@ func TestHalfWrittenSnapshot(t *testing.T) {
 	if err != nil || string(got.Data) != "five" {
 		t.Errorf("snapshot: %+v, %v", got, err)
 	}
-	names, err := s.children(ctx, s.at(snapNode))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := below.names(t, snapNode)
 	for _, name := range names {
 		if strings.HasPrefix(name, "00000000000000000004-") {
 			t.Errorf("%s is still there: no pointer will ever name it", name)
@@ -77,31 +84,30 @@ func TestHalfWrittenSnapshot(t *testing.T) {
 	}
 }
 
+// TestDamagedSnapshot changes and deletes a part of a snapshot.
 func TestDamagedSnapshot(t *testing.T) {
 	t.Parallel()
-	s, ctx := openWith(t, Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	s, below := openWith(t, o), nodesOf(t, o)
 	appendN(t, s, 2)
-	c := raw(t, s.o.Servers)
-	part := func() string {
-		names, err := s.children(ctx, s.at(snapNode))
-		if err != nil || len(names) == 0 {
-			t.Fatalf("parts %q, %v", names, err)
-		}
-		return s.at(snapNode, names[0])
-	}
 	if err := s.SaveSnapshot(ctx, store.Record{Index: 1, Data: []byte("whole")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Set(part(), []byte("wrong"), -1); err != nil {
+	names := below.names(t, snapNode)
+	if len(names) != 1 {
+		t.Fatalf("parts %q, want one", names)
+	}
+	part := below.below(snapNode + "/" + names[0])
+	if _, err := below.Set(part, []byte("wrong"), -1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Snapshot(ctx); !errors.Is(err, ErrDamaged) {
+	if _, err := s.Snapshot(ctx); !errors.Is(err, zookeeper.ErrDamaged) {
 		t.Errorf("a part was changed: %v, want ErrDamaged", err)
 	}
-	if err := c.Delete(part(), -1); err != nil {
+	if err := below.Delete(part, -1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Snapshot(ctx); !errors.Is(err, ErrDamaged) {
+	if _, err := s.Snapshot(ctx); !errors.Is(err, zookeeper.ErrDamaged) {
 		t.Errorf("a part was deleted: %v, want ErrDamaged", err)
 	}
 	if err := s.SaveSnapshot(ctx, store.Record{Index: 2, Data: []byte("next")}); err != nil {
@@ -109,25 +115,22 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestWhyASnapshotIsInDoubt loses the answer of the last step, and ends the call while it waits for another connection.
+// TestWhyASnapshotIsInDoubt breaks the connection under the last step, which sets the pointer, and ends the call while it waits for another connection.
 func TestWhyASnapshotIsInDoubt(t *testing.T) {
 	t.Parallel()
-	o := Options{Servers: servers(t), Path: freshPath(t), Session: time.Minute}
-	s, link := openThrough(t, o)
+	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), Session: time.Minute}
+	s, link, tap := openTapped(t, o)
 	appendN(t, s, 1)
-	old, err := s.freshPointer(deadline(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	link.Stall()
+	tap.on(opSetData, link.Stall)
+	before := tap.counts()
 	ctx, giveUp := context.WithCancelCause(deadline(t))
 	defer giveUp(nil)
 	given := make(chan error, 1)
-	go func() { given <- s.point(ctx, pointer{index: 1, name: newLife()}, old) }()
-	until(t, "the request was sent", func() bool { return s.link.pending() > 0 })
+	go func() { given <- s.SaveSnapshot(ctx, store.Record{Index: 1, Data: []byte("one")}) }()
+	until(t, "the pointer is on its way", func() bool { return tap.since(before)[opSetData] > 0 && link.Stats().HeldRequests > 0 })
 	link.Refuse()
 	link.Cut()
-	until(t, "attempts to connect have failed", func() bool { return s.link.refused() })
+	until(t, "attempts to connect have failed", func() bool { return tap.refusals() > 1 })
 	giveUp(errEnough)
 	if err := <-given; !errors.Is(err, store.ErrUnknown) || !errors.Is(err, errEnough) {
 		t.Errorf("error %v, want ErrUnknown and the reason", err)
@@ -137,17 +140,10 @@ func TestWhyASnapshotIsInDoubt(t *testing.T) {
 	}
 }
 
-// refused tells whether the newest attempt to connect met nobody.
-func (l *link) refused() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return errors.Is(l.lastErr, syscall.ECONNREFUSED)
-}
-
-// TestSnapshotsSavedAtOnce reads while several handles save: what is read is always a whole one, and never older than one seen before.
+// TestSnapshotsSavedAtOnce reads while several handles save: each snapshot that is read is whole, and not older than the one before.
 func TestSnapshotsSavedAtOnce(t *testing.T) {
 	t.Parallel()
-	o, ctx := Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
 	reader := openWith(t, o)
 	appendN(t, reader, 40)
 	var wg sync.WaitGroup
@@ -181,10 +177,9 @@ func TestSnapshotsSavedAtOnce(t *testing.T) {
 		last = got.Index
 	}
 	if last != 40 {
-		t.Errorf("the newest snapshot stands at %d, want 40", last)
+		t.Errorf("the newest snapshot is at %d, want 40", last)
 	}
-	names, err := reader.children(ctx, reader.at(snapNode))
-	if err != nil || len(names) != 1 {
-		t.Errorf("parts %q, %v; want one", names, err)
+	if parts := nodesOf(t, o).names(t, snapNode); len(parts) != 1 {
+		t.Errorf("parts %q, want one", parts)
 	}
 }

@@ -1,11 +1,11 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"testing"
 
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/store/storetest"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
 func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
@@ -16,9 +16,9 @@ func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
 
 // quorate makes stores whose reads wait for a quorum.
-func quorate(t *testing.T) func(t *testing.T) *Store {
-	o := Options{Servers: servers(t), Path: freshPath(t), QuorumReads: true}
-	return func(t *testing.T) *Store { return openWith(t, o) }
+func quorate(t *testing.T) func(t *testing.T) *zookeeper.Store {
+	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), QuorumReads: true}
+	return func(t *testing.T) *zookeeper.Store { return openWith(t, o) }
 }
 
 func TestDocsByQuorum(t *testing.T) { t.Parallel(); storetest.Docs(t, quorate) }
@@ -28,11 +28,11 @@ func TestLogByQuorum(t *testing.T)  { t.Parallel(); storetest.Log(t, quorate) }
 func TestOnThreeServers(t *testing.T) {
 	t.Parallel()
 	addrs := ownServers(t, server.Options{Nodes: 3}).Servers()
-	spread := func(t *testing.T) func(t *testing.T) *Store {
+	spread := func(t *testing.T) func(t *testing.T) *zookeeper.Store {
 		path, n := freshPath(t), 0
-		return func(t *testing.T) *Store {
+		return func(t *testing.T) *zookeeper.Store {
 			n++
-			return openWith(t, Options{Servers: addrs[n%3 : n%3+1], Path: path})
+			return openWith(t, zookeeper.Options{Servers: addrs[n%3 : n%3+1], Path: path})
 		}
 	}
 	t.Run("suites", func(t *testing.T) {

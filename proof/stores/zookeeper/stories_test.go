@@ -2,7 +2,6 @@ package zookeeper_test
 
 import (
 	"context"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
 // TestStories runs the protocol's stories on a real server. A member that crashes leaves a session that must expire, and a store that is away is a link
@@ -49,7 +49,7 @@ func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.Mem
 				t.Fatal(err)
 			}
 			// The story itself ends all members, by Crash: a clean-up here would come before that, and look like the death of members that still run.
-			s := opened(t, Options{Servers: []string{link.Addr()}, Path: path, Session: 2 * time.Second})
+			s := opened(t, zookeeper.Options{Servers: []string{link.Addr()}, Path: path, Session: 2 * time.Second})
 			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)

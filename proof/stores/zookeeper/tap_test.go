@@ -1,40 +1,55 @@
 package zookeeper_test
 
 import (
-	"context"
+	"bytes"
 	"encoding/binary"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"io"
+	"maps"
 	"net"
 	"sync"
 	"testing"
 )
 
-// tap passes connections on to a server, and counts what clients ask for.
+// What requests ask for: the numbers of ZooKeeper's protocol.
+const (
+	opCreate          = 1
+	opGetData         = 4
+	opSetData         = 5
+	opSync            = 9
+	opPing            = 11
+	opGetChildren2    = 12
+	opMulti           = 14
+	opCreateContainer = 19
+	opSetWatches      = 101 // asked for by a library that holds watches itself
+)
+
+// askMode is the command that asks a server what it is. It comes on a connection of its own, without a handshake.
+const askMode = "srvr"
+
+// tap passes connections on to a server, and records what clients ask for and which sessions they get.
 type tap struct {
 	listener net.Listener
 	target   string
 	wg       sync.WaitGroup
 
-	mu    sync.Mutex
-	asked map[int32]int // by what requests ask for
-	conns []net.Conn
-	ended bool
+	mu       sync.Mutex
+	ended    bool
+	conns    []net.Conn
+	asked    map[int32]int    // requests, by what they ask for
+	armed    map[string]bool  // paths of reads that left a watch
+	before   map[int32]func() // called before a request is passed on
+	sessions []uint64         // granted, one for each handshake
+	modes    int              // questions what the server is, that were answered
+	refused  int              // connections that the target refused
 }
-
-// What else is asked for; opSetWatches by a library that holds watches itself.
-const (
-	opSync       = 9
-	opSetWatches = 101
-)
 
 func listenTap(t testing.TB, target string) *tap {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tp := &tap{listener: l, target: target, asked: make(map[int32]int)}
+	tp := &tap{listener: l, target: target, asked: make(map[int32]int), armed: make(map[string]bool), before: make(map[int32]func())}
 	tp.wg.Go(tp.accept)
 	t.Cleanup(tp.close)
 	return tp
@@ -42,15 +57,42 @@ func listenTap(t testing.TB, target string) *tap {
 
 func (tp *tap) addr() string { return tp.listener.Addr().String() }
 
-// counts is what was asked for so far.
+// counts returns how often each kind of request was made so far.
 func (tp *tap) counts() map[int32]int {
 	tp.mu.Lock()
 	defer tp.mu.Unlock()
-	c := make(map[int32]int, len(tp.asked))
-	for op, n := range tp.asked {
-		c[op] = n
+	return maps.Clone(tp.asked)
+}
+
+// since returns how often each kind of request was made after an earlier count, without pings.
+func (tp *tap) since(before map[int32]int) map[int32]int {
+	got := tp.counts()
+	maps.DeleteFunc(got, func(op int32, n int) bool { return op == opPing || n == before[op] })
+	for op := range got {
+		got[op] -= before[op]
 	}
-	return c
+	return got
+}
+
+// see returns something of a tap that changes with time.
+func see[T any](tp *tap, what func(*tap) T) T {
+	tp.mu.Lock()
+	defer tp.mu.Unlock()
+	return what(tp)
+}
+
+func (tp *tap) modesTold() int    { return see(tp, func(tp *tap) int { return tp.modes }) }
+func (tp *tap) refusals() int     { return see(tp, func(tp *tap) int { return tp.refused }) }
+func (tp *tap) granted() []uint64 { return see(tp, func(tp *tap) []uint64 { return tp.sessions }) }
+
+// isArmed reports whether a read of a path left a watch.
+func (tp *tap) isArmed(path string) bool {
+	return see(tp, func(tp *tap) bool { return tp.armed[path] })
+}
+
+// on calls fn each time before a request of a kind is passed on.
+func (tp *tap) on(op int32, fn func()) {
+	see(tp, func(tp *tap) bool { tp.before[op] = fn; return true })
 }
 
 func (tp *tap) accept() {
@@ -59,24 +101,20 @@ func (tp *tap) accept() {
 		if err != nil {
 			return
 		}
-		server, err := new(net.Dialer).Dial("tcp", tp.target)
+		server, err := net.Dial("tcp", tp.target)
 		if err != nil {
+			see(tp, func(tp *tap) int { tp.refused++; return tp.refused })
 			client.Close()
 			continue
 		}
 		if !tp.keep(client, server) {
 			return
 		}
-		tp.wg.Go(func() { tp.requests(server, client) })
-		tp.wg.Go(func() {
-			_, _ = io.Copy(client, server) // until either of them ends
-			client.Close()
-			server.Close()
-		})
+		tp.wg.Go(func() { tp.pass(client, server) })
 	}
 }
 
-// keep makes close end the connections too.
+// keep makes close end connections too.
 func (tp *tap) keep(conns ...net.Conn) bool {
 	tp.mu.Lock()
 	defer tp.mu.Unlock()
@@ -90,34 +128,85 @@ func (tp *tap) keep(conns ...net.Conn) bool {
 	return true
 }
 
-// requests passes a client's packets on, the first of which is the handshake.
-func (tp *tap) requests(server, client net.Conn) {
-	defer server.Close()
+// pass passes a connection on until either side ends it.
+func (tp *tap) pass(client, server net.Conn) {
 	defer client.Close()
+	defer server.Close()
+	length := make([]byte, 4)
+	if _, err := io.ReadFull(client, length); err != nil {
+		return
+	}
+	if string(length) == askMode {
+		if _, err := server.Write(length); err != nil {
+			return
+		}
+		_, _ = io.Copy(client, server) // the server closes after its answer
+		see(tp, func(tp *tap) int { tp.modes++; return tp.modes })
+		return
+	}
+	tp.wg.Go(func() {
+		defer client.Close()
+		defer server.Close()
+		tp.answers(client, server)
+	})
+	tp.requests(server, io.MultiReader(bytes.NewReader(length), client))
+}
+
+// requests passes packets of a client on, the first of which is the handshake.
+func (tp *tap) requests(server io.Writer, client io.Reader) {
 	for first := true; ; first = false {
-		var length [4]byte
-		if _, err := io.ReadFull(client, length[:]); err != nil {
+		p, err := readPacket(client)
+		if err != nil {
 			return
 		}
-		if first && string(length[:]) == askCommand { // no session
-			_, _ = server.Write(length[:])
-			_, _ = io.Copy(io.Discard, client)
-			return
-		}
-		p := make([]byte, len(length)+int(binary.BigEndian.Uint32(length[:])))
-		copy(p, length[:])
-		if _, err := io.ReadFull(client, p[len(length):]); err != nil {
-			return
-		}
-		if r := request(p); !first && r.whole() {
-			tp.mu.Lock()
-			tp.asked[r.op()]++
-			tp.mu.Unlock()
+		if !first && len(p) >= 12 {
+			tp.record(p)
 		}
 		if _, err := server.Write(p); err != nil {
 			return
 		}
 	}
+}
+
+// record counts a request: its length, an id, what it asks for, and for a read the length of a path, the path, and whether it leaves a watch.
+func (tp *tap) record(p []byte) {
+	op := int32(binary.BigEndian.Uint32(p[8:]))
+	tp.mu.Lock()
+	tp.asked[op]++
+	if (op == opGetData || op == opGetChildren2) && p[len(p)-1] == 1 {
+		tp.armed[string(p[16:len(p)-1])] = true
+	}
+	before := tp.before[op]
+	tp.mu.Unlock()
+	if before != nil {
+		before()
+	}
+}
+
+// answers passes what a server sends on. Its handshake is its length, a version, the timeout, and the session.
+func (tp *tap) answers(client io.Writer, server io.Reader) {
+	p, err := readPacket(server)
+	if err != nil {
+		return
+	}
+	if len(p) >= 20 {
+		session := binary.BigEndian.Uint64(p[12:])
+		see(tp, func(tp *tap) []uint64 { tp.sessions = append(tp.sessions, session); return tp.sessions })
+	}
+	if _, err := client.Write(p); err == nil {
+		_, _ = io.Copy(client, server) // until either side ends
+	}
+}
+
+// readPacket reads a packet with its length, which comes first.
+func readPacket(r io.Reader) ([]byte, error) {
+	p := make([]byte, 4)
+	if _, err := io.ReadFull(r, p); err != nil {
+		return nil, err
+	}
+	p = append(p, make([]byte, binary.BigEndian.Uint32(p))...)
+	_, err := io.ReadFull(r, p[4:])
+	return p, err
 }
 
 func (tp *tap) close() {

@@ -1,16 +1,25 @@
 package zookeeper_test
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/proof/faultproxy"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/zookeeper"
 )
 
+// newest returns the newest session that was granted to a client of a tap.
+func newest(tap *tap) uint64 {
+	granted := tap.granted()
+	return granted[len(granted)-1]
+}
+
+// wantHint waits for a hint.
 func wantHint(t *testing.T, hints <-chan struct{}, after string) {
 	t.Helper()
 	select {
@@ -23,13 +32,35 @@ func wantHint(t *testing.T, hints <-chan struct{}, after string) {
 	}
 }
 
-// TestWatchesOutliveTheSession cuts a handle off for so long that the servers forget its session, and with it ZooKeeper's watches.
+// cutOff returns what a handle is reached through, and cuts it off until the servers have ended its session. They end sessions in the order of their last
+// signs of life plus their timeouts: so a session that began later, has a longer timeout and is cut off too ends later.
+func cutOff(t *testing.T, link *faultproxy.Proxy, session time.Duration) {
+	t.Helper()
+	link.Refuse()
+	link.Stall()
+	later, err := faultproxy.Listen(context.Background(), servers(t)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { later.Close() })
+	watched := nodes{raw(t, []string{later.Addr()}, 2*session), ""}
+	node := "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")
+	watched.create(t, node, nil, zk.FlagEphemeral)
+	later.Stall()
+	witness := raw(t, servers(t), 10*time.Second)
+	until(t, "the servers have ended the later session", func() bool {
+		there, _, err := witness.Exists(node)
+		return err == nil && !there
+	})
+}
+
+// TestWatchesOutliveTheSession cuts a handle off for so long that the servers end its session, and with it ZooKeeper's watches.
 func TestWatchesOutliveTheSession(t *testing.T) {
 	t.Parallel()
-	o := Options{Servers: servers(t), Path: freshPath(t)}
+	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
 	direct := openWith(t, o)
-	o.Session = time.Second // a busy machine may break it at any time, so it only watches
-	through, link := openThrough(t, o)
+	o.Session = time.Second // a pause of a busy machine may end it at any time, so this handle only watches
+	through, link, tap := openTapped(t, o)
 	ctx := deadline(t)
 	docs, err := through.Watch(ctx, "w/")
 	if err != nil {
@@ -43,31 +74,10 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	witness := raw(t, servers(t))
-	node := "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")
-	var before int64
-	until(t, "the handle's session has a node", func() bool {
-		if _, err := through.link.conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-			return false
-		}
-		there, stat, err := witness.Exists(node)
-		if err == nil && there {
-			before = stat.EphemeralOwner
-		}
-		return before != 0
-	})
-	link.Refuse()
-	link.Stall()
-	until(t, "the servers have ended the session", func() bool {
-		there, _, err := witness.Exists(node)
-		return err == nil && !there
-	})
-	for len(docs) > 0 {
-		<-docs
-	}
-	for len(log) > 0 {
-		<-log
-	}
+	before := newest(tap)
+	cutOff(t, link, o.Session)
+	drainHints(docs)
+	drainHints(log)
 	if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +89,8 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 	}
 	wantHint(t, docs, "a change while the handle was cut off")
 	wantHint(t, log, "an append while the handle was cut off")
-	if after := through.link.conn.SessionID(); after == before {
-		t.Fatalf("the session %x is still the same: nothing was shown", after)
+	if after := newest(tap); after == before {
+		t.Fatalf("the session %x is still the same: the test has shown nothing", after)
 	}
 	for _, what := range []string{"a change", "another change"} {
 		until(t, "the watch is quiet", func() bool {

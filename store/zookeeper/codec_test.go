@@ -1,9 +1,8 @@
-package zookeeper_test
+package zookeeper
 
 import (
 	"bytes"
 	"encoding/binary"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"net"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
+// TestKeysAndNodesAreOneToOne checks that no two keys share a node, and that a key is found below its prefixes only.
 func TestKeysAndNodesAreOneToOne(t *testing.T) {
 	t.Parallel()
 	segment := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9._#@=:-]{1,6}`), rapid.SampledFrom([]string{".", "..", "...", "a", "b"}))
@@ -37,7 +37,7 @@ func TestKeysAndNodesAreOneToOne(t *testing.T) {
 		}
 		for i := range k {
 			if prefix := k[:i+1]; k[i] == '/' && !inside(f, prefix) {
-				t.Fatalf("key %q in folder %q is not seen under %q", k, f, prefix)
+				t.Fatalf("key %q in folder %q is not found under %q", k, f, prefix)
 			}
 		}
 		if prefix := other + "/"; inside(f, prefix) != strings.HasPrefix(k, prefix) {
@@ -46,6 +46,7 @@ func TestKeysAndNodesAreOneToOne(t *testing.T) {
 	})
 }
 
+// FuzzDecode decodes any data of a node: what is accepted is encoded to the same data.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("12 3 3"))
 	f.Add([]byte("12 abcdefghijklmnop 1 17 00c0ffee"))
@@ -72,6 +73,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// TestVersionsComeBack encodes and parses versions.
 func TestVersionsComeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -83,7 +85,7 @@ func TestVersionsComeBack(t *testing.T) {
 	})
 }
 
-// stream is a connection that gives bytes in chunks.
+// stream is a connection whose reads return given chunks.
 type stream struct {
 	net.Conn
 	chunks [][]byte
@@ -99,6 +101,7 @@ func (s *stream) Read(p []byte) (int, error) {
 
 func (s *stream) Write(p []byte) (int, error) { return len(p), nil }
 
+// packet returns a packet of 32-bit words after its length.
 func packet(words ...int32) []byte {
 	var body []byte
 	for _, w := range words {
@@ -107,7 +110,7 @@ func packet(words ...int32) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
-// TestWireUnderstandsAnyChunks cuts a stream of answers at any places: what is seen in it does not depend on that.
+// TestWireUnderstandsAnyChunks cuts a stream of answers at random places, which must not change what the wire sees in it.
 func TestWireUnderstandsAnyChunks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

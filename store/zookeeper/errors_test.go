@@ -1,9 +1,8 @@
-package zookeeper_test
+package zookeeper
 
 import (
 	"context"
 	"errors"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"io"
 	"testing"
 
@@ -12,7 +11,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// TestWhatErrorsProve is the table of what the library's errors say about a request that changes something.
+// TestWhatErrorsProve lists which errors of the library prove that a change was not made, and which leave it unknown.
 func TestWhatErrorsProve(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -20,9 +19,9 @@ func TestWhatErrorsProve(t *testing.T) {
 		unknown bool
 		is      error
 	}{
-		{zk.ErrNoServer, false, store.ErrUnavailable}, // only requests that lay in the queue
+		{zk.ErrNoServer, false, store.ErrUnavailable}, // only for requests that were still queued
 		{zk.ErrConnectionClosed, true, nil},
-		{zk.ErrClosing, true, nil}, // for those in the queue and for those that were sent
+		{zk.ErrClosing, true, nil}, // for queued requests and for sent ones
 		{io.EOF, true, nil},
 		{io.ErrShortWrite, true, nil},
 		{errors.New("unknown error: -7"), true, nil}, // the server's own timeout
@@ -43,6 +42,6 @@ func TestWhatErrorsProve(t *testing.T) {
 		}
 	}
 	if err := outcome(errLinkClosed, true); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("of a closed link: %v", err)
+		t.Errorf("closed link: %v, want ErrClosed", err)
 	}
 }

@@ -1,15 +1,15 @@
-package zookeeper_test
+package zookeeper
 
 import (
 	"bytes"
-	. "github.com/rota-run/rota/store/zookeeper"
 	"testing"
 	"time"
-
-	"github.com/rota-run/rota/store"
 )
 
-// requestOf is a request of the given kind: the length of what follows the head is not looked at.
+// opSync is the code of a sync, which the store treats like any other request.
+const opSync = 9
+
+// requestOf returns a request of the given kind. The length at its beginning is not looked at.
 func requestOf(op byte, rest ...byte) request {
 	return append(request{0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, op}, rest...)
 }
@@ -40,7 +40,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// FuzzRequests: whatever is written, looking at it does no harm, and what is made of it differs in nothing else.
+// FuzzRequests looks at any bytes: they are not changed, and a request made from them differs only where it should.
 func FuzzRequests(f *testing.F) {
 	f.Add([]byte(requestOf(opGetData, 0, 0, 0, 2, '/', 'a', 0)))
 	f.Add([]byte(requestOf(opGetChildren2, 0xff, 0xff, 0xff, 0xff, 1)))
@@ -62,28 +62,14 @@ func FuzzRequests(f *testing.F) {
 			}
 		}
 		if !bytes.Equal(p, before) {
-			t.Errorf("%x was changed to %x, and is the library's", before, p)
+			t.Errorf("%x was changed to %x, although it belongs to the library", before, p)
 		}
 	})
 }
 
-// TestFoldersAreContainers: servers remove them when they are empty. A node does not say that it is one, so what is asked for is looked at.
-func TestFoldersAreContainers(t *testing.T) {
-	t.Parallel()
-	tap, ctx := listenTap(t, servers(t)[0]), deadline(t)
-	s := openWith(t, Options{Servers: []string{tap.addr()}, Path: freshPath(t)})
-	before := tap.counts()
-	if _, err := s.Put(ctx, store.Doc{Key: "a/b"}); err != nil {
-		t.Fatal(err)
-	}
-	if c := tap.counts(); c[opCreateContainer] != 1 || c[opCreate] != before[opCreate] {
-		t.Errorf("asked for %v, before for %v: want a container", c, before)
-	}
-}
-
-// TestAWriteThatFailsIsNotToldTwice: the library answers a request whose write fails, again when the connection has ended, and a third time when its handle
-// was closed meanwhile, which nobody takes, so that it never ends. Here it hears of the end by reading alone.
-func TestAWriteThatFailsIsNotToldTwice(t *testing.T) {
+// TestFailedWriteIsReportedByReadsOnly makes a write fail. If the library learned of it from Write, it would answer the request at once, again when
+// the connection has ended, and a third time if its handle was closed meanwhile; nobody receives the third answer, so the library would block for ever.
+func TestFailedWriteIsReportedByReadsOnly(t *testing.T) {
 	t.Parallel()
 	q := &quiet{began: time.Now()}
 	w := &wire{Conn: q, sent: map[int32]time.Time{}}

@@ -1,7 +1,6 @@
-package zookeeper_test
+package zookeeper
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"io"
 	"net"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"time"
 )
 
-// quiet is a connection that notes when requests are written, and of which a handshake is read.
+// quiet is a connection that records when requests are written, and returns a handshake to its reader.
 type quiet struct {
 	net.Conn
 	answer []byte
@@ -50,7 +49,7 @@ func (q *quiet) Close() error {
 	return nil
 }
 
-// TestPings: one is sent when nothing else was for three eighths of the timeout, and none after the end.
+// TestPings checks that a ping is sent after three eighths of the timeout without another request, and none after the connection was closed.
 func TestPings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +71,7 @@ func TestPings(t *testing.T) {
 		pass(4 * time.Second)           // ours at 7.5 s
 		w.Close()
 		pass(time.Minute)
-		w.ping() // one that went off while it was closed
+		w.ping() // the timer fired while the connection was being closed
 		pass(time.Minute)
 		want := []asked{{opPing, 3 * time.Second}, {opSync, 4500 * time.Millisecond}, {opPing, 7500 * time.Millisecond}}
 		if !slices.Equal(q.asked, want) {

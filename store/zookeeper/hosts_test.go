@@ -1,19 +1,18 @@
-package zookeeper_test
+package zookeeper
 
 import (
-	. "github.com/rota-run/rota/store/zookeeper"
 	"testing"
 	"time"
 )
 
-// TestHostsInTurn plays attempts that all fail: every server in turn, pauses between rounds that grow, and after that the library's own.
+// TestHostsInTurn makes attempts that all fail: each server in turn, with growing pauses between rounds, then with the pauses of the library.
 func TestHostsInTurn(t *testing.T) {
 	t.Parallel()
 	h := &hosts{}
 	if err := h.Init([]string{"a", "b", "c"}); err != nil || h.Len() != 3 {
 		t.Fatal(err, h.Len())
 	}
-	for range 2 { // all of it once more after a success
+	for range 2 { // the same once more after a success
 		last := ""
 		for round, pause := range []int{0, 20, 40, 80, 160, 320, 0, 0} {
 			seen := map[string]bool{}
@@ -39,6 +38,7 @@ func TestHostsInTurn(t *testing.T) {
 	}
 }
 
+// TestBackoffGrowsAndEnds checks the bounds of the pause after a conflict.
 func TestBackoffGrowsAndEnds(t *testing.T) {
 	t.Parallel()
 	if d := backoff(0); d != 0 {

@@ -1,0 +1,104 @@
+package zookeeper_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/store/zookeeper"
+)
+
+// The nodes below a store's path; see State in the comment of package store/zookeeper.
+const (
+	docsNode  = "docs"
+	livesNode = "lives"
+	logNode   = "log"
+	snapNode  = "snap"
+)
+
+// raw connects the bare client.
+func raw(t testing.TB, addrs []string, session time.Duration) *zk.Conn {
+	t.Helper()
+	c, events, err := zk.Connect(addrs, session, zk.WithLogInfo(false), zk.WithLogger(silent{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	for ctx := deadline(t); c.State() != zk.StateHasSession; {
+		select {
+		case <-events:
+		case <-ctx.Done():
+			t.Fatalf("connect the bare client to %v: %v", addrs, ctx.Err())
+		}
+	}
+	return c
+}
+
+// silent drops what the bare client logs.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// nodes looks at a store's nodes, and changes them, as any other client can.
+type nodes struct {
+	*zk.Conn
+	path string // of the store
+}
+
+// nodesOf connects to the nodes of the store that o opens.
+func nodesOf(t testing.TB, o zookeeper.Options) nodes {
+	t.Helper()
+	return nodes{raw(t, o.Servers, 10*time.Second), o.Path}
+}
+
+// below returns the path of a node of the store.
+func (n nodes) below(name string) string { return n.path + "/" + name }
+
+// names returns the names below a node of the store.
+func (n nodes) names(t testing.TB, node string) []string {
+	t.Helper()
+	names, _, err := n.Children(n.below(node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// record returns the path of a record.
+func (n nodes) record(index uint64) string { return n.below(fmt.Sprintf("%s/%020d", logNode, index)) }
+
+// wantHeader checks the log's header: the newest index, and up to where records are trimmed and deleted.
+func (n nodes) wantHeader(t testing.TB, head, trimmed, freed uint64) {
+	t.Helper()
+	got, _, err := n.Get(n.below(logNode))
+	if want := fmt.Sprintf("%d %d %d", head, trimmed, freed); err != nil || string(got) != want {
+		t.Errorf("the log's header is %q, %v; want %q", got, err, want)
+	}
+}
+
+// setHeader replaces the log's header.
+func (n nodes) setHeader(t testing.TB, head, trimmed, freed uint64) {
+	t.Helper()
+	if _, err := n.Set(n.below(logNode), fmt.Appendf(nil, "%d %d %d", head, trimmed, freed), -1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remove deletes a node, which may be gone already.
+func (n nodes) remove(t testing.TB, path string) {
+	t.Helper()
+	if err := n.Delete(path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		t.Fatal(err)
+	}
+}
+
+// create makes a node that anybody may change.
+func (n nodes) create(t testing.TB, path string, data []byte, flags int32) {
+	t.Helper()
+	if _, err := n.Create(path, data, flags, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+}
