@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // TestReadmeExample compares the Go code of README.md with [Example], which is compiled and run.
@@ -29,5 +30,28 @@ func TestReadmeExample(t *testing.T) {
 	body, _, _ := strings.Cut(rest, "\n}\n")
 	if want := strings.ReplaceAll("\t"+strings.TrimSuffix(code, "\n"), "\n", "\n\t"); body != want {
 		t.Errorf("example_test.go has\n%s\nREADME.md has\n%s", body, want)
+	}
+}
+
+// TestTrackRecordIsShort keeps docs/track-record.md a table that people can read.
+func TestTrackRecordIsShort(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("docs/track-record.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(string(text), "\n## ")
+	rows := 0
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "| 20") {
+			continue
+		}
+		rows++
+		if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 160 || strings.Count(line, " | ") != 3 {
+			t.Errorf("%d characters, want at most 160 and four cells: %s", n, line)
+		}
+	}
+	if rows < 166 {
+		t.Errorf("%d bugs, but 166 were known", rows)
 	}
 }
