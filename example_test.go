@@ -9,26 +9,31 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// A program joins a cluster, brings a task type, and submits a task; it runs once, on one of the members.
+// A program joins a cluster, brings a task type, and submits a task. The task runs once, on one of the members.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	done := make(chan struct{})
+	fmt.Println(hello(ctx))
+	// Output:
+	// hello, world, from web-1
+	// <nil>
+}
+
+// hello is the example in README.md.
+func hello(ctx context.Context) error {
 	greet := rota.NewType("greet", func(_ context.Context, g *rota.Grant, to struct{ Name string }) error {
-		fmt.Printf("%s greets %s\n", g.Member, to.Name)
-		close(done)
-		return nil
+		_, err := fmt.Printf("hello, %s, from %s\n", to.Name, g.Member)
+		return err
 	})
-	m, err := rota.Join(ctx, rota.Config{Member: "web-1", Store: memory.New().Open(), Types: []rota.Type{greet}})
+	member, err := rota.Join(ctx, rota.Config{Member: "web-1", Store: memory.New().Open(), Types: []rota.Type{greet}})
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
-	fmt.Println(m.Submit(ctx, "hello", rota.Task{Type: "greet", Config: map[string]string{"Name": "the world"}}))
-	<-done
-	fmt.Println(m.Leave(ctx))
-	// Unordered output:
-	// <nil>
-	// web-1 greets the world
-	// <nil>
+	if err := member.Submit(ctx, "hello", rota.Task{Type: "greet", Config: map[string]string{"Name": "world"}}); err != nil {
+		return err
+	}
+	if err := member.Wait(ctx, "hello"); err != nil {
+		return err
+	}
+	return member.Leave(ctx)
 }

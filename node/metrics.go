@@ -1,150 +1,130 @@
 package node
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
+	"iter"
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/work"
 )
 
-var _ prometheus.Collector = (*Metrics)(nil)
-
-// Metrics are the measurements of one node as a Prometheus collector; the caller registers it where it likes.
-type Metrics struct {
-	node *Node
-
-	joined, storeUp, trust, pending, index *prometheus.Desc
-	members, partitions, up                *prometheus.Desc
-	rounds, lateness                       *prometheus.Desc
-	samples, sampleErrors, queued, journal *prometheus.Desc
-	moves, gapSum, gapMax, removals, lost  *prometheus.Desc
-	calls, callsRunning, callsQueued       *prometheus.Desc
+// Metric is a family of measurements under one name. It is plain data, so that a program that embeds a member does not link a metrics library;
+// api.NewCollector turns it into a Prometheus collector.
+type Metric struct {
+	Name   string
+	Help   string
+	Kind   MetricKind
+	Label  string        // the label that distinguishes the values; "" means a single value
+	Values []MetricValue // never empty, and always for the same labels
 }
 
-// Metrics makes a collector of this node.
-func (n *Node) Metrics() *Metrics {
-	d := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("rota_"+name, help, labels, prometheus.Labels{"member": string(n.c.Member)})
-	}
-	return &Metrics{
-		node:         n,
-		joined:       d("member_joined", "1 while this member is joined and may own tasks."),
-		up:           d("member_up_seconds", "Time since this member was made."),
-		storeUp:      d("store_up", "1 while the store answers."),
-		trust:        d("member_trust_seconds", "How long this member may go on by what it last heard of the store."),
-		pending:      d("proposals_pending", "Proposals that wait to be appended to the log."),
-		index:        d("log_index", "Index of the last entry applied here."),
-		members:      d("cluster_members", "Members of the cluster as this one sees it, by state.", "state"),
-		partitions:   d("partitions", "Partitions on this member, by state.", "state"),
-		rounds:       d("rounds_total", "Rounds of periodic tasks begun on this member."),
-		lateness:     d("round_lateness_seconds", "How late rounds began, over the life of the process.", "stat"),
-		samples:      d("samples_total", "Samples by what became of them.", "outcome"),
-		queued:       d("samples_queued", "Samples that wait for the sink."),
-		sampleErrors: d("sample_errors_total", "Failed tries to give samples to the sink."),
-		journal:      d("journal_dropped_total", "Journal records that were lost."),
-		moves:        d("moves_total", "Partitions that came to this member from another."),
-		gapSum:       d("move_gap_seconds_total", "Time without an owner, summed over moves whose gap is known."),
-		gapMax:       d("move_gap_max_seconds", "Longest known time without an owner of a move to this member."),
-		removals:     d("member_removals_total", "Times that this member found itself removed."),
-		calls:        d("calls_total", "Calls of functions by what became of them on this member.", "outcome"),
-		callsRunning: d("calls_running", "Calls of functions that run on this member."),
-		callsQueued:  d("calls_queued", "Calls that wait for a member, as this one has listed them last."),
-		lost:         d("store_losses_total", "Times that the store stopped to answer."),
+// MetricValue is one value of a [Metric]. Label is "" if the metric has no label.
+type MetricValue struct {
+	Label string
+	Value float64
+}
+
+// MetricKind says how the values of a [Metric] may change.
+type MetricKind string
+
+// The kinds of metrics.
+const (
+	Gauge   MetricKind = "gauge"   // goes up and down
+	Counter MetricKind = "counter" // only grows while the process runs
+)
+
+// Metrics measures this node now. Names, labels and their order do not depend on the node's state.
+func (n *Node) Metrics() []Metric {
+	v := n.Value()
+	return metricsOf(n.Status(), v.Index(), countMembers(v.Members()), n.tally.read())
+}
+
+func metricsOf(s Status, index cluster.Index, members memberCounts, t sums) []Metric {
+	return []Metric{
+		gauge("member_joined", "1 while this member is joined and may own tasks.", truth(s.Member.Joined)),
+		gauge("member_up_seconds", "Time since this member was made.", float64(s.UpMS)/1000),
+		gauge("store_up", "1 while the store answers.", truth(s.Member.StoreError == "")),
+		gauge("member_trust_seconds", "How long this member may go on by what it last heard of the store.", float64(s.Member.TrustMS)/1000),
+		gauge("proposals_pending", "Proposals that wait to be appended to the log.", float64(s.Member.Pending)),
+		gauge("log_index", "Index of the last entry applied here.", float64(index)),
+		members.metric(),
+		partitions(s.Work.Counts),
+		counter("rounds_total", "Rounds of periodic tasks begun on this member.", float64(s.Work.Lateness.Rounds)),
+		lateness(s.Work.Lateness),
+		samples(s),
+		gauge("samples_queued", "Samples that wait for the sink.", float64(s.Samples.Queued)),
+		counter("sample_errors_total", "Failed tries to give samples to the sink.", float64(s.Samples.Errors)),
+		counter("journal_dropped_total", "Journal records that were lost.", float64(s.JournalDropped)),
+		counter("moves_total", "Partitions that came to this member from another.", float64(t.moves)),
+		counter("move_gap_seconds_total", "Time without an owner, summed over moves whose gap is known.", t.gaps.Seconds()),
+		gauge("move_gap_max_seconds", "Longest known time without an owner of a move to this member.", t.longest.Seconds()),
+		counter("member_removals_total", "Times that this member found itself removed.", float64(t.removals)),
+		calls(s.Calls),
+		gauge("calls_running", "Calls of functions that run on this member.", float64(s.Calls.Running)),
+		gauge("calls_queued", "Calls that wait for a member, as this one has listed them last.", float64(s.Calls.Queued)),
+		counter("store_losses_total", "Times that the store stopped to answer.", float64(t.losses)),
 	}
 }
 
-// Describe implements prometheus.Collector.
-func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		m.joined, m.up, m.storeUp, m.trust, m.pending, m.index, m.members, m.partitions, m.rounds, m.lateness, m.samples, m.queued,
-		m.sampleErrors, m.journal, m.moves, m.gapSum, m.gapMax, m.removals, m.lost, m.calls, m.callsRunning, m.callsQueued,
-	} {
-		ch <- d
-	}
+func gauge(name, help string, v float64) Metric {
+	return Metric{Name: "rota_" + name, Help: help, Kind: Gauge, Values: []MetricValue{{Value: v}}}
 }
 
-// Collect implements prometheus.Collector.
-func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	s := m.node.Status()
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	count := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
-	}
-	gauge(m.joined, truth(s.Member.Joined))
-	gauge(m.up, float64(s.UpMS)/1000)
-	gauge(m.storeUp, truth(s.Member.StoreError == ""))
-	gauge(m.trust, float64(s.Member.TrustMS)/1000)
-	gauge(m.pending, float64(s.Member.Pending))
-	gauge(m.index, float64(m.node.Value().Index()))
-	m.collectMembers(gauge)
-	m.collectWork(s.Work, gauge, count)
-	gauge(m.queued, float64(s.Samples.Queued))
-	count(m.samples, float64(s.Samples.Sent), "sent")
-	count(m.samples, float64(s.Samples.Dropped), "dropped")
-	count(m.samples, float64(s.Work.Unsent), "unsent")
-	count(m.sampleErrors, float64(s.Samples.Errors))
-	count(m.journal, float64(s.JournalDropped))
-	m.collectCalls(s.Calls, gauge, count)
-	t := m.node.tally.read()
-	count(m.moves, float64(t.moves))
-	count(m.gapSum, t.gaps.Seconds())
-	gauge(m.gapMax, t.longest.Seconds())
-	count(m.removals, float64(t.removals))
-	count(m.lost, float64(t.losses))
+func counter(name, help string, v float64) Metric {
+	return Metric{Name: "rota_" + name, Help: help, Kind: Counter, Values: []MetricValue{{Value: v}}}
 }
 
-func (m *Metrics) collectMembers(gauge func(*prometheus.Desc, float64, ...string)) {
-	var joined, draining, prepared, held int
-	for mb := range m.node.Value().Members() {
+func partitions(c work.Counts) Metric {
+	return Metric{Name: "rota_partitions", Help: "Partitions on this member, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
+		{"waiting", float64(c.Waiting)}, {"backing-off", float64(c.BackingOff)}, {"queued", float64(c.Queued)}, {"running", float64(c.Running)},
+		{"stopping", float64(c.Stopping)}, {"finished", float64(c.Finished)}, {"failed", float64(c.Failed)},
+	}}
+}
+
+func lateness(l work.Lateness) Metric {
+	const us = 1e6
+	return Metric{Name: "rota_round_lateness_seconds", Help: "How late rounds began, over the life of the process.", Kind: Gauge, Label: "stat", Values: []MetricValue{
+		{"p50", float64(l.P50US) / us}, {"p99", float64(l.P99US) / us}, {"max", float64(l.MaxUS) / us},
+	}}
+}
+
+func samples(s Status) Metric {
+	return Metric{Name: "rota_samples_total", Help: "Samples by what became of them.", Kind: Counter, Label: "outcome", Values: []MetricValue{
+		{"sent", float64(s.Samples.Sent)}, {"dropped", float64(s.Samples.Dropped)}, {"unsent", float64(s.Work.Unsent)},
+	}}
+}
+
+func calls(s call.Status) Metric {
+	return Metric{Name: "rota_calls_total", Help: "Calls of functions by what became of them on this member.", Kind: Counter, Label: "outcome", Values: []MetricValue{
+		{"done", float64(s.Done)}, {"failed", float64(s.Failed)}, {"cancelled", float64(s.Cancelled)}, {"retried", float64(s.Retried)},
+		{"handled", float64(s.Handled)}, {"released", float64(s.Released)}, {"lost", float64(s.Lost)}, {"expired", float64(s.Expired)},
+		{"unread", float64(s.Unread)},
+	}}
+}
+
+// memberCounts counts the members of the cluster by state.
+type memberCounts struct{ joined, draining, prepared, held int }
+
+func countMembers(all iter.Seq[cluster.Member]) (c memberCounts) {
+	for m := range all {
 		switch {
-		case mb.State == cluster.MemberPrepared:
-			prepared++
-		case mb.State == cluster.MemberHeld:
-			held++
-		case mb.Draining:
-			draining++
+		case m.State == cluster.MemberPrepared:
+			c.prepared++
+		case m.State == cluster.MemberHeld:
+			c.held++
+		case m.Draining:
+			c.draining++
 		default:
-			joined++
+			c.joined++
 		}
 	}
-	gauge(m.members, float64(joined), "joined")
-	gauge(m.members, float64(draining), "draining")
-	gauge(m.members, float64(prepared), "prepared")
-	gauge(m.members, float64(held), "held")
+	return c
 }
 
-func (m *Metrics) collectWork(s work.Status, gauge, count func(*prometheus.Desc, float64, ...string)) {
-	c := s.Counts
-	for _, p := range []struct {
-		state string
-		n     int
-	}{
-		{"waiting", c.Waiting}, {"backing-off", c.BackingOff}, {"queued", c.Queued}, {"running", c.Running},
-		{"stopping", c.Stopping}, {"finished", c.Finished}, {"failed", c.Failed},
-	} {
-		gauge(m.partitions, float64(p.n), p.state)
-	}
-	count(m.rounds, float64(s.Lateness.Rounds))
-	gauge(m.lateness, float64(s.Lateness.P50US)/1e6, "p50")
-	gauge(m.lateness, float64(s.Lateness.P99US)/1e6, "p99")
-	gauge(m.lateness, float64(s.Lateness.MaxUS)/1e6, "max")
-}
-
-func (m *Metrics) collectCalls(s call.Status, gauge, count func(*prometheus.Desc, float64, ...string)) {
-	gauge(m.callsRunning, float64(s.Running))
-	gauge(m.callsQueued, float64(s.Queued))
-	for _, o := range []struct {
-		outcome string
-		n       int64
-	}{
-		{"done", s.Done}, {"failed", s.Failed}, {"cancelled", s.Cancelled}, {"retried", s.Retried}, {"handled", s.Handled}, {"released", s.Released},
-		{"lost", s.Lost}, {"expired", s.Expired}, {"unread", s.Unread},
-	} {
-		count(m.calls, float64(o.n), o.outcome)
-	}
+func (c memberCounts) metric() Metric {
+	return Metric{Name: "rota_cluster_members", Help: "Members of the cluster as this one sees it, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
+		{"joined", float64(c.joined)}, {"draining", float64(c.draining)}, {"prepared", float64(c.prepared)}, {"held", float64(c.held)},
+	}}
 }
 
 func truth(b bool) float64 {

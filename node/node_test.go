@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
@@ -242,56 +240,6 @@ func TestReadyTellsWhyNot(t *testing.T) {
 	}
 	b := start(t, s, "b", nil)
 	await(t, "it is ready", func() bool { return len(b.Ready()) == 0 })
-}
-
-func TestMetricNamesAndHelp(t *testing.T) {
-	t.Parallel()
-	a := start(t, memory.New(), "a", nil)
-	a.submit("x", cluster.TaskSpec{Type: "stay"})
-	await(t, "it runs", func() bool { return a.Status().Work.Counts.Running == 1 })
-	if faults, err := testutil.CollectAndLint(a.Metrics()); err != nil || len(faults) > 0 {
-		t.Errorf("lint: %v %v", faults, err)
-	}
-	reg := prometheus.NewPedanticRegistry()
-	reg.MustRegister(a.Metrics())
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, f := range families {
-		if f.GetHelp() == "" {
-			t.Errorf("%s has no help", f.GetName())
-		}
-		got = append(got, f.GetName())
-	}
-	want := strings.Fields(`rota_calls_queued rota_calls_running rota_calls_total rota_cluster_members rota_journal_dropped_total rota_log_index rota_member_joined rota_member_removals_total
-		rota_member_trust_seconds rota_member_up_seconds rota_move_gap_max_seconds rota_move_gap_seconds_total rota_moves_total rota_partitions
-		rota_proposals_pending rota_round_lateness_seconds rota_rounds_total rota_sample_errors_total rota_samples_queued rota_samples_total
-		rota_store_losses_total rota_store_up`)
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v\nwant %v", got, want)
-	}
-	if n := testutil.ToFloat64(only{a.Metrics(), "rota_member_joined"}); n != 1 {
-		t.Errorf("rota_member_joined is %v", n)
-	}
-}
-
-// only shows one metric of a collector.
-type only struct {
-	prometheus.Collector
-	name string
-}
-
-func (o only) Collect(ch chan<- prometheus.Metric) {
-	all := make(chan prometheus.Metric, 100)
-	o.Collector.Collect(all)
-	close(all)
-	for m := range all {
-		if strings.Contains(m.Desc().String(), `"`+o.name+`"`) {
-			ch <- m
-		}
-	}
 }
 
 func TestTallyForgetsWhatIsNotOwned(t *testing.T) {

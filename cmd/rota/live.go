@@ -95,7 +95,7 @@ func takenText(e *replica.NameTakenError, v cluster.Value) error {
 // serve answers the API until ctx ends. A member goes on without it.
 func (c *config) serve(ctx context.Context, l net.Listener, token string, n *node.Node) {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(n.Metrics())
+	reg.MustRegister(api.NewCollector(n.Member(), n.Metrics))
 	err := api.Serve(ctx, l, api.Config{
 		Value: n.Value, Journal: n.Journal(), Store: storeurl.Hide(c.store), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },

@@ -1,0 +1,108 @@
+package node
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestMetrics gives each field a number of its own, so that a value under a wrong name shows.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	got := metricsText(metricsOf(Status{
+		Member: replica.Status{Joined: true, StoreError: "away", TrustMS: 1500, Pending: 2},
+		Work: work.Status{
+			Counts:   work.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8, Failed: 9},
+			Lateness: work.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14,
+		},
+		Calls: call.Status{
+			Running: 15, Queued: 16, Done: 17, Failed: 18, Cancelled: 19, Retried: 20, Handled: 21, Released: 22, Lost: 23, Expired: 24, Unread: 25,
+		},
+		JournalDropped: 26,
+		Samples:        publish.Stats{Queued: 27, Sent: 28, Dropped: 29, Errors: 30},
+		UpMS:           31_500,
+	}, 32, memberCounts{joined: 33, draining: 34, prepared: 35, held: 36}, sums{
+		moves: 37, removals: 38, losses: 39, gaps: 40 * time.Second, longest: 41 * time.Second,
+	}))
+	const golden = "testdata/metrics.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// metricsText is a line for each value: name, label, kind, value, help.
+func metricsText(all []Metric) string {
+	var b strings.Builder
+	for _, m := range all {
+		for _, v := range m.Values {
+			label := ""
+			if m.Label != "" {
+				label = fmt.Sprintf("{%s=%q}", m.Label, v.Label)
+			}
+			fmt.Fprintf(&b, "%s%s %s %v # %s\n", m.Name, label, m.Kind, v.Value, m.Help)
+		}
+	}
+	return b.String()
+}
+
+func TestMetricsOfARunningNode(t *testing.T) {
+	t.Parallel()
+	s := memory.New()
+	a := start(t, s, "a", nil)
+	start(t, s, "b", nil)
+	a.submit("x", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadEvery})
+	await(t, "one task runs on each member", func() bool {
+		return a.Status().Work.Counts.Running == 1 && countMembers(a.Value().Members()).joined == 2
+	})
+	got := make(map[string]float64)
+	for _, m := range a.Metrics() {
+		for _, v := range m.Values {
+			got[strings.TrimSpace(m.Name+" "+v.Label)] = v.Value
+		}
+	}
+	for name, want := range map[string]float64{
+		"rota_member_joined": 1, "rota_store_up": 1, "rota_cluster_members joined": 2, "rota_partitions running": 1, "rota_partitions failed": 0,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %v, want %v", name, v, want)
+		}
+	}
+	if got["rota_log_index"] == 0 || got["rota_member_trust_seconds"] == 0 {
+		t.Errorf("no index or trust: %v", got)
+	}
+}
+
+func TestCountMembers(t *testing.T) {
+	t.Parallel()
+	got := countMembers(slices.Values([]cluster.Member{
+		{State: cluster.MemberJoined},
+		{State: cluster.MemberJoined, Draining: true}, {State: cluster.MemberJoined, Draining: true},
+		{State: cluster.MemberPrepared}, {State: cluster.MemberPrepared}, {State: cluster.MemberPrepared},
+		{State: cluster.MemberHeld, Draining: true}, {State: cluster.MemberHeld}, {State: cluster.MemberHeld}, {State: cluster.MemberHeld},
+	}))
+	if want := (memberCounts{joined: 1, draining: 2, prepared: 3, held: 4}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
