@@ -22,6 +22,8 @@ type ClientOptions struct {
 	// Default: a name by chance.
 	Queue  string
 	Logger *slog.Logger // default: discard
+	// Clock measures the age of pages; default [protocol.Now]. A test in a bubble of testing/synctest sets [protocol.NewProcessClock].
+	Clock func() protocol.Instant
 }
 
 // Client submits calls and waits for them. Its methods may be called from any goroutine. It has goroutines only while somebody waits for a call, and while
@@ -31,6 +33,7 @@ type Client struct {
 	queue string
 	start string // of this client alone: part of its pages' names
 	log   *slog.Logger
+	clock func() protocol.Instant
 
 	ctx  context.Context // of what goes on in the background
 	stop context.CancelCauseFunc
@@ -54,7 +57,10 @@ func NewClient(docs store.Docs, o ClientOptions) (*Client, error) {
 	if err := cluster.CheckName(o.Queue); err != nil {
 		return nil, fmt.Errorf("make a client of calls: queue: %w", err)
 	}
-	c := &Client{docs: docs, queue: o.Queue, start: start, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+	if o.Clock == nil {
+		o.Clock = protocol.Now
+	}
+	c := &Client{docs: docs, queue: o.Queue, start: start, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), clock: o.Clock,
 		waiting: make(map[place]map[*Handle]bool), added: make(chan struct{}, 1)}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	return c, nil
@@ -189,7 +195,7 @@ func (c *Client) room(size int) (p *page, at place, former *page, err error) {
 	if c.page == nil || c.page.full(size) {
 		c.pages++
 		name := place{queue: c.queue, page: fmt.Sprintf("%s-%06d", c.start, c.pages)}
-		former, c.page = c.page, &page{docs: c.docs, at: name, since: protocol.Now(), opened: make(chan struct{})}
+		former, c.page = c.page, newPage(c.docs, name, c.clock)
 	}
 	return c.page, c.page.take(size), former, nil
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/store/storetest"
 )
 
@@ -22,17 +22,17 @@ type tally struct {
 	runs map[int]int
 }
 
-func (c *tally) function(name string) rota.Func[int, int] {
-	return rota.NewFunc(name, func(_ context.Context, n int) (int, error) {
+func (c *tally) function(name string) call.Func[int, int] {
+	return call.NewFunc(name, func(_ context.Context, n int) (int, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.runs[n]++
 		return n * n, nil
-	}, rota.FuncOptions{})
+	}, call.Options{})
 }
 
 // faulty fails calls that concern calls of functions, by chance.
-func faulty(t *testing.T, s *memory.Server, seed uint64, shares map[storetest.Outcome]int) *storetest.Faulty {
+func faulty(t *testing.T, s *crowd, seed uint64, shares map[storetest.Outcome]int) *storetest.Faulty {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	order := []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late}
@@ -55,133 +55,135 @@ func faulty(t *testing.T, s *memory.Server, seed uint64, shares map[storetest.Ou
 // Answers get lost, requests get lost, writes are made late, the store refuses: as long as no member loses its trust, each call that was submitted runs exactly once
 // and gives its result exactly once; one whose submission was answered by an error runs at most once.
 func TestLostAnswersNeitherLoseNorDoubleACall(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(3) {
+	for seed := range uint64(20) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			t.Parallel()
-			s := memory.New()
-			runs := &tally{runs: make(map[int]int)}
-			square := runs.function("square")
-			shares := map[storetest.Outcome]int{storetest.Refused: 4, storetest.LostRequest: 6, storetest.LostReply: 12, storetest.Late: 6}
-			var stores []*storetest.Faulty
-			for i := range 3 {
-				f := faulty(t, s, seed*10+uint64(i), shares)
-				stores = append(stores, f)
-				if i < 2 {
-					join(t, f, fmt.Sprintf("m%d", i), 8, square)
-				}
-			}
-			c := client(t, stores[2], "c")
-			release, stop := context.WithCancel(t.Context())
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				tick := time.NewTicker(7 * time.Millisecond)
-				defer tick.Stop()
-				for release.Err() == nil {
-					for _, f := range stores {
-						f.Release()
+			bubble(t, func(t *testing.T) {
+				s := newCrowd(t)
+				runs := &tally{runs: make(map[int]int)}
+				square := runs.function("square")
+				shares := map[storetest.Outcome]int{storetest.Refused: 4, storetest.LostRequest: 6, storetest.LostReply: 12, storetest.Late: 6}
+				var stores []*storetest.Faulty
+				for i := range 3 {
+					f := faulty(t, s, seed*10+uint64(i), shares)
+					stores = append(stores, f)
+					if i < 2 {
+						s.join(f, cluster.MemberID(fmt.Sprintf("m%d", i)), 8, square)
 					}
-					<-tick.C
+				}
+				c := client(t, stores[2], "c")
+				release, stop := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					tick := time.NewTicker(7 * time.Millisecond)
+					defer tick.Stop()
+					for release.Err() == nil {
+						for _, f := range stores {
+							f.Release()
+						}
+						<-tick.C
+					}
+				})
+				defer wg.Wait()
+				defer stop()
+				const calls = 150
+				refused := make(map[int]bool)
+				n := 0
+				for got, err := range square.Map(t.Context(), c, count(calls), 20) {
+					switch {
+					case err != nil && strings.Contains(err.Error(), "submit"):
+						refused[n] = true
+					case err != nil || got != n*n:
+						t.Errorf("%d: got %d, %v", n, got, err)
+					}
+					n++
+				}
+				runs.mu.Lock()
+				defer runs.mu.Unlock()
+				for i := range calls {
+					if r := runs.runs[i]; r > 1 || r == 0 && !refused[i] {
+						t.Errorf("%d ran %d times, refused: %v", i, r, refused[i])
+					}
+				}
+				if n != calls || len(refused) > calls/2 {
+					t.Errorf("%d results, %d of them refused", n, len(refused))
+				}
+				for o := storetest.Refused; o <= storetest.Late; o++ {
+					if stores[0].Count(o)+stores[1].Count(o) == 0 || stores[2].Count(o) == 0 {
+						t.Errorf("outcome %d was never played", o)
+					}
 				}
 			})
-			defer wg.Wait()
-			defer stop()
-			const calls = 150
-			refused := make(map[int]bool)
-			n := 0
-			for got, err := range square.Map(t.Context(), c, count(calls), 20) {
-				switch {
-				case err != nil && strings.Contains(err.Error(), "submit"):
-					refused[n] = true
-				case err != nil || got != n*n:
-					t.Errorf("%d: got %d, %v", n, got, err)
-				}
-				n++
-			}
-			runs.mu.Lock()
-			defer runs.mu.Unlock()
-			for i := range calls {
-				if r := runs.runs[i]; r > 1 || r == 0 && !refused[i] {
-					t.Errorf("%d ran %d times, refused: %v", i, r, refused[i])
-				}
-			}
-			if n != calls || len(refused) > calls/2 {
-				t.Errorf("%d results, %d of them refused", n, len(refused))
-			}
-			for o := storetest.Refused; o <= storetest.Late; o++ {
-				if stores[0].Count(o)+stores[1].Count(o) == 0 || stores[2].Count(o) == 0 {
-					t.Errorf("outcome %d was never played", o)
-				}
-			}
 		})
 	}
 }
 
 // A submission that gets lost on its way and comes when a second one was run and collected is not run.
 func TestASubmissionThatComesLateIsNotRun(t *testing.T) {
-	t.Parallel()
-	s := memory.New()
-	runs := &tally{runs: make(map[int]int)}
-	square := runs.function("square")
-	join(t, s.Open(), "a", 2, square)
-	first := true
-	f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome {
-		if c.Op == "put" && strings.HasPrefix(c.Key, "call/") && first {
-			first = false
-			return storetest.Late
+	bubble(t, func(t *testing.T) {
+		s := newCrowd(t)
+		runs := &tally{runs: make(map[int]int)}
+		square := runs.function("square")
+		s.join(s.Open(), "a", 2, square)
+		first := true
+		f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome {
+			if c.Op == "put" && strings.HasPrefix(c.Key, "call/") && first {
+				first = false
+				return storetest.Late
+			}
+			return storetest.Pass
+		})
+		c := client(t, f, "c")
+		sent := submit(t, square, c, 7)
+		if r, err := wait(t, sent); err != nil || r != 49 {
+			t.Fatalf("got %d, %v", r, err)
 		}
-		return storetest.Pass
+		f.Release()
+		docs, err := s.Open().List(t.Context(), "call/c/")
+		if err != nil || len(docs) == 0 {
+			t.Fatalf("the late document did not come: %v", err)
+		}
+		for i := range 5 { // later calls of the page are run, so it was looked at
+			if _, err := wait(t, submit(t, square, c, 100+i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runs.mu.Lock()
+		defer runs.mu.Unlock()
+		if runs.runs[7] != 1 {
+			t.Errorf("it ran %d times", runs.runs[7])
+		}
 	})
-	c := client(t, f, "c")
-	call := submit(t, square, c, 7)
-	if r, err := wait(t, call); err != nil || r != 49 {
-		t.Fatalf("got %d, %v", r, err)
-	}
-	f.Release()
-	docs, err := s.Open().List(t.Context(), "call/c/")
-	if err != nil || len(docs) == 0 {
-		t.Fatalf("the late document did not come: %v", err)
-	}
-	for i := range 5 { // later calls of the page are run, so it was looked at
-		if _, err := wait(t, submit(t, square, c, 100+i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	runs.mu.Lock()
-	defer runs.mu.Unlock()
-	if runs.runs[7] != 1 {
-		t.Errorf("it ran %d times", runs.runs[7])
-	}
 }
 
 // The end of a handler whose write gets lost is written again: it was once taken for written, and the handler ran anew as if it never had.
 func TestTheEndOfAHandlerThatGetsLostIsWrittenAgain(t *testing.T) {
-	t.Parallel()
-	s := memory.New()
-	puts := 0
-	f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome { // called by one goroutine at a time
-		if c.Op != "put" || !strings.HasPrefix(c.Key, "call/") {
+	bubble(t, func(t *testing.T) {
+		s := newCrowd(t)
+		puts := 0
+		f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome { // called by one goroutine at a time
+			if c.Op != "put" || !strings.HasPrefix(c.Key, "call/") {
+				return storetest.Pass
+			}
+			if puts++; puts == 4 { // claim, end and handler, claim of the handler
+				return storetest.LostRequest
+			}
 			return storetest.Pass
+		})
+		var runs atomic.Int64
+		after := call.NewFunc("after", func(context.Context, call.Failure) (int, error) { runs.Add(1); return 0, nil }, call.Options{})
+		fail := call.NewFunc("fail", func(context.Context, int) (int, error) { return 0, call.Permanent(errors.New("no")) }, call.Options{OnFailure: after})
+		s.join(f, "a", 2, fail, after)
+		sent := submit(t, fail, client(t, s.Open(), "c"), 1)
+		look := s.Open() // nobody waits, so that nobody removes the document
+		await(t, "the handler is done", func() bool { return stateOf(t, look, sent.ID()) == "done" })
+		if _, err := wait(t, sent); err == nil {
+			t.Error("it did not fail")
 		}
-		if puts++; puts == 4 { // claim, end and handler, claim of the handler
-			return storetest.LostRequest
+		if n := runs.Load(); n != 1 {
+			t.Errorf("the handler ran %d times", n)
 		}
-		return storetest.Pass
+		if n := f.Count(storetest.LostRequest); n != 1 {
+			t.Errorf("%d requests were lost", n)
+		}
 	})
-	var runs atomic.Int64
-	after := rota.NewFunc("after", func(context.Context, rota.Failure) (int, error) { runs.Add(1); return 0, nil }, rota.FuncOptions{})
-	fail := rota.NewFunc("fail", func(context.Context, int) (int, error) { return 0, rota.Permanent(errors.New("no")) }, rota.FuncOptions{OnFailure: after})
-	join(t, f, "a", 2, fail, after)
-	call := submit(t, fail, client(t, s.Open(), "c"), 1)
-	look := s.Open() // nobody waits, so that nobody removes the document
-	await(t, "the handler is done", func() bool { return stateOf(t, look, call.ID()) == "done" })
-	if _, err := wait(t, call); err == nil {
-		t.Error("it did not fail")
-	}
-	if n := runs.Load(); n != 1 {
-		t.Errorf("the handler ran %d times", n)
-	}
-	if n := f.Count(storetest.LostRequest); n != 1 {
-		t.Errorf("%d requests were lost", n)
-	}
 }

@@ -2,14 +2,8 @@ package call
 
 import (
 	"context"
-	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota/internal/mutant"
 	"github.com/rota-run/rota/sim/check"
@@ -88,34 +82,6 @@ func flaws() []flaw {
 	}
 }
 
-// TestFlawsAreFound builds the tests of this package with each flaw laid over the source, and walks the scenario that is to find it.
-func TestFlawsAreFound(t *testing.T) {
-	if underRace || os.Getenv(proofVariable) == "" {
-		t.Skipf("NOT BUILT: set %s=1 to build the package's tests once for each flaw, without the race detector", proofVariable)
-	}
-	root, err := mutant.Root(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range flaws() {
-		t.Run(f.Name, func(t *testing.T) {
-			program, err := f.BuildTests(within(t, 5*time.Minute), root, t.TempDir(), "./call")
-			if err != nil {
-				t.Fatal(err)
-			}
-			pattern := "^TestProof$/^" + strings.ReplaceAll(f.scenario, " ", "_") + "$"
-			cmd := exec.CommandContext(within(t, 5*time.Minute), program, "-test.run", pattern)
-			cmd.Dir = filepath.Join(root, "call")
-			out, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || !slices.ContainsFunc(f.promises, func(p string) bool { return strings.Contains(string(out), ": "+p+":\n") }) {
-				t.Errorf("%q does not find it by any of %q: %v", f.scenario, f.promises, err)
-			}
-			t.Logf("%.3000s", out)
-		})
-	}
-}
-
 // TestFlawsFit looks whether each flaw can still be laid over the source, and names a scenario.
 func TestFlawsFit(t *testing.T) {
 	t.Parallel()
@@ -127,15 +93,8 @@ func TestFlawsFit(t *testing.T) {
 		if _, err := f.Apply(root); err != nil {
 			t.Error(err)
 		}
-		if !slices.ContainsFunc(scenarios(), func(s scenario) bool { return s.name == f.scenario }) {
+		if !slices.ContainsFunc(slices.Concat(scenarios(), seconds()), func(s scenario) bool { return s.name == f.scenario }) {
 			t.Errorf("%s: there is no scenario %q", f.Name, f.scenario)
 		}
 	}
-}
-
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -36,47 +38,49 @@ func returned(t *testing.T, docs store.Docs, arg string) bool {
 // When ctx ends, those who wait for a call of a Map stop waiting. That is no end of the call: it is cancelled, whoever is noticed first.
 func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 	t.Parallel()
-	for range 20 { // what is noticed first is chance
-		docs := memory.New().Open()
-		c, err := NewClient(docs, ClientOptions{Queue: "q"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		ended := make(chan struct{})
-		enough, errs := errors.New("enough"), []error(nil)
-		m := mapping[int, int]{f: NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, Options{}), to: c, window: 4}
-		go func() {
-			defer close(ended)
-			m.run(ctx, slices.Values([]int{0, 1, 2, 3, 4, 5, 6}), func(_ int, err error) bool {
-				if err != nil {
-					errs = append(errs, err)
+	synctest.Test(t, func(t *testing.T) {
+		for range 20 { // what is noticed first is chance
+			docs := memory.New().Open()
+			c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			ended := make(chan struct{})
+			enough, errs := errors.New("enough"), []error(nil)
+			m := mapping[int, int]{f: NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, Options{}), to: c, window: 4}
+			go func() {
+				defer close(ended)
+				m.run(ctx, slices.Values([]int{0, 1, 2, 3, 4, 5, 6}), func(_ int, err error) bool {
+					if err != nil {
+						errs = append(errs, err)
+						return true
+					}
+					cancel(enough)
+					for _, i := range m.outstanding {
+						<-i.done
+					}
 					return true
+				})
+			}()
+			for !returned(t, docs, "0") {
+				time.Sleep(time.Millisecond) // waits: in virtual time
+			}
+			<-ended
+			c.Close()
+			cancel(nil)
+			if len(errs) != 1 || !errors.Is(errs[0], enough) {
+				t.Fatalf("it yielded the errors %v, want the cause once", errs)
+			}
+			all, err := docs.List(t.Context(), prefix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range all {
+				if r, err := decode(d.Value); err != nil || r.State != Cancelled && r.State != Done {
+					t.Fatalf("a call that was outstanding is %s, %v", r.State, err)
 				}
-				cancel(enough)
-				for _, i := range m.outstanding {
-					<-i.done
-				}
-				return true
-			})
-		}()
-		for !returned(t, docs, "0") {
-			time.Sleep(time.Millisecond) // waits: between two looks at a condition
-		}
-		<-ended
-		c.Close()
-		cancel(nil)
-		if len(errs) != 1 || !errors.Is(errs[0], enough) {
-			t.Fatalf("it yielded the errors %v, want the cause once", errs)
-		}
-		all, err := docs.List(t.Context(), prefix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range all {
-			if r, err := decode(d.Value); err != nil || r.State != Cancelled && r.State != Done {
-				t.Fatalf("a call that was outstanding is %s, %v", r.State, err)
 			}
 		}
-	}
+	})
 }

@@ -45,11 +45,12 @@ func decodeHead(d store.Doc) (h head, err error) {
 type page struct {
 	docs   store.Docs
 	at     place
+	clock  func() protocol.Instant
 	since  protocol.Instant
 	opened chan struct{} // closed when err is set
 	err    error
 
-	mu      sync.Mutex // guards what follows; held over writes of the head
+	turn    chan struct{} // has room for the one who writes the head, and guards what follows. No mutex: a bubble of testing/synctest must see who waits
 	head    head
 	version store.Version
 	blind   bool // version may not be that of the head
@@ -58,13 +59,17 @@ type page struct {
 	tally tally
 }
 
+func newPage(docs store.Docs, at place, clock func() protocol.Instant) *page {
+	return &page{docs: docs, at: at, clock: clock, since: clock(), opened: make(chan struct{}), turn: make(chan struct{}, 1)}
+}
+
 func (p *page) full(size int) bool {
 	p.room.Lock()
 	defer p.room.Unlock()
 	return p.tally.full(size) || p.old()
 }
 
-func (p *page) old() bool { return protocol.Now().Sub(p.since) > pageAge }
+func (p *page) old() bool { return p.clock().Sub(p.since) > pageAge }
 
 func (p *page) take(size int) place {
 	p.room.Lock()
@@ -77,8 +82,8 @@ func (p *page) take(size int) place {
 
 // open writes the head. Everybody who has a number waits for that.
 func (p *page) open(ctx context.Context) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
 	p.err = p.writeHead(ctx, head{}, "")
 	if p.err != nil {
 		p.err = fmt.Errorf("open a page: %w", p.err)
@@ -86,7 +91,7 @@ func (p *page) open(ctx context.Context) {
 	close(p.opened)
 }
 
-// writeHead writes the head at a version. p.mu is held.
+// writeHead writes the head at a version. The caller has the turn.
 func (p *page) writeHead(ctx context.Context, h head, at store.Version) error {
 	body, err := json.Marshal(h)
 	if err != nil {
@@ -142,8 +147,8 @@ func (p *page) put(ctx context.Context, at place, body []byte) (again bool, err 
 }
 
 func (p *page) void(ctx context.Context, number int) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
 	h := head{Void: append(slices.Clone(p.head.Void), number)}
 	return p.writeHead(ctx, h, p.version)
 }
@@ -151,8 +156,8 @@ func (p *page) void(ctx context.Context, number int) error {
 // tend makes sure that the page is there after a late submission: a member that takes it for abandoned either finds it changed, or has removed it
 // already, and then it is written again.
 func (p *page) tend(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
 	if err := p.writeHead(ctx, p.head, p.version); err != nil {
 		return fmt.Errorf("look after an old page: %w", unknown(err))
 	}
@@ -180,8 +185,8 @@ func (p *page) leave(ctx context.Context, change func()) {
 
 // remove deletes the head, unless something may come late: then members do it, when they have seen that nothing does.
 func (p *page) remove(ctx context.Context) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
 	if removable(p.head, p.version) {
 		_, _ = remove(ctx, p.docs, p.at.head(), p.version) // members remove what is left behind
 	}

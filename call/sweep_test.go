@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -151,47 +152,49 @@ func TestALateSubmissionBringsItsPageBack(t *testing.T) {
 // Pages go with their last call, and a page takes no more than its share.
 func TestPagesAreRemovedByTheirClient(t *testing.T) {
 	t.Parallel()
-	docs := memory.New().Open()
-	c, err := NewClient(docs, ClientOptions{Queue: "q"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var handles []*Handle
-	for range 2*pageSize + 3 {
-		h, err := c.Submit(t.Context(), "f", []byte("1"), Options{})
+	synctest.Test(t, func(t *testing.T) {
+		docs := memory.New().Open()
+		c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		handles = append(handles, h)
-	}
-	heads := func() int {
-		all, err := docs.List(t.Context(), pagePrefix)
-		if err != nil {
-			t.Fatal(err)
+		var handles []*Handle
+		for range 2*pageSize + 3 {
+			h, err := c.Submit(t.Context(), "f", []byte("1"), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			handles = append(handles, h)
 		}
-		return len(all)
-	}
-	if n := heads(); n != 3 {
-		t.Fatalf("%d pages", n)
-	}
-	for i, h := range handles {
-		if err := h.Cancel(t.Context()); err != nil {
-			t.Fatal(err)
+		heads := func() int {
+			all, err := docs.List(t.Context(), pagePrefix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(all)
 		}
-		if _, err := h.Wait(t.Context()); err == nil {
-			t.Fatal("no error")
+		if n := heads(); n != 3 {
+			t.Fatalf("%d pages", n)
 		}
-		if i == pageSize {
-			h.c.wg.Wait() // it follows nothing now, and what was collected is removed
-			if n := heads(); n != 2 {
-				t.Errorf("%d pages when the first was done", n)
+		for i, h := range handles {
+			if err := h.Cancel(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Wait(t.Context()); err == nil {
+				t.Fatal("no error")
+			}
+			if i == pageSize {
+				h.c.wg.Wait() // it follows nothing now, and what was collected is removed
+				if n := heads(); n != 2 {
+					t.Errorf("%d pages when the first was done", n)
+				}
 			}
 		}
-	}
-	c.Close()
-	if got := keys(t, docs); len(got) > 0 {
-		t.Errorf("%q are left", got)
-	}
+		c.Close()
+		if got := keys(t, docs); len(got) > 0 {
+			t.Errorf("%q are left", got)
+		}
+	})
 }
 
 // write drives a write to its end.

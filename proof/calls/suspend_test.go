@@ -1,4 +1,4 @@
-package call_test
+package calls_test
 
 import (
 	"context"
@@ -43,5 +43,3 @@ func judge(t *testing.T, beats []string, suspensions int) {
 	}
 	t.Logf("%d lines, %d stale, newest token %d", len(beats), stale, newest)
 }
-
-func pidText(n int) string { return strconv.Itoa(n) }

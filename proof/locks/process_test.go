@@ -1,4 +1,4 @@
-package lock_test
+package locks_test
 
 import (
 	"bufio"

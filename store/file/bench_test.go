@@ -4,13 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -75,28 +71,6 @@ func share(b *testing.B, callers int, call func() error) {
 }
 
 func doc(key string) store.Doc { return store.Doc{Key: key, Value: record} }
-
-// processorTime is what all threads of a process have used so far, by the scheduler's own account.
-func processorTime(b *testing.B, pid int) (sum time.Duration) {
-	b.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	if err != nil || len(files) == 0 {
-		b.Skip("NOT MEASURED: no schedstat here")
-	}
-	for _, file := range files {
-		stat, err := os.ReadFile(file)
-		if err != nil {
-			continue // the thread has ended
-		}
-		used, _, _ := strings.Cut(string(stat), " ")
-		n, err := strconv.ParseInt(used, 10, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
-		sum += time.Duration(n)
-	}
-	return sum
-}
 
 // BenchmarkRatio is ours against bare for one caller, in turns of 100, so that what else the machine does hits both alike;
 // the figure is of the median turns.
@@ -174,121 +148,6 @@ func BenchmarkRead(b *testing.B) {
 				if _, err := s.Read(context.Background(), after, 1000); err != nil {
 					b.Fatal(err)
 				}
-			}
-		})
-	}
-}
-
-// BenchmarkProcesses lets 8 processes append for a while.
-func BenchmarkProcesses(b *testing.B) {
-	for _, helper := range []string{"append", "bare"} {
-		b.Run(helper, func(b *testing.B) {
-			dir := b.TempDir()
-			bare(b, dir).Close()
-			lines := make(chan int, 1024)
-			var readers sync.WaitGroup
-			var all []*process
-			for i := range 8 {
-				p := start(b, helper, dir)
-				all = append(all, p)
-				readers.Go(func() {
-					for {
-						if _, ok := p.line(); !ok {
-							return
-						}
-						lines <- i
-					}
-				})
-			}
-			for range 8 {
-				<-lines
-			}
-			counts := make([]int, 8)
-			b.ResetTimer()
-			for range b.N {
-				counts[<-lines]++
-			}
-			b.StopTimer()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
-			b.Log(counts)
-			for _, p := range all {
-				p.stdin.Close()
-			}
-			go func() {
-				readers.Wait()
-				close(lines)
-			}()
-			for range lines {
-			}
-		})
-	}
-}
-
-// helpBare is helpAppend on a bare database.
-func helpBare(ctx context.Context, dir string, out io.Writer) error {
-	query := url.Values{"_pragma": {"busy_timeout(60000)", "synchronous(full)"}}
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "bare.db")+"?"+query.Encode())
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	db.SetMaxOpenConns(1)
-	insert, err := db.Prepare(`INSERT INTO log (data) VALUES (?)`)
-	if err != nil {
-		return err
-	}
-	defer insert.Close()
-	for ctx.Err() == nil {
-		if _, err := insert.Exec(record); err != nil {
-			return err
-		}
-		fmt.Fprintln(out, 1)
-	}
-	return nil
-}
-
-// helpIdle has a watch of the log and one of a prefix with 8 sessions, and nothing to do.
-func helpIdle(ctx context.Context, dir string, out io.Writer) error {
-	s, err := Open(ctx, dir, Options{})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if _, err := s.WatchLog(ctx); err != nil {
-		return err
-	}
-	if _, err := s.Watch(ctx, "s/"); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "idle")
-	<-ctx.Done()
-	return nil
-}
-
-// BenchmarkIdle reports what an idle process costs, in percent of one core. Run it with -benchtime=1x.
-func BenchmarkIdle(b *testing.B) {
-	for _, sessions := range []int{0, 8, 100} {
-		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
-			dir := b.TempDir()
-			s := openIn(b, dir, Options{})
-			for i := range sessions {
-				session, err := s.OpenSession(context.Background(), 0)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := session.Put(context.Background(), doc(fmt.Sprint("s/", i))); err != nil {
-					b.Fatal(err)
-				}
-			}
-			for b.Loop() {
-				p := start(b, "idle", dir)
-				p.line()
-				time.Sleep(time.Second) // waits: the process's start is not what is measured
-				began, before := time.Now(), processorTime(b, p.cmd.Process.Pid)
-				time.Sleep(5 * time.Second) // waits: this is the time that is measured
-				used := processorTime(b, p.cmd.Process.Pid) - before
-				b.ReportMetric(100*used.Seconds()/time.Since(began).Seconds(), "%core")
-				p.kill()
 			}
 		})
 	}

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -147,37 +145,6 @@ func TestFull(t *testing.T) {
 	s = openIn(t, dir, Options{})
 	if index, err := s.Append(deadline(t), nil); err != nil || index != acknowledged+1 {
 		t.Fatalf("append when there is room again: index %d, %v; want %d", index, err, acknowledged+1)
-	}
-}
-
-func TestFullDisk(t *testing.T) {
-	t.Parallel()
-	disk := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk).CombinedOutput(); err != nil {
-		t.Skipf("NOT TESTED: no small disk to be had: %v: %s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("umount", disk).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v: %s", err, out)
-		}
-	})
-	dir := filepath.Join(disk, "store")
-	s := openIn(t, dir, Options{})
-	ballast := filepath.Join(disk, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 600<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	acknowledged, err := appendUntil(t, s, 3000)
-	wantFull(t, s, acknowledged, err)
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
-	if index, err := s.Append(deadline(t), nil); err != nil || index != acknowledged+1 {
-		t.Fatalf("append when there is room again: index %d, %v; want %d", index, err, acknowledged+1)
-	}
-	var verdict string
-	if err := s.reads.QueryRowContext(deadline(t), "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
-		t.Errorf("integrity check: %q, %v", verdict, err)
 	}
 }
 

@@ -2,7 +2,7 @@ package file
 
 import (
 	"context"
-	"os"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,12 +11,7 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-func TestMain(m *testing.M) {
-	if run := helpers[os.Getenv(helperVariable)]; run != nil {
-		os.Exit(runHelper(run))
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds waits that only a failure exhausts.
 const patience = 60 * time.Second
@@ -40,6 +35,37 @@ func openIn(t testing.TB, dir string, o Options) *Store {
 		}
 	})
 	return s
+}
+
+// records are the log's records as text.
+func records(t *testing.T, s *Store) []string {
+	t.Helper()
+	var all []string
+	for after := uint64(0); ; {
+		page, err := s.Read(deadline(t), after, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Records {
+			all = append(all, fmt.Sprintf("%d %s", r.Index, r.Data))
+			after = r.Index
+		}
+		if after == page.Head {
+			return all
+		}
+	}
+}
+
+// eventually asks again and again, until patience ends.
+func eventually(t *testing.T, what string, ask func() bool) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for !ask() {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+		time.Sleep(time.Millisecond) // waits: between two looks at a condition; only a failure waits for the end
+	}
 }
 
 func fresh(t *testing.T) func(t *testing.T) *Store {

@@ -1,40 +1,16 @@
-package call_test
+package calls_test
 
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/rota-run/rota"
 )
-
-func lines(t *testing.T, dir, name string) []string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, name))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.TrimSpace(string(b))
-	if text == "" { // it was made, and not written yet
-		return nil
-	}
-	return strings.Split(text, "\n")
-}
-
-func open(t *testing.T, dir, name string) {
-	t.Helper()
-	if err := mark(dir, name, "go"); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // The runner is killed in the middle of the run: the caller gets its result from somebody else.
 func TestTheRunnerIsKilled(t *testing.T) {
@@ -53,7 +29,7 @@ func TestTheRunnerIsKilled(t *testing.T) {
 	await(t, "it runs again", func() bool { return len(lines(t, dir, "x.runs")) == 2 })
 	open(t, dir, "x")
 	got, err := wait(t, call)
-	if all := lines(t, dir, "x.runs"); err != nil || len(all) != 2 || all[1] == first || pidText(got) != all[1] {
+	if all := lines(t, dir, "x.runs"); err != nil || len(all) != 2 || all[1] == first || strconv.Itoa(got) != all[1] {
 		t.Errorf("got %v, %v after runs by %v", got, err, all)
 	}
 }
@@ -190,6 +166,3 @@ func TestASuspendedRunnerDoesNotOverlap(t *testing.T) {
 	}
 	judge(t, beats(), rounds)
 }
-
-// pid is the process of a member as hold tells it.
-func pid(p *process) string { return pidText(p.cmd.Process.Pid) }

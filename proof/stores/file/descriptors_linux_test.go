@@ -1,4 +1,4 @@
-package file
+package file_test
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/file"
 )
 
 // descriptors are this process's open files below dir, with the flags that they were opened with.
@@ -35,7 +36,7 @@ func descriptors(t *testing.T, dir string) map[string]string {
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
 	dir, ctx := t.TempDir(), deadline(t)
-	s, err := Open(ctx, dir, Options{})
+	s, err := file.Open(ctx, dir, file.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,12 @@
-package call_test
+package calls_test
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -73,50 +71,6 @@ func runChild(text string) error {
 	return m.Leave(ctx)
 }
 
-// The functions of the tests. Those that leave marks write into files below the store's directory.
-type spot struct{ Dir, Name string }
-
-var (
-	noop = rota.NewFunc("noop", func(_ context.Context, n int) (int, error) { return n, nil }, rota.FuncOptions{})
-	// hold tells who runs it, and goes on until a file is there.
-	hold = rota.NewFunc("hold", holdUntil, rota.FuncOptions{})
-	// note adds a line to a file.
-	note = rota.NewFunc("note", func(_ context.Context, s spot) (int, error) { return 1, mark(s.Dir, s.Name, "noted") }, rota.FuncOptions{})
-)
-
-func functions(dir, member string) []rota.Function {
-	return []rota.Function{noop, hold, note, beat(dir, member)}
-}
-
-func holdUntil(ctx context.Context, s spot) (int, error) {
-	if err := mark(s.Dir, s.Name+".runs", strconv.Itoa(os.Getpid())); err != nil {
-		return 0, err
-	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := os.Stat(filepath.Join(s.Dir, s.Name)); err == nil {
-			return os.Getpid(), nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return 0, errors.Join(mark(s.Dir, s.Name+".stops", context.Cause(ctx).Error()), context.Cause(ctx))
-		}
-	}
-}
-
-// mark adds a line to a file, in one write.
-func mark(dir, name, line string) error {
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = fmt.Fprintln(f, line)
-	return err
-}
-
 // process is a member in a process of its own.
 type process struct {
 	cmd   *exec.Cmd
@@ -171,43 +125,5 @@ func (p *process) leave() {
 	<-p.done
 }
 
-func openFile(tb testing.TB, dir string) *file.Store {
-	tb.Helper()
-	s, err := file.Open(context.Background(), dir, file.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { s.Close() })
-	return s
-}
-
-func client(tb testing.TB, s rota.Store, queue string) *rota.Client {
-	tb.Helper()
-	c, err := rota.NewClient(s, rota.ClientOptions{Queue: queue})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(c.Close)
-	return c
-}
-
-// patience bounds every wait; it says nothing about how long things should take.
-const patience = 60 * time.Second
-
-func await(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for limit := time.After(patience); !holds(); {
-		select {
-		case <-tick.C:
-		case <-limit:
-			tb.Fatalf("waited %s and it is not so: %s", patience, what)
-		}
-	}
-}
-
-func there(dir, name string) bool {
-	_, err := os.Stat(filepath.Join(dir, name))
-	return err == nil
-}
+// pid is the process of a member as hold writes it.
+func pid(p *process) string { return strconv.Itoa(p.cmd.Process.Pid) }

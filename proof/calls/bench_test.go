@@ -1,4 +1,4 @@
-package call_test
+package calls_test
 
 import (
 	"context"

@@ -1,0 +1,34 @@
+package locks_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/store"
+)
+
+// patience bounds what only a failure waits for.
+const patience = 60 * time.Second
+
+func deadline(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func client(t testing.TB, s store.Docs, o lock.Options) *lock.Client {
+	t.Helper()
+	c, err := lock.NewClient(s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(deadline(t)); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return c
+}

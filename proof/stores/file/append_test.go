@@ -1,0 +1,110 @@
+package file_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rota-run/rota/store/file"
+)
+
+// acknowledged reads the lines of a helper until the process ends.
+func (p *process) acknowledged(into map[string]bool, count *atomic.Int64) {
+	for {
+		line, ok := p.line()
+		if !ok {
+			return
+		}
+		into[line] = true
+		count.Add(1)
+	}
+}
+
+// wantOrder checks that each writer's records are numbered from 0 without a gap.
+func wantOrder(t *testing.T, records []string) {
+	t.Helper()
+	next := map[string]int{}
+	for _, r := range records {
+		fields := strings.Fields(r)
+		if fields[2] != strconv.Itoa(next[fields[1]]) {
+			t.Fatalf("record %q: want number %d of this writer", r, next[fields[1]])
+		}
+		next[fields[1]]++
+	}
+}
+
+func TestManyProcessesAppend(t *testing.T) {
+	t.Parallel()
+	const processes, least = 8, 25
+	dir := t.TempDir()
+	seen := make([]map[string]bool, processes)
+	counts := make([]atomic.Int64, processes)
+	var all []*process
+	var readers sync.WaitGroup
+	for i := range processes {
+		seen[i] = map[string]bool{}
+		p := start(t, "append", dir)
+		all = append(all, p)
+		readers.Go(func() { p.acknowledged(seen[i], &counts[i]) })
+	}
+	eventually(t, "each process has appended", func() bool {
+		for i := range counts {
+			if counts[i].Load() < least {
+				return false
+			}
+		}
+		return true
+	})
+	for _, p := range all[:processes/2] {
+		p.stdin.Close() // these end by themselves
+	}
+	for _, p := range all[processes/2:] {
+		p.cmd.Process.Kill()
+	}
+	readers.Wait()
+	got := records(t, openIn(t, dir, file.Options{}))
+	wantOrder(t, got)
+	fewest, most := counts[0].Load(), counts[0].Load()
+	for i := range counts {
+		fewest, most = min(fewest, counts[i].Load()), max(most, counts[i].Load())
+		for line := range seen[i] {
+			if !slices.Contains(got, line) {
+				t.Errorf("process %d: acknowledged record %q is not in the log", i, line)
+			}
+		}
+	}
+	t.Logf("%d records; one process wrote from %d to %d", len(got), fewest, most)
+}
+
+func TestKilledWhileAppending(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for round := range 3 {
+		p := start(t, "append", dir)
+		acknowledged := map[string]bool{}
+		for range 40 {
+			line, ok := p.line()
+			if !ok {
+				t.Fatal("the helper ended by itself")
+			}
+			acknowledged[line] = true
+		}
+		p.cmd.Process.Kill()
+		var rest atomic.Int64
+		p.acknowledged(acknowledged, &rest)
+		s := openIn(t, dir, file.Options{})
+		got := records(t, s)
+		wantOrder(t, got)
+		for line := range acknowledged {
+			if !slices.Contains(got, line) {
+				t.Fatalf("round %d: acknowledged record %q is not in the log", round, line)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package file tests the file store with several processes, which are killed and suspended, and with TTLs in real time.
+package file

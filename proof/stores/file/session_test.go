@@ -1,0 +1,104 @@
+package file_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/proof/standstill"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/file"
+)
+
+// sessionIn starts a process that holds a session, with a child that will outlive it.
+func sessionIn(t *testing.T, dir string) *process {
+	t.Helper()
+	p := start(t, "session", dir)
+	line, ok := p.line()
+	child, err := strconv.Atoi(line)
+	if !ok || err != nil {
+		t.Fatalf("helper printed %q, %v; want the process id of its child", line, err)
+	}
+	t.Cleanup(func() { syscall.Kill(child, syscall.SIGKILL) })
+	return p
+}
+
+func TestSessionEndsWithItsProcess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, ctx := openIn(t, dir, file.Options{}), deadline(t)
+	for range 3 {
+		p := sessionIn(t, dir)
+		if d, err := s.Get(ctx, "s/1"); err != nil || string(d.Value) != "here" {
+			t.Fatalf("get: %q, %v", d.Value, err)
+		}
+		watch, cancel := context.WithCancel(ctx)
+		hints, err := s.Watch(watch, "s/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-hints // the one from the start
+		p.kill()
+		killed := time.Now()
+		for gone := false; !gone; {
+			select {
+			case <-hints:
+			case <-ctx.Done():
+				t.Fatal("no hint after the process was killed")
+			}
+			_, err := s.Get(ctx, "s/1")
+			gone = errors.Is(err, store.ErrNotFound)
+		}
+		t.Logf("seen %v after kill -9", time.Since(killed).Round(time.Millisecond))
+		cancel()
+	}
+	eventually(t, "the rows of dead sessions are removed", func() bool { return query[int](t, dir, `SELECT count(*) FROM docs`) == 0 })
+	eventually(t, "the lock files of dead sessions are removed", func() bool { return len(sessionFiles(t, dir)) == 0 })
+}
+
+func TestSessionOutlivesSuspension(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, ctx := openIn(t, dir, file.Options{}), deadline(t)
+	p := sessionIn(t, dir)
+	if err := standstill.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(ctx, []byte("others go on")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(ctx, "s/1"); err != nil {
+		t.Fatalf("document of a suspended process: %v", err)
+	}
+	p.kill()
+	eventually(t, "the document goes with the process", func() bool {
+		_, err := s.Get(ctx, "s/1")
+		return errors.Is(err, store.ErrNotFound)
+	})
+}
+
+func TestSessionsThatEndedWhileNobodyWasThere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sessionIn(t, dir).kill()
+	draft := filepath.Join(dir, sessionsDir, "x.new")
+	if err := os.WriteFile(draft, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(draft, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(sessionFiles(t, dir)); n != 2 {
+		t.Fatalf("%d files after the kill, want a lock and a draft", n)
+	}
+	s := openIn(t, dir, file.Options{})
+	if docs, err := s.List(deadline(t), "s/"); err != nil || len(docs) != 0 {
+		t.Fatalf("list: %v, %v; want nothing", docs, err)
+	}
+	eventually(t, "the lock file is removed", func() bool { return len(sessionFiles(t, dir)) == 0 })
+}

@@ -1,0 +1,135 @@
+package file_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/store/file"
+)
+
+func TestMain(m *testing.M) {
+	if run := helpers[os.Getenv(helperVariable)]; run != nil {
+		os.Exit(runHelper(run))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience bounds waits that only a failure exhausts.
+const patience = 60 * time.Second
+
+func deadline(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func openIn(t testing.TB, dir string, o file.Options) *file.Store {
+	t.Helper()
+	s, err := file.Open(deadline(t), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// records are the log's records as text.
+func records(t *testing.T, s *file.Store) []string {
+	t.Helper()
+	var all []string
+	for after := uint64(0); ; {
+		page, err := s.Read(deadline(t), after, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Records {
+			all = append(all, fmt.Sprintf("%d %s", r.Index, r.Data))
+			after = r.Index
+		}
+		if after == page.Head {
+			return all
+		}
+	}
+}
+
+// eventually asks again and again, until patience ends.
+func eventually(t *testing.T, what string, ask func() bool) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for !ask() {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+		time.Sleep(time.Millisecond) // waits: between two looks at a condition; only a failure waits for the end
+	}
+}
+
+func fresh(t *testing.T) func(t *testing.T) *file.Store {
+	dir := t.TempDir()
+	return func(t *testing.T) *file.Store { return openIn(t, dir, file.Options{}) }
+}
+
+func fillLog(t *testing.T, s *file.Store, n, size int) {
+	t.Helper()
+	for range n {
+		if _, err := s.Append(deadline(t), make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The files of a store's directory.
+const (
+	dbName      = "rota.db"
+	bellName    = "bell"
+	queueName   = "queue.lock"
+	turnName    = "turn.lock"
+	sessionsDir = "sessions"
+)
+
+func sessionFiles(t *testing.T, dir string) []os.DirEntry {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, sessionsDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// query asks the database itself.
+func query[T any](t *testing.T, dir, statement string) (v T) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(dir, dbName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(deadline(t), statement).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	return v
+}
+
+// closed makes a store and closes it.
+func closed(t *testing.T, dir string) {
+	t.Helper()
+	s, err := file.Open(deadline(t), dir, file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
