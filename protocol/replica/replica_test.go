@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
@@ -118,11 +119,12 @@ type full interface {
 func handle(t *testing.T, st full, id cluster.MemberID, ttl time.Duration, noSessions bool) protocoltest.Handle {
 	t.Helper()
 	g := &gate{Store: st}
-	m, err := New(Config{Member: id, Store: sessionGate{g, st, st, st}, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20, Events: tell(t, id)})
+	clock := protocol.NewProcessClock()
+	m, err := New(Config{Member: id, Store: sessionGate{g, st, st, st}, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20, Clock: clock, Events: tell(t, id)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return protocoltest.Handle{Member: m, Crash: func() { _ = st.Close() }, Away: g.shut.Store}
+	return protocoltest.Handle{Member: m, Clock: clock, Crash: func() { _ = st.Close() }, Away: g.shut.Store}
 }
 
 func onMemory(noSessions bool) func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
@@ -136,13 +138,13 @@ func onMemory(noSessions bool) func(t *testing.T) func(*testing.T, cluster.Membe
 
 func TestStoriesOnMemory(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{Open: onMemory(false), TTL: 2 * time.Second, Many: 30})
+	protocoltest.Run(t, protocoltest.Setup{Virtual: true, Open: onMemory(false), TTL: 2 * time.Second, Many: 30})
 }
 
 // TestStoriesWithHeartbeatsAlone is the protocol on stores without sessions.
 func TestStoriesWithHeartbeatsAlone(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{Open: onMemory(true), TTL: 2 * time.Second})
+	protocoltest.Run(t, protocoltest.Setup{Virtual: true, Open: onMemory(true), TTL: 2 * time.Second})
 }
 
 func TestStoriesOnFile(t *testing.T) {
