@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -21,7 +20,7 @@ type claiming struct {
 	p     *pulse
 	place string // key of the table's document; its folder is watched
 
-	mu      sync.Mutex // of who drives
+	turn    chan struct{} // has room for the one who drives: a channel, so that waiting for it ends with a context
 	state   claim
 	hints   chan string                   // keys of pulses; "" for the table
 	watched map[string]context.CancelFunc // what stops the watch of a prefix
@@ -34,20 +33,20 @@ type claiming struct {
 
 func (c *Client) newClaiming(p *pulse, place string, t terms) *claiming {
 	t.me = entry{ID: rand.Text(), Pulse: p.key, TTLMS: c.o.TTL.Milliseconds(), Owner: c.o.Owner}
-	t.pause, t.began = c.pause(), protocol.Now()
+	t.pause, t.began = c.pause(), c.o.Clock()
 	return &claiming{
-		c: c, p: p, place: place, hints: make(chan string, 8), watched: make(map[string]context.CancelFunc),
+		c: c, p: p, place: place, turn: make(chan struct{}, 1), hints: make(chan string, 8), watched: make(map[string]context.CancelFunc),
 		state: claim{terms: t, seen: c.sightings()},
 	}
 }
 
 // drive goes on until the lock is granted (true), or nothing of the claim is left, or ctx ends or the pulse is lost (all false): then it has been told to
-// stop, and somebody has to drive it on. r.mu is held.
+// stop, and somebody has to drive it on. The caller has the turn.
 func (r *claiming) drive(ctx context.Context, ev event) bool {
 	for !r.ended {
 		if _, isStop := ev.(stop); !isStop && r.state.phase < leaving && (ctx.Err() != nil || !r.p.trusted()) {
 			r.state, _ = r.state.step(ev)
-			r.state, _ = r.state.step(stop{protocol.Now()})
+			r.state, _ = r.state.step(stop{r.c.o.Clock()})
 			return false
 		}
 		var fx effect
@@ -76,10 +75,10 @@ func (r *claiming) drive(ctx context.Context, ev event) bool {
 // acquire drives the claim until it holds, or is refused. Neither (again): it has been told to stop, and has to be driven on; err is what the store
 // said last.
 func (r *claiming) acquire(ctx context.Context, what string) (h *Held, again bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.turn <- struct{}{} // nobody else knows of it yet but Close
+	defer func() { <-r.turn }()
 	switch {
-	case r.drive(ctx, woken{protocol.Now()}):
+	case r.drive(ctx, woken{r.c.o.Clock()}):
 		return r.hold(what), false, nil
 	case r.ended:
 		return nil, false, r.done
@@ -107,13 +106,13 @@ func (r *claiming) call(ctx context.Context, fx effect) event {
 	case writeTable:
 		return r.write(ctx, fx)
 	case lookPulse:
-		sent := protocol.Now()
+		sent := r.c.o.Clock()
 		d, err := r.c.store.Get(ctx, fx.key)
 		if errors.Is(err, store.ErrNotFound) {
 			err = nil
 		}
 		r.trouble = err
-		return pulseSeen{now: protocol.Now(), sent: sent, key: fx.key, version: d.Version, err: err}
+		return pulseSeen{now: r.c.o.Clock(), sent: sent, key: fx.key, version: d.Version, err: err}
 	}
 	panic(fmt.Sprintf("lock: no call for %T", fx)) // the set of effects is closed
 }
@@ -124,22 +123,22 @@ func (r *claiming) read(ctx context.Context) event {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		r.trouble = nil
-		return tableRead{now: protocol.Now()}
+		return tableRead{now: r.c.o.Clock()}
 	case err != nil:
-		return tableRead{now: protocol.Now(), err: err, fatal: errors.Is(err, store.ErrClosed)}
+		return tableRead{now: r.c.o.Clock(), err: err, fatal: errors.Is(err, store.ErrClosed)}
 	}
 	t, err := decodeTable(d.Value)
 	if err != nil {
 		err = fmt.Errorf("the document %s: %w", r.place, err)
 		r.trouble = err
 	}
-	return tableRead{now: protocol.Now(), table: t, version: d.Version, err: err, fatal: err != nil}
+	return tableRead{now: r.c.o.Clock(), table: t, version: d.Version, err: err, fatal: err != nil}
 }
 
 func (r *claiming) write(ctx context.Context, fx writeTable) event {
 	data, err := fx.table.encode()
 	if err != nil {
-		return tableWritten{now: protocol.Now(), outcome: notDone, err: err, fatal: true}
+		return tableWritten{now: r.c.o.Clock(), outcome: notDone, err: err, fatal: true}
 	}
 	v, err := r.c.store.Put(ctx, store.Doc{Key: r.place, Value: data, Version: fx.version})
 	out := outcomeOf(err)
@@ -147,12 +146,12 @@ func (r *claiming) write(ctx context.Context, fx writeTable) event {
 		r.trouble = nil
 	}
 	fatal := errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrTooLarge)
-	return tableWritten{now: protocol.Now(), outcome: out, version: v, err: err, fatal: fatal}
+	return tableWritten{now: r.c.o.Clock(), outcome: out, version: v, err: err, fatal: fatal}
 }
 
 func (r *claiming) wait(ctx context.Context, w wait) event {
 	r.watch(w.pulses)
-	timer := time.NewTimer(max(0, w.until.Sub(protocol.Now())))
+	timer := time.NewTimer(max(0, w.until.Sub(r.c.o.Clock())))
 	defer timer.Stop()
 	lost := r.p.ctx.Done()
 	if r.state.phase == leaving {
@@ -160,20 +159,22 @@ func (r *claiming) wait(ctx context.Context, w wait) event {
 	}
 	select {
 	case key := <-r.hints:
-		return hinted{protocol.Now(), key}
+		return hinted{r.c.o.Clock(), key}
 	case <-timer.C:
 	case <-lost:
 	case <-ctx.Done():
 	}
-	return woken{protocol.Now()}
+	return woken{r.c.o.Clock()}
 }
 
 // stop tells the claim to leave, and drives it until ctx ends. A nil error: nothing of it is left in the store.
 func (r *claiming) stop(ctx context.Context) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	if !r.takeTurn(ctx) {
+		return context.Cause(ctx)
+	}
+	defer func() { <-r.turn }()
 	if !r.ended {
-		r.drive(ctx, stop{protocol.Now()})
+		r.drive(ctx, stop{r.c.o.Clock()})
 	}
 	if !r.ended && r.c.ctx.Err() != nil {
 		r.end(ErrClosed)
@@ -182,6 +183,22 @@ func (r *claiming) stop(ctx context.Context) error {
 		return errors.Join(context.Cause(ctx), r.trouble)
 	}
 	return r.done
+}
+
+// takeTurn waits until nobody else drives the claim, or ctx ends (false). A free turn is taken under an ended ctx too, so that whoever comes last ends the
+// claim of a closed client.
+func (r *claiming) takeTurn(ctx context.Context) bool {
+	select {
+	case r.turn <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case r.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // stopLater drives the claim to its end in the background.
@@ -240,9 +257,13 @@ func (r *claiming) unwatch(want []string) {
 	}
 }
 
-// over tells whether nothing of the claim is left.
+// over reports whether nothing of the claim is left.
 func (r *claiming) over() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ended
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+		return r.ended
+	default:
+		return false // somebody drives it
+	}
 }

@@ -25,6 +25,9 @@ type Options struct {
 	// NoSessions uses heartbeats alone, also where the store has sessions.
 	NoSessions bool
 	Logger     *slog.Logger // default: discard
+	// Clock measures TTLs; default [protocol.Now]. It goes on while the machine is suspended: one that does not trusts a lock for too long.
+	// A test in a bubble of testing/synctest sets [protocol.NewProcessClock].
+	Clock func() protocol.Instant
 }
 
 // minTTL keeps the renewals above the round trip of a store.
@@ -37,6 +40,9 @@ func (o Options) withDefaults() Options {
 	o.TTL = cmp.Or(o.TTL, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = protocol.Now
 	}
 	return o
 }
@@ -189,7 +195,7 @@ func (c *Client) sightings() sightings {
 func (c *Client) note(seen sightings) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen = c.seen.newer(seen).recent(protocol.Now().Add(-10 * max(c.o.TTL, time.Minute)))
+	c.seen = c.seen.newer(seen).recent(c.o.Clock().Add(-10 * max(c.o.TTL, time.Minute)))
 }
 
 // strays are those of the listed pulses that have not changed for long enough. A list may be old, which makes the silence longer and never shorter.

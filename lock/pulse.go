@@ -64,7 +64,7 @@ func (p *pulse) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.claims--
-	p.idle = protocol.Now()
+	p.idle = p.c.o.Clock()
 }
 
 // trusted tells whether the pulse may be trusted at this instant, by the clock. Where it may not any more, it never may again.
@@ -77,7 +77,7 @@ func (p *pulse) trusted() bool {
 
 // expired ends the pulse if its time is up. p.mu is held.
 func (p *pulse) expired() bool {
-	if p.until == 0 || p.until > protocol.Now() {
+	if p.until == 0 || p.until > p.c.o.Clock() {
 		return false
 	}
 	p.cancel(ErrLost)
@@ -89,7 +89,7 @@ func (p *pulse) ring() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.expired() && p.ctx.Err() == nil {
-		p.alarm.Reset(p.until.Sub(protocol.Now()))
+		p.alarm.Reset(p.until.Sub(p.c.o.Clock()))
 	}
 }
 
@@ -102,7 +102,7 @@ func (p *pulse) trust(until protocol.Instant) {
 	}
 	first := p.until == 0
 	p.until = until
-	p.alarm.Reset(until.Sub(protocol.Now()))
+	p.alarm.Reset(until.Sub(p.c.o.Clock()))
 	if first {
 		close(p.ready)
 	}
@@ -124,7 +124,7 @@ func (p *pulse) note(err error) {
 func (p *pulse) tired() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.claims > 0 || p.until == 0 || protocol.Now().Sub(p.idle) < idleLife*p.c.o.TTL {
+	if p.claims > 0 || p.until == 0 || p.c.o.Clock().Sub(p.idle) < idleLife*p.c.o.TTL {
 		return false
 	}
 	p.cancel(errIdle)
@@ -143,7 +143,7 @@ func (p *pulse) run() {
 	defer close(p.over)
 	defer p.alarm.Stop()
 	p.writer.key = p.key
-	var ev lifeEvent = lifeWoken{protocol.Now()}
+	var ev lifeEvent = lifeWoken{p.c.o.Clock()}
 	l := life{ttl: p.c.o.TTL}
 	for p.ctx.Err() == nil {
 		var fx lifeEffect
@@ -172,10 +172,10 @@ func (p *pulse) run() {
 func (p *pulse) beat(version store.Version) lifeEvent {
 	ctx, cancel := context.WithTimeout(p.ctx, p.c.o.TTL/3) // so that there is time for another one
 	defer cancel()
-	sent := protocol.Now()
+	sent := p.c.o.Clock()
 	v, out, err := p.writer.write(ctx, p.c, version)
 	p.note(err)
-	return beaten{now: protocol.Now(), sent: sent, outcome: out, version: v}
+	return beaten{now: p.c.o.Clock(), sent: sent, outcome: out, version: v}
 }
 
 func (p *pulse) feel() lifeEvent {
@@ -187,11 +187,11 @@ func (p *pulse) feel() lifeEvent {
 		p.writer.version = d.Version
 	}
 	p.note(err)
-	return felt{now: protocol.Now(), version: d.Version, failed: err != nil && !gone}
+	return felt{now: p.c.o.Clock(), version: d.Version, failed: err != nil && !gone}
 }
 
 func (p *pulse) rest(until protocol.Instant) lifeEvent {
-	timer := time.NewTimer(max(0, until.Sub(protocol.Now())))
+	timer := time.NewTimer(max(0, until.Sub(p.c.o.Clock())))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -199,16 +199,16 @@ func (p *pulse) rest(until protocol.Instant) lifeEvent {
 			p.sweep()
 		}
 	case <-p.writer.ended():
-		return beaten{now: protocol.Now(), outcome: ended}
+		return beaten{now: p.c.o.Clock(), outcome: ended}
 	case <-p.ctx.Done():
 	}
-	return lifeWoken{protocol.Now()}
+	return lifeWoken{p.c.o.Clock()}
 }
 
 // sweep removes the pulses of processes that died while they held nothing, where sessions do not do it. One that was seen at the same version for four
 // silences is dead; the version in the call makes sure that it is still that one.
 func (p *pulse) sweep() {
-	now, every := protocol.Now(), sweepEvery*p.c.o.TTL
+	now, every := p.c.o.Clock(), sweepEvery*p.c.o.TTL
 	if p.writer.session != nil || p.swept != 0 && now.Sub(p.swept) < every {
 		return
 	}

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -25,67 +26,62 @@ func pulses(t *testing.T, s store.Docs) []string {
 
 // TestPulseIsRemoved: a pulse is there while something is held, and goes when its client is closed.
 func TestPulseIsRemoved(t *testing.T) {
-	t.Parallel()
-	for _, heartbeats := range []bool{false, true} {
-		server := memory.New()
-		c := client(t, server.Open(), lock.Options{NoSessions: heartbeats})
-		if n := len(pulses(t, server.Open())); n != 0 {
-			t.Errorf("%d pulses before anything was held", n)
+	bubble(t, func(t *testing.T) {
+		for _, heartbeats := range []bool{false, true} {
+			server := memory.New()
+			c := client(t, server.Open(), lock.Options{NoSessions: heartbeats})
+			if n := len(pulses(t, server.Open())); n != 0 {
+				t.Errorf("%d pulses before anything was held", n)
+			}
+			acquire(t, c.Lock("x"))
+			if n := len(pulses(t, server.Open())); n != 1 {
+				t.Errorf("%d pulses while something is held", n)
+			}
+			if err := c.Close(deadline(t)); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(pulses(t, server.Open())); n != 0 {
+				t.Errorf("%d pulses after the client was closed", n)
+			}
 		}
-		if _, err := c.Lock("x").Acquire(deadline(t)); err != nil {
-			t.Fatal(err)
-		}
-		if n := len(pulses(t, server.Open())); n != 1 {
-			t.Errorf("%d pulses while something is held", n)
-		}
-		if err := c.Close(deadline(t)); err != nil {
-			t.Fatal(err)
-		}
-		if n := len(pulses(t, server.Open())); n != 0 {
-			t.Errorf("%d pulses after the client was closed", n)
-		}
-	}
+	})
 }
 
-// TestPulseIsSwept: a pulse that nobody needs goes after a while, and then the next lock begins another one; and a dead process's pulse is removed by
-// whoever holds something else.
+// TestPulseIsSwept: a pulse that nobody needs goes after three TTLs, and then the next lock begins another one; and the pulse of a dead process is removed
+// within two sweeps, which are ten TTLs apart, by any process that holds something else.
 func TestPulseIsSwept(t *testing.T) {
-	t.Parallel()
-	server := memory.New()
-	witness := server.Open()
-	o := lock.Options{TTL: 300 * time.Millisecond, NoSessions: true}
-	handle := server.Open()
-	c := client(t, handle, o)
-	held, err := c.Lock("x").Acquire(deadline(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := held.Release(deadline(t)); err != nil {
-		t.Fatal(err)
-	}
-	for len(pulses(t, witness)) > 0 {
-		time.Sleep(5 * time.Millisecond) // waits: until nobody has needed it for long enough
-	}
-	if _, err := c.Lock("y").Acquire(deadline(t)); err != nil {
-		t.Fatalf("with a second pulse: %v", err)
-	}
-	left := pulses(t, witness)
-	handle.Close() // like kill -9; nobody wants y
-	other := client(t, server.Open(), o).Lock("z")
-	for len(left) > 0 && exists(t, witness, left[0]) {
-		if h, err := other.TryAcquire(deadline(t)); err == nil { // holding keeps the pulse, and with it the sweeps; it may get lost on a slow machine
-			defer h.Release(deadline(t))
+	bubble(t, func(t *testing.T) {
+		const ttl = 300 * time.Millisecond
+		server := memory.New()
+		witness := server.Open()
+		o := lock.Options{TTL: ttl, NoSessions: true}
+		handle := server.Open()
+		c := client(t, handle, o)
+		held := acquire(t, c.Lock("x"))
+		if err := held.Release(deadline(t)); err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(20 * time.Millisecond) // waits: for ten TTLs
-	}
+		await(t, 4*ttl, "the pulse that nobody needs is gone", func() bool { return len(pulses(t, witness)) == 0 })
+		acquire(t, c.Lock("y"))
+		dead := pulses(t, witness)
+		if len(dead) != 1 {
+			t.Fatalf("pulses %q, want one", dead)
+		}
+		handle.Close()                                             // like kill -9; nobody wants y
+		other := acquire(t, client(t, server.Open(), o).Lock("z")) // holding keeps the pulse, and with it the sweeps
+		await(t, 21*ttl, "the pulse of the dead process is gone", func() bool { return !slices.Contains(pulses(t, witness), dead[0]) })
+		if err := other.Err(); err != nil {
+			t.Errorf("the sweeper: %v", err)
+		}
+	})
 }
 
-func exists(t *testing.T, s store.Docs, key string) bool {
+// await waits in virtual time until something is so.
+func await(t *testing.T, within time.Duration, what string, holds func() bool) {
 	t.Helper()
-	for _, k := range pulses(t, s) {
-		if k == key {
-			return true
+	for begin := time.Now(); !holds(); time.Sleep(time.Millisecond) { // waits: in virtual time
+		if time.Since(begin) > within {
+			t.Fatalf("not within %s: %s", within, what)
 		}
 	}
-	return false
 }

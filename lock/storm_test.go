@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,17 +15,17 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// The seed of a storm is printed; this variable repeats it.
-const seedVariable = "ROTA_LOCK_SEED"
-
-// Clients work for so long, and on a machine that stands still until they have done so much.
+// Clients work for so long, in virtual time, and do at least so much.
 const (
-	stormTime = 3 * time.Second
-	leastOps  = 8
+	storms    = 12
+	stormTime = 10 * time.Second
+	stormTTL  = 300 * time.Millisecond
+	leastOps  = 60
 )
 
 // storm is a run of clients whose calls fail at random.
@@ -35,13 +34,14 @@ type storm struct {
 	seed   uint64
 	server *memory.Server
 	began  time.Time
+	order  atomic.Int64 // of the instants of the history: many things happen at one instant of virtual time
 	mu     sync.Mutex
 	ops    []porcupine.Operation
 	lost   int
 	given  int // acquires that were given up
 }
 
-// take and end are what a history consists of: somebody got the lock, under a token; and it ended, between the last instant at which he still held it
+// step is what a history consists of: somebody got the lock, under a token; or it ended, between the last instant at which he still held it
 // and the first at which he knew that he did not.
 type step struct {
 	end   bool
@@ -68,35 +68,17 @@ func turnsModel() porcupine.Model {
 	}
 }
 
-func newStorm(t *testing.T) *storm {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv(seedVariable); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("%s=%q: want a number", seedVariable, text)
-		}
-		seed = n
-	}
-	t.Logf("%s=%d", seedVariable, seed)
-	return &storm{t: t, seed: seed, server: memory.New(), began: time.Now()}
-}
+// now is an instant of the history. Each is later than all that were read before.
+func (s *storm) now() int64 { return s.order.Add(1) }
 
-func (s *storm) record(client int, in step, call, back time.Time) {
+func (s *storm) record(client int, in step, call, back int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ops = append(s.ops, porcupine.Operation{
-		ClientId: client, Input: in, Call: call.Sub(s.began).Nanoseconds(), Return: back.Sub(s.began).Nanoseconds(),
-	})
+	s.ops = append(s.ops, porcupine.Operation{ClientId: client, Input: in, Call: call, Return: back})
 }
 
-// blows tells whether the storm is not over.
-func (s *storm) blows() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	since := time.Since(s.began)
-	return since < stormTime || len(s.ops) < leastOps && since < patience
-}
+// blows reports whether the storm is not over.
+func (s *storm) blows() bool { return time.Since(s.began) < stormTime }
 
 // plan lets one call in eight fail, in all ways.
 func plan(r *rand.Rand) storetest.Plan {
@@ -111,14 +93,14 @@ func plan(r *rand.Rand) storetest.Plan {
 	}
 }
 
-// client takes the lock again and again until the storm is over. Now and then it dies, and begins anew.
+// client takes the lock again and again until the storm is over. Now and then it dies, and another one begins.
 func (s *storm) client(number int) {
 	r := rand.New(rand.NewPCG(s.seed, uint64(number)))
 	for s.blows() {
 		faulty := storetest.NewFaulty(s.server.Open(), plan(rand.New(rand.NewPCG(r.Uint64(), 1))))
 		over := make(chan struct{})
 		go s.release(faulty, over)
-		c, err := lock.NewClient(faulty, lock.Options{TTL: 300 * time.Millisecond, NoSessions: number%2 == 0})
+		c, err := lock.NewClient(faulty, lock.Options{TTL: stormTTL, NoSessions: number%2 == 0, Clock: protocol.NewProcessClock()})
 		if err != nil {
 			s.t.Error(err)
 			return
@@ -155,7 +137,7 @@ func (s *storm) release(faulty *storetest.Faulty, over chan struct{}) {
 func (s *storm) once(number int, c *lock.Client, r *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.IntN(400))*time.Millisecond)
 	defer cancel()
-	called := time.Now()
+	called := s.now()
 	acquire := c.Lock("x").Acquire
 	if r.IntN(4) == 0 {
 		acquire = c.Lock("x").TryAcquire
@@ -167,17 +149,17 @@ func (s *storm) once(number int, c *lock.Client, r *rand.Rand) {
 		s.mu.Unlock()
 		return
 	}
-	s.record(number, step{token: h.Token()}, called, time.Now())
+	s.record(number, step{token: h.Token()}, called, s.now())
 	last := called // it may be lost again before it is told of
 	for n := r.IntN(10 + 190*(1-min(r.IntN(4), 1))); n > 0; n-- {
-		at := time.Now()
+		at := s.now()
 		if h.Err() != nil {
 			break
 		}
 		last = at
 		time.Sleep(time.Duration(r.IntN(4)) * time.Millisecond) // waits: it holds the lock
 	}
-	at := time.Now()
+	at := s.now()
 	if err := h.Err(); err == nil {
 		last = at
 	} else if errors.Is(err, lock.ErrLost) {
@@ -188,13 +170,20 @@ func (s *storm) once(number int, c *lock.Client, r *rand.Rand) {
 	bounded, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer stop()
 	_ = h.Release(bounded) // in the background where that is not enough
-	s.record(number, step{end: true, token: h.Token()}, last, time.Now())
+	s.record(number, step{end: true, token: h.Token()}, last, s.now())
 }
 
-// TestStorm: whatever the calls do, the story of the clients is that of a lock; and when the storm is over, it can be had, and nothing is left.
+// TestStorm: whatever the calls do, the story of the clients is that of a lock; and when the storm is over, it can be had, and nothing is left. The seed decides
+// which calls fail and how long each client waits; which of two goroutines that are ready runs first is decided by the scheduler.
 func TestStorm(t *testing.T) {
-	t.Parallel()
-	s := newStorm(t)
+	for seed := range uint64(storms) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { bubble(t, func(t *testing.T) { storming(t, seed) }) })
+	}
+}
+
+func storming(t *testing.T, seed uint64) {
+	t.Helper()
+	s := &storm{t: t, seed: seed, server: memory.New(), began: time.Now()}
 	var all sync.WaitGroup
 	for n := range 4 {
 		all.Go(func() { s.client(n) })
@@ -204,18 +193,14 @@ func TestStorm(t *testing.T) {
 	if len(s.ops) < leastOps {
 		t.Errorf("%d operations: nothing was shown", len(s.ops))
 	}
-	result, _ := porcupine.CheckOperationsVerbose(turnsModel(), s.ops, patience)
-	if result != porcupine.Ok {
+	if result := porcupine.CheckOperationsTimeout(turnsModel(), s.ops, 0); result != porcupine.Ok {
 		for _, op := range s.ops {
 			t.Logf("%d–%d client %d %+v", op.Call, op.Return, op.ClientId, op.Input)
 		}
 		t.Fatalf("the story is not that of a lock: %v", result)
 	}
-	l := client(t, s.server.Open(), lock.Options{TTL: 300 * time.Millisecond}).Lock("x")
-	h, err := l.Acquire(deadline(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := client(t, s.server.Open(), lock.Options{TTL: stormTTL}).Lock("x")
+	h := acquire(t, l)
 	if state, err := l.State(deadline(t)); err != nil || len(state.Holders) != 1 || len(state.Waiting) != 0 || state.Token != h.Token() {
 		t.Errorf("after the storm: %+v, %v", state, err)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// The suite runs beside each driver too.
+// TestSuite plays the suite in virtual time. The tests of each store play it in real time.
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	locktest.Run(t, func(*testing.T) func(*testing.T) *memory.Store {
+	locktest.RunVirtual(t, func(*testing.T) func(*testing.T) *memory.Store {
 		server := memory.New()
 		return func(t *testing.T) *memory.Store {
 			s := server.Open()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store/memory"
@@ -12,7 +13,6 @@ import (
 
 // TestGivenUpInDoubt: one waits whose writes have unknown outcomes, and gives up. Nothing of it is left, and nothing comes later.
 func TestGivenUpInDoubt(t *testing.T) {
-	t.Parallel()
 	for _, script := range []string{
 		"late put key=lock/x/table times=1",
 		"lose-reply put key=lock/x/table times=1",
@@ -25,100 +25,100 @@ func TestGivenUpInDoubt(t *testing.T) {
 		"late put key=lock-pulse/*/alive times=1\nlose-reply put key=lock/x/table times=1",
 		"late sessionput times=1\nlate put key=lock/x/table times=1",
 	} {
-		t.Run(script, func(t *testing.T) {
-			t.Parallel()
-			plan, err := storetest.Script(script)
-			if err != nil {
-				t.Fatal(err)
-			}
-			server, ctx := memory.New(), deadline(t)
-			first := client(t, server.Open(), lock.Options{}).Lock("x")
-			held, err := first.Acquire(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			faulty := storetest.NewFaulty(server.Open(), plan)
-			t.Cleanup(faulty.Release)
-			c := client(t, faulty, lock.Options{})
-			waiting, cancel := context.WithCancelCause(ctx)
-			ended := make(chan error, 1)
-			go func() {
-				_, err := c.Lock("x").Acquire(waiting)
-				ended <- err
-			}()
-			untilFault(t, faulty, first)
-			why := errors.New("given up")
-			cancel(why)
-			if err := <-ended; !errors.Is(err, why) {
-				t.Fatalf("acquire: %v", err)
-			}
-			if err := c.Close(ctx); err != nil { // returns when everything is cleared up
-				t.Fatal(err)
-			}
-			for _, when := range []string{"before", "after"} {
-				if s, err := first.State(ctx); err != nil || len(s.Holders) != 1 || len(s.Waiting) != 0 {
-					t.Fatalf("%s the late writes came: %+v, %v", when, s, err)
-				}
-				faulty.Release()
-			}
-			if err := held.Release(ctx); err != nil {
-				t.Fatal(err)
-			}
-			if s, err := first.State(ctx); err != nil || len(s.Holders) != 0 {
-				t.Fatalf("after the release: %+v, %v", s, err)
-			}
-		})
+		t.Run(script, func(t *testing.T) { bubble(t, func(t *testing.T) { giveUpInDoubt(t, script) }) })
 	}
 }
 
-// untilFault waits until a call has failed, or the claim stands in the line.
-func untilFault(t *testing.T, faulty *storetest.Faulty, l lock.Lock) {
+func giveUpInDoubt(t *testing.T, script string) {
 	t.Helper()
-	ctx := deadline(t)
-	for ctx.Err() == nil {
-		for _, o := range []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late, storetest.Held} {
-			if faulty.Count(o) > 0 {
-				return
-			}
+	plan, err := storetest.Script(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, ctx := memory.New(), deadline(t)
+	first := client(t, server.Open(), lock.Options{}).Lock("x")
+	held, err := first.Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	faulty := storetest.NewFaulty(server.Open(), plan)
+	t.Cleanup(faulty.Release)
+	c := client(t, faulty, lock.Options{})
+	waiting, cancel := context.WithCancelCause(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.Lock("x").Acquire(waiting)
+		ended <- err
+	}()
+	wantFault(t, faulty, first)
+	why := errors.New("given up")
+	cancel(why)
+	if err := <-ended; !errors.Is(err, why) {
+		t.Fatalf("acquire: %v", err)
+	}
+	if err := c.Close(ctx); err != nil { // returns when everything is cleared up
+		t.Fatal(err)
+	}
+	for _, when := range []string{"before", "after"} {
+		if s, err := first.State(ctx); err != nil || len(s.Holders) != 1 || len(s.Waiting) != 0 {
+			t.Fatalf("%s the late writes came: %+v, %v", when, s, err)
 		}
-		if s, err := l.State(ctx); err == nil && len(s.Waiting) == 1 {
+		faulty.Release()
+	}
+	if err := held.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := first.State(ctx); err != nil || len(s.Holders) != 0 {
+		t.Fatalf("after the release: %+v, %v", s, err)
+	}
+}
+
+// wantFault returns when all calls of the claim have ended or wait, and wants that one has failed, or that the claim is in the line.
+func wantFault(t *testing.T, faulty *storetest.Faulty, l lock.Lock) {
+	t.Helper()
+	synctest.Wait()
+	for _, o := range []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late, storetest.Held} {
+		if faulty.Count(o) > 0 {
 			return
 		}
 	}
-	t.Fatal("no call has failed")
+	if s, err := l.State(deadline(t)); err != nil || len(s.Waiting) != 1 {
+		t.Fatalf("no call has failed, and the line is %+v, %v", s, err)
+	}
 }
 
 // TestReleaseInDoubt: releasing is certain when it returns nil, whatever the answers were.
 func TestReleaseInDoubt(t *testing.T) {
-	t.Parallel()
 	for _, script := range []string{
 		"lose-reply put key=lock/x/table after=1 times=1", "lose-request put key=lock/x/table after=1 times=2", "late put key=lock/x/table after=1 times=1",
 		"refuse put key=lock/x/table after=1 times=2", "refuse get key=lock/x/table after=1 times=2\nlose-reply put key=lock/x/table after=1 times=1",
 	} {
-		t.Run(script, func(t *testing.T) {
-			t.Parallel()
-			plan, err := storetest.Script(script)
-			if err != nil {
-				t.Fatal(err)
-			}
-			server, ctx := memory.New(), deadline(t)
-			faulty := storetest.NewFaulty(server.Open(), plan)
-			l := client(t, faulty, lock.Options{}).Lock("x")
-			held, err := l.Acquire(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := held.Release(ctx); err != nil {
-				t.Fatal(err)
-			}
-			faulty.Release()
-			next, err := client(t, server.Open(), lock.Options{}).Lock("x").TryAcquire(ctx)
-			if err != nil || next.Token() != held.Token()+1 {
-				t.Fatalf("%v, %v", next, err)
-			}
-			if err := held.Release(ctx); err != nil || next.Err() != nil {
-				t.Errorf("released again: %v, %v", err, next.Err())
-			}
-		})
+		t.Run(script, func(t *testing.T) { bubble(t, func(t *testing.T) { releaseInDoubt(t, script) }) })
+	}
+}
+
+func releaseInDoubt(t *testing.T, script string) {
+	t.Helper()
+	plan, err := storetest.Script(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, ctx := memory.New(), deadline(t)
+	faulty := storetest.NewFaulty(server.Open(), plan)
+	l := client(t, faulty, lock.Options{}).Lock("x")
+	held, err := l.Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := held.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	faulty.Release()
+	next, err := client(t, server.Open(), lock.Options{}).Lock("x").TryAcquire(ctx)
+	if err != nil || next.Token() != held.Token()+1 {
+		t.Fatalf("%v, %v", next, err)
+	}
+	if err := held.Release(ctx); err != nil || next.Err() != nil {
+		t.Errorf("released again: %v, %v", err, next.Err())
 	}
 }

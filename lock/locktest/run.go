@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -31,13 +33,26 @@ const (
 
 // bench is one rule's store and what opens clients on it.
 type bench struct {
-	t    *testing.T
-	ctx  context.Context
-	open func(t *testing.T) Full
+	t     *testing.T
+	ctx   context.Context
+	open  func(t *testing.T) Full
+	clock func() protocol.Instant // of the clients; nil: the default
 }
 
 // Run is the suite.
 func Run[S Full](t *testing.T, open Open[S]) {
+	each(t, func(t *testing.T, rule func(*bench)) { play(t, open, nil, rule) })
+}
+
+// RunVirtual is the suite in virtual time: each rule runs in a bubble of testing/synctest. The store must do no I/O.
+func RunVirtual[S Full](t *testing.T, open Open[S]) {
+	each(t, func(t *testing.T, rule func(*bench)) {
+		synctest.Test(t, func(t *testing.T) { play(t, open, protocol.NewProcessClock(), rule) })
+	})
+}
+
+// each runs every rule as a test of its own.
+func each(t *testing.T, run func(*testing.T, func(*bench))) {
 	for _, r := range []struct {
 		name string
 		run  func(*bench)
@@ -57,12 +72,17 @@ func Run[S Full](t *testing.T, open Open[S]) {
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
-			t.Cleanup(cancel)
-			handle := open(t)
-			r.run(&bench{t: t, ctx: ctx, open: func(t *testing.T) Full { return handle(t) }})
+			run(t, r.run)
 		})
 	}
+}
+
+// play runs one rule on a fresh store.
+func play[S Full](t *testing.T, open Open[S], clock func() protocol.Instant, rule func(*bench)) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	handle := open(t)
+	rule(&bench{t: t, ctx: ctx, open: func(t *testing.T) Full { return handle(t) }, clock: clock})
 }
 
 // client is a client with a handle of its own; kill closes the handle, which to others looks like the death of the process.
@@ -75,6 +95,7 @@ type client struct {
 func (b *bench) client(o lock.Options) *client {
 	b.t.Helper()
 	c := &client{b: b, handle: b.open(b.t)}
+	o.Clock = b.clock
 	var err error
 	if c.Client, err = lock.NewClient(c.handle, o); err != nil {
 		b.t.Fatal(err)
