@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
 )
 
@@ -32,6 +33,9 @@ type Config struct {
 	Publisher    Publisher     // gets the samples, and is run by the member; default: samples are counted and dropped
 	DrainTimeout time.Duration // how long Leave waits for tasks to move away; default 10 s
 	Logger       *slog.Logger  // default: discard
+	// Clock is the clock by which the member trusts itself; default protocol.Now, the clock of the machine that goes on while it is suspended. Only tests
+	// set it, in a bubble of testing/synctest, to protocol.NewProcessClock(): there a member of a store in memory lives in virtual time.
+	Clock func() protocol.Instant
 }
 
 // ErrRefused is what Submit and Kill return when the cluster does not take the command; the error says why.
@@ -66,7 +70,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	var once sync.Once
 	n, err := node.New(node.Config{
 		Member: cluster.MemberID(c.Member), Store: c.Store, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
-		Sources: c.Sources, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Logger: c.Logger,
+		Sources: c.Sources, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Logger: c.Logger, Clock: c.Clock,
 		Events: node.Events{Joined: func(cluster.Incarnation, time.Duration) { once.Do(func() { close(joined) }) }},
 	})
 	if err != nil {
@@ -76,7 +80,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := OpenNames(c.Store, NamesOptions{TTL: c.TTL, Owner: c.Member, Logger: c.Logger})
+	names, err := OpenNames(c.Store, NamesOptions{TTL: c.TTL, Owner: c.Member, Logger: c.Logger, Clock: c.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("join: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/status"
 	"github.com/rota-run/rota/store"
 )
@@ -36,9 +37,10 @@ var (
 
 // NamesOptions are options of OpenNames; the zero value works.
 type NamesOptions struct {
-	TTL    time.Duration // how long others wait for a silent holder; default 10 s
-	Owner  string        // what people read who look who holds a lock
-	Logger *slog.Logger  // default: discard
+	TTL    time.Duration           // how long others wait for a silent holder; default 10 s
+	Owner  string                  // what people read who look who holds a lock
+	Logger *slog.Logger            // default: discard
+	Clock  func() protocol.Instant // see Config.Clock
 }
 
 // Names are locks, semaphores and statuses in a store, for a process that is no member. A [Member] has them too. Its methods may be called from any
@@ -51,7 +53,7 @@ type Names struct {
 
 // OpenNames makes no call to the store, which stays the caller's.
 func OpenNames(s store.Docs, o NamesOptions) (*Names, error) {
-	c, err := lock.NewClient(s, lock.Options{TTL: o.TTL, Owner: o.Owner, Logger: o.Logger})
+	c, err := lock.NewClient(s, lock.Options{TTL: o.TTL, Owner: o.Owner, Logger: o.Logger, Clock: o.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("open names: %w", err)
 	}

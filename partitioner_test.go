@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/store/memory"
@@ -55,62 +54,63 @@ func (s *seen) count() int {
 
 // Every input is done on three members, once but for runs that are cut when the member that lists leaves; the window stays small, and nothing is left behind.
 func TestEveryInputIsDoneOnce(t *testing.T) {
-	ctx := setup(t)
-	const inputs, window = 300, 20
-	s, all := memory.New(), &seen{done: map[string][]string{}}
-	half := make(chan struct{})
-	var once sync.Once
-	members := map[string]*rota.Member{}
-	var mu sync.Mutex
-	typ := rota.NewPartitioner("sum", rota.Partitioner[struct{}]{Window: window, MaxConcurrent: 4, List: numbers(inputs),
-		Run: func(ctx context.Context, g *rota.Grant, _ struct{}) error {
-			if err := g.SavePosition(ctx, g.Input); err != nil {
-				return err
-			}
-			mu.Lock()
-			m := members[string(g.Member)]
-			mu.Unlock()
-			all.note(m.Value(), g)
-			if all.count() == inputs/2 {
-				once.Do(func() { close(half) })
-			}
-			return nil
-		}})
-	mu.Lock()
-	for _, name := range []string{"a", "b", "c"} {
-		members[name] = joinFor(t, ctx, s, name, 30*time.Second, typ)
-	}
-	mu.Unlock()
-	task := rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}}
-	if err := members["b"].Submit(ctx, "sum", task); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-half:
-	case <-ctx.Done():
-		t.Fatalf("%d inputs are done", all.count())
-	}
-	lister, _ := members["b"].Value().Partition("sum#all")
-	if err := members[string(lister.Owner)].Leave(ctx); err != nil {
-		t.Fatal(err)
-	}
-	other := members["a"]
-	if lister.Owner == "a" {
-		other = members["b"]
-	}
-	ended(t, ctx, other, "sum")
-	for i := range inputs {
-		by := all.done[strconv.Itoa(i)]
-		if cut := len(by) == 2 && by[0] == string(lister.Owner); len(by) != 1 && !cut {
-			t.Errorf("input %d was done by %q, %s has left", i, by, lister.Owner)
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		const inputs, window = 300, 20
+		s, all := memory.New(), &seen{done: map[string][]string{}}
+		half := make(chan struct{})
+		var once sync.Once
+		members := map[string]*rota.Member{}
+		var mu sync.Mutex
+		typ := rota.NewPartitioner("sum", rota.Partitioner[struct{}]{Window: window, MaxConcurrent: 4, List: numbers(inputs),
+			Run: func(ctx context.Context, g *rota.Grant, _ struct{}) error {
+				if err := g.SavePosition(ctx, g.Input); err != nil {
+					return err
+				}
+				mu.Lock()
+				m := members[string(g.Member)]
+				mu.Unlock()
+				all.note(m.Value(), g)
+				if all.count() == inputs/2 {
+					once.Do(func() { close(half) })
+				}
+				return nil
+			}})
+		mu.Lock()
+		for _, name := range []string{"a", "b", "c"} {
+			members[name] = join(t, ctx, s, name, typ)
 		}
-	}
-	if all.most > window {
-		t.Errorf("there were %d items at once, the window is %d", all.most, window)
-	}
-	if docs, err := s.Open().List(ctx, "position/"); err != nil || len(docs) != 0 {
-		t.Errorf("%d positions are left behind: %v", len(docs), err)
-	}
+		mu.Unlock()
+		task := rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}}
+		if err := members["b"].Submit(ctx, "sum", task); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-half:
+		case <-ctx.Done():
+			t.Fatalf("%d inputs are done", all.count())
+		}
+		lister, _ := members["b"].Value().Partition("sum#all")
+		if err := members[string(lister.Owner)].Leave(ctx); err != nil {
+			t.Fatal(err)
+		}
+		other := members["a"]
+		if lister.Owner == "a" {
+			other = members["b"]
+		}
+		ended(t, ctx, other, "sum")
+		for i := range inputs {
+			by := all.done[strconv.Itoa(i)]
+			if cut := len(by) == 2 && by[0] == string(lister.Owner); len(by) != 1 && !cut {
+				t.Errorf("input %d was done by %q, %s has left", i, by, lister.Owner)
+			}
+		}
+		if all.most > window {
+			t.Errorf("there were %d items at once, the window is %d", all.most, window)
+		}
+		if docs, err := s.Open().List(ctx, "position/"); err != nil || len(docs) != 0 {
+			t.Errorf("%d positions are left behind: %v", len(docs), err)
+		}
+	})
 }
 
 // ended waits until a job is completed, and looks at what is left of it.
@@ -126,49 +126,51 @@ func ended(t *testing.T, ctx context.Context, m *rota.Member, job string) {
 
 // An item that fails is tried again, and one that fails too often stays in the window until it is unparked.
 func TestAnItemFails(t *testing.T) {
-	ctx := setup(t)
-	var mu sync.Mutex
-	tries := map[string]int{}
-	typ := rota.NewPartitioner("sum", rota.Partitioner[struct{}]{List: numbers(3),
-		Run: func(_ context.Context, g *rota.Grant, _ struct{}) error {
-			mu.Lock()
-			defer mu.Unlock()
-			tries[string(g.Input)]++
-			if string(g.Input) == "1" && g.Attempt == 0 {
-				return errors.New("not yet")
-			}
-			return nil
-		}})
-	a := join(t, ctx, memory.New(), "a", typ)
-	if err := a.Submit(ctx, "sum", rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}, MaxAttempts: 3}); err != nil {
-		t.Fatal(err)
-	}
-	ended(t, ctx, a, "sum")
-	if tries["0"] != 1 || tries["1"] != 2 || tries["2"] != 1 {
-		t.Errorf("got %v tries", tries)
-	}
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		var mu sync.Mutex
+		tries := map[string]int{}
+		typ := rota.NewPartitioner("sum", rota.Partitioner[struct{}]{List: numbers(3),
+			Run: func(_ context.Context, g *rota.Grant, _ struct{}) error {
+				mu.Lock()
+				defer mu.Unlock()
+				tries[string(g.Input)]++
+				if string(g.Input) == "1" && g.Attempt == 0 {
+					return errors.New("not yet")
+				}
+				return nil
+			}})
+		a := join(t, ctx, memory.New(), "a", typ)
+		if err := a.Submit(ctx, "sum", rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}, MaxAttempts: 3}); err != nil {
+			t.Fatal(err)
+		}
+		ended(t, ctx, a, "sum")
+		if tries["0"] != 1 || tries["1"] != 2 || tries["2"] != 1 {
+			t.Errorf("got %v tries", tries)
+		}
+	})
 }
 
 func TestWaitTellsHowAJobEnded(t *testing.T) {
-	ctx := setup(t)
-	typ, told := runs("watch")
-	a := join(t, ctx, memory.New(), "a", typ)
-	if err := a.Wait(ctx, "job"); err == nil {
-		t.Error("a job that nobody has submitted has ended well")
-	}
-	if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, ctx, told, "start a")
-	short, cancel := context.WithCancel(ctx)
-	cancel()
-	if err := a.Wait(short, "job"); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v while it runs", err)
-	}
-	if err := a.Kill(ctx, "job"); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Wait(ctx, "job"); err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("got %v for a job that was killed", err)
-	}
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		typ, told := runs("watch")
+		a := join(t, ctx, memory.New(), "a", typ)
+		if err := a.Wait(ctx, "job"); err == nil {
+			t.Error("a job that nobody has submitted has ended well")
+		}
+		if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, told, "start a")
+		short, cancel := context.WithCancel(ctx)
+		cancel()
+		if err := a.Wait(short, "job"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v while it runs", err)
+		}
+		if err := a.Kill(ctx, "job"); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Wait(ctx, "job"); err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Errorf("got %v for a job that was killed", err)
+		}
+	})
 }

@@ -10,36 +10,29 @@ import (
 
 // A pool task runs on as many slots as there are; one that needs more than there are waits; a kill gives the slots to it.
 func TestAPoolTaskRunsOnSlots(t *testing.T) {
-	ctx := setup(t)
-	work, told := runs("work")
-	three, toldThree := runs("three")
-	m, err := rota.Join(ctx, rota.Config{Member: "a", Store: memory.New().Open(), TTL: longTTL, Types: []rota.Type{work, three}, Slots: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.Leave(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		work, told := runs("work")
+		three, toldThree := runs("three")
+		m := joinAs(t, ctx, memory.New(), rota.Config{Member: "a", Types: []rota.Type{work, three}, Slots: 3})
+		if err := m.Submit(ctx, "some", rota.Task{Type: "work", Spread: rota.Pool, MaxSlots: 2}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, told, "start a")
+		expect(t, ctx, told, "start a")
+		if err := m.Submit(ctx, "all", rota.Task{Type: "three", Spread: rota.Pool, MinSlots: 3}); err != nil {
+			t.Fatal(err)
+		}
+		if why := m.Value().WhyTask("all", ""); why.Rule != "coverage" {
+			t.Fatalf("it waits for %+v", why)
+		}
+		if err := m.Kill(ctx, "some"); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			expect(t, ctx, told, "stop a: "+rota.CauseKilled.Error())
+		}
+		for range 3 {
+			expect(t, ctx, toldThree, "start a")
 		}
 	})
-	if err := m.Submit(ctx, "some", rota.Task{Type: "work", Spread: rota.Pool, MaxSlots: 2}); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, ctx, told, "start a")
-	expect(t, ctx, told, "start a")
-	if err := m.Submit(ctx, "all", rota.Task{Type: "three", Spread: rota.Pool, MinSlots: 3}); err != nil {
-		t.Fatal(err)
-	}
-	if why := m.Value().WhyTask("all", ""); why.Rule != "coverage" {
-		t.Fatalf("it waits for %+v", why)
-	}
-	if err := m.Kill(ctx, "some"); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		expect(t, ctx, told, "stop a: "+rota.CauseKilled.Error())
-	}
-	for range 3 {
-		expect(t, ctx, toldThree, "start a")
-	}
 }

@@ -6,42 +6,46 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
 )
 
-// longTTL passes in no test: a busy machine costs nobody its trust.
-const longTTL = 10 * time.Second
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func setup(t *testing.T) context.Context {
+// virtual runs a test in a bubble of testing/synctest: its time passes only while all of it waits, so no machine is too slow for it.
+func virtual(t *testing.T, test func(t *testing.T, ctx context.Context)) {
 	t.Helper()
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		t.Cleanup(cancel)
+		test(t, ctx)
+	})
 }
 
+// join starts a member with some task types, see joinAs.
 func join(t *testing.T, ctx context.Context, s *memory.Server, name string, types ...rota.Type) *rota.Member {
 	t.Helper()
-	return joinFor(t, ctx, s, name, longTTL, types...)
+	return joinAs(t, ctx, s, rota.Config{Member: name, Types: types})
 }
 
-// joinFor is join with another TTL.
-func joinFor(t *testing.T, ctx context.Context, s *memory.Server, name string, ttl time.Duration, types ...rota.Type) *rota.Member {
+// joinAs starts a member in virtual time, on a handle of its own, that leaves when the test ends.
+func joinAs(t *testing.T, ctx context.Context, s *memory.Server, c rota.Config) *rota.Member {
 	t.Helper()
-	m, err := rota.Join(ctx, rota.Config{Member: name, Store: s.Open(), TTL: ttl, Types: types})
+	c.Store, c.Clock = s.Open(), protocol.NewProcessClock()
+	m, err := rota.Join(ctx, c)
 	if err != nil {
-		t.Fatalf("join %s: %v", name, err)
+		t.Fatalf("join %s: %v", c.Member, err)
 	}
 	t.Cleanup(func() {
 		if err := m.Leave(context.WithoutCancel(ctx)); err != nil {
-			t.Errorf("leave %s: %v", name, err)
+			t.Errorf("leave %s: %v", c.Member, err)
 		}
 	})
 	return m
@@ -71,126 +75,134 @@ func expect(t *testing.T, ctx context.Context, told <-chan string, want string) 
 }
 
 func TestATaskMovesWhenItsMemberLeaves(t *testing.T) {
-	ctx := setup(t)
-	s := memory.New()
-	typ, told := runs("watch")
-	a := join(t, ctx, s, "a", typ)
-	if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, ctx, told, "start a")
-	join(t, ctx, s, "b", typ)
-	if err := a.Leave(ctx); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, ctx, told, "stop a: "+rota.CauseDrained.Error())
-	expect(t, ctx, told, "start b")
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		s := memory.New()
+		typ, told := runs("watch")
+		a := join(t, ctx, s, "a", typ)
+		if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, told, "start a")
+		join(t, ctx, s, "b", typ)
+		if err := a.Leave(ctx); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, told, "stop a: "+rota.CauseDrained.Error())
+		expect(t, ctx, told, "start b")
+	})
 }
 
 func TestTheOnlyMemberLeaves(t *testing.T) {
-	ctx := setup(t)
-	typ, told := runs("watch")
-	a := join(t, ctx, memory.New(), "a", typ)
-	if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, ctx, told, "start a")
-	if err := a.Leave(ctx); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, ctx, told, "stop a: "+rota.CauseDrained.Error())
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		typ, told := runs("watch")
+		a := join(t, ctx, memory.New(), "a", typ)
+		if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, told, "start a")
+		if err := a.Leave(ctx); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, told, "stop a: "+rota.CauseDrained.Error())
+	})
 }
 
 func TestKillStopsATask(t *testing.T) {
-	ctx := setup(t)
-	typ, told := runs("watch")
-	a := join(t, ctx, memory.New(), "a", typ)
-	if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, ctx, told, "start a")
-	if err := a.Kill(ctx, "job"); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, ctx, told, "stop a: "+rota.CauseKilled.Error())
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		typ, told := runs("watch")
+		a := join(t, ctx, memory.New(), "a", typ)
+		if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, told, "start a")
+		if err := a.Kill(ctx, "job"); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, told, "stop a: "+rota.CauseKilled.Error())
+	})
 }
 
 func TestACheckIsCalledOncePerPeriod(t *testing.T) {
-	ctx := setup(t)
-	type config struct {
-		Name string `json:"name"`
-	}
-	rounds := make(chan string, 64)
-	failed := false
-	check := rota.NewCheck("greet", func(_ context.Context, g *rota.Grant, c config) error {
-		if !failed { // one task has one round at a time
-			failed = true
-			return errors.New("not today")
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		type config struct {
+			Name string `json:"name"`
 		}
-		select {
-		case rounds <- c.Name + " on " + string(g.Member):
-		default: // enough was told
+		rounds := make(chan string, 64)
+		failed := false
+		check := rota.NewCheck("greet", func(_ context.Context, g *rota.Grant, c config) error {
+			if !failed { // one task has one round at a time
+				failed = true
+				return errors.New("not today")
+			}
+			select {
+			case rounds <- c.Name + " on " + string(g.Member):
+			default: // enough was told
+			}
+			return nil
+		})
+		a := join(t, ctx, memory.New(), "a", check)
+		if err := a.Submit(ctx, "job", rota.Task{Type: "greet", Every: 10 * time.Millisecond, Config: config{"world"}}); err != nil {
+			t.Fatal(err)
 		}
-		return nil
+		for range 3 { // the round that failed ends nothing
+			expect(t, ctx, rounds, "world on a")
+		}
+		if err := a.Kill(ctx, "job"); err != nil {
+			t.Fatal(err)
+		}
 	})
-	a := join(t, ctx, memory.New(), "a", check)
-	if err := a.Submit(ctx, "job", rota.Task{Type: "greet", Every: 10 * time.Millisecond, Config: config{"world"}}); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 { // the round that failed ends nothing
-		expect(t, ctx, rounds, "world on a")
-	}
-	if err := a.Kill(ctx, "job"); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestSubmitIsRefusedWhereTheJobIsAnother(t *testing.T) {
-	ctx := setup(t)
-	a := join(t, ctx, memory.New(), "a")
-	for i, want := range []error{nil, nil, rota.ErrRefused} {
-		task := rota.Task{Type: "x", Weight: int64(100 + i/2)}
-		if err := a.Submit(ctx, "job", task); !errors.Is(err, want) {
-			t.Errorf("submission %d: got %v, want %v", i, err, want)
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		a := join(t, ctx, memory.New(), "a")
+		for i, want := range []error{nil, nil, rota.ErrRefused} {
+			task := rota.Task{Type: "x", Weight: int64(100 + i/2)}
+			if err := a.Submit(ctx, "job", task); !errors.Is(err, want) {
+				t.Errorf("submission %d: got %v, want %v", i, err, want)
+			}
 		}
-	}
-	if err := a.Submit(ctx, "job name", rota.Task{Type: "x"}); err == nil {
-		t.Error("a job with a space in its name was accepted")
-	}
-	if err := a.Submit(ctx, "ch", rota.Task{Type: "x", Config: make(chan int)}); err == nil {
-		t.Error("a config that is no JSON was accepted")
-	}
+		if err := a.Submit(ctx, "job name", rota.Task{Type: "x"}); err == nil {
+			t.Error("a job with a space in its name was accepted")
+		}
+		if err := a.Submit(ctx, "ch", rota.Task{Type: "x", Config: make(chan int)}); err == nil {
+			t.Error("a config that is no JSON was accepted")
+		}
+	})
 }
 
 func TestJoinSaysWhatIsWrong(t *testing.T) {
-	ctx := setup(t)
-	s := memory.New()
-	join(t, ctx, s, "a")
-	typ, _ := runs("x")
-	for name, c := range map[string]rota.Config{
-		"no store":        {Member: "b"},
-		"already running": {Member: "a", Store: s.Open(), TTL: longTTL},
-		"TTL":             {Member: "b", Store: s.Open(), TTL: time.Millisecond},
-		"two task types":  {Member: "b", Store: s.Open(), Types: []rota.Type{typ, typ}},
-		"name":            {Store: s.Open()},
-	} {
-		if m, err := rota.Join(ctx, c); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("got %v, want an error about %q", err, name)
-			if m != nil {
-				_ = m.Leave(ctx)
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		s := memory.New()
+		join(t, ctx, s, "a")
+		typ, _ := runs("x")
+		for name, c := range map[string]rota.Config{
+			"no store":        {Member: "b"},
+			"already running": {Member: "a", Store: s.Open()},
+			"TTL":             {Member: "b", Store: s.Open(), TTL: time.Millisecond},
+			"two task types":  {Member: "b", Store: s.Open(), Types: []rota.Type{typ, typ}},
+			"name":            {Store: s.Open()},
+		} {
+			c.Clock = protocol.NewProcessClock()
+			if m, err := rota.Join(ctx, c); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("got %v, want an error about %q", err, name)
+				if m != nil {
+					_ = m.Leave(ctx)
+				}
 			}
 		}
-	}
+	})
 }
 
 func TestJoinEndsWithItsContext(t *testing.T) {
-	ctx := setup(t)
-	s := memory.New()
-	join(t, ctx, s, "a")
-	short, cancel := context.WithCancelCause(ctx)
-	cause := errors.New("changed my mind")
-	cancel(cause)
-	if m, err := rota.Join(short, rota.Config{Member: "b", Store: s.Open(), TTL: time.Second}); !errors.Is(err, cause) {
-		t.Errorf("got %v, %v, want %v", m, err, cause)
-	}
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		s := memory.New()
+		join(t, ctx, s, "a")
+		short, cancel := context.WithCancelCause(ctx)
+		cause := errors.New("changed my mind")
+		cancel(cause)
+		if m, err := rota.Join(short, rota.Config{Member: "b", Store: s.Open(), Clock: protocol.NewProcessClock()}); !errors.Is(err, cause) {
+			t.Errorf("got %v, %v, want %v", m, err, cause)
+		}
+	})
 }

@@ -18,37 +18,30 @@ const twoSteps = `tasks:
 
 // A workflow from a file: the second task starts when the first has ended, and the job when both have.
 func TestSubmitFile(t *testing.T) {
-	ctx := setup(t)
-	told := make(chan string, 8)
-	step := rota.NewType("step", func(_ context.Context, g *rota.Grant, _ struct{}) error {
-		told <- g.Task
-		return nil
-	})
-	m, err := rota.Join(ctx, rota.Config{Member: "a", Store: memory.New().Open(), Types: []rota.Type{step}, Slots: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.Leave(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		told := make(chan string, 8)
+		step := rota.NewType("step", func(_ context.Context, g *rota.Grant, _ struct{}) error {
+			told <- g.Task
+			return nil
+		})
+		m := joinAs(t, ctx, memory.New(), rota.Config{Member: "a", Types: []rota.Type{step}, Slots: 3})
+		job, err := m.SubmitFile(ctx, "jobs/etl.yaml", []byte(twoSteps))
+		if err != nil || job != "etl" {
+			t.Fatalf("%q, %v", job, err)
+		}
+		if err := m.Wait(ctx, job); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, told, "first")
+		expect(t, ctx, told, "second")
+		if _, err := m.SubmitFile(ctx, "etl.yaml", []byte(twoSteps)); err != nil || len(told) > 0 {
+			t.Errorf("again: %v, %d runs", err, len(told))
+		}
+
+		_, err = m.SubmitFile(ctx, "etl.yaml", []byte(strings.Replace(twoSteps, "after: first", "after: frist", 1)))
+		var malformed *source.MalformedError
+		if !errors.As(err, &malformed) || malformed.Line != 3 || malformed.Hint != `did you mean "first"?` {
+			t.Errorf("got %v", err)
 		}
 	})
-	job, err := m.SubmitFile(ctx, "jobs/etl.yaml", []byte(twoSteps))
-	if err != nil || job != "etl" {
-		t.Fatalf("%q, %v", job, err)
-	}
-	if err := m.Wait(ctx, job); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, ctx, told, "first")
-	expect(t, ctx, told, "second")
-	if _, err := m.SubmitFile(ctx, "etl.yaml", []byte(twoSteps)); err != nil || len(told) > 0 {
-		t.Errorf("again: %v, %d runs", err, len(told))
-	}
-
-	_, err = m.SubmitFile(ctx, "etl.yaml", []byte(strings.Replace(twoSteps, "after: first", "after: frist", 1)))
-	var malformed *source.MalformedError
-	if !errors.As(err, &malformed) || malformed.Line != 3 || malformed.Hint != `did you mean "first"?` {
-		t.Errorf("got %v", err)
-	}
 }

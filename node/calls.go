@@ -7,7 +7,6 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
 )
 
@@ -16,7 +15,7 @@ func (n *Node) newWorker() (*call.Worker, error) {
 		return nil, errors.New("there are functions, and no slots: one call runs on each, so give it some")
 	}
 	return call.NewWorker(call.RunnerConfig{
-		Member: n.c.Member, Docs: n.c.Store, Functions: n.c.Functions, Slots: n.idleSlots, Tenure: n.replica.Tenure,
+		Member: n.c.Member, Docs: n.c.Store, Functions: n.c.Functions, Slots: n.idleSlots, Clock: n.c.Clock, Tenure: n.replica.Tenure,
 		Value: n.replica.Value, Changed: n.changed.wait, Journal: n.record, Retention: n.c.ResultRetention, Grace: n.c.DrainTimeout, Logger: n.c.Logger,
 		Started: n.callStarted, Stopped: n.callStopped,
 	})
@@ -58,9 +57,9 @@ func partitionOfCall(id string) cluster.PartitionID {
 }
 
 func (n *Node) callStarted(id string, token uint64) {
-	n.witness.note(protocol.Now(), "start", partitionOfCall(id), cluster.Token(token))
+	n.witness.note(n.c.Clock(), "start", partitionOfCall(id), cluster.Token(token))
 }
 
 func (n *Node) callStopped(id string, token uint64) {
-	n.witness.note(protocol.Now(), "stop", partitionOfCall(id), cluster.Token(token))
+	n.witness.note(n.c.Clock(), "stop", partitionOfCall(id), cluster.Token(token))
 }

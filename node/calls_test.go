@@ -83,94 +83,98 @@ func result(t *testing.T, h *call.Handle) string {
 }
 
 func TestADrainingMemberHandsItsCallsBack(t *testing.T) {
-	t.Parallel()
-	s, g := memory.New(), &stage{}
-	a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{g.function("a", "b")} })
-	h := g.submit(t, caller(t, s), call.Options{Attempts: 1})
-	await(t, "it runs on a", func() bool { return len(g.ran()) == 1 })
-	start(t, s, "b", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{g.function("b", "b")} })
-	if _, err := a.Propose(t.Context(), cluster.DrainMember{Member: "a", On: true}); err != nil {
-		t.Fatal(err)
-	}
-	if r := result(t, h); r != `"b"` {
-		t.Errorf("got %s", r)
-	}
-	await(t, "a has counted it", func() bool { st := a.Status().Calls; return st.Released == 1 && st.Running == 0 }) // behind the write that let b begin
-	if !errors.Is(g.causes[0], work.CauseDrained) || g.tokens[1] <= g.tokens[0] || g.overlap {
-		t.Errorf("causes %v, tokens %v, overlap %v", g.causes, g.tokens, g.overlap)
-	}
+	virtual(t, func(t *testing.T) {
+		s, g := memory.New(), &stage{}
+		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{g.function("a", "b")} })
+		h := g.submit(t, caller(t, s), call.Options{Attempts: 1})
+		await(t, "it runs on a", func() bool { return len(g.ran()) == 1 })
+		start(t, s, "b", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{g.function("b", "b")} })
+		if _, err := a.Propose(t.Context(), cluster.DrainMember{Member: "a", On: true}); err != nil {
+			t.Fatal(err)
+		}
+		if r := result(t, h); r != `"b"` {
+			t.Errorf("got %s", r)
+		}
+		await(t, "a has counted it", func() bool { st := a.Status().Calls; return st.Released == 1 && st.Running == 0 }) // behind the write that let b begin
+		if !errors.Is(g.causes[0], work.CauseDrained) || g.tokens[1] <= g.tokens[0] || g.overlap {
+			t.Errorf("causes %v, tokens %v, overlap %v", g.causes, g.tokens, g.overlap)
+		}
+	})
 }
 
 // A member that is cut off ends its runs before others count it out, and they run the call.
 func TestTheCallsOfACutOffMemberMoveWithoutOverlap(t *testing.T) {
-	t.Parallel()
-	s, g, line := memory.New(), &stage{}, &cable{}
-	start(t, s, "keeper", nil)
-	a := start(t, s, "a", func(c *Config) {
-		c.Slots, c.Functions = 1, []call.Function{g.function("a", "b")}
-		line.Store, c.Store = c.Store, line
+	virtual(t, func(t *testing.T) {
+		s, g, line := memory.New(), &stage{}, &cable{}
+		start(t, s, "keeper", nil)
+		a := start(t, s, "a", func(c *Config) {
+			c.Slots, c.Functions = 1, []call.Function{g.function("a", "b")}
+			line.Store, c.Store = c.Store, line
+		})
+		h := g.submit(t, caller(t, s), call.Options{})
+		await(t, "it runs on a", func() bool { return len(g.ran()) == 1 })
+		start(t, s, "b", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{g.function("b", "b")} })
+		line.cut.Store(true)
+		if r := result(t, h); r != `"b"` {
+			t.Errorf("got %s", r)
+		}
+		line.cut.Store(false)
+		await(t, "a gives up its outcome", func() bool { st := a.Status().Calls; return st.Lost+st.Released == 1 && st.Running == 0 })
+		if g.overlap || !errors.Is(g.causes[0], work.CauseTrustLost) || g.tokens[1] <= g.tokens[0] {
+			t.Errorf("causes %v, tokens %v, overlap %v", g.causes, g.tokens, g.overlap)
+		}
 	})
-	h := g.submit(t, caller(t, s), call.Options{})
-	await(t, "it runs on a", func() bool { return len(g.ran()) == 1 })
-	start(t, s, "b", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{g.function("b", "b")} })
-	line.cut.Store(true)
-	if r := result(t, h); r != `"b"` {
-		t.Errorf("got %s", r)
-	}
-	line.cut.Store(false)
-	await(t, "a gives up its outcome", func() bool { st := a.Status().Calls; return st.Lost+st.Released == 1 && st.Running == 0 })
-	if g.overlap || !errors.Is(g.causes[0], work.CauseTrustLost) || g.tokens[1] <= g.tokens[0] {
-		t.Errorf("causes %v, tokens %v, overlap %v", g.causes, g.tokens, g.overlap)
-	}
 }
 
 // Slots that tasks have are not for calls.
 func TestCallsTakeIdleSlotsAlone(t *testing.T) {
-	t.Parallel()
-	s, g := memory.New(), &stage{}
-	a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 2, []call.Function{g.function("a", "a")} })
-	a.submit("pool", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadPool})
-	await(t, "the task has all slots", func() bool { return a.Status().Work.Counts.Running == 2 && a.idleSlots() == 0 })
-	h := g.submit(t, caller(t, s), call.Options{})
-	await(t, "the member knows of the call", func() bool { return a.Status().Calls.Queued == 1 || len(g.ran()) > 0 })
-	if len(g.ran()) > 0 {
-		t.Error("it ran on a slot of the task")
-	}
-	if _, err := a.Propose(t.Context(), cluster.KillJob{Job: "pool"}); err != nil {
-		t.Fatal(err)
-	}
-	result(t, h)
+	virtual(t, func(t *testing.T) {
+		s, g := memory.New(), &stage{}
+		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 2, []call.Function{g.function("a", "a")} })
+		a.submit("pool", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadPool})
+		await(t, "the task has all slots", func() bool { return a.Status().Work.Counts.Running == 2 && a.idleSlots() == 0 })
+		h := g.submit(t, caller(t, s), call.Options{})
+		await(t, "the member knows of the call", func() bool { return a.Status().Calls.Queued == 1 || len(g.ran()) > 0 })
+		if len(g.ran()) > 0 {
+			t.Error("it ran on a slot of the task")
+		}
+		if _, err := a.Propose(t.Context(), cluster.KillJob{Job: "pool"}); err != nil {
+			t.Fatal(err)
+		}
+		result(t, h)
+	})
 }
 
 func TestAFailedAttemptIsJournaled(t *testing.T) {
-	t.Parallel()
-	s := memory.New()
-	bad := call.NewFunc("bad", func(context.Context, int) (int, error) { panic("no luck") }, call.Options{})
-	a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{bad} })
-	h, err := caller(t, s).Submit(t.Context(), "bad", []byte("1"), call.Options{Attempts: 2, Backoff: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.Wait(t.Context()); err == nil {
-		t.Error("it did not fail")
-	}
-	await(t, "both attempts are journaled, with their stacks", func() bool {
-		stacks, ends := 0, 0
-		for _, r := range a.records(journal.RunError) {
-			if r.Partition != "call:bad" || !strings.Contains(r.Message, h.ID()) {
-				t.Fatalf("got %+v", r)
-			}
-			if strings.Contains(r.Message, "calls_test.go") {
-				stacks++
-			} else {
-				ends++
-			}
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		bad := call.NewFunc("bad", func(context.Context, int) (int, error) { panic("no luck") }, call.Options{})
+		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{bad} })
+		h, err := caller(t, s).Submit(t.Context(), "bad", []byte("1"), call.Options{Attempts: 2, Backoff: -1})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return stacks == 2 && ends == 2
+		if _, err := h.Wait(t.Context()); err == nil {
+			t.Error("it did not fail")
+		}
+		await(t, "both attempts are journaled, with their stacks", func() bool {
+			stacks, ends := 0, 0
+			for _, r := range a.records(journal.RunError) {
+				if r.Partition != "call:bad" || !strings.Contains(r.Message, h.ID()) {
+					t.Fatalf("got %+v", r)
+				}
+				if strings.Contains(r.Message, "calls_test.go") {
+					stacks++
+				} else {
+					ends++
+				}
+			}
+			return stacks == 2 && ends == 2
+		})
+		if st := a.Status().Calls; st.Failed != 1 || st.Retried != 1 {
+			t.Errorf("it counted %+v", st)
+		}
 	})
-	if st := a.Status().Calls; st.Failed != 1 || st.Retried != 1 {
-		t.Errorf("it counted %+v", st)
-	}
 }
 
 func TestFunctionsNeedSlots(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/source/directory"
@@ -51,6 +52,9 @@ type Config struct {
 	// WitnessPath is a file that gets a WitnessLine for each start and stop of a run; for demonstrations and tests. "" for none.
 	WitnessPath string
 	Events      Events
+	// Clock is the clock of the member and of all that it runs; default protocol.Now. Only tests set it: under testing/synctest to
+	// protocol.NewProcessClock().
+	Clock func() protocol.Instant
 }
 
 // Events are optional callbacks. They may be called from any goroutine and must return soon.
@@ -81,6 +85,9 @@ func New(c Config) (*Node, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Clock == nil {
+		c.Clock = protocol.Now
+	}
 	if c.Store == nil {
 		return nil, errors.New("node: no store")
 	}
@@ -108,7 +115,7 @@ func New(c Config) (*Node, error) {
 func (n *Node) newReplica() (*replica.Replica, error) {
 	return replica.New(replica.Config{
 		Member: n.c.Member, Store: n.c.Store, TTL: n.c.TTL, Slots: n.c.Slots, Weight: n.c.Weight, Capacity: n.c.Capacity,
-		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Logger: n.c.Logger,
+		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Clock: n.c.Clock, Logger: n.c.Logger,
 		Events: replica.Events{Joined: n.joined, Removed: n.removed, Applied: n.applied, StoreLost: n.storeLost, StoreBack: n.storeBack},
 	})
 }
@@ -143,7 +150,7 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 		types[src.Name] = src
 	}
 	return work.New(work.Config{
-		Types: types, Member: n.c.Member, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
+		Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
 		Propose: n.replica.Propose, Value: n.replica.Value, Changed: n.changed.wait, Report: n.replica.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
 		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped},
 	})

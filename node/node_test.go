@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )
@@ -31,16 +33,24 @@ type bundle struct {
 	done chan error
 }
 
+// virtual runs a test in a bubble of testing/synctest: its time passes only while all of it waits, so no machine is too slow for it.
+func virtual(t *testing.T, test func(*testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
+
+// patience bounds waits, in virtual time.
 const patience = 60 * time.Second
 
-// longTTL passes in no test but those that wait for it: a busy machine costs nobody its trust.
+// longTTL passes in no test but those that wait for it.
 const longTTL = 10 * time.Second
 
 func start(t *testing.T, s *memory.Server, name string, change func(*Config)) *bundle {
 	t.Helper()
 	st := s.Open()
 	joined := make(chan struct{}, 1)
-	c := Config{Member: cluster.MemberID(name), Store: st, TTL: longTTL, Types: types(), Events: Events{
+	c := Config{Member: cluster.MemberID(name), Store: st, TTL: longTTL, Clock: protocol.NewProcessClock(), Types: types(), Events: Events{
 		Joined: func(cluster.Incarnation, time.Duration) {
 			select {
 			case joined <- struct{}{}:
@@ -113,15 +123,15 @@ func (b *bundle) submit(job string, t cluster.TaskSpec) {
 	}
 }
 
+// await looks every 5 ms of virtual time, when all that happened before has had its effects.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(patience)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-limit:
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) { // waits: in a bubble, where time passes when nothing else can happen
+		synctest.Wait()
+		if holds() {
+			return
+		}
+		if time.Now().After(end) {
 			t.Fatalf("waited %s and it is not so: %s", patience, what)
 		}
 	}
@@ -137,109 +147,115 @@ func (b *bundle) records(kind journal.Kind) []journal.Record {
 }
 
 func TestAMoveIsJournaledOnceThoughTheRunFailsAgainAndAgain(t *testing.T) {
-	t.Parallel()
-	s := memory.New()
-	a := start(t, s, "a", nil)
-	a.submit("bad", cluster.TaskSpec{Type: "fail"})
-	await(t, "it failed", func() bool { p, _ := a.Value().Partition("bad"); return p.Attempts > 0 })
-	b := start(t, s, "b", nil)
-	a.leave()
-	await(t, "the move is journaled", func() bool { return len(b.records(journal.Moved)) > 0 })
-	p, _ := b.Value().Partition("bad")
-	await(t, "it failed some more", func() bool { q, _ := b.Value().Partition("bad"); return q.Attempts > p.Attempts+5 })
-	moved := b.records(journal.Moved)
-	if len(moved) != 1 || moved[0].From != "a" || moved[0].To != "b" || moved[0].Partition != "bad" || moved[0].Cause == "" {
-		t.Errorf("got %+v, want one move of bad from a to b", moved)
-	}
-	if n := b.tally.read().moves; n != 1 {
-		t.Errorf("%d moves were counted", n) // counted at once, where the journal is written behind
-	}
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		a := start(t, s, "a", nil)
+		a.submit("bad", cluster.TaskSpec{Type: "fail"})
+		await(t, "it failed", func() bool { p, _ := a.Value().Partition("bad"); return p.Attempts > 0 })
+		b := start(t, s, "b", nil)
+		a.leave()
+		await(t, "the move is journaled", func() bool { return len(b.records(journal.Moved)) > 0 })
+		p, _ := b.Value().Partition("bad")
+		await(t, "it failed some more", func() bool { q, _ := b.Value().Partition("bad"); return q.Attempts > p.Attempts+5 })
+		moved := b.records(journal.Moved)
+		if len(moved) != 1 || moved[0].From != "a" || moved[0].To != "b" || moved[0].Partition != "bad" || moved[0].Cause == "" {
+			t.Errorf("got %+v, want one move of bad from a to b", moved)
+		}
+		if n := b.tally.read().moves; n != 1 {
+			t.Errorf("%d moves were counted", n) // counted at once, where the journal is written behind
+		}
+	})
 }
 
 func TestParkedIsJournaledOnce(t *testing.T) {
-	t.Parallel()
-	s := memory.New()
-	a := start(t, s, "a", nil)
-	start(t, s, "b", nil)
-	a.submit("bad", cluster.TaskSpec{Type: "fail", MaxAttempts: 3})
-	await(t, "it is parked", func() bool { p, _ := a.Value().Partition("bad"); return p.State == cluster.PartitionParked })
-	await(t, "that is journaled", func() bool { return len(a.records(journal.Parked)) > 0 })
-	if got := a.records(journal.Parked); len(got) != 1 || got[0].Partition != "bad" || !strings.Contains(got[0].Message, "no luck") {
-		t.Errorf("got %+v", got)
-	}
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		a := start(t, s, "a", nil)
+		start(t, s, "b", nil)
+		a.submit("bad", cluster.TaskSpec{Type: "fail", MaxAttempts: 3})
+		await(t, "it is parked", func() bool { p, _ := a.Value().Partition("bad"); return p.State == cluster.PartitionParked })
+		await(t, "that is journaled", func() bool { return len(a.records(journal.Parked)) > 0 })
+		if got := a.records(journal.Parked); len(got) != 1 || got[0].Partition != "bad" || !strings.Contains(got[0].Message, "no luck") {
+			t.Errorf("got %+v", got)
+		}
+	})
 }
 
 // What only this member may run does not keep it from leaving: the drain timeout is longer than the test may take.
 func TestWhatNobodyElseMayRunDoesNotDelayLeaving(t *testing.T) {
-	t.Parallel()
-	s := memory.New()
-	a := start(t, s, "a", func(c *Config) {
-		c.Labels = map[string]string{"gpu": "yes"}
-		c.DrainTimeout = time.Hour
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		a := start(t, s, "a", func(c *Config) {
+			c.Labels = map[string]string{"gpu": "yes"}
+			c.DrainTimeout = time.Hour
+		})
+		b := start(t, s, "b", func(c *Config) { c.DrainTimeout = time.Hour })
+		a.submit("here", cluster.TaskSpec{Type: "stay", Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}})
+		a.submit("every", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadEvery})
+		a.submit("any", cluster.TaskSpec{Type: "stay", Pin: ""})
+		await(t, "all run", func() bool { return a.Status().Work.Counts.Running+b.Status().Work.Counts.Running == 4 })
+		a.leave()
+		await(t, "any is on b", func() bool { p, _ := b.Value().Partition("any"); return p.Owner == "b" }) // whose value may be behind that of a
 	})
-	b := start(t, s, "b", func(c *Config) { c.DrainTimeout = time.Hour })
-	a.submit("here", cluster.TaskSpec{Type: "stay", Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}})
-	a.submit("every", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadEvery})
-	a.submit("any", cluster.TaskSpec{Type: "stay", Pin: ""})
-	await(t, "all run", func() bool { return a.Status().Work.Counts.Running+b.Status().Work.Counts.Running == 4 })
-	a.leave()
-	await(t, "any is on b", func() bool { p, _ := b.Value().Partition("any"); return p.Owner == "b" }) // whose value may be behind that of a
 }
 
 func TestAFullMemberIsNoTaker(t *testing.T) {
-	t.Parallel()
-	s := memory.New()
-	a := start(t, s, "a", func(c *Config) { c.DrainTimeout = time.Hour })
-	start(t, s, "b", func(c *Config) { c.Capacity = 1 })
-	for i := range 3 {
-		a.submit(fmt.Sprintf("t%d", i), cluster.TaskSpec{Type: "stay"})
-	}
-	await(t, "a runs the rest", func() bool { return a.Status().Work.Counts.Running == 2 })
-	a.leave()
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		a := start(t, s, "a", func(c *Config) { c.DrainTimeout = time.Hour })
+		start(t, s, "b", func(c *Config) { c.Capacity = 1 })
+		for i := range 3 {
+			a.submit(fmt.Sprintf("t%d", i), cluster.TaskSpec{Type: "stay"})
+		}
+		await(t, "a runs the rest", func() bool { return a.Status().Work.Counts.Running == 2 })
+		a.leave()
+	})
 }
 
 func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "witness")
-	a := start(t, memory.New(), "a", func(c *Config) { c.WitnessPath = path })
-	a.submit("x", cluster.TaskSpec{Type: "stay"})
-	await(t, "it runs", func() bool { return a.Status().Work.Counts.Running == 1 })
-	a.leave()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var events []string
-	var at int64
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var l WitnessLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+	virtual(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "witness")
+		a := start(t, memory.New(), "a", func(c *Config) { c.WitnessPath = path })
+		a.submit("x", cluster.TaskSpec{Type: "stay"})
+		await(t, "it runs", func() bool { return a.Status().Work.Counts.Running == 1 })
+		a.leave()
+		f, err := os.Open(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if l.AtNS < at || l.Member != "a" || l.Event != "join" && (l.Partition != "x" || l.Token == 0) {
-			t.Errorf("bad line %+v", l)
+		defer f.Close()
+		var events []string
+		var at int64
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			var l WitnessLine
+			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+				t.Fatal(err)
+			}
+			if l.AtNS < at || l.Member != "a" || l.Event != "join" && (l.Partition != "x" || l.Token == 0) {
+				t.Errorf("bad line %+v", l)
+			}
+			at = l.AtNS
+			events = append(events, l.Event)
 		}
-		at = l.AtNS
-		events = append(events, l.Event)
-	}
-	if got := strings.Join(events, " "); got != "join start stop" {
-		t.Errorf("got %q", got)
-	}
+		if got := strings.Join(events, " "); got != "join start stop" {
+			t.Errorf("got %q", got)
+		}
+	})
 }
 
 func TestReadyTellsWhyNot(t *testing.T) {
-	t.Parallel()
-	s := memory.New()
-	n, err := New(Config{Member: "a", Store: s.Open(), Types: types()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := n.Ready(); len(got) == 0 || !strings.Contains(got[0], "not joined") {
-		t.Errorf("got %v before it runs", got)
-	}
-	b := start(t, s, "b", nil)
-	await(t, "it is ready", func() bool { return len(b.Ready()) == 0 })
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		n, err := New(Config{Member: "a", Store: s.Open(), Types: types()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.Ready(); len(got) == 0 || !strings.Contains(got[0], "not joined") {
+			t.Errorf("got %v before it runs", got)
+		}
+		b := start(t, s, "b", nil)
+		await(t, "it is ready", func() bool { return len(b.Ready()) == 0 })
+	})
 }
 
 func TestTallyForgetsWhatIsNotOwned(t *testing.T) {

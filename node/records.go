@@ -6,7 +6,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/work"
 )
@@ -18,7 +17,7 @@ func (n *Node) record(r journal.Record) {
 }
 
 func (n *Node) joined(inc cluster.Incarnation) {
-	n.witness.note(protocol.Now(), "join", "", inc)
+	n.witness.note(n.c.Clock(), "join", "", inc)
 	n.record(journal.Record{Kind: journal.MemberJoined, Token: uint64(inc), Message: string(n.c.Member) + " joined"})
 	if n.c.Events.Joined != nil {
 		n.c.Events.Joined(inc, time.Since(n.started))
@@ -26,7 +25,7 @@ func (n *Node) joined(inc cluster.Incarnation) {
 }
 
 func (n *Node) removed(reason string) {
-	n.witness.note(protocol.Now(), "removed", "", 0)
+	n.witness.note(n.c.Clock(), "removed", "", 0)
 	n.tally.count(func(s *sums) { s.removals++ })
 	n.record(journal.Record{Kind: journal.MemberLeft, Message: "found itself removed", Cause: reason})
 	if n.c.Events.Removed != nil {

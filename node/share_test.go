@@ -96,39 +96,40 @@ func (c *cable) Read(ctx context.Context, after uint64, limit int) (store.Page, 
 // Three members with slots come one after another, one is cut off and comes back, one leaves and comes back: each time every share of the new count runs once, and none
 // runs while one of another count does.
 func TestPoolIsRepartitioned(t *testing.T) {
-	t.Parallel()
-	s, l := memory.New(), &ledger{runs: map[string]bool{}}
-	poll := work.Type{Name: "poll", New: func(work.Definition) (work.Runner, error) {
-		return work.RunnerFunc(func(ctx context.Context, g *work.Grant) error {
-			end := l.begin(g)
-			defer end()
-			<-ctx.Done()
-			return context.Cause(ctx)
-		}), nil
-	}}
-	with := func(slots int64) func(*Config) {
-		return func(c *Config) { c.Slots, c.Types = slots, work.Types{"poll": poll} }
-	}
-	a := start(t, s, "a", with(2))
-	a.submit("input", cluster.TaskSpec{Type: "poll", Spread: cluster.SpreadPool, Repartition: true})
-	await(t, "two shares run", func() bool { return l.whole(2) })
-	b := &cable{}
-	start(t, s, "b", func(c *Config) {
-		with(1)(c)
-		b.Store, c.Store = c.Store, b
+	virtual(t, func(t *testing.T) {
+		s, l := memory.New(), &ledger{runs: map[string]bool{}}
+		poll := work.Type{Name: "poll", New: func(work.Definition) (work.Runner, error) {
+			return work.RunnerFunc(func(ctx context.Context, g *work.Grant) error {
+				end := l.begin(g)
+				defer end()
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}), nil
+		}}
+		with := func(slots int64) func(*Config) {
+			return func(c *Config) { c.Slots, c.Types = slots, work.Types{"poll": poll} }
+		}
+		a := start(t, s, "a", with(2))
+		a.submit("input", cluster.TaskSpec{Type: "poll", Spread: cluster.SpreadPool, Repartition: true})
+		await(t, "two shares run", func() bool { return l.whole(2) })
+		b := &cable{}
+		start(t, s, "b", func(c *Config) {
+			with(1)(c)
+			b.Store, c.Store = c.Store, b
+		})
+		await(t, "three shares run", func() bool { return l.whole(3) })
+		c := start(t, s, "c", with(2))
+		await(t, "five shares run", func() bool { return l.whole(5) })
+		b.cut.Store(true)
+		await(t, "four shares run", func() bool { return l.whole(4) })
+		b.cut.Store(false)
+		await(t, "five shares run again", func() bool { return l.whole(5) })
+		a.leave()
+		await(t, "three shares run", func() bool { return l.whole(3) })
+		start(t, s, "a", with(1))
+		await(t, "four shares run again", func() bool { return l.whole(4) })
+		if v := c.Value(); l.faults != nil {
+			t.Errorf("%q\n%s", l.faults, v)
+		}
 	})
-	await(t, "three shares run", func() bool { return l.whole(3) })
-	c := start(t, s, "c", with(2))
-	await(t, "five shares run", func() bool { return l.whole(5) })
-	b.cut.Store(true)
-	await(t, "four shares run", func() bool { return l.whole(4) })
-	b.cut.Store(false)
-	await(t, "five shares run again", func() bool { return l.whole(5) })
-	a.leave()
-	await(t, "three shares run", func() bool { return l.whole(3) })
-	start(t, s, "a", with(1))
-	await(t, "four shares run again", func() bool { return l.whole(4) })
-	if v := c.Value(); l.faults != nil {
-		t.Errorf("%q\n%s", l.faults, v)
-	}
 }

@@ -13,7 +13,7 @@ type ledger struct {
 	mu      sync.Mutex
 	running map[cluster.PartitionID]run
 	tokens  map[cluster.PartitionID]cluster.Token
-	trust   map[cluster.MemberID]protocol.Instant
+	trusts  map[cluster.MemberID]trust
 	faults  []string
 	starts  int
 	changed chan struct{}
@@ -24,9 +24,18 @@ type run struct {
 	token  cluster.Token
 }
 
+// trust is until when a member may act, by its own clock.
+type trust struct {
+	until protocol.Instant
+	clock func() protocol.Instant
+}
+
+func (t trust) ended() bool { return t.clock == nil || t.clock() >= t.until }
+
 func newLedger() *ledger {
 	return &ledger{
-		trust: make(map[cluster.MemberID]protocol.Instant), running: make(map[cluster.PartitionID]run), tokens: make(map[cluster.PartitionID]cluster.Token), changed: make(chan struct{}),
+		running: make(map[cluster.PartitionID]run), tokens: make(map[cluster.PartitionID]cluster.Token), trusts: make(map[cluster.MemberID]trust),
+		changed: make(chan struct{}),
 	}
 }
 
@@ -34,11 +43,11 @@ func newLedger() *ledger {
 func (l *ledger) start(p cluster.PartitionID, r run) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if protocol.Now() >= l.trust[r.member] {
+	if l.trusts[r.member].ended() {
 		return false
 	}
 	// A run whose trust has ended may not act; that its goroutine has yet to notice, on a busy machine, is no overlap.
-	if other, ok := l.running[p]; ok && other.member != r.member && protocol.Now() < l.trust[other.member] {
+	if other, ok := l.running[p]; ok && other.member != r.member && !l.trusts[other.member].ended() {
 		l.faults = append(l.faults, fmt.Sprintf("%s started on %s (token %d) while it runs on %s (token %d)", p, r.member, r.token, other.member, other.token))
 	}
 	if last := l.tokens[p]; r.token < last {
@@ -72,11 +81,11 @@ func (l *ledger) tell() {
 	l.changed = make(chan struct{})
 }
 
-// trusts notes until when a member may act.
-func (l *ledger) trusts(m cluster.MemberID, until protocol.Instant) {
+// note keeps until when a member may act.
+func (l *ledger) note(m cluster.MemberID, t trust) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trust[m] = until
+	l.trusts[m] = t
 }
 
 // shares counts what each member runs.

@@ -14,6 +14,7 @@ import (
 type peer struct {
 	id     cluster.MemberID
 	m      protocol.Member
+	clock  func() protocol.Instant
 	crash  func() // ends its store without a word
 	ledger *ledger
 	leave  context.CancelFunc
@@ -49,8 +50,8 @@ func (p *peer) supervise(alive context.Context) {
 }
 
 func (p *peer) obeyAll(alive context.Context, running map[cluster.PartitionID]cluster.Token) {
-	trust := time.NewTimer(time.Hour)
-	defer trust.Stop()
+	end := time.NewTimer(time.Hour)
+	defer end.Stop()
 	var last protocol.Assignment
 	for {
 		select {
@@ -59,17 +60,17 @@ func (p *peer) obeyAll(alive context.Context, running map[cluster.PartitionID]cl
 				return
 			}
 			last = a
-		case <-trust.C:
+		case <-end.C:
 		case <-alive.Done():
 			return
 		}
-		p.ledger.trusts(p.id, last.TrustUntil)
-		left := last.TrustUntil.Sub(protocol.Now())
+		p.ledger.note(p.id, trust{last.TrustUntil, p.clock})
+		left := last.TrustUntil.Sub(p.clock())
 		trusted := left > 0
 		if !trusted {
 			left = time.Hour // until the next assignment
 		}
-		trust.Reset(left)
+		end.Reset(left)
 		p.obey(running, last, trusted)
 		p.m.Report(last.Version, reports(last, running))
 	}

@@ -3,6 +3,7 @@ package protocoltest
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -35,9 +36,19 @@ func Run(t *testing.T, s Setup) {
 		}
 		t.Run(story.name, func(t *testing.T) {
 			t.Parallel()
-			story.tell(newWorld(t, s))
+			s.play(t, story.tell)
 		})
 	}
+}
+
+// play runs one story in a world of its own.
+func (s Setup) play(t *testing.T, story func(*world)) {
+	t.Helper()
+	if !s.Virtual {
+		story(newWorld(t, s))
+		return
+	}
+	synctest.Test(t, func(t *testing.T) { story(newWorld(t, s)) })
 }
 
 func oneMember(w *world) {

@@ -17,6 +17,8 @@ const patience = time.Minute
 // Handle is one member's way to the store.
 type Handle struct {
 	Member protocol.Member
+	// Clock is the one that Member reads; default protocol.Now.
+	Clock func() protocol.Instant
 	// Crash ends the handle as the death of the process would.
 	Crash func()
 	// Away makes the store answer nothing (true) or again (false) to this member.
@@ -31,6 +33,9 @@ type Setup struct {
 	Open func(t *testing.T) func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle
 	// TTL of the members.
 	TTL time.Duration
+	// Virtual runs each story in a bubble of testing/synctest: its time passes only while all of it waits, so no machine is too slow for it. Open is
+	// called in the bubble and gives its members protocol.NewProcessClock(). Only a store without I/O can be tested so.
+	Virtual bool
 	// Many is how many members the story of many has; 0 leaves it out.
 	Many int
 }
@@ -76,7 +81,13 @@ func (w *world) start(ids ...cluster.MemberID) {
 			old.wg.Wait()
 		}
 		h := w.open(w.t, id, w.setup.TTL)
-		p := &peer{id: id, m: h.Member, crash: h.Crash, ledger: w.ledger}
+		if h.Clock == nil {
+			if w.setup.Virtual {
+				w.t.Fatal("a member in virtual time needs a clock that reads it: set Handle.Clock")
+			}
+			h.Clock = protocol.Now
+		}
+		p := &peer{id: id, m: h.Member, clock: h.Clock, crash: h.Crash, ledger: w.ledger}
 		w.peers[id], w.away[id], w.handles[id] = p, h.Away, h
 		p.begin(context.Background())
 	}

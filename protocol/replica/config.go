@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -36,8 +37,11 @@ type Config struct {
 	Hold          time.Duration // how long grants wait for an announced restart; default 1 min
 	LeaveTimeout  time.Duration // for leaving in order; default TTL
 	SnapshotEvery uint64        // entries between snapshots; default 2000
-	Logger        *slog.Logger  // default: discard
-	Events        Events
+	// Clock is the clock of Assignment.TrustUntil; default protocol.Now. Only tests set it: under testing/synctest to protocol.NewProcessClock(). All
+	// that acts on the assignments must read the same clock.
+	Clock  func() protocol.Instant
+	Logger *slog.Logger // default: discard
+	Events Events
 }
 
 // Events are optional callbacks, called one after the other from the member's goroutine; they must return soon.
@@ -65,6 +69,9 @@ func (c Config) withDefaults() Config {
 	c.Hold = cmp.Or(c.Hold, time.Minute)
 	c.LeaveTimeout = cmp.Or(c.LeaveTimeout, c.TTL)
 	c.SnapshotEvery = cmp.Or(c.SnapshotEvery, 2000)
+	if c.Clock == nil {
+		c.Clock = protocol.Now
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

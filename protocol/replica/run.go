@@ -51,7 +51,7 @@ func New(c Config) (*Replica, error) {
 func (r *Replica) Run(ctx context.Context) error {
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	sh := &shell{r: r, ctx: calls, calls: &Caller{
-		Member: r.c.Member, Store: r.c.Store, TTL: r.c.TTL, NoSessions: r.c.NoSessions, Logger: r.c.Logger, Now: protocol.Now, Wall: time.Now,
+		Member: r.c.Member, Store: r.c.Store, TTL: r.c.TTL, NoSessions: r.c.NoSessions, Logger: r.c.Logger, Now: r.c.Clock, Wall: time.Now,
 	}}
 	err := sh.loop(ctx)
 	close(r.over)
@@ -69,7 +69,7 @@ func (r *Replica) Assignments() <-chan protocol.Assignment { return r.out }
 func (r *Replica) Report(version uint64, reports []protocol.Report) {
 	r.reportMu.Lock() // reports must not overtake each other
 	defer r.reportMu.Unlock()
-	r.post(Reported{Now: protocol.Now(), Version: version, Reports: reports})
+	r.post(Reported{Now: r.c.Clock(), Version: version, Reports: reports})
 }
 
 // Propose implements protocol.Member.
@@ -84,7 +84,7 @@ func (r *Replica) Propose(ctx context.Context, commands ...cluster.Command) ([]c
 	}
 	id, reply := r.expect()
 	defer r.forget(id)
-	if !r.post(Proposed{Now: protocol.Now(), ID: id, Commands: commands}) {
+	if !r.post(Proposed{Now: r.c.Clock(), ID: id, Commands: commands}) {
 		return nil, fmt.Errorf("propose: %w", ErrStopped)
 	}
 	select {
@@ -139,7 +139,7 @@ func (r *Replica) Status() Status {
 	defer r.mu.Unlock()
 	s := r.state
 	st := Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, Pending: len(s.out.queue)}
-	if left := s.assigned.TrustUntil.Sub(protocol.Now()); left > 0 {
+	if left := s.assigned.TrustUntil.Sub(r.c.Clock()); left > 0 {
 		st.TrustMS = left.Milliseconds()
 	}
 	return st
@@ -185,10 +185,10 @@ func (sh *shell) loop(ctx context.Context) error {
 		select {
 		case ev = <-r.inbox:
 		case <-sh.wake.C:
-			ev = Woken{Now: protocol.Now()}
+			ev = Woken{Now: r.c.Clock()}
 		case <-stopping:
 			stopping, deadline = nil, time.After(r.c.LeaveTimeout)
-			ev = Stop{Now: protocol.Now(), Reason: "left in order"}
+			ev = Stop{Now: r.c.Clock(), Reason: "left in order"}
 		case <-deadline:
 			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the pulse", r.c.LeaveTimeout)
 		}
@@ -207,7 +207,7 @@ func (sh *shell) loop(ctx context.Context) error {
 func (sh *shell) do(e Effect) {
 	switch e := e.(type) {
 	case WakeAt:
-		sh.wake.Reset(max(0, e.At.Sub(protocol.Now())))
+		sh.wake.Reset(max(0, e.At.Sub(sh.r.c.Clock())))
 	case ReadLog, ReadSnapshot, Append, CheckPulse, ListPulses, SaveSnapshot, DropPulse, Renew:
 		sh.call(e)
 	case WatchPulse:
@@ -331,7 +331,7 @@ func (sh *shell) poll(ctx context.Context, as Hinted) {
 				return
 			case <-tick.C:
 			}
-			as.Now = protocol.Now()
+			as.Now = sh.r.c.Clock()
 			if !sh.r.post(as) {
 				return
 			}
@@ -342,7 +342,7 @@ func (sh *shell) poll(ctx context.Context, as Hinted) {
 func (sh *shell) forward(hints <-chan struct{}, as Hinted) {
 	sh.wg.Go(func() {
 		for range hints {
-			as.Now = protocol.Now()
+			as.Now = sh.r.c.Clock()
 			if !sh.r.post(as) {
 				return
 			}

@@ -119,6 +119,7 @@ func (s *step) renewed(ev Renewed) {
 		s.renewal.created, s.renewal.acked = true, max(s.renewal.acked, ev.Sent)
 		s.renewal.next = ev.Sent.Add(s.p.TTL / 3)
 	case Refused:
+		s.renewal.next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life
 		s.lapse()
 	default: // not acknowledged: for us it was not renewed
 		s.renewal.next = s.now.Add(s.p.Poll)

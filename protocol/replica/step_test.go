@@ -212,3 +212,26 @@ func TestSuspendedWhileConfirming(t *testing.T) {
 	}
 	b.phase("confirm")
 }
+
+// TestAMemberThatLeavesWithoutItsPulse: the store ends the session of a member that is leaving. Found in virtual time: it renewed that pulse again and again without a
+// pause.
+func TestAMemberThatLeavesWithoutItsPulse(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.read()
+	b.renew()
+	b.written()
+	b.phase("joined")
+	b.step(replica.Stop{Now: b.now, Reason: "test"})
+	b.phase("leaving")
+	b.pass(benchTTL / 3)
+	b.step(replica.Woken{Now: b.now})
+	key := take[replica.Renew](b).Key
+	b.step(replica.Renewed{Now: b.now, Sent: b.now, Key: key, Outcome: replica.Refused})
+	for _, e := range b.fx {
+		if r, ok := e.(replica.Renew); ok {
+			t.Errorf("renews %s again, which was refused just now", r.Key)
+		}
+	}
+	b.phase("leaving")
+}

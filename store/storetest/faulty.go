@@ -96,6 +96,25 @@ func (f *Faulty) Release() {
 	}
 }
 
+// Away makes the store refuse all calls, or answer again. What was held or late until then is done now.
+func (f *Faulty) Away(away bool) {
+	if away {
+		f.SetPlan(always(Refused))
+		return
+	}
+	f.SetPlan(nil)
+	f.Release()
+}
+
+// Break lets all calls fail in one of the ways that there are, by number, and says in which; Away(false) mends it.
+func (f *Faulty) Break(which uint64) string {
+	o := Outcome(1 + which%uint64(Held))
+	f.SetPlan(always(o))
+	return [...]string{"pass", "refused", "lost requests", "lost replies", "late", "held"}[o]
+}
+
+func always(o Outcome) Plan { return func(Call) Outcome { return o } }
+
 func (f *Faulty) decide(op, key string) (Outcome, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,0 +1,53 @@
+package file_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store/doclog"
+	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// TestStories runs the stories of a protocol on a directory. A member that crashes is one whose handle is closed.
+func TestStories(t *testing.T) {
+	t.Parallel()
+	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(func(t *testing.T, f *storetest.Faulty) replica.Store { return f })})
+}
+
+// TestStoriesOnDocuments runs them on a log that is made of a directory's documents.
+func TestStoriesOnDocuments(t *testing.T) {
+	t.Parallel()
+	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(func(t *testing.T, f *storetest.Faulty) replica.Store {
+		t.Helper()
+		s, err := doclog.New(f, doclog.Options{PartBytes: 500})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})})
+}
+
+// inDirectory opens members on one directory, each with a handle of its own.
+func inDirectory(over func(*testing.T, *storetest.Faulty) replica.Store) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+	return func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+		dir := t.TempDir()
+		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
+			t.Helper()
+			opened, err := file.Open(t.Context(), dir, file.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := storetest.NewFaulty(opened, nil)
+			s := over(t, f)
+			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return protocoltest.Handle{Member: m, Crash: func() { _ = s.Close() }, Away: f.Away}
+		}
+	}
+}
