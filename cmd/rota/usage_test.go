@@ -69,17 +69,14 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 }
 
 func TestSettingsComeFromFlagEnvironmentFileDefault(t *testing.T) {
-	t.Parallel()
-	p := &place{t: t, dir: t.TempDir()}
+	p := newPlace(t)
 	p.write("rota.yaml", "store: file:from-file\nttl: 7s\nweight: 50\nlabel: {zone: a, disk: ssd}\napi-token: env:SECRET\ntasks: [./checks]\n")
-	cmd := p.command("config", "--weight", "10")
-	cmd.Env = append(cmd.Env, "ROTA_TTL=5s", "ROTA_WEIGHT=20")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+	out, errs, code := with(map[string]string{"ROTA_TTL": "5s", "ROTA_WEIGHT": "20"}, "", "config", "--weight", "10")
+	if code != exitOK || errs != "" {
+		t.Fatalf("exit %d: %s", code, errs)
 	}
 	got := map[string]string{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		f := strings.Fields(line)
 		got[f[0]] = strings.Join(f[1:], " ")
 	}
