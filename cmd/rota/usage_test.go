@@ -28,6 +28,8 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		"store not there":   {"status --store file:nope", exitFailed, "no store"},
 		"memory elsewhere":  {"tasks --store memory:", exitUsage, "inside one process"},
 		"memory of a name":  {"demo --store memory:x", exitUsage, "nothing behind the colon"},
+		"demo on nothing":   {"demo --store zookeeper:", exitUsage, "not a URL"},
+		"demo of no kind":   {"demo --store zookeper://zk1", exitUsage, "unknown kind"},
 		"no such directory": {"run --store memory: nope", exitUsage, "nope is not a directory"},
 		"bad member":        {"run --store memory: --member a/b tasks", exitUsage, `"a/b"`},
 		"bad network":       {"run --store memory: --allow-net 10.0.0.0/99 tasks", exitUsage, "10.0.0.0/99"},
