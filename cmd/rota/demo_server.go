@@ -15,14 +15,18 @@ import (
 // demoServer is the program that runs a server of etcd or NATS. It is a program of its own, so that rota links no server.
 const demoServer = "rota-demo-server"
 
-// serverVariable names the program where it is neither beside rota nor in PATH.
+// serverVariable is the environment variable that names the program where it is neither beside rota nor in PATH.
 const serverVariable = "ROTA_DEMO_SERVER"
+
+// demoServerHelp is what to try where the program is missing.
+const demoServerHelp = "go build -C proof -o ../bin/" + demoServer + " ./demoserver, in the source of rota; or --store %s://HOST for a server that runs; or --store memory:"
 
 // serve starts a server in a process of its own, with its data in a directory that stop removes.
 func (s *stage) serve(ctx context.Context, scheme string) error {
+	try := fmt.Sprintf(demoServerHelp, scheme)
 	program, err := findDemoServer(s.getenv(serverVariable))
 	if err != nil {
-		return failed(fmt.Sprintf("go build -o bin/%s ./demoserver, in the folder proof of the source; or --store %s://HOST for a server that runs", demoServer, scheme), "%w", err)
+		return failed(try, "%w", err)
 	}
 	dir, err := os.MkdirTemp("", "rota-demo-"+scheme+"-")
 	if err != nil {
@@ -30,14 +34,14 @@ func (s *stage) serve(ctx context.Context, scheme string) error {
 	}
 	url, end, err := startDemoServer(ctx, program, scheme, dir)
 	if err != nil {
-		return errors.Join(failed("rota demo", "%w", err), os.RemoveAll(dir))
+		return errors.Join(failed(try, "%w", err), os.RemoveAll(dir))
 	}
 	s.base = url + "/demo"
 	s.stop = func() error { return errors.Join(end(), os.RemoveAll(dir)) }
 	return nil
 }
 
-// findDemoServer looks for the program where it was said to be, beside this program, and in PATH.
+// findDemoServer looks for the program where the environment says it is, beside this program, and in PATH.
 func findDemoServer(said string) (string, error) {
 	if said != "" {
 		return said, nil
@@ -55,10 +59,11 @@ func findDemoServer(said string) (string, error) {
 	return found, nil
 }
 
-// startDemoServer returns when the server can be used. It ends with its standard input, and so with this process too.
+// startDemoServer returns when the server can be used; ctx bounds that alone. The server ends with its standard input, and so with this process too:
+// when a demonstration is interrupted, its members leave first.
 func startDemoServer(ctx context.Context, program, kind, dir string) (url string, end func() error, err error) {
-	cmd := exec.CommandContext(ctx, program, kind, dir) //nolint:gosec // the program that the user has beside rota or names
-	var said strings.Builder
+	cmd := exec.Command(program, kind, dir) //nolint:gosec // the program that is beside rota, or that the user names
+	var said strings.Builder                // read it when the process has ended
 	cmd.Stderr = &said
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -71,9 +76,12 @@ func startDemoServer(ctx context.Context, program, kind, dir string) (url string
 	if err := cmd.Start(); err != nil {
 		return "", nil, fmt.Errorf("start %s: %w", program, err)
 	}
+	started := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // it may have ended
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return "", nil, fmt.Errorf("start a server of %s: %s: %w", kind, strings.TrimSpace(said.String()), errors.Join(cmd.Wait(), context.Cause(ctx)))
+	if !started() || err != nil {
+		_ = in.Close()
+		err := errors.Join(cmd.Wait(), context.Cause(ctx))
+		return "", nil, fmt.Errorf("start a server of %s with %s: %s: %w", kind, program, strings.TrimSpace(said.String()), err)
 	}
 	end = func() error {
 		_ = in.Close()

@@ -41,6 +41,9 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 			return nil, err
 		}
 	default:
+		if err := checkServer(e, text); err != nil {
+			return nil, err
+		}
 		base, query, _ := strings.Cut(text, "?")
 		if query != "" {
 			s.query = "?" + query

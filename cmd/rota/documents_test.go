@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
-	"github.com/rota-run/rota/proof/pages"
+	"github.com/rota-run/rota/internal/pages"
 )
 
 // proofreader looks whether this command knows what the documents say of it, without doing it.

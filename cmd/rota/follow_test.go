@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/api"
@@ -31,8 +32,11 @@ func (m *moody) Read(ctx context.Context, after uint64, limit int) (store.Page, 
 // A follower outlives a store that is away for a while, and tells the end.
 func TestFollowOutlivesTheStore(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	synctest.Test(t, followTrouble)
+}
+
+func followTrouble(t *testing.T) {
+	ctx := t.Context()
 	s := &moody{Store: memory.New().Open()}
 	defer s.Close()
 	c := replica.NewClient(s)

@@ -19,9 +19,9 @@ import (
 // serverKind makes a kind of store from what its URL may say and from what opens it.
 func serverKind(s storeurl.Scheme, open func(ctx context.Context, u storeurl.URL, a access) (replica.Store, error)) storeKind {
 	return storeKind{s.Name, s.Example(), func(ctx context.Context, at storePlace, a access) (replica.Store, error) {
-		u, err := storeurl.Parse(at.text, s, at.getenv)
+		u, err := serverURL(at.env, s, at.text)
 		if err != nil {
-			return nil, misused("--store "+s.Example(), "%w", err)
+			return nil, err
 		}
 		u = u.Beside(at.suffix)
 		st, err := open(ctx, u, a)
@@ -40,6 +40,25 @@ func serverKind(s storeurl.Scheme, open func(ctx context.Context, u storeurl.URL
 		}
 		return nil, failed(try, "%w", err)
 	}}
+}
+
+func serverURL(e env, s storeurl.Scheme, text string) (storeurl.URL, error) {
+	u, err := storeurl.Parse(text, s, e.getenv)
+	if err != nil {
+		return u, misused("--store "+s.Example(), "%w", err)
+	}
+	return u, nil
+}
+
+// checkServer reports what is wrong with the URL of a store on a server, without a connection.
+func checkServer(e env, text string) error {
+	for _, s := range serverSchemes() {
+		if strings.HasPrefix(text, s.Name+":") {
+			_, err := serverURL(e, s, text)
+			return err
+		}
+	}
+	return unknownStore(text)
 }
 
 // serverSchemes are what the URLs of servers may say.

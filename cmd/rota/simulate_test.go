@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,14 +9,6 @@ import (
 
 	"github.com/rota-run/rota/cmd/rota/internal/simulate"
 )
-
-// here runs a command in this process.
-func here(stdin string, args ...string) (stdout, stderr string, code int) {
-	var out, errs bytes.Buffer
-	e := env{args: args, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs, getenv: func(string) string { return "" }}
-	code = execute(e)
-	return out.String(), errs.String(), code
-}
 
 const crashScript = "join a b slots=1\nsubmit web\nsubmit etl\n  read -> write\n  write\nsubmit web weight=3\ncrash b\n"
 

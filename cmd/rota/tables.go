@@ -80,18 +80,25 @@ func openStore(ctx context.Context, e env, text string, a access) (replica.Store
 
 // openBeside opens the store at a place beside that of the cluster.
 func openBeside(ctx context.Context, e env, text, suffix string, a access) (replica.Store, error) {
-	var known []string
 	scheme, rest, _ := strings.Cut(text, ":")
 	for _, k := range storeKinds() {
 		if k.scheme == scheme && strings.Contains(text, ":") {
 			return k.open(ctx, storePlace{env: e, text: text, rest: rest, suffix: suffix}, a)
 		}
+	}
+	return nil, unknownStore(text)
+}
+
+// unknownStore is the error for a text that names no kind of store.
+func unknownStore(text string) error {
+	var known []string
+	for _, k := range storeKinds() {
 		known = append(known, k.example)
 	}
 	if text == "" {
-		return nil, misused("--store "+known[0], "no store: where do the members meet?")
+		return misused("--store "+known[0], "no store: where do the members meet?")
 	}
-	return nil, misused("--store "+strings.Join(known, " or --store "), "store %q: unknown kind", storeurl.Hide(text))
+	return misused("--store "+strings.Join(known, " or --store "), "store %q: unknown kind", storeurl.Hide(text))
 }
 
 func openPublisher(text string, stdout io.Writer) (publish.Publisher, string, error) {

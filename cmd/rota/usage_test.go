@@ -28,6 +28,8 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		"store not there":   {"status --store file:nope", exitFailed, "no store"},
 		"memory elsewhere":  {"tasks --store memory:", exitUsage, "inside one process"},
 		"memory of a name":  {"demo --store memory:x", exitUsage, "nothing behind the colon"},
+		"demo on nothing":   {"demo --store zookeeper:", exitUsage, "not a URL"},
+		"demo of no kind":   {"demo --store zookeper://zk1", exitUsage, "unknown kind"},
 		"no such directory": {"run --store memory: nope", exitUsage, "nope is not a directory"},
 		"bad member":        {"run --store memory: --member a/b tasks", exitUsage, `"a/b"`},
 		"bad network":       {"run --store memory: --allow-net 10.0.0.0/99 tasks", exitUsage, "10.0.0.0/99"},
@@ -69,17 +71,14 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 }
 
 func TestSettingsComeFromFlagEnvironmentFileDefault(t *testing.T) {
-	t.Parallel()
-	p := &place{t: t, dir: t.TempDir()}
+	p := newPlace(t)
 	p.write("rota.yaml", "store: file:from-file\nttl: 7s\nweight: 50\nlabel: {zone: a, disk: ssd}\napi-token: env:SECRET\ntasks: [./checks]\n")
-	cmd := p.command("config", "--weight", "10")
-	cmd.Env = append(cmd.Env, "ROTA_TTL=5s", "ROTA_WEIGHT=20")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+	out, errs, code := with(map[string]string{"ROTA_TTL": "5s", "ROTA_WEIGHT": "20"}, "", "config", "--weight", "10")
+	if code != exitOK || errs != "" {
+		t.Fatalf("exit %d: %s", code, errs)
 	}
 	got := map[string]string{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		f := strings.Fields(line)
 		got[f[0]] = strings.Join(f[1:], " ")
 	}

@@ -1,4 +1,4 @@
-// Package mutant builds a program of this module with one flaw in it.
+// Package mutant builds a program of the root module with one flaw in it.
 //
 // # Purpose
 //
@@ -40,11 +40,14 @@ func New(name, file string, oldNew ...string) Flaw {
 	return f
 }
 
-// Root is the root of the module that the working directory is in.
+// module is the one that is checked.
+const module = "github.com/rota-run/rota"
+
+// Root is the root of the module that is checked. The working directory is in it, or in a module that requires it, as proof does.
 func Root(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
-		return "", fmt.Errorf("find the module: %w", err)
+		return "", fmt.Errorf("find the module %s: %w", module, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

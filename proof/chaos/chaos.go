@@ -14,9 +14,6 @@ import (
 
 	"github.com/rota-run/rota/proof/chaos/internal/chaos"
 	"github.com/rota-run/rota/proof/server"
-	"github.com/rota-run/rota/store/etcd"
-	"github.com/rota-run/rota/store/nats"
-	"github.com/rota-run/rota/store/zookeeper"
 )
 
 // playChaos plays package chaos.
@@ -87,32 +84,12 @@ func startServer(ctx context.Context, kind string, o *chaos.Options) (stop func(
 	}
 	o.Server = &chaos.Server{
 		Store: s.URL + "/chaos", Kill: s.Kill, Restart: s.Restart,
-		Open: func(ctx context.Context) (chaos.Log, error) { return openServer(ctx, kind, s.URL) },
+		Open: func(ctx context.Context) (chaos.Log, error) { return s.Open(ctx, "chaos", true) },
 	}
 	return func() {
 		s.Stop()
 		_ = os.RemoveAll(dir) // it is a temporary one
 	}, nil
-}
-
-func openServer(ctx context.Context, kind, url string) (chaos.Log, error) {
-	hosts := strings.Split(strings.TrimPrefix(url, kind+"://"), ",")
-	switch kind {
-	case "etcd":
-		return opened(etcd.Open(ctx, etcd.Options{Endpoints: hosts, Prefix: "chaos", ReadOnly: true}))
-	case "nats":
-		return opened(nats.Open(ctx, nats.Options{URLs: []string{url}, Bucket: "chaos", ReadOnly: true}))
-	default:
-		return opened(zookeeper.Open(ctx, zookeeper.Options{Servers: hosts, Path: "/chaos", ReadOnly: true}))
-	}
-}
-
-// opened is nil where there was an error, and not a log that is.
-func opened[S chaos.Log](s S, err error) (chaos.Log, error) {
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // binary builds rota where no path was given.

@@ -1,4 +1,4 @@
-package main
+package cli_test
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 func TestCallsOnServers(t *testing.T) {
 	const calls = 500
 	double := rota.NewFunc("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil }, rota.FuncOptions{})
-	onServers(t, func(p *place, _ *server.Server) {
+	onServers(t, func(p *place, srv *server.Server) {
 		t := p.t
 		ctx, cancel := context.WithTimeout(t.Context(), 3*patience) // for all calls
 		defer cancel()
 		open := func() rota.Store {
-			s, err := openStore(ctx, env{getenv: func(string) string { return "" }}, p.store, member)
+			s, err := srv.Open(ctx, "weather", false)
 			if err != nil {
 				t.Fatal(err)
 			}

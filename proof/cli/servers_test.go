@@ -1,18 +1,17 @@
-package main
+package cli_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/sim/history"
 )
 
 // onServers tries something on each kind of server, in a process of its own that ends with the test.
@@ -104,10 +103,8 @@ func TestServerAwayAndBack(t *testing.T) {
 		p.awaitShares(4, "a:2 b:2")
 		await(p.t, "both run their share", func() bool { return p.runs("a.witness") == 2 && p.runs("b.witness") == 2 })
 		for _, m := range []*running{a, b} {
-			select {
-			case <-m.done:
-				p.t.Errorf("a member has ended: %s", m.stderr.String())
-			default:
+			if m.Ended() {
+				p.t.Errorf("a member has ended: %s", m.Stderr.String())
 			}
 		}
 		await(p.t, "the journal tells", func() bool {
@@ -160,27 +157,20 @@ func (p *place) copies(from, to string) {
 	p.t.Log(out)
 }
 
-// runs is how many tasks a member runs by its witness.
-func (p *place) runs(witness string) int {
+// runs is how many tasks a member runs, by what it has written down.
+func (p *place) runs(witness string) (n int) {
 	p.t.Helper()
-	b, err := os.ReadFile(filepath.Join(p.dir, witness))
-	if err != nil {
-		p.t.Fatal(err)
+	w := process.Witness{Path: filepath.Join(p.dir, witness)}
+	records, err := w.Next()
+	if err != nil || len(records) == 0 {
+		p.t.Fatalf("%s has %d records, %v", witness, len(records), err)
 	}
-	n := 0
-	for line := range strings.Lines(string(b)) {
-		if !strings.HasSuffix(line, "\n") {
-			break // being written
-		}
-		var l node.WitnessLine
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			p.t.Fatal(err)
-		}
+	for _, r := range records {
 		switch {
-		case strings.HasPrefix(l.Partition, "rota."): // the directory's source
-		case l.Event == "start":
+		case strings.HasPrefix(string(r.Partition), "rota."): // the directory's source
+		case r.Kind == history.Started:
 			n++
-		case l.Event == "stop":
+		case r.Kind == history.Stopped:
 			n--
 		}
 	}

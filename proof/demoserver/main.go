@@ -3,7 +3,8 @@
 //	rota-demo-server KIND DIR
 //
 // KIND is etcd or nats; the data goes into DIR. When the server can be used, its URL is printed as one line. The server ends with
-// standard input. Exit codes: 0 it ended, 1 it could not start, 2 usage.
+// standard input, and not with ctrl-c: members of an interrupted demonstration need it to leave. Exit codes: 0 it ended, 1 it could
+// not start, 2 usage.
 package main
 
 import (
@@ -11,12 +12,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 
 	"github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/server/nats"
 )
 
-func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	signal.Ignore(os.Interrupt) // a terminal sends it to rota and to this process
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) != 2 {

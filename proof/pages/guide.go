@@ -3,7 +3,10 @@ package pages
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/rota-run/rota/internal/pages"
 )
 
 // Guide is what the page of a store has a new user do. The texts are those of the page.
@@ -27,7 +30,7 @@ const (
 // built, how the server is started where the store has one, and the check. Blocks that begin with docker are another way. In the other section stand the
 // line of a member, and those that look at the members and at their tasks. An error tells what is not so.
 func ReadGuide(page string) (Guide, error) {
-	blocks, err := Blocks(page)
+	blocks, err := pages.Blocks(page)
 	if err != nil {
 		return Guide{}, err
 	}
@@ -42,12 +45,12 @@ func ReadGuide(page string) (Guide, error) {
 }
 
 // nothing reads the first section.
-func (g *Guide) nothing(blocks []Block) error {
+func (g *Guide) nothing(blocks []pages.Block) error {
 	for _, b := range blocks {
 		if b.Section != fromNothing {
 			continue
 		}
-		commands, err := Commands(b)
+		commands, err := pages.Commands(b)
 		if err != nil {
 			return err
 		}
@@ -73,17 +76,17 @@ func (g *Guide) nothing(blocks []Block) error {
 const onPath = "export PATH=$PWD/bin:$PATH"
 
 // sort tells what a block is for.
-func (g *Guide) sort(b Block, commands []Command) error {
+func (g *Guide) sort(b pages.Block, commands []pages.Command) error {
 	place := &g.Server
 	switch first := commands[0]; {
-	case first.is("go", "build"):
+	case begins(first, "go", "build"):
 		place = &g.Programs
 		if last := commands[len(commands)-1]; last.String() != onPath {
 			return fmt.Errorf("the programs are built and not found: end the block with %s", onPath)
 		}
 	case first.Words[0] == "rota":
 		place = &g.Check
-		if !first.is("rota", "store", "check") || len(first.Words) != 4 || len(commands) != 1 {
+		if !begins(first, "rota", "store", "check") || len(first.Words) != 4 || len(commands) != 1 {
 			return fmt.Errorf("%q is not rota store check STORE", first)
 		}
 		g.Store = first.Words[3]
@@ -95,21 +98,13 @@ func (g *Guide) sort(b Block, commands []Command) error {
 	return nil
 }
 
-// is tells whether a command begins with words.
-func (c Command) is(words ...string) bool {
-	if len(c.Words) < len(words) {
-		return false
-	}
-	for i, w := range words {
-		if c.Words[i] != w {
-			return false
-		}
-	}
-	return true
+// begins reports whether a command begins with words.
+func begins(c pages.Command, words ...string) bool {
+	return len(c.Words) >= len(words) && slices.Equal(c.Words[:len(words)], words)
 }
 
 // members reads the second section.
-func (g *Guide) members(blocks []Block) error {
+func (g *Guide) members(blocks []pages.Block) error {
 	var lines []string
 	for _, b := range blocks {
 		if b.Section == threeMembers {
@@ -121,11 +116,11 @@ func (g *Guide) members(blocks []Block) error {
 		return fmt.Errorf("%d lines: it has rota run, rota members and rota tasks, one line each, and what is not tried stands elsewhere", len(lines))
 	}
 	for i, want := range []string{"run", "members", "tasks"} {
-		commands, err := Commands(Block{Text: lines[i]})
+		commands, err := pages.Commands(pages.Block{Text: lines[i]})
 		switch {
 		case err != nil:
 			return fmt.Errorf("%q: %w", lines[i], err)
-		case len(commands) != 1 || !commands[0].is("rota", want):
+		case len(commands) != 1 || !begins(commands[0], "rota", want):
 			return fmt.Errorf("%q is not rota %s", lines[i], want)
 		case commands[0].Option("--store") != g.Store:
 			return fmt.Errorf("%q names another store than the check, which was made of %q", lines[i], g.Store)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/pages"
 )
 
 var addressOfAPI = regexp.MustCompile(` · API (http://\S+)`)
@@ -24,11 +25,11 @@ func TestInMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := Blocks(string(text))
+	blocks, err := pages.Blocks(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(blocks, func(b Block) bool { return b.Section == "In memory" })
+	i := slices.IndexFunc(blocks, func(b pages.Block) bool { return b.Section == "In memory" })
 	if i < 0 || !strings.HasPrefix(blocks[i].Text, "rota run --store memory: ") {
 		t.Fatalf("the page has no section %q with the line of a process in %+v", "In memory", blocks)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/pages"
 )
 
 // What the page gives a user of NATS is all that a member needs, and what looks at it. A check needs more, and names it.
@@ -17,11 +19,11 @@ func TestUserOfNATS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := Blocks(string(text))
+	blocks, err := pages.Blocks(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(blocks, func(b Block) bool { return strings.HasPrefix(b.Text, "accounts: {") })
+	i := slices.IndexFunc(blocks, func(b pages.Block) bool { return strings.HasPrefix(b.Text, "accounts: {") })
 	if i < 0 {
 		t.Fatal("the page has no block that begins with accounts: {")
 	}

@@ -180,7 +180,7 @@ var triedWith = regexp.MustCompile(`all that is said here was tried with ([0-9.]
 // What the pages say that they were tried with is what this test tries them with.
 func TestVersionsOfThePages(t *testing.T) {
 	t.Parallel()
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(root, "proof", "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/proof/bench/stores/internal/appends"
 	"github.com/rota-run/rota/proof/bench/stores/internal/idle"
-	"github.com/rota-run/rota/proof/bench/stores/internal/place"
 	"github.com/rota-run/rota/proof/server"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/proof/stall"
+	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/history"
 )
@@ -27,11 +27,11 @@ type Cluster struct {
 	starts    uint64
 	names     int        // names given so far
 	absent    []string   // names of members that are down
-	processes []*process // every start, in order
+	processes []*started // every start, in order
 	running   map[cluster.PartitionID]running
 	follower  *follower
 	tasks     *tasks
-	stalls    *stall.Watch
+	stalls    *process.Stalls
 	due       []due                // what is to be undone
 	harms     []harm               // that are still to be done to the store
 	forget    func(history.Record) // notes nothing
@@ -46,7 +46,7 @@ type Cluster struct {
 
 // running is a run that goes on, as far as its process wrote down.
 type running struct {
-	process *process
+	process *started
 	token   cluster.Token
 }
 
@@ -134,15 +134,15 @@ func (c *Cluster) undo(all bool) error {
 }
 
 // awake are the processes that run, are not suspended and do not leave.
-func (c *Cluster) awake() []*process {
-	return c.those(func(p *process) bool { return !p.asleep && !p.leaving })
+func (c *Cluster) awake() []*started {
+	return c.those(func(p *started) bool { return !p.asleep && !p.leaving })
 }
 
 // those are the processes that run and are as wanted.
-func (c *Cluster) those(wanted func(*process) bool) []*process {
-	var out []*process
+func (c *Cluster) those(wanted func(*started) bool) []*started {
+	var out []*started
 	for _, p := range c.processes {
-		if !p.ended() && wanted(p) {
+		if !p.Ended() && wanted(p) {
 			out = append(out, p)
 		}
 	}
@@ -150,10 +150,10 @@ func (c *Cluster) those(wanted func(*process) bool) []*process {
 }
 
 // pick is one of the awake processes by chance. Where only one is awake, another one is started first.
-func (c *Cluster) pick(fit func(*process) bool) (*process, error) {
+func (c *Cluster) pick(fit func(*started) bool) (*started, error) {
 	for {
 		awake := c.awake()
-		fitting := slices.DeleteFunc(slices.Clone(awake), func(p *process) bool { return !fit(p) })
+		fitting := slices.DeleteFunc(slices.Clone(awake), func(p *started) bool { return !fit(p) })
 		if len(awake) >= 2 && len(fitting) > 0 {
 			return fitting[c.chance.IntN(len(fitting))], nil
 		}
@@ -163,10 +163,10 @@ func (c *Cluster) pick(fit func(*process) bool) (*process, error) {
 	}
 }
 
-func anyone(*process) bool { return true }
+func anyone(*started) bool { return true }
 
 // revive starts a member that is down under its name, or a new one, and waits until it has joined.
-func (c *Cluster) revive() (*process, error) {
+func (c *Cluster) revive() (*started, error) {
 	if len(c.absent) == 0 {
 		return c.join(c.newName())
 	}
@@ -182,17 +182,17 @@ func (c *Cluster) newName() string {
 }
 
 // join starts a member and waits until the cluster has it.
-func (c *Cluster) join(name string) (*process, error) {
+func (c *Cluster) join(name string) (*started, error) {
 	p, err := c.start(name)
 	if err != nil {
 		return nil, err
 	}
-	c.await(name+" joins", func() bool { return p.ended() || c.isMember(p) })
+	c.await(name+" joins", func() bool { return p.Ended() || c.isMember(p) })
 	return p, c.look()
 }
 
 // isMember tells whether this start of the member has joined.
-func (c *Cluster) isMember(p *process) bool {
+func (c *Cluster) isMember(p *started) bool {
 	if err := c.look(); err != nil {
 		return false
 	}
@@ -214,7 +214,7 @@ func (c *Cluster) look() error {
 	}
 	c.reap()
 	for _, p := range c.processes {
-		if p.ended() && p.name != probeName && !slices.Contains(c.absent, p.name) && !slices.ContainsFunc(c.processes, func(q *process) bool { return q.name == p.name && !q.ended() }) {
+		if p.Ended() && p.name != probeName && !slices.Contains(c.absent, p.name) && !slices.ContainsFunc(c.processes, func(q *started) bool { return q.name == p.name && !q.Ended() }) {
 			c.absent = append(c.absent, p.name)
 		}
 	}
@@ -231,14 +231,14 @@ func newCluster(o Options) *Cluster {
 // Run plays it. The error says that it could not be played; what the members did wrong stands in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	o = o.withDefaults()
-	if !canSuspend {
+	if !process.CanSuspend {
 		return Report{}, fmt.Errorf("play chaos: processes cannot be suspended on this system")
 	}
 	c := newCluster(o)
 	if err := c.prepare(); err != nil {
 		return Report{}, err
 	}
-	c.stalls = stall.Begin(ticks)
+	c.stalls = process.WatchStalls()
 	r, err := c.play(ctx)
 	c.stalls.Close()
 	c.close()

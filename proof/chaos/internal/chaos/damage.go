@@ -120,7 +120,7 @@ func (c *Cluster) probe(ctx context.Context, backup string, before cluster.Value
 	}
 	p.expected = true
 	end := time.Now().Add(2*c.options.TTL + 2*time.Second)
-	c.await("the probe refuses or joins", func() bool { return p.ended() || c.isMember(p) || time.Now().After(end) })
+	c.await("the probe refuses or joins", func() bool { return p.Ended() || c.isMember(p) || time.Now().After(end) })
 	joined := c.isMember(p)
 	if err := c.murder(p); err != nil {
 		return "", err

@@ -17,7 +17,7 @@ func (c *Cluster) between(from, to int) time.Duration {
 	return c.options.TTL * time.Duration(from+c.chance.IntN(to-from+1)) / 100
 }
 
-func names(processes []*process) string {
+func names(processes []*started) string {
 	var out []string
 	for _, p := range processes {
 		out = append(out, p.name)
@@ -56,7 +56,7 @@ func (c *Cluster) killAll(context.Context) (string, error) {
 	if err := c.look(); err != nil {
 		return "", err
 	}
-	var back []*process
+	var back []*started
 	for range 3 {
 		p, err := c.start(c.absentName())
 		if err != nil {
@@ -65,7 +65,7 @@ func (c *Cluster) killAll(context.Context) (string, error) {
 		back = append(back, p)
 	}
 	c.await("those that were killed are back", func() bool {
-		return !slices.ContainsFunc(back, func(p *process) bool { return !p.ended() && !c.isMember(p) })
+		return !slices.ContainsFunc(back, func(p *started) bool { return !p.Ended() && !c.isMember(p) })
 	})
 	return fmt.Sprintf("kill -9 %s, back %s", names(all), names(back)), nil
 }
@@ -165,7 +165,7 @@ func (c *Cluster) suspendLong(context.Context) (string, error) {
 	from := c.now()
 	removed := func() bool {
 		_, ok := c.follower.now().Member(p.member())
-		return !ok && !p.ended()
+		return !ok && !p.Ended()
 	}
 	limit := 2 * c.options.bound()
 	if holds {
@@ -182,8 +182,8 @@ func lockText(holds bool) string {
 	return ""
 }
 
-func (c *Cluster) suspendOne() (*process, bool, error) {
-	p, err := c.pick(func(p *process) bool { return !p.traced })
+func (c *Cluster) suspendOne() (*started, bool, error) {
+	p, err := c.pick(func(p *started) bool { return !p.traced })
 	if err != nil {
 		return nil, false, err
 	}
@@ -192,7 +192,7 @@ func (c *Cluster) suspendOne() (*process, bool, error) {
 }
 
 // waking lets a process go on.
-func (c *Cluster) waking(p *process, holds bool, from protocol.Instant) func() error {
+func (c *Cluster) waking(p *started, holds bool, from protocol.Instant) func() error {
 	return func() error {
 		if holds {
 			c.excuse(from, p.name+" was suspended in the middle of a write")
@@ -203,7 +203,7 @@ func (c *Cluster) waking(p *process, holds bool, from protocol.Instant) func() e
 
 // leave is SIGTERM. Half of the time the next event does not wait for its end.
 func (c *Cluster) leave(context.Context) (string, error) {
-	p, err := c.pick(func(p *process) bool { return !p.traced })
+	p, err := c.pick(func(p *started) bool { return !p.traced })
 	if err != nil {
 		return "", err
 	}
@@ -211,7 +211,7 @@ func (c *Cluster) leave(context.Context) (string, error) {
 		return "", err
 	}
 	if c.chance.IntN(2) == 0 {
-		c.await(p.name+" leaves", p.ended)
+		c.await(p.name+" leaves", p.Ended)
 	}
 	return "SIGTERM " + p.name, nil
 }
@@ -303,7 +303,7 @@ func (c *Cluster) fillDisk(context.Context) (string, error) {
 // onlyKeepersRun tells whether nothing runs but tasks that keep on, and what suspended members cannot stop.
 func (c *Cluster) onlyKeepersRun() bool {
 	for id, at := range c.running {
-		if !strings.HasPrefix(string(id), "keeps") && !at.process.ended() && !at.process.asleep {
+		if !strings.HasPrefix(string(id), "keeps") && !at.process.Ended() && !at.process.asleep {
 			return false
 		}
 	}

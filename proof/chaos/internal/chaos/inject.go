@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/rota-run/rota/proof/process"
 )
 
 // failSync lets the disk refuse one member's fsync for a while.
@@ -29,35 +31,29 @@ func (c *Cluster) slowDisk(context.Context) (string, error) {
 
 // inject has strace spoil system calls of one member for a while.
 func (c *Cluster) inject(kind, what string, d time.Duration, args ...string) (string, error) {
-	p, err := c.pick(func(p *process) bool { return !p.traced })
+	p, err := c.pick(func(p *started) bool { return !p.traced })
 	if err != nil {
 		return "", err
 	}
 	calls := p.log + ".strace"
-	args = append([]string{"-f", "-qq", "-o", calls, "-p", fmt.Sprint(p.cmd.Process.Pid)}, args...)
-	cmd := exec.Command("strace", args...)
-	cmd.SysProcAttr = attributes()
-	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("start strace: %w", err)
+	args = append([]string{"-f", "-qq", "-o", calls, "-p", fmt.Sprint(p.PID())}, args...)
+	tracer, err := process.Start(exec.Command("strace", args...))
+	if err != nil {
+		return "", err
 	}
-	over := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // it ends by our signal
-		close(over)
-	}()
 	p.traced = true
-	status := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
-	c.await("strace is attached", func() bool { return p.ended() || traced(status) })
-	c.later(d, p.ended, func() error {
+	status := fmt.Sprintf("/proc/%d/status", p.PID())
+	c.await("strace is attached", func() bool { return p.Ended() || traced(status) })
+	c.later(d, p.Ended, func() error {
 		p.traced = false
-		if err := cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			return fmt.Errorf("end strace: %w", err)
+		if err := ignoreEnd(tracer.Signal(os.Interrupt)); err != nil {
+			return err
 		}
 		select {
-		case <-over:
+		case <-tracer.Done():
 			return c.countInjected(kind, calls)
 		case <-time.After(patience):
-			return errors.Join(errors.New("strace does not end"), cmd.Process.Kill())
+			return errors.Join(errors.New("strace does not end"), tracer.Kill())
 		}
 	})
 	return fmt.Sprintf("%s: %s for %s", p.name, what, d.Round(time.Millisecond)), nil

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/proof/stall"
+	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/history"
 )
@@ -52,7 +52,7 @@ func RunKills(ctx context.Context, o Options, times int) (Kills, error) {
 	if err := c.prepare(); err != nil {
 		return Kills{}, err
 	}
-	c.stalls = stall.Begin(ticks)
+	c.stalls = process.WatchStalls()
 	r, err := c.kills(ctx, times)
 	c.stalls.Close()
 	c.close()
@@ -111,7 +111,7 @@ func (c *Cluster) killOnce(ctx context.Context, row *KillRow, both bool) error {
 	if err != nil {
 		return err
 	}
-	victims := []*process{victim}
+	victims := []*started{victim}
 	if both {
 		watcher := c.watcher(victim.member())
 		if watcher == nil {
@@ -139,7 +139,7 @@ func (c *Cluster) killOnce(ctx context.Context, row *KillRow, both bool) error {
 }
 
 // watcher is the process whose member watches another one's pulse; nil if there is none.
-func (c *Cluster) watcher(m cluster.MemberID) *process {
+func (c *Cluster) watcher(m cluster.MemberID) *started {
 	v := c.follower.now()
 	for _, p := range c.awake() {
 		if v.Reactions(p.member()).Watch.ID == m && p.member() != m {
@@ -150,7 +150,7 @@ func (c *Cluster) watcher(m cluster.MemberID) *process {
 }
 
 // elsewhere is the time until the last of some partitions ran again. One that ended with its member, as those of tasks that run on each, does not.
-func (c *Cluster) elsewhere(those []cluster.PartitionID, killed []*process, since int64) (took time.Duration, moved int) {
+func (c *Cluster) elsewhere(those []cluster.PartitionID, killed []*started, since int64) (took time.Duration, moved int) {
 	dead := map[uint64]bool{}
 	for _, p := range killed {
 		dead[p.number] = true

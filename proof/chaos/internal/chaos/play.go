@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/process"
 )
 
 // prepare makes the directory, the disk and the first task files.
@@ -171,7 +172,7 @@ func (c *Cluster) whatIsMissing() string {
 		return "a fault goes on"
 	}
 	v := c.follower.now()
-	live := map[cluster.MemberID]*process{}
+	live := map[cluster.MemberID]*started{}
 	for _, p := range c.awake() {
 		live[p.member()] = p
 	}
@@ -206,16 +207,14 @@ func (c *Cluster) close() {
 		c.say("! %v", err)
 	}
 	for _, p := range c.those(anyone) {
-		_ = p.cmd.Process.Signal(sigCont) // it may have ended, or not be suspended
-		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		_ = process.Continue(p.PID()) // it may have ended, or not be suspended
+		_ = p.Signal(syscall.SIGTERM)
 	}
-	limit := time.After(5 * time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
 	for _, p := range c.processes {
-		select {
-		case <-p.done:
-		case <-limit:
-			_ = p.cmd.Process.Kill()
-			<-p.done
+		if _, err := p.Wait(ctx); err != nil {
+			_ = p.Kill() // all that it can say is that it was not killed
 		}
 	}
 	if c.follower != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/proof/stall"
+	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/history"
 )
@@ -94,11 +94,8 @@ func (c *Cluster) judge(r *Report) error {
 	return nil
 }
 
-// ticks is the clock that all processes of a machine share.
-func ticks() int64 { return int64(protocol.Now()) }
-
 // standstills are the times in which the machine stood still: all processes count as suspended then.
-func standstills(w *stall.Watch) []history.Span {
+func standstills(w *process.Stalls) []history.Span {
 	var out []history.Span
 	for _, s := range w.Spans() {
 		out = append(out, history.Span{From: s.From, To: s.To, Why: "the machine stood still"})

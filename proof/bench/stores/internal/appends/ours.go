@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/proof/bench/stores/internal/place"
+	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 )

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/proof/bench/stores/internal/bare"
-	"github.com/rota-run/rota/proof/bench/stores/internal/place"
 )
 
 // Options of [Run].

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rota-run/rota/proof/bench/stores/internal/place"
+	"github.com/rota-run/rota/proof/bench/internal/place"
 )
 
 // Client writes records to a server. Its calls may be made from any goroutine.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/proof/bench/stores/internal/place"
+	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/work"
 )

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/rota-run/rota/proof/bench/stores/internal/place"
+	"github.com/rota-run/rota/proof/bench/internal/place"
 )
 
 // Options of [Run].

@@ -1,4 +1,4 @@
-package stall
+package process
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 
 func TestNote(t *testing.T) {
 	t.Parallel()
-	var w Watch
+	var w Stalls
 	at := func(ms int) int64 { return int64(ms) * int64(time.Millisecond) }
 	w.note(at(0), at(10))
 	w.note(at(10), at(55)) // late by less than is worth noting
@@ -28,18 +28,17 @@ func TestNote(t *testing.T) {
 	}
 }
 
-// TestWatch has a beat pass, and wants it to be looked at.
-func TestWatch(t *testing.T) {
+// TestWatchStalls waits until a beat has passed and was looked at.
+func TestWatchStalls(t *testing.T) {
 	t.Parallel()
-	began := time.Now()
-	w := Begin(func() int64 { return int64(time.Since(began)) })
+	w := WatchStalls()
 	for end := time.Now().Add(time.Minute); w.Longest() == 0; time.Sleep(time.Millisecond) { // waits: no beat is ever early by its whole length
 		if time.Now().After(end) {
-			t.Fatal("no beat was late by a nanosecond in a minute: nobody watches")
+			t.Fatal("no beat was late by a nanosecond in a minute: there is no watch")
 		}
 	}
 	w.Close()
 	if w.Longest() <= 0 {
-		t.Error("what was noted is gone")
+		t.Error("what was recorded is gone")
 	}
 }

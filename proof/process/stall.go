@@ -1,19 +1,18 @@
-package stall
+package process
 
 import (
 	"sync"
 	"time"
+
+	"github.com/rota-run/rota/protocol"
 )
 
-// Clock tells nanoseconds since whenever, and goes on while the machine stands still.
-type Clock func() int64
-
-// Span is from when until when nothing ran, by the clock.
+// Span is the time in which this process did not run, by [protocol.Now], which all processes of a machine share.
 type Span struct{ From, To int64 }
 
-// Watch notes stalls until it is closed. Its methods may be called from any goroutine, Close once.
-type Watch struct {
-	now   Clock
+// Stalls records when the machine kept this process waiting although it wanted to run, until it is closed: a virtual machine that was paused, no free
+// processor. Its methods may be called from any goroutine, Close once.
+type Stalls struct {
 	stop  chan struct{}
 	ended chan struct{}
 
@@ -28,30 +27,32 @@ const (
 	worthNoting = 40 * time.Millisecond
 )
 
-// Begin begins to watch.
-func Begin(now Clock) *Watch {
-	w := &Watch{now: now, stop: make(chan struct{}), ended: make(chan struct{})}
+// WatchStalls starts the watch.
+func WatchStalls() *Stalls {
+	w := &Stalls{stop: make(chan struct{}), ended: make(chan struct{})}
 	go w.watch()
 	return w
 }
 
-func (w *Watch) watch() {
+func now() int64 { return int64(protocol.Now()) }
+
+func (w *Stalls) watch() {
 	defer close(w.ended)
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	for last := w.now(); ; {
+	for last := now(); ; {
 		select {
 		case <-w.stop:
 			return
 		case <-tick.C:
-			now := w.now()
-			w.note(last, now)
-			last = now
+			at := now()
+			w.note(last, at)
+			last = at
 		}
 	}
 }
 
-func (w *Watch) note(last, now int64) {
+func (w *Stalls) note(last, now int64) {
 	late := time.Duration(now-last) - beat
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,21 +63,21 @@ func (w *Watch) note(last, now int64) {
 }
 
 // Spans are the stalls of 40 ms and more, oldest first.
-func (w *Watch) Spans() []Span {
+func (w *Stalls) Spans() []Span {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]Span(nil), w.spans...)
 }
 
 // Longest is the longest of all stalls, shorter ones too.
-func (w *Watch) Longest() time.Duration {
+func (w *Stalls) Longest() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.most
 }
 
-// Since is how long nothing ran since an instant.
-func (w *Watch) Since(from int64) (d time.Duration) {
+// Since is for how long this process has not run since an instant.
+func (w *Stalls) Since(from int64) (d time.Duration) {
 	for _, x := range w.Spans() {
 		if x.To > from {
 			d += time.Duration(x.To - max(x.From, from))
@@ -85,8 +86,8 @@ func (w *Watch) Since(from int64) (d time.Duration) {
 	return d
 }
 
-// Close ends the watch. What it noted can still be read.
-func (w *Watch) Close() {
+// Close ends the watch. What it recorded can still be read.
+func (w *Stalls) Close() {
 	close(w.stop)
 	<-w.ended
 }

@@ -1,7 +1,8 @@
-package replica_test
+package joins_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,14 +14,19 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	server "github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/proof/bench/internal/place"
+	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/doclog"
-	"github.com/rota-run/rota/store/file"
-	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/nats"
 )
+
+func TestMain(m *testing.M) {
+	if server.Child() {
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // What BenchmarkJoin fills a log with.
 const (
@@ -33,24 +39,45 @@ const (
 // BenchmarkJoin measures how long a member takes from its start to being in the cluster, when so many entries were appended before it, and every
 // 2,000 of them a snapshot was saved and what lies before the former one trimmed, as the members do. It also tells what is kept.
 //
-//	ROTA_JOIN_ENTRIES=1000000 go test -run '^$' -bench Join/memory -benchtime 5x ./protocol/replica
+//	ROTA_JOIN_ENTRIES=1000000 go test -run '^$' -bench Join/memory -benchtime 5x ./bench/joins
 func BenchmarkJoin(b *testing.B) {
-	for _, s := range []struct {
-		name string
-		open func(b *testing.B) (st replica.Store, size func() float64)
-	}{
-		{"memory", onJoinMemory}, {"file", onJoinFile}, {"nats", onJoinNATS}, {"etcd", onJoinEtcd}, {"zookeeper", onJoinZooKeeper},
-		{"documents of memory", documents(onJoinMemory)}, {"documents of file", documents(onJoinFile)},
-	} {
-		b.Run(s.name, func(b *testing.B) { benchmarkJoin(b, s.open) })
+	for _, kind := range place.Kinds() {
+		b.Run(kind, func(b *testing.B) { benchmarkJoin(b, on(kind)) })
+	}
+	for _, kind := range []string{"memory", "file"} {
+		b.Run("documents of "+kind, func(b *testing.B) { benchmarkJoin(b, documents(on(kind))) })
 	}
 }
 
-func onJoinMemory(b *testing.B) (replica.Store, func() float64) {
-	s := memory.New().Open()
-	b.Cleanup(func() { s.Close() })
-	before := heap()
-	return s, func() float64 { return heap() - before }
+// opener opens a fresh store; size is how many bytes it keeps.
+type opener func(b *testing.B) (st replica.Store, size func() float64)
+
+// on opens a fresh store of a kind.
+func on(kind string) opener {
+	return func(b *testing.B) (replica.Store, func() float64) {
+		p, err := place.Make(b.Context(), kind)
+		if errors.Is(err, place.ErrMissing) {
+			b.Skipf("NOT MEASURED: %v", err)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() {
+			if err := p.Close(); err != nil {
+				b.Error(err)
+			}
+		})
+		s, err := p.Open(b.Context(), "join")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { s.Close() })
+		if kind == "memory" {
+			before := heap()
+			return s, func() float64 { return heap() - before }
+		}
+		return s, func() float64 { return sizeOf(b, p.Dir) }
+	}
 }
 
 // heap is what the process has in use, in bytes.
@@ -61,33 +88,8 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-func onJoinFile(b *testing.B) (replica.Store, func() float64) {
-	dir := b.TempDir()
-	s, err := file.Open(b.Context(), dir, file.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { s.Close() })
-	return s, func() float64 { return sizeOf(b, dir) }
-}
-
-func onJoinNATS(b *testing.B) (replica.Store, func() float64) {
-	dir := b.TempDir()
-	c, err := server.Start(b.Context(), server.Options{Dir: dir, Nodes: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(c.Stop)
-	s, err := nats.Open(b.Context(), nats.Options{URLs: c.URLs(), Bucket: "join"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { s.Close() })
-	return s, func() float64 { return sizeOf(b, dir) }
-}
-
 // documents is a store whose log is made of documents.
-func documents(open func(*testing.B) (replica.Store, func() float64)) func(*testing.B) (replica.Store, func() float64) {
+func documents(open opener) opener {
 	return func(b *testing.B) (replica.Store, func() float64) {
 		docs, size := open(b)
 		s, err := doclog.New(docs, doclog.Options{})

@@ -7,15 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/protocol/replica"
-	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/nats"
-	"github.com/rota-run/rota/store/zookeeper"
 )
 
 // ErrMissing says that this machine has nothing to start a server of that kind with.
@@ -58,8 +54,7 @@ func (p *Place) Hosts() []string {
 	if p.server == nil {
 		return nil
 	}
-	_, hosts, _ := strings.Cut(p.server.URL, "://")
-	return strings.Split(hosts, ",")
+	return p.server.Hosts()
 }
 
 // Open opens a handle of the store that has a name in this place: letters and digits.
@@ -68,22 +63,14 @@ func (p *Place) Open(ctx context.Context, name string) (replica.Store, error) {
 	case "memory":
 		return p.memory.Open(), nil // one store, whatever its name
 	case "file":
-		return opened(file.Open(ctx, filepath.Join(p.Dir, name), file.Options{}))
-	case "etcd":
-		return opened(etcd.Open(ctx, etcd.Options{Endpoints: p.Hosts(), Prefix: name}))
-	case "nats":
-		return opened(nats.Open(ctx, nats.Options{URLs: []string{p.server.URL}, Bucket: name}))
+		s, err := file.Open(ctx, filepath.Join(p.Dir, name), file.Options{})
+		if err != nil {
+			return nil, err // and not a nil *file.Store
+		}
+		return s, nil
 	default:
-		return opened(zookeeper.Open(ctx, zookeeper.Options{Servers: p.Hosts(), Path: "/" + name}))
+		return p.server.Open(ctx, name, false)
 	}
-}
-
-// opened is nil where there was an error, and not a store that is.
-func opened[S replica.Store](s S, err error) (replica.Store, error) {
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // Requests is how many messages the server has got, by its own count; ok is false without a server.

@@ -1,10 +1,25 @@
-package main
+package cli_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 )
+
+// pong is what the function ping answers.
+type pong struct {
+	Member  string `json:"member"`
+	Version string `json:"version"`
+	AtMS    int64  `json:"at_ms"`
+	Text    string `json:"text"`
+}
+
+// called is what rota call prints as JSON.
+type called struct {
+	State    string `json:"state"`
+	Error    string `json:"error"`
+	Attempts int64  `json:"attempts"`
+}
 
 func TestCallPing(t *testing.T) {
 	p := newPlace(t)
@@ -23,8 +38,8 @@ func TestCallPing(t *testing.T) {
 	doomed, _, _ := p.rota("call", "nothing", "--detach", "--store", p.store)
 	p.start("m1", "tasks", "--slots", "2")
 	out, stderr, code := p.rota("call", "--attach", id, "--store", p.store)
-	var pong Pong
-	if err := json.Unmarshal([]byte(out), &pong); err != nil || code != exitOK || pong.Member != "m1" || pong.Text != "later" || pong.Version != version || pong.AtMS == 0 {
+	var answer pong
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != exitOK || answer.Member != "m1" || answer.Text != "later" || answer.Version != p.version() || answer.AtMS == 0 {
 		t.Errorf("attached: exit %d, %s, %s", code, out, stderr)
 	}
 	if _, stderr, code = p.rota("call", "--attach", id, "--store", p.store); code != exitFailed || !strings.Contains(stderr, "collected") {
@@ -39,13 +54,13 @@ func TestCallPing(t *testing.T) {
 	if _, stderr, code = p.rota("call", "--cancel", strings.TrimSpace(doomed), "--store", p.store); code != exitOK {
 		t.Errorf("cancel: exit %d, %s", code, stderr)
 	}
-	var called Called
+	var c called
 	out, _, code = p.rota("call", "--attach", strings.TrimSpace(doomed), "--json", "--store", p.store)
-	if err := json.Unmarshal([]byte(out), &called); err != nil || code != exitFailed || called.State != "cancelled" {
+	if err := json.Unmarshal([]byte(out), &c); err != nil || code != exitFailed || c.State != "cancelled" {
 		t.Errorf("cancelled: exit %d, %s", code, out)
 	}
 	out, _, code = p.rota("call", "ping", "--arg", "7", "--json", "--store", p.store)
-	if err := json.Unmarshal([]byte(out), &called); err != nil || code != exitFailed || called.State != "failed" || called.Attempts != 1 || !strings.Contains(called.Error, "decode the argument") {
+	if err := json.Unmarshal([]byte(out), &c); err != nil || code != exitFailed || c.State != "failed" || c.Attempts != 1 || !strings.Contains(c.Error, "decode the argument") {
 		t.Errorf("bad argument: exit %d, %s", code, out)
 	}
 }

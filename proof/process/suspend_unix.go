@@ -1,6 +1,6 @@
 //go:build unix
 
-package standstill
+package process
 
 import (
 	"context"
@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// CanSuspend reports whether processes can be suspended on this system.
+const CanSuspend = true
+
 // pause is the time between two looks.
 const pause = time.Millisecond
 
@@ -23,13 +26,21 @@ func Stop(ctx context.Context, pid int) error {
 	}
 	for !still(pid) {
 		if err := wait(ctx); err != nil {
-			return fmt.Errorf("wait until process %d stands still: %w", pid, err)
+			return fmt.Errorf("wait until process %d has stopped: %w", pid, err)
 		}
 	}
 	return nil
 }
 
-// StopOutside is Stop at a moment at which nobody holds a lock (flock) on one of these files. As long as somebody does, the process goes on.
+// Continue lets a suspended process run again.
+func Continue(pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		return fmt.Errorf("continue process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// StopOutside is Stop at a moment at which nobody holds a lock (flock) on one of these files. While somebody does, the process continues.
 func StopOutside(ctx context.Context, pid int, files ...string) error {
 	for {
 		if err := Stop(ctx, pid); err != nil {
@@ -39,8 +50,8 @@ func StopOutside(ctx context.Context, pid int, files ...string) error {
 		if err != nil || free {
 			return err
 		}
-		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-			return fmt.Errorf("wake process %d: %w", pid, err)
+		if err := Continue(pid); err != nil {
+			return err
 		}
 		if err := wait(ctx); err != nil {
 			return fmt.Errorf("suspend process %d outside of its locks: %w", pid, err)
@@ -59,7 +70,7 @@ func wait(ctx context.Context) error {
 	}
 }
 
-// still tells whether all threads of a process are stopped, or gone.
+// still reports whether all threads of a process are stopped, or gone.
 func still(pid int) bool {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil {
@@ -78,7 +89,7 @@ func still(pid int) bool {
 	return true
 }
 
-// unlocked tells whether nobody holds a lock on any of the files.
+// unlocked reports whether nobody holds a lock on any of the files.
 func unlocked(files []string) (bool, error) {
 	for _, name := range files {
 		free, err := isFree(name)

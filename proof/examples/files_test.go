@@ -1,9 +1,8 @@
-package main
+package examples_test
 
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
@@ -11,45 +10,32 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/proof/process"
+	"github.com/rota-run/rota/proof/process/processtest"
 )
 
-var count = flag.Int("files", 0, "how many files three processes work on (default: 10000, with -short 1000)")
-
-// asProcess in the environment makes this test binary the program itself.
-const asProcess = "ROTA_EXAMPLE_FILES"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asProcess) == "" {
-		os.Exit(m.Run())
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stdout, "error", err)
-		os.Exit(1)
-	}
-	stop()
-}
+var count = flag.Int("files", 10_000, "how many files three processes work on")
 
 // event is a line that a process has written.
 type event struct {
-	of        *process
+	of        *worker
 	verb, arg string
 	token     uint64
-	ended     bool // it will write no more
+	ended     bool  // it will write no more
+	err       error // how it ended
 }
 
-// process is one member.
-type process struct {
+// worker is a process of the example files. Its fields are for the goroutine of the test.
+type worker struct {
+	*process.Process
 	name   string
-	cmd    *exec.Cmd
 	killed bool
 }
 
@@ -59,26 +45,24 @@ type swarm struct {
 	args   []string
 	events chan event
 	wg     sync.WaitGroup
-	up     map[string]*process
+	up     map[string]*worker
 }
 
 func (s *swarm) start(name string) {
-	cmd := exec.Command(os.Args[0], append([]string{"-member", name}, s.args...)...) //nolint:gosec // this test itself
-	cmd.Env = append(os.Environ(), asProcess+"=1")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
+	cmd := exec.Command(filepath.Join(programs, "files"), append([]string{"-member", name}, s.args...)...)
+	out, theirs, err := os.Pipe()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p := &process{name: name, cmd: cmd}
+	cmd.Stdout = theirs
+	p := &worker{name: name, Process: processtest.Start(s.t, name, cmd)}
+	theirs.Close()
 	s.up[name] = p
 	s.wg.Go(func() { s.read(p, out) })
 }
 
-func (s *swarm) read(p *process, out io.Reader) {
+func (s *swarm) read(p *worker, out io.ReadCloser) {
+	defer out.Close()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		e := event{of: p}
@@ -87,22 +71,22 @@ func (s *swarm) read(p *process, out io.Reader) {
 		}
 		s.events <- e
 	}
-	_ = p.cmd.Wait()
-	s.events <- event{of: p, ended: true}
+	<-p.Done()
+	s.events <- event{of: p, ended: true, err: p.Err()}
 }
 
-func (s *swarm) kill(p *process) {
+func (s *swarm) kill(p *worker) {
 	p.killed = true
-	if err := p.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+	if err := p.Signal(os.Kill); err != nil {
 		s.t.Error(err)
 	}
 }
 
-// tally is what the processes have told of the files.
+// tally is what the processes have said of the files.
 type tally struct {
 	begun map[string]int
 	done  map[string][]event // whoever has done it: in the order of its tokens, for what one has written may be read after what the next one has
-	lists *process           // whoever has listed last
+	lists *worker           // whoever has listed last
 	pages int
 }
 
@@ -143,13 +127,10 @@ func makeFiles(t *testing.T, dir string, n int) map[string]string {
 // Three processes, two of which are killed while they work, one of them the one that lists: every file is done, and twice only where a run was cut.
 func TestEveryFileIsDone(t *testing.T) {
 	t.Parallel()
-	n := cmp.Or(*count, 10_000)
-	if testing.Short() && *count == 0 {
-		n = 1000
-	}
+	n := *count
 	in, out := t.TempDir(), t.TempDir()
 	sums := makeFiles(t, in, n)
-	s := &swarm{t: t, args: []string{"-store", t.TempDir(), "-in", in, "-out", out, "-ttl", "30s"}, events: make(chan event), up: map[string]*process{}}
+	s := &swarm{t: t, args: []string{"-store", t.TempDir(), "-in", in, "-out", out, "-ttl", "30s"}, events: make(chan event), up: map[string]*worker{}}
 	began := time.Now()
 	for _, name := range []string{"a", "b", "c"} {
 		s.start(name)
@@ -169,7 +150,7 @@ func TestEveryFileIsDone(t *testing.T) {
 // play reads what the processes write until all have ended, and kills where the work has come far enough.
 func (s *swarm) play(sums map[string]string) *tally {
 	a := &tally{begun: map[string]int{}, done: map[string][]event{}}
-	var killed []*process
+	var killed []*worker
 	limit := time.NewTimer(5 * time.Minute)
 	defer limit.Stop()
 	for running := len(s.up); running > 0; {
@@ -177,6 +158,9 @@ func (s *swarm) play(sums map[string]string) *tally {
 		case e := <-s.events:
 			if e.ended {
 				running--
+				if e.err != nil && !e.of.killed {
+					s.t.Errorf("%s ended by itself: %v", e.of.name, e.err)
+				}
 				break
 			}
 			a.take(s.t, e)

@@ -1,11 +1,9 @@
-package main
+package cli_test
 
 import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,19 +11,12 @@ import (
 	"github.com/rota-run/rota/publish"
 )
 
-func (p *place) write(name, text string) {
-	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o640); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 func TestFirstRunPrintsSamplesAndLeavesInOrder(t *testing.T) {
 	p := newPlace(t)
 	p.task("beat.yaml", "type: noop\nevery: 200ms\nconfig: {emit: true}\n")
 	m := p.start("a", "tasks")
-	await(t, "two samples are printed", func() bool { return strings.Count(m.stdout.String(), "\n") >= 2 })
-	for line := range strings.Lines(m.stdout.String()) {
+	await(t, "two samples are printed", func() bool { return strings.Count(m.Stdout.String(), "\n") >= 2 })
+	for line := range strings.Lines(m.Stdout.String()) {
 		var s publish.Sample
 		if err := json.Unmarshal([]byte(line), &s); err != nil || s.Name != "noop.rounds" || s.Tags["member"] != "a" || s.Tags["task"] != "beat" {
 			t.Errorf("stdout has %q (%v), want samples of noop alone", line, err)
@@ -39,8 +30,8 @@ func TestFirstRunPrintsSamplesAndLeavesInOrder(t *testing.T) {
 		"store file:store (new) · 1 task from tasks", "joined as the first member in", "samples on stdout · status: rota status --store file:store",
 		"leaving: 1 task", "a left in order",
 	} {
-		if !strings.Contains(m.stderr.String(), want) {
-			t.Errorf("stderr lacks %q:\n%s", want, m.stderr.String())
+		if !strings.Contains(m.Stderr.String(), want) {
+			t.Errorf("stderr lacks %q:\n%s", want, m.Stderr.String())
 		}
 	}
 	out, _, code := p.rota("status", "--store", "file:store")
@@ -61,10 +52,10 @@ func TestASecondSIGTERMEndsAtOnce(t *testing.T) {
 	p.awaitShares(2, "a:1 b:1")
 	p.suspend(b)
 	a.signal(syscall.SIGTERM)
-	await(t, "it says that it leaves", func() bool { return strings.Contains(a.stderr.String(), "once more to end at once") })
+	await(t, "it says that it leaves", func() bool { return strings.Contains(a.Stderr.String(), "once more to end at once") })
 	a.signal(syscall.SIGTERM)
-	if code := a.end(); code != exitFailed || strings.Contains(a.stderr.String(), "left in order") {
-		t.Errorf("exit %d, want %d; it said\n%s", code, exitFailed, a.stderr.String())
+	if code := a.end(); code != exitFailed || strings.Contains(a.Stderr.String(), "left in order") {
+		t.Errorf("exit %d, want %d; it said\n%s", code, exitFailed, a.Stderr.String())
 	}
 }
 
@@ -77,7 +68,7 @@ func TestSecondProcessOfTheSameNameIsRefused(t *testing.T) {
 	if code := second.end(); code != exitFailed {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}
-	if got := second.stderr.String(); !strings.Contains(got, `rota: member "a" is already running in this cluster`) ||
+	if got := second.Stderr.String(); !strings.Contains(got, `rota: member "a" is already running in this cluster`) ||
 		!strings.Contains(got, "try: another --member name") {
 		t.Errorf("it said %q", got)
 	}
@@ -92,7 +83,7 @@ func TestReadingCommands(t *testing.T) {
 	await(t, "both tasks are known", func() bool { return len(p.tasks()) == 2 })
 	for args, want := range map[string][]string{
 		"status":         {"members 1", "tasks 2: 1 running, 1 waiting", "! waiting", "gpu", "rota why gpu"},
-		"members":        {"MEMBER", "a", "joined", "zone=x", version},
+		"members":        {"MEMBER", "a", "joined", "zone=x", p.version()},
 		"tasks":          {"TASK", "STATE", "OWNER", "TOKEN", "SINCE", "gpu", "waiting", "ok", "running"},
 		"tasks --own":    {"rota.source.tasks"},
 		"why gpu":        {"gpu is waiting", "labels: gpu=yes"},
@@ -124,22 +115,13 @@ func TestReadingCommands(t *testing.T) {
 	}
 }
 
-func containsAll(s string, want []string) bool {
-	for _, w := range want {
-		if !strings.Contains(s, w) {
-			return false
-		}
-	}
-	return true
-}
-
 func TestAPIOfAMember(t *testing.T) {
 	p := newPlace(t)
 	p.noops(2)
 	m := p.start("a", "--listen", "127.0.0.1:0", "tasks")
 	address := ""
 	await(t, "it says where its API is", func() bool {
-		_, after, ok := strings.Cut(m.stderr.String(), "API ")
+		_, after, ok := strings.Cut(m.Stderr.String(), "API ")
 		base, _, ok2 := strings.Cut(after, "\n")
 		address = base
 		return ok && ok2

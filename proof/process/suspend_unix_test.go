@@ -1,6 +1,6 @@
 //go:build unix
 
-package standstill_test
+package process_test
 
 import (
 	"bufio"
@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/proof/standstill"
+	"github.com/rota-run/rota/proof/process"
 )
 
 // lockVariable makes the test binary a process that takes and lets go of the lock on a file without end, in several threads.
-const lockVariable = "ROTA_STANDSTILL_LOCK"
+const lockVariable = "ROTA_PROCESS_TEST_LOCK"
 
 // patience bounds what only a failure waits for.
 const patience = 60 * time.Second
@@ -61,7 +61,7 @@ func lockWithoutEnd(name string) error {
 	return <-failed
 }
 
-func start(t *testing.T, name string) *exec.Cmd {
+func start(t *testing.T, name string) *process.Process {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), lockVariable+"="+name)
@@ -69,22 +69,27 @@ func start(t *testing.T, name string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
+	begun, theirs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	defer begun.Close()
+	cmd.Stdout = theirs
+	p, err := process.Start(cmd)
+	theirs.Close()
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		in.Close()
-		cmd.Process.Kill()
-		cmd.Wait()
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
 	})
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("the process has not begun: %v", err)
+	if _, err := bufio.NewReader(begun).ReadString('\n'); err != nil {
+		t.Fatalf("the process has not begun: %v: %s", err, p.Stderr.String())
 	}
-	return cmd
+	return p
 }
 
 func deadline(t *testing.T) context.Context {
@@ -108,19 +113,19 @@ func TestStopOutside(t *testing.T) {
 	}
 	defer f.Close()
 	for round := range 20 {
-		if err := standstill.StopOutside(deadline(t), p.Process.Pid, name); err != nil {
+		if err := process.StopOutside(deadline(t), p.PID(), name); err != nil {
 			t.Fatal(err)
 		}
 		for range 20 {
 			if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-				t.Fatalf("round %d: a process that stands still outside of the lock has it: %v", round, err)
+				t.Fatalf("round %d: a process that was stopped outside of the lock has it: %v", round, err)
 			}
 			if err := syscall.Flock(int(f.Fd()), syscall.LOCK_UN); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Millisecond) // waits: for a thread that runs on, if there is one
 		}
-		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+		if err := process.Continue(p.PID()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -147,10 +152,10 @@ func TestStopGivesUp(t *testing.T) {
 	p := start(t, other)
 	ctx, cancel := context.WithTimeout(deadline(t), 50*time.Millisecond)
 	defer cancel()
-	if err := standstill.StopOutside(ctx, p.Process.Pid, held); !errors.Is(err, context.DeadlineExceeded) {
+	if err := process.StopOutside(ctx, p.PID(), held); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want that the time is over", err)
 	}
-	if err := standstill.StopOutside(deadline(t), p.Process.Pid, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+	if err := process.StopOutside(deadline(t), p.PID(), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a lock that does not exist: got %v", err)
 	}
 }
@@ -163,9 +168,10 @@ func TestStopOfWhatHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, name)
-	p.Process.Kill()
-	p.Wait()
-	if err := standstill.Stop(deadline(t), p.Process.Pid); !errors.Is(err, syscall.ESRCH) {
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Stop(deadline(t), p.PID()); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("got %v, want that there is no such process", err)
 	}
 }

@@ -1,0 +1,188 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/api"
+)
+
+// job is a job as the command shows it.
+func (p *place) job(id string) (job api.Job) {
+	p.t.Helper()
+	out, stderr, code := p.rota("jobs", id, "--store", "file:store", "--json")
+	if code != exitOK {
+		p.t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if err := json.Unmarshal([]byte(out), &job); err != nil {
+		p.t.Fatalf("%v in %s", err, out)
+	}
+	return job
+}
+
+// submit submits a job that has to be accepted.
+func (p *place) submit(args ...string) string {
+	p.t.Helper()
+	_, stderr, code := p.rota(append([]string{"submit", "--store", "file:store"}, args...)...)
+	if code != exitOK {
+		p.t.Fatalf("exit %d: %s", code, stderr)
+	}
+	return stderr
+}
+
+// joined waits until a member has joined.
+func (p *place) joined(name string) {
+	p.t.Helper()
+	await(p.t, name+" has joined", func() bool {
+		out, _, _ := p.rota("members", "--store", "file:store")
+		return containsAll(out, []string{name, "joined"})
+	})
+}
+
+func taskStates(j api.Job) (out []string) {
+	for i := range j.Tasks {
+		out = append(out, j.Tasks[i].State)
+	}
+	return out
+}
+
+// items is a job of two tasks with an end, one after the other.
+func (p *place) items(name string, n int) {
+	p.t.Helper()
+	var b strings.Builder
+	fmt.Fprint(&b, "tasks:\n")
+	for i, task := range []string{"first", "second"} {
+		fmt.Fprintf(&b, "- name: %s\n  type: witness-items\n  config: {path: %q, items: %d}\n", task, filepath.Join(p.dir, task), n)
+		if i > 0 {
+			fmt.Fprint(&b, "  after: first\n")
+		}
+	}
+	p.write(name, b.String())
+}
+
+func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
+	p := newPlace(t)
+	p.items("etl.yaml", 3)
+	p.start("a", "--slots", "1", "--dev-types", "tasks")
+	p.joined("a")
+	out, stderr, code := p.rota("submit", "etl.yaml", "--type", "witness-items", "--store", "file:store", "--wait", "--json")
+	var s struct {
+		Accepted bool    `json:"accepted"`
+		Known    bool    `json:"known"`
+		Job      api.Job `json:"job"`
+	}
+	if err := json.Unmarshal([]byte(out), &s); err != nil || code != exitOK {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, stderr)
+	}
+	if !s.Accepted || s.Known || s.Job.State != "completed" || !slices.Equal(taskStates(s.Job), []string{"done", "done"}) {
+		t.Errorf("got %+v", s)
+	}
+	first, second := p.firstLine("first"), p.firstLine("second")
+	if first.at == 0 || second.at <= first.at || second.token <= first.token {
+		t.Errorf("first began at %+v, second at %+v", first, second)
+	}
+	if said := p.submit("etl.yaml", "--type", "witness-items"); !strings.Contains(said, "completed already") {
+		t.Errorf("it said %q", said)
+	}
+	p.items("long.yaml", 250) // goes on for as long as a busy machine may take to look
+	if said := p.submit("long.yaml", "--type", "witness-items", "--id", "again", "--wait"); !containsAll(said, []string{
+		"again is submitted: 2 tasks", "first            running on 1 slot", "waiting: it starts when what it comes after is finished: first", "completed, 2 of 2 tasks done",
+	}) {
+		t.Errorf("it said %s", said)
+	}
+	out, _, _ = p.rota("jobs", "--store", "file:store")
+	if !containsAll(out, []string{"JOB", "etl", "again", "completed", "2/2"}) {
+		t.Errorf("rota jobs: %s", out)
+	}
+	out, _, code = p.rota("jobs", "etl", "--follow", "--store", "file:store")
+	if code != exitOK || !strings.Contains(out, "completed, 2 of 2 tasks done") {
+		t.Errorf("rota jobs --follow: exit %d, %s", code, out)
+	}
+}
+
+func (p *place) content(name string) []byte {
+	p.t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return data
+}
+
+// began is when an item was done first, and under which token.
+type began struct{ at, token int64 }
+
+func (p *place) firstLine(name string) (b began) {
+	p.t.Helper()
+	data := p.content(name)
+	var line struct {
+		AtNS  int64 `json:"at_ns"`
+		Token int64 `json:"token"`
+	}
+	if err := json.Unmarshal(bytes.SplitN(data, []byte("\n"), 2)[0], &line); err != nil {
+		p.t.Fatalf("%v in %q", err, data)
+	}
+	return began{line.AtNS, line.Token}
+}
+
+func TestJobsThatDoNotComplete(t *testing.T) {
+	p := newPlace(t)
+	p.write("stays.yaml", "tasks:\n- {name: a, type: noop, every: 1s}\n- {name: b, type: noop, max: 1}\n")
+	p.write("fails.yaml", "tasks:\n- {name: a, type: nobody.knows, retry: {attempts: 1}}\n")
+	p.write("big.yaml", "coverage: required\ntasks:\n- {name: a, type: noop, min: 5}\n")
+	p.start("a", "--slots", "2", "tasks")
+	p.joined("a")
+	p.submit("stays.yaml")
+	await(t, "both tasks run", func() bool { return slices.Equal(taskStates(p.job("stays")), []string{"running", "running"}) })
+	if said := p.submit("stays.yaml"); !strings.Contains(said, "stays is there already, by this very definition") {
+		t.Errorf("it said %q", said)
+	}
+	if said := p.submit("big.yaml"); !strings.Contains(said, "! it waits: coverage: it needs 5 slots") {
+		t.Errorf("it said %q", said)
+	}
+	p.write("other.yaml", "id: stays\ntasks:\n- {name: a, type: noop}\n")
+	if _, stderr, code := p.rota("submit", "other.yaml", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"another spec", "try: --id"}) {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	p.write("more.yaml", "id: stays\ntasks:\n- {name: a, type: noop, every: 1s, max: 1}\n")
+	if said := p.submit("more.yaml", "--update"); !strings.Contains(said, "stays is updated: 1 task") {
+		t.Errorf("it said %q", said)
+	}
+	await(t, "one slot is free", func() bool {
+		return slices.Equal(p.job("stays").Tasks[0].Slots, []string{"a:1"}) || slices.Equal(p.job("stays").Tasks[0].Slots, []string{"a:2"})
+	})
+	p.submit("stays.yaml", "--update")
+	await(t, "both tasks run again", func() bool { return slices.Equal(taskStates(p.job("stays")), []string{"running", "running"}) })
+	out, _, _ := p.rota("jobs", "--state", "pending", "--store", "file:store")
+	if !containsAll(out, []string{"big", "pending", "0/1", "it needs 5 slots"}) || strings.Contains(out, "stays") {
+		t.Errorf("rota jobs: %s", out)
+	}
+	out, _, _ = p.rota("jobs", "stays", "--store", "file:store")
+	if !containsAll(out, []string{"stays is running", "0 of 2 tasks done", "scheduler round-robin", "a:1", "a:2"}) {
+		t.Errorf("rota jobs stays: %s", out)
+	}
+
+	if _, stderr, code := p.rota("kill", "stays", "--store", "file:store"); code != exitOK || !strings.Contains(stderr, "rota jobs") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	await(t, "it is killed and its slots are free", func() bool {
+		j := p.job("stays")
+		return j.State == "killed" && j.Tasks[0].Partitions.Total == 0
+	})
+	if _, stderr, code := p.rota("kill", "stays", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"no such live job", "try: rota jobs"}) {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	if out, _, code := p.rota("jobs", "stays", "--follow", "--store", "file:store"); code != exitFailed || !strings.Contains(out, "killed, 0 of 2 tasks done") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	_, stderr, code := p.rota("submit", "fails.yaml", "--wait", "--store", "file:store")
+	if code != exitFailed || !containsAll(stderr, []string{"not checked here", "nobody.knows", "failed once", "is not known on member a"}) {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/etcd"
+	"github.com/rota-run/rota/store/nats"
+	"github.com/rota-run/rota/store/zookeeper"
+)
+
+// Store is a store on a server: what a member needs, and hints about its log.
+type Store interface {
+	replica.Store
+	store.LogWatcher
+}
+
+// Hosts are the addresses of the server, host:port.
+func (s *Server) Hosts() []string {
+	_, hosts, _ := strings.Cut(s.URL, "://")
+	return strings.Split(hosts, ",")
+}
+
+// Open opens the store on this server that has a name, of letters and digits: the one that members with --store URL/name use.
+func (s *Server) Open(ctx context.Context, name string, readOnly bool) (Store, error) {
+	switch scheme, _, _ := strings.Cut(s.URL, "://"); scheme {
+	case "etcd":
+		return opened(etcd.Open(ctx, etcd.Options{Endpoints: s.Hosts(), Prefix: name, ReadOnly: readOnly}))
+	case "nats":
+		return opened(nats.Open(ctx, nats.Options{URLs: []string{s.URL}, Bucket: name, ReadOnly: readOnly}))
+	case "zookeeper":
+		return opened(zookeeper.Open(ctx, zookeeper.Options{Servers: s.Hosts(), Path: "/" + name, ReadOnly: readOnly}))
+	default:
+		return nil, fmt.Errorf("open a store on %s: unknown kind", s.URL)
+	}
+}
+
+// opened is nil where there was an error, and not a Store that holds a nil pointer.
+func opened[S Store](s S, err error) (Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
