@@ -18,7 +18,6 @@ import (
 type mutantOptions struct {
 	only    string
 	workers int
-	budget  time.Duration
 	learn   string
 	json    bool
 }
@@ -36,7 +35,6 @@ func mutantsCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.only, "only", "", "the name of one flaw")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "flaws at once")
-	f.DurationVar(&o.budget, "budget", 0, "begin with no further flaw after this time (default: none)")
 	f.StringVar(&o.learn, "learn", "", "write where each flaw was found to this Go file, cmd/rotasim/internal/mutants/known.go, for the next run to look there first")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
 	return c
@@ -62,13 +60,9 @@ func (o mutantOptions) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("no flaw is named %q: rotasim mutants prints the names", o.only)
 	}
 	began := time.Now()
-	var end time.Time
-	if o.budget > 0 {
-		end = began.Add(o.budget)
-	}
 	r := mutantReport{Mutants: len(flaws), Survivors: []string{}}
 	var all []mutants.Found
-	err := mutants.Run(ctx, flaws, o.workers, end, func(f mutants.Found) {
+	err := mutants.Run(ctx, flaws, o.workers, func(f mutants.Found) {
 		r.add(out, f)
 		all = append(all, f)
 	})
@@ -94,10 +88,6 @@ func (r *mutantReport) add(out io.Writer, f mutants.Found) {
 	if f.Layer == "" {
 		r.Survivors = append(r.Survivors, f.Flaw)
 		fmt.Fprintf(out, "SURVIVED %6.1fs  %s\n", f.Seconds, f.Flaw)
-		return
-	}
-	if f.Layer == mutants.NotDone {
-		r.NotDone++
 		return
 	}
 	r.Killed++

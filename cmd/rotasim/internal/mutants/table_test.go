@@ -58,12 +58,12 @@ func TestTheSeedIsRemembered(t *testing.T) {
 // TestTheSoundProgramIsAskedToo: what a layer finds in the program without a flaw proves nothing about one.
 func TestTheSoundProgramIsAskedToo(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "rotasim")
+	path := filepath.Join(t.TempDir(), "rotasim")
 	text := "#!/bin/sh\n[ \"$1\" = check ] && exit 0\necho \"broken: a promise\"\nexit 1\n"
-	if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := &sound{program: program, said: make(map[string]string)}
+	s := &program{path: path, said: make(map[string]string)}
 	for range 2 { // the second answer is remembered
 		if err := s.passes(t.Context(), layer{checker, []string{"check"}}); err != nil {
 			t.Error(err)
