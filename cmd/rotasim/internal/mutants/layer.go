@@ -20,17 +20,17 @@ type layer struct {
 
 // The names of the layers.
 const (
-	simulator = "simulator"
-	checker   = "checker"
+	Simulator = "simulator"
+	Checker   = "checker"
 )
 
 // layers are tried one after the other, the cheapest first. Their sum is less than what every change is put through.
 func layers() []layer {
 	check := func(args ...string) layer {
-		return layer{checker, append([]string{"check", "--states", "100000"}, args...)}
+		return layer{Checker, append([]string{"check", "--states", "100000"}, args...)}
 	}
 	sim := func(args ...string) layer {
-		return layer{simulator, append([]string{"--stop", "--workers", "1"}, args...)}
+		return layer{Simulator, append([]string{"--stop", "--workers", "1"}, args...)}
 	}
 	return []layer{
 		sim("--first", "0", "--seeds", "5", "--hours", "0.2", "--again", "0"),
@@ -47,9 +47,9 @@ func layers() []layer {
 
 // parse is the layer that known names.
 func parse(args string) layer {
-	l := layer{simulator, strings.Fields(args)}
+	l := layer{Simulator, strings.Fields(args)}
 	if l.args[0] == "check" {
-		l.name = checker
+		l.name = Checker
 	}
 	return l
 }
@@ -57,7 +57,7 @@ func parse(args string) layer {
 // at is the layer with the one seed that its proof names; a walk of the checker stays as it is.
 func (l layer) at(proof string) layer {
 	m := regexp.MustCompile(`in seed (\d+) at event`).FindStringSubmatch(proof)
-	if l.name != simulator || m == nil {
+	if l.name != Simulator || m == nil {
 		return l
 	}
 	out := layer{l.name, slices.Clone(l.args)}

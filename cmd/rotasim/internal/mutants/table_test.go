@@ -47,7 +47,7 @@ func TestTheSeedIsRemembered(t *testing.T) {
 	}
 	walk := all[1]
 	args := strings.Join(walk.at("G2: j#0 runs on two members at once").args, " ")
-	if args != strings.Join(walk.args, " ") || parse(args).name != checker {
+	if args != strings.Join(walk.args, " ") || parse(args).name != Checker {
 		t.Errorf("remembered as %q, by the %s", args, parse(args).name)
 	}
 	if last.at("panic: runtime error").args[3] != last.args[3] {
@@ -65,10 +65,10 @@ func TestTheSoundProgramIsAskedToo(t *testing.T) {
 	}
 	s := &program{path: path, said: make(map[string]string)}
 	for range 2 { // the second answer is remembered
-		if err := s.passes(t.Context(), layer{checker, []string{"check"}}); err != nil {
+		if err := s.passes(t.Context(), layer{Checker, []string{"check"}}); err != nil {
 			t.Error(err)
 		}
-		err := s.passes(t.Context(), layer{simulator, []string{"--first", "94"}})
+		err := s.passes(t.Context(), layer{Simulator, []string{"--first", "94"}})
 		if err == nil || !strings.Contains(err.Error(), "rotasim --first 94 finds this without the flaw too: a promise") {
 			t.Errorf("got %v", err)
 		}
