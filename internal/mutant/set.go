@@ -42,6 +42,12 @@ func (s Set) Environ(name string) ([]string, error) {
 // Sound is the environment in which the program has no flaw.
 func (s Set) Sound() []string { return append(os.Environ(), chosenVariable+"=0") }
 
+// Check is an error unless every flaw fits the source at root and has a name of its own. It compiles nothing.
+func (s Set) Check(root string) error {
+	_, err := s.overlay(root)
+	return err
+}
+
 func (s Set) compile(ctx context.Context, root, dir, pkg string, how []string) (string, error) {
 	o, err := s.overlay(root)
 	if err != nil {
@@ -53,7 +59,10 @@ func (s Set) compile(ctx context.Context, root, dir, pkg string, how []string) (
 // overlay has each file with its flaws, and a file for each package that says which is chosen.
 func (s Set) overlay(root string) (overlay, error) {
 	o := make(overlay)
-	for _, f := range s {
+	for i, f := range s {
+		if slices.ContainsFunc(s[:i], func(other Flaw) bool { return other.Name == f.Name }) {
+			return nil, fmt.Errorf("two flaws are named %q", f.Name)
+		}
 		path := f.path(root)
 		if _, done := o[path]; done {
 			continue
