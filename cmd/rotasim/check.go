@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -39,15 +38,15 @@ func checkCommand() *cobra.Command {
 	f.IntVar(&o.bounds.Partitions, "partitions", 1, "partitions of the job, 1 to 9")
 	f.IntVar(&o.bounds.Crashes, "crashes", 0, "members that crash, between any two effects")
 	f.IntVar(&o.bounds.Restarts, "restarts", 0, "crashed members that start again")
-	f.IntVar(&o.bounds.Suspicions, "suspicions", 0, "live members that lose their pulse")
+	f.IntVar(&o.bounds.Suspicions, "suspicions", 0, "live members that lose their heartbeat")
 	f.IntVar(&o.bounds.Duplicates, "duplicates", 0, "appends whose answer is lost, or that are done twice")
 	f.IntVar(&o.bounds.Failures, "failures", 0, "appends that the store does not do")
 	f.IntVar(&o.bounds.Leaves, "leaves", 0, "members that are asked to leave")
 	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
 	f.BoolVar(&o.bounds.Prompt, "prompt", true, "members without an append under way read at once what is new: far fewer states")
 	f.BoolVar(&o.bounds.Sweeps, "sweeps", false, "members list all pulses too: many more states")
-	f.StringVar(&o.suite, "suite", "", "walk a list of bounds instead: push or nightly")
-	f.IntVar(&o.states, "states", 0, "stop after so many states (default: none)")
+	f.StringVar(&o.suite, "suite", "", "walk a list of bounds instead, each of them completely: push or nightly")
+	f.IntVar(&o.states, "states", 0, "stop after so many states (default: none); a suite that is stopped fails")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
 	return c
 }
@@ -69,10 +68,13 @@ func (o *checkOptions) run(out, progress io.Writer) error {
 	began := time.Now()
 	r := o.walk(progress)
 	fmt.Fprintln(out, o.bounds)
-	return o.end(out, r, time.Since(began))
+	printViolations(out, r)
+	total := checkReport{LeastWalks: 1}
+	total.add(r)
+	return o.end(out, total, time.Since(began))
 }
 
-// walk tells every now and then how far it is: a large walk takes minutes.
+// walk prints every now and then how far it is: a large walk takes minutes.
 func (o *checkOptions) walk(progress io.Writer) check.Report {
 	began := time.Now()
 	return check.Explore(members.New(o.bounds), check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
@@ -82,20 +84,23 @@ func (o *checkOptions) walk(progress io.Writer) check.Report {
 	}})
 }
 
-// end prints what was found.
-func (o *checkOptions) end(out io.Writer, r check.Report, took time.Duration) error {
-	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s\n", r.States, r.Depth, r.Complete, took.Seconds())
+func printViolations(out io.Writer, r check.Report) {
 	for _, v := range r.Violations {
 		fmt.Fprintf(out, "broken: %s\n", v.Promise)
 		for i, move := range v.Trace {
 			fmt.Fprintf(out, "%4d  %s\n", i+1, move)
 		}
 	}
+}
+
+// end prints the sum of what was walked.
+func (o *checkOptions) end(out io.Writer, r checkReport, took time.Duration) error {
+	r.Complete, r.Seconds = r.Walks == r.LeastWalks, took.Seconds()
+	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s\n", r.States, r.Depth, r.Complete, r.Seconds)
 	if o.json {
-		line, _ := json.Marshal(checkReport{r.States, r.Depth, r.Complete, len(r.Violations), took.Seconds()}) //nolint:errchkjson // numbers
-		fmt.Fprintf(out, "%s\n", line)
+		printJSON(out, r)
 	}
-	if len(r.Violations) > 0 {
+	if r.Violations > 0 {
 		return errBroken
 	}
 	return nil
@@ -103,9 +108,20 @@ func (o *checkOptions) end(out io.Writer, r check.Report, took time.Duration) er
 
 // checkReport is the last line with --json.
 type checkReport struct {
+	LeastWalks int     `json:"least_walks"`
+	Walks      int     `json:"walks"` // that were complete
 	States     int     `json:"states"`
 	Depth      int     `json:"depth"`
 	Complete   bool    `json:"complete"`
 	Violations int     `json:"violations"`
 	Seconds    float64 `json:"seconds"`
+}
+
+func (c *checkReport) add(r check.Report) {
+	if r.Complete {
+		c.Walks++
+	}
+	c.States += r.States
+	c.Depth = max(c.Depth, r.Depth)
+	c.Violations += len(r.Violations)
 }

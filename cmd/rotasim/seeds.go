@@ -52,14 +52,14 @@ func seedsCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.protocol, "protocol", "replica", "the protocol to run")
 	f.Uint64Var(&o.first, "first", 0, "the first seed")
-	f.Uint64Var(&o.seeds, "seeds", 200, "how many seeds")
+	f.Uint64Var(&o.seeds, "seeds", 200, "how many seeds at least: fewer are a failure")
 	f.Float64Var(&o.hours, "hours", 1, "virtual hours under faults per seed")
 	f.Int64Var(&o.rate, "rate", 0, "faults per virtual hour that a seed's script aims at (default 700)")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "seeds at once")
 	f.Uint64Var(&o.again, "again", 100, "run every so many-th seed twice and compare the digests; 0 for none")
-	f.DurationVar(&o.budget, "budget", 0, "begin no further seeds after this time (default: none)")
+	f.DurationVar(&o.budget, "budget", 0, "go on with further seeds until this time is over; it never leaves out one of --seeds")
 	f.StringVar(&o.replay, "replay", "", "SEED[:EVENT]: print one run up to an event; a run that breaks a promise is shortened first")
-	f.BoolVar(&o.allPairs, "all-pairs", false, "fail when a fault never happened in a phase in which it can, unless the budget cut the run short")
+	f.BoolVar(&o.allPairs, "all-pairs", false, "fail when a fault never happened in a phase in which it can")
 	f.BoolVar(&o.stop, "stop", false, "begin no further seeds after a violation")
 	f.BoolVar(&o.json, "json", false, "one JSON object on the last line")
 	return c
@@ -74,7 +74,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := newTotals()
+	t := newTotals(o.first, o.seeds)
 	seeds := make(chan uint64)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -101,19 +101,13 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	wg.Wait()
 	t.wall = time.Since(began)
 	t.print(out, o.json)
-	whole := t.seeds == o.seeds // a run that its budget cut short can't be expected to meet everything
-	if t.failed() || o.allPairs && whole && len(t.unreached()) > 0 {
-		return errBroken
-	}
-	return nil
+	return t.failure(o.allPairs)
 }
 
+// feed hands out the seeds: those that must be run, and further ones while the budget lasts.
 func (o options) feed(ctx context.Context, seeds chan<- uint64, began time.Time) {
 	defer close(seeds)
-	for seed := o.first; seed < o.first+o.seeds; seed++ {
-		if o.budget > 0 && time.Since(began) > o.budget {
-			return
-		}
+	for seed := o.first; seed-o.first < o.seeds || time.Since(began) < o.budget; seed++ {
 		select {
 		case seeds <- seed:
 		case <-ctx.Done():
@@ -146,7 +140,7 @@ func replay(out io.Writer, o options) error {
 	return nil
 }
 
-// show prints the trace of a run, of its shortest form if it may, and tells whether a promise was broken.
+// show prints the trace of a run, of its shortest form if shorten is set, and reports whether a promise was broken.
 func show(w io.Writer, c sim.Config, asJSON, shorten bool) bool {
 	if shorten {
 		if short, r := sim.Shrink(c, 300); r.Violation != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +13,8 @@ import (
 
 // totals add up what seeds showed. What they print does not depend on the order in which seeds ended.
 type totals struct {
+	first      uint64
+	least      uint64 // how many seeds from the first must be run
 	seeds      uint64
 	virtual    time.Duration
 	wall       time.Duration
@@ -27,12 +30,14 @@ type totals struct {
 	refused    uint64
 	slowest    time.Duration
 	slowSeed   uint64
-	digest     uint64
+	digest     uint64   // of the seeds that must be run, whatever others the budget allowed
 	differ     []uint64 // seeds that did not repeat
 	violations []*sim.Violation
 }
 
-func newTotals() *totals { return &totals{faults: map[sim.Kind]int{}, pairs: map[sim.Pair]int{}} }
+func newTotals(first, least uint64) *totals {
+	return &totals{first: first, least: least, faults: map[sim.Kind]int{}, pairs: map[sim.Pair]int{}}
+}
 
 func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 	t.seeds++
@@ -43,7 +48,9 @@ func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 	t.refused += r.Refused
 	t.overlap = max(t.overlap, r.Overlap)
 	t.longest = max(t.longest, r.Gap)
-	t.digest += (r.Digest ^ r.Seed) * 0x9E3779B97F4A7C15
+	if r.Seed-t.first < t.least {
+		t.digest += (r.Digest ^ r.Seed) * 0x9E3779B97F4A7C15
+	}
 	for k, n := range r.Faults {
 		t.faults[k] += n
 	}
@@ -67,7 +74,7 @@ func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 	}
 }
 
-// nearer tells whether a is nearer to its bound than b to its own.
+// nearer reports whether a is nearer to its bound than b to its own.
 func nearer(a, aBound, b, bBound time.Duration) bool {
 	return a.Seconds()*bBound.Seconds() > b.Seconds()*aBound.Seconds()
 }
@@ -82,7 +89,20 @@ func (t *totals) unreached() []string {
 	return out
 }
 
-func (t *totals) failed() bool { return len(t.violations) > 0 || len(t.differ) > 0 }
+// failure is an error when a promise was broken, a seed did not repeat, too few seeds were run, or, if all pairs are asked for, one is missing.
+func (t *totals) failure(allPairs bool) error {
+	switch missing := len(t.unreached()); {
+	case len(t.violations) > 0:
+		return errBroken
+	case len(t.differ) > 0:
+		return errors.New("a seed gave another digest the second time")
+	case t.seeds < t.least:
+		return fmt.Errorf("%d of %d seeds were run", t.seeds, t.least)
+	case allPairs && missing > 0:
+		return fmt.Errorf("%d pairs of fault and phase were never reached", missing)
+	}
+	return nil
+}
 
 func (t *totals) faultCount() int {
 	n := 0
@@ -127,6 +147,7 @@ func (t *totals) printJSON(out io.Writer, unreached []string) {
 	slices.Sort(violations)
 	printJSON(out, struct {
 		Protocol         string   `json:"protocol"`
+		LeastSeeds       uint64   `json:"least_seeds"`
 		Seeds            uint64   `json:"seeds"`
 		ClusterHours     float64  `json:"cluster_hours"`
 		Events           uint64   `json:"events"`
@@ -138,7 +159,7 @@ func (t *totals) printJSON(out io.Writer, unreached []string) {
 		GapBoundMS       int64    `json:"gap_bound_ms"`
 		LongestOverlapMS int64    `json:"longest_overlap_ms"`
 		Digest           string   `json:"digest"`
-	}{"replica", t.seeds, t.virtual.Hours(), t.events, t.faultCount(), len(t.faults), unreached, violations,
+	}{"replica", t.least, t.seeds, t.virtual.Hours(), t.events, t.faultCount(), len(t.faults), unreached, violations,
 		t.gap.Gap.Milliseconds(), t.gap.GapBound.Milliseconds(), t.overlap.Milliseconds(), digestText(t.digest)})
 }
 

@@ -1,22 +1,20 @@
-// Package mutant builds a program of the root module with one flaw in it.
+// Package mutant builds programs and tests of this module with known flaws in them.
 //
 // # Purpose
 //
-// A check that never fails proves nothing. Programs that check Rota (rotasim, rotachaos) put known flaws into its source, one at a time, and
-// expect that each is noticed. The flaws are texts in a table, laid over the source by the compiler: the code that is delivered carries no switch.
+// A check that never fails proves nothing. The programs and tests that check Rota put known flaws into its source, one at a time, and expect
+// that each is noticed. A [Flaw] is a text of a file and what replaces it; the compiler lays the changed file over the source, so the code that
+// is delivered has no switch. A [Set] lays many flaws over the source at once and builds one program, which takes one of them at its start.
 //
 // # Failures
 //
-// A text that isn't in its file exactly once is an error: the source has moved on, and the table with it.
+// A text that isn't in its file exactly once is an error: the source has changed, and the table of flaws must follow.
 package mutant
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -28,7 +26,7 @@ type Flaw struct {
 	Changes []Change
 }
 
-// Change replaces a text that stands in the file once.
+// Change replaces a text that the file has once.
 type Change struct{ Old, New string }
 
 // New is a flaw of a file: each old text is replaced by the new one that follows it.
@@ -40,25 +38,16 @@ func New(name, file string, oldNew ...string) Flaw {
 	return f
 }
 
-// module is the one that is checked.
-const module = "github.com/rota-run/rota"
-
-// Root is the root of the module that is checked. The working directory is in it, or in a module that requires it, as proof does.
-func Root(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module %s: %w", module, err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
 // Apply returns the text of the file with the flaw.
 func (f Flaw) Apply(root string) (string, error) {
 	b, err := os.ReadFile(f.path(root))
 	if err != nil {
 		return "", err
 	}
-	text := string(b)
+	return f.change(string(b))
+}
+
+func (f Flaw) change(text string) (string, error) {
 	for _, c := range f.Changes {
 		if n := strings.Count(text, c.Old); n != 1 {
 			return "", fmt.Errorf("%s has the text %q %d times: adapt the table of flaws", f.File, c.Old, n)
@@ -72,34 +61,18 @@ func (f Flaw) path(root string) string { return filepath.Join(root, filepath.Fro
 
 // Build builds a package of the module with the flaw and returns the path of the program, which is in dir.
 func (f Flaw) Build(ctx context.Context, root, dir, pkg string) (string, error) {
-	return f.compile(ctx, root, dir, pkg, "build", "-buildvcs=false")
+	return f.compile(ctx, root, dir, pkg, program)
 }
 
 // BuildTests builds the tests of a package as Build does the package. They expect to be run in the package's directory.
 func (f Flaw) BuildTests(ctx context.Context, root, dir, pkg string) (string, error) {
-	return f.compile(ctx, root, dir, pkg, "test", "-c", "-vet=off")
+	return f.compile(ctx, root, dir, pkg, tests)
 }
 
-func (f Flaw) compile(ctx context.Context, root, dir, pkg string, how ...string) (string, error) {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return "", err
-	}
+func (f Flaw) compile(ctx context.Context, root, dir, pkg string, how []string) (string, error) {
 	text, err := f.Apply(root)
 	if err != nil {
 		return "", err
 	}
-	changed, overlay, program := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, filepath.Base(pkg))
-	table, err := json.Marshal(map[string]map[string]string{"Replace": {f.path(root): changed}})
-	if err != nil {
-		return "", err
-	}
-	if err := errors.Join(os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(overlay, table, 0o600)); err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, "go", append(how, "-ldflags=-s -w", "-overlay", overlay, "-o", program, pkg)...) //nolint:gosec // the compiler
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w: %s", err, out)
-	}
-	return program, nil
+	return overlay{f.path(root): text}.compile(ctx, root, dir, pkg, how)
 }

@@ -4,7 +4,7 @@
 // # Purpose
 //
 // Rota does both differently, and package check shows why: it walks all orders of a few events on the documents' rules and finds where they
-// break. Nothing of Rota runs on this code.
+// break. All of it is test code.
 //
 // # Guarantees
 //

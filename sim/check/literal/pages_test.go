@@ -1,4 +1,4 @@
-package literal_test
+package literal
 
 import (
 	"flag"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/sim/check"
-	"github.com/rota-run/rota/sim/check/literal"
 )
 
 var update = flag.Bool("update", false, "write what was found into the pages")
@@ -62,8 +61,8 @@ func along[S any](t *testing.T, m check.Model[S], s S, name string) S {
 func TestRingPage(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	for _, sc := range literal.Scenarios() {
-		fmt.Fprintf(&b, "### %s\n%s\n\n%s\n", sc.Title, sc.Flaw, story(t, literal.NewDocument(sc), sc.Shows))
+	for _, sc := range Scenarios() {
+		fmt.Fprintf(&b, "### %s\n%s\n\n%s\n", sc.Title, sc.Flaw, story(t, NewDocument(sc), sc.Shows))
 	}
 	page(t, "0013-the-ring-read-literally.md", b.String())
 }
@@ -72,8 +71,8 @@ func TestRingPage(t *testing.T) {
 func TestLockPage(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	for _, sc := range literal.LockScenarios() {
-		fmt.Fprintf(&b, "### %s\n%s\n\n%s\n", sc.Title, sc.Flaw, story(t, literal.NewLocks(sc, false), ""))
+	for _, sc := range LockScenarios() {
+		fmt.Fprintf(&b, "### %s\n%s\n\n%s\n", sc.Title, sc.Flaw, story(t, NewLocks(sc, false), ""))
 	}
 	page(t, "0014-no-wall-clocks-in-locks.md", b.String())
 }
@@ -81,10 +80,10 @@ func TestLockPage(t *testing.T) {
 // TestOurLocks walks the same scenarios by our rules: nothing breaks.
 func TestOurLocks(t *testing.T) {
 	t.Parallel()
-	for _, sc := range literal.LockScenarios() {
+	for _, sc := range LockScenarios() {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
-			r := check.Explore(literal.NewLocks(sc, true), check.Options{})
+			r := check.Explore(NewLocks(sc, true), check.Options{})
 			if len(r.Violations) > 0 || !r.Complete || r.States < 500 {
 				t.Errorf("got %+v", r)
 			}

@@ -1,0 +1,86 @@
+package mutant
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// Set is a list of flaws that one program has at once. At its start it takes one of them, or none: each function that a flaw changes has
+// both texts, and asks which. A flaw of a set changes the bodies of functions only. The delivered source stays as it is; the question is in
+// the overlay alone.
+type Set []Flaw
+
+// The variable of the environment that chooses, and the one of the program.
+const (
+	chosenVariable = "ROTA_FLAW"
+	chosenName     = "rotaFlawChosen"
+)
+
+// Build builds a package of the module with all flaws and returns the path of the program, which is in dir. Without more it has none.
+func (s Set) Build(ctx context.Context, root, dir, pkg string) (string, error) {
+	return s.compile(ctx, root, dir, pkg, program)
+}
+
+// BuildTests builds the tests of a package as Build does the package. They expect to be run in the package's directory.
+func (s Set) BuildTests(ctx context.Context, root, dir, pkg string) (string, error) {
+	return s.compile(ctx, root, dir, pkg, tests)
+}
+
+// Environ is the environment in which the program has the flaw of that name.
+func (s Set) Environ(name string) ([]string, error) {
+	i := slices.IndexFunc(s, func(f Flaw) bool { return f.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("no flaw is named %q", name)
+	}
+	return append(os.Environ(), chosenVariable+"="+strconv.Itoa(i+1)), nil
+}
+
+// Sound is the environment in which the program has no flaw.
+func (s Set) Sound() []string { return append(os.Environ(), chosenVariable+"=0") }
+
+// Check is an error unless every flaw fits the source at root and has a name of its own. It compiles nothing.
+func (s Set) Check(root string) error {
+	_, err := s.overlay(root)
+	return err
+}
+
+func (s Set) compile(ctx context.Context, root, dir, pkg string, how []string) (string, error) {
+	o, err := s.overlay(root)
+	if err != nil {
+		return "", err
+	}
+	return o.compile(ctx, root, dir, pkg, how)
+}
+
+// overlay has each file with its flaws, and a file for each package that says which is chosen.
+func (s Set) overlay(root string) (overlay, error) {
+	o := make(overlay)
+	for i, f := range s {
+		if slices.ContainsFunc(s[:i], func(other Flaw) bool { return other.Name == f.Name }) {
+			return nil, fmt.Errorf("two flaws are named %q", f.Name)
+		}
+		path := f.path(root)
+		if _, done := o[path]; done {
+			continue
+		}
+		b, err := os.ReadFile(path) //nolint:gosec // of the table of flaws
+		if err != nil {
+			return nil, err
+		}
+		name, text, err := s.merge(f.File, string(b))
+		if err != nil {
+			return nil, err
+		}
+		o[path] = text
+		o[filepath.Join(filepath.Dir(path), "rota_flaw_chosen.go")] = chosenFile(name)
+	}
+	return o, nil
+}
+
+func chosenFile(pkg string) string {
+	return fmt.Sprintf("package %s\n\nimport (\n\t\"os\"\n\t\"strconv\"\n)\n\nvar %s, _ = strconv.Atoi(os.Getenv(%q))\n", pkg, chosenName, chosenVariable)
+}
