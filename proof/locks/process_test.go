@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/lock"
-	"github.com/rota-run/rota/proof/standstill"
+	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/file"
 )
@@ -196,7 +196,7 @@ func TestHolderIsSuspended(t *testing.T) {
 				t.Fatalf("the holder said %q", word)
 			}
 			s := openFile(t, dir)
-			if err := standstill.StopOutside(deadline(t), h.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")); err != nil {
+			if err := process.StopOutside(deadline(t), h.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")); err != nil {
 				t.Fatal(err)
 			}
 			held, err := client(t, s, lock.Options{TTL: time.Minute}).Lock("x").Acquire(deadline(t))
