@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/proof/process"
+	processes "github.com/rota-run/rota/proof/process"
 )
 
 // suspend stops a process while it does not write: nobody can while a suspended process has the turn.
@@ -15,7 +15,7 @@ func suspend(t *testing.T, dir string, p *process) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := process.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")); err != nil {
+	if err := processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")); err != nil {
 		t.Fatal(err)
 	}
 }

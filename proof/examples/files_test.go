@@ -86,7 +86,7 @@ func (s *swarm) kill(p *worker) {
 type tally struct {
 	begun map[string]int
 	done  map[string][]event // whoever has done it: in the order of its tokens, for what one has written may be read after what the next one has
-	lists *worker           // whoever has listed last
+	lists *worker            // whoever has listed last
 	pages int
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/proof/process"
+	processes "github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
@@ -66,7 +66,7 @@ func TestSessionOutlivesSuspension(t *testing.T) {
 	dir := t.TempDir()
 	s, ctx := openIn(t, dir, file.Options{}), deadline(t)
 	p := sessionIn(t, dir)
-	if err := process.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)); err != nil {
+	if err := processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Append(ctx, []byte("others go on")); err != nil {
