@@ -1,4 +1,4 @@
-package replica_test
+package joins
 
 import (
 	"context"
@@ -31,9 +31,7 @@ const (
 )
 
 // BenchmarkJoin measures how long a member takes from its start to being in the cluster, when so many entries were appended before it, and every
-// 2,000 of them a snapshot was saved and what lies before the former one trimmed, as the members do. It also tells what is kept.
-//
-//	ROTA_JOIN_ENTRIES=1000000 go test -run '^$' -bench Join/memory -benchtime 5x ./protocol/replica
+// 2,000 of them a snapshot was saved and what lies before the former one trimmed, as the members do. It also reports what is kept.
 func BenchmarkJoin(b *testing.B) {
 	for _, s := range []struct {
 		name string
@@ -186,7 +184,7 @@ func fill(b *testing.B, st replica.Store, entries int) (snapshot int) {
 		value = fold(b, st, value)
 		data, index := value.Snapshot(), uint64(value.Index())
 		if done+joinEvery >= entries {
-			return snapshot // the last entries are to be read by who joins
+			return snapshot // the member that joins reads the last entries
 		}
 		if err := st.SaveSnapshot(b.Context(), store.Record{Index: index, Data: data}); err != nil {
 			b.Fatal(err)
@@ -199,7 +197,7 @@ func fill(b *testing.B, st replica.Store, entries int) (snapshot int) {
 	return snapshot
 }
 
-// appendAll appends n entries behind the first so many, several at a time.
+// appendAll appends n entries after the first so many, several at a time.
 func appendAll(b *testing.B, st store.Log, first, n int) {
 	b.Helper()
 	var wg sync.WaitGroup
