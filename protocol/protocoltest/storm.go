@@ -1,6 +1,7 @@
 package protocoltest
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -21,7 +22,7 @@ const stormTime = 15 * time.Second
 // ways, for less and for more than the TTL, and one of them dies and comes back. The ledger watches as in every story; when the storm is over, all
 // members run their share again.
 func Storm(t *testing.T, s Setup) {
-	seed := rand.Uint64()
+	seed := cmp.Or(s.Seed, rand.Uint64())
 	if text := os.Getenv(seedVariable); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -30,7 +31,10 @@ func Storm(t *testing.T, s Setup) {
 		seed = n
 	}
 	t.Logf("%s=%d", seedVariable, seed)
-	w := newWorld(t, s)
+	s.play(t, func(w *world) { w.storm(seed) })
+}
+
+func (w *world) storm(seed uint64) {
 	ids := []cluster.MemberID{"a", "b", "c", "d"}
 	shares := map[cluster.MemberID]int{"a": 3, "b": 3, "c": 3, "d": 3}
 	w.start(ids...)
@@ -38,7 +42,7 @@ func Storm(t *testing.T, s Setup) {
 	w.shares(shares)
 	w.blow(seed, ids[:3])
 	w.shares(shares)
-	t.Logf("%d starts of tasks", w.ledger.begun())
+	w.t.Logf("%d starts of tasks", w.ledger.begun())
 }
 
 // blow breaks the links of members for a while; d keeps its link, and dies and comes back.

@@ -36,6 +36,8 @@ type Setup struct {
 	// Virtual runs each story in a bubble of testing/synctest: its time passes only while all of it waits, so no machine is too slow for it. Open is
 	// called in the bubble and gives its members protocol.NewProcessClock(). Only a store without I/O can be tested so.
 	Virtual bool
+	// Seed is that of a storm; 0 is another one each time.
+	Seed uint64
 	// Many is how many members the story of many has; 0 leaves it out.
 	Many int
 }

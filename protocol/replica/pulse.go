@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -12,9 +13,10 @@ import (
 
 // pulseWriter writes the member's own pulse: through a session where the store has them, so that it goes with the process.
 type pulseWriter struct {
-	mu      sync.Mutex
-	key     string // of the life that the rest belongs to; "" before the first
-	life    uint64 // its number
+	made    sync.Once
+	turn    chan struct{} // has room for the one who writes; a waiter gives up when its ctx ends, which a mutex does not let it
+	key     string        // of the life that the rest belongs to; "" before the first
+	life    uint64        // its number
 	session store.Session
 	former  store.Session // of the life before: its pulse stays until the present one is established
 	writes  int           // of the present life
@@ -44,12 +46,32 @@ func statedTTL(pulse []byte) time.Duration {
 }
 
 func (w *pulseWriter) renew(ctx context.Context, c *Caller, e Renew) Event {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	if err := w.take(ctx); err != nil {
+		return Renewed{Now: c.Now(), Sent: c.Now(), Key: e.Key, Outcome: NotDone, Err: text(err)}
+	}
+	defer w.give()
 	sent := c.Now()
 	out, err := w.write(ctx, c, e)
 	return Renewed{Now: c.Now(), Sent: sent, Key: e.Key, Outcome: out, Err: text(err)}
 }
+
+// take waits until nobody else writes.
+func (w *pulseWriter) take(ctx context.Context) error {
+	w.made.Do(func() { w.turn = make(chan struct{}, 1) })
+	select {
+	case w.turn <- struct{}{}: // also where ctx has ended: the store says so
+		return nil
+	default:
+	}
+	select {
+	case w.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the renewal before: %w", context.Cause(ctx))
+	}
+}
+
+func (w *pulseWriter) give() { <-w.turn }
 
 func (w *pulseWriter) write(ctx context.Context, c *Caller, e Renew) (Outcome, error) {
 	if w.key != e.Key {
@@ -144,12 +166,15 @@ func (w *pulseWriter) close(ctx context.Context) error {
 // Close removes the pulse after the member has left or halted.
 func (c *Caller) Close(ctx context.Context) {
 	w := &c.pulse
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	if err := w.take(ctx); err != nil {
+		c.Logger.Debug("remove our heartbeat", "err", err)
+		return
+	}
+	defer w.give()
 	w.closeFormer(ctx, c)
 	if w.session == nil && w.version != "" {
 		if err := c.Store.Delete(ctx, w.key, w.version); err != nil {
-			c.Logger.Debug("remove our pulse", "err", err)
+			c.Logger.Debug("remove our heartbeat", "err", err)
 		}
 		return
 	}

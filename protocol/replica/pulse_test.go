@@ -3,46 +3,43 @@ package replica
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
 )
 
-// TestARenewalOfAFormerLifeComesLate: calls are made on goroutines of their own, so one of a former life may begin behind those of the present one.
+// TestARenewalOfAFormerLifeComesLate: calls are made on goroutines of their own, so one of a former life may begin after those of the present one.
 // It must not end the session of the present pulse: others would see that pulse gone and take over from a member that trusts itself.
 func TestARenewalOfAFormerLifeComesLate(t *testing.T) {
 	t.Parallel()
-	stores := map[string]func(t *testing.T) (Store, func() error){
-		"memory": func(*testing.T) (Store, func() error) {
-			s := memory.New().Open()
-			return s, s.Close
-		},
-		"file": func(t *testing.T) (Store, func() error) {
+	for _, noSessions := range []bool{false, true} {
+		t.Run(fmt.Sprintf("memory, NoSessions=%v", noSessions), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { lateRenewal(t, memory.New().Open(), noSessions) })
+		})
+		t.Run(fmt.Sprintf("file, NoSessions=%v", noSessions), func(t *testing.T) {
+			t.Parallel()
 			s, err := file.Open(t.Context(), t.TempDir(), file.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return s, s.Close
-		},
+			lateRenewal(t, s, noSessions)
+		})
 	}
-	for name, open := range stores {
-		for _, noSessions := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				s, closeStore := open(t)
-				defer func() {
-					if err := closeStore(); err != nil {
-						t.Error(err)
-					}
-				}()
-				lateRenewal(t, s, noSessions)
-			})
-		}
+}
+
+// caller makes the store calls of a member named a, by the clock of this process.
+func caller(s Store, ttl time.Duration, noSessions bool) *Caller {
+	return &Caller{
+		Member: "a", Store: s, TTL: ttl, NoSessions: noSessions, Logger: slog.New(slog.DiscardHandler), Now: protocol.NewProcessClock(), Wall: time.Now,
 	}
 }
 
@@ -50,10 +47,12 @@ func lateRenewal(t *testing.T, s Store, noSessions bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	c := &Caller{
-		Member: "a", Store: s, TTL: time.Minute, NoSessions: noSessions, Logger: slog.New(slog.DiscardHandler),
-		Now: protocol.Now, Wall: time.Now,
-	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c := caller(s, time.Minute, noSessions)
 	defer c.Close(ctx)
 	renew := func(e Renew) Renewed {
 		t.Helper()
@@ -91,14 +90,40 @@ func lateRenewal(t *testing.T, s Store, noSessions bool) {
 	}
 }
 
+// TestARenewalWaitsForTheOneBefore, but not beyond its own time: the store may hold the one of a former life.
+func TestARenewalWaitsForTheOneBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := storetest.NewFaulty(memory.New().Open(), func(storetest.Call) storetest.Outcome { return storetest.Held })
+		defer f.Close()
+		c := caller(f, 3*time.Second, false)
+		former := make(chan Event, 1)
+		go func() { former <- c.Call(t.Context(), Renew{Key: "pulse/a/n-1", Create: true, Life: 1}) }()
+		synctest.Wait()
+		began := c.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		next := Renew{Key: "pulse/a/n-2", Create: true, Life: 2}
+		if got, ok := c.Call(ctx, next).(Renewed); !ok || got.Outcome != NotDone || got.Key != next.Key || got.Err == "" || got.Now != began.Add(time.Second) {
+			t.Errorf("after %s the answer is %+v, want that it is not done after a second", got.Now.Sub(began), got)
+		}
+		f.Away(false)
+		if got, ok := (<-former).(Renewed); !ok || got.Outcome != Done {
+			t.Errorf("the renewal that was held: %+v", got)
+		}
+		if got, ok := c.Call(t.Context(), next).(Renewed); !ok || got.Outcome != Done {
+			t.Errorf("the next one: %+v", got)
+		}
+		c.Close(t.Context())
+	})
+}
+
 // A pulse states the TTL of its owner, and what cannot be one is none.
 func TestAPulseStatesItsTTL(t *testing.T) {
 	t.Parallel()
 	s := memory.New().Open()
 	defer s.Close()
-	c := &Caller{
-		Member: "a", Store: s, TTL: 7 * time.Second, Logger: slog.New(slog.DiscardHandler), Now: protocol.Now, Wall: time.Now,
-	}
+	c := caller(s, 7*time.Second, false)
 	defer c.Close(t.Context())
 	want := map[string]time.Duration{PulsePrefix + "a/1": 7 * time.Second}
 	if got, ok := c.Call(t.Context(), Renew{Key: PulsePrefix + "a/1", Create: true, Life: 1}).(Renewed); !ok || got.Outcome != Done {

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -50,6 +51,19 @@ func TestStoriesOnMemory(t *testing.T) {
 	setup := onMemory(false)
 	setup.Many = 30
 	protocoltest.Run(t, setup)
+}
+
+// TestStorm runs members whose calls fail at random, in every way that a store has.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(8) {
+		setup := onMemory(seed%2 == 1)
+		setup.Seed = seed + 1
+		t.Run(fmt.Sprintf("seed %d", setup.Seed), func(t *testing.T) {
+			t.Parallel()
+			protocoltest.Storm(t, setup)
+		})
+	}
 }
 
 // TestStoriesWithHeartbeatsAlone is the protocol on stores without sessions.
