@@ -1,5 +1,0 @@
-//go:build !race
-
-package doclog
-
-const underRace = false
