@@ -32,8 +32,7 @@ func openPutAlone(t *testing.T, o etcd.Options, way func(addr string) string) pu
 		}
 		return nil
 	})
-	o.Endpoints = []string{way(addr)}
-	return putAlone{openWith(t, o), &puts}
+	return putAlone{openWith(t, through(o, way(addr))), &puts}
 }
 
 func straight(addr string) string { return addr }

@@ -9,17 +9,9 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// reach opens stores below a prefix of their own on a server, directly and over a link for each handle.
+// reach opens handles on one store.
 func reach(o etcd.Options) storetest.Reach[*etcd.Store] {
-	return storetest.Reach[*etcd.Store]{
-		Direct: func(t *testing.T) *etcd.Store { return openWith(t, o) },
-		Through: func(t *testing.T) (*etcd.Store, storetest.Link) {
-			link := rig.Link(t, o.Endpoints[0])
-			through := o
-			through.Endpoints = []string{link.Addr()}
-			return openWith(t, through), link
-		},
-	}
+	return rig.Reach(o.Endpoints, func(t *testing.T, endpoints []string) *etcd.Store { return openWith(t, through(o, endpoints...)) })
 }
 
 func TestFaults(t *testing.T) {

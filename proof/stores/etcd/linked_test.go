@@ -19,7 +19,6 @@ type linkedStore struct {
 func linked(t *testing.T, o etcd.Options) linkedStore {
 	t.Helper()
 	e := linkedStore{link: rig.Link(t, o.Endpoints[0]), direct: openWith(t, o), raw: rawOf(t, o)}
-	o.Endpoints = []string{e.link.Addr()}
-	e.s = openWith(t, o)
+	e.s = openWith(t, through(o, e.link.Addr()))
 	return e
 }

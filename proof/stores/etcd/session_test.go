@@ -170,8 +170,7 @@ func TestLeaseTakenBetweenRenewalAndWrite(t *testing.T) {
 			return nil
 		}
 	})
-	o.Endpoints = []string{addr}
-	s := openWith(t, o)
+	s := openWith(t, through(o, addr))
 	n := holding(t, s, "s", time.Minute)
 	take <- raw.lease(t, "s")
 	wantEnded(t, n)

@@ -88,8 +88,7 @@ func TestChunksAreRemovedBehindTheCaller(t *testing.T) {
 			return context.Cause(ctx)
 		}
 	})
-	o.Endpoints = []string{addr}
-	s := openWith(t, o)
+	s := openWith(t, through(o, addr))
 	fill(t, s, 3)
 	raw.put(t, raw.deadChunk(1, 0), "half")
 	ctx, cancel := context.WithCancel(rig.Deadline(t))

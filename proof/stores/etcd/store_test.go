@@ -70,9 +70,7 @@ func onServer(t *testing.T, so server.Options) etcd.Options {
 		t.Fatal(err)
 	}
 	t.Cleanup(member.Stop)
-	o := options()
-	o.Endpoints = member.Endpoints()
-	return o
+	return through(options(), member.Endpoints()...)
 }
 
 // startCluster starts servers in processes of their own, which belong to the test alone.
@@ -88,9 +86,11 @@ func startCluster(t *testing.T, so server.Options) *server.Cluster {
 }
 
 // on are the options of a store on a cluster.
-func on(c *server.Cluster) etcd.Options {
-	o := options()
-	o.Endpoints = c.Endpoints()
+func on(c *server.Cluster) etcd.Options { return through(options(), c.Endpoints()...) }
+
+// through returns options of the same store, which is reached through other addresses.
+func through(o etcd.Options, endpoints ...string) etcd.Options {
+	o.Endpoints = endpoints
 	return o
 }
 

@@ -29,10 +29,6 @@ func TestLocks(t *testing.T) { t.Parallel(); locktest.Run(t, fresh) }
 func members(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 	return rig.Members(shared.Endpoints(), func(*testing.T) func(*testing.T, string) *etcd.Store {
 		o := options()
-		return func(t *testing.T, addr string) *etcd.Store {
-			through := o
-			through.Endpoints = []string{addr}
-			return rig.Opened(t, opening(through))
-		}
+		return func(t *testing.T, addr string) *etcd.Store { return rig.Opened(t, opening(through(o, addr))) }
 	})(t)
 }
