@@ -4,5 +4,5 @@ package zookeeper
 
 import "os/exec"
 
-// bind does nothing here: a test that is killed leaves its servers behind.
+// bind does nothing here: the servers of a killed test go on.
 func bind(*exec.Cmd) {}

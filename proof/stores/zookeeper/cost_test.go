@@ -11,7 +11,7 @@ import (
 )
 
 // TestWhatReadsCost counts the requests of a handle. At a follower, reading what is watched and has not changed costs a sync; reading it after a hint of
-// a change costs a sync and a read, which leaves the watch. At a server that stands alone both cost a read.
+// a change costs a sync and a read, which leaves the watch. At a single server each costs a read.
 func TestWhatReadsCost(t *testing.T) {
 	t.Parallel()
 	t.Run("alone", func(t *testing.T) {

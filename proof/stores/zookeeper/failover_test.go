@@ -11,8 +11,8 @@ import (
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// TestSilentNode connects through a link to one of three nodes, which falls silent without closing anything: the handle notices and asks another,
-// while the link is still broken.
+// TestSilentNode connects to one of three nodes, which then becomes silent and closes nothing. The handle notices that and uses another one, while the
+// first is still silent.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
 	c := ownServers(t, server.Options{Nodes: 3})
@@ -47,8 +47,8 @@ func TestSilentNode(t *testing.T) {
 			time.Sleep(10 * time.Millisecond) // waits: between two attempts, with a deadline
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("a node is silent, and still asked %v later: %v", time.Since(begun), err)
+			t.Fatalf("a node is silent, and is still used %v later: %v", time.Since(begun), err)
 		}
 	}
-	t.Logf("a node silent: not asked any more after %v and %d calls", time.Since(begun).Round(time.Millisecond), asked-30)
+	t.Logf("a silent node was not used any more after %v and %d calls", time.Since(begun).Round(time.Millisecond), asked-30)
 }

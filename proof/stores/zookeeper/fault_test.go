@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
+// brief returns a context that ends soon.
 func brief(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -20,6 +21,7 @@ func brief(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
+// TestDataSurvivesKill kills the only server and starts it again.
 func TestDataSurvivesKill(t *testing.T) {
 	t.Parallel()
 	c := ownServers(t, server.Options{})
@@ -56,7 +58,7 @@ func TestDataSurvivesKill(t *testing.T) {
 	}
 }
 
-// writer appends and counts in a document until it is told to stop, and notes what was acknowledged.
+// writer appends records and counts in a document, and notes what was acknowledged.
 type writer struct {
 	s            *zookeeper.Store
 	id           int
@@ -89,24 +91,24 @@ func (w *writer) step(ctx context.Context, n int) {
 	}
 }
 
-// check compares what is there with what was acknowledged.
+// check compares what the store holds with what was acknowledged.
 func (w *writer) check(t *testing.T, ctx context.Context, records []store.Record) {
 	t.Helper()
 	times := map[string]int{}
 	for _, r := range records {
 		times[string(r.Data)]++
 		if want, ok := w.acknowledged[r.Index]; ok && want != string(r.Data) {
-			t.Errorf("at %d stands %q, acknowledged was %q", r.Index, r.Data, want)
+			t.Errorf("record %d is %q, acknowledged was %q", r.Index, r.Data, want)
 		}
 	}
 	for index, data := range w.acknowledged {
 		if times[data] != 1 {
-			t.Errorf("%q, acknowledged at %d, stands in the log %d times", data, index, times[data])
+			t.Errorf("%q, acknowledged at %d, is in the log %d times", data, index, times[data])
 		}
 	}
 	for data := range w.unknown {
 		if times[data] > 1 {
-			t.Errorf("%q, unknown, stands in the log %d times", data, times[data])
+			t.Errorf("%q, unknown, is in the log %d times", data, times[data])
 		}
 	}
 	d, err := w.s.Get(ctx, fmt.Sprintf("count/%d", w.id))
@@ -203,6 +205,7 @@ func TestLeaderDiesUnderWriters(t *testing.T) {
 	}
 }
 
+// TestMajorityLostAndBack kills two of three servers, then starts one again.
 func TestMajorityLostAndBack(t *testing.T) {
 	t.Parallel()
 	c, ctx := ownServers(t, server.Options{Nodes: 3}), longDeadline(t)

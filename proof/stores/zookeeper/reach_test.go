@@ -11,7 +11,7 @@ import (
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// reach makes an empty store on the shared server, behind links that break.
+// reach makes an empty store on the shared server, reached through links that break.
 func reach(t *testing.T) storetest.Reach[*zookeeper.Store] { return reachOf(t, servers(t)) }
 
 // reachOf spreads handles over servers: each is connected to one of them. A handle gives up a server that is silent for two thirds of the session's
@@ -29,7 +29,7 @@ func reachOf(t *testing.T, addrs []string) storetest.Reach[*zookeeper.Store] {
 	}
 }
 
-// openThrough opens a store behind a link of its own.
+// openThrough opens a store through its own link.
 func openThrough(t testing.TB, o zookeeper.Options) (*zookeeper.Store, *faultproxy.Proxy) {
 	t.Helper()
 	p, err := faultproxy.Listen(context.Background(), o.Servers[0])
@@ -41,7 +41,7 @@ func openThrough(t testing.TB, o zookeeper.Options) (*zookeeper.Store, *faultpro
 	return openWith(t, o), p
 }
 
-// openTapped opens a store behind a tap and a link: the tap sees requests before a fault of the link meets them.
+// openTapped opens a store through a tap and then a link: the tap sees requests before the link holds or loses them.
 func openTapped(t testing.TB, o zookeeper.Options) (*zookeeper.Store, *faultproxy.Proxy, *tap) {
 	t.Helper()
 	link, err := faultproxy.Listen(context.Background(), o.Servers[0])
@@ -72,7 +72,7 @@ func TestCrashes(t *testing.T) {
 	})
 }
 
-// TestCrashesOfLeaders kills whoever leads three servers, again and again, while clients of all three read and write.
+// TestCrashesOfLeaders kills the leader of three servers, again and again, while clients of all three read and write.
 func TestCrashesOfLeaders(t *testing.T) {
 	t.Parallel()
 	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*zookeeper.Store] {

@@ -24,7 +24,7 @@ func quorate(t *testing.T) func(t *testing.T) *zookeeper.Store {
 func TestDocsByQuorum(t *testing.T) { t.Parallel(); storetest.Docs(t, quorate) }
 func TestLogByQuorum(t *testing.T)  { t.Parallel(); storetest.Log(t, quorate) }
 
-// TestOnThreeServers runs suites whose handles are connected to one server of three each, so that what one writes another one reads elsewhere.
+// TestOnThreeServers runs suites whose handles are each connected to one of three servers, so that they read through other servers than they write.
 func TestOnThreeServers(t *testing.T) {
 	t.Parallel()
 	addrs := ownServers(t, server.Options{Nodes: 3}).Servers()

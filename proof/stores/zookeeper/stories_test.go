@@ -13,8 +13,8 @@ import (
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// TestStories runs the protocol's stories on a real server. A member that crashes leaves a session that must expire, and a store that is away is a link
-// that holds all bytes.
+// TestStories runs the protocol's stories on a real server. A member that crashes leaves a session that must expire. A store that cannot be reached is a
+// link that holds all bytes.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	stories(t, servers(t))
@@ -38,7 +38,7 @@ func stories(t *testing.T, servers []string) {
 	})
 }
 
-// behindLinks opens members on one store, each behind a link of its own.
+// behindLinks opens members on one store, each through its own link.
 func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 	return func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 		path, n := freshPath(t), 0
@@ -48,7 +48,7 @@ func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.Mem
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The story itself ends all members, by Crash: a clean-up here would come before that, and look like the death of members that still run.
+			// The story ends all members by Crash. A clean-up here would come before that, and look like a crash of members that still run.
 			s := opened(t, zookeeper.Options{Servers: []string{link.Addr()}, Path: path, Session: 2 * time.Second})
 			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
