@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -54,7 +54,7 @@ func (l *ledger) whole(n int) bool {
 
 // cable is a store that can be cut off, without the sessions that would tell others at once.
 type cable struct {
-	replica.Store
+	protocol.Store
 	cut atomic.Bool
 }
 

@@ -17,7 +17,7 @@ import (
 
 // moody is a store that is away for some reads.
 type moody struct {
-	replica.Store
+	store.Full
 	away atomic.Int64 // reads that fail
 }
 

@@ -18,8 +18,8 @@ var vendors = []rule{
 	{"modernc.org/sqlite", []string{"store/file"}},
 	{"github.com/go-zookeeper/zk", []string{"store/zookeeper"}},
 	{"go.etcd.io/etcd", []string{"store/etcd"}},
-	{"go.uber.org/zap", []string{"store/etcd"}}, // etcd takes no other logger
-	{"google.golang.org/grpc", []string{"store/etcd"}},                          // codes of errors
+	{"go.uber.org/zap", []string{"store/etcd"}},        // etcd takes no other logger
+	{"google.golang.org/grpc", []string{"store/etcd"}}, // codes of errors
 	{"github.com/nats-io", []string{"store/nats"}},
 	{"github.com/twmb/franz-go", []string{"store/kafka", "publish/*", "contrib/kafka/…"}},
 	{"github.com/aws", []string{"contrib/aws/…"}},

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"github.com/rota-run/rota/protocol"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,7 +96,7 @@ func (s gatedSession) Put(ctx context.Context, d store.Doc) (store.Version, erro
 
 // tell logs what took members out, for the reader of a failed story.
 func tell(t *testing.T, id cluster.MemberID) Events {
-	return Events{Applied: func(v cluster.Value, entries []Applied) {
+	return Events{Applied: func(v cluster.Value, entries []protocol.Applied) {
 		for _, a := range entries {
 			for i, c := range a.Entry.Commands {
 				switch c.(type) {

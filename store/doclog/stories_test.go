@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/file"
@@ -20,7 +21,7 @@ func member(t *testing.T, docs storetest.Full, id cluster.MemberID, ttl time.Dur
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+	m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	server "github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/doclog"
@@ -37,7 +38,7 @@ const (
 func BenchmarkJoin(b *testing.B) {
 	for _, s := range []struct {
 		name string
-		open func(b *testing.B) (st replica.Store, size func() float64)
+		open func(b *testing.B) (st protocol.Store, size func() float64)
 	}{
 		{"memory", onJoinMemory}, {"file", onJoinFile}, {"nats", onJoinNATS}, {"etcd", onJoinEtcd}, {"zookeeper", onJoinZooKeeper},
 		{"documents of memory", documents(onJoinMemory)}, {"documents of file", documents(onJoinFile)},
@@ -46,7 +47,7 @@ func BenchmarkJoin(b *testing.B) {
 	}
 }
 
-func onJoinMemory(b *testing.B) (replica.Store, func() float64) {
+func onJoinMemory(b *testing.B) (protocol.Store, func() float64) {
 	s := memory.New().Open()
 	b.Cleanup(func() { s.Close() })
 	before := heap()
@@ -61,7 +62,7 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-func onJoinFile(b *testing.B) (replica.Store, func() float64) {
+func onJoinFile(b *testing.B) (protocol.Store, func() float64) {
 	dir := b.TempDir()
 	s, err := file.Open(b.Context(), dir, file.Options{})
 	if err != nil {
@@ -71,7 +72,7 @@ func onJoinFile(b *testing.B) (replica.Store, func() float64) {
 	return s, func() float64 { return sizeOf(b, dir) }
 }
 
-func onJoinNATS(b *testing.B) (replica.Store, func() float64) {
+func onJoinNATS(b *testing.B) (protocol.Store, func() float64) {
 	dir := b.TempDir()
 	c, err := server.Start(b.Context(), server.Options{Dir: dir, Nodes: 1})
 	if err != nil {
@@ -87,8 +88,8 @@ func onJoinNATS(b *testing.B) (replica.Store, func() float64) {
 }
 
 // documents is a store whose log is made of documents.
-func documents(open func(*testing.B) (replica.Store, func() float64)) func(*testing.B) (replica.Store, func() float64) {
-	return func(b *testing.B) (replica.Store, func() float64) {
+func documents(open func(*testing.B) (protocol.Store, func() float64)) func(*testing.B) (protocol.Store, func() float64) {
+	return func(b *testing.B) (protocol.Store, func() float64) {
 		docs, size := open(b)
 		s, err := doclog.New(docs, doclog.Options{})
 		if err != nil {
@@ -117,7 +118,7 @@ func sizeOf(b *testing.B, dir string) (bytes float64) {
 	return bytes
 }
 
-func benchmarkJoin(b *testing.B, open func(*testing.B) (replica.Store, func() float64)) {
+func benchmarkJoin(b *testing.B, open func(*testing.B) (protocol.Store, func() float64)) {
 	entries := joinEntries
 	if text := os.Getenv("ROTA_JOIN_ENTRIES"); text != "" {
 		var err error
@@ -143,12 +144,12 @@ func benchmarkJoin(b *testing.B, open func(*testing.B) (replica.Store, func() fl
 }
 
 // join starts a member and returns when it is in the cluster; leave ends it in order.
-func join(b *testing.B, st replica.Store, n int) (leave func()) {
+func join(b *testing.B, st protocol.Store, n int) (leave func()) {
 	b.Helper()
 	joined := make(chan struct{}, 1)
-	m, err := replica.New(replica.Config{
+	m, err := replica.New(protocol.Config{
 		Member: cluster.MemberID(fmt.Sprint("joiner-", n)), Store: st, SnapshotEvery: joinEvery,
-		Events: replica.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }},
+		Events: protocol.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -177,7 +178,7 @@ func join(b *testing.B, st replica.Store, n int) (leave func()) {
 }
 
 // fill appends entries that submit and kill jobs, and saves and trims as a member does. It returns the size of the last snapshot.
-func fill(b *testing.B, st replica.Store, entries int) (snapshot int) {
+func fill(b *testing.B, st protocol.Store, entries int) (snapshot int) {
 	b.Helper()
 	var value cluster.Value
 	former := uint64(0)

@@ -6,12 +6,12 @@ import (
 
 	etcdserver "github.com/rota-run/rota/proof/server/etcd"
 	zkserver "github.com/rota-run/rota/proof/server/zookeeper"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
-func onJoinEtcd(b *testing.B) (replica.Store, func() float64) {
+func onJoinEtcd(b *testing.B) (protocol.Store, func() float64) {
 	dir := b.TempDir()
 	server, err := etcdserver.Start(b.Context(), etcdserver.Options{Dir: dir})
 	if err != nil {
@@ -26,7 +26,7 @@ func onJoinEtcd(b *testing.B) (replica.Store, func() float64) {
 	return s, func() float64 { return sizeOf(b, dir) }
 }
 
-func onJoinZooKeeper(b *testing.B) (replica.Store, func() float64) {
+func onJoinZooKeeper(b *testing.B) (protocol.Store, func() float64) {
 	dir := b.TempDir()
 	c, err := zkserver.Start(b.Context(), zkserver.Options{Dir: dir})
 	var missing *zkserver.MissingError

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/faultproxy"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
 )
@@ -33,7 +34,7 @@ func member(t *testing.T, o Options, id cluster.MemberID, ttl time.Duration) pro
 	}
 	o.Endpoints = []string{link.Addr()}
 	s := opened(t, o) // Crash closes it, which a story calls for each member
-	m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+	m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

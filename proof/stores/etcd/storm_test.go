@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/faultproxy"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
 )
@@ -30,7 +31,7 @@ func behindLinks(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) p
 		through.Endpoints = []string{link.Addr()}
 		// The story itself ends all members, by Crash: a clean-up here would come before that, and look like the death of members that still run.
 		s := opened(t, through)
-		m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+		m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 		if err != nil {
 			t.Fatal(err)
 		}

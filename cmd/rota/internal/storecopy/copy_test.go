@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -20,7 +21,7 @@ func source(t *testing.T) *memory.Store {
 	if res, err := replica.NewClient(s).Propose(t.Context(), submit); err != nil || !res[0].Accepted {
 		t.Fatal(res, err)
 	}
-	for _, key := range []string{"position/job", replica.PulsePrefix + "a/1"} {
+	for _, key := range []string{"position/job", protocol.HeartbeatPrefix + "a/1"} {
 		if _, err := s.Put(t.Context(), store.Doc{Key: key, Value: []byte(key)}); err != nil {
 			t.Fatal(err)
 		}

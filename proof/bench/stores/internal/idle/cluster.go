@@ -12,7 +12,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/proof/bench/stores/internal/place"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
 )
 
@@ -24,7 +24,7 @@ type crowd struct {
 	running atomic.Int64  // partitions
 	lost    atomic.Int64  // members that found themselves removed, or whose store did not answer
 	nodes   []*node.Node
-	stores  []replica.Store
+	stores  []protocol.Store
 	ended   chan error
 	all     sync.WaitGroup
 	stop    context.CancelFunc

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/proof/server"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
@@ -63,7 +63,7 @@ func (p *Place) Hosts() []string {
 }
 
 // Open opens a handle of the store that has a name in this place: letters and digits.
-func (p *Place) Open(ctx context.Context, name string) (replica.Store, error) {
+func (p *Place) Open(ctx context.Context, name string) (protocol.Store, error) {
 	switch p.Kind {
 	case "memory":
 		return p.memory.Open(), nil // one store, whatever its name
@@ -79,7 +79,7 @@ func (p *Place) Open(ctx context.Context, name string) (replica.Store, error) {
 }
 
 // opened is nil where there was an error, and not a store that is.
-func opened[S replica.Store](s S, err error) (replica.Store, error) {
+func opened[S protocol.Store](s S, err error) (protocol.Store, error) {
 	if err != nil {
 		return nil, err
 	}
