@@ -46,8 +46,8 @@ fmt-check: ## files that gofmt would change
 	  [ -z "$$out" ] || { echo "gofmt -s would change:"; echo "$$out"; exit 1; }
 
 tidy-check: ## go.mod and go.sum are as go mod tidy wants them
-	go mod tidy -diff
-	cd proof && go mod tidy -diff
+	go mod tidy -e -diff
+	cd proof && go mod tidy -e -diff
 
 fuzz: ## every fuzzer for FUZZTIME
 	@.ci/fuzz $(FUZZTIME)

@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/work"
 )
 
@@ -18,6 +19,7 @@ import (
 type Config struct {
 	Member   string        // stable name, unique in the cluster
 	Store    Store         // stays the caller's: close it after Leave
+	Protocol Protocol      // how the members agree, the same for all of a cluster; default: every member folds one log, package protocol/replica
 	TTL      time.Duration // how long others wait when this member is silent; default 10 s
 	Labels   map[string]string
 	Weight   int64 // share of the load; 0 means 100
@@ -59,6 +61,9 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("join: %w", context.Cause(ctx))
 	}
+	if c.Protocol == nil {
+		c.Protocol = replica.Protocol{}
+	}
 	types := make(work.Types, len(c.Types))
 	for _, t := range c.Types {
 		if _, twice := types[t.Name]; twice {
@@ -69,7 +74,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	joined := make(chan struct{})
 	var once sync.Once
 	n, err := node.New(node.Config{
-		Member: cluster.MemberID(c.Member), Store: c.Store, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
+		Member: cluster.MemberID(c.Member), Store: c.Store, Protocol: c.Protocol, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
 		Sources: c.Sources, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Logger: c.Logger, Clock: c.Clock,
 		Events: node.Events{Joined: func(cluster.Incarnation, time.Duration) { once.Do(func() { close(joined) }) }},
 	})

@@ -2,7 +2,7 @@ package rota
 
 import (
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 )
@@ -26,7 +26,9 @@ type (
 	// Publisher takes samples to a sink.
 	Publisher = publish.Publisher
 	// Store is what members agree through.
-	Store = replica.Store
+	Store = protocol.Store
+	// Protocol is how the members of a cluster agree.
+	Protocol = protocol.Protocol
 	// Spread says how many partitions a task has.
 	Spread = cluster.Spread
 	// Handover is the contract under which a partition moves.

@@ -21,7 +21,7 @@ import (
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -306,7 +306,7 @@ func TestMalformedUntilMended(t *testing.T) {
 
 func TestEntryTellsWhatDidNothing(t *testing.T) {
 	t.Parallel()
-	e := api.EntryOf(cluster.Value{}, replica.Applied{
+	e := api.EntryOf(cluster.Value{}, protocol.Applied{
 		Entry:   cluster.Entry{Index: 7, Writer: "w", Commands: []cluster.Command{cluster.KillJob{Job: "x"}}},
 		Results: []cluster.Result{{Reason: "no such job"}},
 	})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 )
 
 // Entry is one record of the log with what it did.
@@ -26,7 +26,7 @@ type Command struct {
 }
 
 // EntryOf shows an applied entry and the value behind it.
-func EntryOf(v cluster.Value, a replica.Applied) Entry {
+func EntryOf(v cluster.Value, a protocol.Applied) Entry {
 	e := Entry{
 		Index: uint64(a.Entry.Index), AtMS: a.Entry.AtMS, Writer: string(a.Entry.Writer), Seq: a.Entry.Seq, Duplicate: a.Duplicate,
 		Commands: make([]Command, len(a.Entry.Commands)), Digest: fmt.Sprintf("%016x", uint64(v.Digest())),

@@ -19,14 +19,15 @@ import (
 
 // Config is what a server shows. Value is required. Its functions may be called from any goroutine.
 type Config struct {
-	Value   func() cluster.Value
-	Journal journal.Journal // default: none
-	Store   string          // for people, without secrets
-	Local   func() any      // what only this process knows; default: nothing
-	Ready   func() []string // why the member cannot do its work; empty when it can
-	Metrics http.Handler    // default: none
-	Token   string          // required of every request but /healthz when not ""
-	Logger  *slog.Logger    // default: discard
+	Value    func() cluster.Value
+	Journal  journal.Journal // default: none
+	Store    string          // for people, without secrets
+	Protocol string          // its name, for people
+	Local    func() any      // what only this process knows; default: nothing
+	Ready    func() []string // why the member cannot do its work; empty when it can
+	Metrics  http.Handler    // default: none
+	Token    string          // required of every request but /healthz when not ""
+	Logger   *slog.Logger    // default: discard
 }
 
 // The bounds of a request. Nothing here reads a body.
@@ -129,7 +130,7 @@ func (h *handler) allowed(r *http.Request) bool {
 
 func (h *handler) status(w http.ResponseWriter, r *http.Request) {
 	s := StatusOf(h.c.Value())
-	s.Store = h.c.Store
+	s.Store, s.Protocol = h.c.Store, h.c.Protocol
 	if h.c.Local != nil {
 		s.Local = h.c.Local()
 	}

@@ -61,10 +61,10 @@ type Problem struct {
 // MaxProblems bounds Status.Problems.
 const MaxProblems = 100
 
-// StatusOf sums up a value. Its Store and Local are the caller's to fill in, and Moves; see [MovesOf].
+// StatusOf sums up a value. Its Store, Protocol and Local are the caller's to fill in, and Moves; see [MovesOf].
 func StatusOf(v cluster.Value) Status {
 	s := Status{
-		Protocol: "replica", Index: uint64(v.Index()), Digest: fmt.Sprintf("%016x", uint64(v.Digest())), Problems: []Problem{},
+		Index: uint64(v.Index()), Digest: fmt.Sprintf("%016x", uint64(v.Digest())), Problems: []Problem{},
 	}
 	for m := range v.Members() {
 		s.Members.add(m)

@@ -15,8 +15,8 @@ func (n *Node) newWorker() (*call.Worker, error) {
 		return nil, errors.New("there are functions, and no slots: one call runs on each, so give it some")
 	}
 	return call.NewWorker(call.RunnerConfig{
-		Member: n.c.Member, Docs: n.c.Store, Functions: n.c.Functions, Slots: n.idleSlots, Clock: n.c.Clock, Tenure: n.replica.Tenure,
-		Value: n.replica.Value, Changed: n.changed.wait, Journal: n.record, Retention: n.c.ResultRetention, Grace: n.c.DrainTimeout, Logger: n.c.Logger,
+		Member: n.c.Member, Docs: n.c.Store, Functions: n.c.Functions, Slots: n.idleSlots, Clock: n.c.Clock, Tenure: n.member.Tenure,
+		Value: n.member.Value, Changed: n.changed.wait, Journal: n.record, Retention: n.c.ResultRetention, Grace: n.c.DrainTimeout, Logger: n.c.Logger,
 		Started: n.callStarted, Stopped: n.callStopped,
 	})
 }
@@ -24,7 +24,7 @@ func (n *Node) newWorker() (*call.Worker, error) {
 // idleSlots are those that no task has.
 func (n *Node) idleSlots() int64 {
 	idle := n.c.Slots
-	for p := range n.replica.Value().OwnedBy(n.c.Member) {
+	for p := range n.member.Value().OwnedBy(n.c.Member) {
 		if p.Slot != 0 {
 			idle--
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )
@@ -109,7 +110,7 @@ func TestTheCallsOfACutOffMemberMoveWithoutOverlap(t *testing.T) {
 		start(t, s, "keeper", nil)
 		a := start(t, s, "a", func(c *Config) {
 			c.Slots, c.Functions = 1, []call.Function{g.function("a", "b")}
-			line.Store, c.Store = c.Store, line
+			line.Full, c.Store = c.Store.(store.Full), line
 		})
 		h := g.submit(t, caller(t, s), call.Options{})
 		await(t, "it runs on a", func() bool { return len(g.ran()) == 1 })

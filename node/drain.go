@@ -13,7 +13,7 @@ func (n *Node) drain(gone, hurry <-chan struct{}) {
 	if len(n.takers()) == 0 {
 		return
 	}
-	if _, err := n.replica.Propose(ctx, cluster.DrainMember{Member: n.c.Member, On: true}); err != nil {
+	if _, err := n.member.Propose(ctx, cluster.DrainMember{Member: n.c.Member, On: true}); err != nil {
 		n.c.Logger.Warn("drain", "err", err)
 		return
 	}
@@ -37,7 +37,7 @@ func (n *Node) drain(gone, hurry <-chan struct{}) {
 
 // drained tells whether nothing is left here that another member could take. What only this member may run must not keep it.
 func (n *Node) drained() bool {
-	v, takers := n.replica.Value(), n.takers()
+	v, takers := n.member.Value(), n.takers()
 	for p := range v.OwnedBy(n.c.Member) {
 		if p.Owner == n.c.Member && (p.State != cluster.PartitionGranted || movable(v, p.ID, takers)) {
 			return false
@@ -48,7 +48,7 @@ func (n *Node) drained() bool {
 
 // takers are the other members that take new partitions.
 func (n *Node) takers() []cluster.Member {
-	v := n.replica.Value()
+	v := n.member.Value()
 	var out []cluster.Member
 	for m := range v.Members() {
 		if m.ID == n.c.Member || m.State != cluster.MemberJoined || m.Draining {

@@ -3,6 +3,7 @@ package node
 import (
 	"flag"
 	"fmt"
+	"github.com/rota-run/rota/protocol"
 	"os"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	got := metricsText(metricsOf(Status{
-		Member: replica.Status{Joined: true, StoreError: "away", TrustMS: 1500, Pending: 2},
+		Member: protocol.Status{Joined: true, StoreError: "away", TrustMS: 1500, Pending: 2},
 		Work: work.Status{
 			Counts:   work.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8, Failed: 9},
 			Lateness: work.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14,

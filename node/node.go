@@ -17,17 +17,18 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
 
-// Config of a node. Member and Store are required.
+// Config of a node. Member, Store and Protocol are required.
 type Config struct {
 	Member     cluster.MemberID
-	Store      replica.Store
-	TTL        time.Duration // how long others wait when this member is silent; default 10 s
+	Store      protocol.Store
+	Protocol   protocol.Protocol // how the members agree; all members of a cluster use one
+	TTL        time.Duration     // how long others wait when this member is silent; default 10 s
 	Labels     map[string]string
 	Weight     int64
 	Capacity   int64
@@ -68,7 +69,7 @@ type Events struct {
 // Node is one member. Its methods may be called from any goroutine; Run once.
 type Node struct {
 	c       Config
-	replica *replica.Replica
+	member  protocol.Member
 	sup     *work.Supervisor
 	calls   *call.Worker
 	records *journal.Buffered
@@ -91,13 +92,16 @@ func New(c Config) (*Node, error) {
 	if c.Store == nil {
 		return nil, errors.New("node: no store")
 	}
+	if c.Protocol == nil {
+		return nil, errors.New("node: no protocol")
+	}
 	if c.Journal == nil {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
 	n := &Node{c: c, changed: newSignal(), tally: newTally(), started: time.Now()}
 	n.records = journal.NewBuffered(c.Journal, c.Logger)
 	var err error
-	if n.replica, err = n.newReplica(); err != nil {
+	if n.member, err = n.newMember(); err != nil {
 		return nil, fmt.Errorf("member %s: %w", c.Member, err)
 	}
 	if n.sup, err = n.newSupervisor(); err != nil {
@@ -112,11 +116,11 @@ func New(c Config) (*Node, error) {
 	return n, nil
 }
 
-func (n *Node) newReplica() (*replica.Replica, error) {
-	return replica.New(replica.Config{
+func (n *Node) newMember() (protocol.Member, error) {
+	return n.c.Protocol.New(protocol.Config{
 		Member: n.c.Member, Store: n.c.Store, TTL: n.c.TTL, Slots: n.c.Slots, Weight: n.c.Weight, Capacity: n.c.Capacity,
 		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Clock: n.c.Clock, Logger: n.c.Logger,
-		Events: replica.Events{Joined: n.joined, Removed: n.removed, Applied: n.applied, StoreLost: n.storeLost, StoreBack: n.storeBack},
+		Events: protocol.Events{Joined: n.joined, Removed: n.removed, Did: n.did, Changed: n.valueChanged, StoreLost: n.storeLost, StoreBack: n.storeBack},
 	})
 }
 
@@ -144,42 +148,42 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 	}
 	if len(n.c.Sources) > 0 {
 		src := directory.Config{
-			Dirs: n.c.Sources, Types: func() work.Types { return n.c.Types }, Value: n.replica.Value,
-			Propose: n.replica.Propose, Journal: n.record,
+			Dirs: n.c.Sources, Types: func() work.Types { return n.c.Types }, Value: n.member.Value,
+			Propose: n.member.Propose, Journal: n.record,
 		}.Type()
 		types[src.Name] = src
 	}
 	return work.New(work.Config{
 		Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
-		Propose: n.replica.Propose, Value: n.replica.Value, Changed: n.changed.wait, Report: n.replica.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
+		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.wait, Report: n.member.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
 		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped},
 	})
 }
 
 // Value returns the newest value applied here.
-func (n *Node) Value() cluster.Value { return n.replica.Value() }
+func (n *Node) Value() cluster.Value { return n.member.Value() }
 
 // Changed returns a channel that is closed when a newer value than the present one was applied here. Take it before looking at the value.
 func (n *Node) Changed() <-chan struct{} { return n.changed.wait() }
 
 // Propose appends commands; see protocol.Member.
 func (n *Node) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
-	return n.replica.Propose(ctx, commands...)
+	return n.member.Propose(ctx, commands...)
 }
 
 // Status is what only this process knows.
 type Status struct {
-	Member         replica.Status `json:"member"`
-	Work           work.Status    `json:"work"`
-	Calls          call.Status    `json:"calls"`
-	JournalDropped int64          `json:"journal_dropped"`
-	Samples        publish.Stats  `json:"samples"`
-	UpMS           int64          `json:"up_ms"`
+	Member         protocol.Status `json:"member"`
+	Work           work.Status     `json:"work"`
+	Calls          call.Status     `json:"calls"`
+	JournalDropped int64           `json:"journal_dropped"`
+	Samples        publish.Stats   `json:"samples"`
+	UpMS           int64           `json:"up_ms"`
 }
 
 // Status returns the present status.
 func (n *Node) Status() Status {
-	s := Status{Member: n.replica.Status(), Work: n.sup.Status(), Calls: n.calls.Status(), JournalDropped: n.records.Dropped()}
+	s := Status{Member: n.member.Status(), Work: n.sup.Status(), Calls: n.calls.Status(), JournalDropped: n.records.Dropped()}
 	if n.c.Publisher != nil {
 		s.Samples = n.c.Publisher.Stats()
 	}
@@ -204,11 +208,11 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 	var tails, all sync.WaitGroup
 	n.runTails(tail, &tails)
 	var workErr, err error
-	all.Go(func() { workErr = n.sup.Run(tail, n.replica.Assignments()) })
+	all.Go(func() { workErr = n.sup.Run(tail, n.member.Assignments()) })
 	gone := make(chan struct{})
 	all.Go(func() {
 		defer close(gone)
-		err = n.replica.Run(member)
+		err = n.take(member)
 	})
 	all.Go(func() { n.declareSources(member, gone) })
 	calls := n.runCalls(ctx, gone, hurry)
@@ -230,6 +234,39 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 	return errors.Join(err, workErr)
 }
 
+// take takes part in the cluster until ctx ends and the member has left, once the place is one of our protocol.
+func (n *Node) take(ctx context.Context) error {
+	if err := n.claimPlace(ctx); err != nil {
+		// Its readers must see the end of the assignments: a member that never ran ends at once.
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		return errors.Join(err, n.member.Run(ended))
+	}
+	return n.member.Run(ctx)
+}
+
+// claimPause is between two attempts to read which protocol a place has.
+const claimPause = 200 * time.Millisecond
+
+// claimPlace returns when the place is one of our protocol, or with the reason why it never will be. A store that is away is waited for.
+func (n *Node) claimPlace(ctx context.Context) error {
+	for ctx.Err() == nil {
+		limited, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
+		err := protocol.Claim(limited, n.c.Store, n.c.Protocol.Name())
+		cancel()
+		var other *protocol.OtherProtocolError
+		if err == nil || errors.As(err, &other) || errors.Is(err, protocol.ErrPlaceDamaged) || errors.Is(err, store.ErrClosed) {
+			return err
+		}
+		n.c.Logger.Warn("the store does not answer", "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(claimPause):
+		}
+	}
+	return nil
+}
+
 // runTails runs what must outlive the work, so that its last words arrive.
 func (n *Node) runTails(ctx context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { n.records.Run(ctx) })
@@ -246,7 +283,7 @@ func (n *Node) runTails(ctx context.Context, wg *sync.WaitGroup) {
 func (n *Node) declareSources(ctx context.Context, gone <-chan struct{}) {
 	for _, name := range slices.Sorted(maps.Keys(n.c.Sources)) {
 		for {
-			res, err := n.replica.Propose(ctx, directory.Job(name))
+			res, err := n.member.Propose(ctx, directory.Job(name))
 			if err == nil {
 				if !res[0].Accepted {
 					n.record(journal.Record{Kind: journal.Refused, Message: "source " + name + ": " + res[0].Reason})

@@ -4,7 +4,7 @@ import "fmt"
 
 // Ready says why this member cannot do its work now; nothing when it can. It may be called from any goroutine.
 func (n *Node) Ready() []string {
-	s := n.replica.Status()
+	s := n.member.Status()
 	var reasons []string
 	if !s.Joined {
 		reasons = append(reasons, "it has not joined the cluster")

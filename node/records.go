@@ -6,7 +6,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
 )
 
@@ -42,29 +42,24 @@ func (n *Node) storeBack(after time.Duration) {
 	n.record(journal.Record{Kind: journal.StoreBack, Message: "after " + after.Round(time.Millisecond).String()})
 }
 
-// applied journals what this member's own entries did: each fact is told by one member.
-func (n *Node) applied(v cluster.Value, entries []replica.Applied) {
-	for _, a := range entries {
-		if a.Duplicate || a.Entry.Writer != n.replica.Writer() {
-			continue
-		}
-		for i, c := range a.Entry.Commands {
-			n.tell(v, a.Entry, c, a.Results[i])
+// did journals what this member's own commands did, so that each fact has one record.
+func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
+	for _, d := range deeds {
+		if d.Result.Accepted {
+			n.recordDeed(v, d)
 		}
 	}
-	n.changed.fire()
 }
 
-func (n *Node) tell(v cluster.Value, e cluster.Entry, c cluster.Command, r cluster.Result) {
-	if !r.Accepted {
-		return
-	}
-	switch c := c.(type) {
+func (n *Node) valueChanged(cluster.Value) { n.changed.fire() }
+
+func (n *Node) recordDeed(v cluster.Value, d protocol.Deed) {
+	switch c := d.Command.(type) {
 	case cluster.LeaveCluster:
-		n.record(journal.Record{AtMS: e.AtMS, Kind: journal.MemberLeft, Message: string(c.Member) + " left", Cause: c.Reason})
+		n.record(journal.Record{AtMS: d.AtMS, Kind: journal.MemberLeft, Message: string(c.Member) + " left", Cause: c.Reason})
 	case cluster.FinishPartition:
 		if p, ok := v.Partition(c.Partition); ok && p.State == cluster.PartitionParked {
-			n.record(journal.Record{AtMS: e.AtMS, Kind: journal.Parked, Partition: string(c.Partition), Message: p.Message})
+			n.record(journal.Record{AtMS: d.AtMS, Kind: journal.Parked, Partition: string(c.Partition), Message: p.Message})
 		}
 	}
 }
@@ -87,7 +82,7 @@ func (n *Node) runStopped(ev work.RunStopped) {
 }
 
 func (n *Node) tellMove(ev work.RunStarted) {
-	p, ok := n.replica.Value().Partition(ev.Partition)
+	p, ok := n.member.Value().Partition(ev.Partition)
 	if !ok || p.Token != ev.Token || p.From == "" || p.From == n.c.Member || !n.tally.first(ev.Partition, ev.Token, n.owns) {
 		return
 	}
@@ -103,13 +98,13 @@ func (n *Node) tellMove(ev work.RunStarted) {
 }
 
 func (n *Node) owns(id cluster.PartitionID) bool {
-	p, ok := n.replica.Value().Partition(id)
+	p, ok := n.member.Value().Partition(id)
 	return ok && p.Owner == n.c.Member
 }
 
 // whyRemoved says why a partition is not this member's any more.
 func (n *Node) whyRemoved(id cluster.PartitionID) error {
-	v := n.replica.Value()
+	v := n.member.Value()
 	if m, ok := v.Member(n.c.Member); n.leaving.Load() || ok && m.Draining {
 		return work.CauseDrained
 	}

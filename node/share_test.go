@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -54,7 +53,7 @@ func (l *ledger) whole(n int) bool {
 
 // cable is a store that can be cut off, without the sessions that would tell others at once.
 type cable struct {
-	replica.Store
+	store.Full
 	cut atomic.Bool
 }
 
@@ -69,28 +68,28 @@ func (c *cable) Get(ctx context.Context, key string) (store.Doc, error) {
 	if err := c.away(); err != nil {
 		return store.Doc{}, err
 	}
-	return c.Store.Get(ctx, key)
+	return c.Full.Get(ctx, key)
 }
 
 func (c *cable) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	if err := c.away(); err != nil {
 		return "", err
 	}
-	return c.Store.Put(ctx, d)
+	return c.Full.Put(ctx, d)
 }
 
 func (c *cable) Append(ctx context.Context, data []byte) (uint64, error) {
 	if err := c.away(); err != nil {
 		return 0, err
 	}
-	return c.Store.Append(ctx, data)
+	return c.Full.Append(ctx, data)
 }
 
 func (c *cable) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
 	if err := c.away(); err != nil {
 		return store.Page{}, err
 	}
-	return c.Store.Read(ctx, after, limit)
+	return c.Full.Read(ctx, after, limit)
 }
 
 // Three members with slots come one after another, one is cut off and comes back, one leaves and comes back: each time every share of the new count runs once, and none
@@ -115,7 +114,7 @@ func TestPoolIsRepartitioned(t *testing.T) {
 		b := &cable{}
 		start(t, s, "b", func(c *Config) {
 			with(1)(c)
-			b.Store, c.Store = c.Store, b
+			b.Full, c.Store = c.Store.(store.Full), b
 		})
 		await(t, "three shares run", func() bool { return l.whole(3) })
 		c := start(t, s, "c", with(2))

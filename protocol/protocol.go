@@ -72,16 +72,60 @@ const (
 
 // Member is one member of a cluster, under any protocol.
 type Member interface {
-	// Run takes part until ctx ends, then leaves in order, and returns when everything has ended. With a cause that
-	// wraps ErrHalt it ended because going on would be wrong.
+	View
+	// Run takes part until ctx ends, then leaves in order, and returns when everything has ended. It may be called once. Its error is nil after
+	// an orderly leave; otherwise it says why the member ended: a [NameTakenError], a log that was rewritten, a newer format.
 	Run(ctx context.Context) error
 	// Assignments delivers the newest assignment; older ones are dropped if not taken. One reader. Closed when Run returns.
 	Assignments() <-chan Assignment
 	// Report replaces the supervisor's reports. Version is Assignment.Version of the newest assignment that the supervisor has
 	// taken in, so that "not reported" means "not running here, and will not be started" for what that assignment leaves out.
 	Report(version uint64, reports []Report)
-	// Propose appends commands and returns when they were applied here, one result each; or ctx's cause, and then the outcome is unknown.
+	// Propose has commands applied and returns when they were applied here, one result each; or ctx's cause, and then the outcome is unknown.
 	Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
-	// Value returns the newest value applied here.
+}
+
+// View is what a member knows of the cluster. Its methods may be called from any goroutine.
+type View interface {
+	// Value returns the newest value applied here. Its members are complete as of its index: one that joined at or before that index and is not
+	// in it has been removed, and acts no more.
 	Value() cluster.Value
+	// Tenure is the incarnation in which this member is joined now, and until when it may act under it without hearing more; zero while it is
+	// not joined.
+	Tenure() (cluster.Incarnation, Instant)
+	Status() Status
+}
+
+// Status is what only the process knows of its membership.
+type Status struct {
+	Joined     bool   `json:"joined"`
+	StoreError string `json:"store_error,omitempty"` // "" when the store answers
+	TrustMS    int64  `json:"trust_ms"`              // for how long the present grants are still valid
+	Pending    int    `json:"pending"`               // proposals that wait to be written
+}
+
+// Protocol is one way for members to agree on a value. Its methods may be called from any goroutine.
+type Protocol interface {
+	// Name is what flags, documents and screens call it.
+	Name() string
+	// Fits returns why the protocol cannot work on a store; nil if it can.
+	Fits(s Store) error
+	// New checks the config and makes a member; Member.Run starts it.
+	New(c Config) (Member, error)
+	// Observe returns the newest value that the store has, without taking part. v is an older one to go on from; the zero value to begin.
+	Observe(ctx context.Context, s Store, v cluster.Value) (cluster.Value, error)
+	// Client proposes commands without being a member.
+	Client(s Store) (Client, error)
+}
+
+// Client proposes commands to a cluster from outside. One goroutine at a time.
+type Client interface {
+	// Propose returns when the commands were applied, one result each. When ctx ends before that, the outcome is unknown.
+	Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
+}
+
+// Historian is a protocol that keeps what was decided.
+type Historian interface {
+	// History yields the applied entries with an index above after, as far as they are kept, each with the value that it led to.
+	History(ctx context.Context, s Store, after cluster.Index, yield func(cluster.Value, Applied) bool) error
 }

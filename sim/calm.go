@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 )
 
 // What must be so when all is well for a while.
@@ -118,8 +118,8 @@ func (w *world) stray() string {
 	for m := range w.oracle.ref.Members() {
 		owned[m.Pulse] = true
 	}
-	for _, d := range w.disk.list(replica.PulsePrefix) {
-		if !owned[d.Key] && strings.HasPrefix(d.Key, replica.PulsePrefix) {
+	for _, d := range w.disk.list(protocol.HeartbeatPrefix) {
+		if !owned[d.Key] && strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) {
 			return d.Key
 		}
 	}

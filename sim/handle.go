@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
 
@@ -55,7 +54,7 @@ type handle struct {
 }
 
 var (
-	_ replica.Store  = (*handle)(nil)
+	_ store.Full     = (*handle)(nil)
 	_ store.Sessions = (*handle)(nil)
 )
 

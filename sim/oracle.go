@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/protocol"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/replica"
@@ -233,7 +234,7 @@ func (o *oracle) acted(r *run) {
 
 // halted: a member may end itself only where the history was rewritten or is of a newer format, or its name is taken.
 func (o *oracle) halted(p *process, err error) {
-	var taken *replica.NameTakenError
+	var taken *protocol.NameTakenError
 	if o.doomed || errors.As(err, &taken) && o.w.twins(p) {
 		return
 	}

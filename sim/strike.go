@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 )
 
@@ -129,7 +130,7 @@ func (w *world) deafen(pulse string) {
 	if w.healing {
 		return
 	}
-	for _, p := range w.processes(func(p *process) bool { return strings.HasPrefix(pulse, replica.PulsePrefix+string(p.name)+"/") }) {
+	for _, p := range w.processes(func(p *process) bool { return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(p.name)+"/") }) {
 		w.cut(p, CutIn, int64(w.plan.ttl))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 )
 
@@ -91,7 +92,7 @@ func (w *world) begin() {
 
 // remember keeps a listing, so that an old one can be shown.
 func (w *world) remember() {
-	w.disk.older = w.disk.list(replica.PulsePrefix)
+	w.disk.older = w.disk.list(protocol.HeartbeatPrefix)
 	w.after(w.chance.between(1, 2*int64(w.plan.ttl)), w.remember)
 }
 

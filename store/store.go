@@ -48,6 +48,13 @@ type Doc struct {
 	Version Version
 }
 
+// Full is what every driver of this module offers: documents and a log, native or made by package doclog.
+type Full interface {
+	Store
+	Docs
+	Log
+}
+
 // Docs are versioned documents. Get and conditional writes are linearizable; List is a hint.
 type Docs interface {
 	// Get returns the current document, or ErrNotFound.

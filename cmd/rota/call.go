@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/store"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
-	"github.com/rota-run/rota/protocol/replica"
 )
 
 const callHelp = `Calls a function that members have, with an argument as JSON, and prints its result.
@@ -121,7 +121,7 @@ func (c *caller) run(ctx context.Context, store string) error {
 }
 
 // handle submits the call, or finds the one that is meant.
-func (c *caller) handle(ctx context.Context, st replica.Store, client *call.Client) (*call.Handle, error) {
+func (c *caller) handle(ctx context.Context, st store.Full, client *call.Client) (*call.Handle, error) {
 	if c.name == "" {
 		h, err := client.Attach(c.attach + c.cancel)
 		if err != nil {
@@ -129,11 +129,11 @@ func (c *caller) handle(ctx context.Context, st replica.Store, client *call.Clie
 		}
 		return h, nil
 	}
-	v, err := replica.Observe(ctx, st, cluster.Value{})
-	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", c.store, err)
+	o := &observer{env: c.env, name: c.store, store: st}
+	if err := o.refresh(ctx); err != nil {
+		return nil, err
 	}
-	if err := c.offered(v); err != nil {
+	if err := c.offered(o.value); err != nil {
 		return nil, err
 	}
 	h, err := client.Submit(ctx, c.name, []byte(c.arg), call.Options{Attempts: c.attempts, Timeout: c.timeout})

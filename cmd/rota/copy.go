@@ -66,7 +66,11 @@ func copyStore(ctx context.Context, e env, from, to string, live bool) (storecop
 	if !ok {
 		return storecopy.Report{}, misused("rota copy "+storeurl.Hide(from)+" file:./copy", "store %s cannot be copied to", storeurl.Hide(to))
 	}
-	r, err := storecopy.Copy(ctx, source, target, live)
+	p, err := protocolAt(ctx, source)
+	if err != nil {
+		return storecopy.Report{}, fmt.Errorf("store %s: %w", storeurl.Hide(from), err)
+	}
+	r, err := storecopy.Copy(ctx, p, source, target, live)
 	switch {
 	case errors.Is(err, storecopy.ErrMembers):
 		return r, failed("stop them (SIGTERM), or rota copy --live", "%s: %w; stop them first, so that nothing changes meanwhile", storeurl.Hide(from), err)

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"github.com/rota-run/rota/store"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cmd/rota/internal/demo"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -17,8 +17,8 @@ func insideServer(e env) *demo.Server {
 	server := memory.New()
 	return &demo.Server{
 		Store: "memory:", Name: "memory:",
-		Open: func(context.Context) (replica.Store, error) { return server.Open(), nil },
-		Inside: &demo.Inside{Store: server, Run: func(ctx context.Context, args []string, on replica.Store, log io.Writer) error {
+		Open: func(context.Context) (store.Full, error) { return server.Open(), nil },
+		Inside: &demo.Inside{Store: server, Run: func(ctx context.Context, args []string, on store.Full, log io.Writer) error {
 			return e.apart(log).runInside(ctx, args, on)
 		}},
 	}
@@ -35,7 +35,7 @@ func (e env) apart(log io.Writer) env {
 }
 
 // runInside is rota run with these arguments, on a store that is open. It leaves in order when ctx ends, and not for signals.
-func (e env) runInside(ctx context.Context, args []string, on replica.Store) error {
+func (e env) runInside(ctx context.Context, args []string, on store.Full) error {
 	cmd := &cobra.Command{Use: "run"}
 	runFlags(cmd.Flags())
 	if err := cmd.ParseFlags(args); err != nil {

@@ -44,7 +44,7 @@ func TestAnInterruptedDemoInMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := runDemo(ctx, e, stage, demo.Options{}, 1, false); !errors.Is(err, errCtrlC) {
+	if err := runDemo(ctx, e, stage, demo.Options{Protocol: protocols()[0]}, 1, false); !errors.Is(err, errCtrlC) {
 		t.Errorf("it ended with %v", err)
 	}
 	if err := stage.stop(); err != nil {

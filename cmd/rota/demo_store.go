@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/rota-run/rota/store"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cmd/rota/internal/demo"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
-	"github.com/rota-run/rota/protocol/replica"
 )
 
 // stage is where demonstrations are played: each round has a place of its own.
@@ -68,6 +68,6 @@ func (s *stage) next() *demo.Server {
 	text := fmt.Sprintf("%s-%d-%d%s", s.base, time.Now().Unix(), s.round, s.query)
 	return &demo.Server{
 		Store: text, Name: storeurl.Hide(text), Silent: !strings.HasPrefix(text, "file:"),
-		Open: func(ctx context.Context) (replica.Store, error) { return openStore(ctx, s.env, text, look) },
+		Open: func(ctx context.Context) (store.Full, error) { return openStore(ctx, s.env, text, look) },
 	}
 }

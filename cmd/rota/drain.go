@@ -8,7 +8,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
-	"github.com/rota-run/rota/protocol/replica"
 )
 
 func newDrain(e env) *cobra.Command {
@@ -81,7 +80,7 @@ func propose(ctx context.Context, e env, store string, c cluster.Command, try st
 	if err := cluster.CheckCommand(c); err != nil {
 		return misused(try, "%w", err)
 	}
-	res, err := replica.NewClient(st).Propose(ctx, c)
+	res, err := proposeOn(ctx, st, c)
 	if err != nil {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(store), err)
 	}

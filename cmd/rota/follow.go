@@ -10,21 +10,33 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
 
 // lookEvery is how often a follower looks by itself, where the store tells nothing.
 const lookEvery = time.Second
 
-// refresh reads the log on to its head.
+// refresh reads the newest value.
 func (o *observer) refresh(ctx context.Context) error {
-	v, err := replica.Observe(ctx, o.store, o.value)
+	if err := o.findProtocol(ctx); err != nil {
+		return fmt.Errorf("store %s: %w", o.name, err)
+	}
+	v, err := o.proto.Observe(ctx, o.store, o.value)
 	if err != nil {
 		return fmt.Errorf("store %s: %w", o.name, err)
 	}
 	o.value, o.now = v, time.Now()
 	return nil
+}
+
+// findProtocol finds out by which protocol the members agree, once some have joined.
+func (o *observer) findProtocol(ctx context.Context) error {
+	if o.proto != nil && o.value.Index() > 0 {
+		return nil
+	}
+	var err error
+	o.proto, err = protocolAt(ctx, o.store)
+	return err
 }
 
 // watch looks, and looks again whenever the log may have grown, until see has seen enough.

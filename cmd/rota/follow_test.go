@@ -18,7 +18,7 @@ import (
 
 // moody is a store that is away for some reads.
 type moody struct {
-	replica.Store
+	store.Full
 	away atomic.Int64 // reads that fail
 }
 
@@ -26,7 +26,7 @@ func (m *moody) Read(ctx context.Context, after uint64, limit int) (store.Page, 
 	if m.away.Add(-1) >= 0 {
 		return store.Page{}, fmt.Errorf("read: %w", store.ErrUnavailable)
 	}
-	return m.Store.Read(ctx, after, limit)
+	return m.Full.Read(ctx, after, limit)
 }
 
 // A follower outlives a store that is away for a while, and tells the end.
@@ -37,7 +37,7 @@ func TestFollowOutlivesTheStore(t *testing.T) {
 
 func followTrouble(t *testing.T) {
 	ctx := t.Context()
-	s := &moody{Store: memory.New().Open()}
+	s := &moody{Full: memory.New().Open()}
 	defer s.Close()
 	c := replica.NewClient(s)
 	say := func(cmd cluster.Command) {

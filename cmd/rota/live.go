@@ -24,7 +24,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/work"
 )
@@ -49,7 +49,7 @@ func defaultMember() cluster.MemberID {
 
 // live runs the member until it is told to stop.
 func (c *config) live(ctx context.Context, l net.Listener, token string) error {
-	before, err := replica.Observe(ctx, c.node.Store, cluster.Value{})
+	before, err := c.node.Protocol.Observe(ctx, c.node.Store, cluster.Value{})
 	if err != nil {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
 	}
@@ -73,9 +73,13 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 		wg.Go(func() { c.serve(serving, l, token, n) })
 	}
 	err = n.Run(ctx, hurry)
-	var taken *replica.NameTakenError
+	var taken *protocol.NameTakenError
 	if errors.As(err, &taken) {
 		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s", c.node.TTL), "%w", takenText(taken, n.Value()))
+	}
+	var other *protocol.OtherProtocolError
+	if errors.As(err, &other) {
+		return failed("--protocol "+other.Has+", or another place in the store", "%w", err)
 	}
 	if err != nil {
 		return err
@@ -84,7 +88,7 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	return nil
 }
 
-func takenText(e *replica.NameTakenError, v cluster.Value) error {
+func takenText(e *protocol.NameTakenError, v cluster.Value) error {
 	m, ok := v.Member(e.Member)
 	if !ok || m.SinceMS == 0 {
 		return e
@@ -97,7 +101,7 @@ func (c *config) serve(ctx context.Context, l net.Listener, token string, n *nod
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(api.NewCollector(n.Member(), n.Metrics))
 	err := api.Serve(ctx, l, api.Config{
-		Value: n.Value, Journal: n.Journal(), Store: storeurl.Hide(c.store), Ready: n.Ready, Token: token, Logger: c.node.Logger,
+		Value: n.Value, Journal: n.Journal(), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
 		Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
 	})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 )
 
 func newLog(e env) *cobra.Command {
@@ -37,7 +37,11 @@ func (o *observer) history(ctx context.Context, from uint64) ([]api.Entry, error
 	if from > 0 {
 		after = cluster.Index(from - 1)
 	}
-	err := replica.History(ctx, o.store, after, func(v cluster.Value, a replica.Applied) bool {
+	historian, ok := o.proto.(protocol.Historian)
+	if !ok {
+		return nil, fmt.Errorf("store %s: the protocol %s keeps no log", o.name, o.proto.Name())
+	}
+	err := historian.History(ctx, o.store, after, func(v cluster.Value, a protocol.Applied) bool {
 		out = append(out, api.EntryOf(v, a))
 		if from == 0 && len(out) > 2*rowsShown {
 			out = append(out[:0:0], out[len(out)-rowsShown:]...)

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"github.com/rota-run/rota/store"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,14 +10,15 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 )
 
 // observer is a client of the store that only looks: no member is needed.
 type observer struct {
 	env
 	name  string // of the store, without secrets
-	store replica.Store
+	store store.Full
+	proto protocol.Protocol // of the place
 	value cluster.Value
 	json  bool
 	now   time.Time
@@ -68,9 +69,9 @@ func observe(ctx context.Context, e env, cmd *cobra.Command) (*observer, error) 
 		return nil, err
 	}
 	o := &observer{env: e, name: storeurl.Hide(name), store: st, json: asJSON, now: time.Now()}
-	if o.value, err = replica.Observe(ctx, st, cluster.Value{}); err != nil {
+	if err := o.refresh(ctx); err != nil {
 		st.Close()
-		return nil, fmt.Errorf("store %s: %w", o.name, err)
+		return nil, err
 	}
 	return o, nil
 }

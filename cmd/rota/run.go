@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"github.com/rota-run/rota/store"
 	"log/slog"
 	"net"
 	"os"
@@ -17,7 +19,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/source/directory"
 )
 
@@ -25,6 +26,7 @@ import (
 func runFlags(f *pflag.FlagSet) {
 	f.String("store", "", "where the members meet: "+storeForms+", or memory: for one process alone")
 	f.String("member", "", "name of this member; default: the host's name and some chance")
+	f.String("protocol", "", "how the members agree: "+protocolNames()+"; default: as the cluster does already, else "+protocols()[0].Name())
 	f.Duration("ttl", 10*time.Second, "how long others wait when this member is silent")
 	f.StringToString("label", nil, "label of this member, k=v; may be repeated")
 	f.Int64("weight", 100, "share of the load that this member takes")
@@ -71,6 +73,7 @@ func newRun(e env) *cobra.Command {
 type config struct {
 	env
 	store, publish, listen string
+	protocol               string // "" for that of the place
 	cert, key, token       string
 	dirs                   []string
 	node                   node.Config
@@ -86,7 +89,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	}
 	f := &getter{f: cmd.Flags()}
 	c := &config{
-		env: e, store: f.text("store"), publish: f.text("publish"), listen: f.text("listen"),
+		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.text("publish"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
 		allowNet: f.list("allow-net"), allowExec: f.list("allow-exec"),
 	}
@@ -236,9 +239,12 @@ func (c *config) run(ctx context.Context) error {
 }
 
 // runOn is run on a store that is open, and stays so.
-func (c *config) runOn(ctx context.Context, st replica.Store) error {
+func (c *config) runOn(ctx context.Context, st store.Full) error {
 	c.node.Store = st
 	var err error
+	if c.node.Protocol, err = protocolFor(ctx, c.protocol, st); err != nil {
+		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
+	}
 	if c.node.Publisher, c.sampleText, err = openPublisher(c.publish, c.stdout); err != nil {
 		return err
 	}

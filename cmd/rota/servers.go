@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/nats"
@@ -17,8 +16,8 @@ import (
 // Stores on servers: their URLs become the options of their packages here, and nowhere else.
 
 // serverKind makes a kind of store from what its URL may say and from what opens it.
-func serverKind(s storeurl.Scheme, open func(ctx context.Context, u storeurl.URL, a access) (replica.Store, error)) storeKind {
-	return storeKind{s.Name, s.Example(), func(ctx context.Context, at storePlace, a access) (replica.Store, error) {
+func serverKind(s storeurl.Scheme, open func(ctx context.Context, u storeurl.URL, a access) (store.Full, error)) storeKind {
+	return storeKind{s.Name, s.Example(), func(ctx context.Context, at storePlace, a access) (store.Full, error) {
 		u, err := serverURL(at.env, s, at.text)
 		if err != nil {
 			return nil, err
@@ -71,7 +70,7 @@ func serverSchemes() []storeurl.Scheme {
 }
 
 func serverKinds() []storeKind {
-	open := map[string]func(context.Context, storeurl.URL, access) (replica.Store, error){"etcd": openEtcd, "nats": openNATS, "zookeeper": openZooKeeper}
+	open := map[string]func(context.Context, storeurl.URL, access) (store.Full, error){"etcd": openEtcd, "nats": openNATS, "zookeeper": openZooKeeper}
 	var kinds []storeKind
 	for _, s := range serverSchemes() {
 		kinds = append(kinds, serverKind(s, open[s.Name]))
@@ -79,7 +78,7 @@ func serverKinds() []storeKind {
 	return kinds
 }
 
-func openEtcd(ctx context.Context, u storeurl.URL, a access) (replica.Store, error) {
+func openEtcd(ctx context.Context, u storeurl.URL, a access) (store.Full, error) {
 	s, err := etcd.Open(ctx, etcd.Options{
 		Endpoints: u.Hosts, Prefix: u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Timeout: u.Timeout, MustExist: a != member, ReadOnly: a == look,
 	})
@@ -92,7 +91,7 @@ func openEtcd(ctx context.Context, u storeurl.URL, a access) (replica.Store, err
 // bucket is what NATS allows in the name of a bucket.
 var bucket = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-func openNATS(ctx context.Context, u storeurl.URL, a access) (replica.Store, error) {
+func openNATS(ctx context.Context, u storeurl.URL, a access) (store.Full, error) {
 	if !bucket.MatchString(u.Path) {
 		return nil, misused("--store nats://127.0.0.1:4222/"+strings.NewReplacer("/", "-", ".", "-").Replace(u.Path),
 			"store %s: the path is one name of letters, digits, _ and -", u)
@@ -111,7 +110,7 @@ func openNATS(ctx context.Context, u storeurl.URL, a access) (replica.Store, err
 	return s, nil
 }
 
-func openZooKeeper(ctx context.Context, u storeurl.URL, a access) (replica.Store, error) {
+func openZooKeeper(ctx context.Context, u storeurl.URL, a access) (store.Full, error) {
 	s, err := zookeeper.Open(ctx, zookeeper.Options{
 		Servers: u.Hosts, Path: "/" + u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Session: u.Session, Timeout: u.Timeout,
 		MustExist: a != member, ReadOnly: a == look,

@@ -30,7 +30,7 @@ const problemsShown = 15
 
 func showStatus(ctx context.Context, o *observer, _ []string) error {
 	s := api.StatusOf(o.value)
-	s.Store = o.name
+	s.Store, s.Protocol = o.name, o.proto.Name()
 	records, err := o.journal(ctx, journal.Query{Limit: 10_000})
 	if err != nil {
 		return err

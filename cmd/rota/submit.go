@@ -15,7 +15,6 @@ import (
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
 )
@@ -164,7 +163,7 @@ func (s *submission) send(ctx context.Context, e env, store string) error {
 		return err
 	}
 	was, existed := o.value.Job(s.command.Job)
-	res, err := replica.NewClient(st).Propose(limited, s.proposal(was))
+	res, err := proposeOn(limited, st, s.proposal(was))
 	if err != nil {
 		return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
 	}

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"github.com/rota-run/rota/store"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
@@ -30,7 +30,7 @@ const (
 
 type storeKind struct {
 	scheme, example string
-	open            func(ctx context.Context, at storePlace, a access) (replica.Store, error)
+	open            func(ctx context.Context, at storePlace, a access) (store.Full, error)
 }
 
 // storePlace is where a store is: its text, and what the environment may add to it.
@@ -49,7 +49,7 @@ func storeKinds() []storeKind {
 	}, serverKinds()...)
 }
 
-func openFile(ctx context.Context, at storePlace, a access) (replica.Store, error) {
+func openFile(ctx context.Context, at storePlace, a access) (store.Full, error) {
 	dir := strings.TrimPrefix(at.rest, "//")
 	if dir == "" {
 		return nil, misused("--store file:./rota-data", "store file: needs a directory")
@@ -64,7 +64,7 @@ func openFile(ctx context.Context, at storePlace, a access) (replica.Store, erro
 	return s, nil
 }
 
-func openMemory(_ context.Context, at storePlace, a access) (replica.Store, error) {
+func openMemory(_ context.Context, at storePlace, a access) (store.Full, error) {
 	if at.rest != "" {
 		return nil, misused("--store memory:", "store memory: takes nothing behind the colon")
 	}
@@ -74,12 +74,12 @@ func openMemory(_ context.Context, at storePlace, a access) (replica.Store, erro
 	return memory.New().Open(), nil
 }
 
-func openStore(ctx context.Context, e env, text string, a access) (replica.Store, error) {
+func openStore(ctx context.Context, e env, text string, a access) (store.Full, error) {
 	return openBeside(ctx, e, text, "", a)
 }
 
 // openBeside opens the store at a place beside that of the cluster.
-func openBeside(ctx context.Context, e env, text, suffix string, a access) (replica.Store, error) {
+func openBeside(ctx context.Context, e env, text, suffix string, a access) (store.Full, error) {
 	scheme, rest, _ := strings.Cut(text, ":")
 	for _, k := range storeKinds() {
 		if k.scheme == scheme && strings.Contains(text, ":") {

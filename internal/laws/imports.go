@@ -47,8 +47,8 @@ var rules = []rule{
 	{"tasks", []string{"cluster", "protocol", "publish", "work"}},
 	{"source", []string{"cluster", "schedule", "journal", "work"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
-	{"node", append([]string{"call", "protocol/replica", "protocol/lease", "protocol/leader", "protocol/sync", "source", "source/directory"}, contracts...)},
-	{"api", append([]string{"node", "protocol/replica", "source"}, contracts...)},
+	{"node", append([]string{"call", "source", "source/directory"}, contracts...)},
+	{"api", append([]string{"node", "source"}, contracts...)},
 	{"api/*", append([]string{"api"}, pure...)},
 
 	{".", shell},

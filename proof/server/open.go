@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/nats"
@@ -14,7 +13,7 @@ import (
 
 // Store is a store on a server: what a member needs, and hints about its log.
 type Store interface {
-	replica.Store
+	store.Full
 	store.LogWatcher
 }
 

@@ -18,7 +18,7 @@ const readLimit = 2000
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
 	Member     cluster.MemberID
-	Store      Store
+	Store      store.Full
 	TTL        time.Duration
 	NoSessions bool
 	Logger     *slog.Logger
@@ -128,7 +128,7 @@ func (c *Caller) readSnapshot(ctx context.Context) Event {
 }
 
 func (c *Caller) listPulses(ctx context.Context) Event {
-	docs, err := c.Store.List(ctx, PulsePrefix)
+	docs, err := c.Store.List(ctx, protocol.HeartbeatPrefix)
 	pulses := make([]Pulse, len(docs))
 	for i, doc := range docs {
 		pulses[i] = Pulse{Key: doc.Key, Version: doc.Version, TTL: statedTTL(doc.Value)}

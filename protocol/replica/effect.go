@@ -51,7 +51,7 @@ type (
 	// Applying tells what a batch of entries did, and the value behind it.
 	Applying struct {
 		Value   cluster.Value
-		Entries []Applied
+		Entries []protocol.Applied
 	}
 	// Joining tells that the member is joined.
 	Joining struct{ Incarnation cluster.Incarnation }

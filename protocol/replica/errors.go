@@ -6,14 +6,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// NameTakenError says that a live process is in the cluster under this member's name.
-type NameTakenError struct{ Member cluster.MemberID }
-
-// Error names the member.
-func (e *NameTakenError) Error() string {
-	return fmt.Sprintf("member %q is already running in this cluster", e.Member)
-}
-
 // DivergedError says that the store lost or rewrote part of the log: this member's history and the log's are two.
 type DivergedError struct {
 	Index  cluster.Index

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
@@ -24,7 +25,7 @@ type idler struct {
 	appends int
 }
 
-const otherPulse = replica.PulsePrefix + "o/n-0"
+const otherPulse = protocol.HeartbeatPrefix + "o/n-0"
 
 func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 	p := replica.Params{
@@ -127,7 +128,7 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 		v := d.state.Value()
 		d.add(cluster.Entry{
 			Writer: "o", Seq: uint64(i + 2), Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
-			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name), Pulse: replica.PulsePrefix + name + "/n-0", Weight: 100}},
+			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name), Pulse: protocol.HeartbeatPrefix + name + "/n-0", Weight: 100}},
 		})
 		d.step(replica.Hinted{Now: d.now, Log: true})
 		d.answer()
@@ -143,7 +144,7 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 	}
 	settled := 0
 	for _, name := range joiners {
-		if n := d.looked[replica.PulsePrefix+name+"/n-0"]; n <= 1 {
+		if n := d.looked[protocol.HeartbeatPrefix+name+"/n-0"]; n <= 1 {
 			settled++
 		}
 	}

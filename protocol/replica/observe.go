@@ -7,23 +7,24 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
 // Observe folds the log from v (the zero value to begin) to its head and returns the value there. It writes nothing.
 func Observe(ctx context.Context, l store.Log, v cluster.Value) (cluster.Value, error) {
-	err := fold(ctx, l, &v, func(Applied) bool { return true })
+	err := fold(ctx, l, &v, func(protocol.Applied) bool { return true })
 	return v, err
 }
 
 // History yields the applied entries behind after, as far as the log keeps them, each with the value that it led to.
-func History(ctx context.Context, l store.Log, after cluster.Index, yield func(cluster.Value, Applied) bool) error {
+func History(ctx context.Context, l store.Log, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
 	var v cluster.Value
-	return fold(ctx, l, &v, func(a Applied) bool { return a.Entry.Index <= after || yield(v, a) })
+	return fold(ctx, l, &v, func(a protocol.Applied) bool { return a.Entry.Index <= after || yield(v, a) })
 }
 
 // fold applies what is in the log to the value until its head or until yield says no.
-func fold(ctx context.Context, l store.Log, v *cluster.Value, yield func(Applied) bool) error {
+func fold(ctx context.Context, l store.Log, v *cluster.Value, yield func(protocol.Applied) bool) error {
 	for {
 		page, err := l.Read(ctx, uint64(v.Index()), readLimit)
 		if errors.Is(err, store.ErrTruncated) {
@@ -47,7 +48,7 @@ func fold(ctx context.Context, l store.Log, v *cluster.Value, yield func(Applied
 			}
 			next, done := v.Apply(e)
 			*v = next
-			if !yield(Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate}) {
+			if !yield(protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate}) {
 				return nil
 			}
 		}
@@ -103,7 +104,7 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 		}
 		var results []cluster.Result
 		found := false
-		err := fold(ctx, c.log, &c.value, func(a Applied) bool {
+		err := fold(ctx, c.log, &c.value, func(a protocol.Applied) bool {
 			if !a.Duplicate && a.Entry.Writer == c.writer && a.Entry.Seq == c.seq {
 				results, found = a.Results, true
 			}

@@ -37,13 +37,13 @@ func TestARenewalOfAFormerLifeComesLate(t *testing.T) {
 }
 
 // caller makes the store calls of a member named a, by the clock of this process.
-func caller(s Store, ttl time.Duration, noSessions bool) *Caller {
+func caller(s store.Full, ttl time.Duration, noSessions bool) *Caller {
 	return &Caller{
 		Member: "a", Store: s, TTL: ttl, NoSessions: noSessions, Logger: slog.New(slog.DiscardHandler), Now: protocol.NewProcessClock(), Wall: time.Now,
 	}
 }
 
-func lateRenewal(t *testing.T, s Store, noSessions bool) {
+func lateRenewal(t *testing.T, s store.Full, noSessions bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -125,20 +125,20 @@ func TestAPulseStatesItsTTL(t *testing.T) {
 	defer s.Close()
 	c := caller(s, 7*time.Second, false)
 	defer c.Close(t.Context())
-	want := map[string]time.Duration{PulsePrefix + "a/1": 7 * time.Second}
-	if got, ok := c.Call(t.Context(), Renew{Key: PulsePrefix + "a/1", Create: true, Life: 1}).(Renewed); !ok || got.Outcome != Done {
+	want := map[string]time.Duration{protocol.HeartbeatPrefix + "a/1": 7 * time.Second}
+	if got, ok := c.Call(t.Context(), Renew{Key: protocol.HeartbeatPrefix + "a/1", Create: true, Life: 1}).(Renewed); !ok || got.Outcome != Done {
 		t.Fatalf("renew: %+v", got)
 	}
 	for key, value := range map[string]string{
 		"short": `{"member":"b","at_ms":1,"ttl_ms":300}`, "none": `{"member":"b","at_ms":1}`, "empty": "", "text": "7s",
 		"negative": `{"ttl_ms":-1}`, "endless": `{"ttl_ms":9223372036854775807}`, "list": "[]",
 	} {
-		if _, err := s.Put(t.Context(), store.Doc{Key: PulsePrefix + "b/" + key, Value: []byte(value)}); err != nil {
+		if _, err := s.Put(t.Context(), store.Doc{Key: protocol.HeartbeatPrefix + "b/" + key, Value: []byte(value)}); err != nil {
 			t.Fatal(err)
 		}
-		want[PulsePrefix+"b/"+key] = 0
+		want[protocol.HeartbeatPrefix+"b/"+key] = 0
 	}
-	want[PulsePrefix+"b/short"] = 300 * time.Millisecond
+	want[protocol.HeartbeatPrefix+"b/short"] = 300 * time.Millisecond
 	list, ok := c.Call(t.Context(), ListPulses{}).(PulsesListed)
 	if !ok || len(list.Pulses) != len(want) {
 		t.Fatalf("got %+v", list)

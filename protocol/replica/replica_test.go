@@ -17,14 +17,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // tell logs what took members out, for the reader of a failed story.
-func tell(t *testing.T, id cluster.MemberID) Events {
-	return Events{Applied: func(v cluster.Value, entries []Applied) {
-		for _, a := range entries {
-			for i, c := range a.Entry.Commands {
-				switch c.(type) {
-				case cluster.LeaveCluster, cluster.AbortJoin, cluster.ConfirmMember, cluster.PrepareJoin:
-					t.Logf("%s applies %d %s %v %v", id, a.Entry.Index, a.Entry.Writer, c, a.Results[i])
-				}
+func tell(t *testing.T, id cluster.MemberID) protocol.Events {
+	return protocol.Events{Did: func(_ cluster.Value, deeds []protocol.Deed) {
+		for _, d := range deeds {
+			switch d.Command.(type) {
+			case cluster.LeaveCluster, cluster.AbortJoin, cluster.ConfirmMember, cluster.PrepareJoin:
+				t.Logf("%s did %v %v", id, d.Command, d.Result)
 			}
 		}
 	}}
@@ -37,7 +35,7 @@ func onMemory(noSessions bool) protocoltest.Setup {
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
 			t.Helper()
 			f := storetest.NewFaulty(server.Open(), nil)
-			m, err := New(Config{Member: id, Store: f, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20, Clock: clock, Events: tell(t, id)})
+			m, err := New(protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20, Clock: clock, Events: tell(t, id)})
 			if err != nil {
 				t.Fatal(err)
 			}

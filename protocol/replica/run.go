@@ -18,7 +18,8 @@ var ErrStopped = errors.New("the member has stopped")
 
 // Replica is one member under this protocol. Its methods may be called from any goroutine; Run once.
 type Replica struct {
-	c     Config
+	c     protocol.Config
+	store store.Full
 	p     Params
 	inbox chan Event
 	out   chan protocol.Assignment
@@ -36,13 +37,13 @@ type Replica struct {
 var _ protocol.Member = (*Replica)(nil)
 
 // New checks the config and makes a member; Run starts it.
-func New(c Config) (*Replica, error) {
-	c = c.withDefaults()
-	if err := c.validate(); err != nil {
+func New(c protocol.Config) (*Replica, error) {
+	c = withDefaults(c)
+	if err := validate(c); err != nil {
 		return nil, err
 	}
 	return &Replica{
-		c: c, p: c.params(newNonce()), inbox: make(chan Event, 64), out: make(chan protocol.Assignment, 1),
+		c: c, store: c.Store.(store.Full), p: params(c, newNonce()), inbox: make(chan Event, 64), out: make(chan protocol.Assignment, 1),
 		over: make(chan struct{}), waiting: make(map[uint64]chan Reply),
 	}, nil
 }
@@ -51,7 +52,7 @@ func New(c Config) (*Replica, error) {
 func (r *Replica) Run(ctx context.Context) error {
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	sh := &shell{r: r, ctx: calls, calls: &Caller{
-		Member: r.c.Member, Store: r.c.Store, TTL: r.c.TTL, NoSessions: r.c.NoSessions, Logger: r.c.Logger, Now: r.c.Clock, Wall: time.Now,
+		Member: r.c.Member, Store: r.store, TTL: r.c.TTL, NoSessions: r.c.NoSessions, Logger: r.c.Logger, Now: r.c.Clock, Wall: time.Now,
 	}}
 	err := sh.loop(ctx)
 	close(r.over)
@@ -118,27 +119,19 @@ func (r *Replica) forget(id uint64) {
 	delete(r.waiting, id)
 }
 
-// Value implements protocol.Member.
+// Value implements protocol.View.
 func (r *Replica) Value() cluster.Value {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.value
 }
 
-// Status is what only the process knows of its membership.
-type Status struct {
-	Joined     bool   `json:"joined"`
-	StoreError string `json:"store_error,omitempty"` // "" when the store answers
-	TrustMS    int64  `json:"trust_ms"`              // for how long the present grants may still be trusted
-	Pending    int    `json:"pending"`               // proposals that wait to be appended
-}
-
-// Status returns the present status.
-func (r *Replica) Status() Status {
+// Status implements protocol.View.
+func (r *Replica) Status() protocol.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.state
-	st := Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, Pending: len(s.out.queue)}
+	st := protocol.Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, Pending: len(s.out.queue)}
 	if left := s.assigned.TrustUntil.Sub(r.c.Clock()); left > 0 {
 		st.TrustMS = left.Milliseconds()
 	}
@@ -226,9 +219,7 @@ func (sh *shell) tell(e Effect) {
 	ev := sh.r.c.Events
 	switch e := e.(type) {
 	case Applying:
-		if ev.Applied != nil {
-			ev.Applied(e.Value, e.Entries)
-		}
+		sh.applied(e)
 	case Joining:
 		sh.r.c.Logger.Info("joined", "incarnation", uint64(e.Incarnation))
 		if ev.Joined != nil {
@@ -246,6 +237,34 @@ func (sh *shell) tell(e Effect) {
 	case Halt:
 		sh.done, sh.err = true, e.Err
 	}
+}
+
+// applied reports what this member's own entries did, and that there is a newer value.
+func (sh *shell) applied(e Applying) {
+	ev := sh.r.c.Events
+	if ev.Did != nil {
+		if deeds := sh.r.own(e.Entries); len(deeds) > 0 {
+			ev.Did(e.Value, deeds)
+		}
+	}
+	if ev.Changed != nil {
+		ev.Changed(e.Value)
+	}
+}
+
+// own are the commands of this start of the member.
+func (r *Replica) own(entries []protocol.Applied) []protocol.Deed {
+	writer := cluster.WriterID(string(r.c.Member) + "-" + r.p.Nonce)
+	var out []protocol.Deed
+	for _, a := range entries {
+		if a.Duplicate || a.Entry.Writer != writer {
+			continue
+		}
+		for i, c := range a.Entry.Commands {
+			out = append(out, protocol.Deed{Command: c, Result: a.Results[i], AtMS: a.Entry.AtMS})
+		}
+	}
+	return out
 }
 
 func (sh *shell) storeChanged(problem string) {
@@ -350,12 +369,7 @@ func (sh *shell) forward(hints <-chan struct{}, as Hinted) {
 	})
 }
 
-// Writer is the writer of this member's entries.
-func (r *Replica) Writer() cluster.WriterID {
-	return cluster.WriterID(string(r.c.Member) + "-" + r.p.Nonce)
-}
-
-// Tenure is the incarnation in which this member is joined now, and until when it may act under it without hearing more; zero while it is not joined.
+// Tenure implements protocol.View.
 func (r *Replica) Tenure() (cluster.Incarnation, protocol.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

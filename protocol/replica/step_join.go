@@ -5,17 +5,15 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 )
 
 func (s *step) self() cluster.MemberID { return s.p.Join.Member }
 
 // pulseKey is the key of the pulse of this life of the member. It is never used again.
 func (s *step) pulseKey() string {
-	return PulsePrefix + string(s.self()) + "/" + s.p.Nonce + "-" + strconv.FormatUint(s.life, 10)
+	return protocol.HeartbeatPrefix + string(s.self()) + "/" + s.p.Nonce + "-" + strconv.FormatUint(s.life, 10)
 }
-
-// PulsePrefix is where pulses are kept among the documents.
-const PulsePrefix = "pulse/"
 
 // walk moves from phase to phase as far as the state allows.
 func (s *step) walk() {
@@ -70,7 +68,7 @@ func (s *step) claimName() {
 
 // ours tells whether a pulse is of this start: of a former life of it, in which nothing runs any more.
 func (s *step) ours(pulse string) bool {
-	return strings.HasPrefix(pulse, PulsePrefix+string(s.self())+"/"+s.p.Nonce+"-")
+	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
 }
 
 // awaitJoin looks for our prepare-join in the value.

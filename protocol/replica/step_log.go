@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -78,7 +79,7 @@ func (s *step) apply(records []store.Record) {
 	if n := len(records); n == 0 || cluster.Index(records[n-1].Index) <= s.value.Index() {
 		return // or we appended, since the read was sent, all that it brings
 	}
-	applied := make([]Applied, 0, len(records))
+	applied := make([]protocol.Applied, 0, len(records))
 	history := slices.Clone(s.history)
 	for _, r := range records {
 		if cluster.Index(r.Index) <= s.value.Index() {
@@ -105,7 +106,7 @@ func (s *step) apply(records []store.Record) {
 	s.emit(Applying{Value: s.value, Entries: applied})
 }
 
-func (s *step) applyEntry(e cluster.Entry) Applied {
+func (s *step) applyEntry(e cluster.Entry) protocol.Applied {
 	next, done := s.value.Apply(e)
 	s.value = next
 	if done.Duplicate {
@@ -113,7 +114,7 @@ func (s *step) applyEntry(e cluster.Entry) Applied {
 	} else {
 		s.resolve(e, done.Results)
 	}
-	return Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate}
+	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate}
 }
 
 // agrees tells whether the writer's history is ours, as far as ours is kept.

@@ -193,7 +193,7 @@ func (s *step) claimSeen(ev PulseSeen) {
 	was := s.claim
 	s.claim = was.look(ev.Version, ev.TTL, s.checkSent, s.now)
 	if was.known && was.version != "" && ev.Version != "" && ev.Version != was.version {
-		s.halt(&NameTakenError{Member: s.self()})
+		s.halt(&protocol.NameTakenError{Member: s.self()})
 	}
 }
 
@@ -292,7 +292,7 @@ func (s *step) nextSuspect() string {
 
 // other is the member, another one than this, that a pulse belongs to.
 func (s *step) other(pulse string) (cluster.Member, bool) {
-	id, _, _ := strings.Cut(strings.TrimPrefix(pulse, PulsePrefix), "/")
+	id, _, _ := strings.Cut(strings.TrimPrefix(pulse, protocol.HeartbeatPrefix), "/")
 	m, ok := s.value.Member(cluster.MemberID(id))
 	return m, ok && m.Pulse == pulse && m.State != cluster.MemberHeld && m.ID != s.self()
 }

@@ -207,7 +207,7 @@ func TestSuspendedWhileConfirming(t *testing.T) {
 	b.written()
 	b.pass(benchTTL)
 	b.step(replica.Hinted{Now: b.now, Log: true})
-	if r := take[replica.Renew](b); r.Key == first.Key || !strings.HasPrefix(r.Key, replica.PulsePrefix) {
+	if r := take[replica.Renew](b); r.Key == first.Key || !strings.HasPrefix(r.Key, protocol.HeartbeatPrefix) {
 		t.Errorf("renews %s after it was silent for the TTL", r.Key)
 	}
 	b.phase("confirm")

@@ -27,7 +27,7 @@ func membersOnMemory(*testing.T) func(*testing.T, cluster.MemberID, time.Duratio
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20, Clock: clock})
+		m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20, Clock: clock})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/protocol"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,11 +51,11 @@ func BenchmarkJoin(b *testing.B) {
 }
 
 // opener opens a fresh store; size is how many bytes it keeps.
-type opener func(b *testing.B) (st replica.Store, size func() float64)
+type opener func(b *testing.B) (st store.Full, size func() float64)
 
 // on opens a fresh store of a kind.
 func on(kind string) opener {
-	return func(b *testing.B) (replica.Store, func() float64) {
+	return func(b *testing.B) (store.Full, func() float64) {
 		p, err := place.Make(b.Context(), kind)
 		if errors.Is(err, place.ErrMissing) {
 			b.Skipf("NOT MEASURED: %v", err)
@@ -90,7 +91,7 @@ func heap() float64 {
 
 // documents is a store whose log is made of documents.
 func documents(open opener) opener {
-	return func(b *testing.B) (replica.Store, func() float64) {
+	return func(b *testing.B) (store.Full, func() float64) {
 		docs, size := open(b)
 		s, err := doclog.New(docs, doclog.Options{})
 		if err != nil {
@@ -119,7 +120,7 @@ func sizeOf(b *testing.B, dir string) (bytes float64) {
 	return bytes
 }
 
-func benchmarkJoin(b *testing.B, open func(*testing.B) (replica.Store, func() float64)) {
+func benchmarkJoin(b *testing.B, open func(*testing.B) (store.Full, func() float64)) {
 	entries := joinEntries
 	if text := os.Getenv("ROTA_JOIN_ENTRIES"); text != "" {
 		var err error
@@ -145,12 +146,12 @@ func benchmarkJoin(b *testing.B, open func(*testing.B) (replica.Store, func() fl
 }
 
 // join starts a member and returns when it is in the cluster; leave ends it in order.
-func join(b *testing.B, st replica.Store, n int) (leave func()) {
+func join(b *testing.B, st store.Full, n int) (leave func()) {
 	b.Helper()
 	joined := make(chan struct{}, 1)
-	m, err := replica.New(replica.Config{
+	m, err := replica.New(protocol.Config{
 		Member: cluster.MemberID(fmt.Sprint("joiner-", n)), Store: st, SnapshotEvery: joinEvery,
-		Events: replica.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }},
+		Events: protocol.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -179,7 +180,7 @@ func join(b *testing.B, st replica.Store, n int) (leave func()) {
 }
 
 // fill appends entries that submit and kill jobs, and saves and trims as a member does. It returns the size of the last snapshot.
-func fill(b *testing.B, st replica.Store, entries int) (snapshot int) {
+func fill(b *testing.B, st store.Full, entries int) (snapshot int) {
 	b.Helper()
 	var value cluster.Value
 	former := uint64(0)

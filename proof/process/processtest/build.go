@@ -28,7 +28,7 @@ func Main(m *testing.M, dir *string, packages ...string) int {
 }
 
 // names are those of programs that have another name than their folder.
-var names = map[string]string{"github.com/rota-run/rota/proof/demoserver": "rota-demo-server"}
+var names = map[string]string{"github.com/rota-run/rota/proof/demoserver": "rota-demo-server"} // read-only: a table
 
 func build(dir, pkg string) error {
 	name := names[pkg]

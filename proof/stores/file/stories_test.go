@@ -1,6 +1,8 @@
 package file_test
 
 import (
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"testing"
 	"time"
 
@@ -15,13 +17,13 @@ import (
 // TestStories runs the stories of a protocol on a directory. A member that crashes is one whose handle is closed.
 func TestStories(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(func(t *testing.T, f *storetest.Faulty) replica.Store { return f })})
+	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(func(t *testing.T, f *storetest.Faulty) store.Full { return f })})
 }
 
 // TestStoriesOnDocuments runs them on a log that is made of a directory's documents.
 func TestStoriesOnDocuments(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(func(t *testing.T, f *storetest.Faulty) replica.Store {
+	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(func(t *testing.T, f *storetest.Faulty) store.Full {
 		t.Helper()
 		s, err := doclog.New(f, doclog.Options{PartBytes: 500})
 		if err != nil {
@@ -32,7 +34,7 @@ func TestStoriesOnDocuments(t *testing.T) {
 }
 
 // inDirectory opens members on one directory, each with a handle of its own.
-func inDirectory(over func(*testing.T, *storetest.Faulty) replica.Store) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+func inDirectory(over func(*testing.T, *storetest.Faulty) store.Full) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 	return func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 		dir := t.TempDir()
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
@@ -43,7 +45,7 @@ func inDirectory(over func(*testing.T, *storetest.Faulty) replica.Store) func(*t
 			}
 			f := storetest.NewFaulty(opened, nil)
 			s := over(t, f)
-			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+			m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"context"
+	"github.com/rota-run/rota/protocol"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.Mem
 			}
 			// The story itself ends all members, by Crash: a clean-up here would come before that, and look like the death of members that still run.
 			s := opened(t, nats.Options{URLs: []string{"nats://" + link.Addr()}, Bucket: name, Timeout: 20 * time.Second})
-			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+			m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)
 			}

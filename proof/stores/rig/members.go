@@ -1,6 +1,8 @@
 package rig
 
 import (
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"testing"
 	"time"
 
@@ -11,7 +13,7 @@ import (
 
 // Backend is a store on which a protocol runs.
 type Backend interface {
-	replica.Store
+	store.Full
 	Close() error
 }
 
@@ -28,7 +30,7 @@ func Members[S Backend](servers []string, fresh func(*testing.T) func(t *testing
 			n++
 			link := link(t, servers[n%len(servers)])
 			s := open(t, link.Addr())
-			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+			m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,6 +2,7 @@ package zookeeper_test
 
 import (
 	"context"
+	"github.com/rota-run/rota/protocol"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.Mem
 			}
 			// The story ends all members by Crash. A clean-up here would come before that, and look like a crash of members that still run.
 			s := opened(t, zookeeper.Options{Servers: []string{link.Addr()}, Path: path, Session: 2 * time.Second})
-			m, err := replica.New(replica.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+			m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -297,7 +297,7 @@ func (s *State) orphaned(key string) bool {
 }
 
 func prefix(i int, start byte) string {
-	return replica.PulsePrefix + string(name(i)) + "/" + params(name(i), start).Nonce + "-"
+	return protocol.HeartbeatPrefix + string(name(i)) + "/" + params(name(i), start).Nonce + "-"
 }
 
 // said is what an entry says.

@@ -3,11 +3,11 @@ package demo
 import (
 	"context"
 	"errors"
+	"github.com/rota-run/rota/store"
 	"io"
 	"os"
 
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -18,7 +18,7 @@ type Inside struct {
 	Store *memory.Server // where they meet
 	// Run is one member: it does what rota run does with these arguments, but on this handle, which stays the caller's, and without listening for
 	// signals. When ctx ends it leaves in order. It returns when nothing of it is left.
-	Run func(ctx context.Context, args []string, on replica.Store, log io.Writer) error
+	Run func(ctx context.Context, args []string, on store.Full, log io.Writer) error
 }
 
 // insider is a member inside this process. Goroutines can't be killed or suspended from outside; what stands for that is done to its handle.

@@ -75,6 +75,7 @@ func (p *Play) arguments(name string) []string {
 		"--store", p.server().Store, "--member", name, "--ttl", ttl.String(), "--witness", p.witness(name), "--publish", "none", "--dev-types",
 		"--config", os.DevNull,
 	}
+	args = append(args, "--protocol", p.options.Protocol.Name())
 	if p.options.NoSessions {
 		args = append(args, "--no-sessions")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/store"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,7 +15,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -26,7 +26,7 @@ type Play struct {
 	screen  Screen
 	tasks   []string
 	members map[string]member
-	store   replica.Store
+	store   store.Full
 	value   cluster.Value
 	script  []Act
 	began   time.Time
@@ -141,7 +141,7 @@ func (p *Play) server() Server {
 		return *s
 	}
 	dir := filepath.Join(p.dir, "store")
-	return Server{Store: "file:" + dir, Name: "file:" + dir, Open: func(ctx context.Context) (replica.Store, error) {
+	return Server{Store: "file:" + dir, Name: "file:" + dir, Open: func(ctx context.Context) (store.Full, error) {
 		s, err := file.Open(ctx, dir, file.Options{ReadOnly: true})
 		if err != nil {
 			return nil, err

@@ -3,9 +3,10 @@ package demo
 import (
 	"context"
 	"fmt"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 
 	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/protocol/replica"
 )
 
 // The bounds that the demonstration holds itself to, in ms.
@@ -17,6 +18,8 @@ const (
 
 // Options say how it is played.
 type Options struct {
+	// Protocol is how the members agree. It is required.
+	Protocol protocol.Protocol
 	// NoSessions lets members use heartbeats alone, as on stores that do not notice the death of a process: a crash is then seen as late as
 	// a suspension.
 	NoSessions bool
@@ -31,7 +34,7 @@ type Server struct {
 	// Silent says that the store ends a session only when its owner was silent: a crash is then seen as late as a suspension.
 	Silent bool
 	// Open opens it for looking. It fails while the place is empty.
-	Open func(ctx context.Context) (replica.Store, error)
+	Open func(ctx context.Context) (store.Full, error)
 	// Inside says how members run inside this process; nil for processes of their own.
 	Inside *Inside
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/protocol/replica"
 )
 
 // await looks again and again until a condition holds, a member that should run has ended, or patience is over.
@@ -56,7 +55,7 @@ func (p *Play) settle(ctx context.Context, what string, live ...string) error {
 }
 
 func (p *Play) look(ctx context.Context) error {
-	v, err := replica.Observe(ctx, p.store, p.value)
+	v, err := p.options.Protocol.Observe(ctx, p.store, p.value)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
 
@@ -40,7 +39,7 @@ type Report struct {
 const rounds = 20
 
 // Run tries everything on a store that holds nothing of value. ctx bounds it as a whole; it goes on behind a step that failed.
-func Run(ctx context.Context, s replica.Store) Report {
+func Run(ctx context.Context, s store.Full) Report {
 	c := &check{ctx: ctx, store: s, prefix: fmt.Sprintf("check/%d/", time.Now().UnixNano())}
 	if c.try("place", c.place); !c.steps[0].OK {
 		return Report{Steps: c.steps}
@@ -62,7 +61,7 @@ func Run(ctx context.Context, s replica.Store) Report {
 // check is one run.
 type check struct {
 	ctx    context.Context
-	store  replica.Store
+	store  store.Full
 	prefix string // of its documents: nobody else has written there
 	last   uint64 // index of its newest record
 	steps  []Step

@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
 
-func run(t *testing.T, s replica.Store) Report {
+func run(t *testing.T, s store.Full) Report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -133,11 +132,11 @@ func TestABadStoreIsFoundOut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, step, want string
-		make             func(bare) replica.Store
+		make             func(bare) store.Full
 	}{
-		{"careless", "conditional write", "a second creation was taken", func(b bare) replica.Store { return careless{b} }},
-		{"read only", "append", "permission denied", func(b bare) replica.Store { return readOnly{b} }},
-		{"forgetful", "read", "was acknowledged", func(b bare) replica.Store { return forgetful{b} }},
+		{"careless", "conditional write", "a second creation was taken", func(b bare) store.Full { return careless{b} }},
+		{"read only", "append", "permission denied", func(b bare) store.Full { return readOnly{b} }},
+		{"forgetful", "read", "was acknowledged", func(b bare) store.Full { return forgetful{b} }},
 	} {
 		s := memory.New().Open()
 		r := run(t, c.make(bare{s, s, s}))

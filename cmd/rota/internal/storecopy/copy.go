@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
 // Target is what a copy can be made to.
 type Target interface {
-	replica.Store
+	store.Full
 	store.Seeder
 }
 
@@ -34,8 +34,8 @@ var ErrMembers = errors.New("it has members")
 
 // Copy copies what from holds to an empty target. With live, members of the source don't matter: what they write meanwhile is not in the copy,
 // and in the copy they count as dead. It writes nothing to from.
-func Copy(ctx context.Context, from replica.Store, to Target, live bool) (Report, error) {
-	v, err := replica.Observe(ctx, from, cluster.Value{})
+func Copy(ctx context.Context, p protocol.Protocol, from store.Full, to Target, live bool) (Report, error) {
+	v, err := p.Observe(ctx, from, cluster.Value{})
 	if err != nil {
 		return Report{}, fmt.Errorf("read the source: %w", err)
 	}
@@ -58,7 +58,7 @@ func Copy(ctx context.Context, from replica.Store, to Target, live bool) (Report
 	if err := to.SaveSnapshot(ctx, store.Record{Index: uint64(v.Index()), Data: snapshot}); err != nil {
 		return r, fmt.Errorf("write the value: %w", err)
 	}
-	return r, verify(ctx, to, v)
+	return r, verify(ctx, p, to, v)
 }
 
 func describe(v cluster.Value) Report {
@@ -82,7 +82,7 @@ func documents(ctx context.Context, from store.Docs, to store.Docs, r *Report) e
 		return fmt.Errorf("list the source's documents: %w", err)
 	}
 	for _, d := range docs {
-		if strings.HasPrefix(d.Key, replica.PulsePrefix) {
+		if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) {
 			continue
 		}
 		_, err := to.Put(ctx, store.Doc{Key: d.Key, Value: d.Value})
@@ -110,8 +110,8 @@ func same(ctx context.Context, to store.Docs, d store.Doc) error {
 }
 
 // verify reads the value back.
-func verify(ctx context.Context, to replica.Store, want cluster.Value) error {
-	got, err := replica.Observe(ctx, to, cluster.Value{})
+func verify(ctx context.Context, p protocol.Protocol, to store.Full, want cluster.Value) error {
+	got, err := p.Observe(ctx, to, cluster.Value{})
 	if err != nil {
 		return fmt.Errorf("read the copy: %w", err)
 	}

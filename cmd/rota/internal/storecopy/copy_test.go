@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -20,7 +21,7 @@ func source(t *testing.T) *memory.Store {
 	if res, err := replica.NewClient(s).Propose(t.Context(), submit); err != nil || !res[0].Accepted {
 		t.Fatal(res, err)
 	}
-	for _, key := range []string{"position/job", replica.PulsePrefix + "a/1"} {
+	for _, key := range []string{"position/job", protocol.HeartbeatPrefix + "a/1"} {
 		if _, err := s.Put(t.Context(), store.Doc{Key: key, Value: []byte(key)}); err != nil {
 			t.Fatal(err)
 		}
@@ -65,13 +66,13 @@ func TestCopyBrokenOffIsDoneAgain(t *testing.T) {
 	from := source(t)
 	for fails := range 3 {
 		to, left := memory.New().Open(), fails
-		if _, err := Copy(t.Context(), from, failing{to, &left}, false); !errors.Is(err, errBroken) {
+		if _, err := Copy(t.Context(), replica.Protocol{}, from, failing{to, &left}, false); !errors.Is(err, errBroken) {
 			t.Fatalf("write %d: %v", fails, err)
 		}
 		if _, err := replica.Observe(t.Context(), to, cluster.Value{}); err == nil {
 			t.Errorf("write %d: what is half copied passes for a cluster", fails)
 		}
-		r, err := Copy(t.Context(), from, to, false)
+		r, err := Copy(t.Context(), replica.Protocol{}, from, to, false)
 		if err != nil || r.Jobs != 1 || r.Documents != 1 {
 			t.Errorf("write %d: %+v, %v", fails, r, err)
 		}
@@ -87,16 +88,16 @@ func TestCopyRefuses(t *testing.T) {
 	t.Parallel()
 	from, empty := source(t), memory.New().Open()
 	defer empty.Close()
-	if _, err := Copy(t.Context(), empty, empty, false); err == nil {
+	if _, err := Copy(t.Context(), replica.Protocol{}, empty, empty, false); err == nil {
 		t.Error("nothing was copied")
 	}
-	if _, err := Copy(t.Context(), from, from, false); !errors.Is(err, store.ErrConflict) {
+	if _, err := Copy(t.Context(), replica.Protocol{}, from, from, false); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("onto itself: %v", err)
 	}
 	if _, err := empty.Put(t.Context(), store.Doc{Key: "position/job", Value: []byte("another")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Copy(t.Context(), from, empty, false); !errors.Is(err, store.ErrConflict) {
+	if _, err := Copy(t.Context(), replica.Protocol{}, from, empty, false); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("over another document: %v", err)
 	}
 	join := cluster.PrepareJoin{Member: "m", Pulse: "pulse/m/1"}
@@ -105,10 +106,10 @@ func TestCopyRefuses(t *testing.T) {
 	}
 	to := memory.New().Open()
 	defer to.Close()
-	if _, err := Copy(t.Context(), from, to, false); !errors.Is(err, ErrMembers) {
+	if _, err := Copy(t.Context(), replica.Protocol{}, from, to, false); !errors.Is(err, ErrMembers) {
 		t.Errorf("with members: %v", err)
 	}
-	if r, err := Copy(t.Context(), from, to, true); err != nil || len(r.Members) != 1 {
+	if r, err := Copy(t.Context(), replica.Protocol{}, from, to, true); err != nil || len(r.Members) != 1 {
 		t.Errorf("live: %+v, %v", r, err)
 	}
 }

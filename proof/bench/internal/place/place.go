@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/store"
 	"os"
 	"path/filepath"
 
 	"github.com/rota-run/rota/proof/server"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -58,7 +58,7 @@ func (p *Place) Hosts() []string {
 }
 
 // Open opens a handle of the store that has a name in this place: letters and digits.
-func (p *Place) Open(ctx context.Context, name string) (replica.Store, error) {
+func (p *Place) Open(ctx context.Context, name string) (store.Full, error) {
 	switch p.Kind {
 	case "memory":
 		return p.memory.Open(), nil // one store, whatever its name

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/store"
 	"sync"
 
 	"github.com/rota-run/rota/cluster"
@@ -14,7 +15,7 @@ import (
 
 // ours is a log, and a member on another log beside it.
 type ours struct {
-	log, store replica.Store
+	log, store store.Full
 	member     *replica.Replica
 	leave      context.CancelFunc
 	all        sync.WaitGroup
@@ -38,7 +39,7 @@ func openOurs(ctx context.Context, p *place.Place) (_ *ours, err error) {
 		return nil, err
 	}
 	joined := make(chan struct{}, 1)
-	o.member, err = replica.New(replica.Config{Member: "bench", Store: o.store, Events: replica.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }}})
+	o.member, err = replica.New(protocol.Config{Member: "bench", Store: o.store, Events: protocol.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }}})
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (o *ours) Close() error {
 	o.leave()
 	o.all.Wait()
 	err := o.err
-	for _, s := range []replica.Store{o.log, o.store} {
+	for _, s := range []store.Full{o.log, o.store} {
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}

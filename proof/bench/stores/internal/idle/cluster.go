@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/store"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -12,7 +13,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/proof/bench/internal/place"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/work"
 )
 
@@ -24,7 +24,7 @@ type crowd struct {
 	running atomic.Int64  // partitions
 	lost    atomic.Int64  // members that found themselves removed, or whose store did not answer
 	nodes   []*node.Node
-	stores  []replica.Store
+	stores  []store.Full
 	ended   chan error
 	all     sync.WaitGroup
 	stop    context.CancelFunc

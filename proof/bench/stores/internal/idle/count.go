@@ -6,13 +6,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
 
 // whole is a store with all abilities that a member uses.
 type whole interface {
-	replica.Store
+	store.Full
 	store.Watcher
 	store.LogWatcher
 	store.Sessions
@@ -27,7 +26,7 @@ type counted struct {
 	calls *atomic.Uint64
 }
 
-func count(s replica.Store, calls *atomic.Uint64) (replica.Store, error) {
+func count(s store.Full, calls *atomic.Uint64) (store.Full, error) {
 	w, ok := s.(whole)
 	if !ok {
 		return nil, errPoor

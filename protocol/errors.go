@@ -1,0 +1,23 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// NameTakenError says that a live process is in the cluster under this member's name.
+type NameTakenError struct{ Member cluster.MemberID }
+
+// Error names the member.
+func (e *NameTakenError) Error() string {
+	return fmt.Sprintf("member %q is already running in this cluster", e.Member)
+}
+
+// OtherProtocolError says that the members of a place agree by another protocol.
+type OtherProtocolError struct{ Has, Asked string }
+
+// Error names both protocols.
+func (e *OtherProtocolError) Error() string {
+	return fmt.Sprintf("the cluster uses the protocol %q, not %q: all members of a cluster use one", e.Has, e.Asked)
+}

@@ -1,0 +1,70 @@
+package protocol
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rota-run/rota/store"
+)
+
+// PlaceKey is the document that names the protocol of a place in a store. It is created once and never changed.
+const PlaceKey = "protocol"
+
+// ErrPlaceDamaged says that the document that names the protocol of a place cannot be read.
+var ErrPlaceDamaged = errors.New("the document that names the protocol is damaged")
+
+// HeartbeatPrefix is where members keep their heartbeats among the documents, each under PREFIX<member>/.
+const HeartbeatPrefix = "pulse/"
+
+// place is the content of that document.
+type place struct {
+	Protocol string `json:"protocol"`
+}
+
+// At returns the name of the protocol by which the members of this place agree; "" where none has ever joined. Its error is that of the store,
+// or says that the document is damaged.
+func At(ctx context.Context, docs store.Docs) (string, error) {
+	d, err := docs.Get(ctx, PlaceKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read which protocol the cluster uses: %w", err)
+	}
+	var p place
+	if err := json.Unmarshal(d.Value, &p); err != nil || p.Protocol == "" {
+		return "", fmt.Errorf("read document %q: %w: %.80q", PlaceKey, ErrPlaceDamaged, d.Value)
+	}
+	return p.Protocol, nil
+}
+
+// Claim makes a place one of the named protocol, or verifies that it is. Its error is an *OtherProtocolError where it is one of another, else that
+// of the store; after an unknown outcome it may be called again.
+func Claim(ctx context.Context, docs store.Docs, name string) error {
+	has, err := At(ctx, docs)
+	if err != nil {
+		return err
+	}
+	if has == "" {
+		value, err := json.Marshal(place{name})
+		if err != nil {
+			return err
+		}
+		_, err = docs.Put(ctx, store.Doc{Key: PlaceKey, Value: value})
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("note which protocol the cluster uses: %w", err)
+		}
+		if has, err = At(ctx, docs); err != nil {
+			return err
+		}
+	}
+	if has != name {
+		return &OtherProtocolError{Has: has, Asked: name}
+	}
+	return nil
+}
