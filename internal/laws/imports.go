@@ -34,7 +34,7 @@ var rules = []rule{
 
 	{"journal", []string{"store"}},
 	{"lock", []string{"cluster", "store", "protocol"}},
-	{"lock/locktest", []string{"cluster", "store", "lock"}},
+	{"lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
 	{"status", []string{"cluster", "store", "lock"}},
 	{"publish", nil},
 	{"publish/*", []string{"publish"}},
