@@ -48,7 +48,7 @@ func trims(index uint64) script {
 	}
 }
 
-// seeds makes the log begin behind an index.
+// seeds makes the log begin after an index.
 func seeds(index uint64) script {
 	return func(p *player) {
 		p.events = append(p.events, event{op: "seed", index: index, err: p.log.SeedLog(context.Background(), index)})
