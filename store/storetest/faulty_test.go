@@ -136,3 +136,53 @@ func TestBadScripts(t *testing.T) {
 		}
 	}
 }
+
+// TestBreak: each way to fail does so until it is mended, and then all is done that was only late.
+func TestBreak(t *testing.T) {
+	t.Parallel()
+	outcomes := map[string]storetest.Outcome{
+		"refused": storetest.Refused, "lost requests": storetest.LostRequest, "lost replies": storetest.LostReply, "late": storetest.Late, "held": storetest.Held,
+	}
+	for which := range uint64(10) {
+		f, plain, _ := setup(t, "")
+		what := f.Break(which)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := f.Append(ctx, []byte("x"))
+			done <- err
+		}()
+		for f.Count(outcomes[what]) == 0 {
+			runtime.Gosched()
+		}
+		cancel() // a call that is held ends
+		if err := <-done; err == nil {
+			t.Errorf("%s: an append succeeded", what)
+		}
+		f.Away(false)
+		want := uint64(1)
+		if what == "refused" || what == "lost requests" {
+			want = 0
+		}
+		if got := head(t, plain); got != want {
+			t.Errorf("%s: %d records when it is mended, want %d", what, got, want)
+		}
+		if _, err := f.Append(t.Context(), []byte("y")); err != nil {
+			t.Errorf("after %s: %v", what, err)
+		}
+	}
+}
+
+// TestAway: a store that is away refuses everything.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	f, _, ctx := setup(t, "")
+	f.Away(true)
+	if _, err := f.Read(ctx, 0, 1); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("read: %v", err)
+	}
+	f.Away(false)
+	if _, err := f.Read(ctx, 0, 1); err != nil {
+		t.Errorf("read when it is back: %v", err)
+	}
+}
