@@ -10,6 +10,7 @@ import (
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -188,7 +189,7 @@ func TestFunctionsNeedSlots(t *testing.T) {
 		"nothing":  {Functions: []call.Function{call.NewFunc[int, int]("empty", nil, call.Options{})}, Slots: 1},
 		"Attempts": {Functions: []call.Function{call.NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, call.Options{Attempts: -1})}, Slots: 1},
 	} {
-		c.Member, c.Store = "a", memory.New().Open()
+		c.Member, c.Store, c.Protocol = "a", memory.New().Open(), replica.Protocol{}
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error about %q", err, want)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )
@@ -50,7 +51,7 @@ func start(t *testing.T, s *memory.Server, name string, change func(*Config)) *b
 	t.Helper()
 	st := s.Open()
 	joined := make(chan struct{}, 1)
-	c := Config{Member: cluster.MemberID(name), Store: st, TTL: longTTL, Clock: protocol.NewProcessClock(), Types: types(), Events: Events{
+	c := Config{Member: cluster.MemberID(name), Store: st, Protocol: replica.Protocol{}, TTL: longTTL, Clock: protocol.NewProcessClock(), Types: types(), Events: Events{
 		Joined: func(cluster.Incarnation, time.Duration) {
 			select {
 			case joined <- struct{}{}:
@@ -246,7 +247,7 @@ func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
 func TestReadyTellsWhyNot(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := memory.New()
-		n, err := New(Config{Member: "a", Store: s.Open(), Types: types()})
+		n, err := New(Config{Member: "a", Store: s.Open(), Protocol: replica.Protocol{}, Types: types()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,9 +281,10 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	st := memory.New().Open()
 	for want, c := range map[string]Config{
-		"no store": {Member: "a"},
-		"name":     {Store: st},
-		"witness":  {Member: "a", Store: st, WitnessPath: filepath.Join(t.TempDir(), "no", "such", "directory")},
+		"no store":    {Member: "a"},
+		"no protocol": {Member: "a", Store: st},
+		"name":        {Store: st, Protocol: replica.Protocol{}},
+		"witness":     {Member: "a", Store: st, Protocol: replica.Protocol{}, WitnessPath: filepath.Join(t.TempDir(), "no", "such", "directory")},
 	} {
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error about %q", err, want)

@@ -92,7 +92,7 @@ func protocol() []flaw.Flaw {
 		flaw.New("a listing is believed", pulse,
 			"g.key, g.listed, g.missing = m.Pulse, false, true", "g.key, g.listed, g.missing, g.known, g.version = m.Pulse, false, true, true, \"\""),
 		flaw.New("a lost pulse is not noticed by its owner", pulse,
-			"	case Refused:\n\t\ts.lapse()\n", "	case Refused:\n\t\ts.renewal.acked, s.renewal.next = ev.Sent, ev.Sent.Add(s.p.TTL / 3)\n"),
+			"		s.renewal.next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life\n\t\ts.lapse()\n", "		s.renewal.acked, s.renewal.next = ev.Sent, ev.Sent.Add(s.p.TTL / 3)\n"),
 		flaw.New("nobody sweeps", pulse,
 			"if s.phase != phaseMember || s.sweep.busy || s.now < s.sweep.next {", "if s.phase != phaseMember || s.sweep.busy || s.now >= s.sweep.next {"),
 		flaw.New("the dead are not reported", pulse,
