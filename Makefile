@@ -26,7 +26,7 @@ unit: ## the tests alone, laws and examples among them: PKG=./cluster/... for so
 	go test -count=1 -timeout 10m $(PKG)
 
 proof: ## real servers, processes, simulator, checker, mutants, chaos: STAGES=sim,mutants for some, BUDGET=10m for more
-	cd proof && go run ./prove $(if $(STAGES),-stages $(STAGES))
+	@jars=$$(.ci/zookeeper); export ROTA_TEST_ZOOKEEPER_JARS=$$jars; cd proof; go run ./prove $(if $(STAGES),-stages $(STAGES))
 
 race: ## the tests with the race detector (needs a C compiler): PKG=./work/... for some
 	go test -race -count=1 -timeout 15m $(PKG)
@@ -84,9 +84,7 @@ nightly: ## the long versions
 	@$(MAKE) --no-print-directory chaos EVENTS=1000
 	@$(MAKE) --no-print-directory powercut
 	cd proof && go run ./chaos mutants --seed $(SEED) --json
-	@go test -count=1 -run TestFlawsAreFound ./store/doclog
-	@ROTA_LOCK_PROOF=1 go test -count=1 -timeout 2h -run TestProofLarge ./lock
-	@ROTA_CALL_PROOF=1 go test -count=1 -timeout 2h -run 'TestProofLarge|TestFlawsAreFound' ./call
+	go test -count=1 -tags proof -timeout 2h -run 'TestProofLarge|TestFlawsAreFound' ./lock ./call
 
 ci: ## what CI runs
 	@.ci/run

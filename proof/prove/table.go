@@ -12,9 +12,12 @@ func stages() []stage {
 		{name: "fuzz", dir: ".", command: []string{".ci/fuzz", "20000x"}, least: amounts{"fuzzers": 20}},
 		{name: "contrib", dir: ".", command: []string{".ci/modules"}, least: amounts{"modules": 2, "passed": 60}},
 		{name: "servers", dir: "proof", command: goTest("-race", "-p", "3", "./..."), tests: true, rerun: true, least: serverAmounts()},
-		{name: "check", dir: ".", command: rotasim("check", "--suite", "push"), least: amounts{"complete": 1, "states": 1_000_000}},
-		{name: "sim", dir: ".", command: withBudget(rotasim("--protocol", "replica", "--seeds", "200", "--hours", "1"), budget), least: amounts{"seeds": 200, "pairs": 1}},
-		{name: "mutants", dir: ".", command: rotasim("mutants"), least: amounts{"mutants": 87, "killed": 87}},
+		{name: "suites", dir: ".", command: goTest("-tags", "proof", "-parallel", "16", "./store/storetest"), tests: true, rerun: true, least: amounts{"passed": 100}},
+		{name: "models", dir: ".", command: goTest("-tags", "proof", "-run", "WithDeaths|Seconds", "./lock", "./call", "./store/doclog"), tests: true, least: amounts{"passed": 20}},
+		{name: "doclog", dir: ".", command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/doclog"), tests: true, least: amounts{"passed": 20}},
+		{name: "check", dir: ".", command: rotasim("check", "--suite", "push"), least: amounts{"complete": 1, "walks": 12, "states": 437_000}},
+		{name: "sim", dir: ".", command: withBudget(rotasim("--protocol", "replica", "--seeds", "200", "--hours", "1", "--all-pairs"), budget), least: amounts{"seeds": 200, "cluster_hours": 200, "fault_kinds": 40}},
+		{name: "mutants", dir: ".", command: rotasim("mutants"), least: amounts{"tried": 87, "killed": 87}},
 	}
 	for _, store := range []string{"file", "etcd", "nats", "zookeeper"} {
 		out = append(out, stage{
