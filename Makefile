@@ -34,9 +34,8 @@ race: ## the tests with the race detector (needs a C compiler): PKG=./work/... f
 laws: ## the laws of the house alone
 	@go test -count=1 ./internal/laws
 
-vet: ## go vet, of the proof too
+vet: ## go vet
 	go vet ./...
-	cd proof && go vet ./...
 
 lint: ## golangci-lint, installed into bin/ when missing
 	@.ci/lint
@@ -47,7 +46,6 @@ fmt-check: ## files that gofmt would change
 
 tidy-check: ## go.mod and go.sum are as go mod tidy wants them
 	go mod tidy -e -diff
-	cd proof && go mod tidy -e -diff
 
 fuzz: ## every fuzzer for FUZZTIME
 	@.ci/fuzz $(FUZZTIME)

@@ -8,6 +8,7 @@ func stages() []stage {
 	budget := os.Getenv("BUDGET")
 	out := []stage{
 		{name: "lint", dir: ".", command: []string{".ci/lint"}},
+		{name: "vet", dir: "proof", command: []string{"go", "vet", "./..."}},
 		{name: "race", dir: ".", command: goTest("-race", "./..."), tests: true, least: amounts{"passed": 1500}},
 		{name: "fuzz", dir: ".", command: []string{".ci/fuzz", "20000x"}, least: amounts{"fuzzers": 20}},
 		{name: "contrib", dir: ".", command: []string{".ci/modules"}, least: amounts{"modules": 2, "passed": 45}},
