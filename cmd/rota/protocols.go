@@ -36,7 +36,11 @@ func protocolAt(ctx context.Context, st protocol.Store) (protocol.Protocol, erro
 	if err != nil {
 		return nil, err
 	}
-	return protocolNamed(name)
+	p, err := protocolNamed(name)
+	if err != nil {
+		return nil, failed("a newer rota", "the cluster uses the protocol %q, which this version does not have: it has %s", name, protocolNames())
+	}
+	return p, nil
 }
 
 // proposeOn proposes commands to the cluster of a place, from outside.
