@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"strconv"
 	"sync"
@@ -58,7 +59,7 @@ func (c *crowd) join(ctx, run context.Context, name string) error {
 	}
 	joined := make(chan struct{}, 1)
 	n, err := node.New(node.Config{
-		Member: cluster.MemberID(name), Store: st, TTL: c.ttl, Types: work.Types{"hold": c.hold()}, DrainTimeout: time.Millisecond,
+		Member: cluster.MemberID(name), Store: st, Protocol: replica.Protocol{}, TTL: c.ttl, Types: work.Types{"hold": c.hold()}, DrainTimeout: time.Millisecond,
 		Events: node.Events{
 			Joined: func(cluster.Incarnation, time.Duration) {
 				select {
