@@ -36,7 +36,7 @@ func (c *Client) newClaiming(p *pulse, place string, t terms) *claiming {
 	t.pause, t.began = c.pause(), c.o.Clock()
 	return &claiming{
 		c: c, p: p, place: place, turn: make(chan struct{}, 1), hints: make(chan string, 8), watched: make(map[string]context.CancelFunc),
-		state: claim{terms: t, seen: c.sightings()},
+		state: claim{terms: t, seen: c.observed()},
 	}
 }
 

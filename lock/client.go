@@ -3,7 +3,6 @@ package lock
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -71,11 +71,11 @@ type Client struct {
 
 	mu     sync.Mutex
 	pulse  *pulse // the present one; nil before the first
-	seen   sightings
-	claims map[*claiming]struct{} // that may have something in the store
-	listed map[string]sighting    // what sweeps have seen
-	shut   bool                   // nothing begins in the background any more
-	fewer  chan struct{}          // has room for one; a claim has ended
+	seen   heartbeat.Observations
+	claims map[*claiming]struct{}           // that may have something in the store
+	listed map[string]heartbeat.Observation // what sweeps have seen
+	shut   bool                             // nothing begins in the background any more
+	fewer  chan struct{}                    // has room for one; a claim has ended
 }
 
 // NewClient makes a client over a store, which stays the caller's. Watcher and Sessions are used where the store has them.
@@ -185,33 +185,30 @@ func (c *Client) current() (*pulse, error) {
 	return c.pulse, nil
 }
 
-// sightings are what all claims of this process know of the pulses of others.
-func (c *Client) sightings() sightings {
+// observed is what all claims of this process know of the pulses of others.
+func (c *Client) observed() heartbeat.Observations {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seen
 }
 
-func (c *Client) note(seen sightings) {
+func (c *Client) note(seen heartbeat.Observations) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen = c.seen.newer(seen).recent(c.o.Clock().Add(-10 * max(c.o.TTL, time.Minute)))
+	c.seen = c.seen.Newer(seen).Recent(c.o.Clock().Add(-10 * max(c.o.TTL, time.Minute)))
 }
 
 // strays are those of the listed pulses that have not changed for long enough. A list may be old, which makes the silence longer and never shorter.
 func (c *Client) strays(docs []store.Doc, now protocol.Instant) []store.Doc {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	listed := make(map[string]sighting, len(docs))
+	listed := make(map[string]heartbeat.Observation, len(docs))
 	var out []store.Doc
 	for _, d := range docs {
-		g := c.listed[d.Key].look(d.Version, now, now)
-		listed[d.Key] = g
-		var text pulseText
-		if json.Unmarshal(d.Value, &text) != nil || text.TTLMS < 1 || text.TTLMS > maxTTL.Milliseconds() {
-			continue // none of ours
-		}
-		if g.looked.Sub(g.since) >= 4*silenceOf(time.Duration(text.TTLMS)*time.Millisecond) {
+		ttl := heartbeat.StatedTTL(d.Value)
+		o := c.listed[d.Key].Read(d.Version, ttl, now, now)
+		listed[d.Key] = o
+		if ttl > 0 && ttl <= maxTTL && o.Dead(4*silenceOf(ttl)) { // else it is none of ours
 			out = append(out, d)
 		}
 	}

@@ -94,15 +94,15 @@ func (k *keyer) process(q *process) {
 		return
 	}
 	l, c := &q.life, &q.claim
-	k.small(k.id(l.version), k.ago(l.acked), k.ahead(l.next), k.ahead(q.wakeLife))
+	k.small(k.id(l.version), k.ago(l.Acked), k.ahead(l.Next), k.ahead(q.wakeLife))
 	k.small(int64(c.phase), k.id(c.version), k.ago(c.read), k.ahead(c.rest), k.ahead(q.wakeClaim))
 	if c.doubt {
 		k.small(k.id(c.doubtAt))
 	}
 	k.table(c.table)
-	for _, g := range c.seen {
-		k.text = append(k.text, g.key...)
-		k.small(k.id(g.version), k.ago(g.since), k.ago(g.looked), int64(min(g.looked.Sub(g.since), k.far)))
+	for _, o := range c.seen {
+		k.text = append(k.text, o.Key...)
+		k.small(k.id(o.Version), k.ago(o.Since), k.ago(o.Looked), int64(min(o.Looked.Sub(o.Since), k.far)))
 	}
 	k.request(q.beatCall)
 	k.request(q.claimCall)

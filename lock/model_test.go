@@ -36,7 +36,7 @@ type flaw string
 
 const (
 	flawNone        flaw = ""
-	flawAcked       flaw = "trust counts from the answer to a renewal, not from before it was sent"
+	flawAcked       flaw = "a lease counts from the answer to a renewal, not from before it was sent"
 	flawImpatient   flaw = "others wait for less than the TTL"
 	flawBlind       flaw = "a write whose outcome is unknown is taken for one that was not made"
 	flawHopeful     flaw = "a write whose outcome is unknown is taken for one that was made"
@@ -430,11 +430,11 @@ func (m model) lifeStep(n *system, p int, ev lifeEvent) {
 	q := &n.procs[p]
 	ev = m.stampLife(ev, n.now)
 	if b, ok := ev.(beaten); ok && m.flaw == flawRevive && b.outcome == done {
-		q.life.acked = b.sent // as if nothing had run out
+		q.life.Acked = b.sent // as if nothing had run out
 	}
 	l, fx := q.life.step(ev)
 	if q.life = l; !l.over {
-		q.trust = max(q.trust, l.trust())
+		q.trust = max(q.trust, l.validUntil())
 	}
 	call := request{from: p, sent: n.now}
 	switch fx := fx.(type) {

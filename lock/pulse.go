@@ -3,12 +3,12 @@ package lock
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -148,7 +148,7 @@ func (p *pulse) run() {
 	for p.ctx.Err() == nil {
 		var fx lifeEffect
 		if l, fx = l.step(ev); !l.over {
-			p.trust(l.trust())
+			p.trust(l.validUntil())
 		}
 		switch fx := fx.(type) {
 		case beat:
@@ -237,18 +237,11 @@ type pulseWriter struct {
 	version store.Version // of the last write that was acknowledged or seen
 }
 
-// pulseText is what a pulse says, for people and for those who sweep.
-type pulseText struct {
-	Owner string `json:"owner,omitempty"`
-	TTLMS int64  `json:"ttl_ms"`
-	AtMS  int64  `json:"at_ms"` // by the writer's wall clock: nothing is decided by it
-}
-
 func (w *pulseWriter) write(ctx context.Context, c *Client, version store.Version) (store.Version, outcome, error) {
 	if err := w.open(ctx, c); err != nil {
 		return "", outcomeOf(err), err
 	}
-	value, err := json.Marshal(pulseText{c.o.Owner, c.o.TTL.Milliseconds(), time.Now().UnixMilli()})
+	value, err := heartbeat.Text{Owner: c.o.Owner, AtMS: time.Now().UnixMilli()}.Encode(c.o.TTL)
 	if err != nil {
 		return "", notDone, err
 	}

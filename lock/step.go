@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -47,7 +48,7 @@ type claim struct {
 	doubt   bool          // the outcome of a write is unknown,
 	doubtAt store.Version // which was to replace this version
 
-	seen sightings
+	seen heartbeat.Observations
 	rest protocol.Instant // the store does not answer: no call before this
 }
 
@@ -149,9 +150,8 @@ func (c *claim) take(ev event) {
 	case hinted:
 		if ev.pulse == "" {
 			c.fresh = false
-		} else if g := c.seen.of(ev.pulse); g.known {
-			g.looked = 0 // look now; a look from long ago proves nothing
-			c.seen = c.seen.with(g)
+		} else if o := c.seen.Of(ev.pulse); o.Known {
+			c.seen = c.seen.With(o.Hinted())
 		}
 	case tableRead:
 		if ev.err != nil {
@@ -166,7 +166,7 @@ func (c *claim) take(ev event) {
 			c.failed(ev.err, false)
 			return
 		}
-		c.seen = c.seen.with(c.seen.of(ev.key).look(ev.version, ev.sent, c.now))
+		c.seen = c.seen.With(c.seen.Of(ev.key).Read(ev.version, 0, ev.sent, c.now)) // its TTL is in the table
 	case stop:
 		if c.phase < leaving {
 			c.phase = leaving
@@ -284,14 +284,14 @@ func (c *claim) probe(why error, entries []entry, all bool) effect {
 			alive = true
 			continue
 		}
-		g := c.seen.of(e.Pulse)
-		if !g.known || g.looked < c.began {
+		o := c.seen.Of(e.Pulse)
+		if !o.Known || o.Looked < c.began {
 			if alive && all {
 				break
 			}
 			return lookPulse{e.Pulse}
 		}
-		if g.dead(e.ttl()) {
+		if o.Dead(silenceOf(e.ttl())) {
 			dead = append(dead, e.ID)
 		} else {
 			alive = true
@@ -320,12 +320,13 @@ func (c *claim) stand() effect {
 	due := c.read.Add(pause)
 	var dead, pulses []string
 	for _, e := range c.before(place) {
-		g := c.seen.of(e.Pulse)
-		if g.dead(e.ttl()) {
+		o := c.seen.Of(e.Pulse)
+		silence := silenceOf(e.ttl())
+		if o.Dead(silence) {
 			dead = append(dead, e.ID)
 			continue
 		}
-		next := g.due(e.ttl(), pause)
+		next := nextLook(o, silence, pause)
 		if next <= c.now {
 			return lookPulse{e.Pulse}
 		}
@@ -339,6 +340,17 @@ func (c *claim) stand() effect {
 		return readTable{}
 	}
 	return wait{due, pulses}
+}
+
+// nextLook is when to look at a pulse again: from time to time, and at the end of a silence.
+func nextLook(o heartbeat.Observation, silence, pause time.Duration) protocol.Instant {
+	if !o.Known {
+		return 0
+	}
+	if end := o.Since.Add(silence); end > o.Looked {
+		return min(end, o.Looked.Add(pause))
+	}
+	return o.Looked.Add(pause)
 }
 
 // before are the holders and the one who stands before a place in the line, without those of this process.

@@ -4,18 +4,28 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
-// life decides about the pulse of this process: when to renew it, and until when to trust it. It is a value; step makes the next one.
+// drift is how much the clocks of two machines may differ in rate, in thousandths.
+const drift = 50
+
+func timing(ttl time.Duration) heartbeat.Timing {
+	return heartbeat.Timing{TTL: ttl, Rho: drift, Margin: ttl / 20}
+}
+
+// silenceOf is how long others must have seen the same version of a pulse before they count its process as dead.
+func silenceOf(ttl time.Duration) time.Duration { return timing(ttl).Silence() + timing(ttl).Margin }
+
+// life decides about the pulse of this process: when to renew it, and until when its lease is valid. It is a value; step makes the next one.
 type life struct {
+	heartbeat.Lease
 	ttl     time.Duration
 	now     protocol.Instant
-	version store.Version    // of the pulse as far as we know; "" when it is not there
-	created bool             // it was there once
-	doubt   bool             // what became of the last write is not known: look
-	acked   protocol.Instant // an instant before the last acknowledged write was sent; 0 for none
-	next    protocol.Instant // when to write or look again
+	version store.Version // of the pulse as far as we know; "" when it is not there
+	created bool          // it was there once
+	doubt   bool          // what became of the last write is not known: look
 	over    bool
 }
 
@@ -60,8 +70,7 @@ func (feel) lifeEffect()  {}
 func (rest) lifeEffect()  {}
 func (lapse) lifeEffect() {}
 
-// step takes in an event. The trust that has run out is noticed before anything else: a renewal that is acknowledged after that proves
-// nothing, since others may have counted us out before it was stored.
+// step takes in an event. That the lease has lapsed is noticed before anything else.
 func (l life) step(ev lifeEvent) (life, lifeEffect) {
 	l.now = ev.lifeAt()
 	if !l.over && !l.lapsed() {
@@ -71,23 +80,18 @@ func (l life) step(ev lifeEvent) (life, lifeEffect) {
 	case l.over || l.lapsed():
 		l.over = true
 		return l, lapse{}
-	case l.now < l.next:
-		return l, rest{l.next}
+	case l.now < l.Next:
+		return l, rest{l.Next}
 	case l.doubt:
 		return l, feel{}
 	}
 	return l, beat{l.version}
 }
 
-func (l life) lapsed() bool { return l.acked != 0 && l.now >= l.trust() }
+func (l life) lapsed() bool { return l.Lapsed(l.now, timing(l.ttl)) }
 
-// trust is until when the process may trust its pulse, unless the life is over; 0: not yet.
-func (l life) trust() protocol.Instant {
-	if l.acked == 0 {
-		return 0
-	}
-	return l.acked.Add(trustOf(l.ttl))
-}
+// validUntil is the end of the lease, unless the life is over; 0: there is none yet.
+func (l life) validUntil() protocol.Instant { return l.Until(timing(l.ttl)) }
 
 // retry is the pause after a call that came to nothing.
 func (l life) retry() time.Duration { return l.ttl / 30 }
@@ -105,28 +109,27 @@ func (l *life) beaten(ev beaten) {
 	switch ev.outcome {
 	case done:
 		l.created, l.version = true, ev.version
-		l.acked = max(l.acked, ev.sent)
-		l.next = ev.sent.Add(l.ttl / 3)
+		l.Lease = l.Renewed(ev.sent, timing(l.ttl))
 	case ended:
 		l.over = true
 	case refused: // a write whose answer was lost stands there, or somebody has removed the pulse
-		l.doubt, l.next = true, l.now
+		l.doubt, l.Next = true, l.now
 	case unknown: // not renewed for us; for others it may be
-		l.doubt, l.next = true, l.now.Add(l.retry())
+		l.doubt, l.Next = true, l.now.Add(l.retry())
 	default:
-		l.next = l.now.Add(l.retry())
+		l.Next = l.now.Add(l.retry())
 	}
 }
 
 func (l *life) felt(ev felt) {
 	switch {
 	case ev.failed:
-		l.next = l.now.Add(l.retry())
+		l.Next = l.now.Add(l.retry())
 		return
 	case ev.version != "":
 		l.created = true
 	case l.created: // it is gone, so others may have counted us out
 		l.over = true
 	}
-	l.doubt, l.version, l.next = false, ev.version, l.now
+	l.doubt, l.version, l.Next = false, ev.version, l.now
 }

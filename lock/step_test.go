@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -76,7 +77,7 @@ func wantTable(t *rapid.T, now table, present []string) {
 	}
 }
 
-// TestSilence: a pulse is never dead for others before its process has stopped trusting it, whatever the TTL and whenever they look, also where their
+// TestSilence: a pulse is never dead for others while the lease of its process is valid, whatever the TTL and whenever they look, also where their
 // clocks run at rates that differ by drift.
 func TestSilence(t *testing.T) {
 	t.Parallel()
@@ -84,41 +85,18 @@ func TestSilence(t *testing.T) {
 		ttl := time.Duration(rapid.Int64Range(int64(minTTL), int64(maxTTL)).Draw(t, "ttl"))
 		rate := rapid.Int64Range(1000-drift/2, 1000+drift/2).Draw(t, "rate of the others, in thousandths")
 		sent := protocol.Instant(1)
-		g := sighting{key: "p"}
+		o, valid := heartbeat.Observation{Key: "p"}, timing(ttl).Valid()
 		for at := sent.Add(time.Duration(rapid.Int64Range(0, int64(ttl)).Draw(t, "first look"))); ; {
 			theirs := protocol.Instant(int64(at/1000) * rate)
-			if g = g.look("v", theirs, theirs); g.dead(ttl) {
-				if at < sent.Add(trustOf(ttl)) {
-					t.Fatalf("dead after %v, trusted for %v", at.Sub(sent), trustOf(ttl))
+			if o = o.Read("v", 0, theirs, theirs); o.Dead(silenceOf(ttl)) {
+				if at < sent.Add(valid) {
+					t.Fatalf("dead after %v, valid for %v", at.Sub(sent), valid)
 				}
 				return
 			}
 			at = at.Add(time.Duration(rapid.Int64Range(1, int64(ttl)).Draw(t, "pause")))
 		}
 	})
-}
-
-// TestSightings: a look proves what was there when it was sent, not when it was answered.
-func TestSightings(t *testing.T) {
-	t.Parallel()
-	const ttl = time.Second
-	at := func(d time.Duration) protocol.Instant { return protocol.Instant(1).Add(d) }
-	g := sighting{key: "p"}.look("1", at(0), at(time.Millisecond))
-	if late := g.look("1", at(time.Millisecond), at(time.Hour)); late.dead(ttl) {
-		t.Error("dead by an answer that came late")
-	}
-	if twice := g.look("1", at(2*ttl), at(2*ttl)); !twice.dead(ttl) {
-		t.Error("not dead after two TTLs of silence")
-	}
-	if moved := g.look("2", at(2*ttl), at(2*ttl)); moved.dead(ttl) {
-		t.Error("dead though it has changed")
-	}
-	if gone := g.look("", at(0), at(time.Millisecond)); !gone.dead(ttl) {
-		t.Error("not dead though it is gone")
-	}
-	if (sighting{key: "p"}).dead(ttl) {
-		t.Error("dead though nobody has looked")
-	}
 }
 
 func FuzzDecodeTable(f *testing.F) {

@@ -33,14 +33,15 @@ var rules = []rule{
 	{"store/*", []string{"store", "internal/crowd"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store"}},
-	{"lock", []string{"cluster", "store", "protocol"}},
+	{"lock", []string{"cluster", "store", "protocol", "protocol/heartbeat"}},
 	{"lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
 	{"status", []string{"cluster", "store", "lock"}},
 	{"publish", nil},
 	{"publish/*", []string{"publish"}},
 	{"protocol", []string{"cluster", "store"}},
 	{"protocol/protocoltest", []string{"cluster", "store", "protocol"}},
-	{"protocol/*", []string{"cluster", "store", "protocol"}}, // protocols do not know each other
+	{"protocol/heartbeat", []string{"store", "protocol"}},
+	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat"}}, // protocols do not know each other
 	{"work", []string{"cluster", "store", "protocol", "publish", "journal"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},

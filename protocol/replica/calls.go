@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -61,7 +62,7 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 		if errors.Is(err, store.ErrNotFound) {
 			return PulseSeen{Now: c.Now(), Key: e.Key}
 		}
-		return PulseSeen{Now: c.Now(), Key: e.Key, Version: d.Version, TTL: statedTTL(d.Value), Err: text(err)}
+		return PulseSeen{Now: c.Now(), Key: e.Key, Version: d.Version, TTL: heartbeat.StatedTTL(d.Value), Err: text(err)}
 	case ListPulses:
 		return c.listPulses(ctx)
 	case DropPulse:
@@ -131,7 +132,7 @@ func (c *Caller) listPulses(ctx context.Context) Event {
 	docs, err := c.Store.List(ctx, protocol.HeartbeatPrefix)
 	pulses := make([]Pulse, len(docs))
 	for i, doc := range docs {
-		pulses[i] = Pulse{Key: doc.Key, Version: doc.Version, TTL: statedTTL(doc.Value)}
+		pulses[i] = Pulse{Key: doc.Key, Version: doc.Version, TTL: heartbeat.StatedTTL(doc.Value)}
 	}
 	return PulsesListed{Now: c.Now(), Pulses: pulses, Err: text(err)}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/heartbeat"
 )
 
 // Naming names what a key must not spell out, so that states which differ only in that have one key.
@@ -25,16 +26,16 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := keyWriter{b, n}
 	k.number(int64(s.phase), int64(s.now), int64(s.life), int64(s.lostSince)) //nolint:gosec // only told apart
 	k.index(s.inc, s.changed)
-	k.flag(s.began, s.joined, s.sweep.busy, s.check.busy, s.log.busy, s.log.hint, s.log.snap, s.snapshot.busy, s.renewal.busy, s.renewal.created, s.out.busy)
+	k.flag(s.began, s.joined, s.sweep.busy, s.check.busy, s.log.busy, s.log.hint, s.log.snap, s.snapshot.busy, s.renewal.busy, s.renewal.Held, s.out.busy)
 	k.text(s.stop, s.watching, s.problem, s.renewal.key)
-	for _, c := range [...]call{s.log.call, s.sweep, s.check, s.renewal.call, s.out.call} {
+	for _, c := range [...]call{s.log.call, s.sweep, s.check, s.out.call} {
 		k.number(int64(c.next), int64(c.rest))
 	}
-	k.number(int64(s.renewal.acked), int64(s.checkSent))
-	k.sighting(s.claim)
-	for _, g := range s.pulses {
-		if n.Pulse(g.key) {
-			k.sighting(g)
+	k.number(int64(s.renewal.Acked), int64(s.renewal.Next), int64(s.checkSent))
+	k.observation(s.claim)
+	for _, o := range s.pulses {
+		if n.Pulse(o.Key) {
+			k.observation(o)
 		}
 	}
 	k.flag(false)
@@ -77,10 +78,10 @@ func (k *keyWriter) text(ts ...string) {
 	}
 }
 
-func (k *keyWriter) sighting(g sighting) {
-	k.text(g.key, string(g.version))
-	k.number(int64(g.ttl), int64(g.since), int64(g.looked), int64(g.seen))
-	k.flag(g.known, g.listed, g.missing)
+func (k *keyWriter) observation(o heartbeat.Observation) {
+	k.text(o.Key, string(o.Version))
+	k.number(int64(o.TTL), int64(o.Since), int64(o.Looked), int64(o.Seen))
+	k.flag(o.Known, o.Listed, o.Missing)
 }
 
 func (k *keyWriter) outbox(w cluster.WriterID, o outbox) {

@@ -2,12 +2,11 @@ package replica
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -25,25 +24,6 @@ type pulseWriter struct {
 
 // errFormerLife answers a renewal that was overtaken by one of a later life.
 var errFormerLife = errors.New("the pulse belongs to a former life of the member")
-
-// pulseText is what a pulse says: for people, and how long it must be silent.
-type pulseText struct {
-	Member string `json:"member"`
-	AtMS   int64  `json:"at_ms"`
-	TTLMS  int64  `json:"ttl_ms"`
-}
-
-// longestTTL bounds what is believed, in ms: three years.
-const longestTTL = 100_000_000_000
-
-// statedTTL is how long others wait for the owner of a pulse, as it says itself; 0 if it does not.
-func statedTTL(pulse []byte) time.Duration {
-	var p pulseText
-	if json.Unmarshal(pulse, &p) != nil || p.TTLMS < 1 || p.TTLMS > longestTTL {
-		return 0
-	}
-	return time.Duration(p.TTLMS) * time.Millisecond
-}
 
 func (w *pulseWriter) renew(ctx context.Context, c *Caller, e Renew) Event {
 	if err := w.take(ctx); err != nil {
@@ -82,7 +62,7 @@ func (w *pulseWriter) write(ctx context.Context, c *Caller, e Renew) (Outcome, e
 			return NotDone, err
 		}
 	}
-	value, err := json.Marshal(pulseText{string(c.Member), c.Wall().UnixMilli(), (c.TTL + time.Millisecond - 1).Milliseconds()})
+	value, err := heartbeat.Text{Member: string(c.Member), AtMS: c.Wall().UnixMilli()}.Encode(c.TTL)
 	if err != nil {
 		return NotDone, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -67,10 +68,10 @@ type State struct {
 	askedAt   cluster.Index
 	checkSent protocol.Instant
 
-	claim    sighting // of the pulse of another start under our name
+	claim    heartbeat.Observation // of another start under our name
 	renewal  renewal
-	pulses   []sighting // of all members' pulses, sorted by key
-	history  []chainAt  // the newest applied, oldest first
+	pulses   heartbeat.Observations // of all members
+	history  []chainAt              // the newest applied, oldest first
 	log      logReader
 	out      outbox
 	sweep    call
@@ -117,7 +118,7 @@ func Step(s State, ev Event) (State, []Effect) {
 		return s, nil
 	}
 	st.now = max(s.now, ev.at())
-	st.checkTrust()
+	st.checkLease()
 	st.take(ev)
 	if st.phase != phaseHalted {
 		st.advance()
@@ -220,21 +221,13 @@ func (s *step) setWake() {
 	due(s.log.call)
 	due(s.sweep)
 	due(s.check)
-	due(s.renewal.call)
+	due(call{busy: s.renewal.busy, next: s.renewal.Next})
 	due(s.out.call)
 	if next != s.wake {
 		s.wake = next
 		s.emit(WakeAt{At: next})
 	}
 }
-
-// period scales a duration by thousandths.
-func period(d time.Duration, perMille int64) time.Duration {
-	return time.Duration(int64(d) / 1000 * perMille)
-}
-
-// trust is how long a holder trusts a renewal, counted from before it was sent.
-func (p Params) trust() time.Duration { return period(p.TTL, 1000-p.Rho) - p.Margin }
 
 // Told fills in how often is looked without a hint: seldom at what the store tells of by itself. That is a bit more than the time between two
 // renewals of a pulse, each of which is a hint. With vanish, the store ends the sessions of silent processes.

@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// assign derives what the supervisor should run, when that or the trust in it has changed.
+// assign derives what the supervisor should run, when that or our lease has changed.
 func (s *step) assign() {
 	if s.phase != phaseMember || !s.joined {
 		return
@@ -21,7 +21,7 @@ func (s *step) assign() {
 			next.Grants, next.Version = grants, next.Version+1
 		}
 	}
-	next.TrustUntil = s.renewal.acked.Add(s.p.trust())
+	next.TrustUntil = s.renewal.Until(s.p.timing())
 	if next.Version != s.assigned.Version || next.TrustUntil != s.assigned.TrustUntil {
 		s.assigned = next
 		s.emit(Assign{Assignment: next})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 )
 
 func (s *step) self() cluster.MemberID { return s.p.Join.Member }
@@ -35,7 +36,7 @@ func (s *step) walkOne() {
 	case phaseClaim:
 		s.claimName()
 	case phasePulse:
-		if s.renewal.created {
+		if s.renewal.Held {
 			s.phase = phaseJoin
 		}
 	case phaseJoin:
@@ -54,14 +55,14 @@ func (s *step) walkOne() {
 func (s *step) claimName() {
 	m, ok := s.value.Member(s.self())
 	if !ok || m.State == cluster.MemberHeld {
-		s.claim = sighting{}
+		s.claim = heartbeat.Observation{}
 		s.phase = phasePulse
 		return
 	}
-	if s.claim.key != m.Pulse {
-		s.claim = sighting{key: m.Pulse}
+	if s.claim.Key != m.Pulse {
+		s.claim = heartbeat.Observation{Key: m.Pulse}
 	}
-	if s.ours(m.Pulse) || s.claim.dead(s.p) {
+	if s.ours(m.Pulse) || s.dead(s.claim) {
 		s.phase = phasePulse
 	}
 }
@@ -78,7 +79,7 @@ func (s *step) awaitJoin() {
 	case ok && m.Pulse == s.renewal.key:
 		s.inc = m.Incarnation
 		s.phase = phaseMember
-	case ok && m.State != cluster.MemberHeld && m.Pulse != s.claim.key:
+	case ok && m.State != cluster.MemberHeld && m.Pulse != s.claim.Key:
 		s.phase = phaseClaim // another start was quicker
 	}
 }
@@ -99,7 +100,7 @@ func (s *step) stayMember() {
 func (s *step) awaitConfirm() {
 	m, ok := s.value.Member(s.self())
 	switch {
-	case ok && m.Pulse == s.renewal.key && s.renewal.created:
+	case ok && m.Pulse == s.renewal.key && s.renewal.Held:
 		s.inc = m.Incarnation
 		s.phase = phaseMember
 	case !ok || m.Incarnation != s.inc:
@@ -121,7 +122,7 @@ func (s *step) comeBack() {
 	}
 	s.life++
 	s.inc, s.renewal, s.changed = 0, renewal{}, 0
-	s.claim = sighting{}
+	s.claim = heartbeat.Observation{}
 	s.phase = phaseClaim
 }
 

@@ -101,7 +101,7 @@ func (s *step) wanted() []cluster.Command {
 	case phaseMember:
 		return s.memberCommands()
 	case phaseConfirm:
-		if s.renewal.created {
+		if s.renewal.Held {
 			return []cluster.Command{cluster.ConfirmMember{Member: s.self(), Incarnation: s.inc, Pulse: s.renewal.key}}
 		}
 	case phaseLeaving:
@@ -125,7 +125,7 @@ func (s *step) memberCommands() []cluster.Command {
 	r := s.reactions()
 	out := s.deaths()
 	if r.Accept {
-		if g, _ := s.sighting(r.Watch.Pulse); g.known && g.version != "" && !g.dead(s.p) {
+		if o := s.pulses.Of(r.Watch.Pulse); o.Known && !s.dead(o) {
 			out = append(out, cluster.AcceptJoin{
 				Member: r.Watch.ID, Incarnation: r.Watch.Incarnation, By: s.self(), ByIncarnation: s.inc,
 			})

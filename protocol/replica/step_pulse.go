@@ -8,62 +8,28 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
-// renewal is the state of our own pulse.
+// renewal is the state of our own heartbeat, in this epoch.
 type renewal struct {
-	call
-	key     string
-	created bool
-	acked   protocol.Instant // an instant before the last acknowledged renewal was sent
+	heartbeat.Lease
+	key  string
+	busy bool
 }
 
-// sighting is what is known of another member's pulse.
-type sighting struct {
-	key     string
-	version store.Version
-	ttl     time.Duration    // for which others wait, by what the pulse says; 0: as long as we would want it
-	since   protocol.Instant // when we first saw this version
-	looked  protocol.Instant // an instant before a read that proves that it is still this version
-	known   bool             // read at least once, by a read that decides
-	listed  bool             // seen in a list: a hint
-	seen    protocol.Instant // in a list for the last time; kept where lists are rare
-	missing bool             // a list left it out: a hint too
+// timing is what our own lease goes by.
+func (p Params) timing() heartbeat.Timing {
+	return heartbeat.Timing{TTL: p.TTL, Rho: p.Rho, Margin: p.Margin}
 }
 
-// gone: a decisive read found no pulse.
-func (g sighting) gone() bool { return g.known && g.version == "" }
-
-// silence is how long the pulse must stay unchanged, by our clock, before its owner has provably stopped trusting itself: by the owner's TTL, which may
-// be another one than ours.
-func (g sighting) silence(p Params) time.Duration {
-	return period(cmp.Or(g.ttl, p.TTL), 1000+p.Rho)
+// silence is how long another owner's heartbeat must stay unchanged: by its own TTL, which may be another one than ours.
+func (s *step) silence(o heartbeat.Observation) time.Duration {
+	return heartbeat.Timing{TTL: cmp.Or(o.TTL, s.p.TTL), Rho: s.p.Rho}.Silence()
 }
 
-// dead: its owner is dead, or has provably stopped trusting itself.
-func (g sighting) dead(p Params) bool {
-	return g.gone() || g.known && g.looked.Sub(g.since) >= g.silence(p)
-}
-
-// look takes in a read of the pulse that was sent at an instant and answered now.
-func (g sighting) look(version store.Version, ttl time.Duration, sent, now protocol.Instant) sighting {
-	if !g.known && !g.listed || g.version != version {
-		g.version, g.ttl, g.since = version, ttl, now
-	}
-	g.known, g.looked = true, max(sent, g.since)
-	g.missing = g.missing && version == "" // a list that left out what is there was made before it, or lags
-	return g
-}
-
-// hint takes in a listed version, which may be an old one and proves nothing: it can only put the beginning of a silence later.
-func (g sighting) hint(version store.Version, ttl time.Duration, now protocol.Instant) sighting {
-	if !g.known && !g.listed || g.version != version {
-		g.version, g.ttl, g.since, g.looked, g.known = version, ttl, now, now, false
-	}
-	g.listed, g.missing = true, false
-	return g
-}
+func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
 
 func (s *step) renew() {
 	if s.phase < phasePulse || s.phase > phaseLeaving || s.phase == phaseRemoved {
@@ -72,24 +38,23 @@ func (s *step) renew() {
 	if s.renewal.key == "" {
 		s.renewal.key = s.pulseKey()
 	}
-	if s.renewal.busy || s.now < s.renewal.next {
+	if s.renewal.busy || s.now < s.renewal.Next {
 		return
 	}
 	s.renewal.busy = true
-	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.created, Life: s.life})
+	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life})
 }
 
-// checkTrust notices that the last acknowledged renewal is too old. A renewal that is acknowledged after that proves nothing: others may
-// have counted us out before it was stored, and their report may still be on its way to the log. That holds for one who joins or
-// waits to be confirmed too: others may have taken it in and counted it out again while it was suspended. A pulse that was silent for long
-// enough is never renewed.
-func (s *step) checkTrust() {
-	if s.renewal.created && s.now >= s.renewal.acked.Add(s.p.trust()) {
+// checkLease notices that the last acknowledged renewal is too old. A renewal that is acknowledged after that proves nothing: others may
+// have counted us out before it was stored, and their report may still be on its way to the log. That holds while we join or wait to be confirmed
+// too: others may have taken us in and counted us out again while we were suspended. A heartbeat that was silent for long enough is never renewed.
+func (s *step) checkLease() {
+	if s.renewal.Lapsed(s.now, s.p.timing()) {
 		s.lapse()
 	}
 }
 
-// lapse ends all trust. The member begins another life, with another pulse, under which the cluster may confirm it.
+// lapse ends the lease for good. The member begins another epoch, with another heartbeat, under which the cluster may confirm it.
 func (s *step) lapse() {
 	switch s.phase {
 	case phaseMember:
@@ -116,13 +81,12 @@ func (s *step) renewed(ev Renewed) {
 	s.answered(ev.Err)
 	switch ev.Outcome {
 	case Done:
-		s.renewal.created, s.renewal.acked = true, max(s.renewal.acked, ev.Sent)
-		s.renewal.next = ev.Sent.Add(s.p.TTL / 3)
+		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.p.timing())
 	case Refused:
-		s.renewal.next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life
+		s.renewal.Next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life
 		s.lapse()
 	default: // not acknowledged: for us it was not renewed
-		s.renewal.next = s.now.Add(s.p.Poll)
+		s.renewal.Next = s.now.Add(s.p.Poll)
 	}
 }
 
@@ -157,9 +121,9 @@ func (s *step) look(key string) {
 
 // nextLook is when the watched pulse is looked at again, unless a hint comes before: at the latest when it may have been silent for long enough.
 func (s *step) nextLook() protocol.Instant {
-	g, _ := s.sighting(s.watching)
-	end := g.since.Add(g.silence(s.p))
-	if !g.known || g.version == "" || end <= s.now {
+	o := s.pulses.Of(s.watching)
+	end := o.Since.Add(s.silence(o))
+	if !o.Known || o.Gone() || end <= s.now {
 		return s.now.Add(s.p.Poll)
 	}
 	return min(end, s.now.Add(max(s.p.Poll, s.p.PulseEvery)))
@@ -168,7 +132,7 @@ func (s *step) nextLook() protocol.Instant {
 func (s *step) watchKey() string {
 	switch s.phase {
 	case phaseClaim:
-		return s.claim.key
+		return s.claim.Key
 	case phaseMember, phaseConfirm:
 		return s.reactions().Watch.Pulse
 	}
@@ -182,39 +146,18 @@ func (s *step) pulseSeen(ev PulseSeen) {
 		s.check.next = min(s.check.next, s.check.rest)
 		return
 	}
-	if ev.Key == s.claim.key && s.phase == phaseClaim {
+	if ev.Key == s.claim.Key && s.phase == phaseClaim {
 		s.claimSeen(ev)
 	}
-	g, _ := s.sighting(ev.Key)
-	s.note(g.look(ev.Version, ev.TTL, s.checkSent, s.now))
+	s.pulses = s.pulses.With(s.pulses.Of(ev.Key).Read(ev.Version, ev.TTL, s.checkSent, s.now))
 }
 
 func (s *step) claimSeen(ev PulseSeen) {
 	was := s.claim
-	s.claim = was.look(ev.Version, ev.TTL, s.checkSent, s.now)
-	if was.known && was.version != "" && ev.Version != "" && ev.Version != was.version {
+	s.claim = was.Read(ev.Version, ev.TTL, s.checkSent, s.now)
+	if was.Known && !was.Gone() && ev.Version != "" && ev.Version != was.Version {
 		s.halt(&protocol.NameTakenError{Member: s.self()})
 	}
-}
-
-func (s *step) sighting(key string) (sighting, int) {
-	i, ok := slices.BinarySearchFunc(s.pulses, key, func(g sighting, k string) int { return strings.Compare(g.key, k) })
-	if !ok {
-		return sighting{key: key}, i
-	}
-	return s.pulses[i], i
-}
-
-// note keeps a sighting. The slice is replaced, not changed: older states share it.
-func (s *step) note(g sighting) {
-	_, i := s.sighting(g.key)
-	next := slices.Clone(s.pulses)
-	if i < len(next) && next[i].key == g.key {
-		next[i] = g
-	} else {
-		next = slices.Insert(next, i, g)
-	}
-	s.pulses = next
 }
 
 // sweepPulses compares all members with all pulses from time to time: that finds those whose watcher died with them.
@@ -245,46 +188,41 @@ func (s *step) pulsesListed(ev PulsesListed) {
 		return
 	}
 	listed := make(map[string]store.Version, len(ev.Pulses))
-	next := make([]sighting, 0, len(ev.Pulses))
+	next := make(heartbeat.Observations, 0, len(ev.Pulses))
 	for _, p := range ev.Pulses {
 		listed[p.Key] = p.Version
-		g, _ := s.sighting(p.Key)
-		g = g.hint(p.Version, p.TTL, s.now)
+		o := s.pulses.Of(p.Key).InList(p.Version, p.TTL, s.now)
 		if s.p.SweepInTurn {
-			g.seen = s.now
+			o.Seen = s.now
 		}
-		next = append(next, g)
+		next = append(next, o)
 	}
 	for m := range s.value.Members() {
 		if _, ok := listed[m.Pulse]; !ok && m.State != cluster.MemberHeld {
-			g, _ := s.sighting(m.Pulse)
-			g.key, g.listed, g.missing = m.Pulse, false, true
-			next = append(next, g)
+			next = append(next, s.pulses.Of(m.Pulse).NotInList())
 		}
 	}
-	slices.SortFunc(next, func(a, b sighting) int { return strings.Compare(a.key, b.key) })
+	slices.SortFunc(next, func(a, b heartbeat.Observation) int { return strings.Compare(a.Key, b.Key) })
 	s.pulses = next
 	s.dropStrays()
 }
 
-// nextSuspect is a pulse, other than the watched one, that seems missing or silent and that a decisive read has not judged yet.
+// nextSuspect is a heartbeat, other than the watched one, that seems missing or silent and that a decisive read has not judged yet.
 func (s *step) nextSuspect() string {
 	if s.phase != phaseMember {
 		return ""
 	}
-	for _, g := range s.pulses {
-		missing := g.missing && !g.gone()
+	for _, o := range s.pulses {
 		until := s.now
 		if s.p.SweepInTurn {
-			until = g.seen // what was not looked at is not known to be silent
+			until = o.Seen // what was not looked at is not known to be silent
 		}
-		silent := g.listed && until.Sub(g.since) >= g.silence(s.p) && !g.dead(s.p)
-		recent := g.known && s.now.Sub(g.looked) < s.p.Poll
-		if !missing && !silent || recent || g.key == s.watching {
+		recent := o.Known && s.now.Sub(o.Looked) < s.p.Poll
+		if recent || o.Key == s.watching || !o.Suspect(until, s.silence(o)) {
 			continue
 		}
-		if _, ok := s.other(g.key); ok {
-			return g.key
+		if _, ok := s.other(o.Key); ok {
+			return o.Key
 		}
 	}
 	return ""
@@ -306,9 +244,9 @@ func (s *step) dropStrays() {
 	for m := range s.value.Members() {
 		owned[m.Pulse] = true
 	}
-	for _, g := range s.pulses {
-		if !owned[g.key] && g.key != s.renewal.key && g.version != "" && s.now.Sub(g.since) >= 4*g.silence(s.p) {
-			s.emit(DropPulse{Key: g.key, Version: g.version})
+	for _, o := range s.pulses {
+		if !owned[o.Key] && o.Key != s.renewal.key && o.Version != "" && s.now.Sub(o.Since) >= 4*s.silence(o) {
+			s.emit(DropPulse{Key: o.Key, Version: o.Version})
 		}
 	}
 }
@@ -317,12 +255,12 @@ func (s *step) dropStrays() {
 // wait by their rank, so that one report is written and not n.
 func (s *step) deaths() []cluster.Command {
 	var out []cluster.Command
-	for _, g := range s.pulses {
-		if !g.dead(s.p) {
+	for _, o := range s.pulses {
+		if !s.dead(o) {
 			continue
 		}
-		m, ok := s.other(g.key)
-		if !ok || s.now.Sub(g.since) < s.patience(m.ID, g) {
+		m, ok := s.other(o.Key)
+		if !ok || s.now.Sub(o.Since) < s.patience(m.ID, o) {
 			continue
 		}
 		if m.State == cluster.MemberPrepared {
@@ -330,7 +268,7 @@ func (s *step) deaths() []cluster.Command {
 			continue
 		}
 		reason := "its pulse was silent"
-		if g.gone() {
+		if o.Gone() {
 			reason = "its pulse is gone"
 		}
 		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason})
@@ -338,10 +276,10 @@ func (s *step) deaths() []cluster.Command {
 	return out
 }
 
-func (s *step) patience(m cluster.MemberID, g sighting) time.Duration {
+func (s *step) patience(m cluster.MemberID, o heartbeat.Observation) time.Duration {
 	d := time.Duration(min(s.value.Rank(s.self(), m), 8)) * 2 * s.p.Poll
-	if !g.gone() {
-		d += g.silence(s.p)
+	if !o.Gone() {
+		d += s.silence(o)
 	}
 	return d
 }

@@ -65,7 +65,9 @@ func value() []flaw.Flaw {
 
 func protocol() []flaw.Flaw {
 	const (
-		step    = "protocol/replica/step.go"
+		timing      = "protocol/heartbeat/timing.go"
+		observation = "protocol/heartbeat/observation.go"
+
 		join    = "protocol/replica/step_join.go"
 		log     = "protocol/replica/step_log.go"
 		pulse   = "protocol/replica/step_pulse.go"
@@ -73,34 +75,34 @@ func protocol() []flaw.Flaw {
 		assign  = "protocol/replica/step_assign.go"
 	)
 	return []flaw.Flaw{
-		flaw.New("others wait for less than the trust of a silent member", pulse,
-			"return period(cmp.Or(g.ttl, p.TTL), 1000+p.Rho)", "return period(cmp.Or(g.ttl, p.TTL), 1000-4*p.Rho)"),
-		flaw.New("a member trusts itself for longer than others wait", step,
-			"return period(p.TTL, 1000-p.Rho) - p.Margin", "return period(p.TTL, 1000+4*p.Rho) + p.Margin"),
+		flaw.New("others wait for less than the trust of a silent member", timing,
+			"return period(t.TTL, 1000+t.Rho)", "return period(t.TTL, 1000-4*t.Rho)"),
+		flaw.New("a member trusts itself for longer than others wait", timing,
+			"return period(t.TTL, 1000-t.Rho) - t.Margin", "return period(t.TTL, 1000+4*t.Rho) + t.Margin"),
 		flaw.New("trust counts from the answer", pulse,
-			"max(s.renewal.acked, ev.Sent)", "max(s.renewal.acked, ev.Now)"),
+			"s.renewal.Renewed(ev.Sent, s.p.timing())\n", "s.renewal.Renewed(ev.Sent, s.p.timing())\n\t\ts.renewal.Acked = max(s.renewal.Acked, ev.Now)\n"),
 		flaw.New("a joiner that was suspended renews its silent pulse", pulse,
-			"if s.renewal.created && s.now >= s.renewal.acked.Add(s.p.trust()) {", "if s.phase == phaseMember && s.renewal.created && s.now >= s.renewal.acked.Add(s.p.trust()) {"),
+			"if s.renewal.Lapsed(s.now, s.p.timing()) {", "if s.phase == phaseMember && s.renewal.Lapsed(s.now, s.p.timing()) {"),
 		flaw.New("a member that lost its trust goes on under its old pulse", pulse,
 			"	s.life++\n\ts.renewal = renewal{}\n\tif s.assigned", "	if s.assigned"),
 		flaw.New("the supervisor is not told that trust has ended", pulse,
 			"s.assigned.TrustUntil = 0\n", "s.assigned.TrustUntil = s.now.Add(s.p.TTL)\n"),
 		flaw.New("a joiner names a pulse that is not there", pulse,
 			"s.phase = phasePulse // nobody", "// nobody"),
-		flaw.New("a look counts from its answer", pulse,
-			"g.known, g.looked = true, max(sent, g.since)", "g.known, g.looked = true, now"),
-		flaw.New("a listing is believed", pulse,
-			"g.key, g.listed, g.missing = m.Pulse, false, true", "g.key, g.listed, g.missing, g.known, g.version = m.Pulse, false, true, true, \"\""),
+		flaw.New("a look counts from its answer", observation,
+			"o.Known, o.Looked = true, max(sent, o.Since)", "o.Known, o.Looked = true, now"),
+		flaw.New("a listing is believed", observation,
+			"o.Listed, o.Missing = false, true", "o.Listed, o.Missing, o.Known, o.Version = false, true, true, \"\""),
 		flaw.New("a lost pulse is not noticed by its owner", pulse,
-			"		s.renewal.next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life\n\t\ts.lapse()\n", "		s.renewal.acked, s.renewal.next = ev.Sent, ev.Sent.Add(s.p.TTL / 3)\n"),
+			"		s.renewal.Next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life\n\t\ts.lapse()\n", "		s.renewal.Acked, s.renewal.Next = ev.Sent, ev.Sent.Add(s.p.TTL / 3)\n"),
 		flaw.New("nobody sweeps", pulse,
 			"if s.phase != phaseMember || s.sweep.busy || s.now < s.sweep.next {", "if s.phase != phaseMember || s.sweep.busy || s.now >= s.sweep.next {"),
 		flaw.New("the dead are not reported", pulse,
-			"		if !g.dead(s.p) {\n\t\t\tcontinue", "		if !g.gone() {\n\t\t\tcontinue"),
+			"		if !s.dead(o) {\n\t\t\tcontinue", "		if !o.Gone() {\n\t\t\tcontinue"),
 		flaw.New("a live process's name is taken over", join,
-			"if s.ours(m.Pulse) || s.claim.dead(s.p) {", "if s.ours(m.Pulse) || s.claim.key != \"\" {"),
+			"if s.ours(m.Pulse) || s.dead(s.claim) {", "if s.ours(m.Pulse) || s.claim.Key != \"\" {"),
 		flaw.New("its own former life stops a member", join,
-			"if s.ours(m.Pulse) || s.claim.dead(s.p) {", "if s.claim.dead(s.p) {"),
+			"if s.ours(m.Pulse) || s.dead(s.claim) {", "if s.dead(s.claim) {"),
 		flaw.New("a removed member works on", join,
 			"	s.joined = false\n\ts.revoke(0)\n", "	s.joined = false\n"),
 		flaw.New("a removed member does not come back", join,

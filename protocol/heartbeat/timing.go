@@ -1,0 +1,27 @@
+package heartbeat
+
+import "time"
+
+// Timing are the durations that keep an owner and its watchers apart.
+type Timing struct {
+	// TTL is the owner's.
+	TTL time.Duration
+	// Rho is the bound on the error of a clock's rate, in thousandths. It must be the same for all.
+	Rho int64
+	// Margin is what the owner stops earlier than it must, for the time between looking at the clock and acting.
+	Margin time.Duration
+}
+
+// Valid is how long a lease is valid, counted from before its renewal was sent.
+func (t Timing) Valid() time.Duration { return period(t.TTL, 1000-t.Rho) - t.Margin }
+
+// Silence is how long a heartbeat must stay unchanged, by a watcher's clock, before its owner's lease has lapsed.
+func (t Timing) Silence() time.Duration { return period(t.TTL, 1000+t.Rho) }
+
+// Every is how much time is between two renewals: three fit into a TTL, so that one may fail.
+func (t Timing) Every() time.Duration { return t.TTL / 3 }
+
+// period scales a duration by thousandths.
+func period(d time.Duration, perMille int64) time.Duration {
+	return time.Duration(int64(d) / 1000 * perMille)
+}
