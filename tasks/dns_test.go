@@ -171,7 +171,7 @@ func TestDNS(t *testing.T) {
 				d.TimeoutMS = 50
 			}
 			g, h := worktest.NewGrant(t, d)
-			err := worktest.Run(t, Builtin(Options{})["dns"], g)
+			err := worktest.Run(t, Builtin(local)["dns"], g)
 			if c.reason != "" {
 				wantDown(t, h, "dns", c.reason)
 				return
@@ -192,7 +192,7 @@ func TestDNSBySystem(t *testing.T) {
 
 func TestDNSOfADeadServer(t *testing.T) {
 	t.Parallel()
-	_, err := serverAsker{"127.0.0.1:1"}.ask(t.Context(), "a.example.", "A")
+	_, err := serverAsker{"127.0.0.1:1", &net.Dialer{}}.ask(t.Context(), "a.example.", "A")
 	if err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("got %v, want that the server refuses", err)
 	}

@@ -95,7 +95,7 @@ func TestHTTPDown(t *testing.T) {
 		case "/500":
 			w.WriteHeader(http.StatusInternalServerError)
 		case "/big":
-			fmt.Fprint(w, `"`, strings.Repeat("x", maxBody), `end"`)
+			fmt.Fprint(w, `"`, strings.Repeat("x", httpBody.usual), `end"`)
 		case "/loop":
 			http.Redirect(w, r, "/loop", http.StatusFound)
 		case "/torn":
