@@ -95,6 +95,20 @@ func TestExecOutputIsBounded(t *testing.T) {
 	}
 }
 
+func TestExecPointsAreBounded(t *testing.T) {
+	t.Parallel()
+	config := sh(`echo '{"name":"a","points":[[1,1],[2,2]]}'; echo '{"name":"b","points":[[1,1],[2,2]]}'; echo '{"name":"c","points":[[1,1]]}'`)
+	config["max_points"] = 3
+	h, err := round(t, shell, "exec", config)
+	if err != nil {
+		t.Errorf("a finding became an error: %v", err)
+	}
+	wantDown(t, h, "exec", "limit")
+	if len(h.Named("a")) != 1 || len(h.Named("b")) != 0 || len(h.Named("c")) != 1 || h.LastValue(t, "exec.samples_dropped") != 1 {
+		t.Errorf("got %v, want a and c, and b dropped", h.Samples())
+	}
+}
+
 func TestExecCleanEnvironment(t *testing.T) {
 	t.Setenv("TASKS_TEST_LEAK", "leaked")
 	t.Setenv("TASKS_TEST_SECRET", "hunter2")

@@ -321,6 +321,24 @@ func TestTailKeepsPositionsOfADirectoryThatComesLater(t *testing.T) {
 	f.end()
 }
 
+// TestTailLongValues: a number is limited before it is parsed, a tag before it waits.
+func TestTailLongValues(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	write(t, log, strings.Repeat("1", tailMaxNumber+1)+"ms\n"+strings.Repeat("x", tailMaxTag+1)+" 7ms\n\x1b 1ms\n")
+	f := follow(t, object{"paths": []string{log}, "from": "start", "match": `(?P<who>\S* )?(?P<value>\d+)ms`}, nil)
+	f.waitSum("tail.lines", 3)
+	f.waitSum("tail.unparsed_values", 1)
+	f.waitSum("tail.cut_tags", 1)
+	f.waitSum("tail.line", 8)
+	f.end()
+	for _, s := range f.h.Named("tail.line") {
+		if who := s.Tags["who"]; len(who) > tailMaxTag || plain(who) != who {
+			t.Errorf("got a tag of %d bytes: %.20q", len(who), who)
+		}
+	}
+}
+
 func TestTailLongLines(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "app.log")
