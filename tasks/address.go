@@ -18,7 +18,7 @@ type AddressError struct {
 
 // Error names the address, its kind and the way out.
 func (e *AddressError) Error() string {
-	return fmt.Sprintf("address %s is refused: it is %s; put its CIDR into the task's allow or the member's --allow-cidr if that is meant", e.Addr, e.Kind)
+	return fmt.Sprintf("address %s is refused: it is %s; put its CIDR into the task's allow or the member's --allow-net if that is meant", e.Addr, e.Kind)
 }
 
 // ParseCIDRs parses "10.0.0.0/8", "fd00::/8" and single addresses.

@@ -14,6 +14,10 @@ type Options struct {
 	AllowCIDRs []netip.Prefix
 	// ExecAllow are the absolute paths of programs that tasks of type exec may start.
 	ExecAllow []string
+	// EnvAllow are the names of variables, or their beginnings and a star, that tasks may set for programs besides LANG, LANGUAGE, LC_* and TZ.
+	EnvAllow []string
+	// TailAllow are the absolute paths of directories below which tasks of type tail may read files.
+	TailAllow []string
 	// Witness adds the types witness and witness-items, which are for tests of Rota itself.
 	Witness bool
 	// RootCAs are trusted when a certificate is checked; nil means those of the system.

@@ -22,7 +22,7 @@ func (o Options) command() work.Type {
 				return nil, err
 			}
 			var f faults
-			c.check(&f, o.ExecAllow)
+			c.check(&f, o)
 			return checked(&commandRunner{c: c}, f)
 		},
 	}
@@ -34,7 +34,7 @@ func (r *commandRunner) Run(ctx context.Context, g *work.Grant) error {
 	if err != nil {
 		return fmt.Errorf("prepare environment: %w", err)
 	}
-	lines := &execLines{emit: func(s execSample) { g.Emit(s.Name, s.Tags, s.Points...) }}
+	lines := newExecLines(r.c, g)
 	tail := &lastBytes{limit: 1024}
 	start := time.Now()
 	end, err := runProgram(ctx, r.c, append(env, identity(g)...), lines, tail)
@@ -47,7 +47,10 @@ func (r *commandRunner) Run(ctx context.Context, g *work.Grant) error {
 		return context.Cause(ctx) // it was stopped; another run does it again
 	}
 	emitEnd(g, "command", end, took, lines)
-	return end.finding(ctx, tail.lastLine())
+	if err := lines.exceeded(); err != nil {
+		g.Log.Warn("output is lost", "error", err) // what the program did is done all the same
+	}
+	return plainly(end.finding(ctx, tail.lastLine()))
 }
 
 // identity is what a program is told of its grant, so that it can find its part of the work, and refuse what comes under an older token.

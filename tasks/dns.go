@@ -23,6 +23,7 @@ type dnsConfig struct {
 	Server string   `json:"server"` // address or address:port; default: the resolver of the system, which also reads /etc/hosts
 	Expect []string `json:"expect"` // values that must be among the answers, as "192.0.2.1", "10 mail.example.org"
 	Exact  bool     `json:"exact"`  // no other answers
+	Allow  []string `json:"allow"`  // CIDRs of addresses of server that are not public
 }
 
 // recordTypes that can be asked for.
@@ -43,7 +44,7 @@ type dnsRunner struct {
 	found   finder
 }
 
-// dns has no address rule: the resolver of a machine is often local, and only names and counts leave the check.
+// dns guards the address of server. The system's resolver is not guarded: its address is the choice of the machine, not of a definition.
 func (o Options) dns() work.Type {
 	return work.Type{
 		Name: "dns", Doc: "a name resolves as expected", Periodic: true, DefaultEvery: defaultEvery,
@@ -53,13 +54,13 @@ func (o Options) dns() work.Type {
 				return nil, err
 			}
 			var f faults
-			from := c.check(&f)
+			from := c.check(&f, o.guard(&f, c.Allow))
 			return checked(&dnsRunner{c: c, timeout: roundTimeout(d), from: from, found: finder{prefix: "dns"}}, f)
 		},
 	}
 }
 
-func (c *dnsConfig) check(f *faults) asker {
+func (c *dnsConfig) check(f *faults, g guard) asker {
 	if c.Name == "" {
 		f.add("name", "such as example.org", "missing")
 	} else if _, err := dnsmessage.NewName(fullName(c.Name)); err != nil || strings.Contains(c.Name, "..") {
@@ -82,10 +83,13 @@ func (c *dnsConfig) check(f *faults) asker {
 	if a, err := netip.ParseAddr(server); err == nil {
 		server = net.JoinHostPort(a.String(), "53")
 	}
-	if _, err := netip.ParseAddrPort(server); err != nil {
+	at, err := netip.ParseAddrPort(server)
+	if err != nil {
 		f.add("server", "such as 9.9.9.9 or [2620:fe::fe]:53", "%q is not an address", c.Server)
+	} else if err := g.check(at.Addr()); err != nil {
+		f.add("server", "", "%w", err)
 	}
-	return serverAsker{server}
+	return serverAsker{server, g.dialer(0)}
 }
 
 func fullName(s string) string { return strings.TrimSuffix(s, ".") + "." }

@@ -171,7 +171,7 @@ func TestDNS(t *testing.T) {
 				d.TimeoutMS = 50
 			}
 			g, h := worktest.NewGrant(t, d)
-			err := worktest.Run(t, Builtin(Options{})["dns"], g)
+			err := worktest.Run(t, Builtin(local)["dns"], g)
 			if c.reason != "" {
 				wantDown(t, h, "dns", c.reason)
 				return
@@ -190,9 +190,29 @@ func TestDNSBySystem(t *testing.T) {
 	wantUp(t, h, "dns", err)
 }
 
+// TestDNSKeepsToTheGuard: a definition names server, so it must not reach into the network of the member.
+func TestDNSKeepsToTheGuard(t *testing.T) {
+	t.Parallel()
+	checkFaults(t, Options{}, []faultCase{
+		{"dns", `{"name":"a.example","server":"127.0.0.1"}`, "config.server", "it is loopback", ""},
+		{"dns", `{"name":"a.example","server":"[::ffff:10.0.0.1]:53"}`, "config.server", "it is private", ""},
+		{"dns", `{"name":"a.example","server":"9.9.9.9","allow":["x"]}`, "config.allow[0]", "neither a CIDR", ""},
+	})
+	for _, network := range []string{"udp", "tcp"} {
+		var refused *AddressError
+		_, err := serverAsker{"127.0.0.1:53", guard{}.dialer(0)}.exchange(t.Context(), network, dnsmessage.Question{})
+		if !errors.As(err, &refused) {
+			t.Errorf("%s: got %v, want the address refused", network, err)
+		}
+	}
+	s := serveDNS(t, zone)
+	h, err := round(t, Options{}, "dns", object{"name": "a.example", "server": s.addr, "allow": []string{"127.0.0.0/8"}})
+	wantUp(t, h, "dns", err)
+}
+
 func TestDNSOfADeadServer(t *testing.T) {
 	t.Parallel()
-	_, err := serverAsker{"127.0.0.1:1"}.ask(t.Context(), "a.example.", "A")
+	_, err := serverAsker{"127.0.0.1:1", &net.Dialer{}}.ask(t.Context(), "a.example.", "A")
 	if err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("got %v, want that the server refuses", err)
 	}

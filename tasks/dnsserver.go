@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -17,7 +18,10 @@ import (
 
 // serverAsker asks one server and nothing else: no hosts file, no search list, no cache. UDP first, TCP when the answer was cut (RFC 1035,
 // 7766). A UDP question is repeated, since datagrams get lost.
-type serverAsker struct{ addr string }
+type serverAsker struct {
+	addr   string
+	dialer *net.Dialer // under the guard
+}
 
 // udpRepeat is how long an answer to one datagram is waited for.
 const udpRepeat = 2 * time.Second
@@ -64,7 +68,7 @@ func reverseName(name string) string {
 }
 
 func (s serverAsker) exchange(ctx context.Context, network string, q dnsmessage.Question) (dnsmessage.Message, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, s.addr)
+	conn, err := s.dialer.DialContext(ctx, network, s.addr)
 	if err != nil {
 		return dnsmessage.Message{}, err
 	}
@@ -109,6 +113,9 @@ func overUDP(conn net.Conn, out []byte, ours func(dnsmessage.Message) bool) (dns
 			}
 			if err != nil {
 				return dnsmessage.Message{}, err
+			}
+			if n < 2 || !bytes.Equal(in[:2], out[:2]) { // whoever floods the port must not make us unpack it all
+				continue
 			}
 			var m dnsmessage.Message
 			if m.Unpack(in[:n]) == nil && ours(m) {

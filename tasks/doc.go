@@ -24,7 +24,7 @@
 // reason of a fixed set; it is no error of the task. An error of Run is something that a person must mend: a secret that cannot be
 // read, an address that is refused, a page that is no exposition. A round that is cut short because its grant ended emits nothing.
 //
-// http, tcp, tls and scrape connect only to public addresses unless a CIDR allows more, see [Options]. The address is checked after
+// http, tcp, tls, scrape and dns with a server connect only to public addresses unless a CIDR allows more, see [Options]. The address is checked after
 // the name was resolved, at the moment of connecting, so neither redirects nor a name server that changes its answer go around it.
 //
 // # What is not guaranteed
@@ -34,7 +34,7 @@
 //
 // # Failures
 //
-// Every answer is bounded in bytes, every round in time: Definition.TimeoutMS, else the period or 10 s, whichever is
+// Every answer is bounded while it is read, see the limits in docs/guide/task-types.md, every round in time: Definition.TimeoutMS, else the period or 10 s, whichever is
 // shorter; for exec the period. A command has no bound but Definition.TimeoutMS. That its program ends badly is a failure of the task, which is tried
 // again.
 //

@@ -16,9 +16,13 @@ import (
 // execConfig of exec.
 type execConfig struct {
 	Argv  []string              `json:"argv"`  // the program's absolute path and its arguments; no shell
-	Env   map[string]secretText `json:"env"`   // all the environment there is, besides a minimal PATH; values may be env:NAME or file:/path
+	Env   map[string]secretText `json:"env"`   // all the environment there is, besides a minimal PATH, of names that the member allows; values may be env:NAME or file:/path
 	Dir   string                `json:"dir"`   // working directory; default "/"
 	Grace work.Duration         `json:"grace"` // from SIGTERM to SIGKILL at the end; default 2s, at most 10s
+	// MaxOutput is how many bytes of output are read, default 4 MiB, at most 64 MiB; MaxPoints how many points of samples, default 10,000, at most
+	// 1,000,000. What is more is dropped and counted.
+	MaxOutput int `json:"max_output"`
+	MaxPoints int `json:"max_points"`
 }
 
 // execPath is all that a program finds by name.
@@ -41,7 +45,7 @@ func (o Options) exec() work.Type {
 				return nil, err
 			}
 			var f faults
-			c.check(&f, o.ExecAllow)
+			c.check(&f, o)
 			return checked(&execRunner{c: c, timeout: execTimeout(d), found: finder{prefix: "exec"}}, f)
 		},
 	}
@@ -57,8 +61,10 @@ func execTimeout(d work.Definition) time.Duration {
 	return time.Minute
 }
 
-func (c *execConfig) check(f *faults, allowed []string) {
-	checkProgram(f, c.Argv, allowed)
+func (c *execConfig) check(f *faults, o Options) {
+	checkProgram(f, c.Argv, o.ExecAllow)
+	execOutput.settle(f, &c.MaxOutput)
+	execPoints.settle(f, &c.MaxPoints)
 	for i, a := range c.Argv {
 		if strings.ContainsRune(a, 0) {
 			f.add(fmt.Sprintf("argv[%d]", i), "", "a NUL byte cannot be passed to a program")
@@ -67,6 +73,8 @@ func (c *execConfig) check(f *faults, allowed []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if err := checkVariable(name); err != nil {
 			f.add("env."+name, "", "%w", err)
+		} else if !o.allowsVariable(name) {
+			f.add("env."+name, "start the members with --allow-env "+name, "this member does not let tasks set %s", name)
 		}
 		if err := c.Env[name].check(); err != nil {
 			f.add("env."+name, "env:NAME or file:/absolute/path", "%w", err)
@@ -101,7 +109,15 @@ func checkProgram(f *faults, argv, allowed []string) {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// checkVariable refuses variables with which a definition could make an allowed program run another one.
+// allowsVariable tells whether definitions may set a variable: how programs show languages and times, and what the member names.
+func (o Options) allowsVariable(name string) bool {
+	return slices.ContainsFunc(append([]string{"LANG", "LANGUAGE", "LC_*", "TZ"}, o.EnvAllow...), func(allowed string) bool {
+		front, star := strings.CutSuffix(allowed, "*")
+		return name == allowed || star && strings.HasPrefix(name, front)
+	})
+}
+
+// checkVariable refuses variables with which a definition could make an allowed program run another one, whatever the member allows.
 func checkVariable(name string) error {
 	if !variableName.MatchString(name) {
 		return fmt.Errorf("%q is not the name of a variable", name)
@@ -138,7 +154,7 @@ func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
 	}
 	round, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	lines := &execLines{emit: func(s execSample) { g.Emit(s.Name, s.Tags, s.Points...) }}
+	lines := newExecLines(r.c, g)
 	tail := &lastBytes{limit: 1024}
 	start := time.Now()
 	end, err := runProgram(round, r.c, env, lines, tail)
@@ -147,7 +163,11 @@ func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
 	}
 	lines.flush()
 	took := time.Since(start)
-	out := r.found.report(ctx, g, end.finding(round, tail.lastLine()))
+	found := end.finding(round, tail.lastLine())
+	if found == nil {
+		found = lines.exceeded()
+	}
+	out := r.found.report(ctx, g, found)
 	if cut(ctx) {
 		return out
 	}
@@ -159,7 +179,7 @@ func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
 func emitEnd(g *work.Grant, prefix string, end execEnd, took time.Duration, lines *execLines) {
 	g.Value(prefix+".exit_code", float64(end.code), nil)
 	g.Value(prefix+".duration_ms", float64(took)/1e6, nil)
-	for name, n := range map[string]int{".lines_ignored": lines.ignored, ".lines_malformed": lines.malformed, ".bytes_dropped": lines.dropped} {
+	for name, n := range map[string]int{".lines_ignored": lines.ignored, ".lines_malformed": lines.malformed, ".bytes_dropped": lines.dropped, ".samples_dropped": lines.over} {
 		if n > 0 {
 			g.Value(prefix+name, float64(n), nil)
 		}

@@ -21,7 +21,7 @@ import (
 )
 
 // shell is allow-listed in tests only, where it plays any program.
-var shell = Options{ExecAllow: []string{"/bin/sh", "/nonexistent/program"}}
+var shell = Options{ExecAllow: []string{"/bin/sh", "/nonexistent/program"}, EnvAllow: []string{"KEY", "WORDS", "ROTA_*", "LD_*"}}
 
 func sh(script string) object { return object{"argv": []string{"/bin/sh", "-c", script}} }
 
@@ -82,13 +82,30 @@ func TestExecEndsBadly(t *testing.T) {
 
 func TestExecOutputIsBounded(t *testing.T) {
 	t.Parallel()
-	h, err := round(t, shell, "exec", sh(fmt.Sprintf("head -c %d /dev/zero | tr '\\0' '\\n'; echo '{\"name\":\"late\",\"points\":[[1,1]]}'", maxExecOutput)))
-	wantUp(t, h, "exec", err)
+	h, err := round(t, shell, "exec", sh(fmt.Sprintf("head -c %d /dev/zero | tr '\\0' '\\n'; echo '{\"name\":\"late\",\"points\":[[1,1]]}'", execOutput.usual)))
+	if err != nil {
+		t.Errorf("a finding became an error: %v", err)
+	}
+	wantDown(t, h, "exec", "limit")
 	if got := h.LastValue(t, "exec.bytes_dropped"); got < 10 {
 		t.Errorf("%v bytes dropped, want those of the last line", got)
 	}
 	if len(h.Named("late")) != 0 {
 		t.Error("a line beyond the bound became a sample")
+	}
+}
+
+func TestExecPointsAreBounded(t *testing.T) {
+	t.Parallel()
+	config := sh(`echo '{"name":"a","points":[[1,1],[2,2]]}'; echo '{"name":"b","points":[[1,1],[2,2]]}'; echo '{"name":"c","points":[[1,1]]}'`)
+	config["max_points"] = 3
+	h, err := round(t, shell, "exec", config)
+	if err != nil {
+		t.Errorf("a finding became an error: %v", err)
+	}
+	wantDown(t, h, "exec", "limit")
+	if len(h.Named("a")) != 1 || len(h.Named("b")) != 0 || len(h.Named("c")) != 1 || h.LastValue(t, "exec.samples_dropped") != 1 {
+		t.Errorf("got %v, want a and c, and b dropped", h.Samples())
 	}
 }
 
@@ -214,6 +231,9 @@ func TestExecFaults(t *testing.T) {
 		{"exec", `{"argv":["/usr/bin/id"]}`, "config.argv[0]", "may not run /usr/bin/id", "--allow-exec /usr/bin/id"},
 		{"exec", `{"argv":["/bin/sh","a\u0000b"]}`, "config.argv[1]", "NUL", ""},
 		{"exec", `{"argv":["/bin/sh"],"env":{"LD_PRELOAD":"/tmp/x.so"}}`, "config.env.LD_PRELOAD", "LD_", ""},
+		{"exec", `{"argv":["/bin/sh"],"env":{"CURL_HOME":"/tmp"}}`, "config.env.CURL_HOME", "does not let tasks set CURL_HOME", "--allow-env CURL_HOME"},
+		{"exec", `{"argv":["/bin/sh"],"max_output":67108865}`, "config.max_output", "between 1 and 67108864", ""},
+		{"exec", `{"argv":["/bin/sh"],"max_points":-1}`, "config.max_points", "between 1 and 1000000", ""},
 		{"exec", `{"argv":["/bin/sh"],"env":{"A=B":"x"}}`, "config.env.A=B", "not the name", ""},
 		{"exec", `{"argv":["/bin/sh"],"grace":"1 s"}`, "config.grace", "not a duration", ""},
 		{"exec", `{"argv":["/bin/sh"],"grace":"1h"}`, "config.grace", "between", ""},
@@ -227,7 +247,7 @@ func FuzzExecLines(f *testing.F) {
 	f.Add([]byte("{\"name\":\"a\",\"points\":[[1,2]]}\nx\n{"), 3)
 	f.Fuzz(func(t *testing.T, b []byte, piece int) {
 		read := func(step int) (n, ignored, malformed int) {
-			l := &execLines{emit: func(execSample) { n++ }}
+			l := &execLines{emit: func(execSample) { n++ }, output: execOutput.usual, points: 100}
 			for rest := b; len(rest) > 0; {
 				k := min(step, len(rest))
 				_, _ = l.Write(rest[:k])

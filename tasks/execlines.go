@@ -6,12 +6,10 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/work"
 )
 
-const (
-	maxExecOutput = 4 << 20
-	maxExecLine   = 64 << 10
-)
+const maxExecLine = 64 << 10
 
 // execSample is what a line of output may be.
 type execSample = publish.Sample
@@ -20,18 +18,40 @@ type execSample = publish.Sample
 // goroutine, and read after that has ended.
 type execLines struct {
 	emit    func(execSample)
+	output  int    // bytes that are taken
+	points  int    // points that are taken
+	taken   int    // points
 	rest    []byte // the line that has not ended
 	skip    bool   // in a line that is too long
 	total   int
 	ignored int // lines that are no JSON object
-	// malformed counts lines that begin like a sample and are none, or are too long; dropped counts bytes beyond the bound.
-	malformed, dropped int
+	// malformed counts lines that begin like a sample and are none, or are too long; dropped counts bytes, over samples beyond the bounds.
+	malformed, dropped, over int
+}
+
+// newExecLines emits samples under the limits of c. What a program prints may quote others, so names and tags are made plain.
+func newExecLines(c execConfig, g *work.Grant) *execLines {
+	return &execLines{
+		emit:   func(s execSample) { g.Emit(plain(s.Name), plainTags(s.Tags), s.Points...) },
+		output: c.MaxOutput, points: c.MaxPoints,
+	}
+}
+
+// exceeded names the limit that the program went beyond, nil if none.
+func (l *execLines) exceeded() error {
+	switch {
+	case l.dropped > 0:
+		return execOutput.exceeded("the program wrote", l.output)
+	case l.over > 0:
+		return execPoints.exceeded("the program wrote", l.points)
+	}
+	return nil
 }
 
 // Write never fails: a program must not block or die because of what it prints.
 func (l *execLines) Write(b []byte) (int, error) {
 	n := len(b)
-	if room := maxExecOutput - l.total; len(b) > room {
+	if room := l.output - l.total; len(b) > room {
 		l.dropped += len(b) - room
 		b = b[:room]
 	}
@@ -77,6 +97,11 @@ func (l *execLines) sample(line []byte) {
 		l.malformed++
 		return
 	}
+	if len(s.Points) > l.points-l.taken {
+		l.over++
+		return
+	}
+	l.taken += len(s.Points)
 	l.emit(s)
 }
 

@@ -80,6 +80,7 @@ func (f *finder) report(ctx context.Context, g *work.Grant, err error) error {
 	if cut(ctx) {
 		return context.Cause(ctx)
 	}
+	err = plainly(err)
 	if err == nil {
 		f.changed(g, "", nil)
 		g.Value(f.prefix+".up", 1, nil)

@@ -18,7 +18,6 @@ import (
 )
 
 const (
-	maxBody         = 1 << 20
 	maxHeaderBytes  = 64 << 10
 	userAgent       = "rota"
 	redirectDefault = 5
@@ -147,20 +146,33 @@ func (h *httpRunner) do(req *http.Request) (*http.Response, bodyRead, error) {
 		return nil, bodyRead{}, fmt.Errorf("%s %s: %w", req.Method, plainURL(h.url), withoutURL(err))
 	}
 	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	body, err := h.readBody(resp.Body)
 	if err != nil {
 		return resp, bodyRead{}, fmt.Errorf("read body of %s: %w", plainURL(h.url), err)
 	}
-	if len(b) > maxBody {
-		return resp, bodyRead{text: b[:maxBody], cut: true}, nil
-	}
-	return resp, bodyRead{text: b}, nil
+	return resp, body, nil
 }
 
-// bodyRead is the beginning of a body; cut tells that there was more.
+// bodyRead is the beginning of a body: most bytes of it, and cut tells that there was more.
 type bodyRead struct {
 	text []byte
+	most int
 	cut  bool
+}
+
+// readBody reads a body that nobody looks at too, since its time is measured, but does not keep it.
+func (h *httpRunner) readBody(from io.Reader) (bodyRead, error) {
+	most := h.c.MaxBody
+	from = io.LimitReader(from, int64(most)+1)
+	if !h.c.Expect.wantsBody() {
+		_, err := io.Copy(io.Discard, from)
+		return bodyRead{most: most}, err
+	}
+	b, err := io.ReadAll(from)
+	if len(b) > most {
+		return bodyRead{text: b[:most], most: most, cut: true}, err
+	}
+	return bodyRead{text: b, most: most}, err
 }
 
 // redirect decides about following. What a task sends to one origin is not meant for another: there, its headers are taken off, and a body is not

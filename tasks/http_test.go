@@ -95,7 +95,7 @@ func TestHTTPDown(t *testing.T) {
 		case "/500":
 			w.WriteHeader(http.StatusInternalServerError)
 		case "/big":
-			fmt.Fprint(w, `"`, strings.Repeat("x", maxBody), `end"`)
+			fmt.Fprint(w, `"`, strings.Repeat("x", httpBody.usual), `end"`)
 		case "/loop":
 			http.Redirect(w, r, "/loop", http.StatusFound)
 		case "/torn":
@@ -341,3 +341,39 @@ func BenchmarkHTTPRound(b *testing.B) {
 type deaf struct{ work.Host }
 
 func (deaf) Emit(...publish.Sample) {}
+
+// TestHTTPLimits: what is looked at is limited by max_body, in JSON values too, which take far more memory than text.
+func TestHTTPLimits(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/values":
+			fmt.Fprint(w, "[", strings.Repeat("1,", 400), "1]")
+		default:
+			fmt.Fprint(w, `{"a":1}`, strings.Repeat(" ", 2000))
+		}
+	})
+	for name, c := range map[string]struct {
+		path    string
+		most    int
+		says    string
+		expects object
+	}{
+		"values":       {"/values", 1000, "more than 100 JSON values", object{"json": object{"0": 1}}},
+		"more values":  {"/values", 4020, "", object{"json": object{"0": 1}}},
+		"bytes":        {"/", 100, "more than 100 bytes; max_body raises the limit, to 16777216 at most", object{"json": object{"a": 1}}},
+		"more bytes":   {"/", 4000, "", object{"json": object{"a": 1}}},
+		"text":         {"/", 100, "more than 100 bytes; max_body", object{"body": "z"}},
+		"nothing kept": {"/", 100, "", object{}},
+	} {
+		g, h := worktest.NewGrant(t, define(t, object{"url": s.URL + c.path, "max_body": c.most, "expect": c.expects}))
+		var log strings.Builder
+		g.Log = textLog(&log)
+		err := worktest.Run(t, Builtin(local)["http"], g)
+		if c.says == "" {
+			wantUp(t, h, "http", err)
+		} else if h.LastValue(t, "http.up") != 0 || !strings.Contains(log.String(), c.says) {
+			t.Errorf("%s: the log %q does not say %q", name, log.String(), c.says)
+		}
+	}
+}

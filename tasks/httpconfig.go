@@ -19,7 +19,8 @@ type httpConfig struct {
 	Body      string                `json:"body"`      // sent as it is
 	Redirects *int                  `json:"redirects"` // followed at most; default 5; 0 takes the redirect itself as the answer
 	Expect    httpExpect            `json:"expect"`
-	Allow     []string              `json:"allow"` // CIDRs of addresses that are not public
+	MaxBody   int                   `json:"max_body"` // bytes of the body that are looked at, decompressed; default 1 MiB, at most 16 MiB
+	Allow     []string              `json:"allow"`    // CIDRs of addresses that are not public
 }
 
 // check fills in defaults and reports all faults.
@@ -39,6 +40,7 @@ func (c *httpConfig) check(o Options) (*url.URL, guard, error) {
 		f.add("redirects", "", "%d is not between 0 and 20", *c.Redirects)
 	}
 	c.Expect.validate(&f)
+	httpBody.settle(&f, &c.MaxBody)
 	return u, g, f.err()
 }
 

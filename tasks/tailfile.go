@@ -3,11 +3,9 @@ package tasks
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -40,20 +38,9 @@ type tailFile struct {
 	settled  []byte // the bytes before offset
 }
 
-// openTail opens a regular file to be read from its start.
-func openTail(path string) (*tailFile, error) {
-	f, err := openFile(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &tailFile{path: path, f: f, id: identify(info), grew: time.Now(), seen: true}, nil
+// followed is a file that is read from its start.
+func followed(path string, f *os.File, info fs.FileInfo) *tailFile {
+	return &tailFile{path: path, f: f, id: identify(info), grew: time.Now(), seen: true}
 }
 
 // see notes whether a pattern still led to the file.
@@ -208,18 +195,17 @@ func around(f io.ReaderAt, at int64) (head, before []byte, err error) {
 }
 
 // findRotated looks for the file of a mark under another name in its directory, nil if it is not there.
-func findRotated(m tailMark) *tailFile {
-	dir := filepath.Dir(m.Path)
-	entries, err := os.ReadDir(dir)
+func (t *tailRunner) findRotated(m tailMark) *tailFile {
+	place, err := t.allowed.place(m.Path, t.c.Links)
 	if err != nil {
-		return nil
+		return nil // it was stored under other rules
 	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || info.Mode()&fs.ModeType != 0 || identify(info) != m.id() {
+	left := tailMostNames
+	for _, found := range place.beside().files(&left) {
+		if found.link || identify(found.info) != m.id() {
 			continue
 		}
-		f, err := openTail(filepath.Join(dir, e.Name()))
+		f, err := found.open()
 		if err != nil {
 			return nil
 		}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/work"
@@ -77,20 +77,20 @@ func (s *tailSession) find() {
 		f.seen = false
 	}
 	skipped := 0
-	for _, path := range s.paths() {
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() {
+	for _, found := range s.found() {
+		if found.link {
+			s.refuse(found.path, errLink)
 			continue
 		}
-		if f := s.following(identify(info)); f != nil {
-			f.path, f.seen = path, true
+		if f := s.following(identify(found.info)); f != nil {
+			f.path, f.seen = found.path, true
 			continue
 		}
 		if len(s.files) >= tailMaxFiles {
 			skipped++
 			continue
 		}
-		s.start(path)
+		s.start(found)
 	}
 	if skipped > 0 {
 		s.tally.in("tail.skipped_files", nil).count = skipped
@@ -111,30 +111,44 @@ func (s *tailSession) following(id fileID) *tailFile {
 	return nil
 }
 
-// paths are the files that match, each once, sorted; their directories are watched.
-func (s *tailSession) paths() []string {
-	var out []string
-	for _, pattern := range s.t.c.Paths {
-		found, _ := filepath.Glob(pattern) // the pattern was checked
-		out = append(out, found...)
-		s.wake.add(filepath.Dir(pattern))
+// found are the files that match, each once, sorted; their directories are watched.
+func (s *tailSession) found() []tailFound {
+	var out []tailFound
+	left := tailMostNames
+	for i, place := range s.t.places {
+		out = append(out, place.files(&left)...)
+		s.wake.add(filepath.Dir(s.t.c.Paths[i]))
 	}
-	slices.Sort(out)
-	out = slices.Compact(out)
-	for _, p := range out {
-		s.wake.add(filepath.Dir(p))
+	if left < 0 {
+		s.refuse(s.t.c.Paths[0], fmt.Errorf("the patterns lead through more than %d names; write narrower ones", tailMostNames))
+	}
+	slices.SortFunc(out, func(a, b tailFound) int { return strings.Compare(a.path, b.path) })
+	out = slices.CompactFunc(out, func(a, b tailFound) bool { return a.path == b.path })
+	for _, f := range out {
+		s.wake.add(filepath.Dir(f.path))
 	}
 	return out
 }
 
+var errLink = errors.New("it is a symbolic link; links: true follows it within the directories that the member allows")
+
+// refuse logs and counts a path once, until it can be followed.
+func (s *tailSession) refuse(path string, err error) {
+	if s.refused[path] || len(s.refused) >= tailMaxFiles {
+		return
+	}
+	s.g.Log.Warn("file cannot be followed", "path", path, "error", err)
+	s.tally.count("tail.unreadable_files", path, 1)
+	s.refused[path] = true
+}
+
 // start follows one more file, from the stored mark if it is there.
-func (s *tailSession) start(path string) {
-	f, err := openTail(path)
+func (s *tailSession) start(found tailFound) {
+	path := found.path
+	f, err := found.open()
 	if err != nil {
-		if !s.refused[path] && !errors.Is(err, fs.ErrNotExist) {
-			s.g.Log.Warn("file cannot be followed", "path", path, "error", err)
-			s.tally.count("tail.unreadable_files", path, 1)
-			s.refused[path] = true
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.refuse(path, err)
 		}
 		return
 	}
@@ -175,7 +189,7 @@ func (s *tailSession) orphans() {
 	}
 	s.looked = true
 	s.marks = slices.DeleteFunc(s.marks, func(m tailMark) bool {
-		if s.adopt(findRotated(m)) {
+		if s.adopt(s.t.findRotated(m)) {
 			return true
 		}
 		if last && m.Offset > 0 {

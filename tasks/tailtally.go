@@ -53,21 +53,21 @@ func (a *tailTally) line(path string, b []byte, long bool) {
 	if groups == nil {
 		return
 	}
-	value, tags := "", map[string]string{"file": path}
+	value, tags := "", map[string]string{"file": plain(path)}
 	for i, name := range re.SubexpNames() {
 		switch {
 		case name == "value":
 			value = string(groups[i])
 		case name != "":
-			tags[name] = strings.ToValidUTF8(string(groups[i]), "?")
+			tags[name] = a.tag(path, groups[i])
 		}
 	}
 	if re.SubexpIndex("value") < 0 {
 		a.in(a.t.c.Name, tags).count++
 		return
 	}
-	v, err := strconv.ParseFloat(value, 64)
-	if err != nil {
+	v, err := strconv.ParseFloat(value[:min(len(value), tailMaxNumber)], 64)
+	if err != nil || len(value) > tailMaxNumber {
 		a.count("tail.unparsed_values", path, 1)
 		return
 	}
@@ -78,11 +78,20 @@ func (a *tailTally) line(path string, b []byte, long bool) {
 	}
 }
 
+// tag is the text of a group. One that is too long is cut: hundreds of lines wait, each with its own.
+func (a *tailTally) tag(path string, b []byte) string {
+	if len(b) > tailMaxTag {
+		a.count("tail.cut_tags", path, 1)
+		b = b[:tailMaxTag]
+	}
+	return plain(strings.ToValidUTF8(string(b), "?"))
+}
+
 // count adds to a count of a file; "" is the whole task.
 func (a *tailTally) count(name, path string, n int) {
 	var tags map[string]string
 	if path != "" {
-		tags = map[string]string{"file": path}
+		tags = map[string]string{"file": plain(path)}
 	}
 	a.in(name, tags).count += n
 }

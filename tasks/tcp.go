@@ -13,15 +13,14 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// maxAnswer bounds what is read of a TCP service's answer.
-const maxAnswer = 64 << 10
-
 // tcpConfig of tcp.
 type tcpConfig struct {
-	Addr   string   `json:"addr"`   // host:port
-	Send   string   `json:"send"`   // written after connecting
-	Expect string   `json:"expect"` // must occur in the first 64 KiB of the answer
-	Allow  []string `json:"allow"`  // CIDRs of addresses that are not public
+	Addr   string `json:"addr"`   // host:port
+	Send   string `json:"send"`   // written after connecting
+	Expect string `json:"expect"` // must occur in the first max_answer bytes of the answer
+	// MaxAnswer is how many bytes of the answer are looked at; default 64 KiB, at most 1 MiB.
+	MaxAnswer int      `json:"max_answer"`
+	Allow     []string `json:"allow"` // CIDRs of addresses that are not public
 }
 
 type tcpRunner struct {
@@ -42,8 +41,9 @@ func (o Options) tcp() work.Type {
 			var f faults
 			g := o.guard(&f, c.Allow)
 			checkEndpoint(&f, g, "addr", c.Addr)
-			if len(c.Expect) > maxAnswer {
-				f.add("expect", "", "longer than the %d bytes that are read", maxAnswer)
+			tcpAnswer.settle(&f, &c.MaxAnswer)
+			if len(c.Expect) > c.MaxAnswer {
+				f.add("expect", "max_answer says how many", "longer than the %d bytes that are read", c.MaxAnswer)
 			}
 			timeout := roundTimeout(d)
 			return checked(&tcpRunner{c: c, timeout: timeout, dialer: g.dialer(timeout), found: finder{prefix: "tcp"}}, f)
@@ -90,24 +90,25 @@ func (t *tcpRunner) talk(ctx context.Context, p *phases) error {
 
 // await reads until what is expected has come.
 func (t *tcpRunner) await(conn io.Reader, p *phases) error {
-	answer := make([]byte, 0, 4096)
-	for len(answer) < maxAnswer {
-		n, err := conn.Read(answer[len(answer):cap(answer)])
+	answer, searched := make([]byte, 0, 4096), 0
+	for len(answer) < t.c.MaxAnswer {
+		n, err := conn.Read(answer[len(answer):min(cap(answer), t.c.MaxAnswer)])
 		if n > 0 {
 			p.end("first_byte")
 		}
 		answer = answer[:len(answer)+n]
 		switch {
-		case bytes.Contains(answer, []byte(t.c.Expect)):
+		case bytes.Contains(answer[searched:], []byte(t.c.Expect)):
 			return nil
 		case errors.Is(err, io.EOF):
 			return &unexpected{"answer", fmt.Errorf("%s closed before it answered %q", t.c.Addr, t.c.Expect)}
 		case err != nil:
 			return fmt.Errorf("read answer of %s: %w", t.c.Addr, err)
 		}
+		searched = max(0, len(answer)-len(t.c.Expect)) // a server that sends byte by byte must not cost a search of all for each
 		if len(answer) == cap(answer) {
 			answer = append(answer, 0)[:len(answer)]
 		}
 	}
-	return &unexpected{"answer", fmt.Errorf("%s did not answer %q in its first %d bytes", t.c.Addr, t.c.Expect, maxAnswer)}
+	return &unexpected{"answer", fmt.Errorf("%s did not answer %q; its answer has %s", t.c.Addr, t.c.Expect, tcpAnswer.beyond(t.c.MaxAnswer))}
 }

@@ -36,6 +36,8 @@ func runFlags(f *pflag.FlagSet) {
 	f.String("publish", "stdout", "where samples go: stdout, file:PATH or none")
 	f.StringSlice("allow-net", nil, "addresses that are not public and that tasks may connect to all the same, as CIDR")
 	f.StringSlice("allow-exec", nil, "absolute path of a program that tasks may start; may be repeated")
+	f.StringSlice("allow-env", nil, "name of a variable that tasks may set for programs, or its beginning and a star; may be repeated")
+	f.StringSlice("allow-tail", nil, "directory below which tasks may read log files; default /var/log and /tmp; may be repeated")
 	f.Bool("no-sessions", false, "heartbeats alone, also where the store notices the death of a process")
 	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
 	f.String("witness", "", "file that gets a line for each start and stop of a task")
@@ -64,6 +66,9 @@ func newRun(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if limit := limitMemory(e.getenv); limit > 0 {
+			c.node.Logger.Info("memory is limited by the cgroup", "soft_limit_bytes", limit)
+		}
 		return c.run(cmd.Context())
 	}
 	return cmd
@@ -77,7 +82,7 @@ type config struct {
 	cert, key, token       string
 	dirs                   []string
 	node                   node.Config
-	allowNet, allowExec    []string
+	allow                  allowed
 	devTypes               bool
 	sampleText             string
 	deaf                   bool // to signals: it is not alone in this process
@@ -91,7 +96,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	c := &config{
 		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.text("publish"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
-		allowNet: f.list("allow-net"), allowExec: f.list("allow-exec"),
+		allow: allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail")},
 	}
 	c.node = node.Config{
 		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
@@ -120,7 +125,7 @@ func (c *config) complete() error {
 		return misused("--member web-1", "member: %w", err)
 	}
 	var err error
-	if c.node.Types, err = typesOf(c.allowNet, c.allowExec, c.devTypes); err != nil {
+	if c.node.Types, err = typesOf(c.allow, c.devTypes); err != nil {
 		return err
 	}
 	c.node.Functions = functionsOf(string(c.node.Member), c.node.Slots)

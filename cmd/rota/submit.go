@@ -38,7 +38,9 @@ func newSubmit(e env) *cobra.Command {
 	var s submission
 	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
 	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
-	flags.StringSliceVar(&s.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
+	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
+	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
+	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil, "directory that the members allow tasks of type tail to read")
 	flags.BoolVar(&s.update, "update", false, "let a live job of this id go on by the new definition; what is finished stays so")
 	flags.BoolVar(&s.wait, "wait", false, "wait until the job has ended; exit 1 unless it is completed")
 	asked(flags, "id", "update", "wait")
@@ -60,7 +62,7 @@ func newSubmit(e env) *cobra.Command {
 type submission struct {
 	id         string
 	foreign    []string
-	exec       []string // what the members allow
+	allow      allowed
 	update     bool
 	wait, json bool
 	command    cluster.SubmitJob
@@ -87,7 +89,7 @@ func (s *submission) read(e env, path string) error {
 	if err != nil {
 		return fmt.Errorf("read job: %w", err)
 	}
-	types, err := typesOf(nil, s.exec, false)
+	types, err := typesOf(s.allow, false)
 	if err != nil {
 		return err
 	}

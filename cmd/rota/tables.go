@@ -118,16 +118,24 @@ func openPublisher(text string, stdout io.Writer) (publish.Publisher, string, er
 	return nil, "", misused("--publish stdout, --publish file:PATH or --publish none", "publish %q: unknown sink", storeurl.Hide(text))
 }
 
+// allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories of log files.
+type allowed struct{ net, exec, env, tail []string }
+
 // typesOf is the table of task types under what the member allows.
-func typesOf(cidrs, execs []string, dev bool) (work.Types, error) {
-	allowed, err := tasks.ParseCIDRs(cidrs)
+func typesOf(a allowed, dev bool) (work.Types, error) {
+	nets, err := tasks.ParseCIDRs(a.net)
 	if err != nil {
 		return nil, misused("--allow-net 10.0.0.0/8", "allow-net: %w", err)
 	}
-	for _, p := range execs {
+	for _, p := range a.exec {
 		if !filepath.IsAbs(p) {
 			return nil, misused("--allow-exec /usr/bin/"+filepath.Base(p), "allow-exec %q: it is not an absolute path", p)
 		}
 	}
-	return tasks.Builtin(tasks.Options{AllowCIDRs: allowed, ExecAllow: execs, Witness: dev}), nil
+	for _, dir := range a.tail {
+		if !filepath.IsAbs(dir) {
+			return nil, misused("--allow-tail /var/log/"+filepath.Base(dir), "allow-tail %q: it is not an absolute path", dir)
+		}
+	}
+	return tasks.Builtin(tasks.Options{AllowCIDRs: nets, ExecAllow: a.exec, EnvAllow: a.env, TailAllow: a.tail, Witness: dev}), nil
 }

@@ -33,6 +33,7 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		"no such directory": {"run --store memory: nope", exitUsage, "nope is not a directory"},
 		"bad member":        {"run --store memory: --member a/b tasks", exitUsage, `"a/b"`},
 		"bad network":       {"run --store memory: --allow-net 10.0.0.0/99 tasks", exitUsage, "10.0.0.0/99"},
+		"bad directory":     {"run --store memory: --allow-tail logs tasks", exitUsage, "absolute"},
 		"bad program":       {"run --store memory: --allow-exec ls tasks", exitUsage, "absolute"},
 		"bad level":         {"run --store memory: --log-level loud tasks", exitUsage, "loud"},
 		"bad sink":          {"run --store memory: --publish carrier-pigeon tasks", exitUsage, "carrier-pigeon"},

@@ -1,0 +1,79 @@
+package tasks
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxErrorText bounds the text of an error that may quote a target.
+const maxErrorText = 1000
+
+// plain escapes what could make a terminal or a reader see another text: control characters, bytes that are no UTF-8, line separators, and
+// invisible characters such as those that turn the direction of writing. The joiners that some scripts need stay.
+func plain(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, deceives) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 || deceives(r) {
+			quoted := strconv.QuoteToASCII(s[i : i+n])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+func deceives(r rune) bool {
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	return r != nonJoiner && r != joiner && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// plainTags makes names and values of tags plain. It returns tags itself where there is nothing to do.
+func plainTags(tags map[string]string) map[string]string {
+	clean := true
+	for k, v := range tags {
+		clean = clean && plain(k) == k && plain(v) == v
+	}
+	if clean {
+		return tags
+	}
+	out := make(map[string]string, len(tags))
+	for k, v := range tags {
+		out[plain(k)] = plain(v)
+	}
+	return out
+}
+
+// plainError is an error whose text may quote a target: it is plain and short.
+type plainError struct{ error }
+
+// plainly returns nil for nil.
+func plainly(err error) error {
+	if err == nil {
+		return nil
+	}
+	return plainError{err}
+}
+
+// Error returns the plain text, cut where it is too long.
+func (e plainError) Error() string {
+	s := e.error.Error()
+	if len(s) <= maxErrorText {
+		return plain(s)
+	}
+	at := maxErrorText
+	for at > maxErrorText-utf8.UTFMax && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return plain(s[:at]) + "…"
+}
+
+// Unwrap returns the error itself.
+func (e plainError) Unwrap() error { return e.error }

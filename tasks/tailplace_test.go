@@ -1,0 +1,127 @@
+package tasks
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func link(t *testing.T, to, at string) {
+	t.Helper()
+	if err := os.Symlink(to, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTailDoesNotFollowLinks: whoever may write in a log directory must not make a member read another file.
+func TestTailDoesNotFollowLinks(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+	write(t, outside, "root:x\n")
+	inside := filepath.Join(dir, "app.log")
+	write(t, inside, "1\n2\n")
+	link(t, outside, filepath.Join(dir, "a.log"))
+	link(t, inside, filepath.Join(dir, "b.log"))
+	link(t, filepath.Dir(outside), filepath.Join(dir, "sub"))
+	link(t, "/proc/self", filepath.Join(dir, "proc"))
+	paths := []string{filepath.Join(dir, "*.log"), filepath.Join(dir, "sub/*"), filepath.Join(dir, "proc/status")}
+	f := follow(t, object{"paths": paths, "from": "start"}, nil)
+	f.waitSum("tail.unreadable_files", 4)
+	f.waitSum("tail.lines", 2)
+	f.end()
+	if got := sum(f.h, "tail.lines"); got != 2 {
+		t.Errorf("%v lines, want the two of app.log", got)
+	}
+}
+
+// TestTailLinksStayBelow: links that are wanted lead to files below the allowed directory, and nowhere else.
+func TestTailLinksStayBelow(t *testing.T) {
+	t.Parallel()
+	outer := t.TempDir()
+	root := filepath.Join(outer, "root")
+	if err := os.MkdirAll(filepath.Join(root, "v1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(outer, "secret"), "x\n")
+	write(t, filepath.Join(root, "v1", "app.log"), "1\n")
+	link(t, "v1", filepath.Join(root, "current"))
+	link(t, "../secret", filepath.Join(root, "out.log"))
+	link(t, "/proc/self/status", filepath.Join(root, "status.log"))
+	o := Options{TailAllow: []string{root}}
+	for pattern, want := range map[string]int{"current/*.log": 1, "*.log": 0, "*/*.log": 2} {
+		place, err := o.place(filepath.Join(root, pattern), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := tailMostNames
+		got := place.files(&left)
+		if len(got) != want {
+			t.Errorf("%s: found %v, want %d files", pattern, got, want)
+		}
+		for _, f := range got {
+			opened, err := f.open()
+			if err != nil {
+				t.Errorf("%s: %v", f.path, err)
+				continue
+			}
+			opened.f.Close()
+		}
+	}
+}
+
+// TestTailFileThatIsReplaced: between finding and opening, a link takes the file's place.
+func TestTailFileThatIsReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "app.log"), filepath.Join(dir, "other")
+	write(t, path, "1\n")
+	write(t, other, "secret\n")
+	place, err := below.place(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := tailMostNames
+	found := place.files(&left)
+	if len(found) != 1 {
+		t.Fatalf("found %v, want one", found)
+	}
+	rename(t, path, path+".1")
+	link(t, other, path)
+	if f, err := found[0].open(); err == nil {
+		f.f.Close()
+		t.Error("opened the file that a link leads to")
+	}
+}
+
+func TestTailLooksAtSoManyNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		write(t, filepath.Join(dir, name), "")
+	}
+	place, err := below.place(filepath.Join(dir, "*"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for names, over := range map[int]bool{5: false, 4: true} {
+		left := names
+		if place.files(&left); left < 0 != over {
+			t.Errorf("of %d names, two of them steps to the directory, %d are left", names, left)
+		}
+	}
+}
+
+// TestFilesOfTheKernel: /proc may be mounted elsewhere, or the whole disk be allowed.
+func TestFilesOfTheKernel(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]bool{"/proc/self/status": true, os.Args[0]: false} {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Skipf("no such file to look at: %v", err)
+		}
+		if got := ofTheKernel(f); got != want {
+			t.Errorf("%s: of the kernel: %v, want %v", path, got, want)
+		}
+		f.Close()
+	}
+}
