@@ -13,6 +13,9 @@ func (q Query) matches(r Record) bool {
 	if !q.Since.IsZero() && r.AtMS < q.Since.UnixMilli() {
 		return false
 	}
+	if !q.Until.IsZero() && r.AtMS >= q.Until.UnixMilli() {
+		return false
+	}
 	p := q.Partition
 	return p == "" || r.Partition == p || strings.HasPrefix(r.Partition, p+"#") || strings.HasPrefix(r.Partition, p+"/")
 }
