@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/store/file"
 )
 
-// BenchmarkRead reads a journal of 100,000 records in a directory, one a second, in documents as single appends make them.
+// BenchmarkRead reads a journal of 100,000 records in a directory, one a second, in documents of the size that single appends make.
 func BenchmarkRead(b *testing.B) {
 	s, err := file.Open(b.Context(), b.TempDir(), file.Options{})
 	if err != nil {
