@@ -2,15 +2,12 @@ package api
 
 import (
 	"context"
-	"crypto/subtle"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -28,6 +25,8 @@ type Config struct {
 	Metrics  http.Handler    // default: none
 	Token    string          // required of every request but /healthz when not ""
 	Logger   *slog.Logger    // default: discard
+	// Connections is how many connections a server holds at most; default: 128, and never more than a quarter of the process's file descriptors.
+	Connections int
 }
 
 // The bounds of a request. Nothing here reads a body.
@@ -36,10 +35,10 @@ const (
 	writeTimeout   = 30 * time.Second
 	idleTimeout    = 60 * time.Second
 	maxHeaderBytes = 16 << 10
-	maxLimit       = 10_000 // records or tasks per answer
 )
 
-// Serve answers requests on l until ctx ends. It returns when all handlers have ended.
+// Serve answers requests on l until ctx ends. It returns when all handlers have ended. It holds at most [Config.Connections] connections: one more
+// waits, and while all are in use none is kept for a further request.
 func Serve(ctx context.Context, l net.Listener, c Config) error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -48,6 +47,7 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 		Handler: Handler(c), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
 	}
+	l = limit(l, s, connections(c.Connections, maxFiles()))
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -70,16 +70,17 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 
 // Handler answers the API's paths, all of them with GET or HEAD.
 func Handler(c Config) http.Handler {
-	h := &handler{c}
+	h := &handler{c: c, turns: make(chan struct{}, maxTurns)}
+	sums, lists := newRoom(maxHeavy), newRoom(maxHeavy)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/status", h.status)
+	mux.HandleFunc("GET /v1/status", sums.bound(h.status))
+	mux.HandleFunc("GET /v1/why", sums.bound(h.why))
+	mux.HandleFunc("GET /v1/job", sums.bound(h.job))
 	mux.HandleFunc("GET /v1/members", h.members)
 	mux.HandleFunc("GET /v1/tasks", h.tasks)
-	mux.HandleFunc("GET /v1/why", h.why)
-	mux.HandleFunc("GET /v1/jobs", h.jobs)
-	mux.HandleFunc("GET /v1/job", h.job)
-	mux.HandleFunc("GET /v1/plan", h.plan)
-	mux.HandleFunc("GET /v1/journal", h.journal)
+	mux.HandleFunc("GET /v1/jobs", lists.bound(h.jobs))
+	mux.HandleFunc("GET /v1/plan", lists.bound(h.plan))
+	mux.HandleFunc("GET /v1/journal", lists.bound(h.journal))
 	mux.HandleFunc("GET /readyz", h.ready)
 	if c.Metrics != nil {
 		mux.Handle("GET /metrics", c.Metrics)
@@ -91,41 +92,9 @@ func Handler(c Config) http.Handler {
 	return open
 }
 
-type handler struct{ c Config }
-
-// guard asks for the token, bounds the body, and refuses what a page in a browser on this machine could be made to send: a request by a
-// name that is not ours.
-func (h *handler) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Cache-Control", "no-store")
-		if h.c.Token == "" && !loopback(hostOf(r.Host)) {
-			fail(w, http.StatusMisdirectedRequest, "this server answers on loopback only: ask it by 127.0.0.1, [::1] or localhost")
-			return
-		}
-		if !h.allowed(r) {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			fail(w, http.StatusUnauthorized, "the request carries no valid token")
-			return
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, 1)
-		next.ServeHTTP(w, r)
-	})
-}
-
-func hostOf(hostport string) string {
-	if host, _, err := net.SplitHostPort(hostport); err == nil {
-		return host
-	}
-	return strings.Trim(hostport, "[]")
-}
-
-func (h *handler) allowed(r *http.Request) bool {
-	if h.c.Token == "" {
-		return true
-	}
-	got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return ok && subtle.ConstantTimeCompare([]byte(got), []byte(h.c.Token)) == 1
+type handler struct {
+	c     Config
+	turns chan struct{} // see stream
 }
 
 func (h *handler) status(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +104,7 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) {
 		s.Local = h.c.Local()
 	}
 	if h.c.Journal != nil {
-		records, err := h.c.Journal.Read(r.Context(), journal.Query{Since: time.Now().Add(-time.Hour), Limit: maxLimit})
+		records, err := h.c.Journal.Read(r.Context(), journal.Query{Since: time.Now().Add(-time.Hour), Limit: maxPage})
 		if err != nil {
 			fail(w, http.StatusServiceUnavailable, err.Error())
 			return
@@ -145,12 +114,22 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) {
 	answer(w, s)
 }
 
-func (h *handler) members(w http.ResponseWriter, _ *http.Request) { answer(w, MembersOf(h.c.Value())) }
+func (h *handler) members(w http.ResponseWriter, r *http.Request) {
+	v := h.c.Value()
+	list(h, w, r, v.Members(), func(m cluster.Member) string { return string(m.ID) }, func(m cluster.Member) Member { return memberOf(v, m) })
+}
 
 func (h *handler) tasks(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	tasks := TasksOf(h.c.Value(), q.Get("own") == "true")
-	answer(w, Filter(tasks, q.Get("state"), q.Get("owner")))
+	v, q := h.c.Value(), r.URL.Query()
+	own, state, owner := q.Get("own") == "true", q.Get("state"), q.Get("owner")
+	wanted := func(yield func(cluster.Partition) bool) {
+		for p := range v.Partitions() {
+			if (own || !reserved(p.ID)) && (state == "" || stateOf(p.State) == state) && (owner == "" || string(p.Owner) == owner) && !yield(p) {
+				return
+			}
+		}
+	}
+	list(h, w, r, wanted, func(p cluster.Partition) string { return string(p.ID) }, func(p cluster.Partition) Task { return taskOf(v, p) })
 }
 
 // Filter keeps tasks in a state and of an owner; "" for any.
@@ -181,8 +160,28 @@ func (h *handler) why(w http.ResponseWriter, r *http.Request) {
 
 // jobs shows the jobs that clients submitted; with all=true also those that sources define.
 func (h *handler) jobs(w http.ResponseWriter, r *http.Request) {
-	all := r.URL.Query().Get("all") == "true"
-	answer(w, JobsOf(h.c.Value(), func(j cluster.Job) bool { return all || j.Spec.Source == "" }))
+	c, err := cursorOf(r)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	all, more := r.URL.Query().Get("all") == "true", false
+	last, n := "", 0
+	v := h.c.Value()
+	jobs := JobsOf(v, func(j cluster.Job) bool {
+		id := string(j.ID)
+		switch {
+		case !all && j.Spec.Source != "", id <= c.after:
+			return false
+		case n == c.limit:
+			more = true
+			return false
+		}
+		last, n = id, n+1
+		return true
+	})
+	c.say(w, r, last, more)
+	stream(h, w, r, slices.Values(jobs))
 }
 
 func (h *handler) job(w http.ResponseWriter, r *http.Request) {
@@ -212,51 +211,6 @@ func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
 	answer(w, plan)
 }
 
-func (h *handler) read(r *http.Request, q journal.Query) ([]journal.Record, error) {
-	if h.c.Journal == nil {
-		return []journal.Record{}, nil
-	}
-	records, err := h.c.Journal.Read(r.Context(), q)
-	if records == nil {
-		records = []journal.Record{}
-	}
-	return records, err
-}
-
-func (h *handler) journal(w http.ResponseWriter, r *http.Request) {
-	q, err := journalQuery(r)
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	records, err := h.read(r, q)
-	if err != nil {
-		fail(w, http.StatusServiceUnavailable, err.Error())
-		return
-	}
-	answer(w, records)
-}
-
-func journalQuery(r *http.Request) (journal.Query, error) {
-	v := r.URL.Query()
-	q := journal.Query{Partition: v.Get("task")}
-	if s := v.Get("since"); s != "" {
-		d, err := time.ParseDuration(s)
-		if err != nil || d < 0 {
-			return q, fmt.Errorf("since=%q is not a duration such as 1h", s)
-		}
-		q.Since = time.Now().Add(-d)
-	}
-	if s := v.Get("limit"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 || n > maxLimit {
-			return q, fmt.Errorf("limit=%q is not a number from 1 to %d", s, maxLimit)
-		}
-		q.Limit = n
-	}
-	return q, nil
-}
-
 // Readiness is the answer of /readyz.
 type Readiness struct {
 	Ready   bool     `json:"ready"`
@@ -274,29 +228,4 @@ func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
 		code = http.StatusServiceUnavailable
 	}
 	write(w, code, r)
-}
-
-// Fault is the body of an answer that is an error.
-type Fault struct {
-	Error string `json:"error"`
-}
-
-func fail(w http.ResponseWriter, code int, message string) { write(w, code, Fault{message}) }
-
-func answer(w http.ResponseWriter, v any) { write(w, http.StatusOK, v) }
-
-func write(w http.ResponseWriter, code int, v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		code, b = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be encoded"}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_, _ = w.Write(append(b, '\n')) // the client may have gone; nobody is left to tell
-}
-
-func text(w http.ResponseWriter, code int, s string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(code)
-	_, _ = w.Write([]byte(s))
 }

@@ -8,17 +8,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rota-run/rota/store"
 )
 
-// prefix is where the journal is kept among the documents: journal/<UTC hour>/<ms>-<member>-<start>-<number>. Hour and milliseconds are those
-// of the newest record in the document: who looks for records since some time finds them under that hour or a later one.
+// prefix is where the journal is kept among the documents: journal/<UTC hour>/<ms>-<member>-<start>-<number>. The hour is that of the newest
+// record in the document, so no record is under an hour before its own. The milliseconds are those of the newest record that the document began with.
 const prefix = "journal/"
 
-// Docs is the journal kept in the cluster's own store, one document per Append.
+// Docs is the journal kept in the cluster's own store. An Append adds to the document of the one before it while that is small and of the same
+// hour: a read of few documents is much faster than one of many.
 type Docs struct {
 	docs   store.Docs
 	member string
@@ -27,6 +29,15 @@ type Docs struct {
 	keep   time.Duration
 	most   int
 	swept  atomic.Int64 // hour of the last sweep
+
+	growing sync.Mutex // held while the open document is written
+	open    open
+}
+
+// open is the document to which the next Append may add; none if its Key is "".
+type open struct {
+	store.Doc
+	hour string
 }
 
 var _ Journal = (*Docs)(nil)
@@ -38,6 +49,8 @@ const (
 	maxSweep = 500
 	// manyHours is from where on one list of everything is cheaper than one per hour.
 	manyHours = 12
+	// usualSize is the size from which on a document does not grow: each Append writes the whole.
+	usualSize = 8 << 10
 )
 
 // NewDocs makes a journal over documents. Records older than keep are removed now and then, by whoever appends, and the oldest when there
@@ -51,7 +64,9 @@ func NewDocs(d store.Docs, member string, keep time.Duration) *Docs {
 	}
 }
 
-func hour(t time.Time) string { return t.UTC().Format("2006010215") }
+const hourForm = "2006010215"
+
+func hour(t time.Time) string { return t.UTC().Format(hourForm) }
 
 // Append implements Journal. A record without a time gets the present one.
 func (j *Docs) Append(ctx context.Context, records ...Record) error {
@@ -71,12 +86,49 @@ func (j *Docs) Append(ctx context.Context, records ...Record) error {
 		return fmt.Errorf("append to journal: %w", err)
 	}
 	newest = min(newest, latest)
-	key := fmt.Sprintf("%s%s/%013d-%s-%s-%d", prefix, hour(time.UnixMilli(newest)), newest, j.member, j.start, j.seq.Add(1))
-	if _, err := j.docs.Put(ctx, store.Doc{Key: key, Value: value}); err != nil {
+	if err := j.put(ctx, newest, value); err != nil {
 		return fmt.Errorf("append to journal: %w", err)
 	}
 	j.sweep(ctx)
 	return nil
+}
+
+// put writes records, encoded as a list, into the open document or a new one. Whoever finds the open document in use writes a new one.
+func (j *Docs) put(ctx context.Context, newest int64, value []byte) error {
+	fresh := open{hour: hour(time.UnixMilli(newest))}
+	fresh.Key = fmt.Sprintf("%s%s/%013d-%s-%s-%d", prefix, fresh.hour, newest, j.member, j.start, j.seq.Add(1))
+	fresh.Value = value
+	if !j.growing.TryLock() {
+		_, err := j.docs.Put(ctx, fresh.Doc)
+		return err
+	}
+	defer j.growing.Unlock()
+	was := j.open
+	j.open = open{} // after an error nobody knows its version
+	if was.Key != "" && was.hour == fresh.hour && len(was.Value)+len(value) <= usualSize {
+		was.Value = joined(was.Value, value)
+		v, err := j.docs.Put(ctx, was.Doc)
+		if err == nil {
+			was.Version = v
+			j.open = was
+		}
+		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrTooLarge) {
+			return err
+		}
+	}
+	v, err := j.docs.Put(ctx, fresh.Doc)
+	if err == nil {
+		fresh.Version = v
+		j.open = fresh
+	}
+	return err
+}
+
+// joined is the list of both lists, neither of which is empty.
+func joined(a, b []byte) []byte {
+	out := slices.Concat(a[:len(a)-1], b)
+	out[len(a)-1] = ','
+	return out
 }
 
 // latest is the last millisecond of the year 9999: later ones do not fit into keys.
@@ -109,39 +161,6 @@ func (j *Docs) sweep(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// Read implements Journal.
-func (j *Docs) Read(ctx context.Context, q Query) ([]Record, error) {
-	var all []Record
-	for _, p := range j.prefixes(q.Since) {
-		docs, err := j.docs.List(ctx, p)
-		if err != nil {
-			return nil, fmt.Errorf("read journal: %w", err)
-		}
-		for _, d := range docs {
-			if q.Since.IsZero() || d.Key >= prefix+hour(q.Since) {
-				all = append(all, decode(d)...)
-			}
-		}
-	}
-	return q.answer(all), nil
-}
-
-// prefixes are what to list: the hours since then and the next, or everything.
-func (j *Docs) prefixes(since time.Time) []string {
-	hours := int64(manyHours)
-	if !since.IsZero() {
-		hours = time.Now().Unix()/3600 - since.Unix()/3600
-	}
-	if hours >= manyHours {
-		return []string{prefix}
-	}
-	var out []string
-	for h := int64(0); h <= max(hours, 0)+1; h++ {
-		out = append(out, prefix+hour(since.Add(time.Duration(h)*time.Hour))+"/")
-	}
-	return out
 }
 
 // decode gives the records of a document; one that cannot be decoded gives one that says so.

@@ -51,6 +51,7 @@ type Storage struct {
 type Query struct {
 	Partition string    // "" for all; "job" also matches its partitions
 	Since     time.Time // zero for all
+	Until     time.Time // only records before this time; zero for all
 	Limit     int       // newest so many; 0 for 1000
 }
 

@@ -168,7 +168,7 @@ func TestManyOldDocumentsAreRemovedBitByBit(t *testing.T) {
 			}
 			left = append(left, len(all))
 		}
-		if want := []int{701, 202, 3, 4}; !slices.Equal(left, want) {
+		if want := []int{701, 201, 1, 1}; !slices.Equal(left, want) {
 			t.Errorf("got %v documents after each append, want %v", left, want)
 		}
 	})

@@ -13,6 +13,9 @@ func (q Query) matches(r Record) bool {
 	if !q.Since.IsZero() && r.AtMS < q.Since.UnixMilli() {
 		return false
 	}
+	if !q.Until.IsZero() && r.AtMS >= q.Until.UnixMilli() {
+		return false
+	}
 	p := q.Partition
 	return p == "" || r.Partition == p || strings.HasPrefix(r.Partition, p+"#") || strings.HasPrefix(r.Partition, p+"/")
 }
@@ -26,9 +29,12 @@ func (q Query) answer(all []Record) []Record {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Record) int { return cmp.Compare(a.AtMS, b.AtMS) })
-	limit := q.Limit
-	if limit <= 0 {
-		limit = usualLimit
+	return out[max(0, len(out)-q.limit()):]
+}
+
+func (q Query) limit() int {
+	if q.Limit <= 0 {
+		return usualLimit
 	}
-	return out[max(0, len(out)-limit):]
+	return q.Limit
 }

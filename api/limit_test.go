@@ -1,0 +1,238 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+)
+
+func TestConnectionsLeaveFilesForTheMember(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		wanted int
+		files  uint64
+		want   int
+	}{
+		{0, 0, 128}, {0, 1 << 40, 128}, {0, 1024, 128}, {0, 256, 64}, {0, 8, 4}, {0, 1, 4}, {2, 1, 2}, {500, 1024, 256}, {-1, 1 << 63, 128},
+	} {
+		if got := connections(c.wanted, c.files); got != c.want {
+			t.Errorf("%d wanted of %d files: got %d, want %d", c.wanted, c.files, got, c.want)
+		}
+	}
+}
+
+// pipes is a listener whose connections are pipes. Dial returns when the server has accepted.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case p.conns <- server:
+		return client, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+const ask = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+// TestMoreConnectionsThanAllowedWait: one over the bound waits, and gets its turn when one of the others has its answer, which is its last then.
+func TestMoreConnectionsThanAllowedWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate, l := make(chan struct{}), newPipes()
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() {
+			served <- Serve(ctx, l, Config{Value: func() cluster.Value { return cluster.Value{} }, Connections: 2, Ready: func() []string { <-gate; return nil }})
+		}()
+		answers := make(chan string, 3)
+		accepted := 0
+		var mu sync.Mutex
+		for range 3 {
+			go func() {
+				c, err := l.dial(ctx)
+				if err != nil {
+					return
+				}
+				defer c.Close()
+				mu.Lock()
+				accepted++
+				mu.Unlock()
+				if _, err := io.WriteString(c, ask); err != nil {
+					return
+				}
+				res, err := http.ReadResponse(bufio.NewReader(c), nil)
+				if err != nil {
+					answers <- err.Error()
+					return
+				}
+				answers <- fmt.Sprintf("%s, last: %v", res.Status, res.Close)
+			}()
+		}
+		synctest.Wait()
+		mu.Lock()
+		if accepted != 2 {
+			t.Errorf("%d connections were accepted, want 2", accepted)
+		}
+		mu.Unlock()
+		close(gate)
+		for i := range 3 {
+			if got := <-answers; i < 2 && got != "200 OK, last: true" || i == 2 && got[:6] != "200 OK" {
+				t.Errorf("answer %d: %s", i, got)
+			}
+		}
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAnIdleConnectionGivesWay: a connection that is kept for a further request does not keep another one waiting.
+func TestAnIdleConnectionGivesWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newPipes()
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() {
+			served <- Serve(ctx, l, Config{Value: func() cluster.Value { return cluster.Value{} }, Connections: 2})
+		}()
+		var conns []net.Conn
+		for i := range 3 {
+			c, err := l.dial(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conns = append(conns, c)
+			if _, err := io.WriteString(c, ask); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil || res.StatusCode != http.StatusOK {
+				t.Fatalf("connection %d: %v, %v", i, res, err)
+			}
+			if _, err := io.ReadAll(res.Body); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		if _, err := conns[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the idle connection: %v, want that it is closed", err)
+		}
+		for _, c := range conns {
+			c.Close()
+		}
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// stuck is a journal that does not answer until its gate opens.
+type stuck struct{ gate chan struct{} }
+
+func (s stuck) Append(context.Context, ...journal.Record) error { return nil }
+
+func (s stuck) Read(context.Context, journal.Query) ([]journal.Record, error) {
+	<-s.gate
+	return nil, nil
+}
+
+// TestHeavyRequestsAreBounded: one more of a kind is refused and told when to try again; others are answered.
+func TestHeavyRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := stuck{make(chan struct{})}
+		h := Handler(Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: j})
+		get := func(path string) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+			return w
+		}
+		first := make(chan int, maxHeavy)
+		for range maxHeavy {
+			go func() { first <- get("/v1/journal").Code }()
+		}
+		synctest.Wait()
+		if w := get("/v1/journal"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+			t.Errorf("one too many: %d, %v", w.Code, w.Header())
+		}
+		for _, path := range []string{"/v1/tasks", "/v1/members", "/v1/job?job=x", "/readyz", "/healthz"} {
+			if w := get(path); w.Code == http.StatusServiceUnavailable {
+				t.Errorf("%s: %d beside journals", path, w.Code)
+			}
+		}
+		close(j.gate)
+		for range maxHeavy {
+			if code := <-first; code != http.StatusOK {
+				t.Errorf("got %d", code)
+			}
+		}
+		if w := get("/v1/journal"); w.Code != http.StatusOK {
+			t.Errorf("the next one: %d", w.Code)
+		}
+	})
+}
+
+func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
+	t.Parallel()
+	h := Handler(Config{Value: func() cluster.Value { return cluster.Value{} }})
+	for _, c := range []struct {
+		path, host, name, value string
+		want                    int
+	}{
+		{"/v1/tasks", "127.0.0.1:7600", "Origin", "http://127.0.0.1:7600", http.StatusOK},
+		{"/v1/tasks", "localhost:7600", "Origin", "http://LOCALHOST:7600", http.StatusOK},
+		{"/v1/tasks", "127.0.0.1:7600", "Origin", "http://127.0.0.1:3000", http.StatusForbidden},
+		{"/v1/tasks", "127.0.0.1:7600", "Origin", "https://evil.example.org", http.StatusForbidden},
+		{"/v1/tasks", "127.0.0.1:7600", "Origin", "null", http.StatusForbidden},
+		{"/v1/tasks", "127.0.0.1:7600", "Origin", "", http.StatusForbidden},
+		{"/v1/tasks", "127.0.0.1:7600", "Sec-Fetch-Site", "cross-site", http.StatusForbidden},
+		{"/v1/tasks", "127.0.0.1:7600", "Sec-Fetch-Site", "same-site", http.StatusForbidden},
+		{"/v1/tasks", "127.0.0.1:7600", "Sec-Fetch-Site", "same-origin", http.StatusOK},
+		{"/v1/tasks", "127.0.0.1:7600", "Sec-Fetch-Site", "none", http.StatusOK},
+		{"/readyz", "127.0.0.1:7600", "Sec-Fetch-Site", "cross-site", http.StatusForbidden},
+		{"/metrics", "127.0.0.1:7600", "Origin", "https://evil.example.org", http.StatusForbidden},
+		{"/healthz", "127.0.0.1:7600", "Sec-Fetch-Site", "cross-site", http.StatusOK},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://"+c.host+c.path, nil)
+		r.Header.Set(c.name, c.value)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != c.want {
+			t.Errorf("%s with %s: %q: got %d, want %d", c.path, c.name, c.value, w.Code, c.want)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+)
+
+// many adds the jobs from first up to last to a value.
+func many(t *testing.T, v cluster.Value, first, last int) cluster.Value {
+	t.Helper()
+	var commands []cluster.Command
+	for i := first; i <= last; i++ {
+		commands = append(commands, cluster.SubmitJob{
+			Job:  cluster.JobID(fmt.Sprintf("j%06d", i)),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Definition: []byte("{}")}}, Version: strings.Repeat("v", 100)},
+		})
+	}
+	next, _ := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Format: cluster.Format, Commands: commands})
+	return next
+}
+
+var nextPage = regexp.MustCompile(`^<(.+)>; rel="next"$`)
+
+// follow asks for a list and for all its pages, and returns the field of each element. Between two pages it calls between.
+func follow(t *testing.T, h http.Handler, path, field string, between func()) (all []string, pages int) {
+	t.Helper()
+	for path != "" {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil))
+		var page []map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%s: %d, %v", path, w.Code, err)
+		}
+		for _, e := range page {
+			all = append(all, fmt.Sprint(e[field]))
+		}
+		if got := w.Header().Get("Rota-Limit"); got == "" {
+			t.Fatalf("%s does not say its limit", path)
+		}
+		path = ""
+		if m := nextPage.FindStringSubmatch(w.Header().Get("Link")); m != nil {
+			path = m[1]
+		}
+		pages++
+		between()
+	}
+	return all, pages
+}
+
+// TestPagesCoverAListOnce: what is there from the first page to the last is in exactly one page, while tasks come before and after the cursor.
+func TestPagesCoverAListOnce(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/v1/tasks?limit=7", "/v1/jobs?limit=7", "/v1/tasks?state=waiting&limit=1", "/v1/tasks?limit=15", "/v1/tasks?limit=29"} {
+		v := many(t, cluster.Value{}, 100, 129)
+		h := api.Handler(api.Config{Value: func() cluster.Value { return v }})
+		low, high := 0, 200
+		field := map[bool]string{true: "job", false: "task"}[strings.HasPrefix(path, "/v1/jobs")]
+		got, pages := follow(t, h, path, field, func() {
+			if high < 205 {
+				v = many(t, many(t, v, low, low), high, high)
+				low, high = low+1, high+1
+			}
+		})
+		if pages < 2 {
+			t.Errorf("%s: %d pages", path, pages)
+		}
+		if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
+			t.Errorf("%s: not each once, in order: %v", path, got)
+		}
+		for i := 100; i < 130; i++ {
+			if name := fmt.Sprintf("j%06d", i); !slices.Contains(got, name) {
+				t.Errorf("%s: %s is missing", path, name)
+			}
+		}
+	}
+}
+
+func TestAListHasABoundByDefault(t *testing.T) {
+	t.Parallel()
+	v := many(t, cluster.Value{}, 1, 2500)
+	h := api.Handler(api.Config{Value: func() cluster.Value { return v }})
+	for path, want := range map[string]int{"/v1/tasks": 3, "/v1/jobs": 3, "/v1/tasks?limit=10000": 1, "/v1/tasks?limit=2500": 1} {
+		field := map[bool]string{true: "job", false: "task"}[strings.HasPrefix(path, "/v1/jobs")]
+		got, pages := follow(t, h, path, field, func() {})
+		if len(got) != 2500 || pages != want {
+			t.Errorf("%s: %d elements in %d pages, want %d pages", path, len(got), pages, want)
+		}
+	}
+	for _, path := range []string{"/v1/tasks?limit=0", "/v1/jobs?limit=10001", "/v1/members?limit=x", "/v1/journal?limit=10001", "/v1/journal?after=x", "/v1/journal?after=5.-1"} {
+		if got := request(config(t), "GET", path, nil).StatusCode; got != http.StatusBadRequest {
+			t.Errorf("%s: got %d", path, got)
+		}
+	}
+}
+
+// TestJournalPages: all records are in exactly one page each, newest page first, also where many are of one millisecond and more are written.
+func TestJournalPages(t *testing.T) {
+	t.Parallel()
+	m := journal.NewMemory(10_000)
+	add := func(at int64, n int) {
+		for i := range n {
+			if err := m.Append(t.Context(), journal.Record{AtMS: at, Kind: journal.RunError, Message: fmt.Sprintf("%d/%d", at, i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add(1, 3)
+	add(2, 20)
+	add(3, 1)
+	add(5, 7)
+	h := api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: m})
+	got, pages := follow(t, h, "/v1/journal?limit=7", "message", func() { add(9, 1) })
+	slices.Sort(got)
+	if len(got) != 31 || len(slices.Compact(got)) != 31 || pages != 5 {
+		t.Errorf("%d pages: %v", pages, got)
+	}
+	if w := request(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: m}, "GET", "/v1/journal", nil); w.Header.Get("Rota-Limit") != "1000" {
+		t.Errorf("the default limit is not said: %v", w.Header)
+	}
+}
+
+// watched is a response that looks at the heap when the first part of the answer arrives.
+type watched struct {
+	*httptest.ResponseRecorder
+	before, during uint64
+	largest, total int
+	fail           error
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	if w.total == 0 {
+		w.during = heap()
+	}
+	w.largest, w.total = max(w.largest, len(b)), w.total+len(b)
+	return len(b), w.fail
+}
+
+// TestASlowReaderHoldsNoList: while the first part of a list of 10,000 tasks is being sent, neither the list nor its encoding is in memory.
+func TestASlowReaderHoldsNoList(t *testing.T) { //nolint:paralleltest // it measures the heap
+	v := many(t, cluster.Value{}, 1, 10_000)
+	h := api.Handler(api.Config{Value: func() cluster.Value { return v }})
+	w := &watched{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/v1/tasks?limit=10000", nil)
+	w.before = heap()
+	h.ServeHTTP(w, r)
+	if grown := int64(w.during) - int64(w.before); w.total < 500_000 || w.largest > 32<<10 || grown > 256<<10 {
+		t.Errorf("an answer of %d bytes: parts of up to %d bytes, the heap grew by %d", w.total, w.largest, grown)
+	}
+	runtime.KeepAlive(v)
+}
+
+func TestAListEndsWhenItsReaderIsGone(t *testing.T) {
+	t.Parallel()
+	v := many(t, cluster.Value{}, 1, 5000)
+	w := &watched{ResponseRecorder: httptest.NewRecorder(), fail: errors.New("gone")}
+	h := api.Handler(api.Config{Value: func() cluster.Value { return v }})
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/v1/tasks?limit=5000", nil))
+	if w.total > 32<<10 {
+		t.Errorf("%d bytes were sent to a reader that is gone", w.total)
+	}
+	if got, _ := follow(t, h, "/v1/tasks?limit=5000", "task", func() {}); len(got) != 5000 {
+		t.Errorf("the next reader got %d tasks", len(got))
+	}
+}
+
+func TestTheNextPageKeepsTheQuestion(t *testing.T) {
+	t.Parallel()
+	v := many(t, cluster.Value{}, 1, 3)
+	res := request(api.Config{Value: func() cluster.Value { return v }}, "GET", "/v1/tasks?state=waiting&limit=2", nil)
+	m := nextPage.FindStringSubmatch(res.Header.Get("Link"))
+	if m == nil {
+		t.Fatalf("no next page: %v", res.Header)
+	}
+	u, err := url.Parse(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := u.Query(); u.Path != "/v1/tasks" || q.Get("state") != "waiting" || q.Get("after") != "j000002" || q.Get("limit") != "2" {
+		t.Errorf("got %s", u)
+	}
+}

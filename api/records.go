@@ -1,0 +1,95 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/journal"
+)
+
+func (h *handler) read(r *http.Request, q journal.Query) ([]journal.Record, error) {
+	if h.c.Journal == nil {
+		return []journal.Record{}, nil
+	}
+	records, err := h.c.Journal.Read(r.Context(), q)
+	if records == nil {
+		records = []journal.Record{}
+	}
+	return records, err
+}
+
+// journal shows the newest records, and the page before them to those that go on from there.
+func (h *handler) journal(w http.ResponseWriter, r *http.Request) {
+	q, c, err := journalQuery(r)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	at, shown, err := positionOf(c.after)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	q.Limit = c.limit + shown + 1 // one more, to know whether there is more
+	if c.after != "" {
+		q.Until = time.UnixMilli(at + 1)
+	}
+	records, err := h.read(r, q)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	records = records[:max(0, len(records)-shown)]
+	page := records[max(0, len(records)-c.limit):]
+	c.say(w, r, position(page, at, shown), len(page) < len(records))
+	stream(h, w, r, slices.Values(page))
+}
+
+// A position in the journal is the time of the oldest record shown, in milliseconds, and how many of that time were shown.
+func position(page []journal.Record, at int64, shown int) string {
+	if len(page) == 0 {
+		return ""
+	}
+	first, n := page[0].AtMS, 0
+	for n < len(page) && page[n].AtMS == first {
+		n++
+	}
+	if first == at {
+		n += shown
+	}
+	return fmt.Sprintf("%d.%d", first, n)
+}
+
+func positionOf(after string) (at int64, shown int, err error) {
+	if after == "" {
+		return 0, 0, nil
+	}
+	ms, n, _ := strings.Cut(after, ".")
+	at, badTime := strconv.ParseInt(ms, 10, 64)
+	shown, badCount := strconv.Atoi(n)
+	if badTime != nil || badCount != nil || shown < 0 || shown > maxSame || at == 1<<63-1 {
+		return 0, 0, fmt.Errorf("after=%q is not a position in the journal: take it from the Link of the page before", after)
+	}
+	return at, shown, nil
+}
+
+// maxSame bounds how many records of one millisecond can be paged through.
+const maxSame = 1_000_000
+
+func journalQuery(r *http.Request) (journal.Query, cursor, error) {
+	v := r.URL.Query()
+	q := journal.Query{Partition: v.Get("task")}
+	if s := v.Get("since"); s != "" {
+		d, err := time.ParseDuration(s)
+		if err != nil || d < 0 {
+			return q, cursor{}, fmt.Errorf("since=%q is not a duration such as 1h", s)
+		}
+		q.Since = time.Now().Add(-d)
+	}
+	c, err := cursorOf(r)
+	return q, c, err
+}
