@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -83,15 +84,13 @@ func contents(scan Scan) map[cluster.JobID]string {
 
 // sumsOf are the hashes of contents: of the ids alone, and with their definitions.
 func sumsOf(names map[cluster.JobID]string) (ids, all string) {
-	one, both := sha256.New(), sha256.New()
+	one, both := fnvBasis, fnvBasis
 	for _, id := range slices.Sorted(maps.Keys(names)) {
-		fmt.Fprintf(one, "%s\n", id)
-		fmt.Fprintf(both, "%s %s\n", id, names[id])
+		one = fnv(one, string(id)+"\n")
+		both = fnv(both, string(id)+" "+names[id]+"\n")
 	}
-	return short(one.Sum(nil)), short(both.Sum(nil))
+	return strconv.FormatUint(one, 36), strconv.FormatUint(both, 36)
 }
-
-func short(sum []byte) string { return hex.EncodeToString(sum[:8]) }
 
 // sumOf is the hash of a definition, the same for files of equal meaning.
 func sumOf(spec cluster.JobSpec) string {

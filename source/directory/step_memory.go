@@ -101,13 +101,18 @@ func (m *memory) confirm(commands []cluster.Command, w *wanted, removable func(c
 	return out
 }
 
-// mark stands for a fault among what is remembered (FNV-1a, by Fowler, Noll and Vo: it tells accidents apart, not malice).
-func mark(e *source.MalformedError) string {
-	h := uint64(14695981039346656037)
-	for _, b := range []byte(e.Error()) {
-		h = (h ^ uint64(b)) * 1099511628211
+// mark is the hash of a fault among what is remembered.
+func mark(e *source.MalformedError) string { return strconv.FormatUint(fnv(fnvBasis, e.Error()), 36) }
+
+// fnvBasis is the hash of nothing.
+const fnvBasis = uint64(14695981039346656037)
+
+// fnv goes on with a hash (FNV-1a, by Fowler, Noll and Vo: it tells accidents apart, not malice).
+func fnv(h uint64, s string) uint64 {
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
 	}
-	return strconv.FormatUint(h, 36)
+	return h
 }
 
 // tell makes records of faults that were seen twice and not told, and, if the look saw everything, of tasks all of whose faults are gone.
