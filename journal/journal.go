@@ -18,9 +18,15 @@ const (
 	MemberLeft   Kind = "member-left"
 	Refused      Kind = "refused"
 	Recovered    Kind = "recovered" // a malformed task or failing source is well again
-	StoreLost    Kind = "store-lost"
-	StoreBack    Kind = "store-back"
-	Unreadable   Kind = "unreadable" // stands for a part of the journal that cannot be decoded
+	// A source has submitted, updated or ended a job, since its file is new, was edited, or is gone.
+	TaskAdded   Kind = "task-added"
+	TaskChanged Kind = "task-changed"
+	TaskRemoved Kind = "task-removed"
+	// SourcesDiffer: the members' copies of a source are not the same.
+	SourcesDiffer Kind = "sources-differ"
+	StoreLost     Kind = "store-lost"
+	StoreBack     Kind = "store-back"
+	Unreadable    Kind = "unreadable" // stands for a part of the journal that cannot be decoded
 )
 
 // Record is one record. Fields that a kind does not use are empty.

@@ -78,6 +78,7 @@ type Node struct {
 	tally   *tally
 	witness *witness
 	leaving atomic.Bool
+	sources *sources
 }
 
 // New checks the config and makes a node.
@@ -99,6 +100,7 @@ func New(c Config) (*Node, error) {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
 	n := &Node{c: c, changed: newSignal(), tally: newTally(), started: time.Now()}
+	n.sources = newSources(n)
 	n.records = journal.NewBuffered(c.Journal, c.Logger)
 	var err error
 	if n.member, err = n.newMember(); err != nil {
@@ -147,10 +149,7 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 		types = work.Types{}
 	}
 	if len(n.c.Sources) > 0 {
-		src := directory.Config{
-			Dirs: n.c.Sources, Types: func() work.Types { return n.c.Types }, Value: n.member.Value,
-			Propose: n.member.Propose, Journal: n.record,
-		}.Type()
+		src := n.sources.config().Type()
 		types[src.Name] = src
 	}
 	return work.New(work.Config{
@@ -214,7 +213,8 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 		defer close(gone)
 		err = n.take(member)
 	})
-	all.Go(func() { n.declareSources(member, gone) })
+	all.Go(func() { n.sources.declare(member, gone) })
+	all.Go(func() { n.sources.publish(member, gone) })
 	calls := n.runCalls(ctx, gone, hurry)
 	select {
 	case <-ctx.Done():
@@ -276,27 +276,5 @@ func (n *Node) runTails(ctx context.Context, wg *sync.WaitGroup) {
 				n.c.Logger.Error("publish samples", "err", err)
 			}
 		})
-	}
-}
-
-// declareSources submits the jobs of the sources. Submitting one that exists does nothing.
-func (n *Node) declareSources(ctx context.Context, gone <-chan struct{}) {
-	for _, name := range slices.Sorted(maps.Keys(n.c.Sources)) {
-		for {
-			res, err := n.member.Propose(ctx, directory.Job(name))
-			if err == nil {
-				if !res[0].Accepted {
-					n.record(journal.Record{Kind: journal.Refused, Message: "source " + name + ": " + res[0].Reason})
-				}
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-gone:
-				return
-			case <-time.After(time.Second):
-			}
-		}
 	}
 }

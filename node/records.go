@@ -17,6 +17,7 @@ func (n *Node) record(r journal.Record) {
 }
 
 func (n *Node) joined(inc cluster.Incarnation) {
+	n.sources.admitted(inc)
 	n.witness.note(n.c.Clock(), "join", "", inc)
 	n.record(journal.Record{Kind: journal.MemberJoined, Token: uint64(inc), Message: string(n.c.Member) + " joined"})
 	if n.c.Events.Joined != nil {
@@ -25,6 +26,7 @@ func (n *Node) joined(inc cluster.Incarnation) {
 }
 
 func (n *Node) removed(reason string) {
+	n.sources.removed()
 	n.witness.note(n.c.Clock(), "removed", "", 0)
 	n.tally.count(func(s *sums) { s.removals++ })
 	n.record(journal.Record{Kind: journal.MemberLeft, Message: "found itself removed", Cause: reason})

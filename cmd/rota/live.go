@@ -195,6 +195,11 @@ func (w *welcome) joined(_ cluster.Incarnation, took time.Duration) {
 		return
 	}
 	w.c.say("%s in %s · %s · status: rota status --store %s", who, gapText(took.Milliseconds()), w.c.sampleText, storeurl.Hide(w.c.store))
+	for _, name := range slices.Sorted(maps.Keys(w.c.node.Sources)) {
+		if reader := readerOf(w.node.Value(), name); reader != "" && reader != w.c.node.Member {
+			w.c.say("source %s: the files of %s count", name, reader)
+		}
+	}
 }
 
 func (w *welcome) removed(reason string) {
@@ -203,6 +208,10 @@ func (w *welcome) removed(reason string) {
 
 // started says, once, when others hand over tasks to the new member.
 func (w *welcome) started(r work.RunStarted) {
+	if name, source := strings.CutPrefix(string(r.Partition), directory.LabelKey("")); source {
+		w.c.say("source %s: the files of this member count", name)
+		return
+	}
 	p, ok := w.node.Value().Partition(r.Partition)
 	if !ok || p.From == "" || p.From == w.c.node.Member || strings.HasPrefix(string(p.ID), "rota.") {
 		return

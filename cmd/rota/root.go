@@ -35,7 +35,7 @@ func newRoot(e env) *cobra.Command {
 	})
 	for _, c := range []func(env) *cobra.Command{
 		newRun, newDemo, newStatus, newMembers, newTasks, newWhy, newJournal, newLog, newDrain, newUndrain, newUnpark,
-		newSubmit, newCall, newJobs, newKill, newPlan, newConfigure, newSimulate, newStore, newCopy, newConfig, newVersion,
+		newSubmit, newCall, newJobs, newKill, newPlan, newConfigure, newSimulate, newSource, newStore, newCopy, newConfig, newVersion,
 	} {
 		root.AddCommand(c(e))
 	}

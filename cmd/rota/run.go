@@ -8,7 +8,6 @@ import (
 	"github.com/rota-run/rota/store"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/source/directory"
 )
 
 // runFlags are the settings of a member.
@@ -33,6 +31,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.Int64("capacity", 0, "most tasks that it takes; 0: no limit")
 	f.Int64("slots", 0, "room for tasks that run on slots, one on each")
 	f.String("listen", "", "address of the API; default: the first free port of 127.0.0.1:7600-7699; none: no API")
+	f.StringSlice("source", nil, "a directory of task files with a name of its own, NAME=DIR; may be repeated. A plain DIR has its last element as its name")
 	f.String("publish", "stdout", "where samples go: stdout, file:PATH or none")
 	f.StringSlice("allow-net", nil, "addresses that are not public and that tasks may connect to all the same, as CIDR")
 	f.StringSlice("allow-exec", nil, "absolute path of a program that tasks may start; may be repeated")
@@ -80,7 +79,7 @@ type config struct {
 	store, publish, listen string
 	protocol               string // "" for that of the place
 	cert, key, token       string
-	dirs                   []string
+	dirs, sources          []string
 	node                   node.Config
 	allow                  allowed
 	devTypes               bool
@@ -97,6 +96,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.text("publish"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
 		allow: allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail")},
+		sources: f.list("source"),
 	}
 	c.node = node.Config{
 		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
@@ -130,22 +130,6 @@ func (c *config) complete() error {
 	}
 	c.node.Functions = functionsOf(string(c.node.Member), c.node.Slots)
 	return c.declare()
-}
-
-// declare makes a source of each directory; two with the same last element are one source of both.
-func (c *config) declare() error {
-	c.node.Sources = make(map[string][]string)
-	for _, dir := range c.dirs {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return misused("mkdir "+dir+", or another directory", "%s is not a directory of task files", dir)
-		}
-		name, err := directory.Name(dir)
-		if err != nil {
-			return misused("rename the directory", "%w", err)
-		}
-		c.node.Sources[name] = append(c.node.Sources[name], dir)
-	}
-	return nil
 }
 
 func logger(e env, level string) (*slog.Logger, error) {

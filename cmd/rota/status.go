@@ -35,6 +35,11 @@ func showStatus(ctx context.Context, o *observer, _ []string) error {
 	if err != nil {
 		return err
 	}
+	differ, err := o.sourceProblems(ctx)
+	if err != nil {
+		return err
+	}
+	s.Problems = append(differ, s.Problems...)
 	s.AddMalformed(records)
 	s.Moves = api.MovesOf(since(records, o.now.Add(-time.Hour)))
 	if o.json {
@@ -71,8 +76,11 @@ func (o *observer) printStatus(s api.Status) error {
 	var rows [][]string
 	for _, p := range s.Problems[:min(len(s.Problems), problemsShown)] {
 		next := "→ rota why " + p.Task
-		if p.State == "malformed" {
+		switch p.State {
+		case "malformed":
 			next = "→ rota journal --task " + p.Task
+		case "sources differ":
+			next = "→ " + p.Try
 		}
 		rows = append(rows, []string{"! " + p.State, p.Task, p.Text, next})
 	}

@@ -2,80 +2,67 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
-)
-
-const (
-	usualRescan = 5 * time.Second
-	maxRescan   = 30 * time.Second
-	unwatched   = 1500 * time.Millisecond // between scans where changes are not told
-	secondLook  = 300 * time.Millisecond
-	share       = 20 // a scan may take one part in so many of the time
 )
 
 // reader is one run of a source.
 type reader struct {
 	Config
-	name   string
-	dirs   []string
-	memory memory
+	name    string
+	memory  memory
+	started time.Time
+	watched bool // the store gives hints of new inventories
+	listed  time.Time
+	copies  map[cluster.MemberID]publication // nil while they could not be read
 }
 
 // Run implements work.Runner: it looks until ctx ends.
 func (r *reader) Run(ctx context.Context, g *work.Grant) error {
+	r.started = time.Now()
 	if err := r.remember(ctx, g); err != nil {
 		return err
 	}
-	w := newWatcher(g.Log)
-	defer w.close()
-	scanner := NewScanner(r.dirs, r.name, r.Types())
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		start := time.Now()
-		scan := scanner.Scan()
-		took := time.Since(start)
-		unseen := w.follow(scan.Folders)
-		again, err := r.act(ctx, g, scan)
+	r.looks(ctx, r.name, g.Log, r.watch(ctx, g), func(scan Scan, hinted bool) bool {
+		again, err := r.act(ctx, g, scan, hinted)
 		if err != nil && ctx.Err() == nil {
 			g.Log.Warn("bring tasks in line with the directory", "err", err)
 		}
-		timer.Reset(r.pause(took, w.whole, again || unseen || err != nil))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		case <-w.hints:
-		}
-	}
+		return again || err != nil
+	})
+	return nil
 }
 
-// pause is how long to wait for a hint before looking by oneself.
-func (r *reader) pause(took time.Duration, watched, again bool) time.Duration {
-	usual := r.Rescan
-	if usual <= 0 {
-		usual = usualRescan
+// watch gives hints of new inventories; nil where the store has none.
+func (r *reader) watch(ctx context.Context, g *work.Grant) <-chan struct{} {
+	w, ok := r.Docs.(store.Watcher)
+	if !ok {
+		return nil
 	}
-	if again {
-		return max(secondLook, 2*took)
+	hints, err := w.Watch(ctx, prefix(r.name))
+	if err != nil {
+		g.Log.Warn("watch inventories: listing them now and then instead", "err", err)
+		return nil
 	}
-	if !watched {
-		usual = min(usual, unwatched)
-	}
-	return max(usual, min(share*took, maxRescan))
+	r.watched = true
+	return hints
 }
 
-// act does what a look leads to, and tells whether to look again soon.
-func (r *reader) act(ctx context.Context, g *work.Grant, scan Scan) (again bool, err error) {
-	want := r.memory.step(scan, r.Value(), r.name, Fence{g.Partition, g.Token})
+// act does what a look leads to, and reports whether to look again soon.
+func (r *reader) act(ctx context.Context, g *work.Grant, scan Scan, hinted bool) (again bool, err error) {
+	value := r.Value()
+	failure := r.list(ctx, value, hinted)
+	want := r.memory.step(scan, value, r.name, Fence{g.Partition, g.Token}, r.copiesIn(value), time.Since(r.started))
 	for _, rec := range want.records {
 		r.Journal(rec)
 	}
 	changed := want.changed
+	var done tally
 	for commands := want.commands; len(commands) > 0 && err == nil; {
 		n := batch(commands)
 		var results []cluster.Result
@@ -83,12 +70,46 @@ func (r *reader) act(ctx context.Context, g *work.Grant, scan Scan) (again bool,
 			break
 		}
 		changed = r.tellRefused(commands[:n], results) || changed
+		done.add(commands[:n], results)
 		commands = commands[n:]
+	}
+	for _, rec := range done.records(scan, r.name) {
+		r.Journal(rec)
 	}
 	if changed {
 		r.save(ctx, g)
 	}
-	return want.again, err
+	return want.again, errors.Join(err, failure)
+}
+
+// list reads the inventories when they may have changed, and deletes those of former members that nobody needs. While they cannot be read nothing is removed.
+func (r *reader) list(ctx context.Context, value cluster.Value, hinted bool) error {
+	if r.copies != nil && r.watched && !hinted && time.Since(r.listed) < maxRescan {
+		return nil
+	}
+	var err error
+	if r.copies, err = published(ctx, r.Docs, r.name); err != nil {
+		return err
+	}
+	r.listed = time.Now()
+	for _, m := range r.copiesIn(value).needless() {
+		if err := r.Docs.Delete(ctx, prefix(r.name)+string(m), r.copies[m].version); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("delete the inventory of %s: %w", m, err)
+		}
+	}
+	return nil
+}
+
+// copiesIn are the copies in the light of a value; nil while they are not known.
+func (r *reader) copiesIn(value cluster.Value) *Copies {
+	if r.copies == nil {
+		return nil
+	}
+	inventories := make(map[cluster.MemberID]Inventory, len(r.copies))
+	for m, p := range r.copies {
+		inventories[m] = p.Inventory
+	}
+	return CopiesOf(value, r.name, inventories)
 }
 
 func (r *reader) tellRefused(commands []cluster.Command, results []cluster.Result) (told bool) {
@@ -104,7 +125,7 @@ func (r *reader) tellRefused(commands []cluster.Command, results []cluster.Resul
 	return told
 }
 
-// remember loads what was journaled by whoever ran the source before. What cannot be decoded is forgotten: faults are told again then.
+// remember loads what was journaled by the former owner. What cannot be decoded is forgotten: faults are told again then.
 func (r *reader) remember(ctx context.Context, g *work.Grant) error {
 	r.memory = memory{}
 	data, err := g.LoadPosition(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	memstore "github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
 )
@@ -22,15 +23,18 @@ type bundle struct {
 	host *worktest.Host
 
 	types func() work.Types
+	docs  *memstore.Store
 
 	mu      sync.Mutex
 	world   world
 	records []journal.Record
+	files   []string // what the journal says of files
 	changed chan struct{}
 }
 
 func setup(t *testing.T, files map[string]string) *bundle {
-	b := &bundle{t: t, dir: tree(t, files), host: worktest.NewHost(), types: types, changed: make(chan struct{})}
+	b := &bundle{t: t, dir: tree(t, files), host: worktest.NewHost(), types: types, docs: memstore.New().Open(), changed: make(chan struct{})}
+	t.Cleanup(func() { b.docs.Close() })
 	b.world.apply(cluster.PrepareJoin{Member: "m1", Pulse: "p", Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
 	b.world.apply(Job("s"))
 	return b
@@ -54,12 +58,13 @@ func (b *bundle) value() (v cluster.Value) {
 func (b *bundle) run() (stop func()) {
 	b.t.Helper()
 	conf := Config{
-		Dirs: map[string][]string{"s": {b.dir}}, Types: b.types, Value: b.value,
+		Dirs: map[string][]string{"s": {b.dir}}, Types: b.types, Value: b.value, Member: "m1", Docs: b.docs,
+		Incarnation: func() (cluster.Incarnation, bool) { m, ok := b.value().Member("m1"); return m.Incarnation, ok },
 		Propose: func(_ context.Context, commands ...cluster.Command) (results []cluster.Result, _ error) {
 			b.locked(func() { results = b.world.apply(commands...) })
 			return results, nil
 		},
-		Journal: func(r journal.Record) { b.locked(func() { b.records = append(b.records, r) }) },
+		Journal: func(r journal.Record) { b.locked(func() { b.record(r) }) },
 		Rescan:  time.Hour, // only watches find changes
 	}
 	p, ok := b.value().Partition("rota.source.s")
@@ -71,16 +76,28 @@ func (b *bundle) run() (stop func()) {
 	must(b.t, err)
 	g := worktest.NewGrantOf(b.t, b.host, p.ID, p.Token, d)
 	ctx, cancel := context.WithCancel(b.t.Context())
-	ended := make(chan error, 1)
+	ended, published := make(chan error, 1), make(chan struct{})
 	go func() { ended <- r.Run(ctx, g) }()
+	go func() { defer close(published); conf.Publish(ctx, g.Log) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
+		<-published
 		if err := <-ended; err != nil {
 			b.t.Errorf("the source ended: %v", err)
 		}
 	})
 	b.t.Cleanup(stop)
 	return stop
+}
+
+// record keeps a record: of files that came, changed and went apart from the others.
+func (b *bundle) record(r journal.Record) {
+	switch r.Kind {
+	case journal.TaskAdded, journal.TaskChanged, journal.TaskRemoved:
+		b.files = append(b.files, string(r.Kind)+" "+r.Partition)
+	default:
+		b.records = append(b.records, r)
+	}
 }
 
 // wait returns when jobs and journal are as they should be.
@@ -141,10 +158,10 @@ func TestSourceFollowsItsFiles(t *testing.T) {
 func TestAFileThatComesBetweenTheScanAndTheWatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t, map[string]string{"a.yaml": good})
+	var once sync.Once // of the reader's looks and the publisher's
 	b.types = func() work.Types {
 		all := types()
 		slow := all["noop"]
-		var once sync.Once
 		slow.New = func(d work.Definition) (work.Runner, error) { // called by the scan, when the directory has been listed
 			once.Do(func() { grow(t, b.dir, map[string]string{"b.yaml": good}) })
 			return work.RunnerFunc(nil), nil

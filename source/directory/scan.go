@@ -21,6 +21,7 @@ type Definition struct {
 	ID   cluster.JobID
 	Spec cluster.JobSpec
 	Path string
+	Sum  string // of what the definition means
 }
 
 // Scan is what was found in the directories of a source.
@@ -55,6 +56,7 @@ type Scanner struct {
 type parsed struct {
 	sum   [sha256.Size]byte
 	spec  cluster.JobSpec
+	mark  string // Definition.Sum
 	fault *source.MalformedError
 }
 
@@ -209,7 +211,7 @@ func (l *look) take(name, full string, data []byte) {
 	if sum := sha256.Sum256(data); !ok || p.sum != sum {
 		_, spec, err := source.Parse(full, data, l.types)
 		spec.Source = l.name
-		p = parsed{sum: sum, spec: spec}
+		p = parsed{sum: sum, spec: spec, mark: sumOf(spec)}
 		if err != nil && !errors.As(err, &p.fault) {
 			p.fault = &source.MalformedError{Path: full, Message: err.Error()}
 		}
@@ -220,7 +222,7 @@ func (l *look) take(name, full string, data []byte) {
 		l.scan.Faults = append(l.scan.Faults, p.fault)
 		return
 	}
-	l.scan.Definitions = append(l.scan.Definitions, Definition{ID: source.ID(name), Spec: p.spec, Path: full})
+	l.scan.Definitions = append(l.scan.Definitions, Definition{ID: source.ID(name), Spec: p.spec, Path: full, Sum: p.mark})
 }
 
 // refuseTwins reports ids that several files define; none of them is used.

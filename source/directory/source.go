@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
 
@@ -39,11 +40,15 @@ func Name(dir string) (string, error) {
 
 // Config is what a member's directory sources work with.
 type Config struct {
-	Dirs    map[string][]string // by source name; they exist on this member
-	Types   func() work.Types   // to check definitions with
-	Value   func() cluster.Value
-	Propose func(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
-	Journal func(journal.Record) // default: none
+	Dirs   map[string][]string // by source name; they exist on this member
+	Member cluster.MemberID
+	Docs   store.Docs // where the members publish their inventories
+	// Incarnation is that of this member; false while it has not joined.
+	Incarnation func() (cluster.Incarnation, bool)
+	Types       func() work.Types // to check definitions with
+	Value       func() cluster.Value
+	Propose     func(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
+	Journal     func(journal.Record) // default: none
 	// Rescan is how often the directories are scanned without a hint, at most; default 5 s. Where scans take long it is longer, up to 30 s.
 	Rescan time.Duration
 }
@@ -62,11 +67,10 @@ func (c Config) Type() work.Type {
 			if err := work.DecodeConfig(d, &conf); err != nil {
 				return nil, err
 			}
-			dirs, ok := c.Dirs[conf.Source]
-			if !ok {
+			if _, ok := c.Dirs[conf.Source]; !ok {
 				return nil, &work.ConfigError{Path: "config.source", Err: fmt.Errorf("this member does not declare the source %q", conf.Source)}
 			}
-			return &reader{Config: c, name: conf.Source, dirs: dirs}, nil
+			return &reader{Config: c, name: conf.Source}, nil
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
@@ -18,7 +19,11 @@ type memory struct {
 	Told map[string]telling `json:"told,omitempty"`
 	// Refused are why the cluster refuses what the source says about a job.
 	Refused map[cluster.JobID]string `json:"refused,omitempty"`
+	// Differ is how the copies differ, as it stands in the journal.
+	Differ string `json:"differ,omitempty"`
 
+	differ  string                 // at the look before
+	since   time.Duration          // when it began to be so
 	missing map[cluster.JobID]bool // jobs whose files the look before did not find
 	seen    map[string]bool        // faults of the look before
 }
@@ -41,19 +46,42 @@ const (
 	maxRemember = 2000 // tasks whose faults are remembered for the next owner
 )
 
-// step decides what to do after a look. To remove a job, and to say that a file is malformed, takes two looks: the first may have met a file that
-// was just being replaced.
-func (m *memory) step(scan Scan, value cluster.Value, name string, f Fence) wanted {
+// steady is how long copies differ in the same way before the journal says so: an edit does not reach all of them at once.
+const steady = 5 * time.Second
+
+// step decides what to do after a look, at a time since the reader was started. To remove a job, and to say that a file is malformed, takes two looks: the
+// first may have met a file that was just being replaced. Nothing is removed while the copies of the members are not known (nil).
+func (m *memory) step(scan Scan, value cluster.Value, name string, f Fence, copies *Copies, now time.Duration) wanted {
 	commands, found := Diff(scan, value, name, f)
 	w := wanted{again: scan.Unsettled}
-	w.commands = m.confirm(commands, &w)
+	w.commands = m.confirm(commands, &w, func(id cluster.JobID) bool {
+		return copies != nil && copies.removable(id, func() string { ids, _ := sumsOf(contents(scan)); return ids })
+	})
+	if copies != nil {
+		m.compare(copies.Differ(), name, now, &w)
+	}
 	m.tell(slices.Concat(scan.Faults, found), scan.Complete && !scan.Unsettled, &w)
 	m.forget(commands, &w)
 	return w
 }
 
-// confirm withholds what removes a job that was not missing before.
-func (m *memory) confirm(commands []cluster.Command, w *wanted) []cluster.Command {
+// compare makes a record when copies have differed for a while, and when they are alike again.
+func (m *memory) compare(differ, name string, now time.Duration, w *wanted) {
+	if differ != m.differ {
+		m.differ, m.since = differ, now
+	}
+	if differ == m.Differ || now-m.since < steady {
+		return
+	}
+	rec := journal.Record{Kind: journal.SourcesDiffer, Partition: string(Job(name).Job), Message: differ}
+	if differ == "" {
+		rec.Kind, rec.Message = journal.Recovered, "the members' copies are alike again"
+	}
+	m.Differ, w.changed, w.records = differ, true, append(w.records, rec)
+}
+
+// confirm withholds what removes a job that was not missing before, or that another copy may have.
+func (m *memory) confirm(commands []cluster.Command, w *wanted, removable func(cluster.JobID) bool) []cluster.Command {
 	missing := make(map[cluster.JobID]bool)
 	out := make([]cluster.Command, 0, len(commands))
 	for _, c := range commands {
@@ -63,6 +91,9 @@ func (m *memory) confirm(commands []cluster.Command, w *wanted) []cluster.Comman
 				w.again = true
 				continue
 			}
+			if !removable(k.Job) {
+				continue // a new inventory leads to the next look
+			}
 		}
 		out = append(out, c)
 	}
@@ -70,13 +101,18 @@ func (m *memory) confirm(commands []cluster.Command, w *wanted) []cluster.Comman
 	return out
 }
 
-// mark stands for a fault among what is remembered (FNV-1a, by Fowler, Noll and Vo: it tells accidents apart, not malice).
-func mark(e *source.MalformedError) string {
-	h := uint64(14695981039346656037)
-	for _, b := range []byte(e.Error()) {
-		h = (h ^ uint64(b)) * 1099511628211
+// mark is the hash of a fault among what is remembered.
+func mark(e *source.MalformedError) string { return strconv.FormatUint(fnv(fnvBasis, e.Error()), 36) }
+
+// fnvBasis is the hash of nothing.
+const fnvBasis = uint64(14695981039346656037)
+
+// fnv goes on with a hash (FNV-1a, by Fowler, Noll and Vo: it tells accidents apart, not malice).
+func fnv(h uint64, s string) uint64 {
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
 	}
-	return strconv.FormatUint(h, 36)
+	return h
 }
 
 // tell makes records of faults that were seen twice and not told, and, if the look saw everything, of tasks all of whose faults are gone.
@@ -154,7 +190,7 @@ func (m *memory) forget(commands []cluster.Command, w *wanted) {
 
 // encode is the memory as the position of the source.
 func (m *memory) encode() ([]byte, error) {
-	kept := memory{Told: m.Told, Refused: m.Refused}
+	kept := memory{Told: m.Told, Refused: m.Refused, Differ: m.Differ}
 	if len(kept.Told) > maxRemember {
 		kept.Told = make(map[string]telling, maxRemember)
 		for _, task := range slices.Sorted(maps.Keys(m.Told))[:maxRemember] {

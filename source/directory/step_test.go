@@ -27,6 +27,23 @@ func (w *world) apply(commands ...cluster.Command) []cluster.Result {
 	return a.Results
 }
 
+// declare makes members that declare the source s.
+func (w *world) declare(members ...cluster.MemberID) {
+	for _, m := range members {
+		w.apply(cluster.PrepareJoin{Member: m, Pulse: string(m), Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
+	}
+}
+
+// copies are what members with these holdings publish.
+func (w *world) copies(all map[cluster.MemberID]*holding) *Copies {
+	inventories := make(map[cluster.MemberID]Inventory)
+	for id, h := range all {
+		m, _ := w.value.Member(id)
+		inventories[id] = h.inventory(m.Incarnation)
+	}
+	return CopiesOf(w.value, "s", inventories)
+}
+
 func spec(from, definition string) cluster.JobSpec {
 	return cluster.JobSpec{Source: from, Tasks: []cluster.TaskSpec{{Type: "noop", Definition: []byte(definition)}}}
 }
@@ -41,7 +58,7 @@ func found(files ...string) Scan {
 			continue
 		}
 		id, content, _ := strings.Cut(f, "=")
-		s.Definitions = append(s.Definitions, Definition{ID: cluster.JobID(id), Spec: spec("s", content), Path: id + ".yaml"})
+		s.Definitions = append(s.Definitions, Definition{ID: cluster.JobID(id), Spec: spec("s", content), Path: id + ".yaml", Sum: content})
 	}
 	return s
 }
@@ -178,10 +195,13 @@ func TestMemory(t *testing.T) {
 	t.Parallel()
 	var w world
 	w.apply(cluster.SubmitJob{Job: "a", Spec: spec("s", "1")})
+	w.declare("m")
 	var m memory
+	var h holding
 	look := func(s Scan, commands, records string, again bool) {
 		t.Helper()
-		got := m.step(s, w.value, "s", Fence{})
+		h.look(s, w.value, "s")
+		got := m.step(s, w.value, "s", Fence{}, w.copies(map[cluster.MemberID]*holding{"m": &h}), 0)
 		if text(got.commands) != commands || kinds(got.records) != records || got.again != again {
 			t.Errorf("got %q, %q, again %v\nwant %q, %q, again %v", text(got.commands), kinds(got.records), got.again, commands, records, again)
 		}
@@ -213,8 +233,8 @@ func TestMemoryIsKeptAcrossOwners(t *testing.T) {
 	var w world
 	scan := found("!a")
 	first := reader{}
-	first.memory.step(scan, w.value, "s", Fence{})
-	if got := first.memory.step(scan, w.value, "s", Fence{}); len(got.records) != 1 || !got.changed {
+	first.memory.step(scan, w.value, "s", Fence{}, nil, 0)
+	if got := first.memory.step(scan, w.value, "s", Fence{}, nil, 0); len(got.records) != 1 || !got.changed {
 		t.Fatalf("got %+v", got)
 	}
 	first.memory.refused(cluster.KillJob{Job: "b"}, "no")
@@ -226,11 +246,11 @@ func TestMemoryIsKeptAcrossOwners(t *testing.T) {
 		t.Error("a refusal was told again")
 	}
 	for range 3 {
-		if got := second.step(scan, w.value, "s", Fence{}); len(got.records) != 0 {
+		if got := second.step(scan, w.value, "s", Fence{}, nil, 0); len(got.records) != 0 {
 			t.Errorf("told again: %s", kinds(got.records))
 		}
 	}
-	if got := second.step(found(), w.value, "s", Fence{}); kinds(got.records) != "recovered a a.yaml is well-formed again, or gone" {
+	if got := second.step(found(), w.value, "s", Fence{}, nil, 0); kinds(got.records) != "recovered a a.yaml is well-formed again, or gone" {
 		t.Errorf("got %s", kinds(got.records))
 	}
 }
@@ -247,7 +267,7 @@ func TestManyFaultsAreToldBitByBit(t *testing.T) {
 	told := make(map[string]int)
 	var counts []int
 	for range 6 {
-		got := m.step(scan, w.value, "s", Fence{})
+		got := m.step(scan, w.value, "s", Fence{}, nil, 0)
 		counts = append(counts, len(got.records))
 		for _, r := range got.records {
 			told[r.Partition]++

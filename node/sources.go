@@ -1,0 +1,92 @@
+package node
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/work"
+)
+
+// sources are what a node does for the sources that it declares.
+type sources struct {
+	n           *Node
+	joined      chan struct{} // closed when the member has joined for the first time
+	once        sync.Once
+	incarnation atomic.Uint64 // 0 while the member is not admitted
+}
+
+func newSources(n *Node) *sources { return &sources{n: n, joined: make(chan struct{})} }
+
+func (s *sources) admitted(inc cluster.Incarnation) {
+	s.incarnation.Store(uint64(inc))
+	s.once.Do(func() { close(s.joined) })
+}
+
+func (s *sources) removed() { s.incarnation.Store(0) }
+
+// config is what the sources work with.
+func (s *sources) config() directory.Config {
+	return directory.Config{
+		Dirs: s.n.c.Sources, Member: s.n.c.Member, Docs: s.n.c.Store, Incarnation: s.present, Types: func() work.Types { return s.n.c.Types },
+		Value: s.n.member.Value, Propose: s.n.member.Propose, Journal: s.n.record,
+	}
+}
+
+// present is the incarnation of this member, once the value here has it.
+func (s *sources) present() (cluster.Incarnation, bool) {
+	inc := cluster.Incarnation(s.incarnation.Load())
+	m, ok := s.n.member.Value().Member(s.n.c.Member)
+	return inc, ok && inc != 0 && m.Incarnation == inc
+}
+
+// publish keeps the inventories of this member's copies up to date, from when it has joined.
+func (s *sources) publish(ctx context.Context, gone <-chan struct{}) {
+	if len(s.n.c.Sources) == 0 {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-gone:
+			cancel()
+		}
+	})
+	select {
+	case <-ctx.Done():
+	case <-s.joined:
+		s.config().Publish(ctx, s.n.c.Logger)
+	}
+}
+
+// declare submits the jobs of the sources. Submitting one that exists does nothing.
+func (s *sources) declare(ctx context.Context, gone <-chan struct{}) {
+	for _, name := range slices.Sorted(maps.Keys(s.n.c.Sources)) {
+		for {
+			res, err := s.n.member.Propose(ctx, directory.Job(name))
+			if err == nil {
+				if !res[0].Accepted {
+					s.n.record(journal.Record{Kind: journal.Refused, Message: "source " + name + ": " + res[0].Reason})
+				}
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-gone:
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package directory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+)
+
+// group is members with copies of the source s, one of which reads. Its time is counted in looks.
+type group struct {
+	t        *testing.T
+	world    world
+	holdings map[cluster.MemberID]*holding
+	folders  map[cluster.MemberID]Scan
+	said     map[cluster.MemberID]Inventory // what stands in the store
+	reader   cluster.MemberID
+	memory   memory
+	now      time.Duration
+	records  []journal.Record
+}
+
+func newGroup(t *testing.T) *group {
+	return &group{t: t, holdings: map[cluster.MemberID]*holding{}, folders: map[cluster.MemberID]Scan{}, said: map[cluster.MemberID]Inventory{}}
+}
+
+// start starts a member; one that was there before takes up what it published.
+func (g *group) start(m cluster.MemberID, files ...string) {
+	g.world.declare(m)
+	h := &holding{}
+	if before, ok := g.said[m]; ok {
+		h.resume(before)
+	}
+	g.holdings[m], g.folders[m] = h, found(files...)
+	if g.reader == "" {
+		g.reads(m)
+	}
+}
+
+// kill takes a member out of the cluster. What it published stays.
+func (g *group) kill(m cluster.MemberID) {
+	member, _ := g.world.value.Member(m)
+	g.world.apply(cluster.LeaveCluster{Member: m, Incarnation: member.Incarnation})
+	delete(g.holdings, m)
+	if g.reader == m {
+		g.reader = ""
+	}
+}
+
+// reads makes a member the reader; it gets what its predecessor remembered.
+func (g *group) reads(m cluster.MemberID) {
+	data, err := g.memory.encode()
+	must(g.t, err)
+	g.reader, g.memory = m, memory{}
+	must(g.t, decodeMemory(data, &g.memory))
+}
+
+// look is one look of each member, and then what the reader does.
+func (g *group) look() {
+	for m, h := range g.holdings {
+		h.look(g.folders[m], g.world.value, "s")
+		member, _ := g.world.value.Member(m)
+		g.said[m] = h.inventory(member.Incarnation)
+	}
+	if g.reader == "" {
+		return
+	}
+	g.now += time.Second
+	copies := CopiesOf(g.world.value, "s", g.said)
+	want := g.memory.step(g.folders[g.reader], g.world.value, "s", Fence{}, copies, g.now)
+	g.records = append(g.records, want.records...)
+	g.world.apply(want.commands...)
+	for _, m := range copies.needless() {
+		delete(g.said, m)
+	}
+}
+
+// settle looks so often that everything that will happen has happened, and compares what runs and how the copies differ.
+func (g *group) settle(what, jobs, differ string) {
+	g.t.Helper()
+	for range 10 {
+		g.look()
+	}
+	var out []string
+	for j := range g.world.value.Jobs() {
+		if j.State == cluster.JobRunning {
+			out = append(out, string(j.ID)+"="+string(j.Spec.Tasks[0].Definition))
+		}
+	}
+	if got := strings.Join(out, " "); got != jobs {
+		g.t.Errorf("%s: %s run, want %s", what, got, jobs)
+	}
+	if got := CopiesOf(g.world.value, "s", g.said).Differ(); got != differ {
+		g.t.Errorf("%s: differ: %s, want %s", what, got, differ)
+	}
+}
+
+// TestAnOlderCopyRemovesNothing: the reader dies, and the next one has an older copy.
+func TestAnOlderCopyRemovesNothing(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	g.start("web-1", "n1=1", "n2=1", "n3=1", "n4=1")
+	g.start("web-2", "n1=1", "n4=1")
+	g.settle("two copies", "n1=1 n2=1 n3=1 n4=1", "web-1 has 4 tasks, web-2 has 2; n2, n3 only at web-1")
+	g.kill("web-1")
+	g.reads("web-2")
+	g.settle("taken over", "n1=1 n2=1 n3=1 n4=1", "n2, n3 run, and no copy has them (web-1 had)")
+	g.start("web-1", "n1=1", "n4=1") // the files went while it was down
+	g.settle("removed from both", "n1=1 n4=1", "")
+	if got := kinds(g.records); got != "sources-differ rota.source.s web-1 has 4 tasks, web-2 has 2; n2, n3 only at web-1; "+
+		"sources-differ rota.source.s n2, n3 run, and no copy has them (web-1 had); recovered rota.source.s the members' copies are alike again" {
+		t.Errorf("the journal has %s", got)
+	}
+}
+
+// TestARollingRemoval: a file goes from one copy after the other; its job ends with the last one, whoever reads.
+func TestARollingRemoval(t *testing.T) {
+	t.Parallel()
+	for _, reader := range []cluster.MemberID{"a", "b", "c"} {
+		g := newGroup(t)
+		for _, m := range []cluster.MemberID{"a", "b", "c"} {
+			g.start(m, "x=1", "y=1")
+		}
+		g.reads(reader)
+		g.settle("all", "x=1 y=1", "")
+		g.folders["a"] = found("x=1")
+		g.settle("one lacks it", "x=1 y=1", "a has 1 task, b has 2, c has 2; y not at a")
+		g.folders["b"] = found("x=1")
+		g.settle("two lack it", "x=1 y=1", "a has 1 task, b has 1, c has 2; y only at c")
+		g.folders["c"] = found("x=1")
+		g.settle("all lack it", "x=1", "")
+	}
+}
+
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	blind := found("x=1")
+	blind.Complete = false
+	emptied := found()
+	emptied.Empty = []string{"tasks"}
+	var full []string
+	for i := range tooMany + 1 {
+		full = append(full, fmt.Sprintf("j%02d=1", i))
+	}
+	for name, c := range map[string]struct {
+		play         func(g *group)
+		jobs, differ string
+	}{
+		"edited at one": {func(g *group) { g.folders["b"] = found("x=2", "y=1") }, "x=1 y=1", "x not the same at a, b"},
+		"malformed is no removal": {func(g *group) {
+			g.folders["a"] = found("x=1")
+			g.folders["b"] = found("x=1", "!y")
+		}, "x=1 y=1", "a has 1 task, b has 2; y only at b"},
+		"a copy that cannot be read": {func(g *group) {
+			g.folders["a"] = found("x=1")
+			g.folders["b"] = blind
+		}, "x=1 y=1", "a has 1 task, b has 2; y only at b; b cannot read all of its files"},
+		"removed at the only member": {func(g *group) { g.kill("b"); g.folders["a"] = found("x=1") }, "x=1", ""},
+		"the last one that has it dies": {func(g *group) {
+			g.folders["a"] = found("x=1")
+			g.look()
+			g.look()
+			g.kill("b")
+		}, "x=1", ""}, // it was seen to go from a's copy
+		"stopped, removed, started": {func(g *group) {
+			g.kill("b")
+			g.kill("a")
+			g.start("a", "x=1")
+		}, "x=1", ""},
+		"a new member without it": {func(g *group) {
+			g.kill("b")
+			g.kill("a")
+			g.start("c", "x=1")
+		}, "x=1 y=1", "y runs, and no copy has it (a, b had)"},
+		"put back": {func(g *group) {
+			g.folders["a"] = found("x=1")
+			g.settle("gone from one", "x=1 y=1", "a has 1 task, b has 2; y only at b")
+			g.folders["a"] = found("x=1", "y=1")
+			g.settle("back", "x=1 y=1", "")
+			g.kill("b")
+		}, "x=1 y=1", ""},
+		"one has not said": {func(g *group) {
+			g.world.declare("c")
+			g.folders["a"], g.folders["b"] = found("x=1"), found("x=1")
+		}, "x=1 y=1", ""},
+		"a disk that is not mounted": {func(g *group) {
+			g.folders["a"], g.folders["b"] = found(full...), found(full...)
+			g.settle("more", strings.Join(full, " "), "")
+			g.folders["b"] = emptied
+			g.look()
+			g.look()
+			g.kill("a")
+			g.reads("b")
+		}, strings.Join(full, " "), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGroup(t)
+			g.start("a", "x=1", "y=1")
+			g.start("b", "x=1", "y=1")
+			g.settle("at first", "x=1 y=1", "")
+			c.play(g)
+			g.settle("then", c.jobs, c.differ)
+		})
+	}
+}
+
+// TestLargeCopies: copies whose names don't fit into a document are compared by their hashes.
+func TestLargeCopies(t *testing.T) {
+	t.Parallel()
+	var files []string
+	for i := range 30_000 {
+		files = append(files, fmt.Sprintf("check-%06d-of-a-long-name=1", i))
+	}
+	g := newGroup(t)
+	g.start("a", files...)
+	g.start("b", files...)
+	g.look()
+	for m, inv := range g.said {
+		if inv.Names != nil || inv.Count != len(files) {
+			t.Fatalf("%s publishes %d names of %d", m, len(inv.Names), inv.Count)
+		}
+	}
+	count := func() (n int) {
+		for j := range g.world.value.Jobs() {
+			if j.State == cluster.JobRunning {
+				n++
+			}
+		}
+		return n
+	}
+	differ := func() string { return CopiesOf(g.world.value, "s", g.said).Differ() }
+	g.folders["a"] = found(files[1:]...)
+	for range 4 {
+		g.look()
+	}
+	if got := differ(); count() != len(files) || got != "a has 29999 tasks, b has 30000; a has too many files to name them" {
+		t.Errorf("gone from one: %d run, %s", count(), got)
+	}
+	g.folders["b"] = found(files[1:]...)
+	for range 4 {
+		g.look()
+	}
+	if got := differ(); count() != len(files)-1 || got != "" {
+		t.Errorf("gone from both: %d run, %s", count(), got)
+	}
+}
+
+// TestManyRemovedFiles: what one document cannot name follows when the first jobs have ended.
+func TestManyRemovedFiles(t *testing.T) {
+	t.Parallel()
+	var h holding
+	var w world
+	w.declare("a")
+	h.gone = make(map[cluster.JobID]bool)
+	for i := range 20_000 {
+		id := cluster.JobID(fmt.Sprintf("check-%06d", i))
+		h.gone[id] = true
+	}
+	inv := h.inventory(1)
+	if len(inv.Gone) == 0 || len(inv.Gone) == len(h.gone) {
+		t.Fatalf("%d of %d are named", len(inv.Gone), len(h.gone))
+	}
+	h.look(found(), w.value, "s")
+	if len(h.gone) != 0 {
+		t.Errorf("%d jobs that don't run are remembered", len(h.gone))
+	}
+}

@@ -1,0 +1,124 @@
+package directory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/rota-run/rota/store"
+)
+
+// Publish keeps the inventories of this member's copies up to date in the store, and logs the faults of its files, until ctx ends.
+func (c Config) Publish(ctx context.Context, log *slog.Logger) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, name := range slices.Sorted(maps.Keys(c.Dirs)) {
+		p := &publisher{Config: c, name: name, log: log}
+		wg.Go(func() {
+			c.looks(ctx, name, log, nil, func(scan Scan, _ bool) bool { return p.act(ctx, scan) })
+		})
+	}
+}
+
+// publisher publishes the inventory of one copy.
+type publisher struct {
+	Config
+	name    string
+	log     *slog.Logger
+	holding holding
+	loaded  bool // version is that of the document
+	resumed bool // what was published before this start has been taken up
+	version store.Version
+	last    []byte // what was published
+	failure string // that was logged last
+	seen    map[string]bool
+	logged  map[string]bool // faults
+}
+
+func (p *publisher) key() string { return prefix(p.name) + string(p.Member) }
+
+// act publishes what a scan changes, and reports whether to look again soon.
+func (p *publisher) act(ctx context.Context, scan Scan) (again bool) {
+	again = p.logFaults(scan)
+	again, err := p.publish(ctx, scan, again)
+	switch {
+	case err == nil:
+		p.failure = ""
+	case ctx.Err() == nil && err.Error() != p.failure:
+		p.failure = err.Error()
+		p.log.Warn("publish the inventory of a source; it is tried again", "source", p.name, "err", err)
+	}
+	return again || errors.Is(err, store.ErrConflict)
+}
+
+func (p *publisher) publish(ctx context.Context, scan Scan, again bool) (bool, error) {
+	inc, joined := p.Incarnation()
+	if !joined {
+		return true, nil // until then another process may have this member's name
+	}
+	if err := p.load(ctx); err != nil {
+		return again, err
+	}
+	again = p.holding.look(scan, p.Value(), p.name) || scan.Unsettled || again
+	data, err := json.Marshal(p.holding.inventory(inc))
+	if err != nil {
+		return again, fmt.Errorf("encode the inventory: %w", err)
+	}
+	if bytes.Equal(data, p.last) {
+		return again, nil
+	}
+	version, err := p.Docs.Put(ctx, store.Doc{Key: p.key(), Value: data, Version: p.version})
+	if err != nil {
+		p.loaded = false // the outcome may be unknown, or another one wrote
+		return again, fmt.Errorf("put %s: %w", p.key(), err)
+	}
+	p.version, p.last = version, data
+	return again, nil
+}
+
+// load reads the version of the document, and takes up what it says when this process has published nothing yet.
+func (p *publisher) load(ctx context.Context) error {
+	if p.loaded {
+		return nil
+	}
+	doc, err := p.Docs.Get(ctx, p.key())
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("get %s: %w", p.key(), err)
+	}
+	var before Inventory
+	if !p.resumed && err == nil && json.Unmarshal(doc.Value, &before) == nil {
+		p.holding.resume(before)
+	}
+	p.version, p.last, p.loaded, p.resumed = doc.Version, nil, true, true
+	return nil
+}
+
+// maxLogged bounds the faults that one look logs, and the records of changed files that it adds to the journal.
+const maxLogged = 20
+
+// logFaults logs the faults that two looks have found and that were not logged, and reports whether another look may find more of them.
+func (p *publisher) logFaults(scan Scan) (again bool) {
+	seen, logged, count := make(map[string]bool), make(map[string]bool), 0
+	for _, e := range scan.Faults {
+		m := mark(e)
+		seen[m] = true
+		switch {
+		case p.logged[m]:
+			logged[m] = true
+		case !p.seen[m] || count == maxLogged:
+			again = true
+		default:
+			logged[m] = true
+			count++
+			p.log.Warn("a task file is not used: what was read before goes on", "source", p.name, "fault", e.Error())
+		}
+	}
+	p.seen, p.logged = seen, logged
+	return again
+}

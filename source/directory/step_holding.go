@@ -1,0 +1,70 @@
+package directory
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// holding is a member's copy of a source from look to look: what it has, and what was removed from it.
+type holding struct {
+	have       map[cluster.JobID]string
+	gone       map[cluster.JobID]bool
+	missing    map[cluster.JobID]bool // files that the look before did not find
+	incomplete bool
+}
+
+// resume takes up what this member published before it was started again: a file that was removed meanwhile was removed from its copy.
+func (h *holding) resume(before Inventory) {
+	h.have, h.gone = maps.Clone(before.Names), make(map[cluster.JobID]bool, len(before.Gone))
+	for _, id := range before.Gone {
+		h.gone[id] = true
+	}
+}
+
+// look compares the copy with a scan, and reports whether a second look has to confirm that a file was removed. A scan that could not look at everything
+// removes nothing, nor does a directory that is suddenly empty, as one whose disk is not mounted is.
+func (h *holding) look(scan Scan, value cluster.Value, name string) (again bool) {
+	found := contents(scan)
+	lost := make(map[cluster.JobID]bool)
+	for _, id := range slices.Sorted(maps.Keys(h.have)) {
+		if _, ok := found[id]; !ok {
+			lost[id] = true
+		}
+	}
+	h.incomplete = !scan.Complete || len(lost) > tooMany && len(scan.Empty) > 0
+	if h.gone == nil {
+		h.gone = make(map[cluster.JobID]bool)
+	}
+	for _, id := range slices.Sorted(maps.Keys(lost)) {
+		if h.incomplete || !h.missing[id] {
+			found[id] = h.have[id]
+			again = again || !h.incomplete
+			continue
+		}
+		h.gone[id] = true
+	}
+	h.have, h.missing = found, lost
+	for _, id := range slices.Sorted(maps.Keys(h.gone)) {
+		if _, back := found[id]; back || !runs(value, id, name) {
+			delete(h.gone, id)
+		}
+	}
+	return again
+}
+
+// inventory is the copy as it is published.
+func (h *holding) inventory(inc cluster.Incarnation) Inventory {
+	ids, sum := sumsOf(h.have)
+	return Inventory{
+		Incarnation: inc, Count: len(h.have), IDs: ids, Sum: sum, Names: h.have,
+		Gone: slices.Sorted(maps.Keys(h.gone)), Incomplete: h.incomplete,
+	}.bounded()
+}
+
+// runs reports whether a job of this source runs.
+func runs(value cluster.Value, id cluster.JobID, name string) bool {
+	job, ok := value.Job(id)
+	return ok && job.State == cluster.JobRunning && job.Spec.Source == name
+}
