@@ -80,7 +80,7 @@ func milliseconds(n int64) *int64 { return &n }
 func config(t *testing.T) api.Config {
 	v := world(t)
 	return api.Config{
-		Value: func() cluster.Value { return v }, Store: "file:data",
+		Value: func() cluster.Value { return v }, Store: "file:data", Protocol: "replica",
 		Journal: records{all: []journal.Record{
 			{AtMS: 1, Kind: journal.Moved, Partition: "runs", From: "b", To: "a", GapMS: milliseconds(12)},
 			{AtMS: 2, Kind: journal.Moved, Partition: "waits", From: "b", To: "a"},
@@ -279,7 +279,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	if len(s.Problems) != api.MaxProblems || s.More != 7 || s.Tasks.Waiting != api.MaxProblems+7 {
 		t.Errorf("got %d problems and %d more, %d waiting", len(s.Problems), s.More, s.Tasks.Waiting)
 	}
-	s.AddMalformed([]journal.Record{{Kind: journal.Malformed, Partition: "x"}})
+	s.AddMalformed(cluster.Value{}, []journal.Record{{Kind: journal.Malformed, Partition: "x"}})
 	if s.More != 8 {
 		t.Errorf("a malformed file that does not fit is not counted: %d", s.More)
 	}
@@ -288,7 +288,7 @@ func TestProblemsAreBounded(t *testing.T) {
 func TestMalformedUntilMended(t *testing.T) {
 	t.Parallel()
 	var s api.Status
-	s.AddMalformed([]journal.Record{
+	s.AddMalformed(cluster.Value{}, []journal.Record{
 		{Kind: journal.Malformed, Partition: "mended", Message: "bad"},
 		{Kind: journal.Malformed, Partition: "broken", Message: "bad"},
 		{Kind: journal.Recovered, Partition: "mended"},

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -37,7 +38,7 @@ rota_up{member="a"} 1.5
 // TestCollectorOfANode uses a pedantic registry, which checks that what is collected was described.
 func TestCollectorOfANode(t *testing.T) {
 	t.Parallel()
-	n, err := node.New(node.Config{Member: "a", Store: memory.New().Open()})
+	n, err := node.New(node.Config{Member: "a", Store: memory.New().Open(), Protocol: replica.Protocol{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 type Config struct {
 	Value    func() cluster.Value
 	Journal  journal.Journal // default: none
+	Lookout  *Lookout        // sees who is alive and what fails; default: none, and then the value alone is shown
 	Store    string          // for people, without secrets
 	Protocol string          // its name, for people
 	Local    func() any      // what only this process knows; default: nothing
@@ -70,7 +71,7 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 
 // Handler answers the API's paths, all of them with GET or HEAD.
 func Handler(c Config) http.Handler {
-	h := &handler{c}
+	h := &handler{c: c}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", h.status)
 	mux.HandleFunc("GET /v1/members", h.members)
@@ -129,7 +130,14 @@ func (h *handler) allowed(r *http.Request) bool {
 }
 
 func (h *handler) status(w http.ResponseWriter, r *http.Request) {
-	s := StatusOf(h.c.Value())
+	v := h.c.Value()
+	sight, err := h.look(r, v)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	s := StatusOf(v)
+	sight.Status(v, &s)
 	s.Store, s.Protocol = h.c.Store, h.c.Protocol
 	if h.c.Local != nil {
 		s.Local = h.c.Local()
@@ -145,17 +153,42 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) {
 	answer(w, s)
 }
 
-func (h *handler) members(w http.ResponseWriter, _ *http.Request) { answer(w, MembersOf(h.c.Value())) }
+// look is the zero Sight where there is no lookout.
+func (h *handler) look(r *http.Request, v cluster.Value) (Sight, error) {
+	if h.c.Lookout == nil {
+		return Sight{}, nil
+	}
+	return h.c.Lookout.Look(r.Context(), v)
+}
+
+func (h *handler) members(w http.ResponseWriter, r *http.Request) {
+	v := h.c.Value()
+	sight, err := h.look(r, v)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	members := MembersOf(v)
+	sight.Members(members)
+	answer(w, members)
+}
 
 func (h *handler) tasks(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	tasks := TasksOf(h.c.Value(), q.Get("own") == "true")
+	q, v := r.URL.Query(), h.c.Value()
+	sight, err := h.look(r, v)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	tasks := TasksOf(v, q.Get("own") == "true")
+	sight.Tasks(tasks)
 	answer(w, Filter(tasks, q.Get("state"), q.Get("owner")))
 }
 
-// Filter keeps tasks in a state and of an owner; "" for any.
+// Filter keeps tasks in a state and of an owner; "" for any. A state of two words may be written with a hyphen: backing-off.
 func Filter(tasks []Task, state, owner string) []Task {
 	out := []Task{}
+	state = strings.ReplaceAll(state, "-", " ")
 	for _, t := range tasks {
 		if (state == "" || t.State == state) && (owner == "" || t.Owner == owner) {
 			out = append(out, t)
@@ -171,7 +204,13 @@ func (h *handler) why(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	why, ok := WhyOf(h.c.Value(), cluster.PartitionID(id), records)
+	v := h.c.Value()
+	sight, err := h.look(r, v)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	why, ok := WhyOf(v, sight, cluster.PartitionID(id), records)
 	if !ok {
 		fail(w, http.StatusNotFound, fmt.Sprintf("there is no task %q", id))
 		return
