@@ -232,3 +232,28 @@ func TestWhyOfAMalformedFile(t *testing.T) {
 		t.Errorf("a file that was removed: got %v %+v", ok, w)
 	}
 }
+
+// The HTTP API shows what the lookout sees, on each path that shows states.
+func TestTheServerLooks(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.beat("a", 0)
+	s.beat("b", 0)
+	c := api.Config{Value: func() cluster.Value { return s.v }, Lookout: s.lookout}
+	for path, want := range map[string]string{
+		"/v1/status":      `"silent":1`,
+		"/v1/members":     `"heartbeat":{"state":"gone"}`,
+		"/v1/tasks":       `"state":"owner silent","owner":"c"`,
+		"/v1/why?task=j0": `"rule":"owner"`,
+	} {
+		if got := body(t, request(c, "GET", path, nil)); !strings.Contains(got, want) {
+			t.Errorf("%s: no %s in %s", path, want, got)
+		}
+	}
+	s.docs.Close()
+	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=j0"} {
+		if got := request(c, "GET", path, nil); got.StatusCode != 503 {
+			t.Errorf("%s: %s where the store does not answer", path, got.Status)
+		}
+	}
+}

@@ -56,12 +56,6 @@ func (s *Sight) add(v cluster.Value, f node.Failing) {
 	}
 }
 
-// Heartbeat returns that of a member; false where it was not looked for.
-func (s Sight) Heartbeat(m cluster.MemberID) (Heartbeat, bool) {
-	h, ok := s.beats[m]
-	return h, ok
-}
-
 // Heartbeats yields those of all members that have one.
 func (s Sight) Heartbeats() iter.Seq2[cluster.MemberID, Heartbeat] { return maps.All(s.beats) }
 
@@ -77,12 +71,12 @@ func (s Sight) Members(members []Member) {
 // Tasks corrects the states.
 func (s Sight) Tasks(tasks []Task) {
 	for i := range tasks {
-		s.Task(&tasks[i])
+		s.task(&tasks[i])
 	}
 }
 
-// Task corrects the state of one task.
-func (s Sight) Task(t *Task) {
+// task corrects the state of one task.
+func (s Sight) task(t *Task) {
 	if t.State != Running && t.State != Moving {
 		return
 	}

@@ -39,7 +39,7 @@ func WhyOf(v cluster.Value, sight Sight, id cluster.PartitionID, records []journ
 	t, ok := TaskOf(v, id)
 	switch {
 	case ok:
-		sight.Task(&t)
+		sight.task(&t)
 		w.Task = t
 	case w.whole(v, sight, id):
 	case len(records) > 0:
@@ -126,7 +126,7 @@ func (w *Why) wholeTask(v cluster.Value, sight Sight, job *Job, t *JobTask) {
 			continue
 		}
 		one := taskOf(v, p)
-		sight.Task(&one)
+		sight.task(&one)
 		counts.add(p.State)
 		counts.correct(stateOf(p.State), one.State)
 		if one.State == Running || one.State == cluster.PartitionFinished.String() || len(w.NotRunning) == MaxNotRunning {
