@@ -279,7 +279,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	if len(s.Problems) != api.MaxProblems || s.More != 7 || s.Tasks.Waiting != api.MaxProblems+7 {
 		t.Errorf("got %d problems and %d more, %d waiting", len(s.Problems), s.More, s.Tasks.Waiting)
 	}
-	s.AddMalformed([]journal.Record{{Kind: journal.Malformed, Partition: "x"}})
+	s.AddMalformed(cluster.Value{}, []journal.Record{{Kind: journal.Malformed, Partition: "x"}})
 	if s.More != 8 {
 		t.Errorf("a malformed file that does not fit is not counted: %d", s.More)
 	}
@@ -288,7 +288,7 @@ func TestProblemsAreBounded(t *testing.T) {
 func TestMalformedUntilMended(t *testing.T) {
 	t.Parallel()
 	var s api.Status
-	s.AddMalformed([]journal.Record{
+	s.AddMalformed(cluster.Value{}, []journal.Record{
 		{Kind: journal.Malformed, Partition: "mended", Message: "bad"},
 		{Kind: journal.Malformed, Partition: "broken", Message: "bad"},
 		{Kind: journal.Recovered, Partition: "mended"},

@@ -56,7 +56,7 @@ func list[E, S any](h *handler, w http.ResponseWriter, r *http.Request, all iter
 	if !h.take(r) {
 		return
 	}
-	last, more := endOf(all, name, c)
+	last, more := pageEnd(all, name, c)
 	<-h.turns
 	c.say(w, r, last, more)
 	stream(h, w, r, func(yield func(S) bool) {
@@ -70,8 +70,8 @@ func list[E, S any](h *handler, w http.ResponseWriter, r *http.Request, all iter
 	})
 }
 
-// endOf is the last name of a page, and whether a name follows it.
-func endOf[E any](all iter.Seq[E], name func(E) string, c cursor) (last string, more bool) {
+// pageEnd is the last name of a page, and whether a name follows it.
+func pageEnd[E any](all iter.Seq[E], name func(E) string, c cursor) (last string, more bool) {
 	n := 0
 	for e := range all {
 		id := name(e)

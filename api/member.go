@@ -17,7 +17,8 @@ type Member struct {
 	SlotsTaken  int64             `json:"slots_taken,omitempty"` // of those, also while what runs there has yet to stop
 	Labels      map[string]string `json:"labels"`
 	SinceMS     int64             `json:"since_ms"`
-	Address     string            `json:"address,omitempty"` // of its API
+	Address     string            `json:"address,omitempty"`   // of its API
+	Heartbeat   *Heartbeat        `json:"heartbeat,omitempty"` // absent where it was not looked for
 	Version     string            `json:"version,omitempty"`
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -18,6 +19,7 @@ import (
 type Config struct {
 	Value    func() cluster.Value
 	Journal  journal.Journal // default: none
+	Lookout  *Lookout        // sees who is alive and what fails; default: none, and then the value alone is shown
 	Store    string          // for people, without secrets
 	Protocol string          // its name, for people
 	Local    func() any      // what only this process knows; default: nothing
@@ -98,7 +100,14 @@ type handler struct {
 }
 
 func (h *handler) status(w http.ResponseWriter, r *http.Request) {
-	s := StatusOf(h.c.Value())
+	v := h.c.Value()
+	sight, err := h.look(r, v)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	s := StatusOf(v)
+	sight.Status(v, &s)
 	s.Store, s.Protocol = h.c.Store, h.c.Protocol
 	if h.c.Local != nil {
 		s.Local = h.c.Local()
@@ -114,27 +123,58 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) {
 	answer(w, s)
 }
 
+// look is the zero Sight where there is no lookout.
+func (h *handler) look(r *http.Request, v cluster.Value) (Sight, error) {
+	if h.c.Lookout == nil {
+		return Sight{}, nil
+	}
+	return h.c.Lookout.Look(r.Context(), v)
+}
+
 func (h *handler) members(w http.ResponseWriter, r *http.Request) {
 	v := h.c.Value()
-	list(h, w, r, v.Members(), func(m cluster.Member) string { return string(m.ID) }, func(m cluster.Member) Member { return memberOf(v, m) })
+	sight, err := h.look(r, v)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	list(h, w, r, v.Members(), func(m cluster.Member) string { return string(m.ID) }, func(m cluster.Member) Member {
+		shown := memberOf(v, m)
+		sight.member(&shown)
+		return shown
+	})
 }
 
 func (h *handler) tasks(w http.ResponseWriter, r *http.Request) {
 	v, q := h.c.Value(), r.URL.Query()
-	own, state, owner := q.Get("own") == "true", q.Get("state"), q.Get("owner")
+	sight, err := h.look(r, v)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	show := func(p cluster.Partition) Task {
+		t := taskOf(v, p)
+		sight.task(&t)
+		return t
+	}
+	own, state, owner := q.Get("own") == "true", stateNamed(q.Get("state")), q.Get("owner")
 	wanted := func(yield func(cluster.Partition) bool) {
 		for p := range v.Partitions() {
-			if (own || !reserved(p.ID)) && (state == "" || stateOf(p.State) == state) && (owner == "" || string(p.Owner) == owner) && !yield(p) {
+			if (own || !reserved(p.ID)) && (owner == "" || string(p.Owner) == owner) && (state == "" || show(p).State == state) && !yield(p) {
 				return
 			}
 		}
 	}
-	list(h, w, r, wanted, func(p cluster.Partition) string { return string(p.ID) }, func(p cluster.Partition) Task { return taskOf(v, p) })
+	list(h, w, r, wanted, func(p cluster.Partition) string { return string(p.ID) }, show)
 }
 
-// Filter keeps tasks in a state and of an owner; "" for any.
+// stateNamed is the state of a name in which a hyphen stands for a space: backing-off.
+func stateNamed(name string) string { return strings.ReplaceAll(name, "-", " ") }
+
+// Filter keeps tasks in a state and of an owner; "" for any. A state of two words may be written with a hyphen: backing-off.
 func Filter(tasks []Task, state, owner string) []Task {
 	out := []Task{}
+	state = stateNamed(state)
 	for _, t := range tasks {
 		if (state == "" || t.State == state) && (owner == "" || t.Owner == owner) {
 			out = append(out, t)
@@ -150,7 +190,13 @@ func (h *handler) why(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	why, ok := WhyOf(h.c.Value(), cluster.PartitionID(id), records)
+	v := h.c.Value()
+	sight, err := h.look(r, v)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	why, ok := WhyOf(v, sight, cluster.PartitionID(id), records)
 	if !ok {
 		fail(w, http.StatusNotFound, fmt.Sprintf("there is no task %q", id))
 		return

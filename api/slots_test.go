@@ -26,7 +26,7 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 	check := func(id, state, rule string, slots ...string) {
 		t.Helper()
-		w, ok := WhyOf(v, cluster.PartitionID(id), nil)
+		w, ok := WhyOf(v, Sight{}, cluster.PartitionID(id), nil)
 		got := ""
 		if w.Reason != nil {
 			got = w.Reason.Rule
@@ -70,7 +70,7 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 	apply(cluster.KillJob{Job: "etl"})
 	check("etl/write", "killed", "")
-	if _, ok := WhyOf(v, "etl/nothing", nil); ok {
+	if _, ok := WhyOf(v, Sight{}, "etl/nothing", nil); ok {
 		t.Error("there is no such task")
 	}
 }
@@ -96,7 +96,7 @@ func TestABatchIsNoProblem(t *testing.T) {
 		job.Tasks[1].Reason == nil || job.Tasks[1].Reason.Rule != "after" || !slices.Equal(job.Tasks[1].After, []string{"read"}) {
 		t.Errorf("got %+v", job)
 	}
-	if w, ok := WhyOf(v, "etl/write", nil); !ok || w.Reason == nil || w.Reason.Rule != "after" {
+	if w, ok := WhyOf(v, Sight{}, "etl/write", nil); !ok || w.Reason == nil || w.Reason.Rule != "after" {
 		t.Errorf("got %+v", w.Reason)
 	}
 }

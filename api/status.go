@@ -10,16 +10,17 @@ import (
 
 // Status is a cluster at a glance.
 type Status struct {
-	Store    string       `json:"store"`
-	Protocol string       `json:"protocol"`
-	Index    uint64       `json:"index"`
-	Digest   string       `json:"digest"`
-	Members  MemberCounts `json:"members"`
-	Tasks    TaskCounts   `json:"tasks"`
-	Moves    *Moves       `json:"moves,omitempty"` // absent where the journal was not read
-	Problems []Problem    `json:"problems"`        // at most MaxProblems
-	More     int          `json:"more_problems"`   // those that did not fit
-	Local    any          `json:"local,omitempty"` // what only the answering process knows
+	Store     string       `json:"store"`
+	Protocol  string       `json:"protocol"`
+	Index     uint64       `json:"index"`
+	Digest    string       `json:"digest"`
+	Members   MemberCounts `json:"members"`
+	Tasks     TaskCounts   `json:"tasks"`
+	Moves     *Moves       `json:"moves,omitempty"` // absent where the journal was not read
+	Problems  []Problem    `json:"problems"`        // at most MaxProblems
+	More      int          `json:"more_problems"`   // those that did not fit
+	Malformed int          `json:"malformed"`       // definitions; 0 where the journal was not read
+	Local     any          `json:"local,omitempty"` // what only the answering process knows
 }
 
 // MemberCounts are the members by state.
@@ -29,18 +30,22 @@ type MemberCounts struct {
 	Draining int `json:"draining"`
 	Prepared int `json:"prepared"`
 	Held     int `json:"held"`
+	Silent   int `json:"silent"` // of all: those that are probably dead
 }
 
 // TaskCounts are the partitions by state, without those of Rota itself.
 type TaskCounts struct {
-	Total    int `json:"total"`
-	Running  int `json:"running"`
-	Moving   int `json:"moving"`
-	Waiting  int `json:"waiting"`
-	Parked   int `json:"parked"`
-	Blocked  int `json:"blocked"`
-	Held     int `json:"held"`
-	Finished int `json:"finished"`
+	Total      int `json:"total"`
+	Running    int `json:"running"`
+	Failing    int `json:"failing"`     // periodic ones whose last round failed
+	BackingOff int `json:"backing_off"` // they wait before they start again
+	Silent     int `json:"silent"`      // their owner is probably dead
+	Moving     int `json:"moving"`
+	Waiting    int `json:"waiting"`
+	Parked     int `json:"parked"`
+	Blocked    int `json:"blocked"`
+	Held       int `json:"held"`
+	Finished   int `json:"finished"`
 }
 
 // Moves sums up the moves of the last hour.
@@ -51,8 +56,9 @@ type Moves struct {
 
 // Problem is something that a person may have to look at.
 type Problem struct {
-	State   string `json:"state"` // parked, waiting, failed, malformed
-	Task    string `json:"task"`
+	State   string `json:"state"` // parked, waiting, failed, malformed, failing, backing off; of a member: silent, gone
+	Task    string `json:"task"`  // or job; "" of a member
+	Member  string `json:"member,omitempty"`
 	Text    string `json:"text"`
 	Try     string `json:"try,omitempty"`
 	SinceMS int64  `json:"since_ms"`
@@ -154,7 +160,7 @@ func (s *Status) problem(v cluster.Value, p cluster.Partition) {
 }
 
 // AddMalformed adds what the journal says of definitions that are malformed and not mended since. Records are oldest first.
-func (s *Status) AddMalformed(records []journal.Record) {
+func (s *Status) AddMalformed(v cluster.Value, records []journal.Record) {
 	last := map[string]journal.Record{}
 	var order []string
 	for _, r := range records {
@@ -171,12 +177,41 @@ func (s *Status) AddMalformed(records []journal.Record) {
 		if r.Kind != journal.Malformed {
 			continue
 		}
-		if len(s.Problems) >= MaxProblems {
-			s.More++
-			continue
-		}
-		s.Problems = append(s.Problems, Problem{State: "malformed", Task: id, Text: r.Line(), SinceMS: r.AtMS, Try: "mend the file; the last good version keeps running"})
+		s.Malformed++
+		s.tell(Problem{State: Malformed, Task: id, Text: r.Line(), SinceMS: r.AtMS, Try: mendFile(v, id)})
 	}
+}
+
+// Malformed is the state of a definition that cannot be used.
+const Malformed = "malformed"
+
+// mendFile says what to do about a malformed definition, and what runs meanwhile.
+func mendFile(v cluster.Value, task string) string {
+	if _, ok := v.Job(cluster.JobID(task)); ok {
+		return "mend the file; the last good version keeps running"
+	}
+	return "mend the file; no version of it has ever run"
+}
+
+// Wrong says in a few words each what a person must look at; nothing where all is well. What fails by itself for a moment is counted too: who asks
+// again and again decides how long is too long. Jobs that have failed are over, so they are not counted.
+func (s *Status) Wrong() []string {
+	out := []string{}
+	say := func(n int, text string) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf(text, n))
+		}
+	}
+	if s.Members.Total == 0 {
+		out = append(out, "no member")
+	}
+	say(s.Members.Silent, "members that are probably dead: %d")
+	say(s.Tasks.Silent+s.Tasks.Waiting, "tasks without a live owner: %d")
+	say(s.Tasks.Parked, "parked: %d")
+	say(s.Tasks.Failing, "failing: %d")
+	say(s.Tasks.BackingOff, "backing off: %d")
+	say(s.Malformed, "malformed: %d")
+	return out
 }
 
 // MovesOf sums up the moves among journal records.

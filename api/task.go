@@ -10,17 +10,18 @@ import (
 type Task struct {
 	Task     string  `json:"task"` // the partition's name: job, job/task, job#key
 	Type     string  `json:"type"`
-	State    string  `json:"state"`           // running, moving, waiting, parked, blocked, held, finished
+	State    string  `json:"state"`           // running, failing, backing off, owner silent, moving, waiting, parked, blocked, held, finished
 	Owner    string  `json:"owner,omitempty"` // who runs it, or has yet to stop
 	Next     string  `json:"next,omitempty"`  // moving: who gets it
 	Token    uint64  `json:"token,omitempty"`
 	SinceMS  int64   `json:"since_ms"`
-	From     string  `json:"from,omitempty"`  // former owner
-	Cause    string  `json:"cause,omitempty"` // why it came to its owner
-	Failures int64   `json:"failures,omitempty"`
-	Message  string  `json:"message,omitempty"` // of the last failure
-	Reason   *Reason `json:"reason,omitempty"`  // why it has no running owner
-	Own      bool    `json:"own,omitempty"`     // Rota's own: a source of tasks
+	From     string  `json:"from,omitempty"`     // former owner
+	Cause    string  `json:"cause,omitempty"`    // why it came to its owner
+	Failures int64   `json:"failures,omitempty"` // failing: of its rounds; else runs in a row
+	Rounds   int64   `json:"rounds,omitempty"`   // failing: since it was started on its owner
+	Message  string  `json:"message,omitempty"`  // of the last failure
+	Reason   *Reason `json:"reason,omitempty"`   // why it has no running owner
+	Own      bool    `json:"own,omitempty"`      // Rota's own: a source of tasks
 	// Slots are those of a task of spread pool as a whole, member:number, in the order in which they came.
 	Slots []string `json:"slots,omitempty"`
 }

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"cmp"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 )
 
-// Why explains one task.
+// Why explains one task, or one job.
 type Why struct {
 	Task
 	Handover string            `json:"handover,omitempty"`
@@ -13,23 +15,52 @@ type Why struct {
 	Labels   map[string]string `json:"labels,omitempty"` // that a member must have
 	Source   string            `json:"source,omitempty"` // who defined it
 	Version  string            `json:"version,omitempty"`
-	History  []journal.Record  `json:"history"` // oldest first
+	// Partitions and NotRunning explain a task that has several partitions, as a whole: how many are in which state, and the first of those that do not
+	// run as they should, at most MaxNotRunning.
+	Partitions *TaskCounts      `json:"partitions,omitempty"`
+	NotRunning []Task           `json:"not_running,omitempty"`
+	Tasks      []JobTask        `json:"tasks,omitempty"` // of a job that has several
+	History    []journal.Record `json:"history"`         // oldest first
 }
 
-// WhyOf explains one partition; records are its journal, oldest first.
-func WhyOf(v cluster.Value, id cluster.PartitionID, records []journal.Record) (Why, bool) {
-	t, ok := TaskOf(v, id)
-	if !ok {
-		return Why{}, false
-	}
-	w := Why{Task: t, History: records}
+// MaxNotRunning bounds Why.NotRunning.
+const MaxNotRunning = 10
+
+// Gone is the state of a task that the journal knows and the value does not any more.
+const Gone = "gone"
+
+// WhyOf explains one partition, one task as a whole, or one job; records are its journal, oldest first. It is false for what neither the value nor
+// the records know.
+func WhyOf(v cluster.Value, sight Sight, id cluster.PartitionID, records []journal.Record) (Why, bool) {
+	w := Why{History: records}
 	if w.History == nil {
 		w.History = []journal.Record{}
 	}
+	t, ok := TaskOf(v, id)
+	switch {
+	case ok:
+		sight.task(&t)
+		w.Task = t
+	case w.whole(v, sight, id):
+	case len(records) > 0:
+		w.Task = formerTask(v, id, records)
+		return w, true
+	default:
+		return Why{}, false
+	}
+	if w.State == OwnerSilent {
+		w.Reason = sight.silence(cluster.MemberID(w.Owner))
+	}
+	w.specify(v, id)
+	return w, true
+}
+
+// specify adds what the definition says.
+func (w *Why) specify(v cluster.Value, id cluster.PartitionID) {
 	jobID, name, _ := id.Split()
 	job, ok := v.Job(jobID)
 	if !ok {
-		return w, true
+		return
 	}
 	w.Source, w.Version = job.Spec.Source, job.Spec.Version
 	if spec, ok := job.Task(name); ok {
@@ -39,5 +70,120 @@ func WhyOf(v cluster.Value, id cluster.PartitionID, records []journal.Record) (W
 			w.Labels[l.Key] = l.Value
 		}
 	}
-	return w, true
+}
+
+// silence explains a task whose owner is probably dead.
+func (s Sight) silence(m cluster.MemberID) *Reason {
+	return &Reason{Rule: "owner", Text: string(m) + ": " + s.beats[m].Text(s.now), Try: "start a member; where others live, they take over after its TTL"}
+}
+
+// formerTask is what only the journal knows: a definition that was never sound, or what is gone.
+func formerTask(v cluster.Value, id cluster.PartitionID, records []journal.Record) Task {
+	for i := len(records) - 1; i >= 0; i-- {
+		switch r := records[i]; r.Kind {
+		case journal.Malformed:
+			reason := &Reason{Rule: Malformed, Text: r.Line(), Try: mendFile(v, string(id))}
+			return Task{Task: string(id), State: Malformed, SinceMS: r.AtMS, Reason: reason, Own: reserved(id)}
+		case journal.Recovered:
+			return Task{Task: string(id), State: Gone}
+		}
+	}
+	return Task{Task: string(id), State: Gone}
+}
+
+// whole explains a task with several partitions, or a job.
+func (w *Why) whole(v cluster.Value, sight Sight, id cluster.PartitionID) bool {
+	jobID, _, key := id.Split()
+	job, ok := JobOf(v, jobID)
+	if !ok || key != "" {
+		return false
+	}
+	for i := range job.Tasks {
+		if job.Tasks[i].Task == string(id) {
+			w.wholeTask(v, sight, &job, &job.Tasks[i])
+			return true
+		}
+	}
+	if string(id) != job.Job {
+		return false
+	}
+	w.Task = Task{Task: job.Job, State: job.State, SinceMS: job.SinceMS, Message: job.Message, Reason: cmp.Or(job.Reason, endOf(&job))}
+	w.Tasks = job.Tasks
+	return true
+}
+
+func (w *Why) wholeTask(v cluster.Value, sight Sight, job *Job, t *JobTask) {
+	w.Task = Task{
+		Task: t.Task, Type: t.Type, State: t.State, SinceMS: job.SinceMS, Failures: t.Failures, Message: cmp.Or(t.Message, job.Message),
+		Reason: cmp.Or(endOf(job), t.Reason), Own: reserved(cluster.PartitionID(t.Task)),
+	}
+	if t.Partitions.Total == 0 {
+		return
+	}
+	counts := TaskCounts{}
+	for p := range v.Partitions() {
+		if id, name, _ := p.ID.Split(); string(cluster.NewPartitionID(id, name, "")) != t.Task {
+			continue
+		}
+		one := taskOf(v, p)
+		sight.task(&one)
+		counts.add(p.State)
+		counts.correct(stateOf(p.State), one.State)
+		if one.State == Running || one.State == cluster.PartitionFinished.String() || len(w.NotRunning) == MaxNotRunning {
+			continue
+		}
+		one.Reason = reasonOf(v, p.ID)
+		if one.State == OwnerSilent {
+			one.Reason = sight.silence(p.Owner)
+		}
+		w.NotRunning = append(w.NotRunning, one)
+	}
+	w.Partitions = &counts
+	w.State = counts.worst(t.State)
+}
+
+// endOf explains a job that has ended badly.
+func endOf(j *Job) *Reason {
+	switch j.State {
+	case cluster.JobFailed.String():
+		return &Reason{Rule: "failed", Text: "job " + j.Job + " failed: " + j.Message, Try: "mend what fails, then submit it again"}
+	case cluster.JobKilled.String():
+		return &Reason{Rule: "killed", Text: "somebody has ended job " + j.Job}
+	}
+	return nil
+}
+
+// correct moves one partition from where the value has it to the state that was seen.
+func (c *TaskCounts) correct(was, is string) {
+	switch {
+	case was == is:
+		return
+	case was == Running:
+		c.Running--
+	case was == Moving:
+		c.Moving--
+	}
+	switch is {
+	case Failing:
+		c.Failing++
+	case BackingOff:
+		c.BackingOff++
+	case OwnerSilent:
+		c.Silent++
+	}
+}
+
+// worst is the state that needs a person most, where the value has the task as running.
+func (c *TaskCounts) worst(state string) string {
+	switch {
+	case state != Running:
+		return state
+	case c.Silent > 0:
+		return OwnerSilent
+	case c.BackingOff > 0:
+		return BackingOff
+	case c.Failing > 0:
+		return Failing
+	}
+	return state
 }

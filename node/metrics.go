@@ -49,6 +49,7 @@ func metricsOf(s Status, index cluster.Index, members memberCounts, t sums) []Me
 		gauge("log_index", "Index of the last entry applied here.", float64(index)),
 		members.metric(),
 		partitions(s.Work.Counts),
+		gauge("partitions_failing", "Partitions of periodic tasks on this member whose last round failed.", float64(s.Work.Counts.Failing)),
 		counter("rounds_total", "Rounds of periodic tasks begun on this member.", float64(s.Work.Lateness.Rounds)),
 		lateness(s.Work.Lateness),
 		samples(s),

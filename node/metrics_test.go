@@ -25,7 +25,7 @@ func TestMetrics(t *testing.T) {
 	got := metricsText(metricsOf(Status{
 		Member: protocol.Status{Joined: true, StoreError: "away", TrustMS: 1500, Pending: 2},
 		Work: work.Status{
-			Counts:   work.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8, Failed: 9},
+			Counts:   work.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8, Failed: 9, Failing: 42},
 			Lateness: work.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14,
 		},
 		Calls: call.Status{

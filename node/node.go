@@ -76,6 +76,7 @@ type Node struct {
 	started time.Time
 	changed *signal
 	tally   *tally
+	failing *failing
 	witness *witness
 	leaving atomic.Bool
 	sources *sources
@@ -99,7 +100,7 @@ func New(c Config) (*Node, error) {
 	if c.Journal == nil {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
-	n := &Node{c: c, changed: newSignal(), tally: newTally(), started: time.Now()}
+	n := &Node{c: c, changed: newSignal(), tally: newTally(), failing: newFailing(), started: time.Now()}
 	n.sources = newSources(n)
 	n.records = journal.NewBuffered(c.Journal, c.Logger)
 	var err error
@@ -155,7 +156,7 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 	return work.New(work.Config{
 		Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
 		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.wait, Report: n.member.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
-		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped},
+		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone},
 	})
 }
 
@@ -270,6 +271,7 @@ func (n *Node) claimPlace(ctx context.Context) error {
 // runTails runs what must outlive the work, so that its last words arrive.
 func (n *Node) runTails(ctx context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { n.records.Run(ctx) })
+	wg.Go(func() { n.keepFailing(ctx) })
 	if n.c.Publisher != nil {
 		wg.Go(func() {
 			if err := n.c.Publisher.Run(ctx); err != nil && ctx.Err() == nil {

@@ -78,6 +78,9 @@ func (n *Node) runStarted(ev work.RunStarted) {
 
 func (n *Node) runStopped(ev work.RunStopped) {
 	n.witness.note(ev.At, "stop", ev.Partition, ev.Token)
+	if ev.Outcome == work.Failed {
+		n.failing.failed()
+	}
 	if n.c.Events.Stopped != nil {
 		n.c.Events.Stopped(ev)
 	}

@@ -131,8 +131,11 @@ func (e *periodic) done(began protocol.Instant, err error) {
 	r.mu.Lock()
 	r.stats.rounds++
 	r.stats.lateness, r.stats.took = late, took
-	if err != nil {
+	if err == nil {
+		r.stats.inRow = 0
+	} else {
 		r.stats.failures++
+		r.stats.inRow++
 		r.stats.lastError, r.stats.lastErrorMS = err.Error(), r.s.conf.Wall().UnixMilli()
 	}
 	r.mu.Unlock()

@@ -34,6 +34,7 @@ type run struct {
 // runStats is what Status tells of a run.
 type runStats struct {
 	rounds, failures, skipped, untrusted int64
+	inRow                                int64 // failed rounds since the last good one
 	lastError                            string
 	lastErrorMS                          int64
 	lateness                             time.Duration

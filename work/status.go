@@ -23,6 +23,7 @@ type Counts struct {
 	Stopping   int `json:"stopping"`
 	Finished   int `json:"finished"`
 	Failed     int `json:"failed"`
+	Failing    int `json:"failing"` // of those running: periodic ones whose last round failed
 }
 
 // Lateness is how late rounds began, in µs, over the life of the process; quantiles are exact to 12.5 %.
@@ -43,9 +44,10 @@ type RunStatus struct {
 	SinceMS     int64               `json:"since_ms,omitempty"` // wall clock of the start
 	Attempt     int64               `json:"attempt,omitempty"`  // failures so far
 	Rounds      int64               `json:"rounds,omitempty"`
-	Failures    int64               `json:"failures,omitempty"`  // failed rounds
-	Skipped     int64               `json:"skipped,omitempty"`   // rounds that were due while one before still ran, or the process did not
-	Untrusted   int64               `json:"untrusted,omitempty"` // rounds not begun because trust had ended
+	Failures    int64               `json:"failures,omitempty"`      // failed rounds
+	FailedInRow int64               `json:"failed_in_row,omitempty"` // failed rounds since the last good one
+	Skipped     int64               `json:"skipped,omitempty"`       // rounds that were due while one before still ran, or the process did not
+	Untrusted   int64               `json:"untrusted,omitempty"`     // rounds not begun because trust had ended
 	LatenessUS  int64               `json:"lateness_us,omitempty"`
 	TookUS      int64               `json:"took_us,omitempty"`
 	LastError   string              `json:"last_error,omitempty"`
@@ -66,9 +68,17 @@ func (s *Supervisor) Status() Status {
 		if live := s.live[p.id]; live != nil && live.grant.Token == p.token {
 			live.addTo(&r)
 		}
+		if r.FailedInRow > 0 {
+			st.Counts.Failing++
+		}
 		st.Runs = append(st.Runs, r)
 	}
 	return st
+}
+
+// Retries tells whether the run has failed and waits before it starts again.
+func (r *RunStatus) Retries() bool {
+	return r.State == phaseBackoff.String() || r.State == phaseFailed.String()
 }
 
 func (p *part) status() RunStatus {
@@ -87,6 +97,7 @@ func (r *run) addTo(st *RunStatus) {
 	defer r.mu.Unlock()
 	st.SinceMS = r.sinceMS
 	st.Rounds, st.Failures, st.Skipped, st.Untrusted = r.stats.rounds, r.stats.failures, r.stats.skipped, r.stats.untrusted
+	st.FailedInRow = r.stats.inRow
 	st.LatenessUS, st.TookUS = r.stats.lateness.Microseconds(), r.stats.took.Microseconds()
 	if r.stats.lastError != "" {
 		st.LastError, st.LastErrorMS = r.stats.lastError, r.stats.lastErrorMS

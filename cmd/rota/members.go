@@ -12,15 +12,19 @@ import (
 )
 
 func newMembers(e env) *cobra.Command {
-	return watcher(e, &cobra.Command{Use: "members", Short: "list the members"}, func(_ context.Context, o *observer, _ []string) error {
-		members := api.MembersOf(o.value)
+	return watcher(e, &cobra.Command{Use: "members", Short: "list the members"}, func(ctx context.Context, o *observer, _ []string) error {
+		sight, err := o.sight(ctx, false)
+		if err != nil {
+			return err
+		}
+		members := o.members(sight)
 		if o.json {
 			return o.printJSON(members)
 		}
-		rows := [][]string{{"MEMBER", "STATE", "TASKS", "SLOTS", "WEIGHT", "LABELS", "SINCE", "API", "VERSION", ""}}
+		rows := [][]string{{"MEMBER", "STATE", "HEARTBEAT", "TASKS", "SLOTS", "WEIGHT", "LABELS", "SINCE", "API", "VERSION", ""}}
 		for _, m := range members {
 			rows = append(rows, []string{
-				m.Member, m.State, grouped(m.Tasks), slotText(m), fmt.Sprint(m.Weight), labelText(m.Labels), ago(m.SinceMS, o.now), dash(m.Address), dash(m.Version), leaving(m),
+				m.Member, m.State, heartbeatText(m.Heartbeat, o.now), grouped(m.Tasks), slotText(m), fmt.Sprint(m.Weight), labelText(m.Labels), ago(m.SinceMS, o.now), dash(m.Address), dash(m.Version), leaving(m),
 			})
 		}
 		return table(o.stdout, rows)

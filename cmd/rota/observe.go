@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/journal"
@@ -16,13 +17,15 @@ import (
 // observer is a client of the store that only looks: no member is needed.
 type observer struct {
 	env
-	name  string // of the store, without secrets
-	store store.Full
-	proto protocol.Protocol // of the place
-	value cluster.Value
-	json  bool
-	now   time.Time
-	away  bool // the store did not answer when it was asked last
+	name    string // of the store, without secrets
+	named   bool   // on the command line, so that hints must name it too
+	store   store.Full
+	proto   protocol.Protocol // of the place
+	lookout *api.Lookout
+	value   cluster.Value
+	json    bool
+	now     time.Time
+	away    bool // the store did not answer when it was asked last
 }
 
 // answerWithin bounds how long a command waits for the store.
@@ -38,6 +41,7 @@ func watcher(e env, cmd *cobra.Command, show func(ctx context.Context, o *observ
 		cmd.Args = noArgs
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		named := cmd.Flags().Changed("store")
 		if _, err := settleStore(e, cmd); err != nil {
 			return err
 		}
@@ -48,6 +52,7 @@ func watcher(e env, cmd *cobra.Command, show func(ctx context.Context, o *observ
 			return err
 		}
 		defer o.store.Close()
+		o.named = named
 		return show(ctx, o, args)
 	}
 	return cmd
@@ -68,7 +73,7 @@ func observe(ctx context.Context, e env, cmd *cobra.Command) (*observer, error) 
 	if err != nil {
 		return nil, err
 	}
-	o := &observer{env: e, name: storeurl.Hide(name), store: st, json: asJSON, now: time.Now()}
+	o := &observer{env: e, name: storeurl.Hide(name), store: st, lookout: api.NewLookout(st, protocol.Now), json: asJSON, now: time.Now()}
 	if err := o.refresh(ctx); err != nil {
 		st.Close()
 		return nil, err

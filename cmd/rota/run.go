@@ -95,7 +95,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	c := &config{
 		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.text("publish"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
-		allow: allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail")},
+		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail")},
 		sources: f.list("source"),
 	}
 	c.node = node.Config{

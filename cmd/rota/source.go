@@ -13,6 +13,9 @@ import (
 	"github.com/rota-run/rota/source/directory"
 )
 
+// sourcesDiffer is the state of a problem: the copies of a source are not alike.
+const sourcesDiffer = "sources differ"
+
 // declare makes a source of each directory; two with the same name are one source of both.
 func (c *config) declare() error {
 	c.node.Sources = make(map[string][]string)
@@ -70,7 +73,7 @@ func (o *observer) sourceProblems(ctx context.Context) ([]api.Problem, error) {
 			differ += fmt.Sprintf(" (the files of %s count)", reader)
 		}
 		out = append(out, api.Problem{
-			State: "sources differ", Task: string(directory.Job(name).Job), Text: differ,
+			State: sourcesDiffer, Task: string(directory.Job(name).Job), Text: differ,
 			Try: "make the directories alike; rota source prune " + name + " ends tasks that no directory has",
 		})
 	}

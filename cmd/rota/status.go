@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,15 +13,22 @@ import (
 )
 
 func newStatus(e env) *cobra.Command {
-	return watcher(e, &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "status", Short: "show what is true now, and what needs a person",
-		Long: "Shows what is true now, and what needs a person. With --json also each member, and each task with its owner and token.",
-	}, showStatus)
+		Long: "Shows what is true now, and what needs a person. With --json also each member, and each task with its owner and token.\n" +
+			"With --check it looks until it has seen each member renew its heartbeat, says in one line what is wrong, and exits 1 if something is.",
+	}
+	check := cmd.Flags().Bool("check", false, "for scripts: one line, and exit 1 if something is wrong")
+	asked(cmd.Flags(), "check")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+		return o.showStatus(ctx, *check)
+	})
 }
 
 // statusReport is what rota status prints as JSON: the sums of the HTTP API, and what they are the sums of.
 type statusReport struct {
 	api.Status
+	Wrong      []string     `json:"wrong"` // what --check says; empty where all is well
 	MemberList []api.Member `json:"member_list"`
 	TaskList   []api.Task   `json:"task_list"`
 }
@@ -28,8 +36,13 @@ type statusReport struct {
 // problemsShown is how many problems fit on a screen.
 const problemsShown = 15
 
-func showStatus(ctx context.Context, o *observer, _ []string) error {
+func (o *observer) showStatus(ctx context.Context, check bool) error {
+	sight, err := o.sight(ctx, check)
+	if err != nil {
+		return err
+	}
 	s := api.StatusOf(o.value)
+	sight.Status(o.value, &s)
 	s.Store, s.Protocol = o.name, o.proto.Name()
 	records, err := o.journal(ctx, journal.Query{Limit: 10_000})
 	if err != nil {
@@ -40,12 +53,23 @@ func showStatus(ctx context.Context, o *observer, _ []string) error {
 		return err
 	}
 	s.Problems = append(differ, s.Problems...)
-	s.AddMalformed(records)
+	s.AddMalformed(o.value, records)
 	s.Moves = api.MovesOf(since(records, o.now.Add(-time.Hour)))
-	if o.json {
-		return o.printJSON(statusReport{s, api.MembersOf(o.value), api.TasksOf(o.value, false)})
+	wrong := s.Wrong()
+	switch {
+	case o.json:
+		err = o.printJSON(statusReport{s, wrong, o.members(sight), o.tasks(sight, false)})
+	case check && len(wrong) > 0:
+		return failed(o.hint("rota status"), "%s", strings.Join(wrong, ", "))
+	case check:
+		_, err = fmt.Fprintf(o.stdout, "ok: %s, %s\n", many(s.Members.Total, "member"), many(s.Tasks.Total, "task"))
+	default:
+		err = o.printStatus(s)
 	}
-	return o.printStatus(s)
+	if err == nil && check && len(wrong) > 0 {
+		return errSilent
+	}
+	return err
 }
 
 func since(records []journal.Record, t time.Time) []journal.Record {
@@ -61,45 +85,61 @@ func (o *observer) printStatus(s api.Status) error {
 	w := o.stdout
 	fmt.Fprintf(w, "store %s · protocol %s · index %s · digest %s\n", s.Store, s.Protocol, grouped(int(s.Index)), s.Digest[:8])
 	fmt.Fprintf(w, "members %s", grouped(s.Members.Total))
-	if s.Members.Draining > 0 {
-		fmt.Fprintf(w, " (%d draining)", s.Members.Draining)
-	}
+	fmt.Fprint(w, memberText(s.Members))
 	fmt.Fprintf(w, " · tasks %s%s · moves in the last hour %s", grouped(s.Tasks.Total), taskText(s.Tasks), grouped(s.Moves.LastHour))
 	if s.Moves.LongestGapMS > 0 {
 		fmt.Fprintf(w, ", longest gap %s", gapText(s.Moves.LongestGapMS))
 	}
 	fmt.Fprintln(w)
 	if s.Members.Total == 0 && s.Tasks.Total > 0 {
-		fmt.Fprintf(w, "! no member is running: nothing runs   → rota run --store %s\n", o.name)
+		fmt.Fprintf(w, "! no member is running: nothing runs   → rota run --store %s\n", shellWord(o.name))
 		return nil
+	}
+	if s.Members.Silent > 0 && s.Members.Silent == s.Members.Total && s.Tasks.Total > 0 {
+		fmt.Fprintf(w, "! no member is alive: nothing runs   → rota run --store %s\n", shellWord(o.name))
 	}
 	var rows [][]string
 	for _, p := range s.Problems[:min(len(s.Problems), problemsShown)] {
-		next := "→ rota why " + p.Task
-		switch p.State {
-		case "malformed":
-			next = "→ rota journal --task " + p.Task
-		case "sources differ":
-			next = "→ " + p.Try
+		name, next := p.Task, o.hint("rota why "+p.Task)
+		switch {
+		case p.Member != "":
+			name, next = p.Member, o.hint("rota members")
+		case p.State == sourcesDiffer:
+			next = o.try(p.Try)
 		}
-		rows = append(rows, []string{"! " + p.State, p.Task, p.Text, next})
+		rows = append(rows, []string{"! " + p.State, name, p.Text, "→ " + next})
 	}
 	if err := table(w, rows); err != nil {
 		return err
 	}
 	if more := len(s.Problems) - len(rows) + s.More; more > 0 {
-		fmt.Fprintf(w, "and %s more: rota tasks --state waiting, rota tasks --state parked\n", grouped(more))
+		fmt.Fprintf(w, "and %s more: %s, with --state waiting, parked, failing or backing-off\n", grouped(more), o.hint("rota tasks"))
 	}
 	return nil
 }
 
+func memberText(c api.MemberCounts) string {
+	var parts []string
+	if c.Silent > 0 {
+		parts = append(parts, fmt.Sprintf("%d probably dead", c.Silent))
+	}
+	if c.Draining > 0 {
+		parts = append(parts, fmt.Sprintf("%d draining", c.Draining))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// taskText is the counts that are not zero, after a colon.
 func taskText(c api.TaskCounts) string {
 	text := ""
 	for _, p := range []struct {
 		n    int
 		name string
 	}{
-		{c.Running, "running"}, {c.Moving, "moving"}, {c.Waiting, "waiting"}, {c.Parked, "parked"}, {c.Blocked, "blocked"},
+		{c.Running, "running"}, {c.Failing, api.Failing}, {c.BackingOff, api.BackingOff}, {c.Silent, api.OwnerSilent}, {c.Moving, "moving"}, {c.Waiting, "waiting"}, {c.Parked, "parked"}, {c.Blocked, "blocked"},
 		{c.Held, "held"}, {c.Finished, "finished"},
 	} {
 		if p.n == 0 {

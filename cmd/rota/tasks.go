@@ -14,12 +14,16 @@ const rowsShown = 50
 
 func newTasks(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "tasks", Short: "list the tasks and who runs them"}
-	state := cmd.Flags().String("state", "", "only those that are running, moving, waiting, parked, blocked, held or finished")
+	state := cmd.Flags().String("state", "", "only those that are running, failing, backing-off, owner-silent, moving, waiting, parked, blocked, held or finished")
 	owner := cmd.Flags().String("owner", "", "only those of this member")
 	own := cmd.Flags().Bool("own", false, "also Rota's own tasks: the sources of definitions")
 	all := cmd.Flags().Bool("all", false, "all of them, however many")
-	return watcher(e, cmd, func(_ context.Context, o *observer, _ []string) error {
-		tasks := api.Filter(api.TasksOf(o.value, *own), *state, *owner)
+	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+		sight, err := o.sight(ctx, false)
+		if err != nil {
+			return err
+		}
+		tasks := api.Filter(o.tasks(sight, *own), *state, *owner)
 		if o.json {
 			return o.printJSON(tasks)
 		}
@@ -31,14 +35,14 @@ func newTasks(e env) *cobra.Command {
 			return err
 		}
 		if more := len(tasks) - shown; more > 0 {
-			fmt.Fprintf(o.stdout, "and %s more: rota tasks --all\n", grouped(more))
+			fmt.Fprintf(o.stdout, "and %s more: %s\n", grouped(more), o.hint("rota tasks --all"))
 		}
 		return nil
 	})
 }
 
 func (o *observer) printTasks(tasks []api.Task) error {
-	rows := [][]string{{"TASK", "STATE", "OWNER", "TOKEN", "SINCE", "TYPE"}}
+	rows := [][]string{{"TASK", "STATE", "OWNER", "TOKEN", "SINCE", "TYPE", ""}}
 	for _, t := range tasks {
 		owner, token := dash(t.Owner), "-"
 		if t.Next != "" {
@@ -47,7 +51,16 @@ func (o *observer) printTasks(tasks []api.Task) error {
 		if t.Token != 0 {
 			token = fmt.Sprint(t.Token)
 		}
-		rows = append(rows, []string{t.Task, t.State, owner, token, ago(t.SinceMS, o.now), t.Type})
+		rows = append(rows, []string{t.Task, t.State, owner, token, ago(t.SinceMS, o.now), t.Type, note(&t)})
 	}
 	return table(o.stdout, rows)
+}
+
+// note is what the state alone does not say of a task that fails.
+func note(t *api.Task) string {
+	switch t.State {
+	case api.Failing, api.BackingOff, "parked":
+		return t.FailureText()
+	}
+	return ""
 }

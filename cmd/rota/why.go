@@ -13,18 +13,19 @@ import (
 )
 
 func newWhy(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "why TASK", Short: "explain where a task runs, or why it does not", Args: exactArg("the task")}
+	cmd := &cobra.Command{Use: "why TASK", Short: "explain where a task or a job runs, or why it does not", Args: exactArg("the task")}
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		records, err := o.journal(ctx, journal.Query{Partition: args[0], Limit: 20})
 		if err != nil {
 			return err
 		}
-		w, ok := api.WhyOf(o.value, cluster.PartitionID(args[0]), records)
-		if !ok && len(records) == 0 {
-			return failed("rota tasks --all", "there is no task %q", args[0])
+		sight, err := o.sight(ctx, false)
+		if err != nil {
+			return err
 		}
+		w, ok := api.WhyOf(o.value, sight, cluster.PartitionID(args[0]), records)
 		if !ok {
-			w = api.Why{Task: api.Task{Task: args[0], State: "gone"}, History: records}
+			return failed(o.hint("rota tasks --all"), "there is no task %q", args[0])
 		}
 		if o.json {
 			return o.printJSON(w)
@@ -45,6 +46,9 @@ func (o *observer) printWhy(w api.Why) {
 	if w.SinceMS > 0 {
 		head += fmt.Sprintf(" since %s (%s)", clock(w.SinceMS, o.now), ago(w.SinceMS, o.now))
 	}
+	if w.Partitions != nil {
+		head += ": " + grouped(w.Partitions.Total) + " partitions" + taskText(*w.Partitions)
+	}
 	fmt.Fprintln(o.stdout, printable(head)+".")
 	row := func(name, text string) {
 		if text != "" {
@@ -54,7 +58,7 @@ func (o *observer) printWhy(w api.Why) {
 	if w.Reason != nil {
 		row("rule", w.Reason.Rule)
 		row("", w.Reason.Text)
-		row("next", w.Reason.Try)
+		row("next", o.try(w.Reason.Try))
 	}
 	if w.Cause != "" && w.From != "" {
 		row("came", "from "+w.From+": "+w.Cause)
@@ -66,11 +70,37 @@ func (o *observer) printWhy(w api.Why) {
 		row("token", fmt.Sprint(w.Token))
 	}
 	row("slots", strings.Join(w.Slots, " "))
-	row("failed", w.Message)
+	row("failed", w.FailureText())
+	for i := range w.Tasks {
+		row("task", shortName(w.Task.Task, w.Tasks[i].Task)+" "+taskLine(&w.Tasks[i]))
+	}
+	for i := range w.NotRunning {
+		row("part", partLine(&w.NotRunning[i]))
+	}
 	if len(w.History) > 0 {
 		fmt.Fprintln(o.stdout, "history")
 	}
 	for _, r := range w.History {
 		fmt.Fprintf(o.stdout, "  %s  %-10s %s\n", clock(r.AtMS, o.now), r.Kind, printable(r.Line()))
 	}
+	if last := len(w.History) - 1; w.State == api.Malformed && w.History[last].Storage != nil {
+		for _, l := range w.History[last].Storage.Lines {
+			fmt.Fprintf(o.stdout, "      %s\n", printable(l))
+		}
+	}
+}
+
+// partLine is one partition of a task that does not run as it should.
+func partLine(t *api.Task) string {
+	text := t.Task + " is " + t.State
+	if t.Owner != "" {
+		text += " on " + t.Owner
+	}
+	switch {
+	case t.Reason != nil:
+		text += ": " + ruleText(t.Reason)
+	case t.FailureText() != "":
+		text += ": " + t.FailureText()
+	}
+	return text
 }

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Heartbeat is the sign of life of a member, as one who looks at the store knows it.
+type Heartbeat struct {
+	State    string `json:"state"`               // renewed, present, late, silent, gone
+	AtMS     int64  `json:"at_ms,omitempty"`     // of the last one, by the member's own clock: for people
+	SilentMS int64  `json:"silent_ms,omitempty"` // not renewed for so long, by the clock of the one who looks
+	TTLMS    int64  `json:"ttl_ms,omitempty"`    // after so long without one, others take over
+}
+
+// The states of a heartbeat.
+const (
+	HeartbeatRenewed = "renewed" // it was seen to be written again: the member lives
+	HeartbeatPresent = "present" // it is there; one look cannot say more
+	HeartbeatLate    = "late"    // as present, and by the member's own clock it is older than the TTL: look again
+	HeartbeatSilent  = "silent"  // not renewed for the TTL, by the clock of the one who looks
+	HeartbeatGone    = "gone"    // the store has none: the process is dead or has lost its session
+)
+
+// Lost tells whether the member is probably dead.
+func (h Heartbeat) Lost() bool {
+	return h.State == HeartbeatGone || h.State == HeartbeatSilent || h.State == HeartbeatLate
+}
+
+// Text says what is known. A heartbeat that is known only by the member's own clock is said to be so.
+func (h Heartbeat) Text(now time.Time) string {
+	switch h.State {
+	case HeartbeatGone:
+		return "no heartbeat in the store: the process is dead or cut off"
+	case HeartbeatSilent:
+		return fmt.Sprintf("not renewed for %s: probably dead", seconds(time.Duration(h.SilentMS)*time.Millisecond))
+	}
+	text := fmt.Sprintf("last heartbeat about %s ago by its own clock", seconds(h.Age(now)))
+	if h.State == HeartbeatLate {
+		text += ": probably dead"
+	}
+	return text
+}
+
+// Age is how old the heartbeat is by the member's own clock and now by that of the one who looks; never negative. For people: clocks differ.
+func (h Heartbeat) Age(now time.Time) time.Duration {
+	return max(now.Sub(time.UnixMilli(h.AtMS)), 0)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int64(d/time.Second)) }
+
+// sign is what a lookout remembers of a heartbeat.
+type sign struct {
+	version store.Version
+	since   protocol.Instant // when this version was first seen
+	renewed bool             // another version was seen before
+}
+
+// next is the sign after another look.
+func (s sign) next(now protocol.Instant, v store.Version) sign {
+	switch s.version {
+	case v:
+		return s
+	case "":
+		return sign{version: v, since: now}
+	}
+	return sign{version: v, since: now, renewed: true}
+}
+
+// heartbeat judges a document: only its owner's clock where it was looked at once, else the clock of the one who looks.
+func (s sign) heartbeat(now protocol.Instant, wall time.Time, doc []byte) Heartbeat {
+	var said struct {
+		AtMS  int64 `json:"at_ms"`
+		TTLMS int64 `json:"ttl_ms"`
+	}
+	_ = json.Unmarshal(doc, &said) // what cannot be read says nothing of its time; that it is there counts
+	h := Heartbeat{State: HeartbeatPresent, AtMS: said.AtMS, TTLMS: said.TTLMS, SilentMS: now.Sub(s.since).Milliseconds()}
+	switch {
+	case h.TTLMS > 0 && h.SilentMS > h.TTLMS:
+		h.State = HeartbeatSilent
+	case s.renewed:
+		h.State = HeartbeatRenewed
+	case h.TTLMS > 0 && h.AtMS > 0 && h.Age(wall).Milliseconds() > h.TTLMS:
+		h.State = HeartbeatLate
+	}
+	return h
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/work"
+)
+
+// FailingPrefix is where members keep what fails on them among the documents, each under PREFIX<member>.
+const FailingPrefix = "failing/"
+
+// MaxFailing bounds Failing.Runs.
+const MaxFailing = 100
+
+// Failing is the document in which a member says which of its runs fail, so that one who reads the store sees it without reaching the member.
+// It is for people: no decision reads it. A member that was killed leaves it behind; compare the token of a run with that in the value.
+type Failing struct {
+	Member     string       `json:"member"`
+	AtMS       int64        `json:"at_ms"`       // by the member's own clock
+	Failing    int          `json:"failing"`     // periodic runs whose last round failed
+	BackingOff int          `json:"backing_off"` // runs that wait before they start again
+	Runs       []FailingRun `json:"runs"`        // the first MaxFailing of them, sorted by partition
+}
+
+// FailingRun is one run that fails.
+type FailingRun struct {
+	Partition cluster.PartitionID `json:"partition"`
+	Token     cluster.Token       `json:"token"`
+	State     string              `json:"state"`            // failing, backing off
+	Rounds    int64               `json:"rounds,omitempty"` // failing: since the run began
+	Failures  int64               `json:"failures"`         // failing: of those rounds; backing off: runs in a row
+	Message   string              `json:"message"`          // of the last failure
+}
+
+// The states of a [FailingRun].
+const (
+	StateFailing    = "failing"
+	StateBackingOff = "backing off"
+)
+
+// maxMessage bounds, in bytes, what is kept of a message.
+const maxMessage = 300
+
+// failingOf picks what fails. It lists nothing that is well, so a healthy member has an empty document or none.
+func failingOf(member cluster.MemberID, s work.Status, atMS int64) Failing {
+	f := Failing{Member: string(member), AtMS: atMS, Failing: s.Counts.Failing, BackingOff: s.Counts.BackingOff, Runs: []FailingRun{}}
+	for _, r := range s.Runs {
+		run := FailingRun{Partition: r.Partition, Token: r.Token, Message: r.LastError}
+		switch {
+		case r.FailedInRow > 0:
+			run.State, run.Rounds, run.Failures = StateFailing, r.Rounds, r.Failures
+		case r.Retries():
+			run.State, run.Failures = StateBackingOff, r.Attempt
+		default:
+			continue
+		}
+		if len(f.Runs) == MaxFailing {
+			break
+		}
+		run.Message = run.Message[:min(len(run.Message), maxMessage)]
+		f.Runs = append(f.Runs, run)
+	}
+	return f
+}
+
+// same tells whether two documents say the same, but for when they were written.
+func (f Failing) same(g Failing) bool {
+	return f.Failing == g.Failing && f.BackingOff == g.BackingOff && slices.Equal(f.Runs, g.Runs)
+}
+
+// The pace of the document: a change is gathered for a moment with others, and then there is rest.
+const (
+	failingGather = time.Second
+	failingRest   = 4 * time.Second
+)
+
+// failing keeps the member's document.
+type failing struct {
+	news chan struct{} // has room for one
+	told Failing
+	at   store.Version
+}
+
+func newFailing() *failing { return &failing{news: make(chan struct{}, 1)} }
+
+// failed reports that a run or a round has failed. It may be called from any goroutine.
+func (f *failing) failed() {
+	select {
+	case f.news <- struct{}{}:
+	default:
+	}
+}
+
+func (n *Node) roundDone(r work.RoundDone) {
+	if r.Err != nil {
+		n.failing.failed()
+	}
+}
+
+// keepFailing writes the document when it changes, at most every few seconds, until ctx ends; then it removes it. Where nothing fails it only waits; while
+// something does, it looks again and again, so that it misses no end of it.
+func (n *Node) keepFailing(ctx context.Context) {
+	f := n.failing
+	defer f.remove(ctx, n)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.news:
+		}
+		for ails := true; ails; {
+			if !pause(ctx, failingGather) {
+				return
+			}
+			now := failingOf(n.c.Member, n.sup.Status(), time.Now().UnixMilli())
+			ails = len(now.Runs) > 0
+			if !now.same(f.told) {
+				if err := f.write(ctx, n, now); err != nil {
+					n.c.Logger.Debug("note what fails", "err", err)
+					ails = true // try again after the rest
+				}
+			}
+			if !pause(ctx, failingRest) {
+				return
+			}
+		}
+	}
+}
+
+// pause waits; false when ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+func failingKey(m cluster.MemberID) string { return FailingPrefix + string(m) }
+
+// write writes the document. What a former process of the member left there, or an outcome that was unknown, makes it read the version first.
+func (f *failing) write(ctx context.Context, n *Node, now Failing) error {
+	value, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
+	defer cancel()
+	at, err := n.c.Store.Put(ctx, store.Doc{Key: failingKey(n.c.Member), Value: value, Version: f.at})
+	if errors.Is(err, store.ErrConflict) {
+		if f.at, err = f.current(ctx, n); err != nil {
+			return err
+		}
+		at, err = n.c.Store.Put(ctx, store.Doc{Key: failingKey(n.c.Member), Value: value, Version: f.at})
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", failingKey(n.c.Member), err)
+	}
+	f.told, f.at = now, at
+	return nil
+}
+
+// current is the version of the document that is there.
+func (f *failing) current(ctx context.Context, n *Node) (store.Version, error) {
+	d, err := n.c.Store.Get(ctx, failingKey(n.c.Member))
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	return d.Version, err
+}
+
+// remove removes the document when the member ends in order. One that stays does no harm: its tokens are old.
+func (f *failing) remove(ctx context.Context, n *Node) {
+	if f.at == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := n.c.Store.Delete(ctx, failingKey(n.c.Member), f.at); err != nil {
+		n.c.Logger.Debug("remove what failed", "err", err)
+	}
+}

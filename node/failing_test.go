@@ -1,0 +1,145 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+)
+
+// ill is a periodic type whose rounds fail until it is cured.
+func ill(cured *atomic.Bool) func(*Config) {
+	return func(c *Config) {
+		c.Types["ill"] = work.Type{Name: "ill", Periodic: true, DefaultEvery: time.Second, New: func(work.Definition) (work.Runner, error) {
+			return work.RunnerFunc(func(context.Context, *work.Grant) error {
+				if cured.Load() {
+					return nil
+				}
+				return errors.New("no luck")
+			}), nil
+		}}
+	}
+}
+
+// failingAt reads the document of a member; false where there is none.
+func failingAt(t *testing.T, docs store.Docs, member cluster.MemberID) (Failing, bool) {
+	t.Helper()
+	d, err := docs.Get(t.Context(), failingKey(member))
+	if errors.Is(err, store.ErrNotFound) {
+		return Failing{}, false
+	}
+	var f Failing
+	if err == nil {
+		err = json.Unmarshal(d.Value, &f)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, true
+}
+
+func TestWhatFailsIsADocument(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		var cured atomic.Bool
+		a := start(t, s, "a", ill(&cured))
+		look := s.Open()
+		defer look.Close()
+		a.submit("well", cluster.TaskSpec{Type: "stay"})
+		time.Sleep(time.Minute) // waits: in a bubble
+		if f, ok := failingAt(t, look, "a"); ok {
+			t.Errorf("a member on which nothing fails has written %+v", f)
+		}
+		a.submit("sick", cluster.TaskSpec{Type: "ill"})
+		a.submit("retry", cluster.TaskSpec{Type: "fail", Definition: []byte(`{"retry":{"min_ms":3600000,"max_ms":3600000}}`), MaxAttempts: 9})
+		await(t, "both are in the document", func() bool {
+			f, _ := failingAt(t, look, "a")
+			return f.Failing == 1 && f.BackingOff == 1 && len(f.Runs) == 2
+		})
+		time.Sleep(30 * time.Second) // waits: in a bubble, so that the row of failures is long
+		synctest.Wait()
+		f, _ := failingAt(t, look, "a")
+		p, _ := a.Value().Partition("sick")
+		retry, sick := f.Runs[0], f.Runs[1]
+		if sick.State != StateFailing || sick.Rounds != sick.Failures || sick.Rounds < 20 || sick.Message != "no luck" || sick.Token != p.Token {
+			t.Errorf("of the periodic task it says %+v", sick)
+		}
+		if retry.State != StateBackingOff || retry.Message != "no luck" {
+			t.Errorf("of the task that is tried again it says %+v", retry)
+		}
+		if got := a.Status().Work.Counts.Failing; got != 1 {
+			t.Errorf("%d are counted as failing", got)
+		}
+		cured.Store(true)
+		await(t, "the cured one is well again", func() bool {
+			f, _ := failingAt(t, look, "a")
+			return f.Failing == 0 && len(f.Runs) == 1
+		})
+		a.leave()
+		if f, ok := failingAt(t, look, "a"); ok {
+			t.Errorf("a member that has left has left behind %+v", f)
+		}
+	})
+}
+
+// counting counts the writes of one document.
+type counting struct {
+	*memory.Store
+	writes atomic.Int64
+}
+
+func (c *counting) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if d.Key == failingKey("a") {
+		c.writes.Add(1)
+	}
+	return c.Store.Put(ctx, d)
+}
+
+// A process that was killed has left a document, and rounds fail every 10 ms: the next one takes the document over, and writes it seldom.
+func TestTheDocumentIsTakenOverAndWrittenSeldom(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		look := s.Open()
+		defer look.Close()
+		if _, err := look.Put(t.Context(), store.Doc{Key: failingKey("a"), Value: []byte(`{"member":"a","failing":7}`)}); err != nil {
+			t.Fatal(err)
+		}
+		c := &counting{Store: s.Open()}
+		t.Cleanup(func() { c.Store.Close() })
+		var cured atomic.Bool
+		a := start(t, s, "a", func(conf *Config) {
+			ill(&cured)(conf)
+			conf.Store = c
+		})
+		a.submit("sick", cluster.TaskSpec{Type: "ill", Definition: []byte(`{"every_ms":10}`)})
+		await(t, "the document is the new one", func() bool { f, _ := failingAt(t, look, "a"); return f.Failing == 1 })
+		before := c.writes.Load()
+		time.Sleep(time.Minute) // waits: in a bubble
+		if n := c.writes.Load() - before; n < 6 || n > 15 {
+			t.Errorf("%d writes in a minute", n)
+		}
+	})
+}
+
+func TestTheDocumentIsBounded(t *testing.T) {
+	t.Parallel()
+	s := work.Status{Counts: work.Counts{Failing: 3 * MaxFailing}}
+	for i := range 3 * MaxFailing {
+		s.Runs = append(s.Runs, work.RunStatus{
+			Partition: cluster.PartitionID(fmt.Sprintf("t%03d", i)), State: "running", Rounds: 2, Failures: 1, FailedInRow: 1, LastError: string(make([]byte, 9*maxMessage)),
+		})
+	}
+	f := failingOf("a", s, 1)
+	if len(f.Runs) != MaxFailing || f.Failing != 3*MaxFailing || len(f.Runs[0].Message) != maxMessage {
+		t.Errorf("%d runs of %d, a message of %d bytes", len(f.Runs), f.Failing, len(f.Runs[0].Message))
+	}
+}

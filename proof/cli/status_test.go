@@ -1,0 +1,90 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rota-run/rota/api"
+)
+
+// Nobody is left who could say so: the store does.
+func TestStatusAfterAllWereKilled(t *testing.T) {
+	p := newPlace(t)
+	p.noops(9)
+	var members []*running
+	for _, m := range []string{"a", "b", "c"} {
+		members = append(members, p.start(m, "tasks", "--ttl", "4s"))
+	}
+	p.awaitShares(9, "a:3 b:3 c:3")
+	if out, stderr, code := p.rota("status", "--check", "--store", "file:store"); code != exitOK || out != "ok: 3 members, 9 tasks\n" {
+		t.Errorf("of living members: exit %d, %s%s", code, out, stderr)
+	}
+	for _, m := range members {
+		m.signal(syscall.SIGKILL)
+	}
+	for _, m := range members {
+		m.end()
+	}
+	// Those who were killed last may have taken over from the first: then these are no members any more.
+	out, stderr, code := p.rota("status", "--store", "file:store", "--json")
+	var st struct {
+		api.Status
+		Members []api.Member `json:"member_list"`
+	}
+	if err := json.Unmarshal([]byte(out), &st); err != nil || code != exitOK {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, stderr)
+	}
+	if n := st.Status.Members; n.Total == 0 || n.Silent != n.Total || st.Tasks.Silent != 9 || st.Tasks.Running != 0 {
+		t.Errorf("got %+v, %+v", n, st.Tasks)
+	}
+	for _, m := range st.Members {
+		if m.Heartbeat == nil || m.Heartbeat.State != api.HeartbeatGone {
+			t.Errorf("the heartbeat of %s is %+v", m.Member, m.Heartbeat)
+		}
+	}
+	out, _, _ = p.rota("status", "--store", "file:store")
+	if !strings.Contains(out, "tasks 9: 9 owner silent") || !strings.Contains(out, "! no member is alive: nothing runs") {
+		t.Errorf("status:\n%s", out)
+	}
+	_, stderr, code = p.rota("status", "--check", "--store", "file:store")
+	if !strings.Contains(stderr, "tasks without a live owner: 9\n") || code != exitFailed {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	p.start("d", "tasks", "--ttl", "4s")
+	p.awaitShares(9, "d:9")
+}
+
+// A suspended process keeps its session: only that it does not renew its heartbeat shows.
+func TestStatusOfASuspendedMember(t *testing.T) {
+	p := newPlace(t)
+	p.noops(2)
+	a := p.start("a", "tasks", "--ttl", "2s")
+	p.awaitShares(2, "a:2")
+	p.suspend(a)
+	await(t, "status says so", func() bool {
+		out, _, _ := p.rota("status", "--store", "file:store")
+		return strings.Contains(out, "! silent  a  not renewed for 2 s: probably dead; nobody runs its 2 tasks")
+	})
+	if _, stderr, code := p.rota("status", "--check", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "tasks without a live owner: 2") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// A check whose program cannot be started fails in each round.
+func TestStatusOfAFailingTask(t *testing.T) {
+	p := newPlace(t)
+	program := filepath.Join(p.dir, "missing")
+	p.task("sick.yaml", "type: exec\nevery: 100ms\nconfig: {argv: ["+program+"]}\n")
+	p.start("a", "tasks", "--allow-exec", program)
+	await(t, "tasks says so", func() bool {
+		out, _, _ := p.rota("tasks", "--state", "failing", "--store", "file:store")
+		return strings.Contains(out, "sick") && strings.Contains(out, "rounds, last: run "+program)
+	})
+	out, _, _ := p.rota("status", "--store", "file:store")
+	if !strings.Contains(out, "tasks 1: 1 failing") || !strings.Contains(out, "! failing  sick") {
+		t.Errorf("status:\n%s", out)
+	}
+}
