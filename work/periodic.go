@@ -32,7 +32,7 @@ type periodic struct {
 	timer   timer[*periodic]
 	period  time.Duration // zero with cron
 	cron    plan          // nil without
-	plan    plan          // by the wall clock; nil for a period below keptFrom
+	plan    plan          // by the wall clock; nil for a period below KeptFrom
 	at      time.Time     // of plan: the next round
 	next    protocol.Instant
 	owed    []round // are due and have not begun, in order; more than one only with CatchUpAll
@@ -66,7 +66,7 @@ func newPeriodic(r *run) (*periodic, error) {
 }
 
 // long tells a schedule by the wall clock from a short period.
-func (e *periodic) long() bool { return e.cron != nil || e.period >= keptFrom }
+func (e *periodic) long() bool { return e.cron != nil || e.period >= KeptFrom }
 
 // keeps tells whether the last round is kept for the next owner.
 func (e *periodic) keeps() bool { return e.long() && e.run.s.conf.Positions != nil }

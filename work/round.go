@@ -9,8 +9,9 @@ import (
 	"github.com/rota-run/rota/journal"
 )
 
-// keptFrom is the shortest period whose rounds are kept: a shorter one would cost the store a write too often, and a round too many costs little.
-const keptFrom = time.Minute
+// KeptFrom is the shortest period of which the last round is kept for the next owner. A shorter one would cost the store too many writes, and an extra
+// round costs little.
+const KeptFrom = time.Minute
 
 // The times of reading and writing the last round: how long a write may take, and the pauses between failed reads.
 const (
