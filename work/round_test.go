@@ -53,7 +53,7 @@ func (o *owners) begin() {
 // leave ends the member in order, after it has run for a time.
 func (o *owners) leave(after time.Duration) {
 	o.t.Helper()
-	time.Sleep(after)
+	time.Sleep(after) // waits: in virtual time
 	synctest.Wait()
 	if err := o.bed.finish(); err != nil {
 		o.t.Fatal(err)
