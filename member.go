@@ -137,14 +137,37 @@ func (m *Member) Value() Value { return m.node.Value() }
 // Ready says why this member cannot do its work now; nothing when it can.
 func (m *Member) Ready() []string { return m.node.Ready() }
 
-// Submit adds a job of one task and returns when it is accepted. The same job with the same task is accepted again; with another task it is
-// refused, see ErrRefused.
+// Submit adds a job of one task and returns when it is accepted. The task is checked as a task file is, with the types of this member; what is wrong with it
+// is a *[source.MalformedError]. The same job with the same task is accepted again, and its run is not repeated; with another task it is refused
+// ([ErrRefused], see Apply). A job that was killed stays so ([ErrKilled]).
 func (m *Member) Submit(ctx context.Context, job string, t Task) error {
-	c, err := t.job(job)
+	return m.submit(ctx, job, t, submit)
+}
+
+// SubmitAgain is Submit for a job that has ended, also one that was killed: it runs again, from the beginning.
+func (m *Member) SubmitAgain(ctx context.Context, job string, t Task) error {
+	var first *cluster.Job
+	looked := false
+	return m.submit(ctx, job, t, func(old *cluster.Job, id cluster.JobID, spec cluster.JobSpec) (cluster.Command, error) {
+		switch {
+		case !looked:
+			looked, first = true, old
+		case indexOf(old) != indexOf(first) && old != nil && cluster.SameSpec(old.Spec, &spec):
+			return nil, nil // it was submitted again meanwhile, perhaps by this very call
+		}
+		return cluster.SubmitJob{Job: id, Spec: spec, Expected: expect(old)}, nil
+	})
+}
+
+func (m *Member) submit(ctx context.Context, job string, t Task, decide func(*cluster.Job, cluster.JobID, cluster.JobSpec) (cluster.Command, error)) error {
+	spec, err := t.spec(job, m.types)
+	if err == nil {
+		_, err = m.change(ctx, cluster.JobID(job), func(old *cluster.Job) (cluster.Command, error) { return decide(old, cluster.JobID(job), spec) })
+	}
 	if err != nil {
 		return fmt.Errorf("submit job %q: %w", job, err)
 	}
-	return m.propose(ctx, fmt.Sprintf("submit job %q", job), c)
+	return nil
 }
 
 // Kill ends a job: its tasks stop.

@@ -33,6 +33,10 @@ type (
 	Spread = cluster.Spread
 	// Handover is the contract under which a partition moves.
 	Handover = cluster.Handover
+	// CatchUp says what becomes of the rounds that nobody could run.
+	CatchUp = work.CatchUp
+	// OnStoreLoss says what a running task does when its member cannot reach the store.
+	OnStoreLoss = work.OnStoreLoss
 )
 
 // The choices of a [Task].
@@ -45,6 +49,13 @@ const (
 	AtMostOne = cluster.HandoverAtMostOne // the old owner has stopped before the new one starts
 	NoGap     = cluster.HandoverNoGap     // the new one runs before the old one stops
 	Fast      = cluster.HandoverFast      // switch at once
+
+	CatchUpOnce = work.CatchUpOnce // one round makes up for all that nobody could run
+	CatchUpSkip = work.CatchUpSkip // none does
+	CatchUpAll  = work.CatchUpAll  // each of them runs, one after the other
+
+	StoreLossStop = work.StoreLossStop // stop it
+	StoreLossKeep = work.StoreLossKeep // let it go on, also while another member has it
 )
 
 // Why a run's context ended; see context.Cause.

@@ -155,7 +155,8 @@ func TestACheckIsCalledOncePerPeriod(t *testing.T) {
 
 func TestSubmitIsRefusedWhereTheJobIsAnother(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
-		a := join(t, ctx, memory.New(), "a")
+		typ, _ := runs("x")
+		a := join(t, ctx, memory.New(), "a", typ)
 		for i, want := range []error{nil, nil, rota.ErrRefused} {
 			task := rota.Task{Type: "x", Weight: int64(100 + i/2)}
 			if err := a.Submit(ctx, "job", task); !errors.Is(err, want) {

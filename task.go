@@ -3,56 +3,103 @@ package rota
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
 )
 
-// Task is one task to submit. Type is required.
+// Task is one task to submit; it can say what a task file can. Type is required.
 type Task struct {
 	Type       string
 	Config     any           // anything that encodes to the JSON that the type takes
 	Every      time.Duration // period, of periodic types
+	Cron       string        // instead of Every: five fields, minute hour day month weekday
+	TimeZone   string        // of Cron, such as "Europe/Berlin"; default UTC
+	CatchUp    CatchUp       // of Cron, and of periods of a minute and more: what becomes of rounds that nobody could run; default CatchUpOnce
+	Timeout    time.Duration // of one round or run; 0: the type decides
 	Spread     Spread        // default Single
 	Partitions []string      // keys, when Spread is Partitioned
 	Handover   Handover      // default AtMostOne
 	Labels     map[string]string
-	Tags       map[string]string // that go on all samples
-	Weight     int64             // load of each partition; 0 means 100
-	MinSlots   int64             // when Spread is Pool: run on so many slots, or wait; 0: run on what there is
-	MaxSlots   int64             // when Spread is Pool: 0 means no limit
+	SpreadOver string // label of members, over whose values the partitions are spread evenly
+	Pin        string // the only member that may run it
+	Tags       map[string]string
+	Weight     int64 // load of each partition; 0 means 100
+	MinSlots   int64 // when Spread is Pool: run on so many slots, or wait; 0: run on what there is
+	MaxSlots   int64 // when Spread is Pool: 0 means no limit
 	// Repartition, when Spread is Pool: each run is told its share, Grant.Index of Grant.Count. When slots come or go all runs of the task stop,
 	// and only then those with the new shares start.
 	Repartition bool
-	MaxAttempts int64 // failures in a row that park a partition; 0 means never
+	RetryMin    time.Duration // first pause after a failure; default 1 s
+	RetryMax    time.Duration // longest pause; default 5 min
+	MaxAttempts int64         // failures in a row that park a partition; 0 means never
+	// OnStoreLoss is what a running task does when its member has not reached the store for so long that others may take over; default StoreLossStop.
+	OnStoreLoss OnStoreLoss
+	// Version of the definition, for Apply: a higher one replaces a lower one.
+	Version int64
 }
 
-// job makes the command that submits the task.
-func (t Task) job(name string) (cluster.SubmitJob, error) {
-	d := work.Definition{EveryMS: t.Every.Milliseconds(), Tags: t.Tags}
-	if t.Config != nil {
-		config, err := json.Marshal(t.Config)
-		if err != nil {
-			return cluster.SubmitJob{}, fmt.Errorf("encode the config: %w", err)
-		}
-		d.Config = config
-	}
-	definition, err := json.Marshal(d)
+// definition is a Task as a task file has it.
+type definition struct {
+	Type        string            `json:"type,omitempty"`
+	Every       string            `json:"every,omitempty"`
+	Cron        string            `json:"cron,omitempty"`
+	TimeZone    string            `json:"time_zone,omitempty"`
+	CatchUp     CatchUp           `json:"catch_up,omitempty"`
+	Timeout     string            `json:"timeout,omitempty"`
+	Spread      string            `json:"spread,omitempty"`
+	Partitions  []string          `json:"partitions,omitempty"`
+	Handover    string            `json:"handover,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	SpreadOver  string            `json:"spread_over,omitempty"`
+	Pin         string            `json:"pin,omitempty"`
+	Tags        map[string]string `json:"tags,omitempty"`
+	Weight      int64             `json:"weight,omitempty"`
+	Min         int64             `json:"min,omitempty"`
+	Max         int64             `json:"max,omitempty"`
+	Repartition bool              `json:"repartition,omitempty"`
+	Retry       retry             `json:"retry,omitzero"`
+	OnStoreLoss OnStoreLoss       `json:"on_store_loss,omitempty"`
+	Config      any               `json:"config,omitempty"`
+}
+
+type retry struct {
+	Min      string `json:"min,omitempty"`
+	Max      string `json:"max,omitempty"`
+	Attempts int64  `json:"attempts,omitempty"`
+}
+
+// spec makes the spec of the job that has this task alone, checked as a task file is.
+func (t Task) spec(job string, types work.Types) (cluster.JobSpec, error) {
+	data, err := json.Marshal(definition{
+		Type: t.Type, Every: orNone(t.Every), Cron: t.Cron, TimeZone: t.TimeZone, CatchUp: t.CatchUp, Timeout: orNone(t.Timeout),
+		Spread: t.Spread.String(), Partitions: t.Partitions, Handover: t.Handover.String(), Labels: t.Labels, SpreadOver: t.SpreadOver, Pin: t.Pin,
+		Tags: t.Tags, Weight: t.Weight, Min: t.MinSlots, Max: t.MaxSlots, Repartition: t.Repartition,
+		Retry: retry{Min: orNone(t.RetryMin), Max: orNone(t.RetryMax), Attempts: t.MaxAttempts}, OnStoreLoss: t.OnStoreLoss, Config: t.Config,
+	})
 	if err != nil {
-		return cluster.SubmitJob{}, fmt.Errorf("encode the definition: %w", err)
+		return cluster.JobSpec{}, fmt.Errorf("encode the task: %w", err)
 	}
-	spec := cluster.TaskSpec{
-		Type: t.Type, Spread: t.Spread, Weight: t.Weight, Handover: t.Handover, MaxAttempts: t.MaxAttempts,
-		Partitions: t.Partitions, Definition: definition, Min: t.MinSlots, Max: t.MaxSlots, Repartition: t.Repartition,
+	spec, err := source.ReadTask(cluster.JobID(job), data, types)
+	if err != nil {
+		return cluster.JobSpec{}, err
 	}
-	for k, v := range t.Labels {
-		spec.Selector = append(spec.Selector, cluster.Label{Key: k, Value: v})
+	if t.Version < 0 {
+		return cluster.JobSpec{}, fmt.Errorf("version %d is negative", t.Version)
 	}
-	slices.SortFunc(spec.Selector, func(a, b cluster.Label) int { return strings.Compare(a.Key, b.Key) })
-	job := cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}
-	job.Coverage = t.MinSlots > 0
-	return cluster.SubmitJob{Job: cluster.JobID(name), Spec: job}, nil
+	if t.Version > 0 {
+		spec.Version = strconv.FormatInt(t.Version, 10)
+	}
+	spec.Coverage = t.MinSlots > 0
+	return spec, nil
+}
+
+func orNone(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
 }

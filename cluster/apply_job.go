@@ -24,13 +24,15 @@ func (d *draft) submitJob(c SubmitJob) string {
 	}
 	old, ok := d.jobs.get(c.Job)
 	switch {
-	case ok && old.State == JobRunning && sameSpec(old.Spec, &c.Spec):
+	case !d.expected(c.Job, c.Expected):
+		return NotExpected
+	case ok && old.State == JobRunning && SameSpec(old.Spec, &c.Spec):
 		return ""
 	case ok && old.State == JobRunning && old.Spec.Source != c.Spec.Source:
 		return "a job of this name exists, from " + sourceName(old.Spec)
 	case ok && old.State == JobRunning:
 		return "a job of this name exists with another spec"
-	case ok && old.State == JobCompleted && sameSpec(old.Spec, &c.Spec):
+	case ok && old.State == JobCompleted && SameSpec(old.Spec, &c.Spec) && c.Expected == 0:
 		return "" // a retried submission must not run the job again
 	}
 	if why := d.percentRefused(c.Job, &c.Spec); why != "" {
@@ -45,6 +47,21 @@ func (d *draft) submitJob(c SubmitJob) string {
 	return ""
 }
 
+// NotExpected is why a command with an expectation is refused that does not hold: look at the job again.
+const NotExpected = "the job is not as the writer of this has seen it"
+
+// expected tells whether the job is as the writer has seen it.
+func (d *draft) expected(id JobID, e Expected) bool {
+	if e == 0 {
+		return true
+	}
+	var index Index
+	if j, ok := d.jobs.get(id); ok {
+		index = j.SpecIndex
+	}
+	return e == Expect(index)
+}
+
 func sourceName(s *JobSpec) string {
 	if s.Source == "" {
 		return "a client"
@@ -52,8 +69,8 @@ func sourceName(s *JobSpec) string {
 	return "source " + s.Source
 }
 
-// sameSpec compares all that a spec says, byte by byte, by its canonical encoding.
-func sameSpec(a, b *JobSpec) bool {
+// SameSpec compares two specs: all that a spec says, byte by byte, by its canonical encoding.
+func SameSpec(a, b *JobSpec) bool {
 	return bytes.Equal(appendSpec(nil, a), appendSpec(nil, b))
 }
 
@@ -145,11 +162,13 @@ func (d *draft) updateJob(c UpdateJob) string {
 	}
 	old, ok := d.jobs.get(c.Job)
 	switch {
+	case !d.expected(c.Job, c.Expected):
+		return NotExpected
 	case !ok || old.State != JobRunning:
 		return "no such live job"
 	case old.Spec.Source != c.Spec.Source:
 		return "it is from " + sourceName(old.Spec)
-	case sameSpec(old.Spec, &c.Spec):
+	case SameSpec(old.Spec, &c.Spec):
 		return ""
 	}
 	if why := d.percentRefused(c.Job, &c.Spec); why != "" {

@@ -60,17 +60,19 @@ type (
 	// SubmitJob adds a job. The same id with the same spec is a no-op; with another spec it is refused, unless the
 	// former job has ended. By, if set, must own its partition under ByToken (a source writes under its own token).
 	SubmitJob struct {
-		Job     JobID
-		Spec    JobSpec
-		By      PartitionID
-		ByToken Token
+		Job      JobID
+		Spec     JobSpec
+		By       PartitionID
+		ByToken  Token
+		Expected Expected
 	}
 	// UpdateJob replaces the spec of a live job. Partitions whose task is unchanged but for its definition stay where they are.
 	UpdateJob struct {
-		Job     JobID
-		Spec    JobSpec
-		By      PartitionID
-		ByToken Token
+		Job      JobID
+		Spec     JobSpec
+		By       PartitionID
+		ByToken  Token
+		Expected Expected
 	}
 	// KillJob ends a job: its partitions are removed.
 	KillJob struct {
@@ -128,6 +130,13 @@ type (
 		JobScheduler string // name of a schedule.JobScheduler
 	}
 )
+
+// Expected is what the writer of a command has seen of its job: the command does nothing where the job is another one by now. 0 says nothing, as in
+// entries that were written before there was an expectation; else it is one more than the SpecIndex of the job, which is 0 where there is none.
+type Expected uint64
+
+// Expect is the expectation of a job with this SpecIndex, 0 for no such job.
+func Expect(index Index) Expected { return Expected(index) + 1 }
 
 // Child is a partition that a split creates. Key and Parents are keys within the task of the split partition.
 type Child struct {

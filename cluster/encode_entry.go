@@ -25,6 +25,7 @@ const (
 	tagUpdateWorkflow
 	tagConfigureMore // as tagConfigure, with the job scheduler
 	tagAdvanceWindow
+	tagExpected // an expectation, and the command about a job that it is of
 )
 
 // Encode writes the entry as it stands in the log: all but its index.
@@ -101,9 +102,9 @@ func appendCommand(b []byte, c Command) []byte {
 	case DrainMember:
 		return appendBool(appendString(append(b, tagDrainMember), c.Member), c.On)
 	case SubmitJob:
-		return appendJobCommand(b, [...]byte{tagSubmitJob, tagSubmitWorkflow}, c.Job, &c.Spec, c.By, c.ByToken)
+		return appendJobCommand(appendExpected(b, c.Expected), [...]byte{tagSubmitJob, tagSubmitWorkflow}, c.Job, &c.Spec, c.By, c.ByToken)
 	case UpdateJob:
-		return appendJobCommand(b, [...]byte{tagUpdateJob, tagUpdateWorkflow}, c.Job, &c.Spec, c.By, c.ByToken)
+		return appendJobCommand(appendExpected(b, c.Expected), [...]byte{tagUpdateJob, tagUpdateWorkflow}, c.Job, &c.Spec, c.By, c.ByToken)
 	case KillJob:
 		return appendUvarint(appendString(appendString(append(b, tagKillJob), c.Job), c.By), uint64(c.ByToken))
 	case Started:
@@ -140,6 +141,44 @@ func appendJobCommand(b []byte, tags [2]byte, id JobID, spec *JobSpec, by Partit
 		b = appendSpec(appendString(append(b, tags[1]), id), spec)
 	}
 	return appendUvarint(appendString(b, by), uint64(token))
+}
+
+func appendExpected(b []byte, e Expected) []byte {
+	if e == 0 {
+		return b
+	}
+	return appendUvarint(append(b, tagExpected), uint64(e))
+}
+
+// expected decodes a command with an expectation.
+func (r *decoder) expected() Command {
+	e := Expected(r.uvarint())
+	if r.err == nil && e == 0 {
+		r.fail("an expectation that says nothing")
+	}
+	switch tag := r.byte(); tag {
+	case tagSubmitJob, tagSubmitWorkflow:
+		c := r.submit(tag == tagSubmitWorkflow)
+		c.Expected = e
+		return c
+	case tagUpdateJob, tagUpdateWorkflow:
+		c := UpdateJob(r.submit(tag == tagUpdateWorkflow))
+		c.Expected = e
+		return c
+	}
+	r.fail("an expectation of no job")
+	return nil
+}
+
+func (r *decoder) submit(workflow bool) SubmitJob {
+	c := SubmitJob{Job: JobID(r.string())}
+	if workflow {
+		c.Spec = decodeSpecWithWorkflow(r)
+	} else {
+		c.Spec = decodeJobSpec(r)
+	}
+	c.By, c.ByToken = r.partition(), r.token()
+	return c
 }
 
 func appendConfigure(b []byte, c *Configure) []byte {
@@ -184,13 +223,15 @@ func decodeCommand(r *decoder) Command {
 	case tagDrainMember:
 		return DrainMember{Member: r.member(), On: r.bool()}
 	case tagSubmitJob:
-		return SubmitJob{Job: JobID(r.string()), Spec: decodeJobSpec(r), By: r.partition(), ByToken: r.token()}
+		return r.submit(false)
 	case tagUpdateJob:
-		return UpdateJob{Job: JobID(r.string()), Spec: decodeJobSpec(r), By: r.partition(), ByToken: r.token()}
+		return UpdateJob(r.submit(false))
 	case tagSubmitWorkflow:
-		return SubmitJob{Job: JobID(r.string()), Spec: decodeSpecWithWorkflow(r), By: r.partition(), ByToken: r.token()}
+		return r.submit(true)
 	case tagUpdateWorkflow:
-		return UpdateJob{Job: JobID(r.string()), Spec: decodeSpecWithWorkflow(r), By: r.partition(), ByToken: r.token()}
+		return UpdateJob(r.submit(true))
+	case tagExpected:
+		return r.expected()
 	case tagKillJob:
 		return KillJob{Job: JobID(r.string()), By: r.partition(), ByToken: r.token()}
 	}

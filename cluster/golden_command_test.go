@@ -12,9 +12,9 @@ func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 	case "prepare", "accept", "abort", "leave", "confirm", "release-hold", "drain", "undrain":
 		return g.memberCommand(a)
 	case "submit": // submit x spread=partitioned keys=(p, q) handover=no-gap weight=50 label=gpu:yes pin=a zone=zone attempts=3
-		return SubmitJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
+		return SubmitJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0)), Expected: Expected(a.number("expected", -1) + 1)}
 	case "update":
-		return UpdateJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
+		return UpdateJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0)), Expected: Expected(a.number("expected", -1) + 1)}
 	case "kill":
 		return KillJob{Job: JobID(a.name(0)), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
 	case "configure": // configure budget=2 retention=1 scheduler=greedy

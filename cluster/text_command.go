@@ -52,7 +52,7 @@ func (c DrainMember) String() string {
 	return "undrain-member " + string(c.Member)
 }
 
-func jobText(verb string, id JobID, s *JobSpec, by PartitionID, token Token) string {
+func jobText(verb string, id JobID, s *JobSpec, by PartitionID, token Token, e Expected) string {
 	out := verb + " " + string(id)
 	if s != nil {
 		types := make([]string, len(s.Tasks))
@@ -64,17 +64,24 @@ func jobText(verb string, id JobID, s *JobSpec, by PartitionID, token Token) str
 	if by != "" {
 		out += fmt.Sprintf(" by %s token=%d", by, token)
 	}
+	if e != 0 {
+		out += fmt.Sprintf(" expected=%d", e-1)
+	}
 	return out
 }
 
 // String is the command on one line.
-func (c SubmitJob) String() string { return jobText("submit-job", c.Job, &c.Spec, c.By, c.ByToken) }
+func (c SubmitJob) String() string {
+	return jobText("submit-job", c.Job, &c.Spec, c.By, c.ByToken, c.Expected)
+}
 
 // String is the command on one line.
-func (c UpdateJob) String() string { return jobText("update-job", c.Job, &c.Spec, c.By, c.ByToken) }
+func (c UpdateJob) String() string {
+	return jobText("update-job", c.Job, &c.Spec, c.By, c.ByToken, c.Expected)
+}
 
 // String is the command on one line.
-func (c KillJob) String() string { return jobText("kill-job", c.Job, nil, c.By, c.ByToken) }
+func (c KillJob) String() string { return jobText("kill-job", c.Job, nil, c.By, c.ByToken, 0) }
 
 // String is the command on one line.
 func (c Started) String() string { return fmt.Sprintf("started %s token=%d", c.Partition, c.Token) }

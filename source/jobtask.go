@@ -34,16 +34,22 @@ func (d *jobDecoder) read(i int, n *node) *taskDecoder {
 	} else if !ok {
 		t.fail(n.place, "the field name is missing", "each task of a job has a name")
 	}
-	t.body(&t.spec, append(t.placement(&t.spec),
+	t.body(&t.spec, append(append(t.placement(&t.spec), t.onSlots()...),
 		field{"name", t.nameTo(&t.spec.Name)},
 		field{"after", t.afterTo},
-		field{"min", wholeTo(&t.spec.Min, 1, 1<<31, "leave it out to run on what there is")},
-		field{"max", wholeTo(&t.spec.Max, 1, 1<<31, "leave it out for no limit")},
 		field{"percent", wholeTo(&t.spec.Percent, 0, 100, "percent of the slots of the job")},
-		field{"repartition", choiceTo(&t.spec.Repartition, []string{"true", "false"}, []bool{true, false})},
 	))
 	t.checkSpread()
 	return t
+}
+
+// onSlots are the fields that say on how many slots the task runs.
+func (t *taskDecoder) onSlots() []field {
+	return []field{
+		{"min", wholeTo(&t.spec.Min, 1, 1<<31, "leave it out to run on what there is")},
+		{"max", wholeTo(&t.spec.Max, 1, 1<<31, "leave it out for no limit")},
+		{"repartition", choiceTo(&t.spec.Repartition, []string{"true", "false"}, []bool{true, false})},
+	}
 }
 
 // afterTo reads the names of the tasks that this one takes from: one, or a list.

@@ -28,7 +28,11 @@ func Parse(name string, data []byte, types work.Types) (cluster.JobID, cluster.J
 
 // jobOfOne reads the one task of a job.
 func (d *decoder) jobOfOne(id cluster.JobID) (cluster.JobSpec, error) {
-	task := d.task()
+	return d.jobOf(id, d.task())
+}
+
+// jobOf makes a job of a task that was read, if nothing is wrong with it.
+func (d *decoder) jobOf(id cluster.JobID, task cluster.TaskSpec) (cluster.JobSpec, error) {
 	if len(d.faults) > 0 {
 		return cluster.JobSpec{}, d.first()
 	}

@@ -2,13 +2,12 @@ package source
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/robfig/cron/v3"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/work"
@@ -85,6 +84,8 @@ func (d *decoder) running(t *cluster.TaskSpec, def *work.Definition, tags *[]clu
 	return []field{
 		{"every", durationTo(&def.EveryMS)},
 		{"cron", textTo(&def.Cron)},
+		{"time_zone", textTo(&def.TimeZone)},
+		{"catch_up", choiceTo(&def.CatchUp, []string{"once", "skip", "all"}, []work.CatchUp{work.CatchUpOnce, work.CatchUpSkip, work.CatchUpAll})},
 		{"timeout", durationTo(&def.TimeoutMS)},
 		{"tags", d.pairsOf("tags", tags)},
 		{"on_store_loss", choiceTo(&def.OnStoreLoss, []string{"stop", "keep"}, []work.OnStoreLoss{work.StoreLossStop, work.StoreLossKeep})},
@@ -151,10 +152,12 @@ func (d *decoder) retry(r work.Retry) {
 func (d *decoder) schedule(def *work.Definition, kind work.Type, known bool) {
 	every, hasEvery := d.root.get("every")
 	line, hasCron := d.root.get("cron")
-	if hasCron && def.Cron != "" {
-		if message, hint := checkCron(def.Cron); message != "" {
-			d.fail(line.value.place, "cron: "+message, hint)
-		}
+	var fault *work.ConfigError
+	if errors.As(def.CheckSchedule(), &fault) && (fault.Path != "cron" || def.Cron != "") {
+		d.fail(d.valueAt(fault.Path, ""), fault.Error(), fault.Hint)
+	}
+	if p, ok := d.root.get("catch_up"); ok && !hasCron && hasEvery && def.EveryMS < work.KeptFrom.Milliseconds() {
+		d.fail(p.place, fmt.Sprintf("catch_up: rounds are kept from a period of %s on", work.KeptFrom), "drop it")
 	}
 	switch {
 	case hasEvery && hasCron:
@@ -165,21 +168,4 @@ func (d *decoder) schedule(def *work.Definition, kind work.Type, known bool) {
 	case hasCron:
 		d.fail(line.place, fmt.Sprintf("type %s runs all the time: it has no schedule", kind.Name), "drop cron")
 	}
-}
-
-const cronHint = "five fields, UTC: minute hour day month weekday"
-
-// checkCron reads the line as the runner's side does.
-func checkCron(line string) (message, hint string) {
-	if strings.HasPrefix(strings.TrimSpace(line), "@every") {
-		return fmt.Sprintf("%.40q is a period", line), "use the field every"
-	}
-	s, err := cron.ParseStandard("CRON_TZ=UTC " + line)
-	switch {
-	case err != nil:
-		return fmt.Sprintf("%.40q is not a cron line: %v", line, err), cronHint
-	case s.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero():
-		return fmt.Sprintf("%.40q names a time that never comes", line), cronHint
-	}
-	return "", ""
 }

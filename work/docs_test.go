@@ -23,13 +23,22 @@ type docs struct {
 	fault func(put int) (write bool, err error)
 	// onDelete is asked before each delete; an error is answered, and nothing is deleted.
 	onDelete func(key string) error
+	// onGet is asked before each read.
+	onGet func() error
 }
+
+func (d *docs) locked(f func()) { d.mu.Lock(); defer d.mu.Unlock(); f() }
 
 func newDocs() *docs { return &docs{byID: map[string]store.Doc{}} }
 
 func (d *docs) Get(_ context.Context, key string) (store.Doc, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.onGet != nil {
+		if err := d.onGet(); err != nil {
+			return store.Doc{}, err
+		}
+	}
 	doc, ok := d.byID[key]
 	if !ok {
 		return store.Doc{}, store.ErrNotFound

@@ -46,7 +46,7 @@ func (s *Supervisor) doStart(ctx context.Context, fx Start) {
 	case err != nil:
 		r.exit(Failed, err.Error())
 	case r.typ.Periodic:
-		s.pacer.add(ctx, r)
+		s.pacer.enter(ctx, r)
 	default:
 		s.runs.Add(1)
 		r.goOn(ctx)

@@ -38,9 +38,12 @@ type Grant struct {
 	Member       cluster.MemberID
 	Token        cluster.Token
 	Attempt      int64 // failures so far
-	Definition   Definition
-	Log          *slog.Logger
-	Host         Host
+	// Planned is, in a round of a periodic type, the time that it was planned for: the same for whoever repeats the round, so that an effect can be
+	// named by it.
+	Planned    time.Time
+	Definition Definition
+	Log        *slog.Logger
+	Host       Host
 }
 
 // Host is what a grant's methods act through; the supervisor's shell provides it, tests bring their own.

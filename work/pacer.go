@@ -14,6 +14,8 @@ import (
 type pacer struct {
 	s    *Supervisor
 	wake chan struct{} // has room for one
+	// reads bounds how many last rounds are read at once.
+	reads chan struct{}
 
 	mu      sync.Mutex
 	wheel   *wheel[*periodic]
@@ -28,8 +30,11 @@ type lane struct {
 	queue        []*periodic
 }
 
+// maxReads keeps a member that is given thousands of partitions from asking the store for all of their last rounds at once.
+const maxReads = 16
+
 func newPacer(s *Supervisor) *pacer {
-	return &pacer{s: s, wake: make(chan struct{}, 1), wheel: newWheel[*periodic](s.clock()), lanes: map[string]*lane{}}
+	return &pacer{s: s, wake: make(chan struct{}, 1), reads: make(chan struct{}, maxReads), wheel: newWheel[*periodic](s.clock()), lanes: map[string]*lane{}}
 }
 
 // start turns the wheel until the returned function is called, which waits for the goroutine.
@@ -70,21 +75,22 @@ func (p *pacer) advance() time.Duration {
 	return max(p.sleeps.Sub(p.s.clock()), 0)
 }
 
-// fire queues the round of e that is due, unless the one before still runs, and arms the next.
+// fire adds the rounds of e that are due to what it owes, and arms the next.
 func (p *pacer) fire(e *periodic, now protocol.Instant) {
-	due, skipped, isDue := e.schedule(now, p.s.conf.Wall)
-	if isDue && e.place != placeNone {
-		skipped++
-		isDue = false
-	}
-	if skipped > 0 {
+	if skipped := e.schedule(now, p.s.conf.Wall); skipped > 0 {
 		e.run.skip(skipped)
 	}
 	p.wheel.add(&e.timer, e.next)
-	if !isDue {
+	p.queue(e)
+}
+
+// queue queues the first round that e owes, unless the one before still runs.
+func (p *pacer) queue(e *periodic) {
+	if e.place != placeNone || len(e.owed) == 0 {
 		return
 	}
-	e.due, e.place = due, placeQueued
+	e.present, e.place = e.owed[0], placeQueued
+	e.owed = append(e.owed[:0], e.owed[1:]...)
 	e.lane.queue = append(e.lane.queue, e)
 }
 
@@ -120,14 +126,17 @@ func (p *pacer) pick() *periodic {
 	return nil
 }
 
-// add puts a run on the wheel.
-func (p *pacer) add(ctx context.Context, r *run) {
+// add puts a run on the wheel, unless it is over already.
+func (p *pacer) add(ctx context.Context, r *run, last lastRound) {
 	e := r.periodic
-	e.base = ctx
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if e.place == placeGone {
+		return
+	}
+	e.base = ctx
 	e.lane = p.lane(r.typ)
-	e.begin(p.s.clock(), p.s.conf.Wall(), p.s.conf.MaxSpread)
+	e.begin(p.s.clock(), p.s.conf.Wall(), p.s.conf.MaxSpread, last)
 	p.wheel.add(&e.timer, e.next)
 	if e.next < p.sleeps {
 		p.sleeps = e.next
@@ -177,6 +186,8 @@ func (p *pacer) over(e *periodic) {
 	if gone {
 		e.place = placeGone
 		p.wheel.remove(&e.timer)
+	} else {
+		p.queue(e)
 	}
 	p.dispatch()
 	p.mu.Unlock()

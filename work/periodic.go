@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/robfig/cron/v3"
-
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 )
@@ -23,37 +21,42 @@ const (
 	placeGone // the run has exited
 )
 
-// longestCron is after how long a cron schedule looks at the wall clock again: it may have been set meanwhile.
+// longestCron is after how long a schedule by the wall clock looks at it again: it may have been set meanwhile.
 const longestCron = 30 * time.Second
 
 // periodic is the schedule of one periodic run. All but period and cron is guarded by pacer.mu; errors belongs to the one round.
 type periodic struct {
-	run    *run
-	base   context.Context // of rounds; never ends
-	lane   *lane
-	timer  timer[*periodic]
-	period time.Duration // zero with cron
-	cron   cron.Schedule
-	at     time.Time        // cron: the next round by the wall clock
-	next   protocol.Instant // when the timer fires
-	due    protocol.Instant // of the present round
-	place  roundPlace
-	cancel context.CancelCauseFunc
-	errors errorRow
+	run     *run
+	base    context.Context // of rounds; never ends
+	lane    *lane
+	timer   timer[*periodic]
+	period  time.Duration // zero with cron
+	cron    plan          // nil without
+	plan    plan          // by the wall clock; nil for a period below KeptFrom
+	at      time.Time     // of plan: the next round
+	next    protocol.Instant
+	owed    []round // are due and have not begun, in order; more than one only with CatchUpAll
+	present round
+	place   roundPlace
+	cancel  context.CancelCauseFunc
+	errors  errorRow
+}
+
+// round is one round that is due: since when, and for what time by the wall clock.
+type round struct {
+	due     protocol.Instant
+	planned time.Time
 }
 
 // newPeriodic reads the schedule of the run's definition.
 func newPeriodic(r *run) (*periodic, error) {
 	e := &periodic{run: r}
 	e.timer.value = e
-	d := r.grant.Definition
+	d := &r.grant.Definition
 	if d.Cron != "" {
-		schedule, err := cron.ParseStandard("CRON_TZ=UTC " + d.Cron)
-		if err != nil {
-			return nil, &ConfigError{Path: "cron", Err: err, Hint: "five fields in UTC, such as \"*/5 * * * *\""}
-		}
-		e.cron = schedule
-		return e, nil
+		var err error
+		e.cron, err = d.cronPlan()
+		return e, err
 	}
 	e.period = cmp.Or(millis(min(d.EveryMS, longestRetryMS)), r.typ.DefaultEvery)
 	if e.period <= 0 {
@@ -62,34 +65,130 @@ func newPeriodic(r *run) (*periodic, error) {
 	return e, nil
 }
 
+// long tells a schedule by the wall clock from a short period.
+func (e *periodic) long() bool { return e.cron != nil || e.period >= KeptFrom }
+
+// keeps tells whether the last round is kept for the next owner.
+func (e *periodic) keeps() bool { return e.long() && e.run.s.conf.Positions != nil }
+
 // begin sets the first round.
-func (e *periodic) begin(now protocol.Instant, wall time.Time, spread time.Duration) {
-	if e.cron != nil {
-		e.at = e.cron.Next(wall.UTC())
-		e.next = e.cronInstant(now, wall)
+func (e *periodic) begin(now protocol.Instant, wall time.Time, spread time.Duration, last lastRound) {
+	hash := hashID(e.run.grant.Partition)
+	if !e.long() {
+		e.next = firstDue(now, hash, min(e.period, spread))
 		return
 	}
-	e.next = firstDue(now, hashID(e.run.grant.Partition), min(e.period, spread))
+	wall = wall.UTC()
+	switch {
+	case e.cron != nil:
+		e.plan = e.cron
+	case last.at.IsZero() || last.at.Sub(wall) > e.period: // nobody has run it, or by a clock that was wrong
+		e.at = wall.Add(firstDue(now, hash, min(e.period, spread)).Sub(now))
+		e.plan = everyPeriod{from: e.at, period: e.period}
+		e.next = e.instant(now, wall)
+		return
+	default:
+		e.plan = everyPeriod{from: last.at, period: e.period}
+	}
+	e.goOn(now, wall, last)
+	e.next = e.instant(now, wall)
+	if len(e.owed) > 0 && e.cron == nil {
+		e.next = min(e.next, firstDue(now, hash, min(spread, e.at.Sub(wall))))
+	} else if len(e.owed) > 0 {
+		e.next = now
+	}
 }
 
-// schedule is called when the timer fires: it sets next and tells whether, and since when, a round is due.
-func (e *periodic) schedule(now protocol.Instant, wallClock func() time.Time) (due protocol.Instant, skipped int64, isDue bool) {
-	due = e.next
-	if e.cron == nil {
-		e.next, skipped = nextDue(due, e.period, now)
-		return due.Add(time.Duration(skipped) * e.period), skipped, true
+// goOn goes on after the last round of an earlier owner: at is the next one, and what was planned in between is owed.
+func (e *periodic) goOn(now protocol.Instant, wall time.Time, last lastRound) {
+	after := last.at
+	if after.Sub(wall) > 24*time.Hour { // by a clock that was wrong
+		after = wall
 	}
+	e.at = e.plan.Next(later(after, wall))
+	if after.IsZero() {
+		return
+	}
+	missed, more := e.planned(e.plan.Next(later(after, last.since)), wall)
+	if e.run.grant.Definition.CatchUp == CatchUpSkip {
+		missed, more = nil, more+int64(len(missed))
+	}
+	e.run.skip(more)
+	for _, at := range missed {
+		e.owed = append(e.owed, round{due: now.Add(-wall.Sub(at)), planned: at})
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// planned lists the planned times from the first up to wall, those that are made up for, and counts the others.
+func (e *periodic) planned(first, wall time.Time) (times []time.Time, more int64) {
+	most := 1
+	if e.run.grant.Definition.CatchUp == CatchUpAll {
+		most = maxOwed
+	}
+	if oldest := wall.Add(-longestOwed); !first.IsZero() && first.Before(oldest) {
+		first = e.plan.Next(oldest)
+	}
+	for at := first; !at.IsZero() && !at.After(wall); at = e.plan.Next(at) {
+		if len(times) == most {
+			copy(times, times[1:])
+			times, more = times[:most-1], more+1
+		}
+		times = append(times, at)
+	}
+	return times, more
+}
+
+// schedule is called when the timer fires: it sets next, adds the rounds that are due to those that are owed, and tells how many are left out.
+func (e *periodic) schedule(now protocol.Instant, wallClock func() time.Time) (skipped int64) {
 	wall := wallClock().UTC()
-	if isDue = !wall.Before(e.at) && !e.at.IsZero(); isDue {
-		due = now.Add(-wall.Sub(e.at))
-		e.at = e.cron.Next(wall)
+	if e.plan == nil {
+		due := e.next
+		e.next, skipped = nextDue(due, e.period, now)
+		due = due.Add(time.Duration(skipped) * e.period)
+		return skipped + e.owe(round{due: due, planned: wall.Add(-now.Sub(due))})
 	}
-	e.next = e.cronInstant(now, wall)
-	return due, 0, isDue
+	if e.period > 0 && e.at.Sub(wall) > e.period { // the wall clock was set back
+		e.at = wall.Add(e.period)
+		e.plan = everyPeriod{from: e.at, period: e.period}
+	}
+	if !wall.Before(e.at) && !e.at.IsZero() {
+		times, more := e.planned(e.at, wall)
+		skipped = more
+		for _, at := range times {
+			skipped += e.owe(round{due: now.Add(-wall.Sub(at)), planned: at})
+		}
+		e.at = e.plan.Next(wall)
+	}
+	e.next = e.instant(now, wall)
+	return skipped
 }
 
-// cronInstant is when to look at the wall clock again.
-func (e *periodic) cronInstant(now protocol.Instant, wall time.Time) protocol.Instant {
+// owe adds a round that is due, and tells how many are left out for it.
+func (e *periodic) owe(r round) (skipped int64) {
+	switch {
+	case e.run.grant.Definition.CatchUp == CatchUpAll && e.plan != nil:
+		if len(e.owed) >= maxOwed {
+			e.owed, skipped = e.owed[1:], 1
+		}
+		e.owed = append(e.owed, r)
+		return skipped
+	case e.place != placeNone:
+		return 1
+	}
+	skipped = int64(len(e.owed))
+	e.owed = append(e.owed[:0], r)
+	return skipped
+}
+
+// instant is when to look at the wall clock again.
+func (e *periodic) instant(now protocol.Instant, wall time.Time) protocol.Instant {
 	if e.at.IsZero() { // a schedule such as 31 February never comes
 		return now.Add(longestCron)
 	}
@@ -114,7 +213,15 @@ func (p *pacer) round(e *periodic) {
 	if r.stopped.Load() { // stopped before cancel could be seen
 		return
 	}
-	r.call(ctx, func(err error) { e.done(began, err) })
+	g := *r.grant
+	g.Planned = e.present.planned
+	r.call(ctx, &g, func(err error) {
+		whole := err == nil || !r.stopped.Load() // one that was cut short is for the next owner
+		e.done(began, err)
+		if whole && e.keeps() {
+			e.keep(g.Planned)
+		}
+	})
 }
 
 // done notes how a round went.
@@ -126,7 +233,7 @@ func (e *periodic) done(began protocol.Instant, err error) {
 	} else {
 		e.journal(ended, err)
 	}
-	late, took := max(began.Sub(e.due), 0), ended.Sub(began)
+	late, took := max(began.Sub(e.present.due), 0), ended.Sub(began)
 	r.s.lateness.add(late)
 	r.mu.Lock()
 	r.stats.rounds++

@@ -14,10 +14,11 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// savedPosition is the version of the document that this run saw last; a guess, checked by each write.
+// savedPosition is the document as this run saw it last; a guess, checked by each write.
 type savedPosition struct {
 	known   bool
 	version store.Version
+	content storedPosition
 }
 
 // storedPosition is the document of one partition.
@@ -25,6 +26,12 @@ type storedPosition struct {
 	Partition cluster.PartitionID `json:"partition"`
 	Token     cluster.Token       `json:"token"`
 	Position  []byte              `json:"position"`
+	// RoundMS is when the last round of a periodic partition was planned, by the wall clock; 0 where rounds are not kept.
+	RoundMS int64 `json:"round_ms,omitempty"`
+}
+
+func (p *storedPosition) equal(o *storedPosition) bool {
+	return p.Partition == o.Partition && p.Token == o.Token && p.RoundMS == o.RoundMS && bytes.Equal(p.Position, o.Position)
 }
 
 // positionTries bounds the rounds of read and write of one SavePosition; only writers of one partition compete, and of those the
@@ -52,47 +59,58 @@ func (r *run) SavePosition(ctx context.Context, g *Grant, position []byte) error
 }
 
 func (r *run) savePosition(ctx context.Context, g *Grant, position []byte) error {
-	value, err := json.Marshal(storedPosition{Partition: g.Partition, Token: g.Token, Position: position})
-	if err != nil {
-		return err
-	}
-	version, err := r.positionVersion(ctx, g)
+	position = bytes.Clone(position) // the caller may use it again
+	return r.changePosition(ctx, g, func(p *storedPosition) { p.Position = position })
+}
+
+// changePosition changes one part of the document and leaves the rest as it is.
+func (r *run) changePosition(ctx context.Context, g *Grant, change func(*storedPosition)) error {
+	version, p, err := r.knownPosition(ctx, g)
 	var wrote error
 	for try := 0; err == nil && try < positionTries; try++ {
-		if wrote = r.writePosition(ctx, g, value, version); wrote == nil {
+		p.Partition, p.Token = g.Partition, g.Token
+		change(&p)
+		if wrote = r.writePosition(ctx, p, version); wrote == nil {
 			return nil
 		}
 		if !errors.Is(wrote, store.ErrConflict) && !errors.Is(wrote, store.ErrUnknown) {
 			return wrote
 		}
 		// Somebody else wrote, or perhaps it was this write: the document tells.
-		var p storedPosition
-		version, p, err = r.readPosition(ctx, g)
-		if err == nil && p.Token == g.Token && bytes.Equal(p.Position, position) {
+		if version, p, err = r.readPosition(ctx, g); err != nil {
+			break
+		}
+		wanted := p
+		wanted.Partition, wanted.Token = g.Partition, g.Token
+		change(&wanted)
+		if p.equal(&wanted) {
 			return nil
 		}
 	}
 	return errors.Join(err, wrote)
 }
 
-func (r *run) writePosition(ctx context.Context, g *Grant, value []byte, v store.Version) error {
-	v, err := r.s.conf.Positions.Put(ctx, store.Doc{Key: positionKey(g.Partition), Value: value, Version: v})
+func (r *run) writePosition(ctx context.Context, p storedPosition, v store.Version) error {
+	value, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	v, err = r.s.conf.Positions.Put(ctx, store.Doc{Key: positionKey(p.Partition), Value: value, Version: v})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.saved = savedPosition{known: err == nil, version: v}
+	r.saved = savedPosition{known: err == nil, version: v, content: p}
 	return err
 }
 
-// positionVersion is the version to write over: the one seen last, or what stands there.
-func (r *run) positionVersion(ctx context.Context, g *Grant) (store.Version, error) {
+// knownPosition is what to write over: the document as it was seen last, or as it is.
+func (r *run) knownPosition(ctx context.Context, g *Grant) (store.Version, storedPosition, error) {
 	r.mu.Lock()
 	saved := r.saved
 	r.mu.Unlock()
 	if saved.known && r.s.conf.Positions != nil {
-		return saved.version, nil
+		return saved.version, saved.content, nil
 	}
-	v, _, err := r.readPosition(ctx, g)
-	return v, err
+	return r.readPosition(ctx, g)
 }
 
 // readPosition reads the document; ErrToken if a newer owner wrote it.
@@ -106,7 +124,7 @@ func (r *run) readPosition(ctx context.Context, g *Grant) (store.Version, stored
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.saved = savedPosition{known: true, version: doc.Version}
+	r.saved = savedPosition{known: true, version: doc.Version, content: p}
 	return doc.Version, p, nil
 }
 

@@ -78,7 +78,7 @@ func (r *run) goOn(ctx context.Context) {
 	r.mu.Lock()
 	r.cancel = cancel
 	r.mu.Unlock()
-	go r.call(ctx, func(err error) {
+	go r.call(ctx, r.grant, func(err error) {
 		defer r.s.runs.Done()
 		wasEnded := r.stopped.Load()
 		cancel(nil)
@@ -109,7 +109,7 @@ func (r *run) timeout() time.Duration {
 }
 
 // call calls the Runner and then done, whether it returns, panics or ends its goroutine.
-func (r *run) call(ctx context.Context, done func(error)) {
+func (r *run) call(ctx context.Context, g *Grant, done func(error)) {
 	err := errors.New("the runner ended its goroutine with runtime.Goexit: return instead")
 	defer func() {
 		if v := recover(); v != nil {
@@ -117,7 +117,7 @@ func (r *run) call(ctx context.Context, done func(error)) {
 		}
 		done(r.explain(ctx, err))
 	}()
-	err = r.runner.Run(ctx, r.grant)
+	err = r.runner.Run(ctx, g)
 }
 
 // explain says what comes from the time limit. A Runner that returns nil because its ctx has ended is not finished.
@@ -143,11 +143,11 @@ func (r *run) stop(cause error) {
 	cancel := r.cancel
 	r.mu.Unlock()
 	r.stopped.Store(true)
-	switch {
-	case r.periodic != nil:
-		r.s.pacer.remove(r.periodic, cause)
-	case cancel != nil:
+	if cancel != nil { // a long run, or a periodic one that reads its last round
 		cancel(cause)
+	}
+	if r.periodic != nil {
+		r.s.pacer.remove(r.periodic, cause)
 	}
 }
 

@@ -52,7 +52,9 @@ const (
 // Definition is the part of a task that its runner reads; it is the JSON in cluster.TaskSpec.Definition.
 type Definition struct {
 	EveryMS     int64             `json:"every_ms,omitempty"`
-	Cron        string            `json:"cron,omitempty"` // five fields, UTC; instead of every
+	Cron        string            `json:"cron,omitempty"`      // five fields; instead of every
+	TimeZone    string            `json:"time_zone,omitempty"` // of cron, such as Europe/Berlin; "" is UTC
+	CatchUp     CatchUp           `json:"catch_up,omitempty"`  // of cron, and of periods of a minute and more; "" is CatchUpOnce
 	TimeoutMS   int64             `json:"timeout_ms,omitempty"`
 	Tags        map[string]string `json:"tags,omitempty"` // go on all samples
 	OnStoreLoss OnStoreLoss       `json:"on_store_loss,omitempty"`

@@ -1,7 +1,10 @@
 // Command rota runs a member of a cluster, shows one, and demonstrates one. Run rota --help.
 package main
 
-import "os"
+import (
+	"os"
+	_ "time/tzdata" // time zones of cron lines, also where the machine has none
+)
 
 func main() {
 	os.Exit(execute(env{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}))

@@ -42,6 +42,7 @@ func newSubmit(e env) *cobra.Command {
 	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
 	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil, "directory that the members allow tasks of type tail to read")
 	flags.BoolVar(&s.update, "update", false, "let a live job of this id go on by the new definition; what is finished stays so")
+	flags.BoolVar(&s.again, "again", false, "run a job again that has ended, also one that was killed")
 	flags.BoolVar(&s.wait, "wait", false, "wait until the job has ended; exit 1 unless it is completed")
 	asked(flags, "id", "update", "wait")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -64,6 +65,7 @@ type submission struct {
 	foreign    []string
 	allow      allowed
 	update     bool
+	again      bool
 	wait, json bool
 	command    cluster.SubmitJob
 }
@@ -165,6 +167,14 @@ func (s *submission) send(ctx context.Context, e env, store string) error {
 		return err
 	}
 	was, existed := o.value.Job(s.command.Job)
+	if existed && was.State != cluster.JobRunning {
+		if was.State == cluster.JobKilled && !s.again && cluster.SameSpec(was.Spec, &s.command.Spec) {
+			return failed("--again to run it again", "submit job %s: it was killed, and stays so", s.command.Job)
+		}
+		if s.again || was.State == cluster.JobKilled {
+			s.command.Expected = cluster.Expect(was.SpecIndex)
+		}
+	}
 	res, err := proposeOn(limited, st, s.proposal(was))
 	if err != nil {
 		return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)

@@ -1,0 +1,129 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// CatchUp says what becomes of the rounds of a cron line, or of a period of a minute and more, that were planned for a time in which nobody ran the
+// partition: its owner had died, no member was there, no store.
+type CatchUp string
+
+// The choices. A round that is due while the one before still runs is left out, but with CatchUpAll.
+const (
+	CatchUpOnce CatchUp = "once" // default: one round makes up for all of them
+	CatchUpSkip CatchUp = "skip" // none: the next one that is planned
+	CatchUpAll  CatchUp = "all"  // each of them, one after the other; see Grant.Planned
+)
+
+// The bounds of what CatchUpAll makes up for: so many rounds, the last ones, and none that is older.
+const (
+	maxOwed     = 100
+	longestOwed = 31 * 24 * time.Hour
+)
+
+// plan is a schedule by the wall clock: Next is the first planned time after t, the zero time where there is none.
+type plan interface{ Next(t time.Time) time.Time }
+
+// CheckSchedule says what is wrong with the cron line, its time zone and the policy of catching up, as a *ConfigError.
+func (d *Definition) CheckSchedule() error {
+	switch d.CatchUp {
+	case "", CatchUpOnce, CatchUpSkip, CatchUpAll:
+	default:
+		return &ConfigError{Path: "catch_up", Err: fmt.Errorf("%.40q is not a choice", d.CatchUp), Hint: "one of once, skip, all"}
+	}
+	if d.Cron == "" && d.TimeZone != "" {
+		return &ConfigError{Path: "time_zone", Err: errors.New("there is no cron line that it is for"), Hint: "drop it"}
+	}
+	if d.Cron == "" {
+		return nil
+	}
+	p, err := d.cronPlan()
+	if err == nil && p.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		err = &ConfigError{Path: "cron", Err: fmt.Errorf("%.40q names a time that never comes", d.Cron), Hint: cronHint}
+	}
+	return err
+}
+
+const cronHint = "five fields: minute hour day month weekday"
+
+// cronPlan reads the cron line.
+func (d *Definition) cronPlan() (plan, error) {
+	line := strings.TrimSpace(d.Cron)
+	if strings.HasPrefix(line, "@every") {
+		return nil, &ConfigError{Path: "cron", Err: fmt.Errorf("%.40q is a period", line), Hint: "use the field every"}
+	}
+	zone, err := time.LoadLocation(d.TimeZone) // "" is UTC
+	switch {
+	case err != nil:
+		return nil, &ConfigError{Path: "time_zone", Err: fmt.Errorf("%.40q is not a time zone that this machine knows", d.TimeZone), Hint: "such as Europe/Berlin"}
+	case zone == time.Local:
+		return nil, &ConfigError{Path: "time_zone", Err: errors.New("that of the machine may differ from member to member"), Hint: "such as Europe/Berlin"}
+	}
+	inUTC, err := cron.ParseStandard("CRON_TZ=UTC " + line)
+	if err != nil {
+		return nil, &ConfigError{Path: "cron", Err: fmt.Errorf("%.40q is not a cron line: %w", line, err), Hint: cronHint}
+	}
+	if zone == time.UTC {
+		return inUTC, nil
+	}
+	if namesHours(line) {
+		return clockTimes{inUTC, zone}, nil
+	}
+	return cron.ParseStandard("CRON_TZ=" + zone.String() + " " + line)
+}
+
+// namesHours tells a line that names times of the day from one that goes on all day: when clocks are set, the first keeps its count of rounds and the
+// second its distance between them, as with the cron of most systems.
+func namesHours(line string) bool {
+	fields := strings.Fields(line)
+	if len(fields) == 1 {
+		return fields[0] != "@hourly"
+	}
+	return len(fields) > 1 && !strings.HasPrefix(fields[1], "*")
+}
+
+// clockTimes are the times that a clock on the wall shows once a day: a time that comes twice when clocks are set back counts once, and one that is left
+// out when they are set forward comes as much later.
+type clockTimes struct {
+	shown plan // of what the clock shows, read as UTC
+	zone  *time.Location
+}
+
+// Next implements plan.
+func (c clockTimes) Next(t time.Time) time.Time {
+	shown := showing(t.In(c.zone), time.UTC)
+	for {
+		if shown = c.shown.Next(shown); shown.IsZero() {
+			return shown
+		}
+		if at := showing(shown, c.zone); at.After(t) {
+			return at.UTC()
+		}
+	}
+}
+
+// showing is when a clock in the zone shows what t shows.
+func showing(t time.Time, zone *time.Location) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
+}
+
+// everyPeriod plans a time once per period, counted from one of them.
+type everyPeriod struct {
+	from   time.Time
+	period time.Duration
+}
+
+// Next implements plan.
+func (p everyPeriod) Next(t time.Time) time.Time {
+	since := t.Sub(p.from)
+	n := since / p.period
+	if since < 0 && since%p.period != 0 {
+		n--
+	}
+	return p.from.Add((n + 1) * p.period)
+}

@@ -1,0 +1,117 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rota-run/rota/journal"
+)
+
+// KeptFrom is the shortest period of which the last round is kept for the next owner. A shorter one would cost the store too many writes, and an extra
+// round costs little.
+const KeptFrom = time.Minute
+
+// The times of reading and writing the last round: how long a write may take, and the pauses between failed reads.
+const (
+	keepWithin   = 5 * time.Second
+	firstReread  = time.Second
+	longestRetry = 30 * time.Second
+)
+
+// lastRound is what is known of the rounds of earlier owners.
+type lastRound struct {
+	at    time.Time // when the last one that has run was planned; zero for none
+	since time.Time // when the job's definition was accepted: what was planned before is not caught up
+}
+
+// enter puts a periodic run on the wheel. One whose rounds are kept first reads which was the last: until then no round begins.
+func (p *pacer) enter(ctx context.Context, r *run) {
+	if !r.periodic.keeps() {
+		p.add(ctx, r, lastRound{})
+		return
+	}
+	reading, cancel := context.WithCancelCause(ctx)
+	r.mu.Lock()
+	r.cancel = cancel
+	r.mu.Unlock()
+	p.s.runs.Add(1)
+	go func() {
+		defer p.s.runs.Done()
+		defer cancel(nil)
+		if last, ok := p.read(reading, r); ok {
+			p.add(ctx, r, last)
+		}
+	}()
+}
+
+// read reads the last round until it is known; false if the run is over before.
+func (p *pacer) read(ctx context.Context, r *run) (last lastRound, ok bool) {
+	last.since = r.acceptedAt()
+	for pause := firstReread; ; pause = min(2*pause, longestRetry) {
+		var err error
+		if last.at, err = p.readOnce(ctx, r); err == nil {
+			return last, true
+		}
+		if ctx.Err() != nil || errors.Is(err, ErrToken) {
+			return last, false
+		}
+		r.grant.Log.Warn("cannot read which round was the last; none begins before", "error", err)
+		if pause == firstReread {
+			r.s.journal(journal.Record{Kind: journal.RunError, Partition: string(r.grant.Partition), Token: uint64(r.grant.Token),
+				Message: fmt.Sprintf("no round begins before it is known which was the last: %v", err)})
+		}
+		select {
+		case <-ctx.Done():
+			return last, false
+		case <-time.After(pause):
+		}
+	}
+}
+
+// readOnce reads it, in its turn. A cron line that nobody has run begins to count: what is planned from now on is caught up by whoever comes next.
+func (p *pacer) readOnce(ctx context.Context, r *run) (time.Time, error) {
+	select {
+	case p.reads <- struct{}{}:
+		defer func() { <-p.reads }()
+	case <-ctx.Done():
+		return time.Time{}, context.Cause(ctx)
+	}
+	_, saved, err := r.readPosition(ctx, r.grant)
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case saved.RoundMS != 0:
+		return time.UnixMilli(saved.RoundMS).UTC(), nil
+	case r.grant.Definition.Cron == "":
+		return time.Time{}, nil
+	}
+	now := r.s.conf.Wall().UTC()
+	return now, r.saveRound(ctx, now)
+}
+
+// acceptedAt is when the job was submitted or updated.
+func (r *run) acceptedAt() time.Time {
+	if r.s.conf.Value == nil {
+		return time.Time{}
+	}
+	if j, ok := r.s.conf.Value().Job(r.grant.Job); ok {
+		return time.UnixMilli(j.SinceMS).UTC()
+	}
+	return time.Time{}
+}
+
+// keep stores that the present round was the last one, before the run can be over: the next owner begins with the one after it. Where the store does not
+// take it, a later round says as much, and an owner that comes before that repeats this one.
+func (e *periodic) keep(planned time.Time) {
+	ctx, cancel := context.WithTimeout(e.base, keepWithin)
+	defer cancel()
+	if err := e.run.saveRound(ctx, planned); err != nil && !errors.Is(err, ErrToken) {
+		e.run.grant.Log.Warn("cannot keep that a round has run; another owner would run it again", "planned", planned, "error", err)
+	}
+}
+
+func (r *run) saveRound(ctx context.Context, planned time.Time) error {
+	return r.changePosition(ctx, r.grant, func(p *storedPosition) { p.RoundMS = planned.UnixMilli() })
+}

@@ -1,0 +1,266 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/work"
+)
+
+// owners are the members that run a periodic partition one after the other, over one store of positions. The clocks of a bubble begin at midnight, UTC.
+type owners struct {
+	t          *testing.T
+	docs       *docs
+	definition string
+	token      cluster.Token
+	bed        *bed
+	rounds     []string // when each round began, and the time that it was planned for where that is another one
+	round      work.RunnerFunc
+}
+
+func newOwners(t *testing.T, definition string) *owners {
+	return &owners{t: t, docs: newDocs(), definition: definition}
+}
+
+// begin gives the partition to a new member.
+func (o *owners) begin() {
+	o.t.Helper()
+	o.token++
+	o.bed = newBed(o.t, typeOf(true, func(ctx context.Context, g *work.Grant) error {
+		now := time.Now().UTC().Truncate(time.Second)
+		told := now.Format("15:04:05")
+		if planned := g.Planned.Truncate(time.Second); !planned.Equal(now) {
+			told += " for " + planned.Format("15:04:05")
+		}
+		o.rounds = append(o.rounds, told)
+		if o.round != nil {
+			return o.round(ctx, g)
+		}
+		return nil
+	}), func(c *work.Config) { c.Positions = o.docs })
+	o.bed.give(1000*time.Hour, grant("invoices", o.token, "x", o.definition))
+}
+
+// leave ends the member in order, after it has run for a time.
+func (o *owners) leave(after time.Duration) {
+	o.t.Helper()
+	time.Sleep(after) // waits: in virtual time
+	synctest.Wait()
+	if err := o.bed.finish(); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// expect compares the rounds since it was called last.
+func (o *owners) expect(want ...string) {
+	o.t.Helper()
+	if !slices.Equal(o.rounds, want) {
+		o.t.Errorf("rounds\n%s\nwant\n%s", strings.Join(o.rounds, "\n"), strings.Join(want, "\n"))
+	}
+	o.rounds = nil
+}
+
+func TestTheNextOwnerRunsTheNextRound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwners(t, `{"every_ms":3600000}`)
+		o.begin()
+		o.leave(10 * time.Minute)
+		if len(o.rounds) != 1 || o.rounds[0] >= "00:01:00" {
+			t.Fatalf("a new job has its first round within a minute: %v", o.rounds)
+		}
+		first := o.rounds[0][2:]
+		o.expect(o.rounds[0])
+		for range 4 { // moves within the hour
+			o.begin()
+			o.leave(10 * time.Minute)
+		}
+		o.expect()
+		o.begin()
+		o.leave(2 * time.Hour)
+		o.expect("01"+first, "02"+first)
+	})
+}
+
+func TestAnExtraRoundIsTheOnlyPriceOfAShortPeriod(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwners(t, `{"every_ms":59000}`)
+		o.begin()
+		o.leave(10 * time.Minute)
+		if len(o.rounds) < 10 || o.docs.puts != 0 {
+			t.Fatalf("%d rounds, %d writes", len(o.rounds), o.docs.puts)
+		}
+	})
+}
+
+func TestRoundsThatNobodyCouldRun(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[string][]string{
+		"":     {"03:10:00 for 03:00:00", "04:00:00"},
+		"once": {"03:10:00 for 03:00:00", "04:00:00"},
+		"skip": {"04:00:00"},
+		"all":  {"03:10:00 for 01:00:00", "03:10:00 for 02:00:00", "03:10:00 for 03:00:00", "04:00:00"},
+	} {
+		t.Run(policy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOwners(t, fmt.Sprintf(`{"cron":"0 * * * *","catch_up":%q}`, policy))
+				o.begin()
+				o.leave(10 * time.Minute)
+				o.expect()
+				time.Sleep(3 * time.Hour) // nobody is there
+				o.begin()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				skipped := o.bed.s.Status().Runs[0].Skipped
+				o.leave(0)
+				o.expect(want...)
+				if made := int64(len(want) - 1); skipped != 3-made {
+					t.Errorf("%d rounds were counted as left out, want %d", skipped, 3-made)
+				}
+			})
+		})
+	}
+}
+
+// A round that takes longer than its period: without all those that come due meanwhile are left out.
+func TestCatchUpAllRunsWhatCameDueDuringARound(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[string][]string{
+		"once": {"00:01:00", "00:04:00"},
+		"all":  {"00:01:00", "00:03:30 for 00:02:00", "00:06:00 for 00:03:00"},
+	} {
+		t.Run(policy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOwners(t, fmt.Sprintf(`{"cron":"* * * * *","catch_up":%q}`, policy))
+				o.round = func(ctx context.Context, _ *work.Grant) error {
+					select {
+					case <-time.After(150 * time.Second):
+					case <-ctx.Done():
+					}
+					return nil
+				}
+				o.begin()
+				o.leave(6*time.Minute + 10*time.Second)
+				o.expect(want...)
+			})
+		})
+	}
+}
+
+// Only a round that was cut short is run again: by the next owner, for the same planned time.
+func TestARoundThatWasCutShortIsRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwners(t, `{"cron":"0 * * * *"}`)
+		o.round = func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return ctx.Err() }
+		o.begin()
+		o.leave(time.Hour + time.Minute)
+		o.round = func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return nil } // it brings its work to an end
+		o.begin()
+		o.leave(time.Minute)
+		o.round = func(context.Context, *work.Grant) error { return errors.New("the printer is out of paper") }
+		o.begin()
+		o.leave(time.Hour)
+		o.begin()
+		o.leave(time.Minute)
+		o.expect("01:00:00", "01:01:00 for 01:00:00", "02:00:00")
+	})
+}
+
+// The position that a round saves and the last round are in one document, and neither loses the other.
+func TestThePositionAndTheLastRoundAreKeptTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwners(t, `{"cron":"0 * * * *"}`)
+		var loaded []string
+		o.round = func(ctx context.Context, g *work.Grant) error {
+			p, err := g.LoadPosition(ctx)
+			loaded = append(loaded, string(p))
+			return errors.Join(err, g.SavePosition(ctx, append(p, 'i')))
+		}
+		o.begin()
+		o.leave(2*time.Hour + time.Minute)
+		o.begin()
+		o.leave(time.Hour)
+		o.expect("01:00:00", "02:00:00", "03:00:00")
+		if got := strings.Join(loaded, ","); got != ",i,ii" {
+			t.Errorf("positions %s", got)
+		}
+	})
+}
+
+// A store that answers badly costs no round and brings none twice.
+func TestNoRoundBeginsBeforeTheLastOneIsKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwners(t, `{"cron":"0 * * * *"}`)
+		o.begin()
+		o.leave(time.Hour + time.Minute)
+		o.expect("01:00:00")
+		o.docs.onGet = func() error { return errors.New("no route") }
+		o.begin()
+		time.Sleep(time.Hour + time.Minute)
+		synctest.Wait()
+		o.expect()
+		if r := o.bed.records; len(r) != 1 || r[0].Kind != journal.RunError || !strings.Contains(r[0].Message, "no route") {
+			t.Errorf("journal: %+v", r)
+		}
+		o.docs.locked(func() { o.docs.onGet = nil })
+		time.Sleep(time.Minute)
+		o.docs.locked(func() { o.docs.fault = func(int) (bool, error) { return true, store.ErrUnknown } })
+		o.leave(time.Hour)
+		o.docs.fault = nil
+		o.begin()
+		o.leave(30 * time.Minute)
+		if len(o.rounds) != 2 || !strings.HasSuffix(o.rounds[0], " for 02:00:00") || o.rounds[1] != "03:00:00" {
+			t.Errorf("rounds %v", o.rounds)
+		}
+	})
+}
+
+func TestAMemberLeavesWhileItReadsTheLastRound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwners(t, `{"every_ms":60000}`)
+		o.docs.onGet = func() error { return errors.New("no route") }
+		o.begin()
+		o.leave(10 * time.Second)
+		if o.expect(); len(o.bed.stopped) != 1 {
+			t.Errorf("stopped %+v", o.bed.stopped)
+		}
+	})
+}
+
+// A wall clock that is set back does not silence a period, and one that is set forward does not repeat rounds.
+func TestAPeriodOutlivesAWrongWallClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n, jump := 0, time.Duration(0)
+		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error { n++; return nil }), func(c *work.Config) {
+			c.Wall = func() time.Time { return time.Now().Add(jump) }
+		})
+		b.give(1000*time.Hour, grant("a", 1, "x", `{"every_ms":60000}`))
+		for _, to := range []time.Duration{0, -48 * time.Hour, 48 * time.Hour} {
+			b.locked(func() { jump = to })
+			before := n
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if got := n - before; got < 58 || got > 62 {
+				t.Errorf("after the clock was set to %v: %d rounds in an hour", to, got)
+			}
+		}
+		if err := b.finish(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
