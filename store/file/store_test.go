@@ -7,12 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/rota-run/rota/store/storetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds waits that only a failure exhausts.
 const patience = 60 * time.Second
