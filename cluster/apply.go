@@ -19,13 +19,13 @@ func (v Value) Apply(e Entry) (Value, Applied) {
 	d := v.draft(&e)
 	d.index, d.chain = e.Index, chain(v.chain, e.Index, e.bytes())
 	d.applied++
+	if e.Format == 0 || e.Format > d.Settings().Format { // not even its writer counts: a Rota that cannot decode it skips it
+		return d.value(), refuseAll(e, "its format is not switched on", false)
+	}
 	if w, ok := d.writers.get(e.Writer); ok && e.Seq <= w.seq {
 		return d.value(), refuseAll(e, "its writer's number was applied before", true)
 	}
 	d.noteWriter(e.Writer, e.Seq)
-	if f := d.Settings().Format; e.Format == 0 || e.Format > f {
-		return d.value(), refuseAll(e, "its format is not switched on", false)
-	}
 	out := Applied{Results: make([]Result, len(e.Commands))}
 	for i, c := range e.Commands {
 		reason := d.apply(c)

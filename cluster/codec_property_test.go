@@ -184,6 +184,30 @@ func TestANewerFormatIsNamed(t *testing.T) {
 	mustSayUpgrade(t, err)
 }
 
+// A Rota that knows a format which is not switched on, and one that does not, come to the same value.
+func TestAFormatThatIsNotSwitchedOn(t *testing.T) {
+	t.Parallel()
+	v, _ := played(t, richStory(t))
+	data := Entry{Writer: "newer", Seq: 1, Format: Format + 1, Commands: []Command{Configure{Retention: 3}}}.Encode()
+	if _, ok, err := v.Decode(v.index+1, data); ok || err != nil {
+		t.Fatalf("decode: %v, %v; want it skipped", ok, err)
+	}
+	skipped := v.Skip(v.index+1, data)
+	known, _ := v.Apply(Entry{Index: v.index + 1, Writer: "newer", Seq: 1, Format: Format + 1, Commands: []Command{Configure{Retention: 3}}, data: data})
+	if !bytes.Equal(skipped.Snapshot(), known.Snapshot()) {
+		t.Error("to skip it and to refuse it leads to two values")
+	}
+	if known.Digest() != v.Digest() || known.Chain() == v.Chain() {
+		t.Error("it changed a record, or does not count in the chain")
+	}
+	on := Entry{Writer: "w", Seq: 1, Format: 1, Commands: []Command{Configure{Retention: 3}, Configure{Format: Format + 1}}}
+	_, ok, err := v.Decode(v.index+1, on.Encode())
+	if ok {
+		t.Fatal("an entry that switches on what this Rota does not know is to be applied")
+	}
+	mustSayUpgrade(t, err)
+}
+
 func mustSayUpgrade(t *testing.T, err error) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), "upgrade this member") {

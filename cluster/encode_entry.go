@@ -43,7 +43,7 @@ func AppendEntry(b []byte, e Entry) []byte {
 	return appendList(b, e.Commands, appendCommand)
 }
 
-// DecodeEntry reads an entry that the log has at index. Its error is a *FormatError where a newer Rota wrote it, else a *CorruptError.
+// DecodeEntry reads an entry that the log has at index. Its error is a *FormatError where the format is newer than this Rota, else a *CorruptError.
 // The entry keeps data.
 func DecodeEntry(index Index, data []byte) (Entry, error) {
 	r := &decoder{index: index, data: data}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"iter"
 
 	"github.com/rota-run/rota/schedule"
@@ -210,6 +211,28 @@ func (v Value) FirstJoined() (MemberID, bool) {
 		return first == ""
 	})
 	return first, first != ""
+}
+
+// Decode reads the record that follows the value in the log. A record that no member of this cluster can have written is not ok, and everybody
+// skips it: garbage, and an entry of a format that configure has not switched on. That follows from the record and the value alone, so old
+// and new binaries agree. The error is a *FormatError: this Rota does not know a format that is switched on, or that this entry switches on. It must
+// not read on then: from here on newer binaries may come to another value.
+func (v Value) Decode(index Index, data []byte) (e Entry, ok bool, err error) {
+	on := v.Settings().Format
+	e, err = DecodeEntry(index, data)
+	var newer *FormatError
+	switch {
+	case errors.As(err, &newer) && newer.Format <= on:
+		return Entry{}, false, err
+	case err != nil || e.Format > on:
+		return Entry{}, false, nil
+	}
+	for _, c := range e.Commands {
+		if c, is := c.(Configure); is && c.Format > Format {
+			return Entry{}, false, &FormatError{Index: index, Format: c.Format}
+		}
+	}
+	return e, true, nil
 }
 
 // Skip passes over a record of the log that is not an entry: it counts, and does nothing.

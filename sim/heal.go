@@ -238,7 +238,12 @@ func (w *world) doom() {
 		return
 	}
 	if w.plan.ending == NewerEntry {
-		w.disk.append([]byte{0xE7, 99, 1, 'x'})
+		ref := w.oracle.ref
+		w.oracle.doomed = true
+		on := cluster.Entry{Writer: "operator-of-a-newer-rota", Seq: 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(),
+			Commands: []cluster.Command{cluster.Configure{Format: 99}}}
+		w.disk.append(on.Encode())
+		w.disk.append([]byte{entryMagic, 99, 1, 'x'})
 	} else if !w.loseTail() {
 		return
 	}

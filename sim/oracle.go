@@ -68,13 +68,14 @@ func (o *oracle) violate(promise, what string) {
 
 // appended folds an entry that the store has acknowledged, or will.
 func (o *oracle) appended(rec store.Record) {
-	e, err := cluster.DecodeEntry(cluster.Index(rec.Index), rec.Data)
-	var newer *cluster.FormatError
-	if errors.As(err, &newer) {
-		o.doomed = true
+	e, ok, err := o.ref.Decode(cluster.Index(rec.Index), rec.Data)
+	if err != nil {
+		if !o.doomed {
+			o.violate("G7", fmt.Sprintf("entry %d ends all members, though nobody switched a newer format on: %v", rec.Index, err))
+		}
 		return
 	}
-	if err != nil {
+	if !ok {
 		o.ref = o.ref.Skip(cluster.Index(rec.Index), rec.Data)
 	} else {
 		o.apply(e)

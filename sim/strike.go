@@ -154,7 +154,10 @@ func (w *world) strikeAll(f Fault, r chance) {
 		for i := range b {
 			b[i] = byte(r.Uint32())
 		}
-		if len(b) > 0 && b[0] == 0xE7 {
+		switch {
+		case r.oneIn(3): // as of a newer format, which nobody has switched on
+			b = append([]byte{entryMagic, byte(r.between(2, 127))}, b...)
+		case len(b) > 0 && b[0] == entryMagic:
 			b[0] = 0
 		}
 		w.disk.append(b)
@@ -172,6 +175,9 @@ func (w *world) strikeAll(f Fault, r chance) {
 	w.note("fault: %s", f.Kind)
 	w.count(f.Kind, clusterPhase)
 }
+
+// entryMagic begins each entry.
+const entryMagic = 0xE7
 
 // truncate saves a snapshot and trims the log to it: readers that are behind must jump.
 func (w *world) truncate() {

@@ -11,13 +11,13 @@ import (
 // A store that cannot be used is named, with what to do about it, and is left as it was. Only where there is none is one to be made.
 func TestAStoreThatCannotBeUsed(t *testing.T) {
 	p := newPlace(t)
-	if err := os.Mkdir(filepath.Join(p.dir, "foreign"), 0o750); err != nil {
+	if err := os.Mkdir(filepath.Join(p.dir, "foreign"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	garbage := strings.Repeat("not a store\n", 1000)
 	p.write("foreign/rota.db", garbage)
 	p.write("foreign/bell", "")
-	if err := os.Mkdir(filepath.Join(p.dir, "alone"), 0o750); err != nil {
+	if err := os.Mkdir(filepath.Join(p.dir, "alone"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	p.write("alone/rota.db", garbage)
@@ -50,5 +50,35 @@ func TestAPortInUseIsNamed(t *testing.T) {
 	_, errs, code := p.rota("run", "--store", "file:store", "--listen", at, "tasks")
 	if code != exitFailed || !strings.Contains(errs, "listen on "+at) || !strings.Contains(errs, "no --listen for a free port") {
 		t.Errorf("exit %d\n%s", code, errs)
+	}
+}
+
+// A directory that others may enter is refused by every command, with three ways out.
+func TestASharedDirectory(t *testing.T) {
+	p := newPlace(t)
+	if err := os.Mkdir("shared", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod("shared", 0o750); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
+	p.write("shared/rota.db", "")
+	for _, args := range []string{"run --listen none tasks", "status", "drain a", "store check"} {
+		_, errs, code := p.rota(append(strings.Fields(args), "--store", "file:shared?shared=no")...)
+		if code != exitUsage || !strings.Contains(errs, "--store 'file:shared?shared=yes'") {
+			t.Errorf("%s, shared=no: exit %d\n%s", args, code, errs)
+		}
+		if args == "store check" {
+			continue // makes a directory of its own
+		}
+		_, errs, code = p.rota(append(strings.Fields(args), "--store", "file:shared")...)
+		for _, want := range []string{"mode is 0750", "chmod 700 shared", "file:shared/store", "'file:shared?shared=yes'", "replace the files"} {
+			if code != exitFailed || !strings.Contains(errs, want) {
+				t.Errorf("%s: exit %d, no %q\n%s", args, code, want, errs)
+			}
+		}
+	}
+	if _, errs, code := p.rota("status", "--store", "file:shared?shared=yes"); code != exitFailed || !strings.Contains(errs, "copied without its other files") {
+		t.Errorf("allowed: exit %d\n%s", code, errs)
 	}
 }

@@ -27,11 +27,15 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 	switch scheme, rest, _ := strings.Cut(text, ":"); {
 	case text == "":
 	case scheme == "file":
-		dir, err := filepath.Abs(strings.TrimPrefix(rest, "//")) // the members work in a directory of their own
-		if err != nil || rest == "" {
-			return nil, misused("rota demo --store file:./demo", "store file: needs a directory")
+		dir, err := parseFileStore(rest)
+		if err != nil {
+			return nil, err
 		}
-		s.base = "file:" + filepath.Join(dir, "demo")
+		abs, err := filepath.Abs(dir.path) // the members work in a directory of their own
+		if err != nil {
+			return nil, fmt.Errorf("store file:%s: %w", dir.path, err)
+		}
+		s.base = "file:" + filepath.Join(abs, "demo") // the store makes it, for its owner alone
 	case text == "memory:":
 		s.memory = true
 	case scheme == "memory":

@@ -105,7 +105,11 @@ func (p proofreader) named(args []string) (*cobra.Command, []string, error) {
 // store checks an address; for a demonstration the kind of a server is enough.
 func (p proofreader) store(text string, kindIsEnough bool) error {
 	scheme, rest, _ := strings.Cut(text, ":")
-	if (scheme == "file" && rest != "") || text == "memory:" {
+	if scheme == "file" {
+		_, err := parseFileStore(rest)
+		return err
+	}
+	if text == "memory:" {
 		return nil
 	}
 	for _, s := range serverSchemes() {

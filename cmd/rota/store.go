@@ -71,8 +71,12 @@ func checkStore(ctx context.Context, e env, text string) (storecheck.Report, err
 	if strings.HasPrefix(text, "memory:") {
 		return storecheck.Report{}, misused("rota store check file:./rota-data", "store memory: is inside one process: there is nothing to check")
 	}
-	if dir, ok := strings.CutPrefix(text, "file:"); ok && dir != "" {
-		return checkDirectory(ctx, e, strings.TrimPrefix(dir, "//"))
+	if rest, ok := strings.CutPrefix(text, "file:"); ok {
+		dir, err := parseFileStore(rest)
+		if err != nil {
+			return storecheck.Report{}, err
+		}
+		return checkDirectory(ctx, e, dir.path)
 	}
 	return checkPlace(ctx, e, text, checkSuffix)
 }

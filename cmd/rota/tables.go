@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
-	"github.com/rota-run/rota/store"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/publish"
-	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/tasks"
 	"github.com/rota-run/rota/work"
@@ -47,21 +44,6 @@ func storeKinds() []storeKind {
 		{"file", "file:./rota-data", openFile},
 		{"memory", "memory:", openMemory},
 	}, serverKinds()...)
-}
-
-func openFile(ctx context.Context, at storePlace, a access) (store.Full, error) {
-	dir := strings.TrimPrefix(at.rest, "//")
-	if dir == "" {
-		return nil, misused("--store file:./rota-data", "store file: needs a directory")
-	}
-	s, err := file.Open(ctx, dir+at.suffix, file.Options{MustExist: a != member, ReadOnly: a == look})
-	if errors.Is(err, fs.ErrNotExist) && a != member {
-		return nil, failed("rota run --store file:"+dir+" ./tasks", "%w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 func openMemory(_ context.Context, at storePlace, a access) (store.Full, error) {

@@ -3,6 +3,7 @@ package calls_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,7 +15,7 @@ import (
 
 // three starts three members in processes of their own on a file store, and a client.
 func three(tb testing.TB, slots int64) *rota.Client {
-	dir := tb.TempDir()
+	dir := filepath.Join(tb.TempDir(), "store")
 	for i := range 3 {
 		spawn(tb, child{fmt.Sprintf("m%d", i), dir, slots, shortTTL})
 	}
@@ -91,7 +92,7 @@ func BenchmarkLatency(b *testing.B) {
 
 // BenchmarkBacklog runs calls that were all submitted before a member was there.
 func BenchmarkBacklog(b *testing.B) {
-	dir := b.TempDir()
+	dir := filepath.Join(b.TempDir(), "store")
 	s := openFile(b, dir)
 	c := client(b, s, "bench")
 	calls, room := make([]*rota.Call[int], b.N), make(chan struct{}, 512)

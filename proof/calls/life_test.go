@@ -3,6 +3,7 @@ package calls_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // The runner is killed in the middle of the run: the caller gets its result from somebody else.
 func TestTheRunnerIsKilled(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "store")
 	runners := []*process{spawn(t, child{"m0", dir, 2, longTTL}), spawn(t, child{"m1", dir, 2, longTTL})}
 	c := client(t, openFile(t, dir), "c")
 	call := submit(t, hold, c, spot{dir, "x"})
@@ -37,7 +38,7 @@ func TestTheRunnerIsKilled(t *testing.T) {
 // The caller dies, and all members die: who attaches later gets the result.
 func TestACallOutlivesEverybody(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "store")
 	m := spawn(t, child{"m0", dir, 2, longTTL})
 	s := openFile(t, dir)
 	dead := client(t, s, "c")
@@ -80,7 +81,7 @@ func TestACallOutlivesEverybody(t *testing.T) {
 // A member that leaves hands its calls back; that uses up no attempt.
 func TestLeavingHandsCallsBack(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "store")
 	one := hold.With(rota.FuncOptions{Attempts: 1})
 	m := spawn(t, child{"m0", dir, 2, longTTL})
 	c := client(t, openFile(t, dir), "c")
@@ -102,7 +103,7 @@ func TestLeavingHandsCallsBack(t *testing.T) {
 // the submission is alive.
 func TestAttemptsThatAreLostCount(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "store")
 	m := spawn(t, child{"m0", dir, 2, longTTL})
 	c := client(t, openFile(t, dir), "c")
 	fallen := rota.NewFunc("fallen", func(context.Context, rota.Failure) (int, error) { return 0, nil }, rota.FuncOptions{})
@@ -135,7 +136,7 @@ func TestAttemptsThatAreLostCount(t *testing.T) {
 // A runner is suspended until others count it out: no run does anything under an old token when one with a newer has begun.
 func TestASuspendedRunnerDoesNotOverlap(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "store")
 	members := map[string]*process{}
 	for _, name := range []string{"m0", "m1"} {
 		members[name] = spawn(t, child{name, dir, 2, shortTTL})

@@ -2,6 +2,7 @@ package locks_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func BenchmarkAcquireFile(b *testing.B) {
-	l := client(b, openFile(b, b.TempDir()), lock.Options{}).Lock("x")
+	l := client(b, openFile(b, filepath.Join(b.TempDir(), "store")), lock.Options{}).Lock("x")
 	for b.Loop() {
 		h, err := l.Acquire(context.Background())
 		if err != nil {
@@ -30,7 +31,7 @@ func BenchmarkHandOver(b *testing.B) {
 		handOver(b, server.Open(), server.Open())
 	})
 	b.Run("file", func(b *testing.B) {
-		dir := b.TempDir()
+		dir := filepath.Join(b.TempDir(), "store")
 		handOver(b, openFile(b, dir), openFile(b, dir))
 	})
 }

@@ -150,7 +150,7 @@ func TestHolderIsKilled(t *testing.T) {
 	for _, how := range []string{"sessions", noSessions} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir := filepath.Join(t.TempDir(), "store")
 			h := startHolder(t, dir, how)
 			token := h.held()
 			l := client(t, openFile(t, dir), lock.Options{TTL: processTTL}).Lock("x")
@@ -189,7 +189,7 @@ func TestHolderIsSuspended(t *testing.T) {
 	for _, how := range []string{"sessions", noSessions} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir := filepath.Join(t.TempDir(), "store")
 			h := startHolder(t, dir, how)
 			token := h.held()
 			if word, _ := h.next(); word != "act" {

@@ -37,12 +37,11 @@ func fold(ctx context.Context, l store.Log, v *cluster.Value, yield func(protoco
 			return fmt.Errorf("read the log: %w", err)
 		}
 		for _, rec := range page.Records {
-			e, err := cluster.DecodeEntry(cluster.Index(rec.Index), rec.Data)
-			var newer *cluster.FormatError
-			if errors.As(err, &newer) {
+			e, ok, err := v.Decode(cluster.Index(rec.Index), rec.Data)
+			if err != nil {
 				return fmt.Errorf("read the log: %w", err)
 			}
-			if err != nil {
+			if !ok {
 				*v = v.Skip(cluster.Index(rec.Index), rec.Data)
 				continue
 			}

@@ -101,3 +101,23 @@ func TestShorterLog(t *testing.T) {
 	b.step(replica.Read{Now: b.now, Page: store.Page{Head: head - 1}})
 	b.phase("halted")
 }
+
+// TestFormats: a record of a newer format is nothing to anybody; the command that switches it on ends a member that does not know it.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	b := proposing(t)
+	newer := func() {
+		b.log = append(b.log, store.Record{Index: uint64(len(b.log) + 1), Data: []byte{0xE7, 99, 1, 'x'}})
+	}
+	newer()
+	b.other()
+	b.read()
+	b.phase("joined")
+	if v := b.state.Value(); v.Index() != cluster.Index(len(b.log)) || v.Settings().Retention != 9 {
+		t.Fatalf("applied up to %d of %d, retention %d", v.Index(), len(b.log), v.Settings().Retention)
+	}
+	b.add(cluster.Entry{Writer: "other", Seq: 99, Format: cluster.Format, Commands: []cluster.Command{cluster.Configure{Format: 99}}})
+	b.step(replica.Hinted{Now: b.now, Log: true})
+	b.read()
+	b.phase("halted")
+}

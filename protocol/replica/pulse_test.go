@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ func TestARenewalOfAFormerLifeComesLate(t *testing.T) {
 		})
 		t.Run(fmt.Sprintf("file, NoSessions=%v", noSessions), func(t *testing.T) {
 			t.Parallel()
-			s, err := file.Open(t.Context(), t.TempDir(), file.Options{})
+			s, err := file.Open(t.Context(), filepath.Join(t.TempDir(), "store"), file.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
@@ -85,13 +84,12 @@ func (s *step) apply(records []store.Record) {
 		if cluster.Index(r.Index) <= s.value.Index() {
 			continue
 		}
-		e, err := cluster.DecodeEntry(cluster.Index(r.Index), r.Data)
-		var newer *cluster.FormatError
-		if errors.As(err, &newer) {
+		e, ok, err := s.value.Decode(cluster.Index(r.Index), r.Data)
+		if err != nil {
 			s.halt(err)
 			return
 		}
-		if err != nil {
+		if !ok {
 			s.value = s.value.Skip(cluster.Index(r.Index), r.Data)
 		} else {
 			if !agrees(history, e) {

@@ -1,6 +1,7 @@
 package doclog
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/rota-run/rota/store"
@@ -11,7 +12,7 @@ import (
 // BenchmarkAppend appends records of usual size one after the other, to a log of documents and to the store's own.
 func BenchmarkAppend(b *testing.B) {
 	own := memory.New().Open()
-	dir, err := file.Open(deadline(b), b.TempDir(), file.Options{})
+	dir, err := file.Open(deadline(b), filepath.Join(b.TempDir(), "store"), file.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

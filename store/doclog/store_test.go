@@ -2,6 +2,7 @@ package doclog
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func onMemory(*testing.T) func(t *testing.T) whole {
 }
 
 func onFile(t *testing.T) func(t *testing.T) whole {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "store")
 	return func(t *testing.T) whole {
 		s, err := file.Open(deadline(t), dir, file.Options{})
 		if err != nil {

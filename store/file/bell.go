@@ -35,13 +35,16 @@ type bell struct{ file *os.File }
 // peal is what the bell showed at one time.
 type peal [slotCount]uint64
 
-func openBell(root *os.Root, readOnly bool) (*bell, error) {
-	flags := os.O_RDWR | os.O_CREATE
-	if readOnly {
-		flags = os.O_RDONLY
+func openBell(root *os.Root, o Options) (*bell, error) {
+	if !o.ReadOnly {
+		f, err := openPrivate(root, bellName, 0, o)
+		if err != nil {
+			return nil, err
+		}
+		return &bell{file: f}, nil
 	}
-	f, err := root.OpenFile(bellName, flags, 0o600)
-	if readOnly && errors.Is(err, fs.ErrNotExist) { // the database is there, or we would not have come here
+	f, err := root.Open(bellName)
+	if errors.Is(err, fs.ErrNotExist) { // the database is there, or we would not have come here
 		return nil, fmt.Errorf("%s is there, but the file %s beside it is not: it was not made by Rota, or copied without its other files: %w", dbName, bellName, ErrDamaged)
 	}
 	if err != nil {

@@ -36,7 +36,7 @@ func bare(b *testing.B, dir string) *sql.DB {
 func BenchmarkAppend(b *testing.B) {
 	for _, callers := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("ours/callers=%d", callers), func(b *testing.B) {
-			s := openIn(b, b.TempDir(), Options{})
+			s := openIn(b, place(b), Options{})
 			share(b, callers, func() error { _, err := s.Append(context.Background(), record); return err })
 		})
 		b.Run(fmt.Sprintf("bare/callers=%d", callers), func(b *testing.B) {
@@ -75,7 +75,7 @@ func doc(key string) store.Doc { return store.Doc{Key: key, Value: record} }
 // BenchmarkRatio is ours against bare for one caller, in turns of 100, so that what else the machine does hits both alike;
 // the figure is of the median turns.
 func BenchmarkRatio(b *testing.B) {
-	s := openIn(b, b.TempDir(), Options{})
+	s := openIn(b, place(b), Options{})
 	insert, err := bare(b, b.TempDir()).Prepare(`INSERT INTO log (data) VALUES (?)`) //nolint:sqlclosecheck // closed below
 	if err != nil {
 		b.Fatal(err)
@@ -104,7 +104,7 @@ func BenchmarkRatio(b *testing.B) {
 
 // BenchmarkPut is a renewal of one document.
 func BenchmarkPut(b *testing.B) {
-	s := openIn(b, b.TempDir(), Options{})
+	s := openIn(b, place(b), Options{})
 	d := doc("a/b")
 	for b.Loop() {
 		v, err := s.Put(context.Background(), d)
@@ -116,7 +116,7 @@ func BenchmarkPut(b *testing.B) {
 }
 
 func BenchmarkGet(b *testing.B) {
-	s := openIn(b, b.TempDir(), Options{})
+	s := openIn(b, place(b), Options{})
 	if _, err := s.Put(context.Background(), doc("a/b")); err != nil {
 		b.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func BenchmarkGet(b *testing.B) {
 
 // BenchmarkRead reads pages of 1000 records, or none at the head.
 func BenchmarkRead(b *testing.B) {
-	s := openIn(b, b.TempDir(), Options{})
+	s := openIn(b, place(b), Options{})
 	for range 1000 {
 		o := newOp(0, func(tx *tx) error {
 			_, err := insertRecord(tx, record)

@@ -19,6 +19,9 @@ const (
 
 // openDir finds or makes the directory and opens it.
 func openDir(dir string, o Options) (*os.Root, error) {
+	if err := runsHere(); err != nil {
+		return nil, err
+	}
 	if o.MustExist {
 		if err := mustExist(dir); err != nil {
 			return nil, err
@@ -33,11 +36,11 @@ func openDir(dir string, o Options) (*os.Root, error) {
 	if err != nil {
 		return nil, hinted(err)
 	}
-	if o.ReadOnly {
-		return root, nil
+	if err = private(root, o); err == nil && !o.ReadOnly {
+		err = makeSessions(root, o)
 	}
-	if err := root.Mkdir(sessionsDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, errors.Join(hinted(err), root.Close())
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
 	}
 	return root, nil
 }
@@ -71,7 +74,12 @@ func makeDir(dir string) error {
 	if err := makeDir(parent); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	switch err := os.Mkdir(dir, dirMode); {
+	case err == nil:
+		if err := os.Chmod(dir, dirMode); err != nil { // a umask may have taken from it what the owner needs
+			return err
+		}
+	case !errors.Is(err, fs.ErrExist):
 		return err
 	}
 	return syncDir(parent)

@@ -7,7 +7,7 @@
 //
 // # State
 //
-//	dir/                     0700, on a local file system
+//	dir/                     0700, on a local file system; all files in it 0600, whatever the umask is
 //	  rota.db, -wal, -shm    an SQLite database in WAL mode: documents, log, snapshots
 //	  queue.lock, turn.lock  whose turn it is to write (flock)
 //	  bell                   numbers that change after each commit, watched by readers; and how far the log was committed
@@ -27,6 +27,9 @@
 // A session ends in the moment in which its process ends, however it ends, because the kernel then drops the lock. Whoever
 // reads a document whose session has ended sees that it is gone, and removes it. A watch of a prefix tries the locks of the
 // sessions below it every 45 ms, no more than 64 each time: with up to 64 members a death is noticed within 45 ms.
+//
+// Only the owner of the directory can read or lock its files. One that is there already and that others may enter is refused: [ErrShared], unless
+// [Options.AllowShared].
 //
 // # What is not guaranteed
 //

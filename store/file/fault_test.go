@@ -48,7 +48,7 @@ func TestDamagedRecords(t *testing.T) {
 	} {
 		t.Run(c.statement, func(t *testing.T) {
 			t.Parallel()
-			s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+			s, ctx := openIn(t, place(t), Options{}), deadline(t)
 			fillLog(t, s, 6, 10)
 			tamper(t, s, c.statement)
 			page, err := s.Read(ctx, 0, 10)
@@ -65,7 +65,7 @@ func TestDamagedRecords(t *testing.T) {
 func TestDamagedDocument(t *testing.T) {
 	t.Parallel()
 	for _, column := range []string{"value = x'01'", "ver = 'other'", "sess = 'other'", "key = 'b'"} {
-		s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+		s, ctx := openIn(t, place(t), Options{}), deadline(t)
 		if _, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestDamagedDocument(t *testing.T) {
 
 func TestDamagedSnapshot(t *testing.T) {
 	t.Parallel()
-	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	fillLog(t, s, 6, 10)
 	for _, i := range []uint64{2, 4, 6} {
 		if err := s.SaveSnapshot(ctx, store.Record{Index: i, Data: []byte("state")}); err != nil {
@@ -137,7 +137,7 @@ func wantFull(t *testing.T, s *Store, acknowledged uint64, err error) {
 
 func TestFull(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := place(t)
 	s := openIn(t, dir, Options{maxPages: 40})
 	acknowledged, err := appendUntil(t, s, 3000)
 	wantFull(t, s, acknowledged, err)
@@ -151,7 +151,7 @@ func TestFull(t *testing.T) {
 func TestTrimFreesSpace(t *testing.T) {
 	t.Parallel()
 	const n = 2*trimRows + 100
-	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	err := s.change(ctx, 0, func(tx *tx) error {
 		for i := uint64(1); i <= n; i++ {
 			data := make([]byte, 1000)
@@ -181,7 +181,7 @@ func TestTrimFreesSpace(t *testing.T) {
 
 func TestReadOfALotIsCutIntoPages(t *testing.T) {
 	t.Parallel()
-	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	fillLog(t, s, 4, pageBytes/2)
 	page, err := s.Read(ctx, 0, 10)
 	if err != nil || len(page.Records) != 2 || page.Head != 4 {
@@ -194,7 +194,7 @@ func TestReadOfALotIsCutIntoPages(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	big := make([]byte, MaxRecord+1)
 	_, err := s.Append(ctx, big)
 	_, putErr := s.Put(ctx, store.Doc{Key: "a", Value: big})
@@ -207,7 +207,7 @@ func TestTooLarge(t *testing.T) {
 
 func TestSessionWhoseLockFileWasRemoved(t *testing.T) {
 	t.Parallel()
-	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	session, err := s.OpenSession(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestSessionWhoseLockFileWasRemoved(t *testing.T) {
 
 func TestAnotherProgramHoldsTheDatabase(t *testing.T) {
 	t.Parallel()
-	s := openIn(t, t.TempDir(), Options{busy: 50 * time.Millisecond})
+	s := openIn(t, place(t), Options{busy: 50 * time.Millisecond})
 	db, err := sql.Open("sqlite", filepath.Join(s.dir, dbName)+"?_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
@@ -254,14 +254,14 @@ func TestAnotherProgramHoldsTheDatabase(t *testing.T) {
 
 func TestHintsWithoutFileEvents(t *testing.T) {
 	t.Parallel()
-	s, ctx := openIn(t, t.TempDir(), Options{noEvents: true}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{noEvents: true}), deadline(t)
 	wantHintAfter(t, ctx, s, func() { fillLog(t, s, 1, 1) })
 }
 
 // A process may die between its commit and the bell.
 func TestHintsWithoutBell(t *testing.T) {
 	t.Parallel()
-	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	other := openIn(t, s.dir, Options{})
 	wantHintAfter(t, ctx, s, func() { tamper(t, other, `INSERT INTO log (idx, sum, data) VALUES (1, 0, x'')`) })
 }

@@ -12,7 +12,7 @@ import (
 // TestMark: a mark that is not there, is half there, or was never written refuses nothing.
 func TestMark(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := place(t)
 	s := openIn(t, dir, Options{})
 	fillLog(t, s, 3, 10)
 	if got, err := s.bell.mark(); err != nil || got != 3 {

@@ -33,7 +33,7 @@ func open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, log: o.Logger, root: root, sessions: make(map[*session]struct{}), burying: make(map[string]bool)}
+	s := &Store{dir: dir, log: o.Logger, options: o, root: root, sessions: make(map[*session]struct{}), burying: make(map[string]bool)}
 	if err := s.openFiles(ctx, o); err != nil {
 		if s.writer != nil {
 			s.stopWriter()
@@ -47,13 +47,13 @@ func open(ctx context.Context, dir string, o Options) (*Store, error) {
 
 func (s *Store) openFiles(ctx context.Context, o Options) error {
 	var err error
-	if s.bell, err = openBell(s.root, o.ReadOnly); err != nil {
+	if s.bell, err = openBell(s.root, o); err != nil {
 		return err
 	}
 	if o.ReadOnly {
 		return s.openReader(ctx, "ro", o)
 	}
-	if s.turn, err = openTurn(s.root); err != nil {
+	if s.turn, err = openTurn(s.root, o); err != nil {
 		return err
 	}
 	if err := s.openWriter(ctx, o); err != nil {
@@ -78,9 +78,13 @@ func (s *Store) openWriter(ctx context.Context, o Options) error {
 	return nil
 }
 
+// firstConn runs while the handle has the turn.
 func (s *Store) firstConn(ctx context.Context, o Options) (*sql.Conn, error) {
-	var err error
-	if s.writes, err = openDB(s.dir, "rwc", o); err != nil {
+	err := makeDB(s.root, o)
+	if err != nil {
+		return nil, err
+	}
+	if s.writes, err = openDB(s.dir, "rw", o); err != nil {
 		return nil, err
 	}
 	s.writes.SetMaxOpenConns(1)

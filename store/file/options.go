@@ -14,6 +14,10 @@ type Options struct {
 	// AllowAnyFS opens also on file systems that are refused by default, such as NFS and FUSE. Only for those who know that
 	// flock and shared memory maps work there between all processes that use the store.
 	AllowAnyFS bool
+	// AllowShared opens also a directory that others than its owner may enter, which is refused by default with [ErrShared]. The files are for
+	// the owner alone all the same, as far as the file system has modes; but who may write to the directory can remove them and put others in
+	// their place.
+	AllowShared bool
 	// Logger hears of what the store repairs by itself; default: discard.
 	Logger *slog.Logger
 

@@ -30,7 +30,7 @@ var schema = []string{
 	`PRAGMA user_version = ` + strconv.Itoa(format),
 }
 
-// openDB opens the database; mode is SQLite's rwc, rw or ro.
+// openDB opens the database; mode is SQLite's rw or ro. SQLite itself would make the file with a mode that the umask decides.
 func openDB(dir, mode string, o Options) (*sql.DB, error) {
 	path, err := filepath.Abs(filepath.Join(dir, dbName))
 	if err != nil {

@@ -49,9 +49,9 @@ func (s *Store) openSession(ctx context.Context) (*session, error) {
 		return nil, errReadOnly
 	}
 	id := unique()
-	file, err := lockedFile(s.root, id)
+	file, err := lockedFile(s.root, id, s.options)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, hinted(err))
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	session := &session{store: s, id: id, file: file, done: make(chan struct{})}
 	s.mu.Lock()
@@ -64,9 +64,9 @@ func (s *Store) openSession(ctx context.Context) (*session, error) {
 }
 
 // lockedFile makes the lock file. It gets its name only when it is locked, so that nobody finds it free at its start.
-func lockedFile(root *os.Root, id string) (*os.File, error) {
+func lockedFile(root *os.Root, id string, o Options) (*os.File, error) {
 	draft := path.Join(sessionsDir, id+".new")
-	file, err := root.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := openPrivate(root, draft, os.O_EXCL, o)
 	if err != nil {
 		return nil, err
 	}

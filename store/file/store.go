@@ -34,15 +34,16 @@ const closePatience = 2 * time.Second
 
 // Store is one handle on the directory. It is safe for concurrent use.
 type Store struct {
-	dir    string
-	log    *slog.Logger
-	root   *os.Root
-	writes *sql.DB // nil for an observer
-	reads  *sql.DB
-	turn   *turn
-	bell   *bell
-	writer *writer // nil for an observer
-	notice *notifier
+	dir     string
+	options Options
+	log     *slog.Logger
+	root    *os.Root
+	writes  *sql.DB // nil for an observer
+	reads   *sql.DB
+	turn    *turn
+	bell    *bell
+	writer  *writer // nil for an observer
+	notice  *notifier
 
 	mu       sync.Mutex
 	closed   bool

@@ -3,15 +3,12 @@ package file
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/rota-run/rota/store/storetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds waits that only a failure exhausts.
 const patience = 60 * time.Second
@@ -21,6 +18,12 @@ func deadline(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// place is where a store may be made.
+func place(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "store")
 }
 
 func openIn(t testing.TB, dir string, o Options) *Store {
@@ -69,7 +72,7 @@ func eventually(t *testing.T, what string, ask func() bool) {
 }
 
 func fresh(t *testing.T) func(t *testing.T) *Store {
-	dir := t.TempDir()
+	dir := place(t)
 	return func(t *testing.T) *Store { return openIn(t, dir, Options{}) }
 }
 

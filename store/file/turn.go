@@ -15,14 +15,14 @@ type turn struct {
 	queue, turn *os.File
 }
 
-func openTurn(root *os.Root) (*turn, error) {
-	queue, err := root.OpenFile(queueName, os.O_RDWR|os.O_CREATE, 0o600)
+func openTurn(root *os.Root, o Options) (*turn, error) {
+	queue, err := openPrivate(root, queueName, 0, o)
 	if err != nil {
-		return nil, hinted(err)
+		return nil, err
 	}
-	file, err := root.OpenFile(turnName, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := openPrivate(root, turnName, 0, o)
 	if err != nil {
-		return nil, errors.Join(hinted(err), queue.Close())
+		return nil, errors.Join(err, queue.Close())
 	}
 	return &turn{queue: queue, turn: file}, nil
 }

@@ -12,7 +12,7 @@ import (
 // holdTurn plays a process that was suspended in the middle of a write. It returns what lets it go on.
 func holdTurn(t *testing.T, s *Store) (release func()) {
 	t.Helper()
-	other, err := openTurn(s.root)
+	other, err := openTurn(s.root, Options{}.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func queued(t *testing.T, s *Store, n int) {
 
 func TestCallEndsWithItsCtxWhileAnotherProcessHasTheTurn(t *testing.T) {
 	t.Parallel()
-	s := openIn(t, t.TempDir(), Options{})
+	s := openIn(t, place(t), Options{})
 	release := holdTurn(t, s)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("no more time")
@@ -59,7 +59,7 @@ func TestCallEndsWithItsCtxWhileAnotherProcessHasTheTurn(t *testing.T) {
 
 func TestReadsGoOnWhileAnotherProcessHasTheTurn(t *testing.T) {
 	t.Parallel()
-	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	if _, err := s.Append(ctx, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestReadsGoOnWhileAnotherProcessHasTheTurn(t *testing.T) {
 
 func TestCloseWhileAnotherProcessHasTheTurn(t *testing.T) {
 	t.Parallel()
-	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	session, err := s.OpenSession(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestCloseWhileAnotherProcessHasTheTurn(t *testing.T) {
 func TestWaitingChangesShareATransaction(t *testing.T) {
 	t.Parallel()
 	const n = 100
-	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	release := holdTurn(t, s)
 	before := s.writer.turns // the writer waits, so it does not change
 	errs := make(chan error, n)
@@ -135,7 +135,7 @@ func TestWaitingChangesShareATransaction(t *testing.T) {
 
 func TestARefusalLeavesTheOthersOfItsTransaction(t *testing.T) {
 	t.Parallel()
-	s, ctx := openIn(t, t.TempDir(), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	release := holdTurn(t, s)
 	conflict, done := make(chan error, 1), make(chan error, 1)
 	go func() {

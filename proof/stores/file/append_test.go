@@ -39,7 +39,7 @@ func wantOrder(t *testing.T, records []string) {
 func TestManyProcessesAppend(t *testing.T) {
 	t.Parallel()
 	const processes, least = 8, 25
-	dir := t.TempDir()
+	dir := place(t)
 	seen := make([]map[string]bool, processes)
 	counts := make([]atomic.Int64, processes)
 	var all []*process
@@ -81,7 +81,7 @@ func TestManyProcessesAppend(t *testing.T) {
 
 func TestKilledWhileAppending(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := place(t)
 	for round := range 3 {
 		p := start(t, "append", dir)
 		acknowledged := map[string]bool{}

@@ -44,7 +44,10 @@ func processorTime(b *testing.B, pid int) (sum time.Duration) {
 func BenchmarkProcesses(b *testing.B) {
 	for _, helper := range []string{"append", "bare"} {
 		b.Run(helper, func(b *testing.B) {
-			dir := b.TempDir()
+			dir := place(b)
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				b.Fatal(err)
+			}
 			createBare(b, dir)
 			lines := make(chan int, 1024)
 			var readers sync.WaitGroup
@@ -150,7 +153,7 @@ func helpIdle(ctx context.Context, dir string, out io.Writer) error {
 func BenchmarkIdle(b *testing.B) {
 	for _, sessions := range []int{0, 8, 100} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
-			dir := b.TempDir()
+			dir := place(b)
 			s := openIn(b, dir, file.Options{})
 			for i := range sessions {
 				session, err := s.OpenSession(context.Background(), 0)

@@ -13,7 +13,7 @@ import (
 // killedStore is a directory in which somebody was killed after ten acknowledged records.
 func killedStore(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := place(t)
 	closed(t, dir) // the tables are in the database itself, the records in the journal
 	p := start(t, "append ten", dir)
 	if text, ok := p.line(); !ok || text != "10" {

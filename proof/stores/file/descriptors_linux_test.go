@@ -35,7 +35,7 @@ func descriptors(t *testing.T, dir string) map[string]string {
 // A child must inherit no lock, and a closed store must hold no file.
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
-	dir, ctx := t.TempDir(), deadline(t)
+	dir, ctx := place(t), deadline(t)
 	s, err := file.Open(ctx, dir, file.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func helpAppendTen(ctx context.Context, dir string, out io.Writer) error {
 
 // helpOpen opens the store, for tests of what another user may do, and prints the error.
 func helpOpen(ctx context.Context, dir string, out io.Writer) error {
-	for _, o := range []file.Options{{}, {ReadOnly: true}} {
+	for _, o := range []file.Options{{}, {ReadOnly: true}, {AllowShared: true}, {AllowShared: true, ReadOnly: true}} {
 		s, err := file.Open(ctx, dir, o)
 		fmt.Fprintln(out, err)
 		if err == nil {

@@ -30,7 +30,7 @@ func sessionIn(t *testing.T, dir string) *process {
 
 func TestSessionEndsWithItsProcess(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := place(t)
 	s, ctx := openIn(t, dir, file.Options{}), deadline(t)
 	for range 3 {
 		p := sessionIn(t, dir)
@@ -63,7 +63,7 @@ func TestSessionEndsWithItsProcess(t *testing.T) {
 
 func TestSessionOutlivesSuspension(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := place(t)
 	s, ctx := openIn(t, dir, file.Options{}), deadline(t)
 	p := sessionIn(t, dir)
 	if err := processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)); err != nil {
@@ -84,7 +84,7 @@ func TestSessionOutlivesSuspension(t *testing.T) {
 
 func TestSessionsThatEndedWhileNobodyWasThere(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := place(t)
 	sessionIn(t, dir).kill()
 	draft := filepath.Join(dir, sessionsDir, "x.new")
 	if err := os.WriteFile(draft, nil, 0o600); err != nil {

@@ -31,6 +31,12 @@ func deadline(t testing.TB) context.Context {
 	return ctx
 }
 
+// place is where a store may be made.
+func place(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "store")
+}
+
 func openIn(t testing.TB, dir string, o file.Options) *file.Store {
 	t.Helper()
 	s, err := file.Open(deadline(t), dir, o)
@@ -77,7 +83,7 @@ func eventually(t *testing.T, what string, ask func() bool) {
 }
 
 func fresh(t *testing.T) func(t *testing.T) *file.Store {
-	dir := t.TempDir()
+	dir := place(t)
 	return func(t *testing.T) *file.Store { return openIn(t, dir, file.Options{}) }
 }
 

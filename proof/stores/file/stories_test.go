@@ -36,7 +36,7 @@ func TestStoriesOnDocuments(t *testing.T) {
 // inDirectory opens members on one directory, each with a handle of its own.
 func inDirectory(over func(*testing.T, *storetest.Faulty) store.Full) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 	return func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
-		dir := t.TempDir()
+		dir := place(t)
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
 			t.Helper()
 			opened, err := file.Open(t.Context(), dir, file.Options{})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rota-run/rota/store/file"
 )
 
 func TestOpenAsAnotherUser(t *testing.T) {
@@ -16,7 +18,7 @@ func TestOpenAsAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("NOT TESTED: only root can start a process of another user")
 	}
-	dir := t.TempDir()
+	dir := place(t)
 	closed(t, dir)
 	parent := filepath.Dir(dir)
 	for _, d := range []string{parent, filepath.Dir(parent)} {
@@ -27,9 +29,10 @@ func TestOpenAsAnotherUser(t *testing.T) {
 	binary := filepath.Join(parent, "helper")
 	copyBinary(t, binary)
 	for _, c := range []struct {
-		name string
-		mode fs.FileMode
-	}{{"no entry", 0o700}, {"look only", 0o755}} {
+		name    string
+		mode    fs.FileMode
+		refused int // how many of the ways to open it are refused for its mode, before any file is touched
+	}{{"no entry", 0o700, 0}, {"look only", 0o755, 2}} {
 		if err := os.Chmod(dir, c.mode); err != nil {
 			t.Fatal(err)
 		}
@@ -40,10 +43,61 @@ func TestOpenAsAnotherUser(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
-			if !strings.Contains(line, "permission denied") || !strings.Contains(line, "try as the owner") {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		if len(lines) != 4 {
+			t.Fatalf("%s: %q", c.name, lines)
+		}
+		for i, line := range lines {
+			switch {
+			case i < c.refused:
+				if !strings.Contains(line, file.ErrShared.Error()) {
+					t.Errorf("%s: error %q, want the directory refused", c.name, line)
+				}
+			case !strings.Contains(line, "permission denied") || !strings.Contains(line, "try as the owner"):
 				t.Errorf("%s: error %q, want permission denied and what to try", c.name, line)
 			}
+		}
+	}
+}
+
+// TestUmask: the strangest umasks neither open a store to others nor close it to its owner. The other tests of modes run under a umask of 0.
+func TestUmask(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, umask := range []string{"0", "022", "077", "0277", "0777"} {
+		dir := place(t)
+		cmd := exec.Command("sh", "-c", `umask `+umask+`; exec "$0" "$1"`, self, dir)
+		cmd.Env = append(os.Environ(), helperVariable+"=open")
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.Output()
+		stdin.Close()
+		if err != nil || strings.Trim(string(out), "<nil>\n") != "" {
+			t.Errorf("umask %s: %v: %s", umask, err, out)
+		}
+		files := 0
+		err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			want := fs.FileMode(0o700)
+			if !entry.IsDir() {
+				want = 0o600
+				files++
+			}
+			if err == nil && info.Mode().Perm() != want {
+				t.Errorf("umask %s: %s has mode %04o, want %04o", umask, path, info.Mode().Perm(), want)
+			}
+			return err
+		})
+		if err != nil || files < 4 {
+			t.Errorf("umask %s: %d files, %v; want the database, the bell and two locks", umask, files, err)
 		}
 	}
 }

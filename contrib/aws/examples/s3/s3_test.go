@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -104,7 +105,7 @@ func TestEachObjectIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, all := t.TempDir(), make(chan struct{})
+	dir, all := filepath.Join(t.TempDir(), "store"), make(chan struct{})
 	gateway := httptest.NewServer(behind(all, h))
 	defer gateway.Close()
 	s := &swarm{t: t, lines: make(chan took), args: []string{"-store", dir, "-endpoint", gateway.URL, "-place", "s3://logs/2026/", "-ttl", "30s"}}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,7 +198,7 @@ func TestEachRecordIsTaken(t *testing.T) {
 	}
 	defer brokers.Close()
 	s := &swarm{t: t, lines: make(chan took), args: []string{
-		"-store", t.TempDir(), "-brokers", strings.Join(brokers.ListenAddrs(), ","), "-topics", "orders", "-ttl", "30s", "-save", "50ms", "-group", "readers"}}
+		"-store", filepath.Join(t.TempDir(), "store"), "-brokers", strings.Join(brokers.ListenAddrs(), ","), "-topics", "orders", "-ttl", "30s", "-save", "50ms", "-group", "readers"}}
 	for _, name := range []string{"a", "b", "c"} {
 		s.start(name)
 	}

@@ -109,6 +109,9 @@ func copyDir(from, to string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return fmt.Errorf("copy the store: %w", err)
 	}
+	if err := os.MkdirAll(to, 0o700); err != nil { // a store is for its owner alone
+		return fmt.Errorf("copy the store: %w", err)
+	}
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("copy the store: %w", err)
 	}
