@@ -11,7 +11,7 @@ import (
 
 // The options of a job, and of a task. The task of a job without lines of its own takes both.
 var (
-	jobOptions  = []string{"scheduler", "edges", "percent", "version", "source", "by", "by-token"}
+	jobOptions  = []string{"scheduler", "edges", "percent", "version", "source", "by", "by-token", "expected"}
 	taskOptions = []string{
 		"type", "spread", "keys", "handover", "weight", "attempts", "label", "over", "pin", "min", "max", "percent", "definition", "repartition",
 	}

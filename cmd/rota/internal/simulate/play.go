@@ -258,10 +258,15 @@ func (w *World) submit(l *Line) error {
 	if err != nil {
 		return err
 	}
+	expected, err := l.number("expected", -1)
+	if err != nil {
+		return err
+	}
+	seen := cluster.Expected(expected + 1) // 0: the writer does not say what it has seen
 	if l.Name == "update" {
-		w.write("", cluster.UpdateJob{Job: cluster.JobID(name), Spec: spec, By: by, ByToken: token})
+		w.write("", cluster.UpdateJob{Job: cluster.JobID(name), Spec: spec, By: by, ByToken: token, Expected: seen})
 	} else {
-		w.write("", cluster.SubmitJob{Job: cluster.JobID(name), Spec: spec, By: by, ByToken: token})
+		w.write("", cluster.SubmitJob{Job: cluster.JobID(name), Spec: spec, By: by, ByToken: token, Expected: seen})
 	}
 	return nil
 }
