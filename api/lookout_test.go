@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -252,7 +253,7 @@ func TestTheServerLooks(t *testing.T) {
 	}
 	s.docs.Close()
 	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=j0"} {
-		if got := request(c, "GET", path, nil); got.StatusCode != 503 {
+		if got := request(c, "GET", path, nil); got.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("%s: %s where the store does not answer", path, got.Status)
 		}
 	}

@@ -137,14 +137,14 @@ func tasksText(n int) string {
 }
 
 // loses counts a member as silent, and its tasks, and returns how many these are.
-func (st *Status) loses(v cluster.Value, m cluster.MemberID) (n int) {
-	st.Members.Silent++
+func (s *Status) loses(v cluster.Value, m cluster.MemberID) (n int) {
+	s.Members.Silent++
 	for p := range v.OwnedBy(m) {
 		if p.Owner != m || reserved(p.ID) {
 			continue
 		}
 		if was := stateOf(p.State); was == Running || was == Moving {
-			st.Tasks.correct(was, OwnerSilent)
+			s.Tasks.correct(was, OwnerSilent)
 			n++
 		}
 	}
@@ -152,20 +152,20 @@ func (st *Status) loses(v cluster.Value, m cluster.MemberID) (n int) {
 }
 
 // fails moves what fails from the running to the failing.
-func (st *Status) fails(s Sight) {
-	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
-		r := s.runs[id]
+func (s *Status) fails(sight Sight) {
+	for _, id := range slices.Sorted(maps.Keys(sight.runs)) {
+		r := sight.runs[id]
 		t := Task{Task: string(id), State: r.State, Rounds: r.Rounds, Failures: r.Failures, Message: r.Message}
-		st.tell(Problem{State: r.State, Task: string(id), Text: t.FailureText(), Try: "mend what fails"})
+		s.tell(Problem{State: r.State, Task: string(id), Text: t.FailureText(), Try: "mend what fails"})
 		if reserved(id) {
 			continue
 		}
-		st.Tasks.correct(Running, r.State)
+		s.Tasks.correct(Running, r.State)
 	}
-	st.Tasks.Running -= s.moreFailing + s.moreBackingOff
-	st.Tasks.Failing += s.moreFailing
-	st.Tasks.BackingOff += s.moreBackingOff
-	st.More += s.moreFailing + s.moreBackingOff
+	s.Tasks.Running -= sight.moreFailing + sight.moreBackingOff
+	s.Tasks.Failing += sight.moreFailing
+	s.Tasks.BackingOff += sight.moreBackingOff
+	s.More += sight.moreFailing + sight.moreBackingOff
 }
 
 // FailureText says how often a task has failed, and why the last time; "" for one that has not.

@@ -155,12 +155,12 @@ func endOf(j *Job) *Reason {
 
 // correct moves one partition from where the value has it to the state that was seen.
 func (c *TaskCounts) correct(was, is string) {
-	switch {
-	case was == is:
+	switch was {
+	case is:
 		return
-	case was == Running:
+	case Running:
 		c.Running--
-	case was == Moving:
+	case Moving:
 		c.Moving--
 	}
 	switch is {

@@ -225,7 +225,7 @@ func (v Value) Decode(index Index, data []byte) (e Entry, ok bool, err error) {
 	case errors.As(err, &newer) && newer.Format <= on:
 		return Entry{}, false, err
 	case err != nil || e.Format > on:
-		return Entry{}, false, nil
+		return Entry{}, false, nil //nolint:nilerr // garbage is skipped by everybody
 	}
 	for _, c := range e.Commands {
 		if c, is := c.(Configure); is && c.Format > Format {

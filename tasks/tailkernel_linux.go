@@ -10,5 +10,5 @@ import (
 func ofTheKernel(f *os.File) bool {
 	var s unix.Statfs_t
 	err := unix.Fstatfs(int(f.Fd()), &s)
-	return err != nil || int64(s.Type) == unix.PROC_SUPER_MAGIC || int64(s.Type) == unix.SYSFS_MAGIC
+	return err != nil || int64(s.Type) == unix.PROC_SUPER_MAGIC || int64(s.Type) == unix.SYSFS_MAGIC //nolint:unconvert // Type is an int32 on some machines
 }

@@ -125,5 +125,5 @@ func (p everyPeriod) Next(t time.Time) time.Time {
 	if since < 0 && since%p.period != 0 {
 		n--
 	}
-	return p.from.Add((n + 1) * p.period)
+	return p.from.Add(n*p.period + p.period) //nolint:durationcheck // n is a count
 }

@@ -75,7 +75,7 @@ func readLimit(root fs.FS, name string) int64 {
 	if err != nil {
 		return math.MaxInt64
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	text := make([]byte, 32)
 	n, err := f.Read(text)
 	if n == 0 && err != nil {
