@@ -135,6 +135,32 @@ func TestARollingRemoval(t *testing.T) {
 	}
 }
 
+// TestAFileBetweenTwoInventories: the reader has submitted a file that came and went between two looks of its member's publisher. No inventory has
+// ever named it, and its job ends all the same. A reader that has not seen it removes nothing.
+func TestAFileBetweenTwoInventories(t *testing.T) {
+	t.Parallel()
+	for _, sawIt := range []bool{true, false} {
+		g := newGroup(t)
+		g.start("a", "x=1")
+		g.settle("begin", "x=1", "")
+		published := g.said["a"]
+		value := func() cluster.Value { return g.world.value }
+		step := func(scan Scan) {
+			copies := CopiesOf(value(), "s", map[cluster.MemberID]Inventory{"a": published})
+			g.world.apply(g.memory.step(scan, value(), "s", Fence{}, copies, g.now).commands...)
+		}
+		step(found("x=1", "y=1"))
+		if !sawIt {
+			g.reads("a") // another run of the reader
+		}
+		step(found("x=1"))
+		step(found("x=1"))
+		if runs(value(), "y", "s") == sawIt {
+			t.Errorf("seen by this reader: %v; y runs: %v", sawIt, !sawIt)
+		}
+	}
+}
+
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	blind := found("x=1")

@@ -52,9 +52,8 @@ func Sources(value cluster.Value) []string {
 func (i Inventory) named() bool { return len(i.Names) == i.Count }
 
 // removable reports whether a job may be removed: its file was in the copy of a member that lives and was removed from it, and no other copy has it.
-// ids is the hash of all ids of a copy that does not have it.
-func (c *Copies) removable(id cluster.JobID, ids func() string) bool {
-	witnessed := false
+// witnessed says that the caller has seen the file go from its own copy. ids is the hash of all ids of a copy that does not have it.
+func (c *Copies) removable(id cluster.JobID, witnessed bool, ids func() string) bool {
 	for _, m := range c.live {
 		inv, ok := c.of[m]
 		if !ok || inv.Incomplete || !inv.named() && inv.IDs != ids() {
@@ -88,7 +87,7 @@ func (c *Copies) Orphans() ([]cluster.JobID, error) {
 	}
 	var out []cluster.JobID
 	for job := range c.value.Jobs() {
-		if job.State == cluster.JobRunning && job.Spec.Source == c.name && !c.held(job.ID) && !c.removable(job.ID, nil) {
+		if job.State == cluster.JobRunning && job.Spec.Source == c.name && !c.held(job.ID) && !c.removable(job.ID, false, nil) {
 			out = append(out, job.ID)
 		}
 	}

@@ -25,6 +25,7 @@ type memory struct {
 	differ  string                 // at the look before
 	since   time.Duration          // when it began to be so
 	missing map[cluster.JobID]bool // jobs whose files the look before did not find
+	own     map[cluster.JobID]bool // jobs whose files this run of the reader has found in its own copy
 	seen    map[string]bool        // faults of the look before
 }
 
@@ -55,14 +56,30 @@ func (m *memory) step(scan Scan, value cluster.Value, name string, f Fence, copi
 	commands, found := Diff(scan, value, name, f)
 	w := wanted{again: scan.Unsettled}
 	w.commands = m.confirm(commands, &w, func(id cluster.JobID) bool {
-		return copies != nil && copies.removable(id, func() string { ids, _ := sumsOf(contents(scan)); return ids })
+		return copies != nil && copies.removable(id, m.own[id], func() string { ids, _ := sumsOf(contents(scan)); return ids })
 	})
+	m.find(scan, value, name)
 	if copies != nil {
 		m.compare(copies.Differ(), name, now, &w)
 	}
 	m.tell(slices.Concat(scan.Faults, found), scan.Complete && !scan.Unsettled, &w)
 	m.forget(commands, &w)
 	return w
+}
+
+// find notes what the own copy has. The member's inventory is published by looks of its own: a file that comes and goes between two of them is in
+// none, and yet the reader may have submitted it.
+func (m *memory) find(scan Scan, value cluster.Value, name string) {
+	next := make(map[cluster.JobID]bool, len(scan.Definitions))
+	for _, d := range scan.Definitions {
+		next[d.ID] = true
+	}
+	for id := range m.own { // order-free: each entry by itself
+		if runs(value, id, name) {
+			next[id] = true
+		}
+	}
+	m.own = next
 }
 
 // compare makes a record when copies have differed for a while, and when they are alike again.
