@@ -94,6 +94,7 @@ func TestApplyOfManyReplicasAtOnce(t *testing.T) {
 				changes++
 			}
 		}
+		synctest.Wait() // the first member hears of it too
 		j, _ := members[0].Value().Job("job")
 		if changes < 1 || changes > 3 || j.Spec.Version != "2" {
 			t.Errorf("%d changes, version %s is in force", changes, j.Spec.Version)
@@ -196,6 +197,7 @@ func TestAnHourlyJobRunsOncePerHour(t *testing.T) {
 			m = next
 		}
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		if len(planned) != 3 || planned[2].Sub(planned[0].Truncate(time.Millisecond)) != 2*time.Hour {
 			t.Fatalf("rounds planned for %v", planned)
 		}
@@ -207,6 +209,7 @@ func TestAnHourlyJobRunsOncePerHour(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(20 * time.Minute)
+		synctest.Wait()
 		if len(planned) != 3 {
 			t.Errorf("it made up for rounds of the time in which it was killed: %v", planned)
 		}

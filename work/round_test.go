@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,17 +246,18 @@ func TestAMemberLeavesWhileItReadsTheLastRound(t *testing.T) {
 func TestAPeriodOutlivesAWrongWallClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n, jump := 0, time.Duration(0)
-		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error { n++; return nil }), func(c *work.Config) {
+		var n atomic.Int64
+		var jump time.Duration
+		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error { n.Add(1); return nil }), func(c *work.Config) {
 			c.Wall = func() time.Time { return time.Now().Add(jump) }
 		})
 		b.give(1000*time.Hour, grant("a", 1, "x", `{"every_ms":60000}`))
 		for _, to := range []time.Duration{0, -48 * time.Hour, 48 * time.Hour} {
 			b.locked(func() { jump = to })
-			before := n
+			before := n.Load()
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			if got := n - before; got < 58 || got > 62 {
+			if got := n.Load() - before; got < 58 || got > 62 {
 				t.Errorf("after the clock was set to %v: %d rounds in an hour", to, got)
 			}
 		}
