@@ -26,13 +26,13 @@ func table() []mutant {
 			), changes, 20, "G1",
 		},
 		{
-			flaw.New("others wait for a fifth of the time only", "protocol/replica/step_pulse.go",
-				`return period(cmp.Or(g.ttl, p.TTL), 1000+p.Rho)`, `return period(cmp.Or(g.ttl, p.TTL), 200)`,
+			flaw.New("others wait for a fifth of the time only", "protocol/heartbeat/timing.go",
+				`return period(t.TTL, 1000+t.Rho)`, `return period(t.TTL, 200)`,
 			), []string{"fsync-fails", "write-fails"}, 12, "G2",
 		},
 		{
-			flaw.New("a silent member is never given up", "protocol/replica/step_pulse.go",
-				`return g.gone() || g.known &&`, `return g.gone() || false && g.known &&`,
+			flaw.New("a silent member is never given up", "protocol/heartbeat/observation.go",
+				`return o.Gone() || o.Known &&`, `return o.Gone() || false && o.Known &&`,
 			), []string{"suspend-long"}, 4, "G4",
 		},
 		{
