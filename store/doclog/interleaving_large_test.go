@@ -37,21 +37,28 @@ func TestEveryInterleavingSeconds(t *testing.T) {
 	explore(t, seconds())
 }
 
-// TestFlawsAreFound builds the tests of this package with each flaw laid over the source, and runs the one that is to find it.
+// TestFlawsAreFound builds the tests of this package with all flaws laid over the source, and has each found by the test that is named for it.
 func TestFlawsAreFound(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=proof") // what is built has the larger scenarios too
 	root, err := mutant.Root(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
+	var set mutant.Set
+	for _, f := range flaws() {
+		set = append(set, f.Flaw)
+	}
+	program, err := set.BuildTests(within(t, 5*time.Minute), root, t.TempDir(), "./store/doclog")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, f := range flaws() {
 		t.Run(f.Name, func(t *testing.T) {
-			program, err := f.BuildTests(within(t, 5*time.Minute), root, t.TempDir(), "./store/doclog")
-			if err != nil {
-				t.Fatal(err)
-			}
 			cmd := exec.CommandContext(within(t, 5*time.Minute), program, "-test.run", f.found)
 			cmd.Dir = filepath.Join(root, "store", "doclog")
+			if cmd.Env, err = set.Environ(f.Name); err != nil {
+				t.Fatal(err)
+			}
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: ") {
