@@ -9,11 +9,11 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Heartbeat is the sign of life of a member, as one who looks at the store knows it.
+// Heartbeat is the sign of life of a member, as an observer of the store knows it.
 type Heartbeat struct {
 	State    string `json:"state"`               // renewed, present, late, silent, gone
 	AtMS     int64  `json:"at_ms,omitempty"`     // of the last one, by the member's own clock: for people
-	SilentMS int64  `json:"silent_ms,omitempty"` // not renewed for so long, by the clock of the one who looks
+	SilentMS int64  `json:"silent_ms,omitempty"` // not renewed for so long, by the clock of the observer
 	TTLMS    int64  `json:"ttl_ms,omitempty"`    // after so long without one, others take over
 }
 
@@ -22,7 +22,7 @@ const (
 	HeartbeatRenewed = "renewed" // it was seen to be written again: the member lives
 	HeartbeatPresent = "present" // it is there; one look cannot say more
 	HeartbeatLate    = "late"    // as present, and by the member's own clock it is older than the TTL: look again
-	HeartbeatSilent  = "silent"  // not renewed for the TTL, by the clock of the one who looks
+	HeartbeatSilent  = "silent"  // not renewed for the TTL, by the clock of the observer
 	HeartbeatGone    = "gone"    // the store has none: the process is dead or has lost its session
 )
 
@@ -46,7 +46,7 @@ func (h Heartbeat) Text(now time.Time) string {
 	return text
 }
 
-// Age is how old the heartbeat is by the member's own clock and now by that of the one who looks; never negative. For people: clocks differ.
+// Age is how old the heartbeat is by the member's own clock and now by the clock of the observer; never negative. For people: clocks differ.
 func (h Heartbeat) Age(now time.Time) time.Duration {
 	return max(now.Sub(time.UnixMilli(h.AtMS)), 0)
 }
@@ -71,7 +71,7 @@ func (s sign) next(now protocol.Instant, v store.Version) sign {
 	return sign{version: v, since: now, renewed: true}
 }
 
-// heartbeat judges a document: only its owner's clock where it was looked at once, else the clock of the one who looks.
+// heartbeat judges a document: only its owner's clock where it was looked at once, else the clock of the observer.
 func (s sign) heartbeat(now protocol.Instant, wall time.Time, doc []byte) Heartbeat {
 	var said struct {
 		AtMS  int64 `json:"at_ms"`

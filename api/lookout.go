@@ -24,7 +24,7 @@ type Lookout struct {
 	signs map[string]sign // by key
 }
 
-// NewLookout makes a lookout over the documents of a cluster. The clock is that of the one who looks.
+// NewLookout makes a lookout over the documents of a cluster. The clock is that of the observer.
 func NewLookout(docs store.Docs, clock func() protocol.Instant) *Lookout {
 	return &Lookout{docs: docs, clock: clock, signs: make(map[string]sign)}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// scene is a cluster of members a, b, c that own one task each, with what they write beside the value, and one who looks.
+// scene is a cluster of members a, b, c that own one task each, with what they write beside the value, and an observer.
 type scene struct {
 	t       *testing.T
 	v       cluster.Value
