@@ -33,16 +33,15 @@ const (
 )
 
 func (o Options) limits() Limits {
-	l := Limits{
-		Attempts: int64(cmp.Or(o.Attempts, usualAttempts)), TimeoutMS: o.Timeout.Milliseconds(),
-		BackoffMS: cmp.Or(o.Backoff, time.Second).Milliseconds(), MaxBackoffMS: cmp.Or(o.MaxBackoff, time.Minute).Milliseconds(),
-		ResultBytes: cmp.Or(o.MaxResult, usualResult),
+	return Limits{
+		Attempts: int64(cmp.Or(o.Attempts, usualAttempts)), TimeoutMS: millis(o.Timeout), BackoffMS: millis(cmp.Or(o.Backoff, time.Second)),
+		MaxBackoffMS: millis(cmp.Or(o.MaxBackoff, time.Minute)), ResultBytes: cmp.Or(o.MaxResult, usualResult),
 	}
-	l.BackoffMS = max(l.BackoffMS, 0)
-	if o.Timeout > 0 {
-		l.TimeoutMS = max(l.TimeoutMS, 1)
-	}
-	return l
+}
+
+// millis rounds a duration up, so that one of less than a millisecond does not become none; a negative one is none.
+func millis(d time.Duration) int64 {
+	return int64((max(d, 0) + time.Millisecond - 1) / time.Millisecond)
 }
 
 func (o Options) check() error {

@@ -66,8 +66,13 @@ func readOnce(root *os.Root, name string) ([]byte, error) {
 		return nil, err
 	case len(data) > source.MaxFile:
 		return nil, &sizeError{after.Size()}
-	case after.Size() != before.Size() || int64(len(data)) != after.Size() || !after.ModTime().Equal(before.ModTime()):
+	case !unchanged(before, after, len(data)):
 		return nil, errChanging
 	}
 	return data, nil
+}
+
+// unchanged tells whether a file of which n bytes were read between two looks was the same all the time, as far as the looks can tell.
+func unchanged(before, after os.FileInfo, n int) bool {
+	return after.Size() == before.Size() && int64(n) == after.Size() && after.ModTime().Equal(before.ModTime())
 }

@@ -1,0 +1,78 @@
+package tasks
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAnEndlessBodyIsCut: a server that never ends its answer holds a check for no longer than it takes to send max_body.
+func TestAnEndlessBodyIsCut(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for line := "n{l=\"" + strings.Repeat("x", 1000) + "\"} 1\n"; r.Context().Err() == nil; {
+			if _, err := fmt.Fprint(w, line); err != nil {
+				return
+			}
+		}
+	})
+	h, _ := round(t, local, "http", object{"url": s.URL, "max_body": 100_000, "expect": object{"body": "no such text"}})
+	wantDown(t, h, "http", "body")
+	h, _ = round(t, local, "scrape", object{"url": s.URL, "max_bytes": 100_000})
+	wantDown(t, h, "scrape", "limit")
+}
+
+// TestTheFirstCertificateToEndCounts: a chain is as good as its shortest link, and a server as its best chain.
+func TestTheFirstCertificateToEndCounts(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	chain := func(days ...int) (out []*x509.Certificate) {
+		for _, d := range days {
+			out = append(out, &x509.Certificate{NotAfter: now.Add(time.Duration(d) * 24 * time.Hour)})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		chains [][]*x509.Certificate
+		want   float64
+	}{
+		{[][]*x509.Certificate{chain(90, 5, 900)}, 5},
+		{[][]*x509.Certificate{chain(3, 5, 900)}, 3},
+		{[][]*x509.Certificate{chain(90, 5), chain(90, 40)}, 40},
+		{[][]*x509.Certificate{chain(90, 40), chain(90, 5)}, 40},
+	} {
+		if got, ok := daysLeft(c.chains, now); !ok || got != c.want {
+			t.Errorf("%v days, want %v", got, c.want)
+		}
+	}
+	if _, ok := daysLeft(nil, now); ok {
+		t.Error("no certificate ends some time")
+	}
+}
+
+// TestAFileThatStillGrowsIsKept: a program may write to a file for long after its rotation. It is closed when it has not grown for a while, not when a while has passed.
+func TestAFileThatStillGrowsIsKept(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "app.log.1")
+	write(t, path, "")
+	open, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	s := &tailSession{t: &tailRunner{rotateWait: time.Minute}}
+	moved := time.Now()
+	f := &tailFile{f: open, moved: moved, grew: moved.Add(10 * time.Minute)}
+	if s.abandon(f, moved.Add(10*time.Minute+59*time.Second)) {
+		t.Error("closed 59 s after it grew")
+	}
+	f.moved = time.Time{}
+	if s.abandon(f, moved.Add(time.Hour)) {
+		t.Error("closed although it was not moved")
+	}
+}
