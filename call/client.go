@@ -148,7 +148,7 @@ func (c *Client) submit(ctx context.Context, function string, arg []byte, o Opti
 			return nil, err
 		}
 		if !again {
-			return &Handle{c: c, at: at, page: p, function: function, over: make(chan struct{})}, nil
+			return &Handle{c: c, at: at, page: p, function: function, made: time.Now(), over: make(chan struct{})}, nil
 		}
 	}
 }

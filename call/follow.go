@@ -164,7 +164,10 @@ func (c *Client) conclude(p place, h *Handle, d store.Doc) bool {
 	if !ended {
 		return false
 	}
-	h.conclude(stored{d.Key, d.Version, r}, out, collect)
+	now := stored{d.Key, d.Version, r}
+	if h.conclude(now, out) && collect { // the client may be closed by now: Close still waits for this goroutine, and for that
+		c.wg.Go(func() { h.collect(c.ctx, now) })
+	}
 	c.ended(p, h)
 	return true
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"reflect"
+	"sync"
 )
 
 // Function is a function that members can run: a [Func] of any argument and result.
@@ -118,6 +119,30 @@ func (f Func[A, R]) Submit(ctx context.Context, to Target, arg A) (*Call[R], err
 	return &Call[R]{h}, nil
 }
 
+// submitAtOnce is how many submissions of SubmitAll are under way at the same time.
+const submitAtOnce = 32
+
+// SubmitAll submits a call for each argument, many at the same time. Calls are in the order of the arguments; nil stands for one that was not submitted, and
+// the error, which joins those of [Func.Submit], tells why.
+func (f Func[A, R]) SubmitAll(ctx context.Context, to Target, args ...A) ([]*Call[R], error) {
+	calls, faults := make([]*Call[R], len(args)), make([]error, len(args))
+	next := make(chan int)
+	var submitters sync.WaitGroup
+	for range min(submitAtOnce, len(args)) {
+		submitters.Go(func() {
+			for i := range next {
+				calls[i], faults[i] = f.Submit(ctx, to, args[i])
+			}
+		})
+	}
+	for i := range args {
+		next <- i
+	}
+	close(next)
+	submitters.Wait()
+	return calls, errors.Join(faults...)
+}
+
 // Attach is a call that was submitted before, maybe by another process, by its ID.
 func (f Func[A, R]) Attach(to Target, id string) (*Call[R], error) {
 	h, err := to.Calls().Attach(id)
@@ -146,7 +171,7 @@ func (c *Call[R]) ID() string { return c.h.ID() }
 
 // Wait returns the result, or how the call ended without one: [ErrCancelled], an [*Error] (ErrTimeout if it took too long), [ErrGone]. It may
 // be called again and gives the same. When ctx ends it returns its cause, and the call goes on. Who has the outcome has collected it: the document is
-// deleted soon after.
+// deleted soon after. A function that waits with its own ctx gives its slot to other calls meanwhile.
 func (c *Call[R]) Wait(ctx context.Context) (R, error) {
 	var r R
 	raw, err := c.h.Wait(ctx)

@@ -1,19 +1,22 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Handle is one call without its types; see [Call]. Its methods may be called from any goroutine.
 type Handle struct {
 	c        *Client
 	at       place
-	page     *page  // nil for one that was attached
-	function string // "" for one that was attached
+	page     *page     // nil for one that was attached
+	function string    // "" for one that was attached
+	made     time.Time // zero for one that was attached
 
 	over chan struct{} // closed when result and err are set
 
@@ -30,18 +33,41 @@ func (h *Handle) ID() string { return h.at.id() }
 
 // Wait returns the result as JSON; see [Call.Wait].
 func (h *Handle) Wait(ctx context.Context) (json.RawMessage, error) {
+	if !h.ended() && time.Since(h.made) >= lookSoonest {
+		h.lookNow(ctx)
+	}
+	if h.ended() {
+		return h.result, h.err
+	}
+	defer lend(ctx)()
 	h.interest(1)
 	defer h.interest(-1)
 	select {
 	case <-h.over:
 		return h.result, h.err
-	default:
-	}
-	select {
-	case <-h.over:
-		return h.result, h.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for call %s: %w", h.ID(), context.Cause(ctx))
+	}
+}
+
+func (h *Handle) ended() bool {
+	select {
+	case <-h.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// lookNow reads the document once: the end of a call that has ended is there at once, without a list of its page. What goes wrong is left to the
+// goroutine that follows.
+func (h *Handle) lookNow(ctx context.Context) {
+	s, err := read(ctx, h.c.docs, h.at.key())
+	if err != nil {
+		return
+	}
+	if out, ended, collect := s.conclusion(); ended && h.conclude(s, out) && collect {
+		h.c.background(func(ctx context.Context) { h.collect(ctx, s) })
 	}
 }
 
@@ -98,23 +124,19 @@ func (h *Handle) settle(result json.RawMessage, err error) bool {
 	return true
 }
 
-// conclude settles by what the document says, and has it removed if nobody needs it. It is for the goroutine that follows alone.
-func (h *Handle) conclude(s stored, out Outcome, collect bool) {
+// conclude settles by what the document says. It tells whether that was news.
+func (h *Handle) conclude(s stored, out Outcome) bool {
 	var err error
 	switch out.State {
 	case Done:
 	case Cancelled:
 		err = fmt.Errorf("call %s: %w", h.ID(), ErrCancelled)
 	default:
-		function := h.function
-		if function == "" {
-			function = s.Function
+		err = &Error{
+			Call: h.ID(), Function: cmp.Or(h.function, s.Function), Attempts: out.Attempts, Member: out.Member, Message: out.Error, TimedOut: out.TimedOut,
 		}
-		err = &Error{Call: h.ID(), Function: function, Attempts: out.Attempts, Member: out.Member, Message: out.Error, TimedOut: out.TimedOut}
 	}
-	if h.settle(out.Result, err) && collect { // whoever waited may have closed the client by now: Close still waits for who is here, and for this
-		h.c.wg.Go(func() { h.collect(h.c.ctx, s) })
-	}
+	return h.settle(out.Result, err)
 }
 
 // collect removes the document of a call that has ended. Where that fails, members do it later.

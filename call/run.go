@@ -41,6 +41,7 @@ type run struct {
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	lent   int         // goroutines that wait for other calls; guarded by w.mu
 	began  atomic.Bool // it was claimed
 	over   atomic.Bool // the function has returned, or was not called
 }
@@ -128,11 +129,14 @@ func (r *run) take(call stored) Event {
 
 // free gives the slot back.
 func (r *run) free() {
+	r.w.mu.Lock()
 	if r.over.Swap(true) {
+		r.w.mu.Unlock()
 		return
 	}
-	r.w.mu.Lock()
-	r.w.busy--
+	if r.lent == 0 {
+		r.w.busy--
+	}
 	r.w.writing++
 	r.w.mu.Unlock()
 	r.w.stir()
@@ -238,8 +242,11 @@ func (c runContext) Err() error {
 
 // Value implements context.Context.
 func (c runContext) Value(key any) any {
-	if key == (tokenKey{}) {
+	switch key {
+	case tokenKey{}:
 		return c.r.call.Token
+	case runKey{}:
+		return c.r
 	}
 	return c.Context.Value(key)
 }
