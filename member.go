@@ -35,6 +35,7 @@ type Config struct {
 	Publisher    Publisher     // gets the samples, and is run by the member; default: samples are counted and dropped
 	DrainTimeout time.Duration // how long Leave waits for tasks to move away; default 10 s
 	Logger       *slog.Logger  // default: discard
+	Events       Events        // optional callbacks
 	// Clock is the clock by which the member trusts itself; default protocol.Now, the clock of the machine that goes on while it is suspended. Only tests
 	// set it, in a bubble of testing/synctest, to protocol.NewProcessClock(): there a member of a store in memory lives in virtual time.
 	Clock func() protocol.Instant
@@ -45,6 +46,7 @@ var ErrRefused = errors.New("refused")
 
 // Member is a joined member. Its methods may be called from any goroutine.
 type Member struct {
+	name  string
 	node  *node.Node
 	names *Names
 	types work.Types
@@ -76,7 +78,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	n, err := node.New(node.Config{
 		Member: cluster.MemberID(c.Member), Store: c.Store, Protocol: c.Protocol, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
 		Sources: c.Sources, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Logger: c.Logger, Clock: c.Clock,
-		Events: node.Events{Joined: func(cluster.Incarnation, time.Duration) { once.Do(func() { close(joined) }) }},
+		Events: c.Events.node(func() { once.Do(func() { close(joined) }) }),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("join: %w", err)
@@ -90,10 +92,10 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 		return nil, fmt.Errorf("join: %w", err)
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m := &Member{node: n, names: names, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
+	m := &Member{name: c.Member, node: n, names: names, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
-		m.err = n.Run(life, m.hurry)
+		m.err = n.Run(context.WithValue(life, memberKey{}, m), m.hurry)
 		names.closeSoon(c.Logger)
 	}()
 	select {
@@ -168,34 +170,6 @@ func (m *Member) submit(ctx context.Context, job string, t Task, decide func(*cl
 		return fmt.Errorf("submit job %q: %w", job, err)
 	}
 	return nil
-}
-
-// Kill ends a job: its tasks stop.
-func (m *Member) Kill(ctx context.Context, job string) error {
-	return m.propose(ctx, fmt.Sprintf("kill job %q", job), cluster.KillJob{Job: cluster.JobID(job)})
-}
-
-// Wait returns when a job has ended: nil when all of it is done, else an error that says how it ended.
-func (m *Member) Wait(ctx context.Context, job string) error {
-	for {
-		changed := m.node.Changed()
-		j, ok := m.Value().Job(cluster.JobID(job))
-		switch {
-		case !ok:
-			return fmt.Errorf("wait for job %q: it is not known, or was forgotten", job)
-		case j.State == cluster.JobCompleted:
-			return nil
-		case j.State != cluster.JobRunning:
-			return fmt.Errorf("wait for job %q: %s: %s", job, j.State, j.Message)
-		}
-		select {
-		case <-changed:
-		case <-m.done:
-			return fmt.Errorf("wait for job %q: the member has ended: %w", job, errors.Join(m.err, context.Canceled))
-		case <-ctx.Done():
-			return fmt.Errorf("wait for job %q: %w", job, context.Cause(ctx))
-		}
-	}
 }
 
 func (m *Member) propose(ctx context.Context, what string, c cluster.Command) error {

@@ -19,6 +19,8 @@ type (
 	Item = cluster.Item
 	// Page is what one listing gave.
 	Page = work.Page
+	// Token is a fencing token: it grows with every new owner of what it guards.
+	Token = cluster.Token
 	// Value is the cluster as it stands.
 	Value = cluster.Value
 	// Sample is measured data.

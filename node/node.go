@@ -64,6 +64,9 @@ type Events struct {
 	Removed func(reason string)
 	Started func(work.RunStarted)
 	Stopped func(work.RunStopped)
+	// StoreLost and StoreBack tell when the store stops and begins to answer.
+	StoreLost func(err error)
+	StoreBack func(after time.Duration)
 }
 
 // Node is one member. Its methods may be called from any goroutine; Run once.

@@ -38,10 +38,16 @@ func (n *Node) removed(reason string) {
 func (n *Node) storeLost(err error) {
 	n.tally.count(func(s *sums) { s.losses++ })
 	n.record(journal.Record{Kind: journal.StoreLost, Message: err.Error()})
+	if n.c.Events.StoreLost != nil {
+		n.c.Events.StoreLost(err)
+	}
 }
 
 func (n *Node) storeBack(after time.Duration) {
 	n.record(journal.Record{Kind: journal.StoreBack, Message: "after " + after.Round(time.Millisecond).String()})
+	if n.c.Events.StoreBack != nil {
+		n.c.Events.StoreBack(after)
+	}
 }
 
 // did journals what this member's own commands did, so that each fact has one record.

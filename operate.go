@@ -1,0 +1,53 @@
+package rota
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/node"
+)
+
+// Kill ends a job: its tasks stop. [Member.Wait] returns when they have.
+func (m *Member) Kill(ctx context.Context, job string) error {
+	return m.propose(ctx, fmt.Sprintf("kill job %q", job), cluster.KillJob{Job: cluster.JobID(job)})
+}
+
+// Unpark gives a partition that failed too often another row of attempts. It is named as everywhere: "job", "job/task", "job#key" or "job/task#key".
+func (m *Member) Unpark(ctx context.Context, partition string) error {
+	return m.propose(ctx, fmt.Sprintf("unpark %q", partition), cluster.UnparkPartition{Partition: cluster.PartitionID(partition)})
+}
+
+// Drain moves the tasks of a member away, under their hand-over contract, and gives it no more until Undrain.
+func (m *Member) Drain(ctx context.Context, member string) error {
+	return m.propose(ctx, fmt.Sprintf("drain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member), On: true})
+}
+
+// Undrain gives a drained member tasks again.
+func (m *Member) Undrain(ctx context.Context, member string) error {
+	return m.propose(ctx, fmt.Sprintf("undrain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member)})
+}
+
+// OwnerOf is the member that owns a partition of a job of one task now, as this member sees it, and its token; "" while it has no owner. The key is "" for a task of
+// spread Single. The answer may be old when it arrives: what must not be done by two needs the token.
+func (m *Member) OwnerOf(job, key string) (member string, token Token) {
+	p, _ := m.Value().Partition(cluster.NewPartitionID(cluster.JobID(job), "", key))
+	return string(p.Owner), p.Token
+}
+
+// Name is the member's name.
+func (m *Member) Name() string { return m.name }
+
+// Metric is a family of measurements of a member.
+type Metric = node.Metric
+
+// Metrics measures this member now, as plain data; api.NewCollector(m.Name(), m.Metrics) makes a collector for Prometheus of it.
+func (m *Member) Metrics() []Metric { return m.node.Metrics() }
+
+type memberKey struct{}
+
+// MemberFrom is the member that runs the task or function that ctx belongs to; nil for any other ctx.
+func MemberFrom(ctx context.Context) *Member {
+	m, _ := ctx.Value(memberKey{}).(*Member)
+	return m
+}

@@ -1,0 +1,202 @@
+package rota_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// TestWaitForAKilledJob: Wait returns when the run has ended, not when the job is marked.
+func TestWaitForAKilledJob(t *testing.T) {
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		var over atomic.Bool
+		begun := make(chan struct{})
+		slow := rota.NewType("slow", func(ctx context.Context, _ *rota.Grant, _ struct{}) error {
+			close(begun)
+			<-ctx.Done()
+			time.Sleep(2 * time.Second) // in virtual time
+			over.Store(true)
+			return nil
+		})
+		m := join(t, ctx, memory.New(), "a", slow)
+		if err := m.Submit(ctx, "job", rota.Task{Type: "slow"}); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		if owner, token := m.OwnerOf("job", ""); owner != "a" || token == 0 {
+			t.Errorf("owned by %q under %d", owner, token)
+		}
+		if err := m.Kill(ctx, "job"); err != nil {
+			t.Fatal(err)
+		}
+		wantEnd(t, m.Wait(ctx, "job"), "killed")
+		if !over.Load() {
+			t.Error("Wait returned while the run went on")
+		}
+		wantEnd(t, m.Wait(ctx, "no-such-job"), "unknown")
+	})
+}
+
+func wantEnd(t *testing.T, err error, state string) {
+	t.Helper()
+	var end *rota.JobError
+	if !errors.As(err, &end) || end.State != state {
+		t.Errorf("got %v, want a job that is %s", err, state)
+	}
+}
+
+// TestWaitForAParkedJob: what is left of the job failed too often, so Wait says that and why; after Unpark it goes on.
+func TestWaitForAParkedJob(t *testing.T) {
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		var broken atomic.Bool
+		broken.Store(true)
+		typ := rota.NewType("copy", func(_ context.Context, g *rota.Grant, _ struct{}) error {
+			if g.Key == "b" && broken.Load() {
+				return errors.New("disk full")
+			}
+			return nil
+		})
+		m := join(t, ctx, memory.New(), "a", typ)
+		if err := m.Submit(ctx, "job", rota.Task{Type: "copy", Spread: rota.Partitioned, Partitions: []string{"a", "b"}, MaxAttempts: 1}); err != nil {
+			t.Fatal(err)
+		}
+		err := m.Wait(ctx, "job")
+		wantEnd(t, err, "parked")
+		if want := `job "job" is parked: job#b failed 1 times: disk full`; err.Error() != want {
+			t.Errorf("got %q, want %q", err, want)
+		}
+		broken.Store(false)
+		if err := m.Unpark(ctx, "job#a"); !errors.Is(err, rota.ErrRefused) {
+			t.Errorf("unpark what is not parked: %v", err)
+		}
+		if err := m.Unpark(ctx, "job#b"); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Wait(ctx, "job"); err != nil {
+			t.Errorf("after unpark: %v", err)
+		}
+	})
+}
+
+// TestDrainAndEvents: a drained member's task moves, and both members tell it.
+func TestDrainAndEvents(t *testing.T) {
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		s := memory.New()
+		typ, told := runs("watch")
+		events := make(chan string, 16)
+		tells := func(name string) rota.Events {
+			return rota.Events{
+				Owned: func(p string, token rota.Token) { events <- fmt.Sprintf("%s owns %s %v", name, p, token > 0) },
+				Lost:  func(p string, _ rota.Token) { events <- fmt.Sprintf("%s lost %s", name, p) },
+			}
+		}
+		a := joinAs(t, ctx, s, rota.Config{Member: "a", Types: []rota.Type{typ}, Events: tells("a")})
+		if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, events, "a owns job true")
+		joinAs(t, ctx, s, rota.Config{Member: "b", Types: []rota.Type{typ}, Events: tells("b")})
+		if err := a.Drain(ctx, a.Name()); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ctx, events, "a lost job")
+		expect(t, ctx, events, "b owns job true")
+		if err := a.Undrain(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		if owner, _ := a.OwnerOf("job", ""); owner != "b" {
+			t.Errorf("owned by %q, want b: a drained member takes nothing back", owner)
+		}
+		if err := a.Drain(ctx, "nobody"); !errors.Is(err, rota.ErrRefused) {
+			t.Errorf("drain an unknown member: %v", err)
+		}
+		_ = told
+	})
+}
+
+// TestMemberFrom: what runs on a member reaches it by its ctx, in tasks, in rounds and in functions.
+func TestMemberFrom(t *testing.T) {
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		names := make(chan string, 4)
+		name := func(ctx context.Context) string { return rota.MemberFrom(ctx).Name() }
+		steady := rota.NewType("steady", func(ctx context.Context, _ *rota.Grant, _ struct{}) error {
+			names <- "task on " + name(ctx)
+			return nil
+		})
+		round := rota.NewCheck("round", func(ctx context.Context, _ *rota.Grant, _ struct{}) error {
+			select {
+			case names <- "round on " + name(ctx):
+			default:
+			}
+			return nil
+		})
+		where := rota.NewFunc("where", func(ctx context.Context, _ int) (string, error) { return name(ctx), nil }, rota.FuncOptions{})
+		m := joinAs(t, ctx, memory.New(), rota.Config{Member: "a", Slots: 1, Types: []rota.Type{steady, round}, Functions: []rota.Function{where}})
+		for job, task := range map[string]rota.Task{"steady": {Type: "steady"}, "round": {Type: "round", Every: time.Second}} {
+			if err := m.Submit(ctx, job, task); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen := map[string]bool{<-names: true, <-names: true}
+		for len(seen) < 2 {
+			seen[<-names] = true
+		}
+		if !seen["task on a"] || !seen["round on a"] {
+			t.Errorf("got %v", seen)
+		}
+		call, err := where.Submit(ctx, m, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := call.Wait(ctx); err != nil || got != "a" {
+			t.Errorf("function on %q, %v", got, err)
+		}
+		if rota.MemberFrom(ctx) != nil {
+			t.Error("a ctx of nobody has a member")
+		}
+	})
+}
+
+// TestSingleton: one of two members works at a time; when it is done the other one does, under a larger token.
+func TestSingleton(t *testing.T) {
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		s := memory.New()
+		members := []*rota.Member{join(t, ctx, s, "a"), join(t, ctx, s, "b")}
+		var mu sync.Mutex
+		var inside, turns int
+		var last rota.Token
+		var all sync.WaitGroup
+		for _, m := range members {
+			all.Go(func() {
+				err := m.Singleton(ctx, "reports", func(_ context.Context, token rota.Token) error {
+					mu.Lock()
+					inside, turns = inside+1, turns+1
+					if inside > 1 || token <= last {
+						t.Errorf("%d inside, token %d after %d", inside, token, last)
+					}
+					last = token
+					mu.Unlock()
+					time.Sleep(time.Second) // in virtual time
+					mu.Lock()
+					inside--
+					mu.Unlock()
+					return errors.New("done")
+				})
+				if err == nil || err.Error() != "done" {
+					t.Errorf("got %v, want what the function returned", err)
+				}
+			})
+		}
+		all.Wait()
+		if turns != 2 {
+			t.Errorf("%d turns, want 2", turns)
+		}
+	})
+}
