@@ -21,7 +21,7 @@ func TestWaitForAKilledJob(t *testing.T) {
 		slow := rota.NewType("slow", func(ctx context.Context, _ *rota.Grant, _ struct{}) error {
 			close(begun)
 			<-ctx.Done()
-			time.Sleep(2 * time.Second) // in virtual time
+			time.Sleep(2 * time.Second) // waits: in virtual time
 			over.Store(true)
 			return nil
 		})
@@ -183,7 +183,7 @@ func TestSingleton(t *testing.T) {
 					}
 					last = token
 					mu.Unlock()
-					time.Sleep(time.Second) // in virtual time
+					time.Sleep(time.Second) // waits: in virtual time
 					mu.Lock()
 					inside--
 					mu.Unlock()

@@ -43,7 +43,7 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute) // in virtual time; all have ended
+		time.Sleep(time.Minute) // waits: in virtual time; all have ended
 		began := time.Now()
 		for i, h := range sent {
 			if r, err := h.Wait(t.Context()); err != nil || r != 2*i {
