@@ -5,18 +5,23 @@ import (
 	"strings"
 )
 
-// didYouMean suggests the nearest known name; "" when none is near.
-func didYouMean(name string, known []string) string {
-	best, at := min(3, len(name)/2+1), ""
+// Nearest is the known name that is written most like this one; not ok when none is near.
+func Nearest(name string, known []string) (nearest string, ok bool) {
+	best := min(3, len(name)/2+1)
 	for _, k := range known {
 		if d := distance(strings.ToLower(name), k); d < best {
-			best, at = d, k
+			best, nearest = d, k
 		}
 	}
-	if at == "" {
-		return ""
+	return nearest, nearest != ""
+}
+
+// didYouMean suggests the nearest known name; "" when none is near.
+func didYouMean(name string, known []string) string {
+	if near, ok := Nearest(name, known); ok {
+		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return fmt.Sprintf("did you mean %q?", at)
+	return ""
 }
 
 // suggest is didYouMean, or the list of what is known.

@@ -11,11 +11,20 @@ import (
 )
 
 func newDrain(e env) *cobra.Command {
-	return proposer(e, &cobra.Command{Use: "drain MEMBER", Short: "move a member's tasks away and give it no more"}, "members",
+	cmd := proposer(e, &cobra.Command{Use: "drain MEMBER", Short: "move a member's tasks away and give it no more"}, "members",
 		func(name string) cluster.Command {
 			return cluster.DrainMember{Member: cluster.MemberID(name), On: true}
 		},
 		"%s is draining: its tasks move away · watch it: rota members --store %s")
+	wait := cmd.Flags().Bool("wait", false, "wait until the member has no task any more")
+	drain := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := drain(cmd, args); err != nil || !*wait {
+			return err
+		}
+		return waitDrained(e, cmd, cluster.MemberID(args[0]))
+	}
+	return cmd
 }
 
 func newUndrain(e env) *cobra.Command {

@@ -15,6 +15,7 @@ func newJournal(e env) *cobra.Command {
 	task := cmd.Flags().String("task", "", "only this task")
 	within := cmd.Flags().Duration("since", 24*time.Hour, "how far back")
 	limit := cmd.Flags().Int("limit", rowsShown, "the newest so many")
+	follow := cmd.Flags().Bool("follow", false, "go on with what happens from now on, until interrupted")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
 		if *limit < 1 || *within <= 0 {
 			return misused("rota journal --since 1h --limit 50", "since and limit are above zero")
@@ -23,13 +24,14 @@ func newJournal(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if o.json {
+		if o.json && !*follow {
 			return o.printRecords(records)
 		}
-		for _, r := range records {
-			o.printRecord(r)
+		t := tail{o: o, task: *task, shown: make(map[string]int64)}
+		if err := t.show(records); err != nil || !*follow {
+			return err
 		}
-		return nil
+		return t.follow(cmd.Context())
 	})
 }
 

@@ -127,7 +127,7 @@ func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) 
 			if count > 1 {
 				os.Exit(exitFailed)
 			}
-			c.say("leaving: %s to hand over, at most %s · once more to end at once", many(owned(n), "task"), c.node.DrainTimeout)
+			c.say("leaving: %s to hand over, at most %s · once more to end at once", many(owned(n.Value(), n.Member()), "task"), c.node.DrainTimeout)
 			stop()
 		}
 	}()
@@ -135,16 +135,6 @@ func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) 
 		signal.Stop(signals)
 		close(over)
 	}
-}
-
-func owned(n *node.Node) int {
-	count := 0
-	for p := range n.Value().OwnedBy(n.Member()) {
-		if p.Owner == n.Member() && !strings.HasPrefix(string(p.ID), "rota.") {
-			count++
-		}
-	}
-	return count
 }
 
 // welcome says what happens while a member starts.

@@ -26,6 +26,7 @@ type observer struct {
 	json    bool
 	now     time.Time
 	away    bool // the store did not answer when it was asked last
+	shown   int  // most problems that status shows
 }
 
 // answerWithin bounds how long a command waits for the store.

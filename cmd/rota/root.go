@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rota-run/rota/source"
 )
 
 const longHelp = `Rota keeps every task of a cluster running on exactly one live member.
@@ -31,15 +35,30 @@ func newRoot(e env) *cobra.Command {
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return misused(cmd.CommandPath()+" --help", "%s", flagText(err))
+		return misused(nearestFlag(cmd, err), "%s", flagText(err))
 	})
 	for _, c := range []func(env) *cobra.Command{
 		newRun, newDemo, newStatus, newMembers, newTasks, newWhy, newJournal, newLog, newDrain, newUndrain, newUnpark,
-		newSubmit, newCall, newJobs, newKill, newPlan, newConfigure, newSimulate, newSource, newStore, newCopy, newConfig, newVersion,
+		newSubmit, newValidate, newCall, newJobs, newKill, newPlan, newConfigure, newSimulate, newSource, newStore, newCopy, newConfig, newVersion,
 	} {
 		root.AddCommand(c(e))
 	}
 	return root
+}
+
+// nearestFlag is what to try where a flag is wrong: the flag of a similar name, else the help.
+func nearestFlag(cmd *cobra.Command, err error) string {
+	try := cmd.CommandPath() + " --help"
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return try
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	if name, ok := source.Nearest(unknown.GetSpecifiedName(), known); ok {
+		return fmt.Sprintf("did you mean --%s? %s shows all", name, try)
+	}
+	return try
 }
 
 // flagText shortens what pflag says: without the Go type and function that refused.

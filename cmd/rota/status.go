@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/journal"
@@ -19,9 +22,38 @@ func newStatus(e env) *cobra.Command {
 			"With --check it looks until it has seen each member renew its heartbeat, says in one line what is wrong, and exits 1 if something is.",
 	}
 	check := cmd.Flags().Bool("check", false, "for scripts: one line, and exit 1 if something is wrong")
-	asked(cmd.Flags(), "check")
+	follow := cmd.Flags().Bool("watch", false, "show it again whenever it changes, until interrupted")
+	all := cmd.Flags().Bool("all", false, "all problems, however many")
+	asked(cmd.Flags(), "check", "watch", "all")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+		o.shown = problemsShown
+		if *all {
+			o.shown = math.MaxInt
+		}
+		switch {
+		case *follow && *check:
+			return misused("one of the two", "--watch and --check exclude each other")
+		case *follow:
+			return o.watchStatus(cmd.Context())
+		}
 		return o.showStatus(ctx, *check)
+	})
+}
+
+// clearScreen puts the cursor of a terminal home and clears what is below.
+const clearScreen = "\x1b[H\x1b[2J"
+
+// watchStatus shows the status again whenever the cluster may have changed. Only a terminal is cleared.
+func (o *observer) watchStatus(ctx context.Context) error {
+	out, isFile := o.stdout.(*os.File)
+	clears := isFile && term.IsTerminal(int(out.Fd())) && !o.json
+	return o.watch(ctx, func() (bool, error) {
+		limited, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		if clears {
+			fmt.Fprintf(o.stdout, "%s%s  every change; Ctrl-C ends it\n", clearScreen, o.now.Format(time.TimeOnly))
+		}
+		return false, o.showStatus(limited, false)
 	})
 }
 
@@ -99,7 +131,7 @@ func (o *observer) printStatus(s api.Status) error {
 		fmt.Fprintf(w, "! no member is alive: nothing runs   → rota run --store %s\n", shellWord(o.name))
 	}
 	var rows [][]string
-	for _, p := range s.Problems[:min(len(s.Problems), problemsShown)] {
+	for _, p := range s.Problems[:min(len(s.Problems), o.shown)] {
 		name, next := p.Task, o.hint("rota why "+p.Task)
 		switch {
 		case p.Member != "":

@@ -30,7 +30,7 @@ A task type with a dot in its name, or named by --type, is one that the members'
 The fields are described in docs/guide/jobs.md.`
 
 func newSubmit(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "submit FILE", Short: "submit a job from a file", Long: submitHelp, Args: exactArg("a file that defines a job")}
+	cmd := &cobra.Command{Use: "submit FILE", Short: "submit a job from a file, or from standard input as -", Long: submitHelp, Args: exactArg("a file that defines a job, or -")}
 	flags := cmd.Flags()
 	flags.String("store", "", "where the members meet: "+storeForms)
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
@@ -77,30 +77,49 @@ type Submitted struct {
 	Job   api.Job `json:"job"`
 }
 
-// read reads the job from its file, and checks it with the types of this binary.
+// stdinName is how what was read from standard input is named in errors; YAML includes JSON.
+const stdinName = "stdin.yaml"
+
+// load reads the file, or standard input for "-", up to the size of a definition.
+func (e env) load(path string) (name string, data []byte, err error) {
+	from := e.stdin
+	if name = stdinName; path != "-" {
+		name = path
+		f, err := os.Open(path)
+		if err != nil {
+			return name, nil, misused("another file, or - for standard input", "read job: %w", err)
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.Size() > source.MaxFile { // what cannot tell its size, a pipe, is found too large by reading
+			return name, nil, e.malformed(source.TooLarge(path, info.Size()))
+		}
+		from = f
+	}
+	data, err = io.ReadAll(io.LimitReader(from, source.MaxFile+1))
+	if err != nil {
+		return name, nil, fmt.Errorf("read job: %w", err)
+	}
+	return name, data, nil
+}
+
+// read reads the job, and checks it with the types of this binary.
 func (s *submission) read(e env, path string) error {
-	f, err := os.Open(path)
+	name, data, err := e.load(path)
 	if err != nil {
-		return misused("another file", "read job: %w", err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > source.MaxFile { // what cannot tell its size, a pipe, is found too large by reading
-		return e.malformed(source.TooLarge(path, info.Size()))
-	}
-	data, err := io.ReadAll(io.LimitReader(f, source.MaxFile+1))
-	if err != nil {
-		return fmt.Errorf("read job: %w", err)
+		return err
 	}
 	types, err := typesOf(s.allow, false)
 	if err != nil {
 		return err
 	}
-	id, spec, err := source.ParseJob(path, data, types, s.accepts)
-	if err != nil {
+	id, spec, err := source.ParseJob(name, data, types, s.accepts)
+	switch {
+	case err != nil:
 		return e.malformed(err)
-	}
-	if s.id != "" {
+	case s.id != "":
 		id = cluster.JobID(s.id)
+	case path == "-" && id == source.ID(stdinName):
+		return misused("rota submit - --id NAME, or id: NAME in the definition", "submit from standard input: the job has no id")
 	}
 	if strings.HasPrefix(string(id), "rota.") {
 		return misused("another --id", `id %s: names that begin with "rota." are reserved`, id)

@@ -7,21 +7,33 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
 )
 
 // rowsShown is how many rows are printed without --all.
 const rowsShown = 50
 
 func newTasks(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "tasks", Short: "list the tasks and who runs them"}
+	cmd := &cobra.Command{Use: "tasks [TASK]", Short: "list the tasks and who runs them, or show one", Args: cobra.MaximumNArgs(1)}
 	state := cmd.Flags().String("state", "", "only those that are running, failing, backing-off, owner-silent, moving, waiting, parked, blocked, held or finished")
 	owner := cmd.Flags().String("owner", "", "only those of this member")
 	own := cmd.Flags().Bool("own", false, "also Rota's own tasks: the sources of definitions")
 	all := cmd.Flags().Bool("all", false, "all of them, however many")
-	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+	definition := cmd.Flags().Bool("definition", false, "what the cluster knows of the task's definition, as JSON")
+	asked(cmd.Flags(), "definition")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
+		switch {
+		case len(args) == 1 && *definition:
+			return o.printDefinition(cluster.PartitionID(args[0]))
+		case *definition:
+			return misused("rota tasks TASK --definition", "--definition takes a task")
+		}
 		sight, err := o.sight(ctx, false)
 		if err != nil {
 			return err
+		}
+		if len(args) == 1 {
+			return o.showTask(sight, args[0])
 		}
 		tasks := api.Filter(o.tasks(sight, *own), *state, *owner)
 		if o.json {
