@@ -2,14 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"github.com/rota-run/rota/store"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cmd/rota/internal/demo"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // stage is where demonstrations are played: each round has a place of its own.
@@ -31,6 +33,9 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := notAFile(dir.path); err != nil {
+			return nil, err
+		}
 		abs, err := filepath.Abs(dir.path) // the members work in a directory of their own
 		if err != nil {
 			return nil, fmt.Errorf("store file:%s: %w", dir.path, err)
@@ -45,7 +50,7 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 			return nil, err
 		}
 	default:
-		if err := checkServer(e, text); err != nil {
+		if err := answers(ctx, e, text); err != nil {
 			return nil, err
 		}
 		base, query, _ := strings.Cut(text, "?")
@@ -58,6 +63,29 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 		s.base = base + "-demo"
 	}
 	return s, nil
+}
+
+// helloWithin bounds how long a demonstration waits for the first answer of a server.
+const helloWithin = 5 * time.Second
+
+// answers verifies that a server can be used before members are started that would wait for it.
+func answers(ctx context.Context, e env, text string) error {
+	if err := checkServer(e, text); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, helloWithin)
+	defer cancel()
+	st, err := openBeside(ctx, e, text, checkSuffix, member)
+	if err == nil {
+		defer st.Close()
+		if _, err = st.Get(ctx, protocol.PlaceKey); errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return failed("rota store check "+shellWord(storeurl.Hide(text))+"; or rota demo without --store", "store %s cannot be used: %w", storeurl.Hide(text), err)
+	}
+	return nil
 }
 
 // next is the place of the next round; nil for a fresh directory.

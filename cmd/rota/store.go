@@ -29,7 +29,7 @@ func newStore(e env) *cobra.Command {
 	return cmd
 }
 
-const storeCheckHelp = `Find out by doing whether a store can be used, and how long its answers take: append, read, snapshot, conditional write, list, watch, session.
+const storeCheckHelp = `Verify that a store can be used, and measure how long its answers take: append, read, snapshot, conditional write, list, watch, session.
 It works at a place of its own beside that of the cluster, PATH-store-check, which it leaves nearly empty; a running cluster is not touched.
 Exit 0 only if all that members need works.`
 
@@ -37,7 +37,7 @@ Exit 0 only if all that members need works.`
 const checkSuffix = "-store-check"
 
 func newStoreCheck(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "check [STORE]", Short: "find out by doing whether a store can be used", Long: storeCheckHelp}
+	cmd := &cobra.Command{Use: "check [STORE]", Short: "verify that a store can be used", Long: storeCheckHelp}
 	flags := cmd.Flags()
 	flags.String("store", "", "where the members meet: "+storeForms)
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
@@ -83,12 +83,23 @@ func checkStore(ctx context.Context, e env, text string) (storecheck.Report, err
 
 // checkDirectory checks the disk below which a directory lies, in a directory that it removes.
 func checkDirectory(ctx context.Context, e env, dir string) (storecheck.Report, error) {
+	if err := notAFile(dir); err != nil {
+		return storecheck.Report{}, err
+	}
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+checkSuffix+"-")
 	if err != nil {
 		return storecheck.Report{}, failed("mkdir -p "+filepath.Dir(dir), "make a directory for the check: %w", err)
 	}
 	r, err := checkPlace(ctx, e, "file:"+tmp, "")
 	return r, errors.Join(err, os.RemoveAll(tmp))
+}
+
+// notAFile refuses a path that is there and is no directory.
+func notAFile(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return failed("a directory, or a path where there is nothing yet", "store file:%s: it is a file, and a store is a directory", path)
+	}
+	return nil
 }
 
 func checkPlace(ctx context.Context, e env, text, suffix string) (storecheck.Report, error) {

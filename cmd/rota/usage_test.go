@@ -8,6 +8,7 @@ import (
 
 func TestErrorsSayWhatToTry(t *testing.T) {
 	p := newPlace(t)
+	p.write("tasks/a.yaml", "type: noop\n")
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -29,6 +30,9 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		"memory elsewhere":  {"tasks --store memory:", exitUsage, "inside one process"},
 		"memory of a name":  {"demo --store memory:x", exitUsage, "nothing behind the colon"},
 		"demo on nothing":   {"demo --store zookeeper:", exitUsage, "not a URL"},
+		"demo on a file":    {"demo --store file:tasks/a.yaml", exitFailed, "it is a file, and a store is a directory"},
+		"check of a file":   {"store check file:tasks/a.yaml", exitFailed, "it is a file, and a store is a directory"},
+		"demo of no server": {"demo --store nats://127.0.0.1:1", exitFailed, "cannot be used"},
 		"demo of no kind":   {"demo --store zookeper://zk1", exitUsage, "unknown kind"},
 		"no such directory": {"run --store memory: nope", exitUsage, "nope is not a directory"},
 		"bad member":        {"run --store memory: --member a/b tasks", exitUsage, `"a/b"`},
