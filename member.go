@@ -105,8 +105,12 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 		stop()
 		return nil, fmt.Errorf("join: %w", m.err)
 	case <-ctx.Done():
+		away := n.Status().Member.StoreError
 		m.abandon()
 		<-m.done
+		if away != "" {
+			return nil, fmt.Errorf("join: %w; the store does not answer: %s", context.Cause(ctx), away)
+		}
 		return nil, fmt.Errorf("join: %w", context.Cause(ctx))
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -204,6 +205,26 @@ func TestJoinEndsWithItsContext(t *testing.T) {
 		cancel(cause)
 		if m, err := rota.Join(short, rota.Config{Member: "b", Store: s.Open(), Clock: protocol.NewProcessClock()}); !errors.Is(err, cause) {
 			t.Errorf("got %v, %v, want %v", m, err, cause)
+		}
+	})
+}
+
+// away is a store that does not answer.
+type away struct{ store.Full }
+
+func (away) Get(context.Context, string) (store.Doc, error) {
+	return store.Doc{}, fmt.Errorf("%w: connection refused", store.ErrUnavailable)
+}
+
+func TestJoinSaysWhatIsWrongWithTheStore(t *testing.T) {
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		st := memory.New().Open()
+		defer st.Close()
+		short, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		_, err := rota.Join(short, rota.Config{Member: "a", Store: away{st}, Clock: protocol.NewProcessClock()})
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("got %v, want the deadline and why the store does not answer", err)
 		}
 	})
 }

@@ -83,6 +83,7 @@ type Node struct {
 	witness *witness
 	leaving atomic.Bool
 	sources *sources
+	away    atomic.Pointer[error] // why the place cannot be claimed yet; nil once it is
 }
 
 // New checks the config and makes a node.
@@ -190,6 +191,9 @@ func (n *Node) Status() Status {
 	if n.c.Publisher != nil {
 		s.Samples = n.c.Publisher.Stats()
 	}
+	if away := n.away.Load(); away != nil && s.Member.StoreError == "" {
+		s.Member.StoreError = (*away).Error()
+	}
 	s.UpMS = time.Since(n.started).Milliseconds()
 	return s
 }
@@ -260,8 +264,10 @@ func (n *Node) claimPlace(ctx context.Context) error {
 		cancel()
 		var other *protocol.OtherProtocolError
 		if err == nil || errors.As(err, &other) || errors.Is(err, protocol.ErrPlaceDamaged) || errors.Is(err, store.ErrClosed) {
+			n.away.Store(nil)
 			return err
 		}
+		n.away.Store(&err)
 		n.c.Logger.Warn("the store does not answer", "err", err)
 		select {
 		case <-ctx.Done():

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/internal/nearest"
 )
 
 const longHelp = `Rota keeps every task of a cluster running on exactly one live member.
@@ -55,7 +55,7 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	if name, ok := source.Nearest(unknown.GetSpecifiedName(), known); ok {
+	if name, ok := nearest.Name(unknown.GetSpecifiedName(), known); ok {
 		return fmt.Sprintf("did you mean --%s? %s shows all", name, try)
 	}
 	return try

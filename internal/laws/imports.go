@@ -46,7 +46,7 @@ var rules = []rule{
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},
 	{"tasks", []string{"cluster", "protocol", "publish", "work"}},
-	{"source", []string{"cluster", "schedule", "journal", "work"}},
+	{"source", []string{"cluster", "schedule", "journal", "work", "internal/nearest"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node", append([]string{"call", "source", "source/directory"}, contracts...)},
 	{"api", append([]string{"node", "source"}, contracts...)},

@@ -34,7 +34,10 @@ func open(ctx context.Context, dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{dir: dir, log: o.Logger, options: o, root: root, sessions: make(map[*session]struct{}), burying: make(map[string]bool)}
-	if err := s.openFiles(ctx, o); err != nil {
+	if err = s.openFiles(ctx, o); err == nil {
+		s.home, err = newHome(dir)
+	}
+	if err != nil {
 		if s.writer != nil {
 			s.stopWriter()
 		}

@@ -38,6 +38,7 @@ type Store struct {
 	options Options
 	log     *slog.Logger
 	root    *os.Root
+	home    home
 	writes  *sql.DB // nil for an observer
 	reads   *sql.DB
 	turn    *turn
@@ -57,10 +58,14 @@ func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	moved := s.home.there()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		return store.ErrClosed
+	case moved != nil:
+		return moved
 	}
 	s.inside.Add(1)
 	return nil

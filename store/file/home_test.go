@@ -1,0 +1,60 @@
+package file
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/store"
+)
+
+// TestMovedDirectory: a handle whose directory was moved answers nothing and changes nothing, also when another store was made at its path; it goes on when
+// the directory is back.
+func TestMovedDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := Open(deadline(t), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Append(deadline(t), []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	away := dir + ".away"
+	rename := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(says string) {
+		t.Helper()
+		_, wrote := s.Append(deadline(t), []byte("two"))
+		_, read := s.Read(deadline(t), 0, 9)
+		_, got := s.Get(deadline(t), "x")
+		for _, err := range []error{wrote, read, got} {
+			if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), says) {
+				t.Errorf("got %v, want %q", err, says)
+			}
+		}
+	}
+	rename(dir, away)
+	refused("moved or removed")
+	other, err := Open(deadline(t), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("another store is at its path")
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rename(dir, dir+".other")
+	rename(away, dir)
+	page, err := s.Read(deadline(t), 0, 9)
+	if err != nil || len(page.Records) != 1 || page.Head != 1 {
+		t.Errorf("back: %+v, %v, want the one record", page, err)
+	}
+}
