@@ -34,8 +34,11 @@ type Config struct {
 	Sources      map[string][]string
 	Publisher    Publisher     // gets the samples, and is run by the member; default: samples are counted and dropped
 	DrainTimeout time.Duration // how long Leave waits for tasks to move away; default 10 s
-	Logger       *slog.Logger  // default: discard
-	Events       Events        // optional callbacks
+	// Hold, if not 0, is for rolling restarts: Leave announces a restart, moves nothing, and the others wait so long for a member of this name before
+	// they take its tasks. Nobody runs them meanwhile. All members of a cluster should have the same.
+	Hold   time.Duration
+	Logger *slog.Logger // default: discard
+	Events Events       // optional callbacks
 	// Clock is the clock by which the member trusts itself; default protocol.Now, the clock of the machine that goes on while it is suspended. Only tests
 	// set it, in a bubble of testing/synctest, to protocol.NewProcessClock(): there a member of a store in memory lives in virtual time.
 	Clock func() protocol.Instant
@@ -77,7 +80,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	var once sync.Once
 	n, err := node.New(node.Config{
 		Member: cluster.MemberID(c.Member), Store: c.Store, Protocol: c.Protocol, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
-		Sources: c.Sources, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Logger: c.Logger, Clock: c.Clock,
+		Sources: c.Sources, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Hold: c.Hold, Logger: c.Logger, Clock: c.Clock,
 		Events: c.Events.node(func() { once.Do(func() { close(joined) }) }),
 	})
 	if err != nil {

@@ -49,7 +49,10 @@ type Config struct {
 	Version string
 	// DrainTimeout bounds how long partitions may take to move away before the node leaves; default 10 s.
 	DrainTimeout time.Duration
-	Logger       *slog.Logger // default: discard
+	// Hold, if not 0, makes each leave an announced restart: the node does not drain, and the others keep its partitions for it, as long as their own Hold says.
+	// All members of a cluster should have the same.
+	Hold   time.Duration
+	Logger *slog.Logger // default: discard
 	// WitnessPath is a file that gets a WitnessLine for each start and stop of a run; for demonstrations and tests. "" for none.
 	WitnessPath string
 	Events      Events
@@ -126,7 +129,7 @@ func New(c Config) (*Node, error) {
 func (n *Node) newMember() (protocol.Member, error) {
 	return n.c.Protocol.New(protocol.Config{
 		Member: n.c.Member, Store: n.c.Store, TTL: n.c.TTL, Slots: n.c.Slots, Weight: n.c.Weight, Capacity: n.c.Capacity,
-		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Clock: n.c.Clock, Logger: n.c.Logger,
+		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Hold: n.c.Hold, Restart: n.c.Hold > 0, Clock: n.c.Clock, Logger: n.c.Logger,
 		Events: protocol.Events{Joined: n.joined, Removed: n.removed, Did: n.did, Changed: n.valueChanged, StoreLost: n.storeLost, StoreBack: n.storeBack},
 	})
 }
@@ -226,7 +229,9 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 	calls := n.runCalls(ctx, gone, hurry)
 	select {
 	case <-ctx.Done():
-		n.drain(gone, hurry)
+		if n.c.Hold == 0 {
+			n.drain(gone, hurry)
+		}
 	case <-gone:
 	}
 	n.leaving.Store(true)

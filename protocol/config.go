@@ -27,7 +27,8 @@ type Config struct {
 	Version  string // of the binary, for people
 	// NoSessions uses heartbeat documents alone, also where the store has sessions.
 	NoSessions    bool
-	Hold          time.Duration // how long grants wait for an announced restart; default 1 min
+	Hold          time.Duration // how long grants wait for an announced restart of another member; default 1 min
+	Restart       bool          // the leave of this member announces a restart: the others keep its grants for their Hold
 	LeaveTimeout  time.Duration // for leaving in order; default TTL
 	SnapshotEvery uint64        // entries between snapshots, where the protocol keeps a log; default 2000
 	// Clock is the clock of Assignment.TrustUntil; default protocol.Now. Only tests set it: under testing/synctest to protocol.NewProcessClock(). All

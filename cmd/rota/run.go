@@ -38,6 +38,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.StringSlice("allow-env", nil, "name of a variable that tasks may set for programs, or its beginning and a star; may be repeated")
 	f.StringSlice("allow-tail", nil, "directory below which tasks may read log files; default /var/log and /tmp; may be repeated")
 	f.Bool("no-sessions", false, "heartbeats alone, also where the store notices the death of a process")
+	f.Duration("hold", 0, "announce a restart when the member leaves: its tasks wait so long for it instead of moving; the same for all members")
 	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
 	f.String("witness", "", "file that gets a line for each start and stop of a task")
 	f.String("tls-cert", "", "certificate of the API, PEM")
@@ -100,7 +101,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	}
 	c.node = node.Config{
 		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
-		Capacity: f.number("capacity"), Slots: f.number("slots"), NoSessions: f.truth("no-sessions"), DrainTimeout: f.duration("drain-timeout"),
+		Capacity: f.number("capacity"), Slots: f.number("slots"), NoSessions: f.truth("no-sessions"), DrainTimeout: f.duration("drain-timeout"), Hold: f.duration("hold"),
 		WitnessPath: f.text("witness"), Version: version,
 	}
 	if f.err != nil {
@@ -118,6 +119,12 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 
 // complete checks what can be checked before anything is opened.
 func (c *config) complete() error {
+	if c.node.Hold < 0 || c.node.Hold > time.Hour {
+		return misused("--hold 30s", "hold: %s is not between 0 and 1h", c.node.Hold)
+	}
+	if c.node.Hold > 0 && c.node.Member == "" {
+		return misused("--member web-1 --hold "+c.node.Hold.String(), "hold: the tasks wait for a member of the same name, and without --member the name is another one each time")
+	}
 	if c.node.Member == "" {
 		c.node.Member = defaultMember()
 	}

@@ -17,6 +17,8 @@ import (
 // minTTL keeps the poll interval above the round trip of a store.
 const minTTL = 300 * time.Millisecond
 
+const maxTTL = 24 * time.Hour
+
 func withDefaults(c protocol.Config) protocol.Config {
 	c.TTL = cmp.Or(c.TTL, 10*time.Second)
 	c.Hold = cmp.Or(c.Hold, time.Minute)
@@ -41,6 +43,9 @@ func validate(c protocol.Config) error {
 	if c.TTL < minTTL {
 		faults = append(faults, fmt.Errorf("the TTL %s is below %s", c.TTL, minTTL))
 	}
+	if c.TTL > maxTTL {
+		faults = append(faults, fmt.Errorf("the TTL %s is above %s: for so long nobody would take the tasks of a dead member", c.TTL, maxTTL))
+	}
 	join := params(c, "check").Join
 	join.Pulse = protocol.HeartbeatPrefix
 	if err := cluster.CheckCommand(join); err != nil {
@@ -55,7 +60,7 @@ func params(c protocol.Config, nonce string) Params {
 			Member: c.Member, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity,
 			Labels: c.Labels, Address: c.Address, Version: c.Version,
 		},
-		Nonce: nonce, TTL: c.TTL, Rho: 50, Margin: c.TTL / 20, Poll: min(c.TTL/20, time.Second), Hold: c.Hold, SnapshotEvery: c.SnapshotEvery,
+		Nonce: nonce, TTL: c.TTL, Rho: 50, Margin: c.TTL / 20, Poll: min(c.TTL/20, time.Second), Hold: c.Hold, Restart: c.Restart, SnapshotEvery: c.SnapshotEvery,
 	}
 	_, log := c.Store.(store.LogWatcher)
 	_, docs := c.Store.(store.Watcher)

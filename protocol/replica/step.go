@@ -29,6 +29,8 @@ type Params struct {
 	SweepInTurn bool
 	// Hold is how long grants are kept for an announced restart.
 	Hold time.Duration
+	// Restart: the member's own leave announces a restart.
+	Restart bool
 	// SnapshotEvery is how many entries lie between snapshots.
 	SnapshotEvery uint64
 }

@@ -106,7 +106,7 @@ func (s *step) wanted() []cluster.Command {
 		}
 	case phaseLeaving:
 		if m, ok := s.present(); ok && s.idle() {
-			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.stop}}
+			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.stop, Hold: s.p.Restart}}
 		}
 	}
 	return nil

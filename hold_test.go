@@ -1,0 +1,89 @@
+package rota_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// owners is who owns each partition of a job.
+func owners(m *rota.Member, job string) map[cluster.PartitionID]cluster.MemberID {
+	out := make(map[cluster.PartitionID]cluster.MemberID)
+	for p := range m.Value().PartitionsOf(cluster.JobID(job)) {
+		if p.State == cluster.PartitionGranted {
+			out[p.ID] = p.Owner
+		}
+	}
+	return out
+}
+
+// TestRollingRestartMovesNothing: three members leave and come back, one after the other; with Hold each finds its tasks again, and without it they move. Where the
+// member does not come back, the others take its tasks when the hold is over.
+func TestRollingRestartMovesNothing(t *testing.T) {
+	const tasks, hold = 300, 30 * time.Second
+	for _, hold := range []time.Duration{hold, 0} {
+		t.Run(hold.String(), func(t *testing.T) {
+			virtual(t, func(t *testing.T, ctx context.Context) {
+				s := memory.New()
+				typ := rota.NewType("steady", func(ctx context.Context, _ *rota.Grant, _ struct{}) error { <-ctx.Done(); return nil })
+				members := make(map[string]*rota.Member)
+				begin := func(name string) {
+					members[name] = joinAs(t, ctx, s, rota.Config{Member: name, Types: []rota.Type{typ}, Hold: hold})
+				}
+				for _, name := range []string{"a", "b", "c"} {
+					begin(name)
+				}
+				var keys []string
+				for i := range tasks {
+					keys = append(keys, fmt.Sprint(i))
+				}
+				if err := members["a"].Submit(ctx, "job", rota.Task{Type: "steady", Spread: rota.Partitioned, Partitions: keys}); err != nil {
+					t.Fatal(err)
+				}
+				settled := func(by *rota.Member) map[cluster.PartitionID]cluster.MemberID {
+					t.Helper()
+					for range 600 {
+						if got := owners(by, "job"); len(got) == tasks && by.Value().InHandover() == 0 {
+							return got
+						}
+						time.Sleep(100 * time.Millisecond) // waits: in virtual time
+					}
+					t.Fatalf("%d of %d tasks are owned after a minute", len(owners(by, "job")), tasks)
+					return nil
+				}
+				before := settled(members["a"])
+				moves := 0
+				for _, name := range []string{"a", "b", "c"} {
+					if err := members[name].Leave(ctx); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(5 * time.Second) // waits: in virtual time, the restart
+					begin(name)
+					now := settled(members[name])
+					for id, owner := range now {
+						if before[id] != owner {
+							moves++
+						}
+					}
+					before = now
+				}
+				if hold > 0 && moves != 0 || hold == 0 && moves == 0 {
+					t.Errorf("%d moves", moves)
+				}
+				if err := members["c"].Leave(ctx); err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				settled(members["a"])
+				if took := time.Since(began); hold > 0 && (took < hold-time.Second || took > hold+15*time.Second) || hold == 0 && took > 5*time.Second {
+					t.Errorf("the tasks of a member that did not come back were taken after %v", took)
+				}
+			})
+		})
+	}
+}
