@@ -94,7 +94,7 @@ func (p *process) fateOf(c machine.Call) (fate, machine.Kind) {
 	phase := p.state.Phase()
 	i := slices.IndexFunc(p.armed, func(a armed) bool {
 		suits := p.w.machine.Info(a.kind).Suits
-		return (a.phase == anyPhase || a.phase == phase) && (suits == nil || suits(c))
+		return (a.phase == anyPhase || a.phase == phase) && suits != nil && suits(c)
 	})
 	if i < 0 {
 		return fine, ""
