@@ -21,13 +21,13 @@ type Naming interface {
 
 // AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from
 // now on, as long as they have equal Params and their values are alike, and nobody's history diverges. The value itself,
-// chain hashes, snapshots and requests that wait are left out.
+// chain hashes, snapshots, requests that wait and what people are told of the store are left out.
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := keyWriter{b, n}
 	k.number(int64(s.phase), int64(s.now), int64(s.life)) //nolint:gosec // only told apart
 	k.index(s.inc, s.changed)
 	k.flag(s.began, s.joined, s.sweep.busy, s.check.busy, s.log.busy, s.log.hint, s.log.snap, s.snapshot.busy, s.renewal.busy, s.renewal.Held, s.out.busy)
-	k.text(s.stop, s.watching, s.problem, s.renewal.key)
+	k.text(s.stop, s.watching, s.renewal.key)
 	for _, c := range [...]call{s.log.call, s.sweep, s.check, s.out.call} {
 		k.number(int64(c.next), int64(c.rest))
 	}

@@ -1,6 +1,8 @@
 package walk
 
 import (
+	"bytes"
+	"reflect"
 	"slices"
 
 	"github.com/rota-run/rota/protocol"
@@ -68,10 +70,13 @@ func (s *State) settle(i int) {
 func (s *State) deliver(i, k int) bool {
 	m := s.own(i)
 	e, before, calls := m.calls[k], m.state, m.calls
-	next := s.clone()
+	next := s
+	if s.way(e) != Quiet { // it writes
+		next = s.clone()
+	}
 	ev := next.call(i, m.starts, e, fine)
 	after, fx := s.rules.Machine.Step(before, machine.Stamped(ev, m.clock))
-	if len(fx) == 1 && fx[0] == e && string(s.rules.Key(nil, before, nil)) == string(s.rules.Key(nil, after, nil)) {
+	if len(fx) == 1 && reflect.DeepEqual(fx[0], e) && bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
 		return false
 	}
 	s.docs, s.log, s.broken = next.docs, next.log, next.broken

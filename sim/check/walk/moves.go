@@ -46,6 +46,11 @@ type moves struct {
 func (w *moves) add(name string, do func(s *State)) {
 	next := w.s.clone()
 	do(next)
+	w.reach(name, next)
+}
+
+// reach adds the state behind a move, after what nobody else can observe.
+func (w *moves) reach(name string, next *State) {
 	next.writeSecrets()
 	if w.bounds.Prompt {
 		next.catchUp()
@@ -139,7 +144,7 @@ func (w *moves) calls(i int) {
 			continue
 		}
 		if to := w.s.clone(); to.deliver(i, k) {
-			w.add(fmt.Sprintf("%s has its call done: %s", name(i), w.s.said(e)), func(s *State) { s.deliver(i, k) })
+			w.reach(fmt.Sprintf("%s has its call done: %s", name(i), w.s.said(e)), to)
 		}
 	}
 }
