@@ -41,7 +41,9 @@ var rules = []rule{
 	{"protocol", []string{"cluster", "store"}},
 	{"protocol/protocoltest", []string{"cluster", "store", "protocol"}},
 	{"protocol/heartbeat", []string{"store", "protocol"}},
-	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat"}}, // protocols do not know each other
+	{"protocol/outbox", []string{"cluster", "protocol"}},
+	{"protocol/elect", []string{"store", "protocol", "protocol/heartbeat"}},
+	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox"}}, // protocols do not know each other
 	{"work", []string{"cluster", "store", "protocol", "publish", "journal"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},
