@@ -1,10 +1,12 @@
 package outbox
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // Outcome is how a call ended.
@@ -17,6 +19,19 @@ const (
 	Unknown         // it may have been done, or may be later
 	Refused         // not done, and doing it again will not help: a conflict, too large
 )
+
+// OutcomeOf says how a call ended by its error.
+func OutcomeOf(err error) Outcome {
+	switch {
+	case err == nil:
+		return Done
+	case errors.Is(err, store.ErrUnknown):
+		return Unknown
+	case errors.Is(err, store.ErrTooLarge):
+		return Refused
+	}
+	return NotDone
+}
 
 // Waits reports whether the entry of a number is the pending one. It is not where the entry was found in the log before the answer of its append came.
 func (b Box) Waits(seq uint64) bool { return b.Pending != nil && b.Pending.Entry.Seq == seq }
