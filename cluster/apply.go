@@ -22,13 +22,16 @@ func (v Value) Apply(e Entry) (Value, Applied) {
 	if e.Format == 0 || e.Format > d.Settings().Format { // not even its writer counts: a Rota that cannot decode it skips it
 		return d.value(), refuseAll(e, "its format is not switched on", false)
 	}
+	if why := v.notLed(&e); why != "" {
+		return d.value(), refuseAll(e, why, false)
+	}
 	if w, ok := d.writers.get(e.Writer); ok && e.Seq <= w.seq {
 		return d.value(), refuseAll(e, "its writer's number was applied before", true)
 	}
 	d.noteWriter(e.Writer, e.Seq)
 	out := Applied{Results: make([]Result, len(e.Commands))}
 	for i, c := range e.Commands {
-		reason := d.apply(c)
+		reason := d.applyInTurn(c)
 		out.Results[i] = Result{Accepted: reason == "", Reason: reason}
 	}
 	d.plan()
@@ -41,6 +44,15 @@ func refuseAll(e Entry, why string, duplicate bool) Applied {
 		out.Results[i].Reason = why
 	}
 	return out
+}
+
+// applyInTurn passes over the commands of a request that was taken before.
+func (d *draft) applyInTurn(c Command) string {
+	if _, ok := c.(TakeRequest); !ok && d.taken > 0 {
+		d.taken--
+		return RequestTaken
+	}
+	return d.apply(c)
 }
 
 // apply does one command and returns why it did nothing, "" if it did. A refused command changes nothing.
@@ -86,6 +98,23 @@ func (d *draft) apply(c Command) string {
 		return d.unparkPartition(c)
 	case Configure:
 		return d.configure(c)
+	}
+	return d.applyPlacement(c)
+}
+
+// applyPlacement does the commands of protocols with another placement than the plan's.
+func (d *draft) applyPlacement(c Command) string {
+	switch c := c.(type) {
+	case Lead:
+		return d.lead(c)
+	case AcceptOffer:
+		return d.acceptOffer(c)
+	case RevokeOffer:
+		return d.revokeOffer(c)
+	case TakeRequest:
+		return d.takeRequest(c)
+	case Place:
+		return d.place(c)
 	}
 	return "an unknown command"
 }

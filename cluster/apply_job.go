@@ -357,7 +357,7 @@ func (d *draft) drop(id PartitionID) {
 		d.vacate(id, "its job or task ended")
 		return
 	}
-	running := p.State == PartitionGranted || p.State == PartitionReleasing
+	running := p.State == PartitionGranted && !p.Offered || p.State == PartitionReleasing
 	if !running || p.class == nil || d.handover(id) != HandoverAtMostOne {
 		d.removePartition(id)
 		return

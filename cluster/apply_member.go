@@ -20,6 +20,10 @@ func (d *draft) prepareJoin(c PrepareJoin) string {
 		ID: c.Member, Incarnation: d.at, State: MemberPrepared, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity,
 		Labels: c.Labels, Pulse: c.Pulse, Address: c.Address, Version: c.Version, SinceMS: d.atMS,
 	})
+	if d.settings.Placement == PlacementOffered { // the leader has seen its heartbeat
+		m, _ := d.Value.members.get(c.Member)
+		d.join(m.Member)
+	}
 	d.membersChanged()
 	return ""
 }
@@ -104,6 +108,10 @@ func (d *draft) confirmMember(c ConfirmMember) string {
 		return "no such member: it was removed"
 	}
 	m.Incarnation, m.Pulse = d.at, c.Pulse
+	if m.Revoked {
+		m.Revoked = false
+		d.membersChanged()
+	}
 	d.setMember(m.Member)
 	return ""
 }
@@ -173,7 +181,7 @@ func (d *draft) ownerGone(p *partitionRecord, hold bool, cause string) {
 		d.grant(p, p.Next, cause)
 	case p.State == PartitionAdopting:
 		d.adopted(p, cause)
-	case hold && p.State == PartitionGranted:
+	case hold && p.State == PartitionGranted && !p.Offered:
 		p.State, p.Cause = PartitionHeld, cause
 		d.setPartition(p)
 	default:

@@ -8,7 +8,7 @@ func (d *draft) grant(p *partitionRecord, to MemberID, cause string) {
 		p.From = p.Owner
 	}
 	p.State, p.Owner, p.Token, p.Next, p.NextToken = PartitionGranted, to, d.at, "", 0
-	p.Cause = cause
+	p.Cause, p.Offered = cause, d.settings.Placement == PlacementOffered
 	d.setPartition(p)
 	d.replan = true
 }
@@ -27,6 +27,7 @@ func (d *draft) free(p *partitionRecord, cause string) {
 		p.From = p.Owner
 	}
 	p.State, p.Owner, p.Next, p.NextToken, p.Slot, p.Cause = PartitionWaiting, "", "", 0, 0, cause
+	p.Offered = false
 	if !d.parentsFinished(p) {
 		p.State = PartitionBlocked
 	}
@@ -75,6 +76,8 @@ func (p *partitionRecord) owned(token Token) string {
 		return "the token is not its owner's"
 	case p.State == PartitionHeld:
 		return "it is held"
+	case p.Offered:
+		return "its offer has not been accepted"
 	case p.former():
 		return "it was submitted anew: its owner runs the former one, and only has to stop"
 	}

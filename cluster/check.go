@@ -49,8 +49,14 @@ func CheckCommand(c Command) error {
 		return checkAdvance(&c)
 	case Configure:
 		return checkConfigure(c)
+	case Lead:
+		return errors.Join(at("member", CheckName(string(c.Member))), at("offer_ms", notNegative(c.OfferMS)))
+	case Place:
+		if c.Placement > PlacementShared {
+			return errors.New("placement: an unknown choice")
+		}
 	}
-	return nil // Started, Stopped, Unpark: nothing to check but what the value knows
+	return nil // Started, Stopped, Unpark, offers: nothing to check but what the value knows
 }
 
 func at(path string, err error) error {

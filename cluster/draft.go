@@ -9,6 +9,7 @@ const (
 	kindPartition
 	kindWriter
 	kindSettings
+	kindLeader
 )
 
 // draft is a value being changed by one entry. Every change goes through its set and remove methods, which keep the digest
@@ -23,17 +24,21 @@ type draft struct {
 	allocate  bool
 	submitted int64
 	touched   map[MemberID]struct{}
+	writer    WriterID // of the entry
+	taken     int      // so many commands are of a request that was taken before
+	records   []Record // set or removed by this entry
 	buf       []byte
 }
 
 func (v Value) draft(e *Entry) *draft {
-	return &draft{Value: v, at: e.Index, atMS: e.AtMS}
+	return &draft{Value: v, at: e.Index, atMS: e.AtMS, writer: e.Writer}
 }
 
 // value ends the draft.
 func (d *draft) value() Value {
 	d.stampTouched()
 	v := d.Value
+	v.recent = v.recent.then(v.chain, d.records)
 	v.members.seal()
 	v.jobs.seal()
 	v.partitions.seal()
@@ -63,6 +68,7 @@ func (d *draft) stampTouched() {
 }
 
 func (d *draft) setMember(m Member) {
+	d.records = append(d.records, Record{Member: m.ID})
 	old, ok := d.Value.members.get(m.ID)
 	if ok {
 		d.digest -= old.hash
@@ -84,6 +90,7 @@ func (d *draft) removeMember(id MemberID) {
 	if !ok {
 		return
 	}
+	d.records = append(d.records, Record{Member: id})
 	d.digest -= old.hash
 	d.countJoined(&old.Member, -1)
 	if had := old.slots(); had > 0 {
@@ -100,6 +107,7 @@ func (d *draft) countJoined(m *Member, by int) {
 }
 
 func (d *draft) setJob(rec *jobRecord) {
+	d.records = append(d.records, Record{Job: rec.ID})
 	if old, ok := d.jobs.get(rec.ID); ok {
 		d.digest -= old.hash
 		d.indexJob(old, -1)
@@ -116,6 +124,7 @@ func (d *draft) removeJob(id JobID) {
 	if !ok {
 		return
 	}
+	d.records = append(d.records, Record{Job: id})
 	d.digest -= old.hash
 	d.indexJob(old, -1)
 	d.jobs.remove(id)
@@ -152,6 +161,7 @@ func (d *draft) countOpen(id JobID, by int) int {
 
 func (d *draft) setPartition(p *partitionRecord) {
 	p.ChangedMS = d.atMS
+	d.records = append(d.records, Record{Partition: p.ID})
 	old, had := d.partitions.get(p.ID)
 	if had {
 		d.digest -= old.hash
@@ -209,6 +219,7 @@ func (d *draft) removePartition(id PartitionID) {
 	if !ok {
 		return
 	}
+	d.records = append(d.records, Record{Partition: id})
 	d.digest -= old.hash
 	d.touch(old.Owner)
 	d.touch(old.Next)

@@ -20,7 +20,7 @@ func appendMember(b []byte, m Member) []byte {
 	b = appendString(b, m.ID)
 	b = appendUvarint(b, uint64(m.Incarnation))
 	b = append(b, byte(m.State))
-	b = appendBool(b, m.Draining)
+	b = append(b, m.flags())
 	b = appendVarint(b, m.Slots)
 	b = appendVarint(b, m.Weight)
 	b = appendVarint(b, m.Capacity)
@@ -33,9 +33,10 @@ func appendMember(b []byte, m Member) []byte {
 }
 
 func decodeMember(r *decoder) Member {
+	m := Member{ID: MemberID(r.string()), Incarnation: Index(r.uvarint()), State: MemberState(r.enum(byte(MemberHeld)))}
+	flags := r.enum(drainingFlag | revokedFlag)
 	return Member{
-		ID: MemberID(r.string()), Incarnation: Index(r.uvarint()), State: MemberState(r.enum(byte(MemberHeld))),
-		Draining: r.bool(), Slots: r.varint(), Weight: r.varint(), Capacity: r.varint(),
+		ID: m.ID, Incarnation: m.Incarnation, State: m.State, Draining: flags&drainingFlag != 0, Revoked: flags&revokedFlag != 0, Slots: r.varint(), Weight: r.varint(), Capacity: r.varint(),
 		Labels: decodeList(r, decodeLabel), Pulse: r.string(), Address: r.string(), Version: r.string(),
 		Changed: Index(r.uvarint()), SinceMS: r.varint(),
 	}
@@ -130,7 +131,7 @@ func decodePartition(r *decoder) Partition {
 	id := PartitionID(r.string())
 	state, flags := r.partitionState()
 	p := Partition{
-		ID: id, State: PartitionState(state),
+		ID: id, State: PartitionState(state), Offered: flags&offeredFlag != 0,
 		Owner: MemberID(r.string()), Token: Index(r.uvarint()), Next: MemberID(r.string()), NextToken: Index(r.uvarint()),
 		From: MemberID(r.string()), Cause: r.string(), Attempts: r.varint(), Message: r.string(),
 		Parents: decodeList(r, (*decoder).string), Dropped: r.bool(), ChangedMS: r.varint(),
@@ -158,15 +159,24 @@ func appendSettings(b []byte, s Settings) []byte {
 	if s.JobScheduler != 0 {
 		format |= settingsMore
 	}
+	if s.Placement != 0 {
+		format |= settingsPlacement
+	}
 	b = appendVarint(appendVarint(appendUvarint(b, format), s.MoveBudget), s.Retention)
 	if s.JobScheduler != 0 {
 		b = append(b, byte(s.JobScheduler))
 	}
+	if s.Placement != 0 {
+		b = append(b, byte(s.Placement))
+	}
 	return b
 }
 
-// settingsMore is set beside the format, which has 32 bits, where settings follow that did not exist at first.
-const settingsMore = 1 << 32
+// Set beside the format, which has 32 bits, where settings follow that did not exist at first.
+const (
+	settingsMore      = 1 << 32
+	settingsPlacement = 1 << 33
+)
 
 func decodeSettings(r *decoder) Settings {
 	format := r.uvarint()
@@ -175,6 +185,11 @@ func decodeSettings(r *decoder) Settings {
 		s.JobScheduler = schedule.JobScheduler(r.enum(byte(schedule.JobsPercentage)))
 		if s.JobScheduler == 0 {
 			r.fail("settings that add nothing")
+		}
+	}
+	if format&settingsPlacement != 0 {
+		if s.Placement = Placement(r.enum(byte(PlacementShared))); s.Placement == 0 {
+			r.fail("a placement that adds nothing")
 		}
 	}
 	return s

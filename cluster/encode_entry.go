@@ -28,6 +28,15 @@ const (
 	tagExpected // an expectation, and the command about a job that it is of
 )
 
+// The tags of the protocol leader, and of placements.
+const (
+	tagLead byte = iota + 40
+	tagAcceptOffer
+	tagRevokeOffer
+	tagTakeRequest
+	tagPlace
+)
+
 // Encode writes the entry as it stands in the log: all but its index.
 func (e Entry) Encode() []byte { return AppendEntry(nil, e) }
 
@@ -122,6 +131,22 @@ func appendCommand(b []byte, c Command) []byte {
 		return appendString(append(b, tagUnparkPartition), c.Partition)
 	case Configure:
 		return appendConfigure(b, &c)
+	}
+	return appendPlacementCommand(b, c)
+}
+
+func appendPlacementCommand(b []byte, c Command) []byte {
+	switch c := c.(type) {
+	case Lead:
+		return appendVarint(appendUvarint(appendString(append(b, tagLead), c.Member), c.Term), c.OfferMS)
+	case AcceptOffer:
+		return appendPartitionRef(b, tagAcceptOffer, c.Partition, c.Token)
+	case RevokeOffer:
+		return appendBool(appendPartitionRef(b, tagRevokeOffer, c.Partition, c.Token), c.Declined)
+	case TakeRequest:
+		return appendUvarint(appendUvarint(appendString(append(b, tagTakeRequest), c.Writer), c.Seq), c.Count)
+	case Place:
+		return append(b, tagPlace, byte(c.Placement))
 	}
 	return append(b, 0) // no such command: whoever reads it refuses the entry
 }
@@ -263,6 +288,23 @@ func (r *decoder) partitionCommand() Command {
 		return r.configure(true)
 	case tagAdvanceWindow:
 		return r.advance()
+	}
+	return r.placementCommand()
+}
+
+// placementCommand decodes the commands of protocols with another placement than the plan's; the tag was just read.
+func (r *decoder) placementCommand() Command {
+	switch r.data[r.off-1] {
+	case tagLead:
+		return Lead{Member: r.member(), Term: r.uvarint(), OfferMS: r.varint()}
+	case tagAcceptOffer:
+		return AcceptOffer{Partition: r.partition(), Token: r.token()}
+	case tagRevokeOffer:
+		return RevokeOffer{Partition: r.partition(), Token: r.token(), Declined: r.bool()}
+	case tagTakeRequest:
+		return TakeRequest{Writer: WriterID(r.string()), Seq: r.uvarint(), Count: r.uint32()}
+	case tagPlace:
+		return Place{Placement: Placement(r.enum(byte(PlacementShared)))}
 	}
 	r.fail("an unknown command")
 	return nil

@@ -2,8 +2,9 @@ package cluster
 
 // Flags in the byte of a partition's state, beside moreFlag, for parts that follow.
 const (
-	windowFlag = 0x40 // its part in a window
-	shareFlag  = 0x20 // its share of a task that is repartitioned
+	windowFlag  = 0x40 // its part in a window
+	shareFlag   = 0x20 // its share of a task that is repartitioned
+	offeredFlag = 0x10 // nothing follows: its owner has yet to accept it
 )
 
 func (p *Partition) flags() (b byte) {
@@ -13,12 +14,15 @@ func (p *Partition) flags() (b byte) {
 	if p.Count != 0 {
 		b |= shareFlag
 	}
+	if p.Offered {
+		b |= offeredFlag
+	}
 	return b
 }
 
 // partitionState reads the byte of a partition's state, and the flags of what follows behind the partition.
 func (r *decoder) partitionState() (state, flags byte) {
-	const all = moreFlag | windowFlag | shareFlag
+	const all = moreFlag | windowFlag | shareFlag | offeredFlag
 	b := r.byte()
 	if b&^all > byte(PartitionBlocked) {
 		r.fail("an unknown choice")

@@ -16,6 +16,7 @@ type Member struct {
 	Incarnation Incarnation
 	State       MemberState
 	Draining    bool
+	Revoked     bool // it left an offer unanswered: it is offered nothing until it is confirmed; see RevokeOffer
 	Slots       int64
 	Weight      int64
 	Capacity    int64

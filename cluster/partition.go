@@ -19,6 +19,7 @@ const (
 type Partition struct {
 	ID        PartitionID
 	State     PartitionState
+	Offered   bool // granted, but its owner has yet to accept it, and does not run it: see AcceptOffer
 	Owner     MemberID
 	Token     Token
 	Next      MemberID // target of a move

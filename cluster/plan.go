@@ -67,6 +67,10 @@ func (d *draft) move(view *view, mv schedule.Move) bool {
 func (d *draft) handOver(p *partitionRecord, to MemberID, cause string) {
 	h := d.handover(p.ID)
 	switch {
+	case p.Offered && to != "": // nobody runs it
+		d.grant(p, to, cause)
+	case p.Offered:
+		d.free(p, cause)
 	case to == "" || h == HandoverAtMostOne:
 		p.State, p.Next, p.Cause = PartitionReleasing, to, cause
 		d.setPartition(p)
@@ -112,6 +116,9 @@ func (w *view) scheduleMember(m *Member) schedule.Member {
 		l.weight = l.window
 	}
 	s := schedule.Member{ID: string(m.ID), Weight: weightOr(m.Weight), Capacity: m.Capacity, Draining: m.Draining, Load: l.weight, Count: l.count}
+	if m.Revoked { // it keeps what it has, and gets no more
+		s.Capacity, s.Draining = max(1, l.count), s.Draining || l.count == 0
+	}
 	for _, lb := range m.Labels {
 		s.Labels = append(s.Labels, schedule.Label(lb))
 	}
@@ -171,11 +178,16 @@ func (d *draft) placeEvery() {
 			}
 		}
 		for _, m := range wanted {
-			if pid := NewPartitionID(job, name, string(m)); !d.has(pid) {
+			if pid := NewPartitionID(job, name, string(m)); !d.has(pid) && !d.revoked(m) {
 				d.grant(&partitionRecord{Partition: Partition{ID: pid}}, m, "")
 			}
 		}
 	}
+}
+
+func (d *draft) revoked(id MemberID) bool {
+	m, _ := d.Value.members.get(id)
+	return m.Revoked
 }
 
 func (d *draft) has(id PartitionID) bool {

@@ -28,7 +28,7 @@ func slotID(job JobID, task string, s schedule.Slot) PartitionID {
 // slots is how many slots a member has to give: those that are joined and not draining have some. The limit is checked where members join; a
 // snapshot of another make may say anything.
 func (m *Member) slots() int64 {
-	if m.State != MemberJoined || m.Draining {
+	if m.State != MemberJoined || m.Draining || m.Revoked {
 		return 0
 	}
 	return min(MaxSlots, max(0, m.Slots))
@@ -73,7 +73,7 @@ func (d *draft) vacate(id PartitionID, cause string) {
 	if !ok || p.Dropped {
 		return
 	}
-	if d.handover(id) == HandoverFast {
+	if p.Offered || d.handover(id) == HandoverFast {
 		d.removePartition(id)
 		return
 	}

@@ -13,6 +13,9 @@ func (v Value) Snapshot() []byte {
 	b = appendUvarint(b, uint64(v.digest))
 	b = appendUvarint(b, v.applied)
 	b = appendSettings(b, v.settings)
+	if v.settings.Placement == PlacementOffered {
+		b = appendLeadership(b, v.leader)
+	}
 	b = appendUvarint(b, uint64(v.members.len()))
 	v.members.each(func(_ MemberID, m memberRecord) bool { b = appendMember(b, m.Member); return true })
 	b = appendUvarint(b, uint64(v.jobs.len()))
@@ -41,7 +44,10 @@ func DecodeSnapshot(data []byte) (Value, error) {
 	digest := Hash(r.uvarint())
 	d.applied = r.uvarint()
 	d.settings = decodeSettings(r)
-	d.digest = d.settingsHash()
+	if d.settings.Placement == PlacementOffered {
+		d.leader = decodeLeadership(r)
+	}
+	d.digest = d.settingsHash() + d.leaderHash()
 	d.load(r)
 	if r.err == nil && r.off != len(data) {
 		r.fail("bytes behind its end")
@@ -52,7 +58,7 @@ func DecodeSnapshot(data []byte) (Value, error) {
 	if r.err != nil {
 		return Value{}, r.err
 	}
-	d.touched = nil // what changed for whom is in the records
+	d.touched, d.records = nil, nil // what changed for whom is in the records
 	return d.value(), nil
 }
 

@@ -9,6 +9,7 @@ var (
 	outcomeNames   = [...]string{"done", "failed"}
 	memberNames    = [...]string{"prepared", "joined", "held"}
 	partitionNames = [...]string{"waiting", "granted", "releasing", "adopting", "held", "parked", "finished", "blocked"}
+	placementNames = [...]string{"planned", "offered", "claimed", "shared"}
 	jobNames       = [...]string{"running", "completed", "killed", "failed", "pending"}
 )
 
@@ -46,6 +47,17 @@ func (h Handover) MarshalText() ([]byte, error) { return []byte(h.String()), nil
 
 // UnmarshalText reads the name of a choice.
 func (h *Handover) UnmarshalText(b []byte) error { return parse("hand-over", handoverNames[:], b, h) }
+
+// String gives the name of the choice.
+func (p Placement) String() string { return name(placementNames[:], uint8(p)) }
+
+// MarshalText gives the name of the choice.
+func (p Placement) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads the name of a choice.
+func (p *Placement) UnmarshalText(b []byte) error {
+	return parse("placement", placementNames[:], b, p)
+}
 
 // String gives the name of the outcome.
 func (o Outcome) String() string { return name(outcomeNames[:], uint8(o)) }

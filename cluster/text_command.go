@@ -146,10 +146,16 @@ func (e Entry) String() string {
 // String is the value in canonical text: equal values have equal text, whatever led to them.
 func (v Value) String() string {
 	var b strings.Builder
+	if l, ok := v.Leader(); ok {
+		fmt.Fprintf(&b, "leader %s term %d\n", l.Member, l.Term)
+	}
 	for m := range v.Members() {
 		fmt.Fprintf(&b, "member %s@%d %s", m.ID, m.Incarnation, m.State)
 		if m.Draining {
 			b.WriteString(" draining")
+		}
+		if m.Revoked {
+			b.WriteString(" revoked")
 		}
 		b.WriteByte('\n')
 	}
@@ -172,6 +178,9 @@ func (v Value) String() string {
 // String is the partition on one line.
 func (p Partition) String() string {
 	s := fmt.Sprintf("partition %s %s", p.ID, p.State)
+	if p.Offered {
+		s += " offered"
+	}
 	if p.Owner != "" {
 		s += fmt.Sprintf(" %s/%d", p.Owner, p.Token)
 	}

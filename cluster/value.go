@@ -15,6 +15,8 @@ type Value struct {
 	digest   Hash   // additive over the records below
 	applied  uint64 // entries applied; the age of writers is counted in it
 	settings Settings
+	leader   Leadership
+	recent   *step // what changed lately, for Changes
 
 	members    tree[MemberID, memberRecord]
 	jobs       tree[JobID, *jobRecord]
@@ -31,6 +33,7 @@ type Settings struct {
 	Retention  int64  // most ended jobs that stay visible
 	// JobScheduler shares the slots of the cluster among its jobs.
 	JobScheduler schedule.JobScheduler
+	Placement    Placement
 }
 
 // The settings of a cluster where nothing was configured.
@@ -240,6 +243,7 @@ func (v Value) Skip(index Index, data []byte) Value {
 	if index > v.index {
 		v.index, v.chain = index, chain(v.chain, index, data)
 		v.applied++
+		v.recent = v.recent.then(v.chain, nil)
 	}
 	return v
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/outbox"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -75,21 +76,20 @@ type State struct {
 	pulses   heartbeat.Observations // of all members
 	history  []chainAt              // the newest applied, oldest first
 	log      logReader
-	out      outbox
+	out      outbox.Box
 	sweep    call
 	check    call
 	snapshot call
 	snapAt   uint64 // entries applied at the last snapshot
 	holds    []holdSeen
 
-	reports   []protocol.Report
-	reported  uint64 // Assignment.Version that reports reflect
-	assigned  protocol.Assignment
-	changed   cluster.Index // Reactions.Changed that assigned reflects
-	wake      protocol.Instant
-	watching  string // key of the pulse that the shell watches
-	problem   string // why the store does not answer; "" while it does
-	lostSince protocol.Instant
+	reports  []protocol.Report
+	reported uint64 // Assignment.Version that reports reflect
+	assigned protocol.Assignment
+	changed  cluster.Index // Reactions.Changed that assigned reflects
+	wake     protocol.Instant
+	watching string // key of the pulse that the shell watches
+	problem  string // why the store does not answer; "" while it does
 }
 
 // call is one kind of store call: at most one is under way.
@@ -224,7 +224,7 @@ func (s *step) setWake() {
 	due(s.sweep)
 	due(s.check)
 	due(call{busy: s.renewal.busy, next: s.renewal.Next})
-	due(s.out.call)
+	due(call{busy: s.out.Busy, next: s.out.Next})
 	if next != s.wake {
 		s.wake = next
 		s.emit(WakeAt{At: next})

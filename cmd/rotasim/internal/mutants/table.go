@@ -6,9 +6,23 @@ import (
 	flaw "github.com/rota-run/rota/internal/mutant"
 )
 
-// Table are the flaws, by the file that they are in.
-func Table() []flaw.Flaw {
-	return slices.Concat(value(), protocol(), supervisor(), users(), doers(), windows())
+// Protocols are those that have a table.
+func Protocols() []string { return []string{"replica"} }
+
+// Table are the flaws of a protocol, by the file that they are in. Replica's has those of the value and of the supervisor too.
+func Table(protocol string) []flaw.Flaw {
+	if protocol == "replica" {
+		return slices.Concat(value(), ofReplica(), supervisor(), users(), doers(), windows())
+	}
+	return nil
+}
+
+// all are the flaws of all protocols.
+func all() (flaws []flaw.Flaw) {
+	for _, p := range Protocols() {
+		flaws = append(flaws, Table(p)...)
+	}
+	return flaws
 }
 
 func value() []flaw.Flaw {
@@ -63,7 +77,7 @@ func value() []flaw.Flaw {
 	}
 }
 
-func protocol() []flaw.Flaw {
+func ofReplica() []flaw.Flaw {
 	const (
 		timing      = "protocol/heartbeat/timing.go"
 		observation = "protocol/heartbeat/observation.go"
@@ -73,6 +87,7 @@ func protocol() []flaw.Flaw {
 		pulse   = "protocol/replica/step_pulse.go"
 		propose = "protocol/replica/step_propose.go"
 		assign  = "protocol/replica/step_assign.go"
+		answer  = "protocol/outbox/answer.go"
 	)
 	return []flaw.Flaw{
 		flaw.New("others wait for less than the trust of a silent member", timing,
@@ -109,8 +124,8 @@ func protocol() []flaw.Flaw {
 			"	if !s.idle() {\n\t\treturn\n\t}\n\ts.life++", "	if s.idle() {\n\t\treturn\n\t}\n\ts.life++"),
 		flaw.New("a member leaves while its work runs", propose,
 			"if m, ok := s.present(); ok && s.idle() {", "if m, ok := s.present(); ok {"),
-		flaw.New("an entry inside a snapshot is appended for ever", propose,
-			"if p == nil || s.value.Wrote(s.writer()) < p.entry.Seq {", "if p == nil || s.value.Wrote(s.writer()) >= p.entry.Seq {"),
+		flaw.New("an entry inside a snapshot is appended for ever", answer,
+			"if p == nil || wrote < p.Entry.Seq {", "if p == nil || wrote >= p.Entry.Seq {"),
 		flaw.New("an own entry is applied before those that stand before it", propose,
 			"if ev.Index == s.value.Index()+1 {", "if ev.Index > s.value.Index() {"),
 		flaw.New("an answer that was under way is taken for a shorter log", log,

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Record names one record of a value: exactly one of its fields is set.
+type Record struct {
+	Member    MemberID
+	Job       JobID
+	Partition PartitionID
+}
+
+func (r Record) compare(o Record) int {
+	return cmp.Or(cmp.Compare(r.Member, o.Member), cmp.Compare(r.Job, o.Job), cmp.Compare(r.Partition, o.Partition))
+}
+
+// step is the records that one entry has set or removed. Steps are shared by all values that came about by them.
+type step struct {
+	chain   Hash // of the value that it led to
+	records []Record
+	before  *step
+	length  int    // of the chain of steps
+	older   []step // those before the first of the chain, newest first
+}
+
+// maxSteps bounds the chain. A new one begins then; the former one is kept beside it, and what is before that is forgotten.
+const maxSteps = 512
+
+func (s *step) then(chain Hash, records []Record) *step {
+	next := &step{chain: chain, records: records, before: s, length: 1}
+	switch {
+	case s == nil:
+	case s.length < maxSteps:
+		next.length, next.older = s.length+1, s.older
+	default:
+		next.before, next.older = nil, make([]step, 0, maxSteps)
+		for ; s != nil; s = s.before {
+			next.older = append(next.older, step{chain: s.chain, records: s.records})
+		}
+	}
+	return next
+}
+
+// since is the records of the steps behind the value with a chain hash; false where that is not known.
+func (s *step) since(chain Hash) (out []Record, ok bool) {
+	var older []step
+	for ; s != nil; s = s.before {
+		if s.chain == chain {
+			return out, true
+		}
+		out, older = append(out, s.records...), s.older
+	}
+	for i := range older {
+		if older[i].chain == chain {
+			return out, true
+		}
+		out = append(out, older[i].records...)
+	}
+	return nil, false
+}
+
+// Changes lists the records that differ between two values, those too that are in one alone: members, then jobs, then partitions, each sorted. Where after
+// came about from before by at most some hundred entries it costs what those have changed; else it looks at all records.
+func Changes(before, after Value) []Record {
+	touched, ok := after.recent.since(before.chain)
+	if !ok {
+		touched = slices.Concat(before.all(), after.all())
+	}
+	slices.SortFunc(touched, Record.compare)
+	touched = slices.Compact(touched)
+	out := slices.DeleteFunc(touched, func(r Record) bool { return before.hashOf(r) == after.hashOf(r) })
+	slices.SortFunc(out, func(a, b Record) int { return cmp.Or(cmp.Compare(a.kind(), b.kind()), a.compare(b)) })
+	return out
+}
+
+func (r Record) kind() byte {
+	switch {
+	case r.Member != "":
+		return kindMember
+	case r.Job != "":
+		return kindJob
+	}
+	return kindPartition
+}
+
+// all lists all records.
+func (v Value) all() []Record {
+	out := make([]Record, 0, v.members.len()+v.jobs.len()+v.partitions.len())
+	v.members.each(func(id MemberID, _ memberRecord) bool { out = append(out, Record{Member: id}); return true })
+	v.jobs.each(func(id JobID, _ *jobRecord) bool { out = append(out, Record{Job: id}); return true })
+	v.partitions.each(func(id PartitionID, _ *partitionRecord) bool { out = append(out, Record{Partition: id}); return true })
+	return out
+}
+
+// hashOf is the hash of a record; 0 where there is none.
+func (v Value) hashOf(r Record) Hash {
+	switch r.kind() {
+	case kindMember:
+		m, _ := v.members.get(r.Member)
+		return m.hash
+	case kindJob:
+		if j, ok := v.jobs.get(r.Job); ok {
+			return j.hash
+		}
+	default:
+		if p, ok := v.partitions.get(r.Partition); ok {
+			return p.hash
+		}
+	}
+	return 0
+}

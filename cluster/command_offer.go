@@ -1,0 +1,97 @@
+package cluster
+
+type (
+	// Lead begins a term: from here on only the entries of its writer count, until another member leads under a higher term. It stands first in its
+	// entry; where it is refused, the whole entry is.
+	Lead struct {
+		Member  MemberID
+		Term    uint64
+		OfferMS int64 // for how long an offer of this term is good
+	}
+	// AcceptOffer is what the leader enters when it has read that a member takes what it was offered. Before that, the member does not run it.
+	AcceptOffer struct {
+		Partition PartitionID
+		Token     Token
+	}
+	// RevokeOffer takes an offer back that was not accepted in time; its member is offered nothing more until it is confirmed, under another
+	// incarnation. Declined says that the member has refused it, since it is about to leave: then it is draining.
+	RevokeOffer struct {
+		Partition PartitionID
+		Token     Token
+		Declined  bool
+	}
+	// TakeRequest stands before the next Count commands of its entry: they are request number Seq of Writer. If that was taken before, they do nothing.
+	TakeRequest struct {
+		Writer WriterID
+		Seq    uint64
+		Count  uint32
+	}
+)
+
+func (Lead) command()        {}
+func (AcceptOffer) command() {}
+func (RevokeOffer) command() {}
+func (TakeRequest) command() {}
+
+// RequestTaken is why the commands of a request do nothing that was taken before.
+const RequestTaken = "its request was taken before"
+
+func (d *draft) acceptOffer(c AcceptOffer) string {
+	p, ok := d.edit(c.Partition)
+	switch {
+	case !ok:
+		return "no such partition"
+	case !p.Offered || p.Token != c.Token:
+		return "it is not offered under this token"
+	}
+	p.Offered = false
+	d.setPartition(p)
+	return ""
+}
+
+func (d *draft) revokeOffer(c RevokeOffer) string {
+	p, ok := d.edit(c.Partition)
+	switch {
+	case !ok:
+		return "no such partition"
+	case !p.Offered || p.Token != c.Token:
+		return "it is not offered under this token"
+	}
+	cause := string(p.Owner) + " did not answer the offer in time"
+	if c.Declined {
+		cause = string(p.Owner) + " declined it"
+	}
+	d.sideline(p.Owner, c.Declined)
+	if p.class == nil {
+		d.removePartition(p.ID) // it comes back with its member, or in another slot
+		d.members, d.allocate = true, true
+		return ""
+	}
+	d.free(p, cause)
+	return ""
+}
+
+// sideline gives a member nothing more for now.
+func (d *draft) sideline(id MemberID, draining bool) {
+	m, ok := d.Value.members.get(id)
+	if !ok {
+		return
+	}
+	if draining {
+		m.Draining = true
+	} else {
+		m.Revoked = true
+	}
+	d.setMember(m.Member)
+	d.membersChanged()
+}
+
+// takeRequest notes a request, or refuses it. The draft refuses its commands then.
+func (d *draft) takeRequest(c TakeRequest) string {
+	if w, ok := d.writers.get(c.Writer); ok && c.Seq <= w.seq {
+		d.taken = int(c.Count)
+		return RequestTaken
+	}
+	d.noteWriter(c.Writer, c.Seq)
+	return ""
+}

@@ -1,0 +1,96 @@
+package cluster
+
+// Placement is who gives a free partition to whom. It is chosen once for a place, by its protocol.
+type Placement uint8
+
+// The placements.
+const (
+	PlacementPlanned Placement = iota // the plan of the value does, and its owner has it at once
+	PlacementOffered                  // the plan does; the owner has it when it has accepted the offer
+	PlacementClaimed                  // members take what is free
+	PlacementShared                   // owners share what they have
+)
+
+// Place chooses the placement of a cluster that has none yet, before anybody has joined it. The first [Lead] chooses PlacementOffered by itself.
+type Place struct{ Placement Placement }
+
+func (Place) command() {}
+
+// Leadership is who may append, and since when.
+type Leadership struct {
+	Member  MemberID
+	Writer  WriterID // of the only entries that count
+	Term    uint64
+	Since   Index // of the entry by which it leads
+	SinceMS int64 // wall clock of its writer, for people
+	OfferMS int64 // for how long an offer is good
+}
+
+// Leader is who leads; false where nobody ever has.
+func (v Value) Leader() (Leadership, bool) { return v.leader, v.leader.Term != 0 }
+
+func (d *draft) place(c Place) string {
+	switch {
+	case c.Placement == d.settings.Placement:
+		return ""
+	case d.settings.Placement != PlacementPlanned || d.Value.members.len() > 0:
+		return "the placement of this cluster is " + d.settings.Placement.String()
+	case c.Placement == PlacementOffered:
+		return "a leader chooses it, by its first entry"
+	}
+	d.setPlacement(c.Placement)
+	return ""
+}
+
+func (d *draft) setPlacement(p Placement) {
+	d.digest -= d.settingsHash()
+	d.settings.Placement = p
+	d.digest += d.settingsHash()
+}
+
+// leaderHash is zero for a cluster without a leader.
+func (d *draft) leaderHash() Hash {
+	if d.leader.Term == 0 {
+		return 0
+	}
+	d.buf = appendLeadership(d.buf[:0], d.leader)
+	return hashBytes(kindLeader, d.buf)
+}
+
+// notLed tells why an entry does not count for who wrote it, "" if it does: where somebody leads, only that writer's entries count, and those by which
+// another one begins to lead under a higher term.
+func (v *Value) notLed(e *Entry) string {
+	if len(e.Commands) > 0 {
+		if c, ok := e.Commands[0].(Lead); ok {
+			return v.leadRefused(c)
+		}
+	}
+	if v.leader.Term == 0 || e.Writer == v.leader.Writer {
+		return ""
+	}
+	return "its writer does not lead: " + string(v.leader.Member) + " does"
+}
+
+func (v *Value) leadRefused(c Lead) string {
+	switch {
+	case v.leader.Term == 0 && (v.settings.Placement != PlacementPlanned || v.members.len() > 0):
+		return "the members of this cluster have no leader"
+	case c.Term <= v.leader.Term:
+		return "the term is not above the present one"
+	}
+	return ""
+}
+
+// lead begins a term. What refuses it has refused its entry, if it is the first command.
+func (d *draft) lead(c Lead) string {
+	if why := d.leadRefused(c); why != "" {
+		return why
+	}
+	d.digest -= d.leaderHash()
+	d.leader = Leadership{Member: c.Member, Writer: d.writer, Term: c.Term, Since: d.at, SinceMS: d.atMS, OfferMS: c.OfferMS}
+	d.digest += d.leaderHash()
+	if d.settings.Placement == PlacementPlanned {
+		d.setPlacement(PlacementOffered)
+	}
+	return ""
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/sim/check/walk"
+	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/sim/machine/replica"
+)
+
+// protocol is one that can be tried out.
+type protocol struct {
+	*machine.Machine
+	rules       *walk.Rules
+	push, night []walk.Config // the bounds that each change, and each night, is walked within
+}
+
+// protocols are all that there are.
+func protocols() []protocol {
+	return []protocol{
+		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
+	}
+}
+
+// protocolOf is the protocol of a name.
+func protocolOf(name string) (protocol, error) {
+	var names []string
+	for _, p := range protocols() {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return protocol{}, fmt.Errorf("unknown protocol %q: there is %s\ntry: rotasim --protocol %s", name, strings.Join(names, ", "), names[0])
+}

@@ -1,0 +1,94 @@
+package machine
+
+import "slices"
+
+// Kind is a kind of fault.
+type Kind string
+
+// The kinds. Those of the first group hit one member in one phase of its life; those of the second the store or the whole cluster.
+const (
+	SlowCall        Kind = "slow-call"         // a call takes up to twice its time-out
+	LostRequest     Kind = "lost-request"      // a call never reaches the store
+	LostReply       Kind = "lost-reply"        // it takes effect, its answer is lost
+	Duplicate       Kind = "duplicate"         // a change takes effect twice
+	LateWrite       Kind = "late-write"        // a change takes effect seconds or minutes after its caller gave up
+	FailedCall      Kind = "failed-call"       // the store says that nothing was done
+	LastAnswer      Kind = "last-answer"       // a renewal is stored at once and answered late, and with its answer the member is cut off
+	LateLook        Kind = "late-look"         // a look at a pulse is done at once and answered late, no list comes before it, and then nothing reaches the pulse's owner for a while
+	HalfCall        Kind = "half-call"         // a new pulse is begun, and the member is cut off before it is written, or before it hears of that
+	Cut             Kind = "cut"               // nothing reaches the store, and no answer the member
+	CutOut          Kind = "cut-out"           // nothing reaches the store
+	CutIn           Kind = "cut-in"            // no answer reaches the member
+	WatchLost       Kind = "watch-lost"        // a hint is lost
+	WatchLate       Kind = "watch-late"        // a hint comes late
+	PauseShort      Kind = "pause-short"       // SIGSTOP for less than the TTL
+	PauseLong       Kind = "pause-long"        // SIGSTOP for longer than the TTL
+	Crash           Kind = "crash"             // kill -9
+	CrashBetween    Kind = "crash-between"     // kill -9 between two effects of one step
+	ClockRate       Kind = "clock-rate"        // the clock's rate changes, within the bound
+	WallJump        Kind = "wall-jump"         // the clock for people jumps
+	StaleList       Kind = "stale-list"        // a listing shows what was
+	LeaveInOrder    Kind = "leave"             // SIGTERM
+	SecondStart     Kind = "second-start"      // another process starts under the same name
+	SessionExpiry   Kind = "session-expiry"    // the store ends the session of a member that lives
+	SlowWork        Kind = "slow-work"         // the supervisor gets no processor for a while: it hears of assignments late
+	RunnerFails     Kind = "runner-fails"      // a run ends with an error, or panics
+	RunnerLingers   Kind = "runner-lingers"    // a run ignores its cancel
+	StoreAway       Kind = "store-away"        // the store answers nobody
+	DiskFull        Kind = "disk-full"         // the store refuses changes
+	Truncation      Kind = "truncation"        // a snapshot is taken and the log trimmed behind the back of slow readers
+	Garbage         Kind = "garbage"           // an entry that is no entry
+	Foreign         Kind = "foreign-entry"     // an entry of a writer nobody knows, with commands that are stale or nonsense
+	Drain           Kind = "drain"             // an operator drains a member, and takes it back
+	Hold            Kind = "hold"              // a member announces its restart and dies: its grants are held for a while
+	KillJob         Kind = "kill-job"          // an operator kills a job; it is submitted anew
+	UpdateJob       Kind = "update-job"        // an operator changes a job
+	Split           Kind = "split"             // a partition is split
+	TailLost        Kind = "tail-lost"         // the store loses acknowledged entries and writes others in their place
+	NewerEntry      Kind = "newer-entry"       // a newer Rota writes an entry of a newer format
+	RestartSame     Kind = "restart-same"      // a dead member starts again under its name
+	RestartOther    Kind = "restart-other"     // and under another one
+	Reorder         Kind = "reorder"           // an answer overtakes an earlier one
+	CrashAfterWrite Kind = "crash-after-write" // kill -9 when one of several writes has reached the store
+	TwoLeaders      Kind = "two-leaders"       // two members take themselves for the leader at the same instant
+	AllAtOnce       Kind = "all-at-once"       // every member is killed at once
+)
+
+// Cluster is the phase of a fault that meets the store, or the cluster as a whole.
+const Cluster = "cluster"
+
+// Fault is a row of a machine's table: a kind, and where it can hit.
+type Fault struct {
+	Kind   Kind
+	Weight int64 // how often it is drawn; 0: it comes of other faults, or ends a run
+	Phases []string
+	// Suits tells whether the fault may meet a call; nil where it does not wait for one.
+	Suits func(Call) bool
+}
+
+// Info is the row of a kind.
+func (m *Machine) Info(k Kind) Fault {
+	return m.Faults[slices.IndexFunc(m.Faults, func(f Fault) bool { return f.Kind == k })]
+}
+
+// Has tells whether a kind can meet this machine.
+func (m *Machine) Has(k Kind) bool {
+	return slices.ContainsFunc(m.Faults, func(f Fault) bool { return f.Kind == k })
+}
+
+// Pair is a fault in a phase.
+type Pair struct {
+	Kind  Kind
+	Phase string
+}
+
+// Pairs are all that the simulator must reach, in the order of the table.
+func (m *Machine) Pairs() []Pair {
+	var out []Pair
+	for _, f := range m.Faults {
+		for _, p := range f.Phases {
+			out = append(out, Pair{f.Kind, p})
+		}
+	}
+	return out
+}
