@@ -10,6 +10,7 @@ const (
 	kindWriter
 	kindSettings
 	kindLeader
+	kindCommand // alone, in a document
 )
 
 // draft is a value being changed by one entry. Every change goes through its set and remove methods, which keep the digest
@@ -25,6 +26,7 @@ type draft struct {
 	submitted int64
 	touched   map[MemberID]struct{}
 	writer    WriterID // of the entry
+	alone     bool     // one command, whose consequences for other records Settle derives
 	taken     int      // so many commands are of a request that was taken before
 	records   []Record // set or removed by this entry
 	buf       []byte
