@@ -16,22 +16,21 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
 // Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
-	Member cluster.MemberID
-	Store  store.Docs
-	TTL    time.Duration
-	Logger *slog.Logger
-	Now    func() protocol.Instant
-	Wall   func() time.Time // for people: nothing is decided by it
+	Member     cluster.MemberID
+	Store      store.Docs
+	TTL        time.Duration
+	NoSessions bool
+	Logger     *slog.Logger
+	Now        func() protocol.Instant
+	Wall       func() time.Time // for people: nothing is decided by it
 
-	mu   sync.Mutex
-	node store.Doc // our heartbeat, as it was acknowledged last
+	beat beatWriter
 }
 
 // Timeout is how long the call of an effect may take.
@@ -113,19 +112,6 @@ func (c *Caller) write(ctx context.Context, e Write) Event {
 		v, err = c.Store.Put(ctx, e.Doc)
 	}
 	return c.closed(err, Written{Now: c.Now(), ID: e.ID, Outcome: outcome(err), Version: v, Err: problem(err)})
-}
-
-func (c *Caller) renew(ctx context.Context, e Renew) Event {
-	sent := c.Now()
-	t := heartbeat.Text{Member: string(c.Member), AtMS: c.Wall().UnixMilli(), TTLMS: (c.TTL + time.Millisecond - 1).Milliseconds()}
-	d := written(e.Key, e.Version, nodeDoc{State: nodeLive, Text: t, Beat: e.Beat, Write: e.Write})
-	v, err := c.Store.Put(ctx, d)
-	if err == nil {
-		c.mu.Lock()
-		c.node = store.Doc{Key: e.Key, Version: v}
-		c.mu.Unlock()
-	}
-	return c.closed(err, Renewed{Now: c.Now(), Sent: sent, Key: e.Key, Beat: e.Beat, Outcome: outcome(err), Version: v, Err: problem(err)})
 }
 
 // maxGets bounds the reads of one call that are under way at once.
@@ -274,18 +260,5 @@ func (c *Caller) dropViews(ctx context.Context, newest uint64) {
 		if err := c.Store.Delete(ctx, d.Key, d.Version); err != nil {
 			c.Logger.Debug("remove an old view", "key", d.Key, "err", err)
 		}
-	}
-}
-
-// Close removes the heartbeat after the member has left or halted.
-func (c *Caller) Close(ctx context.Context) {
-	c.mu.Lock()
-	d := c.node
-	c.mu.Unlock()
-	if d.Version == "" {
-		return
-	}
-	if err := c.Store.Delete(ctx, d.Key, d.Version); err != nil {
-		c.Logger.Debug("remove our heartbeat", "err", err)
 	}
 }

@@ -29,7 +29,10 @@ type (
 		Version store.Version
 		Beat    uint64
 		Write   string
+		Life    uint64 // grows with each new key: a call of a former life may still be under way
 	}
+	// Watch makes the shell hint at changes below these prefixes, and no others.
+	Watch struct{ Prefixes []string }
 	// ReadView reads a view.
 	ReadView struct{ View uint64 }
 	// Show writes a view and removes the one before the last.
@@ -71,6 +74,7 @@ func (Fetch) effect()        {}
 func (Survey) effect()       {}
 func (Write) effect()        {}
 func (Renew) effect()        {}
+func (Watch) effect()        {}
 func (ReadView) effect()     {}
 func (Show) effect()         {}
 func (Assign) effect()       {}

@@ -23,6 +23,11 @@ const (
 type (
 	// Woken is the time that WakeAt asked for.
 	Woken struct{ Now protocol.Instant }
+	// Hinted says that something below a prefix may have changed.
+	Hinted struct {
+		Now    protocol.Instant
+		Prefix string
+	}
 	// Fetched answers Fetch: the documents in the order of its keys. One that is not there has no version.
 	Fetched struct {
 		Now, Sent protocol.Instant
@@ -94,6 +99,7 @@ type (
 )
 
 func (e Woken) at() protocol.Instant    { return e.Now }
+func (e Hinted) at() protocol.Instant   { return e.Now }
 func (e Fetched) at() protocol.Instant  { return e.Now }
 func (e Surveyed) at() protocol.Instant { return e.Now }
 func (e Written) at() protocol.Instant  { return e.Now }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // ErrStopped answers proposals of a member that is not running any more; their outcome is unknown.
@@ -47,7 +48,7 @@ func New(c protocol.Config) (*Lease, error) {
 func (l *Lease) Run(ctx context.Context) error {
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	sh := &shell{l: l, ctx: calls, calls: &Caller{
-		Member: l.c.Member, Store: l.c.Store, TTL: l.c.TTL, Logger: l.c.Logger, Now: l.c.Clock, Wall: time.Now,
+		Member: l.c.Member, Store: l.c.Store, TTL: l.c.TTL, NoSessions: l.c.NoSessions, Logger: l.c.Logger, Now: l.c.Clock, Wall: time.Now,
 	}}
 	err := sh.loop(ctx)
 	close(l.over)
@@ -161,14 +162,15 @@ func (l *Lease) post(ev Event) bool {
 
 // shell does the effects of one Run.
 type shell struct {
-	l      *Lease
-	ctx    context.Context // of store calls
-	wg     sync.WaitGroup
-	calls  *Caller
-	wake   *time.Timer
-	lostAt time.Time
-	err    error
-	done   bool
+	l       *Lease
+	ctx     context.Context // of store calls
+	wg      sync.WaitGroup
+	calls   *Caller
+	wake    *time.Timer
+	unwatch context.CancelFunc
+	lostAt  time.Time
+	err     error
+	done    bool
 }
 
 func (sh *shell) loop(ctx context.Context) error {
@@ -207,6 +209,8 @@ func (sh *shell) do(e Effect) {
 		sh.wake.Reset(max(0, e.At.Sub(sh.l.c.Clock())))
 	case Fetch, Survey, Write, Renew, ReadView, Show:
 		sh.call(e)
+	case Watch:
+		sh.watch(e.Prefixes)
 	case Assign:
 		sh.assign(e.Assignment)
 	case Reply:
@@ -292,4 +296,36 @@ func (sh *shell) reply(e Reply) {
 		ch <- e
 		delete(sh.l.waiting, e.ID)
 	}
+}
+
+// watch replaces the watches. Without them the member looks by the clock.
+func (sh *shell) watch(prefixes []string) {
+	if sh.unwatch != nil {
+		sh.unwatch()
+		sh.unwatch = nil
+	}
+	w, ok := sh.l.c.Store.(store.Watcher)
+	if !ok || len(prefixes) == 0 {
+		return
+	}
+	ctx, cancel := context.WithCancel(sh.ctx)
+	sh.unwatch = cancel
+	for _, p := range prefixes {
+		ch, err := w.Watch(ctx, p)
+		if err != nil {
+			sh.l.c.Logger.Warn("watch documents: polling alone", "prefix", p, "err", err)
+			continue
+		}
+		sh.forward(ch, p)
+	}
+}
+
+func (sh *shell) forward(hints <-chan struct{}, prefix string) {
+	sh.wg.Go(func() {
+		for range hints {
+			if !sh.l.post(Hinted{Now: sh.l.c.Clock(), Prefix: prefix}) {
+				return
+			}
+		}
+	})
 }

@@ -71,6 +71,8 @@ type State struct {
 	queue     []request
 	deeds     []protocol.Deed
 
+	watched []string
+
 	reports  []protocol.Report
 	reported uint64
 	assigned protocol.Assignment
@@ -117,6 +119,8 @@ func (s *step) emit(e Effect) { s.fx = append(s.fx, e) }
 func (s *step) take(ev Event) {
 	switch ev := ev.(type) {
 	case Woken:
+	case Hinted:
+		s.hinted(ev)
 	case Fetched:
 		s.wallMS = max(s.wallMS, ev.WallMS)
 		s.fetched(ev)
@@ -187,6 +191,7 @@ func (s *step) pause(failed bool) time.Duration {
 func (s *step) advance() {
 	s.walk()
 	s.renew()
+	s.watch()
 	s.lookAround()
 	s.leadOn()
 	s.assign()

@@ -51,7 +51,7 @@ func (s *step) renew() {
 	s.beat.busy = true
 	s.beat.count++
 	s.beat.write = s.writeName()
-	s.emit(Renew{Key: s.beat.key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write})
+	s.emit(Renew{Key: s.beat.key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.life})
 }
 
 // checkLease notices that the last acknowledged renewal is too old: others may have fenced the session since. It is never renewed again.
@@ -208,17 +208,27 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 	s.name.seen = was.Read(d.Version, heartbeat.StatedTTL(d.Value), ev.Sent, s.now)
 	switch {
 	case ours || s.dead(s.name.seen):
-		s.write(&s.name.fence, s.fenced(d, n))
+		s.fence(&s.name.fence, d, n)
 		s.name.next = s.now
 	case was.Known && was.Version != d.Version:
 		s.halt(&protocol.NameTakenError{Member: s.self()})
 	}
 }
 
-// fenced is a session's document after which its owner cannot renew it.
-func (s *step) fenced(d store.Doc, n nodeDoc) store.Doc {
+// fence begins to write a session's document so that its owner cannot renew it.
+func (s *step) fence(c *call, d store.Doc, n nodeDoc) {
+	w := s.fenced(d, n)
+	c.busy, c.id = true, s.id()
+	s.emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
+}
+
+// fenced is that write. A document that goes with its process is removed: nobody else may write it, and its key is never used again.
+func (s *step) fenced(d store.Doc, n nodeDoc) leadWrite {
+	if n.Tied {
+		return leadWrite{doc: store.Doc{Key: d.Key, Version: d.Version}, remove: true}
+	}
 	n.State, n.Write = nodeFenced, s.writeName()
-	return written(d.Key, d.Version, n)
+	return leadWrite{doc: written(d.Key, d.Version, n)}
 }
 
 // silence is how long another session must stay unchanged: by its own TTL, which may be another one than ours.

@@ -17,9 +17,10 @@ const (
 	keyLeader  = "lock/leader"
 	keyNodes   = "nodes"
 	keyConfig  = "config"
-	keyBoard   = "board"
+	keyBoard   = "lock/board"
 	viewPrefix = "view/"
 
+	lockPrefix      = "lock/"
 	nodePrefix      = "node/"
 	jobPrefix       = "job/"
 	partitionPrefix = "partition/"
@@ -49,6 +50,7 @@ type (
 		State string `json:"state"`
 		heartbeat.Text
 		Beat  uint64 `json:"beat"`
+		Tied  bool   `json:"tied,omitempty"` // it goes with its process
 		Write string `json:"write"`
 	}
 	// configDoc has the settings, and the last index that was given to a submission.

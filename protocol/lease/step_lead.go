@@ -11,9 +11,11 @@ import (
 
 // lead is what the leader knows and does. It is lost with the session.
 type lead struct {
-	call          // the survey
-	holds  bool   // the lock is ours, as it was read
-	term   uint64 // of the lock
+	call                    // the survey
+	last   protocol.Instant // when it began
+	hint   bool             // there may be more to see than what is being read
+	holds  bool             // the lock is ours, as it was read
+	term   uint64           // of the lock
 	known  []string
 	beats  heartbeat.Observations
 	writes []leadWrite
@@ -56,7 +58,7 @@ func (s *step) leadOn() {
 		return
 	}
 	if s.lead.due(s.now) && !s.lead.show.busy {
-		s.lead.busy = true
+		s.lead.busy, s.lead.hint, s.lead.last = true, false, s.now
 		keys := []string{keyBoard, keyConfig, keyLeader, keyNodes}
 		for _, m := range s.look.members {
 			keys = append(keys, m.Pulse)
@@ -99,6 +101,9 @@ func (s *step) leadWritten(ev Written) bool {
 // surveyed is a pass: it derives what follows from the documents, and writes what differs.
 func (s *step) surveyed(ev Surveyed) {
 	s.lead.call = call{next: s.now.Add(s.p.Poll)}
+	if s.lead.hint && ev.Err == "" {
+		s.lead.next = s.now.Add(s.p.Poll / 4)
+	}
 	s.answered(ev.Err)
 	if ev.Err != "" || !s.lead.holds || s.phase != phaseMember {
 		return
@@ -147,7 +152,7 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 		case !there || n.State == nodeFenced:
 			s.removeMember(m, "its session has ended")
 		case s.dead(o):
-			s.lead.writes = append(s.lead.writes, leadWrite{doc: s.fenced(d, n)})
+			s.lead.writes = append(s.lead.writes, s.fenced(d, n))
 		}
 	}
 	s.lead.beats, s.lead.holdAt = beats, held

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -13,6 +14,7 @@ import (
 // look is what a member sees of the others: who leads, and what the board says.
 type look struct {
 	call
+	hint    bool // there may be more to see than what is being read
 	lock    call // the lock of the leader, or the fence of its session, is being written
 	own     call // documents of our own are being read again
 	adopt   call // a claim of ours that we did not know of is being confirmed
@@ -51,6 +53,7 @@ func (s *step) lookAround() {
 		return
 	}
 	if s.look.due(s.now) {
+		s.look.hint = false
 		keys := []string{keyLeader, keyBoard}
 		if s.look.board.Index != s.look.index {
 			keys = append(keys, keyNodes)
@@ -70,6 +73,9 @@ func (s *step) lookAround() {
 // looked takes in what was seen.
 func (s *step) looked(ev Fetched) {
 	s.look.call = call{next: s.now.Add(s.p.Poll)}
+	if s.look.hint && ev.Err == "" {
+		s.look.next = s.now
+	}
 	if ev.Err != "" || s.phase != phaseMember {
 		return
 	}
@@ -156,7 +162,7 @@ func (s *step) watchLeader(docs []store.Doc) {
 	case !there || n.State == nodeFenced:
 		s.takeLock()
 	case s.dead(s.look.seen) && s.now.Sub(s.look.seen.Since) >= s.silence(s.look.seen)+s.rank():
-		s.write(&s.look.lock, s.fenced(docs[i], n))
+		s.fence(&s.look.lock, docs[i], n)
 	}
 }
 
@@ -281,4 +287,34 @@ func (s *step) confirmed(ev Written) {
 		d.Version = ev.Version
 		s.holdDoc(d, s.look.job)
 	}
+}
+
+// watch asks for hints: at the lock and the board, at the heartbeat of the leader and, for the leader, at all heartbeats and all that members write.
+func (s *step) watch() {
+	var want []string
+	switch {
+	case s.phase != phaseMember:
+	case s.lead.holds:
+		want = []string{lockPrefix, nodePrefix, jobPrefix, partitionPrefix}
+	case s.look.leader.Holder != "":
+		member, _, _ := strings.Cut(s.look.leader.Holder, "/")
+		want = []string{lockPrefix, nodePrefix + member + "/"}
+	default:
+		want = []string{lockPrefix}
+	}
+	if !slices.Equal(want, s.watched) {
+		s.watched = want
+		s.emit(Watch{Prefixes: want})
+	}
+}
+
+// hinted brings forward what would be looked at later anyway.
+func (s *step) hinted(ev Hinted) {
+	if ev.Prefix == jobPrefix || ev.Prefix == partitionPrefix || ev.Prefix == nodePrefix {
+		s.lead.hint = true
+		s.lead.next = min(s.lead.next, max(s.now, s.lead.last.Add(s.p.Poll/4)))
+		return
+	}
+	s.look.hint = true
+	s.look.next = min(s.look.next, s.now)
 }

@@ -247,6 +247,7 @@ func (s *step) finishTry(i int, t try) {
 		if c.Member == s.self() {
 			s.inc = 0
 		}
+		s.lead.next = s.now
 		return
 	}
 	if id := subject(t.command); id != "" && t.result.Accepted && t.put.Key != "" {
