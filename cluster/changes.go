@@ -16,60 +16,60 @@ func (r Record) compare(o Record) int {
 	return cmp.Or(cmp.Compare(r.Member, o.Member), cmp.Compare(r.Job, o.Job), cmp.Compare(r.Partition, o.Partition))
 }
 
-// step is the records that one entry, or a row of them, has set or removed. Steps are shared by all values that came about by them.
+// step is the records that one entry has set or removed. Steps are shared by all values that came about by them.
 type step struct {
-	before  *step
+	chain   Hash // of the value that it led to
 	records []Record
-	length  int // of the chain
+	before  *step
+	length  int    // of the chain of steps
+	older   []step // those before the first of the chain, newest first
 }
 
-// maxSteps bounds the chain of steps. Its older part is then one step, and what is before that is forgotten.
+// maxSteps bounds the chain. A new one begins then; the former one is kept beside it, and what is before that is forgotten.
 const maxSteps = 512
 
-func (s *step) then(records []Record) *step {
-	if s == nil {
-		return &step{records: records, length: 1}
-	}
-	if s.length < maxSteps {
-		return &step{before: s, records: records, length: s.length + 1}
-	}
-	whole := &step{records: s.since(nil), length: 1}
-	return &step{before: whole, records: records, length: 2}
-}
-
-// since is the records of the steps after one; of all for nil.
-func (s *step) since(last *step) (out []Record) {
-	for ; s != nil && s != last; s = s.before {
-		out = append(out, s.records...)
-	}
-	slices.SortFunc(out, Record.compare)
-	return slices.Compact(out)
-}
-
-// has tells whether the chain goes back to a step. The zero value has none, and a chain that was cut does not say whether it began there.
-func (s *step) has(last *step) bool {
-	if last == nil {
-		return false
-	}
-	for ; s != nil; s = s.before {
-		if s == last {
-			return true
+func (s *step) then(chain Hash, records []Record) *step {
+	next := &step{chain: chain, records: records, before: s, length: 1}
+	switch {
+	case s == nil:
+	case s.length < maxSteps:
+		next.length, next.older = s.length+1, s.older
+	default:
+		next.before, next.older = nil, make([]step, 0, maxSteps)
+		for ; s != nil; s = s.before {
+			next.older = append(next.older, step{chain: s.chain, records: s.records})
 		}
 	}
-	return false
+	return next
+}
+
+// since is the records of the steps behind the value with a chain hash; false where that is not known.
+func (s *step) since(chain Hash) (out []Record, ok bool) {
+	var older []step
+	for ; s != nil; s = s.before {
+		if s.chain == chain {
+			return out, true
+		}
+		out, older = append(out, s.records...), s.older
+	}
+	for i := range older {
+		if older[i].chain == chain {
+			return out, true
+		}
+		out = append(out, older[i].records...)
+	}
+	return nil, false
 }
 
 // Changes lists the records that differ between two values, those too that are in one alone: members, then jobs, then partitions, each sorted. Where after
 // came about from before by at most some hundred entries it costs what those have changed; else it looks at all records.
 func Changes(before, after Value) []Record {
-	var touched []Record
-	if after.recent.has(before.recent) {
-		touched = after.recent.since(before.recent)
-	} else {
+	touched, ok := after.recent.since(before.chain)
+	if !ok {
 		touched = slices.Concat(before.all(), after.all())
-		slices.SortFunc(touched, Record.compare)
-		touched = slices.Compact(touched)
 	}
+	slices.SortFunc(touched, Record.compare)
+	touched = slices.Compact(touched)
 	out := slices.DeleteFunc(touched, func(r Record) bool { return before.hashOf(r) == after.hashOf(r) })
 	slices.SortFunc(out, func(a, b Record) int { return cmp.Or(cmp.Compare(a.kind(), b.kind()), a.compare(b)) })
 	return out

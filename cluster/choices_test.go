@@ -28,6 +28,7 @@ var choiceTypes = map[reflect.Type]int{
 	reflect.TypeFor[Spread]():                 int(SpreadPool),
 	reflect.TypeFor[Handover]():               int(HandoverFast),
 	reflect.TypeFor[Outcome]():                int(OutcomeFailed),
+	reflect.TypeFor[Placement]():              int(PlacementShared),
 	reflect.TypeFor[schedule.TaskScheduler](): int(schedule.TasksPercentage),
 }
 

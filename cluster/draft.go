@@ -40,7 +40,7 @@ func (v Value) draft(e *Entry) *draft {
 func (d *draft) value() Value {
 	d.stampTouched()
 	v := d.Value
-	v.recent = v.recent.then(d.records)
+	v.recent = v.recent.then(v.chain, d.records)
 	v.members.seal()
 	v.jobs.seal()
 	v.partitions.seal()

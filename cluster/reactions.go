@@ -60,7 +60,7 @@ func (v Value) Duties(self MemberID) []Duty {
 	for p := range v.OwnedBy(self) {
 		d := Duty{Partition: p, Token: p.Token}
 		switch {
-		case p.State == PartitionHeld:
+		case p.State == PartitionHeld || p.Offered:
 			continue
 		case p.Owner != self && p.State != PartitionAdopting:
 			continue // it is on its way here, but its owner has yet to stop

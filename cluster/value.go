@@ -243,6 +243,7 @@ func (v Value) Skip(index Index, data []byte) Value {
 	if index > v.index {
 		v.index, v.chain = index, chain(v.chain, index, data)
 		v.applied++
+		v.recent = v.recent.then(v.chain, nil)
 	}
 	return v
 }

@@ -41,7 +41,11 @@ var rules = []rule{
 	{"protocol", []string{"cluster", "store"}},
 	{"protocol/protocoltest", []string{"cluster", "store", "protocol"}},
 	{"protocol/heartbeat", []string{"store", "protocol"}},
-	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat"}}, // protocols do not know each other
+	{"protocol/outbox", []string{"cluster", "store", "protocol"}},
+	{"protocol/fold", []string{"cluster", "store", "protocol"}},
+	{"protocol/beat", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox"}},
+	{"protocol/elect", []string{"store", "protocol", "protocol/heartbeat"}},
+	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat"}}, // protocols do not know each other
 	{"work", []string{"cluster", "store", "protocol", "publish", "journal"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},

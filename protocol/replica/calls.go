@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/beat"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -26,7 +29,8 @@ type Caller struct {
 	Now        func() protocol.Instant
 	Wall       func() time.Time // for people: nothing is decided by it
 
-	pulse pulseWriter
+	once  sync.Once
+	pulse *beat.Writer
 }
 
 // Timeout is how long the call of an effect may take.
@@ -73,7 +77,8 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 		c.saveSnapshot(ctx, e)
 		return SnapshotSaved{Now: c.Now()}
 	case Renew:
-		return c.pulse.renew(ctx, c, e)
+		sent, out, err := c.writer().Renew(ctx, beat.Renewal(e))
+		return Renewed{Now: c.Now(), Sent: sent, Key: e.Key, Outcome: out, Err: text(err)}
 	}
 	return nil
 }
@@ -96,24 +101,22 @@ func text(err error) string {
 	return err.Error()
 }
 
-// outcome tells the outcomes of a change apart.
-func outcome(err error) Outcome {
-	switch {
-	case err == nil:
-		return Done
-	case errors.Is(err, store.ErrUnknown):
-		return Unknown
-	case errors.Is(err, store.ErrTooLarge):
-		return Refused
-	}
-	return NotDone
+// writer is the writer of our heartbeat.
+func (c *Caller) writer() *beat.Writer {
+	c.once.Do(func() {
+		c.pulse = &beat.Writer{Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Logger: c.Logger, Now: c.Now, Wall: c.Wall}
+	})
+	return c.pulse
 }
+
+// Close removes our heartbeat after the member has left or halted.
+func (c *Caller) Close(ctx context.Context) { c.writer().Close(ctx) }
 
 func (c *Caller) append(ctx context.Context, e Append) Event {
 	e.Entry.AtMS = c.Wall().UnixMilli()
 	data := e.Entry.Encode()
 	index, err := c.Store.Append(ctx, data)
-	return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outcome(err), Index: cluster.Index(index), Data: data, Err: text(err)}
+	return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: data, Err: text(err)}
 }
 
 func (c *Caller) readSnapshot(ctx context.Context) Event {

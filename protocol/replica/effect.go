@@ -3,6 +3,7 @@ package replica
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -42,12 +43,7 @@ type (
 		TrimTo cluster.Index
 	}
 	// Reply answers a Proposed. A non-empty Err says that nothing was done, or with Unknown that there is no way to know what was.
-	Reply struct {
-		ID      uint64
-		Results []cluster.Result
-		Err     string
-		Unknown bool
-	}
+	Reply outbox.Answer
 	// Applying tells what a batch of entries did, and the value behind it.
 	Applying struct {
 		Value   cluster.Value

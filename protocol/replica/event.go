@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -12,14 +13,14 @@ import (
 type Event interface{ at() protocol.Instant }
 
 // Outcome is how a call ended.
-type Outcome uint8
+type Outcome = outbox.Outcome
 
-// The three outcomes of a call that changes something, and the refusals that a decision depends on.
+// The outcomes.
 const (
-	Done    Outcome = iota
-	NotDone         // provably: nothing was changed
-	Unknown         // it may have been done, or may be later
-	Refused         // not done, and doing it again will not help: a conflict, too large
+	Done    = outbox.Done
+	NotDone = outbox.NotDone
+	Unknown = outbox.Unknown
+	Refused = outbox.Refused
 )
 
 type (

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/outbox"
 )
 
 // Naming names what a key must not spell out, so that states which differ only in that have one key.
@@ -26,9 +27,9 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := keyWriter{b, n}
 	k.number(int64(s.phase), int64(s.now), int64(s.life), int64(s.lostSince)) //nolint:gosec // only told apart
 	k.index(s.inc, s.changed)
-	k.flag(s.began, s.joined, s.sweep.busy, s.check.busy, s.log.busy, s.log.hint, s.log.snap, s.snapshot.busy, s.renewal.busy, s.renewal.Held, s.out.busy)
+	k.flag(s.began, s.joined, s.sweep.busy, s.check.busy, s.log.busy, s.log.hint, s.log.snap, s.snapshot.busy, s.renewal.busy, s.renewal.Held, s.out.Busy)
 	k.text(s.stop, s.watching, s.problem, s.renewal.key)
-	for _, c := range [...]call{s.log.call, s.sweep, s.check, s.out.call} {
+	for _, c := range [...]call{s.log.call, s.sweep, s.check, {next: s.out.Next}} {
 		k.number(int64(c.next), int64(c.rest))
 	}
 	k.number(int64(s.renewal.Acked), int64(s.renewal.Next), int64(s.checkSent))
@@ -84,15 +85,16 @@ func (k *keyWriter) observation(o heartbeat.Observation) {
 	k.flag(o.Known, o.Listed, o.Missing)
 }
 
-func (k *keyWriter) outbox(w cluster.WriterID, o outbox) {
-	k.number(k.n.Seq(w, o.seq), int64(o.limit))
-	k.flag(o.pending != nil)
-	if o.pending == nil {
+func (k *keyWriter) outbox(w cluster.WriterID, o outbox.Box) {
+	k.number(k.n.Seq(w, o.Seq), int64(o.Limit))
+	k.flag(o.Pending != nil)
+	if o.Pending == nil {
 		return
 	}
-	k.index(o.pending.known)
-	k.number(k.n.Seq(w, o.pending.entry.Seq))
-	for _, c := range o.pending.entry.Commands {
+	k.index(o.Pending.Known)
+	k.flag(o.Pending.Maybe)
+	k.number(k.n.Seq(w, o.Pending.Entry.Seq))
+	for _, c := range o.Pending.Entry.Commands {
 		k.b = k.n.Command(k.b, c)
 	}
 }

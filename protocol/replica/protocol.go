@@ -3,10 +3,11 @@ package replica
 import (
 	"context"
 	"errors"
-	"github.com/rota-run/rota/store"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/store"
 )
 
 // Protocol is replica as one of the ways to agree.
@@ -39,7 +40,7 @@ func (Protocol) Observe(ctx context.Context, s protocol.Store, v cluster.Value) 
 	if !ok {
 		return v, errNoLog
 	}
-	return Observe(ctx, log, v)
+	return fold.Observe(ctx, log, v)
 }
 
 // Client implements protocol.Protocol.
@@ -57,5 +58,5 @@ func (Protocol) History(ctx context.Context, s protocol.Store, after cluster.Ind
 	if !ok {
 		return errNoLog
 	}
-	return History(ctx, log, after, yield)
+	return fold.History(ctx, log, after, yield)
 }

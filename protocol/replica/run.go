@@ -131,7 +131,7 @@ func (r *Replica) Status() protocol.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.state
-	st := protocol.Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, Pending: len(s.out.queue)}
+	st := protocol.Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, Pending: len(s.out.Queue)}
 	if left := s.assigned.TrustUntil.Sub(r.c.Clock()); left > 0 {
 		st.TrustMS = left.Milliseconds()
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/outbox"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -73,7 +74,7 @@ type State struct {
 	pulses   heartbeat.Observations // of all members
 	history  []chainAt              // the newest applied, oldest first
 	log      logReader
-	out      outbox
+	out      outbox.Box
 	sweep    call
 	check    call
 	snapshot call
@@ -222,7 +223,7 @@ func (s *step) setWake() {
 	due(s.sweep)
 	due(s.check)
 	due(call{busy: s.renewal.busy, next: s.renewal.Next})
-	due(s.out.call)
+	due(call{busy: s.out.Busy, next: s.out.Next})
 	if next != s.wake {
 		s.wake = next
 		s.emit(WakeAt{At: next})

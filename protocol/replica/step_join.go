@@ -140,7 +140,7 @@ func (s *step) leave(reason string) {
 
 // settle ends the member when its leave stands in the log, or was not needed.
 func (s *step) settle() {
-	if s.phase != phaseLeaving || !s.idle() || s.out.pending != nil {
+	if s.phase != phaseLeaving || !s.idle() || s.out.Pending != nil {
 		return
 	}
 	if _, ok := s.present(); !ok {

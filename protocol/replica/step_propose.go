@@ -5,36 +5,12 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
-// outbox is what the member wants to append. One entry is under way at a time: its outcome is known when it was read
-// in the log, or when the store said where it stands or that it was not done. Until then the same entry is appended again under the same number, and
-// the value removes the duplicates.
-type outbox struct {
-	call
-	seq     uint64
-	pending *pending
-	queue   []request
-	limit   int // most commands per entry; shrinks when the store says too large
-}
-
-type pending struct {
-	entry    cluster.Entry
-	requests []request // whose commands stand at the end of the entry, in order
-	own      int       // commands of our own, at its beginning
-	known    cluster.Index
-}
-
-type request struct {
-	id       uint64
-	commands []cluster.Command
-}
-
-const maxCommands = 1000
-
 func (s *step) proposed(ev Proposed) {
-	s.out.queue = append(slices.Clip(s.out.queue), request{ev.ID, ev.Commands})
+	s.out = s.out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
 }
 
 func (s *step) writer() cluster.WriterID {
@@ -43,54 +19,16 @@ func (s *step) writer() cluster.WriterID {
 
 // propose appends what is wanted, when nothing is under way.
 func (s *step) propose() {
-	if s.out.busy || s.now < s.out.next {
+	if s.out.Rests(s.now) {
 		return
 	}
-	if p := s.out.pending; p != nil {
-		if p.known == 0 || s.value.Index() >= p.known {
-			s.append() // unknown, or acknowledged and yet not in the log
-		}
-		return
+	if s.out.Pending == nil {
+		s.out = s.out.Compose(s.writer(), s.value, s.wanted(), s.phase < phaseMember)
 	}
-	if s.compose() {
-		s.append()
+	if s.out.Again(s.value.Index()) { // unknown, or acknowledged and yet not in the log
+		s.out = s.out.Sent()
+		s.emit(Append{Entry: s.out.Pending.Entry})
 	}
-}
-
-func (s *step) append() {
-	s.out.busy = true
-	s.emit(Append{Entry: s.out.pending.entry})
-}
-
-// compose makes the next entry: what the state asks for first, then requests, as many as fit.
-func (s *step) compose() bool {
-	limit := s.out.limit
-	if limit == 0 {
-		limit = maxCommands
-	}
-	own := s.wanted()
-	own = own[:min(len(own), limit)]
-	p := &pending{own: len(own)}
-	commands := own
-	for len(s.out.queue) > 0 && s.phase >= phaseMember {
-		r := s.out.queue[0]
-		if len(commands) > 0 && len(commands)+len(r.commands) > limit {
-			break
-		}
-		p.requests = append(p.requests, r)
-		commands = append(commands, r.commands...)
-		s.out.queue = s.out.queue[1:]
-	}
-	if len(commands) == 0 {
-		return false
-	}
-	s.out.seq++
-	p.entry = cluster.Entry{
-		Writer: s.writer(), Seq: s.out.seq, Format: s.value.Settings().Format,
-		BaseIndex: s.value.Index(), BaseChain: s.value.Chain(), Commands: commands,
-	}
-	s.out.pending = p
-	return true
 }
 
 // wanted are the commands that the state asks for.
@@ -163,23 +101,21 @@ func (s *step) releases(r cluster.Reactions) []cluster.Command {
 }
 
 func (s *step) appended(ev Appended) {
-	s.out.busy = false
+	s.out = s.out.Returned()
 	s.answered(ev.Err)
-	p := s.out.pending
-	if p == nil || ev.Seq != p.entry.Seq {
-		return // it was read in the log before the answer came
+	if !s.out.Waits(ev.Seq) {
+		return
 	}
 	switch ev.Outcome {
 	case Done:
 		s.acknowledged(ev)
 	case Unknown:
 		s.log.hint = true
-		s.out.next = s.now.Add(s.p.Poll)
+		s.out = s.out.Unknown().Pause(s.now.Add(s.p.Poll))
 	case NotDone:
-		s.requeue(p)
-		s.out.next = s.now.Add(s.p.Poll)
+		s.out = s.out.Requeue().Pause(s.now.Add(s.p.Poll))
 	case Refused:
-		s.tooLarge(p, ev.Err)
+		s.reply(s.out.TooLarge(ev.Err))
 	}
 }
 
@@ -189,54 +125,24 @@ func (s *step) acknowledged(ev Appended) {
 		s.apply([]store.Record{{Index: uint64(ev.Index), Data: ev.Data}})
 		return
 	}
-	next := *s.out.pending
-	next.known = ev.Index
-	s.out.pending = &next
+	s.out = s.out.At(ev.Index)
 	s.log.hint = true
 }
 
-// requeue takes back an entry that was not appended. What the state asked for is derived again.
-func (s *step) requeue(p *pending) {
-	s.out.pending = nil
-	s.out.queue = append(slices.Clone(p.requests), s.out.queue...)
-}
-
-// tooLarge makes smaller entries; a single request that does not fit is answered so.
-func (s *step) tooLarge(p *pending, err string) {
-	if n := len(p.entry.Commands); n > 1 && (p.own > 0 || len(p.requests) > 1) {
-		s.requeue(p)
-		s.out.limit = max(1, n/2)
-		return
-	}
-	s.out.pending = nil
-	for _, r := range p.requests {
-		s.emit(Reply{ID: r.id, Err: err})
+// reply answers requests.
+func (s *step) reply(out outbox.Box, answers []outbox.Answer) {
+	s.out = out
+	for _, a := range answers {
+		s.emit(Reply(a))
 	}
 }
 
 // resolve answers the requests of our own entry when it was applied here.
 func (s *step) resolve(e cluster.Entry, results []cluster.Result) {
-	p := s.out.pending
-	if p == nil || e.Writer != s.writer() || e.Seq != p.entry.Seq {
-		return
-	}
-	s.out.pending, s.out.next = nil, 0
-	at := p.own
-	for _, r := range p.requests {
-		s.emit(Reply{ID: r.id, Results: results[at : at+len(r.commands)]})
-		at += len(r.commands)
+	if e.Writer == s.writer() && s.out.Waits(e.Seq) {
+		s.reply(s.out.Applied(results))
 	}
 }
 
-// unresolved gives up on our entry when it was applied where we did not see it: in a snapshot that we jumped to. It must not be appended again
-// and again; what it did is in the value.
-func (s *step) unresolved() {
-	p := s.out.pending
-	if p == nil || s.value.Wrote(s.writer()) < p.entry.Seq {
-		return
-	}
-	s.out.pending, s.out.next = nil, 0
-	for _, r := range p.requests {
-		s.emit(Reply{ID: r.id, Unknown: true, Err: "it was applied, but the entry that tells what it did has been trimmed: look at the value"})
-	}
-}
+// unresolved gives up on our entry when it was applied where we did not see it: in a snapshot that we jumped to.
+func (s *step) unresolved() { s.reply(s.out.Lost(s.value.Wrote(s.writer()))) }

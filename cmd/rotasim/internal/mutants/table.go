@@ -73,6 +73,7 @@ func protocol() []flaw.Flaw {
 		pulse   = "protocol/replica/step_pulse.go"
 		propose = "protocol/replica/step_propose.go"
 		assign  = "protocol/replica/step_assign.go"
+		answer  = "protocol/outbox/answer.go"
 	)
 	return []flaw.Flaw{
 		flaw.New("others wait for less than the trust of a silent member", timing,
@@ -109,8 +110,8 @@ func protocol() []flaw.Flaw {
 			"	if !s.idle() {\n\t\treturn\n\t}\n\ts.life++", "	if s.idle() {\n\t\treturn\n\t}\n\ts.life++"),
 		flaw.New("a member leaves while its work runs", propose,
 			"if m, ok := s.present(); ok && s.idle() {", "if m, ok := s.present(); ok {"),
-		flaw.New("an entry inside a snapshot is appended for ever", propose,
-			"if p == nil || s.value.Wrote(s.writer()) < p.entry.Seq {", "if p == nil || s.value.Wrote(s.writer()) >= p.entry.Seq {"),
+		flaw.New("an entry inside a snapshot is appended for ever", answer,
+			"if p == nil || wrote < p.Entry.Seq {", "if p == nil || wrote >= p.Entry.Seq {"),
 		flaw.New("an own entry is applied before those that stand before it", propose,
 			"if ev.Index == s.value.Index()+1 {", "if ev.Index > s.value.Index() {"),
 		flaw.New("an answer that was under way is taken for a shorter log", log,

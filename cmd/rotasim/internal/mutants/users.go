@@ -61,6 +61,7 @@ func doers() []flaw.Flaw {
 		log     = "protocol/replica/step_log.go"
 		pulse   = "protocol/replica/step_pulse.go"
 		propose = "protocol/replica/step_propose.go"
+		answer  = "protocol/outbox/answer.go"
 		part    = "work/step_part.go"
 	)
 	return []flaw.Flaw{
@@ -68,10 +69,10 @@ func doers() []flaw.Flaw {
 			"if s.now.Sub(h.since) >= s.p.Hold {", "if s.now.Sub(h.since) < 0 {"),
 		flaw.New("holds are released at once", propose,
 			"if s.now.Sub(h.since) >= s.p.Hold {", "if s.now.Sub(h.since) >= 0 {"),
-		flaw.New("a request gets the answer of another", propose,
-			"	at := p.own\n\tfor _, r := range p.requests {", "	at := 0\n\tfor _, r := range p.requests {"),
-		flaw.New("a request inside a snapshot is never answered", propose,
-			"		s.emit(Reply{ID: r.id, Unknown: true,", "		_ = r\n\t\t_ = (Reply{ID: r.id, Unknown: true,"),
+		flaw.New("a request gets the answer of another", answer,
+			"	at := p.Own\n", "	at := 0\n"),
+		flaw.New("a request inside a snapshot is never answered", answer,
+			"out = append(out, Answer{ID: r.ID, Unknown: true,", "_ = append(out, Answer{ID: r.ID, Unknown: true,"),
 		flaw.New("a joiner that died stays prepared", pulse,
 			"			out = append(out, cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation})\n", ""),
 		flaw.New("the watcher does not look", pulse,

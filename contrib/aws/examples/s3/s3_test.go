@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -171,7 +171,7 @@ func joined(ctx context.Context, dir string) (n int) {
 		return 0
 	}
 	defer st.Close()
-	v, err := replica.Observe(ctx, st, cluster.Value{})
+	v, err := fold.Observe(ctx, st, cluster.Value{})
 	if err != nil {
 		return 0
 	}

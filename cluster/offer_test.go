@@ -1,0 +1,149 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// ledCommand is one of all that a leader can say about v.
+func (c *choices) ledCommand(v Value) Command {
+	all := slices.Collect(v.Partitions())
+	if len(all) > 0 && c.n(3) > 0 {
+		p := all[c.n(len(all))]
+		switch c.n(5) {
+		case 0, 1:
+			return AcceptOffer{p.ID, c.near(p.Token)}
+		case 2:
+			return RevokeOffer{p.ID, c.near(p.Token), c.bool()}
+		}
+	}
+	if c.n(10) == 9 {
+		return TakeRequest{Writer: pick[WriterID](c, "r1", "r2"), Seq: uint64(c.n(4)), Count: uint32(c.n(3))}
+	}
+	if c.n(4) == 0 {
+		p := PrepareJoin{Member: c.member(), Slots: int64(c.n(4)), Pulse: "p"}
+		if old, ok := v.Member(p.Member); ok {
+			p.Replaces = c.near(old.Incarnation)
+		}
+		return p
+	}
+	return c.anyCommand(v)
+}
+
+// led plays a story under leaders that take over from each other.
+func led(t interface{ Fatalf(string, ...any) }, story string) Value {
+	c, v := &choices{[]byte(story)}, Value{}
+	for seq := uint64(1); len(c.data) > 0 && seq < 150; seq++ {
+		e := Entry{Index: v.index + 1, Writer: pick[WriterID](c, "l1", "l1", "l1", "l2"), Seq: seq, Format: 1, AtMS: int64(seq)}
+		if c.n(12) == 0 || v.leader.Term == 0 {
+			e.Commands = append(e.Commands, Lead{Member: c.member(), Term: v.leader.Term + uint64(c.n(3)), OfferMS: 100})
+		}
+		for range 1 + c.n(3) {
+			e.Commands = append(e.Commands, c.ledCommand(v))
+		}
+		next, did := v.Apply(e)
+		mustBeLed(t, v, next, e, did)
+		mustKeepTokens(t, v, next)
+		mustBelong(t, next)
+		mustBeWhole(t, next)
+		mustDiffer(t, v, next)
+		v = next
+	}
+	return v
+}
+
+// mustBeLed: an entry does something only if its writer leads, or begins to; offers are of what is granted, and accepted once.
+func mustBeLed(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry, did Applied) {
+	if l, _ := v.Leader(); e.Writer != l.Writer && v.Digest() != was.Digest() {
+		t.Fatalf("%v did something under %+v", e, l)
+	}
+	if l, _ := was.Leader(); l.Term > v.leader.Term || l.Term == v.leader.Term && l != v.leader {
+		t.Fatalf("from %+v to %+v", l, v.leader)
+	}
+	for p := range v.Partitions() {
+		old, _ := was.Partition(p.ID)
+		switch {
+		case p.Offered && (p.State != PartitionGranted || p.Owner == ""):
+			t.Fatalf("%v is offered", p)
+		case p.Owner != "" && p.Token != old.Token && p.Token == v.index && p.State == PartitionGranted && !p.Offered && !accepts(e, p) && old.State != PartitionAdopting:
+			t.Fatalf("%v was not offered before it was granted", p)
+		case p.State == PartitionReleasing && old.Offered && old.Token == p.Token && !accepts(e, p):
+			t.Fatalf("%v waits for a member that never ran it", p)
+		}
+	}
+	for i, c := range e.Commands {
+		if r, ok := c.(FinishPartition); ok && did.Results[i].Accepted {
+			if p, _ := was.Partition(r.Partition); p.Offered && p.Token == r.Token && !accepts(e, p) {
+				t.Fatalf("%v: finished before the offer was accepted", p)
+			}
+		}
+	}
+}
+
+func accepts(e Entry, p Partition) bool {
+	return slices.ContainsFunc(e.Commands, func(c Command) bool {
+		a, ok := c.(AcceptOffer)
+		return ok && a.Partition == p.ID
+	})
+}
+
+// mustDiffer: what is said to have changed is what has, and no more.
+func mustDiffer(t interface{ Fatalf(string, ...any) }, was, v Value) {
+	cut := v
+	cut.recent = nil
+	fast, slow := Changes(was, v), Changes(was, cut)
+	if !slices.Equal(fast, slow) {
+		t.Fatalf("the change is %v, from the records it is %v", fast, slow)
+	}
+}
+
+func TestApplyUnderLeaders(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		v := led(rt, string(rapid.SliceOfN(rapid.Byte(), 100, 400).Draw(rt, "story")))
+		if len(Changes(v, v)) != 0 {
+			rt.Fatal("a value differs from itself")
+		}
+	})
+}
+
+// A chain of steps that was cut still leads back over some hundred entries, and a longer way costs a look at all.
+func TestChangesOverManyEntries(t *testing.T) {
+	t.Parallel()
+	v, _ := Value{}.Apply(Entry{Index: 1, Writer: "w", Seq: 1, Format: 1, Commands: []Command{PrepareJoin{Member: "a", Pulse: "p"}}})
+	values := []Value{v}
+	for i := range 3 * maxSteps {
+		v, _ = v.Apply(Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(i + 2), Format: 1, Commands: []Command{DrainMember{Member: "a", On: i%2 == 0}}})
+		values = append(values, v)
+	}
+	for back := range len(values) {
+		was := values[len(values)-1-back]
+		mustDiffer(t, was, v)
+		if _, ok := v.recent.since(was.chain); back < maxSteps && !ok {
+			t.Fatalf("%d entries back is forgotten", back)
+		}
+	}
+	if v.recent.length > maxSteps {
+		t.Fatalf("%d steps are kept", v.recent.length)
+	}
+}
+
+// The same request, taken twice by two leaders, counts once.
+func TestARequestIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	submit := []Command{TakeRequest{Writer: "r", Seq: 1, Count: 1}, Configure{Retention: 5}, Configure{MoveBudget: 7}}
+	v, did := Value{}.Apply(Entry{Index: 1, Writer: "l1", Seq: 1, Format: 1, Commands: append([]Command{Lead{Member: "a", Term: 1}}, submit...)})
+	if !did.Results[2].Accepted {
+		t.Fatal(did)
+	}
+	v, _ = v.Apply(Entry{Index: 2, Writer: "l1", Seq: 2, Format: 1, Commands: []Command{Configure{Retention: 9}}})
+	v, did = v.Apply(Entry{Index: 3, Writer: "l2", Seq: 1, Format: 1, Commands: append([]Command{Lead{Member: "b", Term: 2}}, submit...)})
+	if v.Settings().Retention != 9 || did.Results[2].Reason != RequestTaken || !did.Results[3].Accepted {
+		t.Fatalf("%+v %+v", v.Settings(), did)
+	}
+	if _, did = v.Apply(Entry{Index: 4, Writer: "l1", Seq: 3, Format: 1, Commands: []Command{Configure{Retention: 1}}}); did.Results[0].Accepted {
+		t.Fatal("the leader of a former term goes on")
+	}
+}

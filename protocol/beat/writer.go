@@ -1,0 +1,197 @@
+package beat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/store"
+)
+
+// Writer writes the heartbeat of one member. Its methods may be called from any goroutine. The exported fields must not change.
+type Writer struct {
+	Member     cluster.MemberID
+	Store      store.Docs
+	TTL        time.Duration
+	NoSessions bool
+	Logger     *slog.Logger
+	Now        func() protocol.Instant
+	Wall       func() time.Time // for people: nothing is decided by it
+
+	made    sync.Once
+	turn    chan struct{} // has room for the one who writes; a waiter gives up when its ctx ends, which a mutex does not let it
+	key     string        // of the life that the rest belongs to; "" before the first
+	life    uint64        // its number
+	session store.Session
+	former  store.Session // of the life before: its heartbeat stays until the present one is established
+	writes  int           // of the present life
+	version store.Version
+}
+
+// errFormerLife answers a renewal that was overtaken by one of a later life.
+var errFormerLife = errors.New("the heartbeat belongs to a former life of the member")
+
+// Renewal is one write of the heartbeat. With Create it must not exist yet. Life grows with each new key: a call of a former life may still be under way,
+// and may be made later than those of the present one.
+type Renewal struct {
+	Key    string
+	Create bool
+	Life   uint64
+}
+
+// Renew writes the heartbeat. Sent is an instant before the write was sent.
+func (w *Writer) Renew(ctx context.Context, e Renewal) (sent protocol.Instant, out outbox.Outcome, err error) {
+	if err := w.take(ctx); err != nil {
+		return w.Now(), outbox.NotDone, err
+	}
+	defer w.give()
+	sent = w.Now()
+	out, err = w.write(ctx, e)
+	return sent, out, err
+}
+
+// Put writes a document that goes with the heartbeat of a life, where the store has sessions.
+func (w *Writer) Put(ctx context.Context, life uint64, d store.Doc) (store.Version, error) {
+	if err := w.take(ctx); err != nil {
+		return "", err
+	}
+	defer w.give()
+	if w.key == "" || w.life != life {
+		return "", errFormerLife
+	}
+	return w.put(ctx, d)
+}
+
+// take waits until nobody else writes.
+func (w *Writer) take(ctx context.Context) error {
+	w.made.Do(func() { w.turn = make(chan struct{}, 1) })
+	select {
+	case w.turn <- struct{}{}: // also where ctx has ended: the store says so
+		return nil
+	default:
+	}
+	select {
+	case w.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the renewal before: %w", context.Cause(ctx))
+	}
+}
+
+func (w *Writer) give() { <-w.turn }
+
+func (w *Writer) write(ctx context.Context, e Renewal) (outbox.Outcome, error) {
+	if w.key != e.Key {
+		if w.key != "" && e.Life < w.life {
+			return outbox.NotDone, errFormerLife // to begin it now would end the present one
+		}
+		if err := w.begin(ctx, e); err != nil {
+			return outbox.NotDone, err
+		}
+	}
+	value, err := heartbeat.Text{Member: string(w.Member), AtMS: w.Wall().UnixMilli()}.Encode(w.TTL)
+	if err != nil {
+		return outbox.NotDone, err
+	}
+	for range 3 {
+		v, err := w.put(ctx, store.Doc{Key: e.Key, Value: value, Version: w.version})
+		switch {
+		case err == nil:
+			w.version = v
+			w.established(ctx)
+			return outbox.Done, nil
+		case errors.Is(err, store.ErrSession):
+			return outbox.Refused, nil
+		case !errors.Is(err, store.ErrConflict):
+			return outbox.OutcomeOf(err), err
+		}
+		// A former write of ours may have been stored though its outcome was unknown. Nobody else writes this key, but it may have been removed.
+		d, err := w.Store.Get(ctx, e.Key)
+		switch {
+		case err == nil:
+			w.version = d.Version
+		case errors.Is(err, store.ErrNotFound) && e.Create:
+			w.version = ""
+		case errors.Is(err, store.ErrNotFound):
+			return outbox.Refused, nil
+		default:
+			return outbox.NotDone, err
+		}
+	}
+	return outbox.NotDone, store.ErrConflict
+}
+
+func (w *Writer) put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if w.session != nil {
+		return w.session.Put(ctx, d)
+	}
+	return w.Store.Put(ctx, d)
+}
+
+// begin starts another life: with a session of its own.
+func (w *Writer) begin(ctx context.Context, e Renewal) error {
+	w.closeFormer(ctx)
+	w.former, w.session = w.session, nil
+	if s, ok := w.Store.(store.Sessions); ok && !w.NoSessions {
+		session, err := s.OpenSession(ctx, w.TTL)
+		if err != nil {
+			return err
+		}
+		w.session = session
+	}
+	w.key, w.life, w.version, w.writes = e.Key, e.Life, "", 0
+	return nil
+}
+
+// established gives up the pulse of the former life once the present one has been renewed for a while. Sooner, those who have not
+// yet heard of the new pulse would report the old one as gone.
+func (w *Writer) established(ctx context.Context) {
+	if w.writes++; w.writes >= 3 {
+		w.closeFormer(ctx)
+	}
+}
+
+func (w *Writer) closeFormer(ctx context.Context) {
+	if w.former == nil {
+		return
+	}
+	if err := w.former.Close(ctx); err != nil {
+		w.Logger.Debug("close the session of a former life", "err", err)
+	}
+	w.former = nil
+}
+
+func (w *Writer) close(ctx context.Context) error {
+	if w.session == nil {
+		return nil
+	}
+	s := w.session
+	w.session = nil
+	return s.Close(ctx)
+}
+
+// Close removes the heartbeat after the member has left or halted.
+func (w *Writer) Close(ctx context.Context) {
+	if err := w.take(ctx); err != nil {
+		w.Logger.Debug("remove our heartbeat", "err", err)
+		return
+	}
+	defer w.give()
+	w.closeFormer(ctx)
+	if w.session == nil && w.version != "" {
+		if err := w.Store.Delete(ctx, w.key, w.version); err != nil {
+			w.Logger.Debug("remove our heartbeat", "err", err)
+		}
+		return
+	}
+	if err := w.close(ctx); err != nil {
+		w.Logger.Debug("close our session", "err", err)
+	}
+}

@@ -1,0 +1,76 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Observe folds the log from v (the zero value to begin) to its head and returns the value there. It writes nothing.
+func Observe(ctx context.Context, l store.Log, v cluster.Value) (cluster.Value, error) {
+	err := Log(ctx, l, &v, func(protocol.Applied) bool { return true })
+	return v, err
+}
+
+// History yields the applied entries behind after, as far as the log keeps them, each with the value that it led to.
+func History(ctx context.Context, l store.Log, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
+	var v cluster.Value
+	return Log(ctx, l, &v, func(a protocol.Applied) bool { return a.Entry.Index <= after || yield(v, a) })
+}
+
+// readLimit is how many records one read asks for.
+const readLimit = 2000
+
+// Log applies what is in the log to the value until its head or until yield says no.
+func Log(ctx context.Context, l store.Log, v *cluster.Value, yield func(protocol.Applied) bool) error {
+	for {
+		page, err := l.Read(ctx, uint64(v.Index()), readLimit)
+		if errors.Is(err, store.ErrTruncated) {
+			if err := loadSnapshot(ctx, l, v); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the log: %w", err)
+		}
+		for _, rec := range page.Records {
+			e, ok, err := v.Decode(cluster.Index(rec.Index), rec.Data)
+			if err != nil {
+				return fmt.Errorf("read the log: %w", err)
+			}
+			if !ok {
+				*v = v.Skip(cluster.Index(rec.Index), rec.Data)
+				continue
+			}
+			next, done := v.Apply(e)
+			*v = next
+			if !yield(protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate}) {
+				return nil
+			}
+		}
+		if len(page.Records) == 0 || uint64(v.Index()) >= page.Head {
+			return nil
+		}
+	}
+}
+
+func loadSnapshot(ctx context.Context, l store.Log, v *cluster.Value) error {
+	rec, err := l.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("read the snapshot: %w", err)
+	}
+	next, err := cluster.DecodeSnapshot(rec.Data)
+	if err != nil {
+		return fmt.Errorf("read the snapshot at %d: %w", rec.Index, err)
+	}
+	if next.Index() <= v.Index() {
+		return fmt.Errorf("read the log: entries behind %s are trimmed and the snapshot stands at %s", v.Index(), next.Index())
+	}
+	*v = next
+	return nil
+}

@@ -1,0 +1,119 @@
+package outbox
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Outcome is how a call ended.
+type Outcome uint8
+
+// The three outcomes of a call that changes something, and the refusals that a decision depends on.
+const (
+	Done    Outcome = iota
+	NotDone         // provably: nothing was changed
+	Unknown         // it may have been done, or may be later
+	Refused         // not done, and doing it again will not help: a conflict, too large
+)
+
+// OutcomeOf says how a call ended by its error.
+func OutcomeOf(err error) Outcome {
+	switch {
+	case err == nil:
+		return Done
+	case errors.Is(err, store.ErrUnknown):
+		return Unknown
+	case errors.Is(err, store.ErrTooLarge):
+		return Refused
+	}
+	return NotDone
+}
+
+// Waits reports whether the entry of a number is the pending one. It is not where the entry was found in the log before the answer of its append came.
+func (b Box) Waits(seq uint64) bool { return b.Pending != nil && b.Pending.Entry.Seq == seq }
+
+// Returned notes that an append was answered.
+func (b Box) Returned() Box {
+	b.Busy = false
+	return b
+}
+
+// At notes where the pending entry is in the log.
+func (b Box) At(index cluster.Index) Box {
+	next := *b.Pending
+	next.Known = index
+	b.Pending = &next
+	return b
+}
+
+// Pause appends nothing before an instant.
+func (b Box) Pause(until protocol.Instant) Box {
+	b.Next = until
+	return b
+}
+
+// Unknown notes that the outcome of an append is not known: from here on the entry keeps its number, whatever becomes of later attempts.
+func (b Box) Unknown() Box {
+	next := *b.Pending
+	next.Maybe = true
+	b.Pending = &next
+	return b
+}
+
+// Requeue takes back an entry that was not appended. What the state asked for is derived again. One that may still come stays.
+func (b Box) Requeue() Box {
+	if b.Pending == nil || b.Pending.Maybe {
+		return b
+	}
+	b.Queue = append(slices.Clone(b.Pending.Requests), b.Queue...)
+	b.Pending = nil
+	return b
+}
+
+// TooLarge makes smaller entries; a single request that does not fit is answered so.
+func (b Box) TooLarge(err string) (Box, []Answer) {
+	p := b.Pending
+	if n := len(p.Entry.Commands); n > 1 && !p.Maybe && (p.Own > 0 || len(p.Requests) > 1) {
+		b = b.Requeue()
+		b.Limit = max(1, n/2)
+		return b, nil
+	}
+	b.Pending = nil
+	out := make([]Answer, 0, len(p.Requests))
+	for _, r := range p.Requests {
+		out = append(out, Answer{ID: r.ID, Err: err, Unknown: p.Maybe})
+	}
+	return b, out
+}
+
+// Applied takes in that the pending entry was applied with these results, and answers its requests.
+func (b Box) Applied(results []cluster.Result) (Box, []Answer) {
+	p := b.Pending
+	b.Pending, b.Next = nil, 0
+	at := p.Own
+	out := make([]Answer, 0, len(p.Requests))
+	for _, r := range p.Requests {
+		out = append(out, Answer{ID: r.ID, Results: results[at : at+len(r.Commands)]})
+		at += len(r.Commands)
+	}
+	return b, out
+}
+
+// Lost gives up on the pending entry where it was applied and nobody saw it: in a snapshot to which the writer has jumped. It must not be appended again
+// and again; what it did is in the value. Wrote is the newest number of the writer that the value has.
+func (b Box) Lost(wrote uint64) (Box, []Answer) {
+	p := b.Pending
+	if p == nil || wrote < p.Entry.Seq {
+		return b, nil
+	}
+	b.Pending, b.Next = nil, 0
+	out := make([]Answer, 0, len(p.Requests))
+	for _, r := range p.Requests {
+		out = append(out, Answer{ID: r.ID, Unknown: true, Err: "it was applied, but the entry that says what it did has been trimmed: look at the value"})
+	}
+	return b, out
+}

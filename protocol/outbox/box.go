@@ -1,0 +1,95 @@
+package outbox
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// maxCommands bounds an entry.
+const maxCommands = 1000
+
+// Box is what a writer wants to append. It is a value: its methods return another one.
+type Box struct {
+	Busy    bool             // an append is under way
+	Next    protocol.Instant // not before
+	Seq     uint64           // of the newest entry
+	Limit   int              // most commands of an entry; 0 until the store has said that one was too large
+	Pending *Pending         // composed, and not known to be applied; never changed
+	Queue   []Request
+}
+
+// Pending is an entry whose outcome is not known here.
+type Pending struct {
+	Entry    cluster.Entry
+	Requests []Request // their commands are the last of the entry, in order
+	Own      int       // commands before them, which the state asked for
+	Known    cluster.Index
+	Maybe    bool // an append of it had an unknown outcome: it may still come
+}
+
+// Request is what somebody else asks to append.
+type Request struct {
+	ID       uint64
+	Commands []cluster.Command
+}
+
+// Answer is what became of a request. A non-empty Err says that nothing was done, or with Unknown that there is no way to know what was.
+type Answer struct {
+	ID      uint64
+	Results []cluster.Result
+	Err     string
+	Unknown bool
+}
+
+// With queues a request.
+func (b Box) With(r Request) Box {
+	b.Queue = append(slices.Clip(b.Queue), r)
+	return b
+}
+
+// Rests reports whether nothing can be appended now.
+func (b Box) Rests(now protocol.Instant) bool { return b.Busy || now < b.Next }
+
+// Again reports whether the pending entry must be appended, as far as a writer knows that has applied everything up to an index.
+func (b Box) Again(applied cluster.Index) bool {
+	return b.Pending != nil && (b.Pending.Known == 0 || applied >= b.Pending.Known)
+}
+
+// Sent notes that the pending entry is being appended.
+func (b Box) Sent() Box {
+	b.Busy = true
+	return b
+}
+
+// Compose makes the next entry where none is pending: of what the state asks for first, then, unless they are held back, of requests, as many as fit. It
+// is the same box where there is nothing to append.
+func (b Box) Compose(writer cluster.WriterID, v cluster.Value, own []cluster.Command, holdBack bool) Box {
+	limit := b.Limit
+	if limit == 0 {
+		limit = maxCommands
+	}
+	own = own[:min(len(own), limit)]
+	p := &Pending{Own: len(own)}
+	commands, queue := own, b.Queue
+	for len(queue) > 0 && !holdBack {
+		r := queue[0]
+		if len(commands) > 0 && len(commands)+len(r.Commands) > limit {
+			break
+		}
+		p.Requests = append(p.Requests, r)
+		commands = append(commands, r.Commands...)
+		queue = queue[1:]
+	}
+	if len(commands) == 0 {
+		return b
+	}
+	b.Queue = queue
+	b.Seq++
+	p.Entry = cluster.Entry{
+		Writer: writer, Seq: b.Seq, Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(), Commands: commands,
+	}
+	b.Pending = p
+	return b
+}
