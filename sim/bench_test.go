@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/sim"
+	"github.com/rota-run/rota/sim/machine/replica"
 )
 
 // BenchmarkRun reports how many cluster-hours a core simulates per second, over worlds of all sizes.
@@ -13,7 +14,7 @@ func BenchmarkRun(b *testing.B) {
 	var events uint64
 	for b.Loop() {
 		for seed := range uint64(8) {
-			r := sim.Run(sim.Config{Seed: seed, Duration: 10 * time.Minute})
+			r := sim.Run(sim.Config{Machine: replica.Machine(), Seed: seed, Duration: 10 * time.Minute})
 			if r.Violation != nil {
 				b.Fatal(r.Violation)
 			}

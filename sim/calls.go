@@ -6,23 +6,23 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/sim/machine"
 )
 
 // call makes a store call: a request, the instant at which the store does it, an answer. Each may be late or lost.
-func (p *process) call(e replica.Effect) {
+func (p *process) call(e machine.Effect, c machine.Call) {
 	w := p.w
-	if !isCall(e) {
-		return
+	if c.Keep {
+		w.saved = w.oracle.ref.Applied()
 	}
-	f, kind := p.fateOf(e)
-	if _, lists := e.(replica.ListPulses); lists && w.now < p.unlisted && !w.healing {
+	f, kind := p.fateOf(c)
+	if c.List && w.now < p.unlisted && !w.healing {
 		f = noRequest
 	}
 	sent := p.clock.at(w.now)
 	timeout := int64(p.caller.Timeout(e))
 	there, back := p.delay(), p.delay()
-	f, there, back = p.strain(kind, e, f, there, back)
+	f, there, back = p.strain(kind, c, timeout, f, there, back)
 	deadline := w.now + timeout
 	w.after(there, func() {
 		lost := p.cutOut || w.disk.away
@@ -45,21 +45,21 @@ func (p *process) call(e replica.Effect) {
 }
 
 // strain is what a fault makes of a call: its fate, and how long its request and its answer take.
-func (p *process) strain(kind Kind, e replica.Effect, f fate, there, back int64) (fate, int64, int64) {
-	w, timeout := p.w, int64(p.caller.Timeout(e))
+func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f fate, there, back int64) (fate, int64, int64) {
+	w := p.w
 	switch kind {
-	case SlowCall:
+	case machine.SlowCall:
 		there, back = p.chance.between(0, timeout), p.chance.between(0, timeout)
-	case LateLook:
+	case machine.LateLook:
 		back = p.chance.between(timeout*7/10, timeout*9/10)
 		p.unlisted = w.now + there + back
-		w.after(there+back, func() { w.deafen(e.(replica.CheckPulse).Key) })
-	case HalfCall:
+		w.after(there+back, func() { w.deafen(c.Whom) })
+	case machine.HalfCall:
 		if f = half; p.chance.oneIn(2) {
 			f = halfHeard
 		} // a call of one request is answered at the last instant
 		w.after(there+1, func() { w.cutFor(p, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
-	case LastAnswer:
+	case machine.LastAnswer:
 		back = p.chance.between(timeout/2, timeout*9/10)
 		w.after(there+back, func() { w.cutFor(p, 3*int64(w.plan.ttl)) })
 	}
@@ -67,21 +67,19 @@ func (p *process) strain(kind Kind, e replica.Effect, f fate, there, back int64)
 }
 
 // make lets the real caller make the call at this instant.
-func (p *process) make(e replica.Effect, f fate, sent protocol.Instant) replica.Event {
+func (p *process) make(e machine.Effect, f fate, sent protocol.Instant) machine.Event {
 	p.handle.fate = f
-	now := p.caller.Now
-	p.caller.Now = func() protocol.Instant { return sent }
-	ev := p.caller.Call(context.Background(), e)
-	p.caller.Now = now
-	return ev
+	p.sent = &sent
+	defer func() { p.sent = nil }()
+	return p.caller.Call(context.Background(), e)
 }
 
-func (p *process) answer(ev replica.Event, sent protocol.Instant) {
+func (p *process) answer(ev machine.Event, sent protocol.Instant) {
 	if ev == nil || !p.up {
 		return
 	}
 	if int64(sent) < p.newest {
-		p.w.count(Reorder, clusterPhase)
+		p.w.count(machine.Reorder, machine.Cluster)
 	}
 	p.newest = max(p.newest, int64(sent))
 	p.post(ev)
@@ -92,10 +90,11 @@ func (p *process) delay() int64 {
 }
 
 // fateOf uses up the first armed fault that suits the call.
-func (p *process) fateOf(e replica.Effect) (fate, Kind) {
+func (p *process) fateOf(c machine.Call) (fate, machine.Kind) {
 	phase := p.state.Phase()
 	i := slices.IndexFunc(p.armed, func(a armed) bool {
-		return (a.phase == anyPhase || a.phase == phase) && suits(a.kind, e)
+		suits := p.w.machine.Info(a.kind).Suits
+		return (a.phase == anyPhase || a.phase == phase) && (suits == nil || suits(c))
 	})
 	if i < 0 {
 		return fine, ""
@@ -103,81 +102,19 @@ func (p *process) fateOf(e replica.Effect) (fate, Kind) {
 	k := p.armed[i].kind
 	p.armed = slices.Delete(p.armed, i, i+1)
 	p.w.count(k, phase)
-	return map[Kind]fate{
-		SlowCall: fine, LastAnswer: fine, LostRequest: noRequest, LostReply: noReply, Duplicate: twice, LateWrite: later, FailedCall: fails, StaleList: oldListing,
-	}[k], k
-}
-
-func isCall(e replica.Effect) bool {
-	switch e.(type) {
-	case replica.ReadLog, replica.ReadSnapshot, replica.Append, replica.Renew, replica.CheckPulse, replica.ListPulses, replica.DropPulse, replica.SaveSnapshot:
-		return true
-	}
-	return false
-}
-
-func suits(k Kind, e replica.Effect) bool {
 	switch k {
-	case HalfCall:
-		r, ok := e.(replica.Renew)
-		return ok && r.Create
-	case LateLook:
-		_, ok := e.(replica.CheckPulse)
-		return ok
+	case machine.LostRequest:
+		return noRequest, k
+	case machine.LostReply:
+		return noReply, k
+	case machine.Duplicate:
+		return twice, k
+	case machine.LateWrite:
+		return later, k
+	case machine.FailedCall:
+		return fails, k
+	case machine.StaleList:
+		return oldListing, k
 	}
-	switch e.(type) {
-	case replica.Renew:
-		return k != StaleList
-	case replica.Append:
-		return k != StaleList && k != LastAnswer
-	case replica.ListPulses:
-		return k != Duplicate && k != LateWrite && k != LastAnswer
-	}
-	return k != StaleList && k != Duplicate && k != LateWrite && k != LastAnswer
-}
-
-// stamped is the event with the instant at which it reached the loop.
-func stamped(ev replica.Event, now protocol.Instant) replica.Event {
-	switch e := ev.(type) {
-	case replica.Woken:
-		e.Now = now
-		return e
-	case replica.Hinted:
-		e.Now = now
-		return e
-	case replica.Read:
-		e.Now = now
-		return e
-	case replica.SnapshotRead:
-		e.Now = now
-		return e
-	case replica.Appended:
-		e.Now = now
-		return e
-	case replica.Renewed:
-		e.Now = now
-		return e
-	case replica.PulseSeen:
-		e.Now = now
-		return e
-	case replica.PulsesListed:
-		e.Now = now
-		return e
-	case replica.SnapshotSaved:
-		e.Now = now
-		return e
-	case replica.Reported:
-		e.Now = now
-		return e
-	case replica.Proposed:
-		e.Now = now
-		return e
-	case replica.Closed:
-		e.Now = now
-		return e
-	case replica.Stop:
-		e.Now = now
-		return e
-	}
-	return ev
+	return fine, k
 }

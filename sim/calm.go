@@ -3,10 +3,8 @@ package sim
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
 )
 
 // What must be so when all is well for a while.
@@ -50,7 +48,7 @@ func (w *world) weight(p cluster.Partition) int64 {
 
 // drained: what a draining member has goes to others, where there are any.
 func (w *world) drained() {
-	up := w.processes(func(p *process) bool { return p.state.Phase() == "joined" && !p.paused })
+	up := w.processes(func(p *process) bool { return p.joined() && !p.paused })
 	if len(up) < 2 {
 		return
 	}
@@ -97,12 +95,12 @@ func (w *world) left(id cluster.MemberID) string {
 func (w *world) tidied() {
 	bound := 8 * w.plan.ttl
 	w.until(w.late, func() bool { return false }) // what comes after that stays away
-	w.until(w.now+int64(bound), func() bool { return w.stray() == "" })
+	w.until(w.now+int64(bound), func() bool { return w.machine.Stray(&w.oracle.ref, w.disk.list("")) == "" })
 	if w.broken() {
 		return
 	}
-	if key := w.stray(); key != "" {
-		w.oracle.violate("G9", fmt.Sprintf("%s is left behind: it is the pulse of nobody", key))
+	if key := w.machine.Stray(&w.oracle.ref, w.disk.list("")); key != "" {
+		w.oracle.violate("G9", fmt.Sprintf("%s is left over: it belongs to nobody", key))
 	}
 	if why := w.client.unanswered(w.recoveryBound()); why != "" {
 		w.oracle.violate("G5", why)
@@ -110,18 +108,4 @@ func (w *world) tidied() {
 	if n := w.oracle.ref.Applied() - w.saved; n > 10*w.plan.snap {
 		w.oracle.violate("G9", fmt.Sprintf("nobody has written a snapshot in %d entries, every %d are promised", n, w.plan.snap))
 	}
-}
-
-// stray is a pulse that belongs to no member, "" if there is none.
-func (w *world) stray() string {
-	owned := map[string]bool{}
-	for m := range w.oracle.ref.Members() {
-		owned[m.Pulse] = true
-	}
-	for _, d := range w.disk.list(protocol.HeartbeatPrefix) {
-		if !owned[d.Key] && strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) {
-			return d.Key
-		}
-	}
-	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
 )
 
 // client is the operator: it wants certain jobs to be there, and asks again until they are.
@@ -116,12 +115,10 @@ func (c *client) insist() {
 
 // propose gives commands to a member; its answer may never come.
 func (c *client) propose(what string, commands ...cluster.Command) bool {
-	p := c.w.anyProcess(func(p *process) bool { return p.state.Phase() == "joined" && !p.paused })
+	p := c.w.anyProcess(func(p *process) bool { return p.joined() && !p.paused })
 	if p == nil {
 		return false
 	}
-	c.nextID++
-	c.asked[c.nextID] = &question{what: what, commands: commands, of: p, at: c.w.now}
-	p.post(replica.Proposed{ID: c.nextID, Commands: commands})
+	p.propose(what, commands...)
 	return true
 }

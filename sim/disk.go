@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/store"
 )
 
@@ -77,7 +78,7 @@ func (d *disk) put(doc store.Doc, s *session) (store.Version, error) {
 	d.versions++
 	doc.Version = store.Version(strconv.FormatUint(d.versions, 10))
 	d.docs[doc.Key] = stored{doc, s}
-	d.w.docChanged(doc.Key)
+	d.changed(doc.Key)
 	return doc.Version, nil
 }
 
@@ -90,8 +91,14 @@ func (d *disk) delete(key string, v store.Version) error {
 		return store.ErrConflict
 	}
 	delete(d.docs, key)
-	d.w.docChanged(key)
+	d.changed(key)
 	return nil
+}
+
+// changed says that a document was written or has gone.
+func (d *disk) changed(key string) {
+	d.w.oracle.stored(key)
+	d.w.docChanged(key)
 }
 
 func (d *disk) list(prefix string) []store.Doc {
@@ -143,7 +150,7 @@ func (s *session) expire() {
 		return
 	}
 	if s.p.up {
-		s.d.w.count(SessionExpiry, clusterPhase)
+		s.d.w.count(machine.SessionExpiry, machine.Cluster)
 	}
 	s.end()
 }
@@ -158,7 +165,7 @@ func (s *session) end() {
 	for _, key := range slices.Sorted(maps.Keys(s.d.docs)) {
 		if s.d.docs[key].session == s {
 			delete(s.d.docs, key)
-			s.d.w.docChanged(key)
+			s.d.changed(key)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (w *world) impostor(r chance) {
 
 // announce lets a member end for a restart: in its place an operator's tool writes that its grants are to be held.
 func (w *world) announce() bool {
-	p := w.anyProcess(func(p *process) bool { return p.state.Phase() == "joined" })
+	p := w.anyProcess(func(p *process) bool { return p.joined() })
 	if p == nil {
 		return false
 	}

@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/store"
@@ -126,7 +128,7 @@ func (h *handle) List(_ context.Context, prefix string) ([]store.Doc, error) {
 		return nil, err
 	}
 	if h.fate == oldListing {
-		return h.d.older, nil
+		return slices.DeleteFunc(slices.Clone(h.d.older), func(d store.Doc) bool { return !strings.HasPrefix(d.Key, prefix) }), nil
 	}
 	return h.d.list(prefix), nil
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/sim/machine"
 	duty "github.com/rota-run/rota/work"
 )
 
@@ -50,7 +50,7 @@ func (w *world) heal() {
 	w.result.RecoveryBound = bound
 	for _, check := range []func(){
 		w.still, w.evened,
-		func() { w.probe(Crash) }, func() { w.probe(PauseLong) }, func() { w.probe(LeaveInOrder) },
+		func() { w.probe(machine.Crash) }, func() { w.probe(machine.PauseLong) }, func() { w.probe(machine.LeaveInOrder) },
 		w.drained, w.tidied,
 	} {
 		if !w.broken() {
@@ -112,8 +112,8 @@ func (w *world) unserved() string {
 		if p.paused {
 			continue
 		}
-		if phase := p.state.Phase(); phase != "joined" {
-			return fmt.Sprintf("%s is %s", p.name, phase)
+		if !p.joined() {
+			return fmt.Sprintf("%s is %s", p.name, p.state.Phase())
 		}
 		joined++
 	}
@@ -160,7 +160,7 @@ func (w *world) runs(p cluster.Partition) bool {
 }
 
 // probe lets one member fail while all else is well, and measures for how long something had no owner: G4.
-func (w *world) probe(k Kind) {
+func (w *world) probe(k machine.Kind) {
 	up := w.processes(func(p *process) bool { return len(p.runs) > 0 })
 	if len(up) < 2 {
 		return
@@ -168,12 +168,12 @@ func (w *world) probe(k Kind) {
 	p := pick(w.chance, up)
 	began := w.now
 	switch k {
-	case Crash:
+	case machine.Crash:
 		p.die()
-	case PauseLong:
+	case machine.PauseLong:
 		p.pause(1 << 62)
-	case LeaveInOrder:
-		p.post(replica.Stop{Reason: "told to"})
+	case machine.LeaveInOrder:
+		p.post(w.machine.Events.Stop("told to"))
 	}
 	bound := w.gapBound(k)
 	gone := func() bool { _, member := w.oracle.ref.Member(p.name); return !member && w.served() }
@@ -203,21 +203,18 @@ func (w *world) stretched(d time.Duration) time.Duration {
 	return d * 1000 / time.Duration(1000-w.plan.rho)
 }
 
-// gapBound is G4: T(1+ρ) of silence, a poll until the last pulse is seen, one until the silence is noticed, one until the entry is read; and the
-// calls for it. Where the kernel tells, or the member itself, there is no silence.
-func (w *world) gapBound(k Kind) time.Duration {
-	d := 4*w.poll() + 8*w.slowest()
-	switch {
-	case k == LeaveInOrder, k == Crash && w.plan.mode == KernelLock:
-		return w.stretched(d) + time.Second
-	}
-	return w.stretched(d+w.plan.ttl*1050/1000) + time.Second
+func (w *world) times() machine.Times {
+	return machine.Times{TTL: w.plan.ttl, Poll: w.poll(), Slowest: w.slowest(), Vanishes: w.plan.mode == KernelLock}
 }
 
-// recoveryBound is G9: one silence until the dead are out of the way of those who start under their names, one until those nobody watched are
-// found, and the back-off of runs that failed.
+// gapBound is G4.
+func (w *world) gapBound(k machine.Kind) time.Duration {
+	return w.stretched(w.machine.Gap(w.times(), k)) + time.Second
+}
+
+// recoveryBound is G9.
 func (w *world) recoveryBound() time.Duration {
-	return w.stretched(3*w.plan.ttl*1050/1000+40*w.poll()+40*w.slowest()) + 5*time.Second
+	return w.stretched(w.machine.Recovery(w.times())) + 5*time.Second
 }
 
 // holdBound is for how long something may be held still: until the time is over for the one that releases it, who may be another one by then.
@@ -237,7 +234,7 @@ func (w *world) doom() {
 	if w.broken() {
 		return
 	}
-	if w.plan.ending == NewerEntry {
+	if w.plan.ending == machine.NewerEntry {
 		ref := w.oracle.ref
 		w.oracle.doomed = true
 		on := cluster.Entry{Writer: "operator-of-a-newer-rota", Seq: 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(),
@@ -247,7 +244,7 @@ func (w *world) doom() {
 	} else if !w.loseTail() {
 		return
 	}
-	w.count(w.plan.ending, clusterPhase)
+	w.count(w.plan.ending, machine.Cluster)
 	for range 10 {
 		w.client.propose("configure", cluster.Configure{Retention: w.chance.between(10, 1000)})
 		w.until(w.now+int64(w.plan.ttl)/2, func() bool { return false })
@@ -260,7 +257,7 @@ func (w *world) doom() {
 func (w *world) oneHistory() {
 	var right, wrong *process
 	for _, p := range w.processes(alive) {
-		if w.plan.ending == NewerEntry {
+		if w.plan.ending == machine.NewerEntry {
 			w.oracle.violate("G7", fmt.Sprintf("%s goes on behind an entry of a newer format", p.name))
 		}
 		if w.oracle.agrees(p.state.Value()) {

@@ -3,18 +3,18 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"github.com/rota-run/rota/protocol"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/contract"
+	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/store"
 )
 
 // oracle sees all and checks what was promised, after every event.
 type oracle struct {
 	w    *world
-	ref  cluster.Value // what the log says, folded here as each entry is acknowledged
+	ref  cluster.Value // what the store says, as its content is acknowledged
 	refs []refAt       // the newest values, oldest first
 
 	tokens  map[cluster.PartitionID]cluster.Token // the largest that each partition has been given
@@ -66,19 +66,34 @@ func (o *oracle) violate(promise, what string) {
 	}
 }
 
-// appended folds an entry that the store has acknowledged, or will.
+// appended takes in an entry that the store has acknowledged, or will.
 func (o *oracle) appended(rec store.Record) {
-	e, ok, err := o.ref.Decode(cluster.Index(rec.Index), rec.Data)
+	if o.w.machine.Fold == nil {
+		return
+	}
+	c, err := o.w.machine.Fold(o.ref, rec)
 	if err != nil {
 		if !o.doomed {
 			o.violate("G7", fmt.Sprintf("entry %d ends all members, though nobody switched a newer format on: %v", rec.Index, err))
 		}
 		return
 	}
-	if !ok {
-		o.ref = o.ref.Skip(cluster.Index(rec.Index), rec.Data)
-	} else {
-		o.apply(e)
+	o.took(c)
+}
+
+// stored takes in that a document was written, or has gone.
+func (o *oracle) stored(key string) {
+	if o.w.machine.Assemble != nil {
+		o.took(o.w.machine.Assemble(o.ref, o.w.disk.list(""), key))
+	}
+}
+
+// took holds a change of the value to what was promised.
+func (o *oracle) took(c machine.Change) {
+	before := o.ref
+	o.ref = c.After
+	if c.Entry != nil && !o.doomed {
+		o.apply(&before, *c.Entry, c.Done)
 	}
 	o.refs = append(o.refs, refAt{o.ref.Index(), o.ref.Chain(), o.ref.Digest(), o.ref})
 	if len(o.refs) > 2*refsKept {
@@ -87,18 +102,12 @@ func (o *oracle) appended(rec store.Record) {
 	o.grants()
 }
 
-// apply folds an entry and holds it to the contracts of its commands.
-func (o *oracle) apply(e cluster.Entry) {
-	before := o.ref
-	after, done := before.Apply(e)
-	o.ref = after
-	if o.doomed {
-		return
-	}
-	if why := contract.Broken(&before, &after, e, done); why != "" {
+// apply holds an entry to the contracts of its commands.
+func (o *oracle) apply(before *cluster.Value, e cluster.Entry, done cluster.Applied) {
+	if why := contract.Broken(before, &o.ref, e, done); why != "" {
 		o.violate("G1", fmt.Sprintf("entry %d: %s", e.Index, why))
 	}
-	o.windows(e, before, done)
+	o.windows(e, *before, done)
 	o.again(e)
 	o.holds(e, done)
 	o.w.client.applied(e, done)
@@ -150,15 +159,15 @@ func (o *oracle) grants() {
 }
 
 // applied is G7: equal index, equal bytes.
-func (o *oracle) applied(p *process, e replica.Applying) {
+func (o *oracle) applied(p *process, v cluster.Value) {
 	if o.doomed {
 		return
 	}
-	for i := len(o.refs) - 1; i >= 0 && o.refs[i].index >= e.Value.Index(); i-- {
+	for i := len(o.refs) - 1; i >= 0 && o.refs[i].index >= v.Index(); i-- {
 		r := o.refs[i]
-		if r.index == e.Value.Index() && (r.chain != e.Value.Chain() || r.digest != e.Value.Digest()) {
+		if r.index == v.Index() && (r.chain != v.Chain() || r.digest != v.Digest()) {
 			o.violate("G7", fmt.Sprintf("%s has another value at index %d: digest %s, chain %s, not %s, %s",
-				p.name, r.index, e.Value.Digest(), e.Value.Chain(), r.digest, r.chain))
+				p.name, r.index, v.Digest(), v.Chain(), r.digest, r.chain))
 		}
 	}
 }

@@ -3,12 +3,12 @@ package sim
 import (
 	"context"
 	"fmt"
-	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/work"
 )
 
@@ -28,18 +28,18 @@ type process struct {
 	cutOut  bool
 	cutIn   bool
 
-	state  replica.State
-	inbox  []replica.Event
+	state  machine.State
+	inbox  []machine.Event
 	turn   bool // a turn of the loop is due
 	rung   bool // its timer has fired
 	wakes  uint64
-	caller *replica.Caller
+	caller machine.Caller
+	sent   *protocol.Instant // when the call was sent that is being made
 	handle *handle
-	watch  string // key of the pulse that it watches
 	armed  []armed
-	hinted map[bool]bool // a hint at the log, or at a pulse, is on its way
-	newest int64         // true time at which the last answer arrived, to count reordering
-	dieAt  int           // effects until a crash between two of them; -1 for none
+	hinted map[int]bool // a hint is on its way
+	newest int64        // true time at which the last answer arrived, to count reordering
+	dieAt  int          // effects until a crash between two of them; -1 for none
 
 	super      *work.State
 	assignment protocol.Assignment
@@ -58,7 +58,7 @@ type process struct {
 
 // armed is a fault that waits for a call of the process.
 type armed struct {
-	kind  Kind
+	kind  machine.Kind
 	phase string // the call must be made in this phase; "" for any
 }
 
@@ -73,22 +73,20 @@ func (w *world) start(name cluster.MemberID) {
 	w.starts++
 	id := fmt.Sprintf("%s/%d", name, w.starts)
 	r := stream(w.conf.Seed, "process", id)
-	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[bool]bool{}, kept: map[runID]bool{}}
+	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[int]bool{}, kept: map[runID]bool{}}
 	p.clock = clock{base: w.now, local: r.between(1, int64(1000*time.Hour)), rate: r.between(-w.plan.rho, w.plan.rho)}
 	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
 	nonce := fmt.Sprintf("%08x", r.Uint32())
 	ttl := w.plan.ttl
-	params := replica.Params{
+	s := machine.Start{
 		Join:  cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4), Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
-		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: min(ttl/20, time.Second), Hold: holdTime, SnapshotEvery: w.plan.snap,
+		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: w.poll(), Hold: holdTime, SnapshotEvery: w.plan.snap,
+		Hints: w.plan.watches, Sessions: w.plan.mode != Heartbeats, Expire: w.plan.mode == Leases,
+		Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
 	}
-	told := w.plan.watches
-	p.state = replica.NewState(params.Told(told, told && w.plan.mode != Heartbeats, w.plan.mode == Leases))
+	p.state = w.machine.Start(s)
 	p.handle = &handle{d: w.disk, p: p}
-	p.caller = &replica.Caller{
-		Member: name, Store: p.handle, TTL: ttl, NoSessions: w.plan.mode == Heartbeats, Logger: slog.New(slog.DiscardHandler),
-		Now: func() protocol.Instant { return p.clock.at(w.now) }, Wall: func() time.Time { return p.wall.at(w.now) },
-	}
+	p.caller = w.machine.Caller(s, p.handle)
 	types := make([]work.StepType, len(typeNames))
 	for i, n := range typeNames {
 		types[i] = work.StepType{Name: n, MaxRuns: maxRuns[n]}
@@ -113,9 +111,9 @@ func (p *process) reaches(do func()) {
 }
 
 // post stamps an event and puts it into the loop's inbox.
-func (p *process) post(ev replica.Event) {
+func (p *process) post(ev machine.Event) {
 	p.reaches(func() {
-		p.inbox = append(p.inbox, stamped(ev, p.clock.at(p.w.now)))
+		p.inbox = append(p.inbox, machine.Stamped(ev, p.clock.at(p.w.now)))
 		p.nextTurn()
 	})
 }
@@ -135,10 +133,10 @@ func (p *process) nextTurn() {
 }
 
 // take is the shell's select: what came in, or that the clock has rung, in any order.
-func (p *process) take() replica.Event {
+func (p *process) take() machine.Event {
 	if p.rung && (len(p.inbox) == 0 || p.chance.oneIn(2)) {
 		p.rung = false
-		return replica.Woken{Now: p.clock.at(p.w.now)}
+		return machine.Stamped(p.w.machine.Events.Woken, p.clock.at(p.w.now))
 	}
 	ev := p.inbox[0]
 	p.inbox = p.inbox[1:]
@@ -148,12 +146,12 @@ func (p *process) take() replica.Event {
 // step takes one event in and does what follows.
 func (p *process) step() {
 	ev := p.take()
-	var fx []replica.Effect
-	p.state, fx = replica.Step(p.state, ev)
+	var fx []machine.Effect
+	p.state, fx = p.w.machine.Step(p.state, ev)
 	p.w.stepped(p, ev, fx)
 	for i, e := range fx {
 		if p.dieAt >= 0 && p.dieAt <= i {
-			p.w.count(CrashBetween, p.state.Phase())
+			p.w.count(machine.CrashBetween, p.state.Phase())
 			p.die()
 			return
 		}
@@ -163,7 +161,7 @@ func (p *process) step() {
 		}
 	}
 	if p.dieAt >= 0 && len(fx) > 0 {
-		p.w.count(CrashBetween, p.state.Phase())
+		p.w.count(machine.CrashBetween, p.state.Phase())
 		p.die()
 		return
 	}
@@ -173,33 +171,39 @@ func (p *process) step() {
 	}
 }
 
-func (p *process) do(e replica.Effect) {
-	switch e := e.(type) {
-	case replica.WakeAt:
+func (p *process) do(e machine.Effect) {
+	switch a := p.w.machine.Act(e).(type) {
+	case machine.Call:
+		p.call(e, a)
+	case machine.Wake:
 		p.wakes++
 		p.rung = false // setting a timer anew takes back that it has fired
-		p.wakeLater(e.At, p.wakes)
-	case replica.WatchPulse:
-		p.watch = e.Key
-	case replica.Assign:
-		p.assign(e.Assignment)
-	case replica.Applying:
-		p.w.oracle.applied(p, e)
-	case replica.Reply:
-		p.w.client.reply(e)
-	case replica.Left:
+		p.wakeLater(a.At, p.wakes)
+	case machine.Assign:
+		p.assign(a.Assignment)
+	case machine.Applied:
+		p.w.oracle.applied(p, a.Value)
+	case machine.Reply:
+		p.w.client.reply(a)
+	case machine.Left:
 		p.end()
-	case replica.Halt:
-		p.halted = e.Err
-		p.w.oracle.halted(p, e.Err)
+	case machine.Halt:
+		p.halted = a.Err
+		p.w.oracle.halted(p, a.Err)
 		p.end()
-	case replica.SaveSnapshot:
-		p.w.saved = p.w.oracle.ref.Applied()
-		p.call(e)
-	default:
-		p.call(e)
 	}
 }
+
+// now is what its clock shows: while a call is made, what it showed when the call was sent.
+func (p *process) now() protocol.Instant {
+	if p.sent != nil {
+		return *p.sent
+	}
+	return p.clock.at(p.w.now)
+}
+
+// joined tells whether the process takes part.
+func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.state.Phase()) }
 
 // wakeLater wakes the loop when its clock shows the instant, unless another one was asked for.
 func (p *process) wakeLater(at protocol.Instant, n uint64) {

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"time"
+
+	"github.com/rota-run/rota/sim/machine"
 )
 
 // Result is what a run showed.
@@ -15,8 +17,8 @@ type Result struct {
 	Events   uint64 // steps of members
 	Entries  uint64 // of the log
 	Moves    int64  // new tokens
-	Faults   map[Kind]int
-	Pairs    map[Pair]int
+	Faults   map[machine.Kind]int
+	Pairs    map[machine.Pair]int
 	// Gap is the time without an owner after a single failure that came nearest to its bound.
 	Gap, GapBound time.Duration
 	// Recovery is how long it took until all was well after the last fault.
@@ -46,7 +48,7 @@ func (v *Violation) Error() string {
 }
 
 func newResult(w *world) Result {
-	return Result{Seed: w.conf.Seed, Members: w.plan.members, TTL: w.plan.ttl, Mode: w.plan.mode, Faults: map[Kind]int{}, Pairs: map[Pair]int{}}
+	return Result{Seed: w.conf.Seed, Members: w.plan.members, TTL: w.plan.ttl, Mode: w.plan.mode, Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}
 }
 
 // gap keeps the gap that is nearest to its bound.

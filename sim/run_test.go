@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/sim"
+	"github.com/rota-run/rota/sim/machine/replica"
 )
 
 // TestSeeds runs ten worlds, some of each kind of store. make sim runs many more, and longer.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(10) {
-		if r := sim.Run(sim.Config{Seed: seed, Duration: 3 * time.Minute}); r.Violation != nil {
+		if r := sim.Run(sim.Config{Machine: replica.Machine(), Seed: seed, Duration: 3 * time.Minute}); r.Violation != nil {
 			t.Error(r.Violation)
 		}
 	}
 }
 
 func TestSameSeedSameRun(t *testing.T) {
-	c := sim.Config{Seed: 2, Duration: 5 * time.Minute}
+	c := sim.Config{Machine: replica.Machine(), Seed: 2, Duration: 5 * time.Minute}
 	first := sim.Run(c)
 	before := runtime.GOMAXPROCS(1)
 	second := sim.Run(c)
@@ -38,7 +39,7 @@ func TestSameSeedSameRun(t *testing.T) {
 func TestClocksBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
-		c := sim.Config{Seed: seed, Duration: 10 * time.Minute, Drift: 400}
+		c := sim.Config{Machine: replica.Machine(), Seed: seed, Duration: 10 * time.Minute, Drift: 400}
 		r := sim.Run(c)
 		if r.Violation == nil || r.Violation.Promise != "G2" {
 			continue

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/work"
 )
 
@@ -71,7 +71,7 @@ func (p *process) supervise(ev work.Event) {
 		case work.Stop:
 			p.cancel(e)
 		case work.Report:
-			p.post(replica.Reported{Version: e.Version, Reports: e.Reports})
+			p.post(p.w.machine.Events.Reported(e.Version, e.Reports))
 		case work.WakeAt:
 			p.ticks++
 			if e.At != 0 {
@@ -136,7 +136,7 @@ func (p *process) cancel(e work.Stop) {
 	r.stopping = true
 	d := p.chance.between(0, int64(5*time.Millisecond))
 	if r.lingers && (r.armed == anyPhase || r.armed == p.state.Phase()) && !p.w.healing {
-		p.w.count(RunnerLingers, p.state.Phase())
+		p.w.count(machine.RunnerLingers, p.state.Phase())
 		d = p.chance.between(int64(p.w.plan.grace)/2, 3*int64(p.w.plan.grace))
 	}
 	r.returns(d, work.Stopped)

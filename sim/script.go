@@ -3,6 +3,8 @@ package sim
 import (
 	"slices"
 	"time"
+
+	"github.com/rota-run/rota/sim/machine"
 )
 
 // StoreMode is what kind of store the world has.
@@ -26,7 +28,7 @@ type plan struct {
 	watches bool // the store hints at changes
 	sparse  bool // indexes are not dense
 	slow    int64
-	ending  Kind // a fault that ends the run, or ""
+	ending  machine.Kind // a fault that ends the run, or ""
 	grace   time.Duration
 	tasks   int64
 	snap    uint64
@@ -50,19 +52,30 @@ func drawPlan(c Config) plan {
 	}
 	switch c.Seed % 50 {
 	case 48:
-		p.ending = TailLost
+		p.ending = machine.TailLost
 	case 49:
-		p.ending = NewerEntry
+		p.ending = machine.NewerEntry
 	}
-	p.script = drawScript(stream(c.Seed, "script"), int64(c.Duration), c.Rate)
+	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
 	return p
 }
 
+// Fault is one line of a run's script.
+type Fault struct {
+	At    int64 // true time, ns, from which on it waits for its phase
+	Kind  machine.Kind
+	Phase string // of the member that it hits; "" for any
+	Draw  uint64 // seed of what else it needs: which member, how long
+}
+
+// anyPhase is the phase of a fault that may hit a member in each of its phases.
+const anyPhase = ""
+
 // drawScript draws which faults are on in this run, and when which is due.
-func drawScript(r chance, length, rate int64) []Fault {
-	var on []kindInfo
-	for _, k := range kinds {
-		if k.weight > 0 && !r.oneIn(3) { // swarm: a fault that is off lets others show
+func drawScript(table []machine.Fault, r chance, length, rate int64) []Fault {
+	var on []machine.Fault
+	for _, k := range table {
+		if k.Weight > 0 && !r.oneIn(3) { // swarm: a fault that is off lets others show
 			on = append(on, k)
 		}
 	}
@@ -71,16 +84,16 @@ func drawScript(r chance, length, rate int64) []Fault {
 	}
 	total := int64(0)
 	for _, k := range on {
-		total += k.weight
+		total += k.Weight
 	}
 	n := rate * length / int64(time.Hour)
 	n = r.between(n/2, n+n/2)
 	out := make([]Fault, 0, n)
 	for range n {
 		k := drawKind(r, on, total)
-		f := Fault{At: r.between(0, length), Kind: k.kind, Draw: r.Uint64()}
-		if len(k.phases) > 1 && r.oneIn(2) {
-			f.Phase = pick(r, k.phases)
+		f := Fault{At: r.between(0, length), Kind: k.Kind, Draw: r.Uint64()}
+		if len(k.Phases) > 1 && r.oneIn(2) {
+			f.Phase = pick(r, k.Phases)
 		}
 		out = append(out, f)
 	}
@@ -88,10 +101,10 @@ func drawScript(r chance, length, rate int64) []Fault {
 	return out
 }
 
-func drawKind(r chance, on []kindInfo, total int64) kindInfo {
+func drawKind(r chance, on []machine.Fault, total int64) machine.Fault {
 	at := r.Int64N(total)
 	for _, k := range on {
-		if at -= k.weight; at < 0 {
+		if at -= k.Weight; at < 0 {
 			return k
 		}
 	}

@@ -3,12 +3,10 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/sim/machine"
 )
 
 // strike lets a fault of the script happen, or wait for its phase.
@@ -17,15 +15,15 @@ func (w *world) strike(f Fault) {
 		return
 	}
 	r := stream(f.Draw, "fault")
-	info := infoOf(f.Kind)
-	if info.phases[0] == clusterPhase {
+	info := w.machine.Info(f.Kind)
+	if info.Phases[0] == machine.Cluster {
 		w.strikeAll(f, r)
 		return
 	}
 	suits := func(p *process) bool { return f.Phase == anyPhase || p.state.Phase() == f.Phase }
 	found := w.processes(suits)
-	if !info.call && f.Phase == anyPhase {
-		found = w.processes(func(p *process) bool { return slices.Contains(info.phases, p.state.Phase()) })
+	if info.Suits == nil && f.Phase == anyPhase {
+		found = w.processes(func(p *process) bool { return slices.Contains(info.Phases, p.state.Phase()) })
 	}
 	if len(found) == 0 {
 		w.waiting = append(w.waiting, f)
@@ -51,41 +49,41 @@ func (w *world) hit(p *process, f Fault, r chance) {
 	w.note("fault: %s of %s, which is %s", f.Kind, p.label(), phase)
 	ttl := int64(w.plan.ttl)
 	switch f.Kind {
-	case Cut, CutOut, CutIn:
+	case machine.Cut, machine.CutOut, machine.CutIn:
 		w.count(f.Kind, phase)
 		w.cut(p, f.Kind, r.between(ttl/20, 3*ttl))
-	case PauseShort:
+	case machine.PauseShort:
 		w.count(f.Kind, phase)
 		p.pause(r.between(int64(time.Millisecond), ttl*9/10))
-	case PauseLong:
+	case machine.PauseLong:
 		w.count(f.Kind, phase)
 		p.pause(r.between(ttl, 5*ttl))
-	case Crash:
+	case machine.Crash:
 		w.count(f.Kind, phase)
 		p.die()
-	case CrashBetween:
+	case machine.CrashBetween:
 		p.dieAt = r.IntN(4)
-	case ClockRate:
+	case machine.ClockRate:
 		w.count(f.Kind, phase)
 		p.clock.setRate(w.now, r.between(-w.plan.rho, w.plan.rho))
-	case WallJump:
+	case machine.WallJump:
 		w.count(f.Kind, phase)
 		p.wall.shift += time.Duration(r.between(-int64(48*time.Hour), int64(48*time.Hour)))
-	case LeaveInOrder:
+	case machine.LeaveInOrder:
 		w.count(f.Kind, phase)
-		p.post(replica.Stop{Reason: "told to"})
-	case SecondStart:
+		p.post(w.machine.Events.Stop("told to"))
+	case machine.SecondStart:
 		w.count(f.Kind, phase)
 		w.start(p.name)
-	case SlowWork:
+	case machine.SlowWork:
 		w.count(f.Kind, phase)
 		p.slowWork = w.now + r.between(ttl/4, 3*ttl)
-	case RunnerFails:
+	case machine.RunnerFails:
 		if len(p.runs) > 0 {
 			w.count(f.Kind, phase)
 			p.fail(pick(r, p.runs))
 		}
-	case RunnerLingers:
+	case machine.RunnerLingers:
 		if len(p.runs) > 0 {
 			x := pick(r, p.runs)
 			x.lingers, x.armed = true, f.Phase
@@ -102,7 +100,7 @@ func (p *process) arm(a armed) {
 	}
 }
 
-func (p *process) armedFor(k Kind) int {
+func (p *process) armedFor(k machine.Kind) int {
 	phase := p.state.Phase()
 	return slices.IndexFunc(p.armed, func(a armed) bool { return a.kind == k && (a.phase == anyPhase || a.phase == phase) })
 }
@@ -112,26 +110,26 @@ func (p *process) use(i int) {
 	p.armed = slices.Delete(p.armed, i, i+1)
 }
 
-func (w *world) cut(p *process, k Kind, d int64) {
-	p.cutOut = p.cutOut || k != CutIn
-	p.cutIn = p.cutIn || k != CutOut
+func (w *world) cut(p *process, k machine.Kind, d int64) {
+	p.cutOut = p.cutOut || k != machine.CutIn
+	p.cutIn = p.cutIn || k != machine.CutOut
 	w.after(d, func() { p.cutOut, p.cutIn = false, false })
 }
 
 // cutFor cuts a process off for a while, unless the faults are over.
 func (w *world) cutFor(p *process, d int64) {
 	if !w.healing {
-		w.cut(p, Cut, d)
+		w.cut(p, machine.Cut, d)
 	}
 }
 
-// deafen lets nothing reach the owner of a pulse for a TTL: were it counted out wrongly now, it would not hear of that.
-func (w *world) deafen(pulse string) {
+// deafen lets nothing reach a member for a TTL: were it counted out wrongly now, it would not hear of that.
+func (w *world) deafen(whom cluster.MemberID) {
 	if w.healing {
 		return
 	}
-	for _, p := range w.processes(func(p *process) bool { return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(p.name)+"/") }) {
-		w.cut(p, CutIn, int64(w.plan.ttl))
+	for _, p := range w.processes(func(p *process) bool { return p.name == whom }) {
+		w.cut(p, machine.CutIn, int64(w.plan.ttl))
 	}
 }
 
@@ -139,17 +137,17 @@ func (w *world) deafen(pulse string) {
 func (w *world) strikeAll(f Fault, r chance) {
 	ttl := int64(w.plan.ttl)
 	switch f.Kind {
-	case StoreAway:
+	case machine.StoreAway:
 		w.disk.away = true
 		w.after(r.between(ttl/10, 3*ttl), func() { w.disk.away = false })
-	case DiskFull:
+	case machine.DiskFull:
 		w.disk.full = true
 		w.after(r.between(ttl/10, 2*ttl), func() { w.disk.full = false })
-	case Truncation:
+	case machine.Truncation:
 		if w.client.trims = r.oneIn(2) && w.client.propose("configure", cluster.Configure{Retention: r.between(10, 1000)}); !w.client.trims {
 			w.truncate()
 		}
-	case Garbage:
+	case machine.Garbage:
 		b := make([]byte, r.between(0, 60))
 		for i := range b {
 			b[i] = byte(r.Uint32())
@@ -161,9 +159,9 @@ func (w *world) strikeAll(f Fault, r chance) {
 			b[0] = 0
 		}
 		w.disk.append(b)
-	case Foreign:
+	case machine.Foreign:
 		w.foreign(r)
-	case AllAtOnce:
+	case machine.AllAtOnce:
 		for _, p := range w.processes(alive) {
 			p.die()
 		}
@@ -173,7 +171,7 @@ func (w *world) strikeAll(f Fault, r chance) {
 		}
 	}
 	w.note("fault: %s", f.Kind)
-	w.count(f.Kind, clusterPhase)
+	w.count(f.Kind, machine.Cluster)
 }
 
 // entryMagic begins each entry.
@@ -215,22 +213,22 @@ func (w *world) foreign(r chance) {
 }
 
 // operate is what an operator does; false when there was nobody to ask.
-func (w *world) operate(k Kind, r chance) bool {
+func (w *world) operate(k machine.Kind, r chance) bool {
 	c := w.client
 	job := pick(r, c.wanted)
 	switch k {
-	case Hold:
+	case machine.Hold:
 		return w.announce()
-	case Drain:
+	case machine.Drain:
 		p := w.anyProcess(alive)
 		if p == nil || !c.propose("drain", cluster.DrainMember{Member: p.name, On: true}) {
 			return false
 		}
 		w.after(r.between(int64(time.Second), int64(time.Minute)), func() { c.propose("undrain", cluster.DrainMember{Member: p.name}) })
 		return true
-	case KillJob:
+	case machine.KillJob:
 		return c.propose("kill", cluster.KillJob{Job: job.id})
-	case UpdateJob:
+	case machine.UpdateJob:
 		spec := job.spec
 		spec.Tasks = slices.Clone(spec.Tasks)
 		t := &spec.Tasks[0]
@@ -244,7 +242,7 @@ func (w *world) operate(k Kind, r chance) bool {
 			t.Weight = r.between(0, 300)
 		}
 		return c.propose("update", cluster.UpdateJob{Job: job.id, Spec: spec})
-	case Split:
+	case machine.Split:
 		for p := range w.oracle.ref.OwnedBy(w.someOwner(r)) {
 			if j, _, key := p.ID.Split(); j == "batch" && len(key) < 8 {
 				return c.propose("split", cluster.SplitPartition{Partition: p.ID, Token: p.Token,

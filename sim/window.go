@@ -7,7 +7,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/work"
 )
 
@@ -72,7 +71,7 @@ func (p *process) propose(what string, commands ...cluster.Command) {
 	c := p.w.client
 	c.nextID++
 	c.asked[c.nextID] = &question{what: what, commands: commands, of: p, at: p.w.now}
-	p.post(replica.Proposed{ID: c.nextID, Commands: commands})
+	p.post(p.w.machine.Events.Proposed(c.nextID, commands))
 }
 
 // windows: each number is listed once, and goes after a run of it has really ended well.

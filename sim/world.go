@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/sim/machine"
 )
 
 // Config of one run. Equal configs give equal runs.
 type Config struct {
+	Machine  *machine.Machine
 	Seed     uint64
 	Duration time.Duration // of virtual time under faults; default 1 h
 	Rate     int64         // faults per hour that the script aims at; default 700
@@ -30,6 +30,7 @@ type Config struct {
 // world is one run.
 type world struct {
 	conf    Config
+	machine *machine.Machine
 	plan    plan
 	now     int64
 	queue   queue
@@ -54,7 +55,7 @@ type world struct {
 // Run runs one world to its end, or to the first broken promise.
 func Run(c Config) Result {
 	c = withDefaults(c)
-	w := &world{conf: c, plan: drawPlan(c), chance: stream(c.Seed, "world"), names: map[cluster.MemberID]int{}}
+	w := &world{conf: c, machine: c.Machine, plan: drawPlan(c), chance: stream(c.Seed, "world"), names: map[cluster.MemberID]int{}}
 	if c.Scripted {
 		w.plan.script = c.Script
 	}
@@ -92,7 +93,7 @@ func (w *world) begin() {
 
 // remember keeps a listing, so that an old one can be shown.
 func (w *world) remember() {
-	w.disk.older = w.disk.list(protocol.HeartbeatPrefix)
+	w.disk.older = w.disk.list("")
 	w.after(w.chance.between(1, 2*int64(w.plan.ttl)), w.remember)
 }
 
@@ -121,7 +122,7 @@ func (w *world) until(t int64, enough func() bool) bool {
 func (w *world) broken() bool { return w.oracle.violation != nil }
 
 // stepped is called after every step of a member.
-func (w *world) stepped(p *process, ev replica.Event, fx []replica.Effect) {
+func (w *world) stepped(p *process, ev machine.Event, fx []machine.Effect) {
 	w.events++
 	v := p.state.Value()
 	w.digest = (w.digest ^ uint64(v.Chain()) ^ uint64(v.Digest())<<1 ^ uint64(w.now) ^ uint64(p.id)<<48 ^ uint64(len(fx))) * 0x9E3779B97F4A7C15
@@ -137,7 +138,9 @@ func (w *world) logGrew() {
 	}
 	for _, p := range w.procs {
 		if p.up {
-			w.hint(p, replica.Hinted{Log: true})
+			if _, log := w.machine.Watches(p.state); log {
+				w.hint(p, logHint, w.machine.Events.Log)
+			}
 		}
 	}
 }
@@ -148,31 +151,40 @@ func (w *world) docChanged(key string) {
 		return
 	}
 	for _, p := range w.procs {
-		if p.up && p.watch != "" && path.Dir(p.watch) == path.Dir(key) {
-			w.hint(p, replica.Hinted{})
+		if !p.up {
+			continue
+		}
+		prefixes, _ := w.machine.Watches(p.state)
+		for i, prefix := range prefixes {
+			if strings.HasPrefix(key, prefix) {
+				w.hint(p, i, w.machine.Events.Doc(prefix))
+			}
 		}
 	}
 }
 
-func (w *world) hint(p *process, h replica.Hinted) {
+// logHint is the place of hints at the log; those at documents have the place of their prefix.
+const logHint = -1
+
+func (w *world) hint(p *process, place int, ev machine.Event) {
 	d := p.chance.between(int64(50*time.Microsecond), int64(5*time.Millisecond))
-	if i := p.armedFor(WatchLost); i >= 0 {
+	if i := p.armedFor(machine.WatchLost); i >= 0 {
 		p.use(i)
 		return
 	}
-	if i := p.armedFor(WatchLate); i >= 0 {
+	if i := p.armedFor(machine.WatchLate); i >= 0 {
 		p.use(i)
 		d = p.chance.between(0, 2*int64(w.plan.ttl))
 	}
-	if p.hinted[h.Log] {
+	if p.hinted[place] {
 		return // merged with the one that is on its way
 	}
-	p.hinted[h.Log] = true
+	p.hinted[place] = true
 	w.after(d, func() {
 		p.reaches(func() {
-			p.hinted[h.Log] = false
+			p.hinted[place] = false
 			if !p.cutIn && !w.disk.away {
-				p.post(h)
+				p.post(ev)
 			}
 		})
 	})
@@ -211,18 +223,18 @@ func (w *world) died(p *process) {
 		}
 		return
 	}
-	name, kind := p.name, RestartSame
+	name, kind := p.name, machine.RestartSame
 	if p.chance.oneIn(6) {
-		name, kind = cluster.MemberID(fmt.Sprintf("%.3s-%d", p.name, w.starts)), RestartOther
+		name, kind = cluster.MemberID(fmt.Sprintf("%.3s-%d", p.name, w.starts)), machine.RestartOther
 	}
 	w.after(p.chance.between(int64(10*time.Millisecond), int64(40*time.Second)), func() {
 		if w.healing || len(w.processes(alive)) >= w.plan.members {
 			return
 		}
 		if len(w.processes(func(p *process) bool { return p.name == name })) > 0 {
-			name, kind = cluster.MemberID(fmt.Sprintf("%.3s-%d", name, w.starts)), RestartOther
+			name, kind = cluster.MemberID(fmt.Sprintf("%.3s-%d", name, w.starts)), machine.RestartOther
 		}
-		w.count(kind, clusterPhase)
+		w.count(kind, machine.Cluster)
 		w.start(name)
 	})
 }
@@ -239,7 +251,7 @@ func (w *world) forget(dead *process) {
 	w.procs = kept
 }
 
-func (w *world) count(k Kind, phase string) {
+func (w *world) count(k machine.Kind, phase string) {
 	w.result.Faults[k]++
-	w.result.Pairs[Pair{k, phase}]++
+	w.result.Pairs[machine.Pair{Kind: k, Phase: phase}]++
 }

@@ -15,11 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/sim"
+	"github.com/rota-run/rota/sim/machine"
 )
 
 // options of a run over seeds.
 type options struct {
 	protocol string
+	machine  *machine.Machine
 	first    uint64
 	seeds    uint64
 	hours    float64
@@ -40,8 +42,9 @@ func seedsCommand() *cobra.Command {
 		Short: "run simulated clusters under faults and check every promise after every event",
 		Args:  cobra.NoArgs, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.protocol != "replica" {
-				return fmt.Errorf("unknown protocol %q: there is replica", o.protocol)
+			var err error
+			if o.machine, err = machineOf(o.protocol); err != nil {
+				return err
 			}
 			if o.replay != "" {
 				return replay(cmd.OutOrStdout(), o)
@@ -66,7 +69,7 @@ func seedsCommand() *cobra.Command {
 }
 
 func (o options) config(seed uint64) sim.Config {
-	return sim.Config{Seed: seed, Duration: time.Duration(o.hours * float64(time.Hour)), Rate: o.rate}
+	return sim.Config{Machine: o.machine, Seed: seed, Duration: time.Duration(o.hours * float64(time.Hour)), Rate: o.rate}
 }
 
 // run runs the seeds and prints what they showed.
@@ -74,7 +77,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := newTotals(o.first, o.seeds)
+	t := newTotals(o.machine, o.first, o.seeds)
 	seeds := make(chan uint64)
 	var mu sync.Mutex
 	var wg sync.WaitGroup

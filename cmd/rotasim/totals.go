@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/sim"
+	"github.com/rota-run/rota/sim/machine"
 )
 
 // totals add up what seeds showed. What they print does not depend on the order in which seeds ended.
 type totals struct {
+	machine    *machine.Machine
 	first      uint64
 	least      uint64 // how many seeds from the first must be run
 	seeds      uint64
@@ -21,8 +23,8 @@ type totals struct {
 	events     uint64
 	entries    uint64
 	moves      int64
-	faults     map[sim.Kind]int
-	pairs      map[sim.Pair]int
+	faults     map[machine.Kind]int
+	pairs      map[machine.Pair]int
 	gap        sim.Result // whose gap is nearest to its bound
 	longest    time.Duration
 	recovery   sim.Result
@@ -35,8 +37,8 @@ type totals struct {
 	violations []*sim.Violation
 }
 
-func newTotals(first, least uint64) *totals {
-	return &totals{first: first, least: least, faults: map[sim.Kind]int{}, pairs: map[sim.Pair]int{}}
+func newTotals(m *machine.Machine, first, least uint64) *totals {
+	return &totals{machine: m, first: first, least: least, faults: map[machine.Kind]int{}, pairs: map[machine.Pair]int{}}
 }
 
 func (t *totals) add(r sim.Result, took time.Duration, same bool) {
@@ -81,7 +83,7 @@ func nearer(a, aBound, b, bBound time.Duration) bool {
 
 func (t *totals) unreached() []string {
 	out := []string{}
-	for _, p := range sim.Pairs() {
+	for _, p := range t.machine.Pairs() {
 		if t.pairs[p] == 0 {
 			out = append(out, fmt.Sprintf("%s in %s", p.Kind, p.Phase))
 		}
@@ -120,7 +122,7 @@ func (t *totals) print(out io.Writer, asJSON bool) {
 		fmt.Fprintf(out, "  %-16s %8d\n", k, t.faults[k])
 	}
 	unreached := t.unreached()
-	fmt.Fprintf(out, "%d of %d pairs of fault and phase reached", len(sim.Pairs())-len(unreached), len(sim.Pairs()))
+	fmt.Fprintf(out, "%d of %d pairs of fault and phase reached", len(t.machine.Pairs())-len(unreached), len(t.machine.Pairs()))
 	for _, u := range unreached {
 		fmt.Fprintf(out, "\n  never: %s", u)
 	}
@@ -159,7 +161,7 @@ func (t *totals) printJSON(out io.Writer, unreached []string) {
 		GapBoundMS       int64    `json:"gap_bound_ms"`
 		LongestOverlapMS int64    `json:"longest_overlap_ms"`
 		Digest           string   `json:"digest"`
-	}{"replica", t.least, t.seeds, t.virtual.Hours(), t.events, t.faultCount(), len(t.faults), unreached, violations,
+	}{t.machine.Name, t.least, t.seeds, t.virtual.Hours(), t.events, t.faultCount(), len(t.faults), unreached, violations,
 		t.gap.Gap.Milliseconds(), t.gap.GapBound.Milliseconds(), t.overlap.Milliseconds(), digestText(t.digest)})
 }
 

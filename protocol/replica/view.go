@@ -21,3 +21,6 @@ func (s State) Assigned() protocol.Assignment { return s.assigned }
 
 // Now is the newest instant that the member has seen.
 func (s State) Now() protocol.Instant { return s.now }
+
+// Watching is the key of the heartbeat that the store is asked to tell of; "" for none.
+func (s State) Watching() string { return s.watching }

@@ -1,4 +1,4 @@
-package sim
+package machine
 
 import "slices"
 
@@ -52,78 +52,26 @@ const (
 	AllAtOnce     Kind = "all-at-once"    // every member is killed at once
 )
 
-// The phases in which a fault may hit a member.
-const (
-	anyPhase     = ""
-	clusterPhase = "cluster"
-)
+// Cluster is the phase of a fault that meets the store, or the cluster as a whole.
+const Cluster = "cluster"
 
-var (
-	allPhases   = []string{"reading", "claim", "pulse", "join", "prepared", "joined", "confirm", "removed", "leaving"}
-	writePhases = []string{"pulse", "join", "prepared", "joined", "confirm", "leaving"}
-)
-
-// kindInfo says where a kind can hit.
-type kindInfo struct {
-	kind   Kind
-	weight int64 // how often it is drawn
-	phases []string
-	call   bool // waits for a call of the member
-}
-
-var kinds = []kindInfo{
-	{SlowCall, 8, allPhases, true},
-	{LostRequest, 8, allPhases, true},
-	{LostReply, 8, allPhases, true},
-	{Duplicate, 6, writePhases, true},
-	{LateWrite, 5, writePhases, true},
-	{FailedCall, 6, allPhases, true},
-	{LastAnswer, 3, []string{"joined"}, true},
-	{LateLook, 3, []string{"joined"}, true},
-	{HalfCall, 3, []string{"pulse", "confirm"}, true},
-	{Cut, 3, allPhases, false},
-	{CutOut, 2, allPhases, false},
-	{CutIn, 2, allPhases, false},
-	{WatchLost, 4, []string{"prepared", "joined", "leaving"}, false},
-	{WatchLate, 4, []string{"prepared", "joined", "leaving"}, false},
-	{PauseShort, 5, allPhases, false},
-	{PauseLong, 2, allPhases, false},
-	{Crash, 3, allPhases, false},
-	{CrashBetween, 3, allPhases, false},
-	{ClockRate, 4, allPhases, false},
-	{WallJump, 3, allPhases, false},
-	{StaleList, 4, []string{"prepared", "joined"}, true},
-	{LeaveInOrder, 2, []string{"reading", "claim", "pulse", "join", "prepared", "joined", "confirm", "removed"}, false},
-	{SecondStart, 1, []string{"prepared", "joined", "confirm", "leaving"}, false},
-	{SlowWork, 3, []string{"joined", "confirm", "leaving"}, false},
-	{RunnerFails, 5, []string{"joined"}, false},
-	{RunnerLingers, 4, []string{"joined", "confirm", "leaving"}, false}, // a removed member has lapsed, and so stopped, before
-	{StoreAway, 1, []string{clusterPhase}, false},
-	{DiskFull, 1, []string{clusterPhase}, false},
-	{Truncation, 2, []string{clusterPhase}, false},
-	{Garbage, 2, []string{clusterPhase}, false},
-	{Foreign, 3, []string{clusterPhase}, false},
-	{Drain, 1, []string{clusterPhase}, false},
-	{Hold, 1, []string{clusterPhase}, false},
-	{KillJob, 1, []string{clusterPhase}, false},
-	{UpdateJob, 1, []string{clusterPhase}, false},
-	{Split, 2, []string{clusterPhase}, false},
-	{AllAtOnce, 1, []string{clusterPhase}, false},
-	// What follows is not drawn one by one: it comes of other faults, or ends a run.
-	{SessionExpiry, 0, []string{clusterPhase}, false},
-	{TailLost, 0, []string{clusterPhase}, false},
-	{NewerEntry, 0, []string{clusterPhase}, false},
-	{RestartSame, 0, []string{clusterPhase}, false},
-	{RestartOther, 0, []string{clusterPhase}, false},
-	{Reorder, 0, []string{clusterPhase}, false},
-}
-
-// Fault is one line of a run's script.
+// Fault is a row of a machine's table: a kind, and where it can hit.
 type Fault struct {
-	At    int64 // true time, ns, from which on it waits for its phase
-	Kind  Kind
-	Phase string // of the member that it hits; "" for any
-	Draw  uint64 // seed of what else it needs: which member, how long
+	Kind   Kind
+	Weight int64 // how often it is drawn; 0: it comes of other faults, or ends a run
+	Phases []string
+	// Suits tells whether the fault may meet a call; nil where it does not wait for one.
+	Suits func(Call) bool
+}
+
+// Info is the row of a kind.
+func (m *Machine) Info(k Kind) Fault {
+	return m.Faults[slices.IndexFunc(m.Faults, func(f Fault) bool { return f.Kind == k })]
+}
+
+// Has tells whether a kind can meet this machine.
+func (m *Machine) Has(k Kind) bool {
+	return slices.ContainsFunc(m.Faults, func(f Fault) bool { return f.Kind == k })
 }
 
 // Pair is a fault in a phase.
@@ -132,17 +80,13 @@ type Pair struct {
 	Phase string
 }
 
-// Pairs are all that the simulator must reach, sorted as the kinds are.
-func Pairs() []Pair {
+// Pairs are all that the simulator must reach, in the order of the table.
+func (m *Machine) Pairs() []Pair {
 	var out []Pair
-	for _, k := range kinds {
-		for _, p := range k.phases {
-			out = append(out, Pair{k.kind, p})
+	for _, f := range m.Faults {
+		for _, p := range f.Phases {
+			out = append(out, Pair{f.Kind, p})
 		}
 	}
 	return out
-}
-
-func infoOf(k Kind) kindInfo {
-	return kinds[slices.IndexFunc(kinds, func(i kindInfo) bool { return i.kind == k })]
 }
