@@ -17,7 +17,7 @@ type Part struct {
 
 // Assemble makes a value of its records. What a former incarnation of a member has claimed is free; a partition without a job is left out.
 func Assemble(parts Parts) Value {
-	d := &draft{}
+	d := &draft{unlogged: true}
 	d.index, d.at, d.settings = parts.Index, parts.Index, parts.Settings
 	d.digest = d.settingsHash()
 	for _, m := range parts.Members {

@@ -64,4 +64,6 @@ func DecodeSettings(data []byte) (Settings, error) {
 func EncodeCommand(c Command) []byte { return appendRecord(kindCommand, appendCommand, c) }
 
 // DecodeCommand reads what EncodeCommand wrote. Its error is as that of [DecodeMember].
-func DecodeCommand(data []byte) (Command, error) { return decodeRecord(kindCommand, data, decodeCommand) }
+func DecodeCommand(data []byte) (Command, error) {
+	return decodeRecord(kindCommand, data, decodeCommand)
+}

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/rota-run/rota/schedule"
@@ -12,6 +14,8 @@ type Pending struct {
 	Said []Command
 	// Stale are partitions that have not seen the present spec of their job.
 	Stale []PartitionID
+	// Free is what was told to be free before: where the plan leaves a choice, the same members stay first.
+	Free []Free
 }
 
 // Free is a partition that may be claimed, and the member that may first; "" where no member has room.
@@ -24,7 +28,7 @@ type Free struct {
 // shares, which jobs are complete. Each record that it changes follows from others that do not change back, so that the changes may be written one by
 // one, and by several who settle at once. Doing it again changes nothing. The second result is what may be claimed, sorted.
 func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
-	d := &draft{Value: v, at: at, atMS: atMS}
+	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true}
 	for _, c := range todo.Said {
 		d.carryOut(c)
 	}
@@ -41,7 +45,7 @@ func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
 	d.placeEvery()
 	d.allocate = true
 	d.planSlots()
-	free := d.frees()
+	free := d.frees(todo.Free)
 	return d.value(), free
 }
 
@@ -154,7 +158,7 @@ func (d *draft) refresh(id PartitionID) {
 }
 
 // frees plans: it tells owners of too much to stop, and lists what is free, with the member that the plan would give it to.
-func (d *draft) frees() []Free {
+func (d *draft) frees(before []Free) []Free {
 	first := make(map[PartitionID]MemberID)
 	for _, windows := range [...]bool{false, true} {
 		view := newView(&d.Value, windows)
@@ -166,6 +170,7 @@ func (d *draft) frees() []Free {
 			}
 		}
 	}
+	d.keepFirst(first, before)
 	var out []Free
 	d.partitions.each(func(id PartitionID, p *partitionRecord) bool {
 		if p.Offered {
@@ -176,4 +181,46 @@ func (d *draft) frees() []Free {
 		return true
 	})
 	return out
+}
+
+// keepFirst lets those be first who were before, within what the plan gives to each member of each class: who has read the former list claims by it.
+func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
+	type room struct {
+		class  string
+		member MemberID
+	}
+	left := make(map[room]int)
+	place := func(id PartitionID, m MemberID) room {
+		p, ok := d.partitions.get(id)
+		if !ok || p.class == nil {
+			return room{}
+		}
+		return room{p.class.Key, m}
+	}
+	for id, m := range first {
+		left[place(id, m)]++
+	}
+	kept := make(map[PartitionID]bool)
+	for _, f := range before {
+		if at := place(f.Partition, f.First); first[f.Partition] != "" && left[at] > 0 {
+			left[at]--
+			first[f.Partition], kept[f.Partition] = f.First, true
+		}
+	}
+	var rest []room // who has room left, sorted
+	for at, n := range left {
+		for range n {
+			rest = append(rest, at)
+		}
+	}
+	slices.SortFunc(rest, func(a, b room) int { return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.member, b.member)) })
+	for _, id := range slices.Sorted(maps.Keys(first)) {
+		if kept[id] {
+			continue
+		}
+		class := place(id, "").class
+		i := slices.IndexFunc(rest, func(r room) bool { return r.class == class })
+		first[id] = rest[i].member
+		rest = slices.Delete(rest, i, i+1)
+	}
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -46,7 +45,7 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 	switch e := e.(type) {
 	case Fetch:
 		sent := c.Now()
-		docs, err := getAll(ctx, c.Store, e.Keys)
+		docs, err := store.GetAll(ctx, c.Store, e.Keys)
 		return c.fetched(e, sent, docs, err)
 	case Survey:
 		return c.survey(ctx, e)
@@ -114,39 +113,6 @@ func (c *Caller) write(ctx context.Context, e Write) Event {
 	return c.closed(err, Written{Now: c.Now(), ID: e.ID, Outcome: outcome(err), Version: v, Err: problem(err)})
 }
 
-// maxGets bounds the reads of one call that are under way at once.
-const maxGets = 32
-
-// getAll reads documents in the order of their keys. One that is not there has no version.
-func getAll(ctx context.Context, docs store.Docs, keys []string) ([]store.Doc, error) {
-	out, errs := make([]store.Doc, len(keys)), make([]error, len(keys))
-	get := func(i int) {
-		out[i], errs[i] = docs.Get(ctx, keys[i])
-		if errors.Is(errs[i], store.ErrNotFound) {
-			out[i], errs[i] = store.Doc{Key: keys[i]}, nil
-		}
-	}
-	if len(keys) < maxGets { // a partition is read before its job
-		for i := range keys {
-			if get(i); errs[i] != nil {
-				return nil, errs[i]
-			}
-		}
-		return out, nil
-	}
-	var wg sync.WaitGroup
-	turn := make(chan struct{}, maxGets)
-	for i := range keys {
-		turn <- struct{}{}
-		wg.Go(func() {
-			get(i)
-			<-turn
-		})
-	}
-	wg.Wait()
-	return out, errors.Join(errs...)
-}
-
 // survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and decides nothing: what it leaves out is read
 // by its key, and each write is conditional.
 func (c *Caller) survey(ctx context.Context, e Survey) Event {
@@ -175,7 +141,7 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string) ([]store.Doc
 			ask = append(ask, k)
 		}
 	}
-	more, err := getAll(ctx, docs, ask)
+	more, err := store.GetAll(ctx, docs, ask)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,8 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -82,7 +80,7 @@ func (c *client) propose(ctx context.Context, cmd cluster.Command) (cluster.Resu
 		}
 		v := c.decide(cmd, docs, index)
 		for v.more != nil {
-			more, err := getAll(ctx, c.docs, v.more)
+			more, err := store.GetAll(ctx, c.docs, v.more)
 			if err != nil {
 				return cluster.Result{}, err
 			}
@@ -119,11 +117,7 @@ func (c *client) propose(ctx context.Context, cmd cluster.Command) (cluster.Resu
 }
 
 func (c *client) read(ctx context.Context, cmd cluster.Command) ([]store.Doc, error) {
-	docs, err := getAll(ctx, c.docs, needs(cmd))
-	if errors.Is(err, store.ErrClosed) || err != nil {
-		return nil, err
-	}
-	return docs, nil
+	return store.GetAll(ctx, c.docs, needs(cmd))
 }
 
 func (c *client) decide(cmd cluster.Command, docs []store.Doc, index cluster.Index) verdict {
@@ -134,6 +128,6 @@ func (c *client) decide(cmd cluster.Command, docs []store.Doc, index cluster.Ind
 // landed tells whether a write of unknown outcome is what was read.
 func landed(v verdict, docs []store.Doc) bool {
 	return slices.ContainsFunc(docs, func(d store.Doc) bool {
-		return d.Key == v.put.Key && strings.Compare(string(d.Value), string(v.put.Value)) == 0
+		return d.Key == v.put.Key && string(d.Value) == string(v.put.Value)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/elect"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
@@ -14,22 +15,21 @@ import (
 // look is what a member sees of the others: who leads, and what the board says.
 type look struct {
 	call
-	hint    bool // there may be more to see than what is being read
-	lock    call // the lock of the leader, or the fence of its session, is being written
-	own     call // documents of our own are being read again
-	adopt   call // a claim of ours that we did not know of is being confirmed
-	view    call
-	shown   uint64 // number of the view that the value is from
-	leader  leaderDoc
-	version store.Version         // of the lock
-	seen    heartbeat.Observation // of the leader's session
-	index   cluster.Index         // of the Node List that is known
-	members []cluster.Member
-	board   boardDoc
-	since   []freeSince // by partition: since when we have seen it free
-	specs   cluster.Index
-	adopted store.Doc // that is being confirmed
-	job     cluster.Job
+	hint     bool // there may be more to see than what is being read
+	lock     call // the lock of the leader, or the fence of its session, is being written
+	own      call // documents of our own are being read again
+	adopt    call // a claim of ours that we did not know of is being confirmed
+	view     call
+	shown    uint64    // number of the view that the value is from
+	leader   leaderDoc // the lock, as it was read
+	election elect.Election
+	index    cluster.Index // of the Node List that is known
+	members  []cluster.Member
+	board    boardDoc
+	since    []freeSince // by partition: since when we have seen it free
+	specs    cluster.Index
+	adopted  store.Doc // that is being confirmed
+	job      cluster.Job
 }
 
 type freeSince struct {
@@ -58,8 +58,8 @@ func (s *step) lookAround() {
 		if s.look.board.Index != s.look.index {
 			keys = append(keys, keyNodes)
 		}
-		if s.look.seen.Key != "" {
-			keys = append(keys, s.look.seen.Key)
+		if key := s.look.election.Holder.Key; key != "" {
+			keys = append(keys, key)
 		}
 		s.fetch(&s.look.call, keys...)
 	}
@@ -94,12 +94,13 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 		if err != nil {
 			return err
 		}
-		s.look.leader, s.look.version = l, d.Version
-		if key := nodeKey(l.Holder); l.Holder != "" && s.look.seen.Key != key {
-			s.look.seen = heartbeat.Observation{Key: key}
-			if l.Holder != s.session() {
-				s.look.next = s.now
-			}
+		s.look.leader = l
+		seen := elect.Seen{Version: d.Version}
+		if d.Version != "" {
+			seen.Holder, seen.Heartbeat = l.Holder, nodeKey(l.Holder)
+		}
+		if s.look.election = s.look.election.Read(seen, s.now); !s.look.election.Holder.Known && l.Holder != s.session() {
+			s.look.next = s.now // look at its heartbeat
 		}
 	case keyBoard:
 		b, _, err := read[boardDoc](d)
@@ -113,8 +114,8 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 			return err
 		}
 		s.look.index, s.look.members = f.nodes.Index, f.members
-	case s.look.seen.Key:
-		s.look.seen = s.look.seen.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
+	case s.look.election.Holder.Key:
+		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
 	}
 	return nil
 }
@@ -137,32 +138,30 @@ func (s *step) seeBoard(b boardDoc) {
 	s.look.since = since
 }
 
-// elect takes the lock of the leader where nobody has it whose session lives. The session is fenced first.
+// elect takes the lock of the leader where nobody has it whose session lives. The session is fenced first, and the lock is written over and not removed,
+// so that the term grows.
 func (s *step) elect(docs []store.Doc) {
-	l := s.look.leader
-	switch {
-	case s.look.lock.busy || s.now < s.look.lock.next:
-	case l.Holder == s.session():
-		s.lead.take(l.Term)
-	case l.Holder == "":
-		s.takeLock()
-	default:
-		s.watchLeader(docs)
-	}
-}
-
-func (s *step) watchLeader(docs []store.Doc) {
-	i := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == s.look.seen.Key })
-	if i < 0 {
+	if s.look.lock.busy || s.now < s.look.lock.next {
 		return
 	}
-	n, there, err := read[nodeDoc](docs[i])
-	switch {
-	case err != nil:
-	case !there || n.State == nodeFenced:
+	e := s.look.election
+	i := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == e.Holder.Key })
+	if i >= 0 && e.Seen.Version != "" {
+		if n, there, err := read[nodeDoc](docs[i]); err == nil && (!there || n.State == nodeFenced) {
+			s.takeLock()
+			return
+		}
+	}
+	switch e.Next(nodeKey(s.session()), 0, s.silence(e.Holder), s.now) {
+	case elect.Lead:
+		s.lead.take(s.look.leader.Term)
+	case elect.Claim:
 		s.takeLock()
-	case s.dead(s.look.seen) && s.now.Sub(s.look.seen.Since) >= s.silence(s.look.seen)+s.rank():
-		s.fence(&s.look.lock, docs[i], n)
+	case elect.Remove:
+		if i >= 0 && s.now.Sub(e.Holder.Since) >= s.silence(e.Holder)+s.rank() {
+			n, _, _ := read[nodeDoc](docs[i])
+			s.fence(&s.look.lock, docs[i], n)
+		}
 	}
 }
 
@@ -179,7 +178,7 @@ func (s *step) rank() time.Duration {
 
 func (s *step) takeLock() {
 	l := leaderDoc{Holder: s.session(), Expire: s.wallMS + s.p.TTL.Milliseconds(), Term: s.look.leader.Term + 1, Write: s.writeName()}
-	s.write(&s.look.lock, written(keyLeader, s.look.version, l))
+	s.write(&s.look.lock, written(keyLeader, s.look.election.Seen.Version, l))
 }
 
 func (s *step) viewRead(ev ViewRead) {

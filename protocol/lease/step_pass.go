@@ -35,6 +35,11 @@ func newPass(f *facts, atMS int64, name string) *pass {
 		todo.Said = append(todo.Said, net(x.said)...)
 		p.number(x)
 	}
+	if b, _, err := read[boardDoc](f.docs[keyBoard]); err == nil {
+		for _, e := range b.Free {
+			todo.Free = append(todo.Free, cluster.Free{Partition: e.Partition, First: e.First})
+		}
+	}
 	p.before = f.value()
 	p.after, p.free = p.before.Settle(f.config.Index, atMS, todo)
 	return p
