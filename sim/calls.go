@@ -59,6 +59,8 @@ func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f fat
 			f = halfHeard
 		} // a call of one request is answered at the last instant
 		w.after(there+1, func() { w.cutFor(p, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
+	case machine.CrashAfterWrite:
+		w.after(there+1, p.die)
 	case machine.LastAnswer:
 		back = p.chance.between(timeout/2, timeout*9/10)
 		w.after(there+back, func() { w.cutFor(p, 3*int64(w.plan.ttl)) })
@@ -94,7 +96,7 @@ func (p *process) fateOf(c machine.Call) (fate, machine.Kind) {
 	phase := p.state.Phase()
 	i := slices.IndexFunc(p.armed, func(a armed) bool {
 		suits := p.w.machine.Info(a.kind).Suits
-		return (a.phase == anyPhase || a.phase == phase) && (suits == nil || suits(c))
+		return (a.phase == anyPhase || a.phase == phase) && suits != nil && suits(c)
 	})
 	if i < 0 {
 		return fine, ""

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/sim/check"
-	"github.com/rota-run/rota/sim/check/members"
+	"github.com/rota-run/rota/sim/check/walk"
 )
 
 // checkOptions of a walk over every order of events.
 type checkOptions struct {
 	protocol string
-	bounds   members.Config
+	bounds   walk.Config
 	handover string
 	states   int
 	suite    string
@@ -52,21 +52,22 @@ func checkCommand() *cobra.Command {
 }
 
 func (o *checkOptions) run(out, progress io.Writer) error {
-	if o.protocol != "replica" {
-		return fmt.Errorf("unknown protocol %q: there is replica", o.protocol)
+	p, err := protocolOf(o.protocol)
+	if err != nil {
+		return err
 	}
 	if err := o.bounds.Handover.UnmarshalText([]byte(o.handover)); err != nil {
 		return err
 	}
 	debug.SetGCPercent(60) // much lives for long: it is memory that is short
 	if o.suite != "" {
-		return o.runSuite(out, progress)
+		return o.runSuite(p, out, progress)
 	}
 	if err := o.bounds.Check(); err != nil {
 		return err
 	}
 	began := time.Now()
-	r := o.walk(progress)
+	r := o.walk(p, progress)
 	fmt.Fprintln(out, o.bounds)
 	printViolations(out, r)
 	total := checkReport{LeastWalks: 1}
@@ -75,9 +76,9 @@ func (o *checkOptions) run(out, progress io.Writer) error {
 }
 
 // walk prints every now and then how far it is: a large walk takes minutes.
-func (o *checkOptions) walk(progress io.Writer) check.Report {
+func (o *checkOptions) walk(p protocol, progress io.Writer) check.Report {
 	began := time.Now()
-	return check.Explore(members.New(o.bounds), check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
+	return check.Explore(walk.New(p.rules, o.bounds), check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
 		if took := time.Since(began); took > 20*time.Second {
 			fmt.Fprintf(progress, "depth %d: %d states, %d to be walked next, %.0f s\n", depth, states, waiting, took.Seconds())
 		}

@@ -17,10 +17,11 @@ import (
 
 // mutantOptions of a run over flaws.
 type mutantOptions struct {
-	only    string
-	workers int
-	learn   string
-	json    bool
+	protocol string
+	only     string
+	workers  int
+	learn    string
+	json     bool
 }
 
 func mutantsCommand() *cobra.Command {
@@ -35,6 +36,7 @@ func mutantsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	f := c.Flags()
+	f.StringVar(&o.protocol, "protocol", "replica", "the protocol whose flaws are put in; the value and the supervisor are tried with replica")
 	f.StringVar(&o.only, "only", "", "the name of one flaw")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "flaws at once")
 	f.StringVar(&o.learn, "learn", "", "write where each flaw was found to this Go file, cmd/rotasim/internal/mutants/known.go, for the next run to look there first")
@@ -55,17 +57,20 @@ type mutantReport struct {
 }
 
 func (o mutantOptions) run(ctx context.Context, out io.Writer) error {
-	flaws := mutants.Table()
+	if _, err := protocolOf(o.protocol); err != nil {
+		return err
+	}
+	flaws := mutants.Table(o.protocol)
 	if o.only != "" {
 		flaws = slices.DeleteFunc(flaws, func(f mutant.Flaw) bool { return f.Name != o.only })
 	}
 	if len(flaws) == 0 {
-		return fmt.Errorf("no flaw is named %q: rotasim mutants prints the names", o.only)
+		return fmt.Errorf("no flaw of %s is named %q: rotasim mutants prints the names", o.protocol, o.only)
 	}
 	began := time.Now()
 	r := mutantReport{Mutants: len(flaws), Survivors: []string{}, Moved: []string{}}
 	var all []mutants.Found
-	err := mutants.Run(ctx, flaws, o.workers, func(f mutants.Found) {
+	err := mutants.Run(ctx, o.protocol, flaws, o.workers, func(f mutants.Found) {
 		r.add(out, f)
 		all = append(all, f)
 	})

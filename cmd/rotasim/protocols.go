@@ -4,23 +4,33 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rota-run/rota/sim/check/walk"
 	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/sim/machine/replica"
 )
 
-// machines are the protocols, in the order of their names.
-func machines() []*machine.Machine {
-	return []*machine.Machine{replica.Machine()}
+// protocol is one that can be tried out.
+type protocol struct {
+	*machine.Machine
+	rules       *walk.Rules
+	push, night []walk.Config // the bounds that each change, and each night, is walked within
 }
 
-// machineOf is the protocol of a name.
-func machineOf(name string) (*machine.Machine, error) {
-	var names []string
-	for _, m := range machines() {
-		if m.Name == name {
-			return m, nil
-		}
-		names = append(names, m.Name)
+// protocols are all that there are.
+func protocols() []protocol {
+	return []protocol{
+		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
 	}
-	return nil, fmt.Errorf("unknown protocol %q: there is %s\ntry: rotasim --protocol %s", name, strings.Join(names, ", "), names[0])
+}
+
+// protocolOf is the protocol of a name.
+func protocolOf(name string) (protocol, error) {
+	var names []string
+	for _, p := range protocols() {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return protocol{}, fmt.Errorf("unknown protocol %q: there is %s\ntry: rotasim --protocol %s", name, strings.Join(names, ", "), names[0])
 }

@@ -42,10 +42,11 @@ func seedsCommand() *cobra.Command {
 		Short: "run simulated clusters under faults and check every promise after every event",
 		Args:  cobra.NoArgs, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if o.machine, err = machineOf(o.protocol); err != nil {
+			p, err := protocolOf(o.protocol)
+			if err != nil {
 				return err
 			}
+			o.machine = p.Machine
 			if o.replay != "" {
 				return replay(cmd.OutOrStdout(), o)
 			}

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/sim/check/members"
+	"github.com/rota-run/rota/sim/check/walk"
 )
 
-// pushSuite are the walks of every change: about a minute on two cores.
-func pushSuite() []members.Config {
-	return []members.Config{
+// pushReplica are the walks of every change: about a minute on two cores.
+func pushReplica() []walk.Config {
+	return []walk.Config{
 		{Members: 2, Partitions: 1, Crashes: 1, Suspicions: 1, Duplicates: 1},
 		{Members: 2, Partitions: 1, Crashes: 1, Restarts: 1, Duplicates: 1, Sweeps: true, Prompt: true},
 		{Members: 2, Partitions: 1, Suspicions: 1, Failures: 1, Prompt: true},
@@ -27,23 +27,23 @@ func pushSuite() []members.Config {
 	}
 }
 
-// nightSuite are those that take hours, or more memory than a small machine has.
-func nightSuite() []members.Config {
-	return append(pushSuite(),
-		members.Config{Members: 2, Partitions: 2, Crashes: 1, Restarts: 1, Suspicions: 1, Duplicates: 1, Leaves: 1, Prompt: true},
-		members.Config{Members: 3, Partitions: 1, Crashes: 1, Duplicates: 1},
-		members.Config{Members: 3, Partitions: 1, Suspicions: 1},
-		members.Config{Members: 3, Partitions: 1, Crashes: 1, Suspicions: 1, Duplicates: 1, Prompt: true},
+// nightReplica are those that take hours, or more memory than a small machine has.
+func nightReplica() []walk.Config {
+	return append(pushReplica(),
+		walk.Config{Members: 2, Partitions: 2, Crashes: 1, Restarts: 1, Suspicions: 1, Duplicates: 1, Leaves: 1, Prompt: true},
+		walk.Config{Members: 3, Partitions: 1, Crashes: 1, Duplicates: 1},
+		walk.Config{Members: 3, Partitions: 1, Suspicions: 1},
+		walk.Config{Members: 3, Partitions: 1, Crashes: 1, Suspicions: 1, Duplicates: 1, Prompt: true},
 	)
 }
 
 // runSuite walks several bounds one after the other and prints a row of a table for each. Each must be walked completely.
-func (o *checkOptions) runSuite(out, progress io.Writer) error {
-	suite := pushSuite()
+func (o *checkOptions) runSuite(p protocol, out, progress io.Writer) error {
+	suite := p.push
 	switch o.suite {
 	case "push":
 	case "nightly":
-		suite = nightSuite()
+		suite = p.night
 	default:
 		return fmt.Errorf("unknown suite %q: there are push and nightly", o.suite)
 	}
@@ -52,7 +52,7 @@ func (o *checkOptions) runSuite(out, progress io.Writer) error {
 	for _, c := range suite {
 		o.bounds = c
 		start := time.Now()
-		r := o.walk(progress)
+		r := o.walk(p, progress)
 		fmt.Fprintf(out, "| %s | %d | %d | %.1f |\n", c, r.States, r.Depth, time.Since(start).Seconds())
 		total.add(r)
 		if len(r.Violations) > 0 {

@@ -57,8 +57,8 @@ var rules = []rule{
 	{"api/*", append([]string{"api"}, pure...)},
 
 	{".", shell},
-	{"sim", append([]string{"protocol/*", "store/memory", "sim/…"}, contracts...)},
-	{"sim/…", append([]string{"protocol/*", "store/memory", "sim/…"}, contracts...)},
+	{"sim/machine/*", append([]string{"protocol/*", "sim/…"}, contracts...)},
+	{"sim/…", append([]string{"sim/…"}, contracts...)}, // it knows no protocol
 	{"cmd/…", []string{"…"}},
 	{"examples/…", []string{"…"}},
 	// A module of its own uses what everybody can use: the compiler would let it have internal packages.

@@ -24,6 +24,7 @@ func playChaos(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	f.IntVar(&o.Events, "events", 200, "how many faults and changes")
 	f.Uint64Var(&o.Seed, "seed", 1, "of the deck of events")
 	f.IntVar(&o.Members, "members", 5, "most members at once, 3 to 9")
+	f.StringVar(&o.Protocol, "protocol", "", "how the members agree; default: that of rota")
 	f.DurationVar(&o.TTL, "ttl", 0, "TTL of the members; default 1.5s")
 	f.BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone")
 	f.StringVar(&o.Binary, "binary", "", "path of rota; default: it is built")

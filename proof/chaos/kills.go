@@ -19,6 +19,7 @@ func playKills(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	var o chaos.Options
 	times := f.Int("times", 20, "kills of each way, 1 to 1000")
 	f.Uint64Var(&o.Seed, "seed", 1, "of who is killed")
+	f.StringVar(&o.Protocol, "protocol", "", "how the members agree; default: that of rota")
 	f.DurationVar(&o.TTL, "ttl", 0, "TTL of the members; default 4s")
 	f.BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone")
 	f.StringVar(&o.Binary, "binary", "", "path of rota; default: it is built")

@@ -16,14 +16,41 @@ func stages() []stage {
 		{name: "suites", dir: ".", command: goTest("-tags", "proof", "-parallel", "16", "./store/storetest"), tests: true, rerun: true, least: amounts{"passed": 100}},
 		{name: "models", dir: ".", command: goTest("-tags", "proof", "-run", "WithDeaths|Seconds", "./lock", "./call", "./store/doclog"), tests: true, least: amounts{"passed": 20}},
 		{name: "doclog", dir: ".", command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/doclog"), tests: true, least: amounts{"passed": 20}},
-		{name: "check", dir: ".", command: rotasim("check", "--suite", "push"), least: amounts{"complete": 1, "walks": 12, "states": 437_000}},
-		{name: "sim", dir: ".", command: withBudget(rotasim("--protocol", "replica", "--seeds", "200", "--hours", "1", "--all-pairs"), budget), least: amounts{"seeds": 200, "cluster_hours": 200, "fault_kinds": 40}},
-		{name: "mutants", dir: ".", command: rotasim("mutants"), least: amounts{"tried": 88, "killed": 88}},
 	}
-	for _, store := range []string{"file", "etcd", "nats", "zookeeper"} {
+	for _, p := range protocols() {
+		out = append(out, p.stages(budget)...)
+	}
+	return out
+}
+
+// protocol is one whose simulator, checker, mutants and chaos are stages of their own.
+type protocol struct {
+	name   string
+	suffix string // of the stages' names
+	walks  float64
+	states float64
+	kinds  float64 // of faults
+	flaws  float64
+	stores []string // on which chaos is played
+}
+
+func protocols() []protocol {
+	return []protocol{
+		{name: "replica", walks: 12, states: 436_900, kinds: 40, flaws: 88, stores: []string{"file", "etcd", "nats", "zookeeper"}},
+	}
+}
+
+func (p protocol) stages(budget string) []stage {
+	simulate := func(args ...string) []string { return rotasim(append(args, "--protocol", p.name)...) }
+	out := []stage{
+		{name: "check" + p.suffix, dir: ".", command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
+		{name: "sim" + p.suffix, dir: ".", command: withBudget(simulate("--seeds", "200", "--hours", "1", "--all-pairs"), budget), least: amounts{"seeds": 200, "cluster_hours": 200, "fault_kinds": p.kinds}},
+		{name: "mutants" + p.suffix, dir: ".", command: simulate("mutants"), least: amounts{"tried": p.flaws, "killed": p.flaws}},
+	}
+	for _, store := range p.stores {
 		out = append(out, stage{
-			name: "chaos-" + store, dir: "proof",
-			command: []string{"go", "run", "./chaos", "--store", store, "--events", "100", "--json"}, least: amounts{"events": 100, "ok": 1},
+			name: "chaos-" + store + p.suffix, dir: "proof",
+			command: []string{"go", "run", "./chaos", "--protocol", p.name, "--store", store, "--events", "100", "--json"}, least: amounts{"events": 100, "ok": 1},
 		})
 	}
 	return out

@@ -14,28 +14,28 @@ type Naming interface {
 	Index(i cluster.Index) uint64
 	// Seq names a sequence number of a writer. Only its order matters, and where the writer's newest applied one stands in it.
 	Seq(w cluster.WriterID, seq uint64) int64
-	// Pulse tells whether what is known of a pulse can still matter: whether a member may have it, now or later.
-	Pulse(key string) bool
+	// Known tells whether what is known of a pulse can still matter: whether a member may have it, now or later.
+	Known(key string) bool
 	// Command appends a command.
 	Command(b []byte, c cluster.Command) []byte
 }
 
 // AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from
 // now on, as long as they have equal Params and their values are alike, and nobody's history diverges. The value itself,
-// chain hashes, snapshots and requests that wait are left out.
+// chain hashes, snapshots, requests that wait and what people are told of the store are left out.
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := keyWriter{b, n}
-	k.number(int64(s.phase), int64(s.now), int64(s.life), int64(s.lostSince)) //nolint:gosec // only told apart
+	k.number(int64(s.phase), int64(s.now), int64(s.life)) //nolint:gosec // only told apart
 	k.index(s.inc, s.changed)
 	k.flag(s.began, s.joined, s.sweep.busy, s.check.busy, s.log.busy, s.log.hint, s.log.snap, s.snapshot.busy, s.renewal.busy, s.renewal.Held, s.out.Busy)
-	k.text(s.stop, s.watching, s.problem, s.renewal.key)
+	k.text(s.stop, s.watching, s.renewal.key)
 	for _, c := range [...]call{s.log.call, s.sweep, s.check, {next: s.out.Next}} {
 		k.number(int64(c.next), int64(c.rest))
 	}
 	k.number(int64(s.renewal.Acked), int64(s.renewal.Next), int64(s.checkSent))
 	k.observation(s.claim)
 	for _, o := range s.pulses {
-		if n.Pulse(o.Key) {
+		if n.Known(o.Key) {
 			k.observation(o)
 		}
 	}

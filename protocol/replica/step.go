@@ -81,14 +81,13 @@ type State struct {
 	snapAt   uint64 // entries applied at the last snapshot
 	holds    []holdSeen
 
-	reports   []protocol.Report
-	reported  uint64 // Assignment.Version that reports reflect
-	assigned  protocol.Assignment
-	changed   cluster.Index // Reactions.Changed that assigned reflects
-	wake      protocol.Instant
-	watching  string // key of the pulse that the shell watches
-	problem   string // why the store does not answer; "" while it does
-	lostSince protocol.Instant
+	reports  []protocol.Report
+	reported uint64 // Assignment.Version that reports reflect
+	assigned protocol.Assignment
+	changed  cluster.Index // Reactions.Changed that assigned reflects
+	wake     protocol.Instant
+	watching string // key of the pulse that the shell watches
+	problem  string // why the store does not answer; "" while it does
 }
 
 // call is one kind of store call: at most one is under way.

@@ -133,7 +133,6 @@ func agrees(history []chainAt, e cluster.Entry) bool {
 func (s *step) answered(err string) {
 	if (err == "") != (s.problem == "") {
 		s.emit(StoreChanged{Err: err})
-		s.lostSince = s.now
 	}
 	s.problem = err
 }

@@ -25,12 +25,12 @@ const (
 )
 
 // layers are tried one after the other, the cheapest first. Their sum is less than what every change is put through.
-func layers() []layer {
+func layers(protocol string) []layer {
 	check := func(args ...string) layer {
-		return layer{Checker, append([]string{"check", "--states", "100000"}, args...)}
+		return layer{Checker, append([]string{"check", "--protocol", protocol, "--states", "100000"}, args...)}
 	}
 	sim := func(args ...string) layer {
-		return layer{Simulator, append([]string{"--stop", "--workers", "1"}, args...)}
+		return layer{Simulator, append([]string{"--protocol", protocol, "--stop", "--workers", "1"}, args...)}
 	}
 	return []layer{
 		sim("--first", "0", "--seeds", "5", "--hours", "0.2", "--again", "0"),

@@ -15,20 +15,21 @@ import (
 
 // program is rotasim with every flaw of the table in it. Its environment chooses one, or none.
 type program struct {
-	flaws flaw.Set
-	path  string
+	protocol string
+	flaws    flaw.Set
+	path     string
 
 	mu   sync.Mutex
 	said map[string]string // by arguments: what is broken there without a flaw, "" for nothing
 }
 
 // build builds it in dir. Without a flaw it does what this program does.
-func build(ctx context.Context, dir string) (*program, error) {
+func build(ctx context.Context, protocol, dir string) (*program, error) {
 	root, err := flaw.Root(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{flaws: Table(), said: make(map[string]string)}
+	p := &program{protocol: protocol, flaws: Table(protocol), said: make(map[string]string)}
 	if p.path, err = p.flaws.Build(ctx, root, dir, "./cmd/rotasim"); err != nil {
 		return nil, err
 	}
@@ -36,19 +37,19 @@ func build(ctx context.Context, dir string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	want, err := digest(ctx, this, os.Environ())
+	want, err := p.digest(ctx, this, os.Environ())
 	if err != nil {
 		return nil, err
 	}
-	if got, err := digest(ctx, p.path, p.flaws.Sound()); got != want || err != nil {
+	if got, err := p.digest(ctx, p.path, p.flaws.Sound()); got != want || err != nil {
 		return nil, fmt.Errorf("the program with all flaws switched off runs seed 0 to digest %s, this one to %s: was this one built from the source in %s? %w", got, want, root, err)
 	}
 	return p, nil
 }
 
 // digest is the digest that a program prints for a seed.
-func digest(ctx context.Context, path string, environ []string) (string, error) {
-	cmd := exec.CommandContext(ctx, path, "--seeds", "1", "--hours", "0.2", "--again", "0", "--json") //nolint:gosec // this program, or the one that it built
+func (p *program) digest(ctx context.Context, path string, environ []string) (string, error) {
+	cmd := exec.CommandContext(ctx, path, "--protocol", p.protocol, "--seeds", "1", "--hours", "0.2", "--again", "0", "--json") //nolint:gosec // this program, or the one that it built
 	cmd.Env = environ
 	out, err := cmd.Output()
 	if err != nil {

@@ -24,13 +24,13 @@ type Found struct {
 }
 
 // Run looks for each flaw, several at once, and calls found in the order of the flaws. It leaves none out.
-func Run(ctx context.Context, flaws []flaw.Flaw, workers int, found func(Found)) error {
+func Run(ctx context.Context, protocol string, flaws []flaw.Flaw, workers int, found func(Found)) error {
 	dir, err := os.MkdirTemp("", "rota-mutants-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what stays is in the directory for temporary files
-	p, err := build(ctx, dir)
+	p, err := build(ctx, protocol, dir)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (p *program) look(ctx context.Context, name string) (Found, error) {
 		return Found{}, err
 	}
 	out := Found{Flaw: name}
-	all := layers()
+	all := layers(p.protocol)
 	args := known()[name]
 	if args != "" {
 		all = slices.Insert(all, 0, parse(args))

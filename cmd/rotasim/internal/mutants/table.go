@@ -6,9 +6,23 @@ import (
 	flaw "github.com/rota-run/rota/internal/mutant"
 )
 
-// Table are the flaws, by the file that they are in.
-func Table() []flaw.Flaw {
-	return slices.Concat(value(), protocol(), supervisor(), users(), doers(), windows())
+// Protocols are those that have a table.
+func Protocols() []string { return []string{"replica"} }
+
+// Table are the flaws of a protocol, by the file that they are in. Replica's has those of the value and of the supervisor too.
+func Table(protocol string) []flaw.Flaw {
+	if protocol == "replica" {
+		return slices.Concat(value(), ofReplica(), supervisor(), users(), doers(), windows())
+	}
+	return nil
+}
+
+// all are the flaws of all protocols.
+func all() (flaws []flaw.Flaw) {
+	for _, p := range Protocols() {
+		flaws = append(flaws, Table(p)...)
+	}
+	return flaws
 }
 
 func value() []flaw.Flaw {
@@ -63,7 +77,7 @@ func value() []flaw.Flaw {
 	}
 }
 
-func protocol() []flaw.Flaw {
+func ofReplica() []flaw.Flaw {
 	const (
 		timing      = "protocol/heartbeat/timing.go"
 		observation = "protocol/heartbeat/observation.go"

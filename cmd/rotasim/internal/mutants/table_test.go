@@ -16,11 +16,11 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := flaw.Set(Table()).Check(root); err != nil {
+	if err := flaw.Set(all()).Check(root); err != nil {
 		t.Error(err)
 	}
 	names := map[string]bool{}
-	for _, f := range Table() {
+	for _, f := range all() {
 		names[f.Name] = true
 	}
 	for name, args := range known() {
@@ -36,9 +36,9 @@ func TestTable(t *testing.T) {
 // TestTheSeedIsRemembered: a flaw that one of many seeds has met is looked for there at once the next time; a walk of the checker is remembered whole.
 func TestTheSeedIsRemembered(t *testing.T) {
 	t.Parallel()
-	all := layers()
+	all := layers("replica")
 	last := all[len(all)-1]
-	if got := strings.Join(last.at("G9 broken in seed 211 at event 34330 (1h1m55s): 1m55s after the last fault: m00-35 is pulse").args, " "); got != "--stop --workers 1 --first 211 --seeds 1 --hours 1" {
+	if got := strings.Join(last.at("G9 broken in seed 211 at event 34330 (1h1m55s): 1m55s after the last fault: m00-35 is pulse").args, " "); got != "--protocol replica --stop --workers 1 --first 211 --seeds 1 --hours 1" {
 		t.Errorf("remembered as %q", got)
 	}
 	walk := all[1]
@@ -46,7 +46,7 @@ func TestTheSeedIsRemembered(t *testing.T) {
 	if args != strings.Join(walk.args, " ") || parse(args).name != Checker {
 		t.Errorf("remembered as %q, by the %s", args, parse(args).name)
 	}
-	if last.at("panic: runtime error").args[3] != last.args[3] {
+	if last.at("panic: runtime error").args[5] != last.args[5] {
 		t.Error("a proof without a seed changed the layer")
 	}
 }

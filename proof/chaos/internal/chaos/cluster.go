@@ -149,18 +149,28 @@ func (c *Cluster) those(wanted func(*started) bool) []*started {
 	return out
 }
 
-// pick is one of the awake processes by chance. Where only one is awake, another one is started first.
+// pick is one of the awake processes by chance, every other time the leader, where there is one. Where only one is awake, another one is
+// started first.
 func (c *Cluster) pick(fit func(*started) bool) (*started, error) {
 	for {
 		awake := c.awake()
 		fitting := slices.DeleteFunc(slices.Clone(awake), func(p *started) bool { return !fit(p) })
 		if len(awake) >= 2 && len(fitting) > 0 {
-			return fitting[c.chance.IntN(len(fitting))], nil
+			return c.victim(fitting), nil
 		}
 		if _, err := c.revive(); err != nil {
 			return nil, err
 		}
 	}
+}
+
+func (c *Cluster) victim(of []*started) *started {
+	if l, ok := c.follower.now().Leader(); ok && c.chance.IntN(2) == 0 {
+		if i := slices.IndexFunc(of, func(p *started) bool { return p.member() == l.Member }); i >= 0 {
+			return of[i]
+		}
+	}
+	return of[c.chance.IntN(len(of))]
 }
 
 func anyone(*started) bool { return true }

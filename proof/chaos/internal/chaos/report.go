@@ -18,6 +18,7 @@ type Report struct {
 	Events       int            `json:"events"`
 	Kinds        map[string]int `json:"kinds"` // events by kind
 	Seed         uint64         `json:"seed"`
+	Protocol     string         `json:"protocol,omitempty"`
 	NotDone      map[string]int `json:"not_done"` // that the machine cannot do, by kind
 	Injected     map[string]int `json:"injected"` // system calls that were made to fail or wait, by kind
 	TTLMS        int64          `json:"ttl_ms"`
@@ -54,7 +55,7 @@ type mark struct {
 }
 
 func newReport(o Options) Report {
-	return Report{Seed: o.Seed, Kinds: map[string]int{}, NotDone: map[string]int{}, Violations: []string{}, worst: map[string]time.Duration{},
+	return Report{Seed: o.Seed, Protocol: o.Protocol, Kinds: map[string]int{}, NotDone: map[string]int{}, Violations: []string{}, worst: map[string]time.Duration{},
 		TTLMS: o.TTL.Milliseconds(), BoundMS: o.bound().Milliseconds(), o: o}
 }
 

@@ -48,6 +48,9 @@ func (c *Cluster) launch(name string, args ...string) (*started, error) {
 	cmd := exec.Command(c.options.Binary, "run", "--store", c.storeText(), "--member", name, "--ttl", c.options.TTL.String(),
 		"--witness", p.witness.Path, "--publish", "none", "--listen", "none", "--log-level", "info", "--drain-timeout", "3s", "--dev-types")
 	cmd.Args = append(cmd.Args, args...)
+	if c.options.Protocol != "" {
+		cmd.Args = append(cmd.Args, "--protocol", c.options.Protocol)
+	}
 	if c.options.NoSessions {
 		cmd.Args = append(cmd.Args, "--no-sessions")
 	}

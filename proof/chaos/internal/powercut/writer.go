@@ -60,7 +60,7 @@ func (w *writer) run(ctx context.Context) error {
 
 func (w *writer) step(ctx context.Context) (err error) {
 	w.seq++
-	if w.value, err = replica.Observe(ctx, w.store, w.value); err != nil {
+	if w.value, err = (replica.Protocol{}).Observe(ctx, w.store, w.value); err != nil {
 		return err
 	}
 	if err := w.append(ctx); err != nil {

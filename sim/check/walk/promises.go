@@ -1,16 +1,18 @@
-package members
+package walk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/sim/machine"
 )
 
 // Broken implements check.Model.
 func (m Model) Broken(s *State) string { return s.broken }
 
-// checkWork looks at who does what: no two members act for one partition at once unless its hand-over wants it, and whoever acts is
-// joined as far as it has read.
+// checkWork looks at who does what: no two members act for one partition at once unless its hand-over wants it, and whoever acts takes part
+// as far as it knows.
 func (s *State) checkWork() {
 	for p := range s.head().Partitions() {
 		var owner *member
@@ -19,7 +21,7 @@ func (s *State) checkWork() {
 			if !m.acts(p.ID) {
 				continue
 			}
-			if me, ok := m.state.Value().Member(name(i)); !ok || me.State != cluster.MemberJoined {
+			if !slices.Contains(s.rules.Machine.Joined, m.state.Phase()) {
 				s.broken = fmt.Sprintf("only joined members work: %s runs %s", name(i), p.ID)
 			}
 			if owner != nil && s.apart(p.ID, owner, m) {
@@ -54,7 +56,7 @@ func (m Model) Good(s *State) bool {
 func (s *State) settled() bool {
 	for i, me := range s.members {
 		rec, ok := s.head().Member(name(i))
-		if me.up != ok || me.up && (rec.State != cluster.MemberJoined || !me.content(s.head().Index())) {
+		if me.up != ok || me.up && (rec.State != cluster.MemberJoined || !s.content(me)) {
 			return false
 		}
 	}
@@ -62,14 +64,14 @@ func (s *State) settled() bool {
 }
 
 // content tells whether a member has read all and wants nothing.
-func (m *member) content(head cluster.Index) bool {
-	return !m.leaving && m.awake() && m.append == nil && m.pulse == "" && m.state.Value().Index() == head
+func (s *State) content(m *member) bool {
+	wants := slices.ContainsFunc(m.calls, func(e machine.Effect) bool { return s.way(e) != Quiet })
+	return !m.leaving && m.awake() && !wants && !s.behind(m)
 }
 
 func (s *State) allRun() bool {
 	for p := range s.head().Partitions() {
-		i := int(p.Owner[0] - 'a')
-		if p.State != cluster.PartitionGranted || !s.members[i].acts(p.ID) {
+		if p.State != cluster.PartitionGranted || !s.members[int(p.Owner[0]-'a')].acts(p.ID) {
 			return false
 		}
 	}

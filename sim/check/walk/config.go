@@ -1,4 +1,4 @@
-package members
+package walk
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/sim/machine"
 )
 
 // Config bounds a walk.
@@ -60,10 +60,10 @@ func (c Config) String() string {
 // ttl is any time: nothing passes but the time that a suspected member was away.
 const ttl = time.Minute
 
-func params(name cluster.MemberID, start byte) replica.Params {
-	return replica.Params{
+func params(name cluster.MemberID, start byte) machine.Start {
+	return machine.Start{
 		Join: cluster.PrepareJoin{Member: name}, Nonce: string('0' + start), TTL: ttl, Rho: 50, Margin: time.Second,
-		SnapshotEvery: 1 << 60,
+		SnapshotEvery: 1 << 60, Sessions: true,
 	}
 }
 

@@ -1,0 +1,47 @@
+package walk
+
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/store"
+)
+
+// Rules are what the walk must know of a protocol besides its machine.
+type Rules struct {
+	Machine *machine.Machine
+	// Way is how a call is walked. The walk has few moves where it is right, and misses some where it is not.
+	Way func(Config, machine.Effect) Way
+	// Prompt tells whether a call of the way Quiet is answered at once.
+	Prompt func(Store, machine.State, machine.Effect) bool
+	// Read is the event that brings entries of the log to a member; nil where the member reads none. Reads are under way all the time.
+	Read func(machine.State, store.Page) machine.Event
+	// Heartbeat tells whether a document is renewed again and again.
+	Heartbeat func(key string) bool
+	// JoinFirst: a member's first write is all that it asks for at its start.
+	JoinFirst bool
+	// Names are the documents that an effect makes known to others; a document that nobody can have heard of is written at once.
+	Names func(machine.Effect) []string
+	// Key appends what decides a member's future, Effect and Event what a call and an answer that wait say.
+	Key    func(b []byte, s machine.State, n *Names) []byte
+	Effect func(b []byte, e machine.Effect, n *Names) []byte
+	Event  func(b []byte, ev machine.Event, s machine.State, n *Names) []byte
+	// Value appends what of the value decides what it does next, besides members and partitions. It may be nil.
+	Value func(b []byte, v *cluster.Value, n *Names) []byte
+}
+
+// Way is how a call is walked.
+type Way uint8
+
+// The ways.
+const (
+	Ignored Way = iota // it is never answered
+	Unseen             // it is done and answered at once: nobody else can tell
+	Quiet              // it is done and answered in a move of its own, or at once where the rules say that it is prompt
+	Secret             // as Quiet; prompt while nobody can have heard of its document
+	Risky              // a write that may fail, be done twice, lose its answer, or be done after its sender has died
+)
+
+// Store is what calls see.
+type Store interface {
+	Exists(key string) bool
+}
