@@ -115,6 +115,8 @@ func (d *draft) applyPlacement(c Command) string {
 		return d.takeRequest(c)
 	case Place:
 		return d.place(c)
+	case Claim:
+		return d.claim(c)
 	}
 	return "an unknown command"
 }

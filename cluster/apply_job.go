@@ -357,6 +357,10 @@ func (d *draft) drop(id PartitionID) {
 		d.vacate(id, "its job or task ended")
 		return
 	}
+	if d.claimed() {
+		d.dismiss(p, "its job or task ended")
+		return
+	}
 	running := p.State == PartitionGranted && !p.Offered || p.State == PartitionReleasing
 	if !running || p.class == nil || d.handover(id) != HandoverAtMostOne {
 		d.removePartition(id)

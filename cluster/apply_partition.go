@@ -8,7 +8,7 @@ func (d *draft) grant(p *partitionRecord, to MemberID, cause string) {
 		p.From = p.Owner
 	}
 	p.State, p.Owner, p.Token, p.Next, p.NextToken = PartitionGranted, to, d.at, "", 0
-	p.Cause, p.Offered = cause, d.settings.Placement == PlacementOffered
+	p.Cause, p.Offered = cause, d.settings.Placement == PlacementOffered || d.claimed()
 	d.setPartition(p)
 	d.replan = true
 }
@@ -59,7 +59,7 @@ func (d *draft) stopped(c Stopped) string {
 	case p.Dropped:
 		d.removePartition(p.ID)
 		d.completeRest(p.job())
-	case p.Next != "":
+	case p.Next != "" && !d.claimed():
 		d.grant(p, p.Next, p.Cause)
 	default:
 		d.free(p, p.Cause)
@@ -92,7 +92,7 @@ func (d *draft) finishPartition(c FinishPartition) string {
 	if why := p.owned(c.Token); why != "" {
 		return why
 	}
-	if c.Outcome == OutcomeDone && p.Slot != 0 {
+	if c.Outcome == OutcomeDone && p.Slot != 0 && !d.alone {
 		d.finishTask(p)
 		return ""
 	}
@@ -118,7 +118,7 @@ func (d *draft) fail(p *partitionRecord, c FinishPartition) {
 		d.setPartition(p)
 		return
 	}
-	if p.Slot != 0 {
+	if p.Slot != 0 && !d.alone {
 		d.failJob(p)
 		return
 	}

@@ -10,6 +10,7 @@ const (
 	kindWriter
 	kindSettings
 	kindLeader
+	kindCommand // alone, in a document
 )
 
 // draft is a value being changed by one entry. Every change goes through its set and remove methods, which keep the digest
@@ -25,6 +26,8 @@ type draft struct {
 	submitted int64
 	touched   map[MemberID]struct{}
 	writer    WriterID // of the entry
+	unlogged  bool     // the value does not come about by a log: its chain hash names nothing
+	alone     bool     // one command, whose consequences for other records Settle derives
 	taken     int      // so many commands are of a request that was taken before
 	records   []Record // set or removed by this entry
 	buf       []byte
@@ -38,7 +41,9 @@ func (v Value) draft(e *Entry) *draft {
 func (d *draft) value() Value {
 	d.stampTouched()
 	v := d.Value
-	v.recent = v.recent.then(v.chain, d.records)
+	if v.recent = v.recent.then(v.chain, d.records); d.unlogged {
+		v.recent = nil
+	}
 	v.members.seal()
 	v.jobs.seal()
 	v.partitions.seal()

@@ -37,6 +37,9 @@ const (
 	tagPlace
 )
 
+// The tag of the protocol lease.
+const tagClaim byte = 48
+
 // Encode writes the entry as it stands in the log: all but its index.
 func (e Entry) Encode() []byte { return AppendEntry(nil, e) }
 
@@ -145,6 +148,8 @@ func appendPlacementCommand(b []byte, c Command) []byte {
 		return appendBool(appendPartitionRef(b, tagRevokeOffer, c.Partition, c.Token), c.Declined)
 	case TakeRequest:
 		return appendUvarint(appendUvarint(appendString(append(b, tagTakeRequest), c.Writer), c.Seq), c.Count)
+	case Claim:
+		return appendUvarint(appendString(appendPartitionRef(b, tagClaim, c.Partition, c.Token), c.Member), uint64(c.Incarnation))
 	case Place:
 		return append(b, tagPlace, byte(c.Placement))
 	}
@@ -303,6 +308,8 @@ func (r *decoder) placementCommand() Command {
 		return RevokeOffer{Partition: r.partition(), Token: r.token(), Declined: r.bool()}
 	case tagTakeRequest:
 		return TakeRequest{Writer: WriterID(r.string()), Seq: r.uvarint(), Count: r.uint32()}
+	case tagClaim:
+		return Claim{Partition: r.partition(), Token: r.token(), Member: r.member(), Incarnation: r.token()}
 	case tagPlace:
 		return Place{Placement: Placement(r.enum(byte(PlacementShared)))}
 	}

@@ -71,7 +71,7 @@ func (d *draft) handOver(p *partitionRecord, to MemberID, cause string) {
 		d.grant(p, to, cause)
 	case p.Offered:
 		d.free(p, cause)
-	case to == "" || h == HandoverAtMostOne:
+	case to == "" || h == HandoverAtMostOne || d.claimed():
 		p.State, p.Next, p.Cause = PartitionReleasing, to, cause
 		d.setPartition(p)
 	case h == HandoverNoGap && p.Token < d.at: // nobody runs yet what this entry has granted, and two owners never share a token
@@ -91,6 +91,7 @@ type view struct {
 	windows bool
 	members []schedule.Member
 	classes []schedule.Class
+	first   map[PartitionID]MemberID // who may claim what is free first; made when asked for
 }
 
 func newView(v *Value, windows bool) *view {
@@ -174,7 +175,7 @@ func (d *draft) placeEvery() {
 		wanted := d.membersFor(t)
 		for _, p := range d.partitionsOf(job, name) {
 			if _, _, key := p.Split(); !found(wanted, MemberID(key)) {
-				d.removePartition(p)
+				d.unplace(p)
 			}
 		}
 		for _, m := range wanted {
@@ -183,6 +184,15 @@ func (d *draft) placeEvery() {
 			}
 		}
 	}
+}
+
+// unplace takes a partition of spread every away from its member.
+func (d *draft) unplace(id PartitionID) {
+	if p, ok := d.edit(id); ok && d.claimed() {
+		d.dismiss(p, "its member may not run it")
+		return
+	}
+	d.removePartition(id)
 }
 
 func (d *draft) revoked(id MemberID) bool {

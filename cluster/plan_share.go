@@ -50,7 +50,7 @@ func eachPost(p *schedule.Pool) iter.Seq[schedule.Post] {
 func (d *draft) repartition(r *parting) (freed bool) {
 	held, leaving := d.shares(r)
 	if len(held) > 0 {
-		if len(r.given)+len(r.taken) == 0 && whole(held) && !leaving { // what leaves may be of a time when the task was not repartitioned
+		if len(r.given)+len(r.taken) == 0 && d.whole(held) && !leaving { // what leaves may be of a time when the task was not repartitioned
 			return false
 		}
 		for _, p := range held {
@@ -87,7 +87,10 @@ func (d *draft) shares(r *parting) (held []*partitionRecord, leaving bool) {
 }
 
 // whole tells whether the slots are all those that were given out together.
-func whole(held []*partitionRecord) bool {
+func (d *draft) whole(held []*partitionRecord) bool {
+	if d.claimed() {
+		return sameShares(held)
+	}
 	first := held[0]
 	return !slices.ContainsFunc(held, func(p *partitionRecord) bool { return p.Token != first.Token || p.Count != int64(len(held)) })
 }

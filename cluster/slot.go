@@ -73,7 +73,7 @@ func (d *draft) vacate(id PartitionID, cause string) {
 	if !ok || p.Dropped {
 		return
 	}
-	if p.Offered || d.handover(id) == HandoverFast {
+	if p.Offered || p.Owner == "" || d.handover(id) == HandoverFast && !d.claimed() {
 		d.removePartition(id)
 		return
 	}

@@ -38,6 +38,10 @@ func (v Value) whyNone(id PartitionID) Reason {
 func (v Value) why(p *partitionRecord, w *view) Reason {
 	id := p.ID
 	switch p.State {
+	case PartitionGranted:
+		if p.Offered && v.claimed() {
+			return unclaimed(p.Owner, "alone")
+		}
 	case PartitionWaiting:
 		return v.whyWaiting(p, w)
 	case PartitionParked:
@@ -62,10 +66,37 @@ func (v Value) whyWaiting(p *partitionRecord, w *view) Reason {
 	if w == nil {
 		w = newView(&v, inWindows(p.class))
 	}
+	if r := w.whyUnclaimed(p.ID); r.Rule != "" {
+		return r
+	}
 	for i := range w.classes {
 		if w.classes[i].Key == p.class.Key {
 			return Reason(schedule.Explain(w, i))
 		}
+	}
+	return Reason{}
+}
+
+// unclaimed says that nobody has claimed a partition.
+func unclaimed(by MemberID, how string) Reason {
+	return Reason{Rule: "claim", Text: "free: nobody has claimed it; " + string(by) + " may " + how, Try: "if it stays so: rota status"}
+}
+
+// whyUnclaimed explains a partition that a member has room for and nobody has claimed; the zero Reason where no member has room.
+func (w *view) whyUnclaimed(id PartitionID) Reason {
+	if !w.v.claimed() {
+		return Reason{}
+	}
+	if w.first == nil {
+		w.first = make(map[PartitionID]MemberID)
+		for _, mv := range schedule.Place(w, 0).Moves {
+			if mv.From < 0 {
+				w.first[PartitionID(mv.Item)] = MemberID(w.members[mv.To].ID)
+			}
+		}
+	}
+	if m, ok := w.first[id]; ok {
+		return unclaimed(m, "first")
 	}
 	return Reason{}
 }

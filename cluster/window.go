@@ -94,18 +94,26 @@ func (d *draft) advanceWindow(c AdvanceWindow) string {
 	if why := d.windowRefused(job, t.Name, key, &c); why != "" {
 		return why
 	}
-	for _, done := range c.Done {
-		d.removePartition(NewPartitionID(job, task, done))
-	}
-	for _, it := range c.Items {
-		if !d.live(NewPartitionID(job, task, it.Key)) {
-			d.addItem(j, task, key, it, nil)
-		}
-	}
+	d.fillWindow(j, task, key, &c)
 	p.Step, p.Cursor = p.Step+1, c.Cursor
 	p.class = d.classFor(j, p)
 	d.setPartition(p)
 	return ""
+}
+
+// fillWindow takes out what is done, and puts in what was listed.
+func (d *draft) fillWindow(j *jobRecord, task, by string, c *AdvanceWindow) {
+	for _, done := range c.Done {
+		id := NewPartitionID(j.ID, task, done)
+		if p, ok := d.partitions.get(id); ok && p.State == PartitionFinished && p.ListedBy == by {
+			d.removePartition(id)
+		}
+	}
+	for _, it := range c.Items {
+		if !d.live(NewPartitionID(j.ID, task, it.Key)) {
+			d.addItem(j, task, by, it, nil)
+		}
+	}
 }
 
 // windowed tells why a partition can have no window, "" if it can.

@@ -20,6 +20,16 @@ func CheckKey(key string) error {
 	return checkSegments("key", key)
 }
 
+// CheckKeys tells what is wrong with the first bad one of many keys, nil if nothing.
+func CheckKeys(keys []string) error {
+	for _, key := range keys {
+		if err := CheckKey(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // CheckPrefix tells what is wrong with a prefix for List and Watch, nil if nothing: it is empty (everything) or ends with
 // "/". "a" is refused because stores with directories and stores with strings would read it in two ways.
 func CheckPrefix(prefix string) error {

@@ -69,6 +69,21 @@ type Docs interface {
 	List(ctx context.Context, prefix string) ([]Doc, error)
 }
 
+// GetMany is the ability to read several documents in one request.
+type GetMany interface {
+	// Gets reads the documents of the keys, in their order: as if by Get of the first, then of the second, and so on, all within the call. So what one
+	// of them says was so before what the next one says, or at the same moment. It returns one document for each key; one that does not exist has the
+	// version "". A key may be given twice. A driver may split many keys into several requests, which keep the order.
+	Gets(ctx context.Context, keys []string) ([]Doc, error)
+}
+
+// LogWith is the ability to read the log and documents in one request.
+type LogWith interface {
+	// ReadWith is Log.Read, and GetMany.Gets of the keys, each on its own account: what the one returns does not depend on the other. An error of
+	// the log comes with the documents if they were read, and no document comes with an error of theirs.
+	ReadWith(ctx context.Context, after uint64, limit int, keys []string) (page Page, docs []Doc, err error)
+}
+
 // Watcher is the ability to be told of changes instead of asking.
 type Watcher interface {
 	// Watch sends a hint when something below prefix may have changed (a document written, deleted, gone with its session; for
@@ -151,7 +166,8 @@ type LogWatcher interface {
 	WatchLog(ctx context.Context) (<-chan struct{}, error)
 }
 
-// Store is what a driver opens: the contracts it has are found by type assertion (Docs, Log, Watcher, LogWatcher, Seeder, Sessions).
+// Store is what a driver opens: the contracts it has are found by type assertion (Docs, GetMany, Log, LogWith,
+// Watcher, LogWatcher, Seeder, Sessions).
 type Store interface {
 	// Close ends all watches and sessions of this handle and frees it. Later calls return ErrClosed.
 	Close() error

@@ -17,10 +17,11 @@ type process struct {
 	past    []answer
 	sum     string // of past
 	next    request
-	over    bool   // or crashed
-	events  int    // judged so far
-	floor   uint64 // what was acknowledged when the present operation sent its first request
-	started bool   // it has sent one
+	part    []store.Doc // that a gets has read so far
+	over    bool        // or crashed
+	events  int         // judged so far
+	floor   uint64      // what was acknowledged when the present operation sent its first request
+	started bool        // it has sent one
 }
 
 // world is one state of an exploration.
@@ -46,6 +47,7 @@ type model struct {
 	before   script   // is run first, alone
 	faults   int
 	listLags bool   // List returns nothing
+	single   bool   // the documents have no store.GetMany
 	seeding  bool   // some script seeds
 	only     string // the fault that happens; "": any
 }
@@ -54,7 +56,7 @@ func (m model) Start() []world {
 	empty := documents{docs: map[string]store.Doc{}, lives: map[string]int{}}
 	w := world{docs: empty, at: map[string]uint64{}, data: map[uint64]string{}, must: map[string]bool{}, seeds: map[uint64]bool{}, faults: m.faults, seeding: m.seeding}
 	if m.before != nil {
-		alone := model{scripts: []script{m.before}}
+		alone := model{scripts: []script{m.before}, single: true}
 		w.procs = make([]process, 1)
 		for w = alone.resume(w, 0); !w.procs[0].over; {
 			w = alone.step(w, 0)
@@ -75,7 +77,7 @@ func (m model) resume(w world, i int) world {
 	if len(m.known) > i {
 		known = m.known[i]
 	}
-	player, over := play(fmt.Sprint("p", i), known, m.scripts[i], p.past)
+	player, over := play(fmt.Sprint("p", i), known, m.scripts[i], p.past, m.single)
 	if len(player.events) > p.events {
 		w.at, w.data, w.must, w.seeds = maps.Clone(w.at), maps.Clone(w.data), maps.Clone(w.must), maps.Clone(w.seeds)
 		for _, e := range player.events[p.events:] {
@@ -180,8 +182,11 @@ func (w *world) breaks(format string, args ...any) {
 	}
 }
 
-// step answers the next request of a process.
+// step answers the next request of a process, or reads the next one of many documents.
 func (m model) step(w world, i int) world {
+	if w.procs[i].next.op == "gets" {
+		return m.readOne(w, i)
+	}
 	docs, a := w.docs.do(w.procs[i].next)
 	if m.listLags && w.procs[i].next.op == "list" {
 		a.docs = nil
@@ -190,12 +195,35 @@ func (m model) step(w world, i int) world {
 	return m.answer(w, i, a)
 }
 
-func (m model) answer(w world, i int, a answer) world {
+// readOne reads the next document of a gets, whose answer is complete with the last one.
+func (m model) readOne(w world, i int) world {
 	w.procs = slices.Clone(w.procs)
 	p := &w.procs[i]
+	p.begin(w)
+	key := p.next.keys[len(p.part)]
+	d := store.Doc{Key: key}
+	if _, a := w.docs.do(request{op: "get", doc: d}); a.err == nil {
+		d = a.docs[0]
+	}
+	p.part = append(slices.Clip(p.part), d)
+	if len(p.part) < len(p.next.keys) {
+		return w
+	}
+	return m.answer(w, i, answer{docs: p.part})
+}
+
+// begin notes that a process has sent the first request of an operation.
+func (p *process) begin(w world) {
 	if !p.started {
 		p.started, p.floor = true, w.acked
 	}
+}
+
+func (m model) answer(w world, i int, a answer) world {
+	w.procs = slices.Clone(w.procs)
+	p := &w.procs[i]
+	p.begin(w)
+	p.part = nil
 	p.past, p.sum = append(slices.Clip(p.past), a), digest(p.sum, a)
 	return m.resume(w, i)
 }
@@ -207,6 +235,9 @@ func (m model) Next(w world) []check.Move[world] {
 			continue
 		}
 		name := fmt.Sprintf("p%d %s", i, p.next)
+		if p.next.op == "gets" {
+			name = fmt.Sprintf("%s: %d", name, len(p.part)+1)
+		}
 		out = append(out, check.Move[world]{Name: name, To: m.step(w, i)})
 		if w.faults > 0 {
 			out = append(out, m.failures(w, i, name)...)
@@ -249,7 +280,7 @@ func (m model) Key(w world) string {
 	var b strings.Builder
 	b.WriteString(w.docs.text)
 	for _, p := range w.procs {
-		fmt.Fprintln(&b, p.sum, p.over, p.floor, p.started)
+		fmt.Fprintln(&b, p.sum, p.over, p.floor, p.started, p.part)
 	}
 	fmt.Fprintln(&b, w.late, w.faults, w.acked)
 	b.WriteString(w.ghosts)

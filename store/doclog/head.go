@@ -10,11 +10,16 @@ import (
 // get reads the entry at an index; found is false where none stands. A seed is none.
 func (l *log) get(ctx context.Context, index uint64) (e entry, found bool, err error) {
 	d, err := l.docs.Get(ctx, l.entryKey(index))
-	if errors.Is(err, store.ErrNotFound) {
-		return entry{}, false, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return entry{}, false, err
+	}
+	return entryOf(index, d)
+}
+
+// entryOf is the entry in the document of an index, which has no version where there is none.
+func entryOf(index uint64, d store.Doc) (e entry, found bool, err error) {
+	if d.Version == "" {
+		return entry{}, false, nil
 	}
 	e, err = decodeEntry(index, d.Value)
 	return e, err == nil && e.kind == kindRecord, err

@@ -37,6 +37,12 @@ func TestEveryInterleavingSeconds(t *testing.T) {
 	explore(t, seconds())
 }
 
+// TestEveryInterleavingOneByOneSeconds is the same where each document is a request of its own.
+func TestEveryInterleavingOneByOneSeconds(t *testing.T) {
+	t.Parallel()
+	explore(t, oneByOne(seconds()))
+}
+
 // TestFlawsAreFound builds the tests of this package with all flaws laid over the source, and has each found by the test that is named for it.
 func TestFlawsAreFound(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=proof") // what is built has the larger scenarios too

@@ -82,6 +82,7 @@ func scenarios() []scenario {
 		{"an appender that is passed", model{scripts: []script{appends("a1"), compacts, reads}, before: one, known: []uint64{1, 1, 1}}},
 		{"two appenders and a reader, lists lag", model{scripts: []script{appends("a1", "a2"), appends("b1"), reads}, listLags: true}},
 		{"a trimmer, lists lag", model{scripts: []script{appends("a1"), trims(2)}, before: saved, listLags: true}},
+		{"a look while it is trimmed", model{scripts: []script{page(1), trims(2)}, before: saved, known: []uint64{1, 2}}},
 		{"a reader ahead of its memory", model{scripts: []script{page(2), trims(2), appends("a1")}, before: saved, known: []uint64{1, 2, 2}}},
 		{"a seed, an appender and a reader", model{scripts: []script{seeds(7), appends("a1"), reads}, seeding: true}},
 		{"a seed of a log in use", model{scripts: []script{seeds(7), then(two, saves(2), trims(2))}, seeding: true}},
@@ -96,6 +97,19 @@ func scenarios() []scenario {
 func TestEveryInterleaving(t *testing.T) {
 	t.Parallel()
 	explore(t, scenarios())
+}
+
+// TestEveryInterleavingOneByOne is the same where each document is a request of its own.
+func TestEveryInterleavingOneByOne(t *testing.T) {
+	t.Parallel()
+	explore(t, oneByOne(scenarios()))
+}
+
+func oneByOne(all []scenario) []scenario {
+	for i := range all {
+		all[i].single = true
+	}
+	return all
 }
 
 func explore(t *testing.T, all []scenario) {

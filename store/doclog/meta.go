@@ -66,17 +66,23 @@ func (l *log) metaKey() string { return l.o.Place + "/meta" }
 // readMeta reads the present state and its version, "" where nothing was written yet.
 func (l *log) readMeta(ctx context.Context) (meta, store.Version, error) {
 	d, err := l.docs.Get(ctx, l.metaKey())
-	if errors.Is(err, store.ErrNotFound) {
-		return meta{Format: format}, "", nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return meta{}, "", err
+	}
+	m, err := l.metaOf(d)
+	return m, d.Version, err
+}
+
+// metaOf is the state in its document, which has no version where nothing was written yet.
+func (l *log) metaOf(d store.Doc) (meta, error) {
+	if d.Version == "" {
+		return meta{Format: format}, nil
 	}
 	m, err := decodeMeta(d.Value)
 	if err == nil {
 		l.reached(m.Base)
 	}
-	return m, d.Version, err
+	return m, err
 }
 
 // change changes the state by a function that does no more when it is done twice, and returns the new one. So a write whose outcome is unknown needs no

@@ -25,7 +25,9 @@ type Docs interface {
 // they have; both are found by type assertion, as for any store. It is safe for concurrent use.
 type Store interface {
 	Docs
+	store.GetMany
 	store.Log
+	store.LogWith
 	store.Seeder
 }
 
@@ -61,6 +63,7 @@ func New(docs Docs, o Options) (Store, error) {
 // log is one handle.
 type log struct {
 	docs Docs
+	many store.GetMany // nil: each document is a request of its own
 	o    Options
 	life string        // random: begins the names that this handle gives
 	turn chan struct{} // one append at a time: those of one handle would only collide
@@ -74,7 +77,8 @@ func newLog(docs Docs, o Options) (*log, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return &log{docs: docs, o: o.withDefaults(), life: rand.Text()[:lifeBytes], turn: make(chan struct{}, 1)}, nil
+	many, _ := docs.(store.GetMany) // few stores have it
+	return &log{docs: docs, many: many, o: o.withDefaults(), life: rand.Text()[:lifeBytes], turn: make(chan struct{}, 1)}, nil
 }
 
 // lifeBytes is the length of the random part of a name: 80 bits.
@@ -119,6 +123,23 @@ func (l *log) Get(ctx context.Context, key string) (store.Doc, error) {
 		return store.Doc{}, fmt.Errorf("get: %w", err)
 	}
 	return l.docs.Get(ctx, key)
+}
+
+// Gets implements store.GetMany: in one request where the documents have it.
+func (l *log) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	if err := l.refuseAll(keys); err != nil {
+		return nil, fmt.Errorf("get %d documents: %w", len(keys), err)
+	}
+	return store.GetAll(ctx, l.docs, keys)
+}
+
+func (l *log) refuseAll(keys []string) error {
+	for _, key := range keys {
+		if err := l.refuse(key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Put implements store.Docs.

@@ -19,15 +19,16 @@ import (
 
 // request is one call to the documents.
 type request struct {
-	op     string // get, put, delete, list
+	op     string // get, gets, put, delete, list
 	doc    store.Doc
 	prefix string
+	keys   []string // of gets: they are read in this order, with other requests between them
 }
 
 func (r request) writes() bool { return r.op == "put" || r.op == "delete" }
 
 func (r request) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s%s %s", r.op, r.doc.Key, r.prefix, r.doc.Version))
+	return strings.TrimSpace(fmt.Sprintf("%s %s%s%s %s", r.op, r.doc.Key, r.prefix, strings.Join(r.keys, " "), r.doc.Version))
 }
 
 // answer is what a call returned.
@@ -121,9 +122,13 @@ type player struct {
 type waiting struct{}
 
 // play runs a script as far as the answers go. over says that it came to its end.
-func play(name string, known uint64, s script, past []answer) (p *player, over bool) {
+// With single the documents have no store.GetMany.
+func play(name string, known uint64, s script, past []answer, single bool) (p *player, over bool) {
 	p = &player{past: past}
 	p.log = handleOn(p, name)
+	if single {
+		p.log = handleOn(struct{ Docs }{p}, name)
+	}
 	p.log.reached(known)
 	defer func() {
 		if r := recover(); r != nil {
@@ -162,6 +167,11 @@ func (p *player) Get(_ context.Context, key string) (store.Doc, error) {
 		return store.Doc{}, a.err
 	}
 	return a.docs[0], nil
+}
+
+func (p *player) Gets(_ context.Context, keys []string) ([]store.Doc, error) {
+	a := p.ask(request{op: "gets", keys: keys})
+	return a.docs, a.err
 }
 
 func (p *player) Put(_ context.Context, d store.Doc) (store.Version, error) {

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,6 +60,50 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 		return store.Doc{}, store.ErrNotFound
 	}
 	return s.document(r.Kvs[0]), nil
+}
+
+// opsOfTxn is how many operations one transaction may have where the server is configured as it comes.
+const opsOfTxn = 128
+
+// Gets implements store.GetMany. It is linearizable, and up to 128 documents are as they were at one moment.
+func (s *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	docs, err := s.gets(ctx, keys)
+	if err != nil {
+		return nil, s.wrap(err, "get %d documents", len(keys))
+	}
+	return docs, nil
+}
+
+func (s *Store) gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	if err := store.CheckKeys(keys); err != nil {
+		return nil, err
+	}
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	docs := make([]store.Doc, 0, len(keys))
+	for some := range slices.Chunk(keys, opsOfTxn) {
+		ops := make([]clientv3.Op, len(some))
+		for i, key := range some {
+			ops[i] = clientv3.OpGet(s.keys.doc(key))
+		}
+		r, err := ask(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+			return s.client.Txn(ctx).Then(ops...).Commit()
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, key := range some {
+			d := store.Doc{Key: key}
+			if kvs := r.Responses[i].GetResponseRange().Kvs; len(kvs) > 0 {
+				d = s.document(kvs[0])
+			}
+			docs = append(docs, d)
+		}
+	}
+	return docs, nil
 }
 
 // read gets keys.

@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,6 +59,42 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 	return r.Doc, nil
 }
 
+// Gets implements store.GetMany. All are as they were at one moment.
+func (s *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	docs, err := s.gets(ctx, keys)
+	return docs, s.wrap(err, "get %d documents", len(keys))
+}
+
+func (s *Store) gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	if err := store.CheckKeys(keys); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.inside.Done()
+	asked, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.rows(ctx, `key IN (SELECT value FROM json_each(?))`, string(asked))
+	if err != nil {
+		return nil, readError(ctx, err)
+	}
+	found, err := s.living(rows)
+	if err != nil {
+		return nil, err
+	}
+	docs := make([]store.Doc, len(keys))
+	for i, key := range keys {
+		docs[i].Key = key
+		if at, ok := slices.BinarySearchFunc(found, key, func(d store.Doc, key string) int { return strings.Compare(d.Key, key) }); ok {
+			docs[i] = store.Doc{Key: key, Value: slices.Clone(found[at].Value), Version: found[at].Version}
+		}
+	}
+	return docs, nil
+}
+
 // List implements store.Docs. Here it does not lag.
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	docs, err := s.list(ctx, prefix)
@@ -72,10 +109,16 @@ func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
 		return nil, err
 	}
 	defer s.inside.Done()
-	rows, err := s.rows(ctx, prefix)
+	from, to := span(prefix)
+	rows, err := s.rows(ctx, `key >= ? AND key < ?`, from, to)
 	if err != nil {
 		return nil, readError(ctx, err)
 	}
+	return s.living(rows)
+}
+
+// living are the documents of rows whose sessions have not ended.
+func (s *Store) living(rows []row) ([]store.Doc, error) {
 	dead := map[string]bool{}
 	var docs []store.Doc
 	for _, r := range rows {
@@ -99,9 +142,9 @@ func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
 	return docs, nil
 }
 
-func (s *Store) rows(ctx context.Context, prefix string) ([]row, error) {
-	from, to := span(prefix)
-	rows, err := s.reads.QueryContext(ctx, `SELECT key, ver, sess, sum, value FROM docs WHERE key >= ? AND key < ? ORDER BY key`, from, to)
+// rows are those that a condition names, sorted by key, as they were at one moment.
+func (s *Store) rows(ctx context.Context, condition string, args ...any) ([]row, error) {
+	rows, err := s.reads.QueryContext(ctx, `SELECT key, ver, sess, sum, value FROM docs WHERE `+condition+` ORDER BY key`, args...) //nolint:gosec // the condition is a constant
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 var (
 	_ store.Store      = (*Store)(nil)
 	_ store.Docs       = (*Store)(nil)
+	_ store.GetMany    = (*Store)(nil)
 	_ store.Log        = (*Store)(nil)
 	_ store.Watcher    = (*Store)(nil)
 	_ store.LogWatcher = (*Store)(nil)

@@ -11,6 +11,7 @@ import (
 var (
 	_ store.Store      = (*Store)(nil)
 	_ store.Docs       = (*Store)(nil)
+	_ store.GetMany    = (*Store)(nil)
 	_ store.Log        = (*Store)(nil)
 	_ store.Watcher    = (*Store)(nil)
 	_ store.LogWatcher = (*Store)(nil)
@@ -60,6 +61,33 @@ func (h *Store) get(ctx context.Context, key string) (store.Doc, error) {
 		return store.Doc{}, store.ErrNotFound
 	}
 	return d.public(key), nil
+}
+
+// Gets implements store.GetMany. All are as they were at one moment.
+func (h *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	docs, err := h.gets(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("get %d documents: %w", len(keys), err)
+	}
+	return docs, nil
+}
+
+func (h *Store) gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	if err := store.CheckKeys(keys); err != nil {
+		return nil, err
+	}
+	if err := h.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer h.server.mu.Unlock()
+	docs := make([]store.Doc, len(keys))
+	for i, key := range keys {
+		docs[i].Key = key
+		if d, ok := h.server.docs.Get(key); ok {
+			docs[i] = d.public(key)
+		}
+	}
+	return docs, nil
 }
 
 // Put implements store.Docs. A document written so goes with no session, also if the one before it did.

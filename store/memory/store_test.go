@@ -24,6 +24,7 @@ func open(t *testing.T) func(t *testing.T) *memory.Store {
 }
 
 func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, open) }
+func TestGetMany(t *testing.T)  { t.Parallel(); storetest.GetMany(t, open) }
 func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, open) }
 func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, open) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, open) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ const (
 
 // Call says which call a plan decides about.
 type Call struct {
-	Op  string // get, put, delete, list, watch, append, read, snapshot, save, trim, watchlog, session, sessionput, sessionclose
+	Op  string // get, gets, put, delete, list, watch, append, read, snapshot, save, trim, watchlog, session, sessionput, sessionclose
 	Key string // of the document, or the prefix; "" where there is none
 	N   int    // how many calls this store has had, with this one
 }
@@ -184,6 +185,12 @@ func (f *Faulty) read(ctx context.Context, op, key string, do func() error) erro
 func (f *Faulty) Get(ctx context.Context, key string) (d store.Doc, err error) {
 	err = f.read(ctx, "get", key, func() error { d, err = f.inner.Get(ctx, key); return err })
 	return d, err
+}
+
+// Gets implements store.GetMany. Where the inner store has not got that ability, it reads one after the other.
+func (f *Faulty) Gets(ctx context.Context, keys []string) (docs []store.Doc, err error) {
+	err = f.read(ctx, "gets", strings.Join(keys, " "), func() error { docs, err = store.GetAll(ctx, f.inner, keys); return err })
+	return docs, err
 }
 
 // List implements store.Docs.

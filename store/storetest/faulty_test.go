@@ -24,6 +24,7 @@ func openFaulty(t *testing.T) func(t *testing.T) *storetest.Faulty {
 func TestFaultyWithoutFaults(t *testing.T) {
 	t.Parallel()
 	t.Run("docs", func(t *testing.T) { storetest.Docs(t, openFaulty) })
+	t.Run("getmany", func(t *testing.T) { storetest.GetMany(t, openFaulty) })
 	t.Run("log", func(t *testing.T) { storetest.Log(t, openFaulty) })
 	t.Run("watch", func(t *testing.T) { storetest.Watch(t, openFaulty) })
 	t.Run("log watch", func(t *testing.T) { storetest.LogWatch(t, openFaulty) })

@@ -33,6 +33,18 @@ func (h *history) do(client int, input any, call func() any) {
 	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: input, Output: output, Call: start, Return: end})
 }
 
+// doAll runs one call that is several operations, all of which happen within it, and records each.
+func (h *history) doAll(client, n int, input func(i int) any, call func(), output func(i int) any) {
+	start := time.Since(h.began).Nanoseconds()
+	call()
+	end := time.Since(h.began).Nanoseconds()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range n {
+		h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: input(i), Output: output(i), Call: start, Return: end})
+	}
+}
+
 func (h *history) check(t *testing.T, model porcupine.Model) {
 	t.Helper()
 	result, info := porcupine.CheckOperationsVerbose(model, h.ops, patience)
@@ -114,7 +126,11 @@ func docsStep(r register, in docsInput, out docsOutput) (bool, any) {
 	return errors.Is(out.err, store.ErrConflict) && r.version != in.version && r.version != "", r
 }
 
-func docsLinearizable[S store.Docs](t *testing.T, open Open[S]) {
+func docsLinearizable[S store.Docs](t *testing.T, open Open[S]) { docsHistory(t, open, nil) }
+
+// docsHistory lets clients make calls at random; look, where it is given, is one in four of them.
+func docsHistory[S store.Docs](t *testing.T, open Open[S], look func(ctx context.Context, h *history, s S, client int, known map[string]store.Version)) {
+	t.Helper()
 	handle, ctx := open(t), deadline(t)
 	const clients, each = 6, 40
 	h := newHistory()
@@ -125,6 +141,10 @@ func docsLinearizable[S store.Docs](t *testing.T, open Open[S]) {
 			r := rand.New(rand.NewPCG(uint64(c), 7))
 			known := map[string]store.Version{}
 			for i := range each {
+				if look != nil && r.IntN(4) == 0 {
+					look(ctx, h, s, c, known)
+					continue
+				}
 				docsCall(ctx, h, s, c, i, r, known)
 			}
 		})

@@ -60,6 +60,9 @@ var mutants = map[string]string{
 	"ended session writes":      "ended",
 	"session put unconditional": "writes_are_conditional",
 	"put does not renew":        "an_acknowledged_put_renews",
+	"gets leaves out":           "round_trip",
+	"gets backwards":            "in_their_order",
+	"gets stale":                "linearizable",
 }
 
 func TestSuitesFindBrokenStores(t *testing.T) {
@@ -98,6 +101,7 @@ func TestMutant(t *testing.T) {
 	}
 	storetest.SetPatience(2 * time.Second)
 	t.Run("docs", func(t *testing.T) { storetest.Docs(t, open) })
+	t.Run("getmany", func(t *testing.T) { storetest.GetMany(t, open) })
 	t.Run("log", func(t *testing.T) { storetest.Log(t, open) })
 	t.Run("watch", func(t *testing.T) { storetest.Watch(t, open) })
 	t.Run("sessions", func(t *testing.T) { storetest.Sessions(t, open) })
@@ -114,6 +118,26 @@ func (m *mutant) Get(ctx context.Context, key string) (store.Doc, error) {
 		return store.Doc{}, store.ErrNotFound
 	}
 	return d, err
+}
+
+func (m *mutant) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	docs, err := m.Store.Gets(ctx, keys)
+	switch {
+	case err != nil:
+	case m.broken == "gets leaves out":
+		docs = slices.DeleteFunc(docs, func(d store.Doc) bool { return d.Version == "" })
+	case m.broken == "gets backwards":
+		for i := len(keys) - 1; i >= 0; i-- {
+			time.Sleep(time.Millisecond) // what is broken takes its time
+			d, _ := m.Store.Get(ctx, keys[i])
+			docs[i] = store.Doc{Key: keys[i], Value: d.Value, Version: d.Version}
+		}
+	case m.broken == "gets stale" && m.count("gets")%5 == 4:
+		for i, key := range keys {
+			docs[i] = store.Doc{Key: key}
+		}
+	}
+	return docs, err
 }
 
 func (m *mutant) count(what string) int {

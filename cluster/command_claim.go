@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Claim is written by a member that takes a free partition, where Settings.Placement is claimed. Token is the one that the partition has had; the index
+// of the claim becomes the new one. A partition that is offered to a member (one of spread every or pool) is for that member alone.
+type Claim struct {
+	Partition   PartitionID
+	Token       Token
+	Member      MemberID
+	Incarnation Incarnation
+}
+
+func (Claim) command() {}
+
+// String is the command on one line.
+func (c Claim) String() string {
+	return fmt.Sprintf("claim %s token=%d by %s@%d", c.Partition, c.Token, c.Member, c.Incarnation)
+}
+
+// claimed tells whether members take what is free.
+func (v *Value) claimed() bool { return v.settings.Placement == PlacementClaimed }
+
+func (d *draft) claim(c Claim) string {
+	p, ok := d.edit(c.Partition)
+	m, joined := d.Value.members.get(c.Member)
+	switch {
+	case !d.claimed():
+		return "the members of this cluster do not claim"
+	case !ok:
+		return "no such partition"
+	case p.Token != c.Token || d.at <= p.Token:
+		return "it was claimed since"
+	case !joined || m.Incarnation != c.Incarnation || m.State != MemberJoined:
+		return "who claims is not a joined member"
+	case p.Offered && p.Owner != c.Member:
+		return "it is for " + string(p.Owner)
+	case !p.Offered && p.State != PartitionWaiting:
+		return "it is " + p.State.String()
+	}
+	if why := d.claimRefused(p, &m.Member); why != "" {
+		return why
+	}
+	d.grant(p, c.Member, p.Cause)
+	p, _ = d.edit(c.Partition)
+	p.Offered, p.Token = false, d.at
+	d.setPartition(p)
+	return ""
+}
+
+// claimRefused tells why the rules of the task keep a member from it, "" if they do not.
+func (d *draft) claimRefused(p *partitionRecord, m *Member) string {
+	job, task, _ := p.ID.Split()
+	j, ok := d.jobs.get(job)
+	if !ok || j.State != JobRunning {
+		return "its job has ended"
+	}
+	t, ok := j.Task(task)
+	switch {
+	case !ok:
+		return "its job has no such task"
+	case m.Draining:
+		return "who claims is draining"
+	case !t.allowed(m):
+		return "the rules of the task do not allow it"
+	}
+	return ""
+}
+
+// dismiss takes a partition away from whoever has claimed it: its record stays until the owner has said that it stopped. Nobody has claimed what is
+// offered or free, so that it goes at once.
+func (d *draft) dismiss(p *partitionRecord, cause string) {
+	if p.Offered || p.State != PartitionGranted && p.State != PartitionReleasing {
+		d.removePartition(p.ID)
+		return
+	}
+	p.State, p.Next, p.NextToken, p.Dropped, p.class, p.Cause = PartitionReleasing, "", 0, true, nil, cause
+	d.setPartition(p)
+}
+
+// sameShares tells whether slots that were claimed one by one are all that were given out together.
+func sameShares(held []*partitionRecord) bool {
+	seen := make([]int64, 0, len(held))
+	for _, p := range held {
+		if p.Count != int64(len(held)) || slices.Contains(seen, p.Index) {
+			return false
+		}
+		seen = append(seen, p.Index)
+	}
+	return true
+}

@@ -1,0 +1,226 @@
+package cluster
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/rota-run/rota/schedule"
+)
+
+// Pending is what documents say that has yet to be carried out.
+type Pending struct {
+	// Said are splits and advances of windows that were accepted, each in the document of its partition, in their order.
+	Said []Command
+	// Stale are partitions that have not seen the present spec of their job.
+	Stale []PartitionID
+	// Free is what was told to be free before: where the plan leaves a choice, the same members stay first.
+	Free []Free
+}
+
+// Free is a partition that may be claimed, and the member that may first; "" where no member has room.
+type Free struct {
+	Partition PartitionID
+	First     MemberID
+}
+
+// Settle derives what follows from the records of a value where members claim: which partitions there are, which are to be given up so that all have even
+// shares, which jobs are complete. Each record that it changes follows from others that do not change back, so that the changes may be written one by
+// one, and by several who settle at once. Doing it again changes nothing. The second result is what may be claimed, sorted.
+func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
+	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true}
+	for _, c := range todo.Said {
+		d.carryOut(c)
+	}
+	for _, id := range v.jobIDs() {
+		d.settleJob(id)
+	}
+	for _, id := range todo.Stale {
+		d.refresh(id)
+	}
+	for _, id := range v.jobIDs() {
+		d.completeRest(id)
+	}
+	d.forgetJobs()
+	d.placeEvery()
+	d.allocate = true
+	d.planSlots()
+	free := d.frees(todo.Free)
+	return d.value(), free
+}
+
+func (v Value) jobIDs() (ids []JobID) {
+	v.jobs.each(func(id JobID, _ *jobRecord) bool { ids = append(ids, id); return true })
+	return ids
+}
+
+// carryOut does the part of a command that is not in the document of its partition. Done once, it does nothing more.
+func (d *draft) carryOut(c Command) {
+	switch c := c.(type) {
+	case SplitPartition:
+		job, task, _ := c.Partition.Split()
+		if j, ok := d.jobs.get(job); ok && j.State == JobRunning {
+			for _, ch := range c.Children {
+				d.addChild(j, task, ch)
+			}
+		}
+	case AdvanceWindow:
+		job, task, key := c.Partition.Split()
+		if j, ok := d.jobs.get(job); ok && j.State == JobRunning {
+			d.fillWindow(j, task, key, &c)
+		}
+	}
+}
+
+func (d *draft) settleJob(id JobID) {
+	j, ok := d.jobs.get(id)
+	if !ok {
+		return
+	}
+	if j.State != JobRunning {
+		if j.State != JobCompleted {
+			d.dropAll(id)
+		}
+		return
+	}
+	for _, p := range d.allOf(id) {
+		d.settlePartition(p)
+	}
+	for i := range j.Spec.Tasks {
+		d.settleTask(id, &j.Spec.Tasks[i])
+	}
+}
+
+// settleTask adds the partitions that the spec names.
+func (d *draft) settleTask(job JobID, t *TaskSpec) {
+	j, ok := d.jobs.get(job)
+	if !ok || j.State != JobRunning {
+		return
+	}
+	keys := t.Partitions
+	if t.Spread == SpreadSingle {
+		keys = []string{""}
+	} else if t.Spread != SpreadPartitioned {
+		return
+	}
+	for _, key := range keys {
+		if !d.has(NewPartitionID(job, t.Name, key)) {
+			d.addPartition(j, t.Name, key, nil)
+		}
+	}
+}
+
+// settlePartition draws the consequences of what its owner has said, and drops what the spec does not name any more.
+func (d *draft) settlePartition(id PartitionID) {
+	p, ok := d.edit(id)
+	if !ok || p.Dropped {
+		return
+	}
+	job, task, key := id.Split()
+	j, ok := d.jobs.get(job)
+	if !ok || j.State != JobRunning {
+		return
+	}
+	t, ok := j.Task(task)
+	switch {
+	case !ok || !t.names(key, &p.Partition):
+		d.drop(id)
+	case p.Slot != 0 && p.State == PartitionFinished:
+		d.finishTask(p)
+	case p.Slot != 0 && p.State == PartitionParked:
+		d.failJob(p)
+	case p.State == PartitionBlocked && d.parentsFinished(p):
+		d.free(p, "its parents are finished")
+	}
+}
+
+// names tells whether a partition belongs to the task as it is now.
+func (t *TaskSpec) names(key string, p *Partition) bool {
+	switch t.Spread {
+	case SpreadSingle:
+		return key == ""
+	case SpreadPool:
+		return p.Slot != 0
+	case SpreadPartitioned:
+		return key != "" && (len(p.Parents) > 0 || p.ListedBy != "" || slices.Contains(t.Partitions, key))
+	}
+	return key != "" && p.Slot == 0
+}
+
+// refresh forgives a partition its failures when the spec of its job has changed.
+func (d *draft) refresh(id PartitionID) {
+	p, ok := d.edit(id)
+	job, _, _ := id.Split()
+	j, has := d.jobs.get(job)
+	if ok && has && j.State == JobRunning && !p.Dropped && p.Slot == 0 && (p.Attempts > 0 || p.State == PartitionParked) {
+		d.updatePartition(j, p)
+	}
+}
+
+// frees plans: it tells owners of too much to stop, and lists what is free, with the member that the plan would give it to.
+func (d *draft) frees(before []Free) []Free {
+	first := make(map[PartitionID]MemberID)
+	for _, windows := range [...]bool{false, true} {
+		view := newView(&d.Value, windows)
+		for _, mv := range schedule.Place(view, max(0, d.Settings().MoveBudget-d.derived.moving)).Moves {
+			if mv.From >= 0 {
+				d.move(view, mv)
+			} else {
+				first[PartitionID(mv.Item)] = MemberID(view.members[mv.To].ID)
+			}
+		}
+	}
+	d.keepFirst(first, before)
+	var out []Free
+	d.partitions.each(func(id PartitionID, p *partitionRecord) bool {
+		if p.Offered {
+			out = append(out, Free{id, p.Owner})
+		} else if p.State == PartitionWaiting {
+			out = append(out, Free{id, first[id]})
+		}
+		return true
+	})
+	return out
+}
+
+// keepFirst lets those be first who were before, within what the plan gives to each member of each class: who has read the former list claims by it.
+func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
+	type room struct {
+		class  string
+		member MemberID
+	}
+	left := make(map[room]int)
+	place := func(id PartitionID, m MemberID) room {
+		p, ok := d.partitions.get(id)
+		if !ok || p.class == nil {
+			return room{}
+		}
+		return room{p.class.Key, m}
+	}
+	for id, m := range first {
+		left[place(id, m)]++
+	}
+	kept := make(map[PartitionID]bool)
+	for _, f := range before {
+		if at := place(f.Partition, f.First); first[f.Partition] != "" && left[at] > 0 {
+			left[at]--
+			first[f.Partition], kept[f.Partition] = f.First, true
+		}
+	}
+	var rest []room // who has room left, sorted
+	for at, n := range left {
+		for range n {
+			rest = append(rest, at)
+		}
+	}
+	slices.SortFunc(rest, func(a, b room) int { return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.member, b.member)) })
+	for _, id := range slices.Sorted(maps.Keys(first)) {
+		if kept[id] {
+			continue
+		}
+		class := place(id, "").class
+		i := slices.IndexFunc(rest, func(r room) bool { return r.class == class })
+		first[id] = rest[i].member
+		rest = slices.Delete(rest, i, i+1)
+	}
+}

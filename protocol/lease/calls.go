@@ -1,0 +1,230 @@
+package lease
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
+// member, with a simulated store and clock. Call may be called from any goroutine.
+type Caller struct {
+	Member     cluster.MemberID
+	Store      store.Docs
+	TTL        time.Duration
+	NoSessions bool
+	Logger     *slog.Logger
+	Now        func() protocol.Instant
+	Wall       func() time.Time // for people: nothing is decided by it
+
+	beat beatWriter
+}
+
+// Timeout is how long the call of an effect may take.
+func (c *Caller) Timeout(e Effect) time.Duration {
+	if _, ok := e.(Renew); ok {
+		return c.TTL / 3
+	}
+	return c.TTL
+}
+
+// Call makes one store call and returns the event that answers it; nil for effects that are no calls.
+func (c *Caller) Call(ctx context.Context, e Effect) Event {
+	switch e := e.(type) {
+	case Fetch:
+		sent := c.Now()
+		docs, err := store.GetAll(ctx, c.Store, e.Keys)
+		return c.fetched(e, sent, docs, err)
+	case Survey:
+		return c.survey(ctx, e)
+	case Write:
+		return c.write(ctx, e)
+	case Renew:
+		return c.renew(ctx, e)
+	case ReadView:
+		return c.readView(ctx, e)
+	case Show:
+		err := c.show(ctx, e)
+		return c.closed(err, Shown{Now: c.Now(), View: e.View, Err: text(err)})
+	}
+	return nil
+}
+
+// closed tells that the handle of the store was closed, where that is the error.
+func (c *Caller) closed(err error, ev Event) Event {
+	if errors.Is(err, store.ErrClosed) {
+		return Closed{Now: c.Now(), Err: err}
+	}
+	return ev
+}
+
+func (c *Caller) fetched(e Fetch, sent protocol.Instant, docs []store.Doc, err error) Event {
+	return c.closed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs, Err: text(err)})
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// outcome tells the outcomes of a write apart.
+func outcome(err error) Outcome {
+	switch {
+	case err == nil:
+		return Done
+	case errors.Is(err, store.ErrUnknown):
+		return Unknown
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
+		return Conflict
+	}
+	return NotDone
+}
+
+// problem is the error of a call that got no answer: that somebody else was quicker is one.
+func problem(err error) string {
+	if o := outcome(err); o == Done || o == Conflict {
+		return ""
+	}
+	return text(err)
+}
+
+func (c *Caller) write(ctx context.Context, e Write) Event {
+	var v store.Version
+	var err error
+	if e.Delete {
+		err = c.Store.Delete(ctx, e.Doc.Key, e.Doc.Version)
+	} else {
+		v, err = c.Store.Put(ctx, e.Doc)
+	}
+	return c.closed(err, Written{Now: c.Now(), ID: e.ID, Outcome: outcome(err), Version: v, Err: problem(err)})
+}
+
+// survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and decides nothing: what it leaves out is read
+// by its key, and each write is conditional.
+func (c *Caller) survey(ctx context.Context, e Survey) Event {
+	sent := c.Now()
+	docs, err := surveyAll(ctx, c.Store, e.Keys)
+	return c.closed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Err: text(err)})
+}
+
+func surveyAll(ctx context.Context, docs store.Docs, keys []string) ([]store.Doc, error) {
+	listed := make(map[string]bool)
+	var out []store.Doc
+	for _, prefix := range [...]string{partitionPrefix, jobPrefix} {
+		page, err := docs.List(ctx, prefix)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range page {
+			listed[d.Key] = true
+			out = append(out, d)
+		}
+	}
+	var ask []string
+	for _, k := range append(slices.Clip(keys), jobsOf(out)...) {
+		if !listed[k] {
+			listed[k] = true
+			ask = append(ask, k)
+		}
+	}
+	more, err := store.GetAll(ctx, docs, ask)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, more...)
+	slices.SortFunc(out, func(a, b store.Doc) int { return strings.Compare(a.Key, b.Key) })
+	return out, nil
+}
+
+// jobsOf are the documents of the jobs of partitions: without its job nothing is known of a partition.
+func jobsOf(docs []store.Doc) (keys []string) {
+	for _, d := range docs {
+		if strings.HasPrefix(d.Key, partitionPrefix) {
+			if p, _, err := read[partitionDoc](d); err == nil {
+				if rec, err := p.partition(d.Key); err == nil {
+					job, _, _ := rec.ID.Split()
+					keys = append(keys, jobKey(job))
+				}
+			}
+		}
+	}
+	return keys
+}
+
+func viewKey(view uint64) string { return viewPrefix + strconv.FormatUint(view, 10) }
+
+// maxView bounds a view, unpacked.
+const maxView = 1 << 30
+
+func (c *Caller) readView(ctx context.Context, e ReadView) Event {
+	d, err := c.Store.Get(ctx, viewKey(e.View))
+	if err != nil {
+		if errors.Is(err, store.ErrNotFound) { // a newer one is there
+			return ViewRead{Now: c.Now()}
+		}
+		return c.closed(err, ViewRead{Now: c.Now(), Err: text(err)})
+	}
+	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(d.Value)), maxView))
+	if err != nil {
+		return ViewRead{Now: c.Now(), Err: fmt.Sprintf("read document %q: %v", d.Key, err)}
+	}
+	v, err := cluster.DecodeSnapshot(data)
+	var newer *cluster.FormatError
+	if errors.As(err, &newer) {
+		return ViewRead{Now: c.Now(), Halt: err}
+	}
+	if err != nil {
+		return ViewRead{Now: c.Now(), Err: fmt.Sprintf("read document %q: %v", d.Key, err)}
+	}
+	return ViewRead{Now: c.Now(), View: e.View, Value: v}
+}
+
+// show writes a view, and removes the one before the last: a member may be reading the last.
+func (c *Caller) show(ctx context.Context, e Show) error {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestSpeed)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(e.Value.Snapshot()); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	if _, err := c.Store.Put(ctx, store.Doc{Key: viewKey(e.View), Value: b.Bytes()}); err != nil {
+		return fmt.Errorf("write view %d: %w", e.View, err)
+	}
+	c.dropViews(ctx, e.View)
+	return nil
+}
+
+func (c *Caller) dropViews(ctx context.Context, newest uint64) {
+	docs, err := c.Store.List(ctx, viewPrefix)
+	if err != nil {
+		return
+	}
+	for _, d := range docs {
+		n, err := strconv.ParseUint(strings.TrimPrefix(d.Key, viewPrefix), 10, 64)
+		if err != nil || n+1 >= newest {
+			continue
+		}
+		if err := c.Store.Delete(ctx, d.Key, d.Version); err != nil {
+			c.Logger.Debug("remove an old view", "key", d.Key, "err", err)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+// Package lease is the protocol of claims: what is to be done is in documents, and members claim them by conditional writes.
+//
+// # Purpose
+//
+// It needs a store with versioned documents and nothing else. The leader says which partitions there are; members claim those that are free, and hold
+// them for as long as their session lives. There is one heartbeat per member and no renewal per partition, so that the cost depends on members alone.
+//
+// # State
+//
+//	name ──→ beat ──→ join ──→ joined ⇄ leader ──→ leaving ──→ gone
+//	 ↑ (no live  (our       (in the        │
+//	 │  process   heartbeat  Node List)    │ its lease has lapsed, or its session was fenced
+//	 │  has our   is there)                ↓
+//	 └─ name) ──────────────────────── removed (stops all that it ran)
+//
+// Any phase ends in halted when going on would be wrong: a newer format, the name is taken.
+//
+// # Messages
+//
+// Documents, each changed by compare-and-set:
+//
+//	lock/leader      holder (a session), term
+//	lock/board       what the leader tells all, as a hint: what is free, what is to be given up
+//	nodes            the Node List: session and workers of each member; written when a member joins or leaves, never by a heartbeat
+//	node/<session>   the heartbeat of one session; live, or fenced for good. Where the store has sessions it goes with the process
+//	config           settings, and the last index that was given to a submission
+//	job/<id>         a job
+//	partition/<id>   holder, task, state, token
+//	view/<n>         the value as the leader has assembled it, for those who only look
+//
+// Every command has one document that decides it, and is decided by cluster.Value.Do on the value that is assembled from the documents that it needs.
+// What follows for other documents is derived by the leader, by cluster.Value.Settle, again and again until nothing differs.
+//
+// # Guarantees
+//
+//   - A partition is held by the session that is in its document, and only where that session is in the Node List (G1). Each claim has a larger token:
+//     index of the submission << 24 | claims. A partition that goes and comes back keeps its document, and so its token, for as long as its job lives.
+//   - A session leaves the Node List by its own will, or after it was fenced: its heartbeat was silent for TTL(1+ρ) by the clock of the member that fenced
+//     it, and the fence was acknowledged. A heartbeat that meets a fence fails, a fence that meets a heartbeat fails. The owner itself trusts a claim until
+//     TTL(1−ρ) − margin after it sent the last renewal that was acknowledged (G2).
+//   - A member acts on its own acknowledged claims alone, never on what it reads. A claim of unknown outcome that is read back is written once more.
+//   - After a crash the partitions are claimed elsewhere within TTL(1+ρ) + 4 polls + 8 round trips; at once, but for these, where the heartbeat goes with the
+//     process (G4). A leader that dies as well adds its rank's delay.
+//   - Started again with nothing but the store, members find jobs, settings and positions there.
+//
+// # What is not guaranteed
+//
+// A move of a task with hand-over no-gap or fast waits for the former owner as one of at-most-one does. Shares are even when all is at rest; meanwhile what
+// has been free for longer than a TTL may be claimed by anyone. An item of a window that was taken out may run once more, under a smaller token, if a leader's
+// write was on its way for longer than its whole term. A suspended process may go on for a moment after it wakes: what must not happen then needs the token.
+// There is no log, and so no history.
+//
+// # Failures
+//
+// Store away: the member goes on until its lease ends, stops its work, and joins again in another session.
+// Unknown outcome of a write: the document is read, and tells by its name whether the write was stored.
+// A document that is damaged or foreign decides nothing and is never written over; one of a newer format ends the member.
+//
+// # Where it comes from
+//
+// The source document elasticsearch-cluster-state; docs/decisions says where this differs and why. The self-imposed end of a lease follows Gray and
+// Cheriton, "Leases" (1989).
+package lease

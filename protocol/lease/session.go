@@ -1,0 +1,117 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/store"
+)
+
+// beatWriter writes the member's own heartbeat: through a session where the store has them, so that it goes with the process.
+type beatWriter struct {
+	made    sync.Once
+	turn    chan struct{} // has room for the one who writes; a waiter gives up when its ctx ends, which a mutex does not let it
+	key     string        // of the life that the rest belongs to; "" before the first
+	life    uint64
+	session store.Session
+	version store.Version // that was acknowledged last
+}
+
+// errFormerLife answers a renewal that was overtaken by one of a later life.
+var errFormerLife = errors.New("the heartbeat belongs to a former life of the member")
+
+func (w *beatWriter) take(ctx context.Context) error {
+	w.made.Do(func() { w.turn = make(chan struct{}, 1) })
+	select {
+	case w.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the renewal before: %w", context.Cause(ctx))
+	}
+}
+
+func (w *beatWriter) give() { <-w.turn }
+
+func (c *Caller) renew(ctx context.Context, e Renew) Event {
+	sent := c.Now()
+	ev := Renewed{Sent: sent, Key: e.Key, Beat: e.Beat, Outcome: NotDone}
+	err := c.beat.take(ctx)
+	if err == nil {
+		ev.Sent = c.Now()
+		ev.Version, err = c.beat.write(ctx, c, e)
+		ev.Outcome = outcome(err)
+		c.beat.give()
+	}
+	ev.Now, ev.Err = c.Now(), problem(err)
+	return c.closed(err, ev)
+}
+
+func (w *beatWriter) write(ctx context.Context, c *Caller, e Renew) (store.Version, error) {
+	if err := w.begin(ctx, c, e); err != nil {
+		return "", err
+	}
+	t := heartbeat.Text{Member: string(c.Member), AtMS: c.Wall().UnixMilli(), TTLMS: (c.TTL + time.Millisecond - 1).Milliseconds()}
+	d := written(e.Key, e.Version, nodeDoc{State: nodeLive, Text: t, Beat: e.Beat, Tied: w.session != nil, Write: e.Write})
+	put := c.Store.Put
+	if w.session != nil {
+		put = w.session.Put
+	}
+	v, err := put(ctx, d)
+	switch {
+	case err == nil:
+		w.version = v
+	case errors.Is(err, store.ErrSession): // what it had written is gone, or goes
+		w.session = nil
+		w.key = ""
+		return "", fmt.Errorf("%w: %w", store.ErrConflict, err)
+	}
+	return v, err
+}
+
+// begin starts another life: with a session of its own, where the store has them.
+func (w *beatWriter) begin(ctx context.Context, c *Caller, e Renew) error {
+	if w.key == e.Key {
+		return nil
+	}
+	if w.key != "" && e.Life < w.life {
+		return errFormerLife // to begin it now would end the present one
+	}
+	w.end(ctx, c)
+	if s, ok := c.Store.(store.Sessions); ok && !c.NoSessions {
+		session, err := s.OpenSession(ctx, c.TTL)
+		if err != nil {
+			return err
+		}
+		w.session = session
+	}
+	w.key, w.life, w.version = e.Key, e.Life, ""
+	return nil
+}
+
+// end removes the heartbeat of a life in which nothing runs any more.
+func (w *beatWriter) end(ctx context.Context, c *Caller) {
+	var err error
+	if w.session != nil {
+		err = w.session.Close(ctx)
+	} else if w.version != "" {
+		err = c.Store.Delete(ctx, w.key, w.version)
+	}
+	if err != nil {
+		c.Logger.Debug("remove our heartbeat", "err", err)
+	}
+	w.session, w.version = nil, ""
+}
+
+// Close removes the heartbeat after the member has left or halted.
+func (c *Caller) Close(ctx context.Context) {
+	if err := c.beat.take(ctx); err != nil {
+		c.Logger.Debug("remove our heartbeat", "err", err)
+		return
+	}
+	defer c.beat.give()
+	c.beat.end(ctx, c)
+}

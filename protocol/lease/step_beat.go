@@ -1,0 +1,248 @@
+package lease
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/store"
+)
+
+// beat is our own heartbeat, in this session.
+type beat struct {
+	heartbeat.Lease
+	key     string
+	busy    bool
+	version store.Version // that was acknowledged, or read back as our own
+	count   uint64        // of the renewal that is under way, or was the last
+	write   string        // its name
+	acked   uint64        // of the last renewal that is known to have been stored
+	lost    bool          // its outcome is unknown, or it met another version: read it
+	read    call
+}
+
+func (s *step) self() cluster.MemberID { return s.p.Join.Member }
+
+// session names this life of the process. It is never used again.
+func (s *step) session() string {
+	return string(s.self()) + "/" + s.p.Nonce + "-" + strconv.FormatUint(s.life, 10)
+}
+
+func (s *step) renew() {
+	if s.phase < phaseBeat || s.phase > phaseLeaving || s.phase == phaseRemoved || s.phase == phaseLeaving && s.beat.key == "" {
+		return
+	}
+	if s.beat.key == "" {
+		s.beat.key = nodeKey(s.session())
+	}
+	if s.beat.busy || s.now < s.beat.Next {
+		return
+	}
+	if s.beat.lost {
+		if s.beat.read.due(s.now) {
+			s.fetch(&s.beat.read, s.beat.key)
+		}
+		return
+	}
+	s.beat.busy = true
+	s.beat.count++
+	s.beat.write = s.writeName()
+	s.emit(Renew{Key: s.beat.key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.life})
+}
+
+// checkLease notices that the last acknowledged renewal is too old: others may have fenced the session since. It is never renewed again.
+func (s *step) checkLease() {
+	if s.beat.Lapsed(s.now, s.p.timing()) {
+		s.lapse("its lease has lapsed")
+	}
+}
+
+// lapse ends the session for good. What it has claimed may be claimed by others now.
+func (s *step) lapse(reason string) {
+	switch s.phase {
+	case phaseMember:
+		s.phase = phaseRemoved
+		s.emit(Removing{Reason: reason})
+	case phaseBeat, phaseJoin:
+		s.phase = phaseRemoved
+	case phaseLeaving: // others may take what it had: there is nothing to leave
+		s.inc = 0
+	default:
+		return
+	}
+	s.beat = beat{}
+	s.held, s.lead, s.inc = nil, lead{}, 0
+	s.dropTries()
+	s.revoke(0)
+	if s.phase == phaseRemoved {
+		s.nextLife()
+	}
+}
+
+// nextLife begins another session once nothing of the former one runs.
+func (s *step) nextLife() {
+	if !s.idle() {
+		return
+	}
+	s.life++
+	s.name, s.phase = nameCheck{}, phaseName
+}
+
+func (s *step) renewed(ev Renewed) {
+	if ev.Key != s.beat.key || ev.Beat != s.beat.count {
+		return // of a former session
+	}
+	s.beat.busy = false
+	s.answered(ev.Err)
+	switch ev.Outcome {
+	case Done:
+		s.beat.version, s.beat.acked = ev.Version, ev.Beat
+		s.beat.Lease = s.beat.Renewed(ev.Sent, s.p.timing())
+	case NotDone:
+		s.beat.Next = s.now.Add(s.p.Poll)
+	default: // for others it may have been renewed; for us it was not
+		s.beat.lost = true
+		s.beat.Next = s.now
+		s.beat.read.next = s.now.Add(s.pause(ev.Outcome == Unknown))
+	}
+}
+
+// beatRead takes in what our heartbeat document says after a renewal of unknown outcome, or one that met another version. It is ours still if it is as we
+// know it, or as a later renewal of ours has left it; else it was fenced.
+func (s *step) beatRead(ev Fetched) {
+	s.beat.read = call{next: s.now.Add(s.p.Poll)}
+	if ev.Err != "" || s.beat.key == "" {
+		return
+	}
+	d, ok, err := read[nodeDoc](ev.Docs[0])
+	switch {
+	case err == nil && ok && d.State == nodeLive && (s.wrote(d.Write) && d.Beat > s.beat.acked || ev.Docs[0].Version == s.beat.version):
+		s.beat.version, s.beat.acked, s.beat.lost, s.beat.Next = ev.Docs[0].Version, d.Beat, false, s.now
+	case err == nil && !ok && s.beat.version == "": // it was not created
+		s.beat.lost, s.beat.Next = false, s.now
+	default:
+		s.lapse("its session was fenced")
+	}
+}
+
+// wrote tells whether a write was one of this start of the process.
+func (s *step) wrote(name string) bool {
+	return strings.HasPrefix(name, string(s.self())+"-"+s.p.Nonce+"-")
+}
+
+// nameCheck makes sure that no live process has our name.
+type nameCheck struct {
+	call
+	seen  heartbeat.Observation
+	fence call
+	clear bool // nobody has it
+	// replaces is the incarnation of the start that was found dead.
+	replaces cluster.Incarnation
+}
+
+// checkName reads the Node List and the heartbeat of whoever is in it under our name.
+func (s *step) checkName() {
+	if !s.name.due(s.now) || s.name.fence.busy {
+		return
+	}
+	keys := []string{keyNodes}
+	if s.name.seen.Key != "" {
+		keys = append(keys, s.name.seen.Key)
+	}
+	s.fetch(&s.name.call, keys...)
+}
+
+func (s *step) nameRead(ev Fetched) {
+	s.name.call = call{next: s.now.Add(s.p.Poll)}
+	if ev.Err != "" || s.phase != phaseName {
+		return
+	}
+	f := learn(ev.Docs)
+	if err := f.problem(keyNodes); err != nil {
+		s.complain(f, err)
+		return
+	}
+	was := cluster.Member{}
+	s.name.replaces = 0
+	for _, m := range f.members {
+		if m.ID == s.self() && m.State != cluster.MemberHeld {
+			was = m
+		}
+		if m.ID == s.self() {
+			s.name.replaces = m.Incarnation
+		}
+	}
+	if was.ID == "" {
+		s.name.clear = true
+		return
+	}
+	if len(ev.Docs) < 2 || ev.Docs[1].Key != was.Pulse {
+		s.name.seen, s.name.next = heartbeat.Observation{Key: was.Pulse}, s.now
+		return
+	}
+	s.otherStart(ev, s.ours(session(was)))
+}
+
+// ours tells whether a session is of this start of the process: of a former life, in which nothing runs any more.
+func (s *step) ours(session string) bool {
+	return strings.HasPrefix(session, string(s.self())+"/"+s.p.Nonce+"-")
+}
+
+// otherStart judges the heartbeat of another start under our name: it fences that session when it is dead, and gives up when it is alive.
+func (s *step) otherStart(ev Fetched, ours bool) {
+	d := ev.Docs[1]
+	n, there, err := read[nodeDoc](d)
+	if err != nil {
+		s.emit(Complain{Err: err})
+		return
+	}
+	if !there || n.State == nodeFenced {
+		s.name.clear = true
+		return
+	}
+	was := s.name.seen
+	s.name.seen = was.Read(d.Version, heartbeat.StatedTTL(d.Value), ev.Sent, s.now)
+	switch {
+	case ours || s.dead(s.name.seen):
+		s.fence(&s.name.fence, d, n)
+		s.name.next = s.now
+	case was.Known && was.Version != d.Version:
+		s.halt(&protocol.NameTakenError{Member: s.self()})
+	}
+}
+
+// fence begins to write a session's document so that its owner cannot renew it.
+func (s *step) fence(c *call, d store.Doc, n nodeDoc) {
+	w := s.fenced(d, n)
+	c.busy, c.id = true, s.id()
+	s.emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
+}
+
+// fenced is that write. A document that goes with its process is removed: nobody else may write it, and its key is never used again.
+func (s *step) fenced(d store.Doc, n nodeDoc) leadWrite {
+	if n.Tied {
+		return leadWrite{doc: store.Doc{Key: d.Key, Version: d.Version}, remove: true}
+	}
+	n.State, n.Write = nodeFenced, s.writeName()
+	return leadWrite{doc: written(d.Key, d.Version, n)}
+}
+
+// silence is how long another session must stay unchanged: by its own TTL, which may be another one than ours.
+func (s *step) silence(o heartbeat.Observation) time.Duration {
+	return heartbeat.Timing{TTL: cmp.Or(o.TTL, s.p.TTL), Rho: s.p.Rho}.Silence()
+}
+
+func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
+
+// complain tells of documents that cannot be used; one that a newer Rota wrote ends the member.
+func (s *step) complain(f *facts, err error) {
+	if f.newer != nil {
+		s.halt(f.newer)
+		return
+	}
+	s.emit(Complain{Err: err})
+}

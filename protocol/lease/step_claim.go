@@ -1,0 +1,214 @@
+package lease
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// held is a partition that this session has claimed: as its document was when a write of ours was acknowledged, or was read since.
+type held struct {
+	id        cluster.PartitionID
+	version   store.Version
+	partition cluster.Partition
+	spec      *cluster.TaskSpec
+	specIndex cluster.Index
+}
+
+// shun is a claim that was refused: it is not tried again until the board has changed.
+type shun struct {
+	partition cluster.PartitionID
+	token     cluster.Token
+}
+
+func findHeld(all []held, id cluster.PartitionID) (int, bool) {
+	return slices.BinarySearchFunc(all, id, func(h held, id cluster.PartitionID) int { return strings.Compare(string(h.id), string(id)) })
+}
+
+// claimPauses is how many claims fit into a poll, on average, where others may claim the same.
+const claimPauses = 8
+
+// claimSome claims what is free: first what the plan would give us, without delay; then, from our own place in the Node List and with a random pause, what
+// has been free for too long. Never more than we have workers for.
+func (s *step) claimSome() {
+	if s.phase != phaseMember || !s.beat.Held || s.look.members == nil {
+		return
+	}
+	free := s.look.board.Free
+	begin := s.place(len(free))
+	for i := range free {
+		e := free[(begin+i)%len(free)]
+		if len(s.tries) >= maxTries || !s.room() {
+			return
+		}
+		mine := e.First == s.self()
+		if !mine && (e.Only || s.now < s.claimRest || s.now.Sub(s.look.freeSince(e)) < s.p.Patience) {
+			continue
+		}
+		if s.trying(e.Partition) || s.owns(e.Partition) || slices.Contains(s.shuns, shun{e.Partition, e.Token}) {
+			continue
+		}
+		if !mine {
+			s.claimRest = s.now.Add(s.pick(s.p.Poll / claimPauses))
+		}
+		s.try(cluster.Claim{Partition: e.Partition, Token: e.Token, Member: s.self(), Incarnation: s.inc})
+	}
+}
+
+// place is where we begin in a list of so many: by our position in the Node List, so that members spread.
+func (s *step) place(n int) int {
+	at, of := 0, len(s.look.members)
+	for i, m := range s.look.members {
+		if m.ID == s.self() {
+			at = i
+		}
+	}
+	if of == 0 || n == 0 {
+		return 0
+	}
+	return at * n / of
+}
+
+// room tells whether we have a worker for one more. Claims that are on their way count.
+func (s *step) room() bool {
+	if s.p.Join.Capacity == 0 {
+		return true
+	}
+	n := int64(len(s.held))
+	for _, t := range s.tries {
+		if _, ok := t.command.(cluster.Claim); ok {
+			n++
+		}
+	}
+	return n < s.p.Join.Capacity
+}
+
+func (s *step) owns(id cluster.PartitionID) bool {
+	_, ok := findHeld(s.held, id)
+	return ok
+}
+
+// claimTried takes in how a claim ended. It counts from its acknowledgement on, and only in the session that made it.
+func (s *step) claimTried(c cluster.Claim, t try) {
+	if !t.result.Accepted {
+		s.shuns = append(slices.Clip(s.shuns), shun{c.Partition, c.Token})
+		return
+	}
+	if s.phase != phaseMember || c.Incarnation != s.inc {
+		return // leaving: what we hold is free when the Node List is without us
+	}
+	s.holdDoc(t.put, t.job)
+}
+
+// holdDoc takes in a document of ours whose write was acknowledged.
+func (s *step) holdDoc(d store.Doc, j cluster.Job) {
+	p, ok := learn([]store.Doc{d}).of(d.Key)
+	_, task, _ := p.partition.ID.Split()
+	if spec, has := j.Task(task); ok && has && p.doc.Holder == s.session() {
+		s.hold(held{id: p.partition.ID, version: d.Version, partition: p.partition, spec: spec, specIndex: j.SpecIndex})
+	}
+}
+
+func (s *step) hold(h held) {
+	i, ok := findHeld(s.held, h.id)
+	s.held = slices.Clone(s.held)
+	if ok {
+		s.held[i] = h
+		return
+	}
+	s.held = slices.Insert(s.held, i, h)
+}
+
+// ownChanged takes in a document of a partition, if it is one that we hold.
+func (s *step) ownChanged(d store.Doc) {
+	f := learn([]store.Doc{d})
+	p, ok := f.of(d.Key)
+	if !ok {
+		return
+	}
+	i, ok := findHeld(s.held, p.partition.ID)
+	if !ok {
+		return
+	}
+	s.held = slices.Clone(s.held)
+	if p.doc.Holder != s.session() || p.doc.State != outstanding || p.doc.Token != s.held[i].partition.Token {
+		s.held = slices.Delete(s.held, i, i+1)
+		return
+	}
+	s.held[i].version, s.held[i].partition = d.Version, p.partition
+}
+
+// assign derives what the supervisor should run, when that or our lease has changed.
+func (s *step) assign() {
+	if s.phase != phaseMember {
+		return
+	}
+	next := s.assigned
+	next.Index = s.value.Index()
+	if grants := s.grants(); next.Version == 0 || !slices.EqualFunc(grants, next.Grants, sameGrant) {
+		next.Grants, next.Version = grants, next.Version+1
+	}
+	next.TrustUntil = s.beat.Until(s.p.timing())
+	if next.Version != s.assigned.Version || next.TrustUntil != s.assigned.TrustUntil {
+		s.assigned = next
+		s.emit(Assign{Assignment: next})
+	}
+}
+
+func sameGrant(a, b protocol.Grant) bool {
+	return a.Partition == b.Partition && a.Token == b.Token && a.Attempt == b.Attempt && a.SpecIndex == b.SpecIndex
+}
+
+func (s *step) grants() []protocol.Grant {
+	out := make([]protocol.Grant, 0, len(s.held))
+	for _, h := range s.held {
+		p := h.partition
+		if p.State != cluster.PartitionGranted {
+			continue
+		}
+		out = append(out, protocol.Grant{
+			Partition: h.id, Token: p.Token, Handover: h.spec.Handover, Attempt: p.Attempts, Parents: p.Parents, ListedBy: p.ListedBy, Input: p.Input,
+			Index: p.Index, Count: p.Count, Spec: h.spec, SpecIndex: h.specIndex, From: p.From, Cause: p.Cause,
+		})
+	}
+	return out
+}
+
+// tell proposes what the supervisor has to say about what we hold.
+func (s *step) tell() {
+	if s.reported < s.assigned.Version || s.phase != phaseMember {
+		return // it has yet to take in what it should do: "not reported" proves nothing
+	}
+	i := 0
+	for _, h := range s.held { // both lists are sorted by partition
+		for i < len(s.reports) && s.reports[i].Partition < h.id {
+			i++
+		}
+		var r *protocol.Report
+		if i < len(s.reports) && s.reports[i].Partition == h.id {
+			r = &s.reports[i]
+		}
+		if c := word(h.partition, r); c != nil && !s.trying(h.id) && len(s.tries) < maxTries {
+			s.try(c)
+		}
+	}
+}
+
+// word is what there is to say about one partition, given what the supervisor reports of it.
+func word(p cluster.Partition, r *protocol.Report) cluster.Command {
+	ended := r != nil && r.Token == p.Token && r.State != protocol.RunActive
+	switch {
+	case ended && r.State == protocol.RunFinished:
+		return cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeDone}
+	case p.State == cluster.PartitionReleasing && (r == nil || ended):
+		return cluster.Stopped{Partition: p.ID, Token: p.Token}
+	case p.State == cluster.PartitionGranted && ended && r.Attempt == p.Attempts:
+		return cluster.FinishPartition{
+			Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message,
+		}
+	}
+	return nil
+}

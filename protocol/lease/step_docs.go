@@ -1,0 +1,236 @@
+package lease
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/store"
+)
+
+// The keys of the documents.
+const (
+	keyLeader  = "lock/leader"
+	keyNodes   = "nodes"
+	keyConfig  = "config"
+	keyBoard   = "lock/board"
+	viewPrefix = "view/"
+
+	lockPrefix      = "lock/"
+	nodePrefix      = "node/"
+	jobPrefix       = "job/"
+	partitionPrefix = "partition/"
+)
+
+type (
+	// leaderDoc is the lock of the leader. It is valid while the session of its holder is.
+	leaderDoc struct {
+		Holder string `json:"holder"`
+		Expire int64  `json:"expire"` // for people
+		Term   uint64 `json:"term"`
+		Write  string `json:"write"` // who wrote this version, and which of its writes it was
+	}
+	// nodesDoc is the Node List. Its index grows with each write.
+	nodesDoc struct {
+		Nodes []nodeEntry   `json:"nodes"`
+		Index cluster.Index `json:"index"`
+		Write string        `json:"write"`
+	}
+	nodeEntry struct {
+		Token   string `json:"token"` // the session
+		Workers int64  `json:"workers"`
+		Member  []byte `json:"member"` // its record
+	}
+	// nodeDoc is the heartbeat of one session.
+	nodeDoc struct {
+		State string `json:"state"`
+		heartbeat.Text
+		Beat  uint64 `json:"beat"`
+		Tied  bool   `json:"tied,omitempty"` // it goes with its process
+		Write string `json:"write"`
+	}
+	// configDoc has the settings, and the last index that was given to a submission.
+	configDoc struct {
+		Index    cluster.Index `json:"index"`
+		Settings []byte        `json:"settings"`
+		Write    string        `json:"write"`
+	}
+	jobDoc struct {
+		State     string        `json:"state"`
+		Submitted cluster.Index `json:"submitted"` // index of the submission; an update keeps it
+		Job       []byte        `json:"job"`       // its record
+		Write     string        `json:"write"`
+	}
+	// partitionDoc is the lock of one partition, with what is to be done.
+	partitionDoc struct {
+		Holder string        `json:"holder"` // session; "" where nobody has claimed it
+		Expire int64         `json:"expire"` // for people
+		Task   []byte        `json:"task"`   // its record
+		State  string        `json:"state"`
+		Token  cluster.Token `json:"token"`
+		By     cluster.Index `json:"by,omitempty"`   // incarnation of the holder
+		Of     cluster.Index `json:"of"`             // submission of the job that it belongs to
+		Spec   cluster.Index `json:"spec"`           // index of the spec of the job that it has seen
+		Said   []saidDoc     `json:"said,omitempty"` // commands that were accepted and have yet to be carried out in other documents
+		Write  string        `json:"write"`
+	}
+	// saidDoc is such a command.
+	saidDoc struct {
+		Index   cluster.Index `json:"index,omitempty"` // from which the tokens of the items that it lists begin
+		Command []byte        `json:"command"`
+	}
+	// boardDoc is what the leader tells all: hints, none of which decides anything.
+	boardDoc struct {
+		Term  uint64        `json:"term"`
+		Index cluster.Index `json:"index"` // of the Node List
+		Specs cluster.Index `json:"specs"` // of the newest update of a job
+		View  uint64        `json:"view"`  // number of the newest view
+		Free  []boardFree   `json:"free,omitempty"`
+		Stop  []boardStop   `json:"stop,omitempty"`
+		Write string        `json:"write"`
+	}
+	boardFree struct {
+		Partition cluster.PartitionID `json:"partition"`
+		Token     cluster.Token       `json:"token"`
+		First     cluster.MemberID    `json:"first,omitempty"`
+		Only      bool                `json:"only,omitempty"` // it is for that member alone
+	}
+	boardStop struct {
+		Partition cluster.PartitionID `json:"partition"`
+		Token     cluster.Token       `json:"token"`
+	}
+)
+
+// The states of documents.
+const (
+	nodeLive   = "live"
+	nodeFenced = "fenced"
+
+	outstanding = "outstanding"
+	done        = "done"
+	gone        = "gone" // it is not there now; the document keeps its token
+)
+
+// claimBits is how much of a token counts the claims; the rest is the index of the submission.
+const claimBits = 24
+
+// firstToken is the one that a partition has before its first claim.
+func firstToken(submitted cluster.Index) cluster.Token { return submitted << claimBits }
+
+// read decodes a document; ok is false where there is none.
+func read[T any](d store.Doc) (x T, ok bool, err error) {
+	if d.Version == "" {
+		return x, false, nil
+	}
+	if err := json.Unmarshal(d.Value, &x); err != nil {
+		return x, false, &DamagedError{Key: d.Key, Err: err}
+	}
+	return x, true, nil
+}
+
+// written encodes a document to be put over a version of it.
+func written(key string, over store.Version, x any) store.Doc {
+	b, err := json.Marshal(x)
+	if err != nil {
+		panic(err) // strings, numbers and bytes
+	}
+	return store.Doc{Key: key, Value: b, Version: over}
+}
+
+// DamagedError says that a document is not one that this protocol writes. Nothing is decided by it, and nothing is written over it.
+type DamagedError struct {
+	Key string
+	Err error
+}
+
+// Error names the document.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("document %q is damaged or foreign: %v; try: look at it, and remove it if nobody needs it", e.Key, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+func jobKey(id cluster.JobID) string { return jobPrefix + string(id) }
+
+// longestSegment bounds the escaped name in a key; longer ones are named by their digest.
+const longestSegment = 200
+
+// partitionKey is one segment: every byte but [A-Za-z0-9._-] as =XX.
+func partitionKey(p cluster.PartitionID) string {
+	var b strings.Builder
+	for i := range len(p) {
+		c := p[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "=%02X", c)
+		}
+	}
+	name := b.String()
+	if len(name) > longestSegment {
+		sum := sha256.Sum256([]byte(p))
+		name = "@" + hex.EncodeToString(sum[:])
+	}
+	return partitionPrefix + name
+}
+
+func session(m cluster.Member) string { return strings.TrimPrefix(m.Pulse, nodePrefix) }
+
+func nodeKey(session string) string { return nodePrefix + session }
+
+// members decodes the Node List.
+func (n nodesDoc) members() ([]cluster.Member, error) {
+	out := make([]cluster.Member, len(n.Nodes))
+	for i, e := range n.Nodes {
+		m, err := cluster.DecodeMember(e.Member)
+		if err == nil && session(m) != e.Token {
+			err = fmt.Errorf("node %q has the record of %q", e.Token, session(m))
+		}
+		if err != nil {
+			return nil, &DamagedError{Key: keyNodes, Err: err}
+		}
+		out[i] = m
+	}
+	return out, nil
+}
+
+// nodesOf makes the Node List of a value.
+func nodesOf(v cluster.Value, index cluster.Index, write string) nodesDoc {
+	n := nodesDoc{Index: index, Write: write}
+	for m := range v.Members() {
+		n.Nodes = append(n.Nodes, nodeEntry{Token: session(m), Workers: m.Capacity, Member: m.Encode()})
+	}
+	return n
+}
+
+// partition decodes the record, and compares it with what the document says for people.
+func (d partitionDoc) partition(key string) (cluster.Partition, error) {
+	p, err := cluster.DecodePartition(d.Task)
+	switch {
+	case err != nil:
+	case partitionKey(p.ID) != key:
+		err = fmt.Errorf("it has the record of %q", p.ID)
+	case p.Token != d.Token || (d.Holder != "") != (p.Owner != "" && !p.Offered):
+		err = fmt.Errorf("holder %q and token %d are not those of its task", d.Holder, d.Token)
+	default:
+		return p, nil
+	}
+	return p, &DamagedError{Key: key, Err: err}
+}
+
+// said decodes the commands that have yet to be carried out.
+func (d partitionDoc) said(key string) ([]cluster.Command, error) {
+	out := make([]cluster.Command, len(d.Said))
+	for i, b := range d.Said {
+		var err error
+		if out[i], err = cluster.DecodeCommand(b.Command); err != nil {
+			return nil, &DamagedError{Key: key, Err: err}
+		}
+	}
+	return out, nil
+}

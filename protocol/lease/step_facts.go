@@ -1,0 +1,175 @@
+package lease
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
+)
+
+// facts are documents as they were read, decoded. Nobody changes them.
+type facts struct {
+	docs       map[string]store.Doc // as read, also those that are not there
+	config     configDoc
+	settings   cluster.Settings
+	nodes      nodesDoc
+	members    []cluster.Member
+	jobs       map[cluster.JobID]jobFact
+	jobIDs     []cluster.JobID // sorted by key
+	partitions []partitionFact // sorted by key
+	damaged    map[string]error
+	newer      error // a document that a newer Rota wrote
+}
+
+type jobFact struct {
+	doc jobDoc
+	job cluster.Job
+}
+
+type partitionFact struct {
+	key       string
+	doc       partitionDoc
+	partition cluster.Partition
+	said      []cluster.Command
+}
+
+// defaults are the settings of a place where nothing was configured.
+func defaults() cluster.Settings { return cluster.Settings{Placement: cluster.PlacementClaimed} }
+
+// learn decodes documents, sorted by key. What is damaged counts as unknown.
+func learn(docs []store.Doc) *facts {
+	f := &facts{docs: make(map[string]store.Doc, len(docs)), jobs: make(map[cluster.JobID]jobFact), damaged: make(map[string]error), settings: defaults()}
+	for _, d := range docs {
+		f.docs[d.Key] = d
+		if d.Version == "" {
+			continue
+		}
+		if err := f.take(d); err != nil {
+			f.damaged[d.Key] = err
+			var newer *cluster.FormatError
+			if errors.As(err, &newer) {
+				f.newer = err
+			}
+		}
+	}
+	return f
+}
+
+func (f *facts) take(d store.Doc) (err error) {
+	switch {
+	case d.Key == keyConfig:
+		if f.config, _, err = read[configDoc](d); err == nil {
+			f.settings, err = cluster.DecodeSettings(f.config.Settings)
+		}
+	case d.Key == keyNodes:
+		if f.nodes, _, err = read[nodesDoc](d); err == nil {
+			f.members, err = f.nodes.members()
+		}
+	case strings.HasPrefix(d.Key, jobPrefix):
+		return f.takeJob(d)
+	case strings.HasPrefix(d.Key, partitionPrefix):
+		return f.takePartition(d)
+	}
+	return err
+}
+
+func (f *facts) takeJob(d store.Doc) error {
+	doc, _, err := read[jobDoc](d)
+	if err != nil {
+		return err
+	}
+	job, err := cluster.DecodeJob(doc.Job)
+	if err != nil {
+		return &DamagedError{Key: d.Key, Err: err}
+	}
+	f.jobs[job.ID] = jobFact{doc, job}
+	f.jobIDs = append(f.jobIDs, job.ID)
+	return nil
+}
+
+func (f *facts) takePartition(d store.Doc) error {
+	doc, _, err := read[partitionDoc](d)
+	if err != nil {
+		return err
+	}
+	p, err := doc.partition(d.Key)
+	if err != nil {
+		return err
+	}
+	said, err := doc.said(d.Key)
+	if err != nil {
+		return err
+	}
+	f.partitions = append(f.partitions, partitionFact{d.Key, doc, p, said})
+	return nil
+}
+
+// problem is why one of the documents cannot be used; nil if all can.
+func (f *facts) problem(keys ...string) error {
+	for _, k := range keys {
+		if err := f.damaged[k]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// live tells whether a session is in the Node List.
+func (f *facts) live(session string) bool {
+	for _, n := range f.nodes.Nodes {
+		if n.Token == session {
+			return true
+		}
+	}
+	return false
+}
+
+// parts are the records of the value. What belongs to a former submission of its job is there only until its holder has stopped.
+func (f *facts) parts() cluster.Parts {
+	parts := cluster.Parts{Index: f.nodes.Index, Settings: f.settings, Members: f.members}
+	for _, id := range f.jobIDs {
+		parts.Jobs = append(parts.Jobs, f.jobs[id].job)
+	}
+	for _, p := range f.partitions {
+		if part, ok := f.part(p); ok {
+			parts.Partitions = append(parts.Partitions, part)
+		}
+	}
+	return parts
+}
+
+func (f *facts) part(p partitionFact) (cluster.Part, bool) {
+	part := cluster.Part{Partition: p.partition, By: p.doc.By}
+	if p.doc.State == gone {
+		return part, false
+	}
+	if f.current(p) {
+		return part, true
+	}
+	if p.doc.Holder == "" || !f.live(p.doc.Holder) {
+		return part, false
+	}
+	part.State, part.Dropped, part.Next, part.NextToken = cluster.PartitionReleasing, true, "", 0
+	return part, true
+}
+
+// current tells whether a partition belongs to the present submission of its job.
+func (f *facts) current(p partitionFact) bool {
+	job, _, _ := p.partition.ID.Split()
+	j, ok := f.jobs[job]
+	return ok && j.doc.Submitted == p.doc.Of
+}
+
+// value assembles the documents.
+func (f *facts) value() cluster.Value { return cluster.Assemble(f.parts()) }
+
+// of returns what is known of one partition.
+func (f *facts) of(key string) (partitionFact, bool) {
+	for _, p := range f.partitions {
+		if p.key == key {
+			return p, true
+		}
+	}
+	return partitionFact{}, false
+}

@@ -1,0 +1,231 @@
+package lease
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/store"
+)
+
+// lead is what the leader knows and does. It is lost with the session.
+type lead struct {
+	call                    // the survey
+	last   protocol.Instant // when it began
+	hint   bool             // there may be more to see than what is being read
+	holds  bool             // the lock is ours, as it was read
+	term   uint64           // of the lock
+	known  []string
+	beats  heartbeat.Observations
+	writes []leadWrite
+	show   call
+	view   uint64 // number of the newest view that was written, or is to be
+	seen   cluster.Value
+	any    bool // a view was written
+	holdAt []holdSeen
+}
+
+// leadWrite is a write of a pass.
+type leadWrite struct {
+	id     uint64 // 0: not begun
+	doc    store.Doc
+	remove bool
+}
+
+// holdSeen is when a member that has announced a restart was first seen so.
+type holdSeen struct {
+	inc   cluster.Incarnation
+	since protocol.Instant
+}
+
+// maxWrites bounds the writes of a pass that are under way at once.
+const maxWrites = 64
+
+func (l *lead) take(term uint64) {
+	if !l.holds || l.term != term {
+		*l = lead{holds: true, term: term, view: l.view, known: l.known}
+	}
+}
+
+// leadOn makes passes over all documents, one after the other.
+func (s *step) leadOn() {
+	if !s.lead.holds || s.phase != phaseMember {
+		return
+	}
+	if len(s.lead.writes) > 0 {
+		s.writeSome()
+		return
+	}
+	if s.lead.due(s.now) && !s.lead.show.busy {
+		s.lead.busy, s.lead.hint, s.lead.last = true, false, s.now
+		keys := []string{keyBoard, keyConfig, keyLeader, keyNodes}
+		for _, m := range s.look.members {
+			keys = append(keys, m.Pulse)
+		}
+		keys = append(keys, s.lead.known...)
+		slices.Sort(keys)
+		s.emit(Survey{Keys: slices.Compact(keys)})
+	}
+}
+
+// writeSome begins writes of the pass.
+func (s *step) writeSome() {
+	writes := slices.Clone(s.lead.writes)
+	for i := range writes[:min(len(writes), maxWrites)] {
+		if w := &writes[i]; w.id == 0 {
+			w.id = s.id()
+			s.emit(Write{ID: w.id, Doc: w.doc, Delete: w.remove})
+		}
+	}
+	s.lead.writes = writes
+}
+
+// leadWritten takes in the answer of a write of a pass, or of another of the leader's. What was not done is found again by the next pass.
+func (s *step) leadWritten(ev Written) bool {
+	if ev.ID == s.look.adopt.id && s.look.adopt.busy {
+		s.confirmed(ev)
+		return true
+	}
+	i := slices.IndexFunc(s.lead.writes, func(w leadWrite) bool { return w.id == ev.ID })
+	if i < 0 {
+		return false
+	}
+	s.lead.writes = slices.Delete(slices.Clone(s.lead.writes), i, i+1)
+	if len(s.lead.writes) == 0 {
+		s.lead.next = s.now.Add(max(s.p.Poll/4, s.pause(ev.Outcome != Done)))
+	}
+	return true
+}
+
+// surveyed is a pass: it derives what follows from the documents, and writes what differs.
+func (s *step) surveyed(ev Surveyed) {
+	s.lead.call = call{next: s.now.Add(s.p.Poll)}
+	if s.lead.hint && ev.Err == "" {
+		s.lead.next = s.now.Add(s.p.Poll / 4)
+	}
+	s.answered(ev.Err)
+	if ev.Err != "" || !s.lead.holds || s.phase != phaseMember {
+		return
+	}
+	f := learn(ev.Docs)
+	for _, d := range ev.Docs {
+		if err := f.problem(d.Key); err != nil {
+			s.complain(f, err)
+		}
+	}
+	l, _, err := read[leaderDoc](f.docs[keyLeader])
+	if s.phase != phaseMember || err != nil || f.problem(keyNodes, keyConfig) != nil {
+		return
+	}
+	if l.Holder != s.session() || l.Term != s.lead.term {
+		s.lead = lead{}
+		return
+	}
+	s.look.index, s.look.members = f.nodes.Index, f.members
+	s.judge(f, ev.Sent)
+	p := newPass(f, s.wallMS, s.writeName())
+	s.lead.known = p.keys()
+	s.lead.writes = append(s.lead.writes, p.writes()...)
+	s.value = p.after
+	s.publish(f, p)
+}
+
+// judge fences sessions that are silent, and takes members out whose session is fenced or gone. Only then are their partitions free.
+func (s *step) judge(f *facts, sent protocol.Instant) {
+	beats := make(heartbeat.Observations, 0, len(f.members))
+	var held []holdSeen
+	for _, m := range f.members {
+		if m.State == cluster.MemberHeld {
+			held = append(held, s.judgeHeld(m))
+			continue
+		}
+		d, ok := f.docs[m.Pulse]
+		if !ok || m.ID == s.self() {
+			continue
+		}
+		o := s.lead.beats.Of(m.Pulse).Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
+		beats = beats.With(o)
+		n, there, err := read[nodeDoc](d)
+		switch {
+		case err != nil:
+		case !there || n.State == nodeFenced:
+			s.removeMember(m, "its session has ended")
+		case s.dead(o):
+			s.lead.writes = append(s.lead.writes, s.fenced(d, n))
+		}
+	}
+	s.lead.beats, s.lead.holdAt = beats, held
+}
+
+func (s *step) removeMember(m cluster.Member, reason string) {
+	if !s.tryingTo(m.ID) {
+		s.try(cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason})
+	}
+}
+
+// tryingTo tells whether a member is being taken out.
+func (s *step) tryingTo(id cluster.MemberID) bool {
+	return slices.ContainsFunc(s.tries, func(t try) bool {
+		switch c := t.command.(type) {
+		case cluster.LeaveCluster:
+			return c.Member == id
+		case cluster.ReleaseHold:
+			return c.Member == id
+		}
+		return false
+	})
+}
+
+// judgeHeld frees what is held for a member that did not come back in time.
+func (s *step) judgeHeld(m cluster.Member) holdSeen {
+	h := holdSeen{m.Incarnation, s.now}
+	if i := slices.IndexFunc(s.lead.holdAt, func(h holdSeen) bool { return h.inc == m.Incarnation }); i >= 0 {
+		h = s.lead.holdAt[i]
+	}
+	if s.now.Sub(h.since) >= s.p.Hold && !s.tryingTo(m.ID) {
+		s.try(cluster.ReleaseHold{Member: m.ID, Incarnation: m.Incarnation})
+	}
+	return h
+}
+
+// publish shows the value, and then what the board says of it.
+func (s *step) publish(f *facts, p *pass) {
+	b, _, err := read[boardDoc](f.docs[keyBoard])
+	if err != nil {
+		return
+	}
+	s.lead.view = max(s.lead.view, b.View)
+	if !s.lead.any || s.lead.seen.Index() != s.value.Index() || s.lead.seen.Digest() != s.value.Digest() {
+		s.lead.view++
+		s.lead.show.busy, s.lead.any, s.lead.seen = true, true, s.value
+		s.emit(Applying{Value: s.value})
+		s.emit(Show{View: s.lead.view, Value: s.value})
+	}
+	next := p.board()
+	next.Term, next.View, next.Write = s.lead.term, b.View, b.Write
+	if !s.lead.show.busy {
+		next.View = s.lead.view
+	}
+	if !sameBoard(next, b) {
+		next.Write = s.writeName()
+		s.lead.writes = append(s.lead.writes, leadWrite{doc: written(keyBoard, f.version(keyBoard), next)})
+	}
+}
+
+func sameBoard(a, b boardDoc) bool {
+	return a.Term == b.Term && a.Index == b.Index && a.Specs == b.Specs && a.View == b.View && slices.Equal(a.Free, b.Free) && slices.Equal(a.Stop, b.Stop)
+}
+
+// shown lets the board tell of the view. One that was not written gets another number.
+func (s *step) shown(ev Shown) {
+	s.answered(ev.Err)
+	s.lead.show.busy = false
+	if ev.Err != "" {
+		s.lead.any = false
+		return
+	}
+	if ev.View == s.lead.view {
+		s.lead.next = s.now // the board has yet to tell
+	}
+}

@@ -1,0 +1,319 @@
+package lease
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/elect"
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/store"
+)
+
+// look is what a member sees of the others: who leads, and what the board says.
+type look struct {
+	call
+	hint     bool // there may be more to see than what is being read
+	lock     call // the lock of the leader, or the fence of its session, is being written
+	own      call // documents of our own are being read again
+	adopt    call // a claim of ours that we did not know of is being confirmed
+	view     call
+	shown    uint64    // number of the view that the value is from
+	leader   leaderDoc // the lock, as it was read
+	election elect.Election
+	index    cluster.Index // of the Node List that is known
+	members  []cluster.Member
+	board    boardDoc
+	since    []freeSince // by partition: since when we have seen it free
+	specs    cluster.Index
+	adopted  store.Doc // that is being confirmed
+	job      cluster.Job
+}
+
+type freeSince struct {
+	partition cluster.PartitionID
+	token     cluster.Token
+	since     protocol.Instant
+}
+
+func (l look) freeSince(e boardFree) protocol.Instant {
+	for _, f := range l.since {
+		if f.partition == e.Partition && f.token == e.Token {
+			return f.since
+		}
+	}
+	return 0
+}
+
+// lookAround reads who leads and what the board says, and what follows from that.
+func (s *step) lookAround() {
+	if s.phase != phaseMember {
+		return
+	}
+	if s.look.due(s.now) {
+		s.look.hint = false
+		keys := []string{keyLeader, keyBoard}
+		if s.look.board.Index != s.look.index {
+			keys = append(keys, keyNodes)
+		}
+		if key := s.look.election.Holder.Key; key != "" {
+			keys = append(keys, key)
+		}
+		s.fetch(&s.look.call, keys...)
+	}
+	if s.look.board.View > s.look.shown && !s.lead.holds && s.look.view.due(s.now) {
+		s.look.view.busy = true
+		s.emit(ReadView{View: s.look.board.View})
+	}
+	s.readOwn()
+}
+
+// looked takes in what was seen.
+func (s *step) looked(ev Fetched) {
+	s.look.call = call{next: s.now.Add(s.p.Poll)}
+	if s.look.hint && ev.Err == "" {
+		s.look.next = s.now
+	}
+	if ev.Err != "" || s.phase != phaseMember {
+		return
+	}
+	for _, d := range ev.Docs {
+		if err := s.see(d, ev.Sent); err != nil {
+			s.complain(learn(ev.Docs), err)
+		}
+	}
+	s.elect(ev.Docs)
+}
+
+func (s *step) see(d store.Doc, sent protocol.Instant) error {
+	switch d.Key {
+	case keyLeader:
+		l, _, err := read[leaderDoc](d)
+		if err != nil {
+			return err
+		}
+		s.look.leader = l
+		seen := elect.Seen{Version: d.Version}
+		if d.Version != "" {
+			seen.Holder, seen.Heartbeat = l.Holder, nodeKey(l.Holder)
+		}
+		if s.look.election = s.look.election.Read(seen, s.now); !s.look.election.Holder.Known && l.Holder != s.session() {
+			s.look.next = s.now // look at its heartbeat
+		}
+	case keyBoard:
+		b, _, err := read[boardDoc](d)
+		if err != nil {
+			return err
+		}
+		s.seeBoard(b)
+	case keyNodes:
+		f := learn([]store.Doc{d})
+		if err := f.problem(keyNodes); err != nil {
+			return err
+		}
+		s.look.index, s.look.members = f.nodes.Index, f.members
+	case s.look.election.Holder.Key:
+		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
+	}
+	return nil
+}
+
+// seeBoard takes in the board. It is a hint: documents decide.
+func (s *step) seeBoard(b boardDoc) {
+	if b.Write != s.look.board.Write {
+		s.shuns = nil
+		s.look.own.next = s.now
+	}
+	s.look.board = b
+	since := make([]freeSince, 0, len(b.Free))
+	for _, e := range b.Free {
+		at := s.look.freeSince(e)
+		if at == 0 {
+			at = s.now
+		}
+		since = append(since, freeSince{e.Partition, e.Token, at})
+	}
+	s.look.since = since
+}
+
+// elect takes the lock of the leader where nobody has it whose session lives. The session is fenced first, and the lock is written over and not removed,
+// so that the term grows.
+func (s *step) elect(docs []store.Doc) {
+	if s.look.lock.busy || s.now < s.look.lock.next {
+		return
+	}
+	e := s.look.election
+	i := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == e.Holder.Key })
+	if i >= 0 && e.Seen.Version != "" {
+		if n, there, err := read[nodeDoc](docs[i]); err == nil && (!there || n.State == nodeFenced) {
+			s.takeLock()
+			return
+		}
+	}
+	switch e.Next(nodeKey(s.session()), 0, s.silence(e.Holder), s.now) {
+	case elect.Lead:
+		s.lead.take(s.look.leader.Term)
+	case elect.Claim:
+		s.takeLock()
+	case elect.Remove:
+		if i >= 0 && s.now.Sub(e.Holder.Since) >= s.silence(e.Holder)+s.rank() {
+			n, _, _ := read[nodeDoc](docs[i])
+			s.fence(&s.look.lock, docs[i], n)
+		}
+	}
+}
+
+// rank is how long we let others go first.
+func (s *step) rank() time.Duration {
+	at := 0
+	for i, m := range s.look.members {
+		if m.ID == s.self() {
+			at = i
+		}
+	}
+	return time.Duration(min(at, 8)) * s.p.Poll
+}
+
+func (s *step) takeLock() {
+	l := leaderDoc{Holder: s.session(), Expire: s.wallMS + s.p.TTL.Milliseconds(), Term: s.look.leader.Term + 1, Write: s.writeName()}
+	s.write(&s.look.lock, written(keyLeader, s.look.election.Seen.Version, l))
+}
+
+func (s *step) viewRead(ev ViewRead) {
+	s.look.view = call{next: s.now.Add(s.p.Poll)}
+	s.answered(ev.Err)
+	switch {
+	case ev.Halt != nil:
+		s.halt(ev.Halt)
+	case ev.Err == "" && ev.View > s.look.shown && !s.lead.holds:
+		s.look.shown, s.value = ev.View, ev.Value
+		s.look.own.next = s.now
+		s.emit(Applying{Value: s.value})
+	}
+}
+
+// readOwn reads again those documents of ours that somebody else has changed, by what the board and the view say: what is to be given up, specs that were
+// updated, and claims that were stored though we gave up on them.
+func (s *step) readOwn() {
+	if !s.look.own.due(s.now) || s.look.own.busy || s.look.adopt.busy {
+		return
+	}
+	s.look.own.next = s.now.Add(s.p.Poll)
+	var keys []string
+	add := func(id cluster.PartitionID) {
+		job, _, _ := id.Split()
+		for _, k := range [...]string{partitionKey(id), jobKey(job)} {
+			if !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	for _, e := range s.look.board.Stop {
+		if i, ok := findHeld(s.held, e.Partition); ok && s.held[i].partition.State == cluster.PartitionGranted && s.held[i].partition.Token == e.Token {
+			add(e.Partition)
+		}
+	}
+	if s.look.board.Specs > s.look.specs {
+		for _, h := range s.held {
+			add(h.id)
+		}
+	}
+	for _, id := range s.unknownClaims() {
+		add(id)
+	}
+	if keys == nil {
+		s.look.specs = s.look.board.Specs
+		return
+	}
+	s.fetch(&s.look.own, keys...)
+}
+
+// unknownClaims are partitions that the value has as claimed in this incarnation, and we do not hold.
+func (s *step) unknownClaims() (out []cluster.PartitionID) {
+	if m, ok := s.value.Member(s.self()); !ok || m.Incarnation != s.inc {
+		return nil
+	}
+	for p := range s.value.OwnedBy(s.self()) {
+		if p.Owner == s.self() && !p.Offered && !s.owns(p.ID) && !s.trying(p.ID) {
+			out = append(out, p.ID)
+		}
+	}
+	return out
+}
+
+func (s *step) ownRead(ev Fetched) {
+	s.look.own = call{next: s.now.Add(s.p.Poll)}
+	if ev.Err != "" || s.phase != phaseMember {
+		return
+	}
+	f := learn(ev.Docs)
+	for _, d := range ev.Docs {
+		if err := f.problem(d.Key); err != nil {
+			s.complain(f, err)
+		}
+	}
+	s.look.specs = s.look.board.Specs
+	for _, p := range f.partitions {
+		job, _, _ := p.partition.ID.Split()
+		d := f.docs[p.key]
+		if i, ok := findHeld(s.held, p.partition.ID); ok {
+			s.newSpec(i, f.jobs[job].job)
+			s.ownChanged(d)
+		} else if p.doc.Holder == s.session() && p.doc.State == outstanding && !s.look.adopt.busy && !s.trying(p.partition.ID) {
+			p.doc.Write = s.writeName()
+			s.look.adopted, s.look.job = written(p.key, d.Version, p.doc), f.jobs[job].job
+			s.write(&s.look.adopt, s.look.adopted)
+		}
+	}
+}
+
+func (s *step) newSpec(i int, j cluster.Job) {
+	_, task, _ := s.held[i].id.Split()
+	if spec, ok := j.Task(task); ok && j.SpecIndex > s.held[i].specIndex && j.State == cluster.JobRunning {
+		s.held = slices.Clone(s.held)
+		s.held[i].spec, s.held[i].specIndex = spec, j.SpecIndex
+	}
+}
+
+// confirmed takes in that a claim that we did not know of was confirmed.
+func (s *step) confirmed(ev Written) {
+	s.look.adopt = call{next: s.now.Add(s.p.Poll)}
+	s.look.own.next = s.now
+	if ev.Outcome == Done && s.phase == phaseMember {
+		d := s.look.adopted
+		d.Version = ev.Version
+		s.holdDoc(d, s.look.job)
+	}
+}
+
+// watch asks for hints: at the lock and the board, at the heartbeat of the leader and, for the leader, at all heartbeats and all that members write.
+func (s *step) watch() {
+	var want []string
+	switch {
+	case s.phase != phaseMember:
+	case s.lead.holds:
+		want = []string{lockPrefix, nodePrefix, jobPrefix, partitionPrefix}
+	case s.look.leader.Holder != "":
+		member, _, _ := strings.Cut(s.look.leader.Holder, "/")
+		want = []string{lockPrefix, nodePrefix + member + "/"}
+	default:
+		want = []string{lockPrefix}
+	}
+	if !slices.Equal(want, s.watched) {
+		s.watched = want
+		s.emit(Watch{Prefixes: want})
+	}
+}
+
+// hinted brings forward what would be looked at later anyway.
+func (s *step) hinted(ev Hinted) {
+	if ev.Prefix == jobPrefix || ev.Prefix == partitionPrefix || ev.Prefix == nodePrefix {
+		s.lead.hint = true
+		s.lead.next = min(s.lead.next, max(s.now, s.lead.last.Add(s.p.Poll/4)))
+		return
+	}
+	s.look.hint = true
+	s.look.next = min(s.look.next, s.now)
+}

@@ -1,0 +1,262 @@
+package lease
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
+)
+
+// pass is what one look of the leader at all documents leads to.
+type pass struct {
+	f             *facts
+	atMS          int64
+	name          string // of all writes of the pass
+	before, after cluster.Value
+	free          []cluster.Free
+	byID          map[cluster.PartitionID]partitionFact
+	left          map[cluster.JobID]bool                // jobs of which documents of partitions are left
+	first         map[cluster.PartitionID]cluster.Index // of items that were listed: from which their tokens begin
+}
+
+func newPass(f *facts, atMS int64, name string) *pass {
+	p := &pass{f: f, atMS: atMS, name: name, byID: make(map[cluster.PartitionID]partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
+	var todo cluster.Pending
+	for _, x := range f.partitions {
+		p.byID[x.partition.ID] = x
+		job, _, _ := x.partition.ID.Split()
+		p.left[job] = true
+		if !f.current(x) || x.doc.State == gone {
+			continue
+		}
+		if x.doc.Spec < f.jobs[job].job.SpecIndex {
+			todo.Stale = append(todo.Stale, x.partition.ID)
+		}
+		todo.Said = append(todo.Said, net(x.said)...)
+		p.number(x)
+	}
+	if b, _, err := read[boardDoc](f.docs[keyBoard]); err == nil {
+		for _, e := range b.Free {
+			todo.Free = append(todo.Free, cluster.Free{Partition: e.Partition, First: e.First})
+		}
+	}
+	p.before = f.value()
+	p.after, p.free = p.before.Settle(f.config.Index, atMS, todo)
+	return p
+}
+
+// number notes from which index the tokens of listed items begin.
+func (p *pass) number(x partitionFact) {
+	job, task, _ := x.partition.ID.Split()
+	for i, c := range x.said {
+		if a, ok := c.(cluster.AdvanceWindow); ok {
+			for _, it := range a.Items {
+				p.first[cluster.NewPartitionID(job, task, it.Key)] = x.doc.Said[i].Index
+			}
+		}
+	}
+}
+
+// net leaves out what a later command takes back: an item that was listed and has been done since must not appear again.
+func net(said []cluster.Command) []cluster.Command {
+	out := slices.Clone(said)
+	for i, c := range out {
+		a, ok := c.(cluster.AdvanceWindow)
+		if !ok {
+			continue
+		}
+		a.Items = slices.DeleteFunc(slices.Clone(a.Items), func(it cluster.Item) bool {
+			return slices.ContainsFunc(said[i+1:], func(later cluster.Command) bool {
+				b, ok := later.(cluster.AdvanceWindow)
+				return ok && slices.Contains(b.Done, it.Key)
+			})
+		})
+		out[i] = a
+	}
+	return out
+}
+
+// keys are the documents that the next pass must not miss, whatever a list shows.
+func (p *pass) keys() []string {
+	var out []string
+	for _, id := range p.f.jobIDs {
+		out = append(out, jobKey(id))
+	}
+	for _, x := range p.f.partitions {
+		out = append(out, x.key)
+	}
+	for x := range p.after.Partitions() {
+		out = append(out, partitionKey(x.ID))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// writes are what differs between the documents and what follows from them.
+func (p *pass) writes() []leadWrite {
+	var out []leadWrite
+	for _, r := range cluster.Changes(p.before, p.after) {
+		switch {
+		case r.Job != "":
+			out = append(out, p.job(r.Job)...)
+		case r.Partition != "":
+			out = append(out, p.partition(r.Partition)...)
+		}
+	}
+	for _, x := range p.f.partitions {
+		out = append(out, p.rest(x)...)
+	}
+	return out
+}
+
+// job writes a job that has changed. One that is forgotten goes after the documents of its partitions.
+func (p *pass) job(id cluster.JobID) []leadWrite {
+	was := p.f.jobs[id]
+	j, ok := p.after.Job(id)
+	key := jobKey(id)
+	if !ok {
+		if p.left[id] {
+			return nil
+		}
+		return []leadWrite{{doc: store.Doc{Key: key, Version: p.f.version(key)}, remove: true}}
+	}
+	doc := jobDoc{State: j.State.String(), Submitted: was.doc.Submitted, Job: j.Encode(), Write: p.name}
+	return []leadWrite{{doc: written(key, p.f.version(key), doc)}}
+}
+
+// partition writes a partition that has changed, appeared or gone.
+func (p *pass) partition(id cluster.PartitionID) []leadWrite {
+	key := partitionKey(id)
+	job, _, _ := id.Split()
+	fact, there := p.byID[id]
+	if _, ok := p.after.Partition(id); !ok {
+		return nil // see rest
+	}
+	if p.f.damaged[key] != nil {
+		return nil
+	}
+	if !there || !p.f.current(fact) {
+		if there && fact.doc.Holder != "" && p.f.live(fact.doc.Holder) {
+			return p.dropped(fact)
+		}
+		of := p.f.jobs[job].doc.Submitted
+		fact = partitionFact{key: key, partition: cluster.Partition{ID: id}, doc: partitionDoc{Token: firstToken(max(of, p.first[id])), Of: of}}
+	}
+	doc := fact.next(p.after, p.f, writer{write: p.name, atMS: p.atMS})
+	doc.Spec = p.f.jobs[job].job.SpecIndex
+	return []leadWrite{{doc: written(key, p.f.version(key), doc)}}
+}
+
+// dropped tells the holder of a partition of a former submission to stop.
+func (p *pass) dropped(x partitionFact) []leadWrite {
+	if x.partition.Dropped {
+		return nil
+	}
+	doc := x.next(p.after, p.f, writer{write: p.name})
+	return []leadWrite{{doc: written(x.key, p.f.version(x.key), doc)}}
+}
+
+// rest writes the documents of partitions that are not in the value any more, and notes what was carried out.
+func (p *pass) rest(x partitionFact) []leadWrite {
+	job, _, _ := x.partition.ID.Split()
+	_, there := p.after.Partition(x.partition.ID)
+	switch {
+	case there && p.f.current(x):
+		return p.carriedOut(x)
+	case there: // of a former submission
+		if x.doc.Holder != "" && p.f.live(x.doc.Holder) {
+			return p.dropped(x)
+		}
+		return nil
+	}
+	j, ok := p.f.jobs[job]
+	if !ok || j.job.State != cluster.JobRunning || !p.f.current(x) || p.listed(x) {
+		return []leadWrite{{doc: store.Doc{Key: x.key, Version: p.f.version(x.key)}, remove: true}}
+	}
+	if x.doc.State == gone {
+		return nil // it keeps the token for as long as its job lives
+	}
+	doc := x.next(p.after, p.f, writer{write: p.name})
+	return []leadWrite{{doc: written(x.key, p.f.version(x.key), doc)}}
+}
+
+// listed tells whether it was an item of a window: those are too many to keep.
+func (p *pass) listed(x partitionFact) bool { return x.partition.ListedBy != "" }
+
+// carriedOut forgets commands whose consequences are in the documents, and notes that a partition has seen the present spec.
+func (p *pass) carriedOut(x partitionFact) []leadWrite {
+	job, _, _ := x.partition.ID.Split()
+	spec := p.f.jobs[job].job.SpecIndex
+	left := p.unsettled(x)
+	if left == len(x.said) && x.doc.Spec >= spec || p.changed(x.partition.ID) {
+		return nil
+	}
+	doc := x.doc
+	doc.Said, doc.Spec, doc.Write = doc.Said[len(x.said)-left:], spec, p.name
+	return []leadWrite{{doc: written(x.key, p.f.version(x.key), doc)}}
+}
+
+// changed tells whether the pass writes the document for another reason.
+func (p *pass) changed(id cluster.PartitionID) bool {
+	a, _ := p.before.Partition(id)
+	b, _ := p.after.Partition(id)
+	return string(a.Encode()) != string(b.Encode())
+}
+
+// unsettled is how many of the last commands have yet to be carried out.
+func (p *pass) unsettled(x partitionFact) int {
+	job, task, _ := x.partition.ID.Split()
+	there := func(key string) bool {
+		f, ok := p.byID[cluster.NewPartitionID(job, task, key)]
+		return ok && f.doc.State != gone && p.f.current(f)
+	}
+	for i, c := range net(x.said) {
+		var wanted []string
+		switch c := c.(type) {
+		case cluster.SplitPartition:
+			for _, ch := range c.Children {
+				wanted = append(wanted, ch.Key)
+			}
+		case cluster.AdvanceWindow:
+			for _, it := range c.Items {
+				wanted = append(wanted, it.Key)
+			}
+			if slices.ContainsFunc(c.Done, there) {
+				return len(x.said) - i
+			}
+		}
+		if slices.ContainsFunc(wanted, func(k string) bool { return !there(k) }) {
+			return len(x.said) - i
+		}
+	}
+	return 0
+}
+
+// maxBoard bounds what the board lists: what does not fit comes when the first of it was claimed.
+const maxBoard = 1000
+
+// board tells what may be claimed, as it is in the documents that the pass has read, and what is to be given up.
+func (p *pass) board() boardDoc {
+	b := boardDoc{Index: p.f.nodes.Index}
+	for _, id := range p.f.jobIDs {
+		if j := p.f.jobs[id]; j.job.State == cluster.JobRunning && j.job.SpecIndex > j.doc.Submitted {
+			b.Specs = max(b.Specs, j.job.SpecIndex)
+		}
+	}
+	for _, e := range p.free {
+		x, ok := p.byID[e.Partition]
+		if !ok || !p.f.current(x) || x.doc.State != outstanding || len(b.Free) == maxBoard {
+			continue // its document is being made
+		}
+		if was, ok := p.before.Partition(e.Partition); ok && (was.State == cluster.PartitionWaiting || was.Offered) {
+			b.Free = append(b.Free, boardFree{Partition: e.Partition, Token: x.doc.Token, First: e.First, Only: was.Offered})
+		}
+	}
+	for q := range p.after.Partitions() {
+		x, ok := p.byID[q.ID]
+		if ok && q.State == cluster.PartitionReleasing && x.doc.Holder != "" && len(b.Stop) < maxBoard {
+			b.Stop = append(b.Stop, boardStop{q.ID, x.doc.Token})
+		}
+	}
+	return b
+}

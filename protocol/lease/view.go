@@ -1,0 +1,26 @@
+package lease
+
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// Phase names where the member is: name, beat, join, joined, leader, removed, leaving, gone or halted.
+func (s State) Phase() string {
+	if s.phase == phaseMember && s.lead.holds {
+		return "leader"
+	}
+	return [...]string{"name", "beat", "join", "joined", "removed", "leaving", "gone", "halted"}[s.phase]
+}
+
+// Value is the newest value that the member has: as the leader it has assembled it, else it is the leader's newest view.
+func (s State) Value() cluster.Value { return s.value }
+
+// Assigned is what the member has told its supervisor last.
+func (s State) Assigned() protocol.Assignment { return s.assigned }
+
+// Now is the newest instant that the member has seen.
+func (s State) Now() protocol.Instant { return s.now }
+
+// Incarnation is the one in which the member is in the Node List; 0 where it is not.
+func (s State) Incarnation() cluster.Incarnation { return s.inc }
