@@ -9,7 +9,10 @@ func (w *World) partition(name string) (p cluster.Partition, ok bool) {
 	if p, ok = w.v.Partition(cluster.PartitionID(name)); ok {
 		return p, true
 	}
-	job, task, _ := cluster.PartitionID(name).Split()
+	job, task, key := cluster.PartitionID(name).Split()
+	if key != "" { // a slot that is gone: no other one speaks for it
+		return cluster.Partition{ID: cluster.PartitionID(name)}, false
+	}
 	for _, t := range w.v.JobSlots(job) {
 		if (t.Task == task || task == "" && len(w.v.JobSlots(job)) == 1) && len(t.Slots) > 0 {
 			return w.v.Partition(cluster.NewPartitionID(job, t.Task, t.Slots[0].String()))

@@ -80,11 +80,11 @@ func (w *World) entry(l *Line) error {
 	var commands []cluster.Command
 	w.batch = &commands
 	defer func() { w.batch = nil }()
-	for i, text := range l.Input {
-		line, err := command(text, l.Number+1+i)
-		if err != nil {
-			return err
-		}
+	lines, err := l.inner()
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
 		if line.Name == "entry" || line.Name == "join" || line.Name == "settle" || line.Name == "step" || line.Name == "sweep" {
 			return line.fault("%s is not one command: it cannot stand in an entry", line.Name)
 		}
@@ -97,18 +97,42 @@ func (w *World) entry(l *Line) error {
 	return nil
 }
 
+// inner are the commands below an entry; what is indented more than the first of them belongs to the one above it.
+func (l *Line) inner() (out []Line, err error) {
+	for i, text := range l.Input {
+		if n := len(out); n > 0 && l.indent[i] > l.indent[0] {
+			out[n-1].Input, out[n-1].indent = append(out[n-1].Input, text), append(out[n-1].indent, l.indent[i])
+			continue
+		}
+		line, err := command(text, l.Number+1+i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, line)
+	}
+	return out, nil
+}
+
 // result tells of the commands that the script wrote which were refused and why.
 func (w *World) result() string {
 	var refused []string
+	accepted := slices.ContainsFunc(w.written, func(c Written) bool { return c.By == "" && c.Reason == "" })
 	for _, c := range w.written {
-		if c.By == "" && c.Reason != "" {
-			refused = append(refused, "refused: "+strings.ReplaceAll(c.Reason, "\n", "; "))
+		switch reason := strings.ReplaceAll(c.Reason, "\n", "; "); {
+		case c.By != "" || reason == "":
+		case accepted:
+			refused = append(refused, c.Command+" is refused: "+reason)
+		default:
+			refused = append(refused, "refused: "+reason)
 		}
 	}
-	if len(refused) > 0 {
-		return strings.Join(slices.Compact(refused), "; ")
+	switch {
+	case len(refused) == 0:
+		return "accepted"
+	case accepted:
+		return "accepted, but " + strings.Join(refused, "; ")
 	}
-	return "accepted"
+	return strings.Join(slices.Compact(refused), "; ")
 }
 
 // some wants one name or more.

@@ -19,17 +19,30 @@ type Report struct {
 	// Moved is how many partitions went from one member to another, and slots from one task to another.
 	Moved   int               `json:"moved"`
 	Waiting map[string]string `json:"waiting"` // partition, job/task, job or "slots": why
+	Members []Member          `json:"members"` // sorted by name
+	Jobs    map[string]string `json:"jobs"`    // job: its state
+	Written []Written         `json:"written"` // in the order of the log
 
 	members []string // a line for each
 	jobs    []string
 	moves   []string
-	written []Written
+}
+
+// Member is a member of the cluster as a report shows it.
+type Member struct {
+	Member      string        `json:"member"`
+	State       string        `json:"state"` // prepared, joined or held
+	Incarnation cluster.Index `json:"incarnation"`
+	Watches     string        `json:"watches,omitempty"` // its successor in the ring
+	Draining    bool          `json:"draining,omitempty"`
+	Dead        bool          `json:"dead,omitempty"` // crashed, and still in the value
+	Slots       int64         `json:"slots,omitempty"`
 }
 
 func (w *World) report(l *Line, before cluster.Value, result string) Report {
 	r := Report{
 		Command: strings.Join(append([]string{l.Text}, l.Input...), "\n  "), Result: result, Grants: make(map[string]string), Slots: make(map[string]map[string][]string), Waiting: make(map[string]string),
-		written: w.written,
+		Members: []Member{}, Jobs: make(map[string]string), Written: append([]Written{}, w.written...),
 	}
 	for p := range w.v.Partitions() {
 		if p.Owner != "" {
@@ -50,6 +63,7 @@ func (w *World) report(l *Line, before cluster.Value, result string) Report {
 func (r *Report) noteJobs(v *cluster.Value) {
 	for j := range v.Jobs() {
 		state, _ := v.JobState(j.ID)
+		r.Jobs[string(j.ID)] = state.String()
 		line := fmt.Sprintf("%s %s", j.ID, state)
 		for _, t := range v.JobSlots(j.ID) {
 			line += " " + taskText(t)
@@ -99,6 +113,9 @@ func (r *Report) noteMembers(w *World) {
 		}
 	}
 	for m := range w.v.Members() {
+		r.Members = append(r.Members, Member{
+			Member: string(m.ID), State: m.State.String(), Incarnation: m.Incarnation, Watches: string(w.v.Successor(m.ID)), Draining: m.Draining, Dead: w.dead[m.ID], Slots: m.Slots,
+		})
 		line := fmt.Sprintf("%s %s", m.ID, m.State)
 		if m.Draining {
 			line += " draining"
@@ -186,7 +203,7 @@ func (r *Report) Print(out io.Writer, all bool) error {
 
 // log lists what was written: index, the member that wrote it by itself, what it said, why it did nothing.
 func (r *Report) log() (out []string) {
-	for _, c := range r.written {
+	for _, c := range r.Written {
 		if c.Index == 0 {
 			continue // it did not come to an entry
 		}

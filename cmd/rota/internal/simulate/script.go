@@ -39,6 +39,7 @@ type Line struct {
 	words  []string
 	opts   []option
 	Input  []string
+	indent []int // of each line of Input
 }
 
 type option struct {
@@ -83,7 +84,7 @@ func paragraph(lines []string, number int) (out []Line, golden bool, err error) 
 		case strings.HasPrefix(inner, "#"):
 		case len(out) > 0 && (golden || text[0] != inner[0]):
 			last := &out[len(out)-1]
-			last.Input = append(last.Input, inner)
+			last.Input, last.indent = append(last.Input, inner), append(last.indent, strings.Index(text, inner))
 		case text[0] != inner[0]:
 			return nil, false, &ScriptError{Line: number + i, Reason: "an indented line belongs to a command, and there is none above it", Try: "begin it at the margin"}
 		default:

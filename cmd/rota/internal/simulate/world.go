@@ -20,10 +20,10 @@ type World struct {
 
 // Written is one command of an entry, and what it did.
 type Written struct {
-	Index   cluster.Index // of the entry
-	By      string        // a member; "" for the script
-	Command string
-	Reason  string // why it did nothing; "" if it was accepted
+	Index   cluster.Index `json:"index"`        // of the entry
+	By      string        `json:"by,omitempty"` // a member; "" for the script
+	Command string        `json:"command"`
+	Reason  string        `json:"refused,omitempty"` // why it did nothing; "" if it was accepted
 }
 
 // New returns a cluster without members, for a golden script or for any other.
