@@ -37,9 +37,9 @@ type process struct {
 	sent   *protocol.Instant // when the call was sent that is being made
 	handle *handle
 	armed  []armed
-	hinted map[int]bool // a hint is on its way
-	newest int64        // true time at which the last answer arrived, to count reordering
-	dieAt  int          // effects until a crash between two of them; -1 for none
+	hinted map[string]bool // prefixes of which a hint is on its way; "" for the log
+	newest int64           // true time at which the last answer arrived, to count reordering
+	dieAt  int             // effects until a crash between two of them; -1 for none
 
 	super      *work.State
 	assignment protocol.Assignment
@@ -73,7 +73,7 @@ func (w *world) start(name cluster.MemberID) {
 	w.starts++
 	id := fmt.Sprintf("%s/%d", name, w.starts)
 	r := stream(w.conf.Seed, "process", id)
-	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[int]bool{}, kept: map[runID]bool{}}
+	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[string]bool{}, kept: map[runID]bool{}}
 	p.clock = clock{base: w.now, local: r.between(1, int64(1000*time.Hour)), rate: r.between(-w.plan.rho, w.plan.rho)}
 	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
 	nonce := fmt.Sprintf("%08x", r.Uint32())
@@ -168,6 +168,7 @@ func (p *process) step() {
 	if now := p.state.Phase(); now != p.proven {
 		p.proven = now
 		p.w.entered(p, now)
+		p.w.notice()
 	}
 }
 

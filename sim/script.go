@@ -57,6 +57,9 @@ func drawPlan(c Config) plan {
 		p.ending = machine.NewerEntry
 	}
 	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
+	if !c.Machine.Has(p.ending) {
+		p.ending = ""
+	}
 	return p
 }
 

@@ -43,6 +43,20 @@ func (w *world) entered(p *process, phase string) {
 	}
 }
 
+// notice counts what the machine sees in the phases of all members.
+func (w *world) notice() {
+	if w.machine.Notice == nil {
+		return
+	}
+	phases := make([]string, len(w.procs))
+	for i, p := range w.procs {
+		phases[i] = p.state.Phase()
+	}
+	if k := w.machine.Notice(phases); k != "" {
+		w.count(k, machine.Cluster)
+	}
+}
+
 // hit lets a fault happen to one member.
 func (w *world) hit(p *process, f Fault, r chance) {
 	phase := p.state.Phase()

@@ -139,7 +139,7 @@ func (w *world) logGrew() {
 	for _, p := range w.procs {
 		if p.up {
 			if _, log := w.machine.Watches(p.state); log {
-				w.hint(p, logHint, w.machine.Events.Log)
+				w.hint(p, "", w.machine.Events.Log)
 			}
 		}
 	}
@@ -155,18 +155,16 @@ func (w *world) docChanged(key string) {
 			continue
 		}
 		prefixes, _ := w.machine.Watches(p.state)
-		for i, prefix := range prefixes {
+		for _, prefix := range prefixes {
 			if strings.HasPrefix(key, prefix) {
-				w.hint(p, i, w.machine.Events.Doc(prefix))
+				w.hint(p, prefix, w.machine.Events.Doc(prefix))
 			}
 		}
 	}
 }
 
-// logHint is the place of hints at the log; those at documents have the place of their prefix.
-const logHint = -1
-
-func (w *world) hint(p *process, place int, ev machine.Event) {
+// hint tells a member of a change below a prefix, or, where that is empty, of the log.
+func (w *world) hint(p *process, prefix string, ev machine.Event) {
 	d := p.chance.between(int64(50*time.Microsecond), int64(5*time.Millisecond))
 	if i := p.armedFor(machine.WatchLost); i >= 0 {
 		p.use(i)
@@ -176,13 +174,13 @@ func (w *world) hint(p *process, place int, ev machine.Event) {
 		p.use(i)
 		d = p.chance.between(0, 2*int64(w.plan.ttl))
 	}
-	if p.hinted[place] {
+	if p.hinted[prefix] {
 		return // merged with the one that is on its way
 	}
-	p.hinted[place] = true
+	p.hinted[prefix] = true
 	w.after(d, func() {
 		p.reaches(func() {
-			p.hinted[place] = false
+			p.hinted[prefix] = false
 			if !p.cutIn && !w.disk.away {
 				p.post(ev)
 			}

@@ -15,6 +15,7 @@ type (
 		Renew bool // it is the member's sign of life
 		Begin bool // it begins a new one, in several requests
 		List  bool
+		Part  bool             // it is one of several writes that belong together
 		Keep  bool             // it saves a snapshot
 		Looks bool             // it looks whether somebody lives
 		Whom  cluster.MemberID // does it look at

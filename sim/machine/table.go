@@ -15,6 +15,7 @@ type Phases struct {
 	Doubled []string // in which another process of its name can start
 	Runs    []string // in which what it runs can fail
 	Stops   []string // in which what it runs is stopped
+	Parts   []string // in which it writes several documents that belong together
 }
 
 // Table is the standard table of faults. A protocol to which one cannot happen has no phases for it.
@@ -47,6 +48,7 @@ func Table(p Phases) []Fault {
 		{SlowWork, 3, p.Stops, nil},
 		{RunnerFails, 5, p.Runs, nil},
 		{RunnerLingers, 4, p.Stops, nil},
+		{CrashAfterWrite, 4, p.Parts, func(c Call) bool { return c.Part }},
 		{StoreAway, 1, whole, nil},
 		{DiskFull, 1, whole, nil},
 		{Truncation, 2, whole, nil},
