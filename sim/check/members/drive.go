@@ -86,7 +86,7 @@ func (s *State) looked(i int) bool {
 	}
 	before := m.state.AppendKey(nil, plain{})
 	after, fx := replica.Step(m.state, seen)
-	if len(fx) == 1 && fx[0] == replica.Effect(replica.CheckPulse{Key: m.check}) && bytes.Equal(before, after.AppendKey(nil, plain{})) {
+	if onlyLooks(fx, m.check) && bytes.Equal(before, after.AppendKey(nil, plain{})) {
 		return false
 	}
 	m.state, m.check = after, ""
@@ -95,6 +95,15 @@ func (s *State) looked(i int) bool {
 	}
 	s.settle(i)
 	return true
+}
+
+// onlyLooks tells whether effects are nothing but another look at a pulse.
+func onlyLooks(fx []replica.Effect, key string) bool {
+	if len(fx) != 1 {
+		return false
+	}
+	look, ok := fx[0].(replica.CheckPulse)
+	return ok && look.Key == key
 }
 
 // complete tells whether every member of the value has a pulse.
