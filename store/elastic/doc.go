@@ -1,0 +1,2 @@
+// Package elastic is a store in an index of Elasticsearch.
+package elastic
