@@ -168,10 +168,10 @@ func (s *Store) inspect(ctx context.Context) (exists bool, err error) {
 	return true, i.check(s.o.Index, !s.o.ReadOnly)
 }
 
-// checkHealth waits a moment until the shard can be read and written.
+// checkHealth waits a moment until the shard can be read and written. A new one that is not there yet counts as yellow.
 func (s *Store) checkHealth(ctx context.Context) error {
 	wait := s.o.Timeout / 2
-	path := fmt.Sprintf("/_cluster/health/%s?wait_for_status=yellow&timeout=%dms", s.o.Index, wait.Milliseconds())
+	path := fmt.Sprintf("/_cluster/health/%s?wait_for_status=yellow&wait_for_active_shards=1&timeout=%dms", s.o.Index, wait.Milliseconds())
 	a, err := s.ask(ctx, request{"GET", path, nil})
 	if err != nil {
 		return err
@@ -182,11 +182,12 @@ func (s *Store) checkHealth(ctx context.Context) error {
 	}
 	var health struct {
 		Status string `json:"status"`
+		Active int    `json:"active_primary_shards"`
 	}
 	if err := json.Unmarshal(a.body, &health); err != nil || health.Status == "" {
 		return readError(a)
 	}
-	if health.Status == "red" {
+	if health.Status == "red" || health.Active == 0 {
 		return fmt.Errorf("%w: the health of the index %q is red: no node that has its newest copy is up: start the missing nodes; GET /_cluster/allocation/explain says more",
 			store.ErrUnavailable, s.o.Index)
 	}
