@@ -20,7 +20,7 @@ func stages() []stage {
 		{name: "sim", dir: ".", command: withBudget(rotasim("--protocol", "replica", "--seeds", "200", "--hours", "1", "--all-pairs"), budget), least: amounts{"seeds": 200, "cluster_hours": 200, "fault_kinds": 40}},
 		{name: "mutants", dir: ".", command: rotasim("mutants"), least: amounts{"tried": 88, "killed": 88}},
 	}
-	for _, store := range []string{"file", "etcd", "nats", "zookeeper"} {
+	for _, store := range []string{"file", "elastic", "opensearch", "etcd", "nats", "zookeeper"} {
 		out = append(out, stage{
 			name: "chaos-" + store, dir: "proof",
 			command: []string{"go", "run", "./chaos", "--store", store, "--events", "100", "--json"}, least: amounts{"events": 100, "ok": 1},

@@ -17,8 +17,11 @@ import (
 	"github.com/rota-run/rota/proof/server/zookeeper"
 )
 
-// Kinds are those that there are, by the schemes of their URLs. Spawn also knows "opensearch", which has the scheme of elastic.
+// Kinds are those that there are, by the schemes of their URLs.
 func Kinds() []string { return []string{"elastic", "etcd", "nats", "zookeeper"} }
+
+// All are the kinds, and those that have the scheme of another one.
+func All() []string { return append(Kinds(), "opensearch") }
 
 // Child makes this process a server if [Spawn] started it as one; then it returns true when that has ended, and the program should end. A program
 // that calls Spawn calls Child before all else.

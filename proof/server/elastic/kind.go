@@ -58,8 +58,8 @@ func settingsFile(settings map[string]string) string {
 	return b.String()
 }
 
-// logging is a configuration of log4j that writes to the console.
-const logging = `status = error
+// Logging is a configuration of log4j that writes to the console.
+const Logging = `status = error
 appender.console.type = Console
 appender.console.name = console
 appender.console.layout.type = PatternLayout

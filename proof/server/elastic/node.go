@@ -36,7 +36,7 @@ func (n *node) write() error {
 			return err
 		}
 	}
-	for name, text := range map[string]string{"opensearch.yml": settingsFile(n.settings), "log4j2.properties": logging, "jvm.options": ""} {
+	for name, text := range map[string]string{"opensearch.yml": settingsFile(n.settings), "log4j2.properties": Logging, "jvm.options": ""} {
 		if n.kind == OpenSearch {
 			if err := os.WriteFile(filepath.Join(n.dir, "config", name), []byte(text), 0o644); err != nil { //nolint:gosec // another user reads it
 				return err

@@ -152,16 +152,19 @@ func TestOpenErrors(t *testing.T) {
 			"old OpenSearch": {func(o *elastic.Options) {
 				o.Servers = []string{saying(t, 200, `{"version":{"number":"1.3.0","distribution":"opensearch"}}`)}
 			}, []string{"OpenSearch 1.3.0", "at least 2.0"}},
-			"TLS to plain text":   {func(o *elastic.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }, []string{"leave TLS out"}},
-			"plain text to TLS":   {func(o *elastic.Options) { o.Servers = []string{front.Listener.Addr().String()} }, []string{"not Elasticsearch or OpenSearch"}},
-			"unknown authority":   {func(o *elastic.Options) { behind(o, front); o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }, []string{"give the certificate of the authority"}},
-			"no user":             {func(o *elastic.Options) { behind(o, front) }, []string{"401", "check user and password, or the API key"}},
-			"wrong password":      {func(o *elastic.Options) { behind(o, front); o.User, o.Password = "alice", secret+"!" }, []string{"check user and password"}},
-			"wrong API key":       {func(o *elastic.Options) { behind(o, front); o.APIKey = secret + "!" }, []string{"check user and password, or the API key"}},
-			"no right to make it": {func(o *elastic.Options) { behind(o, front); o.User, o.Password, o.Index = "alice", secret, o.Index+"-forbidden" }, []string{"403", "grant"}},
-			"must exist":          {func(o *elastic.Options) { o.MustExist = true }, []string{"there is no index", "not found"}},
-			"bad index":           {func(o *elastic.Options) { o.Index = "Weather" }, []string{"small letters"}},
-			"two ways to log in":  {func(o *elastic.Options) { o.APIKey, o.User, o.Password = secret, "alice", secret }, []string{"give one of them"}},
+			"TLS to plain text": {func(o *elastic.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }, []string{"leave TLS out"}},
+			"plain text to TLS": {func(o *elastic.Options) { o.Servers = []string{front.Listener.Addr().String()} }, []string{"not Elasticsearch or OpenSearch"}},
+			"unknown authority": {func(o *elastic.Options) { behind(o, front); o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }, []string{"give the certificate of the authority"}},
+			"no user":           {func(o *elastic.Options) { behind(o, front) }, []string{"401", "check user and password, or the API key"}},
+			"wrong password":    {func(o *elastic.Options) { behind(o, front); o.User, o.Password = "alice", secret+"!" }, []string{"check user and password"}},
+			"wrong API key":     {func(o *elastic.Options) { behind(o, front); o.APIKey = secret + "!" }, []string{"check user and password, or the API key"}},
+			"no right to make it": {func(o *elastic.Options) {
+				behind(o, front)
+				o.User, o.Password, o.Index = "alice", secret, o.Index+"-forbidden"
+			}, []string{"403", "grant"}},
+			"must exist":         {func(o *elastic.Options) { o.MustExist = true }, []string{"there is no index", "not found"}},
+			"bad index":          {func(o *elastic.Options) { o.Index = "Weather" }, []string{"small letters"}},
+			"two ways to log in": {func(o *elastic.Options) { o.APIKey, o.User, o.Password = secret, "alice", secret }, []string{"give one of them"}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				o := o
