@@ -248,7 +248,7 @@ func (v Value) Skip(index Index, data []byte) Value {
 	return v
 }
 
-// PartitionsOf yields the partitions of a job in order.
+// PartitionsOf yields the partitions of a job: that of its unnamed task without a key, those with keys, then those of named tasks, each sorted by ID.
 func (v Value) PartitionsOf(id JobID) iter.Seq[Partition] {
 	return func(yield func(Partition) bool) { v.eachOf(id, yield) }
 }

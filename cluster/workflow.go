@@ -135,11 +135,6 @@ func (v Value) JobState(id JobID) (JobState, bool) {
 	return state, true
 }
 
-// PartitionsOf yields the partitions of a job: that of its unnamed task without a key, those with keys, then those of named tasks, each sorted by ID.
-func (v Value) PartitionsOf(id JobID) iter.Seq[Partition] {
-	return func(yield func(Partition) bool) { v.eachOf(id, yield) }
-}
-
 // eachOf yields the partitions of a job in order.
 func (v Value) eachOf(id JobID, yield func(Partition) bool) {
 	if p, ok := v.partitions.get(PartitionID(id)); ok && !yield(p.Partition) {

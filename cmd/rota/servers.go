@@ -8,6 +8,8 @@ import (
 
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/doclog"
+	"github.com/rota-run/rota/store/elastic"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/zookeeper"
@@ -63,6 +65,7 @@ func checkServer(e env, text string) error {
 // serverSchemes are what the URLs of servers may say.
 func serverSchemes() []storeurl.Scheme {
 	return []storeurl.Scheme{
+		{Name: "elastic", Port: "9200", Keys: []string{"api-key", "replicas"}},
 		{Name: "etcd", Port: "2379"},
 		{Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}},
 		{Name: "zookeeper", Port: "2181", Keys: []string{"session"}},
@@ -70,12 +73,29 @@ func serverSchemes() []storeurl.Scheme {
 }
 
 func serverKinds() []storeKind {
-	open := map[string]func(context.Context, storeurl.URL, access) (store.Full, error){"etcd": openEtcd, "nats": openNATS, "zookeeper": openZooKeeper}
+	open := map[string]func(context.Context, storeurl.URL, access) (store.Full, error){
+		"elastic": openElastic, "etcd": openEtcd, "nats": openNATS, "zookeeper": openZooKeeper,
+	}
 	var kinds []storeKind
 	for _, s := range serverSchemes() {
 		kinds = append(kinds, serverKind(s, open[s.Name]))
 	}
 	return kinds
+}
+
+func openElastic(ctx context.Context, u storeurl.URL, a access) (store.Full, error) {
+	if err := elastic.CheckIndex(u.Path); err != nil {
+		return nil, misused("--store elastic://127.0.0.1:9200/"+strings.NewReplacer("/", "-", "@", "-", "#", "-", "=", "-", ":", "-").Replace(strings.ToLower(u.Path)),
+			"store %s: %w", u, err)
+	}
+	docs, err := elastic.Open(ctx, elastic.Options{
+		Servers: u.Hosts, Index: u.Path, User: u.User, Password: u.Password, APIKey: u.Token, TLS: u.TLS, Copies: u.Replicas, Timeout: u.Timeout,
+		MustExist: a != member, ReadOnly: a == look,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return doclog.New(docs, doclog.Options{})
 }
 
 func openEtcd(ctx context.Context, u storeurl.URL, a access) (store.Full, error) {

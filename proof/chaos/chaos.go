@@ -29,13 +29,13 @@ func playChaos(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	f.BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone")
 	f.StringVar(&o.Binary, "binary", "", "path of rota; default: it is built")
 	f.StringVar(&o.Dir, "dir", "", "an empty or new directory where everything goes; default a temporary one")
-	store := f.String("store", "file", "kind of the store: file, "+strings.Join(server.Kinds(), ", "))
+	store := f.String("store", "file", "kind of the store: file, "+strings.Join(server.All(), ", "))
 	kinds := f.String("only", "", "kinds of events, separated by commas; default all")
 	asJSON := f.Bool("json", false, "the last line is the outcome as JSON; the rest goes to stderr")
 	if err := f.Parse(args); err != nil {
 		return flag.ErrHelp
 	}
-	if f.NArg() > 0 || *store != "file" && !slices.Contains(server.Kinds(), *store) {
+	if f.NArg() > 0 || *store != "file" && !slices.Contains(server.All(), *store) {
 		fmt.Fprintf(stderr, "rotachaos: unknown argument %q or store %q\ntry: rotachaos --help\n", f.Arg(0), *store)
 		return flag.ErrHelp
 	}

@@ -24,12 +24,12 @@ func playKills(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	f.BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone")
 	f.StringVar(&o.Binary, "binary", "", "path of rota; default: it is built")
 	f.StringVar(&o.Dir, "dir", "", "an empty or new directory where everything goes; default a temporary one")
-	store := f.String("store", "file", "kind of the store: file, "+strings.Join(server.Kinds(), ", "))
+	store := f.String("store", "file", "kind of the store: file, "+strings.Join(server.All(), ", "))
 	asJSON := f.Bool("json", false, "the last line is the outcome as JSON; the rest goes to stderr")
 	if f.Parse(args) != nil {
 		return flag.ErrHelp
 	}
-	if f.NArg() > 0 || *store != "file" && !slices.Contains(server.Kinds(), *store) || *times < 1 || *times > 1000 {
+	if f.NArg() > 0 || *store != "file" && !slices.Contains(server.All(), *store) || *times < 1 || *times > 1000 {
 		fmt.Fprintf(stderr, "rotachaos kills: unknown argument %q or store %q, or not 1 to 1000 times\ntry: rotachaos kills --help\n", f.Arg(0), *store)
 		return flag.ErrHelp
 	}

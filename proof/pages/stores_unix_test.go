@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/server/zookeeper"
 )
 
@@ -61,7 +63,9 @@ type reader struct {
 
 // readers are by page. Whoever writes a page adds it here.
 func readers() map[string]func(t *testing.T) reader {
-	return map[string]func(t *testing.T) reader{"file": readerOfFile, "etcd": readerOfEtcd, "nats": readerOfNATS, "zookeeper": readerOfZooKeeper}
+	return map[string]func(t *testing.T) reader{
+		"file": readerOfFile, "elastic": readerOfElastic, "etcd": readerOfEtcd, "nats": readerOfNATS, "zookeeper": readerOfZooKeeper,
+	}
 }
 
 func nothing(*testing.T, string) {}
@@ -99,12 +103,55 @@ func readerOfZooKeeper(t *testing.T) reader {
 		instead: []string{"2181", freePort(t), "/tmp/zookeeper", t.TempDir()},
 		prepare: func(t *testing.T, dir string) {
 			name := "apache-zookeeper-" + zookeeper.Version + "-bin"
-			if err := writeArchive(filepath.Join(dir, name+".tar.gz"), name, fmt.Sprintf(zkServer, java, lib)); err != nil {
+			script := map[string]string{"bin/zkServer.sh": fmt.Sprintf(zkServer, java, lib)}
+			if err := writeArchive(filepath.Join(dir, name+".tar.gz"), name, []string{"bin/", "conf/"}, script); err != nil {
 				t.Fatal(err)
 			}
 		},
 	}
 }
+
+// The official archive is not here. In one of its name lies another bin/opensearch, which starts the same class with the page's configuration.
+func readerOfElastic(t *testing.T) reader {
+	home, err := elastic.Homes(t.Context())
+	var missing *elastic.MissingError
+	if errors.As(err, &missing) {
+		t.Skipf("NOT TESTED: the page of Elasticsearch and OpenSearch cannot be tried here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := elastic.OpenSearch.Version
+	return reader{
+		instead: []string{"9200", freePort(t), "/tmp/opensearch", t.TempDir()},
+		prepare: func(t *testing.T, dir string) {
+			script := map[string]string{"bin/opensearch": fmt.Sprintf(osServer, filepath.Join(home, "opensearch-"+version)), "config/log4j2.properties": elastic.Logging, "config/jvm.options": ""}
+			err := writeArchive(filepath.Join(dir, "opensearch-min-"+version+"-linux-x64.tar.gz"), "opensearch-"+version, []string{"bin/", "config/", "tmp/"}, script)
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
+// As root it runs the server as another user, which the server insists on.
+const osServer = `#!/bin/sh
+set -e
+home='%s'
+[ "$1" = -d ] || { echo "$0: $1 is not -d" >&2; exit 1; }
+cd "$(dirname "$0")/.."
+as=
+if [ "$(id -u)" = 0 ]; then
+  data=$(sed -n 's/^path.data: //p' config/opensearch.yml)
+  chown -R 65534:65534 . "$data"
+  for dir in "$PWD" "$data"; do
+    while [ "$dir" != / ] && [ "$dir" != /tmp ]; do chmod a+x "$dir"; dir=$(dirname "$dir"); done
+  done
+  as='setpriv --reuid=65534 --regid=65534 --clear-groups'
+fi
+nohup $as java -Xms128m -Xmx160m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j.shutdownHookEnabled=false -Dlog4j2.disable.jmx=true \
+  -Djava.io.tmpdir="$PWD/tmp" -Dopensearch.path.home="$home" -Dopensearch.path.conf="$PWD/config" -cp "$home/lib/*" org.opensearch.bootstrap.OpenSearch >opensearch.out 2>&1 &
+`
 
 const zkServer = `#!/bin/sh
 set -e
@@ -116,7 +163,7 @@ echo STARTED
 `
 
 // writeArchive writes what the official archive holds, as far as the page uses it.
-func writeArchive(file, name, script string) (err error) {
+func writeArchive(file, name string, dirs []string, files map[string]string) (err error) {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
@@ -124,16 +171,18 @@ func writeArchive(file, name, script string) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	z := gzip.NewWriter(f)
 	w := tar.NewWriter(z)
-	for _, h := range []*tar.Header{
-		{Typeflag: tar.TypeDir, Name: name + "/bin/", Mode: 0o755}, {Typeflag: tar.TypeDir, Name: name + "/conf/", Mode: 0o755},
-		{Typeflag: tar.TypeReg, Name: name + "/bin/zkServer.sh", Mode: 0o755, Size: int64(len(script))},
-	} {
-		if err := w.WriteHeader(h); err != nil {
+	for _, dir := range dirs {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/" + dir, Mode: 0o755}); err != nil {
 			return err
 		}
 	}
-	if _, err := w.Write([]byte(script)); err != nil {
-		return err
+	for path, text := range files {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name + "/" + path, Mode: 0o755, Size: int64(len(text))}); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return err
+		}
 	}
 	return errors.Join(w.Close(), z.Close())
 }
@@ -184,8 +233,8 @@ func TestVersionsOfThePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\n"
-	for page, module := range map[string]string{"etcd": "go.etcd.io/etcd/server/v3", "nats": "github.com/nats-io/nats-server/v2", "zookeeper": "zookeeper"} {
+	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\nopensearch v" + elastic.OpenSearch.Version + "\n"
+	for page, module := range map[string]string{"etcd": "go.etcd.io/etcd/server/v3", "nats": "github.com/nats-io/nats-server/v2", "zookeeper": "zookeeper", "elastic": "opensearch"} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", "stores", page+".md"))
 		if err != nil {
 			t.Fatal(err)

@@ -6,16 +6,12 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/doclog"
+	"github.com/rota-run/rota/store/elastic"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/zookeeper"
 )
-
-// Store is a store on a server: what a member needs, and hints about its log.
-type Store interface {
-	store.Full
-	store.LogWatcher
-}
 
 // Hosts are the addresses of the server, host:port.
 func (s *Server) Hosts() []string {
@@ -24,7 +20,7 @@ func (s *Server) Hosts() []string {
 }
 
 // Open opens the store on this server that has a name, of letters and digits: the one that members with --store URL/name use.
-func (s *Server) Open(ctx context.Context, name string, readOnly bool) (Store, error) {
+func (s *Server) Open(ctx context.Context, name string, readOnly bool) (store.Full, error) {
 	switch scheme, _, _ := strings.Cut(s.URL, "://"); scheme {
 	case "etcd":
 		return opened(etcd.Open(ctx, etcd.Options{Endpoints: s.Hosts(), Prefix: name, ReadOnly: readOnly}))
@@ -32,13 +28,19 @@ func (s *Server) Open(ctx context.Context, name string, readOnly bool) (Store, e
 		return opened(nats.Open(ctx, nats.Options{URLs: []string{s.URL}, Bucket: name, ReadOnly: readOnly}))
 	case "zookeeper":
 		return opened(zookeeper.Open(ctx, zookeeper.Options{Servers: s.Hosts(), Path: "/" + name, ReadOnly: readOnly}))
+	case "elastic":
+		docs, err := elastic.Open(ctx, elastic.Options{Servers: s.Hosts(), Index: name, ReadOnly: readOnly})
+		if err != nil {
+			return nil, err
+		}
+		return doclog.New(docs, doclog.Options{})
 	default:
 		return nil, fmt.Errorf("open a store on %s: unknown kind", s.URL)
 	}
 }
 
-// opened is nil where there was an error, and not a Store that holds a nil pointer.
-func opened[S Store](s S, err error) (Store, error) {
+// opened is nil where there was an error, and not one that holds a nil pointer.
+func opened[S store.Full](s S, err error) (store.Full, error) {
 	if err != nil {
 		return nil, err
 	}

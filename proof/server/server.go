@@ -11,13 +11,17 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/proof/server/zookeeper"
 )
 
-// Kinds are those that there are.
-func Kinds() []string { return []string{"etcd", "nats", "zookeeper"} }
+// Kinds are those that there are, by the schemes of their URLs.
+func Kinds() []string { return []string{"elastic", "etcd", "nats", "zookeeper"} }
+
+// All are the kinds, and those that have the scheme of another one.
+func All() []string { return append(Kinds(), "opensearch") }
 
 // Child makes this process a server if [Spawn] started it as one; then it returns true when that has ended, and the program should end. A program
 // that calls Spawn calls Child before all else.
@@ -39,6 +43,10 @@ var ErrMissing = errors.New("the server can't be started here")
 // Spawn starts a server with its data in a directory. ctx bounds the start alone. Stop it.
 func Spawn(ctx context.Context, kind, dir string) (*Server, error) {
 	switch kind {
+	case "elastic":
+		return spawnElastic(ctx, elastic.Elasticsearch, dir)
+	case "opensearch":
+		return spawnElastic(ctx, elastic.OpenSearch, dir)
 	case "etcd":
 		return spawnEtcd(ctx, dir)
 	case "nats":
@@ -47,6 +55,21 @@ func Spawn(ctx context.Context, kind, dir string) (*Server, error) {
 		return spawnZooKeeper(ctx, dir)
 	}
 	return nil, fmt.Errorf("there is no server of kind %q", kind)
+}
+
+func spawnElastic(ctx context.Context, kind elastic.Kind, dir string) (*Server, error) {
+	c, err := elastic.Start(ctx, elastic.Options{Kind: kind, Dir: dir})
+	var missing *elastic.MissingError
+	if errors.As(err, &missing) {
+		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		URL: c.URL(""), Kill: func() error { return c.Kill(0) }, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
+		Requests: func(ctx context.Context) (uint64, error) { return c.Requests(ctx, 0) },
+	}, nil
 }
 
 func spawnEtcd(ctx context.Context, dir string) (*Server, error) {

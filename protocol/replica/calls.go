@@ -29,8 +29,9 @@ type Caller struct {
 	Now        func() protocol.Instant
 	Wall       func() time.Time // for people: nothing is decided by it
 
-	once  sync.Once
-	pulse *beat.Writer
+	once    sync.Once
+	pulse   *beat.Writer
+	company company
 }
 
 // Timeout is how long the call of an effect may take.
@@ -62,10 +63,7 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 	case Append:
 		return c.append(ctx, e)
 	case CheckPulse:
-		d, err := c.Store.Get(ctx, e.Key)
-		if errors.Is(err, store.ErrNotFound) {
-			return PulseSeen{Now: c.Now(), Key: e.Key}
-		}
+		d, err := c.look(ctx, e)
 		return PulseSeen{Now: c.Now(), Key: e.Key, Version: d.Version, TTL: heartbeat.StatedTTL(d.Value), Err: text(err)}
 	case ListPulses:
 		return c.listPulses(ctx)
@@ -84,7 +82,7 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 }
 
 func (c *Caller) read(ctx context.Context, e ReadLog) Event {
-	page, err := c.Store.Read(ctx, uint64(e.After), readLimit)
+	page, err := c.readLog(ctx, uint64(e.After))
 	switch {
 	case errors.Is(err, store.ErrClosed):
 		return Closed{Now: c.Now(), Err: err}

@@ -24,8 +24,11 @@ type (
 		Create bool
 		Life   uint64
 	}
-	// CheckPulse reads one pulse.
-	CheckPulse struct{ Key string }
+	// CheckPulse reads one pulse. A Routine one decides nothing yet: it may wait for the next read of the log, to be made with it in one request.
+	CheckPulse struct {
+		Key     string
+		Routine bool
+	}
 	// ListPulses lists all pulses.
 	ListPulses struct{}
 	// DropPulse removes a pulse document that nobody renews any more, if it is still at Version.

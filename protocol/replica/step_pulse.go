@@ -116,7 +116,13 @@ func (s *step) look(key string) {
 	if key == s.watching {
 		s.check.next = s.nextLook()
 	}
-	s.emit(CheckPulse{Key: key})
+	s.emit(CheckPulse{Key: key, Routine: key == s.watching && s.routine()})
+}
+
+// routine says that the watched pulse cannot be found silent for long enough yet.
+func (s *step) routine() bool {
+	o := s.pulses.Of(s.watching)
+	return o.Known && !o.Gone() && s.now < o.Since.Add(s.silence(o))
 }
 
 // nextLook is when the watched pulse is looked at again, unless a hint comes before: at the latest when it may have been silent for long enough.

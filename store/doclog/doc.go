@@ -26,7 +26,9 @@
 // the record was put where nobody will look, or it was read, folded into a snapshot and trimmed, in the time between two requests: nobody can tell, so the outcome is
 // unknown. To append it again would add it twice. That is rare, since meta is also read before: the log must be trimmed past our index within the call.
 //
-// Read gets documents in order up to the first that is missing, at h+1, and then reads meta. If base is at most h now, h+1 was not missing because it was
+// Read gets documents in order up to the first that is missing, at h+1, and then reads meta. Where the documents are a store.GetMany, which keeps the
+// order of its keys, one request does both: a look at a log without news is one request. The known record in place of meta would not do: records are
+// removed several at once, and one may still be there when the next one is gone. If base is at most h now, h+1 was not missing because it was
 // trimmed; so the log ended at h at that moment, and the page is what it was then. If base has passed the first record that was asked for, the answer is
 // ErrTruncated. The head is found from a remembered position by looking at 1, 2, 4, ... records ahead, and then halving; a document that exists proves that the log has
 // come so far, also one that was created too late, since those are below base.
@@ -52,7 +54,7 @@
 //
 // Speed. An append takes three requests, one after the other (meta, record, meta), and more where several append at once; one handle appends one record at a time. A
 // protocol that puts many commands into a record, as replica does, loses little by that. A read of n records takes n requests, up to [Options.Ahead] of them
-// at once, and two more. What the log does not have, the documents do not have: read what their package says.
+// at once, and two more; with store.GetMany one for each Options.Ahead records. What the log does not have, the documents do not have: read what their package says.
 //
 // # Failures
 //

@@ -2,7 +2,6 @@ package walk
 
 import (
 	"bytes"
-	"reflect"
 	"slices"
 
 	"github.com/rota-run/rota/protocol"
@@ -76,7 +75,7 @@ func (s *State) deliver(i, k int) bool {
 	}
 	ev := next.call(i, m.starts, e, fine)
 	after, fx := s.rules.Machine.Step(before, machine.Stamped(ev, m.clock))
-	if len(fx) == 1 && reflect.DeepEqual(fx[0], e) && bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
+	if len(fx) == 1 && s.rules.alike(fx[0], e) && bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
 		return false
 	}
 	s.docs, s.log, s.broken = next.docs, next.log, next.broken

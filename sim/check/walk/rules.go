@@ -1,6 +1,9 @@
 package walk
 
 import (
+	"bytes"
+	"reflect"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/store"
@@ -27,6 +30,11 @@ type Rules struct {
 	Event  func(b []byte, ev machine.Event, s machine.State, n *Names) []byte
 	// Value appends what of the value decides what it does next, besides members and partitions. It may be nil.
 	Value func(b []byte, v *cluster.Value, n *Names) []byte
+}
+
+// alike tells whether two calls are the same, as far as the walk can tell.
+func (r *Rules) alike(a, b machine.Effect) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && bytes.Equal(r.Effect(nil, a, nil), r.Effect(nil, b, nil))
 }
 
 // Way is how a call is walked.

@@ -48,7 +48,7 @@ func (u *URL) set(key, value string, t *tlsFiles, getenv func(string) string) (e
 		u.User = value
 	case "password":
 		u.Password, err = Secret(value, getenv)
-	case "token":
+	case "token", "api-key":
 		u.Token, err = Secret(value, getenv)
 	case "creds":
 		u.Credentials = value

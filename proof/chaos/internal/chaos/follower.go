@@ -46,10 +46,12 @@ func (f *follower) open(ctx context.Context, open func(context.Context) (Log, er
 		return err
 	}
 	ctx, f.stop = context.WithCancel(ctx)
-	hints, err := f.store.WatchLog(ctx)
-	if err != nil {
-		f.stop()
-		return errors.Join(err, f.store.Close())
+	var hints <-chan struct{} // nil, which never hints, where the store does not
+	if w, ok := f.store.(store.LogWatcher); ok {
+		if hints, err = w.WatchLog(ctx); err != nil {
+			f.stop()
+			return errors.Join(err, f.store.Close())
+		}
 	}
 	f.done = make(chan struct{})
 	go f.run(ctx, hints)

@@ -23,7 +23,6 @@ type Server struct {
 type Log interface {
 	store.Store
 	store.Log
-	store.LogWatcher
 }
 
 // storeText is what members get as --store.

@@ -1,0 +1,362 @@
+package elastic_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/elastic"
+)
+
+// secret must not be seen in any error.
+const secret = "correct-horse"
+
+// rest sends a request to a server and returns its status and answer.
+func rest(t testing.TB, servers []string, method, path, body string) (int, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(rig.Deadline(t), method, "http://"+servers[0]+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, text
+}
+
+// sets is rest for what must succeed.
+func sets(t testing.TB, servers []string, method, path, body string) {
+	t.Helper()
+	if status, text := rest(t, servers, method, path, body); status != http.StatusOK {
+		t.Fatalf("%s %s: status %d: %s", method, path, status, text)
+	}
+}
+
+// saying is a server that gives each request one answer.
+func saying(t *testing.T, status int, body string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// silent accepts connections and says nothing.
+func silent(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+// nobody returns an address at which nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	addrs, release, err := port.Find(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return addrs[0]
+}
+
+// guarded is a server with TLS, in front of another one, which lets in whom it knows.
+func guarded(t *testing.T, behind string) *httptest.Server {
+	t.Helper()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if r.Header.Get("Authorization") != "ApiKey "+secret && (user != "alice" || password != secret) {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"error":{"type":"security_exception","reason":"unable to authenticate"},"status":401}`)
+			return
+		}
+		if user == "alice" && r.Method != http.MethodGet && strings.HasSuffix(r.URL.Path, "-forbidden") {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"error":{"type":"security_exception","reason":"action [indices:admin/create] is unauthorized"},"status":403}`)
+			return
+		}
+		httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: behind}).ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// trusting trusts the certificate of a server.
+func trusting(s *httptest.Server) *tls.Config {
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+}
+
+// opens opens a store that must not be opened, and looks for words in the error.
+func opens(t *testing.T, o elastic.Options, want ...string) error {
+	t.Helper()
+	s, err := elastic.Open(rig.Deadline(t), o)
+	if err == nil {
+		s.Close()
+		t.Fatal("no error")
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("error %q does not say %q", err, w)
+		}
+	}
+	if strings.Contains(err.Error(), secret) {
+		t.Errorf("error %q shows the secret", err)
+	}
+	return err
+}
+
+func TestOpenErrors(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		o := s.options(t)
+		front := guarded(t, o.Servers[0])
+		for name, c := range map[string]struct {
+			change func(*elastic.Options)
+			want   []string
+		}{
+			"nobody listens":    {func(o *elastic.Options) { o.Servers = []string{nobody(t)} }, []string{"connection refused", "check that Elasticsearch or OpenSearch runs"}},
+			"nobody answers":    {func(o *elastic.Options) { o.Servers, o.Timeout = []string{silent(t)}, time.Second }, []string{"no answer within 1s"}},
+			"a web server":      {func(o *elastic.Options) { o.Servers = []string{saying(t, 404, "<html>")} }, []string{"not Elasticsearch or OpenSearch", "check the port"}},
+			"another API":       {func(o *elastic.Options) { o.Servers = []string{saying(t, 200, `{"hello":1}`)} }, []string{"not Elasticsearch or OpenSearch"}},
+			"old Elasticsearch": {func(o *elastic.Options) { o.Servers = []string{saying(t, 200, `{"version":{"number":"7.17.29"}}`)} }, []string{"Elasticsearch 7.17.29", "at least 8.0"}},
+			"old OpenSearch": {func(o *elastic.Options) {
+				o.Servers = []string{saying(t, 200, `{"version":{"number":"1.3.0","distribution":"opensearch"}}`)}
+			}, []string{"OpenSearch 1.3.0", "at least 2.0"}},
+			"TLS to plain text": {func(o *elastic.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }, []string{"leave TLS out"}},
+			"plain text to TLS": {func(o *elastic.Options) { o.Servers = []string{front.Listener.Addr().String()} }, []string{"not Elasticsearch or OpenSearch"}},
+			"unknown authority": {func(o *elastic.Options) { behind(o, front); o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }, []string{"give the certificate of the authority"}},
+			"no user":           {func(o *elastic.Options) { behind(o, front) }, []string{"401", "check user and password, or the API key"}},
+			"wrong password":    {func(o *elastic.Options) { behind(o, front); o.User, o.Password = "alice", secret+"!" }, []string{"check user and password"}},
+			"wrong API key":     {func(o *elastic.Options) { behind(o, front); o.APIKey = secret + "!" }, []string{"check user and password, or the API key"}},
+			"no right to make it": {func(o *elastic.Options) {
+				behind(o, front)
+				o.User, o.Password, o.Index = "alice", secret, o.Index+"-forbidden"
+			}, []string{"403", "grant"}},
+			"must exist":         {func(o *elastic.Options) { o.MustExist = true }, []string{"there is no index", "not found"}},
+			"bad index":          {func(o *elastic.Options) { o.Index = "Weather" }, []string{"small letters"}},
+			"two ways to log in": {func(o *elastic.Options) { o.APIKey, o.User, o.Password = secret, "alice", secret }, []string{"give one of them"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				o := o
+				c.change(&o)
+				opens(t, o, c.want...)
+			})
+		}
+	})
+}
+
+// behind goes to a server with TLS.
+func behind(o *elastic.Options, front *httptest.Server) {
+	o.Servers, o.TLS = []string{front.Listener.Addr().String()}, trusting(front)
+}
+
+func TestOpenWithTLS(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		o := s.options(t)
+		behind(&o, guarded(t, o.Servers[0]))
+		byKey, byUser := o, o
+		byKey.APIKey = secret
+		byUser.User, byUser.Password = "alice", secret
+		v, err := openWith(t, byKey).Put(rig.Deadline(t), store.Doc{Key: "a", Value: []byte("x")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := openWith(t, byUser).Get(rig.Deadline(t), "a"); err != nil || d.Version != v {
+			t.Errorf("get: %+v, %v", d, err)
+		}
+	})
+}
+
+// mapping is what a store's index has, as the server says it.
+func mapping(t *testing.T, o elastic.Options) string {
+	t.Helper()
+	openWith(t, o)
+	_, text := rest(t, o.Servers, "GET", "/"+o.Index+"/_mapping", "")
+	var found map[string]struct {
+		Mappings json.RawMessage `json:"mappings"`
+	}
+	if err := json.Unmarshal(text, &found); err != nil {
+		t.Fatal(err)
+	}
+	return string(found[o.Index].Mappings)
+}
+
+// TestIndexesThatAreNoStore: each has its own error, and nothing is written to it.
+func TestIndexesThatAreNoStore(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		ours := mapping(t, s.options(t))
+		for name, c := range map[string]struct {
+			body string
+			want []string
+		}{
+			"of something else": {`{"mappings":{"properties":{"message":{"type":"text"}}}}`, []string{"the mapping of something else", "another index"}},
+			"two shards":        {`{"settings":{"number_of_shards":2},"mappings":` + ours + `}`, []string{"2 primary shards", "exactly 1"}},
+			"a field missing":   {`{"mappings":` + strings.Replace(ours, `"bytes":{"type":"binary"},`, "", 1) + `}`, []string{"wrong mapping", "bytes"}},
+			"another type":      {`{"mappings":` + strings.Replace(ours, `"bytes":{"type":"binary"}`, `"bytes":{"type":"keyword"}`, 1) + `}`, []string{"wrong mapping", "keyword"}},
+			"open to all":       {`{"mappings":` + strings.Replace(ours, `"strict"`, `"true"`, 1) + `}`, []string{"wrong mapping"}},
+			"newer":             {`{"mappings":` + strings.Replace(ours, `"rota":1`, `"rota":2`, 1) + `}`, []string{"format 2", "newer version"}},
+			"not on disk":       {`{"settings":{"index.translog.durability":"async"},"mappings":` + ours + `}`, []string{"before they are on disk"}},
+			"flood stage":       {`{"settings":{"index.blocks.read_only_allow_delete":true},"mappings":` + ours + `}`, []string{"read-only", "free space"}},
+			"blocked":           {`{"settings":{"index.blocks.write":true},"mappings":` + ours + `}`, []string{"blocked", "index.blocks.write"}},
+			"red":               {`{"settings":{"index.routing.allocation.require._name":"nowhere"},"mappings":` + ours + `}`, []string{"is red", "start the missing nodes"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				o := s.options(t)
+				o.Timeout = 2 * time.Second
+				sets(t, o.Servers, "PUT", "/"+o.Index+"?wait_for_active_shards=0", c.body)
+				opens(t, o, c.want...)
+			})
+		}
+		t.Run("an alias", func(t *testing.T) {
+			o := s.options(t)
+			openWith(t, o)
+			sets(t, o.Servers, "PUT", "/"+o.Index+"/_alias/"+o.Index+"-alias", "")
+			o.Index += "-alias"
+			opens(t, o, "alias")
+		})
+	})
+}
+
+// TestBlockedWhileOpen: a disk that is full blocks an index under its users. Reads go on; a write was not done, and says what to do.
+func TestBlockedWhileOpen(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		o := s.options(t)
+		h, ctx := openWith(t, o), rig.Deadline(t)
+		v, err := h.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets(t, o.Servers, "PUT", "/"+o.Index+"/_settings", `{"index.blocks.read_only_allow_delete":true}`)
+		_, err = h.Put(ctx, store.Doc{Key: "b"})
+		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) || !strings.Contains(err.Error(), "flood stage") {
+			t.Errorf("put: %v", err)
+		}
+		if d, err := h.Get(ctx, "a"); err != nil || d.Version != v {
+			t.Errorf("get: %+v, %v", d, err)
+		}
+		sets(t, o.Servers, "PUT", "/"+o.Index+"/_settings", `{"index.blocks.read_only_allow_delete":null}`)
+		if _, err := h.Put(ctx, store.Doc{Key: "b"}); err != nil {
+			t.Errorf("put after it was unblocked: %v", err)
+		}
+	})
+}
+
+// TestIndexRemoved: a read says so, and is no "not found" that somebody might take for an empty store.
+func TestIndexRemoved(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		o := s.options(t)
+		h := openWith(t, o)
+		drop(t, o.Servers, o.Index)
+		if _, err := h.Get(rig.Deadline(t), "a"); errors.Is(err, store.ErrNotFound) || err == nil || !strings.Contains(err.Error(), "removed the index") {
+			t.Errorf("get: %v", err)
+		}
+	})
+}
+
+// TestReadOnly checks that an observer reads everything and changes nothing.
+func TestReadOnly(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		o := s.options(t)
+		o.ReadOnly = true
+		if _, err := elastic.Open(rig.Deadline(t), o); !errors.Is(err, store.ErrNotFound) {
+			t.Fatalf("open of nothing: error %v, want ErrNotFound", err)
+		}
+		writer, ctx := openWith(t, through(elastic.Options{Index: o.Index, Timeout: o.Timeout}, o.Servers...)), rig.Deadline(t)
+		v, err := writer.Put(ctx, store.Doc{Key: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := openWith(t, o)
+		if d, err := reader.Get(ctx, "a"); err != nil || d.Version != v {
+			t.Errorf("get: %+v, %v", d, err)
+		}
+		_, putErr := reader.Put(ctx, store.Doc{Key: "b"})
+		for call, err := range map[string]error{"put": putErr, "delete": reader.Delete(ctx, "a", v)} {
+			if err == nil || !strings.Contains(err.Error(), "opened for reading only") {
+				t.Errorf("%s: error %v, want a refusal", call, err)
+			}
+		}
+	})
+}
+
+func TestOpenCancelled(t *testing.T) {
+	errGaveUp := errors.New("gave up")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errGaveUp) })
+	if _, err := elastic.Open(ctx, elastic.Options{Servers: []string{silent(t)}}); !errors.Is(err, errGaveUp) {
+		t.Errorf("error %v, want the cause", err)
+	}
+}
+
+// TestDocumentsAreReadable: a value that is a JSON object is one in the index, byte by byte; whatever it is, it comes back as it was.
+func TestDocumentsAreReadable(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		o := s.options(t)
+		h, ctx := openWith(t, o), rig.Deadline(t)
+		values := []string{
+			`{"holder":"a","expire":1.50e3,"b<c>&":"é\u2028"}`, `{"a":1,"a":2}`, `{ "spaced": 1 }`, `{}`, `{"a":"` + "\u2028" + `"}`, `[1]`, `"text"`, "\x00\xff", "", "{not json",
+			`{"deep":` + strings.Repeat(`[`, 50) + strings.Repeat(`]`, 50) + `}`, `{"":1}`, `{"a.b":{"..":1}}`,
+		}
+		for i, value := range values {
+			key := fmt.Sprint("k/", i)
+			v, err := h.Put(ctx, store.Doc{Key: key, Value: []byte(value)})
+			if err != nil {
+				t.Errorf("put %q: %v", value, err)
+				continue
+			}
+			if d, err := h.Get(ctx, key); err != nil || !bytes.Equal(d.Value, []byte(value)) || d.Version != v {
+				t.Errorf("%q came back as %q at %q, %v; want %q", value, d.Value, d.Version, err, v)
+			}
+		}
+		_, text := rest(t, o.Servers, "GET", "/"+o.Index+"/_doc/k%2F0", "")
+		if !bytes.Contains(text, []byte(`"value":`+values[0])) {
+			t.Errorf("a user sees %s", text)
+		}
+	})
+}
+
+// TestForeignDocument: what somebody else wrote into a document is found, and not taken for a value.
+func TestForeignDocument(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		o := s.options(t)
+		h, ctx := openWith(t, o), rig.Deadline(t)
+		for name, body := range map[string]string{"half": `{"key":"half"}`, "other": `{"key":"other","value":{"a":1},"sum":5,"by":"x"}`, "moved": `{"key":"elsewhere","bytes":"","sum":0,"by":"x"}`} {
+			if status, text := rest(t, o.Servers, "PUT", "/"+o.Index+"/_doc/"+name, body); status != http.StatusCreated {
+				t.Fatalf("status %d: %s", status, text)
+			}
+			if _, err := h.Get(ctx, name); !errors.Is(err, elastic.ErrDamaged) {
+				t.Errorf("%s: %v, want ErrDamaged", name, err)
+			}
+		}
+	})
+}

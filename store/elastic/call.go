@@ -1,0 +1,158 @@
+package elastic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+const (
+	connectTimeout = 3 * time.Second // of one attempt
+	idleFor        = 30 * time.Second
+	mostIdle       = 64        // connections to a server that are kept
+	mostBytes      = 256 << 20 // of an answer
+)
+
+// newClient makes a client that sends a request again by itself only where nothing of it was written to a connection. It does that to requests of all
+// methods; those that change something are never GET or HEAD, which it would send again in other cases too.
+func newClient(o Options) *http.Client {
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext: (&net.Dialer{Timeout: connectTimeout, KeepAlive: 10 * time.Second}).DialContext, TLSClientConfig: o.TLS,
+			TLSHandshakeTimeout: connectTimeout, MaxIdleConnsPerHost: mostIdle, IdleConnTimeout: idleFor,
+		},
+	}
+}
+
+// request is one call to a server.
+type request struct {
+	method, path string // the path may have a query
+	body         []byte
+}
+
+// answer is what a server says.
+type answer struct {
+	status  int
+	body    []byte
+	elastic bool // it says that it is Elasticsearch
+}
+
+func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
+
+// send makes a request once, to one server; sent tells whether anybody may have executed it.
+func (s *Store) send(ctx context.Context, server string, r request) (a answer, sent bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, fmt.Errorf("no answer within %v", s.o.Timeout))
+	defer cancel()
+	var began atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { began.Store(true) }}
+	scheme := "http://"
+	if s.o.TLS != nil {
+		scheme = "https://"
+	}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), r.method, scheme+server+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return answer{}, false, err
+	}
+	s.authorize(req)
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return answer{}, began.Load(), cut(ctx, err)
+	}
+	defer resp.Body.Close()
+	a = answer{status: resp.StatusCode, elastic: resp.Header.Get("X-Elastic-Product") == "Elasticsearch"}
+	if a.body, err = io.ReadAll(io.LimitReader(resp.Body, mostBytes)); err != nil {
+		return answer{}, true, cut(ctx, err)
+	}
+	return a, true, nil
+}
+
+func (s *Store) authorize(req *http.Request) {
+	req.Header.Set("Content-Type", "application/json")
+	switch {
+	case s.o.APIKey != "":
+		req.Header.Set("Authorization", "ApiKey "+s.o.APIKey)
+	case s.o.User != "":
+		req.SetBasicAuth(s.o.User, s.o.Password)
+	}
+}
+
+// cut leaves the address of the request out of an error, which is long, and says why ctx has ended if it has.
+func cut(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var wrapped interface{ Unwrap() error }
+	if errors.As(err, &wrapped) {
+		if inner := wrapped.Unwrap(); inner != nil {
+			return inner
+		}
+	}
+	return err
+}
+
+// server is the one that is asked now.
+func (s *Store) server() (name string, turn uint64) {
+	turn = s.current.Load()
+	return s.o.Servers[turn%uint64(len(s.o.Servers))], turn
+}
+
+// change makes a call that changes something. It is made again, of another server, only where it was never sent.
+func (s *Store) change(ctx context.Context, r request) (answer, error) {
+	for attempt := 0; ; attempt++ {
+		server, turn := s.server()
+		a, sent, err := s.send(ctx, server, r)
+		if err == nil {
+			return a, nil
+		}
+		s.current.CompareAndSwap(turn, turn+1)
+		switch {
+		case sent:
+			return a, fmt.Errorf("%w: %s: %w", store.ErrUnknown, server, because(ctx, hint(err)))
+		case ctx.Err() != nil:
+			return a, context.Cause(ctx)
+		case attempt+1 >= len(s.o.Servers):
+			return a, fmt.Errorf("%w: %s: %w", store.ErrUnavailable, server, hint(err))
+		}
+	}
+}
+
+// ask makes a call that changes nothing: of each server, and once more of the first.
+func (s *Store) ask(ctx context.Context, r request) (answer, error) {
+	for attempt := 0; ; attempt++ {
+		server, turn := s.server()
+		a, _, err := s.send(ctx, server, r)
+		passing := err == nil && a.status >= 500
+		if err == nil && !passing {
+			return a, nil
+		}
+		if ctx.Err() != nil {
+			return a, context.Cause(ctx)
+		}
+		s.current.CompareAndSwap(turn, turn+1)
+		if attempt < len(s.o.Servers) && pause(ctx, time.Duration(attempt)*20*time.Millisecond) {
+			continue
+		}
+		if passing {
+			return a, nil
+		}
+		return a, fmt.Errorf("%w: %s: %w", store.ErrUnavailable, server, hint(err))
+	}
+}
+
+// because adds why ctx has ended, if it has, to an error that came about without it.
+func because(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, context.Cause(ctx))
+}

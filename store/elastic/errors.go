@@ -1,0 +1,136 @@
+package elastic
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/rota-run/rota/store"
+)
+
+// ErrDamaged marks data that is there but is not what this store wrote. Somebody else changed it.
+var ErrDamaged = errors.New("store is damaged")
+
+// errReadOnly is the answer to a change through an observer's handle.
+var errReadOnly = errors.New("the store was opened for reading only")
+
+// fault is what a server says of a request that it did not do as asked.
+type fault struct {
+	Type   string `json:"type"`
+	Reason string `json:"reason"`
+}
+
+// faultOf reads the fault in an answer.
+func faultOf(a answer) fault {
+	var b struct {
+		Error json.RawMessage `json:"error"`
+	}
+	var f fault
+	if json.Unmarshal(a.body, &b) != nil || json.Unmarshal(b.Error, &f) != nil {
+		f.Reason = string(a.body)
+	}
+	return f
+}
+
+// errorString leaves out the status that the text of a fault repeats.
+func (f fault) errorString(status int) error {
+	if f.Type == "" {
+		return fmt.Errorf("status %d: %.200q", status, f.Reason)
+	}
+	return fmt.Errorf("status %d: %s: %.400s", status, f.Type, f.Reason)
+}
+
+// refusal gives the answer to a request that was not done its meaning; proof tells whether it proves that nothing was changed.
+func refusal(a answer) (meaning error, proof bool) {
+	f := faultOf(a)
+	said := f.errorString(a.status)
+	switch {
+	case f.Type == "cluster_block_exception":
+		return fmt.Errorf("%w: %w: %s", store.ErrUnavailable, said, blockHint(f.Reason)), true
+	case f.Type == "index_not_found_exception":
+		return fmt.Errorf("%w: %w: somebody removed the index: stop all members, and start them again to begin with an empty store", store.ErrUnavailable, said), true
+	case a.status == 401:
+		return fmt.Errorf("%w: check user and password, or the API key", said), true
+	case a.status == 403:
+		return fmt.Errorf("%w: grant the user, or the API key, the privileges of docs/stores/elastic.md", said), true
+	case a.status == 413:
+		return fmt.Errorf("%w: %w (the server's http.max_content_length is below its default)", store.ErrTooLarge, said), true
+	case a.status == 429:
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, said), true
+	case a.status >= 300 && a.status < 500:
+		return said, true
+	}
+	return said, false
+}
+
+// blockHint says what to do about what blocks an index or a cluster.
+func blockHint(reason string) string {
+	switch {
+	case strings.Contains(reason, "flood"), strings.Contains(reason, "read-only / allow delete"):
+		return "a disk is fuller than its flood stage watermark: free space; the server then unblocks the index by itself"
+	case strings.Contains(reason, "read-only"):
+		return "somebody made it read-only: set index.blocks.read_only, or cluster.blocks.read_only, to null"
+	case strings.Contains(reason, "no master"), strings.Contains(reason, "cluster_manager"), strings.Contains(reason, "cluster-manager"):
+		return "most of the nodes that can be master must run and reach each other"
+	}
+	return "see GET /_cluster/health and the settings of the index"
+}
+
+// writeError gives the answer to a change that was not done, or perhaps was, its meaning.
+func writeError(a answer) error {
+	meaning, proof := refusal(a)
+	if proof {
+		return meaning
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnknown, meaning)
+}
+
+// readError gives the answer to a call that changes nothing its meaning.
+func readError(a answer) error {
+	meaning, proof := refusal(a)
+	if proof {
+		return meaning
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, meaning)
+}
+
+// hint adds what to try to an error of a connection.
+func hint(err error) error {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &authority):
+		return fmt.Errorf("%w: give the certificate of the authority that signed the server's", err)
+	case errors.As(err, &host):
+		return fmt.Errorf("%w: the certificate is made out to another name: use that one", err)
+	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		return fmt.Errorf("%w: the server speaks plain text: leave TLS out", err)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(err.Error(), "malformed HTTP"):
+		return fmt.Errorf("%w: if the server wants TLS, try with TLS", err)
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: check that Elasticsearch or OpenSearch runs there", err)
+	}
+	return err
+}
+
+func checkSize(b []byte) error {
+	if len(b) > MaxValue {
+		return fmt.Errorf("%d bytes, at most %d: %w", len(b), MaxValue, store.ErrTooLarge)
+	}
+	return nil
+}
+
+// unknown says that a call may have changed something, and why nobody can tell.
+func unknown(why error) error {
+	if errors.Is(why, store.ErrUnknown) {
+		return why
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnknown, why)
+}

@@ -1,0 +1,104 @@
+package elastic
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+)
+
+// Defaults of [Options].
+const (
+	defaultIndex   = "rota"
+	defaultPort    = "9200"
+	defaultTimeout = 5 * time.Second
+)
+
+// Options of [Open].
+type Options struct {
+	// Servers are nodes of one cluster, host:port each; a port that is missing is 9200. Give several: any one that lives is enough.
+	Servers []string
+	// Index is the index that holds the store; default "rota". Nothing else may be in it.
+	Index string
+	// User and Password, or APIKey (the base64 text that the server calls "encoded"), log in. None of them appears in an error.
+	User, Password, APIKey string
+	// TLS encrypts the connections; nil: plain text.
+	TLS *tls.Config
+	// Copies is on how many nodes a new index lies, 1 to 5; 0: on up to three, as many as there are.
+	Copies int
+	// MustExist makes Open fail with store.ErrNotFound where there is no store yet, instead of creating one.
+	MustExist bool
+	// ReadOnly implies MustExist. Each call that would change something is refused before anything is sent.
+	ReadOnly bool
+	// Timeout is how long Open may take, and how long one request waits for its answer; default 5 s.
+	Timeout time.Duration
+	// Logger gets what happens in the background; default: discard.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Index == "" {
+		o.Index = defaultIndex
+	}
+	if err := CheckIndex(o.Index); err != nil {
+		return o, err
+	}
+	o.MustExist = o.MustExist || o.ReadOnly
+	switch {
+	case o.APIKey != "" && (o.User != "" || o.Password != ""):
+		return o, errors.New("API key and user: give one of them")
+	case (o.User == "") != (o.Password == ""):
+		return o, errors.New("user and password: give both or neither")
+	case o.Copies < 0 || o.Copies > 5:
+		return o, fmt.Errorf("%d copies: give 1 to 5, or 0 for the default", o.Copies)
+	}
+	var err error
+	o.Servers, err = addresses(o.Servers)
+	return o, err
+}
+
+// addresses completes the servers to host:port. Nothing of a bad one is shown, since people put passwords there.
+func addresses(servers []string) ([]string, error) {
+	if len(servers) == 0 {
+		return nil, errors.New("no server: give at least one, like 127.0.0.1:9200")
+	}
+	all := make([]string, len(servers))
+	for i, e := range servers {
+		if strings.ContainsAny(e, "@/? ") || e == "" {
+			return nil, fmt.Errorf("server %d is not of the form host:port: give user, password and TLS by their own options", i+1)
+		}
+		host, port, err := net.SplitHostPort(e)
+		if err != nil {
+			host, port = strings.Trim(e, "[]"), defaultPort
+		}
+		if host == "" || port == "" || strings.Contains(e, "]") && net.ParseIP(host) == nil {
+			return nil, fmt.Errorf("server %d, %q, is not of the form host:port", i+1, e)
+		}
+		all[i] = net.JoinHostPort(host, port)
+	}
+	return all, nil
+}
+
+// CheckIndex reports what is wrong with the name of an index, nil if nothing.
+func CheckIndex(name string) error {
+	for i := range len(name) {
+		c := name[i]
+		good := 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || i > 0 && strings.IndexByte("._-", c) >= 0
+		if !good {
+			return fmt.Errorf("index %q: byte %q at %d is not allowed: write small letters and digits, and after the first of them . _ -", name, c, i)
+		}
+	}
+	if name == "" || len(name) > 200 {
+		return fmt.Errorf("index %.40q has %d bytes: give 1 to 200", name, len(name))
+	}
+	return nil
+}

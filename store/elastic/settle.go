@@ -1,0 +1,144 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// settling remembers what is known to be on all copies of the shard, so that it cannot be lost with one of them. A server shows a write before that, to
+// those who read the copy that has it; if the primary dies then, the write is gone.
+type settling struct {
+	mu   sync.Mutex
+	done map[string]spot // by key; what was acknowledged, or found to be on all copies
+	term int64           // of the documents at which checkpoint was read
+	all  int64           // the operations up to it, of that term, are on all copies
+}
+
+// mostSettled is how many documents are remembered. It is forgotten as a whole.
+const mostSettled = 10_000
+
+// note remembers that a document is on all copies.
+func (g *settling) note(key string, at spot) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.done == nil || len(g.done) >= mostSettled {
+		g.done = make(map[string]spot)
+	}
+	g.done[key] = at
+}
+
+// forget keeps the memory small: a document that is gone comes back with another version.
+func (g *settling) forget(key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.done, key)
+}
+
+// known tells whether a finding is known to be on all copies.
+func (g *settling) known(f finding) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return f.Version == "" || g.done[f.Key] == f.spot || f.term == g.term && f.seq <= g.all
+}
+
+// reached notes what a reading of the checkpoint says of what was found before it.
+func (g *settling) reached(found []finding, all int64) {
+	newest := int64(0)
+	for _, f := range found {
+		if f.Version != "" && f.seq <= all {
+			newest = max(newest, f.term)
+			g.note(f.Key, f.spot)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if newest > g.term || newest == g.term && all > g.all {
+		g.term, g.all = newest, all
+	}
+}
+
+// settled looks at documents until all that it finds is on all copies: mostly the first look is enough.
+func (s *Store) settled(ctx context.Context, keys []string) ([]finding, error) {
+	for n := range looks {
+		found, err := s.look(ctx, keys)
+		if err != nil || s.sure(found) {
+			return found, err
+		}
+		all, err := s.checkpoint(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if s.settling.reached(found, all); s.sure(found) {
+			return found, nil
+		}
+		if !pause(ctx, time.Duration(n)*pauseOfLooks) {
+			return nil, context.Cause(ctx)
+		}
+	}
+	return nil, fmt.Errorf("%w: what one node has is not on the others that hold the index, though they are up: see GET /_cat/shards/%s", store.ErrUnavailable, s.o.Index)
+}
+
+func (s *Store) sure(found []finding) bool {
+	for _, f := range found {
+		if !s.settling.known(f) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkpoint is the operation up to which all are on all copies, as the copy says that knows least. Where a copy does not answer, it is none.
+func (s *Store) checkpoint(ctx context.Context) (int64, error) {
+	a, err := s.ask(ctx, request{"GET", "/" + s.o.Index + "/_stats/docs?level=shards", nil})
+	if err != nil {
+		return 0, err
+	}
+	if !a.good() {
+		return 0, readError(a)
+	}
+	var stats struct {
+		Shards struct {
+			Failed int `json:"failed"`
+		} `json:"_shards"`
+		Indices map[string]struct {
+			Shards map[string][]shardCopy `json:"shards"`
+		} `json:"indices"`
+	}
+	if err := json.Unmarshal(a.body, &stats); err != nil {
+		return 0, fmt.Errorf("%w: the statistics of the index: %w", store.ErrUnavailable, err)
+	}
+	const none = -1
+	least, copies := int64(0), 0
+	for _, c := range stats.Indices[s.o.Index].Shards["0"] {
+		if !c.serves() {
+			continue
+		}
+		if copies++; copies == 1 || c.Seq.All < least {
+			least = c.Seq.All
+		}
+	}
+	if copies == 0 || stats.Shards.Failed > 0 {
+		return none, nil
+	}
+	return least, nil
+}
+
+// shardCopy is what a copy of the shard says of itself.
+type shardCopy struct {
+	Routing struct {
+		State string `json:"state"`
+	} `json:"routing"`
+	Seq struct {
+		All int64 `json:"global_checkpoint"`
+	} `json:"seq_no"`
+}
+
+// serves tells whether a copy may be read.
+func (c shardCopy) serves() bool {
+	return c.Routing.State == "STARTED" || c.Routing.State == "RELOCATING"
+}
