@@ -1,0 +1,5 @@
+package postgres_test
+
+const holderVariable = "ROTA_TEST_POSTGRES_HOLDER"
+
+func hold(string) error { return nil }
