@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/nats"
+	"github.com/rota-run/rota/store/postgres"
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
@@ -20,6 +21,7 @@ type Store interface {
 // Hosts are the addresses of the server, host:port.
 func (s *Server) Hosts() []string {
 	_, hosts, _ := strings.Cut(s.URL, "://")
+	hosts, _, _ = strings.Cut(hosts, "/") // of a database
 	return strings.Split(hosts, ",")
 }
 
@@ -30,6 +32,8 @@ func (s *Server) Open(ctx context.Context, name string, readOnly bool) (Store, e
 		return opened(etcd.Open(ctx, etcd.Options{Endpoints: s.Hosts(), Prefix: name, ReadOnly: readOnly}))
 	case "nats":
 		return opened(nats.Open(ctx, nats.Options{URLs: []string{s.URL}, Bucket: name, ReadOnly: readOnly}))
+	case "postgres":
+		return opened(postgres.Open(ctx, postgres.Options{Hosts: s.Hosts(), Schema: name, ReadOnly: readOnly}))
 	case "zookeeper":
 		return opened(zookeeper.Open(ctx, zookeeper.Options{Servers: s.Hosts(), Path: "/" + name, ReadOnly: readOnly}))
 	default:

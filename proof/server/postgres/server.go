@@ -142,8 +142,8 @@ func (s *Server) Write(name, text string) error {
 // Addr is the address of the server, host:port.
 func (s *Server) Addr() string { return s.addr }
 
-// URL is the store on this server, as --store names it.
-func (s *Server) URL() string { return "postgres://" + User + "@" + s.addr + "/" + User }
+// URL is the database on this server, as --store names it.
+func (s *Server) URL() string { return "postgres://" + s.addr + "/" + User }
 
 // Connect connects to a database as the administrator.
 func (s *Server) Connect(ctx context.Context, database string) (*pgconn.PgConn, error) {
