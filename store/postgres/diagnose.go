@@ -87,7 +87,7 @@ func connectHint(err error) string {
 		return "the server's certificate is for another name: use the name that it has"
 	case has("server refused TLS connection"):
 		return "the server does not speak TLS: leave TLS out"
-	case errors.As(err, &record), has("unknown message type", "invalid message", "unexpected message", "does not answer like PostgreSQL"):
+	case errors.As(err, &record), has("unknown message type", "invalid message", "unexpected message", "body length", "does not answer like PostgreSQL"):
 		return "this is not PostgreSQL: check address and port"
 	case has("connection refused", "no such host", "no route to host", "i/o timeout", "network is unreachable", "hostname resolving"):
 		return "check that PostgreSQL runs there and that the network lets you through"

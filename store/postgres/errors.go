@@ -32,6 +32,7 @@ const (
 	codeSerialization   = "40001"
 	codeDeadlock        = "40P01"
 	codePrivilege       = "42501"
+	codeNoColumn        = "42703"
 	codeNoFunction      = "42883"
 	codeNoTable         = "42P01"
 	codeDiskFull        = "53100"

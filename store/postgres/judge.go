@@ -14,7 +14,7 @@ const (
 	grace = 150 * time.Millisecond
 
 	waitFor   = 3 * time.Second        // one request that waits for the end of others: a longer one would keep old rows from being removed
-	waitSlice = 900 * time.Millisecond // one wait for a lock: less than deadlock_timeout (1 s), after which a server may log it
+	waitSlice = 250 * time.Millisecond // one wait for a lock: then it looks who is before us now. A server may log waits of deadlock_timeout (1 s)
 	beatMost  = 30 * time.Second
 	beatLeast = 500 * time.Millisecond
 	silentFor = 4 // times its ttl: then a session is removed that nothing proves to be alive or dead

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/rota-run/rota/store"
@@ -96,11 +95,12 @@ func (s *Store) lookAround(ctx context.Context, c *conn) (f found, err error) {
 	if !rows[0].bool(3) {
 		return f, nil
 	}
-	if rows, err = c.exec(ctx, sqlFormat, formatName); err != nil {
-		if meaning := readError(ctx, err); !errors.Is(meaning, ErrDamaged) {
-			return f, meaning
-		}
+	rows, err = c.exec(ctx, sqlFormat, formatName)
+	switch {
+	case isCode(err, codeNoTable, codeNoColumn):
 		return f, nil // a table of that name that is not ours
+	case err != nil:
+		return f, readError(ctx, err)
 	}
 	if len(rows) == 1 {
 		f.format = rows[0].int(0)

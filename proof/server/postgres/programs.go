@@ -26,21 +26,21 @@ func (e *MissingError) Error() string {
 // Unwrap returns the cause.
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// folders are where programs are that no PATH names, the newest version last.
+// folders are where Debian's packages put programs, the newest version last. What its PATH names may be a script that wants more packages.
 const folders = "/usr/lib/postgresql/*/bin"
 
 // Program finds a program of the server's packages. A [MissingError] says that it is not there.
 func Program(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return filepath.EvalSymlinks(path) // the server finds its other files beside itself
+	found, err := filepath.Glob(filepath.Join(folders, name))
+	if err == nil && len(found) > 0 {
+		slices.Sort(found)
+		return found[len(found)-1], nil
 	}
-	found, globErr := filepath.Glob(filepath.Join(folders, name))
-	if globErr != nil || len(found) == 0 {
+	path, err := exec.LookPath(name)
+	if err != nil {
 		return "", &MissingError{name, err}
 	}
-	slices.Sort(found)
-	return found[len(found)-1], nil
+	return filepath.EvalSymlinks(path) // the server finds its other files beside itself
 }
 
 // owner is who the server runs as: nil for who we are.

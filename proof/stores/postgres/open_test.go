@@ -144,7 +144,8 @@ func TestServerThatTakesNoWrites(t *testing.T) {
 	s := own(t, server.Options{})
 	o := on(s)
 	st := openWith(t, o)
-	sql(t, s, "ALTER SYSTEM SET default_transaction_read_only = on; SELECT pg_reload_conf()")
+	sql(t, s, "ALTER SYSTEM SET default_transaction_read_only = on")
+	sql(t, s, "SELECT pg_reload_conf()")
 	rig.Eventually(t, "the server has read its settings", func() bool {
 		column, err := s.SQL(rig.Deadline(t), "SHOW default_transaction_read_only")
 		return err == nil && column[0] == "on"

@@ -131,7 +131,8 @@ func TestSessionThatOthersEnded(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	s := openWith(t, o)
-	for name, n := range map[string]store.Session{"idle": openBrief(t, s), "busy": openBrief(t, s)} {
+	for _, name := range []string{"idle", "busy"} {
+		n := openBrief(t, s)
 		if _, err := n.Put(rig.Deadline(t), store.Doc{Key: name}); err != nil {
 			t.Fatal(err)
 		}
