@@ -101,7 +101,7 @@ SELECT 1 FROM p`
 	sqlDropOlder statement = `DELETE FROM ~chunks WHERE (index, folder) <> (SELECT snapshot, folder FROM ~head) AND index <= (SELECT snapshot FROM ~head)`
 	sqlOldest    statement = `SELECT least($1::bigint, h.snapshot), (SELECT min(index) FROM ~log) FROM ~head h`
 	sqlTrim      statement = `WITH w AS (DELETE FROM ~log WHERE index <= $1::bigint AND index <= (SELECT snapshot FROM ~head) RETURNING 1) SELECT count(*) FROM w`
-	sqlVacuum    statement = `VACUUM (SKIP_LOCKED) ~log`
+	sqlVacuum    statement = `VACUUM (SKIP_LOCKED) ~log, ~chunks`
 )
 
 // Statements of sessions. A hint with * is one for everybody.

@@ -55,7 +55,7 @@ func (s *Store) trimOnce(ctx context.Context, index int64) (removed int64, more 
 	return rows[0].int(0), to < last, nil
 }
 
-// vacuum makes the space of removed records free, and gives what is at the end of the table's file back. Without the right to do so, the server's own
+// vacuum makes the space of removed records and snapshots free, and gives what is at the end of the table's file back. Without the right to do so, the server's own
 // vacuum does it later. The log is trimmed whatever becomes of it.
 func (s *Store) vacuum(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

@@ -106,7 +106,7 @@ func (s *Server) folder(o Options) (err error) {
 		s.dir = dir
 	}
 	s.data = filepath.Join(dir, "data")
-	if err := os.Mkdir(s.data, 0o700); err != nil {
+	if err := os.MkdirAll(s.data, 0o700); err != nil {
 		return fmt.Errorf("make a folder for the server: %w", err)
 	}
 	return errors.Join(s.owner.give(dir), s.owner.give(s.data))
