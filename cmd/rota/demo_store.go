@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -53,14 +54,7 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 		if err := answers(ctx, e, text); err != nil {
 			return nil, err
 		}
-		base, query, _ := strings.Cut(text, "?")
-		if query != "" {
-			s.query = "?" + query
-		}
-		if base = strings.TrimRight(base, "/"); strings.Count(base, "/") < 3 {
-			base += "/" + storeurl.DefaultPath
-		}
-		s.base = base + "-demo"
+		s.onServer(text)
 	}
 	return s, nil
 }
@@ -86,6 +80,28 @@ func answers(ctx context.Context, e env, text string) error {
 		return failed("rota store check "+shellWord(storeurl.Hide(text))+"; or rota demo without --store", "store %s cannot be used: %w", storeurl.Hide(text), err)
 	}
 	return nil
+}
+
+// onServer plays beside a place on a server that runs. In a database the place is a schema, the second part of the path.
+func (s *stage) onServer(text string) {
+	base, query, _ := strings.Cut(text, "?")
+	parts := 3 // slashes of a URL with a place
+	if strings.HasPrefix(text, "postgres:") {
+		parts++
+		values, _ := url.ParseQuery(query) // it was checked
+		if schema := values.Get("schema"); schema != "" {
+			base = strings.TrimRight(base, "/") + "/" + schema
+			values.Del("schema")
+			query = values.Encode()
+		}
+	}
+	if query != "" {
+		s.query = "?" + query
+	}
+	for base = strings.TrimRight(base, "/"); strings.Count(base, "/") < parts; {
+		base += "/" + storeurl.DefaultPath
+	}
+	s.base = base + "-demo"
 }
 
 // next is the place of the next round; nil for a fresh directory.

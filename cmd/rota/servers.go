@@ -12,6 +12,7 @@ import (
 	"github.com/rota-run/rota/store/elastic"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/nats"
+	"github.com/rota-run/rota/store/postgres"
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
@@ -68,13 +69,14 @@ func serverSchemes() []storeurl.Scheme {
 		{Name: "elastic", Port: "9200", Keys: []string{"api-key", "replicas"}},
 		{Name: "etcd", Port: "2379"},
 		{Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}},
+		{Name: "postgres", Port: "5432", Keys: []string{"schema"}, UserAtHost: true},
 		{Name: "zookeeper", Port: "2181", Keys: []string{"session"}},
 	}
 }
 
 func serverKinds() []storeKind {
 	open := map[string]func(context.Context, storeurl.URL, access) (store.Full, error){
-		"elastic": openElastic, "etcd": openEtcd, "nats": openNATS, "zookeeper": openZooKeeper,
+		"elastic": openElastic, "etcd": openEtcd, "nats": openNATS, "postgres": openPostgres, "zookeeper": openZooKeeper,
 	}
 	var kinds []storeKind
 	for _, s := range serverSchemes() {
@@ -123,6 +125,17 @@ func openNATS(ctx context.Context, u storeurl.URL, a access) (store.Full, error)
 	s, err := nats.Open(ctx, nats.Options{
 		URLs: urls, Bucket: u.Path, User: u.User, Password: u.Password, Token: u.Token, CredsFile: u.Credentials, TLS: u.TLS, Replicas: u.Replicas,
 		Timeout: u.Timeout, MustExist: a != member, ReadOnly: a == look,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func openPostgres(ctx context.Context, u storeurl.URL, a access) (store.Full, error) {
+	s, err := postgres.Open(ctx, postgres.Options{
+		Hosts: u.Hosts, Database: u.Path, Schema: u.Schema, User: u.User, Password: u.Password, TLS: u.TLS, Timeout: u.Timeout,
+		MustExist: a != member, ReadOnly: a == look,
 	})
 	if err != nil {
 		return nil, err

@@ -58,7 +58,8 @@ func TestStoreCheckOnServers(t *testing.T) {
 // Where there is none, or where something else answers, the error says so, and nothing waits for long.
 func TestServersThatCannotBeUsed(t *testing.T) {
 	onServers(t, func(p *place, s *server.Server) {
-		scheme, rest, _ := strings.Cut(s.URL, "://")
+		scheme, _, _ := strings.Cut(s.URL, "://")
+		rest := strings.Join(s.Hosts(), ",")
 		for _, other := range server.Kinds() {
 			if other == scheme {
 				continue

@@ -10,12 +10,14 @@ import (
 	"github.com/rota-run/rota/store/elastic"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/nats"
+	"github.com/rota-run/rota/store/postgres"
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
 // Hosts are the addresses of the server, host:port.
 func (s *Server) Hosts() []string {
 	_, hosts, _ := strings.Cut(s.URL, "://")
+	hosts, _, _ = strings.Cut(hosts, "/") // of a database
 	return strings.Split(hosts, ",")
 }
 
@@ -26,6 +28,8 @@ func (s *Server) Open(ctx context.Context, name string, readOnly bool) (store.Fu
 		return opened(etcd.Open(ctx, etcd.Options{Endpoints: s.Hosts(), Prefix: name, ReadOnly: readOnly}))
 	case "nats":
 		return opened(nats.Open(ctx, nats.Options{URLs: []string{s.URL}, Bucket: name, ReadOnly: readOnly}))
+	case "postgres":
+		return opened(postgres.Open(ctx, postgres.Options{Hosts: s.Hosts(), Schema: name, ReadOnly: readOnly}))
 	case "zookeeper":
 		return opened(zookeeper.Open(ctx, zookeeper.Options{Servers: s.Hosts(), Path: "/" + name, ReadOnly: readOnly}))
 	case "elastic":

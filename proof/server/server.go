@@ -14,11 +14,12 @@ import (
 	"github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/proof/server/postgres"
 	"github.com/rota-run/rota/proof/server/zookeeper"
 )
 
 // Kinds are those that there are, by the schemes of their URLs.
-func Kinds() []string { return []string{"elastic", "etcd", "nats", "zookeeper"} }
+func Kinds() []string { return []string{"elastic", "etcd", "nats", "postgres", "zookeeper"} }
 
 // All are the kinds, and those that have the scheme of another one.
 func All() []string { return append(Kinds(), "opensearch") }
@@ -29,11 +30,12 @@ func Child() bool { return etcd.Child() || nats.Child() }
 
 // Server is one that runs in a process of its own. Its functions are for one goroutine at a time.
 type Server struct {
-	URL     string // of the store, without a path
+	URL     string // of the store, without the place of a cluster
 	Kill    func() error
 	Restart func(ctx context.Context) error // after Kill: with its data, on its port; returns when it serves
 	Stop    func()
-	// Requests is how many messages the server has got from all its clients since it started, by its own count, signs of life included.
+	// Requests is how many messages the server has got from all its clients since it started, by its own count, signs of life included; of PostgreSQL, how
+	// many transactions they have made.
 	Requests func(ctx context.Context) (uint64, error)
 }
 
@@ -51,6 +53,8 @@ func Spawn(ctx context.Context, kind, dir string) (*Server, error) {
 		return spawnEtcd(ctx, dir)
 	case "nats":
 		return spawnNATS(ctx, dir)
+	case "postgres":
+		return spawnPostgres(ctx, dir)
 	case "zookeeper":
 		return spawnZooKeeper(ctx, dir)
 	}
@@ -100,6 +104,18 @@ func spawnNATS(ctx context.Context, dir string) (*Server, error) {
 		URL: c.URL(), Kill: kill, Restart: restart, Stop: c.Stop,
 		Requests: func(ctx context.Context) (uint64, error) { return c.Messages(ctx, 0) },
 	}, nil
+}
+
+func spawnPostgres(ctx context.Context, dir string) (*Server, error) {
+	s, err := postgres.Start(ctx, postgres.Options{Dir: dir})
+	var missing *postgres.MissingError
+	if errors.As(err, &missing) {
+		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Server{URL: s.URL(), Kill: s.Kill, Restart: s.Restart, Stop: s.Stop, Requests: s.Transactions}, nil
 }
 
 func spawnZooKeeper(ctx context.Context, dir string) (*Server, error) {

@@ -45,7 +45,15 @@ func (u *URL) parameters(query string, kind Scheme, getenv func(string) string) 
 func (u *URL) set(key, value string, t *tlsFiles, getenv func(string) string) (err error) {
 	switch key {
 	case "user":
+		if u.User != "" {
+			return fmt.Errorf("there is a user before the @ as well: leave one of them out")
+		}
 		u.User = value
+	case "schema":
+		if u.Schema != "" {
+			return fmt.Errorf("the path names a schema as well: leave one of them out")
+		}
+		u.Schema = value
 	case "password":
 		u.Password, err = Secret(value, getenv)
 	case "token", "api-key":

@@ -16,8 +16,11 @@ import (
 type Scheme struct {
 	Name string // "etcd"
 	Port string // where a host names none
-	// Keys are the parameters that it takes beside those that all take.
+	// Keys are the parameters that it takes beside those that all take. With "schema" among them the path is a database, and the place of a cluster is a schema
+	// in it, which that parameter names, or a second part of the path.
 	Keys []string
+	// UserAtHost lets the user, without a password, stand before the hosts: user@host. People write it so for this store.
+	UserAtHost bool
 }
 
 // URL is where a store is, and how to be let in.
@@ -37,6 +40,8 @@ type URL struct {
 	Replicas int
 	// Credentials is a file that holds a secret and is read by the store's own client.
 	Credentials string
+	// Schema is the place of the cluster in the database that Path names; "" where Path is the place.
+	Schema string
 }
 
 // DefaultPath is used where a URL names none.
@@ -53,18 +58,27 @@ func Parse(text string, kind Scheme, getenv func(string) string) (URL, error) {
 	if !ok || err != nil || u.Fragment != "" {
 		return URL{}, fmt.Errorf("store %s: not a URL: write %s", Hide(text), kind.Example())
 	}
-	if strings.Contains(authority, "@") {
+	out := URL{Scheme: kind.Name}
+	if out.User, authority, ok = cutUser(authority); !ok || out.User != "" && !kind.UserAtHost {
 		return URL{}, fmt.Errorf("store %s: what stands before the @ is seen by everyone: write ?user=NAME&password=env:NAME_OF_A_VARIABLE", Hide(text))
 	}
-	out := URL{Scheme: kind.Name}
+	path := strings.Trim(u.Path, "/")
+	if slices.Contains(kind.Keys, "schema") {
+		path, out.Schema, _ = strings.Cut(path, "/")
+	}
 	if out.Hosts, err = hosts(authority, kind); err != nil {
 		return URL{}, fmt.Errorf("store %s: %w", Hide(text), err)
 	}
-	if out.Path, err = place(strings.Trim(u.Path, "/")); err != nil {
+	if out.Path, err = place(path); err != nil {
 		return URL{}, fmt.Errorf("store %s: %w", Hide(text), err)
 	}
 	if err := out.parameters(u.RawQuery, kind, getenv); err != nil {
 		return URL{}, fmt.Errorf("store %s: %w", Hide(text), err)
+	}
+	if slices.Contains(kind.Keys, "schema") {
+		if out.Schema, err = place(out.Schema); err != nil {
+			return URL{}, fmt.Errorf("store %s: schema: %w", Hide(text), err)
+		}
 	}
 	return out, nil
 }
@@ -78,16 +92,36 @@ func cutAuthority(text, scheme string) (authority, rest string, ok bool) {
 	return text, "", ok
 }
 
+// cutUser splits "user@hosts"; it refuses what may hold a password.
+func cutUser(authority string) (user, hosts string, ok bool) {
+	user, hosts, found := strings.Cut(authority, "@")
+	if !found {
+		return "", authority, true
+	}
+	return user, hosts, isHost(user) && !strings.ContainsAny(user+hosts, "@%") && !strings.Contains(user, ":")
+}
+
 // Example is a URL of this kind.
 func (k Scheme) Example() string { return k.Name + "://127.0.0.1:" + k.Port + "/" + DefaultPath }
 
-// String is the URL without its parameters.
+// String is the URL without its parameters. A schema stands behind the database.
 func (u URL) String() string {
-	return u.Scheme + "://" + strings.Join(u.Hosts, ",") + "/" + u.Path
+	text := strings.Join(u.Hosts, ",") + "/" + u.Path
+	if u.Schema != "" {
+		text += "/" + u.Schema
+		if u.User != "" {
+			text = u.User + "@" + text
+		}
+	}
+	return u.Scheme + "://" + text
 }
 
 // Beside is the URL of another place in the same store.
 func (u URL) Beside(suffix string) URL {
+	if u.Schema != "" {
+		u.Schema += suffix
+		return u
+	}
 	u.Path += suffix
 	return u
 }

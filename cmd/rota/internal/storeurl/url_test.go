@@ -10,6 +10,7 @@ import (
 var kinds = map[string]Scheme{
 	"etcd":      {Name: "etcd", Port: "2379"},
 	"nats":      {Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}},
+	"postgres":  {Name: "postgres", Port: "5432", Keys: []string{"schema"}, UserAtHost: true},
 	"zookeeper": {Name: "zookeeper", Port: "2181", Keys: []string{"session"}},
 }
 
@@ -29,6 +30,10 @@ func TestParse(t *testing.T) {
 		{"nats://localhost", "nats://localhost:4222/rota"},
 		{"zookeeper://z1:2181/x?session=6s&timeout=500ms", "zookeeper://z1:2181/x"},
 		{"etcd://h/x?user=al&password=env:PW", "etcd://h:2379/x"},
+		{"postgres://h", "postgres://h:5432/rota/rota"},
+		{"postgres://al@h:5,[::1]/app", "postgres://al@h:5,[::1]:5432/app/rota"},
+		{"postgres://al@h/app?schema=weather&password=env:PW", "postgres://al@h:5432/app/weather"},
+		{"postgres://h/app/weather?user=al", "postgres://al@h:5432/app/weather"},
 	} {
 		u, err := parse(t, c.text)
 		if err != nil || u.String() != c.want {
@@ -83,6 +88,11 @@ func TestFaults(t *testing.T) {
 		{"etcd://h/x?tls=off&ca=x", "leave one of them out"},
 		{"etcd://h/x?cert=x", "cert and key come together"},
 		{"etcd://h/x?ca=/does/not/exist", "read ca"},
+		{"postgres://al:s3cret@h/x", "password=env:NAME"},
+		{"postgres://al@h/x?user=bo", "before the @"},
+		{"postgres://h/x/y?schema=z", "the path names a schema"},
+		{"postgres://h/x?schema=a%20b", "schema: "},
+		{"postgres://h/x?schema=", "no value"},
 		{"nats://h/x?replicas=9", "none of 1 to 5"},
 		{"nats://h/x?a=%zz", "not KEY=VALUE"},
 		{"nats://h/x#f", "write nats://"},

@@ -29,6 +29,8 @@ func Open(ctx context.Context, p *place.Place) (Client, error) {
 		return opened(openEtcd(p.Hosts()))
 	case "nats":
 		return opened(openNATS(ctx, p.Hosts()))
+	case "postgres":
+		return opened(openPostgres(ctx, p.Hosts()))
 	case "zookeeper":
 		return opened(openZooKeeper(ctx, p.Hosts()))
 	}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package postgres
+
+import "os/exec"
+
+func bind(*exec.Cmd) {}

@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+// MissingError says what a machine lacks to run the server.
+type MissingError struct {
+	What string // the program or the user
+	Err  error
+}
+
+// Error implements error.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is missing, or set %s=host:port to a server that runs: %v", e.What, Variable, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *MissingError) Unwrap() error { return e.Err }
+
+// folders are where Debian's packages put programs, the newest version last. What its PATH names may be a script that wants more packages.
+const folders = "/usr/lib/postgresql/*/bin"
+
+// Program finds a program of the server's packages. A [MissingError] says that it is not there.
+func Program(name string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(folders, name))
+	if err == nil && len(found) > 0 {
+		slices.Sort(found)
+		return found[len(found)-1], nil
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", &MissingError{name, err}
+	}
+	return filepath.EvalSymlinks(path) // the server finds its other files beside itself
+}
+
+// owner is who the server runs as: nil for who we are.
+type owner struct{ uid, gid uint32 }
+
+// ownerFor returns the user for the server's processes: the one of the package, where we are root.
+func ownerFor() (*owner, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil //nolint:nilnil // nobody else
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, &MissingError{"the user postgres", err}
+	}
+	uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+	gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+	if err := errors.Join(errUID, errGID); err != nil {
+		return nil, fmt.Errorf("read the numbers of user postgres: %w", err)
+	}
+	return &owner{uint32(uid), uint32(gid)}, nil
+}
+
+// command is a command that runs as the owner.
+func (o *owner) command(dir, program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	if o != nil {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: o.uid, Gid: o.gid}
+	}
+	return cmd
+}
+
+// give makes a file or a folder the owner's.
+func (o *owner) give(path string) error {
+	if o == nil {
+		return nil
+	}
+	return os.Chown(path, int(o.uid), int(o.gid))
+}

@@ -1,0 +1,104 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	server "github.com/rota-run/rota/proof/server/postgres"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store/postgres"
+)
+
+// shared is the server that most tests use, each in its own schema.
+var shared struct {
+	once    sync.Once
+	server  *server.Server
+	err     error
+	schemas atomic.Int64
+}
+
+func TestMain(m *testing.M) {
+	if where := os.Getenv(holderVariable); where != "" {
+		if err := hold(where); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	code := m.Run()
+	if shared.server != nil {
+		shared.server.Stop()
+	}
+	if code == 0 {
+		if err := rig.Leaks(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// standing is the shared server.
+func standing(t testing.TB) *server.Server {
+	t.Helper()
+	shared.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*rig.Patience)
+		defer cancel()
+		shared.server, shared.err = server.Start(ctx, server.Options{NoSync: os.Getenv("ROTA_POSTGRES_SYNC") == ""})
+	})
+	server.Require(t, shared.err)
+	return shared.server
+}
+
+// own starts a server that the test may kill.
+func own(t testing.TB, o server.Options) *server.Server {
+	t.Helper()
+	if os.Getenv(server.Variable) != "" {
+		t.Skipf("NOT TESTED: the server of %s must not be killed", server.Variable)
+	}
+	o.NoSync = true
+	s, err := server.Start(rig.LongDeadline(t), o)
+	server.Require(t, err)
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// on are the options of a new store on a server.
+func on(s *server.Server) postgres.Options {
+	return postgres.Options{
+		Hosts: []string{s.Addr()}, User: server.User, Database: server.User, Password: os.Getenv(server.PasswordVariable),
+		Schema: fmt.Sprintf("test-%d-%d", os.Getpid(), shared.schemas.Add(1)), Timeout: 20 * time.Second,
+	}
+}
+
+// options are those of a new store on the shared server.
+func options(t testing.TB) postgres.Options {
+	t.Helper()
+	return on(standing(t))
+}
+
+// through returns options of the same store, which is reached through other addresses.
+func through(o postgres.Options, hosts ...string) postgres.Options {
+	o.Hosts = hosts
+	return o
+}
+
+func opening(o postgres.Options) func(context.Context) (*postgres.Store, error) {
+	return func(ctx context.Context) (*postgres.Store, error) { return postgres.Open(ctx, o) }
+}
+
+func openWith(t testing.TB, o postgres.Options) *postgres.Store {
+	t.Helper()
+	return rig.Open(t, opening(o))
+}
+
+// fresh makes an empty store on the shared server.
+func fresh(t *testing.T) func(t *testing.T) *postgres.Store {
+	o := options(t)
+	return func(t *testing.T) *postgres.Store { return openWith(t, o) }
+}

@@ -1,0 +1,213 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	server "github.com/rota-run/rota/proof/server/postgres"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/postgres"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// TestVisibleInOrder: while many append, no reader ever sees a record before one with a smaller index. A transaction that is slow to end, as one that
+// somebody holds open, keeps those after it waiting.
+func TestVisibleInOrder(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	const writers, each = 8, 60
+	var all sync.WaitGroup
+	for w := range writers {
+		s := openWith(t, o)
+		all.Go(func() {
+			for n := range each {
+				if _, err := s.Append(rig.LongDeadline(t), fmt.Appendf(nil, "%d/%d", w, n)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	reader := openWith(t, o)
+	last := make(map[string]int)
+	for after := uint64(0); after < writers*each && !t.Failed(); {
+		page, err := reader.Read(rig.Deadline(t), after, 7)
+		if err != nil {
+			t.Fatal(err) // a gap is ErrDamaged
+		}
+		for _, r := range page.Records {
+			if r.Index != after+1 {
+				t.Fatalf("record %d after %d", r.Index, after)
+			}
+			after = r.Index
+			w, n, _ := strings.Cut(string(r.Data), "/")
+			if fmt.Sprint(last[w]) != n {
+				t.Fatalf("writer %s: record %s, want %d", w, n, last[w])
+			}
+			last[w]++
+		}
+	}
+	all.Wait()
+}
+
+// TestSuspendedWriter: a process that hears nothing of its append keeps nobody from appending, since one statement is the whole transaction.
+func TestSuspendedWriter(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	link := rig.Link(t, o.Hosts[0])
+	stuck, s, ctx := openWith(t, through(o, link.Addr())), openWith(t, o), rig.Deadline(t)
+	if _, err := stuck.Append(ctx, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	link.StallReplies()
+	stopped := make(chan error, 1)
+	stop, cancel := context.WithCancelCause(ctx)
+	go func() {
+		_, err := stuck.Append(stop, []byte("y"))
+		stopped <- err
+	}()
+	rig.Eventually(t, "the append whose answer is held is there", func() bool {
+		page, err := s.Read(ctx, 1, 10)
+		return err == nil && len(page.Records) == 1
+	})
+	if i, err := s.Append(ctx, []byte("z")); err != nil || i != 3 {
+		t.Errorf("append behind one whose caller is stuck: %d, %v; want 3", i, err)
+	}
+	cancel(errGaveUp)
+	err := <-stopped
+	wantError(t, "the append whose answer is held", err, store.ErrUnknown)
+	wantError(t, "the append whose answer is held", err, errGaveUp)
+}
+
+// TestTrimFreesSpace appends and trims again and again: the tables do not grow.
+func TestTrimFreesSpace(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	s, ctx := openWith(t, o), rig.LongDeadline(t)
+	size := func() int {
+		return count(t, standing(t), "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE nspname = '%s' AND relkind = 'r'", o.Schema)
+	}
+	var sizes []int
+	for range 8 {
+		last := appendMany(t, s, 3000)
+		if err := s.SaveSnapshot(ctx, store.Record{Index: last, Data: bytes.Repeat([]byte("s"), 3<<20)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Trim(ctx, last); err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, size())
+	}
+	t.Logf("sizes after each round: %d", sizes)
+	if sizes[7] > 2*sizes[1] {
+		t.Errorf("the tables have grown from %d to %d bytes in more rounds", sizes[1], sizes[7])
+	}
+}
+
+// appendMany appends n records of 400 bytes, and returns the largest index.
+func appendMany(t *testing.T, s *postgres.Store, n int) (last uint64) {
+	t.Helper()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for range 100 {
+		all.Go(func() {
+			for range n / 100 {
+				i, err := s.Append(rig.LongDeadline(t), bytes.Repeat([]byte("x"), 400))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				last = max(last, i)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return last
+}
+
+// TestSnapshotInChunks saves snapshots of all sizes, and leaves nothing of former ones, also not of one that was never finished.
+func TestSnapshotInChunks(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	s, ctx := openWith(t, o), rig.LongDeadline(t)
+	appendMany(t, s, 100)
+	sql(t, standing(t), fmt.Sprintf("INSERT INTO %q.chunks VALUES (1, 'half', 0, 'x'), (2, 'half', 0, 'x')", o.Schema))
+	for i, size := range []int{0, 1, 1<<20 - 1, 1 << 20, 1<<20 + 1, 9<<20 + 7} {
+		r := store.Record{Index: uint64(i + 3), Data: bytes.Repeat([]byte{byte(i)}, size)}
+		if err := s.SaveSnapshot(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Snapshot(ctx)
+		if err != nil || got.Index != r.Index || !bytes.Equal(got.Data, r.Data) {
+			t.Fatalf("snapshot at %d of %d bytes, %v; want %d of %d", got.Index, len(got.Data), err, r.Index, size)
+		}
+		if n, want := count(t, standing(t), "SELECT count(*) FROM %q.chunks", o.Schema), max(1, (size+1<<20-1)>>20); n != want {
+			t.Errorf("%d bytes: %d chunks are kept, want %d", size, n, want)
+		}
+	}
+}
+
+func TestLargest(t *testing.T) {
+	t.Parallel()
+	s, ctx := openWith(t, options(t)), rig.LongDeadline(t)
+	large := bytes.Repeat([]byte("x"), postgres.MaxRecord)
+	if _, err := s.Put(ctx, store.Doc{Key: "a", Value: large}); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Append(ctx, large); err != nil {
+		t.Error(err)
+	}
+	if d, err := s.Get(ctx, "a"); err != nil || !bytes.Equal(d.Value, large) {
+		t.Errorf("get: %d bytes, %v", len(d.Value), err)
+	}
+	_, err := s.Append(ctx, append(large, 'x'))
+	wantError(t, "append of more", err, store.ErrTooLarge)
+	_, err = s.Put(ctx, store.Doc{Key: "b", Value: append(large, 'x')})
+	wantError(t, "put of more", err, store.ErrTooLarge)
+}
+
+// TestDamage: what others did to the tables is said, and not taken for an empty store.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	s := openWith(t, o)
+	appendMany(t, s, 100)
+	sql(t, standing(t), fmt.Sprintf("DELETE FROM %q.log WHERE index = 50", o.Schema))
+	_, err := s.Read(rig.Deadline(t), 49, 10)
+	wantError(t, "read where a record is missing", err, postgres.ErrDamaged)
+	sql(t, standing(t), fmt.Sprintf("DROP TABLE %q.docs", o.Schema))
+	_, err = s.Put(rig.Deadline(t), store.Doc{Key: "a"})
+	wantError(t, "put without the table", err, postgres.ErrDamaged)
+	if errors.Is(err, store.ErrUnknown) {
+		t.Errorf("put without the table: %v says that it may be done", err)
+	}
+}
+
+// TestCrashes kills the server and starts it again, while clients work.
+func TestCrashes(t *testing.T) {
+	t.Parallel()
+	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*postgres.Store] {
+		s := own(t, server.Options{})
+		o := on(s)
+		o.Timeout = 5 * time.Second
+		r := rig.Reach(o.Hosts, func(t *testing.T, hosts []string) *postgres.Store { return openWith(t, through(o, hosts...)) })
+		r.Crash = func(t *testing.T) {
+			if err := s.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Restart(rig.Deadline(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r
+	})
+}

@@ -1,0 +1,267 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	server "github.com/rota-run/rota/proof/server/postgres"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/postgres"
+)
+
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+// secret is a password that must not be seen.
+const secret = "s3cret-word"
+
+// refusal opens a store that cannot be opened, and looks at what is said.
+func refusal(t *testing.T, o postgres.Options, want ...string) error {
+	t.Helper()
+	s, err := postgres.Open(rig.Deadline(t), o)
+	if err == nil {
+		s.Close()
+		t.Fatalf("opened, want %q", want)
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("error %v, want %q in it", err, w)
+		}
+	}
+	if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), secret) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error has a secret or several lines: %v", err)
+	}
+	t.Log(err)
+	return err
+}
+
+// TestCreatedOnce lets many open a store that is not there yet, at the same time.
+func TestCreatedOnce(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() {
+			s, err := postgres.Open(rig.Deadline(t), o)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.Close()
+			if _, err := s.Append(rig.Deadline(t), []byte("x")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	page, err := openWith(t, o).Read(rig.Deadline(t), 0, 100)
+	if err != nil || len(page.Records) != 12 {
+		t.Errorf("%d records, %v; want 12", len(page.Records), err)
+	}
+}
+
+// guarded is a server that wants a password from the user al, who may do nothing yet.
+func guarded(t *testing.T, settings ...string) (*server.Server, postgres.Options) {
+	t.Helper()
+	s := own(t, server.Options{
+		Settings: settings, HBA: "host all rota 127.0.0.1/32 trust\nhost all al 127.0.0.1/32 scram-sha-256\n",
+	})
+	sql(t, s, "CREATE USER al PASSWORD '"+secret+"'; CREATE USER bo PASSWORD 'x'")
+	o := on(s)
+	o.User, o.Password = "al", secret
+	return s, o
+}
+
+func sql(t *testing.T, s *server.Server, text string) {
+	t.Helper()
+	if _, err := s.SQL(rig.Deadline(t), text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	s, o := guarded(t)
+	with := func(change func(*postgres.Options)) postgres.Options {
+		changed := o
+		change(&changed)
+		return changed
+	}
+	for name, c := range map[string]struct {
+		o    postgres.Options
+		want []string
+	}{
+		"wrong password":   {with(func(o *postgres.Options) { o.Password = secret + "!" }), []string{"password authentication failed", "check user and password"}},
+		"no password":      {with(func(o *postgres.Options) { o.Password = "" }), []string{"check user and password"}},
+		"not let in":       {with(func(o *postgres.Options) { o.User = "bo" }), []string{"pg_hba.conf"}},
+		"missing database": {with(func(o *postgres.Options) { o.User, o.Database = "rota", "none" }), []string{`database "none" does not exist`, "createdb"}},
+		"no right":         {o, []string{"permission denied for database", "GRANT CREATE ON DATABASE"}},
+		"no store":         {with(func(o *postgres.Options) { o.User, o.MustExist = "rota", true }), []string{"there is no Rota store in the schema"}},
+		"nobody there":     {with(func(o *postgres.Options) { o.Hosts = []string{"127.0.0.1:1"} }), []string{"connection refused", "check that PostgreSQL runs there"}},
+	} {
+		t.Run(name, func(t *testing.T) { refusal(t, c.o, c.want...) })
+	}
+	// The administrator makes the schema for the user, or lets the user do that: either is enough.
+	sql(t, s, fmt.Sprintf("CREATE SCHEMA %q AUTHORIZATION al", o.Schema))
+	openWith(t, o)
+	other := with(func(o *postgres.Options) { o.Schema += "-2" })
+	sql(t, s, "GRANT CREATE ON DATABASE rota TO al")
+	openWith(t, other)
+}
+
+func TestForeignSchema(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	for name, c := range map[string]struct{ sql, want string }{
+		"another's tables":        {"CREATE TABLE %[1]q.orders (a int)", `has tables, like "orders", but not those of a Rota store`},
+		"a table of the name":     {"CREATE TABLE %[1]q.format (a int)", "not those of a Rota store"},
+		"a format of the future":  {"CREATE TABLE %[1]q.format (name text, number int); INSERT INTO %[1]q.format VALUES ('rota', 2)", "knows formats up to 1: use a newer version"},
+		"half of what is to come": {"CREATE TABLE %[1]q.format (name text, number int)", "not those of a Rota store"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := o
+			o.Schema += "-" + name[:6]
+			o.Schema = strings.ReplaceAll(o.Schema, " ", "_")
+			sql(t, standing(t), fmt.Sprintf("CREATE SCHEMA %[1]q; "+c.sql, o.Schema))
+			refusal(t, o, c.want)
+		})
+	}
+}
+
+func TestServerThatTakesNoWrites(t *testing.T) {
+	t.Parallel()
+	s := own(t, server.Options{})
+	o := on(s)
+	st := openWith(t, o)
+	sql(t, s, "ALTER SYSTEM SET default_transaction_read_only = on")
+	sql(t, s, "SELECT pg_reload_conf()")
+	rig.Eventually(t, "the server has read its settings", func() bool {
+		column, err := s.SQL(rig.Deadline(t), "SHOW default_transaction_read_only")
+		return err == nil && column[0] == "on"
+	})
+	wantError(t, "open", refusal(t, o, "set to be read only"), store.ErrUnavailable)
+	rig.Eventually(t, "a change is refused", func() bool {
+		_, err := st.Put(rig.Deadline(t), store.Doc{Key: "a"})
+		if err != nil && (!errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown)) {
+			t.Fatalf("put on a read-only server: %v", err)
+		}
+		if err == nil {
+			v, _ := st.Get(rig.Deadline(t), "a")
+			err = st.Delete(rig.Deadline(t), "a", v.Version)
+		}
+		return err != nil
+	})
+	o.ReadOnly = true
+	openWith(t, o) // an observer needs no writes
+}
+
+func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
+	s := own(t, server.Options{
+		Settings: []string{"max_connections=5", "superuser_reserved_connections=2"}, HBA: "host all all 127.0.0.1/32 trust\n",
+	})
+	sql(t, s, "CREATE USER al; GRANT CREATE ON DATABASE rota TO al")
+	o := on(s)
+	o.User = "al"
+	openSession(t, openWith(t, o)) // 3: one works, one listens, one waits
+	rig.Eventually(t, "no connection is left", func() bool {
+		c, err := postgres.Open(rig.Deadline(t), o)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	o.Timeout = 2 * time.Second
+	wantError(t, "open", refusal(t, o, "raise max_connections"), store.ErrUnavailable)
+}
+
+// TestStandby: a server that follows another is not used, whoever of the two is named first.
+func TestStandby(t *testing.T) {
+	t.Parallel()
+	primary := own(t, server.Options{Settings: []string{"wal_level=replica", "max_wal_senders=4"}, HBA: "host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n"})
+	o := on(primary)
+	st := openWith(t, o)
+	if _, err := st.Append(rig.Deadline(t), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	standby, err := primary.Standby(rig.LongDeadline(t))
+	server.Require(t, err)
+	t.Cleanup(standby.Stop)
+	for _, readOnly := range []bool{false, true} {
+		alone := through(o, standby.Addr())
+		alone.ReadOnly = readOnly
+		wantError(t, "open", refusal(t, alone, "is a standby", "name the primary"), store.ErrUnavailable)
+	}
+	both := openWith(t, through(o, standby.Addr(), primary.Addr()))
+	if page, err := both.Read(rig.Deadline(t), 0, 10); err != nil || page.Head != 1 {
+		t.Errorf("read: %+v, %v", page, err)
+	}
+	// The primary is lost, and the standby takes its place: the same handle goes on there.
+	if err := primary.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := standby.SQL(rig.Deadline(t), "SELECT pg_promote()"); err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "an append on the new primary", func() bool {
+		_, err := both.Append(rig.Deadline(t), []byte("y"))
+		return err == nil
+	})
+}
+
+// TestNotPostgres: something else listens there.
+func TestNotPostgres(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) // the other side may be gone
+			c.Close()
+		}
+	}()
+	refusal(t, postgres.Options{Hosts: []string{l.Addr().String()}, Timeout: 5 * time.Second}, "this is not PostgreSQL")
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]postgres.Options{
+		"no host":             {},
+		"not of the form":     {Hosts: []string{"al:" + secret + "@h"}},
+		"schema":              {Hosts: []string{"h"}, Schema: "a/b"},
+		"give at least 3":     {Hosts: []string{"h"}, Connections: 2},
+		"1 to 58 of A-Z":      {Hosts: []string{"h"}, Schema: strings.Repeat("x", 59)},
+		"and not pg_":         {Hosts: []string{"h"}, Schema: "pg_x"},
+		"host 2, \"h:x\", is": {Hosts: []string{"h", "h:x"}},
+	} {
+		refusal(t, o, want)
+	}
+	_, err := postgres.Open(cancelled(), postgres.Options{Hosts: []string{"127.0.0.1:1"}})
+	wantError(t, "open after cancel", err, errGaveUp)
+}
+
+var errGaveUp = errors.New("the caller gave up")
+
+func cancelled() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errGaveUp)
+	return ctx
+}

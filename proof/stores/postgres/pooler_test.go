@@ -1,0 +1,52 @@
+package postgres_test
+
+import (
+	"errors"
+	"testing"
+
+	server "github.com/rota-run/rota/proof/server/postgres"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
+)
+
+// TestPooler: pgbouncer is refused where it shares the server's processes, and used where it does not; then heartbeats judge alone.
+func TestPooler(t *testing.T) {
+	t.Parallel()
+	s := own(t, server.Options{})
+	o := on(s)
+	openWith(t, o)
+	for _, mode := range []string{"transaction", "statement", "session"} {
+		t.Run(mode, func(t *testing.T) {
+			b, err := s.Bouncer(rig.Deadline(t), mode)
+			var missing *server.MissingError
+			if errors.As(err, &missing) {
+				t.Skipf("NOT TESTED: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(b.Stop)
+			o := through(o, b.Addr())
+			if mode != "session" {
+				for range 5 {
+					refusal(t, o, "pgbouncer", "pool_mode=session")
+				}
+				return
+			}
+			st := openWith(t, o)
+			hints, err := st.Watch(rig.Deadline(t), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-hints
+			n := openSession(t, st)
+			if _, err := n.Put(rig.Deadline(t), store.Doc{Key: "s"}); err != nil {
+				t.Fatal(err)
+			}
+			rig.Hinted(t, hints)
+			if n := ties(t, s, o); n != 0 {
+				t.Errorf("%d ties behind a pooler, want none", n)
+			}
+		})
+	}
+}

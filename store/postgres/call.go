@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// A call that may be made again is made again when it fails for a reason that may pass.
+const (
+	attempts   = 5
+	firstPause = 25 * time.Millisecond // doubled each time
+)
+
+// once makes a call once.
+func (s *Store) once(ctx context.Context, st statement, args []any) ([]row, error) {
+	c, err := s.workers.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.workers.put(c)
+	return c.exec(ctx, st, args...)
+}
+
+// change makes a call that changes something. It is made again only where it is proven that nothing was changed: it was never sent, or the server has
+// undone it.
+func (s *Store) change(ctx context.Context, st statement, args ...any) ([]row, error) {
+	for attempt := 0; ; attempt++ {
+		rows, err := s.once(ctx, st, args)
+		if err == nil {
+			return rows, nil
+		}
+		again := pgconn.SafeToRetry(err) && passing(err) || undone(err)
+		if !again || attempt+1 == attempts || !pause(ctx, firstPause<<attempt) {
+			return nil, writeError(ctx, err)
+		}
+	}
+}
+
+// ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than the handle's timeout for an answer.
+func (s *Store) ask(ctx context.Context, st statement, args ...any) ([]row, error) {
+	for attempt := 0; ; attempt++ {
+		rows, err := s.askOnce(ctx, st, args)
+		if err == nil {
+			return rows, nil
+		}
+		if attempt+1 == attempts || !passing(err) || !pause(ctx, firstPause<<attempt) {
+			return nil, readError(ctx, err)
+		}
+	}
+}
+
+func (s *Store) askOnce(ctx context.Context, st statement, args []any) ([]row, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	return s.once(ctx, st, args)
+}
+
+// passing tells whether the same call may succeed soon: the server did not answer, or its answer was of this kind.
+func passing(err error) bool {
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) {
+		return true
+	}
+	switch answer.Code {
+	case codeStarting, codeShutdown, codeCrashed, codeTooMany, codeNoStatement:
+		return true
+	}
+	return undone(err)
+}
+
+// undone tells whether the server has undone a transaction that may succeed when it is made again.
+func undone(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && (answer.Code == codeSerialization || answer.Code == codeDeadlock)
+}
+
+// pause waits about so long; false if ctx has ended.
+func pause(ctx context.Context, about time.Duration) bool {
+	timer := time.NewTimer(about/2 + rand.N(about))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

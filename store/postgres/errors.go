@@ -1,0 +1,184 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rota-run/rota/store"
+)
+
+// ErrDamaged marks data that is there but is not what this store wrote. Trying again does not help: restore a backup of the database.
+var ErrDamaged = errors.New("store is damaged")
+
+// errReadOnly is the answer to a change through an observer's handle.
+var errReadOnly = errors.New("the store was opened for reading only")
+
+// Codes of errors that the server gives; see the appendix of its manual.
+const (
+	codeForeignKey      = "23503"
+	codeUnique          = "23505"
+	codeDuplicateSchema = "42P06"
+	codeDuplicateTable  = "42P07"
+	codeReadOnly        = "25006"
+	codeNoStatement     = "26000" // a prepared statement is gone: somebody is in between
+	codeAuthorization   = "28000"
+	codePassword        = "28P01"
+	codeNoDatabase      = "3D000"
+	codeNoSchema        = "3F000"
+	codeSerialization   = "40001"
+	codeDeadlock        = "40P01"
+	codePrivilege       = "42501"
+	codeNoColumn        = "42703"
+	codeNoFunction      = "42883"
+	codeNoTable         = "42P01"
+	codeDiskFull        = "53100"
+	codeTooMany         = "53300"
+	codeNotPrepared     = "55000"
+	codeCancelled       = "57014"
+	codeShutdown        = "57P01"
+	codeCrashed         = "57P02"
+	codeStarting        = "57P03"
+	codeIO              = "58030"
+)
+
+// dialError says which server did not take us.
+type dialError struct {
+	host string
+	err  error
+}
+
+func (e *dialError) Error() string { return e.host + ": " + e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+// bare takes what a failed attempt to connect means out of what the client puts around it: user, database, and the configuration with the password.
+func bare(err error) error {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		err = connect.Unwrap()
+	}
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) {
+		return answer
+	}
+	return &oneLine{err}
+}
+
+// oneLine is an error whose text is one line.
+type oneLine struct{ err error }
+
+func (e *oneLine) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
+func (e *oneLine) Unwrap() error { return e.err }
+
+// rank says how far an attempt to connect came: the cause that is shown is that of the server that is nearest to being the right one.
+func rank(err error) int {
+	var answer *pgconn.PgError
+	switch {
+	case errors.Is(err, errStandby):
+		return 1
+	case errors.As(err, &answer):
+		return 3
+	case errors.Is(err, store.ErrUnavailable):
+		return 2
+	}
+	return 0
+}
+
+// refused tells whether the server proves by its answer that a change was not made, and gives the answer its meaning. An answer of severity ERROR ends and
+// undoes the transaction, and none comes after it is committed. A server that ends the connection (FATAL, PANIC) may have committed before.
+func refused(err error) (meaning error, proof bool) {
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) {
+		return nil, false
+	}
+	meaning = meaningOf(answer)
+	return meaning, answer.SeverityUnlocalized == "ERROR" || answer.SeverityUnlocalized == "" && answer.Severity == "ERROR"
+}
+
+// meaningOf gives an answer of the server its meaning.
+func meaningOf(answer *pgconn.PgError) error {
+	switch answer.Code {
+	case codeForeignKey:
+		return fmt.Errorf("%w: it was removed", store.ErrSession)
+	case codePrivilege:
+		return fmt.Errorf("%w: grant the user what docs/stores/postgres.md says", answer)
+	case codeNoTable, codeNoSchema, codeNoFunction:
+		return fmt.Errorf("%w: %w: the schema was changed by others", ErrDamaged, answer)
+	case codeReadOnly:
+		return fmt.Errorf("%w: %w: it may have become a standby", store.ErrUnavailable, answer)
+	}
+	switch class := answer.Code[:min(2, len(answer.Code))]; class {
+	case "08", "40", "53", "55", "57", "58": // connection, rollback, resources, state, operator, system
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, answer)
+	}
+	return answer
+}
+
+// writeError gives the error of a change its meaning.
+func writeError(ctx context.Context, err error) error {
+	if pgconn.SafeToRetry(err) {
+		return because(ctx, unsent(ctx, err))
+	}
+	if meaning, proof := refused(err); proof {
+		return because(ctx, meaning)
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnknown, &oneLine{err})
+}
+
+// unsent is the meaning of an error that came before anything was sent.
+func unsent(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if meaning, _ := refused(err); meaning != nil {
+		return meaning
+	}
+	if errors.Is(err, store.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, &oneLine{err})
+}
+
+// because adds why ctx has ended, if it has, to an error that came about without it.
+func because(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, context.Cause(ctx))
+}
+
+// readError gives the error of a call that changes nothing its meaning.
+func readError(ctx context.Context, err error) error { return unsent(ctx, err) }
+
+// notDone makes the error of a preparation: whatever became of it, what the caller asked for was not begun.
+func notDone(err error) error {
+	if errors.Is(err, store.ErrUnknown) {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, preparation{err})
+	}
+	return err
+}
+
+// preparation is an error without store.ErrUnknown among what it wraps; the cause that ended a ctx stays.
+type preparation struct{ err error }
+
+func (p preparation) Error() string { return p.err.Error() }
+
+// Is and As look at what is wrapped. There is no Unwrap, by which errors.Is would find what is hidden.
+func (p preparation) Is(target error) bool {
+	return target != store.ErrUnknown && errors.Is(p.err, target)
+}
+
+func (p preparation) As(target any) bool { return errors.As(p.err, target) }
+
+func checkSize(b []byte, most int) error {
+	if len(b) > most {
+		return fmt.Errorf("%d bytes, at most %d: %w", len(b), most, store.ErrTooLarge)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rota-run/rota/store"
+)
+
+// Open opens the store in o.Schema, and creates it if it does not exist and the options allow that. An error says where, what and what to try;
+// nothing is left open then. ctx bounds Open only.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open postgres store: %w", err)
+	}
+	s, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open store in %s: %w", place(o), err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, o Options) (*Store, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, done := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("no answer within %v", o.Timeout))
+	defer done()
+	s := newStore(o)
+	if err := s.identify(ctx); err != nil {
+		s.cancel(store.ErrClosed)
+		s.workers.close()
+		return nil, openError(ctx, err)
+	}
+	if !o.ReadOnly {
+		s.appender = newAppender(s)
+	}
+	return s, nil
+}
+
+// identify connects, and checks what is in the schema; it creates a store if there is nothing.
+func (s *Store) identify(ctx context.Context) error {
+	c, err := s.workers.get(ctx)
+	if err != nil {
+		return unsent(ctx, err)
+	}
+	defer s.workers.put(c)
+	if err := s.checkPooler(ctx, c); err != nil {
+		return err
+	}
+	if c.server.noSync {
+		s.log.Warn("the server has fsync off: what is acknowledged does not survive a power cut", "store", s.place)
+	}
+	for {
+		found, err := s.lookAround(ctx, c)
+		switch {
+		case err != nil:
+			return err
+		case found.format > formatNumber:
+			return fmt.Errorf("the store has format %d, this program knows formats up to %d: use a newer version of Rota", found.format, formatNumber)
+		case found.format > 0:
+			return nil
+		case found.tables > 0:
+			return fmt.Errorf("the schema %q has tables, like %.80q, but not those of a Rota store: give another schema", s.options.Schema, found.example)
+		case s.options.MustExist:
+			return fmt.Errorf("there is no Rota store in the schema %q: check the schema, or start a member first: %w", s.options.Schema, store.ErrNotFound)
+		}
+		if err := s.create(ctx, c, found.exists); err != nil {
+			return err
+		}
+	}
+}
+
+// found is what is in the schema.
+type found struct {
+	exists  bool // the schema
+	tables  int64
+	example string // one of the tables
+	format  int64  // 0: none
+}
+
+const (
+	sqlSchema statement = `SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = $1), count(*), coalesce(min(relname::text), ''), coalesce(bool_or(relname = 'format'), false)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f')`
+	sqlFormat statement = `SELECT number FROM ~format WHERE name = $1`
+)
+
+func (s *Store) lookAround(ctx context.Context, c *conn) (f found, err error) {
+	rows, err := c.exec(ctx, sqlSchema, s.options.Schema)
+	if err != nil {
+		return f, readError(ctx, err)
+	}
+	f = found{exists: rows[0].int(0) > 0, tables: rows[0].int(1), example: rows[0].text(2)}
+	if !rows[0].bool(3) {
+		return f, nil
+	}
+	rows, err = c.exec(ctx, sqlFormat, formatName)
+	switch {
+	case isCode(err, codeNoTable, codeNoColumn):
+		return f, nil // a table of that name that is not ours
+	case err != nil:
+		return f, readError(ctx, err)
+	}
+	if len(rows) == 1 {
+		f.format = rows[0].int(0)
+	}
+	return f, nil
+}
+
+// create makes a store, one process after the other: who comes second finds it. Whatever becomes of it, the caller looks again.
+func (s *Store) create(ctx context.Context, c *conn, schemaExists bool) error {
+	sql := "SELECT pg_advisory_xact_lock(hashtextextended(" + literal("rota "+s.options.Schema) + ", 0));\n"
+	if !schemaExists {
+		sql += "CREATE SCHEMA IF NOT EXISTS " + identifier(s.options.Schema) + ";\n"
+	}
+	err := c.run(ctx, sql+s.layout.text(sqlCreate))
+	switch {
+	case err == nil, isCode(err, codeDuplicateTable, codeUnique, codeDuplicateSchema):
+		return nil
+	case c.IsClosed():
+		return unsent(ctx, err) // it is the same, whoever makes it
+	}
+	return notDone(writeError(ctx, err))
+}

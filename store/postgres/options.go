@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Defaults of [Options].
+const (
+	defaultName        = "rota" // of user, database and schema
+	defaultPort        = "5432"
+	defaultTimeout     = 5 * time.Second
+	defaultConnections = 3
+)
+
+// lineConnections are those that a handle with sessions needs beside its workers: one that listens, one that waits for others' ends.
+const lineConnections = 2
+
+// Options of [Open].
+type Options struct {
+	// Hosts are the servers of one cluster, host:port each; a port that is missing is 5432. Of several, the one that is the primary is used.
+	Hosts []string
+	// Database and Schema are where the store is; default "rota" each. The schema belongs to the store alone.
+	Database, Schema string
+	// User and Password log in; the user is "rota" by default. The password appears in no error.
+	User, Password string
+	// TLS encrypts the connection; nil: plain text.
+	TLS *tls.Config
+	// MustExist makes Open fail with store.ErrNotFound where there is no store yet, instead of creating one.
+	MustExist bool
+	// ReadOnly implies MustExist. Each call that would change something is refused before anything is sent.
+	ReadOnly bool
+	// Connections is how many connections a handle opens at most, 3 or more; default 3. One listens and proves that the process lives, one waits for the end of
+	// another process, and the rest make the calls, one after the other. A handle without watches and sessions opens only the latter.
+	Connections int
+	// Timeout is how long Open may take, and how long a batch of appends waits for its answer before its outcome is unknown; default 5 s.
+	Timeout time.Duration
+	// Logger gets what happens in the background; default: discard.
+	Logger *slog.Logger
+}
+
+// schemaName is what a schema may be called; a channel is named after it, and names have at most 63 bytes.
+var schemaName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,57}$`)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	for _, name := range []*string{&o.Database, &o.Schema, &o.User} {
+		if *name == "" {
+			*name = defaultName
+		}
+	}
+	o.MustExist = o.MustExist || o.ReadOnly
+	if o.Connections == 0 {
+		o.Connections = defaultConnections
+	}
+	switch {
+	case o.Connections < defaultConnections:
+		return o, fmt.Errorf("%d connections: give at least %d", o.Connections, defaultConnections)
+	case !schemaName.MatchString(o.Schema) || strings.HasPrefix(o.Schema, "pg_"):
+		return o, fmt.Errorf("schema %.70q: write 1 to 58 of A-Z a-z 0-9 _ . -, a letter first, and not pg_", o.Schema)
+	case strings.ContainsAny(o.Database+o.User, "\x00"):
+		return o, errors.New("database or user: a zero byte is not allowed")
+	}
+	var err error
+	o.Hosts, err = addresses(o.Hosts)
+	return o, err
+}
+
+// addresses completes hosts to host:port. Nothing of a bad one is shown, since people put passwords there.
+func addresses(hosts []string) ([]string, error) {
+	if len(hosts) == 0 {
+		return nil, errors.New("no host: give at least one, like 127.0.0.1:5432")
+	}
+	all := make([]string, len(hosts))
+	for i, h := range hosts {
+		if strings.ContainsAny(h, "@/? ") || h == "" {
+			return nil, fmt.Errorf("host %d is not of the form host:port: give user, password and TLS by their own options", i+1)
+		}
+		host, port, err := net.SplitHostPort(h)
+		if err != nil {
+			host, port = strings.Trim(h, "[]"), defaultPort
+		}
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 || host == "" || strings.Contains(h, "]") && net.ParseIP(host) == nil {
+			return nil, fmt.Errorf("host %d, %q, is not of the form host:port", i+1, h)
+		}
+		all[i] = net.JoinHostPort(host, port)
+	}
+	return all, nil
+}
