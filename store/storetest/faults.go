@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/store"
 )
 
 // Link is the way of one handle to its server, of which a suite breaks what it wants; a TCP proxy is one. Methods return once what they say
@@ -48,7 +50,7 @@ func Faults[S Full](t *testing.T, open OpenThrough[S]) {
 }
 
 // Crashes is the part of Faults for which the server is killed. It wants a Reach with Crash.
-func Crashes[S Full](t *testing.T, open OpenThrough[S]) {
+func Crashes[S store.Full](t *testing.T, open OpenThrough[S]) {
 	runFaultRules(t, open, []faultRule[S]{{"docs", docsCrash[S]}, {"log", logCrash[S]}})
 }
 
