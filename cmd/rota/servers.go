@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/etcd"
+	"github.com/rota-run/rota/store/kafka"
 	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -64,13 +65,16 @@ func checkServer(e env, text string) error {
 func serverSchemes() []storeurl.Scheme {
 	return []storeurl.Scheme{
 		{Name: "etcd", Port: "2379"},
+		{Name: "kafka", Port: "9092", Keys: []string{"mechanism", "replicas"}},
 		{Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}},
 		{Name: "zookeeper", Port: "2181", Keys: []string{"session"}},
 	}
 }
 
 func serverKinds() []storeKind {
-	open := map[string]func(context.Context, storeurl.URL, access) (store.Full, error){"etcd": openEtcd, "nats": openNATS, "zookeeper": openZooKeeper}
+	open := map[string]func(context.Context, storeurl.URL, access) (store.Full, error){
+		"etcd": openEtcd, "kafka": openKafka, "nats": openNATS, "zookeeper": openZooKeeper,
+	}
 	var kinds []storeKind
 	for _, s := range serverSchemes() {
 		kinds = append(kinds, serverKind(s, open[s.Name]))
@@ -81,6 +85,24 @@ func serverKinds() []storeKind {
 func openEtcd(ctx context.Context, u storeurl.URL, a access) (store.Full, error) {
 	s, err := etcd.Open(ctx, etcd.Options{
 		Endpoints: u.Hosts, Prefix: u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Timeout: u.Timeout, MustExist: a != member, ReadOnly: a == look,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// topic is what Kafka allows in the name of a topic, with room for what the store adds.
+var topic = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
+
+func openKafka(ctx context.Context, u storeurl.URL, a access) (store.Full, error) {
+	if !topic.MatchString(u.Path) {
+		return nil, misused("--store kafka://127.0.0.1:9092/"+strings.ReplaceAll(u.Path, "/", "."),
+			"store %s: the path is one name of letters, digits, . _ and -", u)
+	}
+	s, err := kafka.Open(ctx, kafka.Options{
+		Brokers: u.Hosts, Name: u.Path, User: u.User, Password: u.Password, Mechanism: u.Mechanism, TLS: u.TLS, Replicas: u.Replicas,
+		Timeout: u.Timeout, MustExist: a != member, ReadOnly: a == look,
 	})
 	if err != nil {
 		return nil, err

@@ -12,12 +12,13 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/proof/server/etcd"
+	"github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/proof/server/zookeeper"
 )
 
 // Kinds are those that there are.
-func Kinds() []string { return []string{"etcd", "nats", "zookeeper"} }
+func Kinds() []string { return []string{"etcd", "kafka", "nats", "zookeeper"} }
 
 // Child makes this process a server if [Spawn] started it as one; then it returns true when that has ended, and the program should end. A program
 // that calls Spawn calls Child before all else.
@@ -29,7 +30,8 @@ type Server struct {
 	Kill    func() error
 	Restart func(ctx context.Context) error // after Kill: with its data, on its port; returns when it serves
 	Stop    func()
-	// Requests is how many messages the server has got from all its clients since it started, by its own count, signs of life included.
+	// Requests is how many messages the server has got from all its clients since it started, by its own count, signs of life included;
+	// nil where it does not say that to clients.
 	Requests func(ctx context.Context) (uint64, error)
 }
 
@@ -41,6 +43,8 @@ func Spawn(ctx context.Context, kind, dir string) (*Server, error) {
 	switch kind {
 	case "etcd":
 		return spawnEtcd(ctx, dir)
+	case "kafka":
+		return spawnKafka(ctx, dir)
 	case "nats":
 		return spawnNATS(ctx, dir)
 	case "zookeeper":
@@ -58,6 +62,20 @@ func spawnEtcd(ctx context.Context, dir string) (*Server, error) {
 	return &Server{
 		URL: c.URL(), Kill: kill, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
 		Requests: func(ctx context.Context) (uint64, error) { return c.Messages(ctx, 0) },
+	}, nil
+}
+
+func spawnKafka(ctx context.Context, dir string) (*Server, error) {
+	c, err := kafka.Start(ctx, kafka.Options{Dir: dir})
+	var missing *kafka.MissingError
+	if errors.As(err, &missing) {
+		return nil, fmt.Errorf("%w: %w; or set %s to the address of a broker", ErrMissing, err, kafka.Variable)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		URL: c.URL(""), Kill: func() error { return c.Kill(0) }, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
 	}, nil
 }
 

@@ -33,8 +33,11 @@ const mark = "rota"
 // overhead is what a batch with one record has beside the record's value.
 const overhead = 1 << 10
 
-// maxBatch is the most that the client sends at once; a topic takes less unless it was given room.
-const maxBatch = 64 << 20
+// maxBatch is how many bytes the client sends to a topic at once: what Kafka takes unless a topic is told otherwise. One that takes less is refused.
+const maxBatch = 1<<20 + 12
+
+// MaxRecord is how many bytes a record of the log may have; a document has some 600 less.
+const MaxRecord = maxBatch - overhead
 
 func sumOf(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(nil, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
@@ -84,8 +87,8 @@ func (g *topicLog) append(ctx context.Context, data []byte) (uint64, error) {
 // produce sends records in order, and returns the offset of the last one. It does not wait for an answer when ctx ends.
 func (t *topic) produce(ctx context.Context, records ...*kgo.Record) (int64, error) {
 	for _, r := range records {
-		if len(r.Value) > t.most {
-			return 0, fmt.Errorf("%d bytes, topic %s takes %d: %w", len(r.Value), t.name, t.most, store.ErrTooLarge)
+		if len(r.Value) > MaxRecord {
+			return 0, fmt.Errorf("%d bytes, at most %d: %w", len(r.Value), MaxRecord, store.ErrTooLarge)
 		}
 	}
 	ctx, cancel := t.line.bounded(ctx)

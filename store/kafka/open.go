@@ -203,10 +203,10 @@ func said(message *string) string {
 	return " (" + *message + ")"
 }
 
-// errSettings is a topic whose settings would lose records.
-var errSettings = errors.New("a setting of the topic would lose records")
+// errSettings is a topic whose settings would lose records, or refuse some.
+var errSettings = errors.New("a setting of the topic would lose records, or refuse some")
 
-// checkSettings refuses topics that lose records by themselves, and notes how large a record may be.
+// checkSettings refuses topics that lose records by themselves, or take too little.
 func checkSettings(ctx context.Context, c *kgo.Client, topics []*topic) error {
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	byName := make(map[string]*topic, len(topics))
@@ -248,8 +248,8 @@ func (t *topic) check(name string, value *string) error {
 	case "retention.ms", "retention.bytes":
 		want = "-1"
 	case "max.message.bytes":
-		if n, err := strconv.Atoi(*value); err == nil {
-			t.most = min(n, maxBatch) - overhead
+		if n, err := strconv.Atoi(*value); err == nil && n < maxBatch {
+			want = strconv.Itoa(maxBatch)
 		}
 	}
 	if want == "" || *value == want {

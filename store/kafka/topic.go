@@ -67,7 +67,6 @@ type topic struct {
 	line   *line
 	name   string
 	id     [16]byte
-	most   int // bytes of a record
 	leader atomic.Int32
 }
 
