@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/server/zookeeper"
 )
 
@@ -61,7 +62,9 @@ type reader struct {
 
 // readers are by page. Whoever writes a page adds it here.
 func readers() map[string]func(t *testing.T) reader {
-	return map[string]func(t *testing.T) reader{"file": readerOfFile, "etcd": readerOfEtcd, "nats": readerOfNATS, "zookeeper": readerOfZooKeeper}
+	return map[string]func(t *testing.T) reader{
+		"file": readerOfFile, "etcd": readerOfEtcd, "kafka": readerOfKafka, "nats": readerOfNATS, "zookeeper": readerOfZooKeeper,
+	}
 }
 
 func nothing(*testing.T, string) {}
@@ -99,7 +102,7 @@ func readerOfZooKeeper(t *testing.T) reader {
 		instead: []string{"2181", freePort(t), "/tmp/zookeeper", t.TempDir()},
 		prepare: func(t *testing.T, dir string) {
 			name := "apache-zookeeper-" + zookeeper.Version + "-bin"
-			if err := writeArchive(filepath.Join(dir, name+".tar.gz"), name, fmt.Sprintf(zkServer, java, lib)); err != nil {
+			if err := writeArchive(filepath.Join(dir, name+".tar.gz"), name, "conf", map[string]string{"zkServer.sh": fmt.Sprintf(zkServer, java, lib)}); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -115,8 +118,41 @@ nohup '%s' -Xms16m -Xmx160m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j
 echo STARTED
 `
 
+// The same for Kafka: two scripts, which start the same classes with the page's configuration.
+func readerOfKafka(t *testing.T) reader {
+	java, lib, err := kafka.Parts(t.Context())
+	var missing *kafka.MissingError
+	if errors.As(err, &missing) {
+		t.Skipf("NOT TESTED: the page of Kafka cannot be tried here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader{
+		instead: []string{"9092", freePort(t), "9093", freePort(t), "/tmp/kafka", t.TempDir()},
+		prepare: func(t *testing.T, dir string) {
+			name := "kafka_2.13-" + kafka.Version
+			scripts := map[string]string{"kafka-storage.sh": fmt.Sprintf(kafkaStorage, java, lib), "kafka-server-start.sh": fmt.Sprintf(kafkaServer, java, lib)}
+			if err := writeArchive(filepath.Join(dir, name+".tgz"), name, "config", scripts); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
+const kafkaStorage = `#!/bin/sh
+exec '%s' -cp '%s/*' kafka.tools.StorageTool "$@"
+`
+
+const kafkaServer = `#!/bin/sh
+set -e
+[ "$1" = -daemon ] || { echo "$0: $1 is not -daemon" >&2; exit 1; }
+nohup '%s' -Xms32m -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp '%s/*' \
+  kafka.Kafka "$2" >kafka.out 2>&1 &
+`
+
 // writeArchive writes what the official archive holds, as far as the page uses it.
-func writeArchive(file, name, script string) (err error) {
+func writeArchive(file, name, config string, scripts map[string]string) (err error) {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
@@ -124,16 +160,19 @@ func writeArchive(file, name, script string) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	z := gzip.NewWriter(f)
 	w := tar.NewWriter(z)
-	for _, h := range []*tar.Header{
-		{Typeflag: tar.TypeDir, Name: name + "/bin/", Mode: 0o755}, {Typeflag: tar.TypeDir, Name: name + "/conf/", Mode: 0o755},
-		{Typeflag: tar.TypeReg, Name: name + "/bin/zkServer.sh", Mode: 0o755, Size: int64(len(script))},
-	} {
-		if err := w.WriteHeader(h); err != nil {
+	for _, folder := range []string{"bin", config} {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/" + folder + "/", Mode: 0o755}); err != nil {
 			return err
 		}
 	}
-	if _, err := w.Write([]byte(script)); err != nil {
-		return err
+	for script, text := range scripts {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: name + "/bin/" + script, Mode: 0o755, Size: int64(len(text))}
+		if err := w.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			return err
+		}
 	}
 	return errors.Join(w.Close(), z.Close())
 }
@@ -184,8 +223,10 @@ func TestVersionsOfThePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\n"
-	for page, module := range map[string]string{"etcd": "go.etcd.io/etcd/server/v3", "nats": "github.com/nats-io/nats-server/v2", "zookeeper": "zookeeper"} {
+	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\nkafka v" + kafka.Version + "\n"
+	for page, module := range map[string]string{
+		"etcd": "go.etcd.io/etcd/server/v3", "kafka": "kafka", "nats": "github.com/nats-io/nats-server/v2", "zookeeper": "zookeeper",
+	} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", "stores", page+".md"))
 		if err != nil {
 			t.Fatal(err)
