@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rota-run/rota/store"
 )
 
 // pageSize is how many records one read asks for.
 const pageSize = 2000
+
+// again is how long a reading waits that did not find the mark.
+const again = 5 * time.Millisecond
 
 // round is one reading to the end of the log, for all who asked before it began.
 type round struct {
@@ -101,8 +105,15 @@ func (s *Store) read(confirm bool) error {
 			return err
 		}
 		s.fold(page.Records)
-		if at := s.applied(); at >= page.Head && at >= least || len(page.Records) == 0 {
+		switch at := s.applied(); {
+		case at >= least && (at >= page.Head || len(page.Records) == 0):
 			return nil
+		case len(page.Records) == 0: // the end that was reported is not that of our mark
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("%w: the log ends at %d, and a mark was appended at %d", store.ErrUnavailable, page.Head, least)
+			case <-time.After(again):
+			}
 		}
 	}
 }

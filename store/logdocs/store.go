@@ -54,6 +54,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Confirm = o.Confirm && !o.ReadOnly
 	return o
 }
 
