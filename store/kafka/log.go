@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,6 +23,7 @@ type topicLog struct {
 	records   *topic
 	snapshots *topic
 	hints     *hints
+	batch     batch
 
 	mu   sync.Mutex
 	head head
@@ -72,13 +74,17 @@ func (g *topicLog) append(ctx context.Context, data []byte) (uint64, error) {
 	if err := g.line.enterChange(ctx); err != nil {
 		return 0, err
 	}
+	before := g.known()
+	if len(data) > MaxRecord {
+		return 0, fmt.Errorf("%d bytes, at most %d: %w", len(data), MaxRecord, store.ErrTooLarge)
+	}
 	value := append(make([]byte, 0, len(data)), data...) // the client may send it after the caller has gone
-	offset, err := g.records.produce(ctx, &kgo.Record{Value: value, Headers: []kgo.RecordHeader{{Key: mark, Value: sumOf(data)}}})
+	offset, err := g.batch.add(ctx, g.records, &kgo.Record{Value: value, Headers: []kgo.RecordHeader{{Key: mark, Value: sumOf(data)}}})
 	if err != nil {
 		return 0, err
 	}
-	if known := g.known(); offset < known.end-1 && offset < known.index {
-		return 0, fmt.Errorf("topic %s was at offset %d, and a record got %d: %w: %w", g.records.name, known.index, offset, store.ErrUnknown, ErrDamaged)
+	if offset < before.end {
+		return 0, fmt.Errorf("topic %s ended at offset %d, and the next record got %d: %w: %w", g.records.name, before.end, offset, store.ErrUnknown, ErrDamaged)
 	}
 	g.saw(head{end: offset + 1, index: offset + 1})
 	return uint64(offset) + 1, nil
@@ -86,33 +92,35 @@ func (g *topicLog) append(ctx context.Context, data []byte) (uint64, error) {
 
 // produce sends records in order, and returns the offset of the last one. It does not wait for an answer when ctx ends.
 func (t *topic) produce(ctx context.Context, records ...*kgo.Record) (int64, error) {
-	for _, r := range records {
-		if len(r.Value) > MaxRecord {
-			return 0, fmt.Errorf("%d bytes, at most %d: %w", len(r.Value), MaxRecord, store.ErrTooLarge)
-		}
-	}
-	ctx, cancel := t.line.bounded(ctx)
-	defer cancel()
 	done := make(chan error, len(records))
 	for _, r := range records {
 		r.Topic = t.name
 		t.line.client.TryProduce(ctx, r, func(_ *kgo.Record, err error) { done <- err })
 	}
+	late := time.NewTimer(t.line.timeout)
+	defer late.Stop()
 	for range records {
 		select {
 		case err := <-done:
 			if err != nil {
-				return 0, t.refused(err)
+				return 0, t.refused(ctx, err)
 			}
 		case <-ctx.Done():
 			return 0, fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
+		case <-t.line.life.Done():
+			return 0, fmt.Errorf("%w: %w", store.ErrUnknown, store.ErrClosed)
+		case <-late.C:
+			return 0, fmt.Errorf("%w: %w", store.ErrUnknown, errTimeout)
 		}
 	}
 	return records[len(records)-1].Offset, nil
 }
 
 // refused gives the failure of a record its meaning.
-func (t *topic) refused(err error) error {
+func (t *topic) refused(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
+	}
 	var code *kerr.Error
 	if errors.As(err, &code) {
 		switch {

@@ -25,6 +25,10 @@ func TestCrashesOfLeaders(t *testing.T) {
 		turn := 0
 		return storetest.Reach[*kafka.Store]{
 			Direct: func(t *testing.T) *kafka.Store { return openWith(t, o) },
+			Through: func(t *testing.T) (*kafka.Store, storetest.Link) { // no link is broken here
+				behind, links := through(t, o)
+				return openWith(t, behind), links[0]
+			},
 			Crash: func(t *testing.T) {
 				turn++
 				killLeader(t, c, o.Name+[]string{".log", ".docs"}[turn%2])

@@ -3,6 +3,7 @@ package bare
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -12,6 +13,8 @@ import (
 // kafka is franz-go as its manual shows it: idempotent, acks=all, which it is by itself.
 type kafka struct {
 	client *kgo.Client
+
+	mu     sync.Mutex // of what follows: one polls for all
 	reader *kgo.Client
 	next   int64 // offset that the reader asks for
 }
@@ -56,6 +59,8 @@ func (b *kafka) Applied(ctx context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.reader == nil {
 		from := map[string]map[int32]kgo.Offset{kafkaTopic: {0: kgo.NewOffset().At(r.Offset)}}
 		if b.reader, err = kgo.NewClient(kgo.SeedBrokers(b.client.OptValue(kgo.SeedBrokers).([]string)...), kgo.ConsumePartitions(from)); err != nil { //nolint:forcetypeassert // that is its type
