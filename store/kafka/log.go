@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -24,6 +25,7 @@ type topicLog struct {
 	snapshots *topic
 	hints     *hints
 	batch     batch
+	weight    atomic.Int64 // bytes of a record, as those of the last answer were
 
 	mu   sync.Mutex
 	head head

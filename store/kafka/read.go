@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	fetchBytes = 8 << 20 // of one answer
+	leastBytes = 64 << 10
+	fetchBytes = 8 << 20 // of one answer, at most
 	pageBytes  = 8 << 20 // of one page; the last record may exceed it
 )
 
@@ -137,13 +138,14 @@ func (g *topicLog) collect(ctx context.Context, from, end int64, limit int) (sto
 	var page store.Page
 	at, bytes := from, 0
 	for at < end && len(page.Records) < limit && bytes < pageBytes {
-		f, err := g.records.fetch(ctx, g.line.client, at, fetchBytes, 0)
+		f, err := g.records.fetch(ctx, g.line.client, at, g.room(limit-len(page.Records)), 0)
 		if errors.Is(err, errAway) {
 			return page, end, g.away(ctx, at)
 		}
 		if err != nil {
 			return page, end, err
 		}
+		g.weigh(f.records)
 		for _, r := range f.records {
 			if len(page.Records) == limit {
 				return page, max(end, at), nil
@@ -170,6 +172,23 @@ func (g *topicLog) collect(ctx context.Context, from, end int64, limit int) (sto
 		}
 	}
 	return page, end, nil
+}
+
+// room is how many bytes to ask for, for some records of the size that the last ones had.
+func (g *topicLog) room(records int) int32 {
+	each := max(g.weight.Load(), 128)
+	return int32(min(max(int64(min(records, fetchBytes))*each*5/4, leastBytes), fetchBytes))
+}
+
+// weigh notes how large records are, with what a batch adds to each.
+func (g *topicLog) weigh(records []*kgo.Record) {
+	bytes := 0
+	for _, r := range records {
+		bytes += len(r.Value) + 80
+	}
+	if len(records) > 0 {
+		g.weight.Store(int64(bytes / len(records)))
+	}
 }
 
 // pause waits, or says why ctx has ended.
