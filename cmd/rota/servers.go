@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/store/doclog"
 	"github.com/rota-run/rota/store/elastic"
 	"github.com/rota-run/rota/store/etcd"
+	"github.com/rota-run/rota/store/kafka"
 	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/postgres"
 	"github.com/rota-run/rota/store/zookeeper"
@@ -68,6 +69,7 @@ func serverSchemes() []storeurl.Scheme {
 	return []storeurl.Scheme{
 		{Name: "elastic", Port: "9200", Keys: []string{"api-key", "replicas"}},
 		{Name: "etcd", Port: "2379"},
+		{Name: "kafka", Port: "9092", Keys: []string{"mechanism", "replicas"}},
 		{Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}},
 		{Name: "postgres", Port: "5432", Keys: []string{"schema"}, UserAtHost: true},
 		{Name: "zookeeper", Port: "2181", Keys: []string{"session"}},
@@ -76,7 +78,7 @@ func serverSchemes() []storeurl.Scheme {
 
 func serverKinds() []storeKind {
 	open := map[string]func(context.Context, storeurl.URL, access) (store.Full, error){
-		"elastic": openElastic, "etcd": openEtcd, "nats": openNATS, "postgres": openPostgres, "zookeeper": openZooKeeper,
+		"elastic": openElastic, "etcd": openEtcd, "kafka": openKafka, "nats": openNATS, "postgres": openPostgres, "zookeeper": openZooKeeper,
 	}
 	var kinds []storeKind
 	for _, s := range serverSchemes() {
@@ -103,6 +105,24 @@ func openElastic(ctx context.Context, u storeurl.URL, a access) (store.Full, err
 func openEtcd(ctx context.Context, u storeurl.URL, a access) (store.Full, error) {
 	s, err := etcd.Open(ctx, etcd.Options{
 		Endpoints: u.Hosts, Prefix: u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Timeout: u.Timeout, MustExist: a != member, ReadOnly: a == look,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// topic is what Kafka allows in the name of a topic, with room for what the store adds.
+var topic = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
+
+func openKafka(ctx context.Context, u storeurl.URL, a access) (store.Full, error) {
+	if !topic.MatchString(u.Path) {
+		return nil, misused("--store kafka://127.0.0.1:9092/"+strings.ReplaceAll(u.Path, "/", "."),
+			"store %s: the path is one name of letters, digits, . _ and -", u)
+	}
+	s, err := kafka.Open(ctx, kafka.Options{
+		Brokers: u.Hosts, Name: u.Path, User: u.User, Password: u.Password, Mechanism: u.Mechanism, TLS: u.TLS, Replicas: u.Replicas,
+		Timeout: u.Timeout, MustExist: a != member, ReadOnly: a == look,
 	})
 	if err != nil {
 		return nil, err

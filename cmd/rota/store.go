@@ -15,7 +15,7 @@ import (
 )
 
 // storeForms is what a store may be, for help.
-const storeForms = "file:DIR, elastic://…, etcd://…, nats://…, zookeeper://… or postgres://HOST:PORT,…/PATH"
+const storeForms = "file:DIR, elastic://…, etcd://…, kafka://…, nats://…, zookeeper://… or postgres://HOST:PORT,…/PATH"
 
 func newStore(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "store", Short: "look after a store", Args: cobra.ArbitraryArgs}

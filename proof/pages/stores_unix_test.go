@@ -20,6 +20,7 @@ import (
 
 	"github.com/rota-run/rota/internal/port"
 	"github.com/rota-run/rota/proof/server/elastic"
+	"github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/server/zookeeper"
 )
 
@@ -64,7 +65,7 @@ type reader struct {
 // readers are by page. Whoever writes a page adds it here.
 func readers() map[string]func(t *testing.T) reader {
 	return map[string]func(t *testing.T) reader{
-		"file": readerOfFile, "elastic": readerOfElastic, "etcd": readerOfEtcd, "nats": readerOfNATS, "zookeeper": readerOfZooKeeper,
+		"file": readerOfFile, "elastic": readerOfElastic, "etcd": readerOfEtcd, "kafka": readerOfKafka, "nats": readerOfNATS, "zookeeper": readerOfZooKeeper,
 	}
 }
 
@@ -162,6 +163,39 @@ nohup '%s' -Xms16m -Xmx160m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j
 echo STARTED
 `
 
+// The same for Kafka: two scripts, which start the same classes with the page's configuration.
+func readerOfKafka(t *testing.T) reader {
+	java, lib, err := kafka.Parts(t.Context())
+	var missing *kafka.MissingError
+	if errors.As(err, &missing) {
+		t.Skipf("NOT TESTED: the page of Kafka cannot be tried here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader{
+		instead: []string{"9092", freePort(t), "9093", freePort(t), "/tmp/kafka", t.TempDir()},
+		prepare: func(t *testing.T, dir string) {
+			name := "kafka_2.13-" + kafka.Version
+			scripts := map[string]string{"kafka-storage.sh": fmt.Sprintf(kafkaStorage, java, lib), "kafka-server-start.sh": fmt.Sprintf(kafkaServer, java, lib)}
+			if err := writeArchive(filepath.Join(dir, name+".tgz"), name, "config", scripts); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
+const kafkaStorage = `#!/bin/sh
+exec '%s' -cp '%s/*' kafka.tools.StorageTool "$@"
+`
+
+const kafkaServer = `#!/bin/sh
+set -e
+[ "$1" = -daemon ] || { echo "$0: $1 is not -daemon" >&2; exit 1; }
+nohup '%s' -Xms32m -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp '%s/*' \
+  kafka.Kafka "$2" >kafka.out 2>&1 &
+`
+
 // writeArchive writes what the official archive holds, as far as the page uses it.
 func writeArchive(file, name string, dirs []string, files map[string]string) (err error) {
 	f, err := os.Create(file)
@@ -233,8 +267,10 @@ func TestVersionsOfThePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\nopensearch v" + elastic.OpenSearch.Version + "\n"
-	for page, module := range map[string]string{"etcd": "go.etcd.io/etcd/server/v3", "nats": "github.com/nats-io/nats-server/v2", "zookeeper": "zookeeper", "elastic": "opensearch"} {
+	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\nopensearch v" + elastic.OpenSearch.Version + "\nkafka v" + kafka.Version + "\n"
+	for page, module := range map[string]string{
+		"etcd": "go.etcd.io/etcd/server/v3", "kafka": "kafka", "nats": "github.com/nats-io/nats-server/v2", "zookeeper": "zookeeper", "elastic": "opensearch",
+	} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", "stores", page+".md"))
 		if err != nil {
 			t.Fatal(err)

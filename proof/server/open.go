@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/store/doclog"
 	"github.com/rota-run/rota/store/elastic"
 	"github.com/rota-run/rota/store/etcd"
+	"github.com/rota-run/rota/store/kafka"
 	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/postgres"
 	"github.com/rota-run/rota/store/zookeeper"
@@ -26,6 +27,8 @@ func (s *Server) Open(ctx context.Context, name string, readOnly bool) (store.Fu
 	switch scheme, _, _ := strings.Cut(s.URL, "://"); scheme {
 	case "etcd":
 		return opened(etcd.Open(ctx, etcd.Options{Endpoints: s.Hosts(), Prefix: name, ReadOnly: readOnly}))
+	case "kafka":
+		return opened(kafka.Open(ctx, kafka.Options{Brokers: s.Hosts(), Name: name, ReadOnly: readOnly}))
 	case "nats":
 		return opened(nats.Open(ctx, nats.Options{URLs: []string{s.URL}, Bucket: name, ReadOnly: readOnly}))
 	case "postgres":

@@ -13,13 +13,14 @@ import (
 
 	"github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/server/etcd"
+	"github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/proof/server/postgres"
 	"github.com/rota-run/rota/proof/server/zookeeper"
 )
 
 // Kinds are those that there are, by the schemes of their URLs.
-func Kinds() []string { return []string{"elastic", "etcd", "nats", "postgres", "zookeeper"} }
+func Kinds() []string { return []string{"elastic", "etcd", "kafka", "nats", "postgres", "zookeeper"} }
 
 // All are the kinds, and those that have the scheme of another one.
 func All() []string { return append(Kinds(), "opensearch") }
@@ -35,7 +36,7 @@ type Server struct {
 	Restart func(ctx context.Context) error // after Kill: with its data, on its port; returns when it serves
 	Stop    func()
 	// Requests is how many messages the server has got from all its clients since it started, by its own count, signs of life included; of PostgreSQL, how
-	// many transactions they have made.
+	// many transactions they have made; nil where the server does not say that to clients.
 	Requests func(ctx context.Context) (uint64, error)
 }
 
@@ -51,6 +52,8 @@ func Spawn(ctx context.Context, kind, dir string) (*Server, error) {
 		return spawnElastic(ctx, elastic.OpenSearch, dir)
 	case "etcd":
 		return spawnEtcd(ctx, dir)
+	case "kafka":
+		return spawnKafka(ctx, dir)
 	case "nats":
 		return spawnNATS(ctx, dir)
 	case "postgres":
@@ -85,6 +88,20 @@ func spawnEtcd(ctx context.Context, dir string) (*Server, error) {
 	return &Server{
 		URL: c.URL(), Kill: kill, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
 		Requests: func(ctx context.Context) (uint64, error) { return c.Messages(ctx, 0) },
+	}, nil
+}
+
+func spawnKafka(ctx context.Context, dir string) (*Server, error) {
+	c, err := kafka.Start(ctx, kafka.Options{Dir: dir})
+	var missing *kafka.MissingError
+	if errors.As(err, &missing) {
+		return nil, fmt.Errorf("%w: %w; or set %s to the address of a broker", ErrMissing, err, kafka.Variable)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		URL: c.URL(""), Kill: func() error { return c.Kill(0) }, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
 	}, nil
 }
 

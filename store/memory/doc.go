@@ -9,8 +9,8 @@
 //
 // # Guarantees
 //
-// All calls are linearizable; the order of appends is the order in which they took the one lock. No call blocks, so a
-// deadline matters only if it has passed before the call. There are no unknown outcomes.
+// All calls are linearizable; the order of appends is the order in which they took the one lock. No call but those of a
+// group blocks, so a deadline matters only if it has passed before the call. There are no unknown outcomes but those of a call of a group that is given up.
 //
 // # What is not guaranteed
 //
@@ -19,5 +19,5 @@
 // # Failures
 //
 // To others, a handle that is closed looks exactly like a process that died: its sessions end, their documents vanish and
-// watchers get a hint. A test that wants a crash closes the handle under the running member.
+// watchers get a hint; a member of the group is silent from then on. A test that wants a crash closes the handle under the running member.
 package memory

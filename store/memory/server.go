@@ -21,6 +21,7 @@ type Server struct {
 	docs    btree.Map[string, doc]
 	version uint64 // grows with every write of a document
 	log     log
+	room    room
 	watches map[*watch]struct{}
 }
 
@@ -32,12 +33,12 @@ type doc struct {
 
 // New makes an empty server.
 func New() *Server {
-	return &Server{watches: make(map[*watch]struct{})}
+	return &Server{watches: make(map[*watch]struct{}), room: newRoom()}
 }
 
 // Open returns a new handle.
 func (s *Server) Open() *Store {
-	return &Store{server: s, sessions: make(map[*session]struct{})}
+	return &Store{server: s, gone: make(chan struct{}), sessions: make(map[*session]struct{})}
 }
 
 // put writes a document if its version is current. s.mu is held.

@@ -23,6 +23,7 @@ var (
 type Store struct {
 	server   *Server
 	closed   bool                  // guarded by server.mu
+	gone     chan struct{}         // closed by Close
 	sessions map[*session]struct{} // guarded by server.mu
 }
 
@@ -181,6 +182,7 @@ func (h *Store) Close() error {
 		return nil
 	}
 	h.closed = true
+	close(h.gone)
 	for owned := range h.sessions {
 		owned.end()
 	}

@@ -30,6 +30,7 @@ func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, open) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, open) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, open) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, open) }
+func TestGroup(t *testing.T)    { t.Parallel(); storetest.GroupVirtual(t, open) }
 
 func TestTooLarge(t *testing.T) {
 	t.Parallel()

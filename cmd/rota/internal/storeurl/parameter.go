@@ -60,6 +60,8 @@ func (u *URL) set(key, value string, t *tlsFiles, getenv func(string) string) (e
 		u.Token, err = Secret(value, getenv)
 	case "creds":
 		u.Credentials = value
+	case "mechanism":
+		u.Mechanism = value
 	case "timeout":
 		u.Timeout, err = duration(value)
 	case "session":

@@ -38,6 +38,8 @@ type URL struct {
 	Session time.Duration
 	// Replicas is on how many servers what is written must lie; 0: the store's own default.
 	Replicas int
+	// Mechanism is how a user logs in, where a server knows several; "": the store's own default.
+	Mechanism string
 	// Credentials is a file that holds a secret and is read by the store's own client.
 	Credentials string
 	// Schema is the place of the cluster in the database that Path names; "" where Path is the place.

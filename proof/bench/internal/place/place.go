@@ -73,9 +73,9 @@ func (p *Place) Open(ctx context.Context, name string) (store.Full, error) {
 	}
 }
 
-// Requests is how many messages the server has got, by its own count; ok is false without a server.
+// Requests is how many messages the server has got, by its own count; ok is false without a server, or where it does not count them.
 func (p *Place) Requests(ctx context.Context) (n uint64, ok bool, err error) {
-	if p.server == nil {
+	if p.server == nil || p.server.Requests == nil {
 		return 0, false, nil
 	}
 	n, err = p.server.Requests(ctx)

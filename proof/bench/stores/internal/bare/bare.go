@@ -27,6 +27,8 @@ func Open(ctx context.Context, p *place.Place) (Client, error) {
 		return opened(openSQLite(ctx, p.Dir))
 	case "etcd":
 		return opened(openEtcd(p.Hosts()))
+	case "kafka":
+		return opened(openKafka(ctx, p.Hosts()))
 	case "nats":
 		return opened(openNATS(ctx, p.Hosts()))
 	case "postgres":

@@ -1,0 +1,215 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rota-run/rota/internal/port"
+)
+
+// node is one broker: its folder, its ports, and its process while it lives.
+type node struct {
+	id               int
+	dir, lib         string
+	port, controller int
+	extra            []int // the ports of the listeners of Options.Listeners
+	classes          string
+	output           bytes.Buffer // of the present process; read after exited is closed
+	cmd              *exec.Cmd
+	exited           chan struct{}
+}
+
+func (n *node) addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
+
+// configure writes the broker's folder. template is empty where it is to be formatted by Kafka's own tool.
+func (n *node) configure(all []*node, o Options, template string) error {
+	if err := os.MkdirAll(filepath.Join(n.dir, "data"), 0o700); err != nil {
+		return err
+	}
+	if template != "" {
+		n.classes = filepath.Join(template, classes)
+		b, err := os.ReadFile(filepath.Join(template, checkpoint))
+		if err != nil {
+			return err
+		}
+		meta := fmt.Sprintf("version=1\ncluster.id=%s\nnode.id=%d\n", clusterID, n.id)
+		if err := errors.Join(n.write("data/"+checkpoint, string(b)), n.write("data/meta.properties", meta)); err != nil {
+			return err
+		}
+	}
+	return n.write("server.properties", n.properties(all, o))
+}
+
+func (n *node) properties(all []*node, o Options) string {
+	var voters []string
+	for _, v := range all {
+		voters = append(voters, fmt.Sprintf("%d@127.0.0.1:%d", v.id, v.controller))
+	}
+	copies := len(all)
+	listeners := fmt.Sprintf("PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d", n.addr(), n.controller)
+	protocols, advertised := "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", "PLAINTEXT://"+n.addr()
+	for i, l := range o.Listeners {
+		at := fmt.Sprintf(",%s://127.0.0.1:%d", l.Name, n.extra[i])
+		listeners, advertised, protocols = listeners+at, advertised+at, protocols+","+l.Name+":"+l.Protocol
+	}
+	session := o.BrokerSession
+	if session == 0 {
+		session = time.Second
+	}
+	lines := []string{
+		"process.roles=broker,controller", fmt.Sprintf("node.id=%d", n.id), "controller.quorum.voters=" + strings.Join(voters, ","),
+		"listeners=" + listeners, "advertised.listeners=" + advertised, "listener.security.protocol.map=" + protocols,
+		"controller.listener.names=CONTROLLER", "inter.broker.listener.name=PLAINTEXT", "log.dirs=" + filepath.ToSlash(filepath.Join(n.dir, "data")),
+		"log.cleaner.dedupe.buffer.size=2097152", fmt.Sprintf("broker.session.timeout.ms=%d", session.Milliseconds()), "broker.heartbeat.interval.ms=100",
+		"offsets.topic.num.partitions=1", fmt.Sprintf("offsets.topic.replication.factor=%d", copies), "transaction.state.log.num.partitions=1",
+		fmt.Sprintf("transaction.state.log.replication.factor=%d", copies), fmt.Sprintf("transaction.state.log.min.isr=%d", copies/2+1),
+		fmt.Sprintf("default.replication.factor=%d", copies), "group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=100",
+		"group.consumer.min.heartbeat.interval.ms=100", "group.consumer.heartbeat.interval.ms=200", "group.consumer.min.session.timeout.ms=1000",
+		"controller.quorum.fetch.timeout.ms=1000", "controller.quorum.election.timeout.ms=300", "controller.quorum.election.backoff.max.ms=300",
+		"auto.create.topics.enable=false",
+	}
+	return strings.Join(append(lines, o.Config...), "\n") + "\n"
+}
+
+// arguments start a broker; more is for the program java.
+func (n *node) arguments(more ...string) []string {
+	args := append([]string{
+		"-Xms32m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+	}, more...)
+	return append(args, "-cp", filepath.Join(n.lib, "*"), "kafka.Kafka", filepath.Join(n.dir, "server.properties"))
+}
+
+// launch starts the process. Its goroutine keeps its thread for as long as the child lives: a child that is bound to its parent ends with the thread that
+// started it.
+func (n *node) launch(java string) error {
+	n.output.Reset()
+	n.cmd = exec.Command(java, n.arguments("-XX:SharedArchiveFile="+n.classes)...)
+	n.cmd.Dir = n.dir
+	n.cmd.Stderr = &tail{buf: &n.output}
+	n.cmd.Stdout = n.cmd.Stderr // the same writer: one goroutine copies
+	bind(n.cmd)
+	exited, started := make(chan struct{}), make(chan error, 1)
+	n.exited = exited
+	cmd := n.cmd
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(exited)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended does not matter: it was killed, or its output says why
+		}
+	}()
+	return <-started
+}
+
+// tail keeps the beginning of what is written.
+type tail struct{ buf *bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	if t.buf.Len() < 64<<10 {
+		t.buf.Write(p)
+	}
+	return len(p), nil
+}
+
+// kill is kill -9; it returns when the process is gone.
+func (n *node) kill() {
+	if n.exited == nil || n.cmd == nil {
+		return
+	}
+	_ = n.cmd.Process.Kill() // it may have ended by itself
+	<-n.exited
+	n.exited = nil
+}
+
+// errExited is the early end of a broker.
+var errExited = errors.New("the broker ended")
+
+// ready waits until the broker says that so many brokers serve, itself among them.
+func (n *node) ready(ctx context.Context, brokers int) error {
+	for {
+		serving, err := n.serving(ctx)
+		if err == nil && len(serving) >= brokers && serving[int32(n.id)] {
+			return nil
+		}
+		select {
+		case <-n.exited:
+			return fmt.Errorf("start %s: %w: %s", n.addr(), errExited, n.output.String())
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s to serve: %w", n.addr(), context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond): // no event says when it is ready
+		}
+	}
+}
+
+// serving asks a broker for those that serve.
+func (n *node) serving(ctx context.Context) (map[int32]bool, error) {
+	resp, err := n.ask(ctx, kmsg.NewPtrMetadataRequest())
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[int32]bool)
+	for _, b := range resp.(*kmsg.MetadataResponse).Brokers { //nolint:forcetypeassert // the answer to such a request
+		out[b.NodeID] = true
+	}
+	return out, nil
+}
+
+// ask sends one request to the broker.
+func (n *node) ask(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if err := reach(ctx, n.addr()); err != nil {
+		return nil, err
+	}
+	c, err := kgo.NewClient(kgo.SeedBrokers(n.addr()), kgo.RetryTimeout(time.Second))
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.SeedBrokers()[0].Request(ctx, req)
+}
+
+// reach fails fast where nobody listens.
+func reach(ctx context.Context, addr string) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// freePorts returns ports that nobody uses, nor gets before release.
+func freePorts(n int) (ports []int, release func(), err error) {
+	addrs, release, err := port.Find(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, addr := range addrs {
+		at, err := net.ResolveTCPAddr("tcp", addr)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		ports = append(ports, at.Port)
+	}
+	return ports, release, nil
+}
+
+func (n *node) write(name, text string) error {
+	return os.WriteFile(filepath.Join(n.dir, name), []byte(text), 0o600)
+}

@@ -1,0 +1,220 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	server "github.com/rota-run/rota/proof/server/kafka"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/kafka"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// TestCrashesOfLeaders kills the broker of three that leads a partition, again and again, while clients read and write.
+func TestCrashesOfLeaders(t *testing.T) {
+	t.Parallel()
+	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*kafka.Store] {
+		c := ownServers(t, server.Options{Nodes: 3})
+		o := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 20 * time.Second}
+		openWith(t, o) // makes the topics
+		turn := 0
+		return storetest.Reach[*kafka.Store]{
+			Direct: func(t *testing.T) *kafka.Store { return openWith(t, o) },
+			Through: func(t *testing.T) (*kafka.Store, storetest.Link) { // no link is broken here
+				behind, links := through(t, o)
+				return openWith(t, behind), links[0]
+			},
+			Crash: func(t *testing.T) {
+				turn++
+				killLeader(t, c, o.Name+[]string{".log", ".docs"}[turn%2])
+			},
+		}
+	})
+}
+
+// killLeader kills the leader of a topic, waits for another one, and starts the former again.
+func killLeader(t *testing.T, c *server.Cluster, topic string) {
+	t.Helper()
+	ctx := rig.LongDeadline(t)
+	leader, err := c.Leader(ctx, topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Kill(leader); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Leader(ctx, topic); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Restart(ctx, leader); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFrozenBroker stops the only broker without closing anything. Calls end with their ctx, and Close does not wait for it.
+func TestFrozenBroker(t *testing.T) {
+	t.Parallel()
+	c := ownServers(t, server.Options{})
+	o := kafka.Options{Brokers: c.Servers(), Name: freshName(t)}
+	s, closing := openWith(t, o), openWith(t, o)
+	ctx := rig.Deadline(t)
+	v, err := s.Put(ctx, store.Doc{Key: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := closing.WatchLog(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Pause(0); err != nil {
+		t.Fatal(err)
+	}
+	const brief = time.Second
+	within := func(what string, wants []error, call func(context.Context) error) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), brief)
+		defer cancel()
+		began := time.Now()
+		err := call(ctx)
+		for _, want := range wants {
+			if !errors.Is(err, want) {
+				t.Errorf("%s, while the broker is frozen: %v, want %v", what, err, want)
+			}
+		}
+		if d := time.Since(began); d > 10*brief { // a busy machine may need some of it; a request in flight needs for ever
+			t.Errorf("%s returned %v after its ctx ended", what, d-brief)
+		}
+	}
+	late := []error{context.DeadlineExceeded}
+	within("append", []error{store.ErrUnknown}, func(ctx context.Context) error { _, err := s.Append(ctx, []byte("late")); return err })
+	within("put", []error{store.ErrUnknown}, func(ctx context.Context) error {
+		_, err := s.Put(ctx, store.Doc{Key: "a", Version: v})
+		return err
+	})
+	within("get", late, func(ctx context.Context) error { _, err := s.Get(ctx, "a"); return err })
+	within("read", late, func(ctx context.Context) error { _, err := s.Read(ctx, 0, 1); return err })
+	within("join", late, func(ctx context.Context) error {
+		_, err := s.JoinGroup(ctx, store.JoinRequest{Session: time.Minute, Rebalance: time.Minute})
+		return err
+	})
+	within("close", nil, func(context.Context) error { return closing.Close() })
+	if err := c.Resume(0); err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "the store answers again", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := s.Get(ctx, "a")
+		return err == nil
+	})
+	if _, err := s.Append(ctx, []byte("again")); err != nil {
+		t.Errorf("append after the broker woke: %v", err)
+	}
+}
+
+// TestFrozenLeader stops the leader of three, and lets it go on when another one leads: what it answers then must not be an old document.
+func TestFrozenLeader(t *testing.T) {
+	t.Parallel()
+	c := ownServers(t, server.Options{Nodes: 3})
+	o, ctx := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 30 * time.Second}, rig.LongDeadline(t)
+	reader, writer := openWith(t, o), openWith(t, o)
+	v, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("old")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Get(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	frozen, err := c.Leader(ctx, o.Name+".docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Pause(frozen); err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "another broker leads, and a put is acknowledged", func() bool {
+		next, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("new"), Version: v})
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnknown) { // an earlier one may have been done
+			d, err := writer.Get(ctx, "a")
+			if err != nil {
+				return false
+			}
+			next, v = d.Version, d.Version
+			return string(d.Value) == "new"
+		}
+		if err == nil {
+			v = next
+		}
+		return err == nil
+	})
+	got := make(chan error, 1)
+	go func() {
+		d, err := reader.Get(ctx, "a") // perhaps at the frozen leader, whose answer comes when it wakes
+		if err == nil && string(d.Value) != "new" {
+			err = errors.New("an old document: " + string(d.Value))
+		}
+		got <- err
+	}()
+	time.Sleep(200 * time.Millisecond) // waits: so that the request is likely on its way; the test holds without
+	if err := c.Resume(frozen); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; err != nil && !errors.Is(err, store.ErrUnavailable) {
+		t.Fatal(err)
+	}
+}
+
+// TestCoordinatorDies kills the coordinator of a group: the members go on in a generation that a majority knows.
+func TestCoordinatorDies(t *testing.T) {
+	t.Parallel()
+	c := ownServers(t, server.Options{Nodes: 3})
+	o, ctx := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 10 * time.Second}, rig.LongDeadline(t)
+	s := openWith(t, o)
+	request := store.JoinRequest{Data: []byte("a"), Session: 10 * time.Second, Rebalance: 10 * time.Second}
+	join := func() (m store.Membership) {
+		t.Helper()
+		rig.Eventually(t, "a member joins and syncs", func() bool {
+			var err error
+			if m, err = s.JoinGroup(ctx, request); errors.Is(err, store.ErrSession) {
+				request.ID = ""
+				return false
+			}
+			if request.ID = m.ID; err == nil {
+				_, err = s.SyncGroup(ctx, m.Seat, []store.GroupMember{{ID: m.ID, Data: []byte("given")}})
+			}
+			return err == nil
+		})
+		return m
+	}
+	first := join()
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	find := kmsg.NewPtrFindCoordinatorRequest()
+	find.CoordinatorKey, find.CoordinatorKeys = o.Name, []string{o.Name}
+	resp, err := client.Request(ctx, find)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := int(resp.(*kmsg.FindCoordinatorResponse).Coordinators[0].NodeID) - 1 //nolint:forcetypeassert // the answer to such a request
+	if err := c.Kill(dead); err != nil {
+		t.Fatal(err)
+	}
+	var beat error
+	rig.Eventually(t, "the new coordinator answers a heartbeat", func() bool {
+		beat = s.Heartbeat(ctx, first.Seat)
+		return beat == nil || errors.Is(beat, store.ErrGeneration) || errors.Is(beat, store.ErrRebalance)
+	})
+	if beat != nil {
+		t.Errorf("a generation that was synced is forgotten: %v", beat)
+	}
+	if next := join(); next.Generation <= first.Generation || next.ID != first.ID {
+		t.Errorf("%+v after %+v: want the same member in a later generation", next.Seat, first.Seat)
+	}
+}

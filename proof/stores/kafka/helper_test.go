@@ -1,0 +1,108 @@
+package kafka_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	server "github.com/rota-run/rota/proof/server/kafka"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store/kafka"
+)
+
+// shared is the broker that most tests use, each with a name of its own.
+type shared struct {
+	once    sync.Once
+	cluster *server.Cluster
+	err     error
+	names   atomic.Int64
+}
+
+var standing shared
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if standing.cluster != nil {
+		standing.cluster.Stop()
+	}
+	if code == 0 {
+		if err := rig.Leaks(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// servers returns the addresses of the shared broker.
+func servers(t testing.TB) []string {
+	t.Helper()
+	standing.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), rig.LongPatience)
+		defer cancel()
+		standing.cluster, standing.err = server.Start(ctx, server.Options{})
+	})
+	server.Require(t, standing.err)
+	return standing.cluster.Servers()
+}
+
+// ownServers starts brokers that the test may kill.
+func ownServers(t testing.TB, o server.Options) *server.Cluster {
+	t.Helper()
+	if os.Getenv(server.Variable) != "" {
+		t.Skipf("NOT TESTED: the brokers of %s must not be killed", server.Variable)
+	}
+	c, err := server.Start(rig.LongDeadline(t), o)
+	server.Require(t, err)
+	t.Cleanup(c.Stop)
+	return c
+}
+
+// freshName returns a name that no other test uses.
+func freshName(t testing.TB) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+			return r
+		}
+		return '-'
+	}, t.Name())
+	return fmt.Sprintf("t%d-%d-%.80s", os.Getpid(), standing.names.Add(1), name)
+}
+
+func openWith(t testing.TB, o kafka.Options) *kafka.Store {
+	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = 20 * time.Second
+	}
+	return rig.Open(t, func(ctx context.Context) (*kafka.Store, error) { return kafka.Open(ctx, o) })
+}
+
+// fresh makes an empty store on the shared broker.
+func fresh(t *testing.T) func(t *testing.T) *kafka.Store {
+	o := kafka.Options{Brokers: servers(t), Name: freshName(t)}
+	return func(t *testing.T) *kafka.Store { return openWith(t, o) }
+}
+
+// faked makes an empty store on a fake of a broker, in the memory of the test.
+func faked(t *testing.T) func(t *testing.T) *kafka.Store {
+	o := kafka.Options{Brokers: fake(t).ListenAddrs(), Name: freshName(t)}
+	return func(t *testing.T) *kafka.Store { return openWith(t, o) }
+}
+
+func fake(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"})}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}

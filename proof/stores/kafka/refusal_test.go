@@ -1,0 +1,241 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/kafka"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// admin is a client for what a test does beside the store.
+func admin(t testing.TB, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(servers(t)...)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// request makes a request that must be answered; the answer's errors are the caller's.
+func request[R kmsg.Response](t testing.TB, c *kgo.Client, req kmsg.Request) R {
+	t.Helper()
+	resp, err := c.Request(rig.Deadline(t), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.(R) //nolint:forcetypeassert // the answer to such a request
+}
+
+// createTopic makes a topic with settings of its own.
+func createTopic(t testing.TB, c *kgo.Client, name string, partitions int32, settings ...string) {
+	t.Helper()
+	one := kmsg.NewCreateTopicsRequestTopic()
+	one.Topic, one.NumPartitions, one.ReplicationFactor = name, partitions, -1
+	for i := 0; i < len(settings); i += 2 {
+		set := kmsg.NewCreateTopicsRequestTopicConfig()
+		set.Name, set.Value = settings[i], kmsg.StringPtr(settings[i+1])
+		one.Configs = append(one.Configs, set)
+	}
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.Topics, req.TimeoutMillis = []kmsg.CreateTopicsRequestTopic{one}, 60_000
+	if err := kerr.ErrorForCode(request[*kmsg.CreateTopicsResponse](t, c, req).Topics[0].ErrorCode); err != nil {
+		t.Fatalf("make topic %s: %v", name, err)
+	}
+}
+
+func deleteTopic(t testing.TB, c *kgo.Client, name string) {
+	t.Helper()
+	one := kmsg.NewDeleteTopicsRequestTopic()
+	one.Topic = kmsg.StringPtr(name)
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.TopicNames, req.Topics, req.TimeoutMillis = []string{name}, []kmsg.DeleteTopicsRequestTopic{one}, 60_000
+	if err := kerr.ErrorForCode(request[*kmsg.DeleteTopicsResponse](t, c, req).Topics[0].ErrorCode); err != nil {
+		t.Fatalf("delete topic %s: %v", name, err)
+	}
+}
+
+// wantWords checks that an error says all that a user needs.
+func wantWords(t *testing.T, err, is error, words ...string) {
+	t.Helper()
+	if !errors.Is(err, is) {
+		t.Fatalf("error %v, want %v", err, is)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("the error does not say %q: %v", w, err)
+		}
+	}
+}
+
+// TestTopicsThatAreRefused has topics that somebody made in another way.
+func TestTopicsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		partitions int32
+		settings   []string
+		words      []string
+	}{
+		"partitions": {2, nil, []string{"has 2 partitions", "kafka-topics.sh", "--partitions 1", "retention.ms=-1"}},
+		"time":       {1, []string{"retention.ms", "1000000", "retention.bytes", "-1"}, []string{"has retention.ms=1000000", "kafka-configs.sh", "--add-config retention.ms=-1"}},
+		"size":       {1, []string{"retention.bytes", "1000000", "retention.ms", "-1"}, []string{"has retention.bytes=1000000", "--add-config retention.bytes=-1"}},
+		"compaction": {1, []string{"cleanup.policy", "compact", "retention.ms", "-1"}, []string{"has cleanup.policy=compact", "--add-config cleanup.policy=delete"}},
+		"small":      {1, []string{"max.message.bytes", "1000", "retention.ms", "-1"}, []string{"has max.message.bytes=1000", "--add-config max.message.bytes=1048588"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := kafka.Options{Brokers: servers(t), Name: freshName(t)}
+			createTopic(t, admin(t), o.Name+".log", c.partitions, c.settings...)
+			_, err := kafka.Open(rig.Deadline(t), o)
+			wantWords(t, err, store.ErrUnavailable, append(c.words, o.Name+".log", "try")...)
+		})
+	}
+}
+
+func TestMustExist(t *testing.T) {
+	t.Parallel()
+	o := kafka.Options{Brokers: servers(t), Name: freshName(t), MustExist: true}
+	_, err := kafka.Open(rig.Deadline(t), o)
+	wantWords(t, err, store.ErrNotFound, o.Name)
+	o.MustExist = false
+	openWith(t, o)
+	o.ReadOnly = true
+	reader := openWith(t, o)
+	_, err = reader.Append(rig.Deadline(t), nil)
+	wantWords(t, err, store.ErrUnavailable, "reading only")
+	_, err = reader.Put(rig.Deadline(t), store.Doc{Key: "a"})
+	wantWords(t, err, store.ErrUnavailable, "reading only")
+	_, err = reader.JoinGroup(rig.Deadline(t), store.JoinRequest{})
+	wantWords(t, err, store.ErrUnavailable, "reading only")
+}
+
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: []string{"127.0.0.1:1"}, Timeout: time.Second})
+	wantWords(t, err, store.ErrUnavailable, "127.0.0.1:1")
+}
+
+// TestTopicIsDeleted deletes a topic under an open store, and then makes it again.
+func TestTopicIsDeleted(t *testing.T) {
+	t.Parallel()
+	o, ctx := kafka.Options{Brokers: servers(t), Name: freshName(t), Timeout: 5 * time.Second}, rig.LongDeadline(t)
+	s, c := openWith(t, o), admin(t)
+	if _, err := s.Append(ctx, []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	damaged := func(what string) {
+		t.Helper()
+		rig.Eventually(t, "a read says that the topic is gone", func() bool {
+			_, err := s.Read(ctx, 0, 10)
+			return errors.Is(err, kafka.ErrDamaged)
+		})
+		if _, err := s.Append(ctx, []byte("two")); err == nil {
+			t.Fatalf("append to a topic that %s: no error", what)
+		}
+	}
+	deleteTopic(t, c, o.Name+".log")
+	damaged("is deleted")
+	createTopic(t, c, o.Name+".log", 1, "retention.ms", "-1")
+	damaged("was made again")
+}
+
+// TestForeignRecords has records that other programs wrote: before, between and behind ours. They are skipped, and counted.
+func TestForeignRecords(t *testing.T) {
+	t.Parallel()
+	o, ctx := kafka.Options{Brokers: servers(t), Name: freshName(t)}, rig.Deadline(t)
+	s := openWith(t, o)
+	c := admin(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	foreign := func(topic, text string) {
+		t.Helper()
+		r := &kgo.Record{Topic: o.Name + topic, Value: []byte(text), Headers: []kgo.RecordHeader{{Key: "rota", Value: []byte("no")}}}
+		if err := c.ProduceSync(ctx, r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(s *kafka.Store, head uint64, want ...string) {
+		t.Helper()
+		page, err := s.Read(ctx, 0, 10)
+		var got []string
+		for _, r := range page.Records {
+			got = append(got, string(r.Data))
+		}
+		if err != nil || strings.Join(got, " ") != strings.Join(want, " ") || page.Head != head {
+			t.Fatalf("%q, head %d, %v; want %q, head %d", got, page.Head, err, want, head)
+		}
+	}
+	foreign(".log", "hello")
+	read(s, 0)
+	one, err := s.Append(ctx, []byte("one"))
+	if err != nil || one != 2 {
+		t.Fatalf("append behind a foreign record: index %d, %v; want 2", one, err)
+	}
+	for range 20 {
+		foreign(".log", "{}")
+	}
+	read(s, one, "one")
+	read(openWith(t, o), one, "one") // one that has to look for the newest
+	two, err := s.Append(ctx, []byte("two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign(".log", "bye")
+	read(s, two, "one", "two")
+	read(openWith(t, o), two, "one", "two")
+	foreign(".docs", "hello")
+	foreign(".log-snapshots", "hello")
+	if err := s.SaveSnapshot(ctx, store.Record{Index: one, Data: []byte("s")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(ctx, store.Doc{Key: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Snapshot(ctx); err != nil || got.Index != one || string(got.Data) != "s" {
+		t.Fatalf("snapshot %+v, %v", got, err)
+	}
+	if n := s.Foreign(); n < 23 {
+		t.Errorf("%d foreign records were counted, want at least 23", n)
+	}
+}
+
+// TestGroupOfConsumers joins under the name of a group that belongs to consumers.
+func TestGroupOfConsumers(t *testing.T) {
+	t.Parallel()
+	o, ctx := kafka.Options{Brokers: servers(t), Name: freshName(t)}, rig.LongDeadline(t)
+	s := openWith(t, o)
+	assigned := make(chan struct{}, 1)
+	c := admin(t, kgo.ConsumerGroup(o.Name), kgo.ConsumeTopics(o.Name+".log"), kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {
+		select {
+		case assigned <- struct{}{}:
+		default:
+		}
+	}))
+	go c.PollFetches(ctx) // it is closed with the client
+	select {
+	case <-assigned:
+	case <-ctx.Done():
+		t.Fatal("the consumer got no partition")
+	}
+	_, err := s.JoinGroup(ctx, store.JoinRequest{Session: storetest.GroupSession, Rebalance: storetest.GroupRebalance})
+	wantWords(t, err, store.ErrUnavailable, "is one of consumers", "try another name", o.Name)
+	_, err = s.JoinGroup(ctx, store.JoinRequest{Session: 24 * time.Hour, Rebalance: time.Hour})
+	wantWords(t, err, store.ErrUnavailable, "try")
+}
+
+// TestSessionOutsideLimits asks for a session that the brokers do not grant.
+func TestSessionOutsideLimits(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)(t)
+	_, err := s.JoinGroup(rig.Deadline(t), store.JoinRequest{Session: 24 * time.Hour, Rebalance: time.Hour})
+	wantWords(t, err, store.ErrUnavailable, "group.max.session.timeout.ms")
+}

@@ -1,0 +1,164 @@
+package kafka_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"hash"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	server "github.com/rota-run/rota/proof/server/kafka"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/kafka"
+)
+
+// certificate writes a key and a certificate for 127.0.0.1 into one file, and returns who trusts it.
+func certificate(t *testing.T) (path string, roots *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "server.pem")
+	text := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	roots = x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	return path, roots
+}
+
+// secured starts a broker with users, and a listener for each way in. alice may do everything; bob may do nothing.
+func secured(t *testing.T) (c *server.Cluster, roots *x509.CertPool) {
+	t.Helper()
+	path, roots := certificate(t)
+	const module = "org.apache.kafka.common.security."
+	c = ownServers(t, server.Options{
+		Listeners: []server.Listener{{Name: "SASL", Protocol: "SASL_PLAINTEXT"}, {Name: "TLS", Protocol: "SSL"}},
+		Config: []string{
+			"listener.name.sasl.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+			"listener.name.sasl.plain.sasl.jaas.config=" + module + `plain.PlainLoginModule required user_alice="secret-a" user_bob="secret-b";`,
+			"listener.name.sasl.scram-sha-256.sasl.jaas.config=" + module + "scram.ScramLoginModule required;",
+			"listener.name.sasl.scram-sha-512.sasl.jaas.config=" + module + "scram.ScramLoginModule required;",
+			"listener.name.tls.ssl.keystore.type=PEM", "listener.name.tls.ssl.keystore.location=" + filepath.ToSlash(path),
+			"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS;User:alice",
+		},
+	})
+	for mechanism, h := range map[int8]func() hash.Hash{1: sha256.New, 2: sha512.New} {
+		setPassword(t, c, mechanism, h, "alice", "secret-a")
+	}
+	return c, roots
+}
+
+func setPassword(t *testing.T, c *server.Cluster, mechanism int8, h func() hash.Hash, user, password string) {
+	t.Helper()
+	salted, err := pbkdf2.Key(h, password, []byte("salt"), 4096, h().Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
+	one.Name, one.Mechanism, one.Iterations, one.Salt, one.SaltedPassword = user, mechanism, 4096, []byte("salt"), salted
+	req := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
+	req.Upsertions = []kmsg.AlterUserSCRAMCredentialsRequestUpsertion{one}
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	resp, err := client.Request(rig.Deadline(t), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kerr.ErrorForCode(resp.(*kmsg.AlterUserSCRAMCredentialsResponse).Results[0].ErrorCode); err != nil { //nolint:forcetypeassert // the answer to such a request
+		t.Fatal(err)
+	}
+}
+
+// wantNoSecret checks that an error names no password.
+func wantNoSecret(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && strings.Contains(err.Error(), "secret-") {
+		t.Errorf("the error has a password in it: %v", err)
+	}
+}
+
+func TestSecurity(t *testing.T) {
+	t.Parallel()
+	c, roots := secured(t)
+	t.Run("ways in", func(t *testing.T) {
+		for _, mechanism := range []string{"plain", "scram-sha-256", "scram-sha-512", ""} {
+			t.Run("mechanism "+mechanism, func(t *testing.T) {
+				t.Parallel()
+				use(t, kafka.Options{Brokers: c.Listening(0), User: "alice", Password: "secret-a", Mechanism: mechanism})
+				_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(0), User: "alice", Password: "secret-x", Mechanism: mechanism, Timeout: 5 * time.Second})
+				wantWords(t, err, store.ErrUnavailable, "try")
+				wantNoSecret(t, err)
+			})
+		}
+		t.Run("tls", func(t *testing.T) {
+			t.Parallel()
+			use(t, kafka.Options{Brokers: c.Listening(1), TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}})
+			_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(1), TLS: &tls.Config{MinVersion: tls.VersionTLS12}, Timeout: 5 * time.Second})
+			wantWords(t, err, store.ErrUnavailable, "certificate", "ca")
+			_, err = kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(1), Timeout: 5 * time.Second})
+			wantWords(t, err, store.ErrUnavailable)
+		})
+		t.Run("nobody's acl", func(t *testing.T) {
+			t.Parallel()
+			_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(0), User: "bob", Password: "secret-b", Mechanism: "plain", Name: freshName(t)})
+			wantWords(t, err, store.ErrUnavailable, "kafka-acls.sh", "--topic")
+			wantNoSecret(t, err)
+		})
+		t.Run("no user", func(t *testing.T) {
+			t.Parallel()
+			_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(0), Name: freshName(t), Timeout: 5 * time.Second})
+			wantWords(t, err, store.ErrUnavailable)
+		})
+	})
+}
+
+// use does a little of everything.
+func use(t *testing.T, o kafka.Options) {
+	t.Helper()
+	o.Name = freshName(t)
+	s, ctx := openWith(t, o), rig.Deadline(t)
+	if _, err := s.Append(ctx, []byte("a")); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Put(ctx, store.Doc{Key: "a"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.JoinGroup(ctx, store.JoinRequest{Session: time.Minute, Rebalance: time.Minute}); err != nil {
+		t.Error(err)
+	}
+}

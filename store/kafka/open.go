@@ -1,0 +1,263 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/logdocs"
+)
+
+// What follows the name of a store in the names of its topics.
+const (
+	logTopic      = ".log"
+	logSnapshots  = ".log-snapshots"
+	docsTopic     = ".docs"
+	docsSnapshots = ".docs-snapshots"
+)
+
+func topicNames(name string) []string {
+	return []string{name + logTopic, name + logSnapshots, name + docsTopic, name + docsSnapshots}
+}
+
+// Open opens the store with a name, and makes its topics if they are not there and the options allow that. It takes no longer than the options' Timeout.
+// An error says where, what and what to try; then nothing is left open. ctx bounds the opening alone.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o = o.withDefaults()
+	s, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open Kafka store %s/%s: %w", o.hosts(), o.Name, err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, o Options) (*Store, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, errTimeout)
+	defer cancel()
+	client, err := o.newClient()
+	if err != nil {
+		return nil, err
+	}
+	topics, replicas, err := prepare(ctx, client, o)
+	if err != nil {
+		go client.Close() // a request in flight is not waited for
+		return nil, readError(ctx, err)
+	}
+	return newStore(o, client, topics, replicas)
+}
+
+func newStore(o Options, client *kgo.Client, topics []*topic, replicas int) (*Store, error) {
+	life, end := context.WithCancel(context.Background())
+	l := &line{client: client, newTail: o.newClient, timeout: o.Timeout, readOnly: o.ReadOnly, log: o.Logger.With("store", o.Name), life: life}
+	for _, t := range topics {
+		t.line = l
+	}
+	log, under := newTopicLog(l, topics[0], topics[1]), newTopicLog(l, topics[2], topics[3])
+	docs, err := logdocs.New(under, logdocs.Options{
+		SnapshotEvery: o.SnapshotEvery, Confirm: replicas > 1 && !o.ReadOnly, ReadOnly: o.ReadOnly, Logger: l.log,
+	})
+	if err != nil {
+		end()
+		client.Close()
+		return nil, err
+	}
+	return &Store{topicLog: log, documents: docs, group: &group{line: l, id: o.Name}, line: l, end: end}, nil
+}
+
+func newTopicLog(l *line, records, snapshots *topic) *topicLog {
+	return &topicLog{line: l, records: records, snapshots: snapshots, hints: newHints(records)}
+}
+
+// prepare finds the topics of a store, or makes them, and checks them.
+func prepare(ctx context.Context, c *kgo.Client, o Options) ([]*topic, int, error) {
+	names := topicNames(o.Name)
+	info, err := lookUp(ctx, c, o, names)
+	if err != nil {
+		return nil, 0, err
+	}
+	topics, replicas := make([]*topic, len(names)), 0
+	for i, name := range names {
+		m := info[name]
+		if n := len(m.Partitions); n != 1 {
+			return nil, 0, fmt.Errorf("%w: topic %s has %d partitions, and its order needs exactly one: try another name, or make it again: %s",
+				store.ErrUnavailable, name, n, createCommand(name, 0))
+		}
+		topics[i] = &topic{name: name, id: m.TopicID}
+		topics[i].leader.Store(m.Partitions[0].Leader)
+		replicas = max(replicas, len(m.Partitions[0].Replicas))
+	}
+	return topics, replicas, checkSettings(ctx, c, topics)
+}
+
+// lookUp asks for the topics until all are there and have a leader. It makes those that are missing.
+func lookUp(ctx context.Context, c *kgo.Client, o Options, names []string) (map[string]kmsg.MetadataResponseTopic, error) {
+	for try := 1; ; try++ {
+		info, brokers, err := describeAll(ctx, c, names...)
+		if err != nil {
+			return nil, err
+		}
+		missing, waiting := []string{}, false
+		for _, name := range names {
+			switch m := info[name]; {
+			case kerr.ErrorForCode(m.ErrorCode) == kerr.UnknownTopicOrPartition:
+				missing = append(missing, name)
+			case m.ErrorCode != 0 && !kerr.IsRetriable(kerr.ErrorForCode(m.ErrorCode)):
+				return nil, topicError(name, m.ErrorCode)
+			case m.ErrorCode != 0 || len(m.Partitions) > 0 && m.Partitions[0].Leader < 0:
+				waiting = true
+			}
+		}
+		switch {
+		case len(missing) == 0 && !waiting:
+			return info, nil
+		case len(missing) > 0 && o.MustExist:
+			return nil, fmt.Errorf("%w: topic %s", store.ErrNotFound, missing[0])
+		case len(missing) > 0:
+			if err := create(ctx, c, o, brokers, missing); err != nil {
+				return nil, err
+			}
+		}
+		if err := pause(ctx, backoff(try)); err != nil {
+			return nil, fmt.Errorf("wait for topic %s and its leader: %w", strings.Join(names, ", "), err)
+		}
+	}
+}
+
+// settings are those of our topics: nothing is ever removed but by us, and what was acknowledged is on most replicas.
+func settings(replicas int) [][2]string {
+	return [][2]string{
+		{"cleanup.policy", "delete"},
+		{"retention.ms", "-1"},
+		{"retention.bytes", "-1"},
+		{"min.insync.replicas", strconv.Itoa(replicas/2 + 1)},
+		{"unclean.leader.election.enable", "false"},
+	}
+}
+
+// createCommand is what makes a topic as it must be; replicas 0: as the cluster has it by default.
+func createCommand(name string, replicas int) string {
+	out := "`kafka-topics.sh --bootstrap-server HOST:PORT --create --partitions 1"
+	if replicas > 0 {
+		out += " --replication-factor " + strconv.Itoa(replicas)
+	}
+	for _, s := range settings(max(replicas, 1)) {
+		if replicas > 0 || s[0] != "min.insync.replicas" {
+			out += " --config " + s[0] + "=" + s[1]
+		}
+	}
+	return out + " --topic " + name + "`"
+}
+
+func create(ctx context.Context, c *kgo.Client, o Options, brokers int, names []string) error {
+	replicas := o.Replicas
+	if replicas == 0 {
+		replicas = max(min(defaultReplicas, brokers), 1)
+	}
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.TimeoutMillis = int32(o.Timeout.Milliseconds())
+	for _, name := range names {
+		one := kmsg.NewCreateTopicsRequestTopic()
+		one.Topic, one.NumPartitions, one.ReplicationFactor = name, 1, int16(replicas)
+		for _, s := range settings(replicas) {
+			set := kmsg.NewCreateTopicsRequestTopicConfig()
+			set.Name, set.Value = s[0], kmsg.StringPtr(s[1])
+			one.Configs = append(one.Configs, set)
+		}
+		req.Topics = append(req.Topics, one)
+	}
+	resp, err := request[*kmsg.CreateTopicsResponse](ctx, c, req)
+	if err != nil {
+		return err
+	}
+	for _, t := range resp.Topics {
+		switch err := kerr.ErrorForCode(t.ErrorCode); {
+		case err == nil, err == kerr.TopicAlreadyExists, kerr.IsRetriable(err):
+		case err == kerr.TopicAuthorizationFailed, err == kerr.ClusterAuthorizationFailed:
+			return fmt.Errorf("%w: the user may not make topic %s: %w: try %s, and let the user in: %s",
+				store.ErrUnavailable, t.Topic, err, createCommand(t.Topic, replicas), aclCommand("topic", o.Name))
+		default:
+			return fmt.Errorf("%w: make topic %s: %w%s: try %s", store.ErrUnavailable, t.Topic, err, said(t.ErrorMessage), createCommand(t.Topic, replicas))
+		}
+	}
+	return nil
+}
+
+func said(message *string) string {
+	if message == nil || *message == "" {
+		return ""
+	}
+	return " (" + *message + ")"
+}
+
+// errSettings is a topic whose settings would lose records, or refuse some.
+var errSettings = errors.New("a setting of the topic would lose records, or refuse some")
+
+// checkSettings refuses topics that lose records by themselves, or take too little.
+func checkSettings(ctx context.Context, c *kgo.Client, topics []*topic) error {
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	byName := make(map[string]*topic, len(topics))
+	for _, t := range topics {
+		byName[t.name] = t
+		one := kmsg.NewDescribeConfigsRequestResource()
+		one.ResourceType, one.ResourceName = kmsg.ConfigResourceTypeTopic, t.name
+		req.Resources = append(req.Resources, one)
+	}
+	resp, err := request[*kmsg.DescribeConfigsResponse](ctx, c, req)
+	if err != nil {
+		return err
+	}
+	for _, r := range resp.Resources {
+		if err := topicError(r.ResourceName, r.ErrorCode); err != nil {
+			return err
+		}
+		t := byName[r.ResourceName]
+		if t == nil {
+			continue
+		}
+		for _, set := range r.Configs {
+			if err := t.check(set.Name, set.Value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *topic) check(name string, value *string) error {
+	if value == nil {
+		return nil
+	}
+	want := ""
+	switch name {
+	case "cleanup.policy":
+		want = "delete"
+	case "retention.ms", "retention.bytes":
+		want = "-1"
+	case "max.message.bytes":
+		if n, err := strconv.Atoi(*value); err == nil && n < maxBatch {
+			want = strconv.Itoa(maxBatch)
+		}
+	}
+	if want == "" || *value == want {
+		return nil
+	}
+	return fmt.Errorf("%w: %w: topic %s has %s=%s: try `kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name %s --add-config %s=%s`",
+		store.ErrUnavailable, errSettings, t.name, name, *value, t.name, name, want)
+}
+
+// closeWait is how long Close waits for the client, which may have a request in flight that nobody answers.
+const closeWait = 2 * time.Second

@@ -1,0 +1,104 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Options of [Open]. Brokers alone are enough for a cluster without security.
+type Options struct {
+	Brokers []string // some of the cluster's, host:port; the others are asked for; default 127.0.0.1:9092
+	// Name is the namespace, one store each: the prefix of the topics, and the ID of the group. Letters, digits, ".", "_" and "-"; default "rota".
+	Name string
+
+	User, Password string      // by SASL
+	Mechanism      string      // of SASL: plain, scram-sha-256 or scram-sha-512 (default)
+	TLS            *tls.Config // default: none
+
+	// Replicas is how many brokers keep a topic that Open makes. Default: 3, or as many as there are.
+	Replicas int
+	// MustExist refuses a store whose topics are not there yet, with store.ErrNotFound, instead of making them.
+	MustExist bool
+	// ReadOnly opens for looking only: it implies MustExist, and each call that would change something is refused before it is sent.
+	ReadOnly bool
+	// Timeout bounds Open, and each call whose ctx has no earlier end, but those of the group, which wait for others. Default 10 s.
+	Timeout time.Duration
+	// SnapshotEvery is after how many changes of documents a snapshot of all of them is made; default 10,000.
+	SnapshotEvery int
+	// Dial connects to a broker, host:port as the cluster names it; default: over TCP.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Logger gets lost connections, and records that are not ours; default: discard.
+	Logger *slog.Logger
+}
+
+const (
+	defaultBroker   = "127.0.0.1:9092"
+	defaultName     = "rota"
+	defaultTimeout  = 10 * time.Second
+	defaultReplicas = 3
+)
+
+func (o Options) withDefaults() Options {
+	if len(o.Brokers) == 0 {
+		o.Brokers = []string{defaultBroker}
+	}
+	if o.Name == "" {
+		o.Name = defaultName
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Mechanism == "" {
+		o.Mechanism = "scram-sha-512"
+	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: o.Timeout / 2}).DialContext
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.MustExist = o.MustExist || o.ReadOnly
+	return o
+}
+
+// topicName leaves room for what Open adds: Kafka takes 249 bytes.
+var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
+
+func (o Options) validate() error {
+	var faults []error
+	if !topicName.MatchString(o.Name) || strings.Trim(o.Name, ".") == "" {
+		faults = append(faults, fmt.Errorf("name %q: give 1 to 200 letters, digits, . _ and -", o.Name))
+	}
+	for i, b := range o.Brokers {
+		if _, _, err := net.SplitHostPort(b); err != nil {
+			faults = append(faults, fmt.Errorf("broker %d of %d: it is not of the form %q", i+1, len(o.Brokers), "host:9092"))
+		}
+	}
+	if o.Timeout < 0 {
+		faults = append(faults, fmt.Errorf("timeout %v is negative", o.Timeout))
+	}
+	if o.Replicas < 0 || o.Replicas > 9 {
+		faults = append(faults, fmt.Errorf("replicas %d: give 1 to 9, or 0 for the default", o.Replicas))
+	}
+	if o.SnapshotEvery < 0 {
+		faults = append(faults, fmt.Errorf("a snapshot every %d changes: give at least 1, or 0 for the default", o.SnapshotEvery))
+	}
+	if (o.User == "") != (o.Password == "") {
+		faults = append(faults, errors.New("a user without a password, or the other way round: give both or none"))
+	}
+	switch o.Mechanism {
+	case "plain", "scram-sha-256", "scram-sha-512":
+	default:
+		faults = append(faults, fmt.Errorf("mechanism %q: give plain, scram-sha-256 or scram-sha-512", o.Mechanism))
+	}
+	return errors.Join(faults...)
+}
+
+func (o Options) hosts() string { return strings.Join(o.Brokers, ",") }

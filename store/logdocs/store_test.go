@@ -1,0 +1,158 @@
+package logdocs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/logdocs"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// onMemory is documents in the log of a store in memory.
+type onMemory struct {
+	*logdocs.Store
+	under *memory.Store
+}
+
+func (h onMemory) Close() error { return errors.Join(h.Store.Close(), h.under.Close()) }
+
+func openMemory(o logdocs.Options) storetest.Open[onMemory] {
+	return func(t *testing.T) func(*testing.T) onMemory {
+		server := memory.New()
+		return func(t *testing.T) onMemory {
+			under := server.Open()
+			s, err := logdocs.New(under, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := onMemory{s, under}
+			t.Cleanup(func() { h.Close() })
+			return h
+		}
+	}
+}
+
+// kinds are the options under which the suites run: with few records between two snapshots handles load them all the time.
+func kinds() map[string]logdocs.Options {
+	return map[string]logdocs.Options{"plain": {}, "confirmed": {Confirm: true}, "short": {SnapshotEvery: 50}}
+}
+
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	for name, o := range kinds() {
+		t.Run(name, func(t *testing.T) { t.Parallel(); storetest.Docs(t, openMemory(o)) })
+	}
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	for name, o := range kinds() {
+		t.Run(name, func(t *testing.T) { t.Parallel(); storetest.Watch(t, openMemory(o)) })
+	}
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	if _, err := logdocs.New(memory.New().Open(), logdocs.Options{SnapshotEvery: -1, Timeout: -1}); err == nil {
+		t.Error("options below 0: no error")
+	}
+}
+
+// TestReadOnly reads what another handle wrote, and changes nothing: not even with a mark.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	server, ctx := memory.New(), context.Background()
+	writer, err := logdocs.New(server.Open(), logdocs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	under := server.Open()
+	reader, err := logdocs.New(under, logdocs.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	v, err := writer.Put(ctx, store.Doc{Key: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := reader.Get(ctx, "a"); err != nil || d.Version != v {
+		t.Errorf("get: %+v, %v", d, err)
+	}
+	if _, err := reader.Put(ctx, store.Doc{Key: "b"}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("put: %v, want ErrUnavailable", err)
+	}
+	if err := reader.Delete(ctx, "a", v); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("delete: %v, want ErrUnavailable", err)
+	}
+	if page, err := under.Read(ctx, 0, 10); err != nil || page.Head != 1 {
+		t.Errorf("the log ends at %d, %v; want 1", page.Head, err)
+	}
+}
+
+// TestForeignRecords finds records that are no operations: they are counted, and change nothing.
+func TestForeignRecords(t *testing.T) {
+	t.Parallel()
+	server, ctx := memory.New(), context.Background()
+	under := server.Open()
+	for _, text := range []string{"", "x", "p", "hello world", "p\x01a\x02/b\x00", "p\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+		if _, err := under.Append(ctx, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := logdocs.New(under, logdocs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Put(ctx, store.Doc{Key: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if docs, err := s.List(ctx, ""); err != nil || len(docs) != 1 || s.Skipped() != 6 {
+		t.Errorf("%d documents, %d records skipped, %v; want 1 and 6", len(docs), s.Skipped(), err)
+	}
+}
+
+// TestLateHandle begins with a snapshot, since the beginning of the log is trimmed.
+func TestLateHandle(t *testing.T) {
+	t.Parallel()
+	server, ctx := memory.New(), context.Background()
+	early := server.Open()
+	first, err := logdocs.New(early, logdocs.Options{SnapshotEvery: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	versions := map[string]store.Version{}
+	for i := range 200 {
+		key := fmt.Sprint("k", i%7)
+		if versions[key], err = first.Put(ctx, store.Doc{Key: key, Value: fmt.Append(nil, i), Version: versions[key]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.Close(); err != nil { // waits for the snapshot that is being saved
+		t.Fatal(err)
+	}
+	if _, err := early.Read(ctx, 0, 1); !errors.Is(err, store.ErrTruncated) {
+		t.Fatalf("after 200 changes with a snapshot every 10, read from the start: %v, want ErrTruncated", err)
+	}
+	late, err := logdocs.New(server.Open(), logdocs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	for key, v := range versions {
+		if d, err := late.Get(ctx, key); err != nil || d.Version != v {
+			t.Errorf("get %s: %+v, %v; want version %s", key, d, err, v)
+		}
+	}
+}
