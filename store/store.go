@@ -151,7 +151,7 @@ type LogWatcher interface {
 	WatchLog(ctx context.Context) (<-chan struct{}, error)
 }
 
-// Store is what a driver opens: the contracts it has are found by type assertion (Docs, Log, Watcher, LogWatcher, Seeder, Sessions).
+// Store is what a driver opens: the contracts it has are found by type assertion (Docs, Log, Queue, Watcher, LogWatcher, Seeder, Sessions).
 type Store interface {
 	// Close ends all watches and sessions of this handle and frees it. Later calls return ErrClosed.
 	Close() error

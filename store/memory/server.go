@@ -22,6 +22,7 @@ type Server struct {
 	version uint64 // grows with every write of a document
 	log     log
 	watches map[*watch]struct{}
+	flows   map[string]*flow
 }
 
 type doc struct {
@@ -32,7 +33,7 @@ type doc struct {
 
 // New makes an empty server.
 func New() *Server {
-	return &Server{watches: make(map[*watch]struct{})}
+	return &Server{watches: make(map[*watch]struct{}), flows: make(map[string]*flow)}
 }
 
 // Open returns a new handle.
