@@ -24,7 +24,8 @@ type Queue interface {
 	Receive(ctx context.Context, flow string, r Receive) ([]Message, error)
 	// Commit makes each unit a fact, or finds that it is one already: fresh tells of each whether this call did it. A unit is done as a whole or not at
 	// all, and the units of one call independently of each other. Where the error is not nil, each unit may be done or not: receive again, and go on.
-	// ErrNotFound if the flow is not there, ErrSealed if an output is for a sealed shard (then no unit of this call is done), ErrTooLarge as for a record.
+	// ErrNotFound if the flow is not there, ErrTooLarge as for a record, ErrSealed if an output is for a sealed shard: then no unit of this call is
+	// done. A queue without transactions may not see a seal that is written at the same time; its callers write none before they are through.
 	Commit(ctx context.Context, flow string, units ...Unit) (fresh []bool, err error)
 	// Depth tells how far shards are, all of the flow in the order of MakeFlow if none are named. It may lag behind in one direction alone: what it
 	// says to be sealed or drained is.
@@ -70,6 +71,8 @@ type Unit struct {
 	Name string
 	// Outputs are stored, in order.
 	Outputs []Put
+	// Steady says that whoever commits this unit has one output, and for the same shard. A queue without transactions then needs no record of it.
+	Steady bool
 }
 
 // Put is one output: a message for a shard, or its seal.

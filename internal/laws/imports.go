@@ -26,11 +26,11 @@ var (
 var rules = []rule{
 	{"schedule", nil},
 	{"cluster", []string{"schedule"}},
-	{"flow", []string{"cluster", "schedule"}},
+	{"flow", nil},
 
 	{"store", nil},
 	{"store/storetest", []string{"store"}},
-	{"store/*", []string{"store", "internal/crowd"}}, // a vendor's folder is a leaf
+	{"store/*", []string{"store", "flow", "internal/crowd"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store"}},
 	{"lock", []string{"cluster", "store", "protocol", "protocol/heartbeat"}},
