@@ -18,7 +18,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "schedule", "flow"}
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "api", "node", "protocol/*", "store/memory"}, contracts...)
+	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "api", "node", "protocol/*", "store/memory", "work/stage"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
@@ -42,11 +42,12 @@ var rules = []rule{
 	{"protocol/protocoltest", []string{"cluster", "store", "protocol"}},
 	{"protocol/heartbeat", []string{"store", "protocol"}},
 	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat"}}, // protocols do not know each other
-	{"work", []string{"cluster", "store", "protocol", "publish", "journal"}},
+	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal"}},
+	{"work/stage", []string{"flow", "store", "work"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},
-	{"tasks", []string{"cluster", "protocol", "publish", "work"}},
-	{"source", []string{"cluster", "schedule", "journal", "work"}},
+	{"tasks", []string{"cluster", "protocol", "publish", "work", "work/stage"}},
+	{"source", []string{"cluster", "flow", "schedule", "journal", "work"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node", append([]string{"call", "source", "source/directory"}, contracts...)},
 	{"api", append([]string{"node", "source"}, contracts...)},
