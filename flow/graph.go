@@ -39,10 +39,23 @@ type Shard struct {
 // Name is the name of an edge in the queue.
 func (e Edge) Name() string { return "edge/" + e.From + "/" + e.To }
 
-// The names of what a task has for itself: the positions of its chains, its dead letters, and the mark that it is complete, which is a seal.
+// ChainsOf is the edge that holds the positions of a task that reads from outside.
 func ChainsOf(task string) string { return "chain/" + task }
-func DeadOf(task string) string   { return "dead/" + task }
-func EndOf(task string) string    { return "end/" + task }
+
+// DeadOf is the edge that holds the dead letters of a task.
+func DeadOf(task string) string { return "dead/" + task }
+
+// EndOf is the edge whose seal says that a task is complete.
+func EndOf(task string) string { return "end/" + task }
+
+// ShardOf is the shard of a key among so many, by FNV-1a: the same for all members, whatever they run on.
+func ShardOf(key string, shards int) int {
+	h := uint64(14695981039346656037)
+	for i := range len(key) {
+		h = (h ^ uint64(key[i])) * 1099511628211
+	}
+	return int((h >> 1) % uint64(shards)) //nolint:gosec // below the number of shards
+}
 
 // In lists the edges that lead to a task, and Out those that lead away, in order.
 func (g Graph) In(task string) []Edge {

@@ -273,6 +273,7 @@ func (n *Node) claimPlace(ctx context.Context) error {
 func (n *Node) runTails(ctx context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { n.records.Run(ctx) })
 	wg.Go(func() { n.keepFailing(ctx) })
+	wg.Go(func() { n.sweepFlows(ctx) })
 	if n.c.Publisher != nil {
 		wg.Go(func() {
 			if err := n.c.Publisher.Run(ctx); err != nil && ctx.Err() == nil {

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,14 +37,14 @@ type Flow struct {
 // Edges is a Host that stages of flows can run on. The supervisor's is one.
 type Edges interface {
 	Host
-	// Flow returns the flow of the job that g is a part of.
-	Flow(g *Grant) (Flow, error)
+	// Flow returns the flow of the job that g is a part of, and notes that there is one.
+	Flow(ctx context.Context, g *Grant) (Flow, error)
 }
 
 var _ Edges = (*run)(nil)
 
 // Flow implements Edges.
-func (r *run) Flow(g *Grant) (Flow, error) {
+func (r *run) Flow(ctx context.Context, g *Grant) (Flow, error) {
 	switch {
 	case r.s.conf.Value == nil:
 		return Flow{}, errors.New("this member does not show the value")
@@ -58,7 +59,25 @@ func (r *run) Flow(g *Grant) (Flow, error) {
 	if err != nil {
 		return Flow{}, fmt.Errorf("read the flow of job %s: %w", g.Job, err)
 	}
+	if err := r.noteFlow(ctx, FlowName(&job)); err != nil {
+		return Flow{}, fmt.Errorf("note the flow of job %s: %w", g.Job, err)
+	}
 	return Flow{Name: FlowName(&job), Queue: r.s.conf.Queue, Graph: graph, Takers: func(task string) int { return r.takers(g.Job, task) }}, nil
+}
+
+// FlowPrefix is where flows are noted among the documents, so that what is left of them can be found: a queue cannot list them.
+const FlowPrefix = "flow/"
+
+// noteFlow writes the document of a flow, before there is anything in the queue.
+func (r *run) noteFlow(ctx context.Context, name string) error {
+	if r.s.conf.Positions == nil {
+		return errors.New("this member has no documents")
+	}
+	_, err := r.s.conf.Positions.Put(ctx, store.Doc{Key: FlowPrefix + name, Value: []byte("{}")})
+	if errors.Is(err, store.ErrConflict) {
+		return nil
+	}
+	return err
 }
 
 // takers counts the slots that a task has.

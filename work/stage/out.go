@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/rota-run/rota/flow"
 	"github.com/rota-run/rota/store"
 )
@@ -59,7 +57,7 @@ func (o *Out) Send(segment []byte, key Keyer) error {
 			if err != nil {
 				return o.Fail(fmt.Errorf("key of the edge to %s: %w", e.To, err))
 			}
-			at = int(xxhash.Sum64String(k) % uint64(len(e.shards))) //nolint:gosec // at most MaxShards
+			at = flow.ShardOf(k, len(e.shards))
 		}
 		p := &e.shards[at]
 		before := len(p.data)

@@ -68,7 +68,7 @@ func run(ctx context.Context, g *work.Grant, kind func(*worker)) error {
 	if !ok {
 		return fmt.Errorf("run task %s: this host has no flows: %w", g.Task, errors.ErrUnsupported)
 	}
-	f, err := host.Flow(g)
+	f, err := host.Flow(ctx, g)
 	if err != nil {
 		return fmt.Errorf("run task %s: %w", g.Task, err)
 	}
