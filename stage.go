@@ -67,6 +67,10 @@ func (s *Sender[T]) Send(segment T) error {
 	return s.out.Send(s.buf, key)
 }
 
+// BatchName names the batch that a function works on: the same for everybody who works on it again, and no other batch of the task has it. An
+// [Output] that overwrites what it wrote under this name has each segment once.
+func BatchName(ctx context.Context) string { return stage.BatchName(ctx) }
+
 // NewStage makes a task type of a stage.
 func NewStage[C, In, Out any](name string, s Stage[C, In, Out]) Type {
 	in, out := codecOf(s.In), codecOf(s.Out)

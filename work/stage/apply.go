@@ -18,6 +18,7 @@ func (f failure) Unwrap() error { return f.error }
 
 // apply makes the unit of a message. An error is one of the run, not of a segment.
 func (w *worker) apply(ctx context.Context, m store.Message) (store.Unit, error) {
+	ctx = named(ctx, m)
 	out := newOut(w.edges, m.Number)
 	segments, err := SegmentsOf(m.Data, m.Segments)
 	fate := flow.FateOf(m.Delivered, w.stage.Attempts)
@@ -49,12 +50,12 @@ func batchLetter(m store.Message, cause error) Letter {
 
 // oneByOne works on each segment by itself. What has failed puts out nothing.
 func (w *worker) oneByOne(ctx context.Context, segments [][]byte, out *Out) (dead []Letter, err error) {
-	for _, s := range segments {
+	for i, s := range segments {
 		one := newOut(w.edges, 0)
 		for i := range one.edges {
 			one.edges[i].plain = out.edges[i].plain
 		}
-		err := w.call(ctx, [][]byte{s}, one)
+		err := w.call(segmentNamed(ctx, i), [][]byte{s}, one)
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
