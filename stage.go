@@ -1,6 +1,7 @@
 package rota
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,11 +34,13 @@ type Input[C, Out any] struct {
 
 // Output is a task type that takes segments out of a flow. Write is required.
 type Output[C, In any] struct {
-	// Write takes some segments out. It may get the same segments again: after a crash, and when it fails.
+	// Write takes some segments out. It may get the same segments again: after a crash, and when it fails. See [BatchName].
 	Write func(ctx context.Context, g *Grant, config C, in []In) error
 	// Seal is called when all segments were written; perhaps more than once. nil for nothing to do.
-	Seal     func(ctx context.Context, g *Grant, config C) error
-	Attempts int // how often a batch is tried as a whole; default 3
+	Seal func(ctx context.Context, g *Grant, config C) error
+	// Attempts is how often a batch is tried as a whole, before its segments are tried one by one, each under a name of its own, and become dead letters.
+	// Default: a batch is tried until it is written.
+	Attempts int
 	In       Codec[In]
 }
 
@@ -102,7 +105,7 @@ func NewInput[C, Out any](name string, i Input[C, Out]) Type {
 func NewOutput[C, In any](name string, o Output[C, In]) Type {
 	codec := codecOf(o.In)
 	return newSegments(name, work.Segments{In: nameOf[In]()}, o.Write != nil, func(config C) work.Runner {
-		s := stage.Stage{Attempts: o.Attempts, Do: func(ctx context.Context, g *Grant, raw [][]byte, _ *stage.Out) error {
+		s := stage.Stage{Attempts: cmp.Or(o.Attempts, stage.Always), Do: func(ctx context.Context, g *Grant, raw [][]byte, _ *stage.Out) error {
 			segments, err := decodeAll(codec, raw)
 			if err != nil {
 				return err

@@ -23,9 +23,6 @@ type writeConfig struct {
 // doneName is the file that says that all segments were written.
 const doneName = "done"
 
-// neverAlone is more attempts than a batch can have: a disk that is full is no fault of a segment.
-const neverAlone = 1 << 30
-
 func (o Options) filesWrite() work.Type {
 	return work.Type{
 		Name: "files.write", Doc: "writes the segments of a flow into files, one on each line", Segments: &work.Segments{In: work.AnySegments},
@@ -37,7 +34,7 @@ func (o Options) filesWrite() work.Type {
 			var f faults
 			root, rel := o.writable(c.Dir, &f)
 			w := filesWriter{root, rel}
-			return checked(stage.Stage{Attempts: neverAlone, Do: w.write, Seal: w.seal}, f)
+			return checked(stage.Stage{Attempts: stage.Always, Do: w.write, Seal: w.seal}, f)
 		},
 	}
 }

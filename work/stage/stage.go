@@ -18,7 +18,8 @@ type Stage struct {
 	Do func(ctx context.Context, g *work.Grant, in [][]byte, out *Out) error
 	// Seal is called when all segments were worked on, before the task is complete; perhaps more than once. nil for none.
 	Seal func(ctx context.Context, g *work.Grant) error
-	// Attempts is how often a batch is tried as a whole; then its segments are tried one by one, and those that fail are dead letters. Default 3.
+	// Attempts is how often a batch is tried as a whole; then its segments are tried one by one, and those that fail are dead letters. Default 3;
+	// Always never gives up.
 	Attempts int
 }
 
@@ -35,10 +36,12 @@ type Input struct {
 // The default settings, and how the run of a stage paces itself.
 const (
 	DefaultAttempts = 3
+	// Always, as Attempts, tries a batch as a whole until it succeeds.
+	Always = 1 << 30
 	// Bound is how many messages wait in the edges from one task to another before the task that fills them is held back.
 	Bound = 1000
 
-	lease     = 30 * time.Second
+	lease     = 10 * time.Second
 	messages  = 16 // of one delivery
 	lookAfter = 8  // deliveries
 	shortest  = 5 * time.Millisecond
