@@ -160,8 +160,9 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 		src := n.sources.config().Type()
 		types[src.Name] = src
 	}
+	queue, _ := n.c.Store.(store.Queue)
 	return work.New(work.Config{
-		Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
+		Queue: queue, Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
 		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.wait, Report: n.member.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
 		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone},
 	})
@@ -286,6 +287,7 @@ func (n *Node) claimPlace(ctx context.Context) error {
 func (n *Node) runTails(ctx context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { n.records.Run(ctx) })
 	wg.Go(func() { n.keepFailing(ctx) })
+	wg.Go(func() { n.sweepFlows(ctx) })
 	if n.c.Publisher != nil {
 		wg.Go(func() {
 			if err := n.c.Publisher.Run(ctx); err != nil && ctx.Err() == nil {

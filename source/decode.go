@@ -16,6 +16,11 @@ type decoder struct {
 	node    bool   // of a job: a task that has a name and stands among others
 	label   string // begins each message, to say which task is meant
 	faults  []*MalformedError
+
+	from     []work.Ingress // what a task of a job takes segments from
+	parts    int
+	typed    bool           // its type is one of types
+	segments *work.Segments // of its type
 }
 
 func (d *decoder) fail(at place, message, hint string) {

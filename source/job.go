@@ -74,6 +74,13 @@ func (d *jobDecoder) job() cluster.JobSpec {
 	})
 	d.checkName()
 	d.edges(&s)
+	if waits := len(s.Edges); len(d.faults) == 0 {
+		if d.flowEdges(&s); len(s.Edges) > waits {
+			d.mixed()
+			d.cycle(&s)
+			stream = true
+		}
+	}
 	s.Batch = len(s.Edges) > 0 && !stream
 	d.percentages(&s)
 	d.forSlots(&s)

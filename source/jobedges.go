@@ -62,6 +62,11 @@ func (d *jobDecoder) cycle(s *cluster.JobSpec) {
 				t.fail(from.place, "after: the tasks wait for each other: "+strings.Join(names, " → "), "drop one of these")
 			}
 		}
+		for _, in := range t.ingress {
+			if in.Task == names[i] {
+				t.fail(in.place, "from: the tasks take from each other: "+strings.Join(names, " → "), "drop one of these")
+			}
+		}
 		d.faults = appendNew(d.faults, t.faults)
 	}
 }

@@ -11,8 +11,9 @@ import (
 // taskDecoder reads one task of a job.
 type taskDecoder struct {
 	*decoder
-	spec  cluster.TaskSpec
-	after []edgeEnd // what it takes from
+	spec    cluster.TaskSpec
+	after   []edgeEnd // what it waits for
+	ingress []ingress // what it takes segments from
 }
 
 // edgeEnd is the name of a task, where it stands.
@@ -37,6 +38,8 @@ func (d *jobDecoder) read(i int, n *node) *taskDecoder {
 	t.body(&t.spec, append(append(t.placement(&t.spec), t.onSlots()...),
 		field{"name", t.nameTo(&t.spec.Name)},
 		field{"after", t.afterTo},
+		field{"from", t.fromTo},
+		field{"parts", t.partsTo},
 		field{"percent", wholeTo(&t.spec.Percent, 0, 100, "percent of the slots of the job")},
 	))
 	t.checkSpread()
@@ -71,7 +74,7 @@ func (t *taskDecoder) afterTo(v *node) (message, hint string) {
 
 // ofSlots are the fields that only a task of spread pool has; ofPlaces those that it cannot have, as its slots are alike.
 var (
-	ofSlots  = []string{"min", "max", "percent", "after", "repartition"}
+	ofSlots  = []string{"min", "max", "percent", "after", "from", "parts", "repartition"}
 	ofPlaces = []string{"labels", "spread_over", "pin", "weight"}
 )
 
@@ -105,7 +108,7 @@ func (d *decoder) jobHint(key string, known []string) string {
 	switch strings.ToLower(key) {
 	case "percentage", "share":
 		return `did you mean "percent"?`
-	case "depends_on", "dependson", "needs", "requires", "from", "inputs":
+	case "depends_on", "dependson", "needs", "requires", "inputs":
 		return `did you mean "after"?`
 	case "parallelism", "concurrency", "replicas":
 		return `did you mean "max"?`

@@ -37,6 +37,11 @@ func (d *decoder) body(t *cluster.TaskSpec, known []field) {
 		def.Tags[l.Key] = l.Value
 	}
 	kind, ok := d.kind(t.Type)
+	d.typed, d.segments = ok, kind.Segments
+	def.From, def.Parts = d.from, d.parts
+	if ok && kind.Segments != nil && !d.node {
+		d.fail(d.find("type"), fmt.Sprintf("type %s is a stage of a flow", t.Type), "write a job with tasks, and give one of them from: {task: NAME}")
+	}
 	d.partitions(t)
 	d.retry(def.Retry)
 	d.schedule(&def, kind, ok)

@@ -167,7 +167,7 @@ type LogWatcher interface {
 }
 
 // Store is what a driver opens: the contracts it has are found by type assertion (Docs, GetMany, Log, LogWith,
-// Watcher, LogWatcher, Seeder, Sessions, Group).
+// Watcher, LogWatcher, Seeder, Sessions, Group, Queue).
 type Store interface {
 	// Close ends all watches and sessions of this handle and frees it. Later calls return ErrClosed.
 	Close() error

@@ -16,8 +16,10 @@ type Options struct {
 	ExecAllow []string
 	// EnvAllow are the names of variables, or their beginnings and a star, that tasks may set for programs besides LANG, LANGUAGE, LC_* and TZ.
 	EnvAllow []string
-	// TailAllow are the absolute paths of directories below which tasks of type tail may read files.
+	// TailAllow are the absolute paths of directories below which tasks of type tail and files.lines may read files.
 	TailAllow []string
+	// WriteAllow are the absolute paths of directories below which tasks of type files.write may write.
+	WriteAllow []string
 	// Witness adds the types witness and witness-items, which are for tests of Rota itself.
 	Witness bool
 	// RootCAs are trusted when a certificate is checked; nil means those of the system.
@@ -29,6 +31,7 @@ func Builtin(o Options) work.Types {
 	table := work.Types{}
 	for _, t := range []work.Type{
 		o.http(), o.tcp(), o.dns(), o.tls(), o.host(), o.scrape(), o.exec(), o.command(), o.tail(), o.noop(),
+		o.filesLines(), o.filesWrite(), mapSegments(), filterSegments(),
 	} {
 		table[t.Name] = t
 	}

@@ -37,6 +37,8 @@ type Config struct {
 	Journal func(journal.Record)
 	// Positions keeps positions below "position/"; without it LoadPosition and SavePosition fail.
 	Positions store.Docs
+	// Queue keeps the segments of flows; without it a stage fails.
+	Queue store.Queue
 	// Propose appends commands, as protocol.Member does; without it Split fails.
 	Propose func(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
 	// Value is the newest value applied here, and Changed a channel that is closed when there is a newer one; take it before looking. Without

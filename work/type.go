@@ -35,6 +35,8 @@ type Type struct {
 	DefaultEvery time.Duration
 	// MaxConcurrent bounds how many rounds or runs of the type go on at once on one member; 0 means 256 for periodic types, no bound else.
 	MaxConcurrent int
+	// Segments is set for a type whose tasks are stages of flows; see package work/stage.
+	Segments *Segments
 }
 
 // Types is the table of task types of a member; keys are names. Built in cmd or by the library's user, never global.
@@ -59,7 +61,10 @@ type Definition struct {
 	Tags        map[string]string `json:"tags,omitempty"` // go on all samples
 	OnStoreLoss OnStoreLoss       `json:"on_store_loss,omitempty"`
 	Retry       Retry             `json:"retry,omitzero"`
-	Config      json.RawMessage   `json:"config,omitempty"`
+	// From are the tasks that a stage of a flow takes segments from, and Parts is in how many parts one reads that takes from none.
+	From   []Ingress       `json:"from,omitempty"`
+	Parts  int             `json:"parts,omitempty"`
+	Config json.RawMessage `json:"config,omitempty"`
 }
 
 // Retry is the back-off between failures of a partition: exponential from MinMS to MaxMS with jitter. Zero means 1 s and 5 min.

@@ -37,6 +37,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.StringSlice("allow-exec", nil, "absolute path of a program that tasks may start; may be repeated")
 	f.StringSlice("allow-env", nil, "name of a variable that tasks may set for programs, or its beginning and a star; may be repeated")
 	f.StringSlice("allow-tail", nil, "directory below which tasks may read log files; default /var/log and /tmp; may be repeated")
+	f.StringSlice("allow-write", nil, "directory below which tasks of type files.write may write; default none; may be repeated")
 	f.Bool("no-sessions", false, "heartbeats alone, also where the store notices the death of a process")
 	f.Duration("hold", 0, "announce a restart when the member leaves: its tasks wait so long for it instead of moving; the same for all members")
 	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
@@ -96,7 +97,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	c := &config{
 		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.text("publish"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
-		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail")},
+		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail"), write: f.list("allow-write")},
 		sources: f.list("source"),
 	}
 	c.node = node.Config{

@@ -40,6 +40,7 @@ func newSubmit(e env) *cobra.Command {
 	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
 	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
 	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
+	flags.StringSliceVar(&s.allow.write, "allow-write", nil, "directory that the members allow tasks of type files.write to write")
 	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil, "directory that the members allow tasks of type tail to read")
 	flags.BoolVar(&s.update, "update", false, "let a live job of this id go on by the new definition; what is finished stays so")
 	flags.BoolVar(&s.again, "again", false, "run a job again that has ended, also one that was killed")

@@ -100,8 +100,8 @@ func openPublisher(text string, stdout io.Writer) (publish.Publisher, string, er
 	return nil, "", misused("--publish stdout, --publish file:PATH or --publish none", "publish %q: unknown sink", storeurl.Hide(text))
 }
 
-// allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories of log files.
-type allowed struct{ net, exec, env, tail []string }
+// allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories of log files, and of what they write.
+type allowed struct{ net, exec, env, tail, write []string }
 
 // typesOf is the table of task types under what the member allows.
 func typesOf(a allowed, dev bool) (work.Types, error) {
@@ -119,5 +119,10 @@ func typesOf(a allowed, dev bool) (work.Types, error) {
 			return nil, misused("--allow-tail /var/log/"+filepath.Base(dir), "allow-tail %q: it is not an absolute path", dir)
 		}
 	}
-	return tasks.Builtin(tasks.Options{AllowCIDRs: nets, ExecAllow: a.exec, EnvAllow: a.env, TailAllow: a.tail, Witness: dev}), nil
+	for _, dir := range a.write {
+		if !filepath.IsAbs(dir) {
+			return nil, misused("--allow-write /var/lib/"+filepath.Base(dir), "allow-write %q: it is not an absolute path", dir)
+		}
+	}
+	return tasks.Builtin(tasks.Options{AllowCIDRs: nets, ExecAllow: a.exec, EnvAllow: a.env, TailAllow: a.tail, WriteAllow: a.write, Witness: dev}), nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/work"
 )
 
 // The job file is sound, and names the types that this program brings.
@@ -26,5 +27,16 @@ func TestJobFileIsSound(t *testing.T) {
 	id, spec, err := source.ParseJob("job.yaml", data, nil, func(name string) bool { return table[name] })
 	if err != nil || id != "wordcount" || len(spec.Tasks) != 3 {
 		t.Errorf("%s, %d tasks, %v", id, len(spec.Tasks), err)
+	}
+	known := work.Types{}
+	for _, typ := range types(root) {
+		known[typ.Name] = typ
+	}
+	if data, err = os.ReadFile("flow.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	id, spec, err = source.ParseJob("flow.yaml", data, known, nil)
+	if err != nil || id != "wordflow" || len(spec.Tasks) != 3 || len(spec.Edges) != 2 || spec.Batch {
+		t.Errorf("%s, %d tasks, %d edges, batch %v, %v", id, len(spec.Tasks), len(spec.Edges), spec.Batch, err)
 	}
 }

@@ -18,7 +18,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "schedule", "flow"}
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "api", "node", "protocol/*", "store/memory"}, contracts...)
+	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "api", "node", "protocol/*", "store/memory", "work/stage"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
@@ -26,12 +26,12 @@ var (
 var rules = []rule{
 	{"schedule", nil},
 	{"cluster", []string{"schedule"}},
-	{"flow", []string{"cluster", "schedule"}},
+	{"flow", nil},
 
 	{"store", nil},
 	{"store/storetest", []string{"store"}},
 	{"store/kafka", []string{"store", "store/logdocs"}}, // it has a log alone
-	{"store/*", []string{"store", "internal/crowd"}}, // a vendor's folder is a leaf
+	{"store/*", []string{"store", "flow", "internal/crowd"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store"}},
 	{"lock", []string{"cluster", "store", "protocol", "protocol/heartbeat"}},
@@ -47,11 +47,12 @@ var rules = []rule{
 	{"protocol/beat", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox"}},
 	{"protocol/elect", []string{"store", "protocol", "protocol/heartbeat"}},
 	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat"}}, // protocols do not know each other
-	{"work", []string{"cluster", "store", "protocol", "publish", "journal"}},
+	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal"}},
+	{"work/stage", []string{"flow", "store", "work"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},
-	{"tasks", []string{"cluster", "protocol", "publish", "work"}},
-	{"source", []string{"cluster", "schedule", "journal", "work", "internal/nearest"}},
+	{"tasks", []string{"cluster", "protocol", "publish", "work", "work/stage"}},
+	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/nearest"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node", append([]string{"call", "source", "source/directory"}, contracts...)},
 	{"api", append([]string{"node", "source"}, contracts...)},

@@ -28,6 +28,8 @@ var vendors = []rule{
 	{"github.com/prometheus/client_golang", []string{"api", "cmd/…"}},
 	{"github.com/prometheus/client_model", []string{"tasks", "api"}},
 	{"github.com/prometheus/common", []string{"tasks", "api"}},
+	{"cel.dev/cel-go", []string{"tasks"}},
+	{"google.golang.org/protobuf", []string{"tasks"}}, // values of expressions
 	{"github.com/shirou/gopsutil/v4", []string{"tasks"}},
 	{"github.com/spf13", []string{"cmd/…"}},
 	{"github.com/mattn/go-isatty", []string{"cmd/…"}},

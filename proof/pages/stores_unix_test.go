@@ -177,8 +177,8 @@ func readerOfKafka(t *testing.T) reader {
 		instead: []string{"9092", freePort(t), "9093", freePort(t), "/tmp/kafka", t.TempDir()},
 		prepare: func(t *testing.T, dir string) {
 			name := "kafka_2.13-" + kafka.Version
-			scripts := map[string]string{"kafka-storage.sh": fmt.Sprintf(kafkaStorage, java, lib), "kafka-server-start.sh": fmt.Sprintf(kafkaServer, java, lib)}
-			if err := writeArchive(filepath.Join(dir, name+".tgz"), name, "config", scripts); err != nil {
+			scripts := map[string]string{"bin/kafka-storage.sh": fmt.Sprintf(kafkaStorage, java, lib), "bin/kafka-server-start.sh": fmt.Sprintf(kafkaServer, java, lib)}
+			if err := writeArchive(filepath.Join(dir, name+".tgz"), name, []string{"bin/", "config/"}, scripts); err != nil {
 				t.Fatal(err)
 			}
 		},

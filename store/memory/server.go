@@ -23,6 +23,7 @@ type Server struct {
 	log     log
 	room    room
 	watches map[*watch]struct{}
+	flows   map[string]*flow
 }
 
 type doc struct {
@@ -33,7 +34,7 @@ type doc struct {
 
 // New makes an empty server.
 func New() *Server {
-	return &Server{watches: make(map[*watch]struct{}), room: newRoom()}
+	return &Server{watches: make(map[*watch]struct{}), room: newRoom(), flows: make(map[string]*flow)}
 }
 
 // Open returns a new handle.

@@ -31,6 +31,7 @@ func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, open) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, open) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, open) }
 func TestGroup(t *testing.T)    { t.Parallel(); storetest.GroupVirtual(t, open) }
+func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, open); storetest.QueueJoins(t, open) }
 
 func TestTooLarge(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,7 @@ type Store struct {
 	timeout  time.Duration
 	log      *slog.Logger
 	head     head
+	queue    queue
 
 	life context.Context // ends with Close
 	end  context.CancelFunc

@@ -47,6 +47,7 @@ func TestCluster(t *testing.T) {
 	t.Run("watch", func(t *testing.T) { storetest.Watch(t, open) })
 	t.Run("log watch", func(t *testing.T) { storetest.LogWatch(t, open) })
 	t.Run("sessions", func(t *testing.T) { storetest.Sessions(t, open) })
+	t.Run("queue", func(t *testing.T) { storetest.Queue(t, open) })
 	t.Run("lost consumers", func(t *testing.T) {
 		b := bucket()
 		s := openWith(t, nats.Options{URLs: c.URLs(), Bucket: b, Timeout: 30 * time.Second})

@@ -1,0 +1,81 @@
+//go:build proof
+
+package flow
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/internal/mutant"
+)
+
+// TestProofLarge is TestProof with two workers of each stage: a minute or two, and some GB of memory.
+func TestProofLarge(t *testing.T) {
+	two := func(messages int, split bool, f faults) model {
+		return model{messages: messages, workers: 2, split: split, faults: f}
+	}
+	prove(t, []scenario{
+		{"two messages", two(2, false, faults{})},
+		{"two messages, no transactions", two(2, true, faults{})},
+		{"a worker dies", two(1, false, faults{crash: 1})},
+		{"a worker dies, no transactions", two(1, true, faults{crash: 1})},
+		{"two workers die", two(1, false, faults{crash: 2})},
+		{"a commit is late", two(1, false, faults{late: 1})},
+		{"a write is late", two(1, true, faults{late: 1})},
+		{"an answer is lost, a lease ends", two(1, true, faults{lost: 1, lapse: 1})},
+		{"a worker dies, a lease ends", two(1, true, faults{crash: 1, lapse: 1})},
+		{"a zombie commits late", two(1, false, faults{lapse: 1, late: 1})},
+		{"a zombie writes late", two(1, true, faults{lapse: 1, late: 1})},
+		{"a look lags, a worker dies", two(1, false, faults{lag: 1, crash: 1})},
+		{"halves, a lease ends", model{messages: 1, workers: 2, split: true, halves: true, faults: faults{lapse: 1}}},
+		{"halves, a worker dies, a write is late", model{messages: 1, workers: 1, split: true, halves: true, faults: faults{crash: 1, late: 1}}},
+	})
+}
+
+// TestFlawsAreFound builds the tests of this package with all flaws laid over the source, and walks for each the scenario that is to find it.
+func TestFlawsAreFound(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	root, err := mutant.Root(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set mutant.Set
+	for _, f := range flaws() {
+		set = append(set, f.Flaw)
+	}
+	program, err := set.BuildTests(ctx, root, t.TempDir(), "./flow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(name string, environ []string) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, program, "-test.run", "^TestProof$/^"+strings.ReplaceAll(name, " ", "_")+"$")
+		cmd.Dir, cmd.Env = filepath.Join(root, "flow"), environ
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(".*", set.Sound()); err != nil {
+		t.Fatalf("without a flaw: %v\n%s", err, out)
+	}
+	for _, f := range flaws() {
+		t.Run(f.Name, func(t *testing.T) {
+			environ, err := set.Environ(f.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := run(f.scenario, environ)
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || !slices.ContainsFunc(f.promises, func(p string) bool { return strings.Contains(out, ": "+p+":\n") }) {
+				t.Errorf("%q does not find it by any of %q: %v\n%.300s", f.scenario, f.promises, err, out)
+			}
+		})
+	}
+}

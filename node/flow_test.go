@@ -1,0 +1,282 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+	flows "github.com/rota-run/rota/work/stage"
+)
+
+// each is how many segments a source of the test has.
+const each = 120
+
+// arrivals is what the output of a flow has seen.
+type arrivals struct {
+	mu     sync.Mutex
+	seen   map[string]int
+	sealed int
+	late   bool // something came after the seal
+}
+
+func (a *arrivals) write(in [][]byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range in {
+		if a.seen[string(s)] == 0 && a.sealed > 0 {
+			a.late = true
+		}
+		a.seen[string(s)]++
+	}
+}
+
+func stageType(name string, r work.Runner) work.Type {
+	return work.Type{Name: name, New: func(work.Definition) (work.Runner, error) { return r, nil }}
+}
+
+// flowTypes are a source of numbered segments, a stage that hands them on, and an output that notes them.
+func flowTypes(a *arrivals) work.Types {
+	source := flows.Input{Read: func(_ context.Context, g *work.Grant, at []byte, out *flows.Out) ([]byte, bool, error) {
+		n := len(at)
+		for i := n; i < min(n+7, each); i++ {
+			_ = out.Send(fmt.Appendf(nil, "%s/%d", g.Task, i), nil)
+		}
+		return make([]byte, min(n+7, each)), n+7 >= each, nil
+	}}
+	pass := flows.Stage{Do: func(_ context.Context, _ *work.Grant, in [][]byte, out *flows.Out) error {
+		for _, s := range in {
+			_ = out.Send(s, nil)
+		}
+		return nil
+	}}
+	sink := flows.Stage{
+		Do: func(_ context.Context, _ *work.Grant, in [][]byte, _ *flows.Out) error { a.write(in); return nil },
+		Seal: func(context.Context, *work.Grant) error {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.sealed++
+			return nil
+		},
+	}
+	return work.Types{"source": stageType("source", source), "pass": stageType("pass", pass), "sink": stageType("sink", sink)}
+}
+
+// threeSources is three sources, of which two lead to a, and a and the third to b, and b to out.
+func threeSources() cluster.JobSpec {
+	task := func(name, kind, from string) cluster.TaskSpec {
+		return cluster.TaskSpec{Name: name, Type: kind, Spread: cluster.SpreadPool, Definition: []byte(`{"from":[` + from + `],"retry":{"min_ms":10,"max_ms":100}}`)}
+	}
+	edge := func(from string, shards int) string { return fmt.Sprintf(`{"task":%q,"shards":%d}`, from, shards) }
+	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{
+		task("s1", "source", ""), task("s2", "source", ""), task("s3", "source", ""),
+		task("a", "pass", edge("s1", 2)+","+edge("s2", 3)), task("b", "pass", edge("a", 2)+","+edge("s3", 1)), task("out", "sink", `{"task":"b","shards":2,"by":"*"}`),
+	}}
+	for _, e := range [][2]string{{"s1", "a"}, {"s2", "a"}, {"a", "b"}, {"s3", "b"}, {"b", "out"}} {
+		spec.Edges = append(spec.Edges, cluster.Edge{From: e[0], To: e[1]})
+	}
+	return spec
+}
+
+// unreliable is a handle whose queue refuses calls, loses answers, and does things late, by chance.
+type unreliable struct {
+	*memory.Store
+	mu     sync.Mutex
+	chance *rand.Rand
+	faults int
+}
+
+func (u *unreliable) fault() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := u.chance.IntN(40)
+	if n < 4 {
+		u.faults++
+	}
+	return n
+}
+
+func (u *unreliable) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
+	switch u.fault() {
+	case 0:
+		return nil, store.ErrUnavailable
+	case 1:
+		_, _ = u.Store.Commit(ctx, flow, units...)
+		return nil, store.ErrUnknown
+	case 2:
+		time.AfterFunc(time.Duration(u.chance.IntN(90))*time.Second, func() { _, _ = u.Store.Commit(context.Background(), flow, units...) })
+		return nil, store.ErrUnknown
+	}
+	return u.Store.Commit(ctx, flow, units...)
+}
+
+func (u *unreliable) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
+	switch u.fault() {
+	case 0:
+		return nil, store.ErrUnavailable
+	case 1:
+		_, _ = u.Store.Receive(ctx, flow, r)
+		return nil, store.ErrUnavailable
+	}
+	return u.Store.Receive(ctx, flow, r)
+}
+
+func (u *unreliable) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
+	if u.fault() == 0 {
+		return nil, store.ErrUnavailable
+	}
+	return u.Store.Depth(ctx, flow, shards...)
+}
+
+// flowRun is one flow on several members.
+type flowRun struct {
+	t      *testing.T
+	server *memory.Server
+	got    *arrivals
+	nodes  []*bundle
+	stores []*unreliable
+	chance *rand.Rand
+}
+
+func (f *flowRun) member(name string, slots int64) {
+	var u *unreliable
+	b := start(f.t, f.server, name, func(c *Config) {
+		u = &unreliable{Store: c.Store.(*memory.Store), chance: rand.New(rand.NewPCG(f.chance.Uint64(), 1))}
+		c.Store, c.Slots, c.Types = u, slots, flowTypes(f.got)
+	})
+	f.nodes, f.stores = append(f.nodes, b), append(f.stores, u)
+}
+
+func (f *flowRun) submit(job string) {
+	f.t.Helper()
+	res, err := f.nodes[0].Propose(f.t.Context(), cluster.SubmitJob{Job: cluster.JobID(job), Spec: threeSources()})
+	if err != nil || !res[0].Accepted {
+		f.t.Fatalf("submit: %v %v", res, err)
+	}
+}
+
+// ended waits for the end of the job, and judges it.
+func (f *flowRun) ended(job cluster.JobID) {
+	f.t.Helper()
+	view := f.server.Open()
+	defer view.Close()
+	last := f.nodes[len(f.nodes)-1]
+	for end := time.Now().Add(2 * time.Hour); ; time.Sleep(time.Second) { // waits: in virtual time
+		j, _ := last.Value().Job(job)
+		if j.State == cluster.JobCompleted {
+			break
+		}
+		if time.Now().After(end) {
+			f.t.Fatalf("the job is %s: %s", j.State, j.Message)
+		}
+	}
+	time.Sleep(2 * time.Minute) // waits: in virtual time, for what is late
+	j, _ := last.Value().Job(job)
+	depths, err := view.Depth(f.t.Context(), work.FlowName(&j), store.Shard{Edge: "edge/b/out"}, store.Shard{Edge: "edge/b/out", Number: 1})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if n := depths[0].Segments + depths[1].Segments; n != 3*each {
+		f.t.Errorf("%d segments went to the output, want %d", n, 3*each)
+	}
+	f.got.mu.Lock()
+	defer f.got.mu.Unlock()
+	if len(f.got.seen) != 3*each || f.got.sealed == 0 || f.got.late {
+		f.t.Errorf("the output has %d segments, want %d; sealed %d times, late %v", len(f.got.seen), 3*each, f.got.sealed, f.got.late)
+	}
+}
+
+// A flow of three sources, a queue that fails, a member that dies while it works: every segment is at the output, once on its edge.
+func TestFlowUnderFaults(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 0))}
+				for i := range 3 {
+					f.member(fmt.Sprint("m", i), 4)
+				}
+				f.submit("count")
+				time.Sleep(time.Duration(f.chance.IntN(4000)) * time.Millisecond) // waits: in virtual time, to die at any instant
+				f.nodes[1].kill(f.stores[1])
+				f.member("m3", 4)
+				f.ended("count")
+				if faults := f.stores[0].faults + f.stores[2].faults; faults == 0 {
+					t.Error("nothing failed")
+				}
+			})
+		})
+	}
+}
+
+// kill takes the store from a node: to the others it is dead.
+func (b *bundle) kill(u *unreliable) {
+	u.Close()
+	b.stop()
+	if err := <-b.done; err != nil && !errors.Is(err, store.ErrClosed) {
+		b.t.Log("the node that died:", err)
+	}
+	close(b.done)
+}
+
+// With one slot the tasks run one after the other, and what one puts out waits for the next, however much it is.
+func TestFlowWithFewerSlotsThanTasks(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0))}
+		f.member("m", 1)
+		f.submit("count")
+		f.ended("count")
+	})
+}
+
+// The flow of a job that the cluster has forgotten is dropped, and that of one that it knows is not.
+func TestFlowsAreDropped(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0))}
+		f.member("m", 8)
+		f.submit("old")
+		f.ended("old")
+		flows := func() (names []string) {
+			docs, err := f.stores[0].List(t.Context(), work.FlowPrefix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range docs {
+				names = append(names, d.Key)
+			}
+			return names
+		}
+		time.Sleep(5 * time.Minute) // waits: in virtual time
+		synctest.Wait()
+		kept := flows()
+		if len(kept) != 1 {
+			t.Fatalf("there are the flows %q", kept)
+		}
+		f.submitAgain("old")
+		await(t, "the flow of the first submission is dropped", func() bool {
+			return len(flows()) == 1 && !slices.Equal(flows(), kept)
+		})
+		view := f.server.Open()
+		defer view.Close()
+		if _, err := view.Depth(t.Context(), kept[0][len(work.FlowPrefix):]); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("the depth of the former flow: %v", err)
+		}
+	})
+}
+
+func (f *flowRun) submitAgain(job cluster.JobID) {
+	f.t.Helper()
+	j, _ := f.nodes[0].Value().Job(job)
+	res, err := f.nodes[0].Propose(f.t.Context(), cluster.SubmitJob{Job: job, Spec: threeSources(), Expected: cluster.Expect(j.SpecIndex)})
+	if err != nil || !res[0].Accepted {
+		f.t.Fatalf("submit again: %v %v", res, err)
+	}
+}

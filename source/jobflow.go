@@ -1,0 +1,134 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/work"
+)
+
+// ingress is an edge that leads to a task, where it stands.
+type ingress struct {
+	work.Ingress
+	place place
+}
+
+// fromTo reads from where a task takes segments: the name of a task, a mapping {task, shards, by}, or a list of these.
+func (t *taskDecoder) fromTo(v *node) (message, hint string) {
+	items := v.items
+	if v.kind != list {
+		items = []*node{v}
+	}
+	for _, item := range items {
+		in := ingress{place: item.place}
+		shards := int64(1)
+		if name, ok := item.scalar(); ok {
+			in.Task = name
+		} else if item.kind == mapping {
+			t.fields(item, "from.", []field{
+				{"task", textTo(&in.Task)},
+				{"shards", wholeTo(&shards, 1, flow.MaxShards, "as many as tasks work at it at once")},
+				{"by", textTo(&in.By)},
+			})
+		} else {
+			t.fail(item.place, fmt.Sprintf("from: %s, want the name of a task or a mapping", item.kind), "from: {task: read, shards: 4}")
+			continue
+		}
+		if in.Task == "" {
+			t.fail(item.place, "from: the field task is missing", "from: {task: read}")
+			continue
+		}
+		if shards > 1 {
+			in.Shards = int(shards)
+		}
+		t.ingress = append(t.ingress, in)
+		t.from = append(t.from, in.Ingress)
+	}
+	return "", ""
+}
+
+// partsTo reads in how many parts an input reads.
+func (t *taskDecoder) partsTo(v *node) (message, hint string) {
+	n := int64(0)
+	message, hint = wholeTo(&n, 1, flow.MaxShards, "leave it out for one")(v)
+	t.parts = int(n)
+	return message, hint
+}
+
+// flowEdges joins what the tasks say that segments come from.
+func (d *jobDecoder) flowEdges(s *cluster.JobSpec) {
+	names := d.names()
+	for _, t := range d.tasks {
+		for i, in := range t.ingress {
+			switch at := slices.Index(names, in.Task); {
+			case at < 0:
+				t.fail(in.place, fmt.Sprintf("from: there is no task %.40q", in.Task), suggest(in.Task, names))
+			case in.Task == t.spec.Name:
+				t.fail(in.place, "from: it takes from itself", "drop it")
+			case slices.ContainsFunc(t.ingress[:i], func(o ingress) bool { return o.Task == in.Task }):
+				t.fail(in.place, fmt.Sprintf("from: %q stands twice", in.Task), "drop one of them")
+			case d.task(in.Task).spec.Spread != cluster.SpreadPool:
+				t.fail(in.place, fmt.Sprintf("from: the task %s is of spread %s", in.Task, d.task(in.Task).spec.Spread), "only tasks of spread pool hand on segments")
+			default:
+				s.Edges = append(s.Edges, cluster.Edge{From: in.Task, To: t.spec.Name})
+			}
+		}
+		d.faults = appendNew(d.faults, t.faults)
+	}
+	if len(d.faults) == 0 {
+		d.fitSegments()
+	}
+}
+
+// fitSegments refuses tasks whose types do not fit their place: what one puts out the next must take.
+func (d *jobDecoder) fitSegments() {
+	for _, t := range d.tasks {
+		t.fitStage()
+		for _, in := range t.ingress {
+			from := d.task(in.Task)
+			switch {
+			case !from.typed || !t.typed || t.segments == nil:
+			case from.segments == nil || from.segments.Out == "":
+				t.fail(in.place, fmt.Sprintf("from: the type of task %s, %s, puts out no segments", in.Task, from.spec.Type), "after: "+in.Task+" waits for its end")
+			case !fits(from.segments.Out, t.segments.In):
+				t.fail(in.place, fmt.Sprintf("from: task %s puts out %s, and type %s takes %s", in.Task, from.segments.Out, t.spec.Type, t.segments.In), "")
+			}
+		}
+		d.faults = appendNew(d.faults, t.faults)
+	}
+}
+
+func fits(out, in string) bool {
+	return out == in || out == work.AnySegments || in == work.AnySegments
+}
+
+// fitStage refuses a task that has edges and cannot have them, or the other way round.
+func (t *taskDecoder) fitStage() {
+	parts, hasParts := t.root.get("parts")
+	switch takes := len(t.ingress) > 0; {
+	case hasParts && takes:
+		t.fail(parts.place, "parts: only a task that reads from outside has parts", "shards of from says in how many parts it takes")
+	case !t.typed:
+	case t.segments == nil && takes:
+		t.fail(t.find("from"), fmt.Sprintf("from: type %s takes no segments", t.spec.Type), "after: waits for the end of a task")
+	case t.segments == nil && hasParts:
+		t.fail(parts.place, fmt.Sprintf("parts: type %s reads no segments", t.spec.Type), "drop it")
+	case t.segments == nil:
+	case t.segments.In == "" && takes:
+		t.fail(t.find("from"), fmt.Sprintf("from: type %s reads from outside and takes no segments", t.spec.Type), "drop from")
+	case t.segments.In != "" && !takes:
+		t.fail(t.root.place, fmt.Sprintf("type %s takes segments, and from is missing", t.spec.Type), "from: {task: NAME}")
+	}
+}
+
+// mixed refuses a job whose tasks wait for the end of others and hand on segments, too: all edges of a job are of one kind.
+func (d *jobDecoder) mixed() {
+	for _, t := range d.tasks {
+		if len(t.after) > 0 {
+			t.fail(t.after[0].place, "after: a task of this job takes segments with from, which needs all of them to run at once", "split the job in two, or use from alone")
+			d.faults = appendNew(d.faults, t.faults)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package nats
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/rota-run/rota/store"
+)
+
+var _ store.Queue = (*Store)(nil)
+
+// The parts of a flow. Names may have any length and bytes that streams do not take, so streams carry their hashes, and the flow's first stream says
+// what the shards are.
+const (
+	consumerName = "workers"
+	metaFlow     = "rota-flow"
+	metaShards   = "rota-shards"
+
+	// ackWait is how long the server waits for a sign from who has a message. Handles send one while the lease of a message lasts.
+	ackWait = 15 * time.Second
+)
+
+// queue is what a handle keeps of flows.
+type queue struct {
+	mu     sync.Mutex
+	flows  map[string][]store.Shard
+	leases map[string]leased // by receipt
+	going  bool              // the goroutine that keeps leases
+}
+
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:10])
+}
+
+func (n names) records(flow string) string { return "ROTA_" + n.bucket + "_q_" + hashed(flow) }
+func (n names) recordsSubjects(flow string) string {
+	return "rota." + n.bucket + ".q." + hashed(flow) + ".u.>"
+}
+func (n names) record(flow, unit string) string {
+	return "rota." + n.bucket + ".q." + hashed(flow) + ".u." + unit
+}
+func (n names) shard(flow string, s store.Shard) string {
+	return n.records(flow) + "_" + hashed(s.Edge) + "_" + strconv.Itoa(s.Number)
+}
+func (n names) shardSubject(flow string, s store.Shard) string {
+	return "rota." + n.bucket + ".q." + hashed(flow) + "." + hashed(s.Edge) + "." + strconv.Itoa(s.Number)
+}
+func (n names) sealOf(flow string, s store.Shard) string { return n.shardSubject(flow, s) + ".seal" }
+func (n names) messagesOf(flow string, s store.Shard) string {
+	return n.shardSubject(flow, s) + ".m.>"
+}
+
+// queueStream is a stream of a flow: it forgets nothing until the flow is dropped.
+func (s *Store) queueStream(name, description string, subjects ...string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: name, Description: "Rota: " + description, Subjects: subjects,
+		MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, MaxConsumers: -1, MaxMsgSize: -1,
+		Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage, Replicas: s.replicas, AllowRollup: true,
+	}
+}
+
+// MakeFlow implements store.Queue.
+func (s *Store) MakeFlow(ctx context.Context, flow string, shards []store.Shard) error {
+	if err := s.makeFlow(ctx, flow, shards); err != nil {
+		return fmt.Errorf("make flow %q: %w", flow, err)
+	}
+	return nil
+}
+
+func (s *Store) makeFlow(ctx context.Context, flow string, shards []store.Shard) error {
+	if err := store.CheckFlow(flow, shards); err != nil {
+		return err
+	}
+	if err := s.enterChange(ctx); err != nil {
+		return err
+	}
+	list, err := json.Marshal(shards)
+	if err != nil {
+		return err
+	}
+	records := s.queueStream(s.names.records(flow), "flow "+flow, s.names.recordsSubjects(flow))
+	records.Metadata = map[string]string{metaFlow: flow, metaShards: string(list)}
+	have, err := s.makeStream(ctx, records)
+	if err != nil {
+		return flowError(err)
+	}
+	if have.Metadata[metaShards] != string(list) {
+		return fmt.Errorf("it has other shards: %w", store.ErrConflict)
+	}
+	for _, shard := range shards {
+		if err := s.makeShard(ctx, flow, shard); err != nil {
+			return flowError(err)
+		}
+	}
+	s.queue.remember(flow, shards)
+	return nil
+}
+
+func (s *Store) makeShard(ctx context.Context, flow string, shard store.Shard) error {
+	name := s.names.shard(flow, shard)
+	want := s.queueStream(name, fmt.Sprintf("shard %d of %s in flow %s", shard.Number, shard.Edge, flow), s.names.shardSubject(flow, shard)+".>")
+	if _, err := s.makeStream(ctx, want); err != nil {
+		return err
+	}
+	consumer := jetstream.ConsumerConfig{
+		Durable: consumerName, FilterSubject: s.names.messagesOf(flow, shard), AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait,
+		DeliverPolicy: jetstream.DeliverAllPolicy, MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: 4096,
+	}
+	request := struct {
+		Stream string                   `json:"stream_name"`
+		Config jetstream.ConsumerConfig `json:"config"`
+	}{name, consumer}
+	return s.api(ctx, "CONSUMER.DURABLE.CREATE."+name, consumerName, request, nil, true)
+}
+
+// flowError gives an error of a call that makes or drops streams its meaning.
+func flowError(err error) error {
+	var refused *apiError
+	if !errors.As(err, &refused) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+		return err
+	}
+	if refused.Code == codeStreamNotFound {
+		return fmt.Errorf("%w: %w", store.ErrNotFound, err)
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// DropFlow implements store.Queue.
+func (s *Store) DropFlow(ctx context.Context, flow string) error {
+	if err := s.dropFlow(ctx, flow); err != nil {
+		return fmt.Errorf("drop flow %q: %w", flow, err)
+	}
+	return nil
+}
+
+func (s *Store) dropFlow(ctx context.Context, flow string) error {
+	if err := s.enterChange(ctx); err != nil {
+		return err
+	}
+	s.queue.forget(flow)
+	shards, err := s.readShards(ctx, flow)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	streams := make([]string, 0, len(shards)+1)
+	for _, shard := range shards {
+		streams = append(streams, s.names.shard(flow, shard))
+	}
+	for _, name := range append(streams, s.names.records(flow)) { // last what says which there are
+		if err := s.api(ctx, "STREAM.DELETE", name, struct{}{}, nil, true); err != nil && !isCode(err, codeStreamNotFound) {
+			return flowError(err)
+		}
+	}
+	return nil
+}
+
+// readShards asks the server which shards a flow has.
+func (s *Store) readShards(ctx context.Context, flow string) ([]store.Shard, error) {
+	have, err := s.streamConfig(ctx, s.names.records(flow))
+	if err != nil {
+		return nil, flowError(err)
+	}
+	var shards []store.Shard
+	if err := json.Unmarshal([]byte(have.Metadata[metaShards]), &shards); err != nil {
+		return nil, fmt.Errorf("%w: the stream %s does not say which shards the flow has", ErrDamaged, have.Name)
+	}
+	return shards, nil
+}
+
+// shardsOf is readShards that asks once. A flow that was dropped since is found out by who uses it.
+func (s *Store) shardsOf(ctx context.Context, flow string) ([]store.Shard, error) {
+	s.queue.mu.Lock()
+	shards, ok := s.queue.flows[flow]
+	s.queue.mu.Unlock()
+	if ok {
+		return shards, nil
+	}
+	shards, err := s.readShards(ctx, flow)
+	if err != nil {
+		return nil, err
+	}
+	s.queue.remember(flow, shards)
+	return shards, nil
+}
+
+// checkShard says whether a flow has a shard.
+func (s *Store) checkShard(ctx context.Context, flow string, shard store.Shard) error {
+	shards, err := s.shardsOf(ctx, flow)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(shards, shard) {
+		return fmt.Errorf("shard %d of %s: %w", shard.Number, shard.Edge, store.ErrNotFound)
+	}
+	return nil
+}
+
+// gone finds out whether a call failed because the flow is not there any more.
+func (s *Store) gone(ctx context.Context, flow string, err error) error {
+	if err == nil || !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
+		return err
+	}
+	if _, ask := s.readShards(ctx, flow); errors.Is(ask, store.ErrNotFound) {
+		s.queue.forget(flow)
+		return ask
+	}
+	return err
+}
+
+func (q *queue) remember(flow string, shards []store.Shard) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.flows == nil {
+		q.flows = make(map[string][]store.Shard)
+	}
+	q.flows[flow] = slices.Clone(shards)
+}
+
+func (q *queue) forget(flow string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.flows, flow)
+}

@@ -1,0 +1,213 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	nc "github.com/nats-io/nats.go"
+
+	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/store"
+)
+
+// together is how many units of a call are written at once.
+const together = 64
+
+// Commit implements store.Queue. The units of a call are written side by side, each in the order of flow.Commit: there are no transactions. A unit of several
+// inputs is not possible here.
+func (s *Store) Commit(ctx context.Context, name string, units ...store.Unit) ([]bool, error) {
+	fresh, err := s.commitAll(ctx, name, units)
+	if err != nil {
+		return nil, fmt.Errorf("commit to flow %q: %w", name, s.gone(ctx, name, err))
+	}
+	return fresh, nil
+}
+
+func (s *Store) commitAll(ctx context.Context, name string, units []store.Unit) ([]bool, error) {
+	for i := range units {
+		if err := s.checkUnit(&units[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.enterChange(ctx); err != nil {
+		return nil, err
+	}
+	for i := range units {
+		if err := s.checkShards(ctx, name, &units[i]); err != nil {
+			return nil, err
+		}
+	}
+	fresh, errs := make([]bool, len(units)), make([]error, len(units))
+	var wg sync.WaitGroup
+	room := make(chan struct{}, together)
+	for i := range units {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			c := commitment{store: s, flow: name, unit: units[i]}
+			fresh[i], errs[i] = c.run(ctx)
+		})
+	}
+	wg.Wait()
+	return fresh, errors.Join(errs...)
+}
+
+func (s *Store) checkUnit(u *store.Unit) error {
+	if err := store.CheckUnit(*u); err != nil {
+		return err
+	}
+	if len(u.Inputs) > 1 {
+		return fmt.Errorf("a unit of %d inputs: %w on NATS, where each input is a unit", len(u.Inputs), errors.ErrUnsupported)
+	}
+	size := 0
+	for i := range u.Outputs {
+		size += len(u.Outputs[i].Data)
+	}
+	if most := s.most(); size > most {
+		return fmt.Errorf("%d bytes of output, at most %d (the server's max_payload): %w", size, most, store.ErrTooLarge)
+	}
+	return nil
+}
+
+// checkShards refuses what the flow does not have, and what would come after a seal, as far as that can be seen: between this look and the write
+// somebody may seal.
+func (s *Store) checkShards(ctx context.Context, name string, u *store.Unit) error {
+	for i := range u.Inputs {
+		if err := s.checkShard(ctx, name, u.Inputs[i].Shard); err != nil {
+			return err
+		}
+	}
+	for i := range u.Outputs {
+		if err := s.checkShard(ctx, name, u.Outputs[i].Shard); err != nil {
+			return err
+		}
+		if u.Steady || u.Outputs[i].Seal {
+			continue
+		}
+		seal, err := s.lastOf(ctx, name, u.Outputs[i].Shard, s.names.sealOf(name, u.Outputs[i].Shard))
+		if err != nil {
+			return err
+		}
+		if seal > 0 && !s.recorded(ctx, name, u) {
+			return fmt.Errorf("shard %d of %s: %w", u.Outputs[i].Shard.Number, u.Outputs[i].Shard.Edge, store.ErrSealed)
+		}
+	}
+	return nil
+}
+
+func (s *Store) recorded(ctx context.Context, name string, u *store.Unit) bool {
+	_, err := s.fetch(ctx, s.names.records(name), getRequest{LastBy: s.names.record(name, token(u))})
+	return err == nil
+}
+
+// token names a unit in subjects.
+func token(u *store.Unit) string {
+	if u.Name != "" {
+		return "n" + hashed(u.Name)
+	}
+	in := &u.Inputs[0]
+	return hashed(in.Shard.Edge) + "-" + strconv.Itoa(in.Shard.Number) + "-" + strconv.FormatUint(in.Number, 10)
+}
+
+// commitment is the commit of one unit.
+type commitment struct {
+	store *Store
+	flow  string
+	unit  store.Unit
+}
+
+func (c *commitment) run(ctx context.Context) (fresh bool, err error) {
+	state, write := flow.NewCommit(len(c.unit.Outputs), c.unit.Steady)
+	for output := 0; write != flow.Committed; {
+		answer, err := c.do(ctx, write, output)
+		if err != nil {
+			return false, err
+		}
+		state, write, output = state.Step(answer, len(c.unit.Outputs))
+	}
+	return state.Fresh(), nil
+}
+
+func (c *commitment) do(ctx context.Context, w flow.Write, output int) (flow.Answer, error) {
+	switch w {
+	case flow.Record:
+		data, err := json.Marshal(c.unit.Outputs)
+		if err != nil {
+			return 0, err
+		}
+		stream, subject := c.store.names.records(c.flow), c.store.names.record(c.flow, token(&c.unit))
+		return c.store.putOnce(ctx, stream, &nc.Msg{Subject: subject, Data: data})
+	case flow.ReadRecord:
+		m, err := c.store.fetch(ctx, c.store.names.records(c.flow), getRequest{LastBy: c.store.names.record(c.flow, token(&c.unit))})
+		if err != nil {
+			return 0, err
+		}
+		c.unit.Outputs = nil
+		return flow.Stored, json.Unmarshal(m.data, &c.unit.Outputs)
+	case flow.Output:
+		return c.output(ctx, &c.unit.Outputs[output], output)
+	}
+	return flow.Stored, c.acknowledge()
+}
+
+// output stores a message under a name that its unit and its place give it, or the seal of a shard, which has one name.
+func (c *commitment) output(ctx context.Context, p *store.Put, place int) (flow.Answer, error) {
+	m := &nc.Msg{Subject: c.store.names.sealOf(c.flow, p.Shard)}
+	if !p.Seal {
+		m.Subject = c.store.names.shardSubject(c.flow, p.Shard) + ".m." + token(&c.unit) + "." + strconv.Itoa(place)
+		m.Header = nc.Header{headerSegments: {strconv.Itoa(p.Segments)}}
+		m.Data = p.Data
+	}
+	return c.store.putOnce(ctx, c.store.names.shard(c.flow, p.Shard), m)
+}
+
+// acknowledge tells the server that the input is done. It is not waited for: where it gets lost, the message is delivered again, and the unit is
+// found to be a fact.
+func (c *commitment) acknowledge() error {
+	for i := range c.unit.Inputs {
+		c.store.release(c.unit.Inputs[i].Receipt)
+		if err := c.store.conn.PublishMsg(&nc.Msg{Subject: c.unit.Inputs[i].Receipt, Data: answerAck}); err != nil {
+			return fmt.Errorf("%w: acknowledge: %w", store.ErrUnknown, err)
+		}
+	}
+	return nil
+}
+
+// putOnce writes a message unless its subject has one.
+func (s *Store) putOnce(ctx context.Context, stream string, m *nc.Msg) (flow.Answer, error) {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	if m.Header == nil {
+		m.Header = nc.Header{}
+	}
+	m.Header[headerExpect] = []string{"0"}
+	_, err := s.publish(ctx, stream, m)
+	if !errors.Is(err, errMoved) {
+		return flow.Stored, err
+	}
+	if s.replicas > 1 {
+		err = s.confirmThere(ctx, stream, m.Subject)
+		return flow.Exists, err
+	}
+	return flow.Exists, nil
+}
+
+// confirmThere makes sure that the message of a subject is there for good: a leader that was replaced may have one that no other has. A small message
+// is written that only the true leader can get stored, and only if the one that was seen is the newest of its subject.
+func (s *Store) confirmThere(ctx context.Context, stream, subject string) error {
+	m, err := s.fetch(ctx, stream, getRequest{LastBy: subject})
+	if err != nil {
+		return fmt.Errorf("%w: confirm what is there: %w", store.ErrUnknown, err)
+	}
+	h := nc.Header{headerExpectSubject: {subject}, "Nats-Rollup": {"sub"}}
+	h[headerExpect] = []string{strconv.FormatUint(m.seq, 10)}
+	check := checkSubject(subject)
+	if _, err := s.publish(ctx, stream, &nc.Msg{Subject: check, Header: h}); err != nil {
+		return fmt.Errorf("%w: confirm what is there: %w", store.ErrUnknown, err)
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/ext"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/stage"
+)
+
+// The bounds of an expression: its length, and what one evaluation may cost. CEL has no loops but those over the segment's own lists, and counts their
+// steps and what they make.
+const (
+	longestExpression = 4096
+	expressionCost    = 1_000_000
+	interruptAfter    = 1000
+)
+
+// expressionConfig of map and filter.
+type expressionConfig struct {
+	Expr string `json:"expr"` // in CEL; the segment is "it"
+	Each bool   `json:"each"` // map: the expression gives a list, each element of which is a segment
+}
+
+func mapSegments() work.Type {
+	return expressionType("map", "makes of each segment what an expression says", func(e *expression, c expressionConfig) func(any, []byte, *stage.Out) error {
+		return func(it any, _ []byte, out *stage.Out) error { return e.mapped(it, c.Each, out) }
+	})
+}
+
+func filterSegments() work.Type {
+	return expressionType("filter", "hands on the segments for which an expression is true", func(e *expression, _ expressionConfig) func(any, []byte, *stage.Out) error {
+		return e.filtered
+	})
+}
+
+func expressionType(name, doc string, make func(*expression, expressionConfig) func(it any, raw []byte, out *stage.Out) error) work.Type {
+	return work.Type{Name: name, Doc: doc, Segments: &work.Segments{In: work.AnySegments, Out: work.AnySegments}, New: func(d work.Definition) (work.Runner, error) {
+		var c expressionConfig
+		if err := decode(d, &c); err != nil {
+			return nil, err
+		}
+		var f faults
+		if c.Each && name != "map" {
+			f.add("each", "drop it", "it is for map")
+		}
+		e := newExpression(c.Expr, name == "filter", &f)
+		one := make(e, c)
+		return checked(stage.Stage{Do: func(ctx context.Context, _ *work.Grant, in [][]byte, out *stage.Out) error {
+			for _, raw := range in {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				it, err := decodeSegment(raw)
+				if err == nil {
+					err = one(it, raw, out)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}}, f)
+	}}
+}
+
+// expression is a compiled expression.
+type expression struct{ program cel.Program }
+
+// newExpression compiles and checks. Places of faults are lines and columns of the expression.
+func newExpression(text string, condition bool, f *faults) *expression {
+	switch {
+	case strings.TrimSpace(text) == "":
+		f.add("expr", `such as it.name.lowerAscii()`, "missing")
+		return nil
+	case len(text) > longestExpression:
+		f.add("expr", "", "%d bytes, at most %d are allowed", len(text), longestExpression)
+		return nil
+	}
+	env, err := cel.NewEnv(cel.Variable("it", cel.DynType), ext.Strings(), ext.Math(), ext.Lists(), ext.Encoders())
+	if err != nil {
+		f.add("expr", "", "%w", err)
+		return nil
+	}
+	checkedAST, issues := env.Compile(text)
+	if issues.Err() != nil {
+		for _, e := range issues.Errors() {
+			f.add("expr", "the language is CEL, and the segment is it", "line %d, column %d of the expression: %s", e.Location.Line(), e.Location.Column()+1, plain(e.Message))
+		}
+		return nil
+	}
+	if t := checkedAST.OutputType(); condition && !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+		f.add("expr", "such as it.size > 10", "it gives %s, and a filter needs true or false", t)
+		return nil
+	}
+	program, err := env.Program(checkedAST, cel.CostLimit(expressionCost), cel.InterruptCheckFrequency(interruptAfter))
+	if err != nil {
+		f.add("expr", "", "%w", err)
+		return nil
+	}
+	return &expression{program}
+}
+
+func (e *expression) eval(it any) (ref.Val, error) {
+	out, _, err := e.program.Eval(map[string]any{"it": it})
+	if err != nil {
+		return nil, fmt.Errorf("expression: %s", plain(err.Error()))
+	}
+	return out, nil
+}
+
+func (e *expression) filtered(it any, raw []byte, out *stage.Out) error {
+	v, err := e.eval(it)
+	if err != nil {
+		return err
+	}
+	yes, ok := v.(types.Bool)
+	if !ok {
+		return fmt.Errorf("the expression gives %s, and a filter needs true or false", v.Type().TypeName())
+	}
+	if !yes {
+		return nil
+	}
+	return out.Send(raw, nil)
+}
+
+func (e *expression) mapped(it any, each bool, out *stage.Out) error {
+	v, err := e.eval(it)
+	if err != nil {
+		return err
+	}
+	native, err := v.ConvertToNative(reflect.TypeFor[*structpb.Value]())
+	if err != nil {
+		return fmt.Errorf("the expression gives %s, which is no JSON: %w", v.Type().TypeName(), err)
+	}
+	value, ok := native.(*structpb.Value)
+	if !ok {
+		return errors.New("the expression gives no JSON")
+	}
+	all := []any{value.AsInterface()}
+	if each {
+		if all, ok = all[0].([]any); !ok {
+			return fmt.Errorf("the expression gives %s, and each needs a list", v.Type().TypeName())
+		}
+	}
+	for _, one := range all {
+		data, err := json.Marshal(one)
+		if err != nil {
+			return err
+		}
+		if err := out.Send(data, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeSegment reads JSON; whole numbers stay whole.
+func decodeSegment(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("the segment %.60q is no JSON: %w", raw, err)
+	}
+	return numbers(v), nil
+}
+
+func numbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64() // the decoder has seen that it is a number
+		return f
+	case []any:
+		for i := range v {
+			v[i] = numbers(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = numbers(v[k])
+		}
+	}
+	return v
+}

@@ -1,0 +1,165 @@
+package tasks
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/stage"
+)
+
+// linesConfig of files.lines.
+type linesConfig struct {
+	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; files that appear while they are read may be left out
+}
+
+// The bounds of one read.
+const (
+	linesOfRead = 500
+	bytesOfRead = 256 << 10
+	longestLine = 512 << 10
+)
+
+// linesRunner puts out the lines of files, once.
+type linesRunner struct{ places []tailPlace }
+
+func (o Options) filesLines() work.Type {
+	return work.Type{
+		Name: "files.lines", Doc: "the lines of files, as segments of a flow: each a JSON text", Segments: &work.Segments{Out: work.AnySegments},
+		New: func(d work.Definition) (work.Runner, error) {
+			var c linesConfig
+			if err := decode(d, &c); err != nil {
+				return nil, err
+			}
+			var f faults
+			r := &linesRunner{}
+			if len(c.Paths) == 0 {
+				f.add("paths", `such as ["/tmp/text/*.txt"]`, "missing")
+			}
+			for i, p := range c.Paths {
+				r.places = append(r.places, o.readable(p, fmt.Sprintf("paths[%d]", i), &f))
+			}
+			return checked(stage.Input{Read: r.read}, f)
+		},
+	}
+}
+
+// readable is the place of a pattern that a member lets its tasks read.
+func (o Options) readable(p, path string, f *faults) tailPlace {
+	if !filepath.IsAbs(p) {
+		f.add(path, "write the whole path, such as /tmp/text/*.txt", "%q is not an absolute path", p)
+		return tailPlace{}
+	}
+	if _, err := filepath.Match(p, ""); err != nil {
+		f.add(path, `put a backslash before [`, "%q is not a pattern", p)
+		return tailPlace{}
+	}
+	place, err := o.place(p, false)
+	if err != nil {
+		f.add(path, "start the members with --allow-tail "+filepath.Dir(p), "%w", err)
+	}
+	return place
+}
+
+// linesMark is how far the lines were read.
+type linesMark struct {
+	File   string `json:"file"`
+	Offset int64  `json:"offset"`
+}
+
+func (r *linesRunner) read(_ context.Context, g *work.Grant, at []byte, out *stage.Out) (next []byte, end bool, err error) {
+	var m linesMark
+	if len(at) > 0 {
+		if err := json.Unmarshal(at, &m); err != nil {
+			return nil, false, fmt.Errorf("read the position: %w", err)
+		}
+	}
+	files := r.files(g)
+	if len(files) == 0 && m.File == "" && g.Index == 0 && g.Count == 1 {
+		return nil, false, errors.New("no file matches paths: check them, or wait until there are some")
+	}
+	at0, found := slices.BinarySearchFunc(files, m.File, func(f tailFound, name string) int { return strings.Compare(f.path, name) })
+	if !found {
+		m.Offset = 0
+	}
+	for _, f := range files[at0:] {
+		if m.File != f.path {
+			m = linesMark{File: f.path}
+		}
+		full, err := readLines(f, &m.Offset, out)
+		if err != nil {
+			return nil, false, fmt.Errorf("read %s: %w", f.path, err)
+		}
+		if full {
+			next, err := json.Marshal(m)
+			return next, false, err
+		}
+		m.File += "\x00" // behind it: the next one begins at its beginning
+	}
+	return nil, true, nil
+}
+
+// files are those of this part, sorted.
+func (r *linesRunner) files(g *work.Grant) (out []tailFound) {
+	left := tailMostNames
+	for _, p := range r.places {
+		for _, f := range p.files(&left) {
+			if !f.link && flow.ShardOf(f.path, int(max(g.Count, 1))) == int(g.Index) {
+				out = append(out, f)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b tailFound) int { return strings.Compare(a.path, b.path) })
+	return slices.CompactFunc(out, func(a, b tailFound) bool { return a.path == b.path })
+}
+
+// readLines puts out lines from an offset on, which it moves, until the file ends or there are enough; then full.
+func readLines(f tailFound, offset *int64, out *stage.Out) (full bool, err error) {
+	root, err := os.OpenRoot(f.root)
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	file, err := root.Open(f.rel)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	if _, err := file.Seek(*offset, io.SeekStart); err != nil {
+		return false, err
+	}
+	lines := bufio.NewReaderSize(file, longestLine)
+	for n, size := 0, 0; ; n++ {
+		if n >= linesOfRead || size >= bytesOfRead {
+			return true, nil
+		}
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			return false, fmt.Errorf("the line at byte %d has more than %d bytes", *offset, longestLine)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, err
+		}
+		if len(line) == 0 {
+			return false, nil
+		}
+		*offset += int64(len(line))
+		size += len(line)
+		text, encode := json.Marshal(strings.ToValidUTF8(strings.TrimRight(string(line), "\r\n"), "\uFFFD"))
+		if encode != nil {
+			return false, encode
+		}
+		if err := out.Send(text, nil); err != nil {
+			return false, err
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/store"
+)
+
+// Ingress is an edge that leads to a task, as the task's definition has it.
+type Ingress struct {
+	Task   string `json:"task"`             // that the segments come from
+	Shards int    `json:"shards,omitempty"` // in how many parts; default 1
+	By     string `json:"by,omitempty"`     // segments with equal keys meet in one part
+}
+
+// Segments says what a task type does in a flow: the names of the types of the segments that it takes in and puts out, "" for none.
+type Segments struct{ In, Out string }
+
+// AnySegments fits every type of segments: bytes that hold JSON.
+const AnySegments = "JSON"
+
+// Flow is the flow that a job is: its tasks hand segments to each other through a queue.
+type Flow struct {
+	Name  string // in the queue: the job and the index of its submission, so that a job that is submitted again never meets old segments
+	Queue store.Queue
+	Graph flow.Graph
+	// Takers tells how many runs of a task there are in the cluster now.
+	Takers func(task string) int
+}
+
+// Edges is a Host that stages of flows can run on. The supervisor's is one.
+type Edges interface {
+	Host
+	// Flow returns the flow of the job that g is a part of, and notes that there is one.
+	Flow(ctx context.Context, g *Grant) (Flow, error)
+}
+
+var _ Edges = (*run)(nil)
+
+// Flow implements Edges.
+func (r *run) Flow(ctx context.Context, g *Grant) (Flow, error) {
+	switch {
+	case r.s.conf.Value == nil:
+		return Flow{}, errors.New("this member does not show the value")
+	case r.s.conf.Queue == nil:
+		return Flow{}, fmt.Errorf("the store has no queues, which flows need: %w", errors.ErrUnsupported)
+	}
+	job, ok := r.s.conf.Value().Job(g.Job)
+	if !ok {
+		return Flow{}, fmt.Errorf("job %s is not known any more", g.Job)
+	}
+	graph, err := GraphOf(&job)
+	if err != nil {
+		return Flow{}, fmt.Errorf("read the flow of job %s: %w", g.Job, err)
+	}
+	if err := r.noteFlow(ctx, FlowName(&job)); err != nil {
+		return Flow{}, fmt.Errorf("note the flow of job %s: %w", g.Job, err)
+	}
+	return Flow{Name: FlowName(&job), Queue: r.s.conf.Queue, Graph: graph, Takers: func(task string) int { return r.takers(g.Job, task) }}, nil
+}
+
+// FlowPrefix is where flows are noted among the documents, so that what is left of them can be found: a queue cannot list them.
+const FlowPrefix = "flow/"
+
+// noteFlow writes the document of a flow, before there is anything in the queue.
+func (r *run) noteFlow(ctx context.Context, name string) error {
+	if r.s.conf.Positions == nil {
+		return errors.New("this member has no documents")
+	}
+	_, err := r.s.conf.Positions.Put(ctx, store.Doc{Key: FlowPrefix + name, Value: []byte("{}")})
+	if errors.Is(err, store.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// takers counts the slots that a task has.
+func (r *run) takers(job cluster.JobID, task string) int {
+	for _, t := range r.s.conf.Value().JobSlots(job) {
+		if t.Task == task {
+			return len(t.Slots)
+		}
+	}
+	return 0
+}
+
+// FlowName is the name of a job's flow in the queue.
+func FlowName(j *cluster.Job) string { return fmt.Sprintf("%s@%d", j.ID, j.Turn.Submitted) }
+
+// GraphOf is the flow of a job: the tasks that take segments from others, and those that they take them from. It has no edges if the job is no flow.
+func GraphOf(j *cluster.Job) (flow.Graph, error) {
+	if j.Spec == nil {
+		return flow.Graph{}, nil
+	}
+	return SpecGraph(j.Spec)
+}
+
+// SpecGraph is GraphOf a spec.
+func SpecGraph(spec *cluster.JobSpec) (flow.Graph, error) {
+	var g flow.Graph
+	parts := make(map[string]int, len(spec.Tasks))
+	for i := range spec.Tasks {
+		t := &spec.Tasks[i]
+		var d Definition
+		if err := json.Unmarshal(t.Definition, &d); err != nil {
+			return flow.Graph{}, fmt.Errorf("definition of task %q: %w", t.Name, err)
+		}
+		parts[t.Name] = max(d.Parts, 1)
+		for _, in := range d.From {
+			g.Edges = append(g.Edges, flow.Edge{From: in.Task, To: t.Name, Shards: max(in.Shards, 1), By: in.By})
+		}
+	}
+	for i := range spec.Tasks {
+		name := spec.Tasks[i].Name
+		if slices.ContainsFunc(g.Edges, func(e flow.Edge) bool { return e.From == name || e.To == name }) {
+			g.Tasks = append(g.Tasks, flow.Task{Name: name, Chains: parts[name]})
+		}
+	}
+	return g, g.Check()
+}

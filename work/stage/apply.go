@@ -1,0 +1,129 @@
+package stage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/store"
+)
+
+// failure is the error of a function, as opposed to one of the store.
+type failure struct{ error }
+
+func (f failure) Unwrap() error { return f.error }
+
+// apply makes the unit of a message. An error is one of the run, not of a segment.
+func (w *worker) apply(ctx context.Context, m store.Message) (store.Unit, error) {
+	ctx = named(ctx, m)
+	out := newOut(w.edges, m.Number)
+	segments, err := SegmentsOf(m.Data, m.Segments)
+	fate := flow.FateOf(m.Delivered, w.stage.Attempts)
+	var dead []Letter
+	switch {
+	case err != nil:
+		dead = []Letter{batchLetter(m, err)}
+	case fate == flow.Together:
+		if err := w.call(ctx, segments, out); err != nil {
+			return store.Unit{}, failure{fmt.Errorf("message %d of %s, delivered %d times: %w", m.Number, m.Shard.Edge, m.Delivered, err)}
+		}
+	case fate == flow.OneByOne:
+		dead, err = w.oneByOne(ctx, segments, out)
+	default:
+		dead = []Letter{batchLetter(m, errors.New("it was delivered too often without an end: its runs were broken off"))}
+	}
+	if ctx.Err() != nil {
+		return store.Unit{}, context.Cause(ctx)
+	}
+	u := store.Unit{Inputs: []store.Message{m}, Outputs: out.puts(), Steady: out.steady() && len(dead) == 0}
+	return w.bury(u, m, dead)
+}
+
+func batchLetter(m store.Message, cause error) Letter {
+	l := newLetter(nil, cause)
+	l.Batch, l.Data, l.Segments = true, m.Data, m.Segments
+	return l
+}
+
+// oneByOne works on each segment by itself. What has failed puts out nothing.
+func (w *worker) oneByOne(ctx context.Context, segments [][]byte, out *Out) (dead []Letter, err error) {
+	for i, s := range segments {
+		one := newOut(w.edges, 0)
+		for i := range one.edges {
+			one.edges[i].plain = out.edges[i].plain
+		}
+		err := w.call(segmentNamed(ctx, i), [][]byte{s}, one)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			dead = append(dead, newLetter(s, err))
+			continue
+		}
+		out.add(one)
+	}
+	return dead, nil
+}
+
+// bury adds dead letters to a unit, behind what is put out.
+func (w *worker) bury(u store.Unit, m store.Message, dead []Letter) (store.Unit, error) {
+	for _, l := range dead {
+		l.Delivered, l.Edge, l.Shard, l.Member = m.Delivered, m.Shard.Edge, m.Shard.Number, string(w.grant.Member)
+		data, err := json.Marshal(l)
+		if err != nil {
+			return u, err
+		}
+		w.grant.Log.Warn("dead letter", "error", l.Error, "delivered", l.Delivered)
+		u.Outputs = append(u.Outputs, store.Put{Shard: store.Shard{Edge: flow.DeadOf(w.grant.Task)}, Segments: l.Segments, Data: data})
+	}
+	return u, nil
+}
+
+// call calls the function. A panic is an error of the batch.
+func (w *worker) call(ctx context.Context, segments [][]byte, out *Out) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			w.grant.Log.Error("panic in a stage", "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	if len(segments) == 0 {
+		return nil
+	}
+	if err := w.stage.Do(ctx, w.grant, segments, out); err != nil {
+		return err
+	}
+	return out.err
+}
+
+// read reads what comes behind the position in m, and makes the unit that stores it together with the next position.
+func (w *worker) read(ctx context.Context, m store.Message) ([]store.Unit, error) {
+	g := *w.grant
+	g.Index, g.Count = int64(m.Shard.Number), int64(len(w.in))
+	for {
+		out := newOut(w.edges, m.Number)
+		next, end, err := w.input.Read(ctx, &g, m.Data, out)
+		if err == nil {
+			err = out.err
+		}
+		if err != nil {
+			return nil, failure{fmt.Errorf("read part %d: %w", m.Shard.Number, err)}
+		}
+		if out.count == 0 && !end && string(next) == string(m.Data) {
+			if err := w.wait(ctx, w.input.Poll); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		u := store.Unit{Inputs: []store.Message{m}, Outputs: out.some()}
+		if end {
+			u.Outputs = append(u.Outputs, store.Put{Shard: m.Shard, Seal: true})
+		} else {
+			u.Outputs = append(u.Outputs, store.Put{Shard: m.Shard, Data: next})
+		}
+		return []store.Unit{u}, nil
+	}
+}

@@ -1,0 +1,180 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/store"
+)
+
+// do carries out an effect. After an error nothing is held.
+func (w *worker) do(ctx context.Context, e flow.Effect) (flow.Event, error) {
+	switch e.Do {
+	case flow.Look:
+		return w.look(ctx)
+	case flow.Receive:
+		return w.receive(ctx, store.Shard(w.in[e.Shard]))
+	case flow.Work:
+		return flow.Done{}, w.work(ctx)
+	case flow.Pause:
+		err := w.wait(ctx, w.pause)
+		w.pause = min(2*w.pause, longest)
+		return flow.Done{}, err
+	case flow.Seal:
+		return flow.Done{}, w.seal(ctx, store.Shard(w.out[e.Shard]))
+	case flow.Close:
+		if err := w.stage.Seal(ctx, w.grant); err != nil {
+			return nil, failure{fmt.Errorf("seal the output: %w", err)}
+		}
+		return flow.Done{}, nil
+	}
+	return flow.Done{}, w.seal(ctx, store.Shard{Edge: flow.EndOf(w.grant.Task)})
+}
+
+// look asks how far the shards are.
+func (w *worker) look(ctx context.Context) (flow.Event, error) {
+	asked := []store.Shard{{Edge: flow.EndOf(w.grant.Task)}}
+	for _, s := range w.in {
+		asked = append(asked, store.Shard(s))
+	}
+	for _, s := range w.out {
+		asked = append(asked, store.Shard(s))
+	}
+	all, err := w.flow.Queue.Depth(ctx, w.flow.Name, asked...)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != len(asked) {
+		return nil, fmt.Errorf("the queue told of %d shards, asked for %d", len(all), len(asked))
+	}
+	looked := flow.Looked{Complete: all[0].Sealed}
+	for _, d := range all[1 : 1+len(w.in)] {
+		looked.Drained = append(looked.Drained, d.Drained())
+	}
+	looked.Held = w.full(all[1+len(w.in):])
+	return looked, nil
+}
+
+// full tells whether an edge that leads away holds this task back; depths are those of the egress, in order.
+func (w *worker) full(depths []store.Depth) bool {
+	for _, e := range w.edges {
+		pending := uint64(0)
+		for _, d := range depths[:e.Shards] {
+			pending += d.Pending
+		}
+		depths = depths[e.Shards:]
+		if pending >= Bound && flow.Hold(pending, Bound, w.flow.Takers(e.To)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *worker) receive(ctx context.Context, s store.Shard) (flow.Event, error) {
+	limit := messages
+	if w.input != nil {
+		limit = 1
+	}
+	var err error
+	w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: s, Limit: limit, Lease: lease})
+	if len(w.held) > 0 {
+		w.pause = shortest
+	}
+	return flow.Received{Some: len(w.held) > 0}, err
+}
+
+// giveBack lets others have what this run will not work on.
+func (w *worker) giveBack(ctx context.Context) {
+	if len(w.held) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_, err := w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: w.held[0].Shard, Return: w.held})
+	if err != nil {
+		w.grant.Log.Debug("messages come back when their lease ends", "error", err)
+	}
+	w.held = nil
+}
+
+func (w *worker) seal(ctx context.Context, s store.Shard) error {
+	_, err := w.flow.Queue.Commit(ctx, w.flow.Name, store.Unit{
+		Name: fmt.Sprintf("seal/%s/%d", s.Edge, s.Number), Outputs: []store.Put{{Shard: s, Seal: true}}, Steady: true,
+	})
+	return err
+}
+
+// work applies the function to what is held, and commits. What the function fails on is delivered again, later each time.
+func (w *worker) work(ctx context.Context) error {
+	keep := w.keepLeases(ctx)
+	units, failed, err := w.units(ctx)
+	if err == nil && ctx.Err() == nil && len(units) > 0 {
+		_, err = w.flow.Queue.Commit(ctx, w.flow.Name, units...)
+	}
+	keep()
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		w.giveBack(ctx)
+		return err
+	}
+	w.held = nil
+	for _, m := range failed {
+		later := store.Receive{Shard: m.Shard, Lease: backoff(m.Delivered), Keep: []store.Message{m}}
+		if _, err := w.flow.Queue.Receive(ctx, w.flow.Name, later); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backoff is how long a message rests that has failed so often.
+func backoff(times int) time.Duration {
+	return min(100*time.Millisecond<<min(times, 10), lease)
+}
+
+func (w *worker) units(ctx context.Context) (units []store.Unit, failed []store.Message, err error) {
+	if w.input != nil {
+		units, err = w.read(ctx, w.held[0])
+		return units, nil, err
+	}
+	for _, m := range w.held {
+		u, err := w.apply(ctx, m)
+		var f failure
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, context.Cause(ctx)
+		case errors.As(err, &f):
+			w.grant.Log.Warn("a batch failed and is tried again", "delivered", m.Delivered, "error", f.error)
+			failed = append(failed, m)
+		case err != nil:
+			return nil, nil, err
+		default:
+			units = append(units, u)
+		}
+	}
+	return units, failed, nil
+}
+
+// keepLeases lengthens the leases of what is held until the function that it returns is called.
+func (w *worker) keepLeases(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	held, done := w.held, make(chan struct{})
+	go func() {
+		defer close(done)
+		for w.wait(ctx, lease/3) == nil {
+			_, err := w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: held[0].Shard, Lease: lease, Keep: held})
+			if err != nil && ctx.Err() == nil {
+				w.grant.Log.Warn("keep the lease of a batch", "error", err)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
