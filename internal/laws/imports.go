@@ -18,7 +18,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "schedule", "flow"}
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "api", "node", "protocol/*", "store/memory"}, contracts...)
+	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "api", "node", "protocol/*", "store/memory"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
@@ -45,7 +45,8 @@ var rules = []rule{
 	{"work", []string{"cluster", "store", "protocol", "publish", "journal"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},
-	{"tasks", []string{"cluster", "protocol", "publish", "work"}},
+	{"tasks", []string{"cluster", "protocol", "publish", "work", "tasks/program"}},
+	{"tasks/program", nil},
 	{"source", []string{"cluster", "schedule", "journal", "work"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node", append([]string{"call", "source", "source/directory"}, contracts...)},
