@@ -92,6 +92,75 @@ func awaitEnd(ctx context.Context, fd int) error {
 	}
 }
 
+// process is one that lives.
+type process struct{ pid, parent int }
+
+// processes are all that live, as far as this process may look at them.
+func processes() ([]process, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var all []process
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		if p, ok := look(pid); ok {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// look reads the parent of a process; false for one that has ended, or is a zombie.
+func look(pid int) (process, bool) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return process{}, false
+	}
+	name := bytes.LastIndexByte(stat, ')') // it may hold anything
+	fields := strings.Fields(string(stat[name+1:]))
+	if name < 0 || len(fields) < 2 || fields[0] == "Z" || fields[0] == "X" {
+		return process{}, false
+	}
+	parent, err := strconv.Atoi(fields[1])
+	return process{pid, parent}, err == nil
+}
+
+func (p process) marked(mark string) bool {
+	environ, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
+	return err == nil && marked(string(environ), mark)
+}
+
+// withDescendants are the processes that are meant and what descends from them. This process is never among them.
+func withDescendants(all []process, meant func(process) bool) []process {
+	in := make(map[int]bool)
+	var out []process
+	for _, p := range all {
+		if meant(p) {
+			in[p.pid] = true
+			out = append(out, p)
+		}
+	}
+	for grown := len(out) > 0; grown; {
+		grown = false
+		for _, p := range all {
+			if in[p.parent] && !in[p.pid] {
+				in[p.pid], grown = true, true
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
 // children are the children of this process, also those that have ended.
 func children() ([]int, error) {
 	paths, err := filepath.Glob("/proc/self/task/*/children")
