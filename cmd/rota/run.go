@@ -38,6 +38,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.StringSlice("allow-env", nil, "name of a variable that tasks may set for programs, or its beginning and a star; may be repeated")
 	f.StringSlice("allow-tail", nil, "directory below which tasks may read log files; default /var/log and /tmp; may be repeated")
 	f.Bool("no-sessions", false, "heartbeats alone, also where the store notices the death of a process")
+	f.Bool("guardian", true, "a small process that ends this member's programs and session when the member is killed, so that others take over at once")
 	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
 	f.String("witness", "", "file that gets a line for each start and stop of a task")
 	f.String("tls-cert", "", "certificate of the API, PEM")
@@ -85,6 +86,7 @@ type config struct {
 	devTypes               bool
 	sampleText             string
 	deaf                   bool // to signals: it is not alone in this process
+	guarded                bool // a guardian is wanted
 }
 
 func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
@@ -96,7 +98,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.text("publish"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
 		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail")},
-		sources: f.list("source"),
+		sources: f.list("source"), guarded: f.truth("guardian"),
 	}
 	c.node = node.Config{
 		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
@@ -224,6 +226,10 @@ func (c *config) run(ctx context.Context) error {
 		return err
 	}
 	defer st.Close()
+	defer c.guarding(st)()
+	if c.node.Types, err = typesOf(c.allow, c.devTypes); err != nil {
+		return err
+	}
 	return c.runOn(ctx, st)
 }
 

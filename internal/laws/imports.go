@@ -49,6 +49,7 @@ var rules = []rule{
 	{"tasks/program", nil},
 	{"source", []string{"cluster", "schedule", "journal", "work"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
+	{"node/guardian", []string{"store", "tasks/program"}},
 	{"node", append([]string{"call", "source", "source/directory"}, contracts...)},
 	{"api", append([]string{"node", "source"}, contracts...)},
 	{"api/*", append([]string{"api"}, pure...)},

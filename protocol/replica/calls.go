@@ -22,6 +22,7 @@ type Caller struct {
 	Store      store.Full
 	TTL        time.Duration
 	NoSessions bool
+	Guard      protocol.Guard // nil for none
 	Logger     *slog.Logger
 	Now        func() protocol.Instant
 	Wall       func() time.Time // for people: nothing is decided by it

@@ -62,7 +62,7 @@ func (w *pulseWriter) write(ctx context.Context, c *Caller, e Renew) (Outcome, e
 			return NotDone, err
 		}
 	}
-	value, err := heartbeat.Text{Member: string(c.Member), AtMS: c.Wall().UnixMilli()}.Encode(c.TTL)
+	value, err := c.text().Encode(c.TTL)
 	if err != nil {
 		return NotDone, err
 	}
@@ -111,6 +111,9 @@ func (w *pulseWriter) begin(ctx context.Context, c *Caller, e Renew) error {
 			return err
 		}
 		w.session = session
+		if c.Guard != nil {
+			c.Guard.Guard(session, e.Key)
+		}
 	}
 	w.key, w.life, w.version, w.writes = e.Key, e.Life, "", 0
 	return nil
@@ -128,19 +131,36 @@ func (w *pulseWriter) closeFormer(ctx context.Context, c *Caller) {
 	if w.former == nil {
 		return
 	}
+	c.release(w.former)
 	if err := w.former.Close(ctx); err != nil {
 		c.Logger.Debug("close the session of a former life", "err", err)
 	}
 	w.former = nil
 }
 
-func (w *pulseWriter) close(ctx context.Context) error {
+func (w *pulseWriter) close(ctx context.Context, c *Caller) error {
 	if w.session == nil {
 		return nil
 	}
 	s := w.session
 	w.session = nil
+	c.release(s)
 	return s.Close(ctx)
+}
+
+// text is what the heartbeat says for people.
+func (c *Caller) text() heartbeat.Text {
+	t := heartbeat.Text{Member: string(c.Member), AtMS: c.Wall().UnixMilli()}
+	if c.Guard != nil {
+		t.Guardian = c.Guard.State()
+	}
+	return t
+}
+
+func (c *Caller) release(s store.Session) {
+	if c.Guard != nil {
+		c.Guard.Release(s)
+	}
 }
 
 // Close removes the pulse after the member has left or halted.
@@ -158,7 +178,7 @@ func (c *Caller) Close(ctx context.Context) {
 		}
 		return
 	}
-	if err := w.close(ctx); err != nil {
+	if err := w.close(ctx, c); err != nil {
 		c.Logger.Debug("close our session", "err", err)
 	}
 }

@@ -24,7 +24,7 @@
 // # Failures
 //
 // Where the owner and its guardian die at the same moment, the programs themselves die with their owner (parent-death signal); what they have started goes
-// on until the next room is made in the same control group, which ends it. Programs can be run on Linux alone.
+// on until another room below the same control group is made, or runs a program, which ends it first. Programs can be run on Linux alone.
 //
 // # Where it comes from
 //

@@ -17,6 +17,7 @@ import (
 // group is the control group of a room. Whoever holds its directory locked lives, or guards for one that lived; the programs of a group without a lock
 // belong to nobody.
 type group struct {
+	own  string // that of the process
 	dir  string
 	file *os.File
 }
@@ -33,7 +34,7 @@ func newGroup(name string) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &group{dir: filepath.Join(own, groupPrefix+name)}
+	g := &group{own: own, dir: filepath.Join(own, groupPrefix+name)}
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func newGroup(name string) (*group, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(g.dir))
 	}
-	sweep(own, g.dir)
+	g.sweep()
 	return g, nil
 }
 
@@ -94,14 +95,14 @@ func hold(dir string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// sweep ends the programs of groups that nobody holds. What cannot be ended is tried again by the next one.
-func sweep(own, but string) {
-	dirs, err := filepath.Glob(filepath.Join(own, groupPrefix+"*"))
+// sweep ends the programs of groups that nobody holds, beside this one. What cannot be ended is tried again before the next program.
+func (g *group) sweep() {
+	dirs, err := filepath.Glob(filepath.Join(g.own, groupPrefix+"*"))
 	if err != nil {
 		return
 	}
 	for _, dir := range dirs {
-		if dir == but {
+		if dir == g.dir {
 			continue
 		}
 		if f, err := hold(dir, unix.LOCK_EX); err == nil {

@@ -88,6 +88,7 @@ func (r *Room) runLocked(ctx context.Context, c Command) (End, error) {
 func (r *Room) start(c Command, mark string) (*exec.Cmd, *leaf, error) {
 	var l *leaf
 	if r.group != nil {
+		r.group.sweep() // an owner that died together with its guardian: what it has left ends before its next owner's program begins
 		var err error
 		if l, err = r.group.leaf(mark); err != nil {
 			return nil, nil, err

@@ -298,3 +298,39 @@ func TestFindGroup(t *testing.T) {
 		}
 	}
 }
+
+// An owner died and nobody ended what its programs have left: the next program of another room begins after that has ended.
+func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
+	r := NewRoom(Options{})
+	if r.group == nil {
+		t.Skip("NOT TESTED: this process may make no control groups of version 2")
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	p := newPipe(t)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), ownerVariable+"=(setsid env -i sh -c 'echo $$ >"+p.path+"; exec sleep 1000' &)")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	left := p.next(t)
+	if _, err := r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
+		t.Fatal(err)
+	}
+	if !alive(t, left) {
+		t.Fatal("the program of a live owner was ended")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if _, err := r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
+		t.Fatal(err)
+	}
+	if alive(t, left) {
+		t.Error("a process of a dead owner is left")
+	}
+}
