@@ -83,7 +83,9 @@ func (g *guarded) begin(name string) {
 	g.members[name] = g.start(name, "--ttl", killTTL.String(), "--allow-exec", "/bin/sh", "--witness", g.witness(name), "tasks")
 }
 
-func (g *guarded) witness(name string) string { return fmt.Sprintf("%s%d.witness", name, g.starts[name]) }
+func (g *guarded) witness(name string) string {
+	return fmt.Sprintf("%s%d.witness", name, g.starts[name])
+}
 
 // settled waits until both have two tasks and a guardian.
 func (g *guarded) settled() {
@@ -282,4 +284,3 @@ func processorTime(t *testing.T, pid int) int {
 	}
 	return user + system
 }
-
