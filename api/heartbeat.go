@@ -15,6 +15,9 @@ type Heartbeat struct {
 	AtMS     int64  `json:"at_ms,omitempty"`     // of the last one, by the member's own clock: for people
 	SilentMS int64  `json:"silent_ms,omitempty"` // not renewed for so long, by the clock of the observer
 	TTLMS    int64  `json:"ttl_ms,omitempty"`    // after so long without one, others take over
+	// Guardian says whether another process would end the member's session at its death, so that others take over at once: "on", "not needed" where the kernel
+	// does it, or why not. "" where the member does not say.
+	Guardian string `json:"guardian,omitempty"`
 }
 
 // The states of a heartbeat.
@@ -46,6 +49,11 @@ func (h Heartbeat) Text(now time.Time) string {
 	return text
 }
 
+// Unguarded tells whether the member has asked for a guardian and has none.
+func (h Heartbeat) Unguarded() bool {
+	return h.Guardian != "" && h.Guardian != "on" && h.Guardian != "not needed"
+}
+
 // Age is how old the heartbeat is by the member's own clock and now by the clock of the observer; never negative. For people: clocks differ.
 func (h Heartbeat) Age(now time.Time) time.Duration {
 	return max(now.Sub(time.UnixMilli(h.AtMS)), 0)
@@ -74,11 +82,12 @@ func (s sign) next(now protocol.Instant, v store.Version) sign {
 // heartbeat judges a document: only its owner's clock where it was looked at once, else the clock of the observer.
 func (s sign) heartbeat(now protocol.Instant, wall time.Time, doc []byte) Heartbeat {
 	var said struct {
-		AtMS  int64 `json:"at_ms"`
-		TTLMS int64 `json:"ttl_ms"`
+		AtMS     int64  `json:"at_ms"`
+		TTLMS    int64  `json:"ttl_ms"`
+		Guardian string `json:"guardian"`
 	}
 	_ = json.Unmarshal(doc, &said) // what cannot be read says nothing of its time; that it is there counts
-	h := Heartbeat{State: HeartbeatPresent, AtMS: said.AtMS, TTLMS: said.TTLMS, SilentMS: now.Sub(s.since).Milliseconds()}
+	h := Heartbeat{State: HeartbeatPresent, AtMS: said.AtMS, TTLMS: said.TTLMS, SilentMS: now.Sub(s.since).Milliseconds(), Guardian: said.Guardian}
 	switch {
 	case h.TTLMS > 0 && h.SilentMS > h.TTLMS:
 		h.State = HeartbeatSilent

@@ -104,6 +104,11 @@ func (s Sight) task(t *Task) {
 func (s Sight) Status(v cluster.Value, st *Status) {
 	var silent []Problem
 	for _, m := range slices.Sorted(maps.Keys(s.beats)) {
+		if h := s.beats[m]; h.Guardian == "on" {
+			st.Members.Guarded++
+		} else if h.Unguarded() {
+			st.Members.Unguarded++
+		}
 		if h := s.beats[m]; h.Lost() {
 			member, _ := v.Member(m)
 			n := st.loses(v, m)

@@ -31,6 +31,9 @@ type MemberCounts struct {
 	Prepared int `json:"prepared"`
 	Held     int `json:"held"`
 	Silent   int `json:"silent"` // of all: those that are probably dead
+	// Guarded are those of which another process ends the session when they are killed, Unguarded those that have none and need one.
+	Guarded   int `json:"guarded"`
+	Unguarded int `json:"unguarded"`
 }
 
 // TaskCounts are the partitions by state, without those of Rota itself.

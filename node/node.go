@@ -53,6 +53,8 @@ type Config struct {
 	// All members of a cluster should have the same.
 	Hold   time.Duration
 	Logger *slog.Logger // default: discard
+	// Guard hears of the sessions of the member's heartbeats; nil for none. See package guardian.
+	Guard protocol.Guard
 	// WitnessPath is a file that gets a WitnessLine for each start and stop of a run; for demonstrations and tests. "" for none.
 	WitnessPath string
 	Events      Events
@@ -129,7 +131,8 @@ func New(c Config) (*Node, error) {
 func (n *Node) newMember() (protocol.Member, error) {
 	return n.c.Protocol.New(protocol.Config{
 		Member: n.c.Member, Store: n.c.Store, TTL: n.c.TTL, Slots: n.c.Slots, Weight: n.c.Weight, Capacity: n.c.Capacity,
-		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Hold: n.c.Hold, Restart: n.c.Hold > 0, Clock: n.c.Clock, Logger: n.c.Logger,
+		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Hold: n.c.Hold, Restart: n.c.Hold > 0,
+		Guard: n.c.Guard, Clock: n.c.Clock, Logger: n.c.Logger,
 		Events: protocol.Events{Joined: n.joined, Removed: n.removed, Did: n.did, Changed: n.valueChanged, StoreLost: n.storeLost, StoreBack: n.storeBack},
 	})
 }

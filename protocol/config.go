@@ -37,6 +37,19 @@ type Config struct {
 	Clock  func() Instant
 	Logger *slog.Logger // default: discard
 	Events Events
+	// Guard hears of the sessions that keep this member's heartbeats, for a guardian that ends them when the process has died; nil for none.
+	Guard Guard
+}
+
+// Guard is told of sessions. A protocol calls it around each session of its heartbeats, and writes State into them: see heartbeat.Text. Its methods may be called from any
+// goroutine, and return soon.
+type Guard interface {
+	// Guard is called before the first document is written with a session; docs are the keys that it will have.
+	Guard(s store.Session, docs ...string)
+	// Release is called before the member closes a session.
+	Release(s store.Session)
+	// State is "on", or why there is no guardian.
+	State() string
 }
 
 // Events are optional callbacks, called one after the other from the member's goroutine; they must return soon.

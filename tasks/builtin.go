@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/rota-run/rota/tasks/program"
 	"github.com/rota-run/rota/work"
 )
 
@@ -16,6 +17,9 @@ type Options struct {
 	ExecAllow []string
 	// EnvAllow are the names of variables, or their beginnings and a star, that tasks may set for programs besides LANG, LANGUAGE, LC_* and TZ.
 	EnvAllow []string
+	// Programs is where tasks run programs; one room for all types of a process. Default: one that knows what programs have started by their environment.
+	Programs *program.Room
+	// TailAllow are the absolute paths of directories below which tasks of type tail may read files.
 	// TailAllow are the absolute paths of directories below which tasks of type tail and files.lines may read files.
 	TailAllow []string
 	// WriteAllow are the absolute paths of directories below which tasks of type files.write may write.
@@ -28,6 +32,9 @@ type Options struct {
 
 // Builtin returns a new table of the built-in types; the caller may change it.
 func Builtin(o Options) work.Types {
+	if o.Programs == nil {
+		o.Programs = program.NewRoom(program.Options{NoGroup: true})
+	}
 	table := work.Types{}
 	for _, t := range []work.Type{
 		o.http(), o.tcp(), o.dns(), o.tls(), o.host(), o.scrape(), o.exec(), o.command(), o.tail(), o.noop(),

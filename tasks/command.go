@@ -6,12 +6,16 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rota-run/rota/tasks/program"
 	"github.com/rota-run/rota/work"
 )
 
 // commandRunner runs an allow-listed program once, to its end: the batch twin of exec, whose config, list and output it shares. Code 0 finishes the
 // partition, anything else is a failure, which is tried again after the back-off.
-type commandRunner struct{ c execConfig }
+type commandRunner struct {
+	c    execConfig
+	room *program.Room
+}
 
 func (o Options) command() work.Type {
 	return work.Type{
@@ -23,7 +27,7 @@ func (o Options) command() work.Type {
 			}
 			var f faults
 			c.check(&f, o)
-			return checked(&commandRunner{c: c}, f)
+			return checked(&commandRunner{c: c, room: o.Programs}, f)
 		},
 	}
 }
@@ -37,10 +41,11 @@ func (r *commandRunner) Run(ctx context.Context, g *work.Grant) error {
 	lines := newExecLines(r.c, g)
 	tail := &lastBytes{limit: 1024}
 	start := time.Now()
-	end, err := runProgram(ctx, r.c, append(env, identity(g)...), lines, tail)
+	ended, err := r.room.Run(ctx, r.c.command(append(env, identity(g)...), lines, tail))
 	if err != nil {
 		return fmt.Errorf("run %s: %w", r.c.Argv[0], err)
 	}
+	end := execEnd(ended)
 	lines.flush()
 	took := time.Since(start)
 	if cut(ctx) {

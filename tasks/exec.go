@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/tasks/program"
 	"github.com/rota-run/rota/work"
 )
 
@@ -32,6 +34,7 @@ const execPath = "PATH=/usr/local/bin:/usr/bin:/bin"
 // its arguments and environment; do not allow-list interpreters.
 type execRunner struct {
 	c       execConfig
+	room    *program.Room
 	timeout time.Duration
 	found   finder
 }
@@ -46,7 +49,7 @@ func (o Options) exec() work.Type {
 			}
 			var f faults
 			c.check(&f, o)
-			return checked(&execRunner{c: c, timeout: execTimeout(d), found: finder{prefix: "exec"}}, f)
+			return checked(&execRunner{c: c, room: o.Programs, timeout: execTimeout(d), found: finder{prefix: "exec"}}, f)
 		},
 	}
 }
@@ -96,7 +99,7 @@ func (c *execConfig) check(f *faults, o Options) {
 
 func checkProgram(f *faults, argv, allowed []string) {
 	switch {
-	case !execSupported:
+	case !program.Supported:
 		f.add("argv", "let a Linux member run this task", "programs can only be run on Linux")
 	case len(argv) == 0:
 		f.add("argv", `such as ["/usr/bin/df", "-k"]`, "missing")
@@ -146,6 +149,11 @@ func (c *execConfig) environment() ([]string, error) {
 	return out, nil
 }
 
+// command is what is run.
+func (c *execConfig) command(env []string, stdout, stderr io.Writer) program.Command {
+	return program.Command{Argv: c.Argv, Env: env, Dir: c.Dir, Grace: time.Duration(c.Grace), Stdout: stdout, Stderr: stderr}
+}
+
 // Run makes one round: the program's whole life.
 func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
 	env, err := r.c.environment()
@@ -157,10 +165,11 @@ func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
 	lines := newExecLines(r.c, g)
 	tail := &lastBytes{limit: 1024}
 	start := time.Now()
-	end, err := runProgram(round, r.c, env, lines, tail)
+	ended, err := r.room.Run(round, r.c.command(env, lines, tail))
 	if err != nil {
 		return fmt.Errorf("run %s: %w", r.c.Argv[0], err)
 	}
+	end := execEnd(ended)
 	lines.flush()
 	took := time.Since(start)
 	found := end.finding(round, tail.lastLine())
@@ -177,7 +186,7 @@ func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
 
 // emitEnd says how a program ended, and what of its output was not taken.
 func emitEnd(g *work.Grant, prefix string, end execEnd, took time.Duration, lines *execLines) {
-	g.Value(prefix+".exit_code", float64(end.code), nil)
+	g.Value(prefix+".exit_code", float64(end.Code), nil)
 	g.Value(prefix+".duration_ms", float64(took)/1e6, nil)
 	for name, n := range map[string]int{".lines_ignored": lines.ignored, ".lines_malformed": lines.malformed, ".bytes_dropped": lines.dropped, ".samples_dropped": lines.over} {
 		if n > 0 {
@@ -186,11 +195,8 @@ func emitEnd(g *work.Grant, prefix string, end execEnd, took time.Duration, line
 	}
 }
 
-// execEnd is how a program ended: its code, or -1 and the signal.
-type execEnd struct {
-	code   int
-	signal string
-}
+// execEnd is how a program ended.
+type execEnd program.End
 
 // finding is nil for code 0, else an *unexpected with the reason timeout, signal or exit.
 func (e execEnd) finding(round context.Context, said string) error {
@@ -200,10 +206,10 @@ func (e execEnd) finding(round context.Context, said string) error {
 	switch {
 	case round.Err() != nil:
 		return &unexpected{"timeout", fmt.Errorf("the program did not end in time and was stopped%s", said)}
-	case e.signal != "":
-		return &unexpected{"signal", fmt.Errorf("the program was ended by signal %s%s", e.signal, said)}
-	case e.code != 0:
-		return &unexpected{"exit", fmt.Errorf("the program ended with code %d%s", e.code, said)}
+	case e.Signal != "":
+		return &unexpected{"signal", fmt.Errorf("the program was ended by signal %s%s", e.Signal, said)}
+	case e.Code != 0:
+		return &unexpected{"exit", fmt.Errorf("the program ended with code %d%s", e.Code, said)}
 	}
 	return nil
 }

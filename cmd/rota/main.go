@@ -4,8 +4,14 @@ package main
 import (
 	"os"
 	_ "time/tzdata" // time zones of cron lines, also where the machine has none
+
+	"github.com/rota-run/rota/node/guardian"
 )
 
 func main() {
-	os.Exit(execute(env{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}))
+	e := env{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	if guardian.Child(guardianOpens(e)) {
+		return
+	}
+	os.Exit(execute(e))
 }

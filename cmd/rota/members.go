@@ -21,14 +21,21 @@ func newMembers(e env) *cobra.Command {
 		if o.json {
 			return o.printJSON(members)
 		}
-		rows := [][]string{{"MEMBER", "STATE", "HEARTBEAT", "TASKS", "SLOTS", "WEIGHT", "LABELS", "SINCE", "API", "VERSION", ""}}
+		rows := [][]string{{"MEMBER", "STATE", "HEARTBEAT", "GUARDIAN", "TASKS", "SLOTS", "WEIGHT", "LABELS", "SINCE", "API", "VERSION", ""}}
 		for _, m := range members {
 			rows = append(rows, []string{
-				m.Member, m.State, heartbeatText(m.Heartbeat, o.now), grouped(m.Tasks), slotText(m), fmt.Sprint(m.Weight), labelText(m.Labels), ago(m.SinceMS, o.now), dash(m.Address), dash(m.Version), leaving(m),
+				m.Member, m.State, heartbeatText(m.Heartbeat, o.now), guardianText(m.Heartbeat), grouped(m.Tasks), slotText(m), fmt.Sprint(m.Weight), labelText(m.Labels), ago(m.SinceMS, o.now), dash(m.Address), dash(m.Version), leaving(m),
 			})
 		}
 		return table(o.stdout, rows)
 	})
+}
+
+func guardianText(h *api.Heartbeat) string {
+	if h == nil {
+		return "-"
+	}
+	return dash(h.Guardian)
 }
 
 // slotText is how many slots are taken of those that there are.

@@ -40,6 +40,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.StringSlice("allow-write", nil, "directory below which tasks of type files.write may write; default none; may be repeated")
 	f.Bool("no-sessions", false, "heartbeats alone, also where the store notices the death of a process")
 	f.Duration("hold", 0, "announce a restart when the member leaves: its tasks wait so long for it instead of moving; the same for all members")
+	f.Bool("guardian", true, "a small process that ends this member's programs and session when the member is killed, so that others take over at once")
 	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
 	f.String("witness", "", "file that gets a line for each start and stop of a task")
 	f.String("tls-cert", "", "certificate of the API, PEM")
@@ -87,6 +88,7 @@ type config struct {
 	devTypes               bool
 	sampleText             string
 	deaf                   bool // to signals: it is not alone in this process
+	guarded                bool // a guardian is wanted
 }
 
 func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
@@ -98,7 +100,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.text("publish"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
 		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail"), write: f.list("allow-write")},
-		sources: f.list("source"),
+		sources: f.list("source"), guarded: f.truth("guardian"),
 	}
 	c.node = node.Config{
 		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
@@ -232,6 +234,10 @@ func (c *config) run(ctx context.Context) error {
 		return err
 	}
 	defer st.Close()
+	defer c.guarding(st)()
+	if c.node.Types, err = typesOf(c.allow, c.devTypes); err != nil {
+		return err
+	}
 	return c.runOn(ctx, st)
 }
 

@@ -158,6 +158,9 @@ func memberText(c api.MemberCounts) string {
 	if c.Draining > 0 {
 		parts = append(parts, fmt.Sprintf("%d draining", c.Draining))
 	}
+	if c.Unguarded > 0 {
+		parts = append(parts, fmt.Sprintf("%d without a guardian", c.Unguarded))
+	}
 	if len(parts) == 0 {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/tasks"
+	"github.com/rota-run/rota/tasks/program"
 	"github.com/rota-run/rota/work"
 )
 
@@ -101,7 +102,10 @@ func openPublisher(text string, stdout io.Writer) (publish.Publisher, string, er
 }
 
 // allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories of log files, and of what they write.
-type allowed struct{ net, exec, env, tail, write []string }
+type allowed struct {
+	net, exec, env, tail, write []string
+	programs                    *program.Room // nil for the default
+}
 
 // typesOf is the table of task types under what the member allows.
 func typesOf(a allowed, dev bool) (work.Types, error) {
@@ -124,5 +128,7 @@ func typesOf(a allowed, dev bool) (work.Types, error) {
 			return nil, misused("--allow-write /var/lib/"+filepath.Base(dir), "allow-write %q: it is not an absolute path", dir)
 		}
 	}
-	return tasks.Builtin(tasks.Options{AllowCIDRs: nets, ExecAllow: a.exec, EnvAllow: a.env, TailAllow: a.tail, WriteAllow: a.write, Witness: dev}), nil
+	return tasks.Builtin(tasks.Options{
+		AllowCIDRs: nets, ExecAllow: a.exec, EnvAllow: a.env, TailAllow: a.tail, WriteAllow: a.write, Programs: a.programs, Witness: dev,
+	}), nil
 }

@@ -18,7 +18,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "schedule", "flow"}
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "api", "node", "protocol/*", "store/memory", "work/stage"}, contracts...)
+	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "api", "node", "protocol/*", "store/memory", "work/stage"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
@@ -30,7 +30,7 @@ var rules = []rule{
 
 	{"store", nil},
 	{"store/storetest", []string{"store"}},
-	{"store/kafka", []string{"store", "store/logdocs"}}, // it has a log alone
+	{"store/kafka", []string{"store", "store/logdocs"}},      // it has a log alone
 	{"store/*", []string{"store", "flow", "internal/crowd"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store"}},
@@ -51,9 +51,11 @@ var rules = []rule{
 	{"work/stage", []string{"flow", "store", "work"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},
-	{"tasks", []string{"cluster", "protocol", "publish", "work", "work/stage"}},
+	{"tasks", []string{"cluster", "protocol", "publish", "work", "work/stage", "tasks/program"}},
+	{"tasks/program", nil},
 	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/nearest"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
+	{"node/guardian", []string{"store", "tasks/program"}},
 	{"node", append([]string{"call", "source", "source/directory"}, contracts...)},
 	{"api", append([]string{"node", "source"}, contracts...)},
 	{"api/*", append([]string{"api"}, pure...)},

@@ -35,7 +35,7 @@ var vendors = []rule{
 	{"github.com/mattn/go-isatty", []string{"cmd/…"}},
 	{"golang.org/x/term", []string{"cmd/…"}},
 	{"golang.org/x/net", []string{"tasks", "api"}},
-	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "node", "cmd/…"}},
+	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "node", "node/guardian", "cmd/…"}},
 	{"golang.org/x/sync", []string{"node", "work", "api", "cmd/…", "sim/…", "store/*"}},
 	// Libraries for tests: only conformance suites are not tests themselves.
 	{"github.com/anishathalye/porcupine", []string{"store/storetest", "protocol/protocoltest", "sim/…"}},

@@ -21,6 +21,7 @@ type Writer struct {
 	Store      store.Docs
 	TTL        time.Duration
 	NoSessions bool
+	Guard      protocol.Guard // nil for none
 	Logger     *slog.Logger
 	Now        func() protocol.Instant
 	Wall       func() time.Time // for people: nothing is decided by it
@@ -96,7 +97,7 @@ func (w *Writer) write(ctx context.Context, e Renewal) (outbox.Outcome, error) {
 			return outbox.NotDone, err
 		}
 	}
-	value, err := heartbeat.Text{Member: string(w.Member), AtMS: w.Wall().UnixMilli()}.Encode(w.TTL)
+	value, err := w.text().Encode(w.TTL)
 	if err != nil {
 		return outbox.NotDone, err
 	}
@@ -145,6 +146,9 @@ func (w *Writer) begin(ctx context.Context, e Renewal) error {
 			return err
 		}
 		w.session = session
+		if w.Guard != nil {
+			w.Guard.Guard(session, e.Key)
+		}
 	}
 	w.key, w.life, w.version, w.writes = e.Key, e.Life, "", 0
 	return nil
@@ -162,6 +166,7 @@ func (w *Writer) closeFormer(ctx context.Context) {
 	if w.former == nil {
 		return
 	}
+	w.release(w.former)
 	if err := w.former.Close(ctx); err != nil {
 		w.Logger.Debug("close the session of a former life", "err", err)
 	}
@@ -174,7 +179,23 @@ func (w *Writer) close(ctx context.Context) error {
 	}
 	s := w.session
 	w.session = nil
+	w.release(s)
 	return s.Close(ctx)
+}
+
+// text is what the heartbeat says for people.
+func (w *Writer) text() heartbeat.Text {
+	t := heartbeat.Text{Member: string(w.Member), AtMS: w.Wall().UnixMilli()}
+	if w.Guard != nil {
+		t.Guardian = w.Guard.State()
+	}
+	return t
+}
+
+func (w *Writer) release(s store.Session) {
+	if w.Guard != nil {
+		w.Guard.Release(s)
+	}
 }
 
 // Close removes the heartbeat after the member has left or halted.

@@ -10,7 +10,9 @@ type Text struct {
 	Member string `json:"member,omitempty"` // whose it is, where that is a member
 	Owner  string `json:"owner,omitempty"`  // whose it is, where that is a process with locks, if it has a name
 	AtMS   int64  `json:"at_ms"`            // by the owner's wall clock, for people: nothing is decided by it
-	TTLMS  int64  `json:"ttl_ms"`           // how long others wait for the owner; see [Text.Encode]
+	// Guardian says whether another process would end the owner's session at its death: "on", or why none would; "" where nobody asked for one. For people.
+	Guardian string `json:"guardian,omitempty"`
+	TTLMS    int64  `json:"ttl_ms"` // how long others wait for the owner; see [Text.Encode]
 }
 
 // longestTTL bounds what is believed, in ms: three years.

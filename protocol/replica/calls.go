@@ -25,6 +25,7 @@ type Caller struct {
 	Store      store.Full
 	TTL        time.Duration
 	NoSessions bool
+	Guard      protocol.Guard // nil for none
 	Logger     *slog.Logger
 	Now        func() protocol.Instant
 	Wall       func() time.Time // for people: nothing is decided by it
@@ -102,7 +103,7 @@ func text(err error) string {
 // writer is the writer of our heartbeat.
 func (c *Caller) writer() *beat.Writer {
 	c.once.Do(func() {
-		c.pulse = &beat.Writer{Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Logger: c.Logger, Now: c.Now, Wall: c.Wall}
+		c.pulse = &beat.Writer{Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Logger: c.Logger, Now: c.Now, Wall: c.Wall}
 	})
 	return c.pulse
 }

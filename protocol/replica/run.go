@@ -52,7 +52,7 @@ func New(c protocol.Config) (*Replica, error) {
 func (r *Replica) Run(ctx context.Context) error {
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	sh := &shell{r: r, ctx: calls, calls: &Caller{
-		Member: r.c.Member, Store: r.store, TTL: r.c.TTL, NoSessions: r.c.NoSessions, Logger: r.c.Logger, Now: r.c.Clock, Wall: time.Now,
+		Member: r.c.Member, Store: r.store, TTL: r.c.TTL, NoSessions: r.c.NoSessions, Guard: r.c.Guard, Logger: r.c.Logger, Now: r.c.Clock, Wall: time.Now,
 	}}
 	err := sh.loop(ctx)
 	close(r.over)

@@ -155,6 +155,9 @@ func (c *session) Close(context.Context) error {
 func (c *session) end() {
 	c.once.Do(func() {
 		close(c.done)
+		if err := funlock(c.file); err != nil { // for others: a guardian may hold the file open too
+			c.store.log.Warn("unlock lock file of session", "dir", c.store.dir, "error", err)
+		}
 		if err := c.file.Close(); err != nil {
 			c.store.log.Warn("close lock file of session", "dir", c.store.dir, "error", err)
 		}

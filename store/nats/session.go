@@ -252,15 +252,19 @@ func (o *session) close(ctx context.Context) error {
 
 // remove deletes a document if it is still the session's.
 func (o *session) remove(ctx context.Context, key string) error {
-	subject := o.store.names.doc(key)
-	seq := o.docs[key].seq
+	return o.store.removeOf(ctx, o.id, key, o.docs[key].seq)
+}
+
+// removeOf deletes a document while it is a session's; seq is its newest write that is known.
+func (s *Store) removeOf(ctx context.Context, session, key string, seq uint64) error {
+	subject := s.names.doc(key)
 	for {
-		err := o.store.mark(ctx, subject, seq)
+		err := s.mark(ctx, subject, seq)
 		if !errors.Is(err, errMoved) {
 			return err
 		}
-		m, err := o.store.current(ctx, subject)
-		if err != nil || m.marker() || m.header.Get(headerSession) != o.id {
+		m, err := s.current(ctx, subject)
+		if err != nil || m.marker() || m.header.Get(headerSession) != session {
 			return err
 		}
 		seq = m.seq

@@ -27,6 +27,7 @@ func Sessions[S DocsWithSessions](t *testing.T, open Open[S]) {
 		{"the key is free afterwards", sessionReuse[S]},
 		{"ended", sessionEnded[S]},
 		{"hint when a session ends", sessionHint[S]},
+		{"ended by another process", sessionEndedElsewhere[S]},
 		{"cancelled before the call", sessionCancelled[S]},
 		{"closed", sessionClosed[S]},
 		{"an acknowledged put renews", sessionRenewed[S]},

@@ -29,6 +29,7 @@ type link struct {
 	gen       uint64        // grows with each connection
 	wire      *wire         // the newest
 	granted   time.Duration // the session's timeout as the server wants it
+	identity  identity      // of the session
 	heard     time.Time     // when the newest request that was answered was sent
 	lastErr   error         // of the newest attempt to connect
 	confirmed bool          // the server confirmed the end of the session
@@ -105,6 +106,7 @@ func (l *link) dial(addr string) (net.Conn, error) {
 	}
 	w := &wire{Conn: c, named: addr, patience: l.attempt(), leaves: l.o.leaves, sent: make(map[int32]time.Time)}
 	w.onShake = l.shaken
+	w.onIssue = l.issued
 	w.onAnswer = l.answered
 	w.onClosed = l.closeConfirmed
 	l.wire = w
@@ -166,6 +168,13 @@ func (l *link) shaken(asked time.Time, granted time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.granted, l.heard = granted, asked
+}
+
+// issued notes what the server knows the session by.
+func (l *link) issued(i identity) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.identity = i
 }
 
 // answered notes when a request was sent that has been answered: the server had heard of the session then or later.

@@ -31,6 +31,7 @@ type wire struct {
 	patience time.Duration      // for the handshake
 	leaves   func(at spot) bool // whether a read shall leave a watch; nil: never
 	onShake  func(asked time.Time, timeout time.Duration)
+	onIssue  func(i identity) // of the session; nil: nobody wants it
 	onAnswer func(sent time.Time)
 	onClosed func()
 
@@ -142,6 +143,9 @@ func (w *wire) packet() {
 			w.mu.Unlock()
 			granted := time.Duration(binary.BigEndian.Uint32(head[4:])) * time.Millisecond
 			w.onShake(began, granted)
+			if i, ok := issued(head); ok && w.onIssue != nil {
+				w.onIssue(i)
+			}
 			w.keepAlive(granted)
 		}
 		return
@@ -165,7 +169,7 @@ func (w *wire) packet() {
 
 // frame is a packet that is being read: its length, and the beginning of its body.
 type frame struct {
-	buf    [20]byte
+	buf    [4 + shakeLength]byte
 	got    uint32 // bytes, with the four of the length
 	length uint32
 }

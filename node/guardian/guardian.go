@@ -1,0 +1,239 @@
+package guardian
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/tasks/program"
+)
+
+// ErrUnsupported says that there are guardians on Linux alone, since version 5.3.
+var ErrUnsupported = errors.New("there are guardians on Linux alone, since version 5.3")
+
+// On is the state of a member that has a guardian.
+const On = "on"
+
+// Opener opens the store in which the sessions are. It is called in the child, when the parent has died.
+type Opener func(ctx context.Context, place string) (Store, error)
+
+// Store is what the child needs of a store.
+type Store interface {
+	store.Store
+	store.SessionEnder
+}
+
+// Children starts child processes and waits for them; program.Room is one.
+type Children interface {
+	Start(cmd *exec.Cmd) error
+	Wait(cmd *exec.Cmd) error
+}
+
+// Options of [Start].
+type Options struct {
+	Name     string        // of the member, for lists of processes
+	Place    string        // where the store is; what the child's Opener gets
+	Programs program.Place // of the programs to end first; the zero value for none
+	Children Children      // default: the process starts its children by os/exec alone
+	Logger   *slog.Logger  // default: discard
+}
+
+// Guardian is the parent's end. Its methods may be called from any goroutine.
+type Guardian struct {
+	o    Options
+	done chan struct{} // closed by Close
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[store.Session]session
+	next     uint64
+	line     *line  // to the child; nil while there is none
+	state    string // On, or why there is none
+	closed   bool
+}
+
+// session is one that the child shall end.
+type session struct {
+	id  uint64
+	key store.EndKey
+}
+
+// restartPause is before a lost guardian is started again.
+const restartPause = time.Second
+
+// Start starts a guardian of this process.
+func Start(o Options) (*Guardian, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Children == nil {
+		o.Children = plain{}
+	}
+	g := &Guardian{o: o, done: make(chan struct{}), sessions: make(map[store.Session]session), state: "starting"}
+	c, err := g.begin()
+	if err != nil {
+		return nil, err
+	}
+	g.wg.Go(func() { g.keep(c) })
+	return g, nil
+}
+
+// plain is os/exec.
+type plain struct{}
+
+// Start implements Children.
+func (plain) Start(cmd *exec.Cmd) error { return cmd.Start() }
+
+// Wait implements Children.
+func (plain) Wait(cmd *exec.Cmd) error { return cmd.Wait() }
+
+// keep starts the child again when it has ended.
+func (g *Guardian) keep(c *child) {
+	for {
+		err := c.wait(g.o.Children)
+		if g.lost(err) {
+			return
+		}
+		g.o.Logger.Warn("the guardian has ended; it is started again, and until then the TTL holds", "err", err)
+		for c = nil; c == nil; {
+			select {
+			case <-g.done:
+				return
+			case <-time.After(restartPause):
+			}
+			if c, err = g.begin(); err != nil {
+				g.fail(err)
+			}
+		}
+	}
+}
+
+// lost notes that there is no child; over says that there shall be none.
+func (g *Guardian) lost(err error) (over bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.line != nil {
+		g.line.close()
+	}
+	g.line, g.state = nil, "lost"
+	if err != nil {
+		g.state = "lost: " + err.Error()
+	}
+	return g.closed
+}
+
+func (g *Guardian) fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.state = "none: " + err.Error()
+}
+
+// begin starts a child and tells it all that there is to guard.
+func (g *Guardian) begin() (*child, error) {
+	c, err := start(g.o)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.line = c.line
+	err = g.line.send(message{Place: g.o.Place, Programs: g.o.Programs}, nil)
+	for _, s := range g.sessions {
+		err = errors.Join(err, g.line.send(message{Guard: s.id, Key: s.key.Text}, s.key.File))
+	}
+	if err != nil {
+		g.line.close()
+		g.line = nil
+		err = errors.Join(err, c.kill(g.o.Children))
+	}
+	g.wg.Go(func() { g.greet(c) })
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// greet waits until the child says that it watches.
+func (g *Guardian) greet(c *child) {
+	if !c.line.ready() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.line == c.line {
+		g.state = On
+	}
+}
+
+// Guard implements protocol.Guard.
+func (g *Guardian) Guard(s store.Session, docs ...string) {
+	e, ok := s.(store.EndableSession)
+	if !ok {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.next++
+	held := session{id: g.next, key: e.EndKey(docs...)}
+	g.sessions[s] = held
+	g.tell(message{Guard: held.id, Key: held.key.Text}, held)
+}
+
+// Release implements protocol.Guard.
+func (g *Guardian) Release(s store.Session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	held, ok := g.sessions[s]
+	if !ok {
+		return
+	}
+	delete(g.sessions, s)
+	g.tell(message{Release: held.id}, session{})
+}
+
+// tell sends a message. A child that takes none is given up: keep starts another, which is told all.
+func (g *Guardian) tell(m message, s session) {
+	if g.line == nil {
+		return
+	}
+	if err := g.line.send(m, s.key.File); err != nil {
+		g.o.Logger.Warn("the guardian takes no message; it is ended and started again", "err", err)
+		g.line.give()
+	}
+}
+
+// State implements protocol.Guard.
+func (g *Guardian) State() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.state
+}
+
+// PID is the process id of the child; 0 for none. For tests and for people.
+func (g *Guardian) PID() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.line == nil {
+		return 0
+	}
+	return g.line.pid
+}
+
+// Close dismisses the child and waits until it has ended. A second call does nothing.
+func (g *Guardian) Close() {
+	g.mu.Lock()
+	first := !g.closed
+	g.closed = true
+	if first && g.line != nil && g.line.send(message{Dismiss: true}, nil) != nil {
+		g.line.give()
+	}
+	g.mu.Unlock()
+	if first {
+		close(g.done)
+	}
+	g.wg.Wait()
+}

@@ -1,0 +1,166 @@
+package zookeeper
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+var (
+	_ store.SessionEnder   = (*Store)(nil)
+	_ store.EndableSession = (*session)(nil)
+)
+
+// identity is what the servers know a session by. Who has it can take up the session on a connection of its own, and end it.
+type identity [24]byte // the id, eight bytes, and the password
+
+// The handshake's answer: a version, the timeout, the id, the length of the password, the password.
+const (
+	shakeID     = 8
+	shakePass   = 20
+	passLength  = 16
+	shakeLength = shakePass + passLength
+)
+
+// issued reads an identity from the body of a handshake's answer; false where it has none that this program understands.
+func issued(body []byte) (identity, bool) {
+	if len(body) < shakeLength || binary.BigEndian.Uint32(body[shakePass-4:]) != passLength {
+		return identity{}, false
+	}
+	var i identity
+	copy(i[:], body[shakeID:shakeID+8])
+	copy(i[8:], body[shakePass:shakeLength])
+	return i, true
+}
+
+// EndKey implements store.EndableSession: the session's id and password.
+func (p *session) EndKey(...string) store.EndKey {
+	p.link.mu.Lock()
+	defer p.link.mu.Unlock()
+	return store.EndKey{Text: hex.EncodeToString(p.link.identity[:])}
+}
+
+// EndSession implements store.SessionEnder: it takes up the session on a connection of its own and ends it. What the owner has sent before is in order
+// before that, or is refused.
+func (s *Store) EndSession(ctx context.Context, key string) error {
+	raw, err := hex.DecodeString(key)
+	if err != nil || len(raw) != len(identity{}) || bytes.Equal(raw, make([]byte, len(raw))) {
+		return errors.New("end session: the key is not that of a session of ZooKeeper")
+	}
+	if err := s.enterWriting(ctx); err != nil {
+		return fmt.Errorf("end session: %w", err)
+	}
+	var errs []error
+	for _, addr := range s.o.Servers {
+		err := s.endAt(ctx, addr, identity(raw))
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", addr, err))
+	}
+	return fmt.Errorf("end session: %w: %w", store.ErrUnavailable, errors.Join(errs...))
+}
+
+// endAt ends a session by one server. A server may drop the connection of a session that it has just ended instead of answering, so what counts is that
+// the session cannot be taken up any more.
+func (s *Store) endAt(ctx context.Context, addr string, i identity) error {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	var last error
+	for range 3 {
+		exists, err := s.tryEnd(ctx, addr, i)
+		if !exists && err == nil {
+			return nil
+		}
+		last = err
+	}
+	return last
+}
+
+// tryEnd takes up a session and ends it; exists says that the servers may still have it.
+func (s *Store) tryEnd(ctx context.Context, addr string, i identity) (exists bool, err error) {
+	c, err := connect(ctx, addr, s.o.TLS)
+	if err != nil {
+		return true, err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+	if exists, err := takeUp(c, i); err != nil || !exists {
+		return exists, err
+	}
+	err = closeSession(c)
+	return err != nil, err
+}
+
+// takeUp is the handshake for a session that exists; false if it does not any more.
+func takeUp(c net.Conn, i identity) (exists bool, err error) {
+	hello := make([]byte, 4+4+8+4, 4+4+8+4+8+4+passLength)
+	binary.BigEndian.PutUint32(hello[16:], 10_000) // ms: the session ends before that matters
+	hello = append(hello, i[:8]...)
+	hello = binary.BigEndian.AppendUint32(hello, passLength)
+	hello = append(hello, i[8:]...)
+	binary.BigEndian.PutUint32(hello, uint32(len(hello)-4)) //nolint:gosec // 48
+	if _, err := c.Write(hello); err != nil {
+		return true, err
+	}
+	body, err := readPacket(c)
+	if err != nil {
+		return true, err
+	}
+	if len(body) < shakePass {
+		return true, errNotZooKeeper
+	}
+	return binary.BigEndian.Uint64(body[shakeID:]) != 0, nil
+}
+
+// closeSession ends the session of a connection and waits until the servers have agreed on that.
+func closeSession(c net.Conn) error {
+	const id = 1
+	request := make([]byte, requestHead)
+	binary.BigEndian.PutUint32(request, requestHead-4)
+	binary.BigEndian.PutUint32(request[4:], id)
+	op := int32(opClose)
+	binary.BigEndian.PutUint32(request[8:], uint32(op)) //nolint:gosec // the protocol's numbers are signed
+	if _, err := c.Write(request); err != nil {
+		return err
+	}
+	for {
+		body, err := readPacket(c)
+		if err != nil {
+			return err
+		}
+		if len(body) < 16 {
+			return errNotZooKeeper
+		}
+		if binary.BigEndian.Uint32(body) != id {
+			continue // an answer to nothing that was asked here
+		}
+		if code := binary.BigEndian.Uint32(body[12:]); code != 0 {
+			return fmt.Errorf("the server answered with code %d", int32(code)) //nolint:gosec // the same
+		}
+		return nil
+	}
+}
+
+// readPacket reads a packet that is no longer than a handshake.
+func readPacket(r io.Reader) ([]byte, error) {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(length[:])
+	if n > maxHandshake {
+		return nil, errNotZooKeeper
+	}
+	body := make([]byte, n)
+	_, err := io.ReadFull(r, body)
+	return body, err
+}

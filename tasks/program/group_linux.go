@@ -1,0 +1,199 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// group is the control group of a room. Whoever holds its directory locked lives, or guards for one that lived; the programs of a group without a lock
+// belong to nobody.
+type group struct {
+	own  string // that of the process
+	dir  string
+	file *os.File
+}
+
+const (
+	groupPrefix = "rota-"
+	killFile    = "cgroup.kill"
+	killPause   = 2 * time.Millisecond // between two looks at what was killed and has not ended
+)
+
+// newGroup makes a group below that of this process, and ends those beside it that belong to nobody.
+func newGroup(name string) (*group, error) {
+	own, err := ownGroup()
+	if err != nil {
+		return nil, err
+	}
+	g := &group{own: own, dir: filepath.Join(own, groupPrefix+name)}
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		return nil, err
+	}
+	if _, err = os.Stat(filepath.Join(g.dir, killFile)); err == nil {
+		g.file, err = hold(g.dir, unix.LOCK_SH)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(g.dir))
+	}
+	g.sweep()
+	return g, nil
+}
+
+// ownGroup is the directory of the control group, of version 2, that this process is in.
+func ownGroup() (string, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	return findGroup(string(mounts), string(groups))
+}
+
+// findGroup finds the directory in what the kernel says of mounts and of the groups of a process.
+func findGroup(mounts, groups string) (string, error) {
+	own := ""
+	for line := range strings.Lines(groups) {
+		if path, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); ok {
+			own = path
+		}
+	}
+	for line := range strings.Lines(mounts) {
+		before, after, ok := strings.Cut(line, " - ")
+		fields := strings.Fields(before)
+		if !ok || !strings.HasPrefix(after, "cgroup2 ") || len(fields) < 5 {
+			continue
+		}
+		rest, below := strings.CutPrefix(own, strings.TrimSuffix(fields[3], "/")) // the mount may show a part of the tree
+		if own != "" && below {
+			return filepath.Join(fields[4], rest), nil
+		}
+	}
+	return "", errors.New("no control groups of version 2 are mounted here")
+}
+
+// hold opens a directory and locks it; an error if others hold it otherwise.
+func hold(dir string, how int) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
+	}
+	return f, nil
+}
+
+// sweep ends the programs of groups that nobody holds, beside this one. What cannot be ended is tried again before the next program.
+func (g *group) sweep() {
+	dirs, err := filepath.Glob(filepath.Join(g.own, groupPrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		if dir == g.dir {
+			continue
+		}
+		if f, err := hold(dir, unix.LOCK_EX); err == nil {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			_ = endGroup(ctx, dir)
+			cancel()
+			_ = f.Close()
+		}
+	}
+}
+
+// close gives the group back.
+func (g *group) close() error { return errors.Join(removeAll(g.dir), g.file.Close()) }
+
+// leaf is the control group of one program.
+type leaf struct {
+	dir  string
+	file *os.File
+}
+
+func (g *group) leaf(name string) (*leaf, error) {
+	dir := filepath.Join(g.dir, name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make a control group: %w", err)
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	}
+	return &leaf{dir, f}, nil
+}
+
+// kill ends all processes of the leaf.
+func (l *leaf) kill() error { return killGroup(context.Background(), l.dir) }
+
+func (l *leaf) remove() error { return errors.Join(l.file.Close(), removeAll(l.dir)) }
+
+// killGroup ends all processes of a group and those below it, and returns when none is left.
+func killGroup(ctx context.Context, dir string) error {
+	for {
+		populated, err := populated(dir)
+		if err != nil || !populated {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, killFile), []byte("1"), 0); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("end the processes of %s: %w", dir, context.Cause(ctx))
+		case <-time.After(killPause):
+		}
+	}
+}
+
+func populated(dir string) (bool, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "cgroup.events"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
+		return false, nil // it was removed
+	}
+	return strings.Contains(string(b), "populated 1"), err
+}
+
+// endGroup ends all processes of a group and removes it.
+func endGroup(ctx context.Context, dir string) error {
+	if err := killGroup(ctx, dir); err != nil {
+		return err
+	}
+	_ = removeAll(dir) // nothing runs in it; the next room tries again
+	return nil
+}
+
+// removeAll removes a group that has no processes, and the groups below it. The kernel may need a moment after the last one has ended.
+func removeAll(dir string) error {
+	below, err := filepath.Glob(filepath.Join(dir, "*", "cgroup.procs"))
+	if err != nil {
+		return err
+	}
+	for _, procs := range below {
+		if err := removeAll(filepath.Dir(procs)); err != nil {
+			return err
+		}
+	}
+	for attempt := 0; ; attempt++ {
+		err := os.Remove(dir)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if attempt == 100 || !errors.Is(err, syscall.EBUSY) {
+			return err
+		}
+		time.Sleep(killPause)
+	}
+}
