@@ -179,7 +179,7 @@ func (c *change) owners() string {
 		if now.Owner != "" && now.Token <= was.Token {
 			return fmt.Sprintf("%s went from %s to %s under token %d after %d", now.ID, was.Owner, now.Owner, now.Token, was.Token)
 		}
-		if was.State != cluster.PartitionHeld && c.stays(was.Owner) && !c.spoken(now.ID) { // nobody runs what is held
+		if was.State != cluster.PartitionHeld && !was.Offered && c.stays(was.Owner) && !c.spoken(now.ID) { // nobody runs what is held, or only offered
 			return fmt.Sprintf("%s was taken from %s, which has said nothing", now.ID, was.Owner)
 		}
 	}
