@@ -6,11 +6,12 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/replica"
 )
 
 // protocols is the only table of ways to agree. The first is the default.
-func protocols() []protocol.Protocol { return []protocol.Protocol{replica.Protocol{}} }
+func protocols() []protocol.Protocol { return []protocol.Protocol{replica.Protocol{}, leader.Protocol{}} }
 
 func protocolNames() string {
 	var names []string
