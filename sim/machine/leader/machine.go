@@ -1,0 +1,181 @@
+package leader
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/leader"
+	"github.com/rota-run/rota/sim/machine"
+)
+
+// Machine is leader.
+func Machine() *machine.Machine {
+	return &machine.Machine{
+		Name: "leader", Joined: []string{"joined", "claimed", "adopting", "ruling"}, Faults: faults(),
+		Start: start, Step: step, Act: act, Caller: caller, Watches: func(s machine.State) ([]string, bool) { return s.(State).Watching() },
+		Events: machine.Events{
+			Woken: leader.Woken{}, Log: leader.Hinted{},
+			Doc:  func(prefix string) machine.Event { return leader.Hinted{Prefix: prefix} },
+			Stop: func(reason string) machine.Event { return leader.Stop{Reason: reason} },
+			Reported: func(version uint64, reports []protocol.Report) machine.Event {
+				return leader.Reported{Version: version, Reports: reports}
+			},
+			Proposed: func(id uint64, commands []cluster.Command) machine.Event {
+				return leader.Proposed{ID: id, Commands: commands}
+			},
+		},
+		Fold: machine.FoldLog, Stray: stray, Gap: gap, Recovery: recovery, Notice: notice, Describe: describe,
+	}
+}
+
+// State is a member's, whose phase says also how far it is as a leader.
+type State struct{ leader.State }
+
+// Phase is the phase of the rule of a member that is joined and leads, else that of the member.
+func (s State) Phase() string {
+	phase := s.State.Phase()
+	if rule := s.Rule(); phase == "joined" && rule != "none" {
+		return rule
+	}
+	return phase
+}
+
+func start(s machine.Start) machine.State {
+	return State{leader.NewState(leader.Params{
+		Member: s.Join.Member, Join: leader.Admission{Slots: s.Join.Slots, Labels: s.Join.Labels},
+		Nonce: s.Nonce, TTL: s.TTL, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold, Offer: 2 * s.TTL, SnapshotEvery: s.SnapshotEvery,
+		StandBys: 2, Hints: s.Hints, Vanish: s.Hints && s.Sessions && s.Expire,
+	})}
+}
+
+// read-only: the protocol's own step, made neutral.
+var pure = machine.Steps(leader.Step)
+
+func step(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
+	next, fx := pure(s.(State).State, ev)
+	return State{next.(leader.State)}, fx
+}
+
+func caller(s machine.Start, st machine.Store) machine.Caller {
+	return machine.Calls[leader.Effect, leader.Event](&leader.Caller{
+		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
+	})
+}
+
+func act(e machine.Effect) machine.Act {
+	switch e := e.(type) {
+	case leader.ReadLog, leader.ReadSnapshot:
+		return machine.Call{}
+	case leader.Append:
+		return machine.Call{Write: true}
+	case leader.Renew:
+		return machine.Call{Renew: true, Begin: e.Create}
+	case leader.Get:
+		id, _, _ := strings.Cut(strings.TrimPrefix(e.Key, protocol.HeartbeatPrefix), "/")
+		return machine.Call{Looks: strings.HasPrefix(e.Key, protocol.HeartbeatPrefix), Whom: cluster.MemberID(id)}
+	case leader.List:
+		return machine.Call{List: true}
+	case leader.Put:
+		return machine.Call{Write: true, Part: strings.HasPrefix(e.Key, leader.AssignPrefix)}
+	case leader.Delete:
+		return machine.Call{Write: true}
+	case leader.SaveSnapshot:
+		return machine.Call{Keep: true}
+	case leader.WakeAt:
+		return machine.Wake{At: e.At}
+	case leader.Assign:
+		return machine.Assign{Assignment: e.Assignment}
+	case leader.Applying:
+		if e.Value.Chain() != 0 { // an excerpt has none
+			return machine.Applied{Value: e.Value}
+		}
+	case leader.Reply:
+		return machine.Reply{ID: e.ID, Results: e.Results}
+	case leader.Left:
+		return machine.Left{}
+	case leader.Halt:
+		return machine.Halt{Err: e.Err}
+	}
+	return machine.Told{}
+}
+
+// notice: two members at once take themselves for the leader.
+func notice(phases []string) machine.Kind {
+	n := 0
+	for _, p := range phases {
+		if p == "ruling" {
+			n++
+		}
+	}
+	if n > 1 {
+		return machine.TwoLeaders
+	}
+	return ""
+}
+
+// gap is G4: T(1+ρ) of silence, of the leader and of its tasks at once; the looks of an election, of adoption, of an offer and its answer.
+func gap(t machine.Times, k machine.Kind) time.Duration {
+	d := 20*t.Poll + 40*t.Slowest
+	if k == machine.LeaveInOrder || k == machine.Crash && t.Vanishes {
+		return d
+	}
+	return d + t.TTL*1050/1000
+}
+
+// recovery is G9.
+func recovery(t machine.Times) time.Duration {
+	return 4*t.TTL*1050/1000 + 60*t.Poll + 80*t.Slowest
+}
+
+func describe(x any) string {
+	switch e := x.(type) {
+	case leader.Read:
+		return fmt.Sprintf("read %d entries, head %d%s", len(e.Page.Records), e.Page.Head, problem(e.Err))
+	case leader.Appended:
+		return fmt.Sprintf("appended #%d at %d (outcome %d)%s", e.Seq, e.Index, e.Outcome, problem(e.Err))
+	case leader.Renewed:
+		return fmt.Sprintf("renewed %s (outcome %d)%s", e.Key, e.Outcome, problem(e.Err))
+	case leader.Got:
+		return fmt.Sprintf("got %s at %q: %+v%s", e.Doc.Key, e.Doc.Version, e.Doc.Value, problem(e.Err))
+	case leader.Listed:
+		return fmt.Sprintf("%d below %s%s", len(e.Docs), e.Prefix, problem(e.Err))
+	case leader.Wrote:
+		return fmt.Sprintf("wrote %s at %q (outcome %d)%s", e.Key, e.Version, e.Outcome, problem(e.Err))
+	case leader.Reported:
+		return fmt.Sprintf("supervisor at version %d runs %d", e.Version, len(e.Reports))
+	case leader.Hinted:
+		return "hint at " + e.Prefix
+	case leader.ReadLog:
+		return fmt.Sprintf("read after %d", e.After)
+	case leader.Append:
+		return fmt.Sprintf("append #%d [%s]", e.Entry.Seq, machine.Commands(e.Entry.Commands))
+	case leader.Renew:
+		return "renew " + e.Key
+	case leader.Get:
+		return "get " + e.Key
+	case leader.List:
+		return "list " + e.Prefix
+	case leader.Put:
+		return fmt.Sprintf("put %s over %q: %+v", e.Key, e.Version, e.Doc)
+	case leader.Delete:
+		return fmt.Sprintf("delete %s at %q", e.Key, e.Version)
+	case leader.Assign:
+		return fmt.Sprintf("assign version %d: %d grants", e.Assignment.Version, len(e.Assignment.Grants))
+	case leader.Halt:
+		return "halt: " + e.Err.Error()
+	case leader.Applying:
+		return fmt.Sprintf("applied %d entries", len(e.Entries))
+	}
+	return ""
+}
+
+func problem(err string) string {
+	if err == "" {
+		return ""
+	}
+	return ": " + err
+}
