@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/sim/check/walk"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/sim/machine/leader"
 	"github.com/rota-run/rota/sim/machine/replica"
 )
 
@@ -19,6 +20,7 @@ type protocol struct {
 // protocols are all that there are.
 func protocols() []protocol {
 	return []protocol{
+		{leader.Machine(), nil, nil, nil},
 		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
 	}
 }
