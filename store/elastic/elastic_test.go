@@ -17,6 +17,7 @@ import (
 func TestWhatOneCopyHasIsNotReturned(t *testing.T) {
 	t.Parallel()
 	s, _ := handle(t, there(doc, "x.1", 7, 1), stats(0, "STARTED 7", "STARTED 6"), gone("a"))
+	s.settling.who = "n0 true, n1 false"
 	if d, err := s.Get(background, "a"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("what was lost is returned: %+v, %v", d, err)
 	}
@@ -25,6 +26,16 @@ func TestWhatOneCopyHasIsNotReturned(t *testing.T) {
 		if d, err := s.Get(background, "a"); err != nil || d.Version != "7.1" {
 			t.Errorf("get: %+v, %v", d, err)
 		}
+	}
+}
+
+// TestTheCopyThatWasReadMayBeGone: then the others say nothing of what it had.
+func TestTheCopyThatWasReadMayBeGone(t *testing.T) {
+	t.Parallel()
+	s, _ := handle(t, there(doc, "x.1", 7, 1), stats(0, "STARTED 8"), gone("a"))
+	s.settling.who = "n0 false, n1 true"
+	if d, err := s.Get(background, "a"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("what was lost is returned: %+v, %v", d, err)
 	}
 }
 

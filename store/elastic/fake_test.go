@@ -50,6 +50,7 @@ func handle(t *testing.T, answers ...fakeAnswer) (*Store, *fake) {
 	}
 	s, f := newStore(o), &fake{t: t, answers: answers}
 	s.client.Transport = f
+	s.settling.who = "n0 true"
 	t.Cleanup(func() {
 		s.Close()
 		if len(f.answers) > 0 && !t.Failed() {
@@ -75,9 +76,9 @@ func gone(key string) fakeAnswer {
 // stats is an answer about the copies of the shard: the state and the global checkpoint of each.
 func stats(failed int, copies ...string) fakeAnswer {
 	var all []string
-	for _, c := range copies {
-		state, all2, _ := strings.Cut(c, " ")
-		all = append(all, fmt.Sprintf(`{"routing":{"state":%q},"seq_no":{"global_checkpoint":%s}}`, state, all2))
+	for i, c := range copies {
+		state, checkpoint, _ := strings.Cut(c, " ")
+		all = append(all, fmt.Sprintf(`{"routing":{"state":%q,"node":"n%d","primary":%t},"seq_no":{"global_checkpoint":%s}}`, state, i, i == 0, checkpoint))
 	}
 	return fakeAnswer{verb: "_stats", status: 200, body: fmt.Sprintf(`{"_shards":{"failed":%d},"indices":{"rota":{"shards":{"0":[%s]}}}}`, failed, strings.Join(all, ","))}
 }
