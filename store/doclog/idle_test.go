@@ -26,7 +26,7 @@ const roundTrip = 2 * time.Millisecond
 
 func (r remote) request() {
 	r.requests.Add(1)
-	time.Sleep(roundTrip) // in virtual time
+	time.Sleep(roundTrip) // waits: in virtual time
 }
 
 func (r remote) Get(ctx context.Context, key string) (store.Doc, error) {
@@ -102,13 +102,13 @@ func idle(t *testing.T, members int, single bool) float64 {
 		handles = append(handles, m)
 		all.Go(func() { _ = m.Run(ctx) })
 		for !m.Status().Joined {
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond) // waits: in virtual time
 		}
 	}
-	time.Sleep(30 * time.Second)
+	time.Sleep(30 * time.Second) // waits: in virtual time, until all is quiet
 	const span = time.Minute
 	before := requests.Load()
-	time.Sleep(span)
+	time.Sleep(span) // waits: in virtual time
 	count := float64(requests.Load()-before) / span.Seconds()
 	for _, m := range handles {
 		if !m.Status().Joined || m.Status().StoreError != "" {

@@ -38,8 +38,8 @@ func faultOf(a answer) fault {
 	return f
 }
 
-// errorString leaves out the status that the text of a fault repeats.
-func (f fault) errorString(status int) error {
+// asError is what the server said, in short.
+func (f fault) asError(status int) error {
 	if f.Type == "" {
 		return fmt.Errorf("status %d: %.200q", status, f.Reason)
 	}
@@ -49,7 +49,7 @@ func (f fault) errorString(status int) error {
 // refusal gives the answer to a request that was not done its meaning; proof tells whether it proves that nothing was changed.
 func refusal(a answer) (meaning error, proof bool) {
 	f := faultOf(a)
-	said := f.errorString(a.status)
+	said := f.asError(a.status)
 	switch {
 	case f.Type == "cluster_block_exception":
 		return fmt.Errorf("%w: %w: %s", store.ErrUnavailable, said, blockHint(f.Reason)), true

@@ -187,11 +187,13 @@ func (s *Store) checkHealth(ctx context.Context) error {
 	if err := json.Unmarshal(a.body, &health); err != nil || health.Status == "" {
 		return readError(a)
 	}
-	if health.Status == "red" || health.Active == 0 {
-		return fmt.Errorf("%w: the health of the index %q is red: no node that has its newest copy is up: start the missing nodes; GET /_cluster/allocation/explain says more",
-			store.ErrUnavailable, s.o.Index)
+	if health.Status != "red" && health.Active > 0 {
+		_, who, err := s.checkpoint(ctx) // so that the first read need not ask twice
+		s.settling.same(who)
+		return err
 	}
-	return nil
+	return fmt.Errorf("%w: the health of the index %q is red: no node that has its newest copy is up: start the missing nodes; GET /_cluster/allocation/explain says more",
+		store.ErrUnavailable, s.o.Index)
 }
 
 // notDone makes the error of a preparation: whatever became of it, what the caller asked for was not begun.

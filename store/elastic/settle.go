@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ type settling struct {
 	done map[string]spot // by key; what was acknowledged, or found to be on all copies
 	term int64           // of the documents at which checkpoint was read
 	all  int64           // the operations up to it, of that term, are on all copies
+	who  string          // the copies, and which is the primary, when they were asked last
 }
 
 // mostSettled is how many documents are remembered. It is forgotten as a whole.
@@ -46,6 +49,16 @@ func (g *settling) known(f finding) bool {
 	return f.Version == "" || g.done[f.Key] == f.spot || f.term == g.term && f.seq <= g.all
 }
 
+// same tells whether the copies are those that were asked before, and remembers them. The copy that was read must be among those that say what all have. If it
+// was lost in between, its successor may have given its numbers to other operations.
+func (g *settling) same(who string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	was := g.who
+	g.who = who
+	return was == who
+}
+
 // reached notes what a reading of the checkpoint says of what was found before it.
 func (g *settling) reached(found []finding, all int64) {
 	newest := int64(0)
@@ -69,9 +82,12 @@ func (s *Store) settled(ctx context.Context, keys []string) ([]finding, error) {
 		if err != nil || s.sure(found) {
 			return found, err
 		}
-		all, err := s.checkpoint(ctx)
+		all, who, err := s.checkpoint(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if !s.settling.same(who) {
+			continue
 		}
 		if s.settling.reached(found, all); s.sure(found) {
 			return found, nil
@@ -92,14 +108,15 @@ func (s *Store) sure(found []finding) bool {
 	return true
 }
 
-// checkpoint is the operation up to which all are on all copies, as the copy says that knows least. Where a copy does not answer, it is none.
-func (s *Store) checkpoint(ctx context.Context) (int64, error) {
+// checkpoint is the operation up to which all are on all copies, as the copy says that knows least, and which copies there are. Where one does not answer, it
+// is none.
+func (s *Store) checkpoint(ctx context.Context) (all int64, who string, err error) {
 	a, err := s.ask(ctx, request{"GET", "/" + s.o.Index + "/_stats/docs?level=shards", nil})
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	if !a.good() {
-		return 0, readError(a)
+		return 0, "", readError(a)
 	}
 	var stats struct {
 		Shards struct {
@@ -110,28 +127,42 @@ func (s *Store) checkpoint(ctx context.Context) (int64, error) {
 		} `json:"indices"`
 	}
 	if err := json.Unmarshal(a.body, &stats); err != nil {
-		return 0, fmt.Errorf("%w: the statistics of the index: %w", store.ErrUnavailable, err)
+		return 0, "", fmt.Errorf("%w: the statistics of the index: %w", store.ErrUnavailable, err)
 	}
-	const none = -1
-	least, copies := int64(0), 0
-	for _, c := range stats.Indices[s.o.Index].Shards["0"] {
+	all, who = leastOf(stats.Indices[s.o.Index].Shards["0"])
+	if stats.Shards.Failed > 0 {
+		all = none
+	}
+	return all, who, nil
+}
+
+// none is a checkpoint below all operations.
+const none = -1
+
+// leastOf is the checkpoint of the copy that knows least, and what the copies are.
+func leastOf(copies []shardCopy) (least int64, who string) {
+	var names []string
+	for _, c := range copies {
 		if !c.serves() {
 			continue
 		}
-		if copies++; copies == 1 || c.Seq.All < least {
+		if names = append(names, fmt.Sprint(c.Routing.Node, " ", c.Routing.Primary)); len(names) == 1 || c.Seq.All < least {
 			least = c.Seq.All
 		}
 	}
-	if copies == 0 || stats.Shards.Failed > 0 {
-		return none, nil
+	if len(names) == 0 {
+		return none, ""
 	}
-	return least, nil
+	slices.Sort(names)
+	return least, strings.Join(names, ", ")
 }
 
 // shardCopy is what a copy of the shard says of itself.
 type shardCopy struct {
 	Routing struct {
-		State string `json:"state"`
+		State   string `json:"state"`
+		Node    string `json:"node"`
+		Primary bool   `json:"primary"`
 	} `json:"routing"`
 	Seq struct {
 		All int64 `json:"global_checkpoint"`

@@ -128,7 +128,7 @@ func (m *mutant) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 		docs = slices.DeleteFunc(docs, func(d store.Doc) bool { return d.Version == "" })
 	case m.broken == "gets backwards":
 		for i := len(keys) - 1; i >= 0; i-- {
-			time.Sleep(time.Millisecond) // what is broken takes its time
+			time.Sleep(time.Millisecond) // waits: what is broken takes its time
 			d, _ := m.Store.Get(ctx, keys[i])
 			docs[i] = store.Doc{Key: keys[i], Value: d.Value, Version: d.Version}
 		}

@@ -11,6 +11,7 @@ var kinds = map[string]Scheme{
 	"etcd":      {Name: "etcd", Port: "2379"},
 	"nats":      {Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}},
 	"postgres":  {Name: "postgres", Port: "5432", Keys: []string{"schema"}, UserAtHost: true},
+	"elastic":   {Name: "elastic", Port: "9200", Keys: []string{"api-key", "replicas"}},
 	"zookeeper": {Name: "zookeeper", Port: "2181", Keys: []string{"session"}},
 }
 
@@ -29,6 +30,7 @@ func TestParse(t *testing.T) {
 		{"etcd://h1,h2:5,[::1]/a/b/", "etcd://h1:2379,h2:5,[::1]:2379/a/b"},
 		{"nats://localhost", "nats://localhost:4222/rota"},
 		{"zookeeper://z1:2181/x?session=6s&timeout=500ms", "zookeeper://z1:2181/x"},
+		{"elastic://es1,es2:9201/weather?api-key=env:PW&tls=on", "elastic://es1:9200,es2:9201/weather"},
 		{"etcd://h/x?user=al&password=env:PW", "etcd://h:2379/x"},
 		{"postgres://h", "postgres://h:5432/rota/rota"},
 		{"postgres://al@h:5,[::1]/app", "postgres://al@h:5,[::1]:5432/app/rota"},

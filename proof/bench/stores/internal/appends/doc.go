@@ -9,7 +9,7 @@
 // # What is compared
 //
 //   - write: Log.Append; the bare client puts a new key (etcd), publishes a message and waits for its acknowledgement (NATS), creates a node
-//     (ZooKeeper), inserts a row with the same settings (SQLite). It has no head to keep, no order that others can read without a list of all names, and
+//     (ZooKeeper), creates a document (Elasticsearch), inserts a row with the same settings (SQLite). It has no head to keep, no order that others can read without a list of all names, and
 //     no way to tell what a lost answer did: the ratio is the one least in our favour.
 //   - batch: 64 callers append at once, as the members of a busy process do; the bare client puts 64 records into one request (or messages, without waiting
 //     for each).

@@ -25,6 +25,8 @@ func Open(ctx context.Context, p *place.Place) (Client, error) {
 	switch p.Kind {
 	case "file":
 		return opened(openSQLite(ctx, p.Dir))
+	case "elastic", "opensearch":
+		return opened(openElastic(ctx, p.Hosts()))
 	case "etcd":
 		return opened(openEtcd(p.Hosts()))
 	case "kafka":

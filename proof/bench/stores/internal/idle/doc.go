@@ -7,7 +7,7 @@
 //
 // # What is counted
 //
-// Messages that the server got, by its own count: etcd's grpc_server_msg_received_total, NATS' in_msgs, what ZooKeeper calls received packets (pings
+// Messages that the server got, by its own count: etcd's grpc_server_msg_received_total, NATS' in_msgs, Elasticsearch's counts of its routes, what ZooKeeper calls received packets (pings
 // included). The stores without a server count calls of their handles.
 //
 // # What it is compared with
