@@ -50,7 +50,7 @@ func readCompose(t *testing.T) compose {
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
 	c := readCompose(t)
-	for name, port := range map[string]string{"etcd": "2379", "nats": "4222", "zookeeper": "2181"} {
+	for name, port := range map[string]string{"etcd": "2379", "nats": "4222", "postgres": "5432", "zookeeper": "2181"} {
 		s, ok := c.Services[name]
 		if !ok || !strings.Contains(s.Image, name) {
 			t.Errorf("%s: there is no such service, or its image is another: %+v", name, s)

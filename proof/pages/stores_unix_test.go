@@ -61,7 +61,7 @@ type reader struct {
 
 // readers are by page. Whoever writes a page adds it here.
 func readers() map[string]func(t *testing.T) reader {
-	return map[string]func(t *testing.T) reader{"file": readerOfFile, "etcd": readerOfEtcd, "nats": readerOfNATS, "zookeeper": readerOfZooKeeper}
+	return map[string]func(t *testing.T) reader{"file": readerOfFile, "etcd": readerOfEtcd, "nats": readerOfNATS, "postgres": readerOfPostgres, "zookeeper": readerOfZooKeeper}
 }
 
 func nothing(*testing.T, string) {}

@@ -20,7 +20,7 @@ func stages() []stage {
 		{name: "sim", dir: ".", command: withBudget(rotasim("--protocol", "replica", "--seeds", "200", "--hours", "1", "--all-pairs"), budget), least: amounts{"seeds": 200, "cluster_hours": 200, "fault_kinds": 40}},
 		{name: "mutants", dir: ".", command: rotasim("mutants"), least: amounts{"tried": 88, "killed": 88}},
 	}
-	for _, store := range []string{"file", "etcd", "nats", "zookeeper"} {
+	for _, store := range []string{"file", "etcd", "nats", "zookeeper", "postgres"} {
 		out = append(out, stage{
 			name: "chaos-" + store, dir: "proof",
 			command: []string{"go", "run", "./chaos", "--store", store, "--events", "100", "--json"}, least: amounts{"events": 100, "ok": 1},
@@ -32,7 +32,7 @@ func stages() []stage {
 // serverAmounts are those of the suites on each store: none may be left out on any of them.
 func serverAmounts() amounts {
 	out := amounts{"passed": 1000}
-	for _, store := range []string{"etcd", "nats", "zookeeper"} {
+	for _, store := range []string{"etcd", "nats", "zookeeper", "postgres"} {
 		out["suites stores/"+store] = float64(len(suites))
 	}
 	return out
