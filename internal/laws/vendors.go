@@ -21,6 +21,7 @@ var vendors = []rule{
 	{"go.uber.org/zap", []string{"store/etcd"}},        // etcd takes no other logger
 	{"google.golang.org/grpc", []string{"store/etcd"}}, // codes of errors
 	{"github.com/nats-io", []string{"store/nats"}},
+	{"github.com/jackc/pgx/v5", []string{"store/postgres"}},
 	{"github.com/twmb/franz-go", []string{"store/kafka", "publish/*", "contrib/kafka/…"}},
 	{"github.com/aws", []string{"contrib/aws/…"}},
 	{"github.com/johannesboyne/gofakes3", []string{"contrib/aws/examples/…"}},

@@ -50,7 +50,9 @@ func readCompose(t *testing.T) compose {
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
 	c := readCompose(t)
-	for name, port := range map[string]string{"elasticsearch": "9200:9200", "etcd": "2379:2379", "kafka": "9092:9092", "nats": "4222:4222", "opensearch": "9201:9200", "zookeeper": "2181:2181"} {
+	for name, port := range map[string]string{
+		"elasticsearch": "9200:9200", "etcd": "2379:2379", "kafka": "9092:9092", "nats": "4222:4222", "opensearch": "9201:9200", "postgres": "5432:5432", "zookeeper": "2181:2181",
+	} {
 		s, ok := c.Services[name]
 		if !ok || !strings.Contains(s.Image, name) {
 			t.Errorf("%s: there is no such service, or its image is another: %+v", name, s)

@@ -65,7 +65,7 @@ type reader struct {
 // readers are by page. Whoever writes a page adds it here.
 func readers() map[string]func(t *testing.T) reader {
 	return map[string]func(t *testing.T) reader{
-		"file": readerOfFile, "elastic": readerOfElastic, "etcd": readerOfEtcd, "kafka": readerOfKafka, "nats": readerOfNATS, "zookeeper": readerOfZooKeeper,
+		"file": readerOfFile, "elastic": readerOfElastic, "etcd": readerOfEtcd, "kafka": readerOfKafka, "nats": readerOfNATS, "postgres": readerOfPostgres, "zookeeper": readerOfZooKeeper,
 	}
 }
 

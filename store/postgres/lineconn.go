@@ -56,8 +56,13 @@ func (c *lineConn) serve() {
 		}
 		c.busy.Store(nil)
 		if err != nil {
-			c.line.s.log.Debug("a connection to listen has ended", "store", c.line.s.place, "err", err)
+			c.line.s.log.Debug("look after sessions", "store", c.line.s.place, "err", err)
+		}
+		if c.IsClosed() {
 			return
+		}
+		if err != nil { // the server has refused something, and its end would prove what is not so: go on
+			time.AfterFunc(tieAgain, c.kick)
 		}
 	}
 }

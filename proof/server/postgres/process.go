@@ -159,8 +159,18 @@ func (p *process) kill() {
 	}
 	<-p.exited
 	for _, pid := range all[1:] {
-		for syscall.Kill(pid, 0) == nil {
+		for alive(pid) {
 			time.Sleep(time.Millisecond) // waits: for somebody else's child no event says that it is gone
 		}
 	}
+}
+
+// alive tells whether a process is there and has not ended: one that waits for its parent's attention has.
+func alive(pid int) bool {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(text), ") ")
+	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 }

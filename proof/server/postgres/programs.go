@@ -81,3 +81,12 @@ func (o *owner) give(path string) error {
 	}
 	return os.Chown(path, int(o.uid), int(o.gid))
 }
+
+// Give makes a folder that of the user whom the server runs as.
+func Give(dir string) error {
+	o, err := ownerFor()
+	if err != nil {
+		return err
+	}
+	return o.give(dir)
+}

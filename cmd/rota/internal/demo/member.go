@@ -42,7 +42,7 @@ func (o Options) words() words {
 		}
 	}
 	if o.silent() {
-		w.gone = "b is gone (its pulse was silent)"
+		w.gone = "b is gone (its heartbeat is gone, or was silent)"
 	}
 	return w
 }
