@@ -37,6 +37,7 @@ type found struct {
 	index uint64
 	first int64 // offset of its first part
 	id    string
+	parts int // that were read
 	data  []byte
 	start start
 }
@@ -120,6 +121,10 @@ func gather(open map[string]*found, r *kgo.Record) *found {
 		}
 		s = &found{index: p.Index, first: r.Offset, id: p.ID, start: p.start}
 		open[p.ID] = s
+	}
+	if s.parts++; s.parts != p.Part { // one between is missing
+		delete(open, p.ID)
+		return nil
 	}
 	s.data = append(s.data, r.Value...)
 	if p.Part < p.Of {
