@@ -146,11 +146,12 @@ func (g *topicLog) read(ctx context.Context, s start, after uint64, limit int) (
 
 // readOffsets reads as if each index were an offset and one.
 func (g *topicLog) readOffsets(ctx context.Context, after uint64, limit int) (store.Page, error) {
+	known := g.known() // before the question: what is appended meanwhile may be newer than the answer
 	end, err := g.records.end(ctx, latest)
 	if err != nil {
 		return store.Page{}, err
 	}
-	if known := g.known(); end < known.end {
+	if end < known.end {
 		g.records.leader.Store(noLeader)
 		return store.Page{}, fmt.Errorf("%w: topic %s ends at offset %d, and went to %d: its leader lags, or records were lost", store.ErrUnavailable, g.records.name, end, known.end)
 	}
