@@ -182,10 +182,16 @@ func (s *Store) fold(records []store.Record) {
 			s.hint(o.key)
 		}
 	}
-	if save && !s.saving && !s.o.ReadOnly {
-		data, at := s.state.encode(), s.state.applied
-		s.saving = s.begin(func() { s.save(store.Record{Index: at, Data: data}) })
+	if s.due = s.due || save; s.due && !s.saving {
+		s.startSave()
 	}
+}
+
+// startSave saves the state as it is. s.mu is held.
+func (s *Store) startSave() {
+	data, at := s.state.encode(), s.state.applied
+	s.due = false
+	s.saving = s.begin(func() { s.save(store.Record{Index: at, Data: data}) })
 }
 
 // save stores a snapshot and trims what no handle needs that is not far behind.
@@ -201,5 +207,7 @@ func (s *Store) save(r store.Record) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.saving = false
+	if s.saving = false; s.due {
+		s.startSave()
+	}
 }

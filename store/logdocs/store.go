@@ -80,7 +80,8 @@ type Store struct {
 	waits   map[string]chan outcome // by the names of operations whose author waits
 	next    *round                  // one that has not begun
 	running bool                    // somebody goes through the rounds
-	saving  bool
+	saving  bool                    // a snapshot
+	due     bool                    // another one, of what came meanwhile
 	watches map[*watch]struct{}
 	tail    context.CancelFunc // ends the goroutine that reads for watches; nil: there is none
 }
