@@ -76,11 +76,13 @@ func (s *Store) rounds() {
 func (s *Store) read(confirm bool) error {
 	ctx, cancel := context.WithTimeout(s.life, s.o.Timeout)
 	defer cancel()
-	if !s.began {
+	if !s.hasBegun() {
 		if err := s.load(ctx); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
+		s.mu.Lock()
 		s.began = true
+		s.mu.Unlock()
 	}
 	least := uint64(0)
 	if confirm {
@@ -136,6 +138,12 @@ func (s *Store) mark(ctx context.Context) (uint64, error) {
 		return 0, fmt.Errorf("%w: nobody confirms what is newest: %v", store.ErrUnavailable, err) //nolint:errorlint // nothing is unknown
 	}
 	return index, err
+}
+
+func (s *Store) hasBegun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.began
 }
 
 func (s *Store) applied() uint64 {

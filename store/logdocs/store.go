@@ -205,6 +205,11 @@ func (s *Store) change(ctx context.Context, k kind, key string, v store.Version,
 	if s.o.ReadOnly {
 		return 0, fmt.Errorf("%w: %w", store.ErrUnavailable, errReadOnly)
 	}
+	if !s.hasBegun() { // with a snapshot, which must not be newer than the change: it does not say what became of it
+		if err := s.catchUp(ctx, false); err != nil {
+			return 0, err
+		}
+	}
 	expect, ok := indexOf(v)
 	if !ok || k == kindDelete && expect == 0 {
 		expect = never
