@@ -27,6 +27,9 @@
 //
 // Snapshots are written in parts under a name of their own; the last part completes them. SaveSnapshot returns when the snapshot was read back.
 //
+// A log that continues another one begins with a seed, a record that says at which index that one has ended; the first record of a log decides. Snapshots
+// repeat it, since a trim removes the first record.
+//
 // The group is Kafka's classic group protocol, spoken request by request, so that the store's user knows when a heartbeat was sent. A generation of a
 // coordinator that died before the generation was synced is forgotten, as package store says. Kafka forgets an empty group after some time.
 //
@@ -36,7 +39,7 @@
 // one replica it does not survive the end of the machine.
 //
 // Documents are in the memory of each handle, and each handle reads all changes of them: it is meant for thousands of documents, not for millions.
-// There are no sessions: heartbeats are documents, as on any store without them. The log cannot be seeded: a copy needs another store.
+// There are no sessions: heartbeats are documents, as on any store without them.
 //
 // # Failures
 //

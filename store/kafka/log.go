@@ -18,7 +18,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// topicLog is a log in a topic, with its snapshots in another one. A record's index is its offset and one.
+// topicLog is a log in a topic, with its snapshots in another one. A record's index is its offset and one, unless the log was seeded.
 type topicLog struct {
 	line      *line
 	records   *topic
@@ -26,6 +26,9 @@ type topicLog struct {
 	hints     *hints
 	batch     batch
 	weight    atomic.Int64 // bytes of a record, as those of the last answer were
+
+	unseeded bool                  // nobody can seed it
+	start    atomic.Pointer[start] // nil: not known yet
 
 	mu   sync.Mutex
 	head head
@@ -56,6 +59,9 @@ func (g *topicLog) ours(r *kgo.Record) ([]byte, bool) {
 			}
 			return r.Value, true
 		}
+	}
+	if seedOf(r) > 0 {
+		return nil, false
 	}
 	if g.line.foreign.Add(1) == 1 {
 		g.line.log.Warn("skip records that rota did not write", "topic", r.Topic, "offset", r.Offset)
@@ -89,7 +95,11 @@ func (g *topicLog) append(ctx context.Context, data []byte) (uint64, error) {
 		return 0, fmt.Errorf("topic %s ended at offset %d, and the next record got %d: %w: %w", g.records.name, before.end, offset, store.ErrUnknown, ErrDamaged)
 	}
 	g.saw(head{end: offset + 1, index: offset + 1})
-	return uint64(offset) + 1, nil
+	s, err := g.started(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("%w: it was appended, and where the log begins cannot be read: %w", store.ErrUnknown, err)
+	}
+	return uint64(offset) + 1 + orPlain(s).Shift, nil
 }
 
 // produce sends records in order, and returns the offset of the last one. It does not wait for an answer when ctx ends.
@@ -154,7 +164,10 @@ func (g *topicLog) trim(ctx context.Context, index uint64) error {
 	if err != nil {
 		return readError(ctx, err)
 	}
-	return g.records.drop(ctx, int64(min(index, s.index)))
+	if index = min(index, s.index); index <= s.start.Shift {
+		return nil
+	}
+	return g.records.drop(ctx, int64(index-s.start.Shift))
 }
 
 // drop removes all records before an offset.

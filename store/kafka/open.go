@@ -67,6 +67,7 @@ func newStore(o Options, client *kgo.Client, topics []*topic, replicas int) (*St
 		t.line = l
 	}
 	log, under := newTopicLog(l, topics[0], topics[1]), newTopicLog(l, topics[2], topics[3])
+	under.unseeded = true
 	docs, err := logdocs.New(under, logdocs.Options{
 		SnapshotEvery: o.SnapshotEvery, Confirm: replicas > 1 && !o.ReadOnly, ReadOnly: o.ReadOnly, Logger: l.log,
 	})

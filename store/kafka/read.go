@@ -106,19 +106,52 @@ func (g *topicLog) Read(ctx context.Context, after uint64, limit int) (store.Pag
 	}
 	ctx, cancel := g.line.bounded(ctx)
 	defer cancel()
-	page, err := g.read(ctx, after, limit)
+	s, err := g.started(ctx)
+	if err == nil && s == nil && !g.unseeded {
+		return store.Page{}, nil // an empty log
+	}
+	var page store.Page
+	if err == nil {
+		page, err = g.read(ctx, orPlain(s), after, limit)
+	}
 	if err != nil {
 		return store.Page{}, fmt.Errorf("read log after %d: %w", after, readError(ctx, err))
 	}
 	return page, nil
 }
 
-func (g *topicLog) read(ctx context.Context, after uint64, limit int) (store.Page, error) {
+// orPlain is the start of a log that nobody seeds.
+func orPlain(s *start) start {
+	if s == nil {
+		return start{}
+	}
+	return *s
+}
+
+// read reads a log that began in a known way.
+func (g *topicLog) read(ctx context.Context, s start, after uint64, limit int) (store.Page, error) {
+	if after < s.Seed {
+		return store.Page{}, fmt.Errorf("the log begins behind %d: %w", s.Seed, store.ErrTruncated)
+	}
+	page, err := g.readOffsets(ctx, after-s.Shift, limit)
+	if err != nil {
+		return page, err
+	}
+	for i := range page.Records {
+		page.Records[i].Index += s.Shift
+	}
+	page.Head = max(page.Head+s.Shift, s.Seed)
+	return page, nil
+}
+
+// readOffsets reads as if each index were an offset and one.
+func (g *topicLog) readOffsets(ctx context.Context, after uint64, limit int) (store.Page, error) {
+	known := g.known() // before the question: what is appended meanwhile may be newer than the answer
 	end, err := g.records.end(ctx, latest)
 	if err != nil {
 		return store.Page{}, err
 	}
-	if known := g.known(); end < known.end {
+	if end < known.end {
 		g.records.leader.Store(noLeader)
 		return store.Page{}, fmt.Errorf("%w: topic %s ends at offset %d, and went to %d: its leader lags, or records were lost", store.ErrUnavailable, g.records.name, end, known.end)
 	}

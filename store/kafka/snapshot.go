@@ -29,6 +29,7 @@ type part struct {
 	Part  int    `json:"part"` // from 1
 	Of    int    `json:"of"`
 	Sum   []byte `json:"sum"` // of the part
+	start
 }
 
 // found is a complete snapshot: where its parts are.
@@ -36,7 +37,9 @@ type found struct {
 	index uint64
 	first int64 // offset of its first part
 	id    string
+	parts int // that were read
 	data  []byte
+	start start
 }
 
 // Snapshot implements store.Log.
@@ -116,8 +119,12 @@ func gather(open map[string]*found, r *kgo.Record) *found {
 		if p.Part != 1 { // the first ones were removed
 			return nil
 		}
-		s = &found{index: p.Index, first: r.Offset, id: p.ID}
+		s = &found{index: p.Index, first: r.Offset, id: p.ID, start: p.start}
 		open[p.ID] = s
+	}
+	if s.parts++; s.parts != p.Part { // one between is missing
+		delete(open, p.ID)
+		return nil
 	}
 	s.data = append(s.data, r.Value...)
 	if p.Part < p.Of {
@@ -144,12 +151,16 @@ func (g *topicLog) save(ctx context.Context, s store.Record) error {
 	}
 	ctx, cancel := g.line.bounded(ctx)
 	defer cancel()
+	began, err := g.started(ctx)
+	if err != nil {
+		return readError(ctx, err)
+	}
 	end, err := g.records.end(ctx, latest)
 	if err != nil {
 		return readError(ctx, err)
 	}
-	if s.Index == 0 || int64(s.Index) > end {
-		return fmt.Errorf("the log has the indexes 1 to %d", end)
+	if last := uint64(end) + orPlain(began).Shift; s.Index == 0 || s.Index > last {
+		return fmt.Errorf("the log has the indexes up to %d", last)
 	}
 	for range 3 {
 		before, err := g.newestSnapshot(ctx)
@@ -159,7 +170,7 @@ func (g *topicLog) save(ctx context.Context, s store.Record) error {
 		if before.index >= s.Index {
 			return nil
 		}
-		if _, err := g.snapshots.produce(ctx, parts(s)...); err != nil {
+		if _, err := g.snapshots.produce(ctx, parts(s, orPlain(began))...); err != nil {
 			return err
 		}
 		// Others may have removed the first parts, with what was before their own. So only what is read back counts.
@@ -183,12 +194,12 @@ func (g *topicLog) removeBefore(ctx context.Context, first int64) error {
 }
 
 // parts cuts a snapshot.
-func parts(s store.Record) []*kgo.Record {
+func parts(s store.Record, began start) []*kgo.Record {
 	id, of := rand.Text(), max((len(s.Data)+partBytes-1)/partBytes, 1)
 	out := make([]*kgo.Record, of)
 	for i := range out {
 		data := bytes.Clone(s.Data[i*partBytes : min((i+1)*partBytes, len(s.Data))])
-		h, err := json.Marshal(part{ID: id, Index: s.Index, Part: i + 1, Of: of, Sum: sumOf(data)})
+		h, err := json.Marshal(part{ID: id, Index: s.Index, Part: i + 1, Of: of, Sum: sumOf(data), start: began})
 		if err != nil {
 			panic(err) // a struct of strings and numbers
 		}

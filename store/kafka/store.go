@@ -14,6 +14,7 @@ var (
 	_ store.Log        = (*Store)(nil)
 	_ store.Watcher    = (*Store)(nil)
 	_ store.LogWatcher = (*Store)(nil)
+	_ store.Seeder     = (*Store)(nil)
 	_ store.Group      = (*Store)(nil)
 )
 

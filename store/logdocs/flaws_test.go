@@ -31,7 +31,7 @@ func flaws() []flaw {
 		newFlaw("a delete without a version removes nothing in silence", "store.go", "TestModel", "if !ok || k == kindDelete && expect == 0 {", "if k == kindDelete && expect == 0 {\nreturn 0, nil\n}\nif !ok {"),
 		newFlaw("a snapshot has no versions", "step.go", "TestLateHandle", "		d.value = []byte(value)\n", "		d.value, d.version = []byte(value), 1\n"),
 		newFlaw("a snapshot says that it is newer than it is", "round.go", "TestModel", "s.state.encode(), s.state.applied\n", "s.state.encode(), s.state.applied+1\n"),
-		newFlaw("a handle begins with the log alone", "round.go", "TestLateHandle", "if errors.Is(err, store.ErrTruncated) {", "if false {", "if !s.began {", "if false {"),
+		newFlaw("a handle begins with the log alone", "round.go", "TestLateHandle", "if errors.Is(err, store.ErrTruncated) {", "if false {", "if !s.hasBegun() {\n		if err := s.load", "if false {\n		if err := s.load"),
 		newFlaw("a get does not read the log", "store.go", "TestModel",
 			"	if err := s.catchUp(ctx, s.o.Confirm); err != nil {\n		return store.Doc{}, err\n	}\n	s.mu.Lock()", "	s.mu.Lock()"),
 		newFlaw("a reading that began before counts", "round.go", "TestReadingThatBeganBefore",

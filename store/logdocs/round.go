@@ -76,11 +76,13 @@ func (s *Store) rounds() {
 func (s *Store) read(confirm bool) error {
 	ctx, cancel := context.WithTimeout(s.life, s.o.Timeout)
 	defer cancel()
-	if !s.began {
+	if !s.hasBegun() {
 		if err := s.load(ctx); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
+		s.mu.Lock()
 		s.began = true
+		s.mu.Unlock()
 	}
 	least := uint64(0)
 	if confirm {
@@ -138,6 +140,12 @@ func (s *Store) mark(ctx context.Context) (uint64, error) {
 	return index, err
 }
 
+func (s *Store) hasBegun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.began
+}
+
 func (s *Store) applied() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,10 +190,16 @@ func (s *Store) fold(records []store.Record) {
 			s.hint(o.key)
 		}
 	}
-	if save && !s.saving && !s.o.ReadOnly {
-		data, at := s.state.encode(), s.state.applied
-		s.saving = s.begin(func() { s.save(store.Record{Index: at, Data: data}) })
+	if s.due = s.due || save; s.due && !s.saving {
+		s.startSave()
 	}
+}
+
+// startSave saves the state as it is. s.mu is held.
+func (s *Store) startSave() {
+	data, at := s.state.encode(), s.state.applied
+	s.due = false
+	s.saving = s.begin(func() { s.save(store.Record{Index: at, Data: data}) })
 }
 
 // save stores a snapshot and trims what no handle needs that is not far behind.
@@ -201,5 +215,7 @@ func (s *Store) save(r store.Record) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.saving = false
+	if s.saving = false; s.due {
+		s.startSave()
+	}
 }

@@ -80,7 +80,8 @@ type Store struct {
 	waits   map[string]chan outcome // by the names of operations whose author waits
 	next    *round                  // one that has not begun
 	running bool                    // somebody goes through the rounds
-	saving  bool
+	saving  bool                    // a snapshot
+	due     bool                    // another one, of what came meanwhile
 	watches map[*watch]struct{}
 	tail    context.CancelFunc // ends the goroutine that reads for watches; nil: there is none
 }
@@ -203,6 +204,11 @@ func (s *Store) change(ctx context.Context, k kind, key string, v store.Version,
 	}
 	if s.o.ReadOnly {
 		return 0, fmt.Errorf("%w: %w", store.ErrUnavailable, errReadOnly)
+	}
+	if !s.hasBegun() { // with a snapshot, which must not be newer than the change: it does not say what became of it
+		if err := s.catchUp(ctx, false); err != nil {
+			return 0, err
+		}
 	}
 	expect, ok := indexOf(v)
 	if !ok || k == kindDelete && expect == 0 {

@@ -64,20 +64,24 @@ func (n *node) properties(all []*node, o Options) string {
 		at := fmt.Sprintf(",%s://127.0.0.1:%d", l.Name, n.extra[i])
 		listeners, advertised, protocols = listeners+at, advertised+at, protocols+","+l.Name+":"+l.Protocol
 	}
-	session := o.BrokerSession
+	session, election := o.BrokerSession, 300*time.Millisecond
 	if session == 0 {
 		session = time.Second
+	}
+	if copies > 1 { // they must not lose each other on a busy machine
+		session, election = max(session, 3*time.Second), time.Second
 	}
 	lines := []string{
 		"process.roles=broker,controller", fmt.Sprintf("node.id=%d", n.id), "controller.quorum.voters=" + strings.Join(voters, ","),
 		"listeners=" + listeners, "advertised.listeners=" + advertised, "listener.security.protocol.map=" + protocols,
 		"controller.listener.names=CONTROLLER", "inter.broker.listener.name=PLAINTEXT", "log.dirs=" + filepath.ToSlash(filepath.Join(n.dir, "data")),
-		"log.cleaner.dedupe.buffer.size=2097152", fmt.Sprintf("broker.session.timeout.ms=%d", session.Milliseconds()), "broker.heartbeat.interval.ms=100",
+		"log.cleaner.dedupe.buffer.size=2097152", fmt.Sprintf("broker.session.timeout.ms=%d", session.Milliseconds()), fmt.Sprintf("broker.heartbeat.interval.ms=%d", session.Milliseconds()/10),
 		"offsets.topic.num.partitions=1", fmt.Sprintf("offsets.topic.replication.factor=%d", copies), "transaction.state.log.num.partitions=1",
 		fmt.Sprintf("transaction.state.log.replication.factor=%d", copies), fmt.Sprintf("transaction.state.log.min.isr=%d", copies/2+1),
 		fmt.Sprintf("default.replication.factor=%d", copies), "group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=100",
 		"group.consumer.min.heartbeat.interval.ms=100", "group.consumer.heartbeat.interval.ms=200", "group.consumer.min.session.timeout.ms=1000",
-		"controller.quorum.fetch.timeout.ms=1000", "controller.quorum.election.timeout.ms=300", "controller.quorum.election.backoff.max.ms=300",
+		fmt.Sprintf("controller.quorum.fetch.timeout.ms=%d", session.Milliseconds()), fmt.Sprintf("controller.quorum.election.timeout.ms=%d", election.Milliseconds()),
+		fmt.Sprintf("controller.quorum.election.backoff.max.ms=%d", election.Milliseconds()),
 		"auto.create.topics.enable=false",
 	}
 	return strings.Join(append(lines, o.Config...), "\n") + "\n"

@@ -21,7 +21,7 @@ const Variable = "ROTA_TEST_KAFKA"
 type Options struct {
 	Dir   string // of the data; "" is a temporary folder that Stop removes
 	Nodes int    // default 1
-	// BrokerSession is how long a broker may be silent before another one leads its partitions; default 1 s.
+	// BrokerSession is how long a broker may be silent before another one leads its partitions; default 1 s, and at least 3 s for three.
 	BrokerSession time.Duration
 	Listeners     []Listener // more than the plain one
 	Config        []string   // more lines of the configuration

@@ -3,6 +3,7 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,25 +16,31 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
+// The tests on three brokers do not run in parallel: nine brokers at once take a small machine so long that they lose each other.
+
 // TestCrashesOfLeaders kills the broker of three that leads a partition, again and again, while clients read and write.
 func TestCrashesOfLeaders(t *testing.T) {
-	t.Parallel()
-	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*kafka.Store] {
-		c := ownServers(t, server.Options{Nodes: 3})
-		o := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 20 * time.Second}
-		openWith(t, o) // makes the topics
-		turn := 0
-		return storetest.Reach[*kafka.Store]{
-			Direct: func(t *testing.T) *kafka.Store { return openWith(t, o) },
-			Through: func(t *testing.T) (*kafka.Store, storetest.Link) { // no link is broken here
-				behind, links := through(t, o)
-				return openWith(t, behind), links[0]
-			},
-			Crash: func(t *testing.T) {
-				turn++
-				killLeader(t, c, o.Name+[]string{".log", ".docs"}[turn%2])
-			},
-		}
+	c := ownServers(t, server.Options{Nodes: 3})
+	var one sync.Mutex // broker at a time is dead
+	t.Run("clients", func(t *testing.T) {
+		storetest.Crashes(t, func(t *testing.T) storetest.Reach[*kafka.Store] {
+			o := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 20 * time.Second}
+			openWith(t, o) // makes the topics
+			turn := 0
+			return storetest.Reach[*kafka.Store]{
+				Direct: func(t *testing.T) *kafka.Store { return openWith(t, o) },
+				Through: func(t *testing.T) (*kafka.Store, storetest.Link) { // no link is broken here
+					behind, links := through(t, o)
+					return openWith(t, behind), links[0]
+				},
+				Crash: func(t *testing.T) {
+					one.Lock()
+					defer one.Unlock()
+					turn++
+					killLeader(t, c, o.Name+[]string{".log", ".docs"}[turn%2])
+				},
+			}
+		})
 	})
 }
 
@@ -118,9 +125,8 @@ func TestFrozenBroker(t *testing.T) {
 
 // TestFrozenLeader stops the leader of three, and lets it go on when another one leads: what it answers then must not be an old document.
 func TestFrozenLeader(t *testing.T) {
-	t.Parallel()
 	c := ownServers(t, server.Options{Nodes: 3})
-	o, ctx := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 30 * time.Second}, rig.LongDeadline(t)
+	o, ctx := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 5 * time.Second}, rig.LongDeadline(t)
 	reader, writer := openWith(t, o), openWith(t, o)
 	v, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("old")})
 	if err != nil {
@@ -170,7 +176,6 @@ func TestFrozenLeader(t *testing.T) {
 
 // TestCoordinatorDies kills the coordinator of a group: the members go on in a generation that a majority knows.
 func TestCoordinatorDies(t *testing.T) {
-	t.Parallel()
 	c := ownServers(t, server.Options{Nodes: 3})
 	o, ctx := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 10 * time.Second}, rig.LongDeadline(t)
 	s := openWith(t, o)
