@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/sim/check/walk"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/sim/machine/lease"
 	"github.com/rota-run/rota/sim/machine/replica"
 )
 
@@ -20,6 +21,7 @@ type protocol struct {
 func protocols() []protocol {
 	return []protocol{
 		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
+		{Machine: lease.Machine()},
 	}
 }
 
