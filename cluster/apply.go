@@ -31,7 +31,7 @@ func (v Value) Apply(e Entry) (Value, Applied) {
 	d.noteWriter(e.Writer, e.Seq)
 	out := Applied{Results: make([]Result, len(e.Commands))}
 	for i, c := range e.Commands {
-		reason := d.applyInTurn(c)
+		reason := d.applyInTurn(i, c)
 		out.Results[i] = Result{Accepted: reason == "", Reason: reason}
 	}
 	d.plan()
@@ -46,11 +46,14 @@ func refuseAll(e Entry, why string, duplicate bool) Applied {
 	return out
 }
 
-// applyInTurn passes over the commands of a request that was taken before.
-func (d *draft) applyInTurn(c Command) string {
+// applyInTurn does command number i. It passes over the commands of a request that was taken before.
+func (d *draft) applyInTurn(i int, c Command) string {
 	if _, ok := c.(TakeRequest); !ok && d.taken > 0 {
 		d.taken--
 		return RequestTaken
+	}
+	if _, ok := c.(Lead); ok && i > 0 {
+		return "a term begins with the first command of an entry"
 	}
 	return d.apply(c)
 }

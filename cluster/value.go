@@ -247,3 +247,25 @@ func (v Value) Skip(index Index, data []byte) Value {
 	}
 	return v
 }
+
+// PartitionsOf yields the partitions of a job in order.
+func (v Value) PartitionsOf(id JobID) iter.Seq[Partition] {
+	return func(yield func(Partition) bool) { v.eachOf(id, yield) }
+}
+
+// Following is the member whose name follows, around the end; "" where there is none.
+func (v Value) Following(id MemberID) (next MemberID) {
+	v.members.m.Ascend(id, func(m MemberID, _ memberRecord) bool {
+		if m != id {
+			next = m
+		}
+		return next == ""
+	})
+	if next == "" {
+		v.members.each(func(m MemberID, _ memberRecord) bool {
+			next = m
+			return false
+		})
+	}
+	return next
+}

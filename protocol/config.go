@@ -29,6 +29,7 @@ type Config struct {
 	NoSessions    bool
 	Hold          time.Duration // how long grants wait for an announced restart; default 1 min
 	LeaveTimeout  time.Duration // for leaving in order; default TTL
+	Whole         bool          // what runs on this member looks at the whole value, also where the protocol would spare it that
 	SnapshotEvery uint64        // entries between snapshots, where the protocol keeps a log; default 2000
 	// Clock is the clock of Assignment.TrustUntil; default protocol.Now. Only tests set it: under testing/synctest to protocol.NewProcessClock(). All
 	// that acts on the assignments must read the same clock.
@@ -44,7 +45,9 @@ type Events struct {
 	// Changed is called after each change of the value, with the newest one.
 	Changed func(v cluster.Value)
 	// Did is called before Changed with what this member's own commands did. Each command of a cluster is reported by exactly one member.
-	Did       func(v cluster.Value, deeds []Deed)
+	Did func(v cluster.Value, deeds []Deed)
+	// Refused tells of a document in the store that is not what it should be, and was left out.
+	Refused   func(key, reason string)
 	StoreLost func(err error)
 	StoreBack func(after time.Duration)
 }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/replica"
 )
 
 // protocols is the only table of ways to agree. The first is the default.
 func protocols() []protocol.Protocol {
-	return []protocol.Protocol{replica.Protocol{}, lease.Protocol{}}
+	return []protocol.Protocol{replica.Protocol{}, leader.Protocol{}, lease.Protocol{}}
 }
 
 func protocolNames() string {

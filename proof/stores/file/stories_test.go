@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/doclog"
@@ -17,13 +18,13 @@ import (
 // TestStories runs the stories of a protocol on a directory. A member that crashes is one whose handle is closed.
 func TestStories(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(func(t *testing.T, f *storetest.Faulty) store.Full { return f })})
+	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(replica.Protocol{}, func(t *testing.T, f *storetest.Faulty) store.Full { return f })})
 }
 
 // TestStoriesOnDocuments runs them on a log that is made of a directory's documents.
 func TestStoriesOnDocuments(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(func(t *testing.T, f *storetest.Faulty) store.Full {
+	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(replica.Protocol{}, func(t *testing.T, f *storetest.Faulty) store.Full {
 		t.Helper()
 		s, err := doclog.New(f, doclog.Options{PartBytes: 500})
 		if err != nil {
@@ -33,8 +34,14 @@ func TestStoriesOnDocuments(t *testing.T) {
 	})})
 }
 
+// TestStoriesUnderLeader runs the stories with another protocol.
+func TestStoriesUnderLeader(t *testing.T) {
+	t.Parallel()
+	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(leader.Protocol{}, func(t *testing.T, f *storetest.Faulty) store.Full { return f })})
+}
+
 // inDirectory opens members on one directory, each with a handle of its own.
-func inDirectory(over func(*testing.T, *storetest.Faulty) store.Full) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+func inDirectory(p protocol.Protocol, over func(*testing.T, *storetest.Faulty) store.Full) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 	return func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 		dir := place(t)
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
@@ -45,7 +52,7 @@ func inDirectory(over func(*testing.T, *storetest.Faulty) store.Full) func(*test
 			}
 			f := storetest.NewFaulty(opened, nil)
 			s := over(t, f)
-			m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+			m, err := p.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/nats"
+	underLeader "github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/nats"
@@ -19,7 +20,13 @@ import (
 // the store unavailable.
 func TestStories(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{Open: behindLinks([]string{address}), TTL: 3 * time.Second})
+	protocoltest.Run(t, protocoltest.Setup{Open: behindLinks([]string{address}, replica.Protocol{}), TTL: 3 * time.Second})
+}
+
+// TestStoriesUnderLeader runs them with another protocol.
+func TestStoriesUnderLeader(t *testing.T) {
+	t.Parallel()
+	protocoltest.Run(t, protocoltest.Setup{Open: behindLinks([]string{address}, underLeader.Protocol{}), TTL: 3 * time.Second})
 }
 
 // TestStoriesOfThree runs them on three nodes, with members on different ones. Like TestCluster it does not run in parallel.
@@ -30,12 +37,12 @@ func TestStoriesOfThree(t *testing.T) {
 	}
 	t.Cleanup(c.Stop)
 	t.Run("stories", func(t *testing.T) {
-		protocoltest.Run(t, protocoltest.Setup{Open: behindLinks(c.URLs()), TTL: 4 * time.Second})
+		protocoltest.Run(t, protocoltest.Setup{Open: behindLinks(c.URLs(), replica.Protocol{}), TTL: 4 * time.Second})
 	})
 }
 
 // behindLinks opens members on one store, each behind a link of its own.
-func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+func behindLinks(servers []string, p protocol.Protocol) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 	return func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 		name, n := bucket(), 0
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
@@ -46,7 +53,7 @@ func behindLinks(servers []string) func(*testing.T) func(*testing.T, cluster.Mem
 			}
 			// The story itself ends all members, by Crash: a clean-up here would come before that, and look like the death of members that still run.
 			s := opened(t, nats.Options{URLs: []string{"nats://" + link.Addr()}, Bucket: name, Timeout: 20 * time.Second})
-			m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+			m, err := p.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)
 			}

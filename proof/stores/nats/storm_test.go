@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/protocol/replica"
 )
 
 // TestStorm runs members whose links to a real server break at random.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	protocoltest.Storm(t, protocoltest.Setup{Open: behindLinks([]string{address}), TTL: 2 * time.Second})
+	protocoltest.Storm(t, protocoltest.Setup{Open: behindLinks([]string{address}, replica.Protocol{}), TTL: 2 * time.Second})
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/protocoltest"
-	"github.com/rota-run/rota/protocol/replica"
 )
 
 // Backend is a store on which a protocol runs.
@@ -22,7 +21,7 @@ type Backend interface {
 //
 // fresh makes an empty store; the function that it returns opens a handle through an address, host:port, and must leave Close to the caller: the story
 // itself ends each member, by Crash. A cleanup would come before that, and look like the death of members that still run.
-func Members[S Backend](servers []string, fresh func(*testing.T) func(t *testing.T, addr string) S,
+func Members[S Backend](p protocol.Protocol, servers []string, fresh func(*testing.T) func(t *testing.T, addr string) S,
 ) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 	return func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 		open, n := fresh(t), 0
@@ -30,7 +29,7 @@ func Members[S Backend](servers []string, fresh func(*testing.T) func(t *testing
 			n++
 			link := link(t, servers[n%len(servers)])
 			s := open(t, link.Addr())
-			m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
+			m, err := p.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
 			if err != nil {
 				t.Fatal(err)
 			}

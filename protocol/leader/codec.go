@@ -1,0 +1,145 @@
+package leader
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+var errForeign = errors.New("it is not a document of this protocol")
+
+// spec is what people read of a task; all that its runner needs.
+type spec struct {
+	Name        string           `json:"name,omitempty"`
+	Type        string           `json:"type"`
+	Spread      cluster.Spread   `json:"spread"`
+	Handover    cluster.Handover `json:"handover"`
+	Weight      int64            `json:"weight,omitempty"`
+	MaxAttempts int64            `json:"max_attempts,omitempty"`
+	Repartition bool             `json:"repartition,omitempty"`
+	Definition  json.RawMessage  `json:"definition,omitempty"`
+	Bytes       []byte           `json:"definition_bytes,omitempty"` // of one that is not JSON
+}
+
+type slotText struct {
+	Slot
+	Spec spec `json:"spec"`
+}
+
+type planText struct {
+	Format   int              `json:"format"`
+	Writer   cluster.WriterID `json:"writer"`
+	Seq      uint64           `json:"seq"`
+	AtMS     int64            `json:"at_ms"`
+	Commands []string         `json:"commands"` // for people
+	Entry    []byte           `json:"entry"`    // the commands
+	Answer   *PlanAnswer      `json:"answer,omitempty"`
+}
+
+// Encode writes a document.
+func Encode(doc any) ([]byte, error) {
+	switch d := doc.(type) {
+	case Slot:
+		return json.Marshal(slotText{Slot: d, Spec: specText(d.Spec)})
+	case Plan:
+		t := planText{Format: Format, Writer: d.Writer, Seq: d.Seq, AtMS: d.AtMS, Answer: d.Answer}
+		for _, c := range d.Commands {
+			t.Commands = append(t.Commands, fmt.Sprint(c))
+		}
+		t.Entry = cluster.Entry{Writer: d.Writer, Seq: d.Seq, Format: cluster.Format, Commands: d.Commands}.Encode()
+		return json.Marshal(t)
+	}
+	return json.Marshal(doc)
+}
+
+func specText(t *cluster.TaskSpec) spec {
+	if t == nil {
+		return spec{}
+	}
+	s := spec{Name: t.Name, Type: t.Type, Spread: t.Spread, Handover: t.Handover, Weight: t.Weight, MaxAttempts: t.MaxAttempts, Repartition: t.Repartition}
+	if json.Valid(t.Definition) {
+		s.Definition = t.Definition
+	} else {
+		s.Bytes = t.Definition
+	}
+	return s
+}
+
+// Decode reads the document of a key. Its error says what is wrong with it.
+func Decode(key string, data []byte) (any, error) {
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil || head.Format < 1 {
+		return nil, errForeign
+	}
+	if head.Format > Format {
+		return nil, fmt.Errorf("it has format %d, this Rota knows %d: upgrade this member", head.Format, Format)
+	}
+	switch {
+	case key == LeaderKey:
+		return decode(data, func(h *Holder) bool { return h.Member != "" && h.Pulse != "" && h.Term > 0 })
+	case key == RosterKey:
+		return decode(data, func(r *Roster) bool { return r.Index > 0 })
+	case strings.HasPrefix(key, MailboxPrefix):
+		return decode(data, func(m *Mailbox) bool { return MailboxKey(m.Member) == key && m.Pulse != "" })
+	case strings.HasPrefix(key, headPrefix):
+		return decode(data, func(h *Head) bool { return HeadKey(h.Member) == key && h.Index > 0 })
+	case strings.HasPrefix(key, AssignPrefix):
+		return decodeSlot(key, data)
+	case strings.HasPrefix(key, PlanPrefix):
+		return decodePlan(key, data)
+	}
+	return nil, errForeign
+}
+
+func decode[T any](data []byte, whole func(*T) bool) (any, error) {
+	var d T
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	if !whole(&d) {
+		return nil, errForeign
+	}
+	return d, nil
+}
+
+func decodeSlot(key string, data []byte) (any, error) {
+	var t slotText
+	if err := json.Unmarshal(data, &t); err != nil {
+		return nil, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	d := t.Slot
+	if SlotKey(d.Member, d.Task) != key || d.Token == 0 || d.Index == 0 || !d.State.assigned() || t.Spec.Type == "" {
+		return nil, errForeign
+	}
+	d.Spec = &cluster.TaskSpec{
+		Name: t.Spec.Name, Type: t.Spec.Type, Spread: t.Spec.Spread, Handover: t.Spec.Handover, Weight: t.Spec.Weight,
+		MaxAttempts: t.Spec.MaxAttempts, Repartition: t.Spec.Repartition, Definition: t.Spec.Definition,
+	}
+	if t.Spec.Bytes != nil {
+		d.Spec.Definition = t.Spec.Bytes
+	}
+	return d, nil
+}
+
+func decodePlan(key string, data []byte) (any, error) {
+	var t planText
+	if err := json.Unmarshal(data, &t); err != nil {
+		return nil, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	e, err := cluster.DecodeEntry(1, t.Entry)
+	if err != nil || PlanKey(t.Writer, t.Seq) != key || len(e.Commands) == 0 {
+		return nil, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	for _, c := range e.Commands {
+		switch c.(type) {
+		case cluster.Lead, cluster.TakeRequest, cluster.AcceptOffer, cluster.RevokeOffer, cluster.Place:
+			return nil, fmt.Errorf("%w: nobody may ask for %v", errForeign, c)
+		}
+	}
+	return Plan{Writer: t.Writer, Seq: t.Seq, AtMS: t.AtMS, Commands: e.Commands, Answer: t.Answer}, nil
+}

@@ -1,0 +1,215 @@
+package leader
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// Format is the version of the documents that this Rota writes and the newest that it reads.
+const Format = 1
+
+// The places of documents.
+const (
+	LeaderKey     = "leader/holder"
+	RosterKey     = "roster/members"
+	leaderPrefix  = "leader/"
+	rosterPrefix  = "roster/"
+	MailboxPrefix = "members/"
+	AssignPrefix  = "assign/"
+	headPrefix    = "peer-state/"
+	PlanPrefix    = "plan/"
+)
+
+// MailboxKey is where a member says what it wants and what became of its tasks.
+func MailboxKey(m cluster.MemberID) string { return MailboxPrefix + string(m) }
+
+// HeadKey is where a member reads how the leader sees it, and which of its tasks have changed.
+func HeadKey(m cluster.MemberID) string { return headFolder(m) + "state" }
+
+func headFolder(m cluster.MemberID) string { return headPrefix + string(m) + "/" }
+
+func planFolder(w cluster.WriterID) string { return PlanPrefix + string(w) + "/" }
+
+// PlanKey is where a request is.
+func PlanKey(w cluster.WriterID, seq uint64) string {
+	return fmt.Sprintf("%s%012d", planFolder(w), seq)
+}
+
+// folder is where a member's assignments are.
+func folder(m cluster.MemberID) string { return AssignPrefix + string(m) + "/" }
+
+// longestSegment leaves room for the folder's name in a key.
+const longestSegment = 200
+
+// SlotKey is where a task of a member is assigned.
+func SlotKey(m cluster.MemberID, p cluster.PartitionID) string {
+	var b strings.Builder
+	for i := range len(p) {
+		c := p[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == '#' || c == ':' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "=%02X", c)
+		}
+	}
+	name := b.String()
+	if len(name) > longestSegment {
+		sum := sha256.Sum256([]byte(p))
+		name = "@" + hex.EncodeToString(sum[:])
+	}
+	return folder(m) + name
+}
+
+// Holder is the document of the leader.
+type Holder struct {
+	Format int              `json:"format"`
+	Member cluster.MemberID `json:"member"`
+	Pulse  string           `json:"pulse"` // its heartbeat
+	Term   uint64           `json:"term"`  // that it asks for; the log decides
+	AtMS   int64            `json:"at_ms"` // for people
+}
+
+// Mailbox is what a member tells the leader.
+type Mailbox struct {
+	Format      int                 `json:"format"`
+	Member      cluster.MemberID    `json:"member"`
+	Pulse       string              `json:"pulse"` // the heartbeat of its present life
+	Want        Want                `json:"want"`
+	Incarnation cluster.Incarnation `json:"incarnation,omitempty"` // that it has; to be confirmed, or to leave
+	Reason      string              `json:"reason,omitempty"`      // to leave
+	Join        Admission           `json:"join"`
+	Says        []Saying            `json:"says,omitempty"` // sorted by task
+}
+
+// Want is what a member wants of the leader.
+type Want string
+
+// The wants.
+const (
+	WantJoin    Want = "join"
+	WantStay    Want = "stay"
+	WantConfirm Want = "confirm" // under another incarnation
+	WantLeave   Want = "leave"
+)
+
+// Admission is what the leader needs to admit a member.
+type Admission struct {
+	Slots    int64           `json:"slots,omitempty"`
+	Weight   int64           `json:"weight,omitempty"`
+	Capacity int64           `json:"capacity,omitempty"`
+	Labels   []cluster.Label `json:"labels,omitempty"`
+	Address  string          `json:"address,omitempty"`
+	Version  string          `json:"version,omitempty"`
+}
+
+// Saying is what became of one task on a member. It stays in the mailbox until the assignment has changed by it.
+type Saying struct {
+	Task    cluster.PartitionID `json:"task"`
+	Token   cluster.Token       `json:"token"`
+	Say     Say                 `json:"say"`
+	Attempt int64               `json:"attempt,omitempty"`
+	Fresh   bool                `json:"fresh,omitempty"`
+	Message string              `json:"message,omitempty"`
+}
+
+// Say is the kind of a saying.
+type Say string
+
+// The sayings.
+const (
+	SayAccept  Say = "accept"
+	SayDecline Say = "decline"
+	SayStarted Say = "started"
+	SayStopped Say = "stopped"
+	SayDone    Say = "done"
+	SayFailed  Say = "failed"
+)
+
+// Slot is one task as it is assigned to a member: all that the member needs to run it.
+type Slot struct {
+	Format  int                 `json:"format"`
+	Member  cluster.MemberID    `json:"member"`
+	Task    cluster.PartitionID `json:"task"`
+	State   SlotState           `json:"state"`
+	Token   cluster.Token       `json:"token"`
+	OfferMS int64               `json:"offer_ms,omitempty"` // acking: how long the leader waits for the answer, by its own clock
+	Attempt int64               `json:"attempt,omitempty"`
+	Index   cluster.Index       `json:"index"` // of the value that says so
+	Term    uint64              `json:"term"`  // of the leader that wrote it
+	Parents []string            `json:"parents,omitempty"`
+	Listed  string              `json:"listed_by,omitempty"`
+	Input   []byte              `json:"input,omitempty"`
+	Share   int64               `json:"share,omitempty"` // number of this share, of so many
+	Shares  int64               `json:"shares,omitempty"`
+	From    cluster.MemberID    `json:"from,omitempty"`
+	Cause   string              `json:"cause,omitempty"`
+	Since   cluster.Index       `json:"spec_index"`
+	Source  string              `json:"source,omitempty"`
+	Spec    *cluster.TaskSpec   `json:"-"` // written as what people read: see spec
+}
+
+// Change names an assignment that has changed.
+type Change struct {
+	Task cluster.PartitionID `json:"task"`
+	Seq  uint64              `json:"seq"` // of the head that told of it first
+}
+
+// Head is how the leader sees one member.
+type Head struct {
+	Format      int                 `json:"format"`
+	Member      cluster.MemberID    `json:"member"`
+	Incarnation cluster.Incarnation `json:"incarnation"`
+	Pulse       string              `json:"pulse"`
+	State       string              `json:"state"`
+	Revoked     bool                `json:"revoked,omitempty"`
+	Term        uint64              `json:"term"`
+	Index       cluster.Index       `json:"index"` // the member's folder is as of this index, or newer
+	Tasks       int                 `json:"tasks"`
+	Seq         uint64              `json:"seq"`   // grows with each write in one incarnation
+	Since       uint64              `json:"since"` // changes up to here are not listed: read the folder
+	Changes     []Change            `json:"changes,omitempty"`
+}
+
+// Roster is all members as of an index: whoever was admitted at or before it and is not in it has been removed.
+type Roster struct {
+	Format   int              `json:"format"`
+	Term     uint64           `json:"term"`
+	Index    cluster.Index    `json:"index"`
+	Leader   cluster.MemberID `json:"leader"`
+	SinceMS  int64            `json:"leads_since_ms"`
+	Settings cluster.Settings `json:"settings"`
+	Members  []Peer           `json:"members"`
+}
+
+// Peer is one member of the roster.
+type Peer struct {
+	Member      cluster.MemberID    `json:"member"`
+	Incarnation cluster.Incarnation `json:"incarnation"`
+	State       cluster.MemberState `json:"state"`
+	Draining    bool                `json:"draining,omitempty"`
+	Revoked     bool                `json:"revoked,omitempty"`
+	Pulse       string              `json:"pulse"`
+	SinceMS     int64               `json:"since_ms"`
+	Admission
+}
+
+// Plan is one request, and its answer once the leader has taken it.
+type Plan struct {
+	Writer   cluster.WriterID
+	Seq      uint64
+	AtMS     int64
+	Commands []cluster.Command
+	Answer   *PlanAnswer
+}
+
+// PlanAnswer is what became of a request.
+type PlanAnswer struct {
+	Index   cluster.Index    `json:"index"` // of the entry, where it is known
+	Results []cluster.Result `json:"results,omitempty"`
+	Err     string           `json:"error,omitempty"`
+	Unknown bool             `json:"unknown,omitempty"` // it was taken, and nobody knows any more what it did
+}

@@ -1,0 +1,288 @@
+package leader
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/elect"
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/outbox"
+)
+
+// Params are what a member's decisions depend on besides what happens. They do not change.
+type Params struct {
+	Member cluster.MemberID
+	Join   Admission
+	// Nonce tells this start of the process from all others.
+	Nonce string
+	// TTL is how long others wait when this member is silent, and it waits for one that does not state its own.
+	TTL time.Duration
+	// Rho is the bound on the error of a clock's rate, in thousandths.
+	Rho int64
+	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
+	Margin time.Duration
+	// Poll is how often everything is looked at where the store does not hint, and the pause behind what failed.
+	Poll time.Duration
+	// Hints: the store hints at changes, so that looks without a hint are rare. Vanish: heartbeats of silent processes vanish by themselves too.
+	Hints, Vanish bool
+	// Offer is how long the leader waits for the answer to an offer, by its own clock.
+	Offer time.Duration
+	// Hold is how long grants are kept for an announced restart.
+	Hold time.Duration
+	// StandBys is how many members besides the leader fold the log.
+	StandBys int
+	// Whole: this member folds the log whatever it is, since what runs on it looks at the whole value.
+	Whole bool
+	// SnapshotEvery is how many entries lie between snapshots.
+	SnapshotEvery uint64
+	// Kept are the grants that a former start kept on disk, to be run by those tasks that keep on store loss until the store answers.
+	Kept []protocol.Grant
+}
+
+// phase is where this start of the member is.
+type phase uint8
+
+const (
+	phaseClaim   phase = iota // making sure that no other live process has our name
+	phasePulse                // the heartbeat is being written for the first time
+	phaseJoin                 // the mailbox asks to join
+	phaseMember               // joined
+	phaseConfirm              // its trust has lapsed: it must not go on before the leader has confirmed it under a new heartbeat
+	phaseRemoved              // found itself removed: waits for its work to stop, then joins again
+	phaseLeaving              // stops its work, then asks to leave
+	phaseGone                 // over, in order
+	phaseHalted               // over, because going on would be wrong
+)
+
+// State is all that one member knows. It is a value: Step returns another one and shares what it does not change.
+type State struct {
+	p     Params
+	phase phase
+	now   protocol.Instant
+	life  uint64 // how many times it joined; part of the heartbeat's key
+	stop  string // reason to leave; "" while it stays
+
+	inc       cluster.Incarnation
+	admitted  cluster.Index // the incarnation in which it joined: tokens of before are of another membership
+	claims    heartbeat.Observations
+	renewal   renewal
+	mailbox   mailbox
+	head      head
+	slots     tree[held] // what is assigned to this member, by task
+	fetch     []fetch    // assignments that are to be read
+	roster    roster
+	light     cluster.Value // what a member has that does not fold
+	asks      asks
+	fold      folding
+	vote      vote
+	rule      rule
+	pulses    heartbeat.Observations // of the members, for those that fold
+	sweepNext protocol.Instant
+	probing   []probe // heartbeats that are being read
+
+	reports  []protocol.Report
+	reported uint64 // Assignment.Version that reports reflect
+	assigned protocol.Assignment
+	changed  bool // the slots differ from what is assigned
+	watching string
+	wake     protocol.Instant
+	busy     []string // keys and prefixes with a call under way, sorted
+	rest     protocol.Instant
+	problem  string // why the store does not answer; "" while it does
+}
+
+// renewal is the state of our own heartbeat, in this life.
+type renewal struct {
+	heartbeat.Lease
+	key  string
+	busy bool
+}
+
+// look is when something is looked at again.
+type look struct {
+	hint bool
+	next protocol.Instant
+}
+
+func (l look) due(now protocol.Instant) bool { return l.hint || now >= l.next }
+
+// vote is what the member knows of who leads.
+type vote struct {
+	elect.Election
+	look
+	holder Holder
+	turn   protocol.Instant // the holder's heartbeat is read again
+}
+
+// NewState is a member that has just started.
+func NewState(p Params) State {
+	return State{p: p, wake: -1, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+}
+
+// Step takes one event in. It is a pure function: the same state and event give the same state and effects.
+func Step(s State, ev Event) (State, []Effect) {
+	if s.phase == phaseGone || s.phase == phaseHalted {
+		return s, nil
+	}
+	st := &step{State: s}
+	st.now = max(s.now, ev.at())
+	st.checkLease()
+	st.take(ev)
+	if st.phase != phaseHalted && st.phase != phaseGone {
+		st.advance()
+	}
+	return st.State, st.fx
+}
+
+// step is one call of Step: a state of our own and the effects so far.
+type step struct {
+	State
+	fx []Effect
+}
+
+func (s *step) emit(e Effect) { s.fx = append(s.fx, e) }
+
+func (s *step) self() cluster.MemberID { return s.p.Member }
+
+func (s *step) take(ev Event) {
+	switch ev := ev.(type) {
+	case Woken:
+	case Hinted:
+		s.hinted(ev.Prefix)
+	case Read:
+		s.read(ev)
+	case SnapshotRead:
+		s.snapshotRead(ev)
+	case SnapshotSaved:
+		s.fold.saving = false
+	case Appended:
+		s.appended(ev)
+	case Renewed:
+		s.renewed(ev)
+	case Got:
+		s.got(ev)
+	case Listed:
+		s.listed(ev)
+	case Wrote:
+		s.wrote(ev)
+	case Reported:
+		s.reports, s.reported = ev.Reports, ev.Version
+	case Proposed:
+		s.asks.Box = s.asks.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
+	case Closed:
+		s.halt(ev.Err)
+	case Stop:
+		s.leave(ev.Reason)
+	}
+}
+
+// advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
+func (s *step) advance() {
+	s.keep()
+	s.walk()
+	s.renew()
+	s.lookAround()
+	s.fetchSlots()
+	s.assign()
+	s.post()
+	s.ask()
+	s.readLog()
+	s.elect()
+	s.observe()
+	s.reign()
+	s.saveSnapshot()
+	s.watch()
+	s.settle()
+	s.setWake()
+}
+
+// free reports whether a call for a key can be made, and notes that it is being made.
+func (s *step) free(key string) bool {
+	i, ok := slices.BinarySearch(s.busy, key)
+	if ok || s.now < s.rest {
+		return false
+	}
+	s.busy = slices.Insert(slices.Clone(s.busy), i, key)
+	return true
+}
+
+func (s *step) isBusy(key string) bool {
+	_, ok := slices.BinarySearch(s.busy, key)
+	return ok
+}
+
+// returned notes that the call for a key was answered.
+func (s *step) returned(key, err string) {
+	if i, ok := slices.BinarySearch(s.busy, key); ok {
+		s.busy = slices.Delete(slices.Clone(s.busy), i, i+1)
+	}
+	s.answered(err)
+	if err != "" {
+		s.rest = s.now.Add(s.p.Poll)
+	}
+}
+
+func (s *step) get(key string) bool {
+	ok := s.free(key)
+	if ok {
+		s.emit(Get{Key: key})
+	}
+	return ok
+}
+
+func (s *step) list(prefix string) bool {
+	ok := s.free(prefix)
+	if ok {
+		s.emit(List{Prefix: prefix})
+	}
+	return ok
+}
+
+func (s *step) put(p Put) bool {
+	ok := s.free(p.Key)
+	if ok {
+		s.emit(p)
+	}
+	return ok
+}
+
+// answered notes whether the store answers, and tells when that changes.
+func (s *step) answered(err string) {
+	if (err == "") != (s.problem == "") {
+		s.emit(StoreChanged{Err: err})
+	}
+	s.problem = err
+}
+
+// halt ends the member because going on would be wrong. Its work stops at once.
+func (s *step) halt(err error) {
+	if s.phase == phaseHalted {
+		return
+	}
+	s.phase = phaseHalted
+	s.revoke(0)
+	s.emit(Halt{Err: err})
+}
+
+// setWake asks to be woken soon.
+func (s *step) setWake() {
+	next := s.now.Add(s.p.Poll)
+	if !s.renewal.busy && s.renewal.Next > s.now {
+		next = min(next, s.renewal.Next)
+	}
+	if next != s.wake {
+		s.wake = next
+		s.emit(WakeAt{At: next})
+	}
+}
+
+// rarely is how often a member looks at a document without a hint. With many members all of them together look about as often as one of few.
+func (s *step) rarely() time.Duration {
+	if !s.p.Hints {
+		return s.p.Poll
+	}
+	n := time.Duration(max(1, len(s.roster.Members)))
+	return max(s.p.Poll, s.p.TTL*2/5, s.p.TTL*n*3/5)
+}

@@ -1,0 +1,115 @@
+package leader
+
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/store"
+)
+
+// maxAsk is how many commands one request of a member has.
+const maxAsk = 500
+
+// asks are the requests of this member to the leader: one is under way at a time.
+type asks struct {
+	outbox.Box
+	look
+	put     bool // it is in its place, as far as is known
+	dropped string
+}
+
+func (a *asks) writes(key string) bool {
+	return a.dropped == key || a.Pending != nil && PlanKey(a.Pending.Entry.Writer, a.Pending.Entry.Seq) == key
+}
+
+func (s *step) writer() cluster.WriterID {
+	return cluster.WriterID(string(s.self()) + "-" + s.p.Nonce)
+}
+
+// asker is who asks: another writer than the one of entries, so that their numbers do not mix.
+func (s *step) asker() cluster.WriterID { return s.writer() + "-ask" }
+
+// ask puts requests in their place and looks for answers.
+func (s *step) ask() {
+	if s.inc == 0 || s.phase == phaseConfirm {
+		return
+	}
+	if s.asks.Pending == nil {
+		s.asks.Box = s.asks.Compose(s.asker(), s.Value(), nil, false)
+		s.asks.put = false
+	}
+	p := s.asks.Pending
+	if p == nil || s.asks.Rests(s.now) {
+		return
+	}
+	key := PlanKey(p.Entry.Writer, p.Entry.Seq)
+	if !s.asks.put {
+		s.put(Put{Key: key, Doc: Plan{Writer: p.Entry.Writer, Seq: p.Entry.Seq, Commands: p.Entry.Commands}})
+		return
+	}
+	if s.asks.due(s.now) && s.get(key) {
+		s.asks.look = look{next: s.now.Add(max(s.p.Poll, s.p.TTL*2/5))}
+	}
+}
+
+func (s *step) planWrote(ev Wrote) {
+	if ev.Key == s.asks.dropped {
+		s.asks.dropped = ""
+		return
+	}
+	switch {
+	case ev.Conflict:
+		s.asks.put, s.asks.hint = true, true // it is there already
+	case ev.Outcome == outbox.Done:
+		s.asks.put, s.asks.look = true, look{next: s.now.Add(max(s.p.Poll, s.p.TTL*2/5))}
+	case ev.Outcome == outbox.Refused:
+		s.reply(s.asks.TooLarge(ev.Err))
+	case ev.Outcome == outbox.Unknown:
+		s.asks.Box = s.asks.Unknown()
+	default:
+		s.asks.Box = s.asks.Requeue()
+	}
+}
+
+// planGot looks whether our request was answered.
+func (s *step) planGot(d Doc) {
+	p := s.asks.Pending
+	if p == nil || d.Key != PlanKey(p.Entry.Writer, p.Entry.Seq) {
+		return
+	}
+	plan, ok := d.Value.(Plan)
+	switch {
+	case d.Version == "" && d.Bad == "":
+		s.asks.put = false // it was removed, or never written
+	case !ok || plan.Answer == nil:
+	default:
+		s.planAnswered(*plan.Answer, len(p.Entry.Commands))
+		s.dropAnswered(d.Key, d.Version)
+	}
+}
+
+func (s *step) planAnswered(a PlanAnswer, commands int) {
+	if a.Err == "" && len(a.Results) == commands {
+		s.reply(s.asks.Applied(a.Results))
+		return
+	}
+	var out []outbox.Answer
+	for _, r := range s.asks.Pending.Requests {
+		out = append(out, outbox.Answer{ID: r.ID, Err: a.Err, Unknown: a.Unknown || a.Err == ""})
+	}
+	b, _ := s.asks.Applied(make([]cluster.Result, commands))
+	s.reply(b, out)
+}
+
+// dropAnswered removes our request. If that fails, the leader does it later.
+func (s *step) dropAnswered(key string, v store.Version) {
+	if s.drop(key, v) {
+		s.asks.dropped = key
+	}
+}
+
+func (s *step) reply(box outbox.Box, answers []outbox.Answer) {
+	s.asks.Box = box
+	for _, a := range answers {
+		s.emit(Reply(a))
+	}
+}

@@ -1,0 +1,274 @@
+package leader
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// boxes are the mailboxes of the members, as they were listed last.
+type boxes struct {
+	look
+	all tree[box]
+}
+
+type box struct {
+	Mailbox
+	version store.Version
+}
+
+// plans are the requests that are not answered, or were by a former leader.
+type plans struct {
+	look
+	all []plan // sorted by key
+}
+
+type plan struct {
+	Plan
+	key     string
+	version store.Version
+	since   protocol.Instant // answered, as far as we have seen
+}
+
+// offered is an offer and when we saw it first: a new leader counts from its own first look.
+type offered struct {
+	task  cluster.PartitionID
+	token cluster.Token
+	since protocol.Instant
+}
+
+// holdSeen is when a held member was first seen held.
+type holdSeen struct {
+	inc   cluster.Incarnation
+	since protocol.Instant
+}
+
+// boxesEvery is how often the mailboxes are listed without a hint.
+func (s *step) boxesEvery() time.Duration {
+	if s.p.Hints {
+		return max(s.rarely(), 2*s.p.TTL)
+	}
+	return s.p.Poll
+}
+
+func (s *step) boxesListed(docs []Doc) {
+	s.noteListed(MailboxPrefix)
+	s.rule.boxes.all = tree[box]{}
+	for _, d := range docs {
+		m, ok := d.Value.(Mailbox)
+		if !ok {
+			continue
+		}
+		s.rule.boxes.all.set(string(m.Member), box{m, d.Version})
+		for _, say := range m.Says {
+			if p, _ := s.fold.value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
+				s.rule.dirty.set(string(m.Member)+"\x00"+string(say.Task), target{m.Member, say.Task}) // what it has read is not what the value says
+				s.recheck(m.Member, say)
+			}
+		}
+	}
+	for m := range s.fold.value.Members() {
+		if _, ok := s.rule.boxes.all.get(string(m.ID)); !ok && m.State != cluster.MemberHeld {
+			s.pulses = s.pulses.With(s.pulses.Of(m.Pulse).NotInList())
+		}
+	}
+}
+
+func (s *step) plansListed(docs []Doc) {
+	s.noteListed(PlanPrefix)
+	was := s.rule.plans.all
+	s.rule.plans.all = nil
+	for _, d := range docs {
+		p, ok := d.Value.(Plan)
+		if !ok {
+			continue
+		}
+		next := plan{Plan: p, key: d.Key, version: d.Version, since: s.now}
+		if i := slices.IndexFunc(was, func(p plan) bool { return p.key == d.Key && p.version == d.Version }); i >= 0 {
+			next.since = was[i].since
+		}
+		s.rule.plans.all = append(s.rule.plans.all, next)
+	}
+}
+
+// maxEntry is how many commands a decision has at most.
+const maxEntry = 1000
+
+// wanted are the commands that the state asks for.
+func (s *step) wanted() []cluster.Command {
+	out := s.admissions()
+	out = append(out, s.deaths()...)
+	out = append(out, s.heardAll()...)
+	out = append(out, s.expired()...)
+	out = append(out, s.releases()...)
+	return s.requests(out)
+}
+
+// admissions are the commands about members as such.
+func (s *step) admissions() (out []cluster.Command) {
+	v := s.fold.value
+	s.rule.boxes.all.each(func(_ string, b box) bool {
+		m, in := v.Member(b.Member)
+		switch {
+		case b.Want == WantLeave && in && m.Incarnation == b.Incarnation && m.Pulse == b.Pulse:
+			out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: b.Reason})
+		case b.Want == WantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld && s.alive(b.Pulse) && (m.Pulse != b.Pulse || m.Revoked):
+			out = append(out, cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Pulse: b.Pulse})
+		case b.Want == WantJoin && s.alive(b.Pulse) && (!in || m.Pulse != b.Pulse && s.replaceable(m, b.Pulse)):
+			out = append(out, cluster.PrepareJoin{
+				Member: b.Member, Replaces: m.Incarnation, Slots: b.Join.Slots, Weight: b.Join.Weight, Capacity: b.Join.Capacity, Labels: b.Join.Labels,
+				Pulse: b.Pulse, Address: b.Join.Address, Version: b.Join.Version,
+			})
+		}
+		return true
+	})
+	return out
+}
+
+// alive reports whether a read has found a heartbeat, and not for too long the same.
+func (s *step) alive(pulse string) bool {
+	o := s.pulses.Of(pulse)
+	return o.Known && !o.Gone() && !s.dead(o)
+}
+
+// replaceable reports whether a start of a member may be replaced by one with another heartbeat: it is dead, held, or a former life of the same process.
+func (s *step) replaceable(m cluster.Member, pulse string) bool {
+	i := strings.LastIndexByte(pulse, '-')
+	return m.State == cluster.MemberHeld || i > 0 && strings.HasPrefix(m.Pulse, pulse[:i+1]) || s.dead(s.pulses.Of(m.Pulse))
+}
+
+// deaths are the commands that remove members whose heartbeat is gone or silent.
+func (s *step) deaths() (out []cluster.Command) {
+	for m := range s.fold.value.Members() {
+		o := s.pulses.Of(m.Pulse)
+		if m.State == cluster.MemberHeld || !s.dead(o) || m.Pulse == s.renewal.key {
+			continue
+		}
+		reason := "its heartbeat was silent"
+		if o.Gone() {
+			reason = "its heartbeat is gone"
+		}
+		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason})
+	}
+	return out
+}
+
+// heardAll are the commands that enter what members say of their tasks.
+func (s *step) heardAll() (out []cluster.Command) {
+	s.rule.boxes.all.each(func(_ string, b box) bool {
+		if m, in := s.fold.value.Member(b.Member); !in || m.Pulse != b.Pulse {
+			return true
+		}
+		for _, say := range b.Says {
+			p, _ := s.fold.value.Partition(say.Task)
+			if c := s.heard(b.Member, p, say); c != nil {
+				out = append(out, c)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// heard is the command that enters what a member says of a task; nil where that is not asked of it any more.
+func (s *step) heard(m cluster.MemberID, p cluster.Partition, say Saying) cluster.Command {
+	state, token := stateOf(s.fold.value, m, p)
+	if token != say.Token || token == 0 {
+		return nil
+	}
+	switch {
+	case say.Say == SayAccept && state == Acking:
+		return cluster.AcceptOffer{Partition: p.ID, Token: token}
+	case say.Say == SayDecline && state == Acking:
+		return cluster.RevokeOffer{Partition: p.ID, Token: token, Declined: true}
+	case say.Say == SayStarted && state == Taking:
+		return cluster.Started{Partition: p.ID, Token: token}
+	case say.Say == SayStopped && (state == Sealing || state == Taking):
+		return cluster.Stopped{Partition: p.ID, Token: token}
+	case say.Say == SayDone && (state == Active || state == Sealing):
+		return cluster.FinishPartition{Partition: p.ID, Token: token, Outcome: cluster.OutcomeDone}
+	case say.Say == SayFailed && state == Active && say.Attempt == p.Attempts:
+		return cluster.FinishPartition{
+			Partition: p.ID, Token: token, Outcome: cluster.OutcomeFailed, Attempt: say.Attempt, Fresh: say.Fresh, Message: say.Message,
+		}
+	}
+	return nil
+}
+
+// expired takes back the offers that were not answered in time, by our own clock since we have seen them. Their deadline is that of the term in which
+// they were made; an answer that is in the log counts.
+func (s *step) expired() (out []cluster.Command) {
+	l, _ := s.fold.value.Leader()
+	patience := time.Duration(l.OfferMS) * time.Millisecond
+	for len(s.rule.offers) > 0 {
+		o := s.rule.offers[0]
+		if p, ok := s.fold.value.Partition(o.task); ok && p.Offered && p.Token == o.token {
+			break
+		}
+		s.rule.offers = s.rule.offers[1:]
+	}
+	for _, o := range s.rule.offers {
+		if s.now.Sub(o.since) < patience {
+			break
+		}
+		if p, ok := s.fold.value.Partition(o.task); ok && p.Offered && p.Token == o.token && !s.accepts(p) {
+			out = append(out, cluster.RevokeOffer{Partition: o.task, Token: o.token})
+		}
+	}
+	return out
+}
+
+// accepts reports whether the owner has said that it takes the offer.
+func (s *step) accepts(p cluster.Partition) bool {
+	b, ok := s.rule.boxes.all.get(string(p.Owner))
+	return ok && slices.ContainsFunc(b.Says, func(say Saying) bool { return say.Task == p.ID && say.Token == p.Token && say.Say == SayAccept })
+}
+
+// releases frees the grants of held members whose time is over, by our own clock.
+func (s *step) releases() (out []cluster.Command) {
+	var holds []holdSeen
+	for m := range s.fold.value.Members() {
+		if m.State != cluster.MemberHeld {
+			continue
+		}
+		h := holdSeen{m.Incarnation, s.now}
+		if i := slices.IndexFunc(s.rule.holds, func(h holdSeen) bool { return h.inc == m.Incarnation }); i >= 0 {
+			h = s.rule.holds[i]
+		}
+		holds = append(holds, h)
+		if s.now.Sub(h.since) >= s.p.Hold {
+			out = append(out, cluster.ReleaseHold{Member: m.ID, Incarnation: m.Incarnation})
+		}
+	}
+	s.rule.holds = holds
+	return out
+}
+
+// requests adds the requests that were not taken yet, each whole or not at all.
+func (s *step) requests(out []cluster.Command) []cluster.Command {
+	limit := maxEntry
+	if l := s.rule.out.Limit; l > 0 {
+		limit = l
+	}
+	if len(out) >= limit {
+		return out[:limit]
+	}
+	for _, p := range s.rule.plans.all {
+		if p.Answer != nil || s.fold.value.Wrote(p.Writer) >= p.Seq {
+			continue
+		}
+		if len(out) > 0 && len(out)+1+len(p.Commands) > limit {
+			break
+		}
+		if len(p.Commands) >= limit {
+			continue // it is answered as too large: see answers
+		}
+		out = append(out, cluster.TakeRequest{Writer: p.Writer, Seq: p.Seq, Count: uint32(len(p.Commands))})
+		out = append(out, p.Commands...)
+	}
+	return out
+}

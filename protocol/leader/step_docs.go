@@ -1,0 +1,238 @@
+package leader
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/store"
+)
+
+// head is how the leader sees this member, as it was read last.
+type head struct {
+	Head
+	look
+	known bool   // it was read in this life, if only to find none
+	read  uint64 // Seq up to which our folder was read
+	list  uint64 // the whole folder is to be read; it is as of this Seq then
+}
+
+// roster is all members, as they were read last.
+type roster struct {
+	Roster
+	look
+	known bool // it was read, if only to find none
+}
+
+func (r *roster) peer(m cluster.MemberID) (Peer, bool) {
+	i, ok := slices.BinarySearchFunc(r.Members, m, func(p Peer, m cluster.MemberID) int { return strings.Compare(string(p.Member), string(m)) })
+	if !ok {
+		return Peer{}, false
+	}
+	return r.Members[i], true
+}
+
+// probe is a heartbeat that is looked at.
+type probe struct {
+	key  string
+	next protocol.Instant
+}
+
+// hinted notes that something below a prefix may have changed.
+func (s *step) hinted(prefix string) {
+	switch prefix {
+	case "":
+		s.fold.hint = true
+	case leaderPrefix:
+		s.vote.hint = true
+	case rosterPrefix:
+		s.roster.hint = true
+	case headFolder(s.self()):
+		s.head.hint = true
+	case planFolder(s.asker()):
+		s.asks.hint = true
+	case MailboxPrefix:
+		s.rule.boxes.hint = true
+	case PlanPrefix:
+		s.rule.plans.hint = true
+	}
+}
+
+// lookAround reads what this member must know of itself and of the others.
+func (s *step) lookAround() {
+	if s.phase == phaseRemoved {
+		return
+	}
+	if s.head.due(s.now) && s.get(HeadKey(s.self())) {
+		s.head.look = look{next: s.now.Add(s.rarely())}
+	}
+	if s.roster.due(s.now) && s.get(RosterKey) {
+		s.roster.look = look{next: s.now.Add(s.rarely())}
+	}
+	if s.phase == phaseClaim && !s.mailbox.known {
+		s.get(MailboxKey(s.self()))
+	}
+}
+
+// probe reads a heartbeat, at the latest at an instant.
+func (s *step) probe(key string, at protocol.Instant) {
+	i := slices.IndexFunc(s.probing, func(p probe) bool { return p.key == key })
+	if i >= 0 && s.now < s.probing[i].next || !s.get(key) {
+		return
+	}
+	next := slices.DeleteFunc(slices.Clone(s.probing), func(p probe) bool { return p.key == key || s.now >= p.next.Add(4*s.p.TTL) })
+	s.probing = append(next, probe{key, max(at, s.now.Add(s.p.Poll))})
+}
+
+// nextLook is when a heartbeat is looked at again: at the latest when it may have been silent for long enough.
+func (s *step) nextLook(o heartbeat.Observation) protocol.Instant {
+	end := o.Since.Add(s.silence(o))
+	if !o.Known || o.Gone() || end <= s.now {
+		return s.now.Add(s.p.Poll)
+	}
+	every := s.p.Poll
+	if s.p.Hints {
+		every = max(every, s.p.TTL*2/5)
+	}
+	return min(end, s.now.Add(every))
+}
+
+func (s *step) got(ev Got) {
+	key := ev.Doc.Key
+	s.returned(key, ev.Err)
+	s.fetched(key, ev.Err == "")
+	if ev.Err != "" {
+		return
+	}
+	if ev.Doc.Bad != "" {
+		s.emit(Refusing{Key: key, Reason: ev.Doc.Bad})
+	}
+	switch {
+	case strings.HasPrefix(key, protocol.HeartbeatPrefix):
+		s.pulseGot(ev)
+	case key == LeaderKey:
+		s.holderGot(ev)
+	case key == RosterKey:
+		s.rosterGot(ev.Doc)
+		s.written(ev.Doc)
+	case key == HeadKey(s.self()):
+		s.headGot(ev.Doc)
+		s.headRead(ev.Doc)
+		s.written(ev.Doc)
+	case key == MailboxKey(s.self()):
+		s.mailboxGot(ev.Doc)
+	case strings.HasPrefix(key, planFolder(s.asker())):
+		s.planGot(ev.Doc)
+	case strings.HasPrefix(key, folder(s.self())):
+		s.slotGot(ev.Doc)
+		s.written(ev.Doc)
+	default:
+		s.written(ev.Doc)
+	}
+}
+
+func (s *step) pulseGot(ev Got) {
+	d := ev.Doc
+	if was := s.claims.Of(d.Key); s.phase == phaseClaim {
+		s.claimSeen(was, was.Read(d.Version, d.TTL, ev.Sent, s.now))
+	}
+	s.vote.Election = s.vote.Probed(d.Key, d.Version, d.TTL, ev.Sent, s.now)
+	s.pulses = s.pulses.With(s.pulses.Of(d.Key).Read(d.Version, d.TTL, ev.Sent, s.now))
+}
+
+// rosterGot takes in the members, if they are newer than what we have.
+func (s *step) rosterGot(d Doc) {
+	s.roster.known = true
+	if r, ok := d.Value.(Roster); ok && r.Index > s.roster.Index {
+		s.roster.Roster = r
+		s.lighten()
+	}
+}
+
+func (s *step) headGot(d Doc) {
+	s.head.known = s.head.known || d.Bad == ""
+	switch h, ok := d.Value.(Head); {
+	case ok && (h.Incarnation > s.head.Incarnation || h.Seq >= s.head.Seq):
+		s.head.Head = h
+	case d.Version == "" && s.inc == 0:
+		s.head.Head = Head{}
+	}
+}
+
+func (s *step) listed(ev Listed) {
+	s.returned(ev.Prefix, ev.Err)
+	if ev.Err != "" {
+		return
+	}
+	for _, d := range ev.Docs {
+		if d.Bad != "" {
+			s.emit(Refusing{Key: d.Key, Reason: d.Bad})
+		}
+	}
+	switch ev.Prefix {
+	case folder(s.self()):
+		s.folderListed(ev.Docs)
+	case protocol.HeartbeatPrefix:
+		s.pulsesListed(ev.Docs)
+	case MailboxPrefix:
+		s.boxesListed(ev.Docs)
+	case headPrefix:
+		s.headsListed(ev.Docs)
+	case AssignPrefix:
+		s.assignsListed(ev.Docs)
+	case PlanPrefix:
+		s.plansListed(ev.Docs)
+	}
+}
+
+func (s *step) wrote(ev Wrote) {
+	err := ev.Err
+	if ev.Conflict || ev.Outcome == outbox.Refused {
+		err = "" // the store answers
+	}
+	s.returned(ev.Key, err)
+	switch {
+	case ev.Key == LeaderKey:
+		s.vote.Election, s.vote.hint = s.vote.Stale(), true
+	case ev.Key == MailboxKey(s.self()):
+		s.mailboxWrote(ev)
+	case strings.HasPrefix(ev.Key, planFolder(s.asker())) && s.asks.writes(ev.Key):
+		s.planWrote(ev)
+	default:
+		s.projected(ev)
+	}
+}
+
+// drop removes a document at a version.
+func (s *step) drop(key string, v store.Version) bool {
+	ok := s.free(key)
+	if ok {
+		s.emit(Delete{Key: key, Version: v})
+	}
+	return ok
+}
+
+// watch names what the shell hints at.
+func (s *step) watch() {
+	prefixes := []string{leaderPrefix, rosterPrefix, headFolder(s.self())}
+	if s.asks.Pending != nil {
+		prefixes = append(prefixes, planFolder(s.asker()))
+	}
+	if s.folds() {
+		prefixes = append(prefixes, MailboxPrefix)
+	}
+	if s.rule.at != ruleNone {
+		prefixes = append(prefixes, PlanPrefix)
+	}
+	if now := strings.Join(prefixes, " "); now != s.watching || s.folds() != s.fold.watched {
+		s.watching, s.fold.watched = now, s.folds()
+		s.emit(Watch{Prefixes: prefixes, Log: s.folds()})
+	}
+}
+
+// sweepEvery is how often the heartbeats are listed, where they do not vanish by themselves.
+func (s *step) sweepEvery() time.Duration { return s.p.TTL / 2 }

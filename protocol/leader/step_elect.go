@@ -1,0 +1,80 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/rota-run/rota/protocol/elect"
+)
+
+func (s *step) holderGot(ev Got) {
+	seen := elect.Seen{Version: ev.Doc.Version}
+	s.vote.holder = Holder{}
+	if h, ok := ev.Doc.Value.(Holder); ok {
+		seen.Holder, seen.Heartbeat, s.vote.holder = string(h.Member), h.Pulse, h
+	}
+	s.vote.Election = s.vote.Read(seen, s.now)
+}
+
+// mayLead reports whether this member takes part in elections.
+func (s *step) mayLead() bool {
+	return s.phase >= phaseJoin && s.phase <= phaseConfirm && s.renewal.Held && s.roster.known
+}
+
+// elect looks who leads, and tries to where nobody does.
+func (s *step) elect() {
+	if s.vote.due(s.now) {
+		s.vote.look = look{next: s.now.Add(s.rarely())}
+		s.vote.Election = s.vote.Stale()
+	}
+	move := s.vote.Next(s.renewal.key, s.turn(), s.silence(s.vote.Election.Holder), s.now)
+	if move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.renewal.key) {
+		s.abdicate()
+	}
+	if move == elect.Look {
+		s.get(LeaderKey)
+		return
+	}
+	leaves := s.phase == phaseLeaving && s.rule.at != ruleNone
+	if !s.mayLead() && !leaves {
+		return
+	}
+	former := s.vote.Seen.Version != "" && s.ours(s.vote.Seen.Heartbeat) && move != elect.Lead
+	switch {
+	case former || move == elect.Remove:
+		s.drop(LeaderKey, s.vote.Seen.Version)
+	case move == elect.Probe && s.now >= s.vote.turn:
+		s.vote.turn = s.now.Add(s.probeEvery())
+		s.probe(s.vote.Holder.Key, s.vote.turn)
+	case move == elect.Claim && !leaves:
+		s.put(Put{Key: LeaderKey, Doc: Holder{Format: Format, Member: s.self(), Pulse: s.renewal.key, Term: s.vote.holder.Term + 1}, Life: s.life + 1})
+	case move == elect.Lead && s.rule.at == ruleNone:
+		s.rule.at = ruleClaimed
+	}
+}
+
+// turn is how long we let others go first.
+func (s *step) turn() time.Duration { return time.Duration(min(s.rank(), 8)) * 2 * s.p.Poll }
+
+// probeEvery is how often the leader's heartbeat is looked at. Where it vanishes by itself a hint comes with that.
+func (s *step) probeEvery() time.Duration {
+	if s.p.Vanish || s.rank() > s.p.StandBys {
+		return s.rarely()
+	}
+	return s.nextLook(s.vote.Election.Holder).Sub(s.now)
+}
+
+// abdicate ends our rule: the document does not name us any more.
+func (s *step) abdicate() {
+	if s.rule.at != ruleNone {
+		s.rule = rule{out: s.rule.out}
+	}
+}
+
+// resign gives up the lead before we are gone. It reports whether that is done.
+func (s *step) resign() bool {
+	if s.vote.Seen.Version != "" && s.vote.Seen.Heartbeat == s.renewal.key {
+		s.drop(LeaderKey, s.vote.Seen.Version)
+		return false
+	}
+	return s.vote.Known
+}

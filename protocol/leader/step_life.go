@@ -1,0 +1,248 @@
+package leader
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/outbox"
+)
+
+// pulseKey is the key of the heartbeat of this life of the member. It is never used again.
+func (s *step) pulseKey() string {
+	return protocol.HeartbeatPrefix + string(s.self()) + "/" + s.p.Nonce + "-" + strconv.FormatUint(s.life, 10)
+}
+
+// ours reports whether a heartbeat is of this start: of a former life of it, in which nothing runs any more, or of the present one.
+func (s *step) ours(pulse string) bool {
+	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
+}
+
+// timing is what our own lease goes by.
+func (p Params) timing() heartbeat.Timing {
+	return heartbeat.Timing{TTL: p.TTL, Rho: p.Rho, Margin: p.Margin}
+}
+
+// silence is how long another owner's heartbeat must stay unchanged: by its own TTL, which may be another one than ours.
+func (s *step) silence(o heartbeat.Observation) time.Duration {
+	return heartbeat.Timing{TTL: cmp.Or(o.TTL, s.p.TTL), Rho: s.p.Rho}.Silence()
+}
+
+func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
+
+func (s *step) renew() {
+	if s.phase < phasePulse || s.phase > phaseLeaving || s.phase == phaseRemoved {
+		return
+	}
+	if s.renewal.key == "" {
+		s.renewal.key = s.pulseKey()
+	}
+	if s.renewal.busy || s.now < s.renewal.Next {
+		return
+	}
+	s.renewal.busy = true
+	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life})
+}
+
+// checkLease notices that the last acknowledged renewal is too old: see package heartbeat. A heartbeat that was silent for long enough is never renewed.
+func (s *step) checkLease() {
+	if s.renewal.Lapsed(s.now, s.p.timing()) {
+		s.lapse()
+	}
+}
+
+// lapse ends the lease for good. The member begins another epoch, with another heartbeat, under which the leader may confirm it.
+func (s *step) lapse() {
+	switch s.phase {
+	case phaseMember:
+		s.phase = phaseConfirm
+	case phaseJoin:
+		s.phase = phasePulse // nobody may hear of the new heartbeat before it is there
+	case phaseConfirm, phasePulse:
+	default:
+		return
+	}
+	s.life++
+	s.renewal = renewal{}
+	if s.assigned.TrustUntil != 0 {
+		s.assigned.TrustUntil = 0
+		s.emit(Assign{Assignment: s.assigned})
+	}
+}
+
+func (s *step) renewed(ev Renewed) {
+	if ev.Key != s.renewal.key {
+		return // of a former life
+	}
+	s.renewal.busy = false
+	s.answered(ev.Err)
+	switch ev.Outcome {
+	case outbox.Done:
+		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.p.timing())
+	case outbox.Refused:
+		s.renewal.Next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life
+		s.lapse()
+	default: // not acknowledged: for us it was not renewed
+		s.renewal.Next = s.now.Add(s.p.Poll)
+	}
+}
+
+// walk moves from phase to phase as far as the state allows.
+func (s *step) walk() {
+	for range 8 { // more phases than there are
+		before := s.phase
+		s.walkOne()
+		if s.phase == before {
+			return
+		}
+	}
+}
+
+func (s *step) walkOne() {
+	switch s.phase {
+	case phaseClaim:
+		s.claimName()
+	case phasePulse:
+		if s.renewal.Held {
+			s.phase = phaseJoin
+		}
+	case phaseJoin:
+		s.awaitJoin()
+	case phaseMember:
+		s.stayMember()
+	case phaseConfirm:
+		s.awaitConfirm()
+	case phaseRemoved:
+		s.comeBack()
+	}
+}
+
+// claimName makes sure that no live process has our name: one whose mailbox is there, or that the leader sees. It waits until that one's heartbeat is
+// gone or has been silent, and gives up when it sees it renewed.
+func (s *step) claimName() {
+	if !s.mailbox.known || !s.head.known {
+		return
+	}
+	for _, pulse := range []string{s.mailbox.others, s.head.Pulse} {
+		if pulse == "" || s.ours(pulse) {
+			continue
+		}
+		if o := s.claims.Of(pulse); !s.dead(o) {
+			s.probe(pulse, s.nextLook(o))
+			return
+		}
+	}
+	if s.mailbox.version != "" && s.mailbox.others != "" && !s.ours(s.mailbox.others) {
+		s.drop(MailboxKey(s.self()), s.mailbox.version)
+		return
+	}
+	s.phase = phasePulse
+}
+
+// claimSeen takes in the heartbeat of another start under our name.
+func (s *step) claimSeen(was, now heartbeat.Observation) {
+	s.claims = s.claims.With(now)
+	if was.Known && !was.Gone() && !now.Gone() && was.Version != now.Version {
+		s.halt(&protocol.NameTakenError{Member: s.self()})
+	}
+}
+
+// seen reports whether the leader sees this life of ours.
+func (s *step) seen() bool { return s.head.known && s.head.Pulse == s.renewal.key && s.renewal.Held }
+
+// awaitJoin looks for our admission.
+func (s *step) awaitJoin() {
+	switch {
+	case s.seen() && s.head.State == cluster.MemberJoined.String():
+		s.inc, s.admitted = s.head.Incarnation, s.head.Incarnation
+		s.phase = phaseMember
+		s.emit(Joining{Incarnation: s.inc})
+	case s.mailbox.known && s.mailbox.others != "" && !s.ours(s.mailbox.others):
+		s.phase = phaseClaim // another start was quicker
+	}
+}
+
+// stayMember notices that we were removed, or have another incarnation.
+func (s *step) stayMember() {
+	if s.gone() {
+		s.remove()
+		return
+	}
+	if s.seen() {
+		s.inc = max(s.inc, s.head.Incarnation)
+	}
+}
+
+// out reports whether we have left.
+func (s *step) out() bool { return s.phase == phaseLeaving && s.inc != 0 && s.gone() }
+
+// gone reports whether the cluster has removed this membership: the roster proves it, or that we are seen in another one.
+func (s *step) gone() bool {
+	if s.roster.Index < s.inc {
+		return false
+	}
+	p, ok := s.roster.peer(s.self())
+	return !ok || !s.ours(p.Pulse) || p.Incarnation != s.inc && p.Pulse != s.renewal.key
+}
+
+// awaitConfirm looks for our confirmation, or for our removal.
+func (s *step) awaitConfirm() {
+	switch {
+	case s.seen() && s.head.Incarnation > s.inc:
+		s.inc = s.head.Incarnation
+		s.phase = phaseMember
+	case s.gone():
+		s.remove()
+	}
+}
+
+func (s *step) remove() {
+	s.phase = phaseRemoved
+	s.revoke(0)
+	s.slots, s.fetch = tree[held]{}, nil
+	s.emit(Removing{Reason: "the cluster has removed it"})
+}
+
+// comeBack joins again, as another life, once nothing of the former one runs.
+func (s *step) comeBack() {
+	if !s.idle() {
+		return
+	}
+	s.life++
+	s.inc, s.admitted, s.renewal = 0, 0, renewal{}
+	s.head = head{Head: s.head.Head, known: s.head.known}
+	s.phase = phaseClaim
+}
+
+// leave begins to leave in order.
+func (s *step) leave(reason string) {
+	s.stop = reason
+	if s.phase < phaseJoin {
+		s.phase = phaseGone
+		s.emit(Left{})
+		return
+	}
+	s.phase = phaseLeaving
+	s.revoke(s.assigned.TrustUntil) // what runs stops because it leaves, not because it lost trust
+}
+
+// settle ends the member when it has left, or was never in.
+func (s *step) settle() {
+	if s.phase != phaseLeaving || !s.idle() {
+		return
+	}
+	never := s.inc == 0 && s.mailbox.have.Want == "" && s.mailbox.known && !s.isBusy(MailboxKey(s.self()))
+	if !never && !s.out() || s.rule.at != ruleNone && !s.resign() {
+		return
+	}
+	if s.mailbox.known && s.mailbox.version != "" {
+		s.drop(MailboxKey(s.self()), s.mailbox.version)
+		return
+	}
+	s.phase = phaseGone
+	s.emit(Left{})
+}

@@ -1,0 +1,79 @@
+package leader
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// lighten makes the excerpt of the value that a member has which does not fold the log: all members, complete as of the roster's index, and what is
+// assigned to this one.
+func (s *step) lighten() {
+	if s.Whole() || s.roster.Index == 0 {
+		return
+	}
+	members := make([]cluster.Member, 0, len(s.roster.Members))
+	for _, p := range s.roster.Members {
+		members = append(members, p.member())
+	}
+	jobs, partitions := s.assignedRecords()
+	s.light = cluster.Excerpt(s.roster.Index, s.leadership(), members, jobs, partitions)
+	s.emit(Applying{Value: s.light})
+}
+
+func (s *step) leadership() cluster.Leadership {
+	return cluster.Leadership{Member: s.roster.Leader, Term: s.roster.Term, SinceMS: s.roster.SinceMS}
+}
+
+func (p Peer) member() cluster.Member {
+	return cluster.Member{
+		ID: p.Member, Incarnation: p.Incarnation, State: p.State, Draining: p.Draining, Revoked: p.Revoked, Slots: p.Slots, Weight: p.Weight,
+		Capacity: p.Capacity, Labels: p.Labels, Pulse: p.Pulse, Address: p.Address, Version: p.Version, SinceMS: p.SinceMS,
+	}
+}
+
+// peerOf is a member as the roster shows it.
+func peerOf(m cluster.Member) Peer {
+	return Peer{
+		Member: m.ID, Incarnation: m.Incarnation, State: m.State, Draining: m.Draining, Revoked: m.Revoked, Pulse: m.Pulse, SinceMS: m.SinceMS,
+		Admission: Admission{Slots: m.Slots, Weight: m.Weight, Capacity: m.Capacity, Labels: m.Labels, Address: m.Address, Version: m.Version},
+	}
+}
+
+func (p Peer) same(o Peer) bool {
+	return p.Member == o.Member && p.Incarnation == o.Incarnation && p.State == o.State && p.Draining == o.Draining && p.Revoked == o.Revoked &&
+		p.Pulse == o.Pulse && p.Slots == o.Slots && p.Weight == o.Weight && p.Capacity == o.Capacity && slices.Equal(p.Labels, o.Labels)
+}
+
+// assignedRecords are the jobs and partitions of our assignments.
+func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Partition) {
+	s.slots.each(func(_ string, h held) bool {
+		id, _, _ := h.Task.Split()
+		i := slices.IndexFunc(jobs, func(j cluster.Job) bool { return j.ID == id })
+		if i < 0 {
+			jobs, i = append(jobs, cluster.Job{ID: id, SpecIndex: h.Since, Spec: &cluster.JobSpec{Source: h.Source}}), len(jobs)
+		}
+		if _, ok := jobs[i].Task(h.Spec.Name); !ok {
+			jobs[i].Spec.Tasks = append(jobs[i].Spec.Tasks, *h.Spec)
+		}
+		partitions = append(partitions, h.partition())
+		return true
+	})
+	slices.SortFunc(partitions, func(a, b cluster.Partition) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return jobs, partitions
+}
+
+func (h held) partition() cluster.Partition {
+	p := cluster.Partition{
+		ID: h.Task, State: cluster.PartitionGranted, Owner: h.Member, Token: h.Token, Attempts: h.Attempt, Parents: h.Parents,
+		ListedBy: h.Listed, Input: h.Input, Index: h.Share, Count: h.Shares, From: h.From, Cause: h.Cause, Offered: h.State == Acking,
+	}
+	switch h.State {
+	case Sealing:
+		p.State = cluster.PartitionReleasing
+	case Taking:
+		p.State, p.Owner, p.Next, p.NextToken, p.Token = cluster.PartitionAdopting, h.From, h.Member, h.Token, 0
+	}
+	return p
+}

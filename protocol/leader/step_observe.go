@@ -1,0 +1,112 @@
+package leader
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/store"
+)
+
+// observe watches the heartbeats of the members. Stand-bys do so too where heartbeats do not vanish by themselves: who follows a leader need not begin to
+// count then.
+func (s *step) observe() {
+	if !s.Whole() || s.phase == phaseRemoved {
+		return
+	}
+	if !s.p.Vanish && s.now >= s.sweepNext && s.list(protocol.HeartbeatPrefix) {
+		s.sweepNext = s.now.Add(s.sweepEvery())
+	}
+	for m := range s.fold.value.Members() {
+		o := s.pulses.Of(m.Pulse)
+		if m.State != cluster.MemberHeld && o.Suspect(s.now, s.silence(o)) {
+			s.probe(m.Pulse, s.now.Add(s.p.Poll))
+		}
+	}
+	if s.rule.at == ruleRuling {
+		s.observeJoiners()
+		s.patrol()
+	}
+}
+
+// observeJoiners looks whether those live that ask to join or to be confirmed.
+func (s *step) observeJoiners() {
+	s.rule.boxes.all.each(func(_ string, b box) bool {
+		m, in := s.fold.value.Member(b.Member)
+		if o := s.pulses.Of(b.Pulse); !in && s.dead(o) {
+			s.drop(MailboxKey(b.Member), b.version) // nobody reads it any more
+			return true
+		}
+		if b.Want != WantJoin && b.Want != WantConfirm {
+			return true
+		}
+		if !s.alive(b.Pulse) && !s.pulses.Of(b.Pulse).Gone() || b.Want == WantJoin && s.p.Vanish {
+			s.probe(b.Pulse, s.now.Add(s.p.Poll))
+		}
+		if in && m.Pulse != b.Pulse && m.State != cluster.MemberHeld {
+			s.probe(m.Pulse, s.nextLook(s.pulses.Of(m.Pulse)))
+		}
+		return true
+	})
+}
+
+// patrol looks at one heartbeat after the other, seldom: for what no hint told of.
+func (s *step) patrol() {
+	if s.now < s.rule.patrol {
+		return
+	}
+	s.rule.patrol = s.now.Add(max(s.p.TTL/4, s.p.Poll))
+	next := s.fold.value.Following(s.rule.patrols)
+	if m, ok := s.fold.value.Member(next); ok && m.State != cluster.MemberHeld && m.Pulse != s.renewal.key {
+		s.probe(m.Pulse, s.now)
+	}
+	s.rule.patrols = next
+}
+
+func (s *step) pulsesListed(docs []Doc) {
+	listed := make(map[string]store.Version, len(docs))
+	next := make(heartbeat.Observations, 0, len(docs))
+	for _, d := range docs {
+		listed[d.Key] = d.Version
+		next = append(next, s.pulses.Of(d.Key).InList(d.Version, d.TTL, s.now))
+	}
+	for m := range s.fold.value.Members() {
+		if _, ok := listed[m.Pulse]; !ok && m.State != cluster.MemberHeld {
+			next = append(next, s.pulses.Of(m.Pulse).NotInList())
+		}
+	}
+	slices.SortFunc(next, func(a, b heartbeat.Observation) int { return strings.Compare(a.Key, b.Key) })
+	s.pulses = next
+	s.dropStrays()
+}
+
+// dropStrays removes heartbeats that belong to nobody: left by processes that died before they joined, or after they were removed.
+func (s *step) dropStrays() {
+	if s.rule.at != ruleRuling {
+		return
+	}
+	owned := make(map[string]bool, len(s.pulses))
+	for m := range s.fold.value.Members() {
+		owned[m.Pulse] = true
+	}
+	for _, o := range s.pulses {
+		if !owned[o.Key] && o.Key != s.renewal.key && o.Version != "" && s.now.Sub(o.Since) >= 4*s.silence(o) {
+			s.drop(o.Key, o.Version)
+		}
+	}
+}
+
+// keep forgets what is not needed any more: a member that follows no leader lets the whole value go.
+func (s *step) keep() {
+	if s.Whole() && !s.fold.busy && !s.fold.saving && !s.p.Whole && s.rule.at == ruleNone && s.roster.Index > 0 && s.rank() > s.p.StandBys+1 && !s.windows() {
+		s.fold, s.pulses = folding{}, nil
+		s.lighten()
+	}
+	if n := len(s.roster.Members); len(s.pulses) > 2*n+64 {
+		s.pulses = slices.DeleteFunc(slices.Clone(s.pulses), func(o heartbeat.Observation) bool {
+			return !slices.ContainsFunc(s.roster.Members, func(p Peer) bool { return p.Pulse == o.Key })
+		})
+	}
+}

@@ -1,0 +1,294 @@
+package leader
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// held is one assignment as this member has read it.
+type held struct {
+	Slot
+	key string
+}
+
+// headRead finds what has changed in our folder.
+func (s *step) headRead(d Doc) {
+	h, ok := d.Value.(Head)
+	if !ok || s.inc == 0 || !s.ours(h.Pulse) || h.Seq <= s.head.read {
+		return
+	}
+	if h.Since > s.head.read || s.head.read == 0 {
+		s.head.list = h.Seq
+		return
+	}
+	for _, c := range h.Changes {
+		if c.Seq > s.head.read {
+			s.wantSlot(c.Task)
+		}
+	}
+	s.head.read = h.Seq
+}
+
+// fetch is an assignment that is to be read.
+type fetch struct {
+	task  cluster.PartitionID
+	sent  bool // it is being read
+	again bool // it has changed since that began
+}
+
+func (s *step) wantSlot(p cluster.PartitionID) {
+	s.fetch = slices.Clone(s.fetch)
+	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return f.task == p })
+	if i < 0 {
+		s.fetch = append(s.fetch, fetch{task: p})
+		return
+	}
+	s.fetch[i].again = s.fetch[i].sent
+}
+
+// fetched takes in that an assignment was read, or was not.
+func (s *step) fetched(key string, ok bool) {
+	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return f.sent && SlotKey(s.self(), f.task) == key })
+	if i < 0 {
+		return
+	}
+	s.fetch = slices.Clone(s.fetch)
+	if f := &s.fetch[i]; f.again || !ok {
+		f.sent, f.again = false, false
+		return
+	}
+	s.fetch = slices.Delete(s.fetch, i, i+1)
+}
+
+// folderListed reads each assignment that is listed, and those again that are not: a list may be old, and starts and stops nothing by itself.
+func (s *step) folderListed(docs []Doc) {
+	for _, d := range docs {
+		if slot, ok := d.Value.(Slot); ok {
+			s.wantSlot(slot.Task)
+		}
+	}
+	s.slots.each(func(_ string, h held) bool {
+		s.wantSlot(h.Task)
+		return true
+	})
+	s.head.read, s.head.list = max(s.head.read, s.head.list), 0
+}
+
+// readsAtOnce is how many assignments are read at a time.
+const readsAtOnce = 32
+
+// fetchSlots reads the assignments that have changed.
+func (s *step) fetchSlots() {
+	if s.inc == 0 || s.phase == phaseRemoved {
+		return
+	}
+	if s.head.list > 0 {
+		s.list(folder(s.self()))
+	}
+	for i := range s.fetch {
+		if f := s.fetch[i]; !f.sent && len(s.busy) < readsAtOnce && s.get(SlotKey(s.self(), f.task)) {
+			s.fetch = slices.Clone(s.fetch)
+			s.fetch[i].sent = true
+		}
+	}
+}
+
+// slotGot takes in an assignment. One of another membership of this member is none; one that cannot be read leaves what was there.
+func (s *step) slotGot(d Doc) {
+	slot, ok := d.Value.(Slot)
+	_, there := s.slots.get(d.Key)
+	switch {
+	case s.inc == 0 || d.Bad != "":
+	case ok && slot.Token >= s.admitted && slot.Member == s.self():
+		s.slots.set(d.Key, held{Slot: slot, key: d.Key})
+		s.changed = true
+	case there:
+		s.slots.remove(d.Key)
+		s.changed = true
+	}
+	if s.changed {
+		s.lighten()
+	}
+}
+
+// assign derives what the supervisor should run, when that or our lease has changed.
+func (s *step) assign() {
+	if s.phase != phaseMember {
+		return
+	}
+	next := s.assigned
+	if s.changed && len(s.fetch) == 0 || next.Version == 0 {
+		s.changed = false
+		next.Index = s.head.Index
+		if grants := s.grants(); next.Version == 0 || !slices.EqualFunc(grants, next.Grants, sameGrant) {
+			next.Grants, next.Version = grants, next.Version+1
+		}
+	}
+	next.TrustUntil = s.renewal.Until(s.p.timing())
+	if next.Version != s.assigned.Version || next.TrustUntil != s.assigned.TrustUntil {
+		s.assigned = next
+		s.emit(Assign{Assignment: next})
+	}
+}
+
+func sameGrant(a, b protocol.Grant) bool {
+	return a.Partition == b.Partition && a.Token == b.Token && a.Attempt == b.Attempt && a.SpecIndex == b.SpecIndex
+}
+
+func (s *step) grants() []protocol.Grant {
+	out := make([]protocol.Grant, 0, s.slots.len())
+	s.slots.each(func(_ string, h held) bool {
+		if h.State == Active || h.State == Taking {
+			out = append(out, h.grant())
+		}
+		return true
+	})
+	slices.SortFunc(out, func(a, b protocol.Grant) int { return strings.Compare(string(a.Partition), string(b.Partition)) })
+	return out
+}
+
+func (h held) grant() protocol.Grant {
+	return protocol.Grant{
+		Partition: h.Task, Token: h.Token, Handover: h.Spec.Handover, Attempt: h.Attempt, Parents: h.Parents, ListedBy: h.Listed, Input: h.Input,
+		Index: h.Share, Count: h.Shares, Spec: h.Spec, SpecIndex: h.Since, From: h.From, Cause: h.Cause,
+	}
+}
+
+// revoke takes all grants away from the supervisor.
+func (s *step) revoke(trust protocol.Instant) {
+	if len(s.assigned.Grants) == 0 && s.assigned.TrustUntil == trust && s.assigned.Version > 0 {
+		return
+	}
+	s.assigned = protocol.Assignment{Index: s.head.Index, Version: s.assigned.Version + 1, TrustUntil: trust}
+	s.emit(Assign{Assignment: s.assigned})
+}
+
+// idle tells whether nothing runs here and nothing will be started under grants that were taken away.
+func (s *step) idle() bool {
+	return len(s.assigned.Grants) == 0 && len(s.reports) == 0 && s.reported >= s.assigned.Version
+}
+
+// says is what there is to say about our assignments.
+func (s *step) says() (out []Saying) {
+	s.slots.each(func(_ string, h held) bool {
+		if say := s.sayOf(h); say.Say != "" {
+			say.Task, say.Token = h.Task, h.Token
+			out = append(out, say)
+		}
+		return len(out) < maxSays
+	})
+	return out
+}
+
+// maxSays bounds a mailbox. What has no room waits until others were heard.
+const maxSays = 2000
+
+func (s *step) sayOf(h held) Saying {
+	if h.State == Acking && s.phase == phaseLeaving {
+		return Saying{Say: SayDecline}
+	}
+	if h.State == Acking {
+		return Saying{Say: SayAccept}
+	}
+	r, there := s.report(h.Task)
+	ended := there && r.Token == h.Token && r.State != protocol.RunActive
+	switch {
+	case ended && r.State == protocol.RunFinished && h.State != Taking:
+		return Saying{Say: SayDone}
+	case s.reported < s.assigned.Version || s.changed:
+		// The supervisor has yet to take in what it should do: "not reported" proves nothing.
+	case h.State == Sealing && (!there || ended), h.State == Taking && ended:
+		return Saying{Say: SayStopped}
+	case h.State == Taking && there && r.Token == h.Token:
+		return Saying{Say: SayStarted}
+	case h.State == Active && ended && r.Attempt == h.Attempt:
+		return Saying{Say: SayFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message}
+	}
+	return Saying{}
+}
+
+func (s *step) report(p cluster.PartitionID) (protocol.Report, bool) {
+	i, ok := slices.BinarySearchFunc(s.reports, p, func(r protocol.Report, p cluster.PartitionID) int {
+		return strings.Compare(string(r.Partition), string(p))
+	})
+	if !ok {
+		return protocol.Report{}, false
+	}
+	return s.reports[i], true
+}
+
+// mailbox is our mailbox as it is in the store.
+type mailbox struct {
+	have    Mailbox // ours, as it was written last
+	version store.Version
+	others  string // the heartbeat that the document names, where it is of another start or life
+	known   bool   // version is that of the store
+	life    uint64 // of the session that it goes with
+}
+
+func (m Mailbox) same(o Mailbox) bool {
+	return m.Pulse == o.Pulse && m.Want == o.Want && m.Incarnation == o.Incarnation && m.Reason == o.Reason && slices.Equal(m.Says, o.Says)
+}
+
+// post writes our mailbox when there is something new to say.
+func (s *step) post() {
+	if s.phase < phaseJoin || s.phase > phaseLeaving || s.phase == phaseRemoved || !s.renewal.Held || s.out() {
+		return
+	}
+	key := MailboxKey(s.self())
+	if !s.mailbox.known {
+		s.get(key)
+		return
+	}
+	want := s.wants()
+	foreign := s.mailbox.version != "" && s.mailbox.have.Want == ""
+	switch {
+	case s.mailbox.others != "" && !s.ours(s.mailbox.others):
+		// another start was quicker: see awaitJoin
+	case foreign || s.mailbox.version != "" && s.mailbox.life != s.life:
+		s.drop(key, s.mailbox.version) // of a former life: the present one has another session
+	case s.mailbox.version == "" || !want.same(s.mailbox.have):
+		if s.put(Put{Key: key, Doc: want, Version: s.mailbox.version, Life: s.life + 1}) {
+			s.mailbox.have, s.mailbox.life = want, s.life
+		}
+	}
+}
+
+func (s *step) wants() Mailbox {
+	m := Mailbox{Format: Format, Member: s.self(), Pulse: s.renewal.key, Want: WantStay, Incarnation: s.inc, Join: s.p.Join}
+	switch {
+	case s.phase == phaseJoin:
+		m.Want = WantJoin
+	case s.phase == phaseConfirm || s.head.Revoked && s.phase == phaseMember && s.head.Incarnation == s.inc:
+		m.Want = WantConfirm
+	case s.phase == phaseLeaving && s.idle():
+		m.Want, m.Reason = WantLeave, s.stop
+	}
+	if s.inc != 0 && s.phase != phaseConfirm {
+		m.Says = s.says()
+	}
+	return m
+}
+
+func (s *step) mailboxGot(d Doc) {
+	s.mailbox.known, s.mailbox.version, s.mailbox.others = true, d.Version, ""
+	if m, ok := d.Value.(Mailbox); ok && m.Pulse != s.renewal.key {
+		s.mailbox.others = m.Pulse
+	} else if ok {
+		s.mailbox.have = m
+		return
+	}
+	s.mailbox.have = Mailbox{}
+}
+
+func (s *step) mailboxWrote(ev Wrote) {
+	if ev.Err == "" && ev.Version != "" {
+		s.mailbox.version, s.mailbox.others = ev.Version, ""
+		return
+	}
+	s.mailbox.known = false // deleted, a conflict, or not known: read it
+}

@@ -1,0 +1,39 @@
+package leader
+
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// Phase names where the member is: claim, pulse, join, joined, confirm, removed, leaving, gone or halted.
+func (s State) Phase() string {
+	return [...]string{"claim", "pulse", "join", "joined", "confirm", "removed", "leaving", "gone", "halted"}[s.phase]
+}
+
+// Rule names where the member is as a leader: none, claimed, adopting or ruling.
+func (s State) Rule() string { return [...]string{"none", "claimed", "adopting", "ruling"}[s.rule.at] }
+
+// Value is the newest value that the member has: the whole one where it folds the log, else its excerpt; see [State.Whole].
+func (s State) Value() cluster.Value {
+	if s.Whole() {
+		return s.fold.value
+	}
+	return s.light
+}
+
+// Whole reports whether Value is the whole value, and not an excerpt with all members and the tasks of this one.
+func (s State) Whole() bool { return s.fold.began && s.fold.value.Index() >= s.fold.ready }
+
+// Assigned is what the member has told its supervisor last.
+func (s State) Assigned() protocol.Assignment { return s.assigned }
+
+// Now is the newest instant that the member has seen.
+func (s State) Now() protocol.Instant { return s.now }
+
+// Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
+func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
+	if s.phase != phaseMember {
+		return 0, 0
+	}
+	return s.inc, s.assigned.TrustUntil
+}
