@@ -132,7 +132,7 @@ func (m *Member) Leave(ctx context.Context) error {
 func (m *Member) Done() <-chan struct{} { return m.done }
 
 // Value is the cluster as this member sees it now.
-func (m *Member) Value() Value { return m.node.Value() }
+func (m *Member) Value() Value { return m.node.Whole() }
 
 // Ready says why this member cannot do its work now; nothing when it can.
 func (m *Member) Ready() []string { return m.node.Ready() }

@@ -150,7 +150,7 @@ func (s *jobs) finish() []Job {
 
 // count adds one partition. The first that does not run is the one whose reason is shown.
 func (s *jobs) count(t *JobTask, p cluster.Partition) {
-	t.Partitions.add(p.State)
+	t.Partitions.add(p)
 	if p.Attempts > t.Failures {
 		t.Failures, t.Message = p.Attempts, p.Message
 	}

@@ -14,6 +14,7 @@ type Status struct {
 	Protocol  string       `json:"protocol"`
 	Index     uint64       `json:"index"`
 	Digest    string       `json:"digest"`
+	Leader    *Leader      `json:"leader,omitempty"` // absent where nobody leads by the protocol
 	Members   MemberCounts `json:"members"`
 	Tasks     TaskCounts   `json:"tasks"`
 	Moves     *Moves       `json:"moves,omitempty"` // absent where the journal was not read
@@ -21,6 +22,26 @@ type Status struct {
 	More      int          `json:"more_problems"`   // those that did not fit
 	Malformed int          `json:"malformed"`       // definitions; 0 where the journal was not read
 	Local     any          `json:"local,omitempty"` // what only the answering process knows
+}
+
+// Leader is who decides, where one member does.
+type Leader struct {
+	Member   string   `json:"member"`
+	Term     uint64   `json:"term"`
+	SinceMS  int64    `json:"since_ms"`
+	StandBys []string `json:"stand_bys"` // who follows, the first one first
+}
+
+func leaderOf(v cluster.Value) *Leader {
+	l, ok := v.Leader()
+	if !ok {
+		return nil
+	}
+	out := &Leader{Member: string(l.Member), Term: l.Term, SinceMS: l.SinceMS, StandBys: []string{}}
+	for _, m := range v.StandBys() {
+		out.StandBys = append(out.StandBys, string(m))
+	}
+	return out
 }
 
 // MemberCounts are the members by state.
@@ -70,14 +91,14 @@ const MaxProblems = 100
 // StatusOf sums up a value. Its Store, Protocol and Local are the caller's to fill in, and Moves; see [MovesOf].
 func StatusOf(v cluster.Value) Status {
 	s := Status{
-		Index: uint64(v.Index()), Digest: fmt.Sprintf("%016x", uint64(v.Digest())), Problems: []Problem{},
+		Index: uint64(v.Index()), Digest: fmt.Sprintf("%016x", uint64(v.Digest())), Problems: []Problem{}, Leader: leaderOf(v),
 	}
 	for m := range v.Members() {
 		s.Members.add(m)
 	}
 	for p := range v.Partitions() {
 		if !reserved(p.ID) {
-			s.Tasks.add(p.State)
+			s.Tasks.add(p)
 		}
 		if p.State == cluster.PartitionParked || p.State == cluster.PartitionWaiting {
 			s.problem(v, p)
@@ -124,11 +145,15 @@ func (c *MemberCounts) add(m cluster.Member) {
 	}
 }
 
-func (c *TaskCounts) add(s cluster.PartitionState) {
+func (c *TaskCounts) add(p cluster.Partition) {
 	c.Total++
-	switch s {
+	switch p.State {
 	case cluster.PartitionGranted:
-		c.Running++
+		if p.Offered {
+			c.Moving++
+		} else {
+			c.Running++
+		}
 	case cluster.PartitionReleasing, cluster.PartitionAdopting:
 		c.Moving++
 	case cluster.PartitionWaiting:

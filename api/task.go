@@ -90,7 +90,7 @@ func poolTaskOf(v cluster.Value, id cluster.PartitionID) (Task, bool) {
 
 func taskOf(v cluster.Value, p cluster.Partition) Task {
 	t := Task{
-		Task: string(p.ID), State: stateOf(p.State), Owner: string(p.Owner), Next: string(p.Next), Token: uint64(p.Token),
+		Task: string(p.ID), State: stateOf(p), Owner: string(p.Owner), Next: string(p.Next), Token: uint64(p.Token),
 		SinceMS: p.ChangedMS, From: string(p.From), Cause: p.Cause, Failures: p.Attempts, Message: p.Message, Own: reserved(p.ID),
 	}
 	id, task, _ := p.ID.Split()
@@ -102,14 +102,20 @@ func taskOf(v cluster.Value, p cluster.Partition) Task {
 	return t
 }
 
-func stateOf(s cluster.PartitionState) string {
-	switch s {
+// Offered is the state of a task whose owner has yet to accept it.
+const Offered = "offered"
+
+func stateOf(p cluster.Partition) string {
+	switch p.State {
 	case cluster.PartitionGranted:
+		if p.Offered {
+			return Offered
+		}
 		return Running
 	case cluster.PartitionReleasing, cluster.PartitionAdopting:
 		return Moving
 	}
-	return s.String()
+	return p.State.String()
 }
 
 func reasonOf(v cluster.Value, id cluster.PartitionID) *Reason {

@@ -1,5 +1,10 @@
 package cluster
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Placement is who gives a free partition to whom. It is chosen once for a place, by its protocol.
 type Placement uint8
 
@@ -28,6 +33,31 @@ type Leadership struct {
 
 // Leader is who leads; false where nobody ever has.
 func (v Value) Leader() (Leadership, bool) { return v.leader, v.leader.Term != 0 }
+
+// MaxStandBys is how many members are ready to lead besides the one that does.
+const MaxStandBys = 2
+
+// StandBys are the members that follow the leader, the first one first: those that joined first.
+func (v Value) StandBys() (out []MemberID) {
+	l, ok := v.Leader()
+	if !ok {
+		return nil
+	}
+	var all []Member
+	v.members.each(func(_ MemberID, m memberRecord) bool {
+		if m.State == MemberJoined && m.ID != l.Member {
+			all = append(all, m.Member)
+		}
+		return true
+	})
+	slices.SortFunc(all, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(a.Incarnation, b.Incarnation), cmp.Compare(a.ID, b.ID))
+	})
+	for _, m := range all[:min(len(all), MaxStandBys)] {
+		out = append(out, m.ID)
+	}
+	return out
+}
 
 func (d *draft) place(c Place) string {
 	switch {

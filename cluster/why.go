@@ -37,6 +37,9 @@ func (v Value) whyNone(id PartitionID) Reason {
 // why explains a partition. The view of the value may be nil: then it is made if it is needed.
 func (v Value) why(p *partitionRecord, w *view) Reason {
 	id := p.ID
+	if p.Offered {
+		return Reason{Rule: "offer", Text: string(p.Owner) + " has yet to accept it", Try: "if it lasts, look whether " + string(p.Owner) + " is alive: rota members"}
+	}
 	switch p.State {
 	case PartitionGranted:
 		if p.Offered && v.claimed() {

@@ -72,6 +72,7 @@ type Node struct {
 	member  protocol.Member
 	sup     *work.Supervisor
 	calls   *call.Worker
+	whole   whole
 	records *journal.Buffered
 	started time.Time
 	changed *signal
@@ -122,8 +123,8 @@ func New(c Config) (*Node, error) {
 func (n *Node) newMember() (protocol.Member, error) {
 	return n.c.Protocol.New(protocol.Config{
 		Member: n.c.Member, Store: n.c.Store, TTL: n.c.TTL, Slots: n.c.Slots, Weight: n.c.Weight, Capacity: n.c.Capacity,
-		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Clock: n.c.Clock, Logger: n.c.Logger,
-		Events: protocol.Events{Joined: n.joined, Removed: n.removed, Did: n.did, Changed: n.valueChanged, StoreLost: n.storeLost, StoreBack: n.storeBack},
+		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Whole: len(n.c.Sources) > 0, Clock: n.c.Clock, Logger: n.c.Logger,
+		Events: protocol.Events{Joined: n.joined, Removed: n.removed, Did: n.did, Changed: n.valueChanged, Refused: n.refused, StoreLost: n.storeLost, StoreBack: n.storeBack},
 	})
 }
 
@@ -160,7 +161,7 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 	})
 }
 
-// Value returns the newest value applied here.
+// Value returns the newest value that the member has; see protocol.View and [Node.Whole].
 func (n *Node) Value() cluster.Value { return n.member.Value() }
 
 // Changed returns a channel that is closed when a newer value than the present one was applied here. Take it before looking at the value.
@@ -272,6 +273,7 @@ func (n *Node) claimPlace(ctx context.Context) error {
 func (n *Node) runTails(ctx context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { n.records.Run(ctx) })
 	wg.Go(func() { n.keepFailing(ctx) })
+	wg.Go(func() { n.wakeLookers(ctx) })
 	if n.c.Publisher != nil {
 		wg.Go(func() {
 			if err := n.c.Publisher.Run(ctx); err != nil && ctx.Err() == nil {

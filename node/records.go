@@ -35,6 +35,11 @@ func (n *Node) removed(reason string) {
 	}
 }
 
+// refused journals a document that was left out, with its path.
+func (n *Node) refused(key, reason string) {
+	n.record(journal.Record{Kind: journal.Refused, Message: "document " + key + ": " + reason})
+}
+
 func (n *Node) storeLost(err error) {
 	n.tally.count(func(s *sums) { s.losses++ })
 	n.record(journal.Record{Kind: journal.StoreLost, Message: err.Error()})

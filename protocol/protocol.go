@@ -87,8 +87,8 @@ type Member interface {
 
 // View is what a member knows of the cluster. Its methods may be called from any goroutine.
 type View interface {
-	// Value returns the newest value applied here. Its members are complete as of its index: one that joined at or before that index and is not
-	// in it has been removed, and acts no more.
+	// Value returns the newest value that this member has. Its members are complete as of its index: one that joined at or before that index and is not
+	// in it has been removed, and acts no more. Of jobs and partitions it may have only those of this member: see Status.Light.
 	Value() cluster.Value
 	// Tenure is the incarnation in which this member is joined now, and until when it may act under it without hearing more; zero while it is
 	// not joined.
@@ -102,6 +102,8 @@ type Status struct {
 	StoreError string `json:"store_error,omitempty"` // "" when the store answers
 	TrustMS    int64  `json:"trust_ms"`              // for how long the present grants are still valid
 	Pending    int    `json:"pending"`               // proposals that wait to be written
+	// Light: the member has an excerpt of the value, all members and its own tasks; for the whole one, Protocol.Observe.
+	Light bool `json:"light,omitempty"`
 }
 
 // Protocol is one way for members to agree on a value. Its methods may be called from any goroutine.

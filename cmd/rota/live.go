@@ -101,7 +101,7 @@ func (c *config) serve(ctx context.Context, l net.Listener, token string, n *nod
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(api.NewCollector(n.Member(), n.Metrics))
 	err := api.Serve(ctx, l, api.Config{
-		Value: n.Value, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
+		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
 		Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -84,6 +85,9 @@ func since(records []journal.Record, t time.Time) []journal.Record {
 func (o *observer) printStatus(s api.Status) error {
 	w := o.stdout
 	fmt.Fprintf(w, "store %s · protocol %s · index %s · digest %s\n", s.Store, s.Protocol, grouped(int(s.Index)), s.Digest[:8])
+	if l := s.Leader; l != nil {
+		fmt.Fprintf(w, "leader %s · term %d · since %s · stand-bys %s\n", l.Member, l.Term, clock(l.SinceMS, o.now), cmp.Or(strings.Join(l.StandBys, ", "), "none"))
+	}
 	fmt.Fprintf(w, "members %s", grouped(s.Members.Total))
 	fmt.Fprint(w, memberText(s.Members))
 	fmt.Fprintf(w, " · tasks %s%s · moves in the last hour %s", grouped(s.Tasks.Total), taskText(s.Tasks), grouped(s.Moves.LastHour))

@@ -145,6 +145,7 @@ type Slot struct {
 	Input   []byte              `json:"input,omitempty"`
 	Share   int64               `json:"share,omitempty"` // number of this share, of so many
 	Shares  int64               `json:"shares,omitempty"`
+	Number  int64               `json:"slot,omitempty"` // of the slot of the member that it takes
 	From    cluster.MemberID    `json:"from,omitempty"`
 	Cause   string              `json:"cause,omitempty"`
 	Since   cluster.Index       `json:"spec_index"`

@@ -130,7 +130,7 @@ func (r *Member) Status() protocol.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.state
-	st := protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, Pending: len(s.asks.Queue)}
+	st := protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, Pending: len(s.asks.Queue), Light: !s.Whole()}
 	if left := s.assigned.TrustUntil.Sub(r.c.Clock()); left > 0 {
 		st.TrustMS = left.Milliseconds()
 	}

@@ -67,7 +67,7 @@ func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Parti
 func (h held) partition() cluster.Partition {
 	p := cluster.Partition{
 		ID: h.Task, State: cluster.PartitionGranted, Owner: h.Member, Token: h.Token, Attempts: h.Attempt, Parents: h.Parents,
-		ListedBy: h.Listed, Input: h.Input, Index: h.Share, Count: h.Shares, From: h.From, Cause: h.Cause, Offered: h.State == Acking,
+		ListedBy: h.Listed, Input: h.Input, Index: h.Share, Count: h.Shares, Slot: h.Number, From: h.From, Cause: h.Cause, Offered: h.State == Acking,
 	}
 	switch h.State {
 	case Sealing:

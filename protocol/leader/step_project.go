@@ -117,7 +117,7 @@ func (s *step) slotOf(t target) (Slot, bool) {
 	}
 	d := Slot{
 		Format: Format, Member: t.member, Task: p.ID, State: state, Token: token, Attempt: p.Attempts, Index: v.Index(), Term: s.rule.term,
-		Parents: p.Parents, Listed: p.ListedBy, Input: p.Input, Share: p.Index, Shares: p.Count, From: p.From, Cause: p.Cause,
+		Parents: p.Parents, Listed: p.ListedBy, Input: p.Input, Share: p.Index, Shares: p.Count, Number: p.Slot, From: p.From, Cause: p.Cause,
 		Spec: &cluster.TaskSpec{Type: "gone"}, // its job has ended, and it has yet to stop
 	}
 	if l, _ := v.Leader(); state == Acking {
