@@ -25,11 +25,12 @@ type draft struct {
 	allocate  bool
 	submitted int64
 	touched   map[MemberID]struct{}
-	writer    WriterID // of the entry
-	unlogged  bool     // the value does not come about by a log: its chain hash names nothing
-	alone     bool     // one command, whose consequences for other records Settle derives
-	taken     int      // so many commands are of a request that was taken before
-	records   []Record // set or removed by this entry
+	writer    WriterID        // of the entry
+	unlogged  bool            // the value does not come about by a log: its chain hash names nothing
+	used      map[string]bool // by slotKey: what took this slot must be gone for all to see before it is given again
+	alone     bool            // one command, whose consequences for other records Settle derives
+	taken     int             // so many commands are of a request that was taken before
+	records   []Record        // set or removed by this entry
 	buf       []byte
 }
 

@@ -57,6 +57,9 @@ func (d *draft) repartition(r *parting) (freed bool) {
 			d.vacate(p.ID, "the slots of its task change")
 			r.given = append(r.given, schedule.Slot{Member: string(p.Owner), Number: p.Slot})
 		}
+		if d.claimed() { // what was offered may be claimed before its end is written: the documents must show that all are gone
+			return false
+		}
 		_, leaving = d.shares(r) // none, where the hand-over waits for nobody
 	}
 	if leaving {

@@ -107,7 +107,7 @@ func (d *draft) planSlots() {
 		} else if m.From != schedule.NoPost {
 			d.vacate(postID(p, m.From, m.Slot), "its slot goes to another task")
 		}
-		if d.derived.occupied(slotKey(MemberID(m.Slot.Member), m.Slot.Number)) {
+		if key := slotKey(MemberID(m.Slot.Member), m.Slot.Number); d.derived.occupied(key) || d.used[key] {
 			continue
 		}
 		if r, ok := parted[m.To]; ok {

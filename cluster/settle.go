@@ -43,7 +43,8 @@ func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
 	}
 	d.forgetJobs()
 	d.placeEvery()
-	d.allocate = true
+	d.allocate, d.used = true, make(map[string]bool, v.derived.held.len())
+	v.derived.held.each(func(key string, _ heldSlot) bool { d.used[key] = true; return true })
 	d.planSlots()
 	free := d.frees(todo.Free)
 	return d.value(), free

@@ -28,6 +28,7 @@ type run struct {
 	armed     string
 	slot      int   // of its member, from 1; 0 where its task is not of spread pool
 	count     int64 // of shares of its task; 0 where it is not repartitioned
+	index     int64 // of its share
 }
 
 // slotOf is the number of the slot that the grant takes; 0 where its task is not of spread pool.
@@ -97,7 +98,7 @@ func (p *process) tickLater(at protocol.Instant, n uint64) {
 
 func (p *process) begin(e work.Start) {
 	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now, attempt: e.Grant.Attempt,
-		slot: slotOf(&e.Grant), count: e.Grant.Count}
+		slot: slotOf(&e.Grant), count: e.Grant.Count, index: e.Grant.Index}
 	p.w.oracle.started(r)
 	p.runs = append(p.runs, r)
 	switch r.kind {

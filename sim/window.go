@@ -104,6 +104,14 @@ func (o *oracle) windows(e cluster.Entry, before cluster.Value, done cluster.App
 	}
 }
 
+// together tells whether two shares were given out together: by one entry of the log or, where members claim them one by one, as other parts of as many.
+func (o *oracle) together(a, b *run) bool {
+	if o.w.machine.Fold != nil {
+		return a.token == b.token
+	}
+	return a.partition == b.partition || a.count == b.count && a.index != b.index
+}
+
 // shared: no two runs of a task that is repartitioned have another number of shares. As everywhere, what is suspended or ignores its cancel is excused.
 func (o *oracle) shared(r *run) {
 	if r.count == 0 || o.doomed {
@@ -115,7 +123,7 @@ func (o *oracle) shared(r *run) {
 			continue
 		}
 		for _, other := range runs {
-			if other.count != 0 && other.token != r.token && !other.p.paused && other.p.trusts() {
+			if other.count != 0 && !o.together(r, other) && !other.p.paused && other.p.trusts() {
 				o.violate("G2", fmt.Sprintf("%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition, r.p.name, r.count, id, other.p.name, other.count))
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/sim/check/walk"
 	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/sim/machine/leader"
+	"github.com/rota-run/rota/sim/machine/lease"
 	"github.com/rota-run/rota/sim/machine/replica"
 )
 
@@ -22,6 +23,7 @@ func protocols() []protocol {
 	return []protocol{
 		{leader.Machine(), nil, nil, nil},
 		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
+		{Machine: lease.Machine()},
 	}
 }
 

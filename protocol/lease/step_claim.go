@@ -2,6 +2,7 @@ package lease
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -48,7 +49,7 @@ func (s *step) claimSome() {
 		if !mine && (e.Only || s.now < s.claimRest || s.now.Sub(s.look.freeSince(e)) < s.p.Patience) {
 			continue
 		}
-		if s.trying(e.Partition) || s.owns(e.Partition) || slices.Contains(s.shuns, shun{e.Partition, e.Token}) {
+		if s.trying(e.Partition) || s.owns(e.Partition) || e.Slot != 0 && s.inSlot(e.Slot) || slices.Contains(s.shuns, shun{e.Partition, e.Token}) {
 			continue
 		}
 		if !mine {
@@ -84,6 +85,16 @@ func (s *step) room() bool {
 		}
 	}
 	return n < s.p.Join.Capacity
+}
+
+// inSlot tells whether one of our slots is taken, or being claimed.
+func (s *step) inSlot(n int64) bool {
+	return slices.ContainsFunc(s.held, func(h held) bool { return h.partition.Slot == n }) ||
+		slices.ContainsFunc(s.tries, func(t try) bool {
+			c, ok := t.command.(cluster.Claim)
+			_, _, key := c.Partition.Split()
+			return ok && strings.HasSuffix(key, ":"+strconv.FormatInt(n, 10))
+		})
 }
 
 func (s *step) owns(id cluster.PartitionID) bool {

@@ -98,6 +98,7 @@ type (
 		Token     cluster.Token       `json:"token"`
 		First     cluster.MemberID    `json:"first,omitempty"`
 		Only      bool                `json:"only,omitempty"` // it is for that member alone
+		Slot      int64               `json:"slot,omitempty"` // that it takes
 	}
 	boardStop struct {
 		Partition cluster.PartitionID `json:"partition"`

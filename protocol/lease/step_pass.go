@@ -249,7 +249,7 @@ func (p *pass) board() boardDoc {
 			continue // its document is being made
 		}
 		if was, ok := p.before.Partition(e.Partition); ok && (was.State == cluster.PartitionWaiting || was.Offered) {
-			b.Free = append(b.Free, boardFree{Partition: e.Partition, Token: x.doc.Token, First: e.First, Only: was.Offered})
+			b.Free = append(b.Free, boardFree{Partition: e.Partition, Token: x.doc.Token, First: e.First, Only: was.Offered, Slot: was.Slot})
 		}
 	}
 	for q := range p.after.Partitions() {

@@ -3,6 +3,7 @@ package lease
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // Phase names where the member is: name, beat, join, joined, leader, removed, leaving, gone or halted.
@@ -24,3 +25,16 @@ func (s State) Now() protocol.Instant { return s.now }
 
 // Incarnation is the one in which the member is in the Node List; 0 where it is not.
 func (s State) Incarnation() cluster.Incarnation { return s.inc }
+
+// Watched are the prefixes of the documents that the member is told of.
+func (s State) Watched() []string { return s.watched }
+
+// Assemble is the value that documents make.
+func Assemble(docs []store.Doc) cluster.Value { return learn(docs).value() }
+
+// JobOf is the job that a partition's document belongs to; false for other documents.
+func JobOf(d store.Doc) (cluster.JobID, bool) {
+	p, ok := learn([]store.Doc{d}).of(d.Key)
+	job, _, _ := p.partition.ID.Split()
+	return job, ok
+}

@@ -1,0 +1,19 @@
+// Package lease is the protocol lease as a machine for the simulator and the checker.
+//
+// # Purpose
+//
+// It names the phases of a member, the faults that can hit it in each of them, what its effects ask for, and its bounds. The truth is assembled from the
+// documents, as the protocol itself does it.
+//
+// # Guarantees
+//
+// Those of package machine.
+//
+// # What is not guaranteed
+//
+// See package machine.
+//
+// # Failures
+//
+// None.
+package lease

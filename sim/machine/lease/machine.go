@@ -1,0 +1,183 @@
+package lease
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/lease"
+	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/store"
+)
+
+// Machine is lease.
+func Machine() *machine.Machine {
+	return &machine.Machine{
+		Name: "lease", Joined: []string{"joined", "leader"}, Faults: faults(),
+		Start: start, Step: machine.Steps(lease.Step), Act: act, Caller: caller,
+		Watches: func(s machine.State) ([]string, bool) { return s.(lease.State).Watched(), false },
+		Events: machine.Events{
+			Woken: lease.Woken{}, Log: lease.Woken{},
+			Doc:  func(prefix string) machine.Event { return lease.Hinted{Prefix: prefix} },
+			Stop: func(reason string) machine.Event { return lease.Stop{Reason: reason} },
+			Reported: func(version uint64, reports []protocol.Report) machine.Event {
+				return lease.Reported{Version: version, Reports: reports}
+			},
+			Proposed: func(id uint64, commands []cluster.Command) machine.Event {
+				return lease.Proposed{ID: id, Commands: commands}
+			},
+		},
+		Assemble: assemble, Stray: stray, Gap: gap, Recovery: recovery, Notice: notice, Describe: describe,
+	}
+}
+
+func start(s machine.Start) machine.State {
+	var seed uint64
+	for _, b := range []byte(s.Nonce) {
+		seed = seed*31 + uint64(b)
+	}
+	return lease.NewState(lease.Params{Join: s.Join, Nonce: s.Nonce, TTL: s.TTL, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Patience: s.TTL, Hold: s.Hold, Seed: seed})
+}
+
+func caller(s machine.Start, st machine.Store) machine.Caller {
+	return machine.Calls[lease.Effect, lease.Event](&lease.Caller{
+		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
+	})
+}
+
+// assemble is the truth behind a change of a document.
+func assemble(before cluster.Value, docs []store.Doc, key string) machine.Change {
+	for _, prefix := range [...]string{"lock/", "node/", "view/", "protocol", "position/", "journal/"} {
+		if strings.HasPrefix(key, prefix) {
+			return machine.Change{After: before}
+		}
+	}
+	return machine.Change{After: lease.Assemble(docs)}
+}
+
+func act(e machine.Effect) machine.Act {
+	switch e := e.(type) {
+	case lease.Fetch:
+		for _, k := range e.Keys {
+			if strings.HasPrefix(k, "node/") {
+				return machine.Call{Looks: true, Whom: owner(k)}
+			}
+		}
+		return machine.Call{}
+	case lease.Survey:
+		return machine.Call{List: true, Looks: true}
+	case lease.Write:
+		return machine.Call{Write: true}
+	case lease.Renew:
+		return machine.Call{Renew: true, Begin: e.Version == ""}
+	case lease.ReadView:
+		return machine.Call{}
+	case lease.Show:
+		return machine.Call{Write: true}
+	case lease.WakeAt:
+		return machine.Wake{At: e.At}
+	case lease.Assign:
+		return machine.Assign{Assignment: e.Assignment}
+	case lease.Reply:
+		return machine.Reply{ID: e.ID, Results: e.Results}
+	case lease.Left:
+		return machine.Left{}
+	case lease.Halt:
+		return machine.Halt{Err: e.Err}
+	}
+	return machine.Told{} // the value has no index of its own to be compared by
+}
+
+// owner of a heartbeat.
+func owner(key string) cluster.MemberID {
+	id, _, _ := strings.Cut(strings.TrimPrefix(key, "node/"), "/")
+	return cluster.MemberID(id)
+}
+
+// stray is a partition of no job.
+func stray(v *cluster.Value, docs []store.Doc) string {
+	for _, d := range docs {
+		if job, ok := lease.JobOf(d); ok {
+			if _, there := v.Job(job); !there {
+				return d.Key
+			}
+		}
+	}
+	return ""
+}
+
+// notice: two members at once take themselves for the leader.
+func notice(phases []string) machine.Kind {
+	n := 0
+	for _, p := range phases {
+		if p == "leader" {
+			n++
+		}
+	}
+	if n > 1 {
+		return machine.TwoLeaders
+	}
+	return ""
+}
+
+// gap is G4: T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of its pass, of the board and of the claim.
+func gap(t machine.Times, k machine.Kind) time.Duration {
+	d := 14*t.Poll + 20*t.Slowest
+	if k == machine.LeaveInOrder || k == machine.Crash && t.Vanishes {
+		return d
+	}
+	return d + 2*t.TTL*1050/1000
+}
+
+// recovery is G9: as gap, and the back-off of runs that failed, and the patience with whoever may claim first.
+func recovery(t machine.Times) time.Duration {
+	return 4*t.TTL*1050/1000 + 60*t.Poll + 80*t.Slowest
+}
+
+func describe(x any) string {
+	switch e := x.(type) {
+	case lease.Fetched:
+		s := fmt.Sprintf("fetched #%d", e.ID)
+		for _, d := range e.Docs {
+			s += fmt.Sprintf(" %s@%q", d.Key, d.Version)
+		}
+		return s + problem(e.Err)
+	case lease.Surveyed:
+		return fmt.Sprintf("surveyed %d documents%s", len(e.Docs), problem(e.Err))
+	case lease.Written:
+		return fmt.Sprintf("written #%d (outcome %d) %q%s", e.ID, e.Outcome, e.Version, problem(e.Err))
+	case lease.Renewed:
+		return fmt.Sprintf("renewed %s #%d (outcome %d)%s", e.Key, e.Beat, e.Outcome, problem(e.Err))
+	case lease.Reported:
+		return fmt.Sprintf("supervisor at version %d runs %d", e.Version, len(e.Reports))
+	case lease.Fetch:
+		return fmt.Sprintf("fetch #%d %s", e.ID, strings.Join(e.Keys, " "))
+	case lease.Write:
+		return fmt.Sprintf("write #%d %s over %q (delete %v) %s", e.ID, e.Doc.Key, e.Doc.Version, e.Delete, e.Doc.Value)
+	case lease.Renew:
+		return fmt.Sprintf("renew %s #%d over %q", e.Key, e.Beat, e.Version)
+	case lease.Assign:
+		return fmt.Sprintf("assign version %d: %d grants", e.Assignment.Version, len(e.Assignment.Grants))
+	case lease.Halt:
+		return "halt: " + e.Err.Error()
+	case lease.Removing:
+		return "removed: " + e.Reason
+	case lease.Applying:
+		s := "applied"
+		for _, d := range e.Deeds {
+			s += fmt.Sprintf("; %v %v", d.Command, d.Result)
+		}
+		return s
+	}
+	return ""
+}
+
+func problem(err string) string {
+	if err == "" {
+		return ""
+	}
+	return ": " + err
+}
