@@ -123,7 +123,7 @@ func appendPartition(b []byte, p Partition) []byte {
 	if p.Slot != 0 {
 		b = appendVarint(b, p.Slot)
 	}
-	return appendWindow(appendShare(b, &p), &p)
+	return appendDeaths(appendWindow(appendShare(b, &p), &p), &p)
 }
 
 func decodePartition(r *decoder) Partition {
@@ -142,6 +142,7 @@ func decodePartition(r *decoder) Partition {
 	}
 	decodeShare(r, &p, flags)
 	decodeWindow(r, &p, flags)
+	decodeDeaths(r, &p, flags)
 	return p
 }
 
