@@ -135,7 +135,7 @@ func (d *draft) addItem(j *jobRecord, task, by string, item Item, parents []stri
 	if !ok {
 		p = &partitionRecord{Partition: Partition{ID: id}}
 	}
-	p.Dropped, p.Parents, p.Attempts, p.Message = false, parents, 0, ""
+	p.Dropped, p.Parents, p.Attempts, p.Deaths, p.Message = false, parents, 0, 0, ""
 	p.ListedBy, p.Input, p.Step, p.Cursor = by, item.Input, 0, nil
 	p.class = d.classFor(j, p)
 	if p.State == PartitionReleasing {
@@ -212,7 +212,7 @@ func (d *draft) updateTask(j *jobRecord, old *TaskSpec) {
 // updatePartition gives it the class of the present spec and forgives its failures.
 func (d *draft) updatePartition(j *jobRecord, p *partitionRecord) {
 	p.class = d.classFor(j, p)
-	p.Attempts, p.Message = 0, ""
+	p.Attempts, p.Deaths, p.Message = 0, 0, ""
 	if p.State == PartitionParked {
 		d.retry(p, "its definition changed")
 		return

@@ -80,6 +80,9 @@ func (d *draft) leaveCluster(c LeaveCluster) string {
 		return "it has left and is held"
 	}
 	hold := c.Hold && m.State == MemberJoined
+	if c.Died && !hold {
+		d.countDeaths(c.Member)
+	}
 	d.release(c.Member, hold, string(c.Member)+" left: "+cmp.Or(c.Reason, "no reason given"))
 	if hold {
 		m.State = MemberHeld
@@ -177,6 +180,7 @@ func (d *draft) ownerGone(p *partitionRecord, hold bool, cause string) {
 	switch {
 	case p.Dropped || p.class == nil:
 		d.removePartition(p.ID)
+	case d.poison(p):
 	case p.State == PartitionReleasing && p.Next != "":
 		d.grant(p, p.Next, cause)
 	case p.State == PartitionAdopting:

@@ -40,6 +40,9 @@ func (d *draft) started(c Started) string {
 	switch {
 	case !ok:
 		return "no such partition"
+	case p.State == PartitionGranted && p.Token == c.Token && p.Deaths > 0:
+		d.calm(p)
+		return ""
 	case p.State != PartitionAdopting || p.NextToken != c.Token:
 		return "it is not being adopted under this token"
 	}
@@ -134,7 +137,7 @@ func (d *draft) finish(p *partitionRecord) {
 		return
 	}
 	p.From, p.Owner, p.Next, p.NextToken = p.Owner, "", "", 0
-	p.State, p.Attempts, p.Message, p.Cause = PartitionFinished, 0, "", ""
+	p.State, p.Attempts, p.Deaths, p.Message, p.Cause = PartitionFinished, 0, 0, "", ""
 	d.setPartition(p)
 	d.replan = true
 	d.unblockChildren(p.ID)
@@ -227,7 +230,7 @@ func (d *draft) unparkPartition(c UnparkPartition) string {
 	if !ok || p.State != PartitionParked {
 		return "it is not parked"
 	}
-	p.Attempts = 0
+	p.Attempts, p.Deaths = 0, 0
 	d.retry(p, "unparked")
 	return ""
 }

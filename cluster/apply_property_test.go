@@ -23,7 +23,11 @@ func (c *choices) anyCommand(v Value) Command {
 	case 6:
 		return c.ofOperator()
 	case 11:
-		return c.filled(pick(c, samples()...))
+		if filled := c.filled(pick(c, samples()...)); v.CountsDeaths() {
+			return filled
+		} else {
+			return ofFormatOne(filled)
+		}
 	}
 	return c.ofOwner(v)
 }
@@ -56,7 +60,7 @@ func (c *choices) ofMember(v Value) Command {
 	inc := c.near(m.Incarnation)
 	switch c.n(5) {
 	case 0:
-		return LeaveCluster{Member: id, Incarnation: inc, Reason: "gone", Hold: c.bool()}
+		return LeaveCluster{Member: id, Incarnation: inc, Reason: "gone", Hold: c.bool(), Died: v.CountsDeaths() && c.bool()}
 	case 1:
 		return AbortJoin{id, inc}
 	case 2:
@@ -173,7 +177,7 @@ func played(t interface{ Fatalf(string, ...any) }, story string) (Value, [][]byt
 	c, v := &choices{[]byte(story)}, Value{}
 	var log [][]byte
 	for seq := uint64(1); len(c.data) > 0 && len(log) < 200; seq++ {
-		e := Entry{Index: v.index + 1, Writer: pick[WriterID](c, "w", "w", "w2"), Seq: seq, Format: 1, AtMS: int64(seq), BaseIndex: v.index, BaseChain: v.chain}
+		e := Entry{Index: v.index + 1, Writer: pick[WriterID](c, "w", "w", "w2"), Seq: seq, Format: v.Settings().Format, AtMS: int64(seq), BaseIndex: v.index, BaseChain: v.chain}
 		for range 1 + c.n(3) {
 			e.Commands = append(e.Commands, c.anyCommand(v))
 		}

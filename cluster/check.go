@@ -86,8 +86,8 @@ func notNegative(n int64) error {
 func checkConfigure(c Configure) error {
 	err := errors.Join(at("move_budget", notNegative(c.MoveBudget)), at("retention", notNegative(c.Retention)),
 		at("job_scheduler", checkScheduler(c.JobScheduler)))
-	if c.Format > Format {
-		return errors.Join(err, fmt.Errorf("format: this Rota knows formats up to %d", Format))
+	if c.Format > NewestFormat {
+		return errors.Join(err, fmt.Errorf("format: this Rota knows formats up to %d", NewestFormat))
 	}
 	return err
 }

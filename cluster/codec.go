@@ -21,7 +21,7 @@ func (e *FormatError) Error() string {
 	if e.Index != 0 {
 		what = "entry " + e.Index.String()
 	}
-	return fmt.Sprintf("%s has format %d, this Rota knows %d: upgrade this member", what, e.Format, Format)
+	return fmt.Sprintf("%s has format %d, this Rota knows %d: upgrade this member", what, e.Format, NewestFormat)
 }
 
 // CorruptError says that bytes are not what Rota writes.
@@ -71,6 +71,8 @@ type decoder struct {
 	data  []byte
 	off   int
 	err   error
+	// deaths says that the entry's format counts deaths.
+	deaths bool
 }
 
 func (r *decoder) fail(reason string) {

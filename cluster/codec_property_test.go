@@ -63,7 +63,7 @@ func TestEveryEntryRoundTrips(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		c := &choices{rapid.SliceOfN(rapid.Byte(), 0, 120).Draw(rt, "choices")}
-		e := Entry{Index: 7, Writer: WriterID(c.text()), Seq: uint64(c.n(256)), Format: 1, AtMS: int64(c.n(256)) - 100, BaseIndex: Index(c.n(256)), BaseChain: Hash(c.n(256))}
+		e := Entry{Index: 7, Writer: WriterID(c.text()), Seq: uint64(c.n(256)), Format: NewestFormat, AtMS: int64(c.n(256)) - 100, BaseIndex: Index(c.n(256)), BaseChain: Hash(c.n(256))}
 		for _, sample := range allSamples() {
 			e.Commands = append(e.Commands, c.filled(sample))
 		}
@@ -153,7 +153,7 @@ func writeGoldenBytes(t *testing.T) {
 	var out strings.Builder
 	for _, sample := range allSamples() {
 		for _, seed := range []string{"", "\x02\x03\x05\x07\x0b\x0d\x11\x13\x17\x1d", "\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03"} {
-			c := (&choices{[]byte(seed)}).filled(sample)
+			c := ofFormatOne((&choices{[]byte(seed)}).filled(sample))
 			e := Entry{Index: 1, Writer: "w", Seq: 2, Format: 1, AtMS: 3, BaseIndex: 4, BaseChain: 5, Commands: []Command{c}}
 			fmt.Fprintf(&out, "%s %x %q\n", reflect.TypeOf(c).Name(), e.Encode(), e)
 		}
@@ -184,10 +184,10 @@ func TestANewerFormatIsNamed(t *testing.T) {
 	t.Parallel()
 	v, _ := played(t, richStory(t))
 	newer := v.Snapshot()
-	newer[1] = byte(Format) + 1
+	newer[1] = byte(NewestFormat) + 1
 	_, err := DecodeSnapshot(newer)
 	mustSayUpgrade(t, err)
-	_, err = DecodeEntry(9, Entry{Format: Format + 1}.Encode())
+	_, err = DecodeEntry(9, Entry{Format: NewestFormat + 1}.Encode())
 	mustSayUpgrade(t, err)
 }
 
@@ -195,19 +195,19 @@ func TestANewerFormatIsNamed(t *testing.T) {
 func TestAFormatThatIsNotSwitchedOn(t *testing.T) {
 	t.Parallel()
 	v, _ := played(t, richStory(t))
-	data := Entry{Writer: "newer", Seq: 1, Format: Format + 1, Commands: []Command{Configure{Retention: 3}}}.Encode()
+	data := Entry{Writer: "newer", Seq: 1, Format: NewestFormat + 1, Commands: []Command{Configure{Retention: 3}}}.Encode()
 	if _, ok, err := v.Decode(v.index+1, data); ok || err != nil {
 		t.Fatalf("decode: %v, %v; want it skipped", ok, err)
 	}
 	skipped := v.Skip(v.index+1, data)
-	known, _ := v.Apply(Entry{Index: v.index + 1, Writer: "newer", Seq: 1, Format: Format + 1, Commands: []Command{Configure{Retention: 3}}, data: data})
+	known, _ := v.Apply(Entry{Index: v.index + 1, Writer: "newer", Seq: 1, Format: NewestFormat + 1, Commands: []Command{Configure{Retention: 3}}, data: data})
 	if !bytes.Equal(skipped.Snapshot(), known.Snapshot()) {
 		t.Error("to skip it and to refuse it leads to two values")
 	}
 	if known.Digest() != v.Digest() || known.Chain() == v.Chain() {
 		t.Error("it changed a record, or does not count in the chain")
 	}
-	on := Entry{Writer: "w", Seq: 1, Format: 1, Commands: []Command{Configure{Retention: 3}, Configure{Format: Format + 1}}}
+	on := Entry{Writer: "w", Seq: 1, Format: 1, Commands: []Command{Configure{Retention: 3}, Configure{Format: NewestFormat + 1}}}
 	_, ok, err := v.Decode(v.index+1, on.Encode())
 	if ok {
 		t.Fatal("an entry that switches on what this Rota does not know is to be applied")

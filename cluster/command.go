@@ -32,12 +32,14 @@ type (
 		Member      MemberID
 		Incarnation Incarnation
 	}
-	// LeaveCluster removes a member; its grants are free. Hold keeps its grants for an announced restart.
+	// LeaveCluster removes a member; its grants are free. Hold keeps its grants for an announced restart. Died, since format 2, says that others report its
+	// death: what it ran counts that.
 	LeaveCluster struct {
 		Member      MemberID
 		Incarnation Incarnation
 		Reason      string
 		Hold        bool
+		Died        bool
 	}
 	// ReleaseHold frees the grants that are held for a member that announced a restart and did not come back.
 	ReleaseHold struct {

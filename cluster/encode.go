@@ -124,7 +124,7 @@ func appendPartition(b []byte, p Partition) []byte {
 	if p.Slot != 0 {
 		b = appendVarint(b, p.Slot)
 	}
-	return appendWindow(appendShare(b, &p), &p)
+	return appendDeaths(appendWindow(appendShare(b, &p), &p), &p)
 }
 
 func decodePartition(r *decoder) Partition {
@@ -143,6 +143,7 @@ func decodePartition(r *decoder) Partition {
 	}
 	decodeShare(r, &p, flags)
 	decodeWindow(r, &p, flags)
+	decodeDeaths(r, &p, flags)
 	return p
 }
 

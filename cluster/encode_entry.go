@@ -67,6 +67,7 @@ func DecodeEntry(index Index, data []byte) (Entry, error) {
 	e.Seq = r.uvarint()
 	e.AtMS = r.varint()
 	e.BaseIndex, e.BaseChain = Index(r.uvarint()), Hash(r.uvarint())
+	r.deaths = e.Format >= formatDeaths
 	e.Commands = decodeList(r, decodeCommand)
 	if r.err == nil && r.off != len(data) {
 		r.fail("bytes behind its end")
@@ -82,7 +83,7 @@ func (r *decoder) format() uint32 {
 	if r.err == nil && f == 0 {
 		r.fail("format zero")
 	}
-	if r.err == nil && f > uint64(Format) {
+	if r.err == nil && f > uint64(NewestFormat) {
 		r.err = &FormatError{Index: r.index, Format: uint32(min(f, 1<<32-1))}
 	}
 	return uint32(f)
@@ -106,7 +107,7 @@ func appendCommand(b []byte, c Command) []byte {
 	case AbortJoin:
 		return appendJoinRef(b, tagAbortJoin, c.Member, c.Incarnation)
 	case LeaveCluster:
-		return appendBool(appendString(appendJoinRef(b, tagLeaveCluster, c.Member, c.Incarnation), c.Reason), c.Hold)
+		return append(appendString(appendJoinRef(b, tagLeaveCluster, c.Member, c.Incarnation), c.Reason), c.flags())
 	case ReleaseHold:
 		return appendJoinRef(b, tagReleaseHold, c.Member, c.Incarnation)
 	case ConfirmMember:
@@ -245,7 +246,7 @@ func decodeCommand(r *decoder) Command {
 	case tagAbortJoin:
 		return AbortJoin{Member: r.member(), Incarnation: r.token()}
 	case tagLeaveCluster:
-		return LeaveCluster{Member: r.member(), Incarnation: r.token(), Reason: r.string(), Hold: r.bool()}
+		return r.leave()
 	case tagReleaseHold:
 		return ReleaseHold{Member: r.member(), Incarnation: r.token()}
 	case tagConfirmMember:
@@ -328,4 +329,30 @@ func (r *decoder) uint32() uint32 {
 		return 0
 	}
 	return uint32(u)
+}
+
+// The flags of a leave. At format 1 there was a truth in their place.
+const (
+	leaveHold = 1
+	leaveDied = 2
+)
+
+func (c LeaveCluster) flags() (b byte) {
+	if c.Hold {
+		b = leaveHold
+	}
+	if c.Died {
+		b |= leaveDied
+	}
+	return b
+}
+
+func (r *decoder) leave() Command {
+	c := LeaveCluster{Member: r.member(), Incarnation: r.token(), Reason: r.string()}
+	b := r.byte()
+	if b > leaveHold|leaveDied || b&leaveDied != 0 && !r.deaths { // a Rota that knows format 1 alone refuses it too
+		r.fail("an unknown kind of leave")
+	}
+	c.Hold, c.Died = b&leaveHold != 0, b&leaveDied != 0
+	return c
 }

@@ -5,6 +5,7 @@ const (
 	windowFlag  = 0x40 // its part in a window
 	shareFlag   = 0x20 // its share of a task that is repartitioned
 	offeredFlag = 0x10 // nothing follows: its owner has yet to accept it
+	deathsFlag  = 0x08 // deaths of its owners
 )
 
 func (p *Partition) flags() (b byte) {
@@ -17,12 +18,15 @@ func (p *Partition) flags() (b byte) {
 	if p.Offered {
 		b |= offeredFlag
 	}
+	if p.Deaths != 0 {
+		b |= deathsFlag
+	}
 	return b
 }
 
 // partitionState reads the byte of a partition's state, and the flags of what follows behind the partition.
 func (r *decoder) partitionState() (state, flags byte) {
-	const all = moreFlag | windowFlag | shareFlag | offeredFlag
+	const all = moreFlag | windowFlag | shareFlag | offeredFlag | deathsFlag
 	b := r.byte()
 	if b&^all > byte(PartitionBlocked) {
 		r.fail("an unknown choice")
@@ -44,6 +48,22 @@ func decodeShare(r *decoder, p *Partition, flags byte) {
 	}
 	if p.Index, p.Count = r.varint(), r.varint(); p.Count == 0 {
 		r.fail("a share of nothing")
+	}
+}
+
+func appendDeaths(b []byte, p *Partition) []byte {
+	if p.Deaths == 0 {
+		return b
+	}
+	return appendVarint(b, p.Deaths)
+}
+
+func decodeDeaths(r *decoder, p *Partition, flags byte) {
+	if flags&deathsFlag == 0 {
+		return
+	}
+	if p.Deaths = r.varint(); p.Deaths <= 0 {
+		r.fail("deaths that are none")
 	}
 }
 

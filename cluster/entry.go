@@ -1,7 +1,15 @@
 package cluster
 
-// Format is the newest format version of entries that this code applies.
+// Format is the format version of entries that a cluster begins with. A newer one holds when a [Configure] has switched it on, once all members know it.
 const Format uint32 = 1
+
+// NewestFormat is the newest format version that this code applies:
+//
+//	2  deaths of owners are counted: LeaveCluster.Died, Partition.Deaths
+const NewestFormat uint32 = 2
+
+// formatDeaths is the format from which on deaths of owners are counted.
+const formatDeaths = 2
 
 // Hash is a chain hash or digest: it tells accidents apart, not malice (XXH64, published by Y. Collet).
 type Hash uint64

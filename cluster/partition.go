@@ -28,6 +28,7 @@ type Partition struct {
 	Cause     string   // why it came to its owner, for the journal
 	Attempts  int64    // failures in a row
 	Message   string   // of the last failure
+	Deaths    int64    // how many owners have died in a row while they ran it; since format 2
 	Parents   []string // keys within its task
 	Dropped   bool     // its job or task has ended: it goes as soon as its owner has stopped
 	// Slot is the number of the slot of its owner that it takes, from 1; 0 where its task is not of spread pool. It takes it until it is gone.

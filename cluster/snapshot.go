@@ -7,7 +7,7 @@ const snapshotMagic = 0xA7
 
 // Snapshot encodes the value: equal values have equal bytes.
 func (v Value) Snapshot() []byte {
-	b := []byte{snapshotMagic, byte(Format)}
+	b := []byte{snapshotMagic, byte(v.Settings().Format)} // what an older Rota cannot read is not there before it is switched on
 	b = appendUvarint(b, uint64(v.index))
 	b = appendUvarint(b, uint64(v.chain))
 	b = appendUvarint(b, uint64(v.digest))
@@ -33,7 +33,7 @@ func DecodeSnapshot(data []byte) (Value, error) {
 	if len(data) < 2 || data[0] != snapshotMagic {
 		return Value{}, &CorruptError{Reason: "it is not a snapshot"}
 	}
-	if data[1] == 0 || uint32(data[1]) > Format {
+	if data[1] == 0 || uint32(data[1]) > NewestFormat {
 		return Value{}, &FormatError{Format: uint32(data[1])}
 	}
 	r := &decoder{data: data, off: 2}

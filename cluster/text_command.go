@@ -31,6 +31,9 @@ func (c LeaveCluster) String() string {
 	if c.Hold {
 		s += " hold"
 	}
+	if c.Died {
+		s += " died"
+	}
 	return s
 }
 
@@ -192,6 +195,9 @@ func (p Partition) String() string {
 	}
 	if p.Attempts > 0 {
 		s += fmt.Sprintf(" failed %d×", p.Attempts)
+	}
+	if p.Deaths > 0 {
+		s += fmt.Sprintf(" %d owners died", p.Deaths)
 	}
 	if p.Count > 0 {
 		s += fmt.Sprintf(" share %d of %d", p.Index, p.Count)

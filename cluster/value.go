@@ -137,6 +137,9 @@ func (v Value) Digest() Hash { return v.digest }
 // Settings returns the settings in force.
 func (v Value) Settings() Settings { return v.settings.withDefaults() }
 
+// CountsDeaths tells whether deaths of owners are counted: a member that reports one says so from then on.
+func (v Value) CountsDeaths() bool { return v.Settings().Format >= formatDeaths }
+
 // Members yields the members sorted by ID, held ones too.
 func (v Value) Members() iter.Seq[Member] {
 	return func(yield func(Member) bool) {
@@ -231,7 +234,7 @@ func (v Value) Decode(index Index, data []byte) (e Entry, ok bool, err error) {
 		return Entry{}, false, nil //nolint:nilerr // garbage is skipped by everybody
 	}
 	for _, c := range e.Commands {
-		if c, is := c.(Configure); is && c.Format > Format {
+		if c, is := c.(Configure); is && c.Format > NewestFormat {
 			return Entry{}, false, &FormatError{Index: index, Format: c.Format}
 		}
 	}

@@ -48,6 +48,10 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 	case PartitionWaiting:
 		return v.whyWaiting(p, w)
 	case PartitionParked:
+		if p.Cause == poisoned {
+			return Reason{Rule: "poison", Text: strconv.FormatInt(p.Deaths, 10) + " members died in a row while they ran it, last: " + string(p.From),
+				Try: "find out what it does to them, then change its definition or rota unpark " + string(id)}
+		}
 		return Reason{Rule: "parked", Text: "failed " + strconv.FormatInt(p.Attempts, 10) + " times, last: " + p.Message,
 			Try: "mend what fails, then change its definition or rota unpark " + string(id)}
 	case PartitionBlocked:

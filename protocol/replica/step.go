@@ -82,6 +82,7 @@ type State struct {
 	snapshot call
 	snapAt   uint64 // entries applied at the last snapshot
 	holds    []holdSeen
+	calm     []calmSeen // sorted by partition
 
 	reports  []protocol.Report
 	reported uint64 // Assignment.Version that reports reflect

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -62,7 +63,8 @@ func (s *step) steps() []cluster.Command {
 		return nil // the supervisor has yet to take in what it should do: "not reported" proves nothing
 	}
 	var out []cluster.Command
-	i := 0
+	var calm []calmSeen
+	i, was := 0, 0
 	for _, d := range s.duties { // both lists are sorted by partition
 		for i < len(s.reports) && s.reports[i].Partition < d.Partition.ID {
 			i++
@@ -74,8 +76,40 @@ func (s *step) steps() []cluster.Command {
 		if c := dutyStep(d, r); c != nil {
 			out = append(out, c)
 		}
+		if d.Role == cluster.RoleRun && d.Partition.Deaths > 0 && r != nil && r.Token == d.Token && r.State == protocol.RunActive {
+			var c calmSeen
+			c, was = s.calmOf(d, was)
+			calm = append(calm, c)
+		}
+	}
+	s.calm = calm
+	for _, c := range calm {
+		if s.now.Sub(c.since) >= max(calmAfter, 2*s.p.TTL) {
+			out = append(out, cluster.Started{Partition: c.partition, Token: c.token})
+		}
 	}
 	return out
+}
+
+// calmAfter is how long a member must run what others died of, for that to be forgiven: three crashes in a year, of something else, must park nothing.
+const calmAfter = time.Minute
+
+// calmSeen is since when a partition runs here whose former owners have died.
+type calmSeen struct {
+	partition cluster.PartitionID
+	token     cluster.Token
+	since     protocol.Instant
+}
+
+// calmOf goes on in what was seen before, from the place at, and returns where to go on.
+func (s *step) calmOf(d cluster.Duty, at int) (calmSeen, int) {
+	for at < len(s.calm) && s.calm[at].partition < d.Partition.ID {
+		at++
+	}
+	if at < len(s.calm) && s.calm[at].partition == d.Partition.ID && s.calm[at].token == d.Token {
+		return s.calm[at], at
+	}
+	return calmSeen{d.Partition.ID, d.Token, s.now}, at
 }
 
 // dutyStep is what there is to say about one duty, given what the supervisor reports of it.

@@ -277,7 +277,7 @@ func (s *step) deaths() []cluster.Command {
 		if o.Gone() {
 			reason = "its pulse is gone"
 		}
-		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason})
+		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason, Died: s.value.CountsDeaths()})
 	}
 	return out
 }

@@ -1,0 +1,37 @@
+package cluster
+
+// maxDeaths is how many owners may die in a row while they run a partition. Then it is parked: it may be what kills them, and would go from member to member.
+const maxDeaths = 3
+
+// poisoned is the cause of such a partition.
+const poisoned = "its owners died"
+
+// countDeaths counts the death of a member for all that it ran. It is called before the member's grants are given back.
+func (d *draft) countDeaths(m MemberID) {
+	for _, id := range d.ownedIDs(m) {
+		p, _ := d.edit(id)
+		if p.Owner != m || p.Dropped || p.class == nil || p.Slot != 0 || p.State == PartitionHeld {
+			continue // of a pool: a slot's share of a task; its attempts count by other means
+		}
+		p.Deaths++
+		d.setPartition(p)
+	}
+}
+
+// poison parks a partition whose owners died too often; false if it has not come to that.
+func (d *draft) poison(p *partitionRecord) bool {
+	if p.Deaths < maxDeaths {
+		return false
+	}
+	p.From, p.Owner, p.Next, p.NextToken = p.Owner, "", "", 0
+	p.State, p.Cause = PartitionParked, poisoned
+	d.setPartition(p)
+	d.replan = true
+	return true
+}
+
+// calm forgives the deaths: its owner has run it for long enough.
+func (d *draft) calm(p *partitionRecord) {
+	p.Deaths = 0
+	d.setPartition(p)
+}

@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// deaths is a cluster of three with two tasks, at a format.
+func deaths(t *testing.T, format uint32) *scripted {
+	t.Helper()
+	s := &scripted{t: t}
+	if format > 1 {
+		s.ok(Configure{Format: format})
+	}
+	return s
+}
+
+// scripted applies entries of the format that is switched on.
+type scripted struct {
+	t   *testing.T
+	v   Value
+	seq uint64
+}
+
+func (s *scripted) apply(c Command) Result {
+	s.t.Helper()
+	s.seq++
+	e := Entry{Writer: "w", Seq: s.seq, Format: s.v.Settings().Format, Commands: []Command{c}}
+	read, err := DecodeEntry(s.v.Index()+1, e.Encode())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	next, did := s.v.Apply(read)
+	s.v = next
+	return did.Results[0]
+}
+
+func (s *scripted) ok(c Command) {
+	s.t.Helper()
+	if r := s.apply(c); !r.Accepted {
+		s.t.Fatalf("%s: %s", c, r.Reason)
+	}
+}
+
+// join lets a member join; the only one is in at once.
+func (s *scripted) join(id MemberID) {
+	s.t.Helper()
+	s.ok(PrepareJoin{Member: id, Pulse: "p"})
+	m, _ := s.v.Member(id)
+	if m.State == MemberJoined {
+		return
+	}
+	by, _ := s.v.Member(s.v.before(id))
+	s.ok(AcceptJoin{Member: id, Incarnation: m.Incarnation, By: by.ID, ByIncarnation: by.Incarnation})
+}
+
+func (s *scripted) leave(id MemberID, died bool) {
+	s.t.Helper()
+	m, _ := s.v.Member(id)
+	s.ok(LeaveCluster{Member: id, Incarnation: m.Incarnation, Reason: "its pulse is gone", Died: died})
+}
+
+func (s *scripted) task() Partition {
+	s.t.Helper()
+	p, ok := s.v.Partition("poison")
+	if !ok {
+		s.t.Fatal("the task is gone")
+	}
+	return p
+}
+
+func (s *scripted) submit() {
+	s.t.Helper()
+	s.ok(SubmitJob{Job: "poison", Spec: JobSpec{Tasks: []TaskSpec{{Type: "t"}}}})
+}
+
+// What three members died of in a row is parked with that reason, and goes on when it is unparked.
+func TestAPoisonTaskIsParked(t *testing.T) {
+	t.Parallel()
+	s := deaths(t, 2)
+	s.submit()
+	for _, m := range []MemberID{"a", "b", "c"} {
+		s.join(m)
+		if p := s.task(); p.Owner != m || p.State != PartitionGranted {
+			t.Fatalf("%s", p)
+		}
+		s.leave(m, true)
+	}
+	p := s.task()
+	if p.State != PartitionParked || p.Deaths != maxDeaths || p.Owner != "" {
+		t.Fatalf("%s", p)
+	}
+	if why := s.v.Why("poison"); why.Rule != "poison" || !strings.Contains(why.Text, "3 members died") || !strings.Contains(why.Try, "rota unpark poison") {
+		t.Errorf("why: %+v", why)
+	}
+	s.join("d")
+	if p := s.task(); p.State != PartitionParked {
+		t.Errorf("a new member got it: %s", p)
+	}
+	again, err := DecodeSnapshot(s.v.Snapshot())
+	if err != nil || again.Digest() != s.v.Digest() || !bytes.Equal(again.Snapshot(), s.v.Snapshot()) {
+		t.Errorf("the snapshot is not read as it was: %v", err)
+	}
+	s.ok(UnparkPartition{Partition: "poison"})
+	if p := s.task(); p.Owner != "d" || p.Deaths != 0 {
+		t.Errorf("unparked: %s", p)
+	}
+}
+
+// Deaths that have nothing to do with each other park nothing: an owner that ran it for long enough says so.
+func TestDeathsAreForgiven(t *testing.T) {
+	t.Parallel()
+	s := deaths(t, 2)
+	s.submit()
+	for _, m := range []MemberID{"a", "b", "c", "d", "e"} {
+		s.join(m)
+		p := s.task()
+		if p.Deaths > 0 {
+			if r := s.apply(Started{Partition: p.ID, Token: p.Token + 1}); r.Accepted {
+				t.Fatal("forgiven under a token that is not its owner's")
+			}
+			s.ok(Started{Partition: p.ID, Token: p.Token})
+		}
+		if p := s.task(); p.Deaths != 0 || p.Owner != m {
+			t.Fatalf("%s", p)
+		}
+		s.leave(m, true)
+	}
+	if p := s.task(); p.State == PartitionParked {
+		t.Errorf("%s", p)
+	}
+}
+
+// An orderly leave is no death, and neither is anything at format 1, which older members know.
+func TestWhatIsNoDeath(t *testing.T) {
+	t.Parallel()
+	s := deaths(t, 2)
+	s.submit()
+	for _, m := range []MemberID{"a", "b", "c", "d"} {
+		s.join(m)
+		s.leave(m, false)
+	}
+	if p := s.task(); p.Deaths != 0 || p.State == PartitionParked {
+		t.Errorf("left in order: %s", p)
+	}
+	s = deaths(t, 1)
+	s.submit()
+	for _, m := range []MemberID{"a", "b", "c", "d"} {
+		s.join(m)
+		s.leave(m, false)
+		if r := s.apply(Started{Partition: "poison", Token: 1}); r.Accepted {
+			t.Fatal("something was forgiven")
+		}
+	}
+	if b := s.v.Snapshot(); b[1] != 1 {
+		t.Errorf("the snapshot has format %d: an older member cannot read it", b[1])
+	}
+	e := Entry{Writer: "w", Seq: 99, Format: 1, Commands: []Command{LeaveCluster{Member: "a", Incarnation: 1, Died: true}}}
+	var corrupt *CorruptError
+	if _, err := DecodeEntry(1, e.Encode()); !errors.As(err, &corrupt) {
+		t.Errorf("an entry of format 1 speaks of a death: %v; an older member refuses it", err)
+	}
+}
