@@ -46,11 +46,11 @@ var rules = []rule{
 	{"work/stage", []string{"flow", "store", "work"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},
-	{"tasks", []string{"cluster", "protocol", "publish", "work", "work/stage"}},
+	{"tasks", []string{"cluster", "flow", "protocol", "publish", "work", "work/stage"}},
 	{"source", []string{"cluster", "flow", "schedule", "journal", "work"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node", append([]string{"call", "source", "source/directory"}, contracts...)},
-	{"api", append([]string{"node", "source"}, contracts...)},
+	{"api", append([]string{"node", "source", "work/stage"}, contracts...)},
 	{"api/*", append([]string{"api"}, pure...)},
 
 	{".", shell},
