@@ -17,6 +17,7 @@ type Job struct {
 	Message   string    `json:"message,omitempty"`   // why it failed
 	Reason    *Reason   `json:"reason,omitempty"`    // why it has no slot
 	Tasks     []JobTask `json:"tasks"`               // in the order in which they are served
+	Flow      *Flow     `json:"flow,omitempty"`      // how far its segments are, of a job whose tasks hand on some; where one job is asked for
 }
 
 // JobTask is one task of a job.

@@ -26,8 +26,16 @@ func newJobs(e env) *cobra.Command {
 	all := cmd.Flags().Bool("all", false, "also those of one task that files define, and all of them, however many")
 	follow := cmd.Flags().Bool("follow", false, "tell what happens until the job has ended; exit 1 unless it is completed")
 	asked(cmd.Flags(), "state", "all", "follow")
+	dead := cmd.Flags().Bool("dead", false, "show the dead letters of a flow: segments on which a function failed")
+	retryDead := cmd.Flags().Bool("retry-dead", false, "put the dead letters of a flow back to where they came from")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		switch {
+		case (*dead || *retryDead) && len(args) != 1:
+			return misused("rota jobs JOB --dead", "--dead and --retry-dead take a job")
+		case *retryDead:
+			return o.retryDead(ctx, cmd, cluster.JobID(args[0]))
+		case *dead:
+			return o.showDead(ctx, cluster.JobID(args[0]))
 		case len(args) == 1:
 			return o.showJob(ctx, cluster.JobID(args[0]), *follow)
 		case *follow:
@@ -124,10 +132,17 @@ func (o *observer) showJob(ctx context.Context, id cluster.JobID, follow bool) e
 	if follow {
 		return o.follow(context.WithoutCancel(ctx), &follower{job: id, out: o.stdout, json: o.json})
 	}
+	if err := o.addFlow(ctx, &job); err != nil {
+		return err
+	}
 	if o.json {
 		return o.printJSON(job)
 	}
-	return o.printJob(&job)
+	if err := o.printJob(&job); err != nil || job.Flow == nil {
+		return err
+	}
+	fmt.Fprintln(o.stdout)
+	return table(o.stdout, flowRows(job.Flow))
 }
 
 func (o *observer) printJob(j *api.Job) error {

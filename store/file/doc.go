@@ -3,12 +3,13 @@
 // # Purpose
 //
 // It is the store of `rota run --store file:./dir`: no server, one folder to copy or delete. It has all contracts of package
-// store: documents, log, watches and sessions.
+// store: documents, log, queues, watches and sessions.
 //
 // # State
 //
 //	dir/                     0700, on a local file system; all files in it 0600, whatever the umask is
-//	  rota.db, -wal, -shm    an SQLite database in WAL mode: documents, log, snapshots
+//	  rota.db, -wal, -shm    an SQLite database in WAL mode: documents, log, snapshots, and
+//	                         flows once there was one
 //	  queue.lock, turn.lock  whose turn it is to write (flock)
 //	  bell                   numbers that change after each commit, watched by readers; and how far the log was committed
 //	  sessions/<id>.lock     held with flock for as long as the session's process lives

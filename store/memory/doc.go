@@ -12,6 +12,8 @@
 // All calls are linearizable; the order of appends is the order in which they took the one lock. No call but those of a
 // group blocks, so a deadline matters only if it has passed before the call. There are no unknown outcomes but those of a call of a group that is given up.
 //
+// Leases of messages are counted by the process's clock.
+//
 // # What is not guaranteed
 //
 // Nothing outlives the process. Nothing is bounded but the size of one record.

@@ -13,6 +13,8 @@
 //	  $KV.<bucket>.chunk.<id>.<n>   a piece of a snapshot
 //	  $KV.<bucket>.check            written by reads that want the cluster's confirmation
 //	  $KV.<bucket>.format           "rota 1"
+//	stream ROTA_<bucket>_q_<flow>            records of a flow's commits, and what its shards are
+//	stream ROTA_<bucket>_q_<flow>_<edge>_<n> a shard of a flow, with a consumer "workers"
 //	stream ROTA_<bucket>_log      the log; the message's sequence is its index
 //	  rota.<bucket>.log
 //
@@ -38,7 +40,13 @@
 // last writes; a repeated document keeps its version, which is then in the message's header. A session ends, and Done is closed, ttl after the
 // beginning of the last round of writes that was acknowledged: no later than a document can vanish.
 //
+// A flow's messages are written create-only under the name of their unit, in the order of flow.Commit; all streams of a flow keep everything until it is
+// dropped. A handle tells the server every five seconds that it has a message; of a process that died others get it fifteen seconds later.
+//
 // # What is not guaranteed
+//
+// A flow has units of one input each; Depth counts messages, not segments, and after a change of leader it may count one too many as stored.
+//
 //
 // By default a NATS server writes to the disk every two minutes, and acknowledges before. What was acknowledged then survives the end of the
 // server's process, but not that of its machine. Configure every server with

@@ -105,6 +105,8 @@ func TestMutant(t *testing.T) {
 	t.Run("log", func(t *testing.T) { storetest.Log(t, open) })
 	t.Run("watch", func(t *testing.T) { storetest.Watch(t, open) })
 	t.Run("sessions", func(t *testing.T) { storetest.Sessions(t, open) })
+	t.Run("queue", func(t *testing.T) { storetest.Queue(t, open) })
+	t.Run("queue joins", func(t *testing.T) { storetest.QueueJoins(t, open) })
 }
 
 func (m *mutant) Get(ctx context.Context, key string) (store.Doc, error) {

@@ -1,0 +1,125 @@
+//go:build proof
+
+package storetest_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// queueMutants maps what is broken about a queue to the rule that must fail.
+func queueMutants() map[string]string {
+	return map[string]string{
+		"commit counts twice":       "one_commit_of_a_unit_counts",
+		"acknowledged before":       "depth",
+		"late commit is done":       "a_late_commit_changes_nothing",
+		"named units again":         "units_without_inputs",
+		"halves of two commits":     "concurrent_commits_of_one_unit",
+		"second output lost":        "several_outputs_are_one_fact",
+		"seal is a message":         "seal_once",
+		"messages behind the seal":  "seal_once",
+		"drained too early":         "seal_once",
+		"leases ignored":            "a_lease_keeps_others_away",
+		"leases for ever":           "a_lease_ends",
+		"keep ignored":              "a_lease_is_kept",
+		"return ignored":            "returned_messages_come_back",
+		"peek takes":                "peek",
+		"other shards taken":        "make_and_drop",
+		"joined inputs stay":        "several_inputs_are_one_fact",
+		"units named by the second": "the_first_input_names_the_unit",
+	}
+}
+
+func init() { maps.Copy(mutants, queueMutants()) }
+
+func (m *mutant) MakeFlow(ctx context.Context, flow string, shards []store.Shard) error {
+	err := m.Store.MakeFlow(ctx, flow, shards)
+	if m.broken == "other shards taken" && len(shards) == 2 {
+		return nil
+	}
+	return err
+}
+
+func (m *mutant) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
+	units = slices.Clone(units)
+	n := m.count("commits")
+	for i := range units {
+		m.breakUnit(&units[i], n)
+	}
+	fresh, err := m.Store.Commit(ctx, flow, units...)
+	if err != nil && m.broken == "messages behind the seal" && ctx.Err() == nil && units[0].Name == "late" {
+		return []bool{true}, nil
+	}
+	for i, u := range units {
+		again := err == nil && !fresh[i] && len(u.Inputs) > 0
+		if again && (m.broken == "commit counts twice" || m.broken == "late commit is done" || m.broken == "halves of two commits" && len(u.Outputs) == 2) {
+			u.Name, u.Inputs = fmt.Sprint("again/", n, "/", i), nil
+			if m.broken == "halves of two commits" {
+				u.Outputs = u.Outputs[1:]
+			}
+			_, _ = m.Store.Commit(ctx, flow, u)
+		}
+	}
+	return fresh, err
+}
+
+func (m *mutant) breakUnit(u *store.Unit, n int) {
+	switch {
+	case m.broken == "named units again" && u.Name != "":
+		u.Name = fmt.Sprint(u.Name, "/", n)
+	case m.broken == "second output lost" && len(u.Outputs) > 1:
+		u.Outputs = u.Outputs[:1]
+	case m.broken == "joined inputs stay" && len(u.Inputs) > 1:
+		u.Inputs = u.Inputs[:1]
+	case m.broken == "units named by the second" && len(u.Inputs) > 1:
+		u.Inputs = []store.Message{u.Inputs[1], u.Inputs[0]}
+	case m.broken == "seal is a message":
+		u.Outputs = slices.Clone(u.Outputs)
+		for i := range u.Outputs {
+			u.Outputs[i].Seal = false
+		}
+	}
+}
+
+func (m *mutant) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
+	switch m.broken {
+	case "leases for ever":
+		r.Lease = time.Hour
+	case "leases ignored":
+		if r.Limit > 0 && r.Lease > time.Second {
+			r.Lease = time.Nanosecond
+		}
+	case "keep ignored":
+		if r.Lease > time.Second {
+			r.Keep = nil
+		}
+	case "return ignored":
+		r.Return = nil
+	case "peek takes":
+		if r.Peek {
+			r.Peek, r.Lease = false, time.Hour
+		}
+	}
+	all, err := m.Store.Receive(ctx, flow, r)
+	if m.broken == "acknowledged before" && len(all) > 0 {
+		for i := range all {
+			_, _ = m.Store.Commit(ctx, flow, store.Unit{Inputs: all[i : i+1]})
+		}
+	}
+	return all, err
+}
+
+func (m *mutant) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
+	all, err := m.Store.Depth(ctx, flow, shards...)
+	for i := range all {
+		if m.broken == "drained too early" && all[i].Sealed {
+			all[i].Pending = 0
+		}
+	}
+	return all, err
+}

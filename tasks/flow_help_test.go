@@ -1,0 +1,26 @@
+package tasks_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/stage"
+)
+
+func definition(config string) work.Definition { return work.Definition{Config: []byte(config)} }
+
+// applyTo applies an expression to one segment, outside of any flow.
+func applyTo(t *testing.T, typ work.Type, expr, segment string) error {
+	t.Helper()
+	config, err := json.Marshal(map[string]string{"expr": expr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := typ.New(definition(string(config)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.(stage.Stage).Do(context.Background(), nil, [][]byte{[]byte(segment)}, &stage.Out{})
+}

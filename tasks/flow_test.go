@@ -1,0 +1,140 @@
+package tasks_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/tasks"
+)
+
+// lengths is a flow of built-in stages alone: lines, words, long words, into files.
+const lengths = `id: lengths
+tasks:
+- {name: read, type: files.lines, parts: 2, config: {paths: ["DIR/text/*.txt"]}}
+- name: words
+  type: map
+  from: {task: read, shards: 2}
+  config: {expr: 'it.split(" ").map(w, {"word": w.lowerAscii(), "size": w.size()})', each: true}
+- {name: long, type: filter, from: words, config: {expr: it.size >= 4}}
+- {name: write, type: files.write, from: {task: long, shards: 3, by: word}, config: {dir: DIR/out}}
+`
+
+func TestFlowOfBuiltinStages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "text"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for f := range 3 {
+		var text strings.Builder
+		for i := range 700 {
+			fmt.Fprintf(&text, "Word%d-%d is x\r\n", f, i)
+			want = append(want, fmt.Sprintf(`{"size":%d,"word":"word%d-%d"}`, len(fmt.Sprintf("word%d-%d", f, i)), f, i))
+		}
+		if err := os.WriteFile(filepath.Join(dir, "text", fmt.Sprint(f, ".txt")), []byte(text.String()), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table := tasks.Builtin(tasks.Options{TailAllow: []string{dir}, WriteAllow: []string{dir}})
+	var types []rota.Type
+	for _, typ := range table {
+		types = append(types, typ)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	m, err := rota.Join(ctx, rota.Config{Member: "m", Store: memory.New().Open(), Slots: 6, Types: types})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Leave(ctx)
+	if _, err := m.SubmitFile(ctx, "lengths.yaml", []byte(strings.ReplaceAll(lengths, "DIR", dir))); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Wait(ctx, "lengths"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out", "done")); err != nil {
+		t.Error(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "out", "*.jsonl"))
+	var got []string
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Fields(string(text))...)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%d segments were written, want %d; the first is %.60q", len(got), len(want), got[:min(1, len(got))])
+	}
+}
+
+// What is wrong with an expression is said at submission, with its place.
+func TestBadStages(t *testing.T) {
+	t.Parallel()
+	table := tasks.Builtin(tasks.Options{TailAllow: []string{"/tmp"}})
+	for stage, want := range map[string]string{
+		"type: map, from: read, config: {expr: 'it.size +'}":           "line 1, column 10 of the expression: Syntax error",
+		"type: map, from: read, config: {expr: 'size(that)'}":          "line 1, column 6 of the expression: undeclared reference to 'that'",
+		"type: map, from: read, config: {expr: '1 + \"a\"'}":           "found no matching overload",
+		"type: map, from: read, config: {}":                            "config.expr: missing",
+		"type: filter, from: read, config: {expr: '1 + 1'}":            "a filter needs true or false",
+		"type: filter, from: read, config: {expr: 'true', each: true}": "config.each: it is for map",
+		"type: map, config: {expr: it}":                                "takes segments, and from is missing",
+		"type: files.write, from: read, config: {dir: /etc}":           "lets tasks write to",
+		"type: files.write, from: read, config: {dir: out}":            "is not a plain absolute path",
+		"type: noop, from: read":                                       "type noop takes no segments",
+		"type: map, from: {task: read, shards: 0}, config: {expr: it}": "from.shards",
+		"type: map, from: raed, config: {expr: it}":                    `there is no task "raed"`,
+		"type: map, from: [read, read], config: {expr: it}":            `"read" stands twice`,
+		"type: map, from: x, config: {expr: it}":                       "takes from itself",
+		"type: map, from: read, parts: 2, config: {expr: it}":          "only a task that reads from outside has parts",
+		"type: map, from: read, after: read, config: {expr: it}":       "use from alone",
+		"type: files.lines, from: read, config: {paths: [/tmp/a]}":     "reads from outside and takes no segments",
+		"type: files.lines, config: {paths: [/etc/passwd]}":            "lets tasks read below",
+	} {
+		job := "tasks:\n- {name: read, type: files.lines, config: {paths: [/tmp/a]}}\n- {name: x, " + stage + "}\n"
+		_, _, err := source.ParseJob("job.yaml", []byte(job), table, nil)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "job.yaml:3:") {
+			t.Errorf("%s\ngot  %v\nwant %s", stage, err, want)
+		}
+	}
+}
+
+// An expression that fails on a segment, or costs too much, makes a dead letter of it and leaves the others alone; see package work/stage for the letters.
+func TestExpressionsAreBounded(t *testing.T) {
+	t.Parallel()
+	table := tasks.Builtin(tasks.Options{})
+	costly := `it.map(a, it.map(b, it.map(c, a + b + c)))`
+	if _, err := table["map"].New(definition(`{"expr":"` + costly + `"}`)); err != nil {
+		t.Fatal(err)
+	}
+	list := "[" + strings.Repeat("1,", 400) + "1]"
+	began := time.Now()
+	err := applyTo(t, table["map"], costly, list)
+	if err == nil || !strings.Contains(err.Error(), "cost") {
+		t.Errorf("64 million steps: %v", err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v until an expression was stopped", took)
+	}
+	if err := applyTo(t, table["map"], "it.name", `{"nom":"x"}`); err == nil || !strings.Contains(err.Error(), "no such key") {
+		t.Errorf("a field that is not there: %v", err)
+	}
+	if err := applyTo(t, table["filter"], "it.ok", `{"ok":7}`); err == nil || !strings.Contains(err.Error(), "needs true or false") {
+		t.Errorf("a condition that is a number: %v", err)
+	}
+}
