@@ -23,6 +23,7 @@ type stage struct {
 	members map[cluster.MemberID]*actor
 	names   []cluster.MemberID
 	bad     []string // documents that were refused
+	watched func()   // called after each entry of the log
 }
 
 // actor is one member, and the calls that it has asked for and that were not made.
@@ -49,6 +50,9 @@ func (s *stage) start(id cluster.MemberID, nonce string) *actor {
 	p := Params{
 		Member: id, Join: Admission{Slots: 2}, Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: ttl / 20, Hints: true, Offer: 2 * ttl, Hold: time.Minute,
 		StandBys: 2, SnapshotEvery: 1000,
+	}
+	if id[0] == 'p' {
+		p.Join.Labels = []cluster.Label{{Key: "peer", Value: "yes"}}
 	}
 	if _, ok := s.members[id]; !ok {
 		s.names = append(s.names, id)
@@ -103,6 +107,9 @@ func (s *stage) make(a *actor, e Effect) Event {
 		data := e.Entry.Encode()
 		s.log = append(s.log, store.Record{Index: uint64(len(s.log) + 1), Data: data})
 		s.hint("")
+		if s.watched != nil {
+			s.watched()
+		}
 		return Appended{Now: s.now, Seq: e.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(len(s.log)), Data: data}
 	case Renew:
 		s.set(e.Key, heartbeat.Text{})
