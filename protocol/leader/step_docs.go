@@ -235,5 +235,10 @@ func (s *step) watch() {
 	}
 }
 
-// sweepEvery is how often the heartbeats are listed, where they do not vanish by themselves.
-func (s *step) sweepEvery() time.Duration { return s.p.TTL / 2 }
+// sweepEvery is how often the heartbeats are listed. Where they vanish by themselves that is only for those whose session could not be closed.
+func (s *step) sweepEvery() time.Duration {
+	if s.p.Vanish {
+		return 2 * s.p.TTL
+	}
+	return s.p.TTL / 2
+}
