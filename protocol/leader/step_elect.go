@@ -31,7 +31,10 @@ func (s *step) elect() {
 		s.abdicate()
 	}
 	if move == elect.Look {
-		s.get(LeaderKey)
+		if !s.vote.Known || s.now >= s.vote.turn { // what cannot be read is looked at now and then
+			s.vote.turn = s.now.Add(s.p.Poll)
+			s.get(LeaderKey)
+		}
 		return
 	}
 	leaves := s.phase == phaseLeaving && s.rule.at != ruleNone

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -69,7 +70,7 @@ func TestCopyBrokenOffIsDoneAgain(t *testing.T) {
 		if _, err := Copy(t.Context(), replica.Protocol{}, from, failing{to, &left}, false); !errors.Is(err, errBroken) {
 			t.Fatalf("write %d: %v", fails, err)
 		}
-		if _, err := replica.Observe(t.Context(), to, cluster.Value{}); err == nil {
+		if _, err := fold.Observe(t.Context(), to, cluster.Value{}); err == nil {
 			t.Errorf("write %d: what is half copied passes for a cluster", fails)
 		}
 		r, err := Copy(t.Context(), replica.Protocol{}, from, to, false)

@@ -1,0 +1,58 @@
+package leader
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// A light member knows all members and its own tasks; a fifth one that leads nobody reads no log. Who has left is gone from the roster at an index that
+// proves it.
+func TestALightMember(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	ids := []cluster.MemberID{"a", "b", "c", "d", "e"}
+	for _, id := range ids[1:] {
+		s.start(id, "n0")
+		s.until(string(id)+" has joined", s.joined(id))
+	}
+	var commands []cluster.Command
+	for i := range 10 {
+		commands = append(commands, single(cluster.JobID(fmt.Sprintf("t%d", i))))
+	}
+	s.ask("e", commands...)
+	e := s.members["e"]
+	s.until("each runs two", func() bool {
+		for _, id := range ids {
+			if len(s.members[id].last.Grants) != 2 {
+				return false
+			}
+		}
+		return true
+	})
+	s.pass(5 * ttl)
+	if e.Whole() || !s.members["b"].Whole() {
+		t.Fatalf("e folds the log: %v, b does: %v", e.Whole(), s.members["b"].Whole())
+	}
+	v, members, own := e.Value(), 0, 0
+	for range v.Members() {
+		members++
+	}
+	for range v.Partitions() {
+		own++
+	}
+	if members != 5 || own != 2 {
+		t.Fatalf("it has %d members and %d tasks\n%s", members, own, v)
+	}
+	inc := s.members["d"].inc
+	s.kill("d")
+	s.until("e knows that d is gone", func() bool {
+		_, in := e.Value().Member("d")
+		return !in
+	})
+	if e.Value().Index() < inc {
+		t.Fatalf("at index %d it proves nothing about incarnation %d", e.Value().Index(), inc)
+	}
+}
