@@ -59,6 +59,9 @@ func (o *checkOptions) run(out, progress io.Writer) error {
 	if err := o.bounds.Handover.UnmarshalText([]byte(o.handover)); err != nil {
 		return err
 	}
+	if p.rules == nil {
+		return fmt.Errorf("no walk is known for the protocol %q\ntry: rotasim check --protocol replica", o.protocol)
+	}
 	debug.SetGCPercent(60) // much lives for long: it is memory that is short
 	if o.suite != "" {
 		return o.runSuite(p, out, progress)

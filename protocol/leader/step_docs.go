@@ -38,8 +38,8 @@ func (r *roster) peer(m cluster.MemberID) (Peer, bool) {
 
 // probe is a heartbeat that is looked at.
 type probe struct {
-	key  string
-	next protocol.Instant
+	key        string
+	sent, next protocol.Instant
 }
 
 // hinted notes that something below a prefix may have changed.
@@ -78,14 +78,15 @@ func (s *step) lookAround() {
 	}
 }
 
-// probe reads a heartbeat, at the latest at an instant.
+// probe reads a heartbeat, unless that was done a short while ago: at names when this caller wants to look again. Who wants to look sooner does not
+// wait for one who looks seldom.
 func (s *step) probe(key string, at protocol.Instant) {
 	i := slices.IndexFunc(s.probing, func(p probe) bool { return p.key == key })
-	if i >= 0 && s.now < s.probing[i].next || !s.get(key) {
+	if i >= 0 && s.now < min(s.probing[i].next, s.probing[i].sent.Add(at.Sub(s.now))) || !s.get(key) {
 		return
 	}
 	next := slices.DeleteFunc(slices.Clone(s.probing), func(p probe) bool { return p.key == key || s.now >= p.next.Add(4*s.p.TTL) })
-	s.probing = append(next, probe{key, max(at, s.now.Add(s.p.Poll))})
+	s.probing = append(next, probe{key, s.now, max(at, s.now.Add(s.p.Poll))})
 }
 
 // nextLook is when a heartbeat is looked at again: at the latest when it may have been silent for long enough.
@@ -234,5 +235,10 @@ func (s *step) watch() {
 	}
 }
 
-// sweepEvery is how often the heartbeats are listed, where they do not vanish by themselves.
-func (s *step) sweepEvery() time.Duration { return s.p.TTL / 2 }
+// sweepEvery is how often the heartbeats are listed. Where they vanish by themselves that is only for those whose session could not be closed.
+func (s *step) sweepEvery() time.Duration {
+	if s.p.Vanish {
+		return 2 * s.p.TTL
+	}
+	return s.p.TTL / 2
+}

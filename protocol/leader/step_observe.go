@@ -16,7 +16,7 @@ func (s *step) observe() {
 	if !s.Whole() || s.phase == phaseRemoved {
 		return
 	}
-	if !s.p.Vanish && s.now >= s.sweepNext && s.list(protocol.HeartbeatPrefix) {
+	if (!s.p.Vanish || s.rule.at == ruleRuling) && s.now >= s.sweepNext && s.list(protocol.HeartbeatPrefix) {
 		s.sweepNext = s.now.Add(s.sweepEvery())
 	}
 	for m := range s.fold.value.Members() {

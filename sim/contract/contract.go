@@ -40,12 +40,12 @@ type change struct {
 	done          cluster.Applied
 }
 
-// duplicate: an entry that stands in the log twice is applied once.
 // refused tells whether nothing of an entry was accepted.
 func refused(done cluster.Applied) bool {
 	return !slices.ContainsFunc(done.Results, func(r cluster.Result) bool { return r.Accepted })
 }
 
+// duplicate: an entry that is in the log twice is applied once.
 func (c *change) duplicate(repeated bool) string {
 	switch {
 	case !repeated:

@@ -32,7 +32,7 @@ func layers(protocol string) []layer {
 	sim := func(args ...string) layer {
 		return layer{Simulator, append([]string{"--protocol", protocol, "--stop", "--workers", "1"}, args...)}
 	}
-	return []layer{
+	all := []layer{
 		sim("--first", "0", "--seeds", "5", "--hours", "0.2", "--again", "0"),
 		check("--members", "2", "--partitions", "2", "--crashes", "1", "--restarts", "1", "--leaves", "1"),
 		check("--members", "3", "--partitions", "3", "--crashes", "1", "--handover", "no-gap"),
@@ -43,6 +43,10 @@ func layers(protocol string) []layer {
 		check("--members", "2", "--crashes", "1", "--suspicions", "1", "--duplicates", "1"),
 		sim("--first", "50", "--seeds", "200", "--hours", "1"),
 	}
+	if protocol != "replica" { // no walk is known for the others
+		all = slices.DeleteFunc(all, func(l layer) bool { return l.name == Checker })
+	}
+	return all
 }
 
 // parse is the layer that known names.

@@ -7,11 +7,14 @@ import (
 )
 
 // Protocols are those that have a table.
-func Protocols() []string { return []string{"replica"} }
+func Protocols() []string { return []string{"replica", "leader"} }
 
 // Table are the flaws of a protocol, by the file that they are in. Replica's has those of the value and of the supervisor too.
 func Table(protocol string) []flaw.Flaw {
-	if protocol == "replica" {
+	switch protocol {
+	case "leader":
+		return ofLeader()
+	case "replica":
 		return slices.Concat(value(), ofReplica(), supervisor(), users(), doers(), windows())
 	}
 	return nil
