@@ -61,13 +61,14 @@ func (d *draft) revokeOffer(c RevokeOffer) string {
 	if c.Declined {
 		cause = string(p.Owner) + " declined it"
 	}
-	d.sideline(p.Owner, c.Declined)
+	owner := p.Owner
 	if p.class == nil {
 		d.removePartition(p.ID) // it comes back with its member, or in another slot
 		d.members, d.allocate = true, true
-		return ""
+	} else {
+		d.free(p, cause)
 	}
-	d.free(p, cause)
+	d.sideline(owner, c.Declined)
 	return ""
 }
 
@@ -83,6 +84,9 @@ func (d *draft) sideline(id MemberID, draining bool) {
 		m.Revoked = true
 	}
 	d.setMember(m.Member)
+	if draining {
+		d.vacateAll(id) // as every member that drains
+	}
 	d.membersChanged()
 }
 

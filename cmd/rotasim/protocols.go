@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/sim/check/walk"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/sim/machine/leader"
 	"github.com/rota-run/rota/sim/machine/lease"
 	"github.com/rota-run/rota/sim/machine/replica"
 )
@@ -20,8 +21,9 @@ type protocol struct {
 // protocols are all that there are.
 func protocols() []protocol {
 	return []protocol{
+		{leader.Machine(), nil, nil, nil},
+		{lease.Machine(), nil, nil, nil},
 		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
-		{Machine: lease.Machine()},
 	}
 }
 

@@ -1,6 +1,8 @@
 package leader
 
 import (
+	"strings"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 )
@@ -36,4 +38,9 @@ func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
 		return 0, 0
 	}
 	return s.inc, s.assigned.TrustUntil
+}
+
+// Watching are the prefixes that the store is asked to tell of, and whether it is asked to tell of the log.
+func (s State) Watching() (prefixes []string, log bool) {
+	return strings.Fields(s.watching), s.fold.watched
 }

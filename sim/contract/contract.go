@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rota-run/rota/cluster"
 )
@@ -9,6 +10,9 @@ import (
 // Broken tells which contract an entry broke that took before to after; "" for none.
 func Broken(before, after *cluster.Value, e cluster.Entry, done cluster.Applied) string {
 	c := change{before, after, e, done}
+	if l, led := before.Leader(); led && l.Writer != e.Writer && refused(done) && before.Digest() == after.Digest() {
+		return "" // it is not of the leader, and did nothing
+	}
 	if repeated := e.Seq <= before.Wrote(e.Writer); repeated || done.Duplicate {
 		return c.duplicate(repeated)
 	}
@@ -37,6 +41,11 @@ type change struct {
 }
 
 // duplicate: an entry that stands in the log twice is applied once.
+// refused tells whether nothing of an entry was accepted.
+func refused(done cluster.Applied) bool {
+	return !slices.ContainsFunc(done.Results, func(r cluster.Result) bool { return r.Accepted })
+}
+
 func (c *change) duplicate(repeated bool) string {
 	switch {
 	case !repeated:
@@ -179,7 +188,7 @@ func (c *change) owners() string {
 		if now.Owner != "" && now.Token <= was.Token {
 			return fmt.Sprintf("%s went from %s to %s under token %d after %d", now.ID, was.Owner, now.Owner, now.Token, was.Token)
 		}
-		if was.State != cluster.PartitionHeld && c.stays(was.Owner) && !c.spoken(now.ID) { // nobody runs what is held
+		if was.State != cluster.PartitionHeld && !was.Offered && c.stays(was.Owner) && !c.spoken(now.ID) { // nobody runs what is held, or only offered
 			return fmt.Sprintf("%s was taken from %s, which has said nothing", now.ID, was.Owner)
 		}
 	}
