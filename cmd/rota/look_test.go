@@ -12,6 +12,7 @@ import (
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
@@ -48,7 +49,7 @@ func newWritten(t *testing.T, specs map[cluster.JobID]cluster.JobSpec) *written 
 				t.Fatal(r.Reason)
 			}
 		}
-		if w.value, err = replica.Observe(t.Context(), st, w.value); err != nil {
+		if w.value, err = fold.Observe(t.Context(), st, w.value); err != nil {
 			t.Fatal(err)
 		}
 	}
