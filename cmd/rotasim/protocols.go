@@ -22,8 +22,8 @@ type protocol struct {
 func protocols() []protocol {
 	return []protocol{
 		{leader.Machine(), nil, nil, nil},
+		{lease.Machine(), nil, nil, nil},
 		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
-		{Machine: lease.Machine()},
 	}
 }
 
