@@ -30,7 +30,7 @@ func newDemo(e env) *cobra.Command {
 	var o demo.Options
 	cmd.Flags().BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone: a crash is then seen as late as a suspension (bound 5 s)")
 	name := cmd.Flags().String("protocol", "", "how the members agree: "+protocolNames()+"; default "+protocols()[0].Name())
-	on := cmd.Flags().String("store", "", "where the members meet, in a place of its own; etcd: and nats: start a server with the program rota-demo-server, memory: plays it inside this process; default: a fresh directory")
+	on := cmd.Flags().String("store", "", "where the members meet, in a place of its own; etcd:, nats: and postgres: start a server with the program rota-demo-server, memory: plays it inside this process; default: a fresh directory")
 	rounds := cmd.Flags().Int("rounds", 1, "play it so many times; the outcome is the worst of each")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)

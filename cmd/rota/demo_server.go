@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// demoServer is the program that runs a server of etcd or NATS. It is a program of its own, so that rota links no server.
+// demoServer is the program that runs a server of etcd, NATS or PostgreSQL. It is a program of its own, so that rota links no server.
 const demoServer = "rota-demo-server"
 
 // serverVariable is the environment variable that names the program where it is neither beside rota nor in PATH.

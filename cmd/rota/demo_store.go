@@ -24,7 +24,7 @@ type stage struct {
 	stop        func() error
 }
 
-// newStage starts a server where the text is that of one alone, "etcd:" or "nats:"; else it is a store that is there.
+// newStage starts a server where the text is that of one alone, "etcd:", "nats:" or "postgres:"; else it is a store that is there.
 func newStage(ctx context.Context, e env, text string) (*stage, error) {
 	s := &stage{env: e, stop: func() error { return nil }}
 	switch scheme, rest, _ := strings.Cut(text, ":"); {
@@ -46,7 +46,7 @@ func newStage(ctx context.Context, e env, text string) (*stage, error) {
 		s.memory = true
 	case scheme == "memory":
 		return nil, misused("rota demo --store memory:", "store memory: takes nothing behind the colon")
-	case rest == "" && (scheme == "etcd" || scheme == "nats"):
+	case rest == "" && (scheme == "etcd" || scheme == "nats" || scheme == "postgres"):
 		if err := s.serve(ctx, scheme); err != nil {
 			return nil, err
 		}

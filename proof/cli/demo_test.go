@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/proof/process"
+	"github.com/rota-run/rota/proof/server/postgres"
 )
 
 // outcome is what a demonstration prints as JSON, without the times.
@@ -77,8 +78,12 @@ func (p *place) play(args ...string) (r outcome, stderr string) {
 // The demonstration starts a server where only the kind of one is named.
 func TestDemoStartsAServer(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"etcd", "nats"} {
+	for _, kind := range []string{"etcd", "nats", "postgres"} {
 		t.Run(kind, func(t *testing.T) {
+			if kind == "postgres" {
+				_, err := postgres.Program("initdb")
+				postgres.Require(t, err)
+			}
 			p := newPlace(t)
 			p.demo("--store", kind+":")
 			left, err := filepath.Glob(filepath.Join(p.dir, "rota-demo-"+kind+"-*"))

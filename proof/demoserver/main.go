@@ -1,8 +1,8 @@
-// Command rota-demo-server runs a server of etcd or NATS for rota demo.
+// Command rota-demo-server runs a server of etcd, NATS or PostgreSQL for rota demo.
 //
 //	rota-demo-server KIND DIR
 //
-// KIND is etcd or nats; the data goes into DIR. When the server can be used, its URL is printed as one line. The server ends with
+// KIND is etcd, nats or postgres, whose programs must be installed; the data goes into DIR. When the server can be used, its URL is printed as one line. The server ends with
 // standard input, and not with ctrl-c: members of an interrupted demonstration need it to leave. Exit codes: 0 it ended, 1 it could
 // not start, 2 usage.
 package main
@@ -16,6 +16,7 @@ import (
 
 	"github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/proof/server/postgres"
 )
 
 func main() {
@@ -57,6 +58,12 @@ func start(ctx context.Context, kind, dir string) (url string, stop func(), err 
 			return "", nil, err
 		}
 		return s.URL(), s.Stop, nil
+	case "postgres":
+		s, err := postgres.Start(ctx, postgres.Options{Dir: dir})
+		if err != nil {
+			return "", nil, err
+		}
+		return s.URL(), s.Stop, nil
 	}
-	return "", nil, fmt.Errorf("unknown kind %q: must be etcd or nats", kind)
+	return "", nil, fmt.Errorf("unknown kind %q: must be etcd, nats or postgres", kind)
 }

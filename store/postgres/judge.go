@@ -13,9 +13,11 @@ const (
 	// firewall, and takes the proof back before that.
 	grace = 150 * time.Millisecond
 
-	waitFor   = 3 * time.Second        // one request that waits for the end of others: a longer one would keep old rows from being removed
+	waitFor   = 6 * time.Second        // one request that waits for the end of others: a longer one would keep old rows from being removed
 	waitSlice = 250 * time.Millisecond // one wait for a lock: then it looks who is before us now. A server may log waits of deadlock_timeout (1 s)
 	beatMost  = 30 * time.Second
+	beatTTLs  = 3 // a session shows that it is alive after so many times its ttl, at most beatMost
+	beatsEach = 4 // beats between two looks at the sessions of others
 	beatLeast = 500 * time.Millisecond
 	silentFor = 4 // times its ttl: then a session is removed that nothing proves to be alive or dead
 )
@@ -132,7 +134,7 @@ type sighting struct {
 // processes whose end nobody could prove.
 func (j *judge) beat() {
 	seen := map[int64]sighting{}
-	for wait(j.s.ctx, j.every()) {
+	for n := 1; wait(j.s.ctx, j.every()); n++ {
 		ids := j.s.sessionIDs()
 		if len(ids) == 0 {
 			clear(seen)
@@ -143,17 +145,20 @@ func (j *judge) beat() {
 			continue
 		}
 		j.notice(ids, rows)
+		if n%beatsEach != 0 {
+			continue
+		}
 		if rows, err = j.s.ask(j.s.ctx, sqlOthers, ids); err == nil {
 			seen = j.observe(seen, rows, time.Now())
 		}
 	}
 }
 
-// every is the shortest ttl of our sessions, within bounds.
+// every is the time between two beats: by the shortest ttl of our sessions, within bounds.
 func (j *judge) every() time.Duration {
 	every := beatMost
 	for _, n := range j.s.openSessions() {
-		every = min(every, n.ttl)
+		every = min(every, beatTTLs*n.ttl)
 	}
 	return max(every, beatLeast)
 }

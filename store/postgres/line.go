@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	pingEvery    = 10 * time.Second // of a line on which nothing is heard
+	pingEvery    = 15 * time.Second // of a line on which nothing is heard
 	lineSilence  = 5 * time.Second  // a line whose server does not answer for so long is replaced
 	linePause    = 50 * time.Millisecond
 	linePauseMax = 3 * time.Second // doubled up to this, between attempts to connect

@@ -100,7 +100,7 @@ func prepare(o Options) (*Server, error) {
 func (s *Server) folder(o Options) (err error) {
 	dir := o.Dir
 	if dir == "" || s.owner != nil { // another user may not be let into the caller's folder
-		if dir, err = os.MkdirTemp("", "rota-postgres-"); err != nil {
+		if dir, err = os.MkdirTemp(s.owner.passable(), "rota-postgres-"); err != nil {
 			return fmt.Errorf("make a folder for the server: %w", err)
 		}
 		s.dir = dir
