@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // Who reports a death says so from format 2 on, so that a task that kills its owners is counted; and who has run such a task for long enough says that too.
@@ -70,5 +71,38 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 	b.written()
 	if p, _ := b.state.Value().Partition("poison"); p.Deaths != 0 || p.Owner != "m" {
 		t.Errorf("%s", p)
+	}
+}
+
+// An entry that no member has written makes a member whose heartbeat no store can have. It is reported like one that has died, and is no ghost for ever.
+func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"no key at all", "a//b", "pulse/somebody/1"} {
+		b := newBench(t)
+		b.add(cluster.Entry{Writer: "other", Seq: 1, Format: 1, Commands: []cluster.Command{cluster.PrepareJoin{Member: "ghost", Pulse: key}}})
+		b.read()
+		b.renew()
+		b.written()
+		m, _ := b.state.Value().Member("m")
+		b.add(cluster.Entry{Writer: "other", Seq: 2, Format: 1, Commands: []cluster.Command{
+			cluster.AcceptJoin{Member: "m", Incarnation: m.Incarnation, By: "ghost", ByIncarnation: 1},
+		}})
+		b.step(replica.Hinted{Now: b.now, Log: true})
+		b.read()
+		b.phase("joined")
+		check := take[replica.CheckPulse](b)
+		st := memory.New().Open()
+		c := &replica.Caller{Member: "m", Store: st, TTL: benchTTL, Now: func() protocol.Instant { return b.now }, Wall: time.Now}
+		b.step(c.Call(t.Context(), check))
+		report := b.written()
+		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1, Reason: "its pulse is gone"})) {
+			t.Errorf("%q: it reported %v", key, report.Commands)
+		}
+		if _, ok := b.state.Value().Member("ghost"); ok {
+			t.Errorf("%q: the ghost is there still", key)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
