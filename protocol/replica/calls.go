@@ -64,6 +64,9 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 	case Append:
 		return c.append(ctx, e)
 	case CheckPulse:
+		if store.CheckKey(e.Key) != nil { // no store has such a document, and no member has written it
+			return PulseSeen{Now: c.Now(), Key: e.Key}
+		}
 		d, err := c.look(ctx, e)
 		return PulseSeen{Now: c.Now(), Key: e.Key, Version: d.Version, TTL: heartbeat.StatedTTL(d.Value), Err: text(err)}
 	case ListPulses:

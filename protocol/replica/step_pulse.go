@@ -238,7 +238,20 @@ func (s *step) nextSuspect() string {
 func (s *step) other(pulse string) (cluster.Member, bool) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(pulse, protocol.HeartbeatPrefix), "/")
 	m, ok := s.value.Member(cluster.MemberID(id))
-	return m, ok && m.Pulse == pulse && m.State != cluster.MemberHeld && m.ID != s.self()
+	if !ok || m.Pulse != pulse {
+		m, ok = s.strange(pulse)
+	}
+	return m, ok && m.State != cluster.MemberHeld && m.ID != s.self()
+}
+
+// strange is a member whose heartbeat has a key that members do not choose: whoever wrote its entry is none. It is watched like every other.
+func (s *step) strange(pulse string) (cluster.Member, bool) {
+	for m := range s.value.Members() {
+		if m.Pulse == pulse {
+			return m, true
+		}
+	}
+	return cluster.Member{}, false
 }
 
 // dropStrays removes pulses that belong to nobody: left by processes that died before they joined, or after they were removed.
