@@ -106,6 +106,9 @@ func Step(s State, e Event) (State, Effect) {
 }
 
 func (s *State) next(e Event) Effect {
+	if s.now.Do == End {
+		return s.now
+	}
 	switch e := e.(type) {
 	case Looked:
 		return s.looked(e)

@@ -106,6 +106,9 @@ func (o *observer) follow(ctx context.Context, f *follower) error {
 		if !ok {
 			return true, failed("rota jobs --store "+o.name, "there is no job %q any more", f.job)
 		}
+		if err := o.addFlow(ctx, &job); err != nil {
+			job.Flow = nil // the next look may tell
+		}
 		end = job
 		return job.Ended(), f.tell(o, &job)
 	})
@@ -129,11 +132,11 @@ func (f *follower) tell(o *observer, job *api.Job) error {
 		f.told = make(map[string]string)
 	}
 	changed := false
-	line := func(name, text string) error {
-		if f.told[name] == text {
+	line := func(key, name, text string) error {
+		if f.told[key] == text {
 			return nil
 		}
-		f.told[name], changed = text, true
+		f.told[key], changed = text, true
 		if f.json || f.quiet {
 			return nil
 		}
@@ -141,11 +144,18 @@ func (f *follower) tell(o *observer, job *api.Job) error {
 		return err
 	}
 	for i := range job.Tasks {
-		if err := line(job.Tasks[i].Task, taskLine(&job.Tasks[i])); err != nil {
+		if err := line(job.Tasks[i].Task, job.Tasks[i].Task, taskLine(&job.Tasks[i])); err != nil {
 			return err
 		}
 	}
-	if err := line("", jobLine(job)); err != nil || !f.json || !changed {
+	if job.Flow != nil {
+		for _, t := range job.Flow.Tasks {
+			if err := line("flow "+t.Task, t.Task, flowLine(t, job.Flow.Unit)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := line("", "", jobLine(job)); err != nil || !f.json || !changed {
 		return err
 	}
 	return o.printJSON(job)

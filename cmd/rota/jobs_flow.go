@@ -53,6 +53,21 @@ func flowNote(t api.FlowTask) string {
 	return bar(t.In, t.In+t.Pending)
 }
 
+// flowLine is a task of a flow in short.
+func flowLine(t api.FlowTask, unit string) string {
+	var parts []string
+	if len(t.From) > 0 {
+		parts = append(parts, fmt.Sprintf("%s %s in, %s pending", grouped(int(t.In)), unit, grouped(int(t.Pending)))) //nolint:gosec // counts
+	}
+	if t.Out > 0 || len(t.From) == 0 {
+		parts = append(parts, fmt.Sprintf("%s out", grouped(int(t.Out)))) //nolint:gosec // a count
+	}
+	if t.Dead > 0 {
+		parts = append(parts, fmt.Sprintf("%s dead", grouped(int(t.Dead)))) //nolint:gosec // a count
+	}
+	return strings.Join(parts, ", ") + " · " + flowNote(t)
+}
+
 // bar draws how much of something is done.
 func bar(done, all uint64) string {
 	const width = 20

@@ -21,7 +21,8 @@
 // # Guarantees
 //
 // What was acknowledged is on the disk (synchronous=FULL) and survives kill -9 and, where the disk keeps what it has
-// synced, a power cut. Each record, snapshot and document carries a checksum that is verified when it is read. Readers get a
+// synced, a power cut; but for the leases of a queue's messages, which end with the power. Each record,
+// snapshot, document and message carries a checksum that is verified when it is read. Readers get a
 // hint within milliseconds of a commit; where the kernel gives no file events, within 50 ms; of what a process committed
 // that died before it could ring the bell, within a second if nobody else commits in that time, else with the next change.
 //

@@ -13,7 +13,8 @@ type op struct {
 	// run makes the change. A refusal says that it changed nothing and the transaction goes on; any other error ends the
 	// transaction. It must not keep what the caller gave after it returned.
 	run   func(tx *tx) error
-	size  int // bytes, to bound a transaction
+	size  int  // bytes, to bound a transaction
+	light bool // a lease: it may be lost with the machine's power, so a transaction of such ops alone does not wait for the disk
 	state atomic.Int32
 	done  chan error      // gets the outcome, once; has room for it
 	then  func(err error) // called with the outcome instead, from the writer's goroutine; it must not wait

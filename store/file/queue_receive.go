@@ -78,9 +78,10 @@ func (s *Store) someFree(ctx context.Context, shard int64, limit int) (some bool
 }
 
 // lease changes leases as a request says and returns the deliveries, by message.
-func (s *Store) lease(ctx context.Context, shard int64, r store.Receive) (taken map[int64]int, err error) {
+func (s *Store) lease(ctx context.Context, shard int64, r store.Receive) (map[int64]int, error) {
+	var taken map[int64]int
 	keep, back := leasesOf(shard, r.Keep), leasesOf(shard, r.Return)
-	err = s.change(ctx, 64*(r.Limit+len(keep)+len(back)), func(tx *tx) error {
+	o := newOp(64*(r.Limit+len(keep)+len(back)), func(tx *tx) error {
 		now := time.Now().UnixMilli()
 		until := now + max(r.Lease.Milliseconds(), 1)
 		for _, l := range keep {
@@ -97,7 +98,11 @@ func (s *Store) lease(ctx context.Context, shard int64, r store.Receive) (taken 
 		taken, err = tx.lease(shard, now, until, r.Limit)
 		return err
 	})
-	return taken, err
+	o.light = true
+	if err := s.do(ctx, o); err != nil {
+		return nil, err // the writer may still be at it
+	}
+	return taken, nil
 }
 
 // lease takes messages.

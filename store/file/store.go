@@ -74,6 +74,10 @@ func (s *Store) enter(ctx context.Context) error {
 
 // change runs a change in the writer's next transaction.
 func (s *Store) change(ctx context.Context, size int, run func(tx *tx) error) error {
+	return s.do(ctx, newOp(size, run))
+}
+
+func (s *Store) do(ctx context.Context, o *op) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -81,7 +85,7 @@ func (s *Store) change(ctx context.Context, size int, run func(tx *tx) error) er
 	if s.writer == nil {
 		return errReadOnly
 	}
-	return s.writer.do(ctx, newOp(size, run))
+	return s.writer.do(ctx, o)
 }
 
 // wrap adds the place to an error.

@@ -10,6 +10,7 @@ import (
 type tx struct {
 	statements map[string]*sql.Stmt
 	conn       *sql.Conn
+	lazy       bool // commits do not wait for the disk
 	changed    slots
 	index      uint64   // newest record that it appends, 0 for none
 	after      []func() // run after the commit
@@ -100,6 +101,22 @@ func (t *tx) close() error {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(append(errs, t.conn.Close())...)
+}
+
+// wait says whether commits from now on wait for the disk, as all do but those of leases.
+func (t *tx) wait(disk bool) error {
+	if t.lazy != disk {
+		return nil
+	}
+	level := "normal"
+	if disk {
+		level = "full"
+	}
+	if _, err := t.conn.ExecContext(background, "PRAGMA synchronous = "+level); err != nil {
+		return err
+	}
+	t.lazy = !disk
+	return nil
 }
 
 func (t *tx) begin() error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,12 +123,13 @@ func (w *writer) turnOnce() {
 		w.failAll(err)
 		return
 	}
-	if err := w.tx.begin(); err != nil {
+	light := w.lightOnly()
+	if err := errors.Join(w.tx.wait(!light), w.tx.begin()); err != nil {
 		w.giveTurn()
 		w.failAll(classify(err))
 		return
 	}
-	batch := w.takeBatch()
+	batch := w.takeBatch(light)
 	if len(batch) == 0 { // all were withdrawn
 		w.tx.rollback()
 		w.giveTurn()
@@ -186,13 +188,21 @@ func same(outcomes []error, err error) []error {
 	return outcomes
 }
 
-func (w *writer) takeBatch() []*op {
+// lightOnly tells whether the disk need not be waited for.
+func (w *writer) lightOnly() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !slices.ContainsFunc(w.queue, func(o *op) bool { return !o.light })
+}
+
+// takeBatch takes what shares a transaction; with light, nothing that must be on the disk.
+func (w *writer) takeBatch(light bool) []*op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.turns++
 	var batch []*op
 	size := 0
-	for len(w.queue) > 0 && len(batch) < batchOps && size < batchBytes {
+	for len(w.queue) > 0 && len(batch) < batchOps && size < batchBytes && (!light || w.queue[0].light) {
 		o := w.queue[0]
 		w.queue[0] = nil
 		w.queue = w.queue[1:]

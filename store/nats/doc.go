@@ -45,8 +45,7 @@
 //
 // # What is not guaranteed
 //
-// A flow has units of one input each; Depth counts messages, not segments, and after a change of leader it may count one too many as stored.
-//
+// A flow has units of one input each; Depth counts messages, not segments.
 //
 // By default a NATS server writes to the disk every two minutes, and acknowledges before. What was acknowledged then survives the end of the
 // server's process, but not that of its machine. Configure every server with

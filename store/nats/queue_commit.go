@@ -199,15 +199,19 @@ func (s *Store) putOnce(ctx context.Context, stream string, m *nc.Msg) (flow.Ans
 // confirmThere makes sure that the message of a subject is there for good: a leader that was replaced may have one that no other has. A small message
 // is written that only the true leader can get stored, and only if the one that was seen is the newest of its subject.
 func (s *Store) confirmThere(ctx context.Context, stream, subject string) error {
-	m, err := s.fetch(ctx, stream, getRequest{LastBy: subject})
-	if err != nil {
-		return fmt.Errorf("%w: confirm what is there: %w", store.ErrUnknown, err)
+	for {
+		m, err := s.fetch(ctx, stream, getRequest{LastBy: subject})
+		if err == nil {
+			h := nc.Header{headerExpectSubject: {subject}, "Nats-Rollup": {"sub"}}
+			h[headerExpect] = []string{strconv.FormatUint(m.seq, 10)}
+			_, err = s.publish(ctx, stream, &nc.Msg{Subject: checkSubject(subject), Header: h})
+		}
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errMoved): // or others confirm it at this moment
+		default:
+			return fmt.Errorf("%w: confirm what is there: %w", store.ErrUnknown, err)
+		}
 	}
-	h := nc.Header{headerExpectSubject: {subject}, "Nats-Rollup": {"sub"}}
-	h[headerExpect] = []string{strconv.FormatUint(m.seq, 10)}
-	check := checkSubject(subject)
-	if _, err := s.publish(ctx, stream, &nc.Msg{Subject: check, Header: h}); err != nil {
-		return fmt.Errorf("%w: confirm what is there: %w", store.ErrUnknown, err)
-	}
-	return nil
 }

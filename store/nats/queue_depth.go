@@ -98,13 +98,20 @@ func (s *Store) depth(ctx context.Context, flow string, shard store.Shard) (stor
 	d.Sealed = seal > 0
 	var stream struct {
 		State struct {
-			Messages uint64 `json:"messages"`
+			Messages uint64            `json:"messages"`
+			Checks   map[string]uint64 `json:"subjects"`
 		} `json:"state"`
 	}
-	if err := s.api(ctx, "STREAM.INFO", s.names.shard(flow, shard), struct{}{}, &stream, false); err != nil {
+	checks := struct {
+		Filter string `json:"subjects_filter"`
+	}{checkSubject(s.names.sealOf(flow, shard))}
+	if err := s.api(ctx, "STREAM.INFO", s.names.shard(flow, shard), checks, &stream, false); err != nil {
 		return d, readError(err)
 	}
 	d.Stored = stream.State.Messages
+	for _, n := range stream.State.Checks {
+		d.Stored -= n
+	}
 	if d.Sealed {
 		d.Stored--
 	}

@@ -5,7 +5,6 @@ package storetest_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -34,8 +33,6 @@ func queueMutants() map[string]string {
 		"units named by the second": "the_first_input_names_the_unit",
 	}
 }
-
-func init() { maps.Copy(mutants, queueMutants()) }
 
 func (m *mutant) MakeFlow(ctx context.Context, flow string, shards []store.Shard) error {
 	err := m.Store.MakeFlow(ctx, flow, shards)
