@@ -81,4 +81,3 @@ func (sh *shell) forward(hints <-chan struct{}, prefix string) {
 		}
 	})
 }
-
