@@ -37,8 +37,6 @@ type Params struct {
 	Whole bool
 	// SnapshotEvery is how many entries lie between snapshots.
 	SnapshotEvery uint64
-	// Kept are the grants that a former start kept on disk, to be run by those tasks that keep on store loss until the store answers.
-	Kept []protocol.Grant
 }
 
 // phase is where this start of the member is.
