@@ -51,7 +51,7 @@ func ofLeader() []flaw.Flaw {
 		flaw.New("an assignment that is taken away stays", project,
 			"	case !ok:\n		s.drop(key, have.version)\n	case there", "	case !ok:\n		return true\n	case there"),
 		flaw.New("a member is not told of a change", project,
-			"		h.pending = append(h.pending[:len(h.pending):len(h.pending)], t.task)\n		s.rule.heads.set(id, h)\n		return false\n", "		return false\n"),
+			"		h.pending = append(h.pending[:len(h.pending):len(h.pending)], t.task)\n		s.rule.heads.set(id, h)\n		return false\n", "		_ = h\n		return false\n"),
 		flaw.New("a write of unknown outcome counts as done", project,
 			"	if ev.Err != \"\" {\n		k.unsure = true\n", "	if ev.Err != \"\" {\n		k.unsure = false\n"),
 		flaw.New("the roster is not written", project,
