@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rota-run/rota/internal/crowd"
@@ -42,10 +43,13 @@ type appender struct {
 	wake  chan struct{} // has room for one
 
 	crowd crowd.Crowd // only the goroutine uses it
+
+	turn  chan struct{} // has room for one: who has put something in may send
+	alone atomic.Bool   // the last transaction had one record, and nobody waited
 }
 
 func newAppender(s *Store) *appender {
-	a := &appender{s: s, wake: make(chan struct{}, 1)}
+	a := &appender{s: s, wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 	s.inside.Add(1)
 	go a.loop()
 	return a
@@ -69,6 +73,9 @@ func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
 		return 0, err
 	}
 	defer leave()
+	if index, done, err := s.appender.direct(calling, data); done {
+		return index, err
+	}
 	op := &addition{data: append([]byte{}, data...), done: make(chan struct{})}
 	s.appender.submit(op)
 	select {
@@ -84,6 +91,23 @@ func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
 		}
 	}
 	return op.index, because(calling, op.err)
+}
+
+// direct appends a record without the goroutine, where nobody else appends: a caller alone need not wait for another goroutine to wake up, twice. done is
+// false where somebody does, and nothing was sent.
+func (a *appender) direct(ctx context.Context, data []byte) (index uint64, done bool, err error) {
+	if !a.alone.Load() || a.pending() > 0 {
+		return 0, false, nil
+	}
+	select {
+	case a.turn <- struct{}{}:
+	default:
+		return 0, false, nil
+	}
+	defer func() { <-a.turn }()
+	index, err = a.send(ctx, [][]byte{data})
+	a.alone.Store(a.pending() == 0)
+	return index, true, because(ctx, err)
 }
 
 func (a *appender) submit(op *addition) {
@@ -123,14 +147,26 @@ func (a *appender) once() bool {
 	if a.s.ctx.Err() != nil || a.pending() == 0 {
 		return false
 	}
+	select {
+	case a.turn <- struct{}{}:
+	case <-a.s.ctx.Done():
+		return false
+	}
+	defer func() { <-a.turn }()
 	a.crowd.Wait(a.pending, batchRecords, a.wake, a.s.ctx.Done())
 	batch := a.take()
 	if len(batch) == 0 {
 		return true
 	}
+	records := make([][]byte, len(batch))
+	for i, op := range batch {
+		records[i] = op.data
+	}
 	began := time.Now()
-	last, err := a.send(batch)
-	a.crowd.Answered(time.Since(began), len(batch)+a.pending())
+	last, err := a.send(a.s.ctx, records)
+	callers := len(batch) + a.pending()
+	a.alone.Store(callers == 1)
+	a.crowd.Answered(time.Since(began), callers)
 	for i, op := range batch {
 		op.index, op.err = last-uint64(len(batch)-1-i), err //nolint:gosec // not negative
 		close(op.done)
@@ -138,15 +174,11 @@ func (a *appender) once() bool {
 	return true
 }
 
-// send appends a batch with one statement, so that the server needs no further word of this process to end the transaction, in which it keeps
+// send appends records with one statement, so that the server needs no further word of this process to end the transaction, in which it keeps
 // others from appending.
-func (a *appender) send(batch []*addition) (last uint64, err error) {
-	ctx, cancel := context.WithTimeoutCause(a.s.ctx, a.s.options.Timeout, fmt.Errorf("no answer within %v", a.s.options.Timeout))
+func (a *appender) send(ctx context.Context, records [][]byte) (last uint64, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, a.s.options.Timeout, fmt.Errorf("no answer within %v", a.s.options.Timeout))
 	defer cancel()
-	records := make([][]byte, len(batch))
-	for i, op := range batch {
-		records[i] = op.data
-	}
 	rows, err := a.s.change(ctx, sqlAppend, records)
 	switch {
 	case err != nil:

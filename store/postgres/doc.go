@@ -25,7 +25,7 @@
 //
 // An append locks the row of the head, takes the next indexes and writes the records; the lock is held until the commit is visible. So records become visible
 // in the order of their indexes, which those of a sequence do not. Records of one handle that wait at the same time share a transaction of up to 512 records
-// or 1 MiB.
+// or 1 MiB; a caller alone sends its record itself.
 //
 // A version never comes back, also after a standby that had not heard of the last changes was promoted, since it is no number that the server counts.
 //
