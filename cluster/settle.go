@@ -198,7 +198,7 @@ func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
 		}
 		return room{p.class.Key, m}
 	}
-	for id, m := range first {
+	for id, m := range first { // order-free: it counts
 		left[place(id, m)]++
 	}
 	kept := make(map[PartitionID]bool)
@@ -208,8 +208,8 @@ func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
 			first[f.Partition], kept[f.Partition] = f.First, true
 		}
 	}
-	var rest []room // who has room left, sorted
-	for at, n := range left {
+	var rest []room           // who has room left, sorted
+	for at, n := range left { // order-free: sorted below
 		for range n {
 			rest = append(rest, at)
 		}

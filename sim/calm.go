@@ -12,6 +12,11 @@ import (
 // evened: no two members differ by more than one partition. Placement counts what is in hand-over where it goes to, and so does this.
 func (w *world) evened() {
 	ref := w.oracle.ref
+	for p := range ref.Partitions() {
+		if p.Owner == "" && ref.Why(p.ID).Rule == "claim" {
+			return // it is free, and counts for whoever claims it next
+		}
+	}
 	load := map[cluster.MemberID]int64{}
 	var members []cluster.MemberID
 	for m := range ref.Members() {

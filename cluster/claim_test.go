@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"bytes"
+	"testing"
+)
+
+// claimed is a value of two members, a and b, in a cluster where members claim, with single tasks.
+func claimed(t *testing.T, jobs ...JobID) Value {
+	t.Helper()
+	v := Assemble(Parts{Index: 2, Settings: Settings{Placement: PlacementClaimed}, Members: []Member{
+		{ID: "a", Incarnation: 1, State: MemberJoined, Pulse: "node/a"}, {ID: "b", Incarnation: 2, State: MemberJoined, Pulse: "node/b"},
+	}})
+	for i, id := range jobs {
+		var r Result
+		if v, r = v.Do(Index(i+1), 0, SubmitJob{Job: id, Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop"}}}}); !r.Accepted {
+			t.Fatal(r.Reason)
+		}
+	}
+	return v
+}
+
+// partsOf takes a value apart.
+func partsOf(v Value) Parts {
+	parts := Parts{Index: v.Index(), Settings: v.settings}
+	for m := range v.Members() {
+		parts.Members = append(parts.Members, m)
+	}
+	for j := range v.Jobs() {
+		parts.Jobs = append(parts.Jobs, j)
+	}
+	for p := range v.Partitions() {
+		m, _ := v.Member(p.Owner)
+		parts.Partitions = append(parts.Partitions, Part{Partition: p, By: m.Incarnation})
+	}
+	return parts
+}
+
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	v, free := claimed(t, "x").Settle(9, 0, Pending{})
+	if len(free) != 1 || free[0] != (Free{"x", "a"}) {
+		t.Fatalf("free: %v", free)
+	}
+	if r := v.Why("x"); r.Rule != "claim" || r.Text != "free: nobody has claimed it; a may first" {
+		t.Errorf("why: %+v", r)
+	}
+	for _, c := range []struct {
+		at    Index
+		claim Claim
+		why   string
+	}{
+		{5, Claim{"x", 4, "a", 1}, "it was claimed since"},
+		{0, Claim{"x", 0, "a", 1}, "it was claimed since"},
+		{5, Claim{"x", 0, "a", 2}, "who claims is not a joined member"},
+		{5, Claim{"y", 0, "a", 1}, "no such partition"},
+		{5, Claim{"x", 0, "b", 2}, ""}, // whoever may first, the others may too
+	} {
+		after, r := v.Do(c.at, 0, c.claim)
+		if r.Reason != c.why || len(Changes(v, after)) > 0 != (c.why == "") {
+			t.Errorf("%v: %+v, want %q", c.claim, r, c.why)
+		}
+		if p, _ := after.Partition("x"); c.why == "" && (p.Owner != "b" || p.Token != 5) {
+			t.Errorf("claimed: %v", p)
+		}
+	}
+}
+
+// TestAssembleFreesWhatTheDeadHeld: what another incarnation has claimed is free, and its token stays.
+func TestAssembleFreesWhatTheDeadHeld(t *testing.T) {
+	t.Parallel()
+	v, _ := claimed(t, "x").Settle(9, 0, Pending{})
+	v, _ = v.Do(5, 0, Claim{"x", 0, "a", 1})
+	parts := partsOf(v)
+	if same := Assemble(parts); same.Digest() != v.Digest() || len(Changes(v, same)) > 0 {
+		t.Errorf("put together again it is another value:\n%v%v", v, same)
+	}
+	parts.Members[0].Incarnation = 8
+	if p, _ := Assemble(parts).Partition("x"); p.State != PartitionWaiting || p.Owner != "" || p.From != "a" || p.Token != 5 {
+		t.Errorf("after a restart: %v", p)
+	}
+	parts.Members[0].Incarnation, parts.Members[0].State = 1, MemberHeld
+	if p, _ := Assemble(parts).Partition("x"); p.State != PartitionHeld || p.Owner != "a" {
+		t.Errorf("after an announced restart: %v", p)
+	}
+}
+
+// TestSettleComesToRest: to settle again changes nothing, and what one owner has too much of is released, not given away.
+func TestSettleComesToRest(t *testing.T) {
+	t.Parallel()
+	v, _ := claimed(t, "w", "x", "y", "z").Settle(9, 0, Pending{})
+	for _, id := range []PartitionID{"w", "x", "y", "z"} {
+		v, _ = v.Do(5, 0, Claim{id, 0, "a", 1})
+	}
+	v, free := v.Settle(9, 0, Pending{})
+	releasing := 0
+	for p := range v.Partitions() {
+		if p.State == PartitionReleasing && p.Owner == "a" && p.Next == "b" {
+			releasing++
+		}
+	}
+	if releasing != 2 || len(free) != 0 {
+		t.Fatalf("%d are released, free: %v\n%v", releasing, free, v)
+	}
+	again, _ := v.Settle(9, 0, Pending{})
+	if len(Changes(v, again)) > 0 {
+		t.Errorf("once more:\n%v", again)
+	}
+	for p := range v.Partitions() {
+		if p.State == PartitionReleasing {
+			v, _ = v.Do(p.Token, 0, Stopped{p.ID, p.Token})
+		}
+	}
+	if _, free = v.Settle(9, 0, Pending{}); len(free) != 2 || free[0].First != "b" || free[1].First != "b" {
+		t.Errorf("free: %v", free)
+	}
+}
+
+// TestRecordsAlone: records and commands that are kept alone are read as they were written, and nothing else is.
+func TestRecordsAlone(t *testing.T) {
+	t.Parallel()
+	c := Claim{"x#y", 7, "a", 3}
+	b := EncodeCommand(c)
+	if got, err := DecodeCommand(b); err != nil || got != Command(c) {
+		t.Errorf("%v, %v", got, err)
+	}
+	p := Partition{ID: "x", State: PartitionGranted, Owner: "a", Token: 9}
+	if got, err := DecodePartition(p.Encode()); err != nil || !bytes.Equal(got.Encode(), p.Encode()) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range [][]byte{nil, {1}, b, p.Encode()[:5], append(p.Encode(), 0)} {
+		if got, err := DecodePartition(bad); err == nil {
+			t.Errorf("%x is %v", bad, got)
+		}
+	}
+	newer := p.Encode()
+	newer[1] = byte(Format) + 1
+	var want *FormatError
+	if _, err := DecodePartition(newer); !asFormat(err, &want) {
+		t.Errorf("a newer format: %v", err)
+	}
+}
+
+func asFormat(err error, to **FormatError) bool {
+	f, ok := err.(*FormatError)
+	*to = f
+	return ok
+}
