@@ -1,7 +1,10 @@
 package rota_test
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -53,5 +56,38 @@ func TestTrackRecordIsShort(t *testing.T) {
 	}
 	if rows < 166 {
 		t.Errorf("%d bugs, but 166 were known", rows)
+	}
+}
+
+// Each test that SECURITY.md names is there: a row without one shows nothing.
+func TestThreatsHaveTheirTests(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(text), -1) {
+		named[m[1]] = true
+	}
+	if len(named) < 20 {
+		t.Fatalf("it names %d tests: this test looks in the wrong way", len(named))
+	}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9]+)\(`)
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range declared.FindAllSubmatch(source, -1) {
+			delete(named, string(m[1]))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range named {
+		t.Errorf("SECURITY.md names %s, and there is no such test", name)
 	}
 }
