@@ -185,15 +185,19 @@ func (s *Store) putOnce(ctx context.Context, stream string, m *nc.Msg) (flow.Ans
 		m.Header = nc.Header{}
 	}
 	m.Header[headerExpect] = []string{"0"}
-	_, err := s.publish(ctx, stream, m)
-	if !errors.Is(err, errMoved) {
-		return flow.Stored, err
-	}
-	if s.replicas > 1 {
+	for {
+		_, err := s.publish(ctx, stream, m)
+		if !errors.Is(err, errMoved) {
+			return flow.Stored, err
+		}
+		if s.replicas == 1 {
+			return flow.Exists, nil
+		}
 		err = s.confirmThere(ctx, stream, m.Subject)
-		return flow.Exists, err
+		if !errors.Is(err, errAbsent) { // else it was refused because of one that is still under way, and may come to nothing
+			return flow.Exists, err
+		}
 	}
-	return flow.Exists, nil
 }
 
 // confirmThere makes sure that the message of a subject is there for good: a leader that was replaced may have one that no other has. A small message
@@ -207,8 +211,8 @@ func (s *Store) confirmThere(ctx context.Context, stream, subject string) error 
 			_, err = s.publish(ctx, stream, &nc.Msg{Subject: checkSubject(subject), Header: h})
 		}
 		switch {
-		case err == nil:
-			return nil
+		case err == nil, errors.Is(err, errAbsent):
+			return err
 		case errors.Is(err, errMoved): // or others confirm it at this moment
 		default:
 			return fmt.Errorf("%w: confirm what is there: %w", store.ErrUnknown, err)
