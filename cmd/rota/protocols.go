@@ -11,7 +11,9 @@ import (
 )
 
 // protocols is the only table of ways to agree. The first is the default.
-func protocols() []protocol.Protocol { return []protocol.Protocol{replica.Protocol{}, leader.Protocol{}} }
+func protocols() []protocol.Protocol {
+	return []protocol.Protocol{replica.Protocol{}, leader.Protocol{}}
+}
 
 func protocolNames() string {
 	var names []string

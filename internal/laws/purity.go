@@ -11,7 +11,7 @@ import (
 
 // pureImports are what pure code may import besides this module's pure packages and contracts: nothing here looks at the world.
 var pureImports = []string{
-	"bytes", "cmp", "container/heap", "encoding", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math",
+	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math",
 	"math/bits", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"github.com/tidwall/btree", "github.com/cespare/xxhash/v2",
 }

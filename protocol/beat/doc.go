@@ -4,6 +4,10 @@
 //
 // What a heartbeat means, and when it is renewed, is decided elsewhere (package heartbeat); this package makes the calls.
 //
+// # State
+//
+//	no session ──→ its first write ──→ renewed ──→ another life begins, and the former session stays for three writes ──→ closed
+//
 // # Guarantees
 //
 //   - A write whose outcome was unknown is found again: nobody else writes the document of a life.
@@ -18,4 +22,8 @@
 // # Failures
 //
 // Outcomes are those of package outbox: Refused says that the heartbeat or its session is gone.
+//
+// # Where it comes from
+//
+// It was the writer of heartbeats of package replica.
 package beat

@@ -29,6 +29,7 @@ func Transitions() []Transition {
 		{Active, Waiting, "its part is done, others of the job are not"},
 		{Active, Idle, "the task is done, failed too often, or went away at once under its hand-over contract"},
 		{Active, Acking, "the member was given the task again: it restarted, or the task was submitted again"},
+		{Active, Taking, "the member restarted: another one has the task, which is to move back"},
 		{Active, Revoked, "as to idle, while the member is revoked"},
 		{Active, Dead, "the member dies or leaves"},
 		{Taking, Active, "the member has said that it runs"},

@@ -1,0 +1,48 @@
+package leader
+
+import (
+	"slices"
+	"time"
+)
+
+// keepAnswered is how long an answer is left to who asked, in TTLs.
+const keepAnswered = 20
+
+// answerPlans answers the requests that were taken, and removes what nobody has collected.
+func (s *step) answerPlans() {
+	for i := range s.rule.plans.all {
+		p := s.rule.plans.all[i]
+		if s.isBusy(p.key) {
+			continue
+		}
+		if p.Answer != nil {
+			if s.now.Sub(p.since) >= time.Duration(keepAnswered)*s.p.TTL {
+				s.drop(p.key, p.version)
+			}
+			continue
+		}
+		if a, ok := s.answerTo(p.Plan); ok {
+			done := p.Plan
+			done.Answer = &a
+			if s.put(Put{Key: p.key, Doc: done, Version: p.version}) {
+				s.rule.plans.all = slices.Clone(s.rule.plans.all)
+				s.rule.plans.all[i].Plan = done
+			}
+		}
+	}
+}
+
+func (s *step) answerTo(p Plan) (PlanAnswer, bool) {
+	if limit := s.rule.out.Limit; limit > 0 && len(p.Commands) >= limit {
+		return PlanAnswer{Err: "the request is too large for an entry of this store"}, true
+	}
+	if s.fold.value.Wrote(p.Writer) < p.Seq {
+		return PlanAnswer{}, false
+	}
+	i := slices.IndexFunc(s.fold.answers, func(t taken) bool { return t.writer == p.Writer && t.seq == p.Seq })
+	if i < 0 {
+		return PlanAnswer{Unknown: true, Err: "it was taken, but the entry that says what it did was trimmed: look at the value"}, true
+	}
+	t := s.fold.answers[i]
+	return PlanAnswer{Index: t.index, Results: t.results}, true
+}

@@ -1,0 +1,107 @@
+package leader
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// projectHeads tells members that something has changed for them.
+func (s *step) projectHeads() {
+	var gone []string
+	next := make(map[string]headAt)
+	s.rule.heads.each(func(k string, h headAt) bool {
+		if !h.stale && len(h.pending) == 0 || s.isBusy(HeadKey(cluster.MemberID(k))) {
+			return true
+		}
+		if len(h.pending) < maxPending && !s.clean(cluster.MemberID(k)) {
+			return true
+		}
+		if n, ok := s.projectHead(cluster.MemberID(k), h); ok {
+			next[k] = n
+		} else if h.version == "" {
+			gone = append(gone, k)
+		}
+		return len(s.busy) < 2*writesAtOnce
+	})
+	for _, k := range gone {
+		s.rule.heads.remove(k)
+	}
+	for k, h := range next { // order-free: each is set in its own place
+		s.rule.heads.set(k, h)
+	}
+}
+
+// maxPending is how many changes are told of at the latest, maxChanges how many are kept for those that are behind.
+const (
+	maxPending = 64
+	maxChanges = 256
+)
+
+// projectHead writes the head of a member; false where there is none to be kept.
+func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
+	key := HeadKey(id)
+	m, in := s.fold.value.Member(id)
+	switch {
+	case h.unsure:
+		s.get(key)
+		return h, true
+	case (!in || m.State == cluster.MemberHeld) && h.version == "":
+		return h, false
+	case !in || m.State == cluster.MemberHeld:
+		if s.drop(key, h.version) {
+			h.unsure = true
+		}
+		return h, true
+	}
+	want := h.Head
+	want.Format, want.Member, want.Incarnation, want.Pulse, want.State = Format, id, m.Incarnation, m.Pulse, m.State.String()
+	want.Revoked, want.Term, want.Index = m.Revoked, s.rule.term, s.fold.value.Index()
+	if m.Draining {
+		want.State = "draining"
+	}
+	want.Seq = max(h.Seq+1, uint64(s.fold.value.Index()))
+	want.Changes = slices.Clone(h.Changes)
+	for _, p := range h.pending {
+		want.Changes = append(want.Changes, Change{p, want.Seq})
+	}
+	if n := len(want.Changes) - maxChanges; n > 0 {
+		want.Since = want.Changes[n-1].Seq
+		want.Changes = want.Changes[n:]
+	}
+	if !s.put(Put{Key: key, Doc: want, Version: h.version}) {
+		return h, true
+	}
+	return headAt{Head: want, version: h.version, unsure: true}, true
+}
+
+func (s *step) touchHead(m cluster.MemberID) {
+	h, _ := s.rule.heads.get(string(m))
+	h.stale = true
+	s.rule.heads.set(string(m), h)
+}
+
+// projectRoster writes who is in the cluster.
+func (s *step) projectRoster() {
+	at := &s.rule.roster
+	if !at.known {
+		s.get(RosterKey)
+		return
+	}
+	if !at.stale || s.isBusy(RosterKey) {
+		return
+	}
+	v := s.fold.value
+	l, _ := v.Leader()
+	want := Roster{Format: Format, Term: l.Term, Index: v.Index(), Leader: l.Member, SinceMS: l.SinceMS, Settings: v.Settings()}
+	for m := range v.Members() {
+		want.Members = append(want.Members, peerOf(m))
+	}
+	if want.Term == at.Term && want.Settings == at.Settings && slices.EqualFunc(want.Members, at.Members, Peer.same) {
+		at.stale = false
+		return
+	}
+	if s.put(Put{Key: RosterKey, Doc: want, Version: at.version}) {
+		at.Roster, at.known, at.stale = want, false, true
+	}
+}

@@ -1,0 +1,181 @@
+package leader
+
+import (
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// written takes in a document of ours as it is in the store.
+func (s *step) written(d Doc) {
+	if s.rule.at == ruleNone {
+		return
+	}
+	switch {
+	case d.Key == RosterKey:
+		r, _ := d.Value.(Roster)
+		s.rule.roster = rosterAt{Roster: r, version: d.Version, known: true, stale: true}
+	case strings.HasPrefix(d.Key, headPrefix):
+		s.headWritten(d)
+	case strings.HasPrefix(d.Key, AssignPrefix):
+		s.slotWritten(d)
+	}
+}
+
+func (s *step) headWritten(d Doc) {
+	id, _, _ := strings.Cut(strings.TrimPrefix(d.Key, headPrefix), "/")
+	h, _ := d.Value.(Head)
+	was, known := s.rule.heads.get(id)
+	if known && !was.unsure && was.version == d.Version {
+		return // as we know it
+	}
+	if s.rule.at == ruleRuling && h.Seq != was.Seq || d.Bad != "" {
+		h.Seq = max(h.Seq, was.Seq) + 1 // what we told is lost: the folder must be read
+		h.Since, h.Changes = h.Seq, nil
+	}
+	s.rule.heads.set(id, headAt{Head: h, version: d.Version, stale: true, pending: was.pending})
+}
+
+func (s *step) slotWritten(d Doc) {
+	if HeadKey("") == d.Key {
+		return
+	}
+	slot, ok := d.Value.(Slot)
+	was, _ := s.rule.docs.get(d.Key)
+	if !was.unsure && was.version == d.Version {
+		return // as we know it
+	}
+	if d.Version == "" {
+		s.rule.docs.remove(d.Key)
+	} else {
+		k := known{version: d.Version}
+		if ok {
+			k.stamp, k.target, k.index = slot.stamp(), target{slot.Member, slot.Task}, slot.Index
+		}
+		s.rule.docs.set(d.Key, k)
+	}
+	if ok {
+		s.rule.dirty.set(string(slot.Member)+"\x00"+string(slot.Task), target{slot.Member, slot.Task})
+	}
+	if s.rule.at == ruleRuling {
+		s.tell(d.Key) // somebody else may have written it, and told nobody
+	}
+}
+
+// projected takes in that a document was written, or was not.
+func (s *step) projected(ev Wrote) {
+	if s.rule.at == ruleNone {
+		return
+	}
+	done := ev.Err == ""
+	switch {
+	case ev.Key == RosterKey:
+		if s.rule.roster.known = done; done {
+			s.rule.roster.version = ev.Version
+			s.roster.Roster, s.roster.known = s.rule.roster.Roster, true
+		}
+	case strings.HasPrefix(ev.Key, headPrefix):
+		s.headProjected(ev)
+	case strings.HasPrefix(ev.Key, AssignPrefix):
+		s.slotProjected(ev)
+	case strings.HasPrefix(ev.Key, PlanPrefix):
+		s.rule.plans.hint = true
+	}
+}
+
+func (s *step) headProjected(ev Wrote) {
+	id, _, _ := strings.Cut(strings.TrimPrefix(ev.Key, headPrefix), "/")
+	h, ok := s.rule.heads.get(id)
+	switch {
+	case !ok:
+	case ev.Err != "":
+		h.stale = true
+		s.rule.heads.set(id, h)
+	case ev.Version == "":
+		s.rule.heads.remove(id)
+	default:
+		h.version, h.unsure = ev.Version, false
+		s.rule.heads.set(id, h)
+	}
+}
+
+// slotProjected takes in the outcome of one assignment. What was done is told to the member by its head.
+func (s *step) slotProjected(ev Wrote) {
+	k, ok := s.rule.docs.get(ev.Key)
+	if ev.Err != "" {
+		k.unsure = true
+		s.rule.docs.set(ev.Key, k)
+		return
+	}
+	if ev.Version == "" {
+		s.rule.docs.remove(ev.Key)
+	} else if ok {
+		k.version, k.unsure = ev.Version, false
+		s.rule.docs.set(ev.Key, k)
+	}
+	s.tell(ev.Key)
+}
+
+// tell notes that a member is to be told of an assignment that was written.
+func (s *step) tell(key string) {
+	rest := strings.TrimPrefix(key, AssignPrefix)
+	id, _, _ := strings.Cut(rest, "/")
+	s.rule.dirty.from(id+"\x00", func(at string, t target) bool {
+		if !strings.HasPrefix(at, id+"\x00") {
+			return false
+		}
+		if SlotKey(t.member, t.task) != key {
+			return true
+		}
+		h, _ := s.rule.heads.get(id)
+		h.pending = append(h.pending[:len(h.pending):len(h.pending)], t.task)
+		s.rule.heads.set(id, h)
+		return false
+	})
+}
+
+// recheck reads the document that a member seems to have read: it may be one that nobody should have written.
+func (s *step) recheck(m cluster.MemberID, say Saying) {
+	key := SlotKey(m, say.Task)
+	if k, ok := s.rule.docs.get(key); !ok || k.stamp.token != say.Token {
+		k.unsure = true
+		s.rule.docs.set(key, k)
+	}
+}
+
+// compare marks all that a former leader may have left undone.
+func (s *step) compare() {
+	now := s.fold.value
+	for p := range now.Partitions() {
+		s.touch(p)
+		if p.Offered {
+			s.rule.offers = append(s.rule.offers, offered{p.ID, p.Token, s.now})
+		}
+	}
+	for m := range now.Members() {
+		s.touchHead(m.ID)
+	}
+	s.rule.docs.each(func(_ string, k known) bool {
+		if h, ok := s.rule.heads.get(string(k.member)); ok && k.index > h.Index { // the former leader may have told nobody
+			h.pending = append(h.pending[:len(h.pending):len(h.pending)], k.task)
+			s.rule.heads.set(string(k.member), h)
+		}
+		return true
+	})
+	s.rule.roster.stale = true
+}
+
+// assignsListed takes in all assignments that are there.
+func (s *step) assignsListed(docs []Doc) {
+	s.noteListed(AssignPrefix)
+	for _, d := range docs {
+		s.slotWritten(d)
+	}
+}
+
+func (s *step) headsListed(docs []Doc) {
+	s.noteListed(headPrefix)
+	for _, d := range docs {
+		s.headWritten(d)
+	}
+}
