@@ -37,7 +37,7 @@ type protocol struct {
 
 func protocols() []protocol {
 	return []protocol{
-		{name: "replica", walks: 12, states: 436_900, kinds: 40, flaws: 88, stores: []string{"file", "elastic", "opensearch", "etcd", "nats", "postgres", "zookeeper"}},
+		{name: "replica", walks: 12, states: 436_900, kinds: 40, flaws: 88, stores: []string{"file", "etcd", "nats", "postgres", "zookeeper"}},
 	}
 }
 

@@ -8,12 +8,13 @@ import (
 	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/doclog"
 )
 
 // behindLinks opens members of one store, each over a link of its own.
 func (s *shared) setup(t *testing.T, ttl time.Duration) protocoltest.Setup {
-	return protocoltest.Setup{TTL: ttl, Open: rig.Members(s.servers(t), func(t *testing.T) func(t *testing.T, addr string) doclog.Store {
+	return protocoltest.Setup{TTL: ttl, Open: rig.Members(replica.Protocol{}, s.servers(t), func(t *testing.T) func(t *testing.T, addr string) doclog.Store {
 		o := s.options(t)
 		return func(t *testing.T, addr string) doclog.Store {
 			return rig.Opened(t, func(ctx context.Context) (doclog.Store, error) { return openingLog(through(o, addr))(ctx) })

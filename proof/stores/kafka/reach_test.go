@@ -11,6 +11,7 @@ import (
 	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/kafka"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -90,11 +91,11 @@ func members(t *testing.T) func(t *testing.T, addr string) *kafka.Store {
 // TestStories runs the protocol's stories on a real broker. A member that crashes leaves a heartbeat that nobody renews.
 func TestStories(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{Open: rig.Members(servers(t), members), TTL: 3 * time.Second})
+	protocoltest.Run(t, protocoltest.Setup{Open: rig.Members(replica.Protocol{}, servers(t), members), TTL: 3 * time.Second})
 }
 
 // TestStorm runs members whose links to the broker break at random.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	protocoltest.Storm(t, protocoltest.Setup{Open: rig.Members(servers(t), members), TTL: 3 * time.Second})
+	protocoltest.Storm(t, protocoltest.Setup{Open: rig.Members(replica.Protocol{}, servers(t), members), TTL: 3 * time.Second})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/postgres"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -43,7 +44,7 @@ func TestStorm(t *testing.T) {
 
 // members opens members of one cluster on the shared server.
 func members(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
-	return rig.Members([]string{standing(t).Addr()}, func(t *testing.T) func(*testing.T, string) *postgres.Store {
+	return rig.Members(replica.Protocol{}, []string{standing(t).Addr()}, func(t *testing.T) func(*testing.T, string) *postgres.Store {
 		o := options(t)
 		return func(t *testing.T, addr string) *postgres.Store { return rig.Opened(t, opening(through(o, addr))) }
 	})(t)

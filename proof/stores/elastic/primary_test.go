@@ -1,0 +1,48 @@
+//go:build nightly
+
+package elastic_test
+
+import (
+	"testing"
+
+	server "github.com/rota-run/rota/proof/server/elastic"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store/doclog"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// TestPrimaryKilled kills the node with the primary, of three, with SIGKILL, again and again, while clients write. What the clients saw must fit one
+// order, and nothing that was acknowledged may be missing.
+func TestPrimaryKilled(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		storetest.Crashes(t, func(t *testing.T) storetest.Reach[doclog.Store] {
+			c := startCluster(t, server.Options{Kind: s.kind, Nodes: 3})
+			o := on(t, c.Servers())
+			r := reachLog(o)
+			r.Crash = func(t *testing.T) { killPrimary(t, c, o.Index) }
+			return r
+		})
+	})
+}
+
+// killPrimary kills the node with the primary once all copies are there, waits for another one, and starts the node again.
+func killPrimary(t *testing.T, c *server.Cluster, index string) {
+	t.Helper()
+	ctx := rig.LongDeadline(t)
+	if err := c.Green(ctx, index); err != nil {
+		t.Fatal(err)
+	}
+	victim, err := c.Primary(ctx, index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Kill(victim); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Primary(ctx, index); err != nil { // the two others go on meanwhile
+		t.Fatal(err)
+	}
+	if err := c.Restart(ctx, victim); err != nil {
+		t.Fatal(err)
+	}
+}
