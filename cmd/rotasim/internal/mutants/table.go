@@ -74,7 +74,7 @@ func value() []flaw.Flaw {
 		flaw.New("nothing is ever parked", partition,
 			"if limit == 0 || p.Attempts < limit || p.Dropped {", "if limit >= 0 || p.Dropped {"),
 		flaw.New("a move does not wait for its owner to stop", plan,
-			"case to == \"\" || h == HandoverAtMostOne:", "case to == \"\":"),
+			"case to == \"\" || h == HandoverAtMostOne || d.claimed():", "case to == \"\":"),
 		flaw.New("a move without a gap does not wait for the new owner", plan,
 			"case h == HandoverNoGap && p.Token < d.at:", "case h == HandoverNoGap && to == \"\":"),
 	}
