@@ -13,7 +13,7 @@ func windows() []flaw.Flaw {
 		flaw.New("a step of a window forgets its cursor", window,
 			"p.Step, p.Cursor = p.Step+1, c.Cursor", "p.Step = p.Step+1"),
 		flaw.New("what is done stays in the window", window,
-			"		d.removePartition(NewPartitionID(job, task, done))\n", "		_ = done\n"),
+			"			d.removePartition(id)\n", "			_ = id\n"),
 		flaw.New("items move to even the load", window,
 			"if !inWindows(c) || m.Draining", "if inWindows(c) || m.Draining"),
 		flaw.New("new shares run beside old ones", share,
