@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -98,7 +99,7 @@ func TestFunctionsThatWaitForFunctions(t *testing.T) {
 				return h.Wait(ctx)
 			}
 			sum := 0
-			for n, err := range tree.Map(ctx, c, func(yield func(int) bool) { _ = yield(depth-1) && yield(depth-1) }, 2) {
+			for n, err := range tree.Map(ctx, c, slices.Values([]int{depth - 1, depth - 1}), 2) {
 				if err != nil {
 					return 0, fmt.Errorf("at depth %d: %w", depth, err)
 				}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 )
 
@@ -142,7 +143,5 @@ func TestRecordsAlone(t *testing.T) {
 }
 
 func asFormat(err error, to **FormatError) bool {
-	f, ok := err.(*FormatError)
-	*to = f
-	return ok
+	return errors.As(err, to)
 }

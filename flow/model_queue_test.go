@@ -207,7 +207,7 @@ func (s *system) judge(m model) {
 	if s.closed && !all || s.complete[1] && !s.closed {
 		s.breaks(promiseSink)
 	}
-	if s.complete[0] && !(s.shards[2].sealed && s.shards[3].sealed) || s.complete[1] && !s.shards[outShard].sealed {
+	if s.complete[0] && (!s.shards[2].sealed || !s.shards[3].sealed) || s.complete[1] && !s.shards[outShard].sealed {
 		s.breaks(promiseComplete)
 	}
 }

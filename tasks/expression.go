@@ -45,7 +45,7 @@ func filterSegments() work.Type {
 	})
 }
 
-func expressionType(name, doc string, make func(*expression, expressionConfig) func(it any, raw []byte, out *stage.Out) error) work.Type {
+func expressionType(name, doc string, apply func(*expression, expressionConfig) func(it any, raw []byte, out *stage.Out) error) work.Type {
 	return work.Type{Name: name, Doc: doc, Segments: &work.Segments{In: work.AnySegments, Out: work.AnySegments}, New: func(d work.Definition) (work.Runner, error) {
 		var c expressionConfig
 		if err := decode(d, &c); err != nil {
@@ -56,7 +56,7 @@ func expressionType(name, doc string, make func(*expression, expressionConfig) f
 			f.add("each", "drop it", "it is for map")
 		}
 		e := newExpression(c.Expr, name == "filter", &f)
-		one := make(e, c)
+		one := apply(e, c)
 		return checked(stage.Stage{Do: func(ctx context.Context, _ *work.Grant, in [][]byte, out *stage.Out) error {
 			for _, raw := range in {
 				if ctx.Err() != nil {

@@ -31,12 +31,22 @@ func (s *step) elect() {
 		s.abdicate()
 	}
 	if move == elect.Look {
-		if !s.vote.Known || s.now >= s.vote.turn { // what cannot be read is looked at now and then
-			s.vote.turn = s.now.Add(s.p.Poll)
-			s.get(LeaderKey)
-		}
+		s.lookWhoLeads()
 		return
 	}
+	s.act(move)
+}
+
+// lookWhoLeads reads the document; what cannot be read is looked at now and then.
+func (s *step) lookWhoLeads() {
+	if !s.vote.Known || s.now >= s.vote.turn {
+		s.vote.turn = s.now.Add(s.p.Poll)
+		s.get(LeaderKey)
+	}
+}
+
+// act does what an election asks for.
+func (s *step) act(move elect.Move) {
 	leaves := s.phase == phaseLeaving && s.rule.at != ruleNone
 	if !s.mayLead() && !leaves {
 		return

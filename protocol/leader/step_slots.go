@@ -188,12 +188,17 @@ func (s *step) says() (out []Saying) {
 const maxSays = 2000
 
 func (s *step) sayOf(h held) Saying {
-	if h.State == Acking && s.phase == phaseLeaving {
+	switch {
+	case h.State != Acking:
+		return s.sayOfRun(h)
+	case s.phase == phaseLeaving:
 		return Saying{Say: SayDecline}
 	}
-	if h.State == Acking {
-		return Saying{Say: SayAccept}
-	}
+	return Saying{Say: SayAccept}
+}
+
+// sayOfRun is what there is to say of a task that was accepted.
+func (s *step) sayOfRun(h held) Saying {
 	r, there := s.report(h.Task)
 	ended := there && r.Token == h.Token && r.State != protocol.RunActive
 	switch {

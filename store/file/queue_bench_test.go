@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -94,7 +95,7 @@ func bareHop(db *sql.DB, in, out string) error {
 		}
 		ids, all = append(ids, id), append(all, data)
 	}
-	if err := rows.Close(); err != nil || len(ids) != hop {
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(ids) != hop {
 		return fmt.Errorf("%d rows, %w", len(ids), err)
 	}
 	tx, err := db.Begin()

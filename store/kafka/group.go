@@ -55,7 +55,7 @@ func (g *group) join(ctx context.Context, r store.JoinRequest) (store.Membership
 			return m, changeError(err)
 		}
 		m.ID = cmp.Or(resp.MemberID, req.MemberID)
-		if kerr.ErrorForCode(resp.ErrorCode) == kerr.MemberIDRequired { // the broker has given an ID, and wants to see it
+		if resp.ErrorCode == kerr.MemberIDRequired.Code { // the broker has given an ID, and wants to see it
 			req.MemberID = resp.MemberID
 			continue
 		}
@@ -166,20 +166,20 @@ func (g *group) leave(ctx context.Context, id string) error {
 // groupError gives a coordinator's answer its meaning.
 func (g *group) groupError(code int16) error {
 	err := kerr.ErrorForCode(code)
-	switch err {
-	case nil:
+	switch code {
+	case 0:
 		return nil
-	case kerr.RebalanceInProgress:
+	case kerr.RebalanceInProgress.Code:
 		return fmt.Errorf("%w: %w", store.ErrRebalance, err)
-	case kerr.IllegalGeneration:
+	case kerr.IllegalGeneration.Code:
 		return fmt.Errorf("%w: %w", store.ErrGeneration, err)
-	case kerr.UnknownMemberID, kerr.GroupIDNotFound: // a group that nobody is in is forgotten
+	case kerr.UnknownMemberID.Code, kerr.GroupIDNotFound.Code: // a group that nobody is in is forgotten
 		return fmt.Errorf("%w: %w", store.ErrSession, err)
-	case kerr.GroupAuthorizationFailed:
+	case kerr.GroupAuthorizationFailed.Code:
 		return fmt.Errorf("%w: the user may not use group %s: %w: try %s", store.ErrUnavailable, g.id, err, aclCommand("group", g.id))
-	case kerr.InconsistentGroupProtocol, kerr.InvalidGroupID:
+	case kerr.InconsistentGroupProtocol.Code, kerr.InvalidGroupID.Code:
 		return fmt.Errorf("%w: group %s is one of consumers, or of another program: %w: try another name", store.ErrUnavailable, g.id, err)
-	case kerr.InvalidSessionTimeout:
+	case kerr.InvalidSessionTimeout.Code:
 		return fmt.Errorf("%w: the brokers do not allow this session: %w: try one from group.min.session.timeout.ms to group.max.session.timeout.ms",
 			store.ErrUnavailable, err)
 	}

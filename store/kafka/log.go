@@ -102,8 +102,8 @@ func (g *topicLog) append(ctx context.Context, data []byte) (uint64, error) {
 	return uint64(offset) + 1 + orPlain(s).Shift, nil
 }
 
-// produce sends records in order, and returns the offset of the last one. It does not wait for an answer when ctx ends.
-func (t *topic) produce(ctx context.Context, records ...*kgo.Record) (int64, error) {
+// produce sends records in order. It does not wait for an answer when ctx ends.
+func (t *topic) produce(ctx context.Context, records ...*kgo.Record) error {
 	done := make(chan error, len(records))
 	for _, r := range records {
 		r.Topic = t.name
@@ -115,17 +115,17 @@ func (t *topic) produce(ctx context.Context, records ...*kgo.Record) (int64, err
 		select {
 		case err := <-done:
 			if err != nil {
-				return 0, t.refused(ctx, err)
+				return t.refused(ctx, err)
 			}
 		case <-ctx.Done():
-			return 0, fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
+			return fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
 		case <-t.line.life.Done():
-			return 0, fmt.Errorf("%w: %w", store.ErrUnknown, store.ErrClosed)
+			return fmt.Errorf("%w: %w", store.ErrUnknown, store.ErrClosed)
 		case <-late.C:
-			return 0, fmt.Errorf("%w: %w", store.ErrUnknown, errTimeout)
+			return fmt.Errorf("%w: %w", store.ErrUnknown, errTimeout)
 		}
 	}
-	return records[len(records)-1].Offset, nil
+	return nil
 }
 
 // refused gives the failure of a record its meaning.

@@ -114,7 +114,7 @@ func lookUp(ctx context.Context, c *kgo.Client, o Options, names []string) (map[
 		missing, waiting := []string{}, false
 		for _, name := range names {
 			switch m := info[name]; {
-			case kerr.ErrorForCode(m.ErrorCode) == kerr.UnknownTopicOrPartition:
+			case m.ErrorCode == kerr.UnknownTopicOrPartition.Code:
 				missing = append(missing, name)
 			case m.ErrorCode != 0 && !kerr.IsRetriable(kerr.ErrorForCode(m.ErrorCode)):
 				return nil, topicError(name, m.ErrorCode)
@@ -186,8 +186,8 @@ func create(ctx context.Context, c *kgo.Client, o Options, brokers int, names []
 	}
 	for _, t := range resp.Topics {
 		switch err := kerr.ErrorForCode(t.ErrorCode); {
-		case err == nil, err == kerr.TopicAlreadyExists, kerr.IsRetriable(err):
-		case err == kerr.TopicAuthorizationFailed, err == kerr.ClusterAuthorizationFailed:
+		case err == nil, errors.Is(err, kerr.TopicAlreadyExists), kerr.IsRetriable(err):
+		case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
 			return fmt.Errorf("%w: the user may not make topic %s: %w: try %s, and let the user in: %s",
 				store.ErrUnavailable, t.Topic, err, createCommand(t.Topic, replicas), aclCommand("topic", o.Name))
 		default:

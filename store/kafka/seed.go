@@ -113,7 +113,7 @@ func (g *topicLog) seed(ctx context.Context, index uint64) error {
 	}
 	if s == nil {
 		h := kgo.RecordHeader{Key: seedMark, Value: strconv.AppendUint(nil, index, 10)}
-		if _, err := g.records.produce(ctx, &kgo.Record{Headers: []kgo.RecordHeader{h}}); err != nil {
+		if err := g.records.produce(ctx, &kgo.Record{Headers: []kgo.RecordHeader{h}}); err != nil {
 			return err
 		}
 		if s, err = g.started(ctx); err != nil || s == nil {

@@ -170,7 +170,7 @@ func (g *topicLog) save(ctx context.Context, s store.Record) error {
 		if before.index >= s.Index {
 			return nil
 		}
-		if _, err := g.snapshots.produce(ctx, parts(s, orPlain(began))...); err != nil {
+		if err := g.snapshots.produce(ctx, parts(s, orPlain(began))...); err != nil {
 			return err
 		}
 		// Others may have removed the first parts, with what was before their own. So only what is read back counts.

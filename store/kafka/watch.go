@@ -19,10 +19,9 @@ const tailWait = 5 * time.Second
 type hints struct {
 	topic *topic
 
-	mu      sync.Mutex
-	ears    map[chan struct{}]struct{}
-	stop    context.CancelFunc // of the goroutine; nil: it does not run
-	running uint64             // counts the goroutines
+	mu   sync.Mutex
+	ears map[chan struct{}]struct{}
+	stop context.CancelFunc // of the goroutine; nil: it does not run
 }
 
 func newHints(t *topic) *hints { return &hints{topic: t, ears: make(map[chan struct{}]struct{})} }

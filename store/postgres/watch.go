@@ -58,10 +58,10 @@ func (h *hub) hint(want func(*watch) bool) {
 // heard reads a notification: "l" for the log, "d" and a key for a document, "*" for any documents.
 func (h *hub) heard(payload string) {
 	h.hint(func(w *watch) bool {
-		switch {
-		case payload == "l":
+		switch payload {
+		case "l":
 			return w.log
-		case payload == "*":
+		case "*":
 			return !w.log
 		}
 		key, ok := strings.CutPrefix(payload, "d")

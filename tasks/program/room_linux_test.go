@@ -212,9 +212,9 @@ func TestMain(m *testing.M) {
 
 func own(script string) {
 	r := NewRoom(Options{NoGroup: os.Getenv("PROGRAM_TEST_NO_GROUP") != "", Adopt: true})
-	fmt.Println(r.Place().Mark, r.Place().Group)
+	fmt.Fprintln(os.Stdout, r.Place().Mark, r.Place().Group)
 	_, err := r.Run(context.Background(), Command{Argv: []string{"/bin/sh", "-c", script + "\nsleep 1000"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"})
-	fmt.Println(err)
+	fmt.Fprintln(os.Stdout, err)
 }
 
 // The owner is killed. What its programs have started is ended by who knows the place, and that alone.

@@ -32,6 +32,9 @@ func (w *worker) apply(ctx context.Context, m store.Message) (store.Unit, error)
 		}
 	case fate == flow.OneByOne:
 		dead, err = w.oneByOne(ctx, segments, out)
+		if err != nil {
+			return store.Unit{}, err
+		}
 	default:
 		dead = []Letter{batchLetter(m, errors.New("it was delivered too often without an end: its runs were broken off"))}
 	}

@@ -124,9 +124,8 @@ func (s *State) forget() {
 
 // wake lets a member that was away find out how late it is, and what came meanwhile.
 func (s *State) wake(i int) {
-	m := s.own(i)
 	s.step(i, s.rules.Machine.Events.Woken)
-	if m = s.own(i); m.answer != nil {
+	if m := s.own(i); m.answer != nil {
 		a := m.answer
 		m.answer = nil
 		s.step(i, a)
