@@ -189,12 +189,12 @@ const maxSays = 2000
 
 func (s *step) sayOf(h held) Saying {
 	switch {
-	case h.State != Acking:
-		return s.sayOfRun(h)
-	case s.phase == phaseLeaving:
+	case h.State == Acking && s.phase == phaseLeaving:
 		return Saying{Say: SayDecline}
+	case h.State == Acking:
+		return Saying{Say: SayAccept}
 	}
-	return Saying{Say: SayAccept}
+	return s.sayOfRun(h)
 }
 
 // sayOfRun is what there is to say of a task that was accepted.
