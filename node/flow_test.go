@@ -105,6 +105,13 @@ func (u *unreliable) fault() int {
 	return n
 }
 
+// late is when a delayed call is made.
+func (u *unreliable) late() time.Duration {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return time.Duration(u.chance.IntN(90)) * time.Second
+}
+
 func (u *unreliable) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
 	switch u.fault() {
 	case 0:
@@ -113,7 +120,7 @@ func (u *unreliable) Commit(ctx context.Context, flow string, units ...store.Uni
 		_, _ = u.Store.Commit(ctx, flow, units...)
 		return nil, store.ErrUnknown
 	case 2:
-		time.AfterFunc(time.Duration(u.chance.IntN(90))*time.Second, func() { _, _ = u.Store.Commit(context.Background(), flow, units...) })
+		time.AfterFunc(u.late(), func() { _, _ = u.Store.Commit(context.Background(), flow, units...) })
 		return nil, store.ErrUnknown
 	}
 	return u.Store.Commit(ctx, flow, units...)
