@@ -117,6 +117,7 @@ func manyInOrder[S ManyDocs](t *testing.T, open Open[S]) {
 	}
 	done := make(chan struct{})
 	go func() { defer close(done); readers.Wait() }()
+	defer func() { <-done }() // also where a put has failed: nobody reports after the end
 	versions := map[string]store.Version{}
 	for i := 1; ; i++ {
 		for _, key := range []string{"first", "second"} {
