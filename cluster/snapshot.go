@@ -44,6 +44,9 @@ func DecodeSnapshot(data []byte) (Value, error) {
 	digest := Hash(r.uvarint())
 	d.applied = r.uvarint()
 	d.settings = decodeSettings(r)
+	if on := d.Settings().Format; r.err == nil && on != uint32(data[1]) {
+		r.fail(fmt.Sprintf("it is written in format %d, and %d is switched on", data[1], on))
+	}
 	if d.settings.Placement == PlacementOffered {
 		d.leader = decodeLeadership(r)
 	}
