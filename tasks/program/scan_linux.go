@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,21 +34,43 @@ type catch struct {
 
 // all suspends all that there are, until a look finds no other one.
 func (c *catch) all() error {
-	for {
+	for patience := 100; ; {
 		now, err := processes()
 		if err != nil {
 			return err
 		}
-		grown := false
-		for _, p := range withDescendants(now, func(p process) bool { return p.marked(c.mark) }) {
+		grown, unclear := false, false
+		for _, p := range withDescendants(now, func(p process) bool {
+			unclear = unclear || p.starting()
+			return p.marked(c.mark)
+		}) {
 			if _, ok := c.held[p.pid]; !ok && c.hold(p) {
 				grown = true
 			}
 		}
-		if !grown {
+		switch {
+		case grown:
+		case !unclear || patience == 0:
 			return nil
+		default:
+			patience--
+			time.Sleep(time.Millisecond)
 		}
 	}
+}
+
+// kthreadd is the parent of the kernel's own threads.
+const kthreadd = 2
+
+// starting tells whether a process is just replacing its program: for that moment it has neither arguments nor environment, and cannot be told from others.
+func (p process) starting() bool {
+	if p.pid == kthreadd || p.parent == kthreadd || p.parent == 0 {
+		return false
+	}
+	proc := "/proc/" + strconv.Itoa(p.pid)
+	environ, err1 := os.ReadFile(proc + "/environ")
+	args, err2 := os.ReadFile(proc + "/cmdline")
+	return err1 == nil && err2 == nil && len(environ) == 0 && len(args) == 0
 }
 
 // hold suspends a process. It holds it by a descriptor and looks again, since numbers are used again.
