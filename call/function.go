@@ -122,8 +122,8 @@ func (f Func[A, R]) Submit(ctx context.Context, to Target, arg A) (*Call[R], err
 // submitAtOnce is how many submissions of SubmitAll are under way at the same time.
 const submitAtOnce = 32
 
-// SubmitAll submits a call for each argument, many at the same time. Calls are in the order of the arguments; nil stands for one that was not submitted, and
-// the error, which joins those of [Func.Submit], tells why.
+// SubmitAll submits a call for each argument, many at the same time. Calls are in the order of the arguments. A call that was not
+// submitted is nil, and the returned error joins the errors of [Func.Submit].
 func (f Func[A, R]) SubmitAll(ctx context.Context, to Target, args ...A) ([]*Call[R], error) {
 	calls, faults := make([]*Call[R], len(args)), make([]error, len(args))
 	next := make(chan int)

@@ -70,8 +70,8 @@ func (d *draft) claimRefused(p *partitionRecord, m *Member) string {
 	return ""
 }
 
-// dismiss takes a partition away from whoever has claimed it: its record stays until the owner has said that it stopped. Nobody has claimed what is
-// offered or free, so that it goes at once.
+// dismiss takes a partition away from its claimant. Its record stays until the claimant reports that it stopped; a partition that is offered or free has no
+// claimant and is removed at once.
 func (d *draft) dismiss(p *partitionRecord, cause string) {
 	if p.Offered || p.State != PartitionGranted && p.State != PartitionReleasing {
 		d.removePartition(p.ID)

@@ -1,8 +1,8 @@
 package cluster
 
 type (
-	// Lead begins a term: from here on only the entries of its writer count, until another member leads under a higher term. It stands first in its
-	// entry; where it is refused, the whole entry is.
+	// Lead begins a term: from here on only the entries of its writer count, until another member leads under a higher term. It is the first command of
+	// its entry; if it is refused, the whole entry is refused.
 	Lead struct {
 		Member  MemberID
 		Term    uint64
@@ -20,7 +20,7 @@ type (
 		Token     Token
 		Declined  bool
 	}
-	// TakeRequest stands before the next Count commands of its entry: they are request number Seq of Writer. If that was taken before, they do nothing.
+	// TakeRequest marks the next Count commands of its entry as request number Seq of Writer. If that request was taken before, they do nothing.
 	TakeRequest struct {
 		Writer WriterID
 		Seq    uint64

@@ -76,7 +76,7 @@ func (s *scripted) submit() {
 	s.ok(SubmitJob{Job: "poison", Spec: JobSpec{Tasks: []TaskSpec{{Type: "t"}}}})
 }
 
-// What three members died of in a row is parked with that reason, and goes on when it is unparked.
+// A task whose owner died three times in a row is parked with that reason, and runs again when it is unparked.
 func TestAPoisonTaskIsParked(t *testing.T) {
 	t.Parallel()
 	s := deaths(t, 2)

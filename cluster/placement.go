@@ -34,7 +34,7 @@ type Leadership struct {
 // Leader is who leads; false where nobody ever has.
 func (v Value) Leader() (Leadership, bool) { return v.leader, v.leader.Term != 0 }
 
-// MaxStandBys is how many members are ready to lead besides the one that does.
+// MaxStandBys is the number of members, besides the leader, that hold the whole value and are ready to lead.
 const MaxStandBys = 2
 
 // StandBys are the members that follow the leader, the first one first: those that joined first.

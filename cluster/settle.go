@@ -184,7 +184,7 @@ func (d *draft) frees(before []Free) []Free {
 	return out
 }
 
-// keepFirst lets those be first who were before, within what the plan gives to each member of each class: who has read the former list claims by it.
+// keepFirst keeps the first claimant of each partition where the plan allows it: a member that has read the former list still claims by it.
 func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
 	type room struct {
 		class  string

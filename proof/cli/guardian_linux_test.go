@@ -39,13 +39,12 @@ func TestKilled(t *testing.T) {
 	onServers(t, func(p *place, _ *server.Server) { killed(p, p.store[:strings.Index(p.store, ":")]) })
 }
 
-// takenOverWithin bounds the takeover from a killed member. The figures are in docs/performance.md, 0.5 s at most; here a busy machine must not decide, only whether
-// it was the guardian or the TTL. Stores without sessions have nothing that a guardian could end but the member's programs.
+// takenOverWithin is what is promised of a killed member. On stores without sessions a guardian can end only the member's programs.
 func takenOverWithin(store string) time.Duration {
 	if store == "elastic" || store == "kafka" {
 		return killTTL + time.Second
 	}
-	return killTTL / 4
+	return 500 * time.Millisecond
 }
 
 func killed(p *place, store string) {
