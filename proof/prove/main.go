@@ -50,9 +50,7 @@ func run(ctx context.Context, args []string) int {
 		return 0
 	}
 	sum := newSummary(os.Stdout)
-	for _, s := range chosen {
-		sum.play(ctx, s)
-	}
+	sum.playAll(ctx, chosen)
 	return sum.close()
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,9 +20,7 @@ func played(t *testing.T, s ...stage) (output string, code int) {
 	var b strings.Builder
 	sum := newSummary(&b)
 	sum.root = t.TempDir()
-	for _, st := range s {
-		sum.play(context.Background(), st)
-	}
+	sum.playAll(context.Background(), s)
 	code = sum.close()
 	return b.String(), code
 }
@@ -48,6 +47,28 @@ func TestLeastAmounts(t *testing.T) {
 				t.Errorf("exit %d, want %d and %q in\n%s", code, c.code, c.want, out)
 			}
 		})
+	}
+}
+
+// TestBeside: neighbours that mostly wait run at once, no more than a few, and what one of them lacks counts.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	// Each waits until three have begun: one after another they would wait for ever.
+	meet := func(n int) string {
+		return fmt.Sprintf("cd %s; echo > begun-%d; until [ $(ls begun-* | wc -l) -ge 3 ]; do sleep 0.01; done; echo '{\"ok\":1}'", dir, n)
+	}
+	var stages []stage
+	for n := range 3 {
+		st := script(meet(n), amounts{"ok": 1})
+		st.beside, st.name = true, fmt.Sprint("meets-", n)
+		stages = append(stages, st)
+	}
+	stages[2].least = amounts{"ok": 2}
+	out, code := played(t, append(stages, script("echo last", nil))...)
+	first, last := strings.Index(out, "ok    stage meets-0"), strings.Index(out, "ok    stage meets-1")
+	if code != 1 || first < 0 || last < first || !strings.Contains(out, "ok: 1 of at least 2") || !strings.Contains(out, "3 passed, 1 failed") {
+		t.Errorf("exit %d, and\n%s", code, out)
 	}
 }
 

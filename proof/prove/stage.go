@@ -14,6 +14,7 @@ type stage struct {
 	command []string // go test with -json, or a program whose last line is a JSON object
 	tests   bool     // the command prints the JSON lines of go test
 	rerun   bool     // a test that fails runs once more: it uses real servers or processes
+	beside  bool     // it mostly waits: it plays beside its neighbours in the table that say so too
 	least   amounts
 }
 

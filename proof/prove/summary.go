@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,6 +19,9 @@ const mostFlaky = 2
 
 // mostReruns is how many failed tests are tried again: more are no matter of chance.
 const mostReruns = 5
+
+// mostBeside is how many stages run at once. One of chaos takes a third of a core.
+const mostBeside = 3
 
 // summary counts what passed, failed and was skipped.
 type summary struct {
@@ -30,6 +34,39 @@ type summary struct {
 func newSummary(w io.Writer) *summary { return &summary{w: w, root: ".."} }
 
 func (s *summary) printf(format string, args ...any) { fmt.Fprintf(s.w, format, args...) }
+
+// playAll runs the stages in their order; neighbours that mostly wait run side by side.
+func (s *summary) playAll(ctx context.Context, stages []stage) {
+	for len(stages) > 0 {
+		n := 1
+		for stages[0].beside && n < min(len(stages), mostBeside) && stages[n].beside {
+			n++
+		}
+		s.playBeside(ctx, stages[:n])
+		stages = stages[n:]
+	}
+}
+
+// playBeside runs stages at once. Each prints when all have ended, in the order of the table.
+func (s *summary) playBeside(ctx context.Context, stages []stage) {
+	if len(stages) == 1 {
+		s.play(ctx, stages[0])
+		return
+	}
+	parts := make([]summary, len(stages))
+	outs := make([]bytes.Buffer, len(stages))
+	var wg sync.WaitGroup
+	for i, st := range stages {
+		parts[i] = summary{w: &outs[i], root: s.root}
+		wg.Go(func() { parts[i].play(ctx, st) })
+	}
+	wg.Wait()
+	for i, p := range parts {
+		s.printf("%s", outs[i].String())
+		s.passed, s.failed = s.passed+p.passed, s.failed+p.failed
+		s.skips, s.flaky = append(s.skips, p.skips...), append(s.flaky, p.flaky...)
+	}
+}
 
 // play runs one stage.
 func (s *summary) play(ctx context.Context, st stage) {

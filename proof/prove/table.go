@@ -22,6 +22,9 @@ func stages() []stage {
 	for _, p := range protocols() {
 		out = append(out, p.stages(budget)...)
 	}
+	for _, p := range protocols() {
+		out = append(out, p.chaos()...)
+	}
 	return out
 }
 
@@ -44,14 +47,19 @@ func protocols() []protocol {
 
 func (p protocol) stages(budget string) []stage {
 	simulate := func(args ...string) []string { return rotasim(append(args, "--protocol", p.name)...) }
-	out := []stage{
+	return []stage{
 		{name: "check" + p.suffix, dir: ".", command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
 		{name: "sim" + p.suffix, dir: ".", command: withBudget(simulate("--seeds", "200", "--hours", "1", "--all-pairs"), budget), least: amounts{"seeds": 200, "cluster_hours": 200, "fault_kinds": p.kinds}},
 		{name: "mutants" + p.suffix, dir: ".", command: simulate("mutants"), least: amounts{"tried": p.flaws, "killed": p.flaws}},
 	}
+}
+
+// chaos is played on real processes, which mostly wait.
+func (p protocol) chaos() []stage {
+	var out []stage
 	for _, store := range p.stores {
 		out = append(out, stage{
-			name: "chaos-" + store + p.suffix, dir: "proof",
+			name: "chaos-" + store + p.suffix, dir: "proof", beside: true,
 			command: []string{"go", "run", "./chaos", "--protocol", p.name, "--store", store, "--events", "100", "--json"}, least: amounts{"events": 100, "ok": 1},
 		})
 	}
