@@ -235,6 +235,9 @@ type mailbox struct {
 	life    uint64 // of the session that it goes with
 }
 
+// mine reports whether the document is there, and of the present life.
+func (m *mailbox) mine() bool { return m.version != "" && m.have.Want != "" }
+
 func (m Mailbox) same(o Mailbox) bool {
 	return m.Pulse == o.Pulse && m.Want == o.Want && m.Incarnation == o.Incarnation && m.Reason == o.Reason && slices.Equal(m.Says, o.Says)
 }
@@ -250,10 +253,12 @@ func (s *step) post() {
 		return
 	}
 	want := s.wants()
-	foreign := s.mailbox.version != "" && s.mailbox.have.Want == ""
+	foreign := s.mailbox.version != "" && !s.mailbox.mine()
 	switch {
 	case s.mailbox.others != "" && !s.ours(s.mailbox.others):
 		// another start was quicker: see awaitJoin
+	case s.phase == phaseLeaving && s.inc == 0:
+		// it is taken back: see settle
 	case foreign || s.mailbox.version != "" && s.mailbox.life != s.life:
 		s.drop(key, s.mailbox.version) // of a former life: the present one has another session
 	case s.mailbox.version == "" || !want.same(s.mailbox.have):
