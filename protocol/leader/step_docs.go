@@ -122,7 +122,6 @@ func (s *step) got(ev Got) {
 		s.written(ev.Doc)
 	case key == HeadKey(s.self()):
 		s.headGot(ev.Doc)
-		s.headRead(ev.Doc)
 		s.written(ev.Doc)
 	case key == MailboxKey(s.self()):
 		s.mailboxGot(ev.Doc)

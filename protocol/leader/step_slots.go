@@ -15,10 +15,10 @@ type held struct {
 	key string
 }
 
-// headRead finds what has changed in our folder.
-func (s *step) headRead(d Doc) {
-	h, ok := d.Value.(Head)
-	if !ok || s.inc == 0 || !s.ours(h.Pulse) || h.Seq <= s.head.read {
+// readHead finds what has changed in our folder. It looks at the newest head that is known: the one that admits us has its first changes.
+func (s *step) readHead() {
+	h := s.head.Head
+	if !s.ours(h.Pulse) || h.Seq <= s.head.read {
 		return
 	}
 	if h.Since > s.head.read || s.head.read == 0 {
@@ -86,6 +86,7 @@ func (s *step) fetchSlots() {
 	if s.inc == 0 || s.phase == phaseRemoved {
 		return
 	}
+	s.readHead()
 	if s.head.list > 0 {
 		s.list(folder(s.self()))
 	}
