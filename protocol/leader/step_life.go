@@ -22,6 +22,11 @@ func (s *step) ours(pulse string) bool {
 	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
 }
 
+// rival reports whether a heartbeat is of another start under our name.
+func (s *step) rival(pulse string) bool {
+	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/") && !s.ours(pulse)
+}
+
 // timing is what our own lease goes by.
 func (p Params) timing() heartbeat.Timing {
 	return heartbeat.Timing{TTL: p.TTL, Rho: p.Rho, Margin: p.Margin}
