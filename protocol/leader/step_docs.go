@@ -85,8 +85,14 @@ func (s *step) probe(key string, at protocol.Instant) {
 	if i >= 0 && s.now < min(s.probing[i].next, s.probing[i].sent.Add(at.Sub(s.now))) || !s.get(key) {
 		return
 	}
-	next := slices.DeleteFunc(slices.Clone(s.probing), func(p probe) bool { return p.key == key || s.now >= p.next.Add(4*s.p.TTL) })
-	s.probing = append(next, probe{key, s.now, max(at, s.now.Add(s.p.Poll))})
+	looked := probe{key, s.now, max(at, s.now.Add(s.p.Poll))}
+	s.probing = slices.Clone(s.probing)
+	if i >= 0 {
+		s.probing[i] = looked
+	} else {
+		s.probing = append(s.probing, looked)
+	}
+	s.probing = slices.DeleteFunc(s.probing, func(p probe) bool { return s.now >= p.next.Add(4*s.p.TTL) })
 }
 
 // nextLook is when a heartbeat is looked at again: at the latest when it may have been silent for long enough.

@@ -34,11 +34,10 @@ func layers(protocol string) []layer {
 	}
 	if protocol == "leader" { // its members begin joined, and each hour of the simulator takes longer
 		return []layer{
-			sim("--first", "0", "--seeds", "5", "--hours", "0.2", "--again", "0"),
 			check("--members", "3", "--crashes", "1"),
-			check("--members", "2", "--crashes", "1", "--restarts", "1"),
-			check("--members", "2", "--suspicions", "1"),
-			sim("--first", "5", "--seeds", "35", "--hours", "0.2"),
+			sim("--first", "0", "--seeds", "3", "--hours", "0.1", "--again", "0"),
+			check("--members", "2", "--leaves", "1"),
+			sim("--first", "3", "--seeds", "37", "--hours", "0.2"),
 		}
 	}
 	all := []layer{
