@@ -85,8 +85,14 @@ func (s *step) probe(key string, at protocol.Instant) {
 	if i >= 0 && s.now < min(s.probing[i].next, s.probing[i].sent.Add(at.Sub(s.now))) || !s.get(key) {
 		return
 	}
-	next := slices.DeleteFunc(slices.Clone(s.probing), func(p probe) bool { return p.key == key || s.now >= p.next.Add(4*s.p.TTL) })
-	s.probing = append(next, probe{key, s.now, max(at, s.now.Add(s.p.Poll))})
+	looked := probe{key, s.now, max(at, s.now.Add(s.p.Poll))}
+	s.probing = slices.Clone(s.probing)
+	if i >= 0 {
+		s.probing[i] = looked
+	} else {
+		s.probing = append(s.probing, looked)
+	}
+	s.probing = slices.DeleteFunc(s.probing, func(p probe) bool { return s.now >= p.next.Add(4*s.p.TTL) })
 }
 
 // nextLook is when a heartbeat is looked at again: at the latest when it may have been silent for long enough.
@@ -122,7 +128,6 @@ func (s *step) got(ev Got) {
 		s.written(ev.Doc)
 	case key == HeadKey(s.self()):
 		s.headGot(ev.Doc)
-		s.headRead(ev.Doc)
 		s.written(ev.Doc)
 	case key == MailboxKey(s.self()):
 		s.mailboxGot(ev.Doc)
@@ -138,7 +143,7 @@ func (s *step) got(ev Got) {
 
 func (s *step) pulseGot(ev Got) {
 	d := ev.Doc
-	if was := s.claims.Of(d.Key); s.phase == phaseClaim {
+	if was := s.claims.Of(d.Key); s.phase == phaseClaim && s.rival(d.Key) {
 		s.claimSeen(was, was.Read(d.Version, d.TTL, ev.Sent, s.now))
 	}
 	s.vote.Election = s.vote.Probed(d.Key, d.Version, d.TTL, ev.Sent, s.now)

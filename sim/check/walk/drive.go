@@ -78,7 +78,7 @@ func (s *State) deliver(i, k int) bool {
 	if len(fx) == 1 && s.rules.alike(fx[0], e) && bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
 		return false
 	}
-	s.docs, s.log, s.broken = next.docs, next.log, next.broken
+	s.docs, s.log, s.broken, s.changed = next.docs, next.log, next.broken, next.changed
 	m.state, m.calls = after, slices.Delete(slices.Clone(calls), k, k+1)
 	for _, e := range fx {
 		s.effect(i, e)
@@ -113,6 +113,9 @@ func (s *State) begin(i int) {
 	m.clock = 1
 	m.state = s.rules.Machine.Start(s.params(i, m.starts))
 	s.step(i, s.rules.Machine.Events.Woken)
+	if s.rules.Read == nil {
+		return
+	}
 	if ev := s.rules.Read(m.state, store.Page{Head: uint64(s.head().Index())}); ev != nil {
 		s.step(i, ev)
 	}

@@ -41,6 +41,7 @@ func (s *State) call(i int, start byte, e machine.Effect, f fate) machine.Event 
 func (s *State) params(i int, start byte) machine.Start {
 	p := params(name(i), start)
 	m := s.members[i]
+	p.Hints, p.Expire = s.rules.Settled, s.rules.Settled
 	p.Now = func() protocol.Instant { return m.clock }
 	p.Wall = func() time.Time { return time.UnixMilli(0) }
 	return p
@@ -93,6 +94,7 @@ func (h *handle) put(d doc) (v store.Version, err error) {
 			return store.ErrConflict
 		}
 		d.Version = next(d.Version, h.s.used.Suspicions)
+		h.s.note(d.Key)
 		h.s.docs = slices.Clone(h.s.docs)
 		if ok {
 			h.s.docs[at] = d
@@ -126,6 +128,7 @@ func (h *handle) Delete(_ context.Context, key string, v store.Version) error {
 			return store.ErrConflict
 		}
 		h.s.docs = slices.Delete(slices.Clone(h.s.docs), at, at+1)
+		h.s.note(key)
 		return nil
 	})
 }
@@ -156,7 +159,7 @@ func (h *handle) SaveSnapshot(context.Context, store.Record) error { return nil 
 // Trim implements store.Log.
 func (h *handle) Trim(context.Context, uint64) error { return nil }
 
-// OpenSession implements store.Sessions. A process has one at a time, but each heartbeat that is renewed has its own.
+// OpenSession implements store.Sessions. A process has one at a time; unless a walk begins settled, each heartbeat that is renewed has its own.
 func (h *handle) OpenSession(context.Context, time.Duration) (store.Session, error) {
 	return session{h}, nil
 }
@@ -172,7 +175,7 @@ func (t session) Put(_ context.Context, d store.Doc) (store.Version, error) {
 }
 
 func (t session) name(key string) string {
-	if t.h.s.rules.Heartbeat(key) {
+	if t.h.s.rules.Heartbeat(key) && !t.h.s.rules.Settled {
 		return key
 	}
 	return string(rune('0' + t.h.lost))

@@ -31,7 +31,7 @@ type Names struct {
 func newNames(s *State) *Names {
 	read := s.head().Index()
 	for _, me := range s.members {
-		if me.up && !s.bounds.Prompt && s.reads(me) {
+		if me.up && (!s.bounds.Prompt || s.rules.Settled) && s.reads(me) {
 			read = min(read, me.index())
 		}
 	}
@@ -192,6 +192,9 @@ func (s *State) appendMember(b []byte, m *member, n *Names) []byte {
 	b = binary.AppendVarint(b, int64(m.clock))
 	if s.reads(m) {
 		b = append(b, n.place(m.index()))
+	}
+	for _, h := range m.hints {
+		b = append(append(b, h...), 0)
 	}
 	b = s.appendCalls(b, m.calls, n)
 	if m.answer != nil {

@@ -52,7 +52,9 @@ func (w *moves) add(name string, do func(s *State)) {
 // reach adds the state behind a move, after what nobody else can observe.
 func (w *moves) reach(name string, next *State) {
 	next.writeSecrets()
-	if w.bounds.Prompt {
+	if w.s.rules.Settled {
+		next.tell()
+	} else if w.bounds.Prompt {
 		next.catchUp()
 		next.writeSecrets()
 	}
@@ -99,6 +101,9 @@ func (w *moves) reads(i int) {
 	switch {
 	case !m.awake():
 		w.add(fmt.Sprintf("%s goes on", name(i)), func(s *State) { s.wake(i) })
+	case len(m.hints) > 0:
+		w.add(fmt.Sprintf("%s is told of changes below %q", name(i), m.hints), func(s *State) { s.hear(i) })
+	case w.s.rules.Read == nil:
 	case w.s.behind(m):
 		w.add(fmt.Sprintf("%s reads on behind entry %d", name(i), m.index()), func(s *State) { s.read(i) })
 	}

@@ -18,6 +18,11 @@ type Rules struct {
 	Prompt func(Store, machine.State, machine.Effect) bool
 	// Read is the event that brings entries of the log to a member; nil where the member reads none. Reads are under way all the time.
 	Read func(machine.State, store.Page) machine.Event
+	// Folds tells whether a member folds the log by calls of its own; it is for machines whose Read is nil.
+	Folds func(machine.State) bool
+	// Settled: a walk begins when all members have joined, one after the other, and every partition runs. The machine's members are told of changes: at
+	// once, or, while a write of theirs is under way, in a move of its own.
+	Settled bool
 	// Heartbeat tells whether a document is renewed again and again.
 	Heartbeat func(key string) bool
 	// JoinFirst: a member's first write is all that it asks for at its start.

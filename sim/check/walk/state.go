@@ -22,6 +22,7 @@ type State struct {
 	bounds  Config
 	used    Config // faults so far
 	broken  string
+	changed []string // keys that the move has changed, "" for the log; told of at its end
 }
 
 // record is one entry of the log, with what it made of the value.
@@ -57,6 +58,7 @@ type member struct {
 	clock   protocol.Instant
 	calls   []machine.Effect // under way
 	answer  machine.Event    // of a write, waits until the member goes on
+	hints   []string         // prefixes that it has yet to be told of, sorted
 	work    supervisor
 }
 
@@ -106,6 +108,12 @@ func start(r *Rules, c Config) *State {
 	}
 	e := founding(c)
 	s.append(e.Encode())
+	if r.Settled {
+		for i := range s.members {
+			s.begin(i)
+			s.quiesce()
+		}
+	}
 	return s
 }
 
@@ -137,6 +145,7 @@ func (s *State) append(data []byte) uint64 {
 	}
 	r.entry, r.value = *c.Entry, c.After
 	s.log = append(slices.Clip(s.log), r)
+	s.note("")
 	if why := contract.Broken(before, &r.value, r.entry, c.Done); s.broken == "" {
 		s.broken = why
 	}
@@ -170,7 +179,12 @@ func (s *State) trim() {
 }
 
 // reads tells whether a member folds the log.
-func (s *State) reads(m *member) bool { return s.rules.Read(m.state, store.Page{}) != nil }
+func (s *State) reads(m *member) bool {
+	if s.rules.Read == nil {
+		return s.rules.Folds(m.state)
+	}
+	return s.rules.Read(m.state, store.Page{}) != nil
+}
 
 // behind tells whether there is something in the log that a member has yet to read.
 func (s *State) behind(m *member) bool { return s.reads(m) && m.index() < s.head().Index() }
@@ -195,6 +209,10 @@ func (s *State) live(d doc) bool {
 // vanish ends a session: its documents go.
 func (s *State) vanish(of doc) {
 	s.docs = slices.DeleteFunc(slices.Clone(s.docs), func(d doc) bool {
-		return d.member == of.member && d.start == of.start && d.session == of.session
+		gone := d.member == of.member && d.start == of.start && d.session == of.session
+		if gone {
+			s.note(d.Key)
+		}
+		return gone
 	})
 }

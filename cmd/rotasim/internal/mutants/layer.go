@@ -32,6 +32,14 @@ func layers(protocol string) []layer {
 	sim := func(args ...string) layer {
 		return layer{Simulator, append([]string{"--protocol", protocol, "--stop", "--workers", "1"}, args...)}
 	}
+	if protocol == "leader" { // its members begin joined, and each hour of the simulator takes longer
+		return []layer{
+			check("--members", "3", "--crashes", "1"),
+			sim("--first", "0", "--seeds", "3", "--hours", "0.1", "--again", "0"),
+			check("--members", "2", "--leaves", "1"),
+			sim("--first", "3", "--seeds", "37", "--hours", "0.2"),
+		}
+	}
 	all := []layer{
 		sim("--first", "0", "--seeds", "5", "--hours", "0.2", "--again", "0"),
 		check("--members", "2", "--partitions", "2", "--crashes", "1", "--restarts", "1", "--leaves", "1"),

@@ -1,0 +1,73 @@
+package leader
+
+import (
+	"github.com/rota-run/rota/cluster"
+)
+
+// Naming names what a key must not spell out, so that states which differ only in that have one key.
+type Naming interface {
+	// Any appends all that a value holds, but for the fields that skip lists as Type.Field.
+	Any(b []byte, x any, skip ...string) []byte
+}
+
+// unkeyed are the fields that decide nothing, or follow from the rest.
+func unkeyed() []string {
+	return []string{"Slot.Spec", "Entry.BaseIndex", "Entry.BaseChain", "Entry.AtMS", "Grant.Spec", "Assignment.Index", "Mailbox.Join", "folding.answers", "folding.lastSnap", "folding.after", "folding.ready"}
+}
+
+// AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from now on, as long as they
+// have equal Params and their values are alike.
+func (s State) AppendKey(b []byte, n Naming) []byte {
+	skip := unkeyed()
+	r := s.rule
+	for _, x := range []any{
+		s.phase, s.now, s.life, s.stop, s.inc, s.admitted, s.claims, s.renewal, s.mailbox, s.head, s.fetch, s.roster, s.asks, s.fold, s.vote, s.pulses, s.sweepNext,
+		s.probing, s.reports, s.reported, s.assigned, s.changed, s.watching, s.wake, s.busy, s.rest, s.problem != "",
+		r.at, r.term, r.out, r.boxes.look, r.plans, r.roster, r.offers, r.holds, r.listed, r.patrol, r.patrols,
+	} {
+		b = n.Any(b, x, skip...)
+	}
+	b = appendTree(b, n, s.slots, skip)
+	b = appendTree(b, n, r.boxes.all, skip)
+	b = appendTree(b, n, r.heads, skip)
+	b = appendTree(b, n, r.docs, skip)
+	return appendTree(b, n, r.dirty, skip)
+}
+
+func appendTree[V any](b []byte, n Naming, t tree[V], skip []string) []byte {
+	t.each(func(k string, v V) bool {
+		b = n.Any(n.Any(append(b, 1), k), v, skip...)
+		return true
+	})
+	return append(b, 0)
+}
+
+// AppendEffect appends what an effect asks for.
+func AppendEffect(b []byte, e Effect, n Naming) []byte {
+	switch e := e.(type) {
+	case ReadLog:
+		return append(b, 'l')
+	case Put:
+		return n.Any(append(b, 'p'), e, unkeyed()...)
+	}
+	return n.Any(append(b, 'e'), e, unkeyed()...)
+}
+
+// AppendEvent appends what an event says.
+func AppendEvent(b []byte, ev Event, n Naming) []byte { return n.Any(b, ev, unkeyed()...) }
+
+// AppendValue appends what of the value decides what it does next, besides who is in it and owns what.
+func AppendValue(b []byte, v *cluster.Value, n Naming) []byte {
+	l, _ := v.Leader()
+	b = n.Any(b, struct {
+		Writer cluster.WriterID
+		Term   uint64
+	}{l.Writer, l.Term})
+	for m := range v.Members() {
+		b = n.Any(b, [2]bool{m.Draining, m.Revoked})
+	}
+	for p := range v.Partitions() {
+		b = n.Any(b, p.Offered)
+	}
+	return b
+}

@@ -1,0 +1,86 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/leader"
+	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/sim/check/walk"
+	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/store"
+)
+
+// Rules are those of leader's walks.
+func Rules() *walk.Rules {
+	m := Machine()
+	m.Caller = func(s machine.Start, st machine.Store) machine.Caller { return walker{caller(s, st), s, st} }
+	return &walk.Rules{
+		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true,
+		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
+	}
+}
+
+func folds(s machine.State) bool {
+	_, log := s.(State).Watching()
+	return log
+}
+
+func heartbeat(key string) bool { return len(key) > 6 && key[:6] == protocol.HeartbeatPrefix }
+
+// way: reads are prompt, for members hear of changes. What only tells again of what the log has is written at once: the roster, and a head without news of
+// an assignment.
+func way(_ walk.Config, e machine.Effect) walk.Way {
+	switch e := e.(type) {
+	case leader.Append, leader.Delete:
+		return walk.Risky
+	case leader.Put:
+		if h, ok := e.Doc.(leader.Head); ok && (len(h.Changes) == 0 || h.Changes[len(h.Changes)-1].Seq < h.Seq) || e.Key == leader.RosterKey {
+			return walk.Quiet
+		}
+		return walk.Risky
+	case leader.Renew:
+		return walk.Unseen
+	case leader.SaveSnapshot:
+		return walk.Ignored
+	}
+	return walk.Quiet
+}
+
+func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(State).AppendKey(b, n) }
+
+func effect(b []byte, e machine.Effect, n *walk.Names) []byte { return leader.AppendEffect(b, e.(leader.Effect), n) }
+
+func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
+	return leader.AppendEvent(b, ev.(leader.Event), n)
+}
+
+func value(b []byte, v *cluster.Value, n *walk.Names) []byte { return leader.AppendValue(b, v, n) }
+
+// walker calls as a member does that has written its heartbeat before: a walk makes a caller for each call.
+type walker struct {
+	machine.Caller
+	start machine.Start
+	store machine.Store
+}
+
+func (w walker) Call(ctx context.Context, e machine.Effect) machine.Event {
+	p, ok := e.(leader.Put)
+	if !ok || p.Life == 0 {
+		return w.Caller.Call(ctx, e)
+	}
+	text, err := leader.Encode(p.Doc)
+	if err != nil {
+		panic(err) // each document of a walk has a text
+	}
+	session, _ := w.store.OpenSession(ctx, time.Minute) // the model has them always
+	v, err := session.Put(ctx, store.Doc{Key: p.Key, Value: text, Version: p.Version})
+	ev := leader.Wrote{Now: w.start.Now(), Key: p.Key, Outcome: outbox.OutcomeOf(err), Conflict: errors.Is(err, store.ErrConflict), Version: v}
+	if err != nil {
+		ev.Err = err.Error()
+	}
+	return ev
+}
