@@ -70,24 +70,32 @@ func specText(t *cluster.TaskSpec) spec {
 
 // Decode reads the document of a key. Its error says what is wrong with it.
 func Decode(key string, data []byte) (any, error) {
+	doc, err := decodeDoc(key, data)
+	if err == nil {
+		return doc, nil
+	}
 	var head struct {
 		Format int `json:"format"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil || head.Format < 1 {
-		return nil, errForeign
-	}
-	if head.Format > Format {
+	if json.Unmarshal(data, &head) == nil && head.Format > Format { // whatever else is in it
 		return nil, fmt.Errorf("it has format %d, this Rota knows %d: upgrade this member", head.Format, Format)
 	}
+	return nil, err
+}
+
+// knows reports whether a document has a format that this Rota knows.
+func knows(format int) bool { return format >= 1 && format <= Format }
+
+func decodeDoc(key string, data []byte) (any, error) {
 	switch {
 	case key == LeaderKey:
-		return decode(data, func(h *Holder) bool { return h.Member != "" && h.Pulse != "" && h.Term > 0 })
+		return decode(data, func(h *Holder) bool { return knows(h.Format) && h.Member != "" && h.Pulse != "" && h.Term > 0 })
 	case key == RosterKey:
-		return decode(data, func(r *Roster) bool { return r.Index > 0 })
+		return decode(data, func(r *Roster) bool { return knows(r.Format) && r.Index > 0 })
 	case strings.HasPrefix(key, MailboxPrefix):
-		return decode(data, func(m *Mailbox) bool { return MailboxKey(m.Member) == key && m.Pulse != "" })
+		return decode(data, func(m *Mailbox) bool { return knows(m.Format) && MailboxKey(m.Member) == key && m.Pulse != "" })
 	case strings.HasPrefix(key, headPrefix):
-		return decode(data, func(h *Head) bool { return HeadKey(h.Member) == key && h.Index > 0 })
+		return decode(data, func(h *Head) bool { return knows(h.Format) && HeadKey(h.Member) == key && h.Index > 0 })
 	case strings.HasPrefix(key, AssignPrefix):
 		return decodeSlot(key, data)
 	case strings.HasPrefix(key, PlanPrefix):
@@ -113,7 +121,7 @@ func decodeSlot(key string, data []byte) (any, error) {
 		return nil, fmt.Errorf("%w: %w", errForeign, err)
 	}
 	d := t.Slot
-	if SlotKey(d.Member, d.Task) != key || d.Token == 0 || d.Index == 0 || !d.State.assigned() || t.Spec.Type == "" {
+	if !knows(d.Format) || SlotKey(d.Member, d.Task) != key || d.Token == 0 || d.Index == 0 || !d.State.assigned() || t.Spec.Type == "" {
 		return nil, errForeign
 	}
 	d.Spec = &cluster.TaskSpec{
@@ -132,7 +140,7 @@ func decodePlan(key string, data []byte) (any, error) {
 		return nil, fmt.Errorf("%w: %w", errForeign, err)
 	}
 	e, err := cluster.DecodeEntry(1, t.Entry)
-	if err != nil || PlanKey(t.Writer, t.Seq) != key || len(e.Commands) == 0 {
+	if err != nil || !knows(t.Format) || PlanKey(t.Writer, t.Seq) != key || len(e.Commands) == 0 {
 		return nil, fmt.Errorf("%w: %w", errForeign, err)
 	}
 	for _, c := range e.Commands {

@@ -122,7 +122,6 @@ func (s *step) got(ev Got) {
 		s.written(ev.Doc)
 	case key == HeadKey(s.self()):
 		s.headGot(ev.Doc)
-		s.headRead(ev.Doc)
 		s.written(ev.Doc)
 	case key == MailboxKey(s.self()):
 		s.mailboxGot(ev.Doc)
@@ -138,7 +137,7 @@ func (s *step) got(ev Got) {
 
 func (s *step) pulseGot(ev Got) {
 	d := ev.Doc
-	if was := s.claims.Of(d.Key); s.phase == phaseClaim {
+	if was := s.claims.Of(d.Key); s.phase == phaseClaim && s.rival(d.Key) {
 		s.claimSeen(was, was.Read(d.Version, d.TTL, ev.Sent, s.now))
 	}
 	s.vote.Election = s.vote.Probed(d.Key, d.Version, d.TTL, ev.Sent, s.now)

@@ -37,9 +37,13 @@ func (s *step) elect() {
 	s.act(move)
 }
 
-// lookWhoLeads reads the document; what cannot be read is looked at now and then.
+// lookWhoLeads reads the document; what cannot be read is looked at now and then. A look at a document that may have changed does not put off the
+// next one at its holder's heartbeat.
 func (s *step) lookWhoLeads() {
-	if !s.vote.Known || s.now >= s.vote.turn {
+	switch {
+	case !s.vote.Known:
+		s.get(LeaderKey)
+	case s.now >= s.vote.turn:
 		s.vote.turn = s.now.Add(s.p.Poll)
 		s.get(LeaderKey)
 	}

@@ -22,6 +22,11 @@ func (s *step) ours(pulse string) bool {
 	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
 }
 
+// rival reports whether a heartbeat is of another start under our name.
+func (s *step) rival(pulse string) bool {
+	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/") && !s.ours(pulse)
+}
+
 // timing is what our own lease goes by.
 func (p Params) timing() heartbeat.Timing {
 	return heartbeat.Timing{TTL: p.TTL, Rho: p.Rho, Margin: p.Margin}
@@ -118,6 +123,10 @@ func (s *step) walkOne() {
 		s.awaitConfirm()
 	case phaseRemoved:
 		s.comeBack()
+	case phaseLeaving:
+		if s.inc == 0 && s.seen() { // admitted after all
+			s.inc, s.admitted = s.head.Incarnation, s.head.Incarnation
+		}
 	}
 }
 
@@ -230,16 +239,16 @@ func (s *step) leave(reason string) {
 	s.revoke(s.assigned.TrustUntil) // what runs stops because it leaves, not because it lost trust
 }
 
-// settle ends the member when it has left, or was never in.
+// settle ends the member when it has left, or was never in. What it has asked for and not been given it takes back.
 func (s *step) settle() {
 	if s.phase != phaseLeaving || !s.idle() {
 		return
 	}
-	never := s.inc == 0 && s.mailbox.have.Want == "" && s.mailbox.known && !s.isBusy(MailboxKey(s.self()))
+	never := s.inc == 0 && s.mailbox.known && !s.isBusy(MailboxKey(s.self()))
 	if !never && !s.out() || s.rule.at != ruleNone && !s.resign() {
 		return
 	}
-	if s.mailbox.known && s.mailbox.version != "" {
+	if s.mailbox.known && s.mailbox.mine() {
 		s.drop(MailboxKey(s.self()), s.mailbox.version)
 		return
 	}

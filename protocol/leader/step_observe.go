@@ -31,18 +31,22 @@ func (s *step) observe() {
 	}
 }
 
-// observeJoiners looks whether those live that ask to join or to be confirmed.
+// observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.
 func (s *step) observeJoiners() {
-	s.rule.boxes.all.each(func(_ string, b box) bool {
+	var left []string
+	s.rule.boxes.all.each(func(id string, b box) bool {
 		m, in := s.fold.value.Member(b.Member)
-		if o := s.pulses.Of(b.Pulse); !in && s.dead(o) {
-			s.drop(MailboxKey(b.Member), b.version) // nobody reads it any more
+		o := s.pulses.Of(b.Pulse)
+		if !in && s.dead(o) {
+			if s.drop(MailboxKey(b.Member), b.version) { // nobody reads it any more
+				left = append(left, id)
+			}
 			return true
 		}
-		if b.Want != WantJoin && b.Want != WantConfirm {
+		if in && b.Want != WantJoin && b.Want != WantConfirm {
 			return true
 		}
-		if !s.alive(b.Pulse) && !s.pulses.Of(b.Pulse).Gone() || b.Want == WantJoin && s.p.Vanish {
+		if !s.alive(b.Pulse) && !o.Gone() || b.Want == WantJoin && s.p.Vanish {
 			s.probe(b.Pulse, s.now.Add(s.p.Poll))
 		}
 		if in && m.Pulse != b.Pulse && m.State != cluster.MemberHeld {
@@ -50,6 +54,9 @@ func (s *step) observeJoiners() {
 		}
 		return true
 	})
+	for _, id := range left {
+		s.rule.boxes.all.remove(id)
+	}
 }
 
 // patrol looks at one heartbeat after the other, seldom: for what no hint told of.

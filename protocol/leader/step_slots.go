@@ -15,10 +15,10 @@ type held struct {
 	key string
 }
 
-// headRead finds what has changed in our folder.
-func (s *step) headRead(d Doc) {
-	h, ok := d.Value.(Head)
-	if !ok || s.inc == 0 || !s.ours(h.Pulse) || h.Seq <= s.head.read {
+// readHead finds what has changed in our folder. It looks at the newest head that is known: the one that admits us has its first changes.
+func (s *step) readHead() {
+	h := s.head.Head
+	if !s.ours(h.Pulse) || h.Seq <= s.head.read {
 		return
 	}
 	if h.Since > s.head.read || s.head.read == 0 {
@@ -86,6 +86,7 @@ func (s *step) fetchSlots() {
 	if s.inc == 0 || s.phase == phaseRemoved {
 		return
 	}
+	s.readHead()
 	if s.head.list > 0 {
 		s.list(folder(s.self()))
 	}
@@ -235,6 +236,9 @@ type mailbox struct {
 	life    uint64 // of the session that it goes with
 }
 
+// mine reports whether the document is there, and of the present life.
+func (m *mailbox) mine() bool { return m.version != "" && m.have.Want != "" }
+
 func (m Mailbox) same(o Mailbox) bool {
 	return m.Pulse == o.Pulse && m.Want == o.Want && m.Incarnation == o.Incarnation && m.Reason == o.Reason && slices.Equal(m.Says, o.Says)
 }
@@ -250,10 +254,12 @@ func (s *step) post() {
 		return
 	}
 	want := s.wants()
-	foreign := s.mailbox.version != "" && s.mailbox.have.Want == ""
+	foreign := s.mailbox.version != "" && !s.mailbox.mine()
 	switch {
 	case s.mailbox.others != "" && !s.ours(s.mailbox.others):
 		// another start was quicker: see awaitJoin
+	case s.phase == phaseLeaving && s.inc == 0:
+		// it is taken back: see settle
 	case foreign || s.mailbox.version != "" && s.mailbox.life != s.life:
 		s.drop(key, s.mailbox.version) // of a former life: the present one has another session
 	case s.mailbox.version == "" || !want.same(s.mailbox.have):

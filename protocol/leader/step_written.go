@@ -42,7 +42,8 @@ func (s *step) slotWritten(d Doc) {
 	}
 	slot, ok := d.Value.(Slot)
 	was, _ := s.rule.docs.get(d.Key)
-	if !was.unsure && was.version == d.Version {
+	same := was.version == d.Version
+	if same && !was.unsure {
 		return // as we know it
 	}
 	if d.Version == "" {
@@ -57,7 +58,7 @@ func (s *step) slotWritten(d Doc) {
 	if ok {
 		s.rule.dirty.set(string(slot.Member)+"\x00"+string(slot.Task), target{slot.Member, slot.Task})
 	}
-	if s.rule.at == ruleRuling {
+	if s.rule.at == ruleRuling && !same {
 		s.tell(d.Key) // somebody else may have written it, and told nobody
 	}
 }

@@ -10,8 +10,8 @@ import (
 // Broken tells which contract an entry broke that took before to after; "" for none.
 func Broken(before, after *cluster.Value, e cluster.Entry, done cluster.Applied) string {
 	c := change{before, after, e, done}
-	if l, led := before.Leader(); led && l.Writer != e.Writer && refused(done) && before.Digest() == after.Digest() {
-		return "" // it is not of the leader, and did nothing
+	if l, led := before.Leader(); led && (l.Writer != e.Writer || leads(e)) && refused(done) && before.Digest() == after.Digest() {
+		return "" // it is not of the leader, or of a term that has begun, and did nothing
 	}
 	if repeated := e.Seq <= before.Wrote(e.Writer); repeated || done.Duplicate {
 		return c.duplicate(repeated)
@@ -38,6 +38,15 @@ type change struct {
 	before, after *cluster.Value
 	entry         cluster.Entry
 	done          cluster.Applied
+}
+
+// leads tells whether an entry begins a term.
+func leads(e cluster.Entry) bool {
+	if len(e.Commands) == 0 {
+		return false
+	}
+	_, ok := e.Commands[0].(cluster.Lead)
+	return ok
 }
 
 // refused tells whether nothing of an entry was accepted.

@@ -53,12 +53,14 @@ func start(s machine.Start) machine.State {
 	})}
 }
 
-// read-only: the protocol's own step, made neutral.
-var pure = machine.Steps(leader.Step)
-
+// step is machine.Steps of the protocol's, for a state that is boxed once.
 func step(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
-	next, fx := pure(s.(State).State, ev)
-	return State{next.(leader.State)}, fx
+	next, fx := leader.Step(s.(State).State, ev.(leader.Event))
+	out := make([]machine.Effect, len(fx))
+	for i, e := range fx {
+		out[i] = e
+	}
+	return State{next}, out
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
