@@ -55,6 +55,8 @@ type Config struct {
 	Logger *slog.Logger // default: discard
 	// Guard hears of the sessions of the member's heartbeats; nil for none. See package guardian.
 	Guard protocol.Guard
+	// Kept is what the member keeps on disk, so that it can start while the store is away; nil for nothing.
+	Kept *Kept
 	// WitnessPath is a file that gets a WitnessLine for each start and stop of a run; for demonstrations and tests. "" for none.
 	WitnessPath string
 	Events      Events
@@ -223,7 +225,8 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 	var tails, all sync.WaitGroup
 	n.runTails(tail, &tails)
 	var workErr, err error
-	all.Go(func() { workErr = n.sup.Run(tail, n.member.Assignments()) })
+	assignments := n.keeping(&all, n.member.Assignments())
+	all.Go(func() { workErr = n.sup.Run(tail, assignments) })
 	gone := make(chan struct{})
 	all.Go(func() {
 		defer close(gone)
@@ -266,18 +269,27 @@ func (n *Node) take(ctx context.Context) error {
 // claimPause is between two attempts to read which protocol a place has.
 const claimPause = 200 * time.Millisecond
 
-// claimPlace returns when the place is one of our protocol, or with the reason why it never will be. A store that is away is waited for.
+// claimPlace returns when the place is one of our protocol, or with the reason why it never will be. A store that is away is waited for; what
+// keeps on store loss runs until it answers.
 func (n *Node) claimPlace(ctx context.Context) error {
+	defer n.kept()
+	end := sync.OnceValue(n.keep)
+	defer func() {
+		if n.away.Load() != nil {
+			end()() // before the member takes part: what it kept is not what it is assigned
+		}
+		n.away.Store(nil)
+	}()
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
 		err := protocol.Claim(limited, n.c.Store, n.c.Protocol.Name())
 		cancel()
 		var other *protocol.OtherProtocolError
 		if err == nil || errors.As(err, &other) || errors.Is(err, protocol.ErrPlaceDamaged) || errors.Is(err, store.ErrClosed) {
-			n.away.Store(nil)
 			return err
 		}
 		n.away.Store(&err)
+		end() // begins, the first time
 		n.c.Logger.Warn("the store does not answer", "err", err)
 		select {
 		case <-ctx.Done():

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/rota-run/rota/cluster"
 )
 
 // A Runner works on one granted partition until it is finished (nil), it fails (error) or ctx ends.
@@ -50,6 +52,15 @@ const (
 	StoreLossStop OnStoreLoss = "stop" // default
 	StoreLossKeep OnStoreLoss = "keep"
 )
+
+// KeepsOnStoreLoss reports whether partitions of a task go on when their member cannot reach the store.
+func KeepsOnStoreLoss(t *cluster.TaskSpec) bool {
+	if !bytes.Contains(t.Definition, []byte(`"on_store_loss"`)) {
+		return false
+	}
+	d, err := decodeDefinition(t)
+	return err == nil && d.OnStoreLoss == StoreLossKeep
+}
 
 // Definition is the part of a task that its runner reads; it is the JSON in cluster.TaskSpec.Definition.
 type Definition struct {

@@ -42,6 +42,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.Duration("hold", 0, "announce a restart when the member leaves: its tasks wait so long for it instead of moving; the same for all members")
 	f.Bool("guardian", true, "a small process that ends this member's programs and session when the member is killed, so that others take over at once")
 	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
+	f.String("state-dir", "", "directory where the member keeps what it runs: with it, a start while the store is away runs tasks with on_store_loss: keep, and waits")
 	f.String("witness", "", "file that gets a line for each start and stop of a task")
 	f.String("tls-cert", "", "certificate of the API, PEM")
 	f.String("tls-key", "", "its key, PEM")
@@ -87,6 +88,7 @@ type config struct {
 	allow                  allowed
 	devTypes               bool
 	sampleText             string
+	stateDir               string // "" for none
 	deaf                   bool // to signals: it is not alone in this process
 	guarded                bool // a guardian is wanted
 }
@@ -100,7 +102,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.text("publish"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
 		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail"), write: f.list("allow-write")},
-		sources: f.list("source"), guarded: f.truth("guardian"),
+		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"),
 	}
 	c.node = node.Config{
 		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
@@ -127,6 +129,9 @@ func (c *config) complete() error {
 	}
 	if c.node.Hold > 0 && c.node.Member == "" {
 		return misused("--member web-1 --hold "+c.node.Hold.String(), "hold: the tasks wait for a member of the same name, and without --member the name is another one each time")
+	}
+	if c.stateDir != "" && c.node.Member == "" {
+		return misused("--member web-1 --state-dir "+c.stateDir, "state-dir: what is kept there is for a member of the same name, and without --member the name is another one each time")
 	}
 	if c.node.Member == "" {
 		c.node.Member = defaultMember()
@@ -229,7 +234,14 @@ func (g *getter) pairs(name string) map[string]string {
 
 // run opens everything, runs the member and closes everything.
 func (c *config) run(ctx context.Context) error {
-	st, err := openStore(ctx, c.env, c.store, member)
+	if err := c.keepIn(c.stateDir); err != nil {
+		return err
+	}
+	st, err := c.openMember(ctx)
+	if errors.Is(err, errStopped) {
+		c.say("%s was stopped before the store answered", c.node.Member)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ func playKills(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	f.StringVar(&o.Protocol, "protocol", "", "how the members agree; default: that of rota")
 	f.DurationVar(&o.TTL, "ttl", 0, "TTL of the members; default 4s")
 	f.BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone")
+	f.BoolVar(&o.Unguarded, "unguarded", false, "no guardians: others take over when the TTL has passed")
 	f.StringVar(&o.Binary, "binary", "", "path of rota; default: it is built")
 	f.StringVar(&o.Dir, "dir", "", "an empty or new directory where everything goes; default a temporary one")
 	store := f.String("store", "file", "kind of the store: file, "+strings.Join(server.All(), ", "))

@@ -35,6 +35,9 @@ type Params struct {
 	StandBys int
 	// Whole: this member folds the log whatever it is, since what runs on it looks at the whole value.
 	Whole bool
+	// Audit: the leader compares assignments as they are in the store with what it wrote. Without it, what somebody else has changed is found when its value
+	// changes, or when another leader begins.
+	Audit bool
 	// SnapshotEvery is how many entries lie between snapshots.
 	SnapshotEvery uint64
 }

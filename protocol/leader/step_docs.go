@@ -192,6 +192,8 @@ func (s *step) listed(ev Listed) {
 		s.assignsListed(ev.Docs)
 	case PlanPrefix:
 		s.plansListed(ev.Docs)
+	default:
+		s.folderAudited(ev.Prefix, ev.Docs)
 	}
 }
 

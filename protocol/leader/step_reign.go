@@ -35,6 +35,7 @@ type rule struct {
 	listed  map[string]bool // what was read to adopt it; never changed
 	patrol  protocol.Instant
 	patrols cluster.MemberID
+	audit   audit
 }
 
 // adopted are the prefixes that a new leader reads before it decides anything.
@@ -62,6 +63,7 @@ func (s *step) reign() {
 		s.look()
 		s.decide(s.wanted)
 		s.project()
+		s.auditSlots()
 	}
 }
 

@@ -55,8 +55,10 @@ func (s *step) slotWritten(d Doc) {
 		}
 		s.rule.docs.set(d.Key, k)
 	}
-	if ok {
-		s.rule.dirty.set(string(slot.Member)+"\x00"+string(slot.Task), target{slot.Member, slot.Task})
+	for _, t := range [...]target{was.target, {slot.Member, slot.Task}} { // it may be gone, or be something else now
+		if t.task != "" {
+			s.rule.dirty.set(string(t.member)+"\x00"+string(t.task), t)
+		}
 	}
 	if s.rule.at == ruleRuling && !same {
 		s.tell(d.Key) // somebody else may have written it, and told nobody

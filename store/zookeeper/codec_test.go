@@ -63,7 +63,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("pointer %+v came back as %+v, %v", p, again, err)
 			}
 		}
-		if life, value, err := decodeDoc("/x", data); err == nil && !bytes.Equal(encodeDoc(life, value), data) {
+		if life, value := decodeDoc(data); life != "" && !bytes.Equal(encodeDoc(life, value), data) || life == "" && !bytes.Equal(value, data) {
 			t.Errorf("document %q came back as %q and %q", data, life, value)
 		}
 		if life, n, ok := parseVersion(store.Version(data)); ok && n == -1 || strings.Contains(life, "/") {

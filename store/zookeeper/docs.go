@@ -81,10 +81,7 @@ func (s *Store) fetch(ctx context.Context, key string, read func(ctx context.Con
 	if err != nil {
 		return store.Doc{}, err
 	}
-	life, value, err := decodeDoc(path, n.data)
-	if err != nil {
-		return store.Doc{}, err
-	}
+	life, value := decodeDoc(n.data)
 	return store.Doc{Key: key, Value: value, Version: version(life, n.stat.Version)}, nil
 }
 
@@ -117,9 +114,12 @@ func (s *Store) write(ctx context.Context, l *link, d store.Doc, flags int32) (s
 	if !ok {
 		return "", store.ErrConflict
 	}
-	results, err := multi(ctx, l,
-		&zk.CheckVersionRequest{Path: s.lifePath(life), Version: 0},
-		&zk.SetDataRequest{Path: s.docPath(d.Key), Data: encodeDoc(life, d.Value), Version: n})
+	var alive any = &zk.CheckVersionRequest{Path: s.lifePath(life), Version: 0}
+	if life == "" { // somebody else wrote it: from here on it is a document
+		life = newLife()
+		alive = &zk.CreateRequest{Path: s.lifePath(life), Acl: s.acl, Flags: zk.FlagPersistent}
+	}
+	results, err := multi(ctx, l, alive, &zk.SetDataRequest{Path: s.docPath(d.Key), Data: encodeDoc(life, d.Value), Version: n})
 	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
 		return "", store.ErrConflict
 	}
@@ -191,9 +191,11 @@ func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
 	}
 	life, n, ok := parseVersion(v)
 	if ok {
-		_, err := multi(ctx, s.link,
-			&zk.DeleteRequest{Path: s.docPath(key), Version: n},
-			&zk.DeleteRequest{Path: s.lifePath(life), Version: 0})
+		ops := []any{&zk.DeleteRequest{Path: s.docPath(key), Version: n}}
+		if life != "" {
+			ops = append(ops, &zk.DeleteRequest{Path: s.lifePath(life), Version: 0})
+		}
+		_, err := multi(ctx, s.link, ops...)
 		if !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrBadVersion) {
 			return s.failed(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -70,7 +69,7 @@ func newLife() string {
 	return strings.ToLower(base32.HexEncoding.EncodeToString(b[:]))
 }
 
-// version is a life and how many times the document was changed in it.
+// version is a life and how many times the document was changed in it. What somebody else wrote has no life.
 func version(life string, n int32) store.Version {
 	return store.Version(life + "." + strconv.FormatInt(int64(n), 10))
 }
@@ -79,7 +78,7 @@ func version(life string, n int32) store.Version {
 func parseVersion(v store.Version) (life string, n int32, ok bool) {
 	life, number, found := strings.Cut(string(v), ".")
 	i, err := strconv.ParseInt(number, 10, 32)
-	if !found || err != nil || len(life) != lifeLength || strings.Contains(life, "/") || i == -1 { // -1 means any version to ZooKeeper
+	if !found || err != nil || life != "" && len(life) != lifeLength || strings.Contains(life, "/") || i == -1 { // -1 means any version to ZooKeeper
 		return "", 0, false
 	}
 	return life, int32(i), true
@@ -96,9 +95,11 @@ func encodeDoc(life string, value []byte) []byte {
 // ErrDamaged marks nodes that hold what this store never writes: somebody else wrote or deleted below its path.
 var ErrDamaged = errors.New("damaged")
 
-func decodeDoc(path string, data []byte) (life string, value []byte, err error) {
+// decodeDoc is the reverse of encodeDoc. Data that somebody else wrote, by the servers' own shell, is all value: whoever reads the document refuses it, and
+// the others below its folder are read as ever.
+func decodeDoc(data []byte) (life string, value []byte) {
 	if len(data) <= lifeLength || data[lifeLength] != '\n' {
-		return "", nil, fmt.Errorf("%s holds no document: %w: delete the node, or give the store a path of its own", path, ErrDamaged)
+		return "", data
 	}
-	return string(data[:lifeLength]), data[lifeLength+1:], nil
+	return string(data[:lifeLength]), data[lifeLength+1:]
 }

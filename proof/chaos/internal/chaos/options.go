@@ -13,6 +13,7 @@ type Options struct {
 	Members    int           // most members at once, 3 to 9; default 5
 	TTL        time.Duration // of the members; default 1.5 s, on servers 2 s
 	NoSessions bool          // heartbeats alone
+	Unguarded  bool          // members without guardians
 	Protocol   string        // how the members agree; default that of rota
 	Server     *Server       // where the members meet; default a directory
 	Binary     string        // path of rota

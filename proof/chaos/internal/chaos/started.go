@@ -51,6 +51,9 @@ func (c *Cluster) launch(name string, args ...string) (*started, error) {
 	if c.options.Protocol != "" {
 		cmd.Args = append(cmd.Args, "--protocol", c.options.Protocol)
 	}
+	if c.options.Unguarded {
+		cmd.Args = append(cmd.Args, "--guardian=false")
+	}
 	if c.options.NoSessions {
 		cmd.Args = append(cmd.Args, "--no-sessions")
 	}

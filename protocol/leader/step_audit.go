@@ -1,0 +1,89 @@
+package leader
+
+import (
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// audit is where the leader is in comparing what is written with what should be.
+type audit struct {
+	next protocol.Instant
+	last cluster.MemberID // whose folder was looked at last
+}
+
+// auditSlots looks at the folder of one member after the other: somebody else may have removed or changed an assignment.
+func (s *step) auditSlots() {
+	if !s.p.Audit || s.now < s.rule.audit.next {
+		return
+	}
+	m := s.fold.value.Following(s.rule.audit.last)
+	switch {
+	case m == s.self(): // the list of our own folder means something else: see folderListed
+		n := 0
+		s.knownOf(m, func(key string, k known) {
+			s.doubt(key, k)
+			n++
+		})
+		s.audited(m, n)
+	case m != "" && s.list(folder(m)):
+		s.audited(m, 0)
+	}
+}
+
+// audited paces the audit: a store may need a request for each document, and an idle cluster must cost little. Some documents a second, and more the more
+// members there are.
+func (s *step) audited(m cluster.MemberID, documents int) {
+	members := time.Duration(len(s.rule.roster.Members))
+	each := 2 * time.Second * s.p.TTL / (s.p.TTL + members*time.Second)
+	s.rule.audit = audit{next: s.now.Add(max(s.p.TTL, time.Duration(documents+1)*each)), last: m}
+}
+
+// folderAudited finds assignments of another member that are not as we have written them. A list may be old: they are read before anything is written.
+func (s *step) folderAudited(prefix string, docs []Doc) {
+	m := cluster.MemberID(strings.TrimSuffix(strings.TrimPrefix(prefix, AssignPrefix), "/"))
+	s.audited(m, len(docs))
+	listed := make(map[string]store.Version, len(docs))
+	for _, d := range docs {
+		listed[d.Key] = d.Version
+		if _, ok := s.rule.docs.get(d.Key); !ok {
+			s.get(d.Key) // see slotWritten
+		}
+	}
+	s.knownOf(m, func(key string, k known) {
+		if v, ok := listed[key]; !ok || v != k.version {
+			s.doubt(key, k)
+		}
+	})
+}
+
+// knownOf yields what is known of a member's folder, but for what is being written or read.
+func (s *step) knownOf(m cluster.MemberID, yield func(key string, k known)) {
+	type at struct {
+		key string
+		known
+	}
+	var all []at
+	s.rule.docs.from(folder(m), func(key string, k known) bool {
+		if !strings.HasPrefix(key, folder(m)) {
+			return false
+		}
+		if !k.unsure && !s.isBusy(key) {
+			all = append(all, at{key, k})
+		}
+		return true
+	})
+	for _, a := range all {
+		yield(a.key, a.known)
+	}
+}
+
+// doubt has an assignment read, and written where it is not as it should be.
+func (s *step) doubt(key string, k known) {
+	k.unsure = true
+	s.rule.docs.set(key, k)
+	s.rule.dirty.set(string(k.member)+"\x00"+string(k.task), k.target)
+}
