@@ -19,6 +19,7 @@ type beatWriter struct {
 	life    uint64
 	session store.Session
 	version store.Version // that was acknowledged last
+	over    bool          // the session has ended: what it had written is gone, or goes at any moment
 }
 
 // errFormerLife answers a renewal that was overtaken by one of a later life.
@@ -43,7 +44,7 @@ func (c *Caller) renew(ctx context.Context, e Renew) Event {
 	if err == nil {
 		ev.Sent = c.Now()
 		ev.Version, err = c.beat.write(ctx, c, e)
-		ev.Outcome = outcome(err)
+		ev.Outcome, ev.Ended = outcome(err), c.beat.over
 		c.beat.give()
 	}
 	ev.Now, ev.Err = c.Now(), problem(err)
@@ -64,9 +65,8 @@ func (w *beatWriter) write(ctx context.Context, c *Caller, e Renew) (store.Versi
 	switch {
 	case err == nil:
 		w.version = v
-	case errors.Is(err, store.ErrSession): // what it had written is gone, or goes
-		w.session = nil
-		w.key = ""
+	case errors.Is(err, store.ErrSession):
+		w.over = true
 		return "", fmt.Errorf("%w: %w", store.ErrConflict, err)
 	}
 	return v, err
@@ -74,7 +74,11 @@ func (w *beatWriter) write(ctx context.Context, c *Caller, e Renew) (store.Versi
 
 // begin starts another life: with a session of its own, where the store has them.
 func (w *beatWriter) begin(ctx context.Context, c *Caller, e Renew) error {
-	if w.key == e.Key {
+	switch {
+	case w.key != e.Key:
+	case w.over:
+		return fmt.Errorf("%w: %w", store.ErrConflict, store.ErrSession)
+	default:
 		return nil
 	}
 	if w.key != "" && e.Life < w.life {
@@ -88,7 +92,7 @@ func (w *beatWriter) begin(ctx context.Context, c *Caller, e Renew) error {
 		}
 		w.session = session
 	}
-	w.key, w.life, w.version = e.Key, e.Life, ""
+	w.key, w.life, w.version, w.over = e.Key, e.Life, "", false
 	return nil
 }
 

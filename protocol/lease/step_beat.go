@@ -98,6 +98,10 @@ func (s *step) renewed(ev Renewed) {
 	}
 	s.beat.busy = false
 	s.answered(ev.Err)
+	if ev.Ended { // its document may still be there, and goes at any moment: whoever renewed it in another session would trust what vanishes
+		s.lapse("its session with the store has ended")
+		return
+	}
 	switch ev.Outcome {
 	case Done:
 		s.beat.version, s.beat.acked = ev.Version, ev.Beat
