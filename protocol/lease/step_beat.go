@@ -165,7 +165,7 @@ func (s *step) nameRead(ev Fetched) {
 	if ev.Err != "" || s.phase != phaseName {
 		return
 	}
-	f := learn(ev.Docs)
+	f := s.known.learn(ev.Docs)
 	if err := f.problem(keyNodes); err != nil {
 		s.complain(f, err)
 		return
