@@ -258,7 +258,7 @@ func TestEachPageIsTried(t *testing.T) {
 	}
 }
 
-var triedWith = regexp.MustCompile(`all that is said here was tried with ([0-9.]+[0-9])`)
+var triedWith = regexp.MustCompile(`(?:all that is said here was tried|Everything on this page was tested) with ([0-9.]+[0-9])`)
 
 // What the pages say that they were tried with is what this test tries them with.
 func TestVersionsOfThePages(t *testing.T) {

@@ -11,13 +11,12 @@ import (
 // nobody is the user that servers run as which refuse to run as root.
 const nobody = 65534
 
-// bind makes the child die with its parent, however that ends. As root it gives the child, and its folder, to another user.
-func bind(cmd *exec.Cmd, dir string) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+// yield gives the child, and its folder, to another user if this one is root.
+func yield(cmd *exec.Cmd, dir string) error {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	for above := filepath.Dir(dir); above != os.TempDir() && above != filepath.Dir(above); above = filepath.Dir(above) {
 		if err := passable(above); err != nil {
 			return err

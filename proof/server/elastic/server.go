@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // Options of [Start].
@@ -41,7 +42,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	java, err := exec.LookPath("java")
 	if err != nil {
-		return nil, &MissingError{"java", err}
+		return nil, &MissingError{What: "java", Variable: variables(), Err: err}
 	}
 	homes, err := Homes(ctx)
 	if err != nil {
@@ -49,7 +50,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	for attempt := 0; ; attempt++ {
 		c, err := start(ctx, java, filepath.Join(homes, o.Kind.folder()), o)
-		if err == nil || attempt == 2 || !errors.Is(err, errExited) { // somebody may have taken one of the ports
+		if err == nil || attempt == 2 || !errors.Is(err, child.ErrExited) { // somebody may have taken one of the ports
 			return c, err
 		}
 	}
@@ -180,7 +181,7 @@ func (c *Cluster) Restart(ctx context.Context, nodes ...int) error {
 	}
 	up := 0
 	for _, n := range c.nodes {
-		if n.exited != nil {
+		if n.Process != nil {
 			up++
 		}
 	}
@@ -197,11 +198,11 @@ func (c *Cluster) Primary(ctx context.Context, index string) (int, error) {
 	for {
 		for _, n := range c.nodes {
 			var shards []struct{ Prirep, State, Node string }
-			if n.exited == nil || !n.get(ctx, "/_cat/shards/"+index+"?format=json&h=prirep,state,node", &shards) {
+			if n.Process == nil || !n.get(ctx, "/_cat/shards/"+index+"?format=json&h=prirep,state,node", &shards) {
 				continue
 			}
 			for _, s := range shards {
-				if i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.settings["node.name"] == s.Node }); s.Prirep == "p" && s.State == "STARTED" && i >= 0 && c.nodes[i].exited != nil {
+				if i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.settings["node.name"] == s.Node }); s.Prirep == "p" && s.State == "STARTED" && i >= 0 && c.nodes[i].Process != nil {
 					return i, nil
 				}
 			}
@@ -215,10 +216,10 @@ func (c *Cluster) Primary(ctx context.Context, index string) (int, error) {
 // Green waits until all copies of an index are there, as a node that runs says.
 func (c *Cluster) Green(ctx context.Context, index string) error {
 	for _, n := range c.nodes {
-		if n.exited == nil {
+		if n.Process == nil {
 			continue
 		}
-		return n.await(ctx, "green", func() bool {
+		return n.Await(ctx, n.addr+" with all copies", func() bool {
 			var health struct {
 				Status string `json:"status"`
 			}

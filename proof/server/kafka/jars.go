@@ -2,19 +2,16 @@ package kafka
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"syscall"
+	"testing"
+
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // Version is the version of the servers.
 const Version = "4.3.1"
 
-// JarsVariable is the environment variable with the folder of the servers' jars, as .ci/zookeeper prints it. Without it Maven fills one in the user's
+// JarsVariable is the environment variable with the folder of the servers' jars, as .ci/kafka prints it. Without it Maven fills one in the user's
 // cache folder.
 const JarsVariable = "ROTA_TEST_KAFKA_JARS"
 
@@ -27,82 +24,24 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.
 `
 
 // MissingError says what a machine lacks to run the servers.
-type MissingError struct {
-	What string // the program or what could not be resolved
-	Err  error
-}
+type MissingError = child.MissingError
 
-// Error implements error.
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is missing, or set %s=host:port to servers that run: %v", e.What, Variable, e.Err)
+// Require skips or fails a test where the error of [Start] or [Parts] says so: [child.Require].
+func Require(t testing.TB, err error) {
+	t.Helper()
+	child.Require(t, "Kafka", err)
 }
-
-// Unwrap returns the cause.
-func (e *MissingError) Unwrap() error { return e.Err }
 
 // Parts returns what a server is started with: the program java, and the folder with all jars. A [MissingError] says what this machine lacks.
 func Parts(ctx context.Context) (java, lib string, err error) {
 	if java, err = exec.LookPath("java"); err != nil {
-		return "", "", &MissingError{"java", err}
+		return "", "", &MissingError{What: "java", Variable: Variable, Err: err}
 	}
 	lib, err = jars(ctx)
 	return java, lib, err
 }
 
-// jars returns the folder with the jars: the one of [JarsVariable], or one in the cache, which it fills the first time. Several processes may do that at
-// once.
+// jars returns the folder with the jars: the one of [JarsVariable], or one in the cache.
 func jars(ctx context.Context) (string, error) {
-	if dir := os.Getenv(JarsVariable); dir != "" {
-		if _, err := os.Stat(filepath.Join(dir, "kafka_2.13-"+Version+".jar")); err != nil {
-			return "", &MissingError{"a jar in the folder of " + JarsVariable, err}
-		}
-		return dir, nil
-	}
-	dir, err := cached("kafka-" + Version)
-	if err != nil {
-		return "", err
-	}
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	mvn, err := exec.LookPath("mvn")
-	if err != nil {
-		return "", &MissingError{"mvn", err}
-	}
-	return dir, resolve(ctx, mvn, dir)
-}
-
-// cached is the path of a folder in the user's cache, whose parent is there.
-func cached(name string) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", &MissingError{"a cache folder", err}
-	}
-	if err := os.MkdirAll(filepath.Join(cache, "rota"), 0o755); err != nil {
-		return "", fmt.Errorf("make the cache folder: %w", err)
-	}
-	return filepath.Join(cache, "rota", name), nil
-}
-
-// resolve fills a folder beside dir and renames it, so that dir is complete or not there.
-func resolve(ctx context.Context, mvn, dir string) error {
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "resolving-")
-	if err != nil {
-		return fmt.Errorf("make a folder for the jars: %w", err)
-	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // leftovers are harmless
-	if err := os.WriteFile(filepath.Join(tmp, "pom.xml"), []byte(pom), 0o600); err != nil {
-		return fmt.Errorf("write the list of dependencies: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, mvn, "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies",
-		"-DoutputDirectory=lib", "-DincludeScope=runtime")
-	cmd.Dir = tmp
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return &MissingError{"a way to the servers' jars", fmt.Errorf("mvn: %w: %.500s", err, out)}
-	}
-	err = os.Rename(filepath.Join(tmp, "lib"), dir)
-	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) { // somebody was faster
-		return nil
-	}
-	return err
+	return child.Maven{Folder: "kafka-" + Version, Variable: JarsVariable, Sample: "kafka_2.13-" + Version + ".jar", Servers: Variable, POM: pom}.Dir(ctx)
 }

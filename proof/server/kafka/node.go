@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,14 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // node is one broker: its folder, its ports, and its process while it lives.
@@ -26,9 +24,8 @@ type node struct {
 	port, controller int
 	extra            []int // the ports of the listeners of Options.Listeners
 	classes          string
-	output           bytes.Buffer // of the present process; read after exited is closed
-	cmd              *exec.Cmd
-	exited           chan struct{}
+
+	*child.Process // nil: it does not run
 }
 
 func (n *node) addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
@@ -95,69 +92,25 @@ func (n *node) arguments(more ...string) []string {
 	return append(args, "-cp", filepath.Join(n.lib, "*"), "kafka.Kafka", filepath.Join(n.dir, "server.properties"))
 }
 
-// launch starts the process. Its goroutine keeps its thread for as long as the child lives: a child that is bound to its parent ends with the thread that
-// started it.
-func (n *node) launch(java string) error {
-	n.output.Reset()
-	n.cmd = exec.Command(java, n.arguments("-XX:SharedArchiveFile="+n.classes)...)
-	n.cmd.Dir = n.dir
-	n.cmd.Stderr = &tail{buf: &n.output}
-	n.cmd.Stdout = n.cmd.Stderr // the same writer: one goroutine copies
-	bind(n.cmd)
-	exited, started := make(chan struct{}), make(chan error, 1)
-	n.exited = exited
-	cmd := n.cmd
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(exited)
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // how it ended does not matter: it was killed, or its output says why
-		}
-	}()
-	return <-started
-}
-
-// tail keeps the beginning of what is written.
-type tail struct{ buf *bytes.Buffer }
-
-func (t *tail) Write(p []byte) (int, error) {
-	if t.buf.Len() < 64<<10 {
-		t.buf.Write(p)
-	}
-	return len(p), nil
+func (n *node) launch(java string) (err error) {
+	cmd := exec.Command(java, n.arguments("-XX:SharedArchiveFile="+n.classes)...)
+	cmd.Dir = n.dir
+	n.Process, err = child.Start(cmd)
+	return err
 }
 
 // kill is kill -9; it returns when the process is gone.
 func (n *node) kill() {
-	if n.exited == nil || n.cmd == nil {
-		return
-	}
-	_ = n.cmd.Process.Kill() // it may have ended by itself
-	<-n.exited
-	n.exited = nil
+	n.Kill()
+	n.Process = nil
 }
-
-// errExited is the early end of a broker.
-var errExited = errors.New("the broker ended")
 
 // ready waits until the broker says that so many brokers serve, itself among them.
 func (n *node) ready(ctx context.Context, brokers int) error {
-	for {
+	return n.Await(ctx, n.addr(), func() bool {
 		serving, err := n.serving(ctx)
-		if err == nil && len(serving) >= brokers && serving[int32(n.id)] {
-			return nil
-		}
-		select {
-		case <-n.exited:
-			return fmt.Errorf("start %s: %w: %s", n.addr(), errExited, n.output.String())
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s to serve: %w", n.addr(), context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond): // no event says when it is ready
-		}
-	}
+		return err == nil && len(serving) >= brokers && serving[int32(n.id)]
+	})
 }
 
 // serving asks a broker for those that serve.
@@ -195,23 +148,6 @@ func reach(ctx context.Context, addr string) error {
 		return err
 	}
 	return conn.Close()
-}
-
-// freePorts returns ports that nobody uses, nor gets before release.
-func freePorts(n int) (ports []int, release func(), err error) {
-	addrs, release, err := port.Find(n)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, addr := range addrs {
-		at, err := net.ResolveTCPAddr("tcp", addr)
-		if err != nil {
-			release()
-			return nil, nil, err
-		}
-		ports = append(ports, at.Port)
-	}
-	return ports, release, nil
 }
 
 func (n *node) write(name, text string) error {

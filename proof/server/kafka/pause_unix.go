@@ -2,10 +2,12 @@
 
 package kafka
 
-import "syscall"
+import (
+	"syscall"
+)
 
 // Pause stops broker i, as a machine does that is suspended: its connections stay, and nobody answers.
-func (c *Cluster) Pause(i int) error { return c.nodes[i].cmd.Process.Signal(syscall.SIGSTOP) }
+func (c *Cluster) Pause(i int) error { return c.nodes[i].Signal(syscall.SIGSTOP) }
 
 // Resume lets a broker go on that was paused.
-func (c *Cluster) Resume(i int) error { return c.nodes[i].cmd.Process.Signal(syscall.SIGCONT) }
+func (c *Cluster) Resume(i int) error { return c.nodes[i].Signal(syscall.SIGCONT) }

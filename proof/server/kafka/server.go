@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // Variable is the environment variable with the addresses of brokers to use instead of starting some: host:port,host:port.
@@ -61,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	for attempt := 0; ; attempt++ {
 		c, err := start(ctx, java, lib, made, o)
-		if err == nil || attempt == 4 || !errors.Is(err, errExited) { // somebody may have taken one of the ports
+		if err == nil || attempt == 4 || !errors.Is(err, child.ErrExited) { // somebody may have taken one of the ports
 			return c, err
 		}
 	}
@@ -94,7 +96,7 @@ func start(ctx context.Context, java, lib, made string, o Options) (_ *Cluster, 
 // configure writes the brokers' folders.
 func (c *Cluster) configure(dir, lib, made string, o Options) error {
 	n, each := max(o.Nodes, 1), 2+len(o.Listeners)
-	ports, release, err := freePorts(each * n)
+	ports, release, err := child.Ports(each * n)
 	if err != nil {
 		return err
 	}
@@ -169,7 +171,7 @@ func (c *Cluster) Leader(ctx context.Context, topic string) (int, error) {
 	req.Topics = []kmsg.MetadataRequestTopic{one}
 	for {
 		for _, n := range c.nodes {
-			if n.exited == nil {
+			if n.Process == nil {
 				continue
 			}
 			if i := c.leader(ctx, n, req); i >= 0 {
@@ -195,7 +197,7 @@ func (c *Cluster) leader(ctx context.Context, n *node, req *kmsg.MetadataRequest
 		return -1
 	}
 	i := int(topics[0].Partitions[0].Leader) - 1
-	if i < 0 || c.nodes[i].exited == nil {
+	if i < 0 || c.nodes[i].Process == nil {
 		return -1
 	}
 	return i

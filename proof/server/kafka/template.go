@@ -1,16 +1,15 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // What lies in the template.
@@ -24,34 +23,24 @@ const clusterID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 // template returns the folder with the template, which it makes the first time. Several processes may do that at once.
 func template(ctx context.Context, java, lib string) (string, error) {
-	dir, err := cached("kafka-" + Version + "-template")
+	dir, err := child.Cached("", "kafka-"+Version+"-template")
 	if err != nil {
 		return "", err
 	}
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "formatting-")
-	if err != nil {
-		return "", fmt.Errorf("make a folder for the template: %w", err)
-	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // leftovers are harmless
-	made := filepath.Join(tmp, "template")
-	if err := makeTemplate(ctx, java, lib, tmp, made); err != nil {
-		return "", fmt.Errorf("make the template of a broker: %w", err)
-	}
-	err = os.Rename(made, dir)
-	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) { // somebody was faster
-		return dir, nil
-	}
-	return dir, err
+	return dir, child.Publish(dir, func(tmp string) (string, error) {
+		made := filepath.Join(tmp, "template")
+		return made, makeTemplate(ctx, java, lib, tmp, made)
+	})
 }
 
 func makeTemplate(ctx context.Context, java, lib, tmp, made string) error {
 	if err := os.Mkdir(made, 0o755); err != nil {
 		return err
 	}
-	ports, release, err := freePorts(2)
+	ports, release, err := child.Ports(2)
 	if err != nil {
 		return err
 	}
@@ -77,21 +66,19 @@ func makeTemplate(ctx context.Context, java, lib, tmp, made string) error {
 
 // archive runs a broker once, which writes the archive of its classes when it ends.
 func (n *node) archive(ctx context.Context, java, path string) error {
-	cmd := exec.CommandContext(ctx, java, n.arguments("-XX:ArchiveClassesAtExit="+path)...)
-	var out bytes.Buffer
-	cmd.Stderr, cmd.Stdout = &out, &out
-	bind(cmd)
-	if err := cmd.Start(); err != nil {
+	var err error
+	if n.Process, err = child.Start(exec.Command(java, n.arguments("-XX:ArchiveClassesAtExit="+path)...)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	n.exited = make(chan struct{})
-	err := n.ready(ctx, 1)
-	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
-	_ = cmd.Wait()                          // it ends with an exit code, as all do that are told to end
+	stop := context.AfterFunc(ctx, func() { n.Kill() })
+	defer stop()
+	err = n.ready(ctx, 1)
+	_ = n.Signal(syscall.SIGTERM) // it may have ended by itself; it ends with an exit code, as all do that are told to end
+	<-n.Exited()
 	if _, missing := os.Stat(path); err == nil && missing != nil {
-		err = fmt.Errorf("no archive: %.500s", out.String())
+		err = fmt.Errorf("no archive: %.500s", n.Said())
 	}
 	return err
 }

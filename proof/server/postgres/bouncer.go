@@ -7,9 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // Bouncer is a pgbouncer in front of a server.
@@ -26,7 +26,7 @@ func (s *Server) Bouncer(ctx context.Context, mode string) (*Bouncer, error) {
 	}
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
-		return nil, &MissingError{"pgbouncer", err}
+		return nil, &MissingError{What: "pgbouncer", Variable: Variable, Err: err}
 	}
 	addrs, release, err := port.Find(1)
 	if err != nil {
@@ -49,14 +49,14 @@ pool_mode = %s
 		b.Stop()
 		return nil, err
 	}
-	b.process = &process{cmd: s.owner.command(s.data, program, filepath.Join(s.data, name)), exited: make(chan struct{})}
-	b.process.cmd.Stdout, b.process.cmd.Stderr = &b.process.log, &b.process.log
-	bind(b.process.cmd)
-	if err := b.process.launch(); err != nil {
-		b.process = nil
+	cmd := s.owner.command(s.data, program, filepath.Join(s.data, name))
+	bind(cmd)
+	p, err := child.Start(cmd)
+	if err != nil {
 		b.Stop()
 		return nil, fmt.Errorf("start pgbouncer: %w", err)
 	}
+	b.process = &process{p}
 	if err := b.ready(ctx); err != nil {
 		b.Stop()
 		return nil, err
@@ -66,19 +66,10 @@ pool_mode = %s
 
 // ready waits until it listens.
 func (b *Bouncer) ready(ctx context.Context) error {
-	for {
+	return b.process.Await(ctx, "pgbouncer", func() bool {
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", b.addr)
-		if err == nil {
-			return c.Close()
-		}
-		select {
-		case <-b.process.exited:
-			return fmt.Errorf("start pgbouncer: %w: %s", errExited, b.process.log.String())
-		case <-ctx.Done():
-			return fmt.Errorf("wait for pgbouncer: %w", context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond): // no event says when it is ready
-		}
-	}
+		return err == nil && c.Close() == nil
+	})
 }
 
 // Addr is the address of the pooler, host:port.

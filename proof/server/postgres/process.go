@@ -1,50 +1,21 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // process is the server's first process, the parent of all others.
-type process struct {
-	cmd    *exec.Cmd
-	log    tail
-	exited chan struct{}
-}
-
-// tail keeps the end of what is written.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	t.buf = t.buf[max(0, len(t.buf)-64<<10):]
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.buf))
-}
-
-// errExited is the early end of a server.
-var errExited = errors.New("the server ended")
+type process struct{ *child.Process }
 
 // Restart starts a server that was killed, with its data and its port, and returns when it serves.
 func (s *Server) Restart(ctx context.Context) error {
@@ -55,53 +26,24 @@ func (s *Server) Restart(ctx context.Context) error {
 	for _, set := range s.settings {
 		args = append(args, "-c", set)
 	}
-	p := &process{cmd: s.owner.command(s.data, s.program, args...), exited: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	bind(p.cmd)
-	if err := p.launch(); err != nil {
+	cmd := s.owner.command(s.data, s.program, args...)
+	bind(cmd)
+	p, err := child.Start(cmd)
+	if err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	s.process = p
+	s.process = &process{p}
 	return s.ready(ctx)
-}
-
-// launch starts the process. Its goroutine keeps its thread for as long as the child lives: a child that is bound to its parent ends with the thread that
-// started it.
-func (p *process) launch() error {
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(p.exited)
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait() // how it ended does not matter: it was killed, or its output says why
-		}
-	}()
-	return <-started
 }
 
 // ready waits until the server takes connections.
 func (s *Server) ready(ctx context.Context) error {
-	for {
-		one, cancel := context.WithTimeout(ctx, 5*time.Second)
-		c, err := s.Connect(one, "postgres")
-		if err == nil {
-			err = c.Close(one)
-		}
-		cancel()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-s.process.exited:
-			return fmt.Errorf("start PostgreSQL at %s: %w: %s", s.addr, errExited, s.process.log.String())
-		case <-ctx.Done():
-			return fmt.Errorf("wait for PostgreSQL at %s to serve: %w: %w", s.addr, context.Cause(ctx), err)
-		case <-time.After(20 * time.Millisecond): // no event says when it is ready
-		}
-	}
+	return s.process.Await(ctx, "PostgreSQL at "+s.addr, func() bool {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		c, err := s.Connect(ctx, "postgres")
+		return err == nil && c.Close(ctx) == nil
+	})
 }
 
 // Kill kills all processes of the server as kill -9 does. It returns when they are gone.
@@ -132,11 +74,11 @@ func (s *Server) signal(sig syscall.Signal) error {
 }
 
 // Log is what the server said last.
-func (s *Server) Log() string { return s.process.log.String() }
+func (s *Server) Log() string { return s.process.Said() }
 
 // all are the numbers of the server's processes, the first one first.
 func (p *process) all() []int {
-	pid := p.cmd.Process.Pid
+	pid := p.PID()
 	all := []int{pid}
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "children"))
 	if err != nil {
@@ -152,12 +94,12 @@ func (p *process) all() []int {
 
 // kill stops the first process, so that it starts no others, and then kills them all. A backend that outlived it would keep the next one from starting.
 func (p *process) kill() {
-	_ = syscall.Kill(p.cmd.Process.Pid, syscall.SIGSTOP) // it may have ended without us
+	_ = syscall.Kill(p.PID(), syscall.SIGSTOP) // it may have ended without us
 	all := p.all()
 	for _, pid := range all {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	<-p.exited
+	<-p.Exited()
 	for _, pid := range all[1:] {
 		for alive(pid) {
 			time.Sleep(time.Millisecond) // waits: for somebody else's child no event says that it is gone

@@ -2,6 +2,8 @@
 
 package postgres
 
-import "os/exec"
+import (
+	"os/exec"
+)
 
 func bind(*exec.Cmd) {}

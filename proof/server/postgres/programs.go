@@ -10,21 +10,19 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"testing"
+
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // MissingError says what a machine lacks to run the server.
-type MissingError struct {
-	What string // the program or the user
-	Err  error
-}
+type MissingError = child.MissingError
 
-// Error implements error.
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is missing, or set %s=host:port to a server that runs: %v", e.What, Variable, e.Err)
+// Require skips or fails a test where the error of [Start] or [Program] says so: [child.Require].
+func Require(t testing.TB, err error) {
+	t.Helper()
+	child.Require(t, "PostgreSQL", err)
 }
-
-// Unwrap returns the cause.
-func (e *MissingError) Unwrap() error { return e.Err }
 
 // folders are where Debian's packages put programs, the newest version last. What its PATH names may be a script that wants more packages.
 const folders = "/usr/lib/postgresql/*/bin"
@@ -38,7 +36,7 @@ func Program(name string) (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", &MissingError{name, err}
+		return "", &MissingError{What: name, Variable: Variable, Err: err}
 	}
 	return filepath.EvalSymlinks(path) // the server finds its other files beside itself
 }
@@ -53,7 +51,7 @@ func ownerFor() (*owner, error) {
 	}
 	u, err := user.Lookup("postgres")
 	if err != nil {
-		return nil, &MissingError{"the user postgres", err}
+		return nil, &MissingError{What: "the user postgres", Variable: Variable, Err: err}
 	}
 	uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
 	gid, errGID := strconv.ParseUint(u.Gid, 10, 32)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // Variable is the environment variable with the addresses of servers to use instead of starting some: host:port,host:port.
@@ -47,7 +49,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	for attempt := 0; ; attempt++ {
 		c, err := start(ctx, java, lib, o)
-		if err == nil || attempt == 4 || !errors.Is(err, errExited) { // somebody may have taken one of the ports
+		if err == nil || attempt == 4 || !errors.Is(err, child.ErrExited) { // somebody may have taken one of the ports
 			return c, err
 		}
 	}
@@ -84,7 +86,7 @@ func (c *Cluster) all() []int {
 // configure writes the servers' folders.
 func (c *Cluster) configure(dir, lib string, o Options) error {
 	n := max(o.Nodes, 1)
-	ports, release, err := freePorts(3 * n)
+	ports, release, err := child.Ports(3 * n)
 	if err != nil {
 		return err
 	}
@@ -164,7 +166,7 @@ func (c *Cluster) Restart(ctx context.Context, nodes ...int) error {
 		}
 	}
 	for _, i := range nodes {
-		if _, err := c.nodes[i].ready(ctx); err != nil {
+		if err := c.nodes[i].ready(ctx); err != nil {
 			return err
 		}
 	}
@@ -175,7 +177,7 @@ func (c *Cluster) Restart(ctx context.Context, nodes ...int) error {
 func (c *Cluster) Leader(ctx context.Context) (int, error) {
 	for {
 		for i, n := range c.nodes {
-			if n.exited != nil && n.mode(ctx) == "leader" {
+			if n.Process != nil && n.mode(ctx) == "leader" {
 				return i, nil
 			}
 		}

@@ -1,8 +1,10 @@
 //go:build !linux
 
-package kafka
+package child
 
-import "os/exec"
+import (
+	"os/exec"
+)
 
 // bind does nothing here: the servers of a killed test go on.
 func bind(*exec.Cmd) {}

@@ -1,4 +1,4 @@
-package zookeeper
+package child
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ func (v *verdict) Skipf(string, ...any)  { v.result = "skipped" }
 func (v *verdict) Fatalf(string, ...any) { v.result = "failed" }
 
 func TestRequire(t *testing.T) {
-	missing := fmt.Errorf("start: %w", &MissingError{"java", errors.New("not found")})
+	missing := fmt.Errorf("start: %w", &MissingError{"java", "SERVERS", errors.New("not found")})
 	for _, c := range []struct {
 		ci   string
 		err  error
@@ -28,11 +28,11 @@ func TestRequire(t *testing.T) {
 		{"false", missing, "skipped"},
 		{"true", missing, "failed"},
 		{"1", missing, "failed"},
-		{"", errExited, "failed"},
+		{"", ErrExited, "failed"},
 	} {
 		t.Setenv("CI", c.ci)
 		v := &verdict{TB: t}
-		if Require(v, c.err); v.result != c.want {
+		if Require(v, "a server", c.err); v.result != c.want {
 			t.Errorf("CI=%s, %v: %q, want %q", c.ci, c.err, v.result, c.want)
 		}
 	}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package zookeeper
-
-import "os/exec"
-
-// bind does nothing here: the servers of a killed test go on.
-func bind(*exec.Cmd) {}
