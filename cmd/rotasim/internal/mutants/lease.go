@@ -45,7 +45,7 @@ func leaseClaims() []flaw.Flaw {
 		flaw.New("lease: the token is not raised", decide,
 			"		if at++; !f.current(fact) {\n", "		if !f.current(fact) {\n"),
 		flaw.New("lease: a claim of a dead session is accepted", decide,
-			"		if !f.holds(w.session, claim) {\n", "		if w.session == \"\" {\n",
+			"		if !f.holds(w.session, claim) {\n", "		if w.session == string(claim.Partition) {\n",
 			"	doc := fact.next(after, f, w)\n	switch", "	doc := fact.next(after, f, w)\n	if claim, ok := c.(cluster.Claim); ok {\n		doc.By = claim.Incarnation\n	}\n	switch"),
 		flaw.New("lease: a claim counts before it is acknowledged", try,
 			"	case Unknown:\n		t.lost = true\n", "	case Unknown:\n		if _, ok := t.command.(cluster.Claim); ok {\n			t.put.Version = \"0\"\n			s.acknowledged(i, t)\n			return\n		}\n		t.lost = true\n"),
