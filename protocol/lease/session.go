@@ -57,11 +57,13 @@ func (w *beatWriter) write(ctx context.Context, c *Caller, e Renew) (store.Versi
 	}
 	t := heartbeat.Text{Member: string(c.Member), AtMS: c.Wall().UnixMilli(), TTLMS: (c.TTL + time.Millisecond - 1).Milliseconds()}
 	d := written(e.Key, e.Version, nodeDoc{State: nodeLive, Text: t, Beat: e.Beat, Tied: w.session != nil, Write: e.Write})
-	put := c.Store.Put
+	var v store.Version
+	var err error
 	if w.session != nil {
-		put = w.session.Put
+		v, err = store.Renew(ctx, w.session, d)
+	} else {
+		v, err = c.Store.Put(ctx, d)
 	}
-	v, err := put(ctx, d)
 	switch {
 	case err == nil:
 		w.version = v
