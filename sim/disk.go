@@ -75,6 +75,9 @@ func (d *disk) put(doc store.Doc, s *session) (store.Version, error) {
 	if ok != (doc.Version != "") || ok && old.doc.Version != doc.Version {
 		return "", store.ErrConflict
 	}
+	if ok && old.session != nil { // a tie is that of the session which created the document: see store.Session
+		s = old.session
+	}
 	d.versions++
 	doc.Version = store.Version(strconv.FormatUint(d.versions, 10))
 	d.docs[doc.Key] = stored{doc, s}
@@ -118,6 +121,15 @@ type session struct {
 	ttl   time.Duration
 	heard int64 // true time of the last sign of life
 	over  bool
+	lost  bool // its client has given it up, and the store has yet to notice
+}
+
+// forsaken tells whether its client gives it up: it has heard nothing for so long that the store may end it at any moment.
+func (s *session) forsaken() bool {
+	if s.d.w.plan.mode == Leases && s.d.w.now-s.heard > int64(s.ttl)*7/8 {
+		s.lost = true
+	}
+	return s.lost
 }
 
 func (d *disk) open(p *process, ttl time.Duration) *session {
@@ -132,7 +144,7 @@ func (d *disk) open(p *process, ttl time.Duration) *session {
 
 // keepAlive is what the client library of a real store does beside the member's own calls.
 func (s *session) keepAlive() {
-	if s.over || !s.p.up {
+	if s.over || !s.p.up || s.forsaken() {
 		return
 	}
 	if !s.p.paused && !s.p.cutOut && !s.p.cutIn && !s.d.away {

@@ -193,6 +193,9 @@ type tie struct {
 
 // Put implements store.Session. An acknowledged one renews the session.
 func (t *tie) Put(_ context.Context, doc store.Doc) (v store.Version, err error) {
+	if t.s.forsaken() {
+		return "", store.ErrSession
+	}
 	err = t.h.change(func() error {
 		if t.s.over {
 			return store.ErrSession

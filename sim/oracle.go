@@ -13,9 +13,10 @@ import (
 
 // oracle sees all and checks what was promised, after every event.
 type oracle struct {
-	w    *world
-	ref  cluster.Value // what the store says, as its content is acknowledged
-	refs []refAt       // the newest values, oldest first
+	w     *world
+	truth machine.Truth // of documents; nil where they mean nothing
+	ref   cluster.Value // what the store says, as its content is acknowledged
+	refs  []refAt       // the newest values, oldest first
 
 	tokens  map[cluster.PartitionID]cluster.Token // the largest that each partition has been given
 	acts    map[cluster.PartitionID]cluster.Token // the largest under which its resource was changed
@@ -54,10 +55,14 @@ type refAt struct {
 const refsKept = 4096
 
 func newOracle(w *world) *oracle {
-	return &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
+	o := &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
 		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{}, running: map[cluster.PartitionID][]*run{},
 		last: map[cluster.WriterID]repeats{}, held: map[cluster.Incarnation]int64{}, failed: map[cluster.PartitionID]*run{},
 		listings: map[cluster.PartitionID]map[cluster.PartitionID]int{}}
+	if w.machine.Truth != nil {
+		o.truth = w.machine.Truth()
+	}
+	return o
 }
 
 func (o *oracle) violate(promise, what string) {
@@ -83,8 +88,8 @@ func (o *oracle) appended(rec store.Record) {
 
 // stored takes in that a document was written, or has gone.
 func (o *oracle) stored(key string) {
-	if o.w.machine.Assemble != nil {
-		o.took(o.w.machine.Assemble(o.ref, o.w.disk.list(""), key))
+	if o.truth != nil {
+		o.took(o.truth(o.ref, func() []store.Doc { return o.w.disk.list("") }, key))
 	}
 }
 
@@ -95,7 +100,9 @@ func (o *oracle) took(c machine.Change) {
 	if c.Entry != nil && !o.doomed {
 		o.apply(&before, *c.Entry, c.Done)
 	}
-	o.refs = append(o.refs, refAt{o.ref.Index(), o.ref.Chain(), o.ref.Digest(), o.ref})
+	if o.truth == nil { // else no member has a value of the same index
+		o.refs = append(o.refs, refAt{o.ref.Index(), o.ref.Chain(), o.ref.Digest(), o.ref})
+	}
 	if len(o.refs) > 2*refsKept {
 		o.refs = append([]refAt(nil), o.refs[refsKept:]...)
 	}

@@ -121,6 +121,20 @@ type Session interface {
 	Close(ctx context.Context) error
 }
 
+// Renewer is the ability of a [Session] to write a heartbeat at a cost that does not grow with those who watch.
+type Renewer interface {
+	// Renew is Put of a document of the session that is there, without a hint: nobody waits for a heartbeat but for its end, of which a hint tells.
+	Renew(ctx context.Context, d Doc) (Version, error)
+}
+
+// Renew renews a document of a session, without a hint where it can.
+func Renew(ctx context.Context, s Session, d Doc) (Version, error) {
+	if r, ok := s.(Renewer); ok && d.Version != "" {
+		return r.Renew(ctx, d)
+	}
+	return s.Put(ctx, d)
+}
+
 // Record is one record of a log.
 type Record struct {
 	Index uint64 // grows strictly, need not be dense; never zero

@@ -102,7 +102,7 @@ func (w *Writer) write(ctx context.Context, e Renewal) (outbox.Outcome, error) {
 		return outbox.NotDone, err
 	}
 	for range 3 {
-		v, err := w.put(ctx, store.Doc{Key: e.Key, Value: value, Version: w.version})
+		v, err := w.renew(ctx, store.Doc{Key: e.Key, Value: value, Version: w.version})
 		switch {
 		case err == nil:
 			w.version = v
@@ -132,6 +132,13 @@ func (w *Writer) write(ctx context.Context, e Renewal) (outbox.Outcome, error) {
 func (w *Writer) put(ctx context.Context, d store.Doc) (store.Version, error) {
 	if w.session != nil {
 		return w.session.Put(ctx, d)
+	}
+	return w.Store.Put(ctx, d)
+}
+
+func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) {
+	if w.session != nil {
+		return store.Renew(ctx, w.session, d)
 	}
 	return w.Store.Put(ctx, d)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -30,7 +31,8 @@ type Caller struct {
 	Now        func() protocol.Instant
 	Wall       func() time.Time // for people: nothing is decided by it
 
-	beat beatWriter
+	beat   beatWriter
+	packer sync.Pool // of *flate.Writer: one is far larger than most views
 }
 
 // Timeout is how long the call of an effect may take.
@@ -148,15 +150,12 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string) ([]store.Doc
 func jobsOf(docs []store.Doc) (keys []string) {
 	for _, d := range docs {
 		if strings.HasPrefix(d.Key, partitionPrefix) {
-			if p, _, err := read[partitionDoc](d); err == nil {
-				if rec, err := p.partition(d.Key); err == nil {
-					job, _, _ := rec.ID.Split()
-					keys = append(keys, jobKey(job))
-				}
+			if job, ok := jobOf(d); ok {
+				keys = append(keys, jobKey(job))
 			}
 		}
 	}
-	return keys
+	return slices.Compact(keys) // those of a job are beside each other
 }
 
 func viewKey(view uint64) string { return viewPrefix + strconv.FormatUint(view, 10) }
@@ -189,22 +188,34 @@ func (c *Caller) readView(ctx context.Context, e ReadView) Event {
 
 // show writes a view, and removes the one before the last: a member may be reading the last.
 func (c *Caller) show(ctx context.Context, e Show) error {
-	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestSpeed)
+	data, err := c.pack(e.Value.Snapshot())
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(e.Value.Snapshot()); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	if _, err := c.Store.Put(ctx, store.Doc{Key: viewKey(e.View), Value: b.Bytes()}); err != nil {
+	if _, err := c.Store.Put(ctx, store.Doc{Key: viewKey(e.View), Value: data}); err != nil {
 		return fmt.Errorf("write view %d: %w", e.View, err)
 	}
 	c.dropViews(ctx, e.View)
 	return nil
+}
+
+func (c *Caller) pack(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, ok := c.packer.Get().(*flate.Writer)
+	if ok {
+		w.Reset(&b)
+	} else {
+		var err error
+		if w, err = flate.NewWriter(&b, flate.BestSpeed); err != nil {
+			return nil, err
+		}
+	}
+	defer c.packer.Put(w)
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return b.Bytes(), err
 }
 
 func (c *Caller) dropViews(ctx context.Context, newest uint64) {

@@ -62,6 +62,7 @@ type (
 		Beat      uint64
 		Outcome   Outcome
 		Version   store.Version
+		Ended     bool // the session is over, though its documents may still be there
 		Err       string
 	}
 	// ViewRead answers ReadView.

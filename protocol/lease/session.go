@@ -19,6 +19,7 @@ type beatWriter struct {
 	life    uint64
 	session store.Session
 	version store.Version // that was acknowledged last
+	over    bool          // the session has ended: what it had written is gone, or goes at any moment
 }
 
 // errFormerLife answers a renewal that was overtaken by one of a later life.
@@ -43,7 +44,7 @@ func (c *Caller) renew(ctx context.Context, e Renew) Event {
 	if err == nil {
 		ev.Sent = c.Now()
 		ev.Version, err = c.beat.write(ctx, c, e)
-		ev.Outcome = outcome(err)
+		ev.Outcome, ev.Ended = outcome(err), c.beat.over
 		c.beat.give()
 	}
 	ev.Now, ev.Err = c.Now(), problem(err)
@@ -56,17 +57,18 @@ func (w *beatWriter) write(ctx context.Context, c *Caller, e Renew) (store.Versi
 	}
 	t := heartbeat.Text{Member: string(c.Member), AtMS: c.Wall().UnixMilli(), TTLMS: (c.TTL + time.Millisecond - 1).Milliseconds()}
 	d := written(e.Key, e.Version, nodeDoc{State: nodeLive, Text: t, Beat: e.Beat, Tied: w.session != nil, Write: e.Write})
-	put := c.Store.Put
+	var v store.Version
+	var err error
 	if w.session != nil {
-		put = w.session.Put
+		v, err = store.Renew(ctx, w.session, d)
+	} else {
+		v, err = c.Store.Put(ctx, d)
 	}
-	v, err := put(ctx, d)
 	switch {
 	case err == nil:
 		w.version = v
-	case errors.Is(err, store.ErrSession): // what it had written is gone, or goes
-		w.session = nil
-		w.key = ""
+	case errors.Is(err, store.ErrSession):
+		w.over = true
 		return "", fmt.Errorf("%w: %w", store.ErrConflict, err)
 	}
 	return v, err
@@ -74,7 +76,11 @@ func (w *beatWriter) write(ctx context.Context, c *Caller, e Renew) (store.Versi
 
 // begin starts another life: with a session of its own, where the store has them.
 func (w *beatWriter) begin(ctx context.Context, c *Caller, e Renew) error {
-	if w.key == e.Key {
+	switch {
+	case w.key != e.Key:
+	case w.over:
+		return fmt.Errorf("%w: %w", store.ErrConflict, store.ErrSession)
+	default:
 		return nil
 	}
 	if w.key != "" && e.Life < w.life {
@@ -88,7 +94,7 @@ func (w *beatWriter) begin(ctx context.Context, c *Caller, e Renew) error {
 		}
 		w.session = session
 	}
-	w.key, w.life, w.version = e.Key, e.Life, ""
+	w.key, w.life, w.version, w.over = e.Key, e.Life, "", false
 	return nil
 }
 

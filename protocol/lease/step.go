@@ -56,6 +56,7 @@ type State struct {
 	inc    cluster.Incarnation
 	stop   string
 	value  cluster.Value // the newest view, or as the leader has assembled it
+	known  *facts        // documents as they were read last, decoded; nobody changes them
 	nextID uint64        // of calls and writes
 	random uint64
 
@@ -91,7 +92,7 @@ type call struct {
 func (c call) due(now protocol.Instant) bool { return !c.busy && now >= c.next }
 
 // NewState is a member that has just started.
-func NewState(p Params) State { return State{p: p, wake: -1, random: p.Seed | 1} }
+func NewState(p Params) State { return State{p: p, wake: -1, random: p.Seed | 1, known: &facts{}} }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
 func Step(s State, ev Event) (State, []Effect) {
@@ -106,6 +107,15 @@ func Step(s State, ev Event) (State, []Effect) {
 		st.advance()
 	}
 	return st.State, st.fx
+}
+
+// learn decodes what was read for a pass or a command. What it has in common with the reads to come is kept decoded; a leader keeps its last pass.
+func (s *step) learn(docs []store.Doc) *facts {
+	f := s.known.learn(docs)
+	if !s.lead.holds {
+		s.known = f
+	}
+	return f
 }
 
 // step is one call of Step: a state of our own and the effects so far.

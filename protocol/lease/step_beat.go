@@ -99,6 +99,10 @@ func (s *step) renewed(ev Renewed) {
 	}
 	s.beat.busy = false
 	s.answered(ev.Err)
+	if ev.Ended { // its document may still be there, and goes at any moment: whoever renewed it in another session would trust what vanishes
+		s.lapse("its session with the store has ended")
+		return
+	}
 	switch ev.Outcome {
 	case Done:
 		s.beat.version, s.beat.acked = ev.Version, ev.Beat
@@ -162,7 +166,7 @@ func (s *step) nameRead(ev Fetched) {
 	if ev.Err != "" || s.phase != phaseName {
 		return
 	}
-	f := learn(ev.Docs)
+	f := s.known.learn(ev.Docs)
 	if err := f.problem(keyNodes); err != nil {
 		s.complain(f, err)
 		return

@@ -116,7 +116,7 @@ func (s *step) claimTried(c cluster.Claim, t try) {
 
 // holdDoc takes in a document of ours whose write was acknowledged.
 func (s *step) holdDoc(d store.Doc, j cluster.Job) {
-	p, ok := learn([]store.Doc{d}).of(d.Key)
+	p, ok := s.known.learn([]store.Doc{d}).of(d.Key)
 	_, task, _ := p.partition.ID.Split()
 	if spec, has := j.Task(task); ok && has && p.doc.Holder == s.session() {
 		s.hold(held{id: p.partition.ID, version: d.Version, partition: p.partition, spec: spec, specIndex: j.SpecIndex})
@@ -135,7 +135,7 @@ func (s *step) hold(h held) {
 
 // ownChanged takes in a document of a partition, if it is one that we hold.
 func (s *step) ownChanged(d store.Doc) {
-	f := learn([]store.Doc{d})
+	f := s.known.learn([]store.Doc{d})
 	p, ok := f.of(d.Key)
 	if !ok {
 		return

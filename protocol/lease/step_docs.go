@@ -177,6 +177,22 @@ func partitionKey(p cluster.PartitionID) string {
 	return partitionPrefix + name
 }
 
+// jobOf is the job of a partition's document: the first part of its key, but for those that are named by their digest.
+func jobOf(d store.Doc) (cluster.JobID, bool) {
+	name := strings.TrimPrefix(d.Key, partitionPrefix)
+	if !strings.HasPrefix(name, "@") {
+		name, _, _ = strings.Cut(name, "=") // an escaped "/" or "#"
+		return cluster.JobID(name), name != ""
+	}
+	doc, _, err := read[partitionDoc](d)
+	if err != nil {
+		return "", false
+	}
+	p, err := doc.partition(d.Key)
+	job, _, _ := p.ID.Split()
+	return job, err == nil
+}
+
 // fnv1a is the hash of that name by Fowler, Noll and Vo, after a byte that makes it another one. A document has the whole name: two with one key would be
 // found out, and not mixed up.
 func fnv1a(s string, salt byte) uint64 {

@@ -1,7 +1,9 @@
 package lease
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -38,11 +40,14 @@ type partitionFact struct {
 func defaults() cluster.Settings { return cluster.Settings{Placement: cluster.PlacementClaimed} }
 
 // learn decodes documents, sorted by key. What is damaged counts as unknown.
-func learn(docs []store.Doc) *facts {
+func learn(docs []store.Doc) *facts { return (&facts{}).learn(docs) }
+
+// learn decodes documents, but for those that are as they are known already: most of them are, and decoding is most of the work.
+func (known *facts) learn(docs []store.Doc) *facts {
 	f := &facts{docs: make(map[string]store.Doc, len(docs)), jobs: make(map[cluster.JobID]jobFact), damaged: make(map[string]error), settings: defaults()}
 	for _, d := range docs {
 		f.docs[d.Key] = d
-		if d.Version == "" {
+		if d.Version == "" || f.takeKnown(known, d) {
 			continue
 		}
 		if err := f.take(d); err != nil {
@@ -53,7 +58,60 @@ func learn(docs []store.Doc) *facts {
 			}
 		}
 	}
+	byKey := func(a, b partitionFact) int { return strings.Compare(a.key, b.key) }
+	if !slices.IsSortedFunc(f.partitions, byKey) {
+		slices.SortFunc(f.partitions, byKey)
+	}
 	return f
+}
+
+// takeKnown takes over what is known of a document, if it has not changed.
+func (f *facts) takeKnown(known *facts, d store.Doc) bool {
+	was := known.docs[d.Key]
+	if was.Version != d.Version || known.damaged[d.Key] != nil || !bytes.Equal(was.Value, d.Value) {
+		return false
+	}
+	switch {
+	case d.Key == keyConfig:
+		f.config, f.settings = known.config, known.settings
+	case d.Key == keyNodes:
+		f.nodes, f.members = known.nodes, known.members
+	case strings.HasPrefix(d.Key, jobPrefix):
+		id := cluster.JobID(d.Key[len(jobPrefix):])
+		job, ok := known.jobs[id]
+		if !ok {
+			return false
+		}
+		f.jobs[id] = job
+		f.jobIDs = append(f.jobIDs, id)
+	case strings.HasPrefix(d.Key, partitionPrefix):
+		p, ok := known.of(d.Key)
+		if !ok {
+			return false
+		}
+		f.partitions = append(f.partitions, p)
+	}
+	return true
+}
+
+// same tells whether two looks at all documents have found the same, but for heartbeats.
+func (f *facts) same(other *facts) bool {
+	n := 0
+	for k, d := range f.docs { // order-free: all are compared
+		if strings.HasPrefix(k, nodePrefix) {
+			continue
+		}
+		if was, ok := other.docs[k]; !ok || was.Version != d.Version || !bytes.Equal(was.Value, d.Value) {
+			return false
+		}
+		n++
+	}
+	for k := range other.docs { // order-free: they are counted
+		if !strings.HasPrefix(k, nodePrefix) {
+			n--
+		}
+	}
+	return n == 0
 }
 
 func (f *facts) take(d store.Doc) (err error) {
@@ -166,10 +224,8 @@ func (f *facts) value() cluster.Value { return cluster.Assemble(f.parts()) }
 
 // of returns what is known of one partition.
 func (f *facts) of(key string) (partitionFact, bool) {
-	for _, p := range f.partitions {
-		if p.key == key {
-			return p, true
-		}
+	if i, ok := slices.BinarySearchFunc(f.partitions, key, func(p partitionFact, key string) int { return strings.Compare(p.key, key) }); ok {
+		return f.partitions[i], true
 	}
 	return partitionFact{}, false
 }

@@ -35,8 +35,8 @@ func (s *step) join() {
 // joinTried takes in how our entry into the Node List ended.
 func (s *step) joinTried(t try) {
 	if !t.result.Accepted {
-		if s.phase == phaseJoin {
-			s.name, s.phase = nameCheck{}, phaseName // another start was quicker, or has left
+		if s.phase == phaseJoin { // another start was quicker or has left, or an entry of ours was stored of which we did not hear
+			s.lapse("its entry into the Node List was refused")
 		}
 		return
 	}

@@ -23,6 +23,7 @@ type lead struct {
 	view   uint64 // number of the newest view that was written, or is to be
 	seen   cluster.Value
 	any    bool // a view was written
+	rests  bool // the last pass found nothing to do: the same documents need no other
 	holdAt []holdSeen
 }
 
@@ -108,7 +109,9 @@ func (s *step) surveyed(ev Surveyed) {
 	if ev.Err != "" || !s.lead.holds || s.phase != phaseMember {
 		return
 	}
-	f := learn(ev.Docs)
+	f := s.known.learn(ev.Docs)
+	rests := s.lead.rests && f.same(s.known)
+	s.known = f
 	for _, d := range ev.Docs {
 		if err := f.problem(d.Key); err != nil {
 			s.complain(f, err)
@@ -124,11 +127,15 @@ func (s *step) surveyed(ev Surveyed) {
 	}
 	s.look.index, s.look.members = f.nodes.Index, f.members
 	s.judge(f, ev.Sent)
+	if rests {
+		return
+	}
 	p := newPass(f, s.wallMS, s.writeName())
 	s.lead.known = p.keys()
 	s.lead.writes = append(s.lead.writes, p.writes()...)
 	s.value = p.after
 	s.publish(f, p)
+	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy
 }
 
 // judge fences sessions that are silent, and takes members out whose session is fenced or gone. Only then are their partitions free.

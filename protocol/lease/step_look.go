@@ -26,7 +26,9 @@ type look struct {
 	index    cluster.Index // of the Node List that is known
 	members  []cluster.Member
 	board    boardDoc
-	since    []freeSince // by partition: since when we have seen it free
+	lockAt   store.Version // of leader
+	boardAt  store.Version // of board
+	since    []freeSince   // by partition: since when we have seen it free
 	specs    cluster.Index
 	adopted  store.Doc // that is being confirmed
 	job      cluster.Job
@@ -90,11 +92,11 @@ func (s *step) looked(ev Fetched) {
 func (s *step) see(d store.Doc, sent protocol.Instant) error {
 	switch d.Key {
 	case keyLeader:
-		l, _, err := read[leaderDoc](d)
+		l, err := readChanged(d, s.look.lockAt, s.look.leader)
 		if err != nil {
 			return err
 		}
-		s.look.leader = l
+		s.look.leader, s.look.lockAt = l, d.Version
 		seen := elect.Seen{Version: d.Version}
 		if d.Version != "" {
 			seen.Holder, seen.Heartbeat = l.Holder, nodeKey(l.Holder)
@@ -103,13 +105,16 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 			s.look.next = s.now // look at its heartbeat
 		}
 	case keyBoard:
-		b, _, err := read[boardDoc](d)
+		b, err := readChanged(d, s.look.boardAt, s.look.board)
 		if err != nil {
 			return err
 		}
-		s.seeBoard(b)
+		if d.Version == "" || d.Version != s.look.boardAt {
+			s.seeBoard(b)
+		}
+		s.look.boardAt = d.Version
 	case keyNodes:
-		f := learn([]store.Doc{d})
+		f := s.known.learn([]store.Doc{d})
 		if err := f.problem(keyNodes); err != nil {
 			return err
 		}
@@ -118,6 +123,15 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
 	}
 	return nil
+}
+
+// readChanged decodes a document, if it is another version than the one that is known.
+func readChanged[T any](d store.Doc, at store.Version, known T) (T, error) {
+	if at != "" && d.Version == at {
+		return known, nil
+	}
+	x, _, err := read[T](d)
+	return x, err
 }
 
 // seeBoard takes in the board. It is a hint: documents decide.
@@ -248,7 +262,7 @@ func (s *step) ownRead(ev Fetched) {
 	if ev.Err != "" || s.phase != phaseMember {
 		return
 	}
-	f := learn(ev.Docs)
+	f := s.known.learn(ev.Docs)
 	for _, d := range ev.Docs {
 		if err := f.problem(d.Key); err != nil {
 			s.complain(f, err)

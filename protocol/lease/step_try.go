@@ -131,7 +131,7 @@ func (s *step) keep(i int, t try) {
 
 // decide does the command on what was read, or sees that our write of unknown outcome was stored.
 func (s *step) decide(i int, t try) {
-	f := learn(t.docs)
+	f := s.learn(t.docs)
 	if t.lost && s.stored(&t) {
 		if _, ok := t.command.(cluster.Claim); ok {
 			s.confirm(i, t, f)

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"strings"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -42,12 +44,19 @@ func (s State) Incarnation() cluster.Incarnation { return s.inc }
 // Watched are the prefixes of the documents that the member is told of.
 func (s State) Watched() []string { return s.watched }
 
-// Assemble is the value that documents make.
-func Assemble(docs []store.Doc) cluster.Value { return learn(docs).value() }
+// Assembler assembles values, one after the other.
+type Assembler struct{ known facts }
+
+// Assemble is the value that documents make. It decodes those that have changed since the last one.
+func (a *Assembler) Assemble(docs []store.Doc) cluster.Value {
+	a.known = *a.known.learn(docs)
+	return a.known.value()
+}
 
 // JobOf is the job that a partition's document belongs to; false for other documents.
 func JobOf(d store.Doc) (cluster.JobID, bool) {
-	p, ok := learn([]store.Doc{d}).of(d.Key)
-	job, _, _ := p.partition.ID.Split()
-	return job, ok
+	if !strings.HasPrefix(d.Key, partitionPrefix) {
+		return "", false
+	}
+	return jobOf(d)
 }

@@ -28,10 +28,10 @@ type Machine struct {
 	Watches func(State) (prefixes []string, log bool)
 	// Events makes what happens to every member.
 	Events Events
-	// Fold and Assemble are the truth: the value behind a new entry of the log, and behind a change of documents. Nil says that neither means
-	// anything.
-	Fold     func(before cluster.Value, r store.Record) (Change, error)
-	Assemble func(before cluster.Value, docs []store.Doc, key string) Change
+	// Fold and Truth are the truth: the value behind a new entry of the log, and behind a change of documents, in one world. Nil says that neither
+	// means anything.
+	Fold  func(before cluster.Value, r store.Record) (Change, error)
+	Truth func() Truth
 	// Stray is a document that is left behind and belongs to nobody, "" for none.
 	Stray func(v *cluster.Value, docs []store.Doc) string
 	// Gap is for how long a partition may have no owner after one failure of this kind; Recovery is for how long after many. Both are by
@@ -49,6 +49,9 @@ type (
 	Event  any
 	Effect any
 )
+
+// Truth is the value after a change of one document.
+type Truth func(before cluster.Value, docs func() []store.Doc, key string) Change
 
 // State is all that one member knows.
 type State interface {

@@ -78,12 +78,16 @@ func checkDoc(d store.Doc) error {
 
 // write puts a document if its version is current. session is the number of one, or nil.
 func (s *Store) write(ctx context.Context, d store.Doc, session any) (store.Version, error) {
-	v := newVersion()
-	st, args := sqlCreateDoc, []any{d.Key, present(d.Value), string(v), session}
 	if d.Version != "" {
-		st, args = sqlUpdateDoc, append(args, text(d.Version))
+		return s.writeBy(ctx, sqlUpdateDoc, d, session, text(d.Version))
 	}
-	rows, err := s.change(ctx, st, args...)
+	return s.writeBy(ctx, sqlCreateDoc, d, session)
+}
+
+// writeBy puts a document by a statement, which gives a row if it wrote.
+func (s *Store) writeBy(ctx context.Context, st statement, d store.Doc, args ...any) (store.Version, error) {
+	v := newVersion()
+	rows, err := s.change(ctx, st, append([]any{d.Key, present(d.Value), string(v)}, args...)...)
 	switch {
 	case err != nil:
 		return "", err

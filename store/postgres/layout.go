@@ -77,6 +77,8 @@ LEFT JOIN ~ties t ON t.session = d.session AND t.boot = pg_postmaster_start_time
 SELECT pg_notify(^, 'd' || $1::text) FROM w`
 	sqlUpdateDoc statement = `WITH w AS (UPDATE ~docs SET value = $2::bytea, version = $3::text, session = $4::bigint WHERE key = $1::text AND version = $5::text RETURNING 1)
 SELECT pg_notify(^, 'd' || $1::text) FROM w`
+	// A heartbeat wakes nobody: the server wakes every connection that listens for each notification, so that n members would cost n².
+	sqlRenewDoc  statement = `UPDATE ~docs SET value = $2::bytea, version = $3::text WHERE key = $1::text AND version = $5::text AND session = $4::bigint RETURNING 1`
 	sqlDeleteDoc statement = `WITH w AS (DELETE FROM ~docs WHERE key = $1::text AND version = $2::text RETURNING 1) SELECT pg_notify(^, 'd' || $1::text) FROM w`
 	sqlList      statement = `SELECT key, value, version FROM ~docs WHERE key >= $1::text AND ($2::text = '' OR key < $2::text) ORDER BY key`
 )

@@ -124,14 +124,25 @@ func (n *session) ended() bool {
 
 // Put implements store.Session.
 func (n *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := n.put(ctx, d)
+	return n.putBy(ctx, d, func(ctx context.Context) (store.Version, error) { return n.s.write(ctx, d, n.id) })
+}
+
+// Renew implements store.Renewer.
+func (n *session) Renew(ctx context.Context, d store.Doc) (store.Version, error) {
+	return n.putBy(ctx, d, func(ctx context.Context) (store.Version, error) {
+		return n.s.writeBy(ctx, sqlRenewDoc, d, n.id, text(d.Version))
+	})
+}
+
+func (n *session) putBy(ctx context.Context, d store.Doc, write func(context.Context) (store.Version, error)) (store.Version, error) {
+	v, err := n.put(ctx, d, write)
 	if err != nil {
 		return "", n.s.wrap(err, "put %q with session", d.Key)
 	}
 	return v, nil
 }
 
-func (n *session) put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (n *session) put(ctx context.Context, d store.Doc, write func(context.Context) (store.Version, error)) (store.Version, error) {
 	if err := checkDoc(d); err != nil {
 		return "", err
 	}
@@ -149,7 +160,7 @@ func (n *session) put(ctx context.Context, d store.Doc) (store.Version, error) {
 		return "", err
 	}
 	defer leave()
-	v, err := n.s.write(ctx, d, n.id)
+	v, err := write(ctx)
 	if errors.Is(err, store.ErrConflict) && n.removed(ctx) {
 		err = store.ErrSession
 	}

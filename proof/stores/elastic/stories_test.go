@@ -7,14 +7,16 @@ import (
 
 	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/doclog"
 )
 
-// behindLinks opens members of one store, each over a link of its own.
-func (s *shared) setup(t *testing.T, ttl time.Duration) protocoltest.Setup {
-	return protocoltest.Setup{TTL: ttl, Open: rig.Members(replica.Protocol{}, s.servers(t), func(t *testing.T) func(t *testing.T, addr string) doclog.Store {
+// setup opens members of one store, each over a link of its own.
+func (s *shared) setup(t *testing.T, p protocol.Protocol, ttl time.Duration) protocoltest.Setup {
+	return protocoltest.Setup{TTL: ttl, Open: rig.Members(p, s.servers(t), func(t *testing.T) func(t *testing.T, addr string) doclog.Store {
 		o := s.options(t)
 		return func(t *testing.T, addr string) doclog.Store {
 			return rig.Opened(t, func(ctx context.Context) (doclog.Store, error) { return openingLog(through(o, addr))(ctx) })
@@ -23,12 +25,22 @@ func (s *shared) setup(t *testing.T, ttl time.Duration) protocoltest.Setup {
 }
 
 func TestStories(t *testing.T) {
-	each(t, func(t *testing.T, s *shared) { protocoltest.Run(t, s.setup(t, 2*time.Second)) })
+	each(t, func(t *testing.T, s *shared) { protocoltest.Run(t, s.setup(t, replica.Protocol{}, 2*time.Second)) })
 }
 
 // TestStorm runs members whose links to a real server break at random.
 func TestStorm(t *testing.T) {
-	each(t, func(t *testing.T, s *shared) { protocoltest.Storm(t, s.setup(t, 2*time.Second)) })
+	each(t, func(t *testing.T, s *shared) { protocoltest.Storm(t, s.setup(t, replica.Protocol{}, 2*time.Second)) })
+}
+
+// TestStoriesOfLease runs the stories of the protocol of claims.
+func TestStoriesOfLease(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) { protocoltest.Run(t, s.setup(t, lease.Protocol{}, 2*time.Second)) })
+}
+
+// TestStormOfLease runs its members whose links to a real server break at random.
+func TestStormOfLease(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) { protocoltest.Storm(t, s.setup(t, lease.Protocol{}, 2*time.Second)) })
 }
 
 func TestLocks(t *testing.T) {

@@ -30,7 +30,7 @@ func Machine() *machine.Machine {
 				return lease.Proposed{ID: id, Commands: commands}
 			},
 		},
-		Assemble: assemble, Stray: stray, Gap: gap, Recovery: recovery, Notice: notice, Describe: describe,
+		Truth: truth, Stray: stray, Gap: gap, Recovery: recovery, Notice: notice, Describe: describe,
 	}
 }
 
@@ -48,14 +48,17 @@ func caller(s machine.Start, st machine.Store) machine.Caller {
 	})
 }
 
-// assemble is the truth behind a change of a document.
-func assemble(before cluster.Value, docs []store.Doc, key string) machine.Change {
-	for _, prefix := range [...]string{"lock/", "node/", "view/", "protocol", "position/", "journal/"} {
-		if strings.HasPrefix(key, prefix) {
-			return machine.Change{After: before}
+// truth is what the documents say after a change of one of them.
+func truth() machine.Truth {
+	var a lease.Assembler
+	return func(before cluster.Value, docs func() []store.Doc, key string) machine.Change {
+		for _, prefix := range [...]string{"lock/", "node/", "view/", "protocol", "position/", "journal/"} {
+			if strings.HasPrefix(key, prefix) {
+				return machine.Change{After: before}
+			}
 		}
+		return machine.Change{After: a.Assemble(docs())}
 	}
-	return machine.Change{After: lease.Assemble(docs)}
 }
 
 func act(e machine.Effect) machine.Act {
