@@ -5,6 +5,8 @@ import "cmp"
 func (d *draft) prepareJoin(c PrepareJoin) string {
 	old, had := d.Value.members.get(c.Member)
 	switch {
+	case d.shared():
+		return inGroup
 	case had && old.Incarnation == d.at:
 		return "it is prepared by this entry"
 	case had && old.Incarnation != c.Replaces:
@@ -107,7 +109,10 @@ func (d *draft) releaseHold(c ReleaseHold) string {
 
 func (d *draft) confirmMember(c ConfirmMember) string {
 	m, ok := d.Value.members.get(c.Member)
-	if !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld {
+	switch {
+	case d.shared():
+		return inGroup
+	case !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld:
 		return "no such member: it was removed"
 	}
 	m.Incarnation, m.Pulse = d.at, c.Pulse
