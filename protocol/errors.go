@@ -21,3 +21,14 @@ type OtherProtocolError struct{ Has, Asked string }
 func (e *OtherProtocolError) Error() string {
 	return fmt.Sprintf("the cluster uses the protocol %q, not %q: all members of a cluster use one", e.Has, e.Asked)
 }
+
+// DivergedError says that the store lost or rewrote part of the log: this member's history and the log's are two.
+type DivergedError struct {
+	Index  cluster.Index
+	Reason string
+}
+
+// Error names the place and the reason.
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("the log was rewritten at or after index %d: %s", e.Index, e.Reason)
+}

@@ -3,56 +3,31 @@ package leader
 import (
 	"time"
 
-	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
-// Event is what happens to a member. The set is closed.
-type Event interface{ at() protocol.Instant }
+// Event is what happens to a member.
+type Event = shell.Event
+
+// Events that every protocol has, and those with a log; see package shell.
+type (
+	Woken         = shell.Woken
+	Hinted        = shell.Hinted
+	Reported      = shell.Reported
+	Proposed      = shell.Proposed
+	Closed        = shell.Closed
+	Stop          = shell.Stop
+	Read          = shell.Read
+	SnapshotRead  = shell.SnapshotRead
+	Appended      = shell.Appended
+	SnapshotSaved = shell.SnapshotSaved
+	Renewed       = shell.Renewed
+)
 
 type (
-	// Woken is the time that WakeAt asked for.
-	Woken struct{ Now protocol.Instant }
-	// Hinted says that something below a prefix may have changed; "" stands for the log.
-	Hinted struct {
-		Now    protocol.Instant
-		Prefix string
-	}
-	// Read answers ReadLog.
-	Read struct {
-		Now       protocol.Instant
-		Page      store.Page
-		Truncated bool
-		Err       string // "" when it was answered
-	}
-	// SnapshotRead answers ReadSnapshot.
-	SnapshotRead struct {
-		Now   protocol.Instant
-		Value cluster.Value
-		Found bool
-		Err   string
-		Halt  error // the snapshot cannot be used by this member, ever
-	}
-	// SnapshotSaved answers SaveSnapshot.
-	SnapshotSaved struct{ Now protocol.Instant }
-	// Appended answers Append.
-	Appended struct {
-		Now     protocol.Instant
-		Seq     uint64
-		Outcome outbox.Outcome
-		Index   cluster.Index // when Done
-		Data    []byte        // as it stands there, when Done
-		Err     string
-	}
-	// Renewed answers Renew. Sent is an instant before the call was sent.
-	Renewed struct {
-		Now, Sent protocol.Instant
-		Key       string
-		Outcome   outbox.Outcome
-		Err       string
-	}
 	// Got answers Get. Sent is an instant before the call was sent; the document's Version is "" when there is none.
 	Got struct {
 		Now, Sent protocol.Instant
@@ -75,28 +50,6 @@ type (
 		Version  store.Version // when done; "" when deleted
 		Err      string
 	}
-	// Reported is what the supervisor tells.
-	Reported struct {
-		Now     protocol.Instant
-		Version uint64
-		Reports []protocol.Report // sorted by partition
-	}
-	// Proposed asks to have commands applied; Reply answers with the same ID.
-	Proposed struct {
-		Now      protocol.Instant
-		ID       uint64
-		Commands []cluster.Command
-	}
-	// Closed says that the store's handle was closed under the member: nothing can be called any more.
-	Closed struct {
-		Now protocol.Instant
-		Err error
-	}
-	// Stop asks to leave in order.
-	Stop struct {
-		Now    protocol.Instant
-		Reason string
-	}
 )
 
 // Doc is a document as it was read.
@@ -108,17 +61,11 @@ type Doc struct {
 	TTL     time.Duration // of a heartbeat: for which its owner says that others wait; 0: it does not say
 }
 
-func (e Woken) at() protocol.Instant         { return e.Now }
-func (e Hinted) at() protocol.Instant        { return e.Now }
-func (e Read) at() protocol.Instant          { return e.Now }
-func (e SnapshotRead) at() protocol.Instant  { return e.Now }
-func (e SnapshotSaved) at() protocol.Instant { return e.Now }
-func (e Appended) at() protocol.Instant      { return e.Now }
-func (e Renewed) at() protocol.Instant       { return e.Now }
-func (e Got) at() protocol.Instant           { return e.Now }
-func (e Listed) at() protocol.Instant        { return e.Now }
-func (e Wrote) at() protocol.Instant         { return e.Now }
-func (e Reported) at() protocol.Instant      { return e.Now }
-func (e Proposed) at() protocol.Instant      { return e.Now }
-func (e Closed) at() protocol.Instant        { return e.Now }
-func (e Stop) at() protocol.Instant          { return e.Now }
+// At implements Event.
+func (e Got) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Listed) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Wrote) At() protocol.Instant { return e.Now }

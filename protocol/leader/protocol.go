@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
@@ -49,7 +50,7 @@ func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
 	if !ok {
 		return nil, errNoLog
 	}
-	return &Client{store: log, writer: cluster.WriterID("client-" + newNonce())}, nil
+	return &Client{store: log, writer: cluster.WriterID("client-" + shell.Nonce())}, nil
 }
 
 // History implements protocol.Historian.

@@ -80,7 +80,7 @@ func (s *stage) give(a *actor, ev Event) {
 			a.over = true
 		case Refusing:
 			s.bad = append(s.bad, e.Key)
-		case Watch, Reply, Applying, Joining, Removing, StoreChanged:
+		case Reply, Applying, Joining, Removing, StoreChanged:
 		default:
 			a.calls = append(a.calls, e)
 		}

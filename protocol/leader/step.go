@@ -125,7 +125,7 @@ func Step(s State, ev Event) (State, []Effect) {
 		return s, nil
 	}
 	st := &step{State: s}
-	st.now = max(s.now, ev.at())
+	st.now = max(s.now, ev.At())
 	st.checkLease()
 	st.take(ev)
 	if st.phase != phaseHalted && st.phase != phaseGone {

@@ -229,10 +229,7 @@ func (s *step) watch() {
 	if s.rule.at != ruleNone {
 		prefixes = append(prefixes, PlanPrefix)
 	}
-	if now := strings.Join(prefixes, " "); now != s.watching || s.folds() != s.fold.watched {
-		s.watching, s.fold.watched = now, s.folds()
-		s.emit(Watch{Prefixes: prefixes, Log: s.folds()})
-	}
+	s.watching, s.fold.watched = strings.Join(prefixes, " "), s.folds()
 }
 
 // sweepEvery is how often the heartbeats are listed. Where they vanish by themselves that is only for those whose session could not be closed.

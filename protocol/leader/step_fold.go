@@ -87,7 +87,7 @@ func (s *step) read(ev Read) {
 		return
 	}
 	if cluster.Index(ev.Page.Head) < f.after { // what we appended since need not be there yet
-		s.halt(&DivergedError{Index: f.after, Reason: "the log is shorter than what was read from it before"})
+		s.halt(&protocol.DivergedError{Index: f.after, Reason: "the log is shorter than what was read from it before"})
 		return
 	}
 	if !f.began {
@@ -129,7 +129,7 @@ func (s *step) apply(records []store.Record) {
 		case !ok:
 			s.fold.value = s.fold.value.Skip(cluster.Index(r.Index), r.Data)
 		case e.BaseIndex == s.fold.value.Index() && e.BaseChain != s.fold.value.Chain():
-			s.halt(&DivergedError{Index: e.BaseIndex, Reason: "the writer of entry " + e.Index.String() + " had applied another history"})
+			s.halt(&protocol.DivergedError{Index: e.BaseIndex, Reason: "the writer of entry " + e.Index.String() + " had applied another history"})
 			return
 		default:
 			applied = append(applied, s.applyEntry(e))

@@ -40,6 +40,11 @@ func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
 	return s.inc, s.assigned.TrustUntil
 }
 
+// Status is what the member knows of its membership.
+func (s State) Status() protocol.Status {
+	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, Pending: len(s.asks.Queue), Light: !s.Whole()}
+}
+
 // Watching are the prefixes that the store is asked to tell of, and whether it is asked to tell of the log.
 func (s State) Watching() (prefixes []string, log bool) {
 	return strings.Fields(s.watching), s.fold.watched

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
@@ -57,7 +58,7 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 		return c.readView(ctx, e)
 	case Show:
 		err := c.show(ctx, e)
-		return c.closed(err, Shown{Now: c.Now(), View: e.View, Err: text(err)})
+		return c.closed(err, Shown{Now: c.Now(), View: e.View, Err: shell.Text(err)})
 	}
 	return nil
 }
@@ -71,14 +72,7 @@ func (c *Caller) closed(err error, ev Event) Event {
 }
 
 func (c *Caller) fetched(e Fetch, sent protocol.Instant, docs []store.Doc, err error) Event {
-	return c.closed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs, Err: text(err)})
-}
-
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
+	return c.closed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs, Err: shell.Text(err)})
 }
 
 // outcome tells the outcomes of a write apart.
@@ -99,7 +93,7 @@ func problem(err error) string {
 	if o := outcome(err); o == Done || o == Conflict {
 		return ""
 	}
-	return text(err)
+	return shell.Text(err)
 }
 
 func (c *Caller) write(ctx context.Context, e Write) Event {
@@ -118,7 +112,7 @@ func (c *Caller) write(ctx context.Context, e Write) Event {
 func (c *Caller) survey(ctx context.Context, e Survey) Event {
 	sent := c.Now()
 	docs, err := surveyAll(ctx, c.Store, e.Keys)
-	return c.closed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Err: text(err)})
+	return c.closed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Err: shell.Text(err)})
 }
 
 func surveyAll(ctx context.Context, docs store.Docs, keys []string) ([]store.Doc, error) {
@@ -176,7 +170,7 @@ func (c *Caller) readView(ctx context.Context, e ReadView) Event {
 		if errors.Is(err, store.ErrNotFound) { // a newer one is there
 			return ViewRead{Now: c.Now()}
 		}
-		return c.closed(err, ViewRead{Now: c.Now(), Err: text(err)})
+		return c.closed(err, ViewRead{Now: c.Now(), Err: shell.Text(err)})
 	}
 	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(d.Value)), maxView))
 	if err != nil {

@@ -3,11 +3,12 @@ package lease
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
-// Event is what happens to a member. The set is closed.
-type Event interface{ at() protocol.Instant }
+// Event is what happens to a member.
+type Event = shell.Event
 
 // Outcome is how a write ended.
 type Outcome uint8
@@ -20,14 +21,17 @@ const (
 	Conflict         // not done: the version is not current
 )
 
+// Events that every protocol has; see package shell.
 type (
-	// Woken is the time that WakeAt asked for.
-	Woken struct{ Now protocol.Instant }
-	// Hinted says that something below a prefix may have changed.
-	Hinted struct {
-		Now    protocol.Instant
-		Prefix string
-	}
+	Woken    = shell.Woken
+	Hinted   = shell.Hinted
+	Reported = shell.Reported
+	Proposed = shell.Proposed
+	Closed   = shell.Closed
+	Stop     = shell.Stop
+)
+
+type (
 	// Fetched answers Fetch: the documents in the order of its keys. One that is not there has no version.
 	Fetched struct {
 		Now, Sent protocol.Instant
@@ -74,39 +78,22 @@ type (
 		View uint64
 		Err  string
 	}
-	// Reported is what the supervisor tells.
-	Reported struct {
-		Now     protocol.Instant
-		Version uint64
-		Reports []protocol.Report // sorted by partition
-	}
-	// Proposed asks for commands; Reply answers with the same ID.
-	Proposed struct {
-		Now      protocol.Instant
-		ID       uint64
-		Commands []cluster.Command
-	}
-	// Closed says that the store's handle was closed under the member: nothing can be called any more.
-	Closed struct {
-		Now protocol.Instant
-		Err error
-	}
-	// Stop asks to leave in order.
-	Stop struct {
-		Now    protocol.Instant
-		Reason string
-	}
 )
 
-func (e Woken) at() protocol.Instant    { return e.Now }
-func (e Hinted) at() protocol.Instant   { return e.Now }
-func (e Fetched) at() protocol.Instant  { return e.Now }
-func (e Surveyed) at() protocol.Instant { return e.Now }
-func (e Written) at() protocol.Instant  { return e.Now }
-func (e Renewed) at() protocol.Instant  { return e.Now }
-func (e ViewRead) at() protocol.Instant { return e.Now }
-func (e Shown) at() protocol.Instant    { return e.Now }
-func (e Reported) at() protocol.Instant { return e.Now }
-func (e Proposed) at() protocol.Instant { return e.Now }
-func (e Closed) at() protocol.Instant   { return e.Now }
-func (e Stop) at() protocol.Instant     { return e.Now }
+// At implements Event.
+func (e Fetched) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Surveyed) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Written) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Renewed) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e ViewRead) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Shown) At() protocol.Instant { return e.Now }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
@@ -42,7 +43,7 @@ func (Protocol) Observe(ctx context.Context, s protocol.Store, _ cluster.Value) 
 
 // Client implements protocol.Protocol.
 func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
-	return &client{docs: s, name: "client-" + newNonce()}, nil
+	return &client{docs: s, name: "client-" + shell.Nonce()}, nil
 }
 
 // client decides commands without being a member.

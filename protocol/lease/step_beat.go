@@ -2,6 +2,7 @@ package lease
 
 import (
 	"cmp"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -197,7 +198,7 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 	d := ev.Docs[1]
 	n, there, err := read[nodeDoc](d)
 	if err != nil {
-		s.emit(Complain{Err: err})
+		s.refuse(err)
 		return
 	}
 	if !there || n.State == nodeFenced {
@@ -238,11 +239,19 @@ func (s *step) silence(o heartbeat.Observation) time.Duration {
 
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
 
-// complain tells of documents that cannot be used; one that a newer Rota wrote ends the member.
+// complain reports documents that cannot be used; one that a newer Rota wrote ends the member.
 func (s *step) complain(f *facts, err error) {
 	if f.newer != nil {
 		s.halt(f.newer)
 		return
 	}
-	s.emit(Complain{Err: err})
+	s.refuse(err)
+}
+
+func (s *step) refuse(err error) {
+	r := Refusing{Reason: err.Error()}
+	if damaged, ok := errors.AsType[*DamagedError](err); ok {
+		r = Refusing{Key: damaged.Key, Reason: damaged.Err.Error()}
+	}
+	s.emit(r)
 }

@@ -301,10 +301,7 @@ func (s *step) watch() {
 	default:
 		want = []string{lockPrefix}
 	}
-	if !slices.Equal(want, s.watched) {
-		s.watched = want
-		s.emit(Watch{Prefixes: want})
-	}
+	s.watched = want
 }
 
 // hinted brings forward what would be looked at later anyway.

@@ -23,6 +23,19 @@ func (s State) Assigned() protocol.Assignment { return s.assigned }
 // Now is the newest instant that the member has seen.
 func (s State) Now() protocol.Instant { return s.now }
 
+// Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
+func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
+	if s.phase != phaseMember {
+		return 0, 0
+	}
+	return s.inc, s.beat.Until(s.p.timing())
+}
+
+// Status is what the member knows of its membership.
+func (s State) Status() protocol.Status {
+	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, Pending: len(s.queue)}
+}
+
 // Incarnation is the one in which the member is in the Node List; 0 where it is not.
 func (s State) Incarnation() cluster.Incarnation { return s.inc }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
@@ -22,7 +23,7 @@ type Client struct {
 
 // NewClient makes a client with a writer ID of its own.
 func NewClient(l store.Log) *Client {
-	return &Client{log: l, writer: cluster.WriterID("client-" + newNonce())}
+	return &Client{log: l, writer: cluster.WriterID("client-" + shell.Nonce())}
 }
 
 // Propose appends commands and returns when they stand in the log and were applied to the client's own replica of the value.

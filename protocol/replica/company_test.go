@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -53,7 +54,7 @@ func TestARoutineLookGoesWithTheLog(t *testing.T) {
 		const ttl = 10 * time.Second
 		j := &joint{Full: struct{ store.Full }{memory.New().Open()}}
 		clock := protocol.NewProcessClock()
-		c := &replica.Caller{Member: "m", Store: j, TTL: ttl, Logger: slog.New(slog.DiscardHandler), Now: clock, Wall: time.Now}
+		c := &replica.Caller{LogCaller: shell.LogCaller{Member: "m", Store: j, TTL: ttl, Logger: slog.New(slog.DiscardHandler), Now: clock, Wall: time.Now}}
 		v, err := j.Put(t.Context(), store.Doc{Key: "pulse/o/n"})
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -32,7 +33,7 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 	m, _ := b.state.Value().Member("m")
 	x, _ := b.state.Value().Member("x")
 	other(cluster.AcceptJoin{Member: "m", Incarnation: m.Incarnation, By: "x", ByIncarnation: x.Incarnation}, 2)
-	b.step(replica.Hinted{Now: b.now, Log: true})
+	b.step(replica.Hinted{Now: b.now})
 	b.read()
 	b.phase("joined")
 
@@ -87,12 +88,12 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 		b.add(cluster.Entry{Writer: "other", Seq: 2, Format: 1, Commands: []cluster.Command{
 			cluster.AcceptJoin{Member: "m", Incarnation: m.Incarnation, By: "ghost", ByIncarnation: 1},
 		}})
-		b.step(replica.Hinted{Now: b.now, Log: true})
+		b.step(replica.Hinted{Now: b.now})
 		b.read()
 		b.phase("joined")
 		check := take[replica.CheckPulse](b)
 		st := memory.New().Open()
-		c := &replica.Caller{Member: "m", Store: st, TTL: benchTTL, Now: func() protocol.Instant { return b.now }, Wall: time.Now}
+		c := &replica.Caller{LogCaller: shell.LogCaller{Member: "m", Store: st, TTL: benchTTL, Now: func() protocol.Instant { return b.now }, Wall: time.Now}}
 		b.step(c.Call(t.Context(), check))
 		report := b.written()
 		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1, Reason: "its pulse is gone"})) {

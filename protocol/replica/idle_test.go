@@ -41,7 +41,7 @@ func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 		Writer: "o", Seq: 1, Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
 		Commands: []cluster.Command{cluster.PrepareJoin{Member: "o", Pulse: otherPulse, Weight: 100}},
 	})
-	d.step(replica.Hinted{Now: d.now, Log: true})
+	d.step(replica.Hinted{Now: d.now})
 	d.answer()
 	if m, ok := d.state.Value().Member("o"); !ok || m.State != cluster.MemberJoined {
 		t.Fatalf("the other member has not joined: %+v; phase %s, %d records, index %s", m, d.state.Phase(), len(d.log), d.state.Value().Index())
@@ -96,7 +96,7 @@ func (d *idler) idle(hints bool) {
 		if i%(steps/3) == 0 {
 			d.pulse++
 			if hints {
-				d.step(replica.Hinted{Now: d.now})
+				d.step(replica.Hinted{Now: d.now, Prefix: protocol.HeartbeatPrefix})
 				d.answer()
 			}
 		}
@@ -130,7 +130,7 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 			Writer: "o", Seq: uint64(i + 2), Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
 			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name), Pulse: protocol.HeartbeatPrefix + name + "/n-0", Weight: 100}},
 		})
-		d.step(replica.Hinted{Now: d.now, Log: true})
+		d.step(replica.Hinted{Now: d.now})
 		d.answer()
 	}
 	d.blind = true
@@ -164,7 +164,7 @@ func TestASilentPulseIsFoundInTime(t *testing.T) {
 			d.idle(hints)
 			d.pulse++ // the last one
 			if hints {
-				d.step(replica.Hinted{Now: d.now})
+				d.step(replica.Hinted{Now: d.now, Prefix: protocol.HeartbeatPrefix})
 			}
 			last := d.now
 			d.answer()

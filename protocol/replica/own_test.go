@@ -16,7 +16,7 @@ func proposing(t *testing.T) *bench {
 	b.written()
 	b.phase("joined")
 	b.fx = nil
-	b.step(replica.Hinted{Now: b.now, Log: true})
+	b.step(replica.Hinted{Now: b.now})
 	b.step(replica.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
 	return b
 }
@@ -43,7 +43,7 @@ func TestOwnEntryNeedsNoRead(t *testing.T) {
 	b.step(replica.Read{Now: b.now, Page: store.Page{Head: head}}) // sent before
 	b.phase("joined")
 	b.other()
-	b.step(replica.Hinted{Now: b.now, Log: true})
+	b.step(replica.Hinted{Now: b.now})
 	if r := take[replica.ReadLog](b); uint64(r.After) != head+1 {
 		t.Errorf("reads behind %d, want %d", r.After, head+1)
 	}
@@ -97,7 +97,7 @@ func TestShorterLog(t *testing.T) {
 	b.written()
 	head := uint64(b.state.Value().Index())
 	b.step(replica.Read{Now: b.now, Page: store.Page{Head: head}})
-	b.step(replica.Hinted{Now: b.now, Log: true})
+	b.step(replica.Hinted{Now: b.now})
 	b.step(replica.Read{Now: b.now, Page: store.Page{Head: head - 1}})
 	b.phase("halted")
 }
@@ -117,7 +117,7 @@ func TestFormats(t *testing.T) {
 		t.Fatalf("applied up to %d of %d, retention %d", v.Index(), len(b.log), v.Settings().Retention)
 	}
 	b.add(cluster.Entry{Writer: "other", Seq: 99, Format: cluster.Format, Commands: []cluster.Command{cluster.Configure{Format: 99}}})
-	b.step(replica.Hinted{Now: b.now, Log: true})
+	b.step(replica.Hinted{Now: b.now})
 	b.read()
 	b.phase("halted")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
@@ -39,9 +40,9 @@ func TestARenewalOfAFormerLifeComesLate(t *testing.T) {
 
 // caller makes the store calls of a member named a, by the clock of this process.
 func caller(s store.Full, ttl time.Duration, noSessions bool) *Caller {
-	return &Caller{
+	return &Caller{LogCaller: shell.LogCaller{
 		Member: "a", Store: s, TTL: ttl, NoSessions: noSessions, Logger: slog.New(slog.DiscardHandler), Now: protocol.NewProcessClock(), Wall: time.Now,
-	}
+	}}
 }
 
 func lateRenewal(t *testing.T, s store.Full, noSessions bool) {

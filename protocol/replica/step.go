@@ -120,7 +120,7 @@ func Step(s State, ev Event) (State, []Effect) {
 	if s.phase == phaseGone || s.phase == phaseHalted {
 		return s, nil
 	}
-	st.now = max(s.now, ev.at())
+	st.now = max(s.now, ev.At())
 	st.checkLease()
 	st.take(ev)
 	if st.phase != phaseHalted {

@@ -17,7 +17,7 @@ type logReader struct {
 }
 
 func (s *step) hinted(ev Hinted) {
-	if ev.Log {
+	if ev.Prefix == "" {
 		s.log.hint = true
 		return
 	}
@@ -46,7 +46,7 @@ func (s *step) read(ev Read) {
 		return
 	}
 	if cluster.Index(ev.Page.Head) < s.log.after { // what we appended since need not be there yet
-		s.halt(&DivergedError{Index: s.log.after, Reason: "the log is shorter than what was read from it before"})
+		s.halt(&protocol.DivergedError{Index: s.log.after, Reason: "the log is shorter than what was read from it before"})
 		return
 	}
 	if !s.began {
@@ -93,7 +93,7 @@ func (s *step) apply(records []store.Record) {
 			s.value = s.value.Skip(cluster.Index(r.Index), r.Data)
 		} else {
 			if !agrees(history, e) {
-				s.halt(&DivergedError{Index: e.BaseIndex, Reason: "the writer of entry " + e.Index.String() + " had applied another history"})
+				s.halt(&protocol.DivergedError{Index: e.BaseIndex, Reason: "the writer of entry " + e.Index.String() + " had applied another history"})
 				return
 			}
 			applied = append(applied, s.applyEntry(e))

@@ -96,7 +96,6 @@ func (s *step) watch() {
 	if want != s.watching {
 		s.watching = want
 		s.check.next = s.now
-		s.emit(WatchPulse{Key: want})
 	}
 	if s.check.busy || s.now < s.check.rest {
 		return

@@ -143,7 +143,7 @@ func TestSuspendedWhileJoining(t *testing.T) {
 	join := b.written()
 	b.phase("join")
 	b.pass(benchTTL)
-	b.step(replica.Hinted{Now: b.now, Log: true})
+	b.step(replica.Hinted{Now: b.now})
 	old := join.Commands[0].(cluster.PrepareJoin).Pulse
 	for _, e := range b.fx {
 		if r, ok := e.(replica.Renew); ok && r.Key == old {
@@ -206,7 +206,7 @@ func TestSuspendedWhileConfirming(t *testing.T) {
 	b.other()
 	b.written()
 	b.pass(benchTTL)
-	b.step(replica.Hinted{Now: b.now, Log: true})
+	b.step(replica.Hinted{Now: b.now})
 	if r := take[replica.Renew](b); r.Key == first.Key || !strings.HasPrefix(r.Key, protocol.HeartbeatPrefix) {
 		t.Errorf("renews %s after it was silent for the TTL", r.Key)
 	}

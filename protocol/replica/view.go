@@ -19,6 +19,19 @@ func (s State) Value() cluster.Value { return s.value }
 // Assigned is what the member has told its supervisor last.
 func (s State) Assigned() protocol.Assignment { return s.assigned }
 
+// Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
+func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
+	if s.phase != phaseMember || !s.joined {
+		return 0, 0
+	}
+	return s.inc, s.assigned.TrustUntil
+}
+
+// Status is what the member knows of its membership.
+func (s State) Status() protocol.Status {
+	return protocol.Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, Pending: len(s.out.Queue)}
+}
+
 // Now is the newest instant that the member has seen.
 func (s State) Now() protocol.Instant { return s.now }
 

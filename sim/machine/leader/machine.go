@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/sim/machine"
 )
 
@@ -61,9 +62,9 @@ func step(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[leader.Effect, leader.Event](&leader.Caller{
+	return machine.Calls[leader.Effect, leader.Event](&leader.Caller{LogCaller: shell.LogCaller{
 		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
-	})
+	}})
 }
 
 func act(e machine.Effect) machine.Act {

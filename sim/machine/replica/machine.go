@@ -10,6 +10,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/store"
 )
@@ -20,8 +21,8 @@ func Machine() *machine.Machine {
 		Name: "replica", Joined: []string{"joined"}, Faults: faults(),
 		Start: start, Step: machine.Steps(replica.Step), Act: act, Caller: caller, Watches: watches,
 		Events: machine.Events{
-			Woken: replica.Woken{}, Log: replica.Hinted{Log: true},
-			Doc:  func(string) machine.Event { return replica.Hinted{} },
+			Woken: replica.Woken{}, Log: replica.Hinted{},
+			Doc:  func(prefix string) machine.Event { return replica.Hinted{Prefix: prefix} },
 			Stop: func(reason string) machine.Event { return replica.Stop{Reason: reason} },
 			Reported: func(version uint64, reports []protocol.Report) machine.Event {
 				return replica.Reported{Version: version, Reports: reports}
@@ -40,9 +41,9 @@ func start(s machine.Start) machine.State {
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[replica.Effect, replica.Event](&replica.Caller{
+	return machine.Calls[replica.Effect, replica.Event](&replica.Caller{LogCaller: shell.LogCaller{
 		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
-	})
+	}})
 }
 
 // watches: the successor's heartbeat.
@@ -140,8 +141,6 @@ func describe(x any) string {
 		return "renew " + e.Key
 	case replica.CheckPulse:
 		return "check " + e.Key
-	case replica.WatchPulse:
-		return "watch " + e.Key
 	case replica.Assign:
 		return fmt.Sprintf("assign version %d: %d grants", e.Assignment.Version, len(e.Assignment.Grants))
 	case replica.Halt:

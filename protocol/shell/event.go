@@ -1,0 +1,114 @@
+package shell
+
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/store"
+)
+
+// Event is what happens to a member. At is the instant at which it reaches the member; the field Now, which is the first, has it.
+type Event interface{ At() protocol.Instant }
+
+// Events that every protocol has.
+type (
+	// Woken is the time that WakeAt asked for.
+	Woken struct{ Now protocol.Instant }
+	// Hinted says that something below a prefix may have changed; "" is the log.
+	Hinted struct {
+		Now    protocol.Instant
+		Prefix string
+	}
+	// Reported is what the supervisor reports.
+	Reported struct {
+		Now     protocol.Instant
+		Version uint64
+		Reports []protocol.Report // sorted by partition
+	}
+	// Proposed asks to have commands applied; Reply answers with the same ID.
+	Proposed struct {
+		Now      protocol.Instant
+		ID       uint64
+		Commands []cluster.Command
+	}
+	// Closed says that the store's handle was closed while the member ran: nothing can be called any more.
+	Closed struct {
+		Now protocol.Instant
+		Err error
+	}
+	// Stop asks to leave in order.
+	Stop struct {
+		Now    protocol.Instant
+		Reason string
+	}
+)
+
+// Events that protocols with a log have.
+type (
+	// Read answers ReadLog.
+	Read struct {
+		Now       protocol.Instant
+		Page      store.Page
+		Truncated bool
+		Err       string // "" when it was answered
+	}
+	// SnapshotRead answers ReadSnapshot.
+	SnapshotRead struct {
+		Now   protocol.Instant
+		Value cluster.Value
+		Found bool
+		Err   string
+		Halt  error // the snapshot cannot be used by this member, ever
+	}
+	// Appended answers Append.
+	Appended struct {
+		Now     protocol.Instant
+		Seq     uint64
+		Outcome outbox.Outcome
+		Index   cluster.Index // when Done
+		Data    []byte        // as it is stored there, when Done
+		Err     string
+	}
+	// SnapshotSaved answers SaveSnapshot.
+	SnapshotSaved struct{ Now protocol.Instant }
+	// Renewed answers Renew. Sent is an instant before the call was sent.
+	Renewed struct {
+		Now, Sent protocol.Instant
+		Key       string
+		Outcome   outbox.Outcome
+		Err       string
+	}
+)
+
+// At implements Event.
+func (e Woken) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Hinted) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Reported) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Proposed) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Closed) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Stop) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Read) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e SnapshotRead) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Appended) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e SnapshotSaved) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Renewed) At() protocol.Instant { return e.Now }

@@ -1,0 +1,132 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/beat"
+	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/store"
+)
+
+// readLimit is how many records one read asks for.
+const readLimit = 2000
+
+// LogCaller makes the calls of a member that has a log and a heartbeat, and turns their answers into events. It decides nothing. A protocol embeds it in its
+// own Caller. Its methods may be called from any goroutine. The exported fields must not change.
+type LogCaller struct {
+	Member     cluster.MemberID
+	Store      store.Full
+	TTL        time.Duration
+	NoSessions bool
+	Guard      protocol.Guard // nil for none
+	Logger     *slog.Logger
+	Now        func() protocol.Instant
+	Wall       func() time.Time // for people: nothing is decided by it
+
+	once sync.Once
+	beat *beat.Writer
+}
+
+// NewLogCaller makes the caller of one run of a member. The config must have its defaults.
+func NewLogCaller(c protocol.Config) LogCaller {
+	return LogCaller{
+		Member: c.Member, Store: c.Store.(store.Full), TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Logger: c.Logger, Now: c.Clock, Wall: time.Now,
+	}
+}
+
+// Timeout is how long the call of an effect may take.
+func (c *LogCaller) Timeout(e Effect) time.Duration {
+	if _, ok := e.(Renew); ok {
+		return c.TTL / 3
+	}
+	return c.TTL
+}
+
+// Beat is the writer of the member's heartbeat.
+func (c *LogCaller) Beat() *beat.Writer {
+	c.once.Do(func() {
+		c.beat = &beat.Writer{Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Logger: c.Logger, Now: c.Now, Wall: c.Wall}
+	})
+	return c.beat
+}
+
+// Close removes the heartbeat after the member has left or halted.
+func (c *LogCaller) Close(ctx context.Context) { c.Beat().Close(ctx) }
+
+// Call makes the call of an effect of this package and returns the event that answers it; nil for other effects.
+func (c *LogCaller) Call(ctx context.Context, e Effect) Event {
+	switch e := e.(type) {
+	case ReadLog:
+		return c.Paged(c.Store.Read(ctx, uint64(e.After), readLimit))
+	case ReadSnapshot:
+		return c.readSnapshot(ctx)
+	case Append:
+		return c.append(ctx, e)
+	case SaveSnapshot:
+		c.saveSnapshot(ctx, e)
+		return SnapshotSaved{Now: c.Now()}
+	case Renew:
+		sent, out, err := c.Beat().Renew(ctx, beat.Renewal{Key: e.Key, Create: e.Create, Life: e.Life})
+		return Renewed{Now: c.Now(), Sent: sent, Key: e.Key, Outcome: out, Err: Text(err)}
+	}
+	return nil
+}
+
+// Text is an error as events have it: "" for none.
+func Text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// Paged is the event of a read of the log.
+func (c *LogCaller) Paged(page store.Page, err error) Event {
+	switch {
+	case errors.Is(err, store.ErrClosed):
+		return Closed{Now: c.Now(), Err: err}
+	case errors.Is(err, store.ErrTruncated):
+		return Read{Now: c.Now(), Truncated: true}
+	}
+	return Read{Now: c.Now(), Page: page, Err: Text(err)}
+}
+
+func (c *LogCaller) append(ctx context.Context, e Append) Event {
+	e.Entry.AtMS = c.Wall().UnixMilli()
+	data := e.Entry.Encode()
+	index, err := c.Store.Append(ctx, data)
+	return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: data, Err: Text(err)}
+}
+
+func (c *LogCaller) readSnapshot(ctx context.Context) Event {
+	rec, err := c.Store.Snapshot(ctx)
+	if errors.Is(err, store.ErrNotFound) {
+		return SnapshotRead{Now: c.Now(), Err: "the log was trimmed and there is no snapshot"}
+	}
+	if err != nil {
+		return SnapshotRead{Now: c.Now(), Err: Text(err)}
+	}
+	v, err := cluster.DecodeSnapshot(rec.Data)
+	return SnapshotRead{Now: c.Now(), Value: v, Found: err == nil, Halt: err}
+}
+
+func (c *LogCaller) saveSnapshot(ctx context.Context, e SaveSnapshot) {
+	log := c.Logger.With("index", uint64(e.Value.Index()))
+	err := c.Store.SaveSnapshot(ctx, store.Record{Index: uint64(e.Value.Index()), Data: e.Value.Snapshot()})
+	if err != nil {
+		log.Warn("save a snapshot", "err", err)
+		return
+	}
+	if e.TrimTo == 0 {
+		return
+	}
+	if err := c.Store.Trim(ctx, uint64(e.TrimTo)); err != nil {
+		log.Warn("trim the log", "to", uint64(e.TrimTo), "err", err)
+	}
+}
