@@ -13,9 +13,11 @@ type Records struct{ store.Log }
 // Read implements store.Log.
 func (r Records) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
 	page, err := r.Log.Read(ctx, after, limit)
-	for i := range page.Records {
-		page.Records[i].Data = Binary(page.Records[i].Data)
+	decoded := make([]store.Record, len(page.Records))
+	for i, rec := range page.Records {
+		decoded[i] = store.Record{Index: rec.Index, Data: Binary(rec.Data)}
 	}
+	page.Records = decoded
 	return page, err
 }
 
