@@ -108,11 +108,11 @@ func (d *draft) releaseHold(c ReleaseHold) string {
 }
 
 func (d *draft) confirmMember(c ConfirmMember) string {
-	m, ok := d.Value.members.get(c.Member)
-	switch {
-	case d.shared():
+	if d.shared() {
 		return inGroup
-	case !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld:
+	}
+	m, ok := d.Value.members.get(c.Member)
+	if !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld {
 		return "no such member: it was removed"
 	}
 	m.Incarnation, m.Pulse = d.at, c.Pulse

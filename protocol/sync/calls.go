@@ -137,14 +137,15 @@ func pulseOf(id string) string { return "group/" + id }
 func (c *Caller) append(ctx context.Context, e Append) Event {
 	e.Entry.AtMS = c.Wall().UnixMilli()
 	message, err := EncodeRecord(e.Entry, e.Epoch)
+	var read cluster.Entry
 	if err == nil {
-		_, err = DecodeRecord(message)
+		read, err = DecodeRecord(message)
 	}
 	if err != nil { // nobody could read it
 		return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: Refused, Err: err.Error()}
 	}
 	index, err := c.log.Append(ctx, message)
-	return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: Binary(message), Err: shell.Text(err)}
+	return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: read.Encode(), Err: shell.Text(err)}
 }
 
 var _ shell.Caller = (*Caller)(nil)

@@ -108,15 +108,14 @@ func DecodeRecord(b []byte) (cluster.Entry, error) {
 	if !utf8.Valid(b) {
 		return cluster.Entry{}, errNoRecord
 	}
-	var newer struct {
-		Format         uint32            `json:"format"`
-		ConnectorState []json.RawMessage `json:"connectorState"`
-	}
-	if json.Unmarshal(b, &newer) == nil && newer.Format > cluster.NewestFormat && len(newer.ConnectorState) == 1 {
-		return cluster.Entry{Format: newer.Format}, nil
-	}
 	var r record
-	if err := strict(b, &r); err != nil || len(r.ConnectorState) != 1 || r.ConnectorState[0].TaskID != r.TaskID || r.Format == 0 {
+	err := strict(b, &r)
+	if err != nil || r.Format > cluster.NewestFormat {
+		if f := newerFormat(b); f != 0 {
+			return cluster.Entry{Format: f}, nil
+		}
+	}
+	if err != nil || len(r.ConnectorState) != 1 || r.ConnectorState[0].TaskID != r.TaskID || r.Format == 0 {
 		return cluster.Entry{}, errors.Join(errNoRecord, err)
 	}
 	at, err := time.Parse(timeFormat, r.MessageTimestamp)
@@ -128,6 +127,18 @@ func DecodeRecord(b []byte) (cluster.Entry, error) {
 	}
 	e.Commands, err = r.ConnectorState[0].commands()
 	return e, err
+}
+
+// newerFormat is that of a record of a newer Rota, which may have fields that this one does not know; 0 for anything else.
+func newerFormat(b []byte) uint32 {
+	var r struct {
+		Format         uint32            `json:"format"`
+		ConnectorState []json.RawMessage `json:"connectorState"`
+	}
+	if json.Unmarshal(b, &r) != nil || r.Format <= cluster.NewestFormat || len(r.ConnectorState) != 1 {
+		return 0
+	}
+	return r.Format
 }
 
 // strict reads one JSON text that has nothing else than the fields of v.

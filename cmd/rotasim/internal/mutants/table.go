@@ -7,13 +7,15 @@ import (
 )
 
 // Protocols are those that have a table.
-func Protocols() []string { return []string{"replica", "leader"} }
+func Protocols() []string { return []string{"replica", "leader", "sync"} }
 
 // Table are the flaws of a protocol, by the file that they are in. Replica's has those of the value and of the supervisor too.
 func Table(protocol string) []flaw.Flaw {
 	switch protocol {
 	case "leader":
 		return ofLeader()
+	case "sync":
+		return ofSync()
 	case "replica":
 		return slices.Concat(value(), ofReplica(), supervisor(), users(), doers(), windows())
 	}
