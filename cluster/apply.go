@@ -120,6 +120,12 @@ func (d *draft) applyPlacement(c Command) string {
 		return d.place(c)
 	case Claim:
 		return d.claim(c)
+	case Epoch:
+		return d.announce(c)
+	case Share:
+		return d.share(c)
+	case Own:
+		return d.tell(c)
 	}
 	return "an unknown command"
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/rota-run/rota/schedule"
 )
@@ -35,7 +36,7 @@ func (d *draft) submitJob(c SubmitJob) string {
 	case ok && old.State == JobCompleted && SameSpec(old.Spec, &c.Spec) && c.Expected == 0:
 		return "" // a retried submission must not run the job again
 	}
-	if why := d.percentRefused(c.Job, &c.Spec); why != "" {
+	if why := cmp.Or(d.poolRefused(&c.Spec), d.percentRefused(c.Job, &c.Spec)); why != "" {
 		return why
 	}
 	if ok {
@@ -171,7 +172,7 @@ func (d *draft) updateJob(c UpdateJob) string {
 	case SameSpec(old.Spec, &c.Spec):
 		return ""
 	}
-	if why := d.percentRefused(c.Job, &c.Spec); why != "" {
+	if why := cmp.Or(d.poolRefused(&c.Spec), d.percentRefused(c.Job, &c.Spec)); why != "" {
 		return why
 	}
 	rec := d.newRecord(c.Job, c.Spec)

@@ -5,6 +5,8 @@ import "cmp"
 func (d *draft) prepareJoin(c PrepareJoin) string {
 	old, had := d.Value.members.get(c.Member)
 	switch {
+	case d.shared():
+		return inGroup
 	case had && old.Incarnation == d.at:
 		return "it is prepared by this entry"
 	case had && old.Incarnation != c.Replaces:
@@ -106,6 +108,9 @@ func (d *draft) releaseHold(c ReleaseHold) string {
 }
 
 func (d *draft) confirmMember(c ConfirmMember) string {
+	if d.shared() {
+		return inGroup
+	}
 	m, ok := d.Value.members.get(c.Member)
 	if !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld {
 		return "no such member: it was removed"

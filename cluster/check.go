@@ -51,6 +51,10 @@ func CheckCommand(c Command) error {
 		return checkConfigure(c)
 	case Lead:
 		return errors.Join(at("member", CheckName(string(c.Member))), at("offer_ms", notNegative(c.OfferMS)))
+	case Epoch:
+		return checkEpoch(&c)
+	case Own:
+		return checkOwn(&c)
 	case Place:
 		if c.Placement > PlacementShared {
 			return errors.New("placement: an unknown choice")

@@ -11,6 +11,7 @@ const (
 	kindSettings
 	kindLeader
 	kindCommand // alone, in a document
+	kindEpoch
 )
 
 // draft is a value being changed by one entry. Every change goes through its set and remove methods, which keep the digest

@@ -154,7 +154,7 @@ func appendPlacementCommand(b []byte, c Command) []byte {
 	case Place:
 		return append(b, tagPlace, byte(c.Placement))
 	}
-	return append(b, 0) // no such command: whoever reads it refuses the entry
+	return appendEpochCommand(b, c)
 }
 
 func appendPrepareJoin(b []byte, c PrepareJoin) []byte {
@@ -162,6 +162,13 @@ func appendPrepareJoin(b []byte, c PrepareJoin) []byte {
 	b = appendVarint(appendVarint(appendVarint(b, c.Slots), c.Weight), c.Capacity)
 	b = appendList(b, c.Labels, appendLabel)
 	return appendString(appendString(appendString(b, c.Pulse), c.Address), c.Version)
+}
+
+func (r *decoder) prepareJoin() PrepareJoin {
+	return PrepareJoin{
+		Member: MemberID(r.string()), Replaces: Index(r.uvarint()), Slots: r.varint(), Weight: r.varint(), Capacity: r.varint(),
+		Labels: decodeList(r, decodeLabel), Pulse: r.string(), Address: r.string(), Version: r.string(),
+	}
 }
 
 // appendJobCommand has two tags: the second is for a spec that says something of the workflow.
@@ -237,10 +244,7 @@ func (r *decoder) configure(more bool) Command {
 func decodeCommand(r *decoder) Command {
 	switch r.byte() {
 	case tagPrepareJoin:
-		return PrepareJoin{
-			Member: MemberID(r.string()), Replaces: Index(r.uvarint()), Slots: r.varint(), Weight: r.varint(), Capacity: r.varint(),
-			Labels: decodeList(r, decodeLabel), Pulse: r.string(), Address: r.string(), Version: r.string(),
-		}
+		return r.prepareJoin()
 	case tagAcceptJoin:
 		return AcceptJoin{Member: r.member(), Incarnation: r.token(), By: r.member(), ByIncarnation: r.token()}
 	case tagAbortJoin:
@@ -314,8 +318,7 @@ func (r *decoder) placementCommand() Command {
 	case tagPlace:
 		return Place{Placement: Placement(r.enum(byte(PlacementShared)))}
 	}
-	r.fail("an unknown command")
-	return nil
+	return r.epochCommand()
 }
 
 func (r *decoder) member() MemberID       { return MemberID(r.string()) }

@@ -32,9 +32,15 @@ func (d *draft) planMoves() bool {
 
 func (d *draft) planView(view *view) bool {
 	budget := max(0, d.Settings().MoveBudget-d.derived.moving)
+	if d.shared() { // what has an owner is moved by its owner: see Shares
+		budget = 0
+	}
 	plan, opened := schedule.Place(view, budget), d.derived.moving
 	moved := int64(0)
 	for _, mv := range plan.Moves {
+		if mv.From >= 0 && d.shared() {
+			continue
+		}
 		if d.move(view, mv) && mv.From >= 0 {
 			moved++
 		}

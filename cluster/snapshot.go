@@ -16,6 +16,9 @@ func (v Value) Snapshot() []byte {
 	if v.settings.Placement == PlacementOffered {
 		b = appendLeadership(b, v.leader)
 	}
+	if v.settings.Placement == PlacementShared {
+		b = appendAnnouncement(b, v.epoch)
+	}
 	b = appendUvarint(b, uint64(v.members.len()))
 	v.members.each(func(_ MemberID, m memberRecord) bool { b = appendMember(b, m.Member); return true })
 	b = appendUvarint(b, uint64(v.jobs.len()))
@@ -50,7 +53,10 @@ func DecodeSnapshot(data []byte) (Value, error) {
 	if d.settings.Placement == PlacementOffered {
 		d.leader = decodeLeadership(r)
 	}
-	d.digest = d.settingsHash() + d.leaderHash()
+	if d.shared() {
+		d.epoch = decodeAnnouncement(r)
+	}
+	d.digest = d.settingsHash() + d.leaderHash() + d.epochHash()
 	d.load(r)
 	if r.err == nil && r.off != len(data) {
 		r.fail("bytes behind its end")

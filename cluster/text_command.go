@@ -152,6 +152,9 @@ func (v Value) String() string {
 	if l, ok := v.Leader(); ok {
 		fmt.Fprintf(&b, "leader %s term %d\n", l.Member, l.Term)
 	}
+	if e, ok := v.Epoch(); ok {
+		fmt.Fprintf(&b, "epoch %s by %s\n", e, e.Leader)
+	}
 	for m := range v.Members() {
 		fmt.Fprintf(&b, "member %s@%d %s", m.ID, m.Incarnation, m.State)
 		if m.Draining {

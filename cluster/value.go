@@ -16,6 +16,7 @@ type Value struct {
 	applied  uint64 // entries applied; the age of writers is counted in it
 	settings Settings
 	leader   Leadership
+	epoch    Announcement
 	recent   *step // what changed lately, for Changes
 
 	members    tree[MemberID, memberRecord]

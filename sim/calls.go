@@ -35,6 +35,10 @@ func (p *process) call(e machine.Effect, c machine.Call) {
 		if !p.up && (f == noRequest || w.plan.mode == KernelLock) {
 			return // what a process on this machine had not yet done it will not do
 		}
+		if c.Group {
+			p.callGroup(e, f, sent, back, deadline)
+			return
+		}
 		ev := p.make(e, f, sent) // a request that is on its way is done, also when its sender dies meanwhile
 		at := w.now + back
 		if f.silent() {

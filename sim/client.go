@@ -48,10 +48,12 @@ func newClient(w *world) *client {
 	one := task("steady", cluster.HandoverAtMostOne, nil)
 	one.Spread, one.SpreadOver = cluster.SpreadSingle, "zone"
 	c.want("one", one)
-	c.wantFlow("stream", true, "steady", "steady")
-	c.wantFlow("flow", false, "finite", "finite", "finite")
-	c.wantFlow("shared", false, "steady")
-	c.wanted[len(c.wanted)-1].spec.Tasks[0].Repartition = true
+	if !w.machine.Group {
+		c.wantFlow("stream", true, "steady", "steady")
+		c.wantFlow("flow", false, "finite", "finite", "finite")
+		c.wantFlow("shared", false, "steady")
+		c.wanted[len(c.wanted)-1].spec.Tasks[0].Repartition = true
+	}
 	window := task("window", cluster.HandoverAtMostOne, keys("l", 1+n/6))
 	c.want("window", window)
 	return c

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/store"
 )
@@ -25,6 +26,7 @@ type disk struct {
 	older    []store.Doc // a listing from some time ago
 	away     bool
 	full     bool
+	room     *room
 }
 
 type stored struct {
@@ -32,7 +34,7 @@ type stored struct {
 	session *session
 }
 
-func newDisk(w *world) *disk { return &disk{w: w, docs: map[string]stored{}} }
+func newDisk(w *world) *disk { return &disk{w: w, docs: map[string]stored{}, room: newRoom(w)} }
 
 func (d *disk) append(data []byte) uint64 {
 	d.head++
@@ -44,6 +46,14 @@ func (d *disk) append(data []byte) uint64 {
 	d.w.oracle.appended(rec)
 	d.w.logGrew()
 	return d.head
+}
+
+// write appends an entry that no member has written.
+func (d *disk) write(e cluster.Entry) uint64 {
+	if encode := d.w.machine.Encode; encode != nil {
+		return d.append(encode(e))
+	}
+	return d.append(e.Encode())
 }
 
 func (d *disk) read(after uint64, limit int) (store.Page, error) {

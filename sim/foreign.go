@@ -54,7 +54,7 @@ func (w *world) impostor(r chance) {
 		c = a
 	}
 	e := cluster.Entry{Writer: "impostor", Seq: uint64(ref.Index()) + 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: []cluster.Command{c}}
-	w.disk.append(e.Encode())
+	w.disk.write(e)
 }
 
 // announce lets a member end for a restart: in its place an operator's tool writes that its grants are to be held.

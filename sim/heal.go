@@ -239,7 +239,7 @@ func (w *world) doom() {
 		w.oracle.doomed = true
 		on := cluster.Entry{Writer: "operator-of-a-newer-rota", Seq: 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(),
 			Commands: []cluster.Command{cluster.Configure{Format: 99}}}
-		w.disk.append(on.Encode())
+		w.disk.write(on)
 		w.disk.append([]byte{entryMagic, 99, 1, 'x'})
 	} else if !w.loseTail() {
 		return
@@ -294,7 +294,7 @@ func (w *world) loseTail() bool {
 			Writer: "after-the-loss", Seq: seq + 1, Format: 1, BaseIndex: o.ref.Index(), BaseChain: o.ref.Chain(),
 			Commands: []cluster.Command{cluster.Configure{MoveBudget: 99}},
 		}
-		if d.append(e.Encode()) > lost {
+		if d.write(e) > lost {
 			behind++
 		}
 		if behind == 2 && o.tells == 0 {

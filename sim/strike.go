@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // strike lets a fault of the script happen, or wait for its phase.
@@ -175,6 +176,10 @@ func (w *world) strikeAll(f Fault, r chance) {
 		w.disk.append(b)
 	case machine.Foreign:
 		w.foreign(r)
+	case machine.GroupFails:
+		w.disk.room.step(memory.GroupCall{Fail: true})
+	case machine.Storm:
+		w.disk.room.storm(r)
 	case machine.AllAtOnce:
 		for _, p := range w.processes(alive) {
 			p.die()
@@ -222,7 +227,7 @@ func (w *world) foreign(r chance) {
 	}
 	commands = append(commands, cluster.KillJob{Job: "nobody-knows-it"})
 	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: commands}
-	w.disk.append(e.Encode())
+	w.disk.write(e)
 	w.impostor(r)
 }
 

@@ -9,11 +9,12 @@ import (
 	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol/sync"
 )
 
 // protocols is the only table of ways to agree. The first is the default.
 func protocols() []protocol.Protocol {
-	return []protocol.Protocol{replica.Protocol{}, leader.Protocol{}, lease.Protocol{}}
+	return []protocol.Protocol{replica.Protocol{}, leader.Protocol{}, lease.Protocol{}, sync.Protocol{}}
 }
 
 func protocolNames() string {

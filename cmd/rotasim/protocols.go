@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/sim/machine/leader"
 	"github.com/rota-run/rota/sim/machine/lease"
 	"github.com/rota-run/rota/sim/machine/replica"
+	"github.com/rota-run/rota/sim/machine/sync"
 )
 
 // protocol is one that can be tried out.
@@ -24,6 +25,7 @@ func protocols() []protocol {
 		{leader.Machine(), leader.Rules(), nil, nil},
 		{lease.Machine(), nil, nil, nil},
 		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
+		{sync.Machine(), nil, nil, nil},
 	}
 }
 

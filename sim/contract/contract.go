@@ -24,6 +24,9 @@ func Broken(before, after *cluster.Value, e cluster.Entry, done cluster.Applied)
 			return fmt.Sprintf("%v was accepted: %s", command, why)
 		}
 	}
+	if why := c.void(); why != "" {
+		return why
+	}
 	if why := c.ring(); why != "" {
 		return why
 	}
@@ -88,6 +91,10 @@ func (c *change) command(command cluster.Command) string {
 		return c.underToken(d.Partition, d.Token, true)
 	case cluster.FinishPartition:
 		return c.finished(d)
+	case cluster.Epoch:
+		return c.epoch(d)
+	case cluster.Share:
+		return c.share(d)
 	default:
 		return c.job(command)
 	}

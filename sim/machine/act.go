@@ -17,6 +17,7 @@ type (
 		List  bool
 		Part  bool             // it is one of several writes that belong together
 		Keep  bool             // it saves a snapshot
+		Group bool             // it goes to the group, which may let it wait for others
 		Looks bool             // it looks whether somebody lives
 		Whom  cluster.MemberID // does it look at
 	}

@@ -51,6 +51,9 @@ const (
 	Reorder         Kind = "reorder"           // an answer overtakes an earlier one
 	CrashAfterWrite Kind = "crash-after-write" // kill -9 when one of several writes has reached the store
 	TwoLeaders      Kind = "two-leaders"       // two members take themselves for the leader at the same instant
+	GroupFails      Kind = "group-fails"       // the server that keeps the group dies: what was no fact is forgotten
+	GroupForgets    Kind = "group-forgets"     // nobody is in the group for so long that it begins anew
+	Storm           Kind = "rebalance-storm"   // strangers join the group, one after the other
 	AllAtOnce       Kind = "all-at-once"       // every member is killed at once
 )
 

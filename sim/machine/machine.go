@@ -32,6 +32,10 @@ type Machine struct {
 	// means anything.
 	Fold  func(before cluster.Value, r store.Record) (Change, error)
 	Truth func() Truth
+	// Group: members are those of a group, which the store has then. There are no pools of slots.
+	Group bool
+	// Encode is an entry as the log has it; nil: as package cluster writes it.
+	Encode func(cluster.Entry) []byte
 	// Stray is a document that is left behind and belongs to nobody, "" for none.
 	Stray func(v *cluster.Value, docs []store.Doc) string
 	// Gap is for how long a partition may have no owner after one failure of this kind; Recovery is for how long after many. Both are by

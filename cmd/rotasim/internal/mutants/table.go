@@ -7,7 +7,7 @@ import (
 )
 
 // Protocols are those that have a table.
-func Protocols() []string { return []string{"replica", "leader", "lease"} }
+func Protocols() []string { return []string{"replica", "leader", "lease", "sync"} }
 
 // Table are the flaws of a protocol, by the file that they are in. Replica's has those of the value and of the supervisor too.
 func Table(protocol string) []flaw.Flaw {
@@ -16,6 +16,8 @@ func Table(protocol string) []flaw.Flaw {
 		return ofLeader()
 	case "lease":
 		return ofLease()
+	case "sync":
+		return ofSync()
 	case "replica":
 		return slices.Concat(value(), ofReplica(), supervisor(), users(), doers(), windows())
 	}

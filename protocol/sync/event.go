@@ -1,0 +1,96 @@
+package sync
+
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/protocol/shell"
+)
+
+// Event is what happens to a member.
+type Event = shell.Event
+
+// Outcome is how a call ended.
+type Outcome = outbox.Outcome
+
+// The outcomes.
+const (
+	Done    = outbox.Done
+	NotDone = outbox.NotDone
+	Unknown = outbox.Unknown
+	Refused = outbox.Refused
+)
+
+// Events that every protocol has, and those with a log; see package shell.
+type (
+	Woken         = shell.Woken
+	Hinted        = shell.Hinted
+	Reported      = shell.Reported
+	Proposed      = shell.Proposed
+	Closed        = shell.Closed
+	Stop          = shell.Stop
+	Read          = shell.Read
+	SnapshotRead  = shell.SnapshotRead
+	Appended      = shell.Appended
+	SnapshotSaved = shell.SnapshotSaved
+)
+
+// Answer is what the group says to a call.
+type Answer uint8
+
+// The answers.
+const (
+	Failed  Answer = iota // nobody knows whether it was done
+	Agreed                // done
+	Again                 // the group has, or forms, another generation: join with the same ID
+	Outside               // the ID is not in the group
+)
+
+// Companion is a member of the group, as its leader gets to know it.
+type Companion struct {
+	ID   string
+	Join cluster.PrepareJoin
+	Bad  bool // what it said of itself is not what a member says
+}
+
+type (
+	// Joined answers JoinGroup. The ID may be set also where it failed.
+	Joined struct {
+		Now        protocol.Instant
+		ID         string
+		Generation uint64
+		Leads      bool
+		Members    []Companion // sorted by ID; nil for all but the leader
+		Answer     Answer
+		Err        string
+	}
+	// Synced answers SyncGroup. Sent is an instant before the call was sent.
+	Synced struct {
+		Now, Sent protocol.Instant
+		Answer    Answer
+		Err       string
+	}
+	// Beaten answers Beat. Sent is an instant before the call was sent.
+	Beaten struct {
+		Now, Sent protocol.Instant
+		Answer    Answer
+		Err       string
+	}
+	// GroupLeft answers LeaveGroup.
+	GroupLeft struct {
+		Now protocol.Instant
+		Err string
+	}
+)
+
+// At implements Event.
+func (e Joined) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Synced) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e Beaten) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e GroupLeft) At() protocol.Instant { return e.Now }

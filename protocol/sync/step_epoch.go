@@ -1,0 +1,116 @@
+package sync
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// announce is the epoch of the generation that this member leads; nil where there is nothing to announce. Several generations that follow each other
+// within a poll are announced by the last one alone.
+func (s *step) announce() []cluster.Command {
+	g := &s.group
+	if !g.leads || g.need != needBeat || s.now.Sub(g.fact) < s.p.Poll || s.now < s.rest || s.announced() {
+		return nil
+	}
+	e, _ := s.value.Epoch()
+	start := max(1, e.Start)
+	if !e.Above(start, g.generation) {
+		if g.lease.Acked < s.epochAt {
+			return nil // it may be that a later generation was announced: a heartbeat after that epoch says whether ours is the present one
+		}
+		start = e.Start + 1 // the group was forgotten, and began anew
+	}
+	g.begun = start
+	return []cluster.Command{cluster.Epoch{Start: start, Generation: g.generation, Leader: s.self(), Members: s.named()}}
+}
+
+// announced reports whether the present epoch is the one that this member has announced for its generation.
+func (s *step) announced() bool {
+	e, ok := s.value.Epoch()
+	return ok && e.Leader == s.self() && e.Generation == s.group.generation && e.Start == s.group.begun
+}
+
+// named are the members of our generation as the epoch names them: of two under one name, the one that is in the value, else the first.
+func (s *step) named() []cluster.EpochMember {
+	out := make([]cluster.EpochMember, 0, len(s.group.members))
+	for _, c := range s.group.members {
+		if c.Bad {
+			continue
+		}
+		m := cluster.EpochMember{Join: c.Join}
+		if old, ok := s.value.Member(c.Join.Member); ok && old.Pulse == c.Join.Pulse && old.State == cluster.MemberJoined {
+			m = cluster.EpochMember{Incarnation: old.Incarnation, Join: cluster.PrepareJoin{Member: old.ID, Pulse: old.Pulse}}
+		}
+		out = append(out, m)
+	}
+	slices.SortStableFunc(out, func(a, b cluster.EpochMember) int {
+		return cmp.Or(cmp.Compare(a.Join.Member, b.Join.Member), -cmp.Compare(a.Incarnation, b.Incarnation))
+	})
+	return slices.CompactFunc(out, func(a, b cluster.EpochMember) bool { return a.Join.Member == b.Join.Member })
+}
+
+// told is what the member has said of itself.
+type told struct {
+	epoch cluster.Index // Announcement.Since of the epoch in which it has listed all
+	upTo  cluster.Index // what came to it at this index or before is said
+}
+
+// own lists all that the member owns, once in each epoch, and then what others have shared with it.
+func (s *step) own() []cluster.Command {
+	e, _ := s.value.Epoch()
+	c := cluster.Own{Member: s.self(), Incarnation: s.inc, Full: s.told.epoch != e.Since}
+	if !c.Full && s.changed <= s.told.upTo {
+		return nil
+	}
+	for _, d := range s.duties {
+		if d.Role == cluster.RoleAdopt {
+			continue
+		}
+		c.Count++
+		if len(c.Partitions) < cluster.MaxOwned && (c.Full || d.Token > s.told.upTo && s.fromOther(d.Partition.From)) {
+			c.Partitions = append(c.Partitions, cluster.Owned{Partition: d.Partition.ID, Token: d.Token})
+		}
+	}
+	if !c.Full && len(c.Partitions) == 0 {
+		return nil
+	}
+	return []cluster.Command{c}
+}
+
+// fromOther reports whether the former owner is another member, which lives.
+func (s *step) fromOther(id cluster.MemberID) bool {
+	_, ok := s.value.Member(id)
+	return ok && id != s.self()
+}
+
+// spoke notes what our own entry has said. Whether it was accepted does not matter: what has changed since is said again.
+func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
+	for i, c := range e.Commands {
+		if !results[i].Accepted { // what asked for it may ask for the same again
+			s.rest = s.now.Add(s.p.Poll)
+		}
+		if o, ok := c.(cluster.Own); ok && o.Member == s.self() {
+			s.told.upTo = e.Index
+			if now, _ := s.value.Epoch(); o.Full && e.BaseIndex >= now.Since {
+				s.told.epoch = now.Since
+			}
+		}
+	}
+}
+
+// shared are the shares of what is ours. Nothing is shared between a change of the group and its epoch.
+func (s *step) shared() []cluster.Command {
+	if !s.seated() || s.now < s.rest {
+		return nil
+	}
+	if s.sharedAt != s.value.Index() {
+		s.shares, s.sharedAt = s.value.Shares(s.self()), s.value.Index()
+	}
+	out := make([]cluster.Command, 0, len(s.shares))
+	for _, c := range s.shares {
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package sync
+
+import (
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/store"
+)
+
+// need is the next call that the group waits for.
+type need uint8
+
+const (
+	needJoin need = iota
+	needSync
+	needBeat  // the generation is a fact
+	needLeave // the member was removed, and this membership is of no use
+)
+
+// group is what the member knows of its group. At most one call is under way.
+type group struct {
+	id         string // "" until the group has given one
+	generation uint64
+	leads      bool
+	members    []Companion // of a generation that it leads
+	need       need
+	busy       bool
+	next       protocol.Instant // not before
+	fact       protocol.Instant // when the generation became one, here
+	lease      heartbeat.Lease  // of the membership: renewed by Sync and Heartbeat
+	begun      uint64           // Start of the epoch by which its generation was announced, or was tried to be; 0: none
+}
+
+// beatEvery is how much time is between two heartbeats. They also bring the news of a new generation.
+func (p Params) beatEvery() time.Duration { return p.TTL / 8 }
+
+// keepGroup makes the next call.
+func (s *step) keepGroup() {
+	if s.phase == phaseReading || s.group.busy || s.now < s.group.next {
+		return
+	}
+	seat := store.Seat{ID: s.group.id, Generation: s.group.generation}
+	switch s.group.need {
+	case needJoin:
+		if s.group.id == "" && s.phase != phaseWaiting {
+			return // it is leaving, or what it ran has yet to stop
+		}
+		s.emit(JoinGroup{ID: s.group.id, Join: s.p.Join, Session: s.p.TTL})
+	case needSync:
+		s.emit(SyncGroup{Seat: seat})
+	case needBeat:
+		s.emit(Beat{Seat: seat})
+	case needLeave:
+		s.emit(LeaveGroup{ID: s.group.id})
+	}
+	s.group.busy = true
+}
+
+func (s *step) heardGroup(ev Event) {
+	switch ev := ev.(type) {
+	case Joined:
+		s.joinedGroup(ev)
+	case Synced:
+		if s.heard(ev.Answer, ev.Err) {
+			s.group.need, s.group.fact = needBeat, s.now
+			s.renewed(ev.Sent)
+		}
+	case Beaten:
+		if s.heard(ev.Answer, ev.Err) {
+			s.renewed(ev.Sent)
+		}
+	case GroupLeft:
+		s.group = group{}
+		s.answered(ev.Err)
+	}
+}
+
+// renewed counts the lease from before the call. That the group had us then says that no generation without us was formed before it, however late we hear
+// of it: so a lease that has run out begins again, without asking the log.
+func (s *step) renewed(sent protocol.Instant) {
+	s.group.lease = s.group.lease.Renewed(sent, s.p.timing())
+	s.group.next = sent.Add(s.p.beatEvery())
+}
+
+// heard takes in what the group says to a call, and reports whether it agreed.
+func (s *step) heard(a Answer, err string) bool {
+	s.group.busy = false
+	s.answered(err)
+	switch a {
+	case Agreed:
+		return true
+	case Again:
+		if s.group.need == needJoin { // the same call, made twice
+			s.group.next = s.now.Add(s.p.Poll / 4)
+		} else if s.group.need != needLeave {
+			s.group.need, s.group.next = needJoin, s.now
+		}
+	case Outside:
+		s.exile()
+	case Failed:
+		s.group.next = s.now.Add(s.p.Poll)
+	}
+	return false
+}
+
+func (s *step) joinedGroup(ev Joined) {
+	if s.group.id == "" {
+		s.group.id = ev.ID // also where the call failed: it is the member that may have joined
+	}
+	if !s.heard(ev.Answer, ev.Err) {
+		return
+	}
+	s.group.generation, s.group.leads, s.group.members, s.group.begun = ev.Generation, ev.Leads, ev.Members, 0
+	s.group.need, s.group.next = needSync, s.now
+}
+
+// exile: the group goes on without us, and others may have what was ours.
+func (s *step) exile() {
+	s.group = group{next: s.now}
+	if s.phase == phaseMember {
+		s.remove("the group has removed it")
+	}
+}
+
+// seated reports whether the present epoch is that of the member's generation, and the generation a fact.
+func (s *step) seated() bool {
+	e, ok := s.value.Epoch()
+	return ok && s.group.need == needBeat && e.Generation == s.group.generation
+}

@@ -1,0 +1,153 @@
+package sync
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// logReader is where the member stands in reading the log.
+type logReader struct {
+	call
+	after cluster.Index // of the read that is under way
+	hint  bool          // there may be more
+	snap  bool          // a snapshot is being read: the entries behind the value were trimmed
+}
+
+func (s *step) readLog() {
+	if s.log.busy || s.now < s.log.rest || !s.log.hint && s.now < s.log.next {
+		return
+	}
+	s.log.busy, s.log.hint, s.log.after = true, false, s.value.Index()
+	s.emit(ReadLog{After: s.log.after})
+}
+
+func (s *step) read(ev Read) {
+	s.log.busy = false
+	s.log.next = s.now.Add(s.p.Poll)
+	if s.answered(ev.Err); ev.Err != "" {
+		s.log.rest = s.log.next
+		return
+	}
+	s.log.next = s.now.Add(max(s.p.Poll, s.p.LogEvery))
+	if ev.Truncated {
+		s.log.busy, s.log.snap = true, true
+		s.emit(ReadSnapshot{})
+		return
+	}
+	if cluster.Index(ev.Page.Head) < s.log.after { // what we appended since need not be there yet
+		s.halt(&protocol.DivergedError{Index: s.log.after, Reason: "the log is shorter than what was read from it before"})
+		return
+	}
+	if !s.began {
+		s.began, s.ready = true, cluster.Index(ev.Page.Head)
+	}
+	s.apply(ev.Page.Records)
+	s.log.hint = s.log.hint || len(ev.Page.Records) > 0 && uint64(s.value.Index()) < ev.Page.Head
+}
+
+func (s *step) snapshotRead(ev SnapshotRead) {
+	s.log.busy, s.log.snap = false, false
+	s.log.next = s.now.Add(s.p.Poll)
+	switch s.answered(ev.Err); {
+	case ev.Halt != nil:
+		s.halt(ev.Halt)
+	case ev.Err != "" || !ev.Found:
+	case ev.Value.Index() > s.value.Index():
+		s.adopt(ev.Value)
+		s.history = nil
+		s.snapAt = s.value.Applied()
+		s.log.hint = true
+		s.unresolved()
+		s.emit(Applying{Value: s.value})
+	}
+}
+
+// apply folds records into the value, those of them that are new.
+func (s *step) apply(records []store.Record) {
+	if n := len(records); n == 0 || cluster.Index(records[n-1].Index) <= s.value.Index() {
+		return // or we appended, since the read was sent, all that it brings
+	}
+	applied := make([]protocol.Applied, 0, len(records))
+	history := slices.Clone(s.history)
+	for _, r := range records {
+		if cluster.Index(r.Index) <= s.value.Index() {
+			continue
+		}
+		e, ok, err := s.value.Decode(cluster.Index(r.Index), r.Data)
+		if err != nil {
+			s.halt(err)
+			return
+		}
+		if !ok {
+			s.value = s.value.Skip(cluster.Index(r.Index), r.Data)
+		} else {
+			if !agrees(history, e) {
+				s.halt(&protocol.DivergedError{Index: e.BaseIndex, Reason: "the writer of entry " + e.Index.String() + " had applied another history"})
+				return
+			}
+			applied = append(applied, s.applyEntry(e))
+		}
+		history = append(history, chainAt{s.value.Index(), s.value.Chain()})
+	}
+	s.history = history[max(0, len(history)-historyLength):]
+	s.emit(Applying{Value: s.value, Entries: applied})
+}
+
+func (s *step) applyEntry(e cluster.Entry) protocol.Applied {
+	next, done := s.value.Apply(e)
+	s.adopt(next)
+	if done.Duplicate {
+		s.unresolved()
+	} else {
+		s.resolve(e, done.Results)
+	}
+	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate}
+}
+
+// adopt takes in a newer value, and when its epoch came.
+func (s *step) adopt(v cluster.Value) {
+	was, _ := s.value.Epoch()
+	if now, _ := v.Epoch(); now != was {
+		s.epochAt = s.now
+	}
+	s.value = v
+}
+
+// agrees reports whether the writer's history is ours, as far as ours is kept.
+func agrees(history []chainAt, e cluster.Entry) bool {
+	i, ok := slices.BinarySearchFunc(history, e.BaseIndex, func(c chainAt, i cluster.Index) int {
+		switch {
+		case c.index < i:
+			return -1
+		case c.index > i:
+			return 1
+		}
+		return 0
+	})
+	return !ok || history[i].chain == e.BaseChain
+}
+
+// answered notes whether the store answers, and tells when that changes.
+func (s *step) answered(err string) {
+	if (err == "") != (s.problem == "") {
+		s.emit(StoreChanged{Err: err})
+	}
+	s.problem = err
+}
+
+// saveSnapshot lets the first joined member write a snapshot now and then. Entries before the former one are freed, so that
+// readers that are a little behind need not load it.
+func (s *step) saveSnapshot() {
+	if s.phase != phaseMember || s.snapshot.busy || s.value.Applied()-s.snapAt < s.p.SnapshotEvery {
+		return
+	}
+	if first, ok := s.value.FirstJoined(); !ok || first != s.self() {
+		return
+	}
+	s.snapshot.busy = true
+	s.emit(SaveSnapshot{Value: s.value, TrimTo: s.lastSnap})
+	s.snapAt, s.lastSnap = s.value.Applied(), s.value.Index()
+}
