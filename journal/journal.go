@@ -10,10 +10,14 @@ type Kind string
 
 // The kinds.
 const (
-	RunError     Kind = "run-error"
-	Malformed    Kind = "malformed-task-error"
-	Parked       Kind = "parked"
-	Moved        Kind = "moved"
+	RunError  Kind = "run-error"
+	Malformed Kind = "malformed-task-error"
+	Parked    Kind = "parked"
+	Moved     Kind = "moved"
+	// Resumed: a member runs again what it did not run for a while, though it was to: it was suspended, the store was away, or it restarted.
+	Resumed Kind = "resumed"
+	// Suspended: a member's process was suspended, or had no processor, so shortly that it kept its tasks.
+	Suspended    Kind = "suspended"
 	MemberJoined Kind = "member-joined"
 	MemberLeft   Kind = "member-left"
 	Refused      Kind = "refused"
@@ -40,7 +44,7 @@ type Record struct {
 	To        string   `json:"to,omitempty"`   // moved: new owner
 	Cause     string   `json:"cause,omitempty"`
 	Token     uint64   `json:"token,omitempty"`
-	GapMS     *int64   `json:"gap_ms,omitempty"` // moved: time without an owner; negative is an overlap; absent when unknown
+	GapMS     *int64   `json:"gap_ms,omitempty"` // moved, resumed, suspended: time in which nobody ran it; negative is an overlap; absent when unknown
 	Storage   *Storage `json:"storage,omitempty"`
 }
 

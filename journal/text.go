@@ -32,8 +32,11 @@ func (r Record) Line() string {
 	}
 	add(r.Message)
 	add(r.Cause)
-	if r.GapMS != nil {
+	switch {
+	case r.GapMS != nil:
 		add(gap(*r.GapMS))
+	case r.Kind == Moved:
+		add("gap unknown")
 	}
 	return plain(strings.Join(parts, "  "))
 }

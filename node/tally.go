@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/work"
 )
 
 // tally counts what happened to this member, and remembers which moves were told: a run that starts again under the same
@@ -12,16 +14,20 @@ import (
 type tally struct {
 	mu   sync.Mutex
 	told map[cluster.PartitionID]cluster.Token
-	most int // entries of told at which it is swept
+	idle map[cluster.PartitionID]protocol.Instant // since when this member does not run what it ran, and was not told to
+	most int                                      // entries of told at which it is swept
 	sum  sums
 }
 
 type sums struct {
 	moves, removals, losses int64
 	gaps, longest           time.Duration
+	gap                     work.Histogram
 }
 
-func newTally() *tally { return &tally{told: make(map[cluster.PartitionID]cluster.Token)} }
+func newTally() *tally {
+	return &tally{told: make(map[cluster.PartitionID]cluster.Token), idle: make(map[cluster.PartitionID]protocol.Instant)}
+}
 
 // minTold is how many told moves are remembered at least.
 const minTold = 1000
@@ -38,6 +44,7 @@ func (t *tally) first(p cluster.PartitionID, token cluster.Token, owns func(clus
 		for old := range t.told {
 			if old != p && !owns(old) {
 				delete(t.told, old)
+				delete(t.idle, old)
 			}
 		}
 		t.most = 2 * len(t.told)
@@ -45,15 +52,31 @@ func (t *tally) first(p cluster.PartitionID, token cluster.Token, owns func(clus
 	return true
 }
 
-func (t *tally) move(gap *int64) {
+// stopped remembers since when a partition is not run.
+func (t *tally) stopped(p cluster.PartitionID, until protocol.Instant) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sum.moves++
-	if gap != nil {
-		d := time.Duration(*gap) * time.Millisecond
-		t.sum.gaps += max(d, 0)
-		t.sum.longest = max(t.sum.longest, d)
-	}
+	t.idle[p] = until
+}
+
+// startsAgain returns for how long this member has not run a partition, and false if it did not run it before.
+func (t *tally) startsAgain(p cluster.PartitionID, now protocol.Instant) (time.Duration, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	since, ok := t.idle[p]
+	delete(t.idle, p)
+	return now.Sub(since), ok
+}
+
+func (t *tally) move() { t.count(func(s *sums) { s.moves++ }) }
+
+// gap counts a time in which nobody ran a partition.
+func (t *tally) gap(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum.gaps += max(d, 0)
+	t.sum.longest = max(t.sum.longest, d)
+	t.sum.gap.Add(max(d, 0))
 }
 
 func (t *tally) count(n func(*sums)) {
