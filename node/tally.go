@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
 )
@@ -13,6 +14,7 @@ import (
 // token is no move.
 type tally struct {
 	mu   sync.Mutex
+	bad  map[string]bool // definitions that cannot be used
 	told map[cluster.PartitionID]cluster.Token
 	idle map[cluster.PartitionID]protocol.Instant // since when this member does not run what it ran, and was not told to
 	most int                                      // entries of told at which it is swept
@@ -20,13 +22,14 @@ type tally struct {
 }
 
 type sums struct {
-	moves, removals, losses int64
-	gaps, longest           time.Duration
-	gap                     work.Histogram
+	moves, removals, losses, malformed int64
+
+	longest   time.Duration
+	gap, late work.Histogram
 }
 
 func newTally() *tally {
-	return &tally{told: make(map[cluster.PartitionID]cluster.Token), idle: make(map[cluster.PartitionID]protocol.Instant)}
+	return &tally{told: make(map[cluster.PartitionID]cluster.Token), bad: make(map[string]bool), idle: make(map[cluster.PartitionID]protocol.Instant)}
 }
 
 // minTold is how many told moves are remembered at least.
@@ -74,9 +77,21 @@ func (t *tally) move() { t.count(func(s *sums) { s.moves++ }) }
 func (t *tally) gap(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sum.gaps += max(d, 0)
 	t.sum.longest = max(t.sum.longest, d)
 	t.sum.gap.Add(max(d, 0))
+}
+
+// definition counts what the source says of one.
+func (t *tally) definition(r journal.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch r.Kind {
+	case journal.Malformed:
+		t.bad[r.Partition] = true
+	case journal.Recovered, journal.TaskRemoved:
+		delete(t.bad, r.Partition)
+	}
+	t.sum.malformed = int64(len(t.bad))
 }
 
 func (t *tally) count(n func(*sums)) {

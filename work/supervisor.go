@@ -81,6 +81,7 @@ type Supervisor struct {
 	stepped    atomic.Int64 // protocol.Instant of the last step
 	ranUntil   atomic.Int64 // protocol.Instant until which the process ran before the present step: before now if it was suspended
 	unsent     atomic.Int64 // samples without a publisher
+	skipped    atomic.Int64 // rounds of all runs that were
 	lateness   histogram
 
 	mu        sync.Mutex // guards what follows

@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rota-run/rota/api"
@@ -98,12 +97,10 @@ func takenText(e *protocol.NameTakenError, v cluster.Value) error {
 
 // serve answers the API until ctx ends. A member goes on without it.
 func (c *config) serve(ctx context.Context, l net.Listener, token string, n *node.Node) {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(api.NewCollector(n.Member(), n.Metrics))
 	err := api.Serve(ctx, l, api.Config{
 		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
-		Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
+		Metrics: promhttp.HandlerFor(metricsOf(n), promhttp.HandlerOpts{}),
 	})
 	if err != nil {
 		c.node.Logger.Error("serve the API", "err", err)
