@@ -26,6 +26,8 @@ const (
 	TaskAdded   Kind = "task-added"
 	TaskChanged Kind = "task-changed"
 	TaskRemoved Kind = "task-removed"
+	// Asked: a person or a program has killed a job, drained a member, or the like; Member is who, as user@host or as the member that did it.
+	Asked Kind = "asked"
 	// SourcesDiffer: the members' copies of a source are not the same.
 	SourcesDiffer Kind = "sources-differ"
 	StoreLost     Kind = "store-lost"

@@ -33,6 +33,8 @@ func (r Record) Line() string {
 	add(r.Message)
 	add(r.Cause)
 	switch {
+	case r.Kind == Asked && r.Member != "":
+		add("by " + r.Member)
 	case r.GapMS != nil:
 		add(gap(*r.GapMS))
 	case r.Kind == Moved:

@@ -66,6 +66,23 @@ func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
 	}
 }
 
+// Asked journals what was done at the word of the program that this member is part of.
+func (n *Node) Asked(c cluster.Command) { n.record(AskedRecord(c)) }
+
+// AskedRecord is the record of a command that people give: what it says, and the job, task or member that it is about.
+func AskedRecord(c cluster.Command) journal.Record {
+	r := journal.Record{Kind: journal.Asked, Message: fmt.Sprint(c)}
+	switch c := c.(type) {
+	case cluster.KillJob:
+		r.Partition = string(c.Job)
+	case cluster.UnparkPartition:
+		r.Partition = string(c.Partition)
+	case cluster.DrainMember:
+		r.To = string(c.Member)
+	}
+	return r
+}
+
 func (n *Node) valueChanged(v cluster.Value) {
 	if m, ok := v.Member(n.c.Member); ok && m.State == cluster.MemberPrepared && !n.heldSeen.Swap(true) {
 		n.noteHeld(v)

@@ -9,12 +9,10 @@ import (
 	"maps"
 	"net"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -107,33 +105,6 @@ func (c *config) serve(ctx context.Context, l net.Listener, token string, n *nod
 	}
 }
 
-// onSignals makes the first signal drain and the second one end the process at once.
-func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) {
-	signals := make(chan os.Signal, 2)
-	if !c.deaf {
-		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	}
-	over, hurry := make(chan struct{}), make(chan struct{})
-	go func() {
-		for count := 1; ; count++ {
-			select {
-			case <-over:
-				return
-			case <-signals:
-			}
-			if count > 1 {
-				os.Exit(exitFailed)
-			}
-			c.say("leaving: %s to hand over, at most %s · once more to end at once", many(owned(n.Value(), n.Member()), "task"), c.node.DrainTimeout)
-			stop()
-		}
-	}()
-	return hurry, func() {
-		signal.Stop(signals)
-		close(over)
-	}
-}
-
 // welcome says what happens while a member starts.
 type welcome struct {
 	c      *config
@@ -193,14 +164,18 @@ func (w *welcome) removed(reason string) {
 	w.c.say("woke up removed (%s): stopped its tasks, joining anew", reason)
 }
 
+// movedHere tells whether a start is that of a task which another member had before: not one that starts again here, and not one that this member gets back.
+func movedHere(p cluster.Partition, r work.RunStarted, self cluster.MemberID) bool {
+	return r.First && p.Token == r.Token && p.From != "" && p.From != self && !strings.HasPrefix(string(p.ID), "rota.")
+}
+
 // started says, once, when others hand over tasks to the new member.
 func (w *welcome) started(r work.RunStarted) {
 	if name, source := strings.CutPrefix(string(r.Partition), directory.LabelKey("")); source {
 		w.c.say("source %s: the files of this member count", name)
 		return
 	}
-	p, ok := w.node.Value().Partition(r.Partition)
-	if !ok || p.From == "" || p.From == w.c.node.Member || strings.HasPrefix(string(p.ID), "rota.") {
+	if p, ok := w.node.Value().Partition(r.Partition); !ok || !movedHere(p, r, w.c.node.Member) {
 		return
 	}
 	if w.moved.Add(1) == 1 {
