@@ -1,6 +1,7 @@
 package heartbeat
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -34,7 +35,7 @@ func (o Observation) Reason(found string, limit time.Duration) string {
 	case silence < time.Millisecond:
 		return found
 	}
-	return found + silentFor + silence.Round(time.Millisecond).String()
+	return found + silentFor + strconv.FormatInt(silence.Milliseconds(), 10) + " ms"
 }
 
 // SilenceIn is the silence that a reason tells of: for so long nobody had run the member's tasks already when it was counted out. It is 0 if the reason tells of
@@ -47,6 +48,6 @@ func SilenceIn(reason string) (time.Duration, bool) {
 	if at < 0 {
 		return 0, true
 	}
-	d, err := time.ParseDuration(reason[at+len(silentFor):])
-	return max(0, d), err == nil
+	ms, err := strconv.ParseInt(strings.TrimSuffix(reason[at+len(silentFor):], " ms"), 10, 32)
+	return time.Duration(max(0, ms)) * time.Millisecond, err == nil
 }
