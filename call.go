@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/call"
-	"github.com/rota-run/rota/store"
 )
 
 // The nouns of calls; see package call.
@@ -24,10 +23,8 @@ type (
 	CallError = call.Error
 	// Failure is the argument of FuncOptions.OnFailure.
 	Failure = call.Failure
-	// Client submits calls, and waits for them, in a process that is no member.
-	Client = call.Client
-	// ClientOptions are those of a client.
-	ClientOptions = call.ClientOptions
+	// CallClient is what a [CallTarget] submits calls by.
+	CallClient = call.Client
 )
 
 // How calls end besides with a result; see [Call.Wait].
@@ -35,30 +32,28 @@ var (
 	ErrCancelled = call.ErrCancelled
 	ErrTimeout   = call.ErrTimeout
 	ErrGone      = call.ErrGone
+	ErrClosed    = call.ErrClosed
 	// CauseCancelled and CauseReplaced are why the ctx of a function ended; see context.Cause.
 	CauseCancelled = call.CauseCancelled
 	CauseReplaced  = call.CauseReplaced
 )
 
 // NewFunc names a function, so that it can be called on any member that has it in Config.Functions: what travels is its name and its argument, as JSON.
-// It may run more than once, see package call. ctx ends when this run must stop; [TokenOf] gives the number to fence effects with.
-func NewFunc[A, R any](name string, run func(ctx context.Context, arg A) (R, error), o FuncOptions) Func[A, R] {
-	return call.NewFunc(name, run, o)
+// Options, at most one, are those of its calls. It may run more than once, see package call. ctx ends when this run must stop; [TokenOf] gives the number to fence effects with.
+func NewFunc[A, R any](name string, run func(ctx context.Context, arg A) (R, error), o ...FuncOptions) Func[A, R] {
+	return call.NewFunc(name, run, o...)
 }
-
-// NewClient makes a client of a process that is no member. The store stays the caller's: close it after the client.
-func NewClient(docs store.Docs, o ClientOptions) (*Client, error) { return call.NewClient(docs, o) }
 
 // Permanent marks an error of a function: no further attempt may help.
 func Permanent(err error) error { return call.Permanent(err) }
 
 // TokenOf is the fencing token of the run of a function that ctx belongs to. It grows with each run of the same call.
-func TokenOf(ctx context.Context) uint64 { return call.TokenOf(ctx) }
+func TokenOf(ctx context.Context) Token { return Token(call.TokenOf(ctx)) }
 
 // Calls is the client by which this member submits calls; it makes a Member a [CallTarget]. Its queue is the member's name.
-func (m *Member) Calls() *Client { return m.calls }
+func (m *Member) Calls() *CallClient { return m.calls }
 
-func newCalls(c Config) (*Client, error) {
+func newCalls(c Config) (*CallClient, error) {
 	calls, err := call.NewClient(c.Store, call.ClientOptions{Queue: c.Member, Logger: c.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("join: %w", err)

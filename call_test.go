@@ -17,14 +17,14 @@ type pair struct{ A, B int }
 func TestCallReturnsItsResult(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		s := memory.New()
-		add := rota.NewFunc("add", func(_ context.Context, p pair) (int, error) { return p.A + p.B, nil }, rota.FuncOptions{})
+		add := rota.NewFunc("add", func(_ context.Context, p pair) (int, error) { return p.A + p.B, nil })
 		a := joinAs(t, ctx, s, rota.Config{Member: "a", Slots: 2, Functions: []rota.Function{add}})
 		joinAs(t, ctx, s, rota.Config{Member: "b", Slots: 2, Functions: []rota.Function{add}})
-		c, err := rota.NewClient(s.Open(), rota.ClientOptions{})
+		c, err := rota.Open(s.Open(), rota.ClientOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		defer c.Close(ctx)
 		for i := range 20 {
 			for _, to := range []rota.CallTarget{a, c} {
 				call, err := add.Submit(ctx, to, pair{i, 2})

@@ -44,6 +44,33 @@ type Config struct {
 	Clock func() protocol.Instant
 }
 
+// Validate says all that is wrong with the config and can be found without the store; nil where nothing is. [Join] calls it.
+func (c Config) Validate() error {
+	var faults []error
+	fail := func(bad bool, text string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(text, args...))
+		}
+	}
+	if err := cluster.CheckName(c.Member); err != nil {
+		faults = append(faults, fmt.Errorf("Member: %w", err))
+	}
+	fail(c.Store == nil, "Store: no store; open one, such as memory.New().Open()")
+	fail(c.TTL != 0 && (c.TTL < 300*time.Millisecond || c.TTL > 24*time.Hour), "TTL is %s: use 0 for the default, or 300ms to 24h", c.TTL)
+	fail(c.Hold < 0 || c.Hold > time.Hour, "Hold is %s: use 0 to 1h", c.Hold)
+	fail(c.DrainTimeout < 0, "DrainTimeout is %s: it must not be negative", c.DrainTimeout)
+	fail(c.ResultRetention < 0, "ResultRetention is %s: it must not be negative", c.ResultRetention)
+	fail(c.Weight < 0 || c.Capacity < 0 || c.Slots < 0, "Weight, Capacity and Slots must not be negative")
+	fail(len(c.Functions) > 0 && c.Slots <= 0, "a member with Functions needs Slots to run them on")
+	for name := range c.Sources {
+		if err := cluster.CheckName(name); err != nil {
+			faults = append(faults, fmt.Errorf("Sources: %w", err))
+		}
+	}
+	_, err := typesOf(c.Types)
+	return errors.Join(append(faults, err)...)
+}
+
 // ErrRefused is what Submit and Kill return when the cluster does not take the command; the error says why.
 var ErrRefused = errors.New("refused")
 
@@ -51,9 +78,9 @@ var ErrRefused = errors.New("refused")
 type Member struct {
 	name  string
 	node  *node.Node
-	names *Names
+	locks *Locks
 	types work.Types
-	calls *Client
+	calls *CallClient
 	stop  context.CancelFunc
 	hurry chan struct{}
 	once  sync.Once
@@ -69,12 +96,12 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	if c.Protocol == nil {
 		c.Protocol = replica.Protocol{}
 	}
-	types := make(work.Types, len(c.Types))
-	for _, t := range c.Types {
-		if _, twice := types[t.Name]; twice {
-			return nil, fmt.Errorf("join: two task types are named %q", t.Name)
-		}
-		types[t.Name] = t
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("join: %w", err)
+	}
+	types, err := typesOf(c.Types)
+	if err != nil {
+		return nil, fmt.Errorf("join: %w", err)
 	}
 	joined := make(chan struct{})
 	var once sync.Once
@@ -90,16 +117,16 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := OpenNames(c.Store, NamesOptions{TTL: c.TTL, Owner: c.Member, Logger: c.Logger, Clock: c.Clock})
+	locks, err := OpenLocks(c.Store, LocksOptions{TTL: c.TTL, Owner: c.Member, Logger: c.Logger, Clock: c.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("join: %w", err)
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m := &Member{name: c.Member, node: n, names: names, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
+	m := &Member{name: c.Member, node: n, locks: locks, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		m.err = n.Run(context.WithValue(life, memberKey{}, m), m.hurry)
-		names.closeSoon(c.Logger)
+		locks.closeSoon(c.Logger)
 	}()
 	select {
 	case <-joined:

@@ -10,22 +10,31 @@ import (
 
 // Kill ends a job: its tasks stop. [Member.Wait] returns when they have.
 func (m *Member) Kill(ctx context.Context, job string) error {
-	return m.propose(ctx, fmt.Sprintf("kill job %q", job), cluster.KillJob{Job: cluster.JobID(job)})
+	return m.ask(ctx, fmt.Sprintf("kill job %q", job), cluster.KillJob{Job: cluster.JobID(job)})
 }
 
 // Unpark gives a partition that failed too often another row of attempts. It is named as everywhere: "job", "job/task", "job#key" or "job/task#key".
 func (m *Member) Unpark(ctx context.Context, partition string) error {
-	return m.propose(ctx, fmt.Sprintf("unpark %q", partition), cluster.UnparkPartition{Partition: cluster.PartitionID(partition)})
+	return m.ask(ctx, fmt.Sprintf("unpark %q", partition), cluster.UnparkPartition{Partition: cluster.PartitionID(partition)})
 }
 
 // Drain moves the tasks of a member away, under their hand-over contract, and gives it no more until Undrain.
 func (m *Member) Drain(ctx context.Context, member string) error {
-	return m.propose(ctx, fmt.Sprintf("drain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member), On: true})
+	return m.ask(ctx, fmt.Sprintf("drain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member), On: true})
 }
 
 // Undrain gives a drained member tasks again.
 func (m *Member) Undrain(ctx context.Context, member string) error {
-	return m.propose(ctx, fmt.Sprintf("undrain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member)})
+	return m.ask(ctx, fmt.Sprintf("undrain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member)})
+}
+
+// ask proposes what people decide, and journals it under this member's name.
+func (m *Member) ask(ctx context.Context, what string, c cluster.Command) error {
+	err := m.propose(ctx, what, c)
+	if err == nil {
+		m.node.Asked(c)
+	}
+	return err
 }
 
 // OwnerOf is the member that owns a partition of a job of one task now, as this member sees it, and its token; "" while it has no owner. The key is "" for a task of

@@ -137,7 +137,7 @@ func TestMemberFrom(t *testing.T) {
 			}
 			return nil
 		})
-		where := rota.NewFunc("where", func(ctx context.Context, _ int) (string, error) { return name(ctx), nil }, rota.FuncOptions{})
+		where := rota.NewFunc("where", func(ctx context.Context, _ int) (string, error) { return name(ctx), nil })
 		m := joinAs(t, ctx, memory.New(), rota.Config{Member: "a", Slots: 1, Types: []rota.Type{steady, round}, Functions: []rota.Function{where}})
 		for job, task := range map[string]rota.Task{"steady": {Type: "steady"}, "round": {Type: "round", Every: time.Second}} {
 			if err := m.Submit(ctx, job, task); err != nil {

@@ -2,8 +2,11 @@ package rota
 
 import (
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
 
@@ -23,6 +26,14 @@ type (
 	Token = cluster.Token
 	// Value is the cluster as it stands.
 	Value = cluster.Value
+	// MalformedError is what is wrong with a task: path, line, column, and what to try.
+	MalformedError = source.MalformedError
+	// NameTakenError says that another process has joined under the name of this member.
+	NameTakenError = protocol.NameTakenError
+	// OtherProtocolError says that the members at this place of the store agree by another protocol.
+	OtherProtocolError = protocol.OtherProtocolError
+	// SizeError refuses a semaphore of another size than the one in use under its name.
+	SizeError = lock.SizeError
 	// Sample is measured data.
 	Sample = publish.Sample
 	// Publisher takes samples to a sink.
@@ -58,6 +69,13 @@ const (
 
 	StoreLossStop = work.StoreLossStop // stop it
 	StoreLossKeep = work.StoreLossKeep // let it go on, also while another member has it
+)
+
+// What stores and positions answer; the errors of this package wrap them.
+var (
+	ErrUnavailable = store.ErrUnavailable // the store does not answer
+	ErrUnknown     = store.ErrUnknown     // it may have been done, or may be later
+	ErrToken       = work.ErrToken        // SavePosition, Split: the partition has a newer owner
 )
 
 // Why a run's context ended; see context.Cause.

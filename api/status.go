@@ -246,10 +246,9 @@ func (s *Status) Wrong() []string {
 func MovesOf(records []journal.Record) *Moves {
 	var m Moves
 	for _, r := range records {
-		if r.Kind != journal.Moved {
-			continue
+		if r.Kind == journal.Moved {
+			m.LastHour++
 		}
-		m.LastHour++
 		if r.GapMS != nil {
 			m.LongestGapMS = max(m.LongestGapMS, *r.GapMS)
 		}

@@ -23,11 +23,15 @@ type Function interface {
 type definition struct {
 	name    string
 	options Options
+	twice   bool // options were given twice
 	takes   reflect.Type
 	run     func(ctx context.Context, arg json.RawMessage) (json.RawMessage, error)
 }
 
 func (d definition) check() error {
+	if d.twice {
+		return fmt.Errorf("function %s: it has several Options: give one", d.name)
+	}
 	if d.run == nil {
 		return fmt.Errorf("function %s does nothing: make it by NewFunc", d.name)
 	}
@@ -45,9 +49,13 @@ type Func[A, R any] struct{ d definition }
 // a member that is to run it.
 //
 // A run may be repeated: after an error, and when its member dies or loses the store. ctx ends when this run must stop; context.Cause tells why.
-// [TokenOf] is a number to fence effects with.
-func NewFunc[A, R any](name string, run func(ctx context.Context, arg A) (R, error), o Options) Func[A, R] {
-	d := definition{name: name, options: o, takes: reflect.TypeFor[A]()}
+// [TokenOf] is a number to fence effects with. Options are left out, or given once.
+func NewFunc[A, R any](name string, run func(ctx context.Context, arg A) (R, error), options ...Options) Func[A, R] {
+	var o Options
+	if len(options) > 0 {
+		o = options[0]
+	}
+	d := definition{name: name, options: o, twice: len(options) > 1, takes: reflect.TypeFor[A]()}
 	if run != nil {
 		d.run = func(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
 			var arg A
@@ -109,7 +117,7 @@ func (f Func[A, R]) Submit(ctx context.Context, to Target, arg A) (*Call[R], err
 	if err != nil {
 		return nil, fmt.Errorf("submit call of %s: encode the argument: %w", f.d.name, err)
 	}
-	if f.d.run == nil {
+	if f.d.run == nil || f.d.twice {
 		return nil, fmt.Errorf("submit call: %w", f.d.check())
 	}
 	h, err := to.Calls().Submit(ctx, f.d.name, raw, f.d.options)

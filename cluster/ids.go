@@ -67,9 +67,12 @@ func CheckName(s string) error {
 	case s[0] == '.' || s[0] == '-':
 		return fmt.Errorf("the name %q begins with %q", s, s[0])
 	}
-	for i := range len(s) {
-		if c := s[i]; !nameByte(c) {
-			return fmt.Errorf("the name %q has %q; letters, digits, '.', '_' and '-' are allowed", s, c)
+	for _, r := range s {
+		switch {
+		case r > 0x7f:
+			return fmt.Errorf("the name %q has %q; letters, digits, '.', '_' and '-' of ASCII are allowed", s, r)
+		case !nameByte(byte(r)):
+			return fmt.Errorf("the name %q has %q; letters, digits, '.', '_' and '-' are allowed", s, r)
 		}
 	}
 	return nil

@@ -10,10 +10,14 @@ type Kind string
 
 // The kinds.
 const (
-	RunError     Kind = "run-error"
-	Malformed    Kind = "malformed-task-error"
-	Parked       Kind = "parked"
-	Moved        Kind = "moved"
+	RunError  Kind = "run-error"
+	Malformed Kind = "malformed-task-error"
+	Parked    Kind = "parked"
+	Moved     Kind = "moved"
+	// Resumed: a member runs again what it did not run for a while, though it was to: it was suspended, the store was away, or it restarted.
+	Resumed Kind = "resumed"
+	// Suspended: a member's process was suspended, or had no processor, so shortly that it kept its tasks.
+	Suspended    Kind = "suspended"
 	MemberJoined Kind = "member-joined"
 	MemberLeft   Kind = "member-left"
 	Refused      Kind = "refused"
@@ -22,6 +26,8 @@ const (
 	TaskAdded   Kind = "task-added"
 	TaskChanged Kind = "task-changed"
 	TaskRemoved Kind = "task-removed"
+	// Asked: a person or a program has killed a job, drained a member, or the like; Member is who, as user@host or as the member that did it.
+	Asked Kind = "asked"
 	// SourcesDiffer: the members' copies of a source are not the same.
 	SourcesDiffer Kind = "sources-differ"
 	StoreLost     Kind = "store-lost"
@@ -40,7 +46,7 @@ type Record struct {
 	To        string   `json:"to,omitempty"`   // moved: new owner
 	Cause     string   `json:"cause,omitempty"`
 	Token     uint64   `json:"token,omitempty"`
-	GapMS     *int64   `json:"gap_ms,omitempty"` // moved: time without an owner; negative is an overlap; absent when unknown
+	GapMS     *int64   `json:"gap_ms,omitempty"` // moved, resumed, suspended: time in which nobody ran it; negative is an overlap; absent when unknown
 	Storage   *Storage `json:"storage,omitempty"`
 }
 

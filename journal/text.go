@@ -32,8 +32,13 @@ func (r Record) Line() string {
 	}
 	add(r.Message)
 	add(r.Cause)
-	if r.GapMS != nil {
+	switch {
+	case r.Kind == Asked && r.Member != "":
+		add("by " + r.Member)
+	case r.GapMS != nil:
 		add(gap(*r.GapMS))
+	case r.Kind == Moved:
+		add("gap unknown")
 	}
 	return plain(strings.Join(parts, "  "))
 }

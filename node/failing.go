@@ -100,6 +100,7 @@ func (f *failing) failed() {
 }
 
 func (n *Node) roundDone(r work.RoundDone) {
+	n.tally.count(func(s *sums) { s.late.Add(max(r.Lateness, 0)) })
 	if r.Err != nil {
 		n.failing.failed()
 	}

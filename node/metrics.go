@@ -15,7 +15,9 @@ type Metric struct {
 	Help   string
 	Kind   MetricKind
 	Label  string        // the label that distinguishes the values; "" means a single value
-	Values []MetricValue // never empty, and always for the same labels
+	Values []MetricValue // never empty, and always for the same labels; nil for a histogram
+	// Durations are those of a histogram, in seconds when they are shown.
+	Durations work.Histogram
 }
 
 // MetricValue is one value of a [Metric]. Label is "" if the metric has no label.
@@ -31,15 +33,17 @@ type MetricKind string
 const (
 	Gauge   MetricKind = "gauge"   // goes up and down
 	Counter MetricKind = "counter" // only grows while the process runs
+	// Histogram counts durations.
+	Histogram MetricKind = "histogram"
 )
 
 // Metrics measures this node now. Names, labels and their order do not depend on the node's state.
 func (n *Node) Metrics() []Metric {
 	v := n.Value()
-	return metricsOf(n.Status(), v.Index(), countMembers(v.Members()), n.tally.read())
+	return metricsOf(n.Status(), v.Index(), countMembers(v.Members()), countTasks(v.Partitions()), n.tally.read())
 }
 
-func metricsOf(s Status, index cluster.Index, members memberCounts, t sums) []Metric {
+func metricsOf(s Status, index cluster.Index, members memberCounts, tasks taskCounts, t sums) []Metric {
 	return []Metric{
 		gauge("member_joined", "1 while this member is joined and may own tasks.", truth(s.Member.Joined)),
 		gauge("member_up_seconds", "Time since this member was made.", float64(s.UpMS)/1000),
@@ -48,17 +52,21 @@ func metricsOf(s Status, index cluster.Index, members memberCounts, t sums) []Me
 		gauge("proposals_pending", "Proposals that wait to be appended to the log.", float64(s.Member.Pending)),
 		gauge("log_index", "Index of the last entry applied here.", float64(index)),
 		members.metric(),
+		tasks.metric(),
+		gauge("malformed_definitions", "Definitions that this member has read and cannot use.", float64(t.malformed)),
 		partitions(s.Work.Counts),
 		gauge("partitions_failing", "Partitions of periodic tasks on this member whose last round failed.", float64(s.Work.Counts.Failing)),
 		counter("rounds_total", "Rounds of periodic tasks begun on this member.", float64(s.Work.Lateness.Rounds)),
-		lateness(s.Work.Lateness),
+		counter("rounds_skipped_total", "Rounds that were left out: one before still ran when they were due, or the process did not.", float64(s.Work.Skipped)),
+		{Name: "rota_round_lateness_seconds", Help: "How late rounds began.", Kind: Histogram, Durations: t.late},
+		gauge("round_lateness_max_seconds", "How late the latest round began.", float64(s.Work.Lateness.MaxUS)/1e6),
 		samples(s),
 		gauge("samples_queued", "Samples that wait for the sink.", float64(s.Samples.Queued)),
 		counter("sample_errors_total", "Failed tries to give samples to the sink.", float64(s.Samples.Errors)),
 		counter("journal_dropped_total", "Journal records that were lost.", float64(s.JournalDropped)),
 		counter("moves_total", "Partitions that came to this member from another.", float64(t.moves)),
-		counter("move_gap_seconds_total", "Time without an owner, summed over moves whose gap is known.", t.gaps.Seconds()),
-		gauge("move_gap_max_seconds", "Longest known time without an owner of a move to this member.", t.longest.Seconds()),
+		gauge("move_gap_max_seconds", "Longest known time in which nobody ran a task that this member then ran.", t.longest.Seconds()),
+		{Name: "rota_gap_seconds", Help: "Times in which nobody ran a task that this member then ran.", Kind: Histogram, Durations: t.gap},
 		counter("member_removals_total", "Times that this member found itself removed.", float64(t.removals)),
 		calls(s.Calls),
 		gauge("calls_running", "Calls of functions that run on this member.", float64(s.Calls.Running)),
@@ -79,13 +87,6 @@ func partitions(c work.Counts) Metric {
 	return Metric{Name: "rota_partitions", Help: "Partitions on this member, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
 		{"waiting", float64(c.Waiting)}, {"backing-off", float64(c.BackingOff)}, {"queued", float64(c.Queued)}, {"running", float64(c.Running)},
 		{"stopping", float64(c.Stopping)}, {"finished", float64(c.Finished)}, {"failed", float64(c.Failed)},
-	}}
-}
-
-func lateness(l work.Lateness) Metric {
-	const us = 1e6
-	return Metric{Name: "rota_round_lateness_seconds", Help: "How late rounds began, over the life of the process.", Kind: Gauge, Label: "stat", Values: []MetricValue{
-		{"p50", float64(l.P50US) / us}, {"p99", float64(l.P99US) / us}, {"max", float64(l.MaxUS) / us},
 	}}
 }
 
@@ -125,6 +126,38 @@ func countMembers(all iter.Seq[cluster.Member]) (c memberCounts) {
 func (c memberCounts) metric() Metric {
 	return Metric{Name: "rota_cluster_members", Help: "Members of the cluster as this one sees it, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
 		{"joined", float64(c.joined)}, {"draining", float64(c.draining)}, {"prepared", float64(c.prepared)}, {"held", float64(c.held)},
+	}}
+}
+
+// taskCounts counts the partitions of the cluster by state.
+type taskCounts struct{ waiting, granted, moving, held, parked, blocked, finished int }
+
+func countTasks(all iter.Seq[cluster.Partition]) (c taskCounts) {
+	for p := range all {
+		switch p.State {
+		case cluster.PartitionWaiting:
+			c.waiting++
+		case cluster.PartitionGranted:
+			c.granted++
+		case cluster.PartitionReleasing, cluster.PartitionAdopting:
+			c.moving++
+		case cluster.PartitionHeld:
+			c.held++
+		case cluster.PartitionParked:
+			c.parked++
+		case cluster.PartitionBlocked:
+			c.blocked++
+		case cluster.PartitionFinished:
+			c.finished++
+		}
+	}
+	return c
+}
+
+func (c taskCounts) metric() Metric {
+	return Metric{Name: "rota_cluster_partitions", Help: "Partitions of the cluster as this member sees it, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
+		{"waiting", float64(c.waiting)}, {"granted", float64(c.granted)}, {"moving", float64(c.moving)}, {"held", float64(c.held)},
+		{"parked", float64(c.parked)}, {"blocked", float64(c.blocked)}, {"finished", float64(c.finished)},
 	}}
 }
 

@@ -26,7 +26,7 @@ func TestMetrics(t *testing.T) {
 		Member: protocol.Status{Joined: true, StoreError: "away", TrustMS: 1500, Pending: 2},
 		Work: work.Status{
 			Counts:   work.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8, Failed: 9, Failing: 42},
-			Lateness: work.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14,
+			Lateness: work.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14, Skipped: 43,
 		},
 		Calls: call.Status{
 			Running: 15, Queued: 16, Done: 17, Failed: 18, Cancelled: 19, Retried: 20, Handled: 21, Released: 22, Lost: 23, Expired: 24, Unread: 25,
@@ -34,8 +34,8 @@ func TestMetrics(t *testing.T) {
 		JournalDropped: 26,
 		Samples:        publish.Stats{Queued: 27, Sent: 28, Dropped: 29, Errors: 30},
 		UpMS:           31_500,
-	}, 32, memberCounts{joined: 33, draining: 34, prepared: 35, held: 36}, sums{
-		moves: 37, removals: 38, losses: 39, gaps: 40 * time.Second, longest: 41 * time.Second,
+	}, 32, memberCounts{joined: 33, draining: 34, prepared: 35, held: 36}, taskCounts{44, 45, 46, 47, 48, 49, 50}, sums{
+		moves: 37, removals: 38, losses: 39, longest: 41 * time.Second, malformed: 51, gap: durations(40 * time.Second), late: durations(52*time.Millisecond, time.Hour),
 	}))
 	const golden = "testdata/metrics.txt"
 	if *update {
@@ -52,10 +52,20 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+func durations(all ...time.Duration) (h work.Histogram) {
+	for _, d := range all {
+		h.Add(d)
+	}
+	return h
+}
+
 // metricsText is a line for each value: name, label, kind, value, help.
 func metricsText(all []Metric) string {
 	var b strings.Builder
 	for _, m := range all {
+		if m.Kind == Histogram {
+			fmt.Fprintf(&b, "%s %s %d in %s, at most %v: %v # %s\n", m.Name, m.Kind, m.Durations.Count, m.Durations.Sum, work.Bounds(), m.Durations.Upto, m.Help)
+		}
 		for _, v := range m.Values {
 			label := ""
 			if m.Label != "" {

@@ -78,20 +78,21 @@ type Events struct {
 
 // Node is one member. Its methods may be called from any goroutine; Run once.
 type Node struct {
-	c       Config
-	member  protocol.Member
-	sup     *work.Supervisor
-	calls   *call.Worker
-	whole   whole
-	records *journal.Buffered
-	started time.Time
-	changed *signal
-	tally   *tally
-	failing *failing
-	witness *witness
-	leaving atomic.Bool
-	sources *sources
-	away    atomic.Pointer[error] // why the place cannot be claimed yet; nil once it is
+	c        Config
+	member   protocol.Member
+	sup      *work.Supervisor
+	calls    *call.Worker
+	whole    whole
+	records  *journal.Buffered
+	started  time.Time
+	changed  *signal
+	tally    *tally
+	failing  *failing
+	witness  *witness
+	leaving  atomic.Bool
+	heldSeen atomic.Bool // what was held for this start of the member was noted
+	sources  *sources
+	away     atomic.Pointer[error] // why the place cannot be claimed yet; nil once it is
 }
 
 // New checks the config and makes a node.
@@ -170,7 +171,7 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 	return work.New(work.Config{
 		Queue: queue, Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
 		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.wait, Report: n.member.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
-		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone},
+		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone, Frozen: n.frozen},
 	})
 }
 

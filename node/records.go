@@ -1,12 +1,14 @@
 package node
 
 import (
-	"strings"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/work"
 )
 
@@ -64,7 +66,39 @@ func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
 	}
 }
 
-func (n *Node) valueChanged(cluster.Value) { n.changed.fire() }
+// Asked journals what was done at the word of the program that this member is part of.
+func (n *Node) Asked(c cluster.Command) { n.record(AskedRecord(c)) }
+
+// AskedRecord is the record of a command that people give: what it says, and the job, task or member that it is about.
+func AskedRecord(c cluster.Command) journal.Record {
+	r := journal.Record{Kind: journal.Asked, Message: fmt.Sprint(c)}
+	switch c := c.(type) {
+	case cluster.KillJob:
+		r.Partition = string(c.Job)
+	case cluster.UnparkPartition:
+		r.Partition = string(c.Partition)
+	case cluster.DrainMember:
+		r.To = string(c.Member)
+	}
+	return r
+}
+
+func (n *Node) valueChanged(v cluster.Value) {
+	if m, ok := v.Member(n.c.Member); ok && m.State == cluster.MemberPrepared && !n.heldSeen.Swap(true) {
+		n.noteHeld(v)
+	}
+	n.changed.fire()
+}
+
+// noteHeld remembers since when nobody runs what was held for this member while it restarted.
+func (n *Node) noteHeld(v cluster.Value) {
+	now, wall := n.c.Clock(), time.Now().UnixMilli()
+	for p := range v.OwnedBy(n.c.Member) {
+		if p.State == cluster.PartitionHeld {
+			n.tally.stopped(p.ID, now.Add(-time.Duration(max(0, wall-p.ChangedMS))*time.Millisecond))
+		}
+	}
+}
 
 func (n *Node) recordDeed(v cluster.Value, d protocol.Deed) {
 	switch c := d.Command.(type) {
@@ -84,7 +118,10 @@ func (n *Node) runStarted(ev work.RunStarted) {
 	if n.c.Events.Started != nil {
 		n.c.Events.Started(ev)
 	}
-	n.tellMove(ev)
+	gap, again := n.tally.startsAgain(ev.Partition, ev.At)
+	if p, ok := n.member.Value().Partition(ev.Partition); ok && !n.tellMove(p, ev) && again {
+		n.tellResumed(p, ev.First, gap)
+	}
 }
 
 func (n *Node) runStopped(ev work.RunStopped) {
@@ -92,24 +129,60 @@ func (n *Node) runStopped(ev work.RunStopped) {
 	if ev.Outcome == work.Failed {
 		n.failing.failed()
 	}
+	if errors.Is(ev.Cause, work.CauseTrustLost) || errors.Is(ev.Cause, work.CauseMoved) {
+		n.tally.stopped(ev.Partition, ev.Until)
+	}
 	if n.c.Events.Stopped != nil {
 		n.c.Events.Stopped(ev)
 	}
 }
 
-func (n *Node) tellMove(ev work.RunStarted) {
-	p, ok := n.member.Value().Partition(ev.Partition)
-	if !ok || p.Token != ev.Token || p.From == "" || p.From == n.c.Member || !n.tally.first(ev.Partition, ev.Token, n.owns) {
-		return
+// tellMove journals a move to this member, once, and tells whether the start is one.
+func (n *Node) tellMove(p cluster.Partition, ev work.RunStarted) bool {
+	if p.Token != ev.Token || p.From == "" || !n.tally.first(ev.Partition, ev.Token, n.owns) || p.From == n.c.Member {
+		return false
 	}
 	r := journal.Record{
 		Kind: journal.Moved, Partition: string(p.ID), From: string(p.From), To: string(n.c.Member), Cause: p.Cause, Token: uint64(ev.Token),
 	}
-	if !strings.Contains(p.Cause, " left: ") {
-		gap := time.Now().UnixMilli() - p.ChangedMS
-		r.GapMS = &gap
+	n.tally.move()
+	if silence, known := heartbeat.SilenceIn(p.Cause); known {
+		n.gap(&r, silence+time.Duration(time.Now().UnixMilli()-p.ChangedMS)*time.Millisecond)
 	}
-	n.tally.move(r.GapMS)
+	n.record(r)
+	return true
+}
+
+// tellResumed journals that this member runs again what it did not run for a while, and nobody else did.
+func (n *Node) tellResumed(p cluster.Partition, granted bool, gap time.Duration) {
+	r := journal.Record{Kind: journal.Resumed, Partition: string(p.ID), To: string(n.c.Member), Token: uint64(p.Token), Cause: p.Cause}
+	if !granted {
+		r.Cause = "its member did not hear of the store for too long"
+	}
+	n.gap(&r, gap)
+	n.record(r)
+}
+
+// gap counts a time in which nobody ran a partition.
+func (n *Node) gap(r *journal.Record, d time.Duration) {
+	ms := d.Milliseconds()
+	r.GapMS = &ms
+	n.tally.gap(d)
+}
+
+// frozen journals that the process was suspended while it ran tasks. Where it lost them by that, what follows has a record of its own.
+func (n *Node) frozen(f work.Frozen) {
+	runs := 0
+	for p := range n.member.Value().OwnedBy(n.c.Member) {
+		if p.Owner == n.c.Member {
+			runs++
+		}
+	}
+	if runs == 0 {
+		return
+	}
+	r := journal.Record{Kind: journal.Suspended, Message: fmt.Sprintf("the process did not run; it has %d tasks", runs)}
+	n.gap(&r, f.To.Sub(f.From))
 	n.record(r)
 }
 

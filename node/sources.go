@@ -35,8 +35,14 @@ func (s *sources) removed() { s.incarnation.Store(0) }
 func (s *sources) config() directory.Config {
 	return directory.Config{
 		Dirs: s.n.c.Sources, Member: s.n.c.Member, Docs: s.n.c.Store, Incarnation: s.present, Types: func() work.Types { return s.n.c.Types },
-		Value: s.n.member.Value, Propose: s.n.member.Propose, Journal: s.n.record,
+		Value: s.n.member.Value, Propose: s.n.member.Propose, Journal: s.record,
 	}
+}
+
+// record journals what the source says, and counts it.
+func (s *sources) record(r journal.Record) {
+	s.n.tally.definition(r)
+	s.n.record(r)
 }
 
 // present is the incarnation of this member, once the value here has it.

@@ -5,23 +5,32 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/work"
 )
 
 // tally counts what happened to this member, and remembers which moves were told: a run that starts again under the same
 // token is no move.
 type tally struct {
 	mu   sync.Mutex
+	bad  map[string]bool // definitions that cannot be used
 	told map[cluster.PartitionID]cluster.Token
-	most int // entries of told at which it is swept
+	idle map[cluster.PartitionID]protocol.Instant // since when this member does not run what it ran, and was not told to
+	most int                                      // entries of told at which it is swept
 	sum  sums
 }
 
 type sums struct {
-	moves, removals, losses int64
-	gaps, longest           time.Duration
+	moves, removals, losses, malformed int64
+
+	longest   time.Duration
+	gap, late work.Histogram
 }
 
-func newTally() *tally { return &tally{told: make(map[cluster.PartitionID]cluster.Token)} }
+func newTally() *tally {
+	return &tally{told: make(map[cluster.PartitionID]cluster.Token), bad: make(map[string]bool), idle: make(map[cluster.PartitionID]protocol.Instant)}
+}
 
 // minTold is how many told moves are remembered at least.
 const minTold = 1000
@@ -38,6 +47,7 @@ func (t *tally) first(p cluster.PartitionID, token cluster.Token, owns func(clus
 		for old := range t.told {
 			if old != p && !owns(old) {
 				delete(t.told, old)
+				delete(t.idle, old)
 			}
 		}
 		t.most = 2 * len(t.told)
@@ -45,15 +55,43 @@ func (t *tally) first(p cluster.PartitionID, token cluster.Token, owns func(clus
 	return true
 }
 
-func (t *tally) move(gap *int64) {
+// stopped remembers since when a partition is not run.
+func (t *tally) stopped(p cluster.PartitionID, until protocol.Instant) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sum.moves++
-	if gap != nil {
-		d := time.Duration(*gap) * time.Millisecond
-		t.sum.gaps += max(d, 0)
-		t.sum.longest = max(t.sum.longest, d)
+	t.idle[p] = until
+}
+
+// startsAgain returns for how long this member has not run a partition, and false if it did not run it before.
+func (t *tally) startsAgain(p cluster.PartitionID, now protocol.Instant) (time.Duration, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	since, ok := t.idle[p]
+	delete(t.idle, p)
+	return now.Sub(since), ok
+}
+
+func (t *tally) move() { t.count(func(s *sums) { s.moves++ }) }
+
+// gap counts a time in which nobody ran a partition.
+func (t *tally) gap(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum.longest = max(t.sum.longest, d)
+	t.sum.gap.Add(max(d, 0))
+}
+
+// definition counts what the source says of one.
+func (t *tally) definition(r journal.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch r.Kind {
+	case journal.Malformed:
+		t.bad[r.Partition] = true
+	case journal.Recovered, journal.TaskRemoved:
+		delete(t.bad, r.Partition)
 	}
+	t.sum.malformed = int64(len(t.bad))
 }
 
 func (t *tally) count(n func(*sums)) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 )
 
 // NewFile returns a publisher of JSON lines that appends to the file at path, which is created (mode 0640) if there is none. Run closes
@@ -18,9 +19,47 @@ func NewFile(path string, o Options) (*Writer, error) {
 			return nil, errors.Join(fmt.Errorf("end the torn last line of %s: %w", path, err), f.Close())
 		}
 	}
-	w := NewWriter(path, f, o)
-	w.close = f.Close
+	to := &file{path: path, f: f}
+	w := NewWriter(path, to, o)
+	w.close, w.reopen = to.Close, to.reopen
 	return w, nil
+}
+
+// file is a file that can be opened again while it is written to.
+type file struct {
+	path string
+	mu   sync.Mutex
+	f    *os.File
+}
+
+// Write implements io.Writer.
+func (w *file) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.f.Write(b)
+}
+
+// Close implements io.Closer.
+func (w *file) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.f.Close()
+}
+
+// reopen goes on in a new file of the same name, after the present one was renamed. Where that cannot be opened, it goes on in the present one.
+func (w *file) reopen() error {
+	next, err := os.OpenFile(w.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+	if err != nil {
+		return fmt.Errorf("open file for samples again: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.f
+	w.f = next
+	if err := before.Close(); err != nil {
+		return fmt.Errorf("close the file for samples: %w", err)
+	}
+	return nil
 }
 
 // torn tells whether the regular file at path ends without a newline; false where that cannot be read.

@@ -26,9 +26,11 @@ type Writer struct {
 	name  string
 	to    io.Writer
 	close func() error
-	o     Options
-	q     *queue
-	ran   atomic.Bool
+	// reopen opens the file again; nil where there is none.
+	reopen func() error
+	o      Options
+	q      *queue
+	ran    atomic.Bool
 }
 
 var _ Publisher = (*Writer)(nil)
@@ -42,6 +44,15 @@ func NewWriter(name string, w io.Writer, o Options) *Writer {
 
 // Name is the name of the sink.
 func (w *Writer) Name() string { return w.name }
+
+// Reopen goes on in a new file of the same name, so that the present one can be renamed and compressed by those who rotate logs. It does nothing where the
+// samples do not go to a file.
+func (w *Writer) Reopen() error {
+	if w.reopen == nil {
+		return nil
+	}
+	return w.reopen()
+}
 
 // Publish queues samples; see Publisher.
 func (w *Writer) Publish(samples ...Sample) { w.q.add(samples) }

@@ -349,3 +349,45 @@ func BenchmarkPublish(b *testing.B) {
 	<-ended
 	b.ReportMetric(float64(w.Stats().Sent)/b.Elapsed().Seconds(), "sent/s")
 }
+
+// A file is renamed by those who rotate logs; after Reopen samples go into a new one, and none is lost.
+func TestReopen(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "samples")
+	w, err := NewFile(path, Options{FlushEvery: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- w.Run(ctx) }()
+	lines := func(name string) int {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(b, []byte("\n"))
+	}
+	const n = 200
+	for i := range n {
+		w.Publish(sample("up", float64(i)))
+		if i == n/2 {
+			if err := os.Rename(path, path+".1"); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Reopen(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if was, is := lines(path+".1"), lines(path); was+is != n || is == 0 {
+		t.Errorf("%d lines in the first file and %d in the second one, of %d", was, is, n)
+	}
+	if err := NewWriter("stdout", io.Discard, Options{}).Reopen(); err != nil {
+		t.Errorf("of a sink without a file: %v", err)
+	}
+}

@@ -12,6 +12,7 @@ type Events struct {
 	Started   func(RunStarted)
 	Stopped   func(RunStopped)
 	RoundDone func(RoundDone)
+	Frozen    func(Frozen)
 }
 
 // RunStarted tells that a run begins; it is called before the Runner is.
@@ -31,6 +32,7 @@ type RunStopped struct {
 	Token     cluster.Token
 	Type      string
 	At        protocol.Instant
+	Until     protocol.Instant // when it ran for the last time: At, or before it where the process was suspended in between
 	RanFor    time.Duration
 	Outcome   Outcome
 	Cause     error  // stopped: why; one of the Cause errors
@@ -56,6 +58,15 @@ func (e Events) started(r RunStarted) {
 func (e Events) stopped(r RunStopped) {
 	if e.Stopped != nil {
 		e.Stopped(r)
+	}
+}
+
+// Frozen tells that the process was suspended, or had no processor: nothing ran here between two instants. It comes before what follows from that.
+type Frozen struct{ From, To protocol.Instant }
+
+func (e Events) frozen(f Frozen) {
+	if e.Frozen != nil {
+		e.Frozen(f)
 	}
 }
 

@@ -267,6 +267,7 @@ func (r *run) skip(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.skipped += n
+	r.s.skipped.Add(n)
 }
 
 func (r *run) distrusted() {

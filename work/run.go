@@ -68,6 +68,7 @@ func (s *Supervisor) loop(ctx context.Context, assignments <-chan protocol.Assig
 
 // step handles one event together with all exits that have come in.
 func (s *Supervisor) step(ctx context.Context, e Event) {
+	s.notice(s.clock())
 	events := s.inbox.take()
 	if e != nil {
 		events = append(events, e)
@@ -85,6 +86,20 @@ func (s *Supervisor) step(ctx context.Context, e Event) {
 	for _, fx := range effects[stops:] {
 		s.do(ctx, fx)
 	}
+}
+
+// frozenAfter is how long nothing may have happened here before that counts as a suspension of the process: the loop never sleeps so long.
+const frozenAfter = 3 * longestNap
+
+// notice finds out whether the process was suspended before this step: then nothing ran meanwhile.
+func (s *Supervisor) notice(now protocol.Instant) {
+	before := protocol.Instant(s.stepped.Swap(int64(now)))
+	if before == 0 || now.Sub(before) < frozenAfter {
+		s.ranUntil.Store(int64(now))
+		return
+	}
+	s.ranUntil.Store(int64(before))
+	s.conf.Events.frozen(Frozen{From: before, To: now})
 }
 
 // lastStop is the index of the last Stop, -1 if there is none.

@@ -27,6 +27,7 @@ type run struct {
 	mu     sync.Mutex // guards what follows
 	cancel context.CancelCauseFunc
 	cause  error
+	until  protocol.Instant // when it ran for the last time before it was stopped
 	stats  runStats
 	saved  savedPosition
 }
@@ -139,7 +140,7 @@ func (r *run) panicked(v any) error {
 // stop ends the run's ctx.
 func (r *run) stop(cause error) {
 	r.mu.Lock()
-	r.cause = cause
+	r.cause, r.until = cause, protocol.Instant(r.s.ranUntil.Load())
 	cancel := r.cancel
 	r.mu.Unlock()
 	r.stopped.Store(true)
@@ -156,11 +157,14 @@ func (r *run) exit(o Outcome, message string) {
 	r.stopped.Store(true)
 	r.s.forget(r)
 	r.mu.Lock()
-	cause := r.cause
+	cause, until := r.cause, r.until
 	r.mu.Unlock()
 	now := r.s.clock()
+	if cause == nil {
+		until = now
+	}
 	ranFor := now.Sub(r.startedAt)
 	g := r.grant
-	r.s.conf.Events.stopped(RunStopped{Partition: g.Partition, Token: g.Token, Type: r.typ.Name, At: now, RanFor: ranFor, Outcome: o, Cause: cause, Message: message})
+	r.s.conf.Events.stopped(RunStopped{Partition: g.Partition, Token: g.Token, Type: r.typ.Name, At: now, Until: until, RanFor: ranFor, Outcome: o, Cause: cause, Message: message})
 	r.s.inbox.put(Exited{Now: now, Partition: g.Partition, Token: g.Token, Outcome: o, Message: message, RanFor: ranFor})
 }

@@ -10,6 +10,7 @@ type Status struct {
 	TrustMS  int64       `json:"trust_ms"` // how long it may still be trusted; negative: since when not any more
 	Counts   Counts      `json:"counts"`
 	Lateness Lateness    `json:"lateness"`
+	Skipped  int64       `json:"skipped"`        // rounds, over the life of the process, that were due while one before still ran, or the process did not
 	Unsent   int64       `json:"unsent_samples"` // samples dropped for want of a publisher
 	Runs     []RunStatus `json:"runs"`           // sorted by partition
 }
@@ -58,7 +59,7 @@ type RunStatus struct {
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Status{Version: s.state.version, Lateness: s.lateness.quantiles(), Unsent: s.unsent.Load(), Runs: make([]RunStatus, 0, len(s.state.order))}
+	st := Status{Version: s.state.version, Lateness: s.lateness.quantiles(), Skipped: s.skipped.Load(), Unsent: s.unsent.Load(), Runs: make([]RunStatus, 0, len(s.state.order))}
 	if s.state.assigned {
 		st.TrustMS = s.state.trustUntil.Sub(s.clock()).Milliseconds()
 	}

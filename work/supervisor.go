@@ -78,7 +78,10 @@ type Supervisor struct {
 	runs  sync.WaitGroup // goroutines of runs and rounds
 
 	trustUntil atomic.Int64 // protocol.Instant; read right before each round
+	stepped    atomic.Int64 // protocol.Instant of the last step
+	ranUntil   atomic.Int64 // protocol.Instant until which the process ran before the present step: before now if it was suspended
 	unsent     atomic.Int64 // samples without a publisher
+	skipped    atomic.Int64 // rounds of all runs that were
 	lateness   histogram
 
 	mu        sync.Mutex // guards what follows

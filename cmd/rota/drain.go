@@ -1,13 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/cmd/rota/internal/storeurl"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/store"
 )
 
 func newDrain(e env) *cobra.Command {
@@ -96,5 +102,25 @@ func propose(ctx context.Context, e env, store string, c cluster.Command, try st
 	if !res[0].Accepted {
 		return failed(try, "%v: %s", c, res[0].Reason)
 	}
+	tell(ctx, e, st, c)
 	return nil
+}
+
+// tell journals who gave a command. It was done: a journal that does not take it is a word to the user and no more.
+func tell(ctx context.Context, e env, st store.Full, c cluster.Command) {
+	r := node.AskedRecord(c)
+	r.AtMS, r.Member = time.Now().UnixMilli(), asker(e)
+	if err := journal.NewDocs(st, r.Member, 0).Append(ctx, r); err != nil {
+		e.say("it is done, and not in the journal: %v", err)
+	}
+}
+
+// asker is who runs this command, as user@host.
+func asker(e env) string {
+	name := cmp.Or(e.getenv("SUDO_USER"), e.getenv("USER"), e.getenv("LOGNAME"), fmt.Sprint("uid-", os.Getuid()))
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return name + "@" + host
 }

@@ -9,15 +9,12 @@ import (
 	"maps"
 	"net"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rota-run/rota/api"
@@ -98,42 +95,13 @@ func takenText(e *protocol.NameTakenError, v cluster.Value) error {
 
 // serve answers the API until ctx ends. A member goes on without it.
 func (c *config) serve(ctx context.Context, l net.Listener, token string, n *node.Node) {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(api.NewCollector(n.Member(), n.Metrics))
 	err := api.Serve(ctx, l, api.Config{
 		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
-		Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
+		Metrics: promhttp.HandlerFor(metricsOf(n), promhttp.HandlerOpts{}),
 	})
 	if err != nil {
 		c.node.Logger.Error("serve the API", "err", err)
-	}
-}
-
-// onSignals makes the first signal drain and the second one end the process at once.
-func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) {
-	signals := make(chan os.Signal, 2)
-	if !c.deaf {
-		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	}
-	over, hurry := make(chan struct{}), make(chan struct{})
-	go func() {
-		for count := 1; ; count++ {
-			select {
-			case <-over:
-				return
-			case <-signals:
-			}
-			if count > 1 {
-				os.Exit(exitFailed)
-			}
-			c.say("leaving: %s to hand over, at most %s · once more to end at once", many(owned(n.Value(), n.Member()), "task"), c.node.DrainTimeout)
-			stop()
-		}
-	}()
-	return hurry, func() {
-		signal.Stop(signals)
-		close(over)
 	}
 }
 
@@ -196,14 +164,18 @@ func (w *welcome) removed(reason string) {
 	w.c.say("woke up removed (%s): stopped its tasks, joining anew", reason)
 }
 
+// movedHere tells whether a start is that of a task which another member had before: not one that starts again here, and not one that this member gets back.
+func movedHere(p cluster.Partition, r work.RunStarted, self cluster.MemberID) bool {
+	return r.First && p.Token == r.Token && p.From != "" && p.From != self && !strings.HasPrefix(string(p.ID), "rota.")
+}
+
 // started says, once, when others hand over tasks to the new member.
 func (w *welcome) started(r work.RunStarted) {
 	if name, source := strings.CutPrefix(string(r.Partition), directory.LabelKey("")); source {
 		w.c.say("source %s: the files of this member count", name)
 		return
 	}
-	p, ok := w.node.Value().Partition(r.Partition)
-	if !ok || p.From == "" || p.From == w.c.node.Member || strings.HasPrefix(string(p.ID), "rota.") {
+	if p, ok := w.node.Value().Partition(r.Partition); !ok || !movedHere(p, r, w.c.node.Member) {
 		return
 	}
 	if w.moved.Add(1) == 1 {

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
 )
 
 // TestValidate: the CI of a repository of task files sees what a member would say of them.
@@ -164,5 +167,56 @@ func TestWaitUntilDrained(t *testing.T) {
 	}
 	if got := estimate(10, 10, time.Second); got != "" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestTheJournalSaysWhoAsked: what people do to a cluster is in its journal, with who did it.
+func TestTheJournalSaysWhoAsked(t *testing.T) {
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadSingle)})
+	w.shows("drain a", exitOK, "a is draining")
+	w.shows("undrain a", exitOK, "a takes tasks again")
+	w.shows("kill x", exitOK, "x is killed")
+	w.shows("kill nothing", exitFailed, "nothing")
+	by := "  by " + asker(env{getenv: func(string) string { return "" }})
+	w.shows("journal", exitOK, "asked       drain-member a"+by, "asked       drain-member a off"+by, "asked       x  kill-job x"+by)
+	w.shows("why x", exitOK, "kill-job x"+by)
+}
+
+func TestWhatASignalAsksFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		s        os.Signal
+		terminal bool
+		want     request
+	}{
+		{syscall.SIGHUP, false, reload}, {syscall.SIGHUP, true, leave}, {syscall.SIGTERM, false, leave}, {syscall.SIGINT, true, leave}, {syscall.SIGPIPE, false, leave},
+	} {
+		if got := asks(c.s, c.terminal); got != c.want {
+			t.Errorf("%v with terminal %v: got %v, want %v", c.s, c.terminal, got, c.want)
+		}
+	}
+}
+
+// TestMovedHere: what starts again, or comes back, has not moved here.
+func TestMovedHere(t *testing.T) {
+	t.Parallel()
+	p := cluster.Partition{ID: "x", Token: 7, From: "b"}
+	was := func(change func(*cluster.Partition)) cluster.Partition { q := p; change(&q); return q }
+	first := work.RunStarted{Partition: "x", Token: 7, First: true}
+	for what, c := range map[string]struct {
+		p    cluster.Partition
+		r    work.RunStarted
+		want bool
+	}{
+		"it came":               {p, first, true},
+		"it starts again":       {p, work.RunStarted{Partition: "x", Token: 7}, false},
+		"it is new":             {was(func(p *cluster.Partition) { p.From = "" }), first, false},
+		"this member had it":    {was(func(p *cluster.Partition) { p.From = "a" }), first, false},
+		"it has moved on since": {was(func(p *cluster.Partition) { p.Token = 9 }), first, false},
+		"it is of Rota itself":  {was(func(p *cluster.Partition) { p.ID = "rota.source.tasks" }), first, false},
+	} {
+		if got := movedHere(c.p, c.r, "a"); got != c.want {
+			t.Errorf("%s: got %v", what, got)
+		}
 	}
 }

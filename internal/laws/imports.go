@@ -57,11 +57,12 @@ var rules = []rule{
 	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/nearest"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node/guardian", []string{"store", "tasks/program"}},
-	{"node", append([]string{"call", "source", "source/directory"}, contracts...)},
+	{"node", append([]string{"call", "source", "source/directory", "protocol/heartbeat"}, contracts...)},
 	{"api", append([]string{"node", "source", "work/stage"}, contracts...)},
 	{"api/*", append([]string{"api"}, pure...)},
 
 	{".", shell},
+	{"rotatest", append([]string{".", "store/handle"}, shell...)},
 	{"sim/machine/*", append([]string{"protocol/*", "sim/…"}, contracts...)},
 	{"sim/…", append([]string{"sim/…", "store/memory"}, contracts...)}, // it knows no protocol
 	{"cmd/…", []string{"…"}},

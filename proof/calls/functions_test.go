@@ -16,9 +16,9 @@ import (
 type spot struct{ Dir, Name string }
 
 var (
-	noop = rota.NewFunc("noop", func(_ context.Context, n int) (int, error) { return n, nil }, rota.FuncOptions{})
+	noop = rota.NewFunc("noop", func(_ context.Context, n int) (int, error) { return n, nil })
 	// hold writes which process runs it, and goes on until a file is there.
-	hold = rota.NewFunc("hold", holdUntil, rota.FuncOptions{})
+	hold = rota.NewFunc("hold", holdUntil)
 )
 
 func functions(dir, member string) []rota.Function {
@@ -71,5 +71,5 @@ func beat(dir, member string) rota.Func[spot, string] {
 			}
 			<-tick.C
 		}
-	}, rota.FuncOptions{})
+	})
 }

@@ -72,11 +72,15 @@ func openFile(tb testing.TB, dir string) *file.Store {
 
 func client(tb testing.TB, s rota.Store, queue string) *rota.Client {
 	tb.Helper()
-	c, err := rota.NewClient(s, rota.ClientOptions{Queue: queue})
+	c, err := rota.Open(s, rota.ClientOptions{Name: queue})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(c.Close)
+	tb.Cleanup(func() {
+		if err := c.Close(context.Background()); err != nil {
+			tb.Error(err)
+		}
+	})
 	return c
 }
 

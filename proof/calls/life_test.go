@@ -44,7 +44,7 @@ func TestACallOutlivesEverybody(t *testing.T) {
 	dead := client(t, s, "c")
 	running, queued := submit(t, hold, dead, spot{dir, "x"}), submit(t, hold, dead, spot{dir, "y"})
 	third := submit(t, hold, dead, spot{dir, "z"}) // waits for a slot
-	dead.Close()
+	dead.Close(t.Context())
 	await(t, "two run", func() bool {
 		return len(lines(t, dir, "x.runs"))+len(lines(t, dir, "y.runs"))+len(lines(t, dir, "z.runs")) == 2
 	})
@@ -63,7 +63,9 @@ func TestACallOutlivesEverybody(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	again.Close() // what was collected is removed then
+	if err := again.Close(t.Context()); err != nil {
+		t.Error(err)
+	} // what was collected is removed then
 	for _, id := range []string{running.ID(), queued.ID(), third.ID()} {
 		other, err := hold.Attach(client(t, s, "third"), id)
 		if err != nil {
@@ -106,7 +108,7 @@ func TestAttemptsThatAreLostCount(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	m := spawn(t, child{"m0", dir, 2, longTTL})
 	c := client(t, openFile(t, dir), "c")
-	fallen := rota.NewFunc("fallen", func(context.Context, rota.Failure) (int, error) { return 0, nil }, rota.FuncOptions{})
+	fallen := rota.NewFunc("fallen", func(context.Context, rota.Failure) (int, error) { return 0, nil })
 	call := submit(t, hold.With(rota.FuncOptions{Attempts: 2, OnFailure: fallen}), c, spot{dir, "x"})
 	for n := 1; n <= 2; n++ {
 		await(t, "it runs", func() bool { return len(lines(t, dir, "x.runs")) == n })
@@ -120,7 +122,7 @@ func TestAttemptsThatAreLostCount(t *testing.T) {
 	}
 	ran := make(chan rota.Failure, 8)
 	s := openFile(t, dir)
-	join(t, s, "late", 2, rota.NewFunc("fallen", func(_ context.Context, f rota.Failure) (int, error) { ran <- f; return 0, nil }, rota.FuncOptions{}))
+	join(t, s, "late", 2, rota.NewFunc("fallen", func(_ context.Context, f rota.Failure) (int, error) { ran <- f; return 0, nil }))
 	if f := receive(t, "the handler runs", ran); f.Call != call.ID() || f.Function != "hold" || f.Attempts != 2 || !strings.Contains(string(f.Arg), `"Name":"x"`) {
 		t.Errorf("it got %+v", f)
 	}

@@ -12,7 +12,7 @@ import (
 // Calls need nothing of a store that only some of them have.
 func TestCallsOnServers(t *testing.T) {
 	const calls = 500
-	double := rota.NewFunc("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil }, rota.FuncOptions{})
+	double := rota.NewFunc("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil })
 	onServers(t, func(p *place, srv *server.Server) {
 		t := p.t
 		ctx, cancel := context.WithTimeout(t.Context(), 3*patience) // for all calls
@@ -33,7 +33,7 @@ func TestCallsOnServers(t *testing.T) {
 			defer m.Leave(context.WithoutCancel(ctx))
 		}
 		look := open()
-		c, err := rota.NewClient(look, rota.ClientOptions{})
+		c, err := rota.Open(look, rota.ClientOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestCallsOnServers(t *testing.T) {
 			n++
 		}
 		t.Logf("%d calls in %s", n, time.Since(began))
-		c.Close()
+		c.Close(ctx)
 		if n != calls {
 			t.Errorf("%d calls, want %d", n, calls)
 		}

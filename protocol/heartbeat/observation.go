@@ -13,6 +13,7 @@ type Observation struct {
 	Version store.Version    // "" when there is no document
 	TTL     time.Duration    // that its owner states; 0: none
 	Since   protocol.Instant // when this version was seen first
+	Before  protocol.Instant // Since of the version before this one, 0 if there was none: for people alone, it decides nothing
 	Looked  protocol.Instant // an instant before a read that proves that it is still this version
 	Known   bool             // read at least once, by a read that decides
 	Listed  bool             // in the last list: a hint
@@ -23,7 +24,7 @@ type Observation struct {
 // Read takes in a read that was sent at an instant and answered now.
 func (o Observation) Read(version store.Version, ttl time.Duration, sent, now protocol.Instant) Observation {
 	if o.fresh(version) {
-		o.Version, o.TTL, o.Since = version, ttl, now
+		o.Before, o.Version, o.TTL, o.Since = o.Since, version, ttl, now
 	}
 	o.Known, o.Looked = true, max(sent, o.Since)
 	o.Missing = o.Missing && version == "" // a list that left out what is there was made before it, or lags
@@ -33,7 +34,7 @@ func (o Observation) Read(version store.Version, ttl time.Duration, sent, now pr
 // InList takes in a listed version, which may be an old one and proves nothing: it can only put the beginning of a silence later.
 func (o Observation) InList(version store.Version, ttl time.Duration, now protocol.Instant) Observation {
 	if o.fresh(version) {
-		o.Version, o.TTL, o.Since, o.Looked, o.Known = version, ttl, now, now, false
+		o.Before, o.Version, o.TTL, o.Since, o.Looked, o.Known = o.Since, version, ttl, now, now, false
 	}
 	o.Listed, o.Missing = true, false
 	return o

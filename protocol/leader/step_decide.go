@@ -148,10 +148,11 @@ func (s *step) deaths() (out []cluster.Command) {
 		if m.State == cluster.MemberHeld || !s.dead(o) || m.Pulse == s.renewal.key {
 			continue
 		}
-		reason := "its heartbeat was silent"
+		reason := "its heartbeat was not renewed"
 		if o.Gone() {
 			reason = "its heartbeat is gone"
 		}
+		reason = o.Reason(reason, s.silence(o))
 		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason})
 	}
 	return out

@@ -151,13 +151,16 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 		if !ok || m.ID == s.self() {
 			continue
 		}
-		o := s.lead.beats.Of(m.Pulse).Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
+		was := s.lead.beats.Of(m.Pulse)
+		o := was.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
 		beats = beats.With(o)
 		n, there, err := read[nodeDoc](d)
 		switch {
 		case err != nil:
-		case !there || n.State == nodeFenced:
-			s.removeMember(m, "its session has ended")
+		case !there:
+			s.removeMember(m, o.Reason("its session has ended", s.silence(o)))
+		case n.State == nodeFenced:
+			s.removeMember(m, was.Reason("its session has ended", s.silence(o)))
 		case s.dead(o):
 			s.lead.writes = append(s.lead.writes, s.fenced(d, n))
 		}

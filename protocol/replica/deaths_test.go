@@ -40,7 +40,7 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 	check := take[replica.CheckPulse](b)
 	b.step(replica.PulseSeen{Now: b.now, Key: check.Key})
 	report := b.written()
-	if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "x", Incarnation: x.Incarnation, Reason: "its pulse is gone", Died: true})) {
+	if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "x", Incarnation: x.Incarnation, Reason: "its pulse is gone, for an unknown time", Died: true})) {
 		t.Fatalf("it reported %v", report.Commands)
 	}
 	p, _ := b.state.Value().Partition("poison")
@@ -96,7 +96,7 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 		c := &replica.Caller{LogCaller: shell.LogCaller{Member: "m", Store: st, TTL: benchTTL, Now: func() protocol.Instant { return b.now }, Wall: time.Now}}
 		b.step(c.Call(t.Context(), check))
 		report := b.written()
-		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1, Reason: "its pulse is gone"})) {
+		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1, Reason: "its pulse is gone, for an unknown time"})) {
 			t.Errorf("%q: it reported %v", key, report.Commands)
 		}
 		if _, ok := b.state.Value().Member("ghost"); ok {

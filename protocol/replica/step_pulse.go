@@ -285,10 +285,11 @@ func (s *step) deaths() []cluster.Command {
 			out = append(out, cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation})
 			continue
 		}
-		reason := "its pulse was silent"
+		reason := "its pulse was not renewed"
 		if o.Gone() {
 			reason = "its pulse is gone"
 		}
+		reason = o.Reason(reason, s.silence(o))
 		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason, Died: s.value.CountsDeaths()})
 	}
 	return out

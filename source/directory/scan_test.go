@@ -142,7 +142,7 @@ func TestScan(t *testing.T) {
 		"reserved and impossible names": {
 			map[string]string{"rota.x.yaml": good, "ä.yaml": good},
 			"! D/rota.x.yaml: names that begin with \"rota.\" are reserved (rename the file)\n" +
-				"! D/ä.yaml: the file's name cannot be the id of a task: the name \"ä\" has 'Ã'; letters, digits, '.', '_' and '-' are allowed (rename the file)\n" +
+				"! D/ä.yaml: the file's name cannot be the id of a task: the name \"ä\" has 'ä'; letters, digits, '.', '_' and '-' of ASCII are allowed (rename the file)\n" +
 				"blocked [rota.x ä]",
 		},
 		"a directory with the name of a file": {map[string]string{"a.yaml/b.yaml": good}, "b D/a.yaml/b.yaml s"},

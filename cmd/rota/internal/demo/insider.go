@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store/handle"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -23,7 +24,7 @@ type Inside struct {
 
 // insider is a member inside this process. Goroutines can't be killed or suspended from outside; what stands for that is done to its handle.
 type insider struct {
-	on    *handle
+	on    *handle.Handle
 	end   context.CancelFunc
 	ended chan struct{} // closed when it has ended
 	how   error         // written before that
@@ -32,7 +33,7 @@ type insider struct {
 // startInsider starts a member with a handle of its own. It closes handle and log when the member has ended.
 func startInsider(in *Inside, args []string, log *os.File) *insider {
 	ctx, end := context.WithCancel(context.Background())
-	m := &insider{on: newHandle(in.Store.Open()), end: end, ended: make(chan struct{})}
+	m := &insider{on: handle.New(in.Store.Open()), end: end, ended: make(chan struct{})}
 	go func() {
 		defer close(m.ended)
 		defer log.Close()
@@ -49,19 +50,19 @@ func (m *insider) err() error            { return m.how }
 // killed would else go on for a moment after others have seen their owner die, which no process does.
 func (m *insider) crash() (protocol.Instant, error) {
 	at := protocol.Now()
-	m.on.lose()
+	m.on.Lose()
 	return at, nil
 }
 
 // suspend implements member: all its calls wait from now on.
 func (m *insider) suspend(context.Context) (protocol.Instant, error) {
 	at := protocol.Now()
-	m.on.freeze()
+	m.on.Freeze()
 	return at, nil
 }
 
 func (m *insider) resume() error {
-	m.on.thaw()
+	m.on.Thaw()
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package demo
+package handle
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func openHandle(*testing.T) func(t *testing.T) *handle {
+func openHandle(*testing.T) func(t *testing.T) *Handle {
 	server := memory.New()
-	return func(t *testing.T) *handle {
-		h := newHandle(server.Open())
+	return func(t *testing.T) *Handle {
+		h := New(server.Open())
 		t.Cleanup(func() { h.Close() })
 		return h
 	}
@@ -36,7 +36,7 @@ func TestHandleSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, open
 
 // bench is a handle with something on it, and a witness on the same store.
 type bench struct {
-	*handle
+	*Handle
 	witness *memory.Store
 	session store.Session
 	kept    store.Version // of the document d
@@ -45,9 +45,9 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	server := memory.New()
-	b := &bench{handle: newHandle(server.Open()), witness: server.Open()}
+	b := &bench{Handle: New(server.Open()), witness: server.Open()}
 	t.Cleanup(func() {
-		b.handle.Close()
+		b.Handle.Close()
 		b.witness.Close()
 	})
 	var err error
@@ -145,8 +145,8 @@ func TestAFrozenHandleLetsEveryCallWait(t *testing.T) {
 				b := newBench(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel() // of watches
-				b.freeze()
-				b.freeze() // again does nothing
+				b.Freeze()
+				b.Freeze() // again does nothing
 				answer := asked(ctx, b, call)
 				synctest.Wait()
 				select {
@@ -154,7 +154,7 @@ func TestAFrozenHandleLetsEveryCallWait(t *testing.T) {
 					t.Fatalf("it did not wait: %v", err)
 				default:
 				}
-				b.thaw()
+				b.Thaw()
 				synctest.Wait()
 				select {
 				case err := <-answer:
@@ -179,7 +179,7 @@ func TestAFrozenCallEndsWithItsContext(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
 				ctx, cancel := context.WithCancelCause(t.Context())
-				b.freeze()
+				b.Freeze()
 				answer := asked(ctx, b, call)
 				synctest.Wait()
 				before := b.seen(t)
@@ -187,7 +187,7 @@ func TestAFrozenCallEndsWithItsContext(t *testing.T) {
 				if err := <-answer; !errors.Is(err, cause) || errors.Is(err, store.ErrUnknown) {
 					t.Errorf("got %v, want the cause of its end, and a known outcome", err)
 				}
-				b.thaw()
+				b.Thaw()
 				synctest.Wait()
 				if after := b.seen(t); after != before {
 					t.Errorf("it was done:\n%s\n%s", before, after)
@@ -207,7 +207,7 @@ func TestALostHandle(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					b := newBench(t)
 					if frozen {
-						b.freeze()
+						b.Freeze()
 					}
 					var answer <-chan error
 					if frozen {
@@ -215,7 +215,7 @@ func TestALostHandle(t *testing.T) {
 						synctest.Wait()
 					}
 					before := b.seen(t)
-					b.lose()
+					b.Lose()
 					if !frozen {
 						answer = asked(t.Context(), b, call)
 					}
@@ -225,7 +225,7 @@ func TestALostHandle(t *testing.T) {
 					if after := b.seen(t); after != before && (name != "save" || frozen) { // save appends by the witness
 						t.Errorf("others see a change:\n%s\n%s", before, after)
 					}
-					b.handle.Close()
+					b.Handle.Close()
 					if _, err := b.witness.Get(t.Context(), "pulse"); !errors.Is(err, store.ErrNotFound) {
 						t.Errorf("the document of its session: %v, want that it went with the handle", err)
 					}
@@ -252,7 +252,7 @@ func TestHintsOfAHandle(t *testing.T) {
 		for len(hints) > 0 {
 			<-hints
 		}
-		b.freeze()
+		b.Freeze()
 		if _, err := b.witness.Append(t.Context(), []byte("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -263,13 +263,13 @@ func TestHintsOfAHandle(t *testing.T) {
 		}
 		for range brief { // it ends, as its ctx has, though frozen
 		}
-		b.thaw()
+		b.Thaw()
 		synctest.Wait()
 		if len(hints) != 1 {
 			t.Fatal("the hint is lost")
 		}
 		<-hints
-		b.lose()
+		b.Lose()
 		synctest.Wait()
 		if _, open := <-hints; !open {
 			t.Error("the watch of a lost handle ended without a hint: its member does not find out")
@@ -306,7 +306,7 @@ func TestFreezeWaitsForCalls(t *testing.T) {
 			}
 			for head() < 20 { // they are at it
 			}
-			b.freeze()
+			b.Freeze()
 			before := head()
 			synctest.Wait()
 			if after := head(); after != before {

@@ -1,18 +1,18 @@
-package demo
+package handle
 
 import "context"
 
 // Watch implements store.Watcher.
-func (h *handle) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
+func (h *Handle) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
 	return h.watch(ctx, func() (<-chan struct{}, error) { return h.inner.Watch(ctx, prefix) })
 }
 
 // WatchLog implements store.LogWatcher.
-func (h *handle) WatchLog(ctx context.Context) (<-chan struct{}, error) {
+func (h *Handle) WatchLog(ctx context.Context) (<-chan struct{}, error) {
 	return h.watch(ctx, func() (<-chan struct{}, error) { return h.inner.WatchLog(ctx) })
 }
 
-func (h *handle) watch(ctx context.Context, open func() (<-chan struct{}, error)) (<-chan struct{}, error) {
+func (h *Handle) watch(ctx context.Context, open func() (<-chan struct{}, error)) (<-chan struct{}, error) {
 	from, err := through(ctx, h, "watch", open)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (h *handle) watch(ctx context.Context, open func() (<-chan struct{}, error)
 }
 
 // forward passes hints on while the handle is not frozen, until the watch ends.
-func (h *handle) forward(ctx context.Context, from <-chan struct{}, to chan<- struct{}) {
+func (h *Handle) forward(ctx context.Context, from <-chan struct{}, to chan<- struct{}) {
 	defer close(to)
 	for {
 		select {

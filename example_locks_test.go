@@ -5,22 +5,21 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/store/memory"
 )
 
 // Processes that share a store take turns by a name. The token goes to whatever the lock guards, here a status, which refuses smaller ones.
-func ExampleOpenNames() {
+func ExampleOpenLocks() {
 	ctx := context.Background()
-	names, err := rota.OpenNames(memory.New().Open(), rota.NamesOptions{Owner: "host-1"}) // or the store that your members share
+	locks, err := rota.OpenLocks(memory.New().Open(), rota.LocksOptions{Owner: "host-1"}) // or the store that your members share
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer names.Close(ctx)
+	defer locks.Close(ctx)
 
-	progress := names.Status("reports/daily")
-	err = names.Lock("reports/daily").Do(ctx, func(ctx context.Context, token cluster.Token) error {
+	progress := locks.Status("reports/daily")
+	err = locks.Lock("reports/daily").Do(ctx, func(ctx context.Context, token rota.Token) error {
 		return progress.Put(ctx, token, map[string]int{"done": 3, "of": 7})
 	})
 	if err != nil {

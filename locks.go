@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// What is used by name. Values of these types hold nothing: they are names, and are written as JSON texts, so they can be arguments of functions that run
+// What is used by name. Values of these types hold nothing: they are locks, and are written as JSON texts, so they can be arguments of functions that run
 // on another member. There, bind one with its On method.
 type (
 	// Lock is a lock that at most one holds.
@@ -33,47 +33,51 @@ var (
 	ErrHeld  = lock.ErrHeld    // TryAcquire: somebody holds it
 	ErrLost  = lock.ErrLost    // the cause with which the context of a lock ends that is lost
 	ErrStale = status.ErrStale // somebody with a larger token has reported since
+	ErrNone  = status.ErrNone  // nobody has reported yet
+
+	ErrReleased = lock.ErrReleased // the cause with which the context of a lock ends that was released
+	ErrCrowded  = lock.ErrCrowded  // too many wait already
 )
 
-// NamesOptions are options of OpenNames; the zero value works.
-type NamesOptions struct {
+// LocksOptions are options of OpenLocks; the zero value works.
+type LocksOptions struct {
 	TTL    time.Duration           // how long others wait for a silent holder; default 10 s
 	Owner  string                  // what people read who look who holds a lock
 	Logger *slog.Logger            // default: discard
 	Clock  func() protocol.Instant // see Config.Clock
 }
 
-// Names are locks, semaphores and statuses in a store, for a process that is no member. A [Member] has them too. Its methods may be called from any
+// Locks are locks, semaphores and statuses in a store, for a process that is no member. A [Member] has them too. Its methods may be called from any
 // goroutine.
-type Names struct {
+type Locks struct {
 	docs  store.Docs
 	locks *lock.Client
 	ttl   time.Duration
 }
 
-// OpenNames makes no call to the store, which stays the caller's.
-func OpenNames(s store.Docs, o NamesOptions) (*Names, error) {
+// OpenLocks makes no call to the store, which stays the caller's.
+func OpenLocks(s store.Docs, o LocksOptions) (*Locks, error) {
 	c, err := lock.NewClient(s, lock.Options{TTL: o.TTL, Owner: o.Owner, Logger: o.Logger, Clock: o.Clock})
 	if err != nil {
-		return nil, fmt.Errorf("open names: %w", err)
+		return nil, fmt.Errorf("open locks: %w", err)
 	}
-	return &Names{docs: s, locks: c, ttl: cmp.Or(o.TTL, 10*time.Second)}, nil
+	return &Locks{docs: s, locks: c, ttl: cmp.Or(o.TTL, 10*time.Second)}, nil
 }
 
 // Lock gives the lock of a name.
-func (n *Names) Lock(name string) Lock { return n.locks.Lock(name) }
+func (n *Locks) Lock(name string) Lock { return n.locks.Lock(name) }
 
 // Semaphore gives the semaphore of a name, with so many places; all who use it must say the same number.
-func (n *Names) Semaphore(name string, places int) Semaphore { return n.locks.Semaphore(name, places) }
+func (n *Locks) Semaphore(name string, places int) Semaphore { return n.locks.Semaphore(name, places) }
 
 // Status gives the status of a name.
-func (n *Names) Status(name string) Status { return status.New(n.docs, name) }
+func (n *Locks) Status(name string) Status { return status.New(n.docs, name) }
 
 // Close lets go of all locks; see lock.Client.Close.
-func (n *Names) Close(ctx context.Context) error { return n.locks.Close(ctx) }
+func (n *Locks) Close(ctx context.Context) error { return n.locks.Close(ctx) }
 
 // closeSoon closes within a part of the TTL, after which others notice by themselves.
-func (n *Names) closeSoon(logger *slog.Logger) {
+func (n *Locks) closeSoon(logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), n.ttl/3)
 	defer cancel()
 	if err := n.Close(ctx); err != nil && logger != nil {
@@ -82,10 +86,10 @@ func (n *Names) closeSoon(logger *slog.Logger) {
 }
 
 // Lock gives the lock of a name. What the member holds is let go of when it has left.
-func (m *Member) Lock(name string) Lock { return m.names.Lock(name) }
+func (m *Member) Lock(name string) Lock { return m.locks.Lock(name) }
 
 // Semaphore gives the semaphore of a name, with so many places; all who use it must say the same number.
-func (m *Member) Semaphore(name string, places int) Semaphore { return m.names.Semaphore(name, places) }
+func (m *Member) Semaphore(name string, places int) Semaphore { return m.locks.Semaphore(name, places) }
 
 // Status gives the status of a name.
-func (m *Member) Status(name string) Status { return m.names.Status(name) }
+func (m *Member) Status(name string) Status { return m.locks.Status(name) }

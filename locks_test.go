@@ -19,7 +19,7 @@ func TestNamesOfMembers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := rota.OpenNames(server.Open(), rota.NamesOptions{Owner: "b", Clock: clock})
+		other, err := rota.OpenLocks(server.Open(), rota.LocksOptions{Owner: "b", Clock: clock})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,195 @@
+package rota
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/work"
+)
+
+// ClientOptions are those of a [Client]. The zero value works.
+type ClientOptions struct {
+	// Name is who this is, for people who look at locks and calls: a host, a service. Members share their slots fairly among the names of callers. Default: a
+	// name by chance.
+	Name     string
+	TTL      time.Duration // how long others wait for the locks of a silent client; default 10 s
+	Protocol Protocol      // that of the members; default as in [Config]
+	// Types, where it has some, are what the tasks of Submit are checked with. A client without types submits what the members check when they run it.
+	Types  []Type
+	Logger *slog.Logger            // default: discard
+	Clock  func() protocol.Instant // see Config.Clock
+}
+
+// Client is what a process that is no member does with a cluster: it submits jobs and calls, and uses locks, semaphores and statuses. It is a [CallTarget].
+// Its methods may be called from any goroutine. A [Member] can do all that too.
+type Client struct {
+	*Locks
+	calls *call.Client
+	docs  Store
+	proto Protocol
+	types work.Types
+
+	mu   sync.Mutex // one proposal at a time
+	jobs protocol.Client
+	seen Value
+}
+
+// Validate says what is wrong with the options; nil where nothing is.
+func (o ClientOptions) Validate() error {
+	var faults []error
+	if o.Name != "" {
+		faults = append(faults, cluster.CheckName(o.Name))
+	}
+	_, err := typesOf(o.Types)
+	return errors.Join(append(faults, err)...)
+}
+
+// Open makes a client of a cluster. It makes no call to the store, which stays the caller's: close it after the client.
+func Open(s Store, o ClientOptions) (*Client, error) {
+	if s == nil {
+		return nil, errors.New("open a client: no store")
+	}
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("open a client: %w", err)
+	}
+	types, err := typesOf(o.Types)
+	if err != nil {
+		return nil, fmt.Errorf("open a client: %w", err)
+	}
+	calls, err := call.NewClient(s, call.ClientOptions{Queue: o.Name, Logger: o.Logger, Clock: o.Clock})
+	if err != nil {
+		return nil, fmt.Errorf("open a client: %w", err)
+	}
+	locks, err := OpenLocks(s, LocksOptions{TTL: o.TTL, Owner: cmp.Or(o.Name, "client"), Logger: o.Logger, Clock: o.Clock})
+	if err != nil {
+		return nil, fmt.Errorf("open a client: %w", err)
+	}
+	proto := o.Protocol
+	if proto == nil {
+		proto = replica.Protocol{}
+	}
+	return &Client{Locks: locks, calls: calls, docs: s, proto: proto, types: types}, nil
+}
+
+// typesOf is the table of task types.
+func typesOf(all []Type) (work.Types, error) {
+	types := make(work.Types, len(all))
+	for _, t := range all {
+		if _, twice := types[t.Name]; twice {
+			return nil, fmt.Errorf("two task types are named %q", t.Name)
+		}
+		types[t.Name] = t
+	}
+	return types, nil
+}
+
+// Calls makes a Client a [CallTarget].
+func (c *Client) Calls() *CallClient { return c.calls }
+
+// Value is the cluster as the store has it now.
+func (c *Client) Value(ctx context.Context) (Value, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.observe(ctx)
+}
+
+func (c *Client) observe(ctx context.Context) (Value, error) {
+	v, err := c.proto.Observe(ctx, c.docs, c.seen)
+	if err != nil {
+		return Value{}, fmt.Errorf("read the cluster: %w", err)
+	}
+	c.seen = v
+	return v, nil
+}
+
+// Submit is [Member.Submit].
+func (c *Client) Submit(ctx context.Context, job string, t Task) error {
+	spec, err := t.spec(job, c.knownTypes(t.Type))
+	if err == nil {
+		err = c.change(ctx, cluster.JobID(job), func(old *cluster.Job) (cluster.Command, error) { return submit(old, cluster.JobID(job), spec) })
+	}
+	if err != nil {
+		return fmt.Errorf("submit job %q: %w", job, err)
+	}
+	return nil
+}
+
+// knownTypes are the types that tasks are checked with: those of the options, or one that takes whatever it is given.
+func (c *Client) knownTypes(name string) work.Types {
+	if len(c.types) > 0 || name == "" {
+		return c.types
+	}
+	return work.Types{name: {Name: name, New: func(work.Definition) (work.Runner, error) { return nil, nil }}} //nolint:nilnil // it is never run here
+}
+
+// Kill is [Member.Kill].
+func (c *Client) Kill(ctx context.Context, job string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.propose(ctx, cluster.KillJob{Job: cluster.JobID(job)}); err != nil {
+		return fmt.Errorf("kill job %q: %w", job, err)
+	}
+	return nil
+}
+
+// errChanged says that the cluster has changed since it was looked at.
+var errChanged = errors.New("changed meanwhile")
+
+func (c *Client) change(ctx context.Context, id cluster.JobID, decide func(*cluster.Job) (cluster.Command, error)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for range applyTries {
+		v, err := c.observe(ctx)
+		if err != nil {
+			return err
+		}
+		var old *cluster.Job
+		if j, ok := v.Job(id); ok {
+			old = &j
+		}
+		command, err := decide(old)
+		if err != nil || command == nil {
+			return err
+		}
+		if err = c.propose(ctx, command); !errors.Is(err, errChanged) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: others change it all the time", ErrRefused)
+}
+
+func (c *Client) propose(ctx context.Context, command cluster.Command) error {
+	if c.jobs == nil {
+		var err error
+		if c.jobs, err = c.proto.Client(c.docs); err != nil {
+			return err
+		}
+	}
+	res, err := c.jobs.Propose(ctx, command)
+	switch {
+	case err != nil:
+		return err
+	case len(res) != 1:
+		return errors.New("the cluster gave no answer")
+	case res[0].Reason == cluster.NotExpected:
+		return errChanged
+	case !res[0].Accepted:
+		return fmt.Errorf("%w: %s", ErrRefused, res[0].Reason)
+	}
+	return nil
+}
+
+// Close lets go of all locks and frees the client. Jobs and calls go on in the cluster; whoever waits for a call gets [ErrClosed].
+func (c *Client) Close(ctx context.Context) error {
+	c.calls.Close()
+	return c.Locks.Close(ctx)
+}

@@ -1,0 +1,135 @@
+package node
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// gapTTL is short against the outages below.
+const gapTTL = 4 * time.Second
+
+// cut makes a member on a store that answers nothing while the flag is set.
+func cut(t *testing.T, s *memory.Server, name string, away *atomic.Bool) *bundle {
+	t.Helper()
+	return start(t, s, name, func(c *Config) {
+		inner := s.Open()
+		t.Cleanup(func() { inner.Close() })
+		c.TTL = gapTTL
+		c.Store = storetest.NewFaulty(inner, func(storetest.Call) storetest.Outcome {
+			if away.Load() {
+				return storetest.Refused
+			}
+			return storetest.Pass
+		})
+	})
+}
+
+// A member that has not been heard of for a while ran nothing for all we know: its silence is part of the gap, not only what came after its removal.
+func TestTheGapOfAMoveHasTheSilenceBeforeIt(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var away atomic.Bool
+		s := memory.New()
+		b := cut(t, s, "b", &away)
+		b.submit("x", cluster.TaskSpec{Type: "stay"})
+		await(t, "b runs it", func() bool { return b.Status().Work.Counts.Running == 1 })
+		a := start(t, s, "a", func(c *Config) { c.TTL = gapTTL })
+		time.Sleep(3 * gapTTL) // waits: in virtual time, so that a has seen b alive
+		away.Store(true)
+		began := time.Now()
+		await(t, "a runs it", func() bool { return a.Status().Work.Counts.Running == 1 })
+		took := time.Since(began)
+		await(t, "the move is journaled", func() bool { return len(a.records(journal.Moved)) > 0 })
+		r := a.records(journal.Moved)[0]
+		if r.GapMS == nil || !strings.Contains(r.Cause, "silent for") {
+			t.Fatalf("got %+v", r)
+		}
+		if gap := time.Duration(*r.GapMS) * time.Millisecond; gap < took-100*time.Millisecond || gap > took+gapTTL/2 {
+			t.Errorf("gap %v, nobody was heard of for %v", gap, took)
+		}
+		if longest := a.tally.read().longest; longest < gapTTL {
+			t.Errorf("the metric says %v", longest)
+		}
+		away.Store(false)
+	})
+}
+
+// Where the store is away nobody runs a task, though nothing moves.
+func TestAnOutageOfTheStoreIsAGap(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		const outage = 14 * time.Second
+		var away atomic.Bool
+		b := cut(t, memory.New(), "b", &away)
+		b.submit("x", cluster.TaskSpec{Type: "stay"})
+		await(t, "b runs it", func() bool { return b.Status().Work.Counts.Running == 1 })
+		away.Store(true)
+		await(t, "it stops", func() bool { return b.Status().Work.Counts.Running == 0 })
+		stopped := time.Now()
+		time.Sleep(outage - gapTTL) // waits: in virtual time
+		away.Store(false)
+		await(t, "b runs it again", func() bool { return b.Status().Work.Counts.Running == 1 })
+		want := time.Since(stopped)
+		await(t, "that is journaled", func() bool { return len(b.records(journal.Resumed)) > 0 })
+		r := b.records(journal.Resumed)[0]
+		if r.GapMS == nil || r.Partition != "x" {
+			t.Fatalf("got %+v", r)
+		}
+		if gap := time.Duration(*r.GapMS) * time.Millisecond; gap < want-100*time.Millisecond || gap > want+100*time.Millisecond {
+			t.Errorf("gap %v, it did not run for %v", gap, want)
+		}
+		if lost, back := len(b.records(journal.StoreLost)), len(b.records(journal.StoreBack)); lost != 1 || back != 1 {
+			t.Errorf("one outage is %d store-lost and %d store-back", lost, back)
+		}
+	})
+}
+
+// What is held for a restart is not run meanwhile.
+func TestARestartThatHoldsIsAGap(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		hold := func(c *Config) { c.Hold = time.Minute }
+		start(t, s, "a", hold)
+		b := start(t, s, "b", hold)
+		b.submit("x", cluster.TaskSpec{Type: "stay", Pin: "b"})
+		await(t, "b runs it", func() bool { return b.Status().Work.Counts.Running == 1 })
+		b.leave()
+		time.Sleep(7 * time.Second) // waits: in virtual time
+		b = start(t, s, "b", hold)
+		await(t, "that is journaled", func() bool { return len(b.records(journal.Resumed)) > 0 })
+		r := b.records(journal.Resumed)[0]
+		if r.GapMS == nil || *r.GapMS < 7000 || *r.GapMS > 9000 || len(b.records(journal.Moved)) != 0 {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+// A process that was suspended ran nothing: its clock has gone on, and none of its timers.
+func TestASuspensionIsAGap(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var jump atomic.Int64
+		clock := protocol.NewProcessClock()
+		a := start(t, memory.New(), "a", func(c *Config) {
+			c.Clock = func() protocol.Instant { return clock() + protocol.Instant(jump.Load()) }
+		})
+		a.submit("x", cluster.TaskSpec{Type: "stay"})
+		await(t, "it runs", func() bool { return a.Status().Work.Counts.Running == 1 })
+		for _, c := range []struct {
+			kind journal.Kind
+			d    time.Duration
+		}{{journal.Suspended, 4 * time.Second}, {journal.Resumed, 3 * longTTL}} {
+			jump.Add(int64(c.d))
+			await(t, string(c.kind)+" is journaled", func() bool { return len(a.records(c.kind)) > 0 })
+			r := a.records(c.kind)[0]
+			if r.GapMS == nil || *r.GapMS < c.d.Milliseconds() || *r.GapMS > (c.d+3*time.Second).Milliseconds() {
+				t.Errorf("suspended for %v: %+v", c.d, r)
+			}
+		}
+	})
+}
