@@ -83,9 +83,10 @@ nightly: ## the long versions
 	@$(MAKE) --no-print-directory chaos EVENTS=1000
 	@$(MAKE) --no-print-directory powercut
 	cd proof && go run ./chaos mutants --seed $(SEED) --json
+	cd proof && go run ./flows --runs 100 --seed $(SEED) --json
 	cd proof && go test -count=1 -tags nightly -timeout 1h -run TestPrimaryKilled ./stores/elastic
 	.ci/mutation
-	go test -count=1 -tags proof -timeout 2h -run 'TestProofLarge|TestFlawsAreFound' ./lock ./call
+	go test -count=1 -tags proof -timeout 2h -run 'TestProofLarge|TestFlawsAreFound' ./lock ./call ./flow
 
 ci: ## what CI runs
 	@.ci/run

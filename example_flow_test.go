@@ -3,7 +3,7 @@ package rota_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"sync"
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/store/memory"
@@ -24,11 +24,13 @@ func ExampleStage() {
 		}
 		return nil
 	}})
-	var total atomic.Int64
-	out := rota.NewOutput("out", rota.Output[none, int]{Write: func(_ context.Context, _ *rota.Grant, _ none, in []int) error {
+	var sums sync.Map // by batch: one that is written again counts once
+	out := rota.NewOutput("out", rota.Output[none, int]{Write: func(ctx context.Context, _ *rota.Grant, _ none, in []int) error {
+		sum := 0
 		for _, n := range in {
-			total.Add(int64(n))
+			sum += n
 		}
+		sums.Store(rota.BatchName(ctx), sum)
 		return nil
 	}})
 
@@ -39,7 +41,9 @@ func ExampleStage() {
 	}
 	_, err = m.SubmitFile(ctx, "sum.yaml", []byte("tasks: [{name: in, type: in}, {name: inc, type: inc, from: in}, {name: out, type: out, from: inc}]"))
 	fmt.Println(err, m.Wait(ctx, "sum"))
-	fmt.Println(total.Load(), m.Leave(ctx))
+	total := 0
+	sums.Range(func(_, n any) bool { total += n.(int); return true })
+	fmt.Println(total, m.Leave(ctx))
 	// Output:
 	// <nil> <nil>
 	// 501500 <nil>

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/flow"
@@ -28,6 +29,7 @@ type FlowTask struct {
 	Out      uint64   `json:"out"`     // over all edges that lead away
 	Dead     uint64   `json:"dead"`    // letters
 	Sealed   bool     `json:"sealed"`  // nothing more will come to it
+	Slots    int      `json:"slots"`   // on which it runs
 	Complete bool     `json:"complete"`
 }
 
@@ -64,6 +66,11 @@ func FlowOf(ctx context.Context, q store.Queue, v cluster.Value, id cluster.JobI
 	}
 	for _, t := range graph.Tasks {
 		f.Tasks = append(f.Tasks, f.task(graph, t.Name, depths))
+	}
+	for _, ts := range v.JobSlots(id) {
+		if i := slices.IndexFunc(f.Tasks, func(t FlowTask) bool { return t.Task == ts.Task }); i >= 0 {
+			f.Tasks[i].Slots = len(ts.Slots)
+		}
 	}
 	return f, nil
 }

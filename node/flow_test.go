@@ -105,6 +105,13 @@ func (u *unreliable) fault() int {
 	return n
 }
 
+// failed is how many calls have failed.
+func (u *unreliable) failed() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.faults
+}
+
 // late is when a delayed call is made.
 func (u *unreliable) late() time.Duration {
 	u.mu.Lock()
@@ -216,7 +223,7 @@ func TestFlowUnderFaults(t *testing.T) {
 				f.nodes[1].kill(f.stores[1])
 				f.member("m3", 4)
 				f.ended("count")
-				if faults := f.stores[0].faults + f.stores[2].faults; faults == 0 {
+				if f.stores[0].failed()+f.stores[2].failed() == 0 {
 					t.Error("nothing failed")
 				}
 			})

@@ -25,7 +25,7 @@ type Queue interface {
 	// Commit makes each unit a fact, or finds that it is one already: fresh tells of each whether this call did it. A unit is done as a whole or not at
 	// all, and the units of one call independently of each other. Where the error is not nil, each unit may be done or not: receive again, and go on.
 	// ErrNotFound if the flow is not there, ErrTooLarge as for a record, ErrSealed if an output is for a sealed shard: then no unit of this call is
-	// done. A queue without transactions may not see a seal that is written at the same time; its callers write none before they are through.
+	// done. A queue without transactions may not see a seal that is written at the same time, unless the unit is Unsealed; its callers write none before they are through.
 	Commit(ctx context.Context, flow string, units ...Unit) (fresh []bool, err error)
 	// Depth tells how far shards are, all of the flow in the order of MakeFlow if none are named. It may lag behind in one direction alone: what it
 	// says to be sealed or drained is.
@@ -73,6 +73,9 @@ type Unit struct {
 	Outputs []Put
 	// Steady says that whoever commits this unit has one output, and for the same shard. A queue without transactions then needs no record of it.
 	Steady bool
+	// Unsealed, of a steady unit, makes sure that its output comes before the seal of its shard, or is ErrSealed: also where somebody seals the
+	// shard at the same time. On a queue without transactions that costs more.
+	Unsealed bool
 }
 
 // Put is one output: a message for a shard, or its seal.
@@ -147,6 +150,9 @@ func CheckReceive(r Receive) error {
 
 // CheckUnit says what is wrong with a unit, nil if nothing.
 func CheckUnit(u Unit) error {
+	if u.Unsealed && (!u.Steady || len(u.Outputs) != 1) {
+		return fmt.Errorf("an unsealed unit has %d outputs, steady %v: give it one, and Steady", len(u.Outputs), u.Steady)
+	}
 	if len(u.Inputs) > 0 && u.Name != "" {
 		return fmt.Errorf("unit %q has inputs as well: the first one names it", u.Name)
 	}

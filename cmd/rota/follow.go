@@ -96,6 +96,7 @@ type follower struct {
 	quiet bool
 	last  func(api.Job) error // is given the job when it has ended
 	told  map[string]string   // by task, and "" for the job
+	flow  flowView
 }
 
 // follow tells what happens to a job until it has ended. The error is silent where the job did not complete: that was told.
@@ -149,8 +150,10 @@ func (f *follower) tell(o *observer, job *api.Job) error {
 		}
 	}
 	if job.Flow != nil {
-		for _, t := range job.Flow.Tasks {
-			if err := line("flow "+t.Task, t.Task, flowLine(t, job.Flow.Unit)); err != nil {
+		changed = changed || f.told["flow"] != fmt.Sprint(job.Flow)
+		f.told["flow"] = fmt.Sprint(job.Flow)
+		if !f.json && !f.quiet {
+			if err := f.flow.draw(f.out, job.Flow, o.now, job.Ended()); err != nil {
 				return err
 			}
 		}

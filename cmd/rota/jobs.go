@@ -142,7 +142,7 @@ func (o *observer) showJob(ctx context.Context, id cluster.JobID, follow bool) e
 		return err
 	}
 	fmt.Fprintln(o.stdout)
-	return table(o.stdout, flowRows(job.Flow))
+	return table(o.stdout, flowRows(job.Flow, nil))
 }
 
 func (o *observer) printJob(j *api.Job) error {

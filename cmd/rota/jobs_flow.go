@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,17 +29,21 @@ func (o *observer) addFlow(ctx context.Context, job *api.Job) (err error) {
 	return nil
 }
 
-// flowRows draws the tasks of a flow in their order, each with what comes to it, and a bar where it is known how much that is.
-func flowRows(f *api.Flow) [][]string {
-	rows := [][]string{{"FLOW", "FROM", "IN", "PENDING", "OUT", "DEAD", ""}}
+// flowRows draws the tasks of a flow in their order, each with what comes to it, and a bar where it is known how much that is. Rates are by task, nil where
+// there was no look before.
+func flowRows(f *api.Flow, rates map[string]float64) [][]string {
+	rows := [][]string{{"FLOW", "FROM", "SLOTS", "IN", "PENDING", "OUT", "DEAD", "RATE", ""}}
 	for _, t := range f.Tasks {
-		row := []string{t.Task, dash(strings.Join(t.From, " ")), "-", "-", grouped(int(t.Out)), grouped(int(t.Dead)), flowNote(t)} //nolint:gosec // counts
+		row := []string{t.Task, dash(strings.Join(t.From, " ")), grouped(t.Slots), "-", "-", grouped(int(t.Out)), grouped(int(t.Dead)), "-", flowNote(t)} //nolint:gosec // counts
+		if rate, ok := rates[t.Task]; ok {
+			row[7] = fmt.Sprintf("%.0f/s", rate)
+		}
 		if len(t.From) > 0 {
-			row[2], row[3] = grouped(int(t.In)), grouped(int(t.Pending)) //nolint:gosec // counts
+			row[3], row[4] = grouped(int(t.In)), grouped(int(t.Pending)) //nolint:gosec // counts
 		}
 		rows = append(rows, row)
 	}
-	return append(rows, []string{"", "", f.Unit, "", "", "", ""})
+	return append(rows, []string{"", "", "", f.Unit, "", "", "", "", ""})
 }
 
 // flowNote is where a task stands.
@@ -53,19 +59,54 @@ func flowNote(t api.FlowTask) string {
 	return bar(t.In, t.In+t.Pending)
 }
 
-// flowLine is a task of a flow in short.
-func flowLine(t api.FlowTask, unit string) string {
-	var parts []string
-	if len(t.From) > 0 {
-		parts = append(parts, fmt.Sprintf("%s %s in, %s pending", grouped(int(t.In)), unit, grouped(int(t.Pending)))) //nolint:gosec // counts
+// flowView is what a follower has seen of a flow.
+type flowView struct {
+	drawn bool
+	at    time.Time // of the look that was drawn last
+	seen  map[string]uint64
+	last  string
+}
+
+// drawEvery is between two pictures of a flow.
+const drawEvery = time.Second
+
+// draw draws a flow that has changed, and not more often than people can read; the last picture is always drawn.
+func (v *flowView) draw(out io.Writer, f *api.Flow, now time.Time, ended bool) error {
+	if v.drawn && !ended && now.Sub(v.at) < drawEvery {
+		return nil
 	}
-	if t.Out > 0 || len(t.From) == 0 {
-		parts = append(parts, fmt.Sprintf("%s out", grouped(int(t.Out)))) //nolint:gosec // a count
+	text := fmt.Sprintf("%+v", f.Tasks)
+	if text == v.last {
+		return nil
 	}
-	if t.Dead > 0 {
-		parts = append(parts, fmt.Sprintf("%s dead", grouped(int(t.Dead)))) //nolint:gosec // a count
+	rates := v.rates(f, now)
+	v.drawn, v.at, v.last, v.seen = true, now, text, make(map[string]uint64, len(f.Tasks))
+	for _, t := range f.Tasks {
+		v.seen[t.Task] = throughput(t)
 	}
-	return strings.Join(parts, ", ") + " · " + flowNote(t)
+	return table(out, flowRows(f, rates))
+}
+
+// rates are how many segments a second went through each task since the last picture.
+func (v *flowView) rates(f *api.Flow, now time.Time) map[string]float64 {
+	if !v.drawn || !now.After(v.at) {
+		return nil
+	}
+	rates := make(map[string]float64, len(f.Tasks))
+	for _, t := range f.Tasks {
+		if before, ok := v.seen[t.Task]; ok && throughput(t) >= before {
+			rates[t.Task] = float64(throughput(t)-before) / now.Sub(v.at).Seconds()
+		}
+	}
+	return rates
+}
+
+// throughput is what a task has done: what came in, or what it has read.
+func throughput(t api.FlowTask) uint64 {
+	if len(t.From) == 0 {
+		return t.Out
+	}
+	return t.In
 }
 
 // bar draws how much of something is done.

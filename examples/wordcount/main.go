@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/store/file"
 )
 
 func main() {
@@ -25,7 +24,7 @@ func main() {
 
 func run() error {
 	member := flag.String("member", "", "name of this member, unlike all others")
-	data := flag.String("store", "rota-data", "directory in which the members meet")
+	data := flag.String("store", "rota-data", "directory in which the members meet, or servers: nats://HOST:PORT/NAME, kafka://HOST:PORT/NAME")
 	dir := flag.String("dir", ".", "directory that holds the texts and takes the results")
 	slots := flag.Int64("slots", 2, "room for so many tasks at once")
 	ttl := flag.Duration("ttl", 10*time.Second, "how long others wait for a silent member")
@@ -33,7 +32,7 @@ func run() error {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	store, err := file.Open(ctx, *data, file.Options{})
+	store, err := openStore(ctx, *data)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,9 @@ import (
 
 // tour is a directory with texts, a store and members.
 type tour struct {
-	t   *testing.T
-	dir string
+	t     *testing.T
+	dir   string
+	store string // as the example takes it
 }
 
 func newTour(t *testing.T) *tour {
@@ -31,7 +32,7 @@ func newTour(t *testing.T) *tour {
 	if err := os.CopyFS(filepath.Join(dir, "text"), os.DirFS("../../examples/wordcount/text")); err != nil {
 		t.Fatal(err)
 	}
-	return &tour{t, dir}
+	return &tour{t, dir, "store"}
 }
 
 func (p *tour) write(name, text string) {
@@ -47,10 +48,18 @@ func (p *tour) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// storeURL is the store as rota takes it.
+func (p *tour) storeURL() string {
+	if strings.Contains(p.store, "://") {
+		return p.store
+	}
+	return "file:" + p.store
+}
+
 // member starts a member and returns when it has joined.
 func (p *tour) member(name string) *process.Process {
 	p.t.Helper()
-	m := processtest.Start(p.t, name, p.command("wordcount", "--member", name, "--store", "store", "--slots", "2", "--ttl", "30s")) // a kill is noticed at once
+	m := processtest.Start(p.t, name, p.command("wordcount", "--member", name, "--store", p.store, "--slots", "2", "--ttl", "30s")) // a kill is noticed at once
 	processtest.Await(p.t, name+" has joined", func() bool { return strings.Contains(m.Stderr.String(), "joined") })
 	return m
 }
@@ -58,7 +67,7 @@ func (p *tour) member(name string) *process.Process {
 // job is a job as rota jobs shows it.
 func (p *tour) job(id string) (job api.Job) {
 	p.t.Helper()
-	out, err := p.command("rota", "jobs", id, "--store", "file:store", "--json").Output()
+	out, err := p.command("rota", "jobs", id, "--store", p.storeURL(), "--json").Output()
 	if err != nil {
 		p.t.Fatalf("rota jobs: %v", err)
 	}

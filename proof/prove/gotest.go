@@ -129,7 +129,7 @@ func (r *results) endPackage(e event) {
 }
 
 // suites are the conformance suites of stores: the names of their tests.
-var suites = []string{"TestDocs", "TestGetMany", "TestLog", "TestSeed", "TestWatch", "TestLogWatch", "TestSessions", "TestFaults", "TestStorm", "TestLocks", "TestStories", "TestGroup"}
+var suites = []string{"TestDocs", "TestGetMany", "TestLog", "TestSeed", "TestWatch", "TestLogWatch", "TestSessions", "TestFaults", "TestStorm", "TestLocks", "TestStories", "TestGroup", "TestQueue"}
 
 // noteSuite counts a suite that passed, once for each package.
 func (r *results) noteSuite(key test) {

@@ -22,6 +22,15 @@ func (s *Server) Hosts() []string {
 	return strings.Split(hosts, ",")
 }
 
+// nodes are the URLs of the server's nodes.
+func (s *Server) nodes() []string {
+	out := s.Hosts()
+	for i, h := range out {
+		out[i] = "nats://" + h
+	}
+	return out
+}
+
 // Open opens the store on this server that has a name, of letters and digits: the one that members with --store URL/name use.
 func (s *Server) Open(ctx context.Context, name string, readOnly bool) (store.Full, error) {
 	switch scheme, _, _ := strings.Cut(s.URL, "://"); scheme {
@@ -30,7 +39,7 @@ func (s *Server) Open(ctx context.Context, name string, readOnly bool) (store.Fu
 	case "kafka":
 		return opened(kafka.Open(ctx, kafka.Options{Brokers: s.Hosts(), Name: name, ReadOnly: readOnly}))
 	case "nats":
-		return opened(nats.Open(ctx, nats.Options{URLs: []string{s.URL}, Bucket: name, ReadOnly: readOnly}))
+		return opened(nats.Open(ctx, nats.Options{URLs: s.nodes(), Bucket: name, ReadOnly: readOnly}))
 	case "postgres":
 		return opened(postgres.Open(ctx, postgres.Options{Hosts: s.Hosts(), Schema: name, ReadOnly: readOnly}))
 	case "zookeeper":

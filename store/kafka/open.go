@@ -14,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/logdocs"
+	"github.com/rota-run/rota/store/logqueue"
 )
 
 // What follows the name of a store in the names of its topics.
@@ -76,7 +77,9 @@ func newStore(o Options, client *kgo.Client, topics []*topic, replicas int) (*St
 		client.Close()
 		return nil, err
 	}
-	return &Store{topicLog: log, documents: docs, group: &group{line: l, id: o.Name}, line: l, end: end}, nil
+	return &Store{
+		topicLog: log, documents: docs, group: &group{line: l, id: o.Name}, queues: logqueue.New(&journals{line: l, o: o}), line: l, end: end,
+	}, nil
 }
 
 func newTopicLog(l *line, records, snapshots *topic) *topicLog {

@@ -26,6 +26,7 @@ type Store struct {
 	*topicLog
 	*documents
 	*group
+	*queues
 	line *line
 	end  context.CancelFunc
 }

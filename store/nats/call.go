@@ -14,6 +14,7 @@ import (
 // Headers of messages.
 const (
 	headerExpect        = "Nats-Expected-Last-Subject-Sequence"
+	headerExpectStream  = "Nats-Expected-Last-Sequence"
 	headerExpectSubject = "Nats-Expected-Last-Subject-Sequence-Subject"
 	headerTTL           = "Nats-TTL"
 	headerOperation     = "KV-Operation"

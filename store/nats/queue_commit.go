@@ -162,6 +162,9 @@ func (c *commitment) output(ctx context.Context, p *store.Put, place int) (flow.
 		m.Header = nc.Header{headerSegments: {strconv.Itoa(p.Segments)}}
 		m.Data = p.Data
 	}
+	if c.unit.Unsealed && !p.Seal {
+		return c.store.putUnsealed(ctx, c.flow, p.Shard, m)
+	}
 	return c.store.putOnce(ctx, c.store.names.shard(c.flow, p.Shard), m)
 }
 

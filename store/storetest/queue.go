@@ -30,6 +30,7 @@ func Queue[S store.Queue](t *testing.T, open Open[S]) {
 		{"several units in one call", queueUnits[S]},
 		{"several outputs are one fact", queueOutputs[S]},
 		{"seal once", queueSeal[S]},
+		{"nothing comes after a seal", queueUnsealed[S]},
 		{"depth", queueDepth[S]},
 		{"peek", queuePeek[S]},
 		{"data of all sizes", queueSizes[S]},

@@ -11,6 +11,7 @@ func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
 func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
+func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, fresh); storetest.QueueJoins(t, fresh) }
 func TestGroup(t *testing.T)    { t.Parallel(); storetest.Group(t, fresh) }
 
 // TestOnFake runs the suites on a fake of a broker. Its group is no evidence: when a leader has left, it tells each member that this one leads.

@@ -1,0 +1,226 @@
+// Command flows measures examples/wordcount as a flow over a large text beside wc -w on the same machine.
+//
+//	go run ./bench/flows [--mb 1024] [--kills 2] [--slots 2]
+//
+// Three processes on the store file count the words, some of which are killed on the way; then wc -w counts them. It prints how long each took, how much
+// memory a process had at most, and how long it took from the last count that was written to the end of the job.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/proof/process"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "flows:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is a directory with programs, texts and results.
+type bench struct {
+	dir     string
+	slots   int
+	members []*process.Process
+	memory  int // kB, the most that a process had
+}
+
+func run() error {
+	mb := flag.Int("mb", 1024, "how much text, in MiB")
+	kills := flag.Int("kills", 2, "how many processes are killed on the way")
+	slots := flag.Int("slots", 2, "of each process")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "rota-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{dir: dir, slots: *slots}
+	if err := b.prepare(*mb); err != nil {
+		return err
+	}
+	words, took, err := b.wc()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("wc -w: %d words in %.1f s\n", words, took.Seconds())
+	if err := b.flow(*kills, words, took); err != nil {
+		return err
+	}
+	again, took, err := b.wc()
+	fmt.Printf("wc -w again: %.1f s\n", took.Seconds())
+	if err == nil && again != words {
+		return fmt.Errorf("wc -w counts %d, then %d", words, again)
+	}
+	return err
+}
+
+// prepare builds the programs and makes a text of the example's own words, in eight files.
+func (b *bench) prepare(mb int) error {
+	for _, p := range []string{"cmd/rota", "examples/wordcount"} {
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(b.dir, filepath.Base(p)), "github.com/rota-run/rota/"+p).CombinedOutput(); err != nil {
+			return fmt.Errorf("go build %s: %w: %s", p, err, out)
+		}
+	}
+	var poems []byte
+	files, err := filepath.Glob("../examples/wordcount/text/*.txt")
+	if err != nil || len(files) == 0 {
+		return errors.Join(err, errors.New("run it in the folder proof"))
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		poems = append(append(poems, text...), '\n')
+	}
+	if err := os.Mkdir(filepath.Join(b.dir, "text"), 0o700); err != nil {
+		return err
+	}
+	part := bytes.Repeat(poems, mb<<20/8/len(poems))
+	for i := range 8 {
+		if err := os.WriteFile(filepath.Join(b.dir, "text", strconv.Itoa(i)+".txt"), part, 0o600); err != nil {
+			return err
+		}
+	}
+	flow, err := os.ReadFile("../examples/wordcount/flow.yaml")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.dir, "flow.yaml"), flow, 0o600)
+}
+
+func (b *bench) wc() (words int, took time.Duration, err error) {
+	files, err := filepath.Glob(filepath.Join(b.dir, "text", "*.txt"))
+	if err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	out, err := exec.Command("wc", append([]string{"-w"}, files...)...).Output()
+	if err != nil {
+		return 0, 0, err
+	}
+	took = time.Since(began)
+	lines := strings.Fields(string(out))
+	words, err = strconv.Atoi(lines[len(lines)-2])
+	return words, took, err
+}
+
+func (b *bench) start(i int) (err error) {
+	cmd := exec.Command(filepath.Join(b.dir, "wordcount"), "--member", fmt.Sprint("m", i), "--dir", b.dir, "--store", filepath.Join(b.dir, "store"), "--slots", strconv.Itoa(b.slots))
+	p, err := process.Start(cmd)
+	if err != nil {
+		return err
+	}
+	if i < len(b.members) {
+		b.members[i] = p
+	} else {
+		b.members = append(b.members, p)
+	}
+	for !strings.Contains(p.Stderr.String(), "joined") {
+		if p.Ended() {
+			return fmt.Errorf("a member has ended: %s", p.Stderr.String())
+		}
+		time.Sleep(5 * time.Millisecond) // waits: between two looks
+	}
+	return nil
+}
+
+func (b *bench) flow(kills, words int, wc time.Duration) error {
+	for i := range 3 {
+		if err := b.start(i); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		for _, m := range b.members {
+			_ = m.Kill() // it may have ended
+		}
+	}()
+	store := "file:" + filepath.Join(b.dir, "store")
+	began := time.Now()
+	if out, err := exec.Command(filepath.Join(b.dir, "rota"), "submit", "--store", store, filepath.Join(b.dir, "flow.yaml")).CombinedOutput(); err != nil {
+		return fmt.Errorf("rota submit: %w: %s", err, out)
+	}
+	total, last, at := filepath.Join(b.dir, "results/wordflow/total.json"), 0, time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	defer cancel()
+	for killed := 0; ; {
+		if n := b.written(); n > last {
+			last, at = n, time.Now()
+		}
+		if killed < kills && last >= 200*(killed+1) {
+			if err := b.members[killed].Kill(); err != nil {
+				return err
+			}
+			if err := b.start(killed); err != nil {
+				return err
+			}
+			killed++
+		}
+		b.weigh()
+		if _, err := os.Stat(total); err == nil && b.ended(store) {
+			break
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(20 * time.Millisecond) // waits: between two looks
+	}
+	return b.tell(total, words, began, at, wc)
+}
+
+func (b *bench) tell(total string, words int, began, last time.Time, wc time.Duration) error {
+	took := time.Since(began)
+	var sum struct{ Words, Segments, Lost, Doubled int }
+	data, err := os.ReadFile(total)
+	if err == nil {
+		err = json.Unmarshal(data, &sum)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Printf("flow: %d words in %d segments, lost %d, doubled %d, in %.1f s: %.1f times wc -w; a process had at most %d MB; %.2f s from the last count to the end of the job\n",
+		sum.Words, sum.Segments, sum.Lost, sum.Doubled, took.Seconds(), took.Seconds()/wc.Seconds(), b.memory>>10, time.Since(last).Seconds())
+	if sum.Words != words || sum.Lost+sum.Doubled > 0 {
+		return errors.New("the totals are not those of wc -w")
+	}
+	return nil
+}
+
+func (b *bench) written() int {
+	entries, _ := os.ReadDir(filepath.Join(b.dir, "results/wordflow/flow")) // not there at first
+	return len(entries)
+}
+
+func (b *bench) ended(store string) bool {
+	out, err := exec.Command(filepath.Join(b.dir, "rota"), "jobs", "wordflow", "--store", store, "--json").Output()
+	return err == nil && bytes.Contains(out, []byte(`"completed"`))
+}
+
+// weigh notes how much memory the processes have.
+func (b *bench) weigh() {
+	for _, m := range b.members {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.PID()))
+		if err != nil {
+			continue
+		}
+		if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {
+			kb, _ := strconv.Atoi(strings.Fields(rest)[0]) // 0 where it is no number
+			b.memory = max(b.memory, kb)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	natsclient "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/rota-run/rota/proof/server"
+	"github.com/rota-run/rota/proof/server/nats"
+)
+
+// ground is what a run stands on.
+type ground struct {
+	store string
+	// hit kills a server and starts it again; nil where there is none.
+	hit  func(ctx context.Context, chance *rand.Rand) error
+	stop func()
+}
+
+// prepare starts the servers of a run.
+func prepare(ctx context.Context, kind, dir string) (ground, error) {
+	switch kind {
+	case "file":
+		return ground{store: filepath.Join(dir, "store"), stop: func() {}}, nil
+	case "nats3":
+		return threeNodes(ctx, filepath.Join(dir, "server"))
+	}
+	at := filepath.Join(dir, "server")
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		return ground{}, err
+	}
+	s, err := server.Spawn(ctx, kind, at)
+	if err != nil {
+		return ground{}, err
+	}
+	return ground{s.URL, func(ctx context.Context, chance *rand.Rand) error {
+		if err := s.Kill(); err != nil {
+			return err
+		}
+		if err := pause(ctx, time.Duration(chance.IntN(1500))*time.Millisecond); err != nil {
+			return err
+		}
+		return s.Restart(ctx)
+	}, s.Stop}, nil
+}
+
+// threeNodes is three nodes of NATS; that which leads most streams is killed.
+func threeNodes(ctx context.Context, dir string) (ground, error) {
+	p, err := nats.Spawn(ctx, nats.Options{Dir: dir, Nodes: 3, NoSync: true})
+	if err != nil {
+		return ground{}, err
+	}
+	url := "nats://" + strings.ReplaceAll(strings.Join(p.URLs(), ","), "nats://", "")
+	return ground{url, func(ctx context.Context, chance *rand.Rand) error {
+		i, err := leader(ctx, p)
+		if err != nil {
+			return err
+		}
+		p.Kill(i)
+		if err := pause(ctx, time.Duration(1000+chance.IntN(2000))*time.Millisecond); err != nil {
+			return err
+		}
+		if err := p.Restart(i); err != nil {
+			return err
+		}
+		return p.Await(ctx)
+	}, p.Stop}, nil
+}
+
+// leader is the node that leads most streams.
+func leader(ctx context.Context, p *nats.Processes) (int, error) {
+	c, err := natsclient.Connect(p.URL())
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	js, err := jetstream.New(c)
+	if err != nil {
+		return 0, err
+	}
+	led := map[string]int{}
+	list := js.ListStreams(ctx)
+	for info := range list.Info() {
+		if info.Cluster != nil {
+			led[info.Cluster.Leader]++
+		}
+	}
+	if err := list.Err(); err != nil {
+		return 0, fmt.Errorf("list streams: %w", err)
+	}
+	most, names := 0, p.Names()
+	for i, n := range names {
+		if led[n] > led[names[most]] {
+			most = i
+		}
+	}
+	return most, nil
+}

@@ -1,0 +1,55 @@
+//go:build unix
+
+package pages
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/internal/pages"
+)
+
+// The page of flows, from nothing to the end: three processes, a flow of built-in stages, and the picture that the page shows.
+func TestFlowsPage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guide", "flows.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := pages.Blocks(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := slices.DeleteFunc(all, func(b pages.Block) bool { return b.Section != "From nothing to the end" })
+	if len(blocks) != 2 || !strings.Contains(blocks[1].Text, "FLOW ") {
+		t.Fatalf("the section has the blocks %+v, want what is typed and the picture", blocks)
+	}
+	u := newUser(t, programs.build(t, guide(t, "file").Programs))
+	// Only the folder is another one.
+	typed, err := u.types(u.dir, strings.ReplaceAll(blocks[0].Text, "/tmp/flow", filepath.Join(u.dir, "flow")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = await(t.Context(), "the job is completed, and its segments are counted", func() (bool, error) {
+		said := typed.said()
+		return strings.Contains(said, "3 \"quick\"") && strings.Contains(said, "long is completed"), typed.failed()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(spaced(typed.said()), spaced(blocks[1].Text)) {
+		t.Errorf("the picture is not the one of the page:\n%s", blocks[1].Text)
+	}
+}
+
+// spaced is a text without the spaces at the ends of its lines.
+func spaced(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,155 @@
+package logqueue
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// tries is how often a call takes messages that others take at the same moment.
+const tries = 3
+
+// Receive implements store.Queue.
+func (s *Store) Receive(ctx context.Context, name string, r store.Receive) ([]store.Message, error) {
+	all, err := s.receive(ctx, name, r)
+	if err != nil {
+		return nil, fmt.Errorf("receive from shard %d of %s in flow %q: %w", r.Shard.Number, r.Shard.Edge, name, s.gone(name, err))
+	}
+	return all, nil
+}
+
+func (s *Store) receive(ctx context.Context, name string, r store.Receive) ([]store.Message, error) {
+	if err := store.CheckReceive(r); err != nil {
+		return nil, err
+	}
+	f, err := s.enter(ctx, name, !r.Peek)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.refresh(ctx); err != nil {
+		return nil, err
+	}
+	at, err := f.find(r.Shard)
+	if err != nil {
+		return nil, err
+	}
+	if r.Peek {
+		return f.peek(ctx, at, r)
+	}
+	if len(r.Keep)+len(r.Return) > 0 {
+		op := operation{ID: s.id(), Relet: &relet{Shard: at, Lease: int64(r.Lease), Keep: deliveries(r.Keep), Return: deliveries(r.Return)}}
+		if _, err := f.decide(ctx, op); err != nil {
+			return nil, err
+		}
+	}
+	if r.Limit == 0 {
+		return nil, nil
+	}
+	for range tries {
+		all, none, err := s.take(ctx, f, at, r)
+		if err != nil || none || len(all) > 0 {
+			return all, err
+		}
+	}
+	return nil, nil
+}
+
+// deliveries are messages as they were delivered to the caller.
+func deliveries(all []store.Message) []delivery {
+	out := make([]delivery, 0, len(all))
+	for i := range all {
+		if n, err := strconv.ParseUint(all[i].Receipt, 10, 64); err == nil {
+			out = append(out, delivery{all[i].Number, n})
+		}
+	}
+	return out
+}
+
+// take takes messages; none: there are none.
+func (s *Store) take(ctx context.Context, f *flow, at int, r store.Receive) (all []store.Message, none bool, err error) {
+	f.mu.Lock()
+	from := f.state.at(at)
+	picked := from.pick(r.Limit, time.Now())
+	f.mu.Unlock()
+	if len(picked) == 0 {
+		return nil, true, nil
+	}
+	out, err := f.decide(ctx, operation{ID: s.id(), Take: &take{Shard: at, Lease: int64(r.Lease), Messages: picked}})
+	f.mu.Lock()
+	from.unpick(picked)
+	messages, outputs := from.messages(r.Shard, out.won)
+	f.mu.Unlock()
+	if err != nil || out.err != nil {
+		return nil, false, first(err, out.err)
+	}
+	if err := f.load(ctx, messages, outputs); err != nil {
+		back := operation{ID: s.id(), Relet: &relet{Shard: at, Return: out.won}}
+		_, _ = f.decide(ctx, back) // else they come back when their lease ends
+		return nil, false, err
+	}
+	return messages, false, nil
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// messages are deliveries without their data, and where those are. What was acknowledged meanwhile is left out.
+func (s *shard) messages(name store.Shard, all []delivery) (out []store.Message, data []output) {
+	for _, d := range all {
+		p, ok := s.waiting.Get(d[0])
+		if !ok {
+			continue
+		}
+		out = append(out, store.Message{
+			Shard: name, Number: d[0], Segments: p.Segments, Delivered: int(d[1]), Receipt: strconv.FormatUint(d[1], 10), //nolint:gosec // a count
+		})
+		data = append(data, p.output)
+	}
+	return out, data
+}
+
+// load reads the data of messages.
+func (f *flow) load(ctx context.Context, messages []store.Message, outputs []output) error {
+	var at []uint64
+	for _, o := range outputs {
+		if o.Stored {
+			at = append(at, o.At)
+		}
+	}
+	data, err := f.journal.Get(ctx, at...)
+	if err != nil {
+		return err
+	}
+	for i, o := range outputs {
+		messages[i].Data = append([]byte{}, o.Data...)
+		if o.Stored {
+			messages[i].Data, data = data[0], data[1:]
+		}
+	}
+	return nil
+}
+
+// peek looks at what waits.
+func (f *flow) peek(ctx context.Context, at int, r store.Receive) ([]store.Message, error) {
+	var messages []store.Message
+	var outputs []output
+	f.mu.Lock()
+	f.state.at(at).waiting.Ascend(r.After+1, func(number uint64, p *parcel) bool {
+		if len(messages) < r.Limit {
+			messages = append(messages, store.Message{Shard: r.Shard, Number: number, Segments: p.Segments})
+			outputs = append(outputs, p.output)
+		}
+		return len(messages) < r.Limit
+	})
+	f.mu.Unlock()
+	return messages, f.load(ctx, messages, outputs)
+}

@@ -1,0 +1,190 @@
+package logqueue
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/rota-run/rota/store"
+)
+
+// Journals are the logs of flows.
+type Journals interface {
+	// Enter says why a call must not begin, nil if it may: ctx has ended, the store is closed, or it may not be changed.
+	Enter(ctx context.Context, change bool) error
+	// OpenJournal opens the log of a flow, and makes it if it is told to; else ErrNotFound where there is none.
+	OpenJournal(ctx context.Context, flow string, create bool) (Journal, error)
+	// DropJournal removes a log with all that is in it. Where there is none it does nothing.
+	DropJournal(ctx context.Context, flow string) error
+}
+
+// Journal is the log of one flow, and a place for data that it names. ErrNotFound where it was dropped.
+type Journal interface {
+	// Append and Read are those of store.Log.
+	Append(ctx context.Context, data []byte) (uint64, error)
+	Read(ctx context.Context, after uint64, limit int) (store.Page, error)
+	// Put stores data, and says where each is. ErrTooLarge as for a record.
+	Put(ctx context.Context, data ...[]byte) ([]uint64, error)
+	// Get reads what was put, in the order of the places.
+	Get(ctx context.Context, at ...uint64) ([][]byte, error)
+}
+
+// Store is queues in logs. It is safe for concurrent use.
+type Store struct {
+	journals Journals
+	name     string // random: begins the IDs that this handle gives
+
+	mu    sync.Mutex
+	ids   uint64
+	flows map[string]*flow
+}
+
+var _ store.Queue = (*Store)(nil)
+
+// New keeps queues in logs. It sends no request.
+func New(j Journals) *Store {
+	return &Store{journals: j, name: rand.Text()[:12], flows: make(map[string]*flow)}
+}
+
+func (s *Store) id() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids++
+	return s.name + strconv.FormatUint(s.ids, 36)
+}
+
+// open returns a flow whose log is there.
+func (s *Store) open(ctx context.Context, name string, create bool) (*flow, error) {
+	s.mu.Lock()
+	f := s.flows[name]
+	s.mu.Unlock()
+	if f != nil {
+		return f, nil
+	}
+	j, err := s.journals.OpenJournal(ctx, name, create)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.flows[name]; f != nil { // somebody was faster
+		return f, nil
+	}
+	f = newFlow(j)
+	s.flows[name] = f
+	return f, nil
+}
+
+// gone forgets a flow that is not there any more.
+func (s *Store) gone(name string, err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if f := s.flows[name]; f != nil && f.ended() {
+			delete(s.flows, name)
+		}
+	}
+	return err
+}
+
+// ended tells whether a flow was dropped, as far as this handle has read.
+func (f *flow) ended() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state.dropped
+}
+
+// MakeFlow implements store.Queue.
+func (s *Store) MakeFlow(ctx context.Context, name string, shards []store.Shard) error {
+	if err := s.makeFlow(ctx, name, shards); err != nil {
+		return fmt.Errorf("make flow %q: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Store) makeFlow(ctx context.Context, name string, shards []store.Shard) error {
+	if err := store.CheckFlow(name, shards); err != nil {
+		return err
+	}
+	if err := s.journals.Enter(ctx, true); err != nil {
+		return err
+	}
+	f, err := s.open(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	out, err := f.decide(ctx, operation{ID: s.id(), Make: shards})
+	return errors.Join(err, out.err)
+}
+
+// DropFlow implements store.Queue. The last record says that it was dropped: a log may be readable for a while after it was removed.
+func (s *Store) DropFlow(ctx context.Context, name string) error {
+	if err := s.dropFlow(ctx, name); err != nil {
+		return fmt.Errorf("drop flow %q: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Store) dropFlow(ctx context.Context, name string) error {
+	if err := s.journals.Enter(ctx, true); err != nil {
+		return err
+	}
+	f, err := s.open(ctx, name, false)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := f.decide(ctx, operation{ID: s.id(), Drop: true}); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return s.journals.DropJournal(ctx, name)
+}
+
+// Depth implements store.Queue.
+func (s *Store) Depth(ctx context.Context, name string, shards ...store.Shard) ([]store.Depth, error) {
+	all, err := s.depth(ctx, name, shards)
+	if err != nil {
+		return nil, fmt.Errorf("depth of flow %q: %w", name, s.gone(name, err))
+	}
+	return all, nil
+}
+
+func (s *Store) depth(ctx context.Context, name string, shards []store.Shard) ([]store.Depth, error) {
+	f, err := s.enter(ctx, name, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.refresh(ctx); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.state.made || f.state.dropped {
+		return nil, fmt.Errorf("the flow: %w", store.ErrNotFound)
+	}
+	if len(shards) == 0 {
+		shards = f.state.order
+	}
+	out := make([]store.Depth, 0, len(shards))
+	for _, shard := range shards {
+		i, err := f.state.find(shard)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f.state.depth(i))
+	}
+	return out, nil
+}
+
+// enter is the beginning of a call to a flow that is to be there.
+func (s *Store) enter(ctx context.Context, name string, change bool) (*flow, error) {
+	if err := s.journals.Enter(ctx, change); err != nil {
+		return nil, err
+	}
+	return s.open(ctx, name, false)
+}
