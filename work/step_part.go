@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// phase is where a partition stands on this member.
+// phase is the state of a partition on this member.
 type phase uint8
 
 const (
@@ -164,7 +164,7 @@ func (s *State) ignoresCancel(p *part) {
 	}
 }
 
-// exited takes in the end of a run.
+// exited handles the end of a run.
 func (s *State) exited(e Exited) {
 	p := s.parts[e.Partition]
 	if p == nil || p.token != e.Token || p.phase != phaseRunning && p.phase != phaseStopping {
@@ -220,8 +220,8 @@ func (s *State) note(p *part) {
 	p.report, p.told, s.dirty = r, told, true
 }
 
-// tell is what to report. Idle and queued partitions are not running here, so they are not reported: a no-gap hand-over must not
-// take them for started.
+// tell returns the report of the partition. Idle and queued partitions are not running here, so they are not reported: otherwise a no-gap hand-over
+// would consider them started.
 func (p *part) tell() (protocol.Report, bool) {
 	r := protocol.Report{Partition: p.id, Token: p.token}
 	switch p.phase {
