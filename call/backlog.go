@@ -86,7 +86,7 @@ type candidate struct {
 
 func newBacklog(w *Worker) backlog { return backlog{w: w, of: 1} }
 
-// regard takes in who is there.
+// regard applies the present members.
 func (b *backlog) regard(v cluster.Value) {
 	b.value = v
 	now := membership(v)
@@ -154,7 +154,7 @@ func (b *backlog) peek(ctx context.Context, now protocol.Instant) {
 	}
 }
 
-// merge takes in which pages there are.
+// merge applies a listing of the pages.
 func (b *backlog) merge(heads []store.Doc, now protocol.Instant) {
 	known := make(map[place]*leaf)
 	for _, q := range b.queues {
@@ -379,8 +379,8 @@ func (b *backlog) claimable(c *candidate) bool {
 	return ok
 }
 
-// distance spreads the members over what is listed: each begins with its share, and takes those of others if they are still there when it looks again, a little
-// later. So many idle members read, and do not all write.
+// distance spreads the members over the list: each begins with its own share, and takes the shares of others only if they are still there at its next,
+// slightly later check. So many idle members read, but not all of them write.
 func (b *backlog) distance(ordinal int) time.Duration {
 	d := ((ordinal-b.rank)%b.of + b.of) % b.of
 	if d == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// pageAge is how long a page takes new calls. pageRest is how long members let an empty page stand, which is far longer: by then nobody adds to it but
-// a process that was suspended, and that looks after the page again.
+// pageAge is how long a page takes new calls. pageRest is how long members keep an empty page, which is far longer: by then only a process that was
+// suspended could add to it, and that process checks the page again.
 const (
 	pageAge  = time.Minute
 	pageRest = 10 * time.Minute
@@ -21,7 +21,7 @@ const (
 
 // head is what the document of a page says.
 type head struct {
-	// Void are the numbers whose submission was given up with its outcome unknown: such a document may come late, and is not to run.
+	// Void are the numbers of submissions that were abandoned with an unknown outcome: such a document may appear late, and must not run.
 	Void []int `json:"void,omitempty"`
 }
 

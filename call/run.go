@@ -253,8 +253,8 @@ func (c runContext) Value(key any) any {
 
 type tokenKey struct{}
 
-// TokenOf is the fencing token of the run that a function's ctx belongs to; 0 for any other ctx. It grows with each run of the same call, and of its
-// handler: an effect under a token that is smaller than one that was seen comes from a run that was replaced.
+// TokenOf returns the fencing token of the run that a function's ctx belongs to; 0 for any other ctx. It grows with each run of the same call, and of its
+// handler: an effect under a smaller token than one seen before comes from a replaced run.
 func TokenOf(ctx context.Context) uint64 {
 	t, _ := ctx.Value(tokenKey{}).(uint64)
 	return t

@@ -15,7 +15,7 @@ type attempt struct {
 	by      Runner
 	unbegun bool // see Claim
 	phase   phase
-	call    stored // as it was last known to stand in the store
+	call    stored // its last known content in the store
 	event   Event  // what came of the run
 	writing writing
 	tries   int
@@ -39,7 +39,7 @@ type (
 	perform struct{}
 	// unclaimed: the call is not this run's. err is nil where there was nothing to claim.
 	unclaimed struct{ err error }
-	// told: this came of the call, and stands in the store.
+	// told: this is the outcome of the call, and it is in the store.
 	told struct {
 		event Event
 		next  Record
@@ -77,7 +77,7 @@ func (a attempt) write(p phase, next Record, kind aimKind) (attempt, effect) {
 	return a, a.writing.put()
 }
 
-// step takes in an answer and says what to do next; unclaimed, told and lost are the end.
+// step handles an answer and returns what to do next; unclaimed, told and lost are the end.
 func (a attempt) step(ans answer) (attempt, effect) {
 	switch a.phase {
 	case claiming, ending:

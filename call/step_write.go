@@ -93,7 +93,7 @@ type writing struct {
 
 func (w writing) put() effect { return putCall{w.old.version, w.next} }
 
-// step takes in an answer and says what to do next: putCall, getCall, pause, or wrote at the end.
+// step handles an answer and returns what to do next: putCall, getCall, pause, or wrote at the end.
 func (w writing) step(a answer) (writing, effect) {
 	switch a := a.(type) {
 	case putEnded:
