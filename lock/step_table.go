@@ -11,11 +11,11 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// The bounds of a table. With all of them used up its document has about 500 kB.
+// The limits of a table. At these limits its document has about 500 kB.
 const (
 	maxSize    = 1000 // places of a semaphore
 	maxWaiting = 1000
-	maxText    = 128 // bytes of an id, a pulse's key or an owner
+	maxText    = 128 // bytes of an id, a heartbeat's key or an owner
 )
 
 // format is written into each document, so that a later one can be told from this one.
@@ -24,17 +24,17 @@ const format = 1
 // table is the document of a lock or a semaphore: who holds it, and who waits. It is a value: changes make a new one.
 type table struct {
 	Format  int           `json:"format"`
-	Size    int           `json:"size"`   // how many may hold it at once
-	Token   cluster.Token `json:"token"`  // the newest that was given
-	Writes  uint64        `json:"writes"` // so that each write changes the document
+	Size    int           `json:"size"`   // the number of places
+	Token   cluster.Token `json:"token"`  // the newest token
+	Writes  uint64        `json:"writes"` // makes each write change the document
 	Holders []entry       `json:"holders,omitempty"`
-	Waiters []entry       `json:"waiters,omitempty"` // in the order in which they came
+	Waiters []entry       `json:"waiters,omitempty"` // in order of arrival
 }
 
 // entry is one claim.
 type entry struct {
-	ID    string        `json:"id"`    // drawn at random for each claim
-	Pulse string        `json:"pulse"` // key of the document by which others see that the process lives
+	ID    string        `json:"id"`    // random for each claim
+	Pulse string        `json:"pulse"` // key of the heartbeat document of its process
 	TTLMS int64         `json:"ttl_ms"`
 	Owner string        `json:"owner,omitempty"` // for people
 	Token cluster.Token `json:"token,omitempty"` // of a holder
@@ -45,7 +45,7 @@ func (e entry) ttl() time.Duration { return time.Duration(e.TTLMS) * time.Millis
 // holder finds a claim among the holders.
 func (t table) holder(id string) (entry, bool) { return find(t.Holders, id) }
 
-// waits tells whether a claim stands in the line.
+// waits reports whether a claim is in the queue.
 func (t table) waits(id string) bool { _, ok := find(t.Waiters, id); return ok }
 
 func (t table) has(id string) bool { _, holds := t.holder(id); return holds || t.waits(id) }

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// NewFile returns a publisher of JSON lines that appends to the file at path, which is created (mode 0640) if there is none. Run closes
-// it. If the file ends in the middle of a line, as after a power cut, that line is ended first, so that it damages no other.
+// NewFile returns a publisher of JSON lines that appends to the file at path, and creates it (mode 0640) if it does not exist. Run closes
+// it. If the file ends in the middle of a line, as after a power cut, that line is ended first, so that the next one stays intact.
 func NewFile(path string, o Options) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 	if err != nil {

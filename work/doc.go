@@ -11,10 +11,10 @@
 // [Step] is pure: events in, effects out, time as data. [Supervisor.Run] feeds it and executes its effects. It is level-triggered: each assignment is
 // compared with what runs, so a missed assignment does no harm.
 //
-//  - not assigned any more, another token, another definition: the run is stopped, and the next one begins only after it has returned
-//  - failed: reported with its attempt; when the grant returns with another attempt, the partition waits for the back-off of [Retry], counted from
-//    the failure, and then starts. Parking is the cluster's decision: the partition is no longer assigned
-//  - lease expired: every run except those that keep running on store loss is stopped, and nothing starts; when the lease is renewed, all return
+//   - not assigned any more, another token, another definition: the run is stopped, and the next one begins only after it has returned
+//   - failed: reported with its attempt; when the grant returns with another attempt, the partition waits for the back-off of [Retry], counted from
+//     the failure, and then starts. Parking is the cluster's decision: the partition is no longer assigned
+//   - lease expired: every run except those that keep running on store loss is stopped, and nothing starts; when the lease is renewed, all return
 //
 // Periodic types share a timer wheel instead of one goroutine and ticker each. First rounds are spread over the period by a hash of the partition (over
 // Config.MaxSpread at most). Later rounds follow the schedule strictly: a round that is due while the previous one still runs is skipped and counted.
@@ -26,10 +26,10 @@
 // # Guarantees
 //
 //   - Never two runs of one partition at once on this member, and no two rounds.
-//  - A partition that is neither reported as active nor part of the assignment of the reported version does not run and will not.
-//  - No round begins after TrustUntil, by the suspend-aware clock read at that instant, even in a process that has just been resumed.
-//  - A panic of a runner is a failure of its partition ("panic: ...") and of nothing else.
-//  - Run returns after all goroutines have ended, except runs that ignore their ctx for longer than the grace period, which it names.
+//   - A partition that is neither reported as active nor part of the assignment of the reported version does not run and will not.
+//   - No round begins after TrustUntil, by the suspend-aware clock read at that instant, even in a process that has just been resumed.
+//   - A panic of a runner is a failure of its partition ("panic: ...") and of nothing else.
+//   - Run returns after all goroutines have ended, except runs that ignore their ctx for longer than the grace period, which it names.
 //
 // # What is not guaranteed
 //
