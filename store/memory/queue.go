@@ -276,7 +276,7 @@ func (f *flow) apply(u store.Unit) {
 	}
 }
 
-// Depth implements store.Queue. Here it does not lag.
+// Depth implements store.Queue. It is never stale.
 func (h *Store) Depth(ctx context.Context, name string, shards ...store.Shard) ([]store.Depth, error) {
 	d, err := h.depth(ctx, name, shards)
 	if err != nil {

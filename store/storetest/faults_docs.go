@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// DocsFaults is the suite of store.Docs when the way to the server breaks.
+// DocsFaults is the suite of store.Docs when the path to the server breaks.
 func DocsFaults[S store.Docs](t *testing.T, open OpenThrough[S]) {
 	runFaultRules(t, open, []faultRule[S]{
 		{"reply lost after the effect", docsReplyLost[S]},

@@ -151,7 +151,7 @@ func (s *storm) record(client int, input any, call func() (output any, err error
 	s.h.ops = append(s.h.ops, porcupine.Operation{ClientId: client, Input: input, Output: output, Call: start, Return: end})
 }
 
-// The clients of a storm: so many through links of their own, so many directly.
+// The clients of a storm: the number through their own links, and the number with direct connections.
 const (
 	stormThrough = 3
 	stormDirect  = 2

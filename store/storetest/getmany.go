@@ -69,7 +69,7 @@ func manyRoundTrip[S ManyDocs](t *testing.T, open Open[S]) {
 	wantDocs(t, ctx, s, store.Doc{Key: "a"}, b)
 }
 
-// manyKeys reads more documents than some servers take in one transaction, and more bytes than an answer mostly has.
+// manyKeys reads more documents than some servers allow in one transaction, and more bytes than a typical answer has.
 func manyKeys[S ManyDocs](t *testing.T, open Open[S]) {
 	s, ctx := single(t, open)
 	var want []store.Doc
