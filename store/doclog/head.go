@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// get reads the entry at an index; found is false where none stands. A seed is none.
+// get reads the entry at an index; found is false if there is none. A seed is not an entry.
 func (l *log) get(ctx context.Context, index uint64) (e entry, found bool, err error) {
 	d, err := l.docs.Get(ctx, l.entryKey(index))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

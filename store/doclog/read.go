@@ -126,7 +126,7 @@ func (l *log) run(ctx context.Context, after, known uint64, limit int, g *glance
 	return records, false, nil
 }
 
-// window reads n indexes at once. A record of index 0 stands for one that is not there.
+// window reads n indexes at once. A record of index 0 marks a missing one.
 func (l *log) window(ctx context.Context, first uint64, n int, g *glance) ([]store.Record, error) {
 	if l.many != nil {
 		return l.windowInOne(ctx, first, n, g)

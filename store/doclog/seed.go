@@ -71,7 +71,7 @@ func (l *log) seeded(ctx context.Context, index uint64) error {
 	return fmt.Errorf("the log ends at %d: %w", head, store.ErrConflict)
 }
 
-// finishSeed makes a seed count. If the log is in use, the seed stands below what is trimmed, and changes nothing.
+// finishSeed makes a seed effective. If the log is in use, the seed is below the trimmed index, and changes nothing.
 func (l *log) finishSeed(ctx context.Context, e entry) (meta, error) {
 	index, err := e.seedIndex()
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"io"
 )
 
-// The mark stands behind the numbers of the bell: the newest index of the log that was committed, and a checksum of it. It is written after the
-// commit has reached the disk and never synced by itself, so whatever a power cut leaves of it is no greater than what the database has. A
-// database that ends before the mark has lost what was acknowledged: to the database itself, a journal whose end was cut off looks like one
+// The mark follows the numbers of the bell: the newest committed index of the log, and its checksum. It is written after the
+// commit has reached the disk and is never synced, so a power cut cannot leave a mark greater than the database's end. A
+// database that ends before the mark has lost acknowledged entries: to the database itself, a journal whose end was cut off looks like one
 // whose last transactions never happened.
 const (
 	markAt   = slotCount * 8

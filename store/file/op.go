@@ -20,7 +20,7 @@ type op struct {
 	then  func(err error) // called with the outcome instead, from the writer's goroutine; it must not wait
 }
 
-// An op is taken by the writer or withdrawn by its caller, never both.
+// An op is either taken by the writer or withdrawn by its caller.
 const (
 	waiting int32 = iota
 	taken

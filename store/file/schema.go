@@ -11,7 +11,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// What marks the database as ours.
+// These values mark the database as ours.
 const (
 	applicationID = 0x726f7461 // "rota"
 	format        = 1          // PRAGMA user_version; grows when an older program could not read it

@@ -31,7 +31,7 @@ func sessionName(id string) string { return path.Join(sessionsDir, id+".lock") }
 // SessionsExpire implements store.Sessions: a suspended process keeps its lock.
 func (s *Store) SessionsExpire() bool { return false }
 
-// OpenSession implements store.Sessions. The ttl has no meaning here: the session lives as long as the process.
+// OpenSession implements store.Sessions. The ttl has no meaning here: the session lasts as long as the process.
 func (s *Store) OpenSession(ctx context.Context, _ time.Duration) (store.Session, error) {
 	session, err := s.openSession(ctx)
 	if err != nil {

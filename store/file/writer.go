@@ -12,7 +12,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A transaction takes no more than this, so that others get their turn.
+// The limits of a transaction, so that others get their turn.
 const (
 	batchOps   = 1024
 	batchBytes = 4 << 20
