@@ -16,7 +16,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A transaction takes no more than this. A server allows 128 operations, one of which is for the head, and requests of 1.5 MiB.
+// The limits of a transaction. A server allows 128 operations, one of which is for the head, and requests of 1.5 MiB.
 const (
 	batchRecords = 127
 	batchBytes   = 1 << 20

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A call that may be made again is, on another member as a rule, when it fails for a reason that may pass.
+// A call that may be repeated is retried, usually on another server, if it fails for a temporary reason.
 const (
 	attempts   = 5
 	firstPause = 25 * time.Millisecond // doubled each time

@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// ErrDamaged marks data that is there but is not what this store wrote. Trying again does not help: restore a snapshot of the server.
+// ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a snapshot of the server.
 var ErrDamaged = errors.New("store is damaged")
 
 // errReadOnly is the answer to a change through an observer's handle.

@@ -13,8 +13,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// lease is a lease of the server and the stream on which it is renewed. The client's own KeepAliveOnce asks again and again without a pause where
-// nobody answers, and logs in anew each time.
+// lease is a lease of the server and the stream that renews it. The client's own KeepAliveOnce retries without a pause if no server
+// answers, and logs in again each time.
 type lease struct {
 	id  clientv3.LeaseID
 	ttl time.Duration // as granted

@@ -23,7 +23,7 @@ var (
 	errAbsent = errors.New("no such message")
 )
 
-// Codes of the JetStream API that mean something to a driver. All that a publication is answered with and is not here leaves it open whether
+// Codes of the JetStream API that matter to a driver. After any other error of a publication it is unknown whether
 // some replica has stored the message.
 const (
 	codeNotAvailable      = 10008

@@ -15,7 +15,7 @@ import (
 
 const headerSegments = "Rota-Segments"
 
-// Receive implements store.Queue. A peek shows what stands behind the first message that is not acknowledged, also what is acknowledged there.
+// Receive implements store.Queue. A peek shows everything after the first unacknowledged message, including acknowledged messages there.
 func (s *Store) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
 	all, err := s.receive(ctx, flow, r)
 	if err != nil {

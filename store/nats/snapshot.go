@@ -91,7 +91,7 @@ func sum(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// SaveSnapshot implements store.Log. A snapshot may be greater than one message: it is cut into chunks.
+// SaveSnapshot implements store.Log. A snapshot may be larger than one message: it is split into chunks.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
 	if err := because(ctx, s.saveSnapshot(ctx, r)); err != nil {
 		return fmt.Errorf("save snapshot at %d: %w", r.Index, err)
