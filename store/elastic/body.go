@@ -16,7 +16,7 @@ type body struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	Bytes []byte          `json:"bytes,omitempty"`
 	Sum   uint32          `json:"sum"` // CRC-32C
-	By    string          `json:"by"`  // names the write, for its author; no two have the same
+	By    string          `json:"by"`  // unique name of the write, for its author
 }
 
 // sumOf is the CRC-32C of a key and a value, which hardware computes.

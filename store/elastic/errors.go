@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// ErrDamaged marks data that is there but is not what this store wrote. Somebody else changed it.
+// ErrDamaged marks data that exists but is not what this store wrote: another program changed it.
 var ErrDamaged = errors.New("store is damaged")
 
 // errReadOnly is the answer to a change through an observer's handle.

@@ -9,9 +9,9 @@
 //
 //	stream KV_<bucket>            a key-value bucket with a history of one; `nats kv` shows it
 //	  $KV.<bucket>.doc.<key>        a document; the message's sequence is its version
-//  $KV.<bucket>.snapshot         the current snapshot, and the checksum of its data
-//  $KV.<bucket>.chunk.<id>.<n>   a part of a snapshot
-//  $KV.<bucket>.check            written by reads to have them confirmed by the cluster
+//	  $KV.<bucket>.snapshot         the current snapshot, and the checksum of its data
+//	  $KV.<bucket>.chunk.<id>.<n>   a part of a snapshot
+//	  $KV.<bucket>.check            written by reads to have them confirmed by the cluster
 //	  $KV.<bucket>.format           "rota 1"
 //	stream ROTA_<bucket>_q_<flow>            records of a flow's commits, and what its shards are
 //	stream ROTA_<bucket>_q_<flow>_<edge>_<n> a shard of a flow, with a consumer "workers"

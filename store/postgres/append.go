@@ -11,7 +11,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A transaction takes no more than this.
+// The limits of a transaction.
 const (
 	batchRecords = 512
 	batchBytes   = 1 << 20

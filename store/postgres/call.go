@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A call that may be made again is made again when it fails for a reason that may pass.
+// A call that may be repeated is retried if it fails for a temporary reason.
 const (
 	attempts   = 5
 	firstPause = 25 * time.Millisecond // doubled each time

@@ -124,7 +124,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sighting is what was seen of another's session.
+// sighting is an observation of another's session.
 type sighting struct {
 	beat  int64
 	since time.Time // by our own clock

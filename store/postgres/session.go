@@ -28,7 +28,7 @@ type session struct {
 // SessionsExpire implements store.Sessions: a suspended process keeps its sessions.
 func (s *Store) SessionsExpire() bool { return false }
 
-// OpenSession implements store.Sessions. The ttl says when the documents of a process that ended unnoticed are removed: after four times that.
+// OpenSession implements store.Sessions. If the end of a process is not noticed, its documents are removed after four times the ttl.
 func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
 	n, err := s.openSession(ctx, ttl)
 	if err != nil {

@@ -22,10 +22,10 @@ var (
 	_ store.Sessions   = (*Store)(nil)
 )
 
-// The largest values; a larger one is ErrTooLarge.
+// The maximum sizes; above them, calls return ErrTooLarge.
 const (
 	MaxRecord   = 16 << 20  // bytes of a document or of a record of the log
-	MaxSnapshot = 256 << 20 // bytes of a snapshot, which is stored in chunks
+	MaxSnapshot = 256 << 20 // bytes of a snapshot, which is split into chunks
 )
 
 // closePatience is how long Close waits for the server to end the sessions.
@@ -120,8 +120,8 @@ func place(o Options) string {
 	return text + "/" + o.Database + " schema " + o.Schema
 }
 
-// Close implements store.Store. The sessions of this handle end at once: Close asks the server to remove their documents, and where it does not answer, the
-// end of the connections does the same. A second call does nothing.
+// Close implements store.Store. The sessions of this handle end at once: Close asks the server to remove their documents; if it does not answer, the
+// end of the connections has the same effect. A second call does nothing.
 func (s *Store) Close() error {
 	if !s.shut() {
 		return nil

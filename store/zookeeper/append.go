@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/internal/crowd"
 )
 
-// A batch has at most so many records and bytes, with what each record costs besides: a request has at most 1 MB.
+// The limits of a batch, in records and bytes, and the overhead of each record: a request has at most 1 MB.
 const (
 	batchRecords  = 256
 	batchBytes    = MaxRecord + recordCost
@@ -49,8 +49,8 @@ type appender struct {
 
 func newAppender(s *Store) *appender { return &appender{s: s, wake: make(chan struct{}, 1)} }
 
-// Append implements store.Log. Calls of one handle that come together share a request. An answer that got lost is found again, if the
-// connection comes back in time: see Lost answers in the package's comment.
+// Append implements store.Log. Concurrent calls of one handle share a request. A lost answer is found again, if the
+// connection comes back in time: see Lost answers in the package comment.
 func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
 	index, err := s.append(ctx, data)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// The errors of a link that has no session any more. Nothing was sent.
+// The errors of a link without a session. Nothing was sent.
 var (
 	errLinkClosed = errors.New("the connection is closed")
 	errExpired    = errors.New("the session has expired")

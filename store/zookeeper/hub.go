@@ -252,7 +252,7 @@ func (h *hub) event(e zk.Event) {
 	}
 }
 
-// session takes in what became of the connection. What was armed goes with it, and what happens until there is another one is missed: all is armed anew.
+// session handles a change of the connection. A lost connection loses its watches, and events until the next one are missed: all watches are armed again.
 // h.mu is held.
 func (h *hub) session(now zk.State) {
 	switch now {

@@ -11,8 +11,8 @@ import (
 // trimStep is how many records one request deletes.
 const trimStep = 500
 
-// Trim implements store.Log. First the header says what is trimmed, in one step; then the records are deleted, some hundreds with each request. What
-// a crash leaves behind is deleted by the next call.
+// Trim implements store.Log. First the header records the trimmed index, in one step; then the records are deleted, some hundreds with each request. The
+// next call deletes what a crash leaves.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
 	if err := because(ctx, s.trim(ctx, index)); err != nil {
 		return fmt.Errorf("trim log to %d: %w", index, err)
