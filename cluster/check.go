@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Limits of what an entry may say. They bound what one command can cost every member.
+// Limits of an entry. They bound what one command can cost every member.
 const (
 	MaxDefinition = 256 << 10 // bytes of a task's definition
 	MaxTasks      = 1000      // tasks of a job
@@ -17,7 +17,7 @@ const (
 	MaxChildren   = 1000 // children of one split
 )
 
-// CheckCommand tells why a command can never be accepted, whatever the value; nil if it may be. The error begins with the path of the fault:
+// CheckCommand reports why a command can never be accepted, whatever the value, or nil. The error begins with the path of the fault:
 // "spec.tasks[2].weight: -5 is negative".
 func CheckCommand(c Command) error {
 	switch c := c.(type) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Claim is written by a member that takes a free partition, where Settings.Placement is claimed. Token is the one that the partition has had; the index
-// of the claim becomes the new one. A partition that is offered to a member (one of spread every or pool) is for that member alone.
+// Claim is written by a member that takes a free partition, if Settings.Placement is claimed. Token is the partition's last one; the index
+// of the claim becomes the new one. Only the member to which a partition is offered (of spread every or pool) may claim it.
 type Claim struct {
 	Partition   PartitionID
 	Token       Token
@@ -16,7 +16,7 @@ type Claim struct {
 
 func (Claim) command() {}
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c Claim) String() string {
 	return fmt.Sprintf("claim %s token=%d by %s@%d", c.Partition, c.Token, c.Member, c.Incarnation)
 }

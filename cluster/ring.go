@@ -3,7 +3,7 @@ package cluster
 // The ring is computed, never stored: all members, prepared and joined, sorted by ID; each watches its successor.
 // The source document stores pairs and edits them, which breaks (docs/decisions).
 
-// Successor is whom the member watches in the ring; "" if it is alone or not in the ring.
+// Successor returns the member that m watches in the ring; "" if m is alone or not in the ring.
 func (v Value) Successor(m MemberID) MemberID {
 	if self, ok := v.members.get(m); !ok || self.State == MemberHeld {
 		return ""
@@ -45,7 +45,7 @@ func (v Value) before(m MemberID) MemberID {
 	return prev
 }
 
-// Rank is the member's place, from 0, in the order of the ring behind the watched member's predecessor: who reports first.
+// Rank is the member's place, from 0, in the order in which members report the watched one: the ring order after the watched member's predecessor.
 // The predecessor has rank 0.
 func (v Value) Rank(self, watched MemberID) int {
 	rank := 0

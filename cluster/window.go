@@ -12,7 +12,7 @@ import (
 
 // Limits of one [AdvanceWindow].
 const (
-	MaxItems  = 1000      // items listed, and as many done
+	MaxItems  = 1000      // listed items, and as many finished ones
 	MaxInputs = 256 << 10 // bytes of all inputs together
 	MaxCursor = 4096      // bytes
 )
@@ -22,8 +22,8 @@ func (p *Partition) inWindow() bool {
 	return p.ListedBy != "" || p.Step != 0 || len(p.Input) > 0 || len(p.Cursor) > 0
 }
 
-// Window yields the items that a partitioner has in the value, sorted by ID: those that wait or run, those that are parked, and those that
-// are finished and that it has yet to take out. It looks at all partitions of the task.
+// Window yields the items of a partitioner in the value, sorted by ID: waiting, running and parked ones, and
+// finished ones that it has not removed yet. It reads all partitions of the task.
 func (v Value) Window(partitioner PartitionID) iter.Seq[Partition] {
 	return func(yield func(Partition) bool) {
 		job, task, key := partitioner.Split()
