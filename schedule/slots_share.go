@@ -28,8 +28,8 @@ type need struct {
 	divided int64
 }
 
-// Allocate shares the slots of the pool among its jobs and their tasks. It reads the pool and changes nothing; the same content gives the
-// same plan in whatever order jobs, free and held slots come. See the package documentation for what it guarantees.
+// Allocate shares the slots of the pool among its jobs and their tasks. It reads the pool and changes nothing; equal content gives the
+// same plan in any order of jobs, free and held slots. See the package documentation for its guarantees.
 func Allocate(p *Pool) Allocation {
 	s := &sharing{pool: p, needs: make([]need, len(p.Jobs))}
 	s.survey()
