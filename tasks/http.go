@@ -111,7 +111,7 @@ func (h *httpRunner) emit(g *work.Grant, resp *http.Response, ds map[string]time
 	}
 }
 
-// request resolves secrets anew in every round, so that a rotated one is seen.
+// request resolves secrets again in every round, so that a rotated one is used.
 func (h *httpRunner) request(ctx context.Context) (*http.Request, error) {
 	var body io.Reader
 	if h.c.Body != "" {

@@ -14,7 +14,7 @@ import (
 type httpExpect struct {
 	Status statuses                   `json:"status"` // 200 or [200, 204]; default anything below 400
 	Body   string                     `json:"body"`   // must occur in the first max_body bytes
-	JSON   map[string]json.RawMessage `json:"json"`   // path, such as "items.0.state" or "/items/0/state", to the value that must be there
+	JSON   map[string]json.RawMessage `json:"json"`   // path, such as "items.0.state" or "/items/0/state", and the required value
 }
 
 func (e httpExpect) validate(f *faults) {
