@@ -336,7 +336,7 @@ func (l *leaf) consider(b *backlog, d store.Doc, ordinal int, h head, resting ma
 	l.size += c.bytes
 }
 
-// rests tells whether a call is to be left alone for a while, from when this member saw it first as it is.
+// rests reports whether a call is to be left alone for a while, from when this member saw it first as it is.
 func (l *leaf) rests(b *backlog, c *candidate, resting map[string]later, ordinal int, now protocol.Instant) bool {
 	pause := b.distance(ordinal)
 	if c.State == Queued {
@@ -362,7 +362,7 @@ func (l *leaf) rests(b *backlog, c *candidate, resting map[string]later, ordinal
 	return true
 }
 
-// claimable tells whether this member may claim a call now.
+// claimable reports whether this member may claim a call now.
 func (b *backlog) claimable(c *candidate) bool {
 	w := b.w
 	if _, ok := w.functions[c.Function]; !ok {

@@ -124,7 +124,7 @@ func (h *Handle) settle(result json.RawMessage, err error) bool {
 	return true
 }
 
-// conclude settles by what the document says. It tells whether that was news.
+// conclude settles by what the document says. It reports whether that was news.
 func (h *Handle) conclude(s stored, out Outcome) bool {
 	var err error
 	switch out.State {

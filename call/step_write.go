@@ -68,7 +68,7 @@ const (
 	toCancel
 )
 
-// reached tells whether a record says what was to be written.
+// reached reports whether a record says what was to be written.
 func (a aim) reached(next, now Record) bool {
 	mine := now.runner().Nonce == a.nonce
 	switch a.kind {

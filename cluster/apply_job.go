@@ -50,7 +50,7 @@ func (d *draft) submitJob(c SubmitJob) string {
 // NotExpected is the reason for refusing a command whose expectation is wrong: read the job again.
 const NotExpected = "the job is not as the writer of this has seen it"
 
-// expected tells whether the job is as the writer has seen it.
+// expected reports whether the job is as the writer has seen it.
 func (d *draft) expected(id JobID, e Expected) bool {
 	if e == 0 {
 		return true

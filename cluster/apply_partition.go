@@ -158,7 +158,7 @@ func (d *draft) unblockChildren(parent PartitionID) {
 	}
 }
 
-// parentsFinished tells whether nothing holds the partition up. A parent that was removed is wanted no more, and holds nobody up.
+// parentsFinished reports whether nothing holds the partition up. A parent that was removed is wanted no more, and holds nobody up.
 func (d *draft) parentsFinished(p *partitionRecord) bool {
 	job, task, _ := p.ID.Split()
 	for _, key := range p.Parents {

@@ -21,7 +21,7 @@ func (c Claim) String() string {
 	return fmt.Sprintf("claim %s token=%d by %s@%d", c.Partition, c.Token, c.Member, c.Incarnation)
 }
 
-// claimed tells whether members take what is free.
+// claimed reports whether members take what is free.
 func (v *Value) claimed() bool { return v.settings.Placement == PlacementClaimed }
 
 func (d *draft) claim(c Claim) string {
@@ -81,7 +81,7 @@ func (d *draft) dismiss(p *partitionRecord, cause string) {
 	d.setPartition(p)
 }
 
-// sameShares tells whether slots that were claimed one by one are all that were given out together.
+// sameShares reports whether slots that were claimed one by one are all that were given out together.
 func sameShares(held []*partitionRecord) bool {
 	seen := make([]int64, 0, len(held))
 	for _, p := range held {

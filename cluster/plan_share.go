@@ -46,7 +46,7 @@ func eachPost(p *schedule.Pool) iter.Seq[schedule.Post] {
 }
 
 // repartition brings the slots of a task in line with what the allocation wants. They all come by one entry, and all go when one of them comes or
-// goes: so there is never one that runs beside another with another count. It tells whether slots were freed that others may have at once.
+// goes: so there is never one that runs beside another with another count. It reports whether slots were freed that others may have at once.
 func (d *draft) repartition(r *parting) (freed bool) {
 	held, leaving := d.shares(r)
 	if len(held) > 0 {
@@ -89,7 +89,7 @@ func (d *draft) shares(r *parting) (held []*partitionRecord, leaving bool) {
 	return held, leaving
 }
 
-// whole tells whether the slots are all those that were given out together.
+// whole reports whether the slots are all those that were given out together.
 func (d *draft) whole(held []*partitionRecord) bool {
 	if d.claimed() {
 		return sameShares(held)

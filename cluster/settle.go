@@ -135,7 +135,7 @@ func (d *draft) settlePartition(id PartitionID) {
 	}
 }
 
-// names tells whether a partition belongs to the task as it is now.
+// names reports whether a partition belongs to the task as it is now.
 func (t *TaskSpec) names(key string, p *Partition) bool {
 	switch t.Spread {
 	case SpreadSingle:

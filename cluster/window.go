@@ -17,7 +17,7 @@ const (
 	MaxCursor = 4096      // bytes
 )
 
-// inWindow tells whether the partition is an item of a window, or has one.
+// inWindow reports whether the partition is an item of a window, or has one.
 func (p *Partition) inWindow() bool {
 	return p.ListedBy != "" || p.Step != 0 || len(p.Input) > 0 || len(p.Cursor) > 0
 }
@@ -146,7 +146,7 @@ func (d *draft) windowRefused(job JobID, task, by string, c *AdvanceWindow) stri
 	return ""
 }
 
-// live tells whether the partition is there, and not only until its former owner has stopped.
+// live reports whether the partition is there, and not only until its former owner has stopped.
 func (d *draft) live(id PartitionID) bool {
 	p, ok := d.partitions.get(id)
 	return ok && !p.Dropped
@@ -171,7 +171,7 @@ func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 	return &like
 }
 
-// inWindows tells whether a class is of a partitioner or of items.
+// inWindows reports whether a class is of a partitioner or of items.
 func inWindows(c *schedule.Class) bool { return strings.HasPrefix(c.Key, stays) }
 
 func (v *Value) hasWindows() (some bool) {
@@ -182,7 +182,7 @@ func (v *Value) hasWindows() (some bool) {
 	return some
 }
 
-// fixed tells whether the items of a class stay where they are: they do unless their member may not keep them.
+// fixed reports whether the items of a class stay where they are: they do unless their member may not keep them.
 func fixed(c *schedule.Class, m *schedule.Member) bool {
 	if !inWindows(c) || m.Draining || c.Pin != "" && c.Pin != m.ID {
 		return false

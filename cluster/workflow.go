@@ -90,13 +90,13 @@ func poolTasks(s *JobSpec) (pool []int) {
 	return pool
 }
 
-// finished tells whether the task is in the set of finished ones.
+// finished reports whether the task is in the set of finished ones.
 func (j *Job) finished(task string) bool {
 	_, ok := slices.BinarySearch(j.Finished, task)
 	return ok
 }
 
-// unfinished tells whether a task of spread pool has yet to finish.
+// unfinished reports whether a task of spread pool has yet to finish.
 func (j *jobRecord) unfinished() bool {
 	return slices.ContainsFunc(j.pool, func(i int) bool { return !j.finished(j.Spec.Tasks[i].Name) })
 }

@@ -124,7 +124,7 @@ func (s *search) look(docs []store.Doc) {
 	}
 }
 
-// over tells whether no record in the documents of an hour, or of an earlier one, is in the answer. A document holds nothing newer than its hour.
+// over reports whether no record in the documents of an hour, or of an earlier one, is in the answer. A document holds nothing newer than its hour.
 func (s *search) over(hour string) bool {
 	start, err := time.Parse(hourForm, hour)
 	if err != nil {

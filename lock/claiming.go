@@ -22,7 +22,7 @@ type claiming struct {
 
 	turn    chan struct{} // has room for the one who drives: a channel, so that waiting for it ends with a context
 	state   claim
-	hints   chan string                   // keys of pulses; "" for the table
+	hints   chan string                   // keys of heartbeats; "" for the table
 	watched map[string]context.CancelFunc // what stops the watch of a prefix
 	watches sync.WaitGroup
 	ended   bool

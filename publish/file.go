@@ -23,7 +23,7 @@ func NewFile(path string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// torn tells whether the regular file at path ends without a newline; false where that cannot be read.
+// torn reports whether the regular file at path ends without a newline; false where that cannot be read.
 func torn(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {

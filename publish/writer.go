@@ -187,7 +187,7 @@ func Retryable(err error) bool {
 	return false
 }
 
-// sleep waits between half of d and d and tells whether ctx allowed it.
+// sleep waits between half of d and d and reports whether ctx allowed it.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d/2 + rand.N(d/2+1))
 	defer t.Stop()

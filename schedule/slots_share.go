@@ -103,7 +103,7 @@ func compareTurns(a, b *Job) int {
 	return cmp.Or(cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(a.ID, b.ID))
 }
 
-// covered tells whether the job can have its turn with what is left, and notes it.
+// covered reports whether the job can have its turn with what is left, and notes it.
 func (s *sharing) covered(j int, left int64) bool {
 	job, need, share := &s.pool.Jobs[j], &s.needs[j], &s.out.Shares[j]
 	share.Offered = left

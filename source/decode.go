@@ -90,13 +90,13 @@ func (d *decoder) unknown(p pair, prefix string, known []string) {
 	d.fail(p.place, fmt.Sprintf("unknown field %q", oneLine(prefix+p.key)), hint)
 }
 
-// fitsConfig tells whether there is a config: then a stray field is likely one that slipped out of it.
+// fitsConfig reports whether there is a config: then a stray field is likely one that slipped out of it.
 func (d *decoder) fitsConfig() bool {
 	_, ok := d.root.get("config")
 	return ok
 }
 
-// several tells whether the file defines a job of several tasks.
+// several reports whether the file defines a job of several tasks.
 func (d *decoder) several() bool {
 	_, ok := d.root.get("tasks")
 	return ok

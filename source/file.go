@@ -102,7 +102,7 @@ func open(name string, data []byte) (*file, error) {
 	return f, nil
 }
 
-// lineEnd tells whether s begins with a line end of Windows.
+// lineEnd reports whether s begins with a line end of Windows.
 func lineEnd(s string) bool { return strings.HasPrefix(s, "\r\n") }
 
 // read reads the tree of a file.

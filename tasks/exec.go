@@ -112,7 +112,7 @@ func checkProgram(f *faults, argv, allowed []string) {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// allowsVariable tells whether definitions may set a variable: how programs show languages and times, and what the member names.
+// allowsVariable reports whether definitions may set a variable: how programs show languages and times, and what the member names.
 func (o Options) allowsVariable(name string) bool {
 	return slices.ContainsFunc(append([]string{"LANG", "LANGUAGE", "LC_*", "TZ"}, o.EnvAllow...), func(allowed string) bool {
 		front, star := strings.CutSuffix(allowed, "*")

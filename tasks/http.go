@@ -202,7 +202,7 @@ func (h *httpRunner) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// strays tells whether any hop so far, or the next, is at another origin than the first.
+// strays reports whether any hop so far, or the next, is at another origin than the first.
 func strays(req *http.Request, via []*http.Request) bool {
 	first := via[0].URL
 	for _, r := range append(via[1:len(via):len(via)], req) {

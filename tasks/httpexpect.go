@@ -30,7 +30,7 @@ func (e httpExpect) validate(f *faults) {
 	}
 }
 
-// wantsBody tells whether the body is looked at.
+// wantsBody reports whether the body is looked at.
 func (e httpExpect) wantsBody() bool { return e.Body != "" || len(e.JSON) > 0 }
 
 // check returns nil or an *unexpected with the reason status, body or json.

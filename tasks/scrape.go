@@ -66,7 +66,7 @@ func (c *scrapeConfig) check(f *faults) {
 	}
 }
 
-// wants tells whether a metric family is asked for.
+// wants reports whether a metric family is asked for.
 func (c *scrapeConfig) wants(name string) bool {
 	return len(c.Metrics) == 0 || slices.ContainsFunc(c.Metrics, func(m string) bool {
 		front, star := strings.CutSuffix(m, "*")

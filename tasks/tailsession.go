@@ -57,7 +57,7 @@ func (s *tailSession) close() {
 	s.wake.close()
 }
 
-// scan finds files and reads what is new. It tells whether there is more to read at once.
+// scan finds files and reads what is new. It reports whether there is more to read at once.
 func (s *tailSession) scan(ctx context.Context) (more bool) {
 	s.find()
 	now := time.Now()

@@ -77,7 +77,7 @@ func (t *tlsRunner) Run(ctx context.Context, g *work.Grant) error {
 	return out
 }
 
-// shake connects and shakes hands; known tells whether a certificate came.
+// shake connects and shakes hands; known reports whether a certificate came.
 func (t *tlsRunner) shake(ctx context.Context, p *phases) (days float64, known bool, err error) {
 	raw, err := t.dialer.DialContext(ctx, "tcp", t.c.Addr)
 	if err != nil {

@@ -68,7 +68,7 @@ func newPeriodic(r *run) (*periodic, error) {
 // long tells a schedule by the wall clock from a short period.
 func (e *periodic) long() bool { return e.cron != nil || e.period >= KeptFrom }
 
-// keeps tells whether the last round is kept for the next owner.
+// keeps reports whether the last round is kept for the next owner.
 func (e *periodic) keeps() bool { return e.long() && e.run.s.conf.Positions != nil }
 
 // begin sets the first round.

@@ -100,7 +100,7 @@ func decodeDefinition(spec *cluster.TaskSpec) (*Definition, error) {
 	return nil, fmt.Errorf("on_store_loss: %q is neither %q nor %q", d.OnStoreLoss, StoreLossStop, StoreLossKeep)
 }
 
-// sameWork tells whether a run under spec a is also right under b.
+// sameWork reports whether a run under spec a is also right under b.
 func sameWork(a, b *cluster.TaskSpec) bool {
 	return a == b || a != nil && b != nil && a.Type == b.Type && bytes.Equal(a.Definition, b.Definition)
 }

@@ -173,7 +173,7 @@ func (s *State) exited(e Exited) {
 	if !p.left {
 		s.active--
 	}
-	left := p.typ // what follows may start it anew, as another type
+	left := p.typ // what follows may start it again, as another type
 	left.running--
 	p.timer = 0
 	p.endedAt = s.now

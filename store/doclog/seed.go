@@ -55,7 +55,7 @@ func (l *log) taken(ctx context.Context, index uint64) error {
 	return l.seeded(ctx, index)
 }
 
-// seeded tells whether the log begins behind index, with nothing in it.
+// seeded reports whether the log begins behind index, with nothing in it.
 func (l *log) seeded(ctx context.Context, index uint64) error {
 	head, err := l.head(ctx)
 	if err != nil {

@@ -105,7 +105,7 @@ func (l *log) reached(index uint64) {
 	l.known = max(l.known, index)
 }
 
-// owned tells whether a key, or all keys below a prefix, belong to the log.
+// owned reports whether a key, or all keys below a prefix, belong to the log.
 func (l *log) owned(key string) bool {
 	return key == l.o.Place || strings.HasPrefix(key, l.o.Place+"/")
 }

@@ -39,7 +39,7 @@ func encode(d store.Doc, by string, plain bool) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// isObject tells whether a value is a JSON object that an encoder leaves as it is.
+// isObject reports whether a value is a JSON object that an encoder leaves as it is.
 func isObject(value []byte) bool {
 	if len(value) == 0 || value[0] != '{' || !json.Valid(value) {
 		return false

@@ -46,7 +46,7 @@ func (f fault) asError(status int) error {
 	return fmt.Errorf("status %d: %s: %.400s", status, f.Type, f.Reason)
 }
 
-// refusal gives the answer to a request that was not done its meaning; proof tells whether it proves that nothing was changed.
+// refusal gives the answer to a request that was not done its meaning; proof reports whether it proves that nothing was changed.
 func refusal(a answer) (meaning error, proof bool) {
 	f := faultOf(a)
 	said := f.asError(a.status)

@@ -110,7 +110,7 @@ func (a *appender) submit(op *addition) {
 	}
 }
 
-// withdraw gives a record up; it tells whether that was before anything was sent that may still be executed.
+// withdraw gives a record up; it reports whether that was before anything was sent that may still be executed.
 func (a *appender) withdraw(op *addition) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -274,7 +274,7 @@ func (a *appender) try(batch []*addition) (again bool, err error) {
 	return false, nil
 }
 
-// smaller tells whether the server, which allows less than is usual, may take a smaller batch.
+// smaller reports whether the server, which allows less than is usual, may take a smaller batch.
 func (a *appender) smaller(batch int, err error) bool {
 	if batch < 2 || !errors.Is(err, store.ErrTooLarge) && !is(err, rpctypes.ErrTooManyOps) {
 		return false

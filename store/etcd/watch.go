@@ -86,7 +86,7 @@ func (s *Store) follow(ctx context.Context, hints chan<- struct{}, revision int6
 	}
 }
 
-// stream hints at changes until the server or ctx ends the stream; it tells whether there were any answers.
+// stream hints at changes until the server or ctx ends the stream; it reports whether there were any answers.
 func (s *Store) stream(ctx context.Context, hints chan<- struct{}, revision int64, key string, opts []clientv3.OpOption) (answered bool) {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()

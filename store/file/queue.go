@@ -123,7 +123,7 @@ func dropFlow(tx *tx, flow int64) error {
 	return nil
 }
 
-// noTable tells whether there has never been a flow here.
+// noTable reports whether there has never been a flow here.
 func noTable(err error) bool { return err != nil && strings.Contains(err.Error(), "no such table") }
 
 // Depth implements store.Queue. It is never stale.

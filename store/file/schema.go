@@ -41,7 +41,7 @@ func openDB(dir, mode string, o Options) (*sql.DB, error) {
 	return sql.Open("sqlite", uri.String())
 }
 
-// identify tells whether the database is ours, still empty, or nothing that we may touch.
+// identify reports whether the database is ours, still empty, or nothing that we may touch.
 func identify(ctx context.Context, c *sql.Conn) (empty bool, err error) {
 	var app, version, objects int64
 	for _, ask := range []struct {

@@ -120,7 +120,7 @@ func (c *session) ended() bool {
 	}
 }
 
-// alive tells whether others still see the lock; somebody may have removed the file, and then the session is over.
+// alive reports whether others still see the lock; somebody may have removed the file, and then the session is over.
 func (c *session) alive() bool {
 	if c.ended() {
 		return false
@@ -168,7 +168,7 @@ func (c *session) end() {
 	})
 }
 
-// dead tells whether a session has ended: nobody holds its lock any more, or the file is gone. Once dead, always dead.
+// dead reports whether a session has ended: nobody holds its lock any more, or the file is gone. Once dead, always dead.
 func (s *Store) dead(id string) bool {
 	if id == "" {
 		return false
@@ -181,7 +181,7 @@ func (s *Store) dead(id string) bool {
 	return free(file)
 }
 
-// free tells whether nobody holds the lock of this file. In doubt it is held.
+// free reports whether nobody holds the lock of this file. In doubt it is held.
 func free(file *os.File) bool {
 	got, err := flock(file, false, false)
 	if err != nil || !got {

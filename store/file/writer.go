@@ -188,7 +188,7 @@ func same(outcomes []error, err error) []error {
 	return outcomes
 }
 
-// lightOnly tells whether the disk need not be waited for.
+// lightOnly reports whether the disk need not be waited for.
 func (w *writer) lightOnly() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -221,7 +221,7 @@ func nameOf(u store.Unit) string {
 	return fmt.Sprintf("%s %d %d", in.Shard.Edge, in.Shard.Number, in.Number)
 }
 
-// known tells whether the unit is a fact already.
+// known reports whether the unit is a fact already.
 func (f *flow) known(u store.Unit) bool {
 	if u.Name != "" {
 		return f.units[u.Name]

@@ -120,7 +120,7 @@ func (a *appender) submit(op *addition) {
 	}
 }
 
-// withdraw gives a record up; it tells whether that was before anything was sent.
+// withdraw gives a record up; it reports whether that was before anything was sent.
 func (a *appender) withdraw(op *addition) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

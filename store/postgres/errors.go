@@ -87,7 +87,7 @@ func rank(err error) int {
 	return 0
 }
 
-// refused tells whether the server proves by its answer that a change was not made, and gives the answer its meaning. An answer of severity ERROR ends and
+// refused reports whether the server proves by its answer that a change was not made, and gives the answer its meaning. An answer of severity ERROR ends and
 // undoes the transaction, and none comes after it is committed. A server that ends the connection (FATAL, PANIC) may have committed before.
 func refused(err error) (meaning error, proof bool) {
 	var answer *pgconn.PgError

@@ -159,7 +159,7 @@ func (n *session) put(ctx context.Context, d store.Doc) (store.Version, error) {
 	return v, err
 }
 
-// removed tells whether others have ended the session, so that its documents are gone: that is why a version was not current.
+// removed reports whether others have ended the session, so that its documents are gone: that is why a version was not current.
 func (n *session) removed(ctx context.Context) bool {
 	rows, err := n.s.ask(ctx, sqlSessionExists, n.id)
 	return err == nil && len(rows) == 0

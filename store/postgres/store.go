@@ -133,7 +133,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// shut refuses all later calls; first tells whether this call did.
+// shut refuses all later calls; first reports whether this call did.
 func (s *Store) shut() (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Store) closeSessions() {
 	}
 }
 
-// sameAddress tells whether two addresses are one, whatever form they have.
+// sameAddress reports whether two addresses are one, whatever form they have.
 func sameAddress(a net.Addr, host string, port int32) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	ip := net.ParseIP(host)

@@ -52,7 +52,7 @@ func newStorm(t *testing.T) *storm {
 	return &storm{seed: seed, h: newHistory(), stop: make(chan struct{}), counts: map[string]int{}}
 }
 
-// over waits for a little, and tells whether the storm is over.
+// over waits for a little, and reports whether the storm is over.
 func (s *storm) over(d time.Duration) bool {
 	select {
 	case <-s.stop:

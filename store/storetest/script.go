@@ -33,7 +33,7 @@ func (l *line) matches(c Call) bool {
 	return ok || l.key == ""
 }
 
-// take tells whether the line decides about a call that matches.
+// take reports whether the line decides about a call that matches.
 func (l *line) take() bool {
 	switch {
 	case l.skip > 0:

@@ -234,7 +234,7 @@ func (a *appender) attempt(ctx context.Context, h headerAt, name string, batch [
 	return headerAt{next, results[0].Stat.Version}, nil
 }
 
-// ours tells whether the record at an index belongs to a batch. An error: that cannot be known.
+// ours reports whether the record at an index belongs to a batch. An error: that cannot be known.
 func (a *appender) ours(ctx context.Context, index uint64, name string) (ours bool, err error) {
 	err = a.s.fresh(ctx, func() error {
 		h, err := a.s.readHeader(ctx)

@@ -66,7 +66,7 @@ func classify(err error) error {
 	return &sentError{err}
 }
 
-// answered tells whether the server gave this answer. ErrClosing is not among them, since the library uses it for requests that were sent too.
+// answered reports whether the server gave this answer. ErrClosing is not among them, since the library uses it for requests that were sent too.
 func answered(err error) bool {
 	for _, a := range []error{
 		zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists, zk.ErrNotEmpty, zk.ErrSessionExpired,

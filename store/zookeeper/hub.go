@@ -221,7 +221,7 @@ func (h *hub) arm(at spot) (node, error) {
 	return n, err
 }
 
-// leaves tells whether a read shall leave a watch: the reads of spots that are being armed do, whoever makes them.
+// leaves reports whether a read shall leave a watch: the reads of spots that are being armed do, whoever makes them.
 func (h *hub) leaves(at spot) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -281,7 +281,7 @@ func (h *hub) leave(w *watch) {
 	})
 }
 
-// wants tells whether an event at a path concerns a watch.
+// wants reports whether an event at a path concerns a watch.
 func (w *watch) wants(s *Store, path string) bool {
 	rest, ok := strings.CutPrefix(path, s.o.Path+"/")
 	if !ok || w.log {

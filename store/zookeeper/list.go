@@ -77,7 +77,7 @@ func (s *Store) listOnce(ctx context.Context, prefix string) ([]store.Doc, error
 	return slices.DeleteFunc(docs, func(d store.Doc) bool { return d.Key == "" }), nil
 }
 
-// inside tells whether all documents of a folder have the prefix.
+// inside reports whether all documents of a folder have the prefix.
 func inside(folder, prefix string) bool {
 	return prefix == "" || strings.HasPrefix(folder+"/", prefix)
 }

@@ -124,7 +124,7 @@ func (p *session) left() time.Duration {
 	return max(granted-granted/8-time.Since(heard), 0)
 }
 
-// end ends the session; it tells whether the server confirmed that.
+// end ends the session; it reports whether the server confirmed that.
 func (p *session) end() bool {
 	p.once.Do(func() {
 		close(p.done)
@@ -235,7 +235,7 @@ func (p *session) fresh(ctx context.Context) (heard time.Time, err error) {
 	return heard, nil
 }
 
-// renewed tells whether a write that was acknowledged just now has renewed the session.
+// renewed reports whether a write that was acknowledged just now has renewed the session.
 func (p *session) renewed(heard time.Time) error {
 	_, granted := p.link.contact()
 	if d := since(heard); d > granted-granted/4 {

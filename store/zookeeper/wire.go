@@ -63,7 +63,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	return len(p), nil // were it told here, a request that meets the end of its handle would be answered three times, and the third time blocks it for ever
 }
 
-// first tells whether a packet is the handshake, or what is no request.
+// first reports whether a packet is the handshake, or what is no request.
 func (w *wire) first(r request) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

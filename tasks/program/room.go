@@ -85,7 +85,7 @@ func (r *Room) Close() error { return r.close() }
 // mark is that of the next program.
 func (r *Room) mark() string { return r.place.Mark + "." + strconv.FormatUint(r.count.Add(1), 10) }
 
-// marked tells whether an environment, variables with a NUL after each, has a mark: the whole one, or that of any program of a room.
+// marked reports whether an environment, variables with a NUL after each, has a mark: the whole one, or that of any program of a room.
 func marked(environ, mark string) bool {
 	for v := range strings.SplitSeq(environ, "\x00") {
 		value, ok := strings.CutPrefix(v, variable+"=")

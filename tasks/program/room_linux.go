@@ -154,7 +154,7 @@ func (r *Room) endRest(l *leaf, mark string) error {
 	return err
 }
 
-// orphans tells whether this process has children that it has not started here: what ended programs have left.
+// orphans reports whether this process has children that it has not started here: what ended programs have left.
 func (r *Room) orphans() bool {
 	all, err := children()
 	if err != nil {
