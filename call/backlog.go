@@ -108,7 +108,7 @@ func (b *backlog) regard(v cluster.Value) {
 	b.of = max(b.of, 1)
 }
 
-// refresh lists the pages, if that is due, and tells when it is next.
+// refresh lists the pages, if that is due, and returns when it is due next.
 func (b *backlog) refresh(ctx context.Context, now protocol.Instant, room int64) time.Duration {
 	pause := headsBusy
 	if room > 0 && b.held == 0 {
@@ -181,7 +181,7 @@ func (b *backlog) merge(heads []store.Doc, now protocol.Instant) {
 	b.count()
 }
 
-// count tells how much waits, as far as it is known.
+// count returns how many calls wait, as far as it is known.
 func (b *backlog) count() {
 	var queued int64
 	for _, q := range b.queues {
@@ -268,7 +268,7 @@ func (l *leaf) pop(b *backlog) (candidate, bool) {
 	return c, true
 }
 
-// listIn tells when the page is worth listing.
+// listIn returns when the page is worth listing.
 func (l *leaf) listIn(b *backlog, now protocol.Instant) time.Duration {
 	since := now.Sub(l.listed)
 	soonest := pageLazily + time.Duration(b.pages)*pageLazier

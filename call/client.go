@@ -185,7 +185,7 @@ func (c *Client) allot(ctx context.Context, size int) (*page, place, error) {
 	}
 }
 
-// room takes a number. Number 0 is that of a new page: who has it opens the page, and closes the former one.
+// room takes a number. Number 0 is that of a new page: its holder opens the page, and closes the former one.
 func (c *Client) room(size int) (p *page, at place, former *page, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

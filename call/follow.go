@@ -92,7 +92,7 @@ func (c *Client) follow(ctx context.Context) {
 	}
 }
 
-// watch is nil where the store tells of nothing.
+// watch is nil if the store sends no hints.
 func watch(ctx context.Context, docs store.Docs, prefix string) <-chan struct{} {
 	w, ok := docs.(store.Watcher)
 	if !ok {

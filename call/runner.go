@@ -233,7 +233,7 @@ func (w *Worker) room() int64 {
 	return slots - w.busy
 }
 
-// guard ends the ctx of runs that this member may not go on with, and tells when to look again.
+// guard ends the ctx of runs that this member may not continue, and returns when to check again.
 func (w *Worker) guard(inc cluster.Incarnation, until, now protocol.Instant, draining bool) time.Duration {
 	nap := pollEvery
 	w.mu.Lock()

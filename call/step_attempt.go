@@ -33,7 +33,7 @@ const (
 
 // The effects of an attempt, beside those of a write.
 type (
-	// confirm asks whether the member still trusts itself under the incarnation of the claim.
+	// confirm asks whether the member's lease is still valid under the incarnation of the claim.
 	confirm struct{}
 	// perform calls the function.
 	perform struct{}
@@ -198,7 +198,7 @@ func cut(s string) string {
 	return s
 }
 
-// interrupts tells why a run that goes on is to stop, by what was read of its call; nil if it is not.
+// interrupts returns why a run must stop, by what was read of its call; nil if it need not.
 func interrupts(now got, nonce string, began bool) error {
 	mine := now.err == nil && now.call.runner().Nonce == nonce
 	switch {

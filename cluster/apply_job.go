@@ -6,7 +6,7 @@ import (
 	"github.com/rota-run/rota/schedule"
 )
 
-// fenced tells why a command written under a partition's token does not count, "" if it does.
+// fenced returns why a command written under a partition's token does not count, "" if it does.
 func (d *draft) fenced(by PartitionID, token Token) string {
 	if by == "" {
 		return ""

@@ -70,7 +70,7 @@ func (d *draft) stopped(c Stopped) string {
 	return ""
 }
 
-// owned tells why a command of an owner does not count, "" if it does.
+// owned returns why a command of an owner does not count, "" if it does.
 func (p *partitionRecord) owned(token Token) string {
 	switch {
 	case p.Owner == "":

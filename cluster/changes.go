@@ -94,7 +94,7 @@ func (v Value) all() []Record {
 	return out
 }
 
-// hashOf is the hash of a record; 0 where there is none.
+// hashOf is the hash of a record; 0 if there is none.
 func (v Value) hashOf(r Record) Hash {
 	switch r.kind() {
 	case kindMember:

@@ -51,7 +51,7 @@ func (d *draft) claim(c Claim) string {
 	return ""
 }
 
-// claimRefused tells why the rules of the task keep a member from it, "" if they do not.
+// claimRefused returns why the rules of the task keep a member from it, "" if they do not.
 func (d *draft) claimRefused(p *partitionRecord, m *Member) string {
 	job, task, _ := p.ID.Split()
 	j, ok := d.jobs.get(job)

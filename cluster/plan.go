@@ -91,7 +91,7 @@ type view struct {
 	windows bool
 	members []schedule.Member
 	classes []schedule.Class
-	first   map[PartitionID]MemberID // who may claim what is free first; made when asked for
+	first   map[PartitionID]MemberID // the members that may claim free partitions first; made on demand
 }
 
 func newView(v *Value, windows bool) *view {

@@ -15,7 +15,7 @@ type parting struct {
 	given, taken []schedule.Slot
 }
 
-// parted makes an empty parting for each task with Repartition; nil where there is none.
+// parted makes an empty parting for each task with Repartition; nil if there is none.
 func (d *draft) parted(p *schedule.Pool, jobs []*jobRecord) map[schedule.Post]*parting {
 	var out map[schedule.Post]*parting
 	for i, j := range jobs {

@@ -11,7 +11,7 @@ func (v Value) Successor(m MemberID) MemberID {
 	return v.after(m)
 }
 
-// after is the first member of the ring behind the name, around the end; "" if there is none but itself.
+// after is the first member of the ring after the name, wrapping at the end; "" if there is none but itself.
 func (v Value) after(m MemberID) MemberID {
 	var next MemberID
 	pick := func(id MemberID, rec memberRecord) bool {
@@ -28,7 +28,7 @@ func (v Value) after(m MemberID) MemberID {
 	return next
 }
 
-// before is the last member of the ring in front of the name, around the end; "" if there is none but itself.
+// before is the last member of the ring before the name, wrapping at the start; "" if there is none but itself.
 func (v Value) before(m MemberID) MemberID {
 	var prev MemberID
 	pick := func(id MemberID, rec memberRecord) bool {

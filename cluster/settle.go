@@ -208,7 +208,7 @@ func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
 			first[f.Partition], kept[f.Partition] = f.First, true
 		}
 	}
-	var rest []room           // who has room left, sorted
+	var rest []room           // the members with room left, sorted
 	for at, n := range left { // order-free: sorted below
 		for range n {
 			rest = append(rest, at)

@@ -116,7 +116,7 @@ func (d *draft) fillWindow(j *jobRecord, task, by string, c *AdvanceWindow) {
 	}
 }
 
-// windowed tells why a partition can have no window, "" if it can.
+// windowed returns why a partition can have no window, "" if it can.
 func (d *draft) windowed(p *partitionRecord) (*jobRecord, *TaskSpec, string) {
 	job, task, key := p.ID.Split()
 	j, ok := d.jobs.get(job)

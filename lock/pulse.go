@@ -28,13 +28,13 @@ type pulse struct {
 	key    string
 	ctx    context.Context // ends, with the cause, when nothing may be done under it any more
 	cancel context.CancelCauseFunc
-	ready  chan struct{}    // closed when it is trusted for the first time
+	ready  chan struct{}    // closed when its lease is valid for the first time
 	over   chan struct{}    // closed when run has ended
-	alarm  *time.Timer      // at the end of the trust
+	alarm  *time.Timer      // at the end of the lease
 	writer pulseWriter      // of run alone
 	swept  protocol.Instant // the same
 	mu     sync.Mutex
-	until  protocol.Instant // 0: not trusted yet
+	until  protocol.Instant // 0: no lease yet
 	claims int
 	idle   protocol.Instant // when the last claim left
 	err    error            // of the last call
@@ -93,7 +93,7 @@ func (p *pulse) ring() {
 	}
 }
 
-// trust puts off the end, unless it has come.
+// trust extends the lease, unless it has expired.
 func (p *pulse) trust(until protocol.Instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,7 +30,7 @@ type terms struct {
 	began protocol.Instant
 }
 
-// claim decides for one who wants a lock, from the first look at its table to the last. It has at most one call under way, and whatever happens
+// claim decides for one acquisition, from the first read of the table to the last. It has at most one call in flight, and whatever happens
 // it hears how that call ended before it hears anything else. It is a value; step makes the next one.
 type claim struct {
 	terms
@@ -316,7 +316,7 @@ func (c *claim) stand() effect {
 		return c.enter()
 	}
 	c.phase = waiting
-	pause := c.pause * time.Duration(1+place/8) // who is far from the front looks less often
+	pause := c.pause * time.Duration(1+place/8) // a claim far from the front polls less often
 	due := c.read.Add(pause)
 	var dead, pulses []string
 	for _, e := range c.before(place) {

@@ -21,7 +21,7 @@ const (
 // format is written into each document, so that a later one can be told from this one.
 const format = 1
 
-// table is the document of a lock or a semaphore: who holds it, and who waits. It is a value: changes make a new one.
+// table is the document of a lock or a semaphore: its holders and waiters. It is a value: changes make a new one.
 type table struct {
 	Format  int           `json:"format"`
 	Size    int           `json:"size"`   // the number of places
@@ -61,16 +61,16 @@ func find(entries []entry, id string) (entry, bool) {
 // idle: nobody holds it, and nobody waits.
 func (t table) idle() bool { return len(t.Holders) == 0 && len(t.Waiters) == 0 }
 
-// free: who comes now gets it at once.
+// free: a new claim gets it at once.
 func (t table) free() bool { return t.idle() || len(t.Holders) < t.Size && len(t.Waiters) == 0 }
 
-// with puts a claim at the end of the line, and lets in who can go in.
+// with adds a claim at the end of the queue, and admits those that can hold it.
 func (t table) with(e entry) table {
 	t.Holders, t.Waiters = slices.Clone(t.Holders), append(slices.Clone(t.Waiters), e)
 	return t.advance()
 }
 
-// without takes claims out, and lets in who can go in then.
+// without removes claims, and admits those that can hold it then.
 func (t table) without(ids ...string) table {
 	out := func(e entry) bool { return slices.Contains(ids, e.ID) }
 	t.Holders = slices.DeleteFunc(slices.Clone(t.Holders), out)

@@ -153,7 +153,7 @@ func (h *httpRunner) do(req *http.Request) (*http.Response, bodyRead, error) {
 	return resp, body, nil
 }
 
-// bodyRead is the beginning of a body: most bytes of it, and cut tells that there was more.
+// bodyRead is the beginning of a body: most bytes of it, and cut reports that there was more.
 type bodyRead struct {
 	text []byte
 	most int

@@ -15,8 +15,8 @@ import (
 
 // tailConfig of tail.
 type tailConfig struct {
-	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; they should match the names that
-	// files are rotated to (app.log*), lest a file that comes and goes while nobody looks is missed, but not copies of a followed file (copytruncate)
+	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; they should match the names of rotated
+	// files (app.log*), so that a file that appears and disappears between two scans is not missed, but not copies of a followed file (copytruncate)
 	// Match is a regular expression (RE2). In a matching line, the group named "value" is the value of a sample, and the other named groups are its
 	// tags. Without such a group the sample is the count of matching lines. Without match, lines are only counted.
 	Match string        `json:"match"`
@@ -27,7 +27,7 @@ type tailConfig struct {
 }
 
 const (
-	tailPoll       = time.Second // for changes that no event tells of, as on network file systems
+	tailPoll       = time.Second // for changes without events, as on network file systems
 	tailGather     = 20 * time.Millisecond
 	tailRotateWait = 30 * time.Second // how long a file that was moved away is read on after it last grew
 	tailMaxFiles   = 1000
@@ -140,7 +140,7 @@ func (t *tailRunner) Run(ctx context.Context, g *work.Grant) error {
 	}
 }
 
-// end emits and saves the rest: the grant's trust outlasts ctx, and the token fences the position.
+// end emits and saves the rest: the grant's lease outlasts ctx, and the token fences the position.
 func (s *tailSession) end(ctx context.Context) error {
 	err := s.settle(context.WithoutCancel(ctx))
 	if errors.Is(err, work.ErrToken) {

@@ -81,7 +81,7 @@ func (s *Supervisor) step(ctx context.Context, e Event) {
 	for _, fx := range effects[:stops] {
 		s.do(ctx, fx)
 	}
-	s.trustUntil.Store(int64(until)) // after the stops: nothing that was taken away may profit; before the starts: what runs is trusted
+	s.trustUntil.Store(int64(until)) // after the stops: a revoked grant must not profit; before the starts: a run starts with a valid lease
 	for _, fx := range effects[stops:] {
 		s.do(ctx, fx)
 	}
@@ -97,7 +97,7 @@ func lastStop(effects []Effect) int {
 	return -1
 }
 
-// lowerTrust makes a shorter trust count at once.
+// lowerTrust applies a shorter lease at once.
 func (s *Supervisor) lowerTrust(e Event) {
 	if a, ok := e.(Assigned); ok && int64(a.Assignment.TrustUntil) < s.trustUntil.Load() {
 		s.trustUntil.Store(int64(a.Assignment.TrustUntil))

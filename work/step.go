@@ -92,7 +92,7 @@ func (s *State) take(e Event) {
 		s.trustUntil = e.Until
 	case Exited:
 		lost := s.trusted && s.now >= s.trustUntil
-		s.trusted = s.trusted && !lost // the room that the run leaves is not for grants whose trust has ended meanwhile
+		s.trusted = s.trusted && !lost // the room that the run leaves is not for grants whose lease has expired meanwhile
 		s.exited(e)
 		if lost {
 			s.reconcileAll()
@@ -103,7 +103,7 @@ func (s *State) take(e Event) {
 	}
 }
 
-// checkTrust notices that trust was lost or came back, and then looks at every partition.
+// checkTrust notices that the lease has expired or is valid again, and then checks every partition.
 func (s *State) checkTrust() {
 	trusted := s.assigned && s.now < s.trustUntil
 	if trusted == s.trusted {
@@ -191,7 +191,7 @@ func (s *State) tell() {
 	}
 }
 
-// arm asks for the Tick that is needed next: the end of trust, of a back-off or of a grace period.
+// arm requests the next Tick: at the end of the lease, of a back-off or of a grace period.
 func (s *State) arm() {
 	for len(s.timers) > 0 && s.timers[0].p.timer != s.timers[0].seq {
 		s.timers.pop()

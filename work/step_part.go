@@ -13,7 +13,7 @@ import (
 type phase uint8
 
 const (
-	phaseIdle     phase = iota // wanted, not started: no trust, or shutting down
+	phaseIdle     phase = iota // wanted, not started: no lease, or shutting down
 	phaseBackoff               // wanted, waits after a failure
 	phaseQueued                // wanted, waits for room in its type
 	phaseRunning               //
@@ -177,7 +177,7 @@ func (s *State) exited(e Exited) {
 	left.running--
 	p.timer = 0
 	p.endedAt = s.now
-	// A result counts only under the grant that the run had; else the run was in vain and the partition is done again.
+	// A result counts only under the grant that the run had; otherwise the result is dropped and the partition is done again.
 	counts := p.grant != nil && p.grant.Token == p.token
 	switch {
 	case counts && e.Outcome == Finished:

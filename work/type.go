@@ -42,7 +42,7 @@ type Type struct {
 // Types is the table of task types of a member; keys are names. Built in cmd or by the library's user, never global.
 type Types map[string]Type
 
-// OnStoreLoss says what a running partition does when its member cannot reach the store beyond its trust.
+// OnStoreLoss is what a running partition does when its member cannot reach the store until its lease expires.
 type OnStoreLoss string
 
 // The choices. Keep gives up G2 (no overlap of owners) for availability.

@@ -80,7 +80,7 @@ func (l *log) read(ctx context.Context, after uint64, limit int, g *glance) (sto
 		case after < base:
 			return store.Page{}, fmt.Errorf("trimmed up to %d: %w", base, store.ErrTruncated)
 		case head < base:
-			continue // nothing stood there because it was trimmed
+			continue // nothing was there because it was trimmed
 		case ended && last < from && after <= from:
 			return store.Page{}, fmt.Errorf("record %d is missing: %w", last+1, ErrDamaged)
 		}

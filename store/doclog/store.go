@@ -185,7 +185,7 @@ type watching struct {
 	watcher store.Watcher
 }
 
-// Watch implements store.Watcher. A watch of everything also tells of the log.
+// Watch implements store.Watcher. A watch of everything also gets hints of the log.
 func (w watching) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
 	if err := w.log.refuse(strings.TrimSuffix(prefix, "/")); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)

@@ -40,7 +40,7 @@ const (
 )
 
 // appender is the one goroutine of a handle that appends. Records that come while it waits for an answer share the next transaction, so
-// that callers of one handle do not get in each other's way; handles do, and who comes second tries again behind the other's records.
+// that callers of one handle do not compete; handles do, and the loser retries after the other's records.
 type appender struct {
 	s *Store
 

@@ -20,7 +20,7 @@ type lease struct {
 	ttl time.Duration // as granted
 	s   *Store
 
-	turn      chan struct{} // has room for one: who has put something in may use what follows
+	turn      chan struct{} // has room for one: a goroutine that has put something in may use what follows
 	stream    pb.Lease_LeaseKeepAliveClient
 	streaming context.Context    // of the stream
 	cancel    context.CancelFunc // ends the stream

@@ -27,7 +27,7 @@ func (b *bell) setMark(index uint64) error {
 	return err
 }
 
-// mark is the newest index that is known to have been committed; 0 where there is none, or half of one.
+// mark is the newest index that is known to have been committed; 0 if there is none, or half of one.
 func (b *bell) mark() (uint64, error) {
 	var raw [markSize]byte
 	if _, err := b.file.ReadAt(raw[:], markAt); err != nil && !errors.Is(err, io.EOF) {

@@ -31,7 +31,7 @@ func newOp(size int, run func(tx *tx) error) *op {
 	return &op{run: run, size: size, done: make(chan error, 1)}
 }
 
-// finish gives the outcome to who waits for it.
+// finish passes the outcome to the waiter.
 func (o *op) finish(err error) {
 	if o.then != nil {
 		o.then(err)

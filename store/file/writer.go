@@ -29,7 +29,7 @@ type writer struct {
 	queue []*op
 	turns int           // transactions begun
 	wake  chan struct{} // has room for one
-	ended bool          // nothing is taken in any more
+	ended bool          // nothing more is accepted
 
 	closing  chan struct{} // closed: write what is there, then end
 	ctx      context.Context

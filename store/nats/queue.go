@@ -26,7 +26,7 @@ const (
 	metaFlow     = "rota-flow"
 	metaShards   = "rota-shards"
 
-	// ackWait is how long the server waits for a sign from who has a message. Handles send one while the lease of a message lasts.
+	// ackWait is how long the server waits for a sign from the holder of a message. Handles send one while the lease of a message lasts.
 	ackWait = 15 * time.Second
 )
 

@@ -22,7 +22,7 @@ type pointer struct {
 	Sum    string `json:"sha256"`
 }
 
-// pointer reads the pointer and its sequence; zero where there is none.
+// pointer reads the pointer and its sequence; zero if there is none.
 func (s *Store) pointer(ctx context.Context) (uint64, pointer, error) {
 	m, err := s.newest(ctx, s.names.snapshot())
 	if err != nil || m.marker() {

@@ -44,7 +44,7 @@ type appender struct {
 
 	crowd crowd.Crowd // only the goroutine uses it
 
-	turn  chan struct{} // has room for one: who has put something in may send
+	turn  chan struct{} // has room for one: a goroutine that has put something in may send
 	alone atomic.Bool   // the last transaction had one record, and nobody waited
 }
 

@@ -100,7 +100,7 @@ func (s *storm) count(fault string) {
 	s.counts[fault]++
 }
 
-// breakOnce breaks a link at random and tells how.
+// breakOnce breaks a link at random and returns how.
 func breakOnce(r *rand.Rand, link Link) string {
 	all := outages()
 	switch n := r.IntN(len(all) + 4); {

@@ -180,7 +180,7 @@ func (a *appender) newest(ctx context.Context) (headerAt, error) {
 //
 // The header's version is named by the request, and each success changes it: so of all requests that name one version at most one is done. A lost answer is
 // therefore no loss: the same request is sent again. If it is done, the first one was not and never will be; if the version has gone on, then the first
-// record at the place tells by the name of its batch who was there.
+// record at the place shows its writer by the name of its batch.
 func (a *appender) write(batch []*waiting) (first uint64, err error) {
 	ctx, name, lost := context.Background(), newLife(), error(nil)
 	h, err := a.newest(ctx)

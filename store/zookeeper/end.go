@@ -19,7 +19,7 @@ var (
 	_ store.EndableSession = (*session)(nil)
 )
 
-// identity is what the servers know a session by. Who has it can take up the session on a connection of its own, and end it.
+// identity is what the servers know a session by. Its holder can resume the session on its own connection, and end it.
 type identity [24]byte // the id, eight bytes, and the password
 
 // The handshake's answer: a version, the timeout, the id, the length of the password, the password.

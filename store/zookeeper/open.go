@@ -76,7 +76,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	}
 }
 
-// identify reads the marker, and makes the store where there is none.
+// identify reads the marker, and makes the store if there is none.
 func (s *Store) identify(ctx context.Context) error {
 	if _, err := do(ctx, s.link, func(c *zk.Conn) (string, error) { return c.Sync(s.o.Path) }); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A page ends after so many records, or bytes and the records that were asked for together with the one that made them so many.
+// A page ends after this many records, or bytes plus the records that were requested together with the last one.
 const (
 	pageRecords = 4096
 	pageBytes   = 8 << 20

@@ -42,7 +42,7 @@ func (s *Store) isClosed() bool {
 	return s.closed
 }
 
-// enter tells why a call must not begin.
+// enter returns why a call must not begin.
 func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -81,7 +81,7 @@ func (s *Store) change(ctx context.Context, fn func(header) header) (header, err
 	}
 }
 
-// free deletes records. It does not matter who else does, or whether an answer got lost.
+// free deletes records. It does not matter whether others delete them too, or whether an answer was lost.
 func (s *Store) free(ctx context.Context, from, to uint64) error {
 	for from <= to {
 		last := min(to, from+trimStep-1)

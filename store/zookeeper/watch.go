@@ -23,7 +23,7 @@ type watch struct {
 	left  bool // those who were told of a change may still look at it
 }
 
-// hint tells of a change. hub.mu is held.
+// hint reports a change. hub.mu is held.
 func (w *watch) hint() {
 	select {
 	case w.hints <- struct{}{}:
