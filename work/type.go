@@ -39,7 +39,7 @@ type Type struct {
 	Segments *Segments
 }
 
-// Types is the table of task types of a member; keys are names. Built in cmd or by the library's user, never global.
+// Types is the table of task types of a member; keys are names. A program builds its own table; there is no global one.
 type Types map[string]Type
 
 // OnStoreLoss is what a running partition does when its member cannot reach the store until its lease expires.
