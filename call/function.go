@@ -79,7 +79,7 @@ func unmarshal(raw json.RawMessage, into any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something behind the JSON value")
+		return errors.New("data after the JSON value")
 	}
 	return nil
 }

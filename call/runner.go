@@ -153,7 +153,7 @@ func (w *Worker) await(hurry <-chan struct{}, end context.CancelCauseFunc) {
 	case <-done:
 		return
 	case <-t.C:
-		w.c.Logger.Error("leave functions behind that ignore their ctx, or outcomes that the store does not take", "calls", w.Status().Running)
+		w.c.Logger.Error("abandon functions that ignore their ctx, or outcomes that the store does not accept", "calls", w.Status().Running)
 	case <-hurry:
 	}
 	end(context.Canceled)

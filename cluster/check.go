@@ -122,7 +122,7 @@ func checkLabels(labels []Label) error {
 			return fmt.Errorf("[%d]: the label %.40q=%.40q is empty, too long, or has a control character", i, l.Key, l.Value)
 		}
 		if i > 0 && labels[i-1].Key >= l.Key {
-			return fmt.Errorf("[%d]: %q is not behind %q: labels are sorted and each key stands once", i, l.Key, labels[i-1].Key)
+			return fmt.Errorf("[%d]: %q does not follow %q: labels must be sorted, without duplicate keys", i, l.Key, labels[i-1].Key)
 		}
 	}
 	return nil
@@ -132,7 +132,7 @@ func checkJob(id JobID, s *JobSpec) error {
 	errs := []error{at("job", CheckName(string(id))), at("spec.source", checkText(s.Source)), at("spec.version", checkText(s.Version))}
 	switch n := len(s.Tasks); {
 	case n == 0:
-		errs = append(errs, errors.New("spec.tasks: there is none"))
+		errs = append(errs, errors.New("spec.tasks: empty"))
 	case n > MaxTasks:
 		errs = append(errs, fmt.Errorf("spec.tasks: %d tasks, at most %d are allowed", n, MaxTasks))
 	}

@@ -40,7 +40,7 @@ func checkAdvance(c *AdvanceWindow) error {
 	case len(c.Cursor) > MaxCursor:
 		return fmt.Errorf("cursor: %d bytes, at most %d are allowed", len(c.Cursor), MaxCursor)
 	case !sortedSet(c.Done):
-		return errors.New("done: the keys are not sorted, or one stands twice")
+		return errors.New("done: the keys are not sorted, or contain a duplicate")
 	}
 	return at("items", checkItems(c.Items))
 }

@@ -122,7 +122,7 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	c.wg.Wait()
 	if fault != nil {
-		return fmt.Errorf("close the client of locks: others will notice by the pulse: %w", fault)
+		return fmt.Errorf("close the client of locks: others will notice by the heartbeat: %w", fault)
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func (p *pulse) run() {
 		}
 	}
 	if cause := context.Cause(p.ctx); errors.Is(cause, ErrLost) || errors.Is(cause, errIdle) {
-		p.c.o.Logger.Debug("a pulse of locks has ended", "key", p.key, "cause", cause)
+		p.c.o.Logger.Debug("a heartbeat of locks has ended", "key", p.key, "cause", cause)
 		ctx, cancel := context.WithTimeout(p.c.ctx, p.c.patience())
 		defer cancel()
 		p.writer.close(ctx, p.c)
@@ -222,7 +222,7 @@ func (p *pulse) sweep() {
 	}
 	for _, d := range p.c.strays(docs, now) {
 		if err := p.c.store.Delete(ctx, d.Key, d.Version); err != nil {
-			p.c.o.Logger.Debug("remove a pulse that nobody renews", "key", d.Key, "err", err)
+			p.c.o.Logger.Debug("remove a heartbeat that is not renewed", "key", d.Key, "err", err)
 		}
 	}
 }
@@ -289,7 +289,7 @@ func (w *pulseWriter) close(ctx context.Context, c *Client) {
 		w.version = ""
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		c.o.Logger.Debug("remove a pulse", "key", w.key, "err", err)
+		c.o.Logger.Debug("remove a heartbeat", "key", w.key, "err", err)
 	}
 }
 

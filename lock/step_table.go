@@ -107,7 +107,7 @@ func decodeTable(data []byte) (table, error) {
 		return table{}, fmt.Errorf("read the document: %w", err)
 	}
 	if d.More() {
-		return table{}, errors.New("read the document: there is more behind its end")
+		return table{}, errors.New("read the document: data after its end")
 	}
 	return t, t.check()
 }

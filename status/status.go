@@ -23,7 +23,7 @@ var (
 	// ErrStale refuses a report under a smaller token than that of an earlier report.
 	ErrStale = errors.New("somebody with a larger token has reported since")
 	// ErrNone is returned by Get if there is no report yet.
-	ErrNone = errors.New("nobody has reported yet")
+	ErrNone = errors.New("there is no report yet")
 )
 
 // Status is a named status in a store. It is only a name and holds nothing; its methods may be called from any goroutine.

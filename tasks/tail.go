@@ -65,7 +65,7 @@ func (o Options) tail() work.Type {
 
 func (t *tailRunner) check(f *faults) {
 	if !tailSupported {
-		f.add("", "let a Unix member run this task", "files can only be followed where they have inodes")
+		f.add("", "let a Unix member run this task", "files can only be followed on systems with inodes")
 	}
 	if len(t.c.Paths) == 0 {
 		f.add("paths", `such as ["/var/log/app/*.log"]`, "missing")

@@ -14,7 +14,7 @@ import (
 const longestNap = time.Second
 
 // ErrAbandoned is returned by Run if it abandoned runs that ignore their ctx.
-var ErrAbandoned = errors.New("runs ignore cancel and were left behind")
+var ErrAbandoned = errors.New("abandoned runs that ignore cancellation")
 
 // Run takes assignments, newest last, and keeps their partitions running until ctx ends or the channel is closed. Then it stops all runs
 // and returns when their goroutines have ended. Runs that do not end within the grace period are abandoned, and the error names

@@ -69,7 +69,7 @@ func loadSnapshot(ctx context.Context, l store.Log, v *cluster.Value) error {
 		return fmt.Errorf("read the snapshot at %d: %w", rec.Index, err)
 	}
 	if next.Index() <= v.Index() {
-		return fmt.Errorf("read the log: entries behind %s are trimmed and the snapshot stands at %s", v.Index(), next.Index())
+		return fmt.Errorf("read the log: entries after %s are trimmed and the snapshot is at %s", v.Index(), next.Index())
 	}
 	*v = next
 	return nil

@@ -147,7 +147,7 @@ func (l *log) confirm(ctx context.Context, index uint64, version store.Version) 
 // remove removes a document that nobody reads. What stays is removed by a later Trim.
 func (l *log) remove(ctx context.Context, key string, version store.Version) {
 	if err := l.docs.Delete(ctx, key, version); err != nil && !errors.Is(err, store.ErrNotFound) {
-		l.o.Logger.Debug("remove a document of the log that nobody reads", "key", key, "err", err)
+		l.o.Logger.Debug("remove an unused document of the log", "key", key, "err", err)
 	}
 }
 

@@ -185,7 +185,7 @@ func (s *Store) store(ctx context.Context, d draft, revision int64) error {
 func (s *Store) point(ctx context.Context, d draft, revision int64) (pointer, int64, error) {
 	text, err := json.Marshal(d.pointer)
 	if err != nil {
-		return pointer{}, 0, fmt.Errorf("encode where the snapshot lies: %w", err)
+		return pointer{}, 0, fmt.Errorf("encode the pointer to the snapshot: %w", err)
 	}
 	key, last := s.keys.snapshot(), len(d.chunks)-1
 	r, err := change(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {

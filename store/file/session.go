@@ -72,7 +72,7 @@ func lockedFile(root *os.Root, id string, o Options) (*os.File, error) {
 	}
 	got, err := flock(file, true, false)
 	if err == nil && !got {
-		err = fmt.Errorf("lock %s: somebody else holds it", draft)
+		err = fmt.Errorf("lock %s: another process holds it", draft)
 	}
 	if err == nil {
 		err = root.Rename(draft, sessionName(id))

@@ -96,5 +96,5 @@ func (s *Store) missing(ctx context.Context, after uint64, err error) error {
 	case after < h.trimmed:
 		return fmt.Errorf("trimmed up to %d: %w", h.trimmed, store.ErrTruncated)
 	}
-	return fmt.Errorf("a record behind %d is missing below %s: %w", after, s.at(logNode), ErrDamaged)
+	return fmt.Errorf("a record after %d is missing below %s: %w", after, s.at(logNode), ErrDamaged)
 }
