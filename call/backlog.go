@@ -86,7 +86,7 @@ type candidate struct {
 
 func newBacklog(w *Worker) backlog { return backlog{w: w, of: 1} }
 
-// regard takes in who is there.
+// regard applies the present members.
 func (b *backlog) regard(v cluster.Value) {
 	b.value = v
 	now := membership(v)
@@ -108,7 +108,7 @@ func (b *backlog) regard(v cluster.Value) {
 	b.of = max(b.of, 1)
 }
 
-// refresh lists the pages, if that is due, and tells when it is next.
+// refresh lists the pages, if that is due, and returns when it is due next.
 func (b *backlog) refresh(ctx context.Context, now protocol.Instant, room int64) time.Duration {
 	pause := headsBusy
 	if room > 0 && b.held == 0 {
@@ -154,7 +154,7 @@ func (b *backlog) peek(ctx context.Context, now protocol.Instant) {
 	}
 }
 
-// merge takes in which pages there are.
+// merge applies a listing of the pages.
 func (b *backlog) merge(heads []store.Doc, now protocol.Instant) {
 	known := make(map[place]*leaf)
 	for _, q := range b.queues {
@@ -181,7 +181,7 @@ func (b *backlog) merge(heads []store.Doc, now protocol.Instant) {
 	b.count()
 }
 
-// count tells how much waits, as far as it is known.
+// count returns how many calls wait, as far as it is known.
 func (b *backlog) count() {
 	var queued int64
 	for _, q := range b.queues {
@@ -268,7 +268,7 @@ func (l *leaf) pop(b *backlog) (candidate, bool) {
 	return c, true
 }
 
-// listIn tells when the page is worth listing.
+// listIn returns when the page is worth listing.
 func (l *leaf) listIn(b *backlog, now protocol.Instant) time.Duration {
 	since := now.Sub(l.listed)
 	soonest := pageLazily + time.Duration(b.pages)*pageLazier
@@ -336,7 +336,7 @@ func (l *leaf) consider(b *backlog, d store.Doc, ordinal int, h head, resting ma
 	l.size += c.bytes
 }
 
-// rests tells whether a call is to be left alone for a while, from when this member saw it first as it is.
+// rests reports whether a call is to be left alone for a while, from when this member saw it first as it is.
 func (l *leaf) rests(b *backlog, c *candidate, resting map[string]later, ordinal int, now protocol.Instant) bool {
 	pause := b.distance(ordinal)
 	if c.State == Queued {
@@ -362,7 +362,7 @@ func (l *leaf) rests(b *backlog, c *candidate, resting map[string]later, ordinal
 	return true
 }
 
-// claimable tells whether this member may claim a call now.
+// claimable reports whether this member may claim a call now.
 func (b *backlog) claimable(c *candidate) bool {
 	w := b.w
 	if _, ok := w.functions[c.Function]; !ok {
@@ -379,8 +379,8 @@ func (b *backlog) claimable(c *candidate) bool {
 	return ok
 }
 
-// distance spreads the members over what is listed: each begins with its share, and takes those of others if they are still there when it looks again, a little
-// later. So many idle members read, and do not all write.
+// distance spreads the members over the list: each begins with its own share, and takes the shares of others only if they are still there at its next,
+// slightly later check. So many idle members read, but not all of them write.
 func (b *backlog) distance(ordinal int) time.Duration {
 	d := ((ordinal-b.rank)%b.of + b.of) % b.of
 	if d == 0 {

@@ -18,16 +18,16 @@ import (
 
 // ClientOptions are those of a client. The zero value works.
 type ClientOptions struct {
-	// Queue names the caller, by the rules for names of members: members share their slots fairly among queues. Several clients may have the same.
-	// Default: a name by chance.
+	// Queue names the caller, by the rules for member names: members share their slots fairly among queues. Several clients may use the same queue.
+	// Default: a random name.
 	Queue  string
 	Logger *slog.Logger // default: discard
 	// Clock measures the age of pages; default [protocol.Now]. A test in a bubble of testing/synctest sets [protocol.NewProcessClock].
 	Clock func() protocol.Instant
 }
 
-// Client submits calls and waits for them. Its methods may be called from any goroutine. It has goroutines only while somebody waits for a call, and while
-// collected calls are removed.
+// Client submits calls and waits for them. Its methods may be called from any goroutine. It runs goroutines only while a caller waits for a call, and while
+// it removes collected calls.
 type Client struct {
 	docs  store.Docs
 	queue string
@@ -48,7 +48,7 @@ type Client struct {
 	follows bool
 }
 
-// NewClient makes a client of a process that is, or is not, a member. The store stays the caller's: close it after the client.
+// NewClient makes a client for any process, member or not. The caller owns the store: close it after the client.
 func NewClient(docs store.Docs, o ClientOptions) (*Client, error) {
 	start := newNonce()
 	if o.Queue == "" {
@@ -78,7 +78,7 @@ func (c *Client) Calls() *Client { return c }
 // lastWords bounds how long Close waits for what goes on in the background.
 const lastWords = 5 * time.Second
 
-// Close lets the removals of collected calls end, for a few seconds, and frees the client. Calls go on in the cluster; whoever waits gets ErrClosed.
+// Close waits for pending removals of collected calls, a few seconds at most, and frees the client. Calls continue in the cluster; waiters get ErrClosed.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -116,7 +116,7 @@ func (c *Client) wake() {
 	}
 }
 
-// Submit is [Func.Submit] for a function that this program does not have; arg is its argument as JSON.
+// Submit is [Func.Submit] for a function that this program does not define; arg is its argument as JSON.
 func (c *Client) Submit(ctx context.Context, function string, arg []byte, o Options) (*Handle, error) {
 	h, err := c.submit(ctx, function, arg, o)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *Client) allot(ctx context.Context, size int) (*page, place, error) {
 	}
 }
 
-// room takes a number. Number 0 is that of a new page: who has it opens the page, and closes the former one.
+// room takes a number. Number 0 is that of a new page: its holder opens the page, and closes the former one.
 func (c *Client) room(size int) (p *page, at place, former *page, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,7 +209,7 @@ func (c *Client) drop(p *page) {
 	}
 }
 
-// Attach is the handle of a call that was submitted before, maybe by another process.
+// Attach returns the handle of a call that was submitted before, maybe by another process.
 func (c *Client) Attach(id string) (*Handle, error) {
 	at, err := parseID(id)
 	if err != nil {

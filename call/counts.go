@@ -19,22 +19,22 @@ func (c *counts) of(s State) *atomic.Int64 {
 	return &c.failed
 }
 
-// Status is what a member's worker has done since it was made.
+// Status counts what a member's worker has done since it was created.
 type Status struct {
 	Running   int64 `json:"running"`   // now
-	Queued    int64 `json:"queued"`    // in the pages of calls as this member has listed them last, which may be a while ago
+	Queued    int64 `json:"queued"`    // in the pages that this member listed last, which may be a while ago
 	Done      int64 `json:"done"`      // calls that ended with a result here
 	Failed    int64 `json:"failed"`    // calls that failed for good here
 	Cancelled int64 `json:"cancelled"` // calls that ended here because they were cancelled while they ran
-	Retried   int64 `json:"retried"`   // attempts that failed and are to be repeated
+	Retried   int64 `json:"retried"`   // attempts that failed and will be retried
 	Handled   int64 `json:"handled"`   // runs of functions that follow a failed call
-	Released  int64 `json:"released"`  // calls that were handed back because the member left or lost its trust
-	Lost      int64 `json:"lost"`      // runs whose outcome was not written: somebody else has the call, or the member stopped
-	Expired   int64 `json:"expired"`   // outcomes that nobody collected, removed after their retention
-	Unread    int64 `json:"unread"`    // times that a document could not be decoded, and was left alone
+	Released  int64 `json:"released"`  // calls that were returned because the member left or its lease expired
+	Lost      int64 `json:"lost"`      // runs whose outcome was not written: another member has the call, or this one stopped
+	Expired   int64 `json:"expired"`   // outcomes that no caller collected, removed after their retention
+	Unread    int64 `json:"unread"`    // documents that could not be decoded and were left unchanged
 }
 
-// Status returns the present counts.
+// Status returns the present counters.
 func (w *Worker) Status() Status {
 	c := &w.counts
 	return Status{

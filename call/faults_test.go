@@ -155,7 +155,7 @@ func TestASubmissionThatComesLateIsNotRun(t *testing.T) {
 	})
 }
 
-// The end of a handler whose write gets lost is written again: it was once taken for written, and the handler ran anew as if it never had.
+// The end of a handler whose write gets lost is written again: it was once taken for written, and the handler ran again as if it never had.
 func TestTheEndOfAHandlerThatGetsLostIsWrittenAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newCrowd(t)

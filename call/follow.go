@@ -11,7 +11,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// How often a client looks for the ends of calls: after a hint, but not more often than the first; without one, as often as the last.
+// How often a client checks for finished calls: after a hint, at most as often as the first; without a hint, as often as the last.
 const (
 	lookSoonest = 4 * time.Millisecond
 	lookLazily  = 32 * time.Millisecond
@@ -92,7 +92,7 @@ func (c *Client) follow(ctx context.Context) {
 	}
 }
 
-// watch is nil where the store tells of nothing.
+// watch is nil if the store sends no hints.
 func watch(ctx context.Context, docs store.Docs, prefix string) <-chan struct{} {
 	w, ok := docs.(store.Watcher)
 	if !ok {

@@ -41,15 +41,15 @@ func (d definition) check() error {
 	return nil
 }
 
-// Func is a function with a name. Whoever calls it and whoever runs it have the same Func, or one of the same name whose types agree as JSON. It is a
+// Func is a function with a name. The caller and the runner have the same Func, or two of the same name whose types agree as JSON. It is a
 // value and may be used from any goroutine.
 type Func[A, R any] struct{ d definition }
 
-// NewFunc names a function. Arguments and results travel as JSON. What is wrong with the name or the options is an error of Submit, and of the start of
-// a member that is to run it.
+// NewFunc names a function. Arguments and results are encoded as JSON. A faulty name or faulty options are an error of Submit, and of the start of
+// a member that registers the function.
 //
-// A run may be repeated: after an error, and when its member dies or loses the store. ctx ends when this run must stop; context.Cause tells why.
-// [TokenOf] is a number to fence effects with. Options are left out, or given once.
+// A run may be repeated: after an error, and when its member dies or loses the store. ctx ends when this run must stop; context.Cause returns the reason.
+// [TokenOf] is the fencing token for its effects. Options may be omitted, or given once.
 func NewFunc[A, R any](name string, run func(ctx context.Context, arg A) (R, error), options ...Options) Func[A, R] {
 	var o Options
 	if len(options) > 0 {
@@ -87,7 +87,7 @@ func unmarshal(raw json.RawMessage, into any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something behind the JSON value")
+		return errors.New("data after the JSON value")
 	}
 	return nil
 }
@@ -97,20 +97,20 @@ func (f Func[A, R]) Name() string { return f.d.name }
 
 func (f Func[A, R]) definition() definition { return f.d }
 
-// With is the same function with other options for calls submitted through it.
+// With returns the same function with other options for calls submitted through it.
 func (f Func[A, R]) With(o Options) Func[A, R] {
 	f.d.options = o
 	return f
 }
 
-// Target is where calls are submitted: a member, or a client of a process that is no member.
+// Target is where calls are submitted: a member, or a client of any other process.
 type Target interface {
-	// Calls is the client that submits and waits.
+	// Calls returns the client that submits and waits.
 	Calls() *Client
 }
 
 // Submit writes a call and returns when it is persisted: from then on it survives the death of this process and of any member. It runs on an idle slot of
-// a member that has the function. An error that matches store.ErrUnknown says that it may have been submitted all the same; after any other
+// a member that has the function. If the error matches store.ErrUnknown, the call may have been submitted; after any other
 // error it was not.
 func (f Func[A, R]) Submit(ctx context.Context, to Target, arg A) (*Call[R], error) {
 	raw, err := json.Marshal(arg)
@@ -151,7 +151,7 @@ func (f Func[A, R]) SubmitAll(ctx context.Context, to Target, args ...A) ([]*Cal
 	return calls, errors.Join(faults...)
 }
 
-// Attach is a call that was submitted before, maybe by another process, by its ID.
+// Attach returns a call that was submitted before, maybe by another process, by its ID.
 func (f Func[A, R]) Attach(to Target, id string) (*Call[R], error) {
 	h, err := to.Calls().Attach(id)
 	if err != nil {
@@ -160,9 +160,9 @@ func (f Func[A, R]) Attach(to Target, id string) (*Call[R], error) {
 	return &Call[R]{h}, nil
 }
 
-// Map calls the function for each argument and yields the results in the order of the arguments; an error of one call stands at its place, and the
-// others go on. At most window calls are outstanding, which also bounds memory; an argument is taken from args when there is room for its call. When
-// ctx ends, its cause is yielded and the rest is not done. Calls that are outstanding then, or when the loop is left, are cancelled in the
+// Map calls the function for each argument and yields the results in the order of the arguments. The error of a call is yielded at its place, and the
+// others continue. At most window calls are outstanding, which also bounds memory; Map takes an argument from args when there is room for its call. When
+// ctx ends, its cause is yielded and the rest is skipped. Calls that are outstanding then, or when the loop is left, are cancelled in the
 // background. A window below 1 counts as 1.
 func (f Func[A, R]) Map(ctx context.Context, to Target, args iter.Seq[A], window int) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
@@ -171,15 +171,15 @@ func (f Func[A, R]) Map(ctx context.Context, to Target, args iter.Seq[A], window
 	}
 }
 
-// Call is one call, as its submitter holds it. Its methods may be called from any goroutine.
+// Call is the submitter's handle of one call. Its methods may be called from any goroutine.
 type Call[R any] struct{ h *Handle }
 
-// ID names the call, for Attach.
+// ID identifies the call, for Attach.
 func (c *Call[R]) ID() string { return c.h.ID() }
 
-// Wait returns the result, or how the call ended without one: [ErrCancelled], an [*Error] (ErrTimeout if it took too long), [ErrGone]. It may
-// be called again and gives the same. When ctx ends it returns its cause, and the call goes on. Who has the outcome has collected it: the document is
-// deleted soon after. A function that waits with its own ctx gives its slot to other calls meanwhile.
+// Wait returns the result, or the error with which the call ended: [ErrCancelled], an [*Error] (ErrTimeout if it took too long), [ErrGone]. It may
+// be called again and returns the same. When ctx ends it returns its cause, and the call continues. Returning the outcome collects it: the document is
+// deleted soon after. A function that waits with its own ctx yields its slot to other calls meanwhile.
 func (c *Call[R]) Wait(ctx context.Context) (R, error) {
 	var r R
 	raw, err := c.h.Wait(ctx)
@@ -192,11 +192,11 @@ func (c *Call[R]) Wait(ctx context.Context) (R, error) {
 	return r, nil
 }
 
-// Cancel ends the call if it is queued, and else asks its runner to stop, which it notices within a second or so; Wait tells how that went. A call that has
-// ended stays as it is. Nil means that the wish is persisted, or was not needed any more.
+// Cancel ends the call if it is queued. Otherwise it asks the runner to stop, which notices within about a second; Wait returns the outcome. A finished
+// call does not change. Nil means that the request is persisted, or was not needed any more.
 func (c *Call[R]) Cancel(ctx context.Context) error { return c.h.Cancel(ctx) }
 
-// OnFailureOrTimeout calls back once, with what Wait returns, when the call has failed, timed out, was cancelled or is gone; at once if it has already.
-// Each function that is given is called at most once, in a goroutine of its own, and exactly once if the call ends so while this process and its client live. What
-// must happen also when this process dies is a function: see Options.OnFailure.
+// OnFailureOrTimeout calls back once, with the result of Wait, when the call has failed, timed out, was cancelled or is gone; at once if it already has.
+// Each given function is called at most once, in its own goroutine, and exactly once if the call ends this way while this process and its client live. For
+// an action that must happen even if this process dies, use a function: see Options.OnFailure.
 func (c *Call[R]) OnFailureOrTimeout(f func(error)) { c.h.OnFailureOrTimeout(f) }

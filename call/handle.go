@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Handle is one call without its types; see [Call]. Its methods may be called from any goroutine.
+// Handle is an untyped [Call]. Its methods may be called from any goroutine.
 type Handle struct {
 	c        *Client
 	at       place
@@ -28,7 +28,7 @@ type Handle struct {
 	listeners []func(error)
 }
 
-// ID names the call in its cluster.
+// ID identifies the call in its cluster.
 func (h *Handle) ID() string { return h.at.id() }
 
 // Wait returns the result as JSON; see [Call.Wait].
@@ -88,7 +88,7 @@ func (h *Handle) wanted() bool {
 	return !h.hearing.ended && h.waiters > 0
 }
 
-// OnFailureOrTimeout is that of [Call].
+// OnFailureOrTimeout is like [Call.OnFailureOrTimeout].
 func (h *Handle) OnFailureOrTimeout(f func(error)) {
 	h.mu.Lock()
 	now, later := h.hearing.listen()
@@ -124,7 +124,7 @@ func (h *Handle) settle(result json.RawMessage, err error) bool {
 	return true
 }
 
-// conclude settles by what the document says. It tells whether that was news.
+// conclude settles by what the document says. It reports whether that was news.
 func (h *Handle) conclude(s stored, out Outcome) bool {
 	var err error
 	switch out.State {
@@ -151,7 +151,7 @@ func (h *Handle) collect(ctx context.Context, s stored) {
 	}
 }
 
-// Cancel is that of [Call].
+// Cancel is like [Call.Cancel].
 func (h *Handle) Cancel(ctx context.Context) error {
 	c, fx := cancelling{id: h.ID()}, effect(getCall{})
 	for {

@@ -15,7 +15,7 @@ const (
 	pagePrefix = "callpage/"
 )
 
-// pageSize and pageBytes bound what one page holds: a member that looks for work lists a page as a whole.
+// pageSize and pageBytes bound one page: a member that looks for work lists a page as a whole.
 const (
 	pageSize  = 128
 	pageBytes = 1 << 20

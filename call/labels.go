@@ -14,7 +14,7 @@ const labelKey = "rota.functions"
 // labelSize bounds one label; the names go into as many as it takes.
 const labelSize = 4000
 
-// Labels are the labels by which a member tells the cluster what functions it has; none for no functions.
+// Labels returns the labels by which a member announces its functions; none for no functions.
 func Labels(functions []Function) map[string]string {
 	out := make(map[string]string)
 	key := labelKey
@@ -30,7 +30,7 @@ func Labels(functions []Function) map[string]string {
 	return out
 }
 
-// Offered are the functions that a member has told to have, sorted.
+// Offered returns the functions that a member announces, sorted.
 func Offered(m cluster.Member) []string {
 	var names []string
 	for _, l := range m.Labels {

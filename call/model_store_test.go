@@ -273,7 +273,7 @@ func (m model) lookAtPage(n *system) {
 	q.head = document{}
 }
 
-// swept tells whether the sweeper, left alone, would remove all that is there.
+// swept reports whether the sweeper, left alone, would remove all that is there.
 func (m model) swept(s system) bool {
 	alone := m
 	alone.sweeps, alone.faults = true, faults{}

@@ -10,25 +10,25 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// Options of a function's calls. They are the caller's: they are written into each call when it is submitted. The zero value works.
+// Options of a function's calls. They belong to the caller: Submit writes them into each call. The zero value works.
 type Options struct {
-	Attempts   int           // most runs, those that were lost with their member too; default 5
+	Attempts   int           // most runs, including those lost with their member; default 5
 	Timeout    time.Duration // of an attempt; 0: none
 	Backoff    time.Duration // before the second attempt, doubles with each further one; default 1 s; negative: none
 	MaxBackoff time.Duration // default 1 min
 	MaxResult  int           // bytes of the result as JSON; a larger one is an error of the call; default 64 KiB, at most 256 KiB
-	// OnFailure is a function of [Failure] that runs when the call has failed (not when it was cancelled). It is submitted exactly once, by the same
-	// write that ends the call, so it survives the caller; like any call it runs at least once, under its own options. Its own OnFailure does not
-	// count, and its result is dropped.
+	// OnFailure is a function of [Failure] that runs when the call has failed (not when it was cancelled). The write that ends the call submits it,
+	// exactly once, so it survives the caller; like any call it runs at least once, under its own options. Its own OnFailure is
+	// ignored, and its result is dropped.
 	OnFailure Function
 }
 
-// The bounds of documents.
+// The limits of documents.
 const (
 	usualAttempts = 5
 	usualResult   = 64 << 10
 	mostResult    = 256 << 10
-	// MostArg is how large an argument may be, as JSON.
+	// MostArg is the maximum size of an argument, as JSON.
 	MostArg = 256 << 10
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// pageAge is how long a page takes new calls. pageRest is how long members let an empty page stand, which is far longer: by then nobody adds to it but
-// a process that was suspended, and that looks after the page again.
+// pageAge is how long a page takes new calls. pageRest is how long members keep an empty page, which is far longer: by then only a process that was
+// suspended could add to it, and that process checks the page again.
 const (
 	pageAge  = time.Minute
 	pageRest = 10 * time.Minute
@@ -21,7 +21,7 @@ const (
 
 // head is what the document of a page says.
 type head struct {
-	// Void are the numbers whose submission was given up with its outcome unknown: such a document may come late, and is not to run.
+	// Void are the numbers of submissions that were abandoned with an unknown outcome: such a document may appear late, and must not run.
 	Void []int `json:"void,omitempty"`
 }
 
@@ -50,7 +50,7 @@ type page struct {
 	opened chan struct{} // closed when err is set
 	err    error
 
-	turn    chan struct{} // has room for the one who writes the head, and guards what follows. No mutex: a bubble of testing/synctest must see who waits
+	turn    chan struct{} // has room for the writer of the head, and guards what follows. No mutex: a bubble of testing/synctest must see the waiters
 	head    head
 	version store.Version
 	blind   bool // version may not be that of the head
@@ -80,7 +80,7 @@ func (p *page) take(size int) place {
 	return at
 }
 
-// open writes the head. Everybody who has a number waits for that.
+// open writes the head. All holders of numbers wait for that.
 func (p *page) open(ctx context.Context) {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
@@ -164,7 +164,7 @@ func (p *page) tend(ctx context.Context) error {
 	return nil
 }
 
-// close gives no further number; left tells that one call is removed or never was. The last of these removes the page.
+// close issues no further number; left reports that one call is removed or never was. The last of these removes the page.
 func (p *page) close(ctx context.Context) { p.leave(ctx, func() { p.tally.shut = true }) }
 func (p *page) left(ctx context.Context)  { p.leave(ctx, func() { p.tally.live-- }) }
 

@@ -7,48 +7,48 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// State is where a call stands.
+// State is the state of a call.
 type State string
 
-// The states. The last three are final: such a document is not written again, only deleted.
+// The states. The last three are final: such a document is only deleted, never written again.
 const (
-	Queued    State = "queued"    // nobody runs it; a member with an idle slot may claim it
+	Queued    State = "queued"    // not running; a member with an idle slot may claim it
 	Running   State = "running"   // claimed by Record.Runner
 	Done      State = "done"      // Record.Result is its result
-	Failed    State = "failed"    // it used up its attempts, or failed for good
-	Cancelled State = "cancelled" // somebody cancelled it before it was done
+	Failed    State = "failed"    // out of attempts, or a permanent error
+	Cancelled State = "cancelled" // cancelled before it was done
 )
 
-// Final tells whether nothing follows this state.
+// Final reports whether this state is the last one.
 func (s State) Final() bool { return s == Done || s == Failed || s == Cancelled }
 
 // format is written into every document; a document of a newer format is left alone.
 const format = 1
 
-// Record is what the document of one call says. It is a value: do not change what it points to.
+// Record is the content of a call's document. It is a value: do not change what it points to.
 type Record struct {
 	Format   int             `json:"v"`
 	Function string          `json:"f"`
 	Arg      json.RawMessage `json:"arg,omitempty"`
 	Limits   Limits          `json:"limits"`
-	// OnFailure is run, as what this document goes on to be, when the call has failed.
+	// OnFailure runs in the same document when the call has failed.
 	OnFailure *Handler `json:"on_failure,omitempty"`
 	State     State    `json:"state"`
-	// Attempt is how many runs were begun, without those that were handed back.
+	// Attempt is the number of runs that were begun, without those that were returned.
 	Attempt int64 `json:"attempt,omitempty"`
 	// Token grows with each claim: it is the fencing token of the run.
 	Token uint64 `json:"token,omitempty"`
-	// Runner is who claimed it last.
+	// Runner is the last claim.
 	Runner *Runner `json:"runner,omitempty"`
 	// Cancel asks the runner to stop.
 	Cancel bool `json:"cancel,omitempty"`
-	// BackoffMS is how long a member lets a queued call rest, from when it saw it first.
+	// BackoffMS is how long a member lets a queued call wait, from its first observation.
 	BackoffMS int64           `json:"backoff_ms,omitempty"`
 	Result    json.RawMessage `json:"result,omitempty"`
-	// Error is why the newest attempt failed, TimedOut that it took too long.
+	// Error is why the newest attempt failed, TimedOut whether it took too long.
 	Error    string `json:"error,omitempty"`
 	TimedOut bool   `json:"timed_out,omitempty"`
-	// Outcome is how the call ended, once its handler has its turn in the document.
+	// Outcome is how the call ended, while its handler runs in the document.
 	Outcome *Outcome `json:"outcome,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type Record struct {
 type Runner struct {
 	Member      cluster.MemberID    `json:"member"`
 	Incarnation cluster.Incarnation `json:"incarnation"`
-	Nonce       string              `json:"nonce"` // of this claim alone, so that the claimer knows its own
+	Nonce       string              `json:"nonce"` // unique to this claim, so that the claimer recognizes it
 }
 
 // Limits bound the runs of a call.
@@ -68,7 +68,7 @@ type Limits struct {
 	ResultBytes  int   `json:"result_bytes"`
 }
 
-// Handler is the function that follows a failed call.
+// Handler is the function that runs after a failed call.
 type Handler struct {
 	Function string `json:"f"`
 	Limits   Limits `json:"limits"`
@@ -81,10 +81,10 @@ type Outcome struct {
 	Error    string           `json:"error,omitempty"`
 	TimedOut bool             `json:"timed_out,omitempty"`
 	Attempts int64            `json:"attempts"`
-	Member   cluster.MemberID `json:"member,omitempty"` // who ran it last
+	Member   cluster.MemberID `json:"member,omitempty"` // the member of the last run
 }
 
-// Failure is the argument of the function that follows a failed call; see Options.OnFailure.
+// Failure is the argument of the function that runs after a failed call; see Options.OnFailure.
 type Failure struct {
 	Call     string           `json:"call"` // its ID
 	Function string           `json:"function"`
@@ -92,10 +92,10 @@ type Failure struct {
 	Error    string           `json:"error"`
 	TimedOut bool             `json:"timed_out,omitempty"`
 	Attempts int64            `json:"attempts"`
-	Member   cluster.MemberID `json:"member,omitempty"` // who ran it last
+	Member   cluster.MemberID `json:"member,omitempty"` // the member of the last run
 }
 
-// Ended is how the call ended; false while it has not.
+// Ended returns the outcome of the call; false while it has none.
 func (r Record) Ended() (Outcome, bool) {
 	switch {
 	case r.Outcome != nil:

@@ -149,7 +149,7 @@ func (w *Worker) forget(r *run) {
 	w.writing--
 }
 
-// perform calls the function and tells what came of it.
+// perform calls the function and returns its outcome.
 func (r *run) perform() Event {
 	ctx, cancel := r.context()
 	defer cancel()
@@ -163,7 +163,7 @@ func (r *run) perform() Event {
 	}.event(r.id, r.call.Limits)
 }
 
-// context is the ctx of the function. What looks at the clock of trust is the outermost: a ctx that is derived asks its parent for nothing.
+// context is the ctx of the function. The outermost ctx checks the clock of the lease: a derived ctx asks its parent for nothing.
 func (r *run) context() (context.Context, context.CancelFunc) {
 	ctx, cancel := r.ctx, context.CancelFunc(func() {})
 	if ms := r.call.Limits.TimeoutMS; ms > 0 {
@@ -223,7 +223,7 @@ func (r *run) tell(before Record, t told) {
 	}
 }
 
-// runContext looks at the clock of trust when it is asked for Err: a process that was suspended notices so before its timers tell.
+// runContext checks the clock of the lease in Err: a process that was suspended notices it before its timers do.
 type runContext struct {
 	context.Context
 	r *run
@@ -253,8 +253,8 @@ func (c runContext) Value(key any) any {
 
 type tokenKey struct{}
 
-// TokenOf is the fencing token of the run that a function's ctx belongs to; 0 for any other ctx. It grows with each run of the same call, and of its
-// handler: an effect under a token that is smaller than one that was seen comes from a run that was replaced.
+// TokenOf returns the fencing token of the run that a function's ctx belongs to; 0 for any other ctx. It grows with each run of the same call, and of its
+// handler: an effect under a smaller token than one seen before comes from a replaced run.
 func TokenOf(ctx context.Context) uint64 {
 	t, _ := ctx.Value(tokenKey{}).(uint64)
 	return t

@@ -18,27 +18,27 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// RunnerConfig is what a member brings. Member, Docs, Functions, Slots, Tenure and Value are needed. Callbacks may be called from any goroutine.
+// RunnerConfig configures a Worker. Member, Docs, Functions, Slots, Tenure and Value are needed. Callbacks may be called from any goroutine.
 type RunnerConfig struct {
 	Member    cluster.MemberID
-	Docs      store.Docs // a store.Watcher tells of calls sooner
+	Docs      store.Docs // with a store.Watcher, calls are found sooner
 	Functions []Function
-	// Slots is how many calls may run here now.
+	// Slots returns how many calls may run here now.
 	Slots func() int64
-	// Tenure is the incarnation in which this member is joined, and until when it may act under it; zero while it is not joined.
+	// Tenure returns the incarnation in which this member is joined, and the end of its lease; zero while it is not joined.
 	Tenure func() (cluster.Incarnation, protocol.Instant)
-	// Value is the newest value applied here, and Changed a channel that is closed when there is a newer one.
+	// Value returns the newest value applied here, and Changed a channel that is closed when there is a newer one.
 	Value   func() cluster.Value
 	Changed func() <-chan struct{}
-	// Journal gets a record of each attempt that failed; default: none.
+	// Journal gets a record of each failed attempt; default: none.
 	Journal func(journal.Record)
-	// Retention is how long an outcome that nobody collects is kept, from when a member saw it first; default 1 h.
+	// Retention is how long an uncollected outcome is kept, from its first observation by a member; default 1 h.
 	Retention time.Duration
-	// Grace is how long Run waits at its end for functions to return; default 10 s.
+	// Grace is how long Run waits for functions to return when it ends; default 10 s.
 	Grace  time.Duration
 	Clock  func() protocol.Instant // default protocol.Now
 	Logger *slog.Logger            // default: discard
-	// Started and Stopped are told of each run, right before and after the function; default: nobody.
+	// Started and Stopped are called for each run, right before and after the function; default: none.
 	Started, Stopped func(id string, token uint64)
 }
 
@@ -66,7 +66,7 @@ func (c RunnerConfig) withDefaults() RunnerConfig {
 	return c
 }
 
-// Worker runs calls on one member: on its idle slots it claims calls of the functions that it has. Its methods may be called from any goroutine; Run once.
+// Worker runs calls on one member: it claims calls of its functions for idle slots. Its methods may be called from any goroutine, Run only once.
 type Worker struct {
 	c         RunnerConfig
 	functions map[string]definition
@@ -85,7 +85,7 @@ type Worker struct {
 	backlog backlog // of Run's goroutine alone
 }
 
-// NewWorker checks the config.
+// NewWorker checks the config and returns a worker.
 func NewWorker(c RunnerConfig) (*Worker, error) {
 	w := &Worker{c: c.withDefaults(), functions: make(map[string]definition), nonce: newNonce(), wake: make(chan struct{}, 1), runs: make(map[string]*run)}
 	var faults []error
@@ -106,7 +106,7 @@ func NewWorker(c RunnerConfig) (*Worker, error) {
 	return w, nil
 }
 
-// Names are the names of functions, sorted, each once.
+// Names returns the names of functions, sorted, without duplicates.
 func Names(functions []Function) []string {
 	names := make([]string, 0, len(functions))
 	for _, f := range functions {
@@ -116,7 +116,7 @@ func Names(functions []Function) []string {
 	return slices.Compact(names)
 }
 
-// How often a member looks: for calls without a hint, for a wish to cancel, for outcomes that nobody collects.
+// How often a member checks for calls without a hint, for cancellations, and for uncollected outcomes.
 const (
 	pollEvery   = 500 * time.Millisecond
 	checkEvery  = 400 * time.Millisecond
@@ -124,8 +124,8 @@ const (
 	mostWriting = 256
 )
 
-// Run claims and runs calls until ctx ends. Then it ends the ctx of its runs, hands their calls back, and returns when they have returned, but after
-// Grace at the latest. When hurry is closed it does not wait.
+// Run claims and runs calls until ctx ends. Then it ends the ctx of its runs, returns their calls, and returns when they have ended, after
+// Grace at the latest. If hurry is closed it does not wait.
 func (w *Worker) Run(ctx context.Context, hurry <-chan struct{}) {
 	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(context.Canceled)
@@ -153,7 +153,7 @@ func (w *Worker) await(hurry <-chan struct{}, end context.CancelCauseFunc) {
 	case <-done:
 		return
 	case <-t.C:
-		w.c.Logger.Error("leave functions behind that ignore their ctx, or outcomes that the store does not take", "calls", w.Status().Running)
+		w.c.Logger.Error("abandon functions that ignore their ctx, or outcomes that the store does not accept", "calls", w.Status().Running)
 	case <-hurry:
 	}
 	end(context.Canceled)
@@ -233,7 +233,7 @@ func (w *Worker) room() int64 {
 	return slots - w.busy
 }
 
-// guard ends the ctx of runs that this member may not go on with, and tells when to look again.
+// guard ends the ctx of runs that this member may not continue, and returns when to check again.
 func (w *Worker) guard(inc cluster.Incarnation, until, now protocol.Instant, draining bool) time.Duration {
 	nap := pollEvery
 	w.mu.Lock()

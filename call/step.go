@@ -5,28 +5,28 @@ import (
 	"fmt"
 )
 
-// Event is what can happen to a call. The set is closed.
+// Event is a possible event of a call. The set is closed.
 type Event interface{ event() }
 
 type (
-	// Claim is the beginning of a run: of a queued call, or of one whose runner is gone.
+	// Claim starts a run: of a queued call, or of one whose runner is gone.
 	Claim struct {
 		By Runner
-		// Unbegun says that the runner in the record is this very member, and that the run never began there.
+		// Unbegun reports that the runner in the record is this very member, and that the run never began there.
 		Unbegun bool
 	}
-	// Return is the end of a run with a result.
+	// Return ends a run with a result.
 	Return struct{ Result json.RawMessage }
-	// Fail is the end of a run with an error. Final: no further attempt may help.
+	// Fail ends a run with an error. Final: no further attempt helps.
 	Fail struct {
 		ID       string // of the call
 		Error    string
 		TimedOut bool
 		Final    bool
 	}
-	// Release hands a running call back: the member that ran it cannot go on.
+	// Release returns a running call: the member that ran it cannot continue.
 	Release struct{}
-	// RequestCancel ends a queued call, and asks the runner of a running one to stop.
+	// RequestCancel ends a queued call, and asks the runner of a running call to stop.
 	RequestCancel struct{}
 )
 
@@ -36,8 +36,8 @@ func (Fail) event()          {}
 func (Release) event()       {}
 func (RequestCancel) event() {}
 
-// Step is what becomes of a call by an event; false when the event does nothing to it. It is the only place where the state of a call is decided; who
-// may cause which event is written at the headings of this package.
+// Step applies an event to a call; false if the event has no effect on it. It is the only place that decides the state of a call. The headings of this
+// package say who may cause which event.
 func Step(r Record, id string, e Event) (Record, bool) {
 	switch e := e.(type) {
 	case Claim:
@@ -138,7 +138,7 @@ func (r Record) requestCancel() (Record, bool) {
 	return r, true
 }
 
-// backoff is how long a call rests after so many attempts.
+// backoff is how long a call waits after that many attempts.
 func (l Limits) backoff(attempts int64) int64 {
 	ms := l.BackoffMS
 	for range min(attempts-1, 40) {

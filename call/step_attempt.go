@@ -15,7 +15,7 @@ type attempt struct {
 	by      Runner
 	unbegun bool // see Claim
 	phase   phase
-	call    stored // as it was last known to stand in the store
+	call    stored // its last known content in the store
 	event   Event  // what came of the run
 	writing writing
 	tries   int
@@ -33,13 +33,13 @@ const (
 
 // The effects of an attempt, beside those of a write.
 type (
-	// confirm asks whether the member still trusts itself under the incarnation of the claim.
+	// confirm asks whether the member's lease is still valid under the incarnation of the claim.
 	confirm struct{}
 	// perform calls the function.
 	perform struct{}
 	// unclaimed: the call is not this run's. err is nil where there was nothing to claim.
 	unclaimed struct{ err error }
-	// told: this came of the call, and stands in the store.
+	// told: this is the outcome of the call, and it is in the store.
 	told struct {
 		event Event
 		next  Record
@@ -77,7 +77,7 @@ func (a attempt) write(p phase, next Record, kind aimKind) (attempt, effect) {
 	return a, a.writing.put()
 }
 
-// step takes in an answer and says what to do next; unclaimed, told and lost are the end.
+// step handles an answer and returns what to do next; unclaimed, told and lost are the end.
 func (a attempt) step(ans answer) (attempt, effect) {
 	switch a.phase {
 	case claiming, ending:
@@ -198,7 +198,7 @@ func cut(s string) string {
 	return s
 }
 
-// interrupts tells why a run that goes on is to stop, by what was read of its call; nil if it is not.
+// interrupts returns why a run must stop, by what was read of its call; nil if it need not.
 func interrupts(now got, nonce string, began bool) error {
 	mine := now.err == nil && now.call.runner().Nonce == nonce
 	switch {

@@ -14,7 +14,7 @@ type listed struct {
 	void   []int
 }
 
-// waits tells whether the call is one to run at all.
+// waits reports whether the call is one to run at all.
 func (l listed) waits() bool {
 	return !l.State.Final() && (l.Token > 0 || !slices.Contains(l.void, l.number))
 }
@@ -26,7 +26,7 @@ type claimant struct {
 	value  cluster.Value
 }
 
-// may tells whether the process may claim a call that none of its runs has to do with; unbegun: see Claim.
+// may reports whether the process may claim a call that none of its runs has to do with; unbegun: see Claim.
 func (c claimant) may(r Record) (unbegun, ok bool) {
 	if r.State == Queued {
 		return false, true
@@ -37,7 +37,7 @@ func (c claimant) may(r Record) (unbegun, ok bool) {
 	return unbegun, unbegun || gone(c.value, by)
 }
 
-// gone tells whether a claim is of a member that is counted out. The value may be older than the claim, and then it proves nothing.
+// gone reports whether a claim is of a member that is counted out. The value may be older than the claim, and then it proves nothing.
 func gone(v cluster.Value, r Runner) bool {
 	if v.Index() < r.Incarnation {
 		return false

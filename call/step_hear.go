@@ -1,6 +1,6 @@
 package call
 
-// hearing is who is to hear of the end of a call. It is a value.
+// hearing is the set of waiters for the end of a call. It is a value.
 type hearing struct {
 	ended  bool
 	failed bool // there is an error that listeners are told
@@ -14,5 +14,5 @@ func (h hearing) settle(failed bool) (next hearing, first, tell bool) {
 	return hearing{ended: true, failed: failed}, true, failed
 }
 
-// listen tells what becomes of one who asks to be called: at once, later, or never.
+// listen decides when a waiter is called: at once, later, or never.
 func (h hearing) listen() (now, later bool) { return h.ended && h.failed, !h.ended }

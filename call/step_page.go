@@ -119,9 +119,9 @@ func (t tally) giveUp(err error) tally {
 	return t
 }
 
-// last tells whether nothing is left of the page but its head, for sure.
+// last reports whether nothing is left of the page but its head, for sure.
 func (t tally) last() bool { return t.shut && t.live == 0 && !t.doubt }
 
-// removable tells whether the client may remove the head of a page that is done with, unless something may come late: then members do it, when they have
+// removable reports whether the client may remove the head of a page that is done with, unless something may come late: then members do it, when they have
 // seen that nothing does.
 func removable(h head, v store.Version) bool { return len(h.Void) == 0 && v != "" }

@@ -37,7 +37,7 @@ func fateOf(before sight, known bool, now sight, calls int, retention time.Durat
 	return stay
 }
 
-// expires tells whether a call of a page that has expired goes.
+// expires reports whether a call of a page that has expired goes.
 func expires(r Record, number int, void []int) bool {
 	return r.State.Final() || r.State == Queued && r.Token == 0 && slices.Contains(void, number)
 }

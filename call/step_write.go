@@ -68,7 +68,7 @@ const (
 	toCancel
 )
 
-// reached tells whether a record says what was to be written.
+// reached reports whether a record says what was to be written.
 func (a aim) reached(next, now Record) bool {
 	mine := now.runner().Nonce == a.nonce
 	switch a.kind {
@@ -93,7 +93,7 @@ type writing struct {
 
 func (w writing) put() effect { return putCall{w.old.version, w.next} }
 
-// step takes in an answer and says what to do next: putCall, getCall, pause, or wrote at the end.
+// step handles an answer and returns what to do next: putCall, getCall, pause, or wrote at the end.
 func (w writing) step(a answer) (writing, effect) {
 	switch a := a.(type) {
 	case putEnded:

@@ -78,7 +78,7 @@ func (s *sweeper) expire(ctx context.Context, head store.Doc, docs []store.Doc) 
 		}
 		removed, err := remove(ctx, s.w.c.Docs, d.Key, d.Version)
 		if err != nil {
-			s.w.c.Logger.Debug("remove an outcome that nobody collected", "key", d.Key, "err", err)
+			s.w.c.Logger.Debug("remove an uncollected outcome", "key", d.Key, "err", err)
 			return
 		}
 		if removed {

@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// stored is a call as it stands in the store.
+// stored is a call as it is in the store.
 type stored struct {
 	key     string
 	version store.Version

@@ -1,9 +1,9 @@
 package cluster
 
-// Applied is what one entry did.
+// Applied is the outcome of one entry.
 type Applied struct {
 	Results   []Result // one per command
-	Duplicate bool     // its writer's sequence number had been applied before: it did nothing
+	Duplicate bool     // an entry of its writer with this or a higher sequence number was applied before: it did nothing
 }
 
 // maxWriters bounds the table that removes duplicates. When it is full the quarter that was silent for longest is forgotten;
@@ -11,7 +11,7 @@ type Applied struct {
 const maxWriters = 4096
 
 // Apply folds one entry into the value. It is total: an unknown, stale, malformed or impossible command is a no-op whose
-// result says why. The receiver stays valid. An entry that is not behind the last applied one changes nothing at all.
+// result gives the reason. The receiver stays valid. An entry whose index is not after the last applied one changes nothing at all.
 func (v Value) Apply(e Entry) (Value, Applied) {
 	if e.Index <= v.index {
 		return v, refuseAll(e, "its index was applied before", false)

@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/schedule"
 )
 
-// fenced tells why a command written under a partition's token does not count, "" if it does.
+// fenced returns why a command written under a partition's token does not count, "" if it does.
 func (d *draft) fenced(by PartitionID, token Token) string {
 	if by == "" {
 		return ""
@@ -48,10 +48,10 @@ func (d *draft) submitJob(c SubmitJob) string {
 	return ""
 }
 
-// NotExpected is why a command with an expectation is refused that does not hold: look at the job again.
+// NotExpected is the reason for refusing a command whose expectation is wrong: read the job again.
 const NotExpected = "the job is not as the writer of this has seen it"
 
-// expected tells whether the job is as the writer has seen it.
+// expected reports whether the job is as the writer has seen it.
 func (d *draft) expected(id JobID, e Expected) bool {
 	if e == 0 {
 		return true
@@ -70,7 +70,7 @@ func sourceName(s *JobSpec) string {
 	return "source " + s.Source
 }
 
-// SameSpec compares two specs: all that a spec says, byte by byte, by its canonical encoding.
+// SameSpec reports whether two specs are equal, byte by byte, by their canonical encoding.
 func SameSpec(a, b *JobSpec) bool {
 	return bytes.Equal(appendSpec(nil, a), appendSpec(nil, b))
 }

@@ -70,7 +70,7 @@ func (d *draft) stopped(c Stopped) string {
 	return ""
 }
 
-// owned tells why a command of an owner does not count, "" if it does.
+// owned returns why a command of an owner does not count, "" if it does.
 func (p *partitionRecord) owned(token Token) string {
 	switch {
 	case p.Owner == "":
@@ -158,7 +158,7 @@ func (d *draft) unblockChildren(parent PartitionID) {
 	}
 }
 
-// parentsFinished tells whether nothing holds the partition up. A parent that was removed is wanted no more, and holds nobody up.
+// parentsFinished reports whether nothing holds the partition up. A parent that was removed is wanted no more, and holds nobody up.
 func (d *draft) parentsFinished(p *partitionRecord) bool {
 	job, task, _ := p.ID.Split()
 	for _, key := range p.Parents {

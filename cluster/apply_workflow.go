@@ -68,7 +68,7 @@ func (d *draft) vacateAll(m MemberID) {
 	}
 }
 
-// percentRefused tells why a job cannot have its percentage, "" if it can.
+// percentRefused returns why a job cannot have its percentage, "" if it can.
 func (d *draft) percentRefused(id JobID, spec *JobSpec) string {
 	if d.settings.JobScheduler != schedule.JobsPercentage || spec.Percent == 0 {
 		return ""
@@ -90,7 +90,7 @@ func (d *draft) percentages(but JobID) (sum int64) {
 	return sum
 }
 
-// schedulerRefused tells why the job scheduler cannot be chosen, "" if it can.
+// schedulerRefused returns why the job scheduler cannot be chosen, "" if it can.
 func (d *draft) schedulerRefused(name string) string {
 	if name != schedule.JobsPercentage.String() {
 		return ""

@@ -1,6 +1,6 @@
 package cluster
 
-// Parts are the records of a value, as documents have them.
+// Parts are the records of a value, as stored in documents.
 type Parts struct {
 	Index      Index // of the members
 	Settings   Settings
@@ -9,13 +9,13 @@ type Parts struct {
 	Partitions []Part
 }
 
-// Part is a partition with the incarnation in which its owner has claimed it; 0 where nobody has.
+// Part is a partition with the incarnation in which its owner claimed it; 0 if it is unclaimed.
 type Part struct {
 	Partition
 	By Incarnation
 }
 
-// Assemble makes a value of its records. What a former incarnation of a member has claimed is free; a partition without a job is left out.
+// Assemble makes a value from its records. What a former incarnation of a member has claimed is free; a partition without a job is left out.
 func Assemble(parts Parts) Value {
 	d := &draft{unlogged: true}
 	d.index, d.at, d.settings = parts.Index, parts.Index, parts.Settings

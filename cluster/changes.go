@@ -61,8 +61,8 @@ func (s *step) since(chain Hash) (out []Record, ok bool) {
 	return nil, false
 }
 
-// Changes lists the records that differ between two values, those too that are in one alone: members, then jobs, then partitions, each sorted. Where after
-// came about from before by at most some hundred entries it costs what those have changed; else it looks at all records.
+// Changes lists the records that differ between two values, including those that exist in only one: members, then jobs, then partitions, each sorted. If after
+// follows from before by at most some hundred entries, the cost is that of their changes; otherwise it compares all records.
 func Changes(before, after Value) []Record {
 	touched, ok := after.recent.since(before.chain)
 	if !ok {
@@ -94,7 +94,7 @@ func (v Value) all() []Record {
 	return out
 }
 
-// hashOf is the hash of a record; 0 where there is none.
+// hashOf is the hash of a record; 0 if there is none.
 func (v Value) hashOf(r Record) Hash {
 	switch r.kind() {
 	case kindMember:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Limits of what an entry may say. They bound what one command can cost every member.
+// Limits of an entry. They bound what one command can cost every member.
 const (
 	MaxDefinition = 256 << 10 // bytes of a task's definition
 	MaxTasks      = 1000      // tasks of a job
@@ -17,7 +17,7 @@ const (
 	MaxChildren   = 1000 // children of one split
 )
 
-// CheckCommand tells why a command can never be accepted, whatever the value; nil if it may be. The error begins with the path of the fault:
+// CheckCommand reports why a command can never be accepted, whatever the value, or nil. The error begins with the path of the fault:
 // "spec.tasks[2].weight: -5 is negative".
 func CheckCommand(c Command) error {
 	switch c := c.(type) {
@@ -126,7 +126,7 @@ func checkLabels(labels []Label) error {
 			return fmt.Errorf("[%d]: the label %.40q=%.40q is empty, too long, or has a control character", i, l.Key, l.Value)
 		}
 		if i > 0 && labels[i-1].Key >= l.Key {
-			return fmt.Errorf("[%d]: %q is not behind %q: labels are sorted and each key stands once", i, l.Key, labels[i-1].Key)
+			return fmt.Errorf("[%d]: %q does not follow %q: labels must be sorted, without duplicate keys", i, l.Key, labels[i-1].Key)
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func checkJob(id JobID, s *JobSpec) error {
 	errs := []error{at("job", CheckName(string(id))), at("spec.source", checkText(s.Source)), at("spec.version", checkText(s.Version))}
 	switch n := len(s.Tasks); {
 	case n == 0:
-		errs = append(errs, errors.New("spec.tasks: there is none"))
+		errs = append(errs, errors.New("spec.tasks: empty"))
 	case n > MaxTasks:
 		errs = append(errs, fmt.Errorf("spec.tasks: %d tasks, at most %d are allowed", n, MaxTasks))
 	}

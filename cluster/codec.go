@@ -9,13 +9,13 @@ import (
 // The encoding is compact and canonical: one value has one encoding, and the decoder refuses any other. Integers are
 // varints of minimal length, strings and lists have their length in front.
 
-// FormatError says that bytes were written by a newer Rota: whoever meets it stops applying.
+// FormatError reports that bytes were written by a newer Rota: a member that meets it stops applying.
 type FormatError struct {
 	Index  Index // of the entry; 0 for a snapshot
 	Format uint32
 }
 
-// Error says what to do.
+// Error names the remedy.
 func (e *FormatError) Error() string {
 	what := "the snapshot"
 	if e.Index != 0 {
@@ -24,14 +24,14 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s has format %d, this Rota knows %d: upgrade this member", what, e.Format, NewestFormat)
 }
 
-// CorruptError says that bytes are not what Rota writes.
+// CorruptError reports bytes that Rota cannot have written.
 type CorruptError struct {
 	Index  Index // of the entry; 0 for a snapshot
 	Offset int
 	Reason string
 }
 
-// Error gives place and reason.
+// Error returns place and reason.
 func (e *CorruptError) Error() string {
 	what := "snapshot"
 	if e.Index != 0 {

@@ -1,25 +1,25 @@
 package cluster
 
-// A Command is one proposal in the log. The set is closed: these are all that can be said about a cluster.
-// A command names what it expects (incarnation, token, attempt); where that no longer holds it does nothing
-// and its [Result] says so.
+// A Command is one proposal in the log. The set of commands is closed.
+// A command names what it expects (incarnation, token, attempt). If that no longer holds, it does nothing
+// and its [Result] gives the reason.
 type Command interface{ command() }
 
 type (
-	// PrepareJoin is written by a member that wants in. Incarnation becomes the index of its entry. A member that is
-	// already there under the same ID is removed first (a restart), if it is the one that the joiner found dead. When nobody is joined it is joined at once.
+	// PrepareJoin is written by a member that wants to join. Incarnation becomes the index of its entry. A present member
+	// with the same ID is removed first (a restart), if it is the one that the joiner found dead. If no member is joined, it joins at once.
 	PrepareJoin struct {
 		Member   MemberID
-		Replaces Incarnation // of the start it found dead under the same ID; 0 when it found none. Refused if another is there.
+		Replaces Incarnation // the start that it found dead under the same ID; 0 if none. Refused if another is present.
 		Slots    int64
 		Weight   int64 // share of the load; 0 means 100
-		Capacity int64 // most partitions it takes; 0 means no limit
+		Capacity int64 // most partitions that it takes; 0 means no limit
 		Labels   []Label
-		Pulse    string // key of the pulse document of this start
-		Address  string // where its API listens; for people, not for decisions
+		Pulse    string // key of the heartbeat document of this start
+		Address  string // address of its API; for people, not for decisions
 		Version  string // of its binary; for people, not for decisions
 	}
-	// AcceptJoin is written by the present predecessor in the ring once it watches the joiner's pulse and saw it exist.
+	// AcceptJoin is written by the present predecessor in the ring, once it watches the joiner's heartbeat and has observed it.
 	// By must be that predecessor, joined, with incarnation ByIncarnation.
 	AcceptJoin struct {
 		Member        MemberID
@@ -32,8 +32,8 @@ type (
 		Member      MemberID
 		Incarnation Incarnation
 	}
-	// LeaveCluster removes a member; its grants are free. Hold keeps its grants for an announced restart. Died, since format 2, says that others report its
-	// death: what it ran counts that.
+	// LeaveCluster removes a member and frees its grants. Hold keeps its grants for an announced restart. Died, since format 2, means that others report its
+	// death: it is counted for the partitions that the member ran.
 	LeaveCluster struct {
 		Member      MemberID
 		Incarnation Incarnation
@@ -41,14 +41,14 @@ type (
 		Hold        bool
 		Died        bool
 	}
-	// ReleaseHold frees the grants that are held for a member that announced a restart and did not come back.
+	// ReleaseHold frees the grants that are held for a member that announced a restart and did not return.
 	ReleaseHold struct {
 		Member      MemberID
 		Incarnation Incarnation
 	}
-	// ConfirmMember is written by a member that was silent for longer than it may trust itself, or lost its pulse, and was not
-	// removed: with a new pulse it stays, and keeps its grants. Incarnation is the one that it has; the index of this entry becomes
-	// the new one, so that reports of the silence, however late, name an incarnation that is no more.
+	// ConfirmMember is written by a member whose lease expired, or whose heartbeat was lost, and that was not
+	// removed: with a new heartbeat it stays, and keeps its grants. Incarnation is its present one; the index of this entry becomes
+	// the new one, so that late reports of the silence name an outdated incarnation.
 	ConfirmMember struct {
 		Member      MemberID
 		Incarnation Incarnation
@@ -68,7 +68,7 @@ type (
 		ByToken  Token
 		Expected Expected
 	}
-	// UpdateJob replaces the spec of a live job. Partitions whose task is unchanged but for its definition stay where they are.
+	// UpdateJob replaces the spec of a live job. Partitions whose task has changed only in its definition do not move.
 	UpdateJob struct {
 		Job      JobID
 		Spec     JobSpec
@@ -82,19 +82,19 @@ type (
 		By      PartitionID
 		ByToken Token
 	}
-	// Started is a step of a hand-over: the owner with this token runs. It completes a no-gap move.
+	// Started is a step of a hand-over: the owner with this token is running. It completes a no-gap move.
 	Started struct {
 		Partition PartitionID
 		Token     Token
 	}
 	// Stopped is a step of a hand-over: the owner with this token has stopped. It completes an at-most-one move. From the target of a
-	// no-gap move it says that the run ended before it could take over.
+	// no-gap move it means that the run ended before it could take over.
 	Stopped struct {
 		Partition PartitionID
 		Token     Token
 	}
 	// FinishPartition ends an attempt. With OutcomeDone the partition is finished for ever. With OutcomeFailed the failure is
-	// counted; Attempt must be the partition's present count of failures; Fresh starts the count again at one
+	// counted; Attempt must be the partition's present count of failures; Fresh restarts the count at one
 	// (the run before the failure was long enough to forgive older ones). After MaxAttempts failures it is parked.
 	FinishPartition struct {
 		Partition PartitionID
@@ -104,40 +104,40 @@ type (
 		Fresh     bool
 		Message   string
 	}
-	// SplitPartition adds children. A child runs when all its parents are finished. A child that several parents report
-	// appears once, if they agree about its parents.
+	// SplitPartition adds children. A child runs when all its parents are finished. A child reported by several parents
+	// exists once, if they agree about its parents.
 	SplitPartition struct {
 		Partition PartitionID
 		Token     Token
 		Children  []Child
 	}
 	// AdvanceWindow is written by a partitioner: a partition of spread partitioned that lists inputs and keeps a window of them in the
-	// value. In one step it takes out what is done, puts in what it has listed, and notes how far it has come: after a crash its successor
-	// goes on from there, and nothing is listed twice or left out. Step must be the partitioner's present one; it then grows by one.
+	// value. One step removes finished items, adds listed ones, and stores the cursor: after a crash the next owner
+	// continues from there, and nothing is listed twice or skipped. Step must be the partitioner's present one; it then grows by one.
 	AdvanceWindow struct {
 		Partition PartitionID // the partitioner
 		Token     Token
 		Step      int64
 		Cursor    []byte   // where the next listing begins; opaque
 		Done      []string // keys of finished items of this window: their partitions are removed; sorted
-		Items     []Item   // a key that is in the window already, and not in Done, is passed over
+		Items     []Item   // a key that is already in the window, and not in Done, is skipped
 	}
-	// UnparkPartition gives a parked partition another row of attempts.
+	// UnparkPartition gives a parked partition another series of attempts.
 	UnparkPartition struct{ Partition PartitionID }
 	// Configure changes settings of the cluster; zero fields stay as they are.
 	Configure struct {
 		MoveBudget   int64  // most partitions in hand-over at once
 		Format       uint32 // format version of entries from here on; may only grow
-		Retention    int64  // how many ended jobs stay visible
+		Retention    int64  // number of ended jobs that stay visible
 		JobScheduler string // name of a schedule.JobScheduler
 	}
 )
 
-// Expected is what the writer of a command has seen of its job: the command does nothing where the job is another one by now. 0 says nothing, as in
-// entries that were written before there was an expectation; else it is one more than the SpecIndex of the job, which is 0 where there is none.
+// Expected is the state of the job that the writer of a command has seen: the command does nothing if the job has changed since. 0 means no expectation, as in
+// entries from before expectations existed; otherwise it is one more than the SpecIndex of the job, which is 0 if there is no job.
 type Expected uint64
 
-// Expect is the expectation of a job with this SpecIndex, 0 for no such job.
+// Expect returns the expectation of a job with this SpecIndex, 0 for no such job.
 func Expect(index Index) Expected { return Expected(index) + 1 }
 
 // Child is a partition that a split creates. Key and Parents are keys within the task of the split partition.
@@ -146,10 +146,10 @@ type Child struct {
 	Parents []string
 }
 
-// Item is one input that a partitioner has listed. Key is a key within its task.
+// Item is one input listed by a partitioner. Key is a key within its task.
 type Item struct {
 	Key   string
-	Input []byte // what the runner is given beside the definition; opaque
+	Input []byte // given to the runner with the definition; opaque
 }
 
 // Outcome is how a partition's run ended.

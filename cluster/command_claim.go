@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Claim is written by a member that takes a free partition, where Settings.Placement is claimed. Token is the one that the partition has had; the index
-// of the claim becomes the new one. A partition that is offered to a member (one of spread every or pool) is for that member alone.
+// Claim is written by a member that takes a free partition, if Settings.Placement is claimed. Token is the partition's last one; the index
+// of the claim becomes the new one. Only the member to which a partition is offered (of spread every or pool) may claim it.
 type Claim struct {
 	Partition   PartitionID
 	Token       Token
@@ -16,12 +16,12 @@ type Claim struct {
 
 func (Claim) command() {}
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c Claim) String() string {
 	return fmt.Sprintf("claim %s token=%d by %s@%d", c.Partition, c.Token, c.Member, c.Incarnation)
 }
 
-// claimed tells whether members take what is free.
+// claimed reports whether members take what is free.
 func (v *Value) claimed() bool { return v.settings.Placement == PlacementClaimed }
 
 func (d *draft) claim(c Claim) string {
@@ -51,7 +51,7 @@ func (d *draft) claim(c Claim) string {
 	return ""
 }
 
-// claimRefused tells why the rules of the task keep a member from it, "" if they do not.
+// claimRefused returns why the rules of the task keep a member from it, "" if they do not.
 func (d *draft) claimRefused(p *partitionRecord, m *Member) string {
 	job, task, _ := p.ID.Split()
 	j, ok := d.jobs.get(job)
@@ -81,7 +81,7 @@ func (d *draft) dismiss(p *partitionRecord, cause string) {
 	d.setPartition(p)
 }
 
-// sameShares tells whether slots that were claimed one by one are all that were given out together.
+// sameShares reports whether slots that were claimed one by one are all that were given out together.
 func sameShares(held []*partitionRecord) bool {
 	seen := make([]int64, 0, len(held))
 	for _, p := range held {

@@ -1,26 +1,26 @@
 package cluster
 
 type (
-	// Lead begins a term: from here on only the entries of its writer count, until another member leads under a higher term. It is the first command of
+	// Lead starts a term: from here on only the entries of its writer count, until another member leads under a higher term. It is the first command of
 	// its entry; if it is refused, the whole entry is refused.
 	Lead struct {
 		Member  MemberID
 		Term    uint64
-		OfferMS int64 // for how long an offer of this term is good
+		OfferMS int64 // validity of an offer of this term
 	}
-	// AcceptOffer is what the leader enters when it has read that a member takes what it was offered. Before that, the member does not run it.
+	// AcceptOffer is written by the leader when it has read that a member accepts its offer. Before that, the member does not run the partition.
 	AcceptOffer struct {
 		Partition PartitionID
 		Token     Token
 	}
-	// RevokeOffer takes an offer back that was not accepted in time; its member is offered nothing more until it is confirmed, under another
-	// incarnation. Declined says that the member has refused it, since it is about to leave: then it is draining.
+	// RevokeOffer withdraws an offer that was not accepted in time; its member gets no further offers until it is confirmed, under another
+	// incarnation. Declined means that the member has refused it, because it is about to leave: then it is draining.
 	RevokeOffer struct {
 		Partition PartitionID
 		Token     Token
 		Declined  bool
 	}
-	// TakeRequest marks the next Count commands of its entry as request number Seq of Writer. If that request was taken before, they do nothing.
+	// TakeRequest marks the next Count commands of its entry as request number Seq of Writer. If that request was applied before, they do nothing.
 	TakeRequest struct {
 		Writer WriterID
 		Seq    uint64
@@ -33,7 +33,7 @@ func (AcceptOffer) command() {}
 func (RevokeOffer) command() {}
 func (TakeRequest) command() {}
 
-// RequestTaken is why the commands of a request do nothing that was taken before.
+// RequestTaken is the reason why the commands of a repeated request do nothing.
 const RequestTaken = "its request was taken before"
 
 func (d *draft) acceptOffer(c AcceptOffer) string {

@@ -49,12 +49,12 @@ func (p *Partition) holder() MemberID {
 	return ""
 }
 
-// open tells whether the job of the partition cannot be complete without it.
+// open reports whether the job of the partition cannot be complete without it.
 func (p *Partition) open() bool {
 	return p.State != PartitionFinished && !p.Dropped && (p.Slot == 0 || p.former())
 }
 
-// former tells whether the owner runs a former partition of this name, which was dropped and added again before it had stopped.
+// former reports whether the owner runs a former partition of this name, which was dropped and added again before it had stopped.
 func (p *Partition) former() bool {
 	return p.State == PartitionReleasing && p.Next == "" && p.NextToken != 0
 }

@@ -1,7 +1,7 @@
 package cluster
 
-// Do does one command without the discipline of a log: for a value that is assembled from documents, where at is what the document that decides the
-// command gives as its next index or token. It neither counts an entry nor plans; the index of the value stays as it is.
+// Do applies one command without a log: for a value that is assembled from documents, where at is the next index or token, from the document that decides the
+// command. It neither counts an entry nor plans; the index of the value does not change.
 func (v Value) Do(at Index, atMS int64, c Command) (Value, Result) {
 	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true, alone: v.claimed()}
 	reason := d.apply(c)

@@ -2,7 +2,7 @@ package cluster
 
 import "math"
 
-// The kinds of records, which keep their hashes apart.
+// The kinds of records, which make their hashes distinct.
 const (
 	kindMember byte = iota + 1
 	kindJob
@@ -30,7 +30,7 @@ type draft struct {
 	unlogged  bool            // the value does not come about by a log: its chain hash names nothing
 	used      map[string]bool // by slotKey: what took this slot must be gone for all to see before it is given again
 	alone     bool            // one command, whose consequences for other records Settle derives
-	taken     int             // so many commands are of a request that was taken before
+	taken     int             // number of commands of a repeated request
 	records   []Record        // set or removed by this entry
 	buf       []byte
 }

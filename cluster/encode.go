@@ -173,7 +173,7 @@ func appendSettings(b []byte, s Settings) []byte {
 	return b
 }
 
-// Set beside the format, which has 32 bits, where settings follow that did not exist at first.
+// Set beside the format, which has 32 bits, if settings follow that did not exist at first.
 const (
 	settingsMore      = 1 << 32
 	settingsPlacement = 1 << 33

@@ -40,7 +40,7 @@ const (
 // The tag of the protocol lease.
 const tagClaim byte = 48
 
-// Encode writes the entry as it stands in the log: all but its index.
+// Encode returns the entry as stored in the log: all fields except its index.
 func (e Entry) Encode() []byte { return AppendEntry(nil, e) }
 
 // AppendEntry appends the entry's encoding to b.
@@ -55,8 +55,8 @@ func AppendEntry(b []byte, e Entry) []byte {
 	return appendList(b, e.Commands, appendCommand)
 }
 
-// DecodeEntry reads an entry that the log has at index. Its error is a *FormatError where the format is newer than this Rota, else a *CorruptError.
-// The entry keeps data.
+// DecodeEntry reads the entry that the log has at index. Its error is a *FormatError if the format is newer than this Rota, else a *CorruptError.
+// The entry retains data.
 func DecodeEntry(index Index, data []byte) (Entry, error) {
 	r := &decoder{index: index, data: data}
 	if r.byte() != entryMagic {
@@ -334,7 +334,7 @@ func (r *decoder) uint32() uint32 {
 	return uint32(u)
 }
 
-// The flags of a leave. At format 1 there was a truth in their place.
+// The flags of a leave. Format 1 has a boolean in their place.
 const (
 	leaveHold = 1
 	leaveDied = 2

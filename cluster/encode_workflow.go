@@ -6,8 +6,8 @@ import (
 	"github.com/rota-run/rota/schedule"
 )
 
-// What came later stands behind what was there first, and only where it says something: so the bytes of everything else stay what they
-// were, and each value still has one encoding.
+// Later fields follow the original ones, and only if they are not zero: so the bytes of everything else do not
+// change, and each value still has one encoding.
 
 // moreFlag is set in the byte of a state where such a part follows.
 const moreFlag = 0x80

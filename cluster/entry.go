@@ -1,6 +1,6 @@
 package cluster
 
-// Format is the format version of entries that a cluster begins with. A newer one holds when a [Configure] has switched it on, once all members know it.
+// Format is the initial format version of entries. A [Configure] switches on a newer one, once all members know it.
 const Format uint32 = 1
 
 // NewestFormat is the newest format version that this code applies:
@@ -11,18 +11,18 @@ const NewestFormat uint32 = 2
 // formatDeaths is the format from which on deaths of owners are counted.
 const formatDeaths = 2
 
-// Hash is a chain hash or digest: it tells accidents apart, not malice (XXH64, published by Y. Collet).
+// Hash is a chain hash or digest: it detects accidents, not malice (XXH64, published by Y. Collet).
 type Hash uint64
 
 // Entry is one record of the log.
 type Entry struct {
 	Index  Index    // given by the log, not part of the encoded bytes
-	Writer WriterID // with Seq removes duplicates: a retried append may stand twice in the log
-	Seq    uint64   // grows by writer; a lower or equal one than applied before is a duplicate
+	Writer WriterID // with Seq removes duplicates: a retried append may be in the log twice
+	Seq    uint64   // grows by writer; one that is not greater than the last applied one is a duplicate
 	Format uint32
-	// AtMS is the writer's wall clock in milliseconds since 1970, for people only: nothing is decided by it.
+	// AtMS is the writer's wall clock in milliseconds since 1970, only for people: it decides nothing.
 	AtMS int64
-	// BaseIndex and BaseChain are the last index and chain hash that the writer had applied when it wrote. A replica that has
+	// BaseIndex and BaseChain are the last index and chain hash that the writer had applied when it wrote. A replica with
 	// another chain hash at that index knows that the store lost or rewrote its tail.
 	BaseIndex Index
 	BaseChain Hash
@@ -31,13 +31,13 @@ type Entry struct {
 	data []byte // as read; set by DecodeEntry so that applying it need not encode it again
 }
 
-// Result is what one command of an entry did.
+// Result is the outcome of one command of an entry.
 type Result struct {
 	Accepted bool
-	Reason   string // why it did nothing; "" when accepted
+	Reason   string // why it did nothing; "" if accepted
 }
 
-// bytes is the entry as it stands in the log.
+// bytes is the entry as stored in the log.
 func (e *Entry) bytes() []byte {
 	if e.data != nil {
 		return e.data

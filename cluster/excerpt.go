@@ -1,7 +1,7 @@
 package cluster
 
-// Excerpt makes a value of some of the records of another: all members, complete as of an index, and some jobs and partitions. Partitions
-// without their job are left out. It is for those who look; nothing is applied to it.
+// Excerpt makes a value from some of the records of another: all members, complete as of an index, and some jobs and partitions. Partitions
+// without their job are left out. It is only for reading; nothing is applied to it.
 func Excerpt(index Index, l Leadership, members []Member, jobs []Job, partitions []Partition) Value {
 	d := &draft{}
 	d.index, d.at, d.leader = index, index, l

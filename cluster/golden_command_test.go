@@ -29,7 +29,7 @@ func (g *golden) memberCommand(a arguments) Command {
 	id := MemberID(a.name(0))
 	switch a.cmd {
 	case "prepare": // prepare a zone=x weight=200 capacity=3 replaces=10
-		delete(g.dead, id) // its pulse is there
+		delete(g.dead, id) // its heartbeat is there
 		return PrepareJoin{Member: id, Replaces: Index(a.number("replaces", 0)), Slots: a.number("slots", 0), Weight: a.number("weight", 0),
 			Capacity: a.number("capacity", 0), Labels: a.labels(), Pulse: "pulse/" + string(id)}
 	case "accept": // accept b by=a

@@ -13,7 +13,7 @@ import (
 
 // The scripts in testdata: worked examples, one per file, those of the source document under its names. Each directive is a command, or
 // something that live members would write; its outcome shows what was written, the ring if it changed, and who owns what.
-// Run with -rewrite to write the outcomes anew.
+// Run with -rewrite to write the outcomes again.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"join", "leave", "placement", "handover", "jobs", "slots", "shares", "windows"} {
@@ -30,7 +30,7 @@ func TestGolden(t *testing.T) {
 // golden is a cluster that a text moves, step by step.
 type golden struct {
 	script
-	dead map[MemberID]bool // their pulses are gone
+	dead map[MemberID]bool // their heartbeats are gone
 	ring string            // as shown last
 	out  strings.Builder
 }
@@ -53,7 +53,7 @@ func (g *golden) run(t *testing.T, d *datadriven.TestData) string {
 		for _, m := range (arguments{d.Cmd, d.CmdArgs}).names() {
 			g.joinOne(d, m)
 		}
-	case "crash": // crash a b: their pulses are gone; nothing is written
+	case "crash": // crash a b: their heartbeats are gone; nothing is written
 		for _, m := range (arguments{d.Cmd, d.CmdArgs}).names() {
 			g.dead[MemberID(m)] = true
 		}
@@ -64,7 +64,7 @@ func (g *golden) run(t *testing.T, d *datadriven.TestData) string {
 		return "nothing\n"
 	case "settle": // step until nobody has anything to do
 		g.settleAll()
-	case "sweep": // sweep a: a compares the pulses with the members and reports those that are missing
+	case "sweep": // sweep a: a compares the heartbeats with the members and reports those that are missing
 		g.sweep()
 	case "submit-many": // submit-many prefix count: single tasks, all in one entry
 		g.submitMany(arguments{d.Cmd, d.CmdArgs})
@@ -227,7 +227,7 @@ func (g *golden) proposals(v Value, id MemberID) []Command {
 	return out
 }
 
-// gone is what is written about a member whose pulse is missing.
+// gone is what is written about a member whose heartbeat is missing.
 func gone(m Member) Command {
 	if m.State == MemberPrepared {
 		return AbortJoin{m.ID, m.Incarnation}

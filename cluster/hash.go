@@ -7,7 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// String writes 16 hex digits.
+// String returns 16 hex digits.
 func (h Hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
 
 // hashBytes hashes a record; the kind keeps equal bytes of different records apart. The kind goes last so that b needs no copy

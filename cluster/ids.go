@@ -14,22 +14,22 @@ type MemberID string
 // IDs that begin with "rota." are reserved for jobs that Rota submits itself (sources).
 type JobID string
 
-// WriterID names one start of one process that appends to the log. It must never be used by two processes:
-// the writer chooses it with chance, outside this package.
+// WriterID names one start of one process that appends to the log. Two processes must never use the same one:
+// the writer chooses it at random, outside this package.
 type WriterID string
 
 // Index is the position of an entry in the log. It grows strictly; it need not be dense. Zero is before the first entry.
 type Index uint64
 
-// Incarnation is the index of the entry by which this start of a member was prepared. Zero is no incarnation.
+// Incarnation is the index of the entry that prepared this start of a member. Zero is no incarnation.
 type Incarnation = Index
 
-// Token is a fencing token: it grows with every new owner of a partition. It is the index of the entry whose
-// application made the grant. Zero is no token.
+// Token is a fencing token: it grows with every new owner of a partition. It is the index of the entry that
+// granted the partition. Zero is no token.
 type Token = Index
 
-// PartitionID names a partition: "job", "job/task", "job#key" or "job/task#key". The task is left out when the job
-// has one unnamed task, the key when the spread is single. The key is everything after the first '#'.
+// PartitionID names a partition: "job", "job/task", "job#key" or "job/task#key". The task is omitted if the job
+// has one unnamed task, the key if the spread is single. The key is everything after the first '#'.
 type PartitionID string
 
 // NewPartitionID joins the parts; task and key may be empty.
@@ -44,7 +44,7 @@ func NewPartitionID(job JobID, task, key string) PartitionID {
 	return PartitionID(s)
 }
 
-// Split gives the parts that [NewPartitionID] joined.
+// Split returns the parts that [NewPartitionID] joined.
 func (p PartitionID) Split() (job JobID, task, key string) {
 	s, key, _ := strings.Cut(string(p), "#")
 	j, task, _ := strings.Cut(s, "/")
@@ -57,7 +57,7 @@ const (
 	maxKey  = 1024
 )
 
-// CheckName tells why s cannot be a member, job or task name; nil if it can.
+// CheckName reports why s cannot be a member, job or task name, or nil.
 func CheckName(s string) error {
 	switch {
 	case s == "":
@@ -82,7 +82,7 @@ func nameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 
-// CheckKey tells why s cannot be the key of a partition; nil if it can. Keys are printable ASCII or UTF-8 without control characters.
+// CheckKey reports why s cannot be the key of a partition, or nil. Keys are printable ASCII or UTF-8 without control characters.
 func CheckKey(s string) error {
 	switch {
 	case s == "":
@@ -98,5 +98,5 @@ func CheckKey(s string) error {
 	return nil
 }
 
-// String writes the index in decimal.
+// String returns the index in decimal.
 func (i Index) String() string { return strconv.FormatUint(uint64(i), 10) }

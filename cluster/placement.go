@@ -5,39 +5,39 @@ import (
 	"slices"
 )
 
-// Placement is who gives a free partition to whom. It is chosen once for a place, by its protocol.
+// Placement is how free partitions get owners. It is chosen once for a store, by its protocol.
 type Placement uint8
 
 // The placements.
 const (
-	PlacementPlanned Placement = iota // the plan of the value does, and its owner has it at once
-	PlacementOffered                  // the plan does; the owner has it when it has accepted the offer
-	PlacementClaimed                  // members take what is free
-	PlacementShared                   // owners share what they have
+	PlacementPlanned Placement = iota // the value's plan grants it, and its owner has it at once
+	PlacementOffered                  // the plan offers it; the owner has it when it has accepted the offer
+	PlacementClaimed                  // members claim free partitions
+	PlacementShared                   // owners share their partitions
 )
 
-// Place chooses the placement of a cluster that has none yet, before anybody has joined it. The first [Lead] chooses PlacementOffered by itself.
+// Place chooses the placement of a cluster that has none yet, before the first member joins. The first [Lead] implies PlacementOffered.
 type Place struct{ Placement Placement }
 
 func (Place) command() {}
 
-// Leadership is who may append, and since when.
+// Leadership names the writer that may append, and since when.
 type Leadership struct {
 	Member  MemberID
 	Writer  WriterID // of the only entries that count
 	Term    uint64
-	Since   Index // of the entry by which it leads
+	Since   Index // of the entry that started the term
 	SinceMS int64 // wall clock of its writer, for people
-	OfferMS int64 // for how long an offer is good
+	OfferMS int64 // validity of an offer
 }
 
-// Leader is who leads; false where nobody ever has.
+// Leader returns the leader; false if there has never been one.
 func (v Value) Leader() (Leadership, bool) { return v.leader, v.leader.Term != 0 }
 
 // MaxStandBys is the number of members, besides the leader, that hold the whole value and are ready to lead.
 const MaxStandBys = 2
 
-// StandBys are the members that follow the leader, the first one first: those that joined first.
+// StandBys returns the members that follow the leader, the first one first: those that joined first.
 func (v Value) StandBys() (out []MemberID) {
 	l, ok := v.Leader()
 	if !ok {

@@ -20,7 +20,7 @@ func (d *draft) plan() {
 	}
 }
 
-// planMoves does one plan within the budget. It tells whether there is more to do at once: moves of fast hand-overs are over when they are made, and
+// planMoves does one plan within the budget. It reports whether there is more to do at once: moves of fast hand-overs are over when they are made, and
 // leave room for those that the budget held back.
 func (d *draft) planMoves() bool {
 	again := d.planView(newView(&d.Value, false))
@@ -97,7 +97,7 @@ type view struct {
 	windows bool
 	members []schedule.Member
 	classes []schedule.Class
-	first   map[PartitionID]MemberID // who may claim what is free first; made when asked for
+	first   map[PartitionID]MemberID // the members that may claim free partitions first; made on demand
 }
 
 func newView(v *Value, windows bool) *view {

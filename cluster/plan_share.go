@@ -15,7 +15,7 @@ type parting struct {
 	given, taken []schedule.Slot
 }
 
-// parted makes an empty parting for each task with Repartition; nil where there is none.
+// parted makes an empty parting for each task with Repartition; nil if there is none.
 func (d *draft) parted(p *schedule.Pool, jobs []*jobRecord) map[schedule.Post]*parting {
 	var out map[schedule.Post]*parting
 	for i, j := range jobs {
@@ -46,7 +46,7 @@ func eachPost(p *schedule.Pool) iter.Seq[schedule.Post] {
 }
 
 // repartition brings the slots of a task in line with what the allocation wants. They all come by one entry, and all go when one of them comes or
-// goes: so there is never one that runs beside another with another count. It tells whether slots were freed that others may have at once.
+// goes: so there is never one that runs beside another with another count. It reports whether slots were freed that others may have at once.
 func (d *draft) repartition(r *parting) (freed bool) {
 	held, leaving := d.shares(r)
 	if len(held) > 0 {
@@ -89,7 +89,7 @@ func (d *draft) shares(r *parting) (held []*partitionRecord, leaving bool) {
 	return held, leaving
 }
 
-// whole tells whether the slots are all those that were given out together.
+// whole reports whether the slots are all those that were given out together.
 func (d *draft) whole(held []*partitionRecord) bool {
 	if d.claimed() {
 		return sameShares(held)

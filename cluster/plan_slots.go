@@ -76,7 +76,7 @@ func (j *jobRecord) scheduleJob(submitted uint64) schedule.Job {
 	return out
 }
 
-// heldBack are the tasks of a batch that come behind one that is not finished; nil where there is none.
+// heldBack are the tasks of a batch that come after an unfinished one; nil if there is none.
 func (j *jobRecord) heldBack() map[string]bool {
 	if !j.Spec.Batch {
 		return nil

@@ -1,22 +1,22 @@
 package cluster
 
-// Reactions is what the value alone asks of one member. It is level-triggered: whoever acts on it after a crash, a missed watch or
+// Reactions is what the value alone requires of one member. It is level-triggered: a member that acts on it after a crash, a missed watch or
 // a jump to a snapshot has lost nothing.
 type Reactions struct {
 	InCluster   bool // prepared or joined
 	State       MemberState
 	Incarnation Incarnation
-	// Watch is the successor in the ring, whose pulse this member must watch; the zero Member when alone.
+	// Watch is the successor in the ring, whose heartbeat this member must watch; the zero Member if it is alone.
 	Watch Member
-	// Accept: Watch is prepared and this member is joined, so it accepts once it has seen the pulse.
+	// Accept: Watch is prepared and this member is joined, so it accepts once it has observed the heartbeat.
 	Accept bool
-	// Held are the held members that this one, as their predecessor in the ring, releases when their time is over.
+	// Held are the held members that this one, as their predecessor in the ring, releases when their time has passed.
 	Held []Member
 	// Changed is the index of the last entry that changed the member's duties: equal Changed, equal Duties.
 	Changed Index
 }
 
-// Reactions derives what the member should do.
+// Reactions returns what the member should do.
 func (v Value) Reactions(self MemberID) Reactions {
 	rec, ok := v.members.get(self)
 	if !ok || rec.State == MemberHeld {
@@ -37,24 +37,24 @@ func (v Value) Reactions(self MemberID) Reactions {
 	return r
 }
 
-// Role is what a member has to do with a partition.
+// Role is the duty of a member for a partition.
 type Role uint8
 
 // The roles.
 const (
 	RoleRun   Role = iota // run it under Token
-	RoleStop              // stop it, then say Stopped with Token
-	RoleAdopt             // run it under Token, then say Started
+	RoleStop              // stop it, then write Stopped with Token
+	RoleAdopt             // run it under Token, then write Started
 )
 
-// Duty is what a member has to do with one partition.
+// Duty is a member's duty for one partition.
 type Duty struct {
 	Partition Partition
 	Role      Role
 	Token     Token
 }
 
-// Duties lists what the member has to do, sorted by partition.
+// Duties lists the member's duties, sorted by partition.
 func (v Value) Duties(self MemberID) []Duty {
 	var duties []Duty
 	for p := range v.OwnedBy(self) {

@@ -32,38 +32,38 @@ func decodeRecord[T any](kind byte, data []byte, get func(*decoder) T) (x T, err
 	return got, nil
 }
 
-// Encode writes the record alone, as [DecodeMember] reads it.
+// Encode returns the record alone, for [DecodeMember].
 func (m Member) Encode() []byte { return appendRecord(kindMember, appendMember, m) }
 
-// DecodeMember reads what Member.Encode wrote. Its error is a *FormatError where a newer Rota wrote it, else a *CorruptError.
+// DecodeMember reads the output of Member.Encode. Its error is a *FormatError if a newer Rota wrote it, else a *CorruptError.
 func DecodeMember(data []byte) (Member, error) { return decodeRecord(kindMember, data, decodeMember) }
 
-// Encode writes the record alone, as [DecodeJob] reads it.
+// Encode returns the record alone, for [DecodeJob].
 func (j Job) Encode() []byte { return appendRecord(kindJob, appendJob, j) }
 
-// DecodeJob reads what Job.Encode wrote. Its error is as that of [DecodeMember].
+// DecodeJob reads the output of Job.Encode. Its errors are those of [DecodeMember].
 func DecodeJob(data []byte) (Job, error) { return decodeRecord(kindJob, data, decodeJob) }
 
-// Encode writes the record alone, as [DecodePartition] reads it.
+// Encode returns the record alone, for [DecodePartition].
 func (p Partition) Encode() []byte { return appendRecord(kindPartition, appendPartition, p) }
 
-// DecodePartition reads what Partition.Encode wrote. Its error is as that of [DecodeMember].
+// DecodePartition reads the output of Partition.Encode. Its errors are those of [DecodeMember].
 func DecodePartition(data []byte) (Partition, error) {
 	return decodeRecord(kindPartition, data, decodePartition)
 }
 
-// Encode writes the settings alone, as [DecodeSettings] reads them.
+// Encode returns the settings alone, for [DecodeSettings].
 func (s Settings) Encode() []byte { return appendRecord(kindSettings, appendSettings, s) }
 
-// DecodeSettings reads what Settings.Encode wrote. Its error is as that of [DecodeMember].
+// DecodeSettings reads the output of Settings.Encode. Its errors are those of [DecodeMember].
 func DecodeSettings(data []byte) (Settings, error) {
 	return decodeRecord(kindSettings, data, decodeSettings)
 }
 
-// EncodeCommand writes a command alone, as [DecodeCommand] reads it.
+// EncodeCommand returns a command alone, for [DecodeCommand].
 func EncodeCommand(c Command) []byte { return appendRecord(kindCommand, appendCommand, c) }
 
-// DecodeCommand reads what EncodeCommand wrote. Its error is as that of [DecodeMember].
+// DecodeCommand reads the output of EncodeCommand. Its errors are those of [DecodeMember].
 func DecodeCommand(data []byte) (Command, error) {
 	return decodeRecord(kindCommand, data, decodeCommand)
 }

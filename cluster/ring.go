@@ -3,7 +3,7 @@ package cluster
 // The ring is computed, never stored: all members, prepared and joined, sorted by ID; each watches its successor.
 // The source document stores pairs and edits them, which breaks (docs/decisions).
 
-// Successor is whom the member watches in the ring; "" if it is alone or not in the ring.
+// Successor returns the member that m watches in the ring; "" if m is alone or not in the ring.
 func (v Value) Successor(m MemberID) MemberID {
 	if self, ok := v.members.get(m); !ok || self.State == MemberHeld {
 		return ""
@@ -11,7 +11,7 @@ func (v Value) Successor(m MemberID) MemberID {
 	return v.after(m)
 }
 
-// after is the first member of the ring behind the name, around the end; "" if there is none but itself.
+// after is the first member of the ring after the name, wrapping at the end; "" if there is none but itself.
 func (v Value) after(m MemberID) MemberID {
 	var next MemberID
 	pick := func(id MemberID, rec memberRecord) bool {
@@ -28,7 +28,7 @@ func (v Value) after(m MemberID) MemberID {
 	return next
 }
 
-// before is the last member of the ring in front of the name, around the end; "" if there is none but itself.
+// before is the last member of the ring before the name, wrapping at the start; "" if there is none but itself.
 func (v Value) before(m MemberID) MemberID {
 	var prev MemberID
 	pick := func(id MemberID, rec memberRecord) bool {
@@ -45,7 +45,7 @@ func (v Value) before(m MemberID) MemberID {
 	return prev
 }
 
-// Rank is the member's place, from 0, in the order of the ring behind the watched member's predecessor: who reports first.
+// Rank is the member's place, from 0, in the order in which members report the watched one: the ring order after the watched member's predecessor.
 // The predecessor has rank 0.
 func (v Value) Rank(self, watched MemberID) int {
 	rank := 0

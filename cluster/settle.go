@@ -8,25 +8,25 @@ import (
 	"github.com/rota-run/rota/schedule"
 )
 
-// Pending is what documents say that has yet to be carried out.
+// Pending is the work recorded in documents that is not done yet.
 type Pending struct {
-	// Said are splits and advances of windows that were accepted, each in the document of its partition, in their order.
+	// Said are accepted splits and advances of windows, each in the document of its partition, in their order.
 	Said []Command
 	// Stale are partitions that have not seen the present spec of their job.
 	Stale []PartitionID
-	// Free is what was told to be free before: where the plan leaves a choice, the same members stay first.
+	// Free is the previous result: if the plan leaves a choice, the same members stay first.
 	Free []Free
 }
 
-// Free is a partition that may be claimed, and the member that may first; "" where no member has room.
+// Free is a partition that may be claimed, and the member that may claim it first; "" if no member has room.
 type Free struct {
 	Partition PartitionID
 	First     MemberID
 }
 
-// Settle derives what follows from the records of a value where members claim: which partitions there are, which are to be given up so that all have even
-// shares, which jobs are complete. Each record that it changes follows from others that do not change back, so that the changes may be written one by
-// one, and by several who settle at once. Doing it again changes nothing. The second result is what may be claimed, sorted.
+// Settle derives the consequences of the records of a value in which members claim: which partitions exist, which must be given up for even
+// shares, which jobs are complete. Each changed record follows from others that do not change back, so the changes may be written one by
+// one, and by several members that settle at once. Settling again changes nothing. The second result is what may be claimed, sorted.
 func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
 	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true}
 	for _, c := range todo.Said {
@@ -135,7 +135,7 @@ func (d *draft) settlePartition(id PartitionID) {
 	}
 }
 
-// names tells whether a partition belongs to the task as it is now.
+// names reports whether a partition belongs to the task as it is now.
 func (t *TaskSpec) names(key string, p *Partition) bool {
 	switch t.Spread {
 	case SpreadSingle:
@@ -208,7 +208,7 @@ func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
 			first[f.Partition], kept[f.Partition] = f.First, true
 		}
 	}
-	var rest []room           // who has room left, sorted
+	var rest []room           // the members with room left, sorted
 	for at, n := range left { // order-free: sorted below
 		for range n {
 			rest = append(rest, at)

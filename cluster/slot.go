@@ -34,7 +34,7 @@ func (m *Member) slots() int64 {
 	return min(MaxSlots, max(0, m.Slots))
 }
 
-// indexSlots keeps the free slots of a member that had so many to give and now has others.
+// indexSlots updates the index of a member's free slots, of which it had that many before.
 func (d *derived) indexSlots(m MemberID, had, has int64) {
 	for n := had + 1; n <= has; n++ {
 		if key := slotKey(m, n); !d.occupied(key) {

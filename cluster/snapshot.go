@@ -30,7 +30,7 @@ func (v Value) Snapshot() []byte {
 	return b
 }
 
-// DecodeSnapshot reads what Snapshot wrote and checks its digest. Its error is a *FormatError where a newer Rota wrote it,
+// DecodeSnapshot reads the output of Snapshot and checks its digest. Its error is a *FormatError if a newer Rota wrote it,
 // else a *CorruptError.
 func DecodeSnapshot(data []byte) (Value, error) {
 	if len(data) < 2 || data[0] != snapshotMagic {

@@ -2,7 +2,7 @@ package cluster
 
 import "fmt"
 
-// The names of the choices, as they stand in files, JSON and on screens.
+// The names of the constants in files, JSON and on screens.
 var (
 	spreadNames    = [...]string{"single", "every", "partitioned", "pool"}
 	handoverNames  = [...]string{"at-most-one", "no-gap", "fast"}
@@ -30,65 +30,65 @@ func parse[T ~uint8](what string, names []string, text []byte, to *T) error {
 	return fmt.Errorf("%q is not a %s; one of %v", text, what, names)
 }
 
-// String gives the name of the choice.
+// String returns the name.
 func (s Spread) String() string { return name(spreadNames[:], uint8(s)) }
 
-// MarshalText gives the name of the choice.
+// MarshalText returns the name.
 func (s Spread) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads the name of a choice.
+// UnmarshalText reads a name.
 func (s *Spread) UnmarshalText(b []byte) error { return parse("spread", spreadNames[:], b, s) }
 
-// String gives the name of the choice.
+// String returns the name.
 func (h Handover) String() string { return name(handoverNames[:], uint8(h)) }
 
-// MarshalText gives the name of the choice.
+// MarshalText returns the name.
 func (h Handover) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText reads the name of a choice.
+// UnmarshalText reads a name.
 func (h *Handover) UnmarshalText(b []byte) error { return parse("hand-over", handoverNames[:], b, h) }
 
-// String gives the name of the choice.
+// String returns the name.
 func (p Placement) String() string { return name(placementNames[:], uint8(p)) }
 
-// MarshalText gives the name of the choice.
+// MarshalText returns the name.
 func (p Placement) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads the name of a choice.
+// UnmarshalText reads a name.
 func (p *Placement) UnmarshalText(b []byte) error {
 	return parse("placement", placementNames[:], b, p)
 }
 
-// String gives the name of the outcome.
+// String returns the name.
 func (o Outcome) String() string { return name(outcomeNames[:], uint8(o)) }
 
-// String gives the name of the state.
+// String returns the name.
 func (s MemberState) String() string { return name(memberNames[:], uint8(s)) }
 
-// MarshalText gives the name of the state.
+// MarshalText returns the name.
 func (s MemberState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads the name of a state.
+// UnmarshalText reads a name.
 func (s *MemberState) UnmarshalText(b []byte) error {
 	return parse("state of a member", memberNames[:], b, s)
 }
 
-// String gives the name of the state.
+// String returns the name.
 func (s PartitionState) String() string { return name(partitionNames[:], uint8(s)) }
 
-// MarshalText gives the name of the state.
+// MarshalText returns the name.
 func (s PartitionState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads the name of a state.
+// UnmarshalText reads a name.
 func (s *PartitionState) UnmarshalText(b []byte) error {
 	return parse("state of a partition", partitionNames[:], b, s)
 }
 
-// String gives the name of the state.
+// String returns the name.
 func (s JobState) String() string { return name(jobNames[:], uint8(s)) }
 
-// MarshalText gives the name of the state.
+// MarshalText returns the name.
 func (s JobState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads the name of a state.
+// UnmarshalText reads a name.
 func (s *JobState) UnmarshalText(b []byte) error { return parse("state of a job", jobNames[:], b, s) }

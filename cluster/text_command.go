@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// String is the command on one line, as rota log shows it.
+// String returns the command on one line, as rota log shows it.
 func (c PrepareJoin) String() string {
 	s := fmt.Sprintf("prepare-join %s", c.Member)
 	if c.Replaces != 0 {
@@ -17,15 +17,15 @@ func (c PrepareJoin) String() string {
 	return s
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c AcceptJoin) String() string {
 	return fmt.Sprintf("accept-join %s@%d by %s@%d", c.Member, c.Incarnation, c.By, c.ByIncarnation)
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c AbortJoin) String() string { return fmt.Sprintf("abort-join %s@%d", c.Member, c.Incarnation) }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c LeaveCluster) String() string {
 	s := fmt.Sprintf("leave-cluster %s@%d %q", c.Member, c.Incarnation, c.Reason)
 	if c.Hold {
@@ -37,17 +37,17 @@ func (c LeaveCluster) String() string {
 	return s
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c ReleaseHold) String() string {
 	return fmt.Sprintf("release-hold %s@%d", c.Member, c.Incarnation)
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c ConfirmMember) String() string {
 	return fmt.Sprintf("confirm-member %s@%d", c.Member, c.Incarnation)
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c DrainMember) String() string {
 	if c.On {
 		return "drain-member " + string(c.Member)
@@ -73,26 +73,26 @@ func jobText(verb string, id JobID, s *JobSpec, by PartitionID, token Token, e E
 	return out
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c SubmitJob) String() string {
 	return jobText("submit-job", c.Job, &c.Spec, c.By, c.ByToken, c.Expected)
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c UpdateJob) String() string {
 	return jobText("update-job", c.Job, &c.Spec, c.By, c.ByToken, c.Expected)
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c KillJob) String() string { return jobText("kill-job", c.Job, nil, c.By, c.ByToken, 0) }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c Started) String() string { return fmt.Sprintf("started %s token=%d", c.Partition, c.Token) }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c Stopped) String() string { return fmt.Sprintf("stopped %s token=%d", c.Partition, c.Token) }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c FinishPartition) String() string {
 	s := fmt.Sprintf("finish-partition %s token=%d %s", c.Partition, c.Token, c.Outcome)
 	if c.Outcome == OutcomeFailed {
@@ -101,7 +101,7 @@ func (c FinishPartition) String() string {
 	return s
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c SplitPartition) String() string {
 	keys := make([]string, len(c.Children))
 	for i, ch := range c.Children {
@@ -110,7 +110,7 @@ func (c SplitPartition) String() string {
 	return fmt.Sprintf("split-partition %s token=%d into %s", c.Partition, c.Token, strings.Join(keys, " "))
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c AdvanceWindow) String() string {
 	s := fmt.Sprintf("advance-window %s token=%d step=%d cursor=%q", c.Partition, c.Token, c.Step, c.Cursor)
 	if len(c.Done) > 0 {
@@ -125,10 +125,10 @@ func (c AdvanceWindow) String() string {
 	return s
 }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c UnparkPartition) String() string { return "unpark-partition " + string(c.Partition) }
 
-// String is the command on one line.
+// String returns the command on one line.
 func (c Configure) String() string {
 	s := fmt.Sprintf("configure move_budget=%d format=%d retention=%d", c.MoveBudget, c.Format, c.Retention)
 	if c.JobScheduler != "" {
@@ -137,7 +137,7 @@ func (c Configure) String() string {
 	return s
 }
 
-// String is the entry on one line: index, writer and number, commands.
+// String returns the entry on one line: index, writer and number, commands.
 func (e Entry) String() string {
 	parts := make([]string, len(e.Commands))
 	for i, c := range e.Commands {
@@ -146,7 +146,7 @@ func (e Entry) String() string {
 	return fmt.Sprintf("%d %s/%d %s", e.Index, e.Writer, e.Seq, strings.Join(parts, "; "))
 }
 
-// String is the value in canonical text: equal values have equal text, whatever led to them.
+// String returns the value in canonical text: equal values have equal text, whatever led to them.
 func (v Value) String() string {
 	var b strings.Builder
 	if l, ok := v.Leader(); ok {
@@ -181,7 +181,7 @@ func (v Value) String() string {
 	return b.String()
 }
 
-// String is the partition on one line.
+// String returns the partition on one line.
 func (p Partition) String() string {
 	s := fmt.Sprintf("partition %s %s", p.ID, p.State)
 	if p.Offered {

@@ -8,7 +8,7 @@ import (
 )
 
 // Value is the cluster: members, jobs, partitions and who owns what. It is immutable: Apply returns another one that
-// shares what did not change. The zero Value is the empty cluster. Safe for concurrent use.
+// shares what did not change. The zero Value is the empty cluster. It is safe for concurrent use.
 type Value struct {
 	index    Index
 	chain    Hash
@@ -27,7 +27,7 @@ type Value struct {
 	derived derived
 }
 
-// Settings are what configure sets.
+// Settings are the settings of the cluster; see [Configure].
 type Settings struct {
 	Format     uint32 // format version that entries may have
 	MoveBudget int64  // most partitions in hand-over at once
@@ -37,7 +37,7 @@ type Settings struct {
 	Placement    Placement
 }
 
-// The settings of a cluster where nothing was configured.
+// The default settings.
 const (
 	defaultMoveBudget = 256
 	defaultRetention  = 1000
@@ -81,7 +81,7 @@ type writerRecord struct {
 	hash Hash
 }
 
-// JobState is where a job stands.
+// JobState is the state of a job.
 type JobState uint8
 
 // The states of a job.
@@ -90,7 +90,7 @@ const (
 	JobCompleted          // every partition and every task of spread pool is finished
 	JobKilled
 	JobFailed  // a task of spread pool failed too often
-	JobPending // as JobRunning, but nothing of it runs. It is never stored: Value.JobState tells it
+	JobPending // like JobRunning, but none of its partitions runs. It is never stored: Value.JobState returns it
 )
 
 // Job is one job. It is a value: do not change what it points to.
@@ -98,7 +98,7 @@ type Job struct {
 	ID        JobID
 	State     JobState
 	Spec      *JobSpec
-	SpecIndex Index // of the entry that gave the present spec
+	SpecIndex Index // of the entry with the present spec
 	SinceMS   int64 // wall clock of the submitter, for people
 	Turn      Turn
 	Finished  []string // the tasks of spread pool that are finished: a sorted set
@@ -109,8 +109,8 @@ type Job struct {
 type Turn struct {
 	Submitted Index // of the entry that submitted it
 	Ordinal   int64 // among the jobs of that entry, from 0
-	Since     Index // when it took its place: Submitted, or the entry by which it was covered again
-	Passed    bool  // its minimum could not be met: others go ahead
+	Since     Index // when it took its place: Submitted, or the entry that covered it again
+	Passed    bool  // its minimum could not be met: other jobs go first
 }
 
 // Task returns the task of that name.
@@ -138,10 +138,10 @@ func (v Value) Digest() Hash { return v.digest }
 // Settings returns the settings in force.
 func (v Value) Settings() Settings { return v.settings.withDefaults() }
 
-// CountsDeaths tells whether deaths of owners are counted: a member that reports one says so from then on.
+// CountsDeaths reports whether deaths of owners are counted: from then on, a report of a death says so.
 func (v Value) CountsDeaths() bool { return v.Settings().Format >= formatDeaths }
 
-// Members yields the members sorted by ID, held ones too.
+// Members yields the members sorted by ID, including held ones.
 func (v Value) Members() iter.Seq[Member] {
 	return func(yield func(Member) bool) {
 		v.members.each(func(_ MemberID, m memberRecord) bool { return yield(m.Member) })
@@ -154,7 +154,7 @@ func (v Value) Member(id MemberID) (Member, bool) {
 	return m.Member, ok
 }
 
-// Jobs yields the jobs sorted by ID, ended ones that are still kept too.
+// Jobs yields the jobs sorted by ID, including ended ones that are still kept.
 func (v Value) Jobs() iter.Seq[Job] {
 	return func(yield func(Job) bool) {
 		v.jobs.each(func(_ JobID, j *jobRecord) bool { return yield(j.Job) })
@@ -196,19 +196,19 @@ func (v Value) OwnedBy(m MemberID) iter.Seq[Partition] {
 	}
 }
 
-// InHandover is how many partitions are on their way between two members.
+// InHandover is the number of partitions that are moving between two members.
 func (v Value) InHandover() int64 { return v.derived.moving }
 
-// Applied is how many entries were applied, duplicates and refused ones too.
+// Applied is the number of applied entries, including duplicates and refused ones.
 func (v Value) Applied() uint64 { return v.applied }
 
-// Wrote is the largest sequence number that the value has seen of a writer; 0 for one that it does not know, or has forgotten.
+// Wrote returns the largest sequence number that the value has seen of a writer; 0 for an unknown or forgotten one.
 func (v Value) Wrote(w WriterID) uint64 {
 	rec, _ := v.writers.get(w)
 	return rec.seq
 }
 
-// FirstJoined is the first joined member by ID: who does what one member should do.
+// FirstJoined returns the first joined member by ID: it does what one member should do.
 func (v Value) FirstJoined() (MemberID, bool) {
 	var first MemberID
 	v.members.each(func(id MemberID, m memberRecord) bool {
@@ -220,10 +220,10 @@ func (v Value) FirstJoined() (MemberID, bool) {
 	return first, first != ""
 }
 
-// Decode reads the record that follows the value in the log. A record that no member of this cluster can have written is not ok, and everybody
+// Decode reads the record that follows the value in the log. A record that no member of this cluster can have written is not ok, and every member
 // skips it: garbage, and an entry of a format that configure has not switched on. That follows from the record and the value alone, so old
 // and new binaries agree. The error is a *FormatError: this Rota does not know a format that is switched on, or that this entry switches on. It must
-// not read on then: from here on newer binaries may come to another value.
+// not read on: from here on newer binaries may reach another value.
 func (v Value) Decode(index Index, data []byte) (e Entry, ok bool, err error) {
 	on := v.Settings().Format
 	e, err = DecodeEntry(index, data)
@@ -242,7 +242,7 @@ func (v Value) Decode(index Index, data []byte) (e Entry, ok bool, err error) {
 	return e, true, nil
 }
 
-// Skip passes over a record of the log that is not an entry: it counts, and does nothing.
+// Skip skips a record of the log that is not an entry: it counts, and does nothing.
 func (v Value) Skip(index Index, data []byte) Value {
 	if index > v.index {
 		v.index, v.chain = index, chain(v.chain, index, data)
@@ -257,7 +257,7 @@ func (v Value) PartitionsOf(id JobID) iter.Seq[Partition] {
 	return func(yield func(Partition) bool) { v.eachOf(id, yield) }
 }
 
-// Following is the member whose name follows, around the end; "" where there is none.
+// Following returns the member whose name follows, wrapping at the end; "" if there is none.
 func (v Value) Following(id MemberID) (next MemberID) {
 	v.members.m.Ascend(id, func(m MemberID, _ memberRecord) bool {
 		if m != id {

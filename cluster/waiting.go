@@ -14,7 +14,7 @@ type Waiting struct {
 	Reason Reason
 }
 
-// Waiting lists all that waits, and why, sorted by item. Its cost is that of a plan.
+// Waiting lists everything that waits, with the reason, sorted by item. It costs as much as a plan.
 func (v Value) Waiting() []Waiting {
 	out := v.waitingPartitions()
 	out = append(out, v.WaitingForSlots()...)
@@ -40,8 +40,8 @@ func (v Value) waitingPartitions() (out []Waiting) {
 	return out
 }
 
-// WaitingForSlots lists the jobs and tasks of spread pool that have no slot, and slots that nobody gets, and why. A job that has none stands
-// there once, without its tasks.
+// WaitingForSlots lists the jobs and tasks of spread pool without a slot, and unused slots, with the reason. A job without slots is
+// listed once, without its tasks.
 func (v Value) WaitingForSlots() (out []Waiting) {
 	if v.derived.pools.len() == 0 && v.derived.free.len() == 0 {
 		return nil
@@ -69,7 +69,7 @@ func (v Value) WaitingForSlots() (out []Waiting) {
 	return out
 }
 
-// WhyTask explains a task of spread pool that has no slot; the zero Reason where it has one, is finished, or is not of spread pool.
+// WhyTask explains why a task of spread pool has no slot; it returns the zero Reason if it has one, is finished, or is not of spread pool.
 func (v Value) WhyTask(job JobID, task string) Reason {
 	rec, ok := v.jobs.get(job)
 	if !ok {
@@ -91,7 +91,7 @@ func (v Value) WhyTask(job JobID, task string) Reason {
 	return Reason(a.WhyTask(p, schedule.Post{Job: j, Task: t}))
 }
 
-// whyHeld explains a task that gets no slot for what stands in the job itself.
+// whyHeld explains why a task gets no slot, for reasons within the job.
 func (v Value) whyHeld(job JobID, task string) Reason {
 	j, _ := v.jobs.get(job)
 	if !j.finished(task) && j.heldBack()[task] {
@@ -131,11 +131,11 @@ func (v Value) whyParted(job JobID, task string) Reason {
 type TaskSlots struct {
 	Task     string
 	Finished bool
-	Slots    []schedule.Slot // that it runs on, in the order in which they came
-	Leaving  []schedule.Slot // that its work has yet to leave
+	Slots    []schedule.Slot // its slots, oldest first
+	Leaving  []schedule.Slot // slots in which it still has to stop
 }
 
-// JobSlots lists the tasks of spread pool of a job, in the topological order of its edges, with their slots. It is nil for a job that has none.
+// JobSlots lists the tasks of spread pool of a job, in the topological order of its edges, with their slots; nil if it has none.
 func (v Value) JobSlots(id JobID) []TaskSlots {
 	rec, ok := v.jobs.get(id)
 	if !ok || len(rec.pool) == 0 {

@@ -14,7 +14,7 @@ type Reason struct {
 	Try  string
 }
 
-// Why explains a partition that has no running owner; the zero Reason for one that has. For a task of spread pool it is [Value.WhyTask].
+// Why explains why a partition has no running owner; it returns the zero Reason if it has one. For a task of spread pool it is [Value.WhyTask].
 func (v Value) Why(id PartitionID) Reason {
 	p, ok := v.partitions.get(id)
 	if !ok {

@@ -12,18 +12,18 @@ import (
 
 // Limits of one [AdvanceWindow].
 const (
-	MaxItems  = 1000      // items listed, and as many done
+	MaxItems  = 1000      // listed items, and as many finished ones
 	MaxInputs = 256 << 10 // bytes of all inputs together
 	MaxCursor = 4096      // bytes
 )
 
-// inWindow tells whether the partition is an item of a window, or has one.
+// inWindow reports whether the partition is an item of a window, or has one.
 func (p *Partition) inWindow() bool {
 	return p.ListedBy != "" || p.Step != 0 || len(p.Input) > 0 || len(p.Cursor) > 0
 }
 
-// Window yields the items that a partitioner has in the value, sorted by ID: those that wait or run, those that are parked, and those that
-// are finished and that it has yet to take out. It looks at all partitions of the task.
+// Window yields the items of a partitioner in the value, sorted by ID: waiting, running and parked ones, and
+// finished ones that it has not removed yet. It reads all partitions of the task.
 func (v Value) Window(partitioner PartitionID) iter.Seq[Partition] {
 	return func(yield func(Partition) bool) {
 		job, task, key := partitioner.Split()
@@ -40,7 +40,7 @@ func checkAdvance(c *AdvanceWindow) error {
 	case len(c.Cursor) > MaxCursor:
 		return fmt.Errorf("cursor: %d bytes, at most %d are allowed", len(c.Cursor), MaxCursor)
 	case !sortedSet(c.Done):
-		return errors.New("done: the keys are not sorted, or one stands twice")
+		return errors.New("done: the keys are not sorted, or contain a duplicate")
 	}
 	return at("items", checkItems(c.Items))
 }
@@ -116,7 +116,7 @@ func (d *draft) fillWindow(j *jobRecord, task, by string, c *AdvanceWindow) {
 	}
 }
 
-// windowed tells why a partition can have no window, "" if it can.
+// windowed returns why a partition can have no window, "" if it can.
 func (d *draft) windowed(p *partitionRecord) (*jobRecord, *TaskSpec, string) {
 	job, task, key := p.ID.Split()
 	j, ok := d.jobs.get(job)
@@ -146,7 +146,7 @@ func (d *draft) windowRefused(job JobID, task, by string, c *AdvanceWindow) stri
 	return ""
 }
 
-// live tells whether the partition is there, and not only until its former owner has stopped.
+// live reports whether the partition is there, and not only until its former owner has stopped.
 func (d *draft) live(id PartitionID) bool {
 	p, ok := d.partitions.get(id)
 	return ok && !p.Dropped
@@ -171,7 +171,7 @@ func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 	return &like
 }
 
-// inWindows tells whether a class is of a partitioner or of items.
+// inWindows reports whether a class is of a partitioner or of items.
 func inWindows(c *schedule.Class) bool { return strings.HasPrefix(c.Key, stays) }
 
 func (v *Value) hasWindows() (some bool) {
@@ -182,7 +182,7 @@ func (v *Value) hasWindows() (some bool) {
 	return some
 }
 
-// fixed tells whether the items of a class stay where they are: they do unless their member may not keep them.
+// fixed reports whether the items of a class stay where they are: they do unless their member may not keep them.
 func fixed(c *schedule.Class, m *schedule.Member) bool {
 	if !inWindows(c) || m.Draining || c.Pin != "" && c.Pin != m.ID {
 		return false

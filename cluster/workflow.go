@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// topological orders the tasks so that each stands behind all that it takes from; where the edges leave a choice the one that stands first in
-// the spec goes first. If that cannot be, cycle names tasks that lead to each other, the first one again at its end.
+// topological orders the tasks so that each comes after all tasks that it takes from; if the edges leave a choice, the order of the spec
+// decides. If that is impossible, cycle names tasks that lead to each other, the first one again at its end.
 func topological(s *JobSpec) (order []int, cycle []string) {
 	index := make(map[string]int, len(s.Tasks))
 	for i := range s.Tasks {
@@ -69,7 +69,7 @@ func findCycle(s *JobSpec, after [][]int, waits []int) (names []string) {
 	return names
 }
 
-// Cycle names tasks whose edges lead from one to the next and back to the first, which stands at the end again; nothing where there is no such
+// Cycle returns tasks whose edges lead from one to the next and back to the first, which is repeated at the end; nil if there is no such
 // cycle. Edges of unknown tasks do not count.
 func (s *JobSpec) Cycle() []string {
 	_, cycle := topological(s)
@@ -90,18 +90,18 @@ func poolTasks(s *JobSpec) (pool []int) {
 	return pool
 }
 
-// finished tells whether the task is in the set of finished ones.
+// finished reports whether the task is in the set of finished ones.
 func (j *Job) finished(task string) bool {
 	_, ok := slices.BinarySearch(j.Finished, task)
 	return ok
 }
 
-// unfinished tells whether a task of spread pool has yet to finish.
+// unfinished reports whether a task of spread pool has yet to finish.
 func (j *jobRecord) unfinished() bool {
 	return slices.ContainsFunc(j.pool, func(i int) bool { return !j.finished(j.Spec.Tasks[i].Name) })
 }
 
-// TaskOrder yields the tasks of the job in the topological order of its edges, in which they are served.
+// TaskOrder yields the tasks of the job in the topological order of its edges, in which they get slots.
 func (j Job) TaskOrder() iter.Seq[*TaskSpec] {
 	return func(yield func(*TaskSpec) bool) {
 		if j.Spec == nil {
@@ -116,7 +116,7 @@ func (j Job) TaskOrder() iter.Seq[*TaskSpec] {
 	}
 }
 
-// JobState is the state of a job: its stored one, or pending where it is live and nothing of it runs. False if there is no such job.
+// JobState returns the state of a job: the stored one, or pending if it is live and nothing of it runs. False if there is no such job.
 func (v Value) JobState(id JobID) (JobState, bool) {
 	j, ok := v.jobs.get(id)
 	if !ok {

@@ -111,7 +111,7 @@ func (s *script) noteRunning(t *rapid.T, running map[PartitionID]Token, c Comman
 			}
 		}
 	case LeaveCluster, PrepareJoin:
-		clear(running) // whoever left runs nothing; the others are noted anew below
+		clear(running) // whoever left runs nothing; the others are noted again below
 	}
 	for id := range running {
 		if s.v.mayOverlap(id) {
@@ -129,7 +129,7 @@ func (s *script) noteRunning(t *rapid.T, running map[PartitionID]Token, c Comman
 	}
 }
 
-// mayOverlap tells whether a task switches at once, or is not handed over at all.
+// mayOverlap reports whether a task switches at once, or is not handed over at all.
 func (v Value) mayOverlap(id PartitionID) bool {
 	job, task, _ := id.Split()
 	j, _ := v.Job(job)

@@ -11,7 +11,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Buffered writes records behind the caller's back: Add never blocks. What does not fit into the queue is dropped and counted.
+// Buffered writes records in the background: Add never blocks. Records that do not fit into the queue are dropped and counted.
 type Buffered struct {
 	to      Journal
 	queue   chan Record
@@ -33,7 +33,7 @@ const (
 	flushFor = 2 * time.Second
 )
 
-// NewBuffered makes a buffer of 4096 records in front of a journal; Run writes. Without a logger nothing is logged.
+// NewBuffered returns a buffer of 4096 records in front of a journal; Run writes. Without a logger nothing is logged.
 func NewBuffered(to Journal, log *slog.Logger) *Buffered {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -41,7 +41,7 @@ func NewBuffered(to Journal, log *slog.Logger) *Buffered {
 	return &Buffered{to: to, queue: make(chan Record, queueLength), log: log}
 }
 
-// Add queues a record, stamped with the present time unless it has one. Safe from any goroutine, never blocks. After Run has returned records
+// Add queues a record, with the present time unless it has one. It is safe from any goroutine and never blocks. After Run has returned, records
 // are dropped.
 func (b *Buffered) Add(r Record) {
 	if r.AtMS == 0 {
@@ -60,10 +60,10 @@ func (b *Buffered) Add(r Record) {
 	}
 }
 
-// Dropped is how many records were lost: the queue was full, a record was too large for the store, or the process ended with the store away.
+// Dropped is the number of lost records: the queue was full, a record was too large for the store, or the process ended while the store was unreachable.
 func (b *Buffered) Dropped() int64 { return b.dropped.Load() }
 
-// Run writes until ctx ends, then tries once, for two seconds at most, to write what is still queued. It is called once.
+// Run writes until ctx ends, then makes one attempt, for two seconds at most, to write the rest of the queue. It is called once.
 func (b *Buffered) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -127,7 +127,7 @@ func (b *Buffered) try(ctx context.Context, batch []Record, within time.Duration
 		return nil
 	}
 	half := len(batch) / 2
-	// Where the second half fails, the first is written again with it: a record may stand twice.
+	// If the second half fails, the first is written again with it: duplicates are possible.
 	return errors.Join(b.try(each, batch[:half], within), b.try(each, batch[half:], within))
 }
 

@@ -19,7 +19,7 @@ import (
 // record in the document, so no record is under an hour before its own. The milliseconds are those of the newest record that the document began with.
 const prefix = "journal/"
 
-// Docs is the journal kept in the cluster's own store. An Append adds to the document of the one before it while that is small and of the same
+// Docs is the journal in the cluster's own store. An Append extends the previous document while that is small and of the same
 // hour: a read of few documents is much faster than one of many.
 type Docs struct {
 	docs   store.Docs
@@ -53,7 +53,7 @@ const (
 	usualSize = 8 << 10
 )
 
-// NewDocs makes a journal over documents. Records older than keep are removed now and then, by whoever appends, and the oldest when there
+// NewDocs returns a journal over documents. Members that append remove records older than keep from time to time, and the oldest ones if there
 // are more than 100,000 documents; a keep of 0 means 7 days.
 func NewDocs(d store.Docs, member string, keep time.Duration) *Docs {
 	if keep <= 0 {
@@ -174,7 +174,7 @@ func decode(d store.Doc) []Record {
 	ms, _, _ := strings.Cut(name, "-")
 	at, badTime := strconv.ParseInt(ms, 10, 64)
 	if badTime != nil {
-		at = 0 // it stands at the beginning then
+		at = 0 // then it is at the beginning
 	}
 	return []Record{{AtMS: at, Kind: Unreadable, Message: fmt.Sprintf("document %s: %v", d.Key, err)}}
 }

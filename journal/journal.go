@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Kind says what a record tells.
+// Kind is the kind of a record.
 type Kind string
 
 // The kinds.
@@ -21,8 +21,8 @@ const (
 	MemberJoined Kind = "member-joined"
 	MemberLeft   Kind = "member-left"
 	Refused      Kind = "refused"
-	Recovered    Kind = "recovered" // a malformed task or failing source is well again
-	// A source has submitted, updated or ended a job, since its file is new, was edited, or is gone.
+	Recovered    Kind = "recovered" // a malformed task or failing source works again
+	// A source has submitted, updated or ended a job, because its file is new, was edited, or is gone.
 	TaskAdded   Kind = "task-added"
 	TaskChanged Kind = "task-changed"
 	TaskRemoved Kind = "task-removed"
@@ -32,14 +32,14 @@ const (
 	SourcesDiffer Kind = "sources-differ"
 	StoreLost     Kind = "store-lost"
 	StoreBack     Kind = "store-back"
-	Unreadable    Kind = "unreadable" // stands for a part of the journal that cannot be decoded
+	Unreadable    Kind = "unreadable" // marks a part of the journal that cannot be decoded
 )
 
 // Record is one record. Fields that a kind does not use are empty.
 type Record struct {
 	AtMS      int64    `json:"at_ms"`
 	Kind      Kind     `json:"kind"`
-	Member    string   `json:"member,omitempty"`    // who reports
+	Member    string   `json:"member,omitempty"`    // the reporting member
 	Partition string   `json:"partition,omitempty"` // or task
 	Message   string   `json:"message,omitempty"`
 	From      string   `json:"from,omitempty"` // moved: former owner
@@ -50,13 +50,13 @@ type Record struct {
 	Storage   *Storage `json:"storage,omitempty"`
 }
 
-// Storage says where a malformed definition was read (source document coalesce, malformed-task-error).
+// Storage is the place of a malformed definition (source document coalesce, malformed-task-error).
 type Storage struct {
 	Type   string   `json:"type"` // "directory"
 	Path   string   `json:"path"`
-	Line   int      `json:"line,omitempty"` // from 1; 0 when unknown
+	Line   int      `json:"line,omitempty"` // from 1; 0 if unknown
 	Column int      `json:"column,omitempty"`
-	Lines  []string `json:"lines,omitempty"` // the lines concerned, with their numbers and a caret
+	Lines  []string `json:"lines,omitempty"` // the relevant lines, with their numbers and a caret
 }
 
 // Query selects records.
@@ -64,12 +64,12 @@ type Query struct {
 	Partition string    // "" for all; "job" also matches its partitions
 	Since     time.Time // zero for all
 	Until     time.Time // only records before this time; zero for all
-	Limit     int       // newest so many; 0 for 1000
+	Limit     int       // most records, the newest ones; 0 for 1000
 }
 
 // Journal stores records.
 type Journal interface {
-	// Append stores records; it may be called from any goroutine. A record may stand twice after an unknown outcome.
+	// Append stores records; it may be called from any goroutine. A record may be duplicated after an unknown outcome.
 	Append(ctx context.Context, records ...Record) error
 	// Read returns the matching records, oldest first.
 	Read(ctx context.Context, q Query) ([]Record, error)

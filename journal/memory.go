@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Memory is a journal in the process: the newest records, up to a number.
+// Memory is a journal in the process, with a bounded number of the newest records.
 type Memory struct {
 	mu      sync.Mutex
 	records []Record
@@ -14,7 +14,7 @@ type Memory struct {
 
 var _ Journal = (*Memory)(nil)
 
-// NewMemory makes a journal that keeps the newest so many records; 0 means 1000.
+// NewMemory returns a journal of at most that many records, the newest; 0 means 1000.
 func NewMemory(most int) *Memory {
 	if most <= 0 {
 		most = usualLimit

@@ -12,8 +12,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Read implements Journal. It goes from the newest hour to older ones, and stops where nothing older can be in the answer. Where a task is asked
-// for, only documents that name it are decoded.
+// Read implements Journal. It goes from the newest hour to older ones, and stops when nothing older can match. If the query names a
+// task, it decodes only documents that name the task.
 func (j *Docs) Read(ctx context.Context, q Query) ([]Record, error) {
 	s := search{q: q, mark: q.mark()}
 	hours, all := q.hours(time.Now())
@@ -124,7 +124,7 @@ func (s *search) look(docs []store.Doc) {
 	}
 }
 
-// over tells whether no record in the documents of an hour, or of an earlier one, is in the answer. A document holds nothing newer than its hour.
+// over reports whether no record in the documents of an hour, or of an earlier one, is in the answer. A document holds nothing newer than its hour.
 func (s *search) over(hour string) bool {
 	start, err := time.Parse(hourForm, hour)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Line is the record on one line, without its time and kind. Control characters become spaces.
+// Line returns the record on one line, without its time and kind. Control characters become spaces.
 func (r Record) Line() string {
 	var parts []string
 	add := func(s string) {
@@ -60,7 +60,7 @@ func gap(ms int64) string {
 	return fmt.Sprintf("gap %s", time.Duration(ms)*time.Millisecond)
 }
 
-// String is the record as rota journal shows it: time, kind, what happened; below a malformed definition the lines concerned.
+// String returns the record as rota journal shows it: time, kind, what happened; below a malformed definition the relevant lines.
 func (r Record) String() string {
 	s := fmt.Sprintf("%s  %-10s  %s", time.UnixMilli(r.AtMS).Format("15:04:05"), short(r.Kind), r.Line())
 	if r.Storage != nil {

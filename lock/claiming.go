@@ -22,7 +22,7 @@ type claiming struct {
 
 	turn    chan struct{} // has room for the one who drives: a channel, so that waiting for it ends with a context
 	state   claim
-	hints   chan string                   // keys of pulses; "" for the table
+	hints   chan string                   // keys of heartbeats; "" for the table
 	watched map[string]context.CancelFunc // what stops the watch of a prefix
 	watches sync.WaitGroup
 	ended   bool
@@ -40,8 +40,8 @@ func (c *Client) newClaiming(p *pulse, place string, t terms) *claiming {
 	}
 }
 
-// drive goes on until the lock is granted (true), or nothing of the claim is left, or ctx ends or the pulse is lost (all false): then it has been told to
-// stop, and somebody has to drive it on. The caller has the turn.
+// drive continues until the lock is granted (true), or the claim is gone, or ctx ends or the heartbeat is lost (all false): then the claim has been
+// stopped, and the caller must drive it on. The caller has the turn.
 func (r *claiming) drive(ctx context.Context, ev event) bool {
 	for !r.ended {
 		if _, isStop := ev.(stop); !isStop && r.state.phase < leaving && (ctx.Err() != nil || !r.p.trusted()) {
@@ -203,11 +203,11 @@ func (r *claiming) takeTurn(ctx context.Context) bool {
 
 // stopLater drives the claim to its end in the background.
 func (r *claiming) stopLater() {
-	r.c.background(func() { _ = r.stop(r.c.ctx) }) // where it does not get there, the pulse goes, and others remove the entry
+	r.c.background(func() { _ = r.stop(r.c.ctx) }) // if it does not succeed, the heartbeat goes away, and others remove the entry
 }
 
-// watch keeps watches on the table and on some pulses, and ends all others. Where the store has no watches, or they cannot be had, looking now and then
-// has to do.
+// watch keeps watches on the table and on some heartbeats, and ends all others. Without watches, or if they cannot be set up, polling
+// must suffice.
 func (r *claiming) watch(pulses []string) {
 	w, ok := r.c.store.(store.Watcher)
 	if !ok || r.state.phase != waiting {
@@ -229,7 +229,7 @@ func (r *claiming) watch(pulses []string) {
 	}
 }
 
-// maxWatched is how many pulses one claim watches; it looks at the others from time to time.
+// maxWatched is how many heartbeats one claim watches; it polls the others.
 const maxWatched = 4
 
 // forward opens a watch, which may take long, and passes its hints on.

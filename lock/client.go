@@ -18,14 +18,14 @@ import (
 
 // Options of a [Client]; the zero value works.
 type Options struct {
-	// TTL is for how long others wait for a holder that is silent; default 10 s, at least 300 ms, at most 24 h. Processes may differ in it.
+	// TTL is how long others wait for a silent holder; default 10 s, at least 300 ms, at most 24 h. Processes may use different ones.
 	TTL time.Duration
-	// Owner is what people read who look who holds a lock: a member, a host. At most 128 bytes.
+	// Owner is a text for people who inspect the lock: a member, a host. At most 128 bytes.
 	Owner string
-	// NoSessions uses heartbeats alone, also where the store has sessions.
+	// NoSessions uses only heartbeats, even if the store has sessions.
 	NoSessions bool
 	Logger     *slog.Logger // default: discard
-	// Clock measures TTLs; default [protocol.Now]. It goes on while the machine is suspended: one that does not trusts a lock for too long.
+	// Clock measures TTLs; default [protocol.Now]. It must advance while the machine is suspended: otherwise a lease is considered valid for too long.
 	// A test in a bubble of testing/synctest sets [protocol.NewProcessClock].
 	Clock func() protocol.Instant
 }
@@ -58,7 +58,7 @@ func (o Options) validate() error {
 	return errors.Join(faults...)
 }
 
-// Client is what one process takes locks with. All locks that it holds live by one pulse, which is there only while something is held or waited for.
+// Client takes the locks of one process. One heartbeat covers all its locks, and exists only while a lock is held or waited for.
 // Its methods may be called from any goroutine.
 type Client struct {
 	o      Options
@@ -78,7 +78,7 @@ type Client struct {
 	fewer  chan struct{}                    // has room for one; a claim has ended
 }
 
-// NewClient makes a client over a store, which stays the caller's. Watcher and Sessions are used where the store has them.
+// NewClient makes a client over a store, which stays the caller's. It uses the Watcher and Sessions of the store if it has them.
 func NewClient(s store.Docs, o Options) (*Client, error) {
 	o = o.withDefaults()
 	if s == nil {
@@ -93,8 +93,8 @@ func NewClient(s store.Docs, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close lets go of everything: the contexts of all that is held end with [ErrClosed], those who wait get it as an error, and the entries in the store
-// are removed for as long as ctx allows; what is left then is removed by others, who find the pulse gone or silent. Close returns when all
+// Close releases everything: the contexts of all held locks end with [ErrClosed], waiters get it as an error, and the entries in the store
+// are removed until ctx ends; the rest is removed by others, who find the heartbeat gone or silent. Close returns when all
 // goroutines have ended. Closing again does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	c.close(ErrClosed)
@@ -122,7 +122,7 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	c.wg.Wait()
 	if fault != nil {
-		return fmt.Errorf("close the client of locks: others will notice by the pulse: %w", fault)
+		return fmt.Errorf("close the client of locks: others will notice by the heartbeat: %w", fault)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (c *Client) background(f func()) {
 	f()
 }
 
-// enter finds a pulse that is trusted, or makes one, and adds a claim to it.
+// enter finds a heartbeat whose lease is valid, or makes one, and adds a claim to it.
 func (c *Client) enter(ctx context.Context) (*pulse, error) {
 	for {
 		p, err := c.current()
@@ -170,7 +170,7 @@ func (c *Client) enter(ctx context.Context) (*pulse, error) {
 	}
 }
 
-// current is the present pulse, with one more claim on it.
+// current returns the present heartbeat, with one more claim on it.
 func (c *Client) current() (*pulse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,7 +185,7 @@ func (c *Client) current() (*pulse, error) {
 	return c.pulse, nil
 }
 
-// observed is what all claims of this process know of the pulses of others.
+// observed is what all claims of this process know of the heartbeats of others.
 func (c *Client) observed() heartbeat.Observations {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,7 +198,7 @@ func (c *Client) note(seen heartbeat.Observations) {
 	c.seen = c.seen.Newer(seen).Recent(c.o.Clock().Add(-10 * max(c.o.TTL, time.Minute)))
 }
 
-// strays are those of the listed pulses that have not changed for long enough. A list may be old, which makes the silence longer and never shorter.
+// strays returns the listed heartbeats that have not changed for long enough. A list may be stale, which makes the silence longer and never shorter.
 func (c *Client) strays(docs []store.Doc, now protocol.Instant) []store.Doc {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,22 +7,22 @@ import (
 
 // The errors that a caller can act on. They come wrapped with the name of the lock.
 var (
-	// ErrHeld answers TryAcquire: somebody holds it, or stands in the line for it.
+	// ErrHeld is returned by TryAcquire: another process holds the lock, or waits for it.
 	ErrHeld = errors.New("held by others")
-	// ErrLost is the cause with which what is done under a lock ends: the process can no longer prove that it holds it.
+	// ErrLost is the cause with which a lock's context ends when the process can no longer prove that it holds the lock.
 	ErrLost = errors.New("the lock is lost: no sign of life was acknowledged in time")
-	// ErrReleased is the cause with which the context of a lock ends that was released.
+	// ErrReleased is the cause with which the context of a released lock ends.
 	ErrReleased = errors.New("the lock was released")
-	// ErrCrowded: too many wait already.
+	// ErrCrowded reports that too many claims wait already.
 	ErrCrowded = fmt.Errorf("%d claims wait already: try again later", maxWaiting)
-	// ErrClosed: the client was closed.
+	// ErrClosed reports that the client was closed.
 	ErrClosed = errors.New("the client of the locks is closed")
 )
 
-// SizeError refuses a semaphore of another size than the one that is in use under its name.
+// SizeError refuses a semaphore if its name is in use with another size.
 type SizeError struct {
-	Size int // that is in use
-	Want int // that was asked for
+	Size int // in use
+	Want int // requested
 }
 
 // Error implements error.

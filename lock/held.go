@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// Held is a lock, or a place of a semaphore, that this process holds until it releases it or loses it. Its methods may be called from any goroutine.
+// Held is a lock, or a place of a semaphore, that this process holds until it releases or loses it. Its methods may be called from any goroutine.
 type Held struct {
 	r      *claiming
 	what   string
@@ -30,16 +30,16 @@ func (r *claiming) hold(what string) *Held {
 	return h
 }
 
-// Token is larger than that of everybody who held it before. Give it to the resource that the lock guards, and let that refuse whatever comes under a
-// smaller token than the largest that it has seen: nothing else stops a process that was suspended between its look at the lock and its act.
+// Token is larger than that of every former holder. Give it to the resource that the lock protects, and let the resource refuse any token smaller than
+// the largest it has seen: nothing else stops a process that was suspended between its check of the lock and its action.
 func (h *Held) Token() cluster.Token { return h.token }
 
-// Context ends when the lock is released ([ErrReleased]), lost ([ErrLost]) or the client closed ([ErrClosed]); context.Cause tells. It does not end
-// with the context that was given to Acquire. Its Err and Done look at the clock: after the process was suspended they tell at once that the lock is
-// lost, before anything else in the process has noticed. A context that is made from it hears of it a moment later.
+// Context ends when the lock is released ([ErrReleased]), lost ([ErrLost]) or the client closed ([ErrClosed]); context.Cause returns which. It does not end
+// with the context of Acquire. Its Err and Done check the clock: after a suspension of the process they report at once that the lock is
+// lost, before anything else in the process has noticed. A context derived from it ends a moment later.
 func (h *Held) Context() context.Context { return h.ctx }
 
-// Err is nil while the lock is held, else why it is not, by the clock: see Context. Ask right before each act.
+// Err is nil while the lock is held by the clock, else the reason; see Context. Call it right before each action.
 func (h *Held) Err() error {
 	if h.ctx.Err() == nil {
 		return nil
@@ -47,9 +47,9 @@ func (h *Held) Err() error {
 	return fmt.Errorf("%s: %w", h.what, context.Cause(h.ctx))
 }
 
-// Release lets go: the context ends, and when Release returns nil the next one in the line holds the lock. Stop what is done under it before. Releasing
-// again, and releasing what was lost, is fine. Where ctx ends, or the store does not answer, before that is certain, Release returns an error and goes
-// on in the background until the client is closed.
+// Release ends the context, and when it returns nil the next waiter holds the lock. Stop the work under the lock before. Releasing
+// again, or releasing a lost lock, does no harm. If ctx ends, or the store does not answer, before the release is certain, Release returns an error and
+// continues in the background until the client is closed.
 func (h *Held) Release(ctx context.Context) error {
 	h.cancel(ErrReleased)
 	err := h.r.stop(ctx)

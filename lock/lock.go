@@ -12,8 +12,8 @@ import (
 // maxName is how long a name may be, in bytes.
 const maxName = 200
 
-// CheckName tells what is wrong with the name of a lock or a semaphore, nil if nothing: a path like "reports/daily", of letters, digits and . _ # @ = - :
-// with at most 200 bytes.
+// CheckName reports what is wrong with the name of a lock or a semaphore, or nil. A name is a path like "reports/daily", of letters, digits and
+// . _ # @ = - : with at most 200 bytes.
 func CheckName(name string) error {
 	if len(name) > maxName {
 		return fmt.Errorf("name %.40q… has %d bytes: at most %d are allowed", name, len(name), maxName)
@@ -24,10 +24,10 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Lock is a named lock: at most one holds it. It is a value that holds nothing itself; two with one name are the same lock.
+// Lock is a named lock with at most one holder. It is only a name and holds nothing itself; two with one name are the same lock.
 type Lock struct{ s Semaphore }
 
-// Lock gives the lock of a name.
+// Lock returns the named lock.
 func (c *Client) Lock(name string) Lock {
 	return Lock{Semaphore{c: c, name: name, size: 1, kind: "lock"}}
 }
@@ -35,24 +35,24 @@ func (c *Client) Lock(name string) Lock {
 // Name returns the name.
 func (l Lock) Name() string { return l.s.name }
 
-// Acquire waits in the line until it holds the lock or ctx ends. ctx bounds the waiting alone. While the store is away it goes on trying. See the
-// package's comment for what is promised.
+// Acquire waits in the queue until it holds the lock or ctx ends. ctx bounds only the waiting. While the store is unreachable it retries. The package
+// comment lists the promises.
 func (l Lock) Acquire(ctx context.Context) (*Held, error) { return l.s.Acquire(ctx) }
 
-// TryAcquire takes the lock if it is free, without standing in the line: [ErrHeld] if it is not. It looks whether the holder lives; one that is only
-// silent is found dead once tries of this client, or somebody who waits, have seen it silent for long enough.
+// TryAcquire takes the lock if it is free, without queueing, and returns [ErrHeld] if it is not. It checks whether the holder is alive; a silent holder
+// counts as dead once the attempts of this client, or a waiter, have observed its silence for long enough.
 func (l Lock) TryAcquire(ctx context.Context) (*Held, error) { return l.s.TryAcquire(ctx) }
 
-// Do acquires the lock, calls f and releases the lock. The context of f ends with ctx and with the lock. The error is f's, or says that the lock was not
-// had; where f ended well but the lock had been lost by then, it is [ErrLost].
+// Do acquires the lock, calls f and releases the lock. The context of f ends with ctx and with the lock. The error is f's, or that of acquiring the lock;
+// if f succeeded but the lock had been lost by then, it is [ErrLost].
 func (l Lock) Do(ctx context.Context, f func(ctx context.Context, token cluster.Token) error) error {
 	return l.s.Do(ctx, f)
 }
 
-// State is who holds the lock, for people: it may be old when it arrives.
+// State returns the holder and the waiters, for people; it may be stale.
 func (l Lock) State(ctx context.Context) (State, error) { return l.s.State(ctx) }
 
-// Semaphore is a named semaphore: at most so many hold it at once, each under a token of its own. It is a value, like [Lock].
+// Semaphore is a named semaphore of a fixed size: each holder has its own token. It is only a name, like [Lock].
 type Semaphore struct {
 	c    *Client
 	name string
@@ -60,8 +60,8 @@ type Semaphore struct {
 	kind string
 }
 
-// Semaphore gives the semaphore of a name, with n places, 1 to 1000. All who use it must say the same n: another one is refused with a [SizeError] while
-// anybody holds it or waits, and counts from then on where nobody does. A lock and a semaphore of one name have nothing to do with each other.
+// Semaphore returns the named semaphore of size n, 1 to 1000. All users must use the same n: another size is refused with a [SizeError] while
+// there is a holder or a waiter, and becomes the size otherwise. A lock and a semaphore of the same name are independent.
 func (c *Client) Semaphore(name string, n int) Semaphore {
 	return Semaphore{c: c, name: name, size: n, kind: "semaphore"}
 }
@@ -84,7 +84,7 @@ func (s Semaphore) check() error {
 	return s.checkText()
 }
 
-// Acquire waits in the line until it holds a place or ctx ends; see [Lock.Acquire].
+// Acquire waits in the queue until it holds a place or ctx ends; see [Lock.Acquire].
 func (s Semaphore) Acquire(ctx context.Context) (*Held, error) { return s.acquire(ctx, false) }
 
 // TryAcquire takes a place if one is free; see [Lock.TryAcquire].
@@ -104,11 +104,11 @@ func (s Semaphore) acquire(ctx context.Context, try bool) (*Held, error) {
 		if !errors.Is(err, ErrLost) || ctx.Err() != nil {
 			return nil, fmt.Errorf("acquire %s: %w", s.what(), err)
 		}
-		// The pulse was lost while we waited. With another one we stand at the end of the line.
+		// The heartbeat was lost while we waited. With another one we go to the end of the queue.
 	}
 }
 
-// claim makes one claim, under one pulse.
+// claim makes one claim, under one heartbeat.
 func (s Semaphore) claim(ctx context.Context, try bool) (*Held, error) {
 	p, err := s.c.enter(ctx)
 	if err != nil {
@@ -150,21 +150,21 @@ func (s Semaphore) Do(ctx context.Context, f func(ctx context.Context, token clu
 	return released
 }
 
-// State is who holds a lock or semaphore, and who waits.
+// State lists the holders and the waiters of a lock or semaphore.
 type State struct {
-	Size    int           `json:"size"`  // 0 when nobody has ever used it
-	Token   cluster.Token `json:"token"` // the newest that was given
+	Size    int           `json:"size"`  // 0 if it has never been used
+	Token   cluster.Token `json:"token"` // the newest token
 	Holders []Claim       `json:"holders"`
-	Waiting []Claim       `json:"waiting"` // in the order of the line
+	Waiting []Claim       `json:"waiting"` // in queue order
 }
 
-// Claim is one who holds or waits.
+// Claim is one holder or waiter.
 type Claim struct {
-	Owner string        `json:"owner,omitempty"` // as Options.Owner of its client said
+	Owner string        `json:"owner,omitempty"` // Options.Owner of its client
 	Token cluster.Token `json:"token,omitempty"` // of a holder
 }
 
-// State is who holds the semaphore, for people: it may be old when it arrives, and names the dead until somebody has removed them.
+// State returns the holders of the semaphore, for people; it may be stale, and includes dead processes until another one has removed them.
 func (s Semaphore) State(ctx context.Context) (State, error) {
 	if err := s.check(); err != nil {
 		return State{}, fmt.Errorf("read %s: %w", s.what(), err)

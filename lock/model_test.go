@@ -13,7 +13,7 @@ import (
 )
 
 // model is some processes that each take one lock once, a store, and the faults that a scenario allows. What decides is the real thing: life.step and
-// claim.step. A tick is a millisecond and the TTL three of them, so a pulse is trusted for two ticks and a bit after it was sent, and others wait for four.
+// claim.step. A tick is a millisecond and the TTL three of them, so a heartbeat is trusted for two ticks and a bit after it was sent, and others wait for four.
 //
 // A call is made in two moves, it is done by the store and its answer arrives, both in the tick in which it was sent, unless a fault is between. What
 // only one process can notice, an answer or the end of its wait, comes before all else: it could as well come later, since nothing else depends on it.
@@ -21,7 +21,7 @@ type model struct {
 	procs   int
 	size    int
 	faults  faults
-	expires bool // the pulses go with sessions: at a crash, and some time after they were renewed last
+	expires bool // the heartbeats go with sessions: at a crash, and some time after they were renewed last
 	flaw    flaw
 	only    bool // faults hit none but the first process
 	slow    bool // the second process has twice the TTL
@@ -66,14 +66,14 @@ type system struct {
 
 type process struct {
 	begun, dead, suspended bool
-	lapsed                 bool // its pulse is not trusted any more
+	lapsed                 bool // its heartbeat is not trusted any more
 	asked                  bool // its claim has begun
 	life                   life
 	claim                  claim
 	trust                  protocol.Instant
 	beatCall, claimCall    request
 	wakeLife, wakeClaim    protocol.Instant
-	pulse                  int // version of its pulse in the store; 0: there is none
+	pulse                  int // version of its heartbeat in the store; 0: there is none
 	called                 protocol.Instant
 	ended                  bool // its session
 }

@@ -12,29 +12,29 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// pulsePrefix is above the pulses of all processes.
+// pulsePrefix is the key prefix of the heartbeats of all processes.
 const pulsePrefix = "lock-pulse/"
 
-// idleLife is how many TTLs a pulse is kept that no claim needs.
+// idleLife is how many TTLs an unneeded heartbeat is kept.
 const idleLife = 3
 
-// errIdle ends a pulse that nobody needs.
+// errIdle ends an unneeded heartbeat.
 var errIdle = errors.New("nothing is held or waited for")
 
-// pulse is the sign of life of this process, from its creation until its trust ends. It is never taken up again: after that there is another one,
-// under another key.
+// pulse is the heartbeat of this process, from its creation until its lease expires. It is never resumed: a later one has
+// another key.
 type pulse struct {
 	c      *Client
 	key    string
 	ctx    context.Context // ends, with the cause, when nothing may be done under it any more
 	cancel context.CancelCauseFunc
-	ready  chan struct{}    // closed when it is trusted for the first time
+	ready  chan struct{}    // closed when its lease is valid for the first time
 	over   chan struct{}    // closed when run has ended
-	alarm  *time.Timer      // at the end of the trust
+	alarm  *time.Timer      // at the end of the lease
 	writer pulseWriter      // of run alone
 	swept  protocol.Instant // the same
 	mu     sync.Mutex
-	until  protocol.Instant // 0: not trusted yet
+	until  protocol.Instant // 0: no lease yet
 	claims int
 	idle   protocol.Instant // when the last claim left
 	err    error            // of the last call
@@ -67,7 +67,7 @@ func (p *pulse) leave() {
 	p.idle = p.c.o.Clock()
 }
 
-// trusted tells whether the pulse may be trusted at this instant, by the clock. Where it may not any more, it never may again.
+// trusted reports whether the lease of the heartbeat is valid at this instant, by the clock. Once expired, it stays so.
 func (p *pulse) trusted() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +75,7 @@ func (p *pulse) trusted() bool {
 	return p.until != 0 && p.ctx.Err() == nil
 }
 
-// expired ends the pulse if its time is up. p.mu is held.
+// expired ends the heartbeat if its time is up. p.mu is held.
 func (p *pulse) expired() bool {
 	if p.until == 0 || p.until > p.c.o.Clock() {
 		return false
@@ -93,7 +93,7 @@ func (p *pulse) ring() {
 	}
 }
 
-// trust puts off the end, unless it has come.
+// trust extends the lease, unless it has expired.
 func (p *pulse) trust(until protocol.Instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *pulse) note(err error) {
 	p.err = err
 }
 
-// tired tells whether nobody has needed the pulse for long, and ends it then.
+// tired reports whether the heartbeat has been unneeded for long, and ends it then.
 func (p *pulse) tired() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,14 +131,14 @@ func (p *pulse) tired() bool {
 	return true
 }
 
-// retire ends the pulse, waits for run to end, and removes the document.
+// retire ends the heartbeat, waits for run to end, and removes the document.
 func (p *pulse) retire(ctx context.Context, why error) {
 	p.cancel(why)
 	<-p.over
 	p.writer.close(ctx, p.c)
 }
 
-// run renews the pulse until its trust ends.
+// run renews the heartbeat until its lease expires.
 func (p *pulse) run() {
 	defer close(p.over)
 	defer p.alarm.Stop()
@@ -162,7 +162,7 @@ func (p *pulse) run() {
 		}
 	}
 	if cause := context.Cause(p.ctx); errors.Is(cause, ErrLost) || errors.Is(cause, errIdle) {
-		p.c.o.Logger.Debug("a pulse of locks has ended", "key", p.key, "cause", cause)
+		p.c.o.Logger.Debug("a heartbeat of locks has ended", "key", p.key, "cause", cause)
 		ctx, cancel := context.WithTimeout(p.c.ctx, p.c.patience())
 		defer cancel()
 		p.writer.close(ctx, p.c)
@@ -205,8 +205,8 @@ func (p *pulse) rest(until protocol.Instant) lifeEvent {
 	return lifeWoken{p.c.o.Clock()}
 }
 
-// sweep removes the pulses of processes that died while they held nothing, where sessions do not do it. One that was seen at the same version for four
-// silences is dead; the version in the call makes sure that it is still that one.
+// sweep removes the heartbeats of processes that died while they held nothing, if sessions do not remove them. A process observed at the same version for
+// four silences is dead; the version in the call ensures that it has not changed since.
 func (p *pulse) sweep() {
 	now, every := p.c.o.Clock(), sweepEvery*p.c.o.TTL
 	if p.writer.session != nil || p.swept != 0 && now.Sub(p.swept) < every {
@@ -222,7 +222,7 @@ func (p *pulse) sweep() {
 	}
 	for _, d := range p.c.strays(docs, now) {
 		if err := p.c.store.Delete(ctx, d.Key, d.Version); err != nil {
-			p.c.o.Logger.Debug("remove a pulse that nobody renews", "key", d.Key, "err", err)
+			p.c.o.Logger.Debug("remove a heartbeat that is not renewed", "key", d.Key, "err", err)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func (p *pulse) sweep() {
 // sweepEvery is how many TTLs lie between two sweeps.
 const sweepEvery = 10
 
-// pulseWriter writes the document of a pulse: through a session where the store has them, so that it goes with the process.
+// pulseWriter writes the document of a heartbeat: through a session if the store has them, so that it is removed with the process.
 type pulseWriter struct {
 	key     string
 	session store.Session
@@ -277,7 +277,7 @@ func (w *pulseWriter) ended() <-chan struct{} {
 	return w.session.Done()
 }
 
-// close removes the pulse, as well as it can: others will find it silent otherwise.
+// close removes the heartbeat, if it can; otherwise others will find it silent.
 func (w *pulseWriter) close(ctx context.Context, c *Client) {
 	var err error
 	switch {
@@ -289,7 +289,7 @@ func (w *pulseWriter) close(ctx context.Context, c *Client) {
 		w.version = ""
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		c.o.Logger.Debug("remove a pulse", "key", w.key, "err", err)
+		c.o.Logger.Debug("remove a heartbeat", "key", w.key, "err", err)
 	}
 }
 

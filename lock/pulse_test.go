@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// pulses are the keys of the pulses in the store.
+// pulses are the keys of the heartbeats in the store.
 func pulses(t *testing.T, s store.Docs) []string {
 	t.Helper()
 	docs, err := s.List(deadline(t), "lock-pulse/")
@@ -24,7 +24,7 @@ func pulses(t *testing.T, s store.Docs) []string {
 	return keys
 }
 
-// TestPulseIsRemoved: a pulse is there while something is held, and goes when its client is closed.
+// TestPulseIsRemoved: a heartbeat is there while something is held, and goes when its client is closed.
 func TestPulseIsRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, heartbeats := range []bool{false, true} {
@@ -47,7 +47,7 @@ func TestPulseIsRemoved(t *testing.T) {
 	})
 }
 
-// TestPulseIsSwept: a pulse that nobody needs goes after three TTLs, and then the next lock begins another one; and the pulse of a dead process is removed
+// TestPulseIsSwept: a heartbeat that nobody needs goes after three TTLs, and then the next lock begins another one; and the heartbeat of a dead process is removed
 // within two sweeps, which are ten TTLs apart, by any process that holds something else.
 func TestPulseIsSwept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestPulseIsSwept(t *testing.T) {
 			t.Fatalf("pulses %q, want one", dead)
 		}
 		handle.Close()                                             // like kill -9; nobody wants y
-		other := acquire(t, client(t, server.Open(), o).Lock("z")) // holding keeps the pulse, and with it the sweeps
+		other := acquire(t, client(t, server.Open(), o).Lock("z")) // holding keeps the heartbeat, and with it the sweeps
 		await(t, 21*ttl, "the pulse of the dead process is gone", func() bool { return !slices.Contains(pulses(t, witness), dead[0]) })
 		if err := other.Err(); err != nil {
 			t.Errorf("the sweeper: %v", err)

@@ -30,7 +30,7 @@ type terms struct {
 	began protocol.Instant
 }
 
-// claim decides for one who wants a lock, from the first look at its table to the last. It has at most one call under way, and whatever happens
+// claim decides for one acquisition, from the first read of the table to the last. It has at most one call in flight, and whatever happens
 // it hears how that call ended before it hears anything else. It is a value; step makes the next one.
 type claim struct {
 	terms
@@ -67,7 +67,7 @@ type (
 	event interface{ at() protocol.Instant }
 	// woken: the time of a wait has come.
 	woken struct{ now protocol.Instant }
-	// hinted: the table may have changed, or the pulse of that key.
+	// hinted: the table may have changed, or the heartbeat of that key.
 	hinted struct {
 		now   protocol.Instant
 		pulse string // "" for the table
@@ -109,12 +109,12 @@ type (
 		version store.Version
 	}
 	lookPulse struct{ key string }
-	// wait is until an instant, or a hint of the table or of one of the pulses.
+	// wait lasts until an instant, or a hint of the table or of one of the heartbeats.
 	wait struct {
 		until  protocol.Instant
 		pulses []string
 	}
-	// granted: it holds the lock, for as long as the process trusts its pulse.
+	// granted: it holds the lock, for as long as the lease of the process's heartbeat is valid.
 	granted struct{ token cluster.Token }
 	// left: nothing of it is in the table, nor will be. err says why it did not get the lock; nil after stop.
 	left struct{ err error }
@@ -134,7 +134,7 @@ func (wait) effect()       {}
 func (granted) effect()    {}
 func (left) effect()       {}
 
-// step takes in an event and says what to do next.
+// step handles an event and returns what to do next.
 func (c claim) step(ev event) (claim, effect) {
 	c.now = ev.at()
 	c.take(ev)
@@ -274,8 +274,8 @@ func (c *claim) enter() effect {
 
 func (c *claim) inside() bool { return c.table.has(c.me.ID) }
 
-// probe looks once at the pulses of entries that are in the way, takes out those that are dead, and refuses when none of them is, or one of them is
-// not where all would have to be.
+// probe checks the heartbeats of entries that are in the way, once. It removes the dead ones, and refuses if none of them is dead, or if one of them is
+// alive where all would have to be dead.
 func (c *claim) probe(why error, entries []entry, all bool) effect {
 	var dead []string
 	alive := false
@@ -304,7 +304,7 @@ func (c *claim) probe(why error, entries []entry, all bool) effect {
 	return c.write(c.table.without(dead...))
 }
 
-// stand waits in the line. It looks at the pulses of the holders and of the one who stands before it.
+// stand waits in the queue. It polls the heartbeats of the holders and of the claim before it.
 func (c *claim) stand() effect {
 	if e, ok := c.table.holder(c.me.ID); ok {
 		c.phase = holding
@@ -312,11 +312,11 @@ func (c *claim) stand() effect {
 	}
 	place := slices.IndexFunc(c.table.Waiters, func(e entry) bool { return e.ID == c.me.ID })
 	if place < 0 {
-		c.phase = entering // somebody has removed it; so it stands at the end again
+		c.phase = entering // another process has removed it; so it goes to the end of the queue again
 		return c.enter()
 	}
 	c.phase = waiting
-	pause := c.pause * time.Duration(1+place/8) // who is far from the front looks less often
+	pause := c.pause * time.Duration(1+place/8) // a claim far from the front polls less often
 	due := c.read.Add(pause)
 	var dead, pulses []string
 	for _, e := range c.before(place) {
@@ -342,7 +342,7 @@ func (c *claim) stand() effect {
 	return wait{due, pulses}
 }
 
-// nextLook is when to look at a pulse again: from time to time, and at the end of a silence.
+// nextLook is when to poll a heartbeat again: periodically, and at the end of a silence.
 func nextLook(o heartbeat.Observation, silence, pause time.Duration) protocol.Instant {
 	if !o.Known {
 		return 0
@@ -353,7 +353,7 @@ func nextLook(o heartbeat.Observation, silence, pause time.Duration) protocol.In
 	return o.Looked.Add(pause)
 }
 
-// before are the holders and the one who stands before a place in the line, without those of this process.
+// before returns the holders and the claim before a place in the queue, without those of this process.
 func (c *claim) before(place int) []entry {
 	all := slices.Clone(c.table.Holders)
 	if place > 0 {

@@ -15,15 +15,15 @@ func timing(ttl time.Duration) heartbeat.Timing {
 	return heartbeat.Timing{TTL: ttl, Rho: drift, Margin: ttl / 20}
 }
 
-// silenceOf is how long others must have seen the same version of a pulse before they count its process as dead.
+// silenceOf is how long others must observe the same version of a heartbeat before its process counts as dead.
 func silenceOf(ttl time.Duration) time.Duration { return timing(ttl).Silence() + timing(ttl).Margin }
 
-// life decides about the pulse of this process: when to renew it, and until when its lease is valid. It is a value; step makes the next one.
+// life decides about the heartbeat of this process: when to renew it, and until when its lease is valid. It is a value; step makes the next one.
 type life struct {
 	heartbeat.Lease
 	ttl     time.Duration
 	now     protocol.Instant
-	version store.Version // of the pulse as far as we know; "" when it is not there
+	version store.Version // of the heartbeat as far as we know; "" if it does not exist
 	created bool          // it was there once
 	doubt   bool          // what became of the last write is not known: look
 	over    bool
@@ -40,7 +40,7 @@ type (
 		outcome   outcome
 		version   store.Version
 	}
-	// felt answers feel; version is "" when there is no pulse.
+	// felt answers feel; version is "" if there is no heartbeat.
 	felt struct {
 		now     protocol.Instant
 		version store.Version
@@ -51,13 +51,13 @@ type (
 // The effects of a life: each step gives one.
 type (
 	lifeEffect interface{ lifeEffect() }
-	// beat writes the pulse, at a version.
+	// beat writes the heartbeat, at a version.
 	beat struct{ version store.Version }
-	// feel reads our own pulse.
+	// feel reads our own heartbeat.
 	feel struct{}
 	// rest waits.
 	rest struct{ until protocol.Instant }
-	// lapse ends this life: whatever was held under its pulse is lost.
+	// lapse ends this life: whatever was held under its heartbeat is lost.
 	lapse struct{}
 )
 
@@ -70,7 +70,7 @@ func (feel) lifeEffect()  {}
 func (rest) lifeEffect()  {}
 func (lapse) lifeEffect() {}
 
-// step takes in an event. That the lease has lapsed is noticed before anything else.
+// step handles an event. It checks for an expired lease before anything else.
 func (l life) step(ev lifeEvent) (life, lifeEffect) {
 	l.now = ev.lifeAt()
 	if !l.over && !l.lapsed() {
@@ -112,7 +112,7 @@ func (l *life) beaten(ev beaten) {
 		l.Lease = l.Renewed(ev.sent, timing(l.ttl))
 	case ended:
 		l.over = true
-	case refused: // a write whose answer was lost stands there, or somebody has removed the pulse
+	case refused: // the refused document is a write of ours whose answer was lost, or another process has removed the heartbeat
 		l.doubt, l.Next = true, l.now
 	case unknown: // not renewed for us; for others it may be
 		l.doubt, l.Next = true, l.now.Add(l.retry())

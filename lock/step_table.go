@@ -11,30 +11,30 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// The bounds of a table. With all of them used up its document has about 500 kB.
+// The limits of a table. At these limits its document has about 500 kB.
 const (
 	maxSize    = 1000 // places of a semaphore
 	maxWaiting = 1000
-	maxText    = 128 // bytes of an id, a pulse's key or an owner
+	maxText    = 128 // bytes of an id, a heartbeat's key or an owner
 )
 
 // format is written into each document, so that a later one can be told from this one.
 const format = 1
 
-// table is the document of a lock or a semaphore: who holds it, and who waits. It is a value: changes make a new one.
+// table is the document of a lock or a semaphore: its holders and waiters. It is a value: changes make a new one.
 type table struct {
 	Format  int           `json:"format"`
-	Size    int           `json:"size"`   // how many may hold it at once
-	Token   cluster.Token `json:"token"`  // the newest that was given
-	Writes  uint64        `json:"writes"` // so that each write changes the document
+	Size    int           `json:"size"`   // the number of places
+	Token   cluster.Token `json:"token"`  // the newest token
+	Writes  uint64        `json:"writes"` // makes each write change the document
 	Holders []entry       `json:"holders,omitempty"`
-	Waiters []entry       `json:"waiters,omitempty"` // in the order in which they came
+	Waiters []entry       `json:"waiters,omitempty"` // in order of arrival
 }
 
 // entry is one claim.
 type entry struct {
-	ID    string        `json:"id"`    // drawn at random for each claim
-	Pulse string        `json:"pulse"` // key of the document by which others see that the process lives
+	ID    string        `json:"id"`    // random for each claim
+	Pulse string        `json:"pulse"` // key of the heartbeat document of its process
 	TTLMS int64         `json:"ttl_ms"`
 	Owner string        `json:"owner,omitempty"` // for people
 	Token cluster.Token `json:"token,omitempty"` // of a holder
@@ -45,7 +45,7 @@ func (e entry) ttl() time.Duration { return time.Duration(e.TTLMS) * time.Millis
 // holder finds a claim among the holders.
 func (t table) holder(id string) (entry, bool) { return find(t.Holders, id) }
 
-// waits tells whether a claim stands in the line.
+// waits reports whether a claim is in the queue.
 func (t table) waits(id string) bool { _, ok := find(t.Waiters, id); return ok }
 
 func (t table) has(id string) bool { _, holds := t.holder(id); return holds || t.waits(id) }
@@ -61,16 +61,16 @@ func find(entries []entry, id string) (entry, bool) {
 // idle: nobody holds it, and nobody waits.
 func (t table) idle() bool { return len(t.Holders) == 0 && len(t.Waiters) == 0 }
 
-// free: who comes now gets it at once.
+// free: a new claim gets it at once.
 func (t table) free() bool { return t.idle() || len(t.Holders) < t.Size && len(t.Waiters) == 0 }
 
-// with puts a claim at the end of the line, and lets in who can go in.
+// with adds a claim at the end of the queue, and admits those that can hold it.
 func (t table) with(e entry) table {
 	t.Holders, t.Waiters = slices.Clone(t.Holders), append(slices.Clone(t.Waiters), e)
 	return t.advance()
 }
 
-// without takes claims out, and lets in who can go in then.
+// without removes claims, and admits those that can hold it then.
 func (t table) without(ids ...string) table {
 	out := func(e entry) bool { return slices.Contains(ids, e.ID) }
 	t.Holders = slices.DeleteFunc(slices.Clone(t.Holders), out)
@@ -107,7 +107,7 @@ func decodeTable(data []byte) (table, error) {
 		return table{}, fmt.Errorf("read the document: %w", err)
 	}
 	if d.More() {
-		return table{}, errors.New("read the document: there is more behind its end")
+		return table{}, errors.New("read the document: data after its end")
 	}
 	return t, t.check()
 }

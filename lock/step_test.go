@@ -77,7 +77,7 @@ func wantTable(t *rapid.T, now table, present []string) {
 	}
 }
 
-// TestSilence: a pulse is never dead for others while the lease of its process is valid, whatever the TTL and whenever they look, also where their
+// TestSilence: a heartbeat is never dead for others while the lease of its process is valid, whatever the TTL and whenever they look, also where their
 // clocks run at rates that differ by drift.
 func TestSilence(t *testing.T) {
 	t.Parallel()

@@ -83,7 +83,7 @@ func (s *storm) blows() bool { return time.Since(s.began) < stormTime }
 // plan lets one call in eight fail, in all ways.
 func plan(r *rand.Rand) storetest.Plan {
 	outcomes := []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late, storetest.Held}
-	breathless := r.IntN(3) == 0 // its pulse hardly ever gets through, and is lost
+	breathless := r.IntN(3) == 0 // its heartbeat hardly ever gets through, and is lost
 	return func(c storetest.Call) storetest.Outcome {
 		lost := breathless && c.N > 12 && strings.HasPrefix(c.Key, "lock-pulse/") && c.Op != "get"
 		if r.IntN(8) > 0 && !lost {
@@ -112,7 +112,7 @@ func (s *storm) client(number int) {
 			faulty.Close() // like kill -9
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-		_ = c.Close(ctx) // others find out by the pulse where it did not get through
+		_ = c.Close(ctx) // others find out by the heartbeat where it did not get through
 		cancel()
 		close(over)
 		faulty.Release()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MarshalText implements encoding.TextMarshaler: the name, so that a lock can be an argument of a function that runs elsewhere.
+// MarshalText implements encoding.TextMarshaler with the name, so that a lock can be an argument of a function that runs elsewhere.
 func (l Lock) MarshalText() ([]byte, error) {
 	if err := CheckName(l.s.name); err != nil {
 		return nil, fmt.Errorf("write a lock: %w", err)
@@ -14,7 +14,7 @@ func (l Lock) MarshalText() ([]byte, error) {
 	return []byte(l.s.name), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler. The lock belongs to no client then: see [Lock.On].
+// UnmarshalText implements encoding.TextUnmarshaler. The lock has no client then: see [Lock.On].
 func (l *Lock) UnmarshalText(text []byte) error {
 	if err := CheckName(string(text)); err != nil {
 		return fmt.Errorf("read a lock: %w", err)
@@ -23,16 +23,16 @@ func (l *Lock) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// On is the same lock, taken through a client: how one that came as an argument is used.
+// On returns the same lock, taken through a client. Use it for a lock that came as an argument.
 func (l Lock) On(p interface{ Lock(name string) Lock }) Lock { return p.Lock(l.Name()) }
 
-// String is the name.
+// String returns the name.
 func (l Lock) String() string { return l.s.name }
 
-// times stands between the name and the number of places of a semaphore; no name contains it.
+// times separates the name and the size of a semaphore; no name contains it.
 const times = "*"
 
-// MarshalText implements encoding.TextMarshaler: the name and the number of places, like "db*3".
+// MarshalText implements encoding.TextMarshaler with the name and the size, like "db*3".
 func (s Semaphore) MarshalText() ([]byte, error) {
 	if err := s.checkText(); err != nil {
 		return nil, fmt.Errorf("write a semaphore: %w", err)
@@ -40,7 +40,7 @@ func (s Semaphore) MarshalText() ([]byte, error) {
 	return []byte(s.String()), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler. The semaphore belongs to no client then: see [Semaphore.On].
+// UnmarshalText implements encoding.TextUnmarshaler. The semaphore has no client then: see [Semaphore.On].
 func (s *Semaphore) UnmarshalText(text []byte) error {
 	name, size, _ := strings.Cut(string(text), times)
 	n, err := strconv.Atoi(size)
@@ -55,14 +55,14 @@ func (s *Semaphore) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// On is the same semaphore, taken through a client: how one that came as an argument is used.
+// On returns the same semaphore, taken through a client. Use it for a semaphore that came as an argument.
 func (s Semaphore) On(p interface {
 	Semaphore(name string, n int) Semaphore
 }) Semaphore {
 	return p.Semaphore(s.name, s.size)
 }
 
-// String is the name and the number of places.
+// String returns the name and the size.
 func (s Semaphore) String() string { return s.name + times + strconv.Itoa(s.size) }
 
 func (s Semaphore) checkText() error {

@@ -6,7 +6,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// NameTakenError says that a live process is in the cluster under this member's name.
+// NameTakenError reports that a live process is in the cluster under this member's name.
 type NameTakenError struct{ Member cluster.MemberID }
 
 // Error names the member.
@@ -14,7 +14,7 @@ func (e *NameTakenError) Error() string {
 	return fmt.Sprintf("member %q is already running in this cluster", e.Member)
 }
 
-// OtherProtocolError says that the members of a place agree by another protocol.
+// OtherProtocolError reports that the members of this store use another protocol.
 type OtherProtocolError struct{ Has, Asked string }
 
 // Error names both protocols.

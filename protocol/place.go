@@ -12,10 +12,10 @@ import (
 // PlaceKey is the document that names the protocol of a place in a store. It is created once and never changed.
 const PlaceKey = "protocol"
 
-// ErrPlaceDamaged says that the document that names the protocol of a place cannot be read.
+// ErrPlaceDamaged reports that the document that names the protocol of a place cannot be read.
 var ErrPlaceDamaged = errors.New("the document that names the protocol is damaged")
 
-// HeartbeatPrefix is where members keep their heartbeats among the documents, each under PREFIX<member>/.
+// HeartbeatPrefix is the key prefix of the members' heartbeats, each under PREFIX<member>/.
 const HeartbeatPrefix = "pulse/"
 
 // place is the content of that document.
@@ -23,8 +23,8 @@ type place struct {
 	Protocol string `json:"protocol"`
 }
 
-// At returns the name of the protocol by which the members of this place agree; "" where none has ever joined. Its error is that of the store,
-// or says that the document is damaged.
+// At returns the name of the protocol of this place; "" if no member has ever joined. Its error is that of the store,
+// or reports that the document is damaged.
 func At(ctx context.Context, docs store.Docs) (string, error) {
 	d, err := docs.Get(ctx, PlaceKey)
 	if errors.Is(err, store.ErrNotFound) {
@@ -40,7 +40,7 @@ func At(ctx context.Context, docs store.Docs) (string, error) {
 	return p.Protocol, nil
 }
 
-// Claim makes a place one of the named protocol, or verifies that it is. Its error is an *OtherProtocolError where it is one of another, else that
+// Claim sets the protocol of a place, or verifies it. Its error is an *OtherProtocolError if the place has another protocol, else that
 // of the store; after an unknown outcome it may be called again.
 func Claim(ctx context.Context, docs store.Docs, name string) error {
 	has, err := At(ctx, docs)

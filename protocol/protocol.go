@@ -1,5 +1,5 @@
-// Package protocol holds what every protocol offers to the layer above: the value, the grants that this member should be
-// running now and until when it may trust them, and a way to propose.
+// Package protocol defines what every protocol offers to the layer above: the value, the grants that this member should be
+// running now with the end of its lease, and a way to propose commands.
 package protocol
 
 import (
@@ -16,7 +16,7 @@ type Instant int64
 // Add adds a duration.
 func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
 
-// Sub gives t−u.
+// Sub returns t−u.
 func (t Instant) Sub(u Instant) time.Duration { return time.Duration(t - u) }
 
 // Grant is one partition that this member should be running.
@@ -24,12 +24,12 @@ type Grant struct {
 	Partition cluster.PartitionID
 	Token     cluster.Token
 	Handover  cluster.Handover
-	Attempt   int64 // failures so far: the runner waits its back-off before it starts
+	Attempt   int64 // failures so far: the supervisor waits for the back-off before it starts
 	Parents   []string
-	// ListedBy is the key of the partitioner that has listed this item of its window, Input what it is to work on; see cluster.AdvanceWindow.
+	// ListedBy is the key of the partitioner that listed this item of its window, Input its input; see cluster.AdvanceWindow.
 	ListedBy string
 	Input    []byte
-	// Index and Count are the share of a slot of a task that is repartitioned: number Index, from 0, of Count slots.
+	// Index and Count are the share of a slot of a repartitioned task: number Index, from 0, of Count slots.
 	Index, Count int64
 	// Spec is the task's spec; two grants with the same SpecIndex have the same Spec.
 	Spec      *cluster.TaskSpec
@@ -42,30 +42,30 @@ type Grant struct {
 // Assignment is what this member should be doing now. It is level-triggered: what is not in it must stop.
 type Assignment struct {
 	Index  cluster.Index // of the value it was derived from
-	Grants []Grant       // sorted by partition; shared, not to be changed
-	// Version grows when Grants differ from those of the assignment before.
+	Grants []Grant       // sorted by partition; shared, read-only
+	// Version grows when Grants differ from those of the previous assignment.
 	Version uint64
-	// TrustUntil is the instant after which nothing may be done under these grants, but for tasks that keep on store loss.
+	// TrustUntil is the end of the lease: after it nothing may be done under these grants, except by tasks that keep running on store loss.
 	TrustUntil Instant
 }
 
-// Report is what the supervisor tells about one partition. It is level-triggered too: the whole present state is told again
+// Report is the supervisor's report on one partition. It is level-triggered too: the complete present state is reported again
 // after each change, and the protocol proposes until the value agrees.
 type Report struct {
 	Partition cluster.PartitionID
 	Token     cluster.Token
 	State     RunState
 	Attempt   int64  // finished or failed: the attempt count that the run began with
-	Fresh     bool   // failed: forgive older failures
+	Fresh     bool   // failed: forgive earlier failures
 	Message   string // failed: why
 }
 
 // RunState is the state of a run on this member.
 type RunState uint8
 
-// The run states. A partition that is not reported is not running here.
+// The run states. A partition without a report is not running here.
 const (
-	RunActive   RunState = iota // running, backing off, or being stopped: not safe to give away
+	RunActive   RunState = iota // running, backing off, or stopping: another member must not start it
 	RunFinished                 // ended with nil: done
 	RunFailed                   // ended with an error
 )
@@ -73,48 +73,48 @@ const (
 // Member is one member of a cluster, under any protocol.
 type Member interface {
 	View
-	// Run takes part until ctx ends, then leaves in order, and returns when everything has ended. It may be called once. Its error is nil after
-	// an orderly leave; otherwise it says why the member ended: a [NameTakenError], a log that was rewritten, a newer format.
+	// Run takes part until ctx ends, then leaves gracefully, and returns when everything has ended. It may be called once. Its error is nil after
+	// a graceful leave; otherwise it is the reason why the member ended: a [NameTakenError], a log that was rewritten, a newer format.
 	Run(ctx context.Context) error
-	// Assignments delivers the newest assignment; older ones are dropped if not taken. One reader. Closed when Run returns.
+	// Assignments delivers the newest assignment; older ones are dropped if not received. It has one reader, and is closed when Run returns.
 	Assignments() <-chan Assignment
 	// Report replaces the supervisor's reports. Version is Assignment.Version of the newest assignment that the supervisor has
-	// taken in, so that "not reported" means "not running here, and will not be started" for what that assignment leaves out.
+	// applied, so that a partition that is neither reported nor in that assignment is not running here, and will not be started.
 	Report(version uint64, reports []Report)
-	// Propose has commands applied and returns when they were applied here, one result each; or ctx's cause, and then the outcome is unknown.
+	// Propose returns when the commands were applied here, with one result each; or with ctx's cause, and then the outcome is unknown.
 	Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
 }
 
 // View is what a member knows of the cluster. Its methods may be called from any goroutine.
 type View interface {
-	// Value returns the newest value that this member has. Its members are complete as of its index: one that joined at or before that index and is not
-	// in it has been removed, and acts no more. Of jobs and partitions it may have only those of this member: see Status.Light.
+	// Value returns the newest value of this member. Its members are complete as of its index: a member that joined at or before that index and is not
+	// in it has been removed, and acts no more. It may have only the jobs and partitions of this member: see Status.Light.
 	Value() cluster.Value
-	// Tenure is the incarnation in which this member is joined now, and until when it may act under it without hearing more; zero while it is
+	// Tenure returns the incarnation in which this member is joined now, and the end of its lease unless it is renewed; zero while it is
 	// not joined.
 	Tenure() (cluster.Incarnation, Instant)
 	Status() Status
 }
 
-// Status is what only the process knows of its membership.
+// Status is the part of the state of a membership that only its process knows.
 type Status struct {
 	Joined     bool   `json:"joined"`
-	StoreError string `json:"store_error,omitempty"` // "" when the store answers
-	TrustMS    int64  `json:"trust_ms"`              // for how long the present grants are still valid
-	Pending    int    `json:"pending"`               // proposals that wait to be written
-	// Light: the member has an excerpt of the value, all members and its own tasks; for the whole one, Protocol.Observe.
+	StoreError string `json:"store_error,omitempty"` // "" if the store answers
+	TrustMS    int64  `json:"trust_ms"`              // remaining validity of the present grants
+	Pending    int    `json:"pending"`               // proposals that are not written yet
+	// Light: the member has an excerpt of the value, with all members and its own tasks; for the whole value see Protocol.Observe.
 	Light bool `json:"light,omitempty"`
 }
 
 // Protocol is one way for members to agree on a value. Its methods may be called from any goroutine.
 type Protocol interface {
-	// Name is what flags, documents and screens call it.
+	// Name is its name in flags, documents and on screens.
 	Name() string
-	// Fits returns why the protocol cannot work on a store; nil if it can.
+	// Fits returns why the protocol cannot work on a store, or nil.
 	Fits(s Store) error
 	// New checks the config and makes a member; Member.Run starts it.
 	New(c Config) (Member, error)
-	// Observe returns the newest value that the store has, without taking part. v is an older one to go on from; the zero value to begin.
+	// Observe returns the newest value in the store, without taking part. v is an earlier result to continue from, or the zero value.
 	Observe(ctx context.Context, s Store, v cluster.Value) (cluster.Value, error)
 	// Client proposes commands without being a member.
 	Client(s Store) (Client, error)
@@ -126,8 +126,8 @@ type Client interface {
 	Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
 }
 
-// Historian is a protocol that keeps what was decided.
+// Historian is a protocol that keeps its decisions.
 type Historian interface {
-	// History yields the applied entries with an index above after, as far as they are kept, each with the value that it led to.
+	// History yields the applied entries with an index above after, as far as they are kept, each with the resulting value.
 	History(ctx context.Context, s Store, after cluster.Index, yield func(cluster.Value, Applied) bool) error
 }

@@ -1,9 +1,9 @@
-// Package publish takes samples to where people look at them.
+// Package publish sends samples to a sink.
 //
 // # Purpose
 //
-// A [Publisher] stands between the tasks of a member and one sink. This package holds the contract, the [Sample] and the
-// publishers that need nothing but an io.Writer: [NewWriter] (standard output), [NewFile] and [Fanout], which joins several.
+// A [Publisher] connects the tasks of a member to one sink. This package holds the contract, the [Sample] and the
+// publishers that need only an io.Writer: [NewWriter] (standard output), [NewFile] and [Fanout], which joins several.
 //
 // # Guarantees
 //
@@ -14,12 +14,12 @@
 // # What is not guaranteed
 //
 // Delivery is at least once to the operating system, not to the disk: nothing is synced. Samples that do not fit into the
-// queue are lost and counted; the newest lose, because what is queued already has the longer story.
+// queue are lost and counted; the newest are dropped, to keep the history in the queue.
 //
 // # Failures
 //
-// A full disk or quota and a sink that would block are tried again with back-off, from the exact byte where the write stopped. Everything
-// else ends Run with an error, [ErrReaderGone] when the reader of a pipe went away; later samples are dropped and counted.
+// A full disk or quota and a sink that would block are retried with back-off, from the exact byte where the write stopped. Any other
+// error ends Run, [ErrReaderGone] if the reader of a pipe has closed it; later samples are dropped and counted.
 //
 // # Where it comes from
 //

@@ -8,8 +8,8 @@ import (
 
 type fanout []Publisher
 
-// Fanout returns a publisher that hands every sample to all of them. Its Run ends when all of theirs have, with their errors joined: a
-// sink that fails for good does not stop the others. Its Stats are sums, so a sample counts once per sink.
+// Fanout returns a publisher that passes every sample to all of them. Its Run ends when all of theirs have, with their errors joined: a
+// sink with a permanent error does not stop the others. Its Stats are sums, so a sample counts once per sink.
 func Fanout(publishers ...Publisher) Publisher {
 	if len(publishers) == 1 {
 		return publishers[0]

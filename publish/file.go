@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// NewFile returns a publisher of JSON lines that appends to the file at path, which is created (mode 0640) if there is none. Run closes
-// it. If the file ends in the middle of a line, as after a power cut, that line is ended first, so that it damages no other.
+// NewFile returns a publisher of JSON lines that appends to the file at path, and creates it (mode 0640) if it does not exist. Run closes
+// it. If the file ends in the middle of a line, as after a power cut, that line is ended first, so that the next one stays intact.
 func NewFile(path string, o Options) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *file) reopen() error {
 	return nil
 }
 
-// torn tells whether the regular file at path ends without a newline; false where that cannot be read.
+// torn reports whether the regular file at path ends without a newline; false where that cannot be read.
 func torn(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {

@@ -7,8 +7,8 @@ type Options struct {
 	Queue        int           // samples that may wait; default 10,000
 	Batch        int           // samples written at once at most; default 500
 	FlushEvery   time.Duration // pause between writes of less than a batch; default 100 ms. The first sample after a pause is written at once
-	FlushTimeout time.Duration // how long Run may go on writing after its ctx ended; default 2 s
-	RetryMin     time.Duration // first pause before a failed write is tried again; default 50 ms
+	FlushTimeout time.Duration // how long Run may continue writing after its ctx ended; default 2 s
+	RetryMin     time.Duration // first pause before a failed write is retried; default 50 ms
 	RetryMax     time.Duration // longest such pause; default 5 s
 }
 

@@ -35,14 +35,14 @@ type Writer struct {
 
 var _ Publisher = (*Writer)(nil)
 
-// NewWriter returns a publisher of JSON lines to w, which it does not close. The name stands in errors: "stdout". If w blocks for
-// ever, Run still returns, and leaves behind one goroutine in w.Write.
+// NewWriter returns a publisher of JSON lines to w, which it does not close. Errors contain the name: "stdout". If w blocks for
+// ever, Run still returns, and leaks one goroutine in w.Write.
 func NewWriter(name string, w io.Writer, o Options) *Writer {
 	o = o.withDefaults()
 	return &Writer{name: name, to: w, close: func() error { return nil }, o: o, q: newQueue(o.Queue, o.Batch)}
 }
 
-// Name is the name of the sink.
+// Name returns the name of the sink.
 func (w *Writer) Name() string { return w.name }
 
 // Reopen goes on in a new file of the same name, so that the present one can be renamed and compressed by those who rotate logs. It does nothing where the
@@ -60,8 +60,8 @@ func (w *Writer) Publish(samples ...Sample) { w.q.add(samples) }
 // Stats returns the counters so far.
 func (w *Writer) Stats() Stats { return w.q.snapshot() }
 
-// Run writes until ctx ends and then what is queued, for Options.FlushTimeout at most. It returns nil after such an end, or
-// why the sink can take no more samples. Samples that could not be written are counted as dropped.
+// Run writes until ctx ends and then flushes the queue, for Options.FlushTimeout at most. It returns nil after such an end, or
+// the reason why the sink can take no more samples. Samples that could not be written are counted as dropped.
 func (w *Writer) Run(ctx context.Context) error {
 	if !w.ran.CompareAndSwap(false, true) {
 		return fmt.Errorf("publish to %s: %w", w.name, errTwice)
@@ -188,7 +188,7 @@ func (w *Writer) writeAll(hard context.Context, b []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// Retryable tells whether a failed write may work later: the sink would block, or its disk or quota is full.
+// Retryable reports whether a failed write may succeed later: the sink would block, or its disk or quota is full.
 func Retryable(err error) bool {
 	for _, e := range []error{syscall.EAGAIN, syscall.EINTR, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOBUFS, io.ErrShortWrite} {
 		if errors.Is(err, e) {
@@ -198,7 +198,7 @@ func Retryable(err error) bool {
 	return false
 }
 
-// sleep waits between half of d and d and tells whether ctx allowed it.
+// sleep waits between half of d and d and reports whether ctx allowed it.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d/2 + rand.N(d/2+1))
 	defer t.Stop()

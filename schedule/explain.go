@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Reason says why an item has no owner.
+// Reason explains why an item has no owner.
 type Reason struct {
-	Rule string // what refused it: "members", "pin: m1", "labels: gpu=yes", "spread: zone", "capacity", "draining", "plan"
+	Rule string // the rule that refused it: "members", "pin: m1", "labels: gpu=yes", "spread: zone", "capacity", "draining", "plan"
 	Text string // how many members refused it and why: "5 members: 5 lack the label"
 	Try  string // what to do about it; "" if nothing needs to be done
 }
@@ -22,7 +22,7 @@ type census struct {
 	open                                           int
 }
 
-// Explain says why an item of a class, by its index in the view, has no owner.
+// Explain returns why an item of a class, by its index in the view, has no owner.
 func Explain(v View, class int) Reason {
 	members, c := v.Members(), v.Classes()[class]
 	if len(members) == 0 {

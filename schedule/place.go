@@ -40,9 +40,9 @@ type planner struct {
 	counting, frozen bool
 }
 
-// Place plans who owns what. It reads the view and changes nothing; the same content gives the same plan. Budget is how many moves of
-// items that have an owner may be started now, negative for any number; items without an owner are always placed. See the package
-// documentation for what it guarantees.
+// Place plans the owners of items. It reads the view and changes nothing; equal content gives equal plans. Budget is how many moves of
+// owned items may start now, negative for any number; items without an owner are always placed. See the package
+// documentation for its guarantees.
 func Place(v View, budget int64) Plan {
 	p := newPlanner(v, budget)
 	if len(p.members) == 0 || len(p.classes) == 0 {

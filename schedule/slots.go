@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// JobScheduler says how the slots of a cluster are shared among its jobs. The zero one is round-robin.
+// JobScheduler is how the jobs of a cluster share its slots. The zero value is round-robin.
 type JobScheduler uint8
 
 // The job schedulers.
 const (
-	JobsRoundRobin JobScheduler = iota // as many to each; what is left over to the first in order, one each
+	JobsRoundRobin JobScheduler = iota // equally many to each; the rest to the first ones in order, one each
 	JobsGreedy                         // all to the first job in order, as far as it can use them, then to the next
 	JobsPercentage                     // by the percentages of the jobs; spare slots to the job that is furthest below its share
 )
 
-// TaskScheduler says how the slots of a job are shared among its tasks. The zero one is round-robin.
+// TaskScheduler is how the tasks of a job share its slots. The zero value is round-robin.
 type TaskScheduler uint8
 
 // The task schedulers.
@@ -31,49 +31,49 @@ type Slot struct {
 	Number int64
 }
 
-// Held is a slot that a task has. Since tells who came last: it grows with every new holding.
+// Held is a slot that a task has. Since grows with every new holding, so it orders slots by age.
 type Held struct {
 	Slot
 	Since uint64
 }
 
-// Task is a node of a job as the allocation of slots sees it.
+// Task is a node of a job in the allocation of slots.
 type Task struct {
 	Name string
 	// Min is the fewest slots with which the task is covered; 0 means 1. Max is the most it can use; 0 means no limit, and one below
 	// Min counts as Min.
 	Min, Max int64
 	Percent  int64 // of the slots of the job
-	Finished bool  // it needs no slot any more
+	Finished bool  // it needs no more slots
 	Held     []Held
 }
 
-// Job is a job as the allocation of slots sees it. Jobs take their turns in order of (Since, Submitted, ID); those that were passed over
-// come behind all others, in order of (Submitted, ID).
+// Job is a job in the allocation of slots. Jobs take their turns in order of (Since, Submitted, ID); jobs that were passed over
+// come after all others, in order of (Submitted, ID).
 type Job struct {
 	ID        string
 	Submitted uint64 // grows with every submission
-	Since     uint64 // when it took its place: Submitted, or the time of the plan by which it came back after it had been passed over
-	Passed    bool   // its minimum could not be met: others went ahead
-	Protected bool   // with fewer slots than its unfinished tasks need it gets none
+	Since     uint64 // when it took its place: Submitted, or the time of the plan that covered it again after it had been passed over
+	Passed    bool   // its minimum could not be met: other jobs went first
+	Protected bool   // it gets no slots if there are fewer than its unfinished tasks need
 	Percent   int64  // of the slots of the cluster
 	Scheduler TaskScheduler
 	Tasks     []Task // in topological order of the workflow
 }
 
-// Pool is the slots of a cluster and the jobs that want them: what Allocate reads. Allocate changes nothing in it.
+// Pool is the slots of a cluster and the jobs that need them: the input of Allocate, which does not change it.
 type Pool struct {
 	Scheduler JobScheduler
 	Jobs      []Job
-	Free      []Slot // run nothing and may be given now
+	Free      []Slot // idle, may be given now
 	// Busy is how many slots are neither free nor held: their former work has yet to stop. They count in the shares.
 	Busy int64
 }
 
-// Post is a task of a pool by its indexes; NoPost is none.
+// Post identifies a task of a pool by its indexes; NoPost is none.
 type Post struct{ Job, Task int }
 
-// NoPost is no task: where a free slot comes from, where one goes that nobody can use.
+// NoPost is no task: the source of a free slot, and the target of an unused one.
 var NoPost = Post{-1, -1}
 
 // SlotMove gives a slot to another task, or takes it from one.
@@ -82,31 +82,31 @@ type SlotMove struct {
 	From, To Post
 }
 
-// Share is what a job gets.
+// Share is the share of a job.
 type Share struct {
 	Slots   int64
 	Tasks   []int64 // by task
-	Offered int64   // how many slots were left when its turn came: why a protected job got none
-	// Uncovered: it is protected, and its minimum cannot be met.
+	Offered int64   // slots left at its turn: explains why a protected job got none
+	// Uncovered: the job is protected, and its minimum cannot be met.
 	Uncovered bool
-	// Passed is what Job.Passed is to be from now on. Where it was true and is no longer, Job.Since becomes the time of this plan.
+	// Passed is the new Job.Passed. If it changes from true to false, Job.Since becomes the time of this plan.
 	Passed bool
 }
 
-// Allocation is what Allocate wants.
+// Allocation is the result of Allocate.
 type Allocation struct {
 	Usable int64      // slots in all: free, held, busy
-	Order  []int      // the jobs that have something to do, in order of their turns
+	Order  []int      // the jobs with work, in order of their turns
 	Shares []Share    // by job
 	Moves  []SlotMove // first those of free slots, then those of slots that another task gives up
-	// Lacking is how many of the slots of the shares are busy, and so not among the moves yet.
+	// Lacking is how many slots of the shares are busy, and so not among the moves yet.
 	Lacking int64
 }
 
-// String writes member:number.
+// String returns member:number.
 func (s Slot) String() string { return s.Member + ":" + strconv.FormatInt(s.Number, 10) }
 
-// Given is how many slots the shares come to.
+// Given is the sum of the shares.
 func (a *Allocation) Given() (n int64) {
 	for i := range a.Shares {
 		n += a.Shares[i].Slots
@@ -114,7 +114,7 @@ func (a *Allocation) Given() (n int64) {
 	return n
 }
 
-// schedulerNames are the names of both kinds of schedulers, as they stand in files, JSON and on screens.
+// schedulerNames are the names of both kinds of schedulers in files, JSON and on screens.
 var schedulerNames = [...]string{"round-robin", "greedy", "percentage"}
 
 func schedulerName(i uint8) string {
@@ -133,26 +133,26 @@ func parseScheduler(text []byte) (uint8, error) {
 	return 0, fmt.Errorf("%q is not a scheduler; one of %v", text, schedulerNames)
 }
 
-// String gives the name of the choice.
+// String returns the name.
 func (s JobScheduler) String() string { return schedulerName(uint8(s)) }
 
-// MarshalText gives the name of the choice.
+// MarshalText returns the name.
 func (s JobScheduler) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads the name of a choice.
+// UnmarshalText reads a name.
 func (s *JobScheduler) UnmarshalText(text []byte) error {
 	n, err := parseScheduler(text)
 	*s = JobScheduler(n)
 	return err
 }
 
-// String gives the name of the choice.
+// String returns the name.
 func (s TaskScheduler) String() string { return schedulerName(uint8(s)) }
 
-// MarshalText gives the name of the choice.
+// MarshalText returns the name.
 func (s TaskScheduler) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads the name of a choice.
+// UnmarshalText reads a name.
 func (s *TaskScheduler) UnmarshalText(text []byte) error {
 	n, err := parseScheduler(text)
 	*s = TaskScheduler(n)

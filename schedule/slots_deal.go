@@ -130,7 +130,7 @@ func (d *dealer) key(m int32) uint64 {
 	return (1<<31-uint64(d.end[m]-d.first[m]))<<32 | uint64(m)
 }
 
-// give deals up to n slots to a task and tells how many. The members that have the fewest of its slots come first.
+// give deals up to n slots to a task and returns how many. The members that have the fewest of its slots come first.
 func (d *dealer) give(s *sharing, w wanting) (dealt int64) {
 	if len(d.queue) == 0 {
 		return 0
@@ -165,7 +165,7 @@ func (d *dealer) give(s *sharing, w wanting) (dealt int64) {
 	return dealt
 }
 
-// nextLevel puts the members set aside back and tells how many slots of the task the least of them has.
+// nextLevel puts the members set aside back and returns how many slots of the task the least of them has.
 func (d *dealer) nextLevel() int32 {
 	level := int32(1<<31 - 1)
 	for _, k := range d.aside {

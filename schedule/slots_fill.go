@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The steps by which a slot is worth less than the one before. What is due by a percentage is counted in hundredths of a slot.
+// The steps by which each further slot of a claim loses value. Percentage shares are counted in hundredths of a slot.
 const (
 	whole   = 1
 	percent = 100
@@ -159,7 +159,7 @@ func (t *ties) first(claims []claim, more int64) {
 	}
 }
 
-// takeCheapest gives one more to so many of a group of equal claims.
+// takeCheapest gives one more slot to that many of a group of equal claims.
 func (t *ties) takeCheapest(claims []claim, group []int32, take int64, cost func(i int) int64) {
 	if take > 0 && take < int64(len(group)) {
 		t.costs = t.costs[:0]

@@ -10,7 +10,7 @@ import (
 )
 
 // The scripts in testdata/slots: the worked examples of the source document "The Cluster as a Value" under its names, and one file for each
-// kind of change. Run with -rewrite to write the outcomes anew.
+// kind of change. Run with -rewrite to write the outcomes again.
 func TestSlotScripts(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/slots", func(t *testing.T, path string) {

@@ -28,8 +28,8 @@ type need struct {
 	divided int64
 }
 
-// Allocate shares the slots of the pool among its jobs and their tasks. It reads the pool and changes nothing; the same content gives the
-// same plan in whatever order jobs, free and held slots come. See the package documentation for what it guarantees.
+// Allocate shares the slots of the pool among its jobs and their tasks. It reads the pool and changes nothing; equal content gives the
+// same plan in any order of jobs, free and held slots. See the package documentation for its guarantees.
 func Allocate(p *Pool) Allocation {
 	s := &sharing{pool: p, needs: make([]need, len(p.Jobs))}
 	s.survey()
@@ -103,7 +103,7 @@ func compareTurns(a, b *Job) int {
 	return cmp.Or(cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(a.ID, b.ID))
 }
 
-// covered tells whether the job can have its turn with what is left, and notes it.
+// covered reports whether the job can have its turn with what is left, and notes it.
 func (s *sharing) covered(j int, left int64) bool {
 	job, need, share := &s.pool.Jobs[j], &s.needs[j], &s.out.Shares[j]
 	share.Offered = left

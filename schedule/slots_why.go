@@ -2,7 +2,7 @@ package schedule
 
 import "fmt"
 
-// WhyJob says why a job that has something to do gets no slot; the zero Reason where it gets some, or has nothing to do.
+// WhyJob explains why a job with work gets no slot; it returns the zero Reason if the job gets some, or has no work.
 func (a *Allocation) WhyJob(p *Pool, job int) Reason {
 	share, need := &a.Shares[job], needOf(&p.Jobs[job])
 	switch {
@@ -37,8 +37,8 @@ func are(n int64) string {
 	return "are"
 }
 
-// WhyTask says why an unfinished task holds no slot: its job has none, it gets none of those that its job has, or what it gets is
-// still busy or on its way. The zero Reason where it holds some or is finished.
+// WhyTask explains why an unfinished task holds no slot: its job has none, it gets none of those that its job has, or its slots are
+// still busy or moving. It returns the zero Reason if the task holds some or is finished.
 func (a *Allocation) WhyTask(p *Pool, at Post) Reason {
 	job, share := &p.Jobs[at.Job], &a.Shares[at.Job]
 	task := &job.Tasks[at.Task]
@@ -66,7 +66,7 @@ func firstOf(job *Job, share *Share) int {
 	return 0
 }
 
-// WhyIdle says why slots are not given to any job; the zero Reason where all are.
+// WhyIdle explains why slots are not given to any job; it returns the zero Reason if all are.
 func (a *Allocation) WhyIdle(p *Pool) Reason {
 	idle := a.Usable - a.Given()
 	if idle == 0 {

@@ -43,7 +43,7 @@ func (p *planner) spreadGroup(g int32) bool {
 	}
 }
 
-// fullest is the cell to take from in the zone that has the most items and at least so many; none if there is none.
+// fullest is the cell to take from in the zone with the most items and at least that many; none if there is none.
 func (p *planner) fullest(g int32, from []*sources, least int) int32 {
 	gr := &p.groups[g]
 	cell, zone := none, 0

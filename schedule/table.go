@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Item is one thing to place, for a Table.
+// Item is one item to place, for a Table.
 type Item struct {
 	ID      string
 	Class   int  // index into the classes given to NewTable
@@ -23,9 +23,9 @@ type Table struct {
 	bucket  []int32 // by (owner + 1) × classes + class: where its items begin in order
 }
 
-// NewTable builds a view. It works out Load and Count of the members itself. Members, classes and items may come in any order; those in
-// order of ID or Key, where the indexes of moves are wanted, are taken as they are, else they are copied and sorted. The caller does not
-// change what it gave.
+// NewTable builds a view. It computes Load and Count of the members itself. Members, classes and items may come in any order. Sorted input, by
+// ID or Key, is used as it is, so that the indexes of moves refer to it; otherwise it is copied and sorted. The caller must not
+// change its input afterwards.
 func NewTable(members []Member, classes []Class, items []Item) *Table {
 	t := &Table{classes: classes, items: items}
 	t.members = slices.Clone(members)
@@ -126,13 +126,13 @@ func (t *Table) divide() {
 	}
 }
 
-// Members are the members in order of ID.
+// Members returns the members in order of ID.
 func (t *Table) Members() []Member { return t.members }
 
-// Classes are the classes in order of Key.
+// Classes returns the classes in order of Key.
 func (t *Table) Classes() []Class { return t.classes }
 
-// Items are the items in order of ID, with their owners and classes as indexes into Members and Classes.
+// Items returns the items in order of ID, with their owners and classes as indexes into Members and Classes.
 func (t *Table) Items() []Item { return t.items }
 
 func (t *Table) span(m, c int) []int32 {
@@ -158,10 +158,10 @@ func (t *Table) Owned(m, c int, yield func(item string) bool) {
 	}
 }
 
-// Count is how many items of class c member m owns.
+// Count returns how many items of class c member m owns.
 func (t *Table) Count(m, c int) int { return len(t.span(m, c)) }
 
-// Present yields the classes that member m has items of.
+// Present yields the classes of which member m has items.
 func (t *Table) Present(m int, yield func(c, count int) bool) {
 	for c := range t.classes {
 		if n := t.Count(m, c); n > 0 && !yield(c, n) {

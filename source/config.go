@@ -95,7 +95,7 @@ func configErrors(err error) []*work.ConfigError {
 	return nil
 }
 
-// valueAt is the value that a path leads to, where the fault is in the value and the value stands in the file; else its key.
+// valueAt returns the value at a path, if the fault is in the value and the file contains it; else its key.
 func (d *decoder) valueAt(path, message string) place {
 	parent, n := d.root, d.root
 	rest := path
@@ -114,7 +114,7 @@ func (d *decoder) valueAt(path, message string) place {
 	return n.place
 }
 
-// failUnknown places a field that encoding/json did not know and did not say where it stands.
+// failUnknown finds the place of a field that encoding/json reported as unknown without a place.
 func (d *decoder) failUnknown(path, name string) {
 	at := d.find(path)
 	if p, ok := d.root.get("config"); ok {

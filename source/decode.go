@@ -7,13 +7,13 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// decoder turns a tree into a task. It goes on after a fault: which one a person sees first is decided by where they stand.
+// decoder turns a tree into a task. It continues after a fault; the place in the file decides which one is reported.
 type decoder struct {
 	*file
 	types   work.Types
 	foreign func(name string) bool // types that are not in the table and are taken as they are; nil for none
 	root    *node
-	node    bool   // of a job: a task that has a name and stands among others
+	node    bool   // of a job: a task that has a name and is one of several
 	label   string // begins each message, to say which task is meant
 	faults  []*MalformedError
 
@@ -27,7 +27,7 @@ func (d *decoder) fail(at place, message, hint string) {
 	d.faults = append(d.faults, d.fault(at, d.label+message, hint))
 }
 
-// first is the fault that stands first in the file; of those at one place the one that was found first.
+// first is the first fault in the file; of those at one place the one that was found first.
 func (d *decoder) first() *MalformedError {
 	best := d.faults[0]
 	for _, e := range d.faults[1:] {
@@ -90,13 +90,13 @@ func (d *decoder) unknown(p pair, prefix string, known []string) {
 	d.fail(p.place, fmt.Sprintf("unknown field %q", oneLine(prefix+p.key)), hint)
 }
 
-// fitsConfig tells whether there is a config: then a stray field is likely one that slipped out of it.
+// fitsConfig reports whether there is a config: then a stray field is likely one that slipped out of it.
 func (d *decoder) fitsConfig() bool {
 	_, ok := d.root.get("config")
 	return ok
 }
 
-// several tells whether the file defines a job of several tasks.
+// several reports whether the file defines a job of several tasks.
 func (d *decoder) several() bool {
 	_, ok := d.root.get("tasks")
 	return ok

@@ -13,7 +13,7 @@ import (
 // MaxFile bounds a definition, in bytes.
 const MaxFile = 1 << 20
 
-// Extension tells whether files with this ending are definitions: .yaml, .yml or .json, in any case.
+// Extension reports whether files with this extension are definitions: .yaml, .yml or .json, in any case.
 func Extension(file string) bool { return isJSON(file) || isYAML(file) }
 
 func isJSON(file string) bool { return strings.EqualFold(path.Ext(file), ".json") }
@@ -22,7 +22,7 @@ func isYAML(file string) bool {
 	return strings.EqualFold(path.Ext(file), ".yaml") || strings.EqualFold(path.Ext(file), ".yml")
 }
 
-// ID is the job that a file defines: its name without the extension.
+// ID returns the job that a file defines: the name of the file without the extension.
 func ID(file string) cluster.JobID {
 	base := path.Base(file)
 	return cluster.JobID(strings.TrimSuffix(base, path.Ext(base)))
@@ -71,7 +71,7 @@ func (p place) behind(s string) place {
 	return place{line: p.line, column: p.column + utf8.RuneCountInString(s)}
 }
 
-// TooLarge is the fault of a file of more than MaxFile bytes. Who reads files uses it for those that he does not even read.
+// TooLarge is the fault of a file of more than MaxFile bytes. Readers of files use it for those that they do not even read.
 func TooLarge(path string, size int64) *MalformedError {
 	return &MalformedError{
 		Path: path, Message: fmt.Sprintf("%d bytes; a definition has at most %d", size, MaxFile),
@@ -102,7 +102,7 @@ func open(name string, data []byte) (*file, error) {
 	return f, nil
 }
 
-// lineEnd tells whether s begins with a line end of Windows.
+// lineEnd reports whether s begins with a line end of Windows.
 func lineEnd(s string) bool { return strings.HasPrefix(s, "\r\n") }
 
 // read reads the tree of a file.

@@ -9,10 +9,10 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// ParseJob reads a job in YAML or JSON, as the file's extension says: several tasks, the order in which they are served, and how they share slots.
-// A file without the field tasks is read as [Parse] does, as a job of one task. Types that foreign accepts may be missing from the table: their
-// config is taken as it is; nil accepts none. The spec's Source is left empty, as it is for a job that a client submits. The error is a
-// *[MalformedError]; with one, the spec is empty and the id is what the file's name says.
+// ParseJob parses a job in YAML or JSON, by the file's extension: several tasks, their order, and how they share slots.
+// A file without the field tasks is parsed as by [Parse], as a job with one task. Types that foreign accepts may be missing from the table: their
+// config is not checked; nil accepts none. The spec's Source is left empty, as for a job that a client submits. The error is a
+// *[MalformedError]; with one, the spec is empty and the id comes from the file's name.
 func ParseJob(name string, data []byte, types work.Types, foreign func(name string) bool) (cluster.JobID, cluster.JobSpec, error) {
 	id := ID(name)
 	if !Extension(name) {
@@ -159,7 +159,7 @@ func (d *jobDecoder) namedTwice() {
 	}
 }
 
-// refuse turns what the cluster would say about the job into a fault; it stands where the path of the fault leads.
+// refuse turns the cluster's refusal of the job into a fault; the path of the refusal gives its place.
 func (d *jobDecoder) refuse(err error) {
 	message, _, _ := strings.Cut(err.Error(), "\n")
 	message = strings.TrimPrefix(message, "spec.")

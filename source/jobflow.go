@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// ingress is an edge that leads to a task, where it stands.
+// ingress is an edge into a task, with its place in the file.
 type ingress struct {
 	work.Ingress
 	place place

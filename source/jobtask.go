@@ -16,7 +16,7 @@ type taskDecoder struct {
 	ingress []ingress // what it takes segments from
 }
 
-// edgeEnd is the name of a task, where it stands.
+// edgeEnd is the name of a task, with its place in the file.
 type edgeEnd struct {
 	name  string
 	place place
@@ -72,7 +72,7 @@ func (t *taskDecoder) afterTo(v *node) (message, hint string) {
 	return "", ""
 }
 
-// ofSlots are the fields that only a task of spread pool has; ofPlaces those that it cannot have, as its slots are alike.
+// ofSlots are the fields that only a task of spread pool has; ofPlaces those that it cannot have, because its slots are equal.
 var (
 	ofSlots  = []string{"min", "max", "percent", "after", "from", "parts", "repartition"}
 	ofPlaces = []string{"labels", "spread_over", "pin", "weight"}

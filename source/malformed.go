@@ -8,17 +8,17 @@ import (
 	"github.com/rota-run/rota/journal"
 )
 
-// MalformedError says what is wrong with a definition, and where.
+// MalformedError is a fault of a definition, with its place.
 type MalformedError struct {
 	Path    string
 	Line    int // from 1; 0 when it is about the whole file
 	Column  int // from 1, in characters
 	Message string
 	Hint    string   // what to try; "" for none
-	Lines   []string // the lines concerned, numbered, with a caret below the place
+	Lines   []string // the relevant lines, numbered, with a caret below the place
 }
 
-// Error is one line: path:line:column: message (hint).
+// Error returns one line: path:line:column: message (hint).
 func (e *MalformedError) Error() string {
 	s := oneLine(e.Path)
 	if e.Line > 0 {
@@ -34,7 +34,7 @@ func (e *MalformedError) text() string {
 	return e.Message + " (" + e.Hint + ")"
 }
 
-// Record is the fault as the journal keeps it, under the task that the file defines.
+// Record returns the fault as a record of the journal, under the task that the file defines.
 func (e *MalformedError) Record() journal.Record {
 	return journal.Record{
 		Kind: journal.Malformed, Partition: string(ID(e.Path)), Message: e.text(),
@@ -81,7 +81,7 @@ func numbered(line int, s string) string {
 	return strings.TrimRight(fmt.Sprintf("%6d │ %s", line, s), " ")
 }
 
-// window is the part of a line that is shown. A tab becomes a space, so that the caret stands right.
+// window is the visible part of a line. A tab becomes a space, so that the caret is at the right column.
 func window(line string, from int) string {
 	r := []rune(oneWidth(line))
 	left, right := "", ""

@@ -7,8 +7,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// Parse reads a definition in YAML or JSON, as the file's extension says, checks it with the member's task types, and returns its job, whose
-// Source the caller sets. The error is a *[MalformedError]; with one, the spec is empty and the id is what the file's name says.
+// Parse parses a definition in YAML or JSON, by the file's extension, checks it with the member's task types, and returns its job, whose
+// Source the caller sets. The error is a *[MalformedError]; with one, the spec is empty and the id comes from the file's name.
 func Parse(name string, data []byte, types work.Types) (cluster.JobID, cluster.JobSpec, error) {
 	id := ID(name)
 	if err := checkID(name, id); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// ReadTask reads the one task of a job that a program defines: a JSON object with the fields of a task file, and min, max and repartition for spread
-// pool. It is checked as a file is; what a *[MalformedError] says has no line.
+// ReadTask parses the one task of a job that a program defines: a JSON object with the fields of a task file, and min, max and repartition for spread
+// pool. It is checked like a file; its *[MalformedError] has no line.
 func ReadTask(id cluster.JobID, data []byte, types work.Types) (cluster.JobSpec, error) {
 	f := &file{path: string(id), data: string(data)}
 	switch err := cluster.CheckName(string(id)); {

@@ -1,6 +1,6 @@
 package source
 
-// place is where something stands, in lines and characters from 1. The zero place stands for the whole file.
+// place is a place in a file, in lines and characters from 1. The zero place means the whole file.
 type place struct{ line, column int }
 
 func (p place) before(q place) bool {

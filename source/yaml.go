@@ -17,8 +17,8 @@ import (
 // less than one, measured on two busy cores). JSON has no such bound.
 const maxLines = 5000
 
-// readYAML reads a YAML text. What a definition may not have is refused among the tokens, before anything is parsed: a few lines of aliases
-// can stand for gigabytes, and a parser that follows deep nesting can exhaust the stack.
+// readYAML parses a YAML text. Forbidden elements are refused among the tokens, before anything is parsed: a few lines of aliases
+// can expand to gigabytes, and a parser that follows deep nesting can exhaust the stack.
 func (f *file) readYAML() (n *node, err error) {
 	defer func() {
 		if r := recover(); r != nil { // of the vendor's lexer or parser, on a text that they don't expect
@@ -167,7 +167,7 @@ func (f *file) yamlMapping(at place, values []*ast.MappingValueNode, depth int) 
 			return nil, err
 		}
 		if value.kind == nothing {
-			value.place = where // nothing stands nowhere
+			value.place = where // nothing has no place
 		}
 		out.pairs = append(out.pairs, pair{key: key, place: where, value: value})
 	}
@@ -178,7 +178,7 @@ func (f *file) twice(key string, first, again place) error {
 	return f.fault(again, fmt.Sprintf("the field %q stands twice, first in line %d", key, first.line), "drop one of them")
 }
 
-// yamlKey is the text of a key, and where it stands.
+// yamlKey returns the text of a key, and its place.
 func (f *file) yamlKey(k ast.MapKeyNode) (string, place, error) {
 	at := placeOf(k.GetToken())
 	switch k := k.(type) {

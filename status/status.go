@@ -15,33 +15,33 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// MaxValue is how large a value may be, as JSON, in bytes.
+// MaxValue is the maximum size of a value, as JSON, in bytes.
 const MaxValue = 64 << 10
 
 // The errors that a caller can act on.
 var (
-	// ErrStale refuses a report under a smaller token than one that was seen before.
+	// ErrStale refuses a report under a smaller token than that of an earlier report.
 	ErrStale = errors.New("somebody with a larger token has reported since")
-	// ErrNone answers Get where nobody has ever reported.
-	ErrNone = errors.New("nobody has reported yet")
+	// ErrNone is returned by Get if there is no report yet.
+	ErrNone = errors.New("there is no report yet")
 )
 
-// Status is the status of a name in a store. It is a value that holds nothing; its methods may be called from any goroutine.
+// Status is a named status in a store. It is only a name and holds nothing; its methods may be called from any goroutine.
 type Status struct {
 	docs store.Docs
 	name string
 }
 
-// New gives the status of a name; for names see lock.CheckName.
+// New returns the named status; for names see lock.CheckName.
 func New(docs store.Docs, name string) Status { return Status{docs, name} }
 
 // Name returns the name.
 func (s Status) Name() string { return s.name }
 
-// String is the name.
+// String returns the name.
 func (s Status) String() string { return s.name }
 
-// MarshalText implements encoding.TextMarshaler: the name, so that a status can be an argument of a function that runs elsewhere.
+// MarshalText implements encoding.TextMarshaler with the name, so that a status can be an argument of a function that runs elsewhere.
 func (s Status) MarshalText() ([]byte, error) {
 	if err := lock.CheckName(s.name); err != nil {
 		return nil, fmt.Errorf("write a status: %w", err)
@@ -49,7 +49,7 @@ func (s Status) MarshalText() ([]byte, error) {
 	return []byte(s.name), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler. The status belongs to no store then: see [Status.On].
+// UnmarshalText implements encoding.TextUnmarshaler. The status has no store then: see [Status.On].
 func (s *Status) UnmarshalText(text []byte) error {
 	if err := lock.CheckName(string(text)); err != nil {
 		return fmt.Errorf("read a status: %w", err)
@@ -58,10 +58,10 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// On is the same status, in the store of a client: how one that came as an argument is used.
+// On returns the same status, in the store of a client. Use it for a status that came as an argument.
 func (s Status) On(p interface{ Status(name string) Status }) Status { return p.Status(s.name) }
 
-// Report is what was reported last.
+// Report is the newest report.
 type Report struct {
 	Token cluster.Token   // under which it was reported
 	Seq   uint64          // grows by one with each report
@@ -76,11 +76,11 @@ func (r Report) Decode(into any) error {
 	return nil
 }
 
-// document is what stands in the store.
+// document is the stored report.
 type document struct {
 	Token cluster.Token   `json:"token"`
 	Seq   uint64          `json:"seq"`
-	Write string          `json:"write"` // drawn at random for each report, so that its writer knows it again
+	Write string          `json:"write"` // random for each report, so that its writer recognizes it
 	Value json.RawMessage `json:"value"`
 }
 
@@ -93,7 +93,7 @@ func (s Status) check() error {
 	return lock.CheckName(s.name)
 }
 
-// Put reports a value, as JSON, under a token. It returns nil when the report stands there, or has stood there. See the package's comment.
+// Put reports a value, as JSON, under a token. It returns nil if the report is stored, or was. See the package comment.
 func (s Status) Put(ctx context.Context, token cluster.Token, value any) error {
 	data, err := s.encode(value)
 	if err == nil {
@@ -119,7 +119,7 @@ func (s Status) encode(value any) (json.RawMessage, error) {
 	return data, nil
 }
 
-// put tries until the report stands there or is refused. In doubt it looks.
+// put retries until the report is stored or refused. In doubt it reads.
 func (s Status) put(ctx context.Context, d document) error {
 	var doubt error
 	for {
@@ -181,14 +181,14 @@ func (s Status) Get(ctx context.Context) (Report, error) {
 	return Report{Token: d.Token, Seq: d.Seq, Value: bytes.Clone(d.Value)}, nil
 }
 
-// pause is the time between two looks: without watches, and with them, since a hint may get lost.
+// pause is the polling interval: without watches, and with them, because a hint may get lost.
 const (
 	pauseWithout = 250 * time.Millisecond
 	pauseWith    = 5 * time.Second
 )
 
-// Follow yields the newest report and each one that it sees after it, until ctx ends or the loop is left. While the store does not answer it yields the
-// error, now and then, and goes on; the last error is that of ctx.
+// Follow yields the newest report and each later one that it sees, until ctx ends or the loop is left. While the store does not answer it yields the
+// error, from time to time, and continues; the last error is that of ctx.
 func (s Status) Follow(ctx context.Context) iter.Seq2[Report, error] {
 	return func(yield func(Report, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

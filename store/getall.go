@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// GetAll is [GetMany] on any documents: by their own Gets where they have it, else by one Get after the other.
+// GetAll is [GetMany] on any documents: with Gets if they implement it, else with one Get after the other.
 func GetAll(ctx context.Context, docs Docs, keys []string) ([]Doc, error) {
 	if many, ok := docs.(GetMany); ok {
 		return many.Gets(ctx, keys)

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// MaxKey is the length, in bytes, that a key may have on every store.
+// MaxKey is the length, in bytes, that every store allows for a key.
 const MaxKey = 512
 
-// CheckKey tells what is wrong with a key, nil if nothing. Drivers call it before anything is sent, so that a key that one
-// store takes is taken by all.
+// CheckKey reports what is wrong with a key, or nil. Drivers call it before they send anything, so that a key that one
+// store accepts is accepted by all.
 func CheckKey(key string) error {
 	if key == "" {
 		return fmt.Errorf("key is empty: give a path like %q", "a/b")
@@ -20,7 +20,7 @@ func CheckKey(key string) error {
 	return checkSegments("key", key)
 }
 
-// CheckKeys tells what is wrong with the first bad one of many keys, nil if nothing.
+// CheckKeys reports what is wrong with the first bad one of many keys, or nil.
 func CheckKeys(keys []string) error {
 	for _, key := range keys {
 		if err := CheckKey(key); err != nil {
@@ -30,8 +30,8 @@ func CheckKeys(keys []string) error {
 	return nil
 }
 
-// CheckPrefix tells what is wrong with a prefix for List and Watch, nil if nothing: it is empty (everything) or ends with
-// "/". "a" is refused because stores with directories and stores with strings would read it in two ways.
+// CheckPrefix reports what is wrong with a prefix for List and Watch, or nil: it must be empty (everything) or end with
+// "/". "a" is refused because stores with directories and stores with strings would interpret it differently.
 func CheckPrefix(prefix string) error {
 	if prefix == "" {
 		return nil

@@ -7,71 +7,71 @@ import (
 	"time"
 )
 
-// ErrSealed is the answer to a message for a shard that is sealed. Nothing was changed.
+// ErrSealed refuses a message for a sealed shard. Nothing was changed.
 var ErrSealed = errors.New("the shard is sealed")
 
 // Queue is the ability to hold the edges of flows. A flow is a set of shards under one name; a shard is a queue of messages that ends with a seal.
 //
-// A message is delivered at least once, in no order that a caller may rely on, until it is acknowledged. What makes a flow right is Commit: outputs
-// are stored and inputs acknowledged as one fact, and a unit that was committed before, by whomever, changes nothing.
+// A message is delivered at least once, in an unspecified order, until it is acknowledged. Commit makes a flow correct: it stores outputs
+// and acknowledges inputs as one fact, and has no effect for a unit that any process has committed before.
 type Queue interface {
-	// MakeFlow makes a flow with these shards, all empty. Making it again does nothing; with other shards it is ErrConflict. A name that was dropped
-	// is not used again.
+	// MakeFlow makes a flow with these shards, all empty. Making it again does nothing; with other shards it returns ErrConflict. Do not reuse
+	// the name of a dropped flow.
 	MakeFlow(ctx context.Context, flow string, shards []Shard) error
-	// DropFlow removes a flow with all that is in it. Where there is none it does nothing.
+	// DropFlow removes a flow with all its contents. If the flow does not exist it does nothing.
 	DropFlow(ctx context.Context, flow string) error
-	// Receive delivers messages of one shard, none if there are none now. It never waits for messages. ErrNotFound if there is no such flow or shard.
+	// Receive delivers messages of one shard, none if there are none now. It never waits for messages. ErrNotFound if the flow or shard does not exist.
 	Receive(ctx context.Context, flow string, r Receive) ([]Message, error)
-	// Commit makes each unit a fact, or finds that it is one already: fresh tells of each whether this call did it. A unit is done as a whole or not at
-	// all, and the units of one call independently of each other. Where the error is not nil, each unit may be done or not: receive again, and go on.
-	// ErrNotFound if the flow is not there, ErrTooLarge as for a record, ErrSealed if an output is for a sealed shard: then no unit of this call is
+	// Commit makes each unit a fact, or finds that it already is one: fresh reports for each whether this call did it. A unit is done as a whole or not at
+	// all, and the units of one call are independent of each other. If the error is not nil, each unit may be done or not: receive again, and continue.
+	// ErrNotFound if the flow does not exist, ErrTooLarge as for a record, ErrSealed if an output is for a sealed shard: then no unit of this call is
 	// done. A queue without transactions may not see a seal that is written at the same time, unless the unit is Unsealed; its callers write none before they are through.
 	Commit(ctx context.Context, flow string, units ...Unit) (fresh []bool, err error)
-	// Depth tells how far shards are, all of the flow in the order of MakeFlow if none are named. It may lag behind in one direction alone: what it
-	// says to be sealed or drained is.
+	// Depth returns the progress of shards; of all of them in the order of MakeFlow if none are named. It may be stale, but only in one direction: a shard
+	// reported as sealed or drained is.
 	Depth(ctx context.Context, flow string, shards ...Shard) ([]Depth, error)
 }
 
-// Shard names a queue of a flow: one of those that an edge has.
+// Shard names a queue of a flow, one of the shards of an edge.
 type Shard struct {
 	Edge   string // a key; see CheckKey
 	Number int
 }
 
-// Receive says what to deliver.
+// Receive is a request for messages.
 type Receive struct {
 	Shard Shard
 	// Limit is the most messages, 0 for none.
 	Limit int
-	// Lease is how long nobody else gets these messages. After that, or earlier where the store cannot help it, they are delivered again unless they
+	// Lease is how long no other receiver gets these messages. After that, or earlier if the store cannot prevent it, they are delivered again unless they
 	// are acknowledged.
 	Lease time.Duration
-	// Keep are messages of this shard that were received before, whose lease begins again, and Return those that others may have at once.
+	// Keep are messages of this shard that were received before; their lease starts again. Return are messages that others may get at once.
 	Keep, Return []Message
-	// Peek looks at messages behind the number After, in order, without taking them. Lease, Keep and Return do not count.
+	// Peek returns messages after the number After, in order, without taking them. Lease, Keep and Return are ignored.
 	Peek  bool
 	After uint64
 }
 
-// Message is one message of a shard. It is a value of the store that delivered it: give it back as it came.
+// Message is one message of a shard. It belongs to the store that delivered it: return it unchanged.
 type Message struct {
 	Shard     Shard
 	Number    uint64 // its place in the shard; grows in the order in which messages were stored
-	Segments  int    // how many segments are in it, as its maker said
+	Segments  int    // number of segments in it, as set by its writer
 	Data      []byte
-	Delivered int    // how often it was delivered, this time included, as far as the store knows; at least 1, 0 for a peek
+	Delivered int    // number of deliveries, including this one, as far as the store knows; at least 1, 0 for a peek
 	Receipt   string // of this delivery, opaque
 }
 
-// Unit is one commit: what becomes of some inputs.
+// Unit is one commit: it consumes inputs and stores outputs.
 type Unit struct {
-	// Inputs are acknowledged. The first one names the unit: once it was acknowledged the unit is a fact.
+	// Inputs are acknowledged. The first one names the unit: once it is acknowledged the unit is a fact.
 	Inputs []Message
 	// Name names a unit without inputs; a key.
 	Name string
 	// Outputs are stored, in order.
 	Outputs []Put
-	// Steady says that whoever commits this unit has one output, and for the same shard. A queue without transactions then needs no record of it.
+	// Steady promises that every commit of this unit has one output, for the same shard. A queue without transactions then needs no record of it.
 	Steady bool
 	// Unsealed, of a steady unit, makes sure that its output comes before the seal of its shard, or is ErrSealed: also where somebody seals the
 	// shard at the same time. On a queue without transactions that costs more.
@@ -83,21 +83,21 @@ type Put struct {
 	Shard    Shard
 	Segments int
 	Data     []byte
-	// Seal ends the shard; Segments and Data do not count. Sealing it again does nothing.
+	// Seal ends the shard; Segments and Data are ignored. Sealing it again does nothing.
 	Seal bool
 }
 
-// Depth is how far a shard is.
+// Depth is the progress of a shard.
 type Depth struct {
 	Shard   Shard
-	Stored  uint64 // messages that were ever stored
-	Pending uint64 // of them not acknowledged, delivered or not
+	Stored  uint64 // messages ever stored
+	Pending uint64 // messages not yet acknowledged, delivered or not
 	Sealed  bool
-	// The same in segments, where the store counts them; else 0.
+	// The same in segments, if the store counts them; else 0.
 	Segments, PendingSegments uint64
 }
 
-// Drained tells whether nothing is left in the shard, and nothing will come.
+// Drained reports whether the shard is empty and sealed.
 func (d Depth) Drained() bool { return d.Sealed && d.Pending == 0 }
 
 // The limits of flows.
@@ -106,7 +106,7 @@ const (
 	MaxReceived = 10_000 // messages of one delivery
 )
 
-// CheckFlow says what is wrong with a flow to be made, nil if nothing.
+// CheckFlow reports what is wrong with a new flow, or nil.
 func CheckFlow(flow string, shards []Shard) error {
 	if err := CheckKey(flow); err != nil {
 		return err
@@ -130,7 +130,7 @@ func CheckFlow(flow string, shards []Shard) error {
 	return nil
 }
 
-// CheckReceive says what is wrong with a request, nil if nothing.
+// CheckReceive reports what is wrong with a request, or nil.
 func CheckReceive(r Receive) error {
 	if r.Limit < 0 || r.Limit > MaxReceived {
 		return fmt.Errorf("limit is %d: give 0 to %d", r.Limit, MaxReceived)
@@ -148,7 +148,7 @@ func CheckReceive(r Receive) error {
 	return nil
 }
 
-// CheckUnit says what is wrong with a unit, nil if nothing.
+// CheckUnit reports what is wrong with a unit, or nil.
 func CheckUnit(u Unit) error {
 	if u.Unsealed && (!u.Steady || len(u.Outputs) != 1) {
 		return fmt.Errorf("an unsealed unit has %d outputs, steady %v: give it one, and Steady", len(u.Outputs), u.Steady)

@@ -1,9 +1,9 @@
-// Package store holds the contracts of what members agree through.
+// Package store defines the contracts of the stores through which members agree.
 //
 // # Purpose
 //
-// A protocol is written against these interfaces and never names a vendor. A vendor's folder below this one implements the
-// contracts it can, and nothing else. An ability that only some stores have is an interface of its own, found by type
+// A protocol is written against these interfaces and never names a vendor. A vendor's package below this one implements the
+// contracts it can. An ability that only some stores have is a separate interface, found by type
 // assertion. The rules below are the contract; package storetest is the same in executable form.
 //
 // # Three outcomes
@@ -14,7 +14,7 @@
 //
 // # Concurrency and ownership
 //
-// All methods may be called from any goroutine. Byte slices given to a call stay the caller's and may be changed after it
+// All methods may be called from any goroutine. Byte slices given to a call stay the caller's, who may change them after it
 // returned; returned slices are the caller's. A call returns soon after its ctx ends, with an error that wraps context.Cause(ctx).
 package store
 
@@ -28,17 +28,17 @@ import (
 var (
 	ErrNotFound  = errors.New("not found")
 	ErrConflict  = errors.New("version conflict")           // nothing was changed
-	ErrUnknown   = errors.New("outcome unknown")            // it may have been changed, or may be later
+	ErrUnknown   = errors.New("outcome unknown")            // it may have happened, or may happen later
 	ErrTooLarge  = errors.New("too large for this store")   // nothing was changed
-	ErrTruncated = errors.New("entries before are trimmed") // read the snapshot, then go on behind it
+	ErrTruncated = errors.New("entries before are trimmed") // read the snapshot, then continue after it
 	ErrClosed    = errors.New("store is closed")
 	ErrSession   = errors.New("session has ended")
-	// ErrUnavailable marks a failure of the store itself (away, full, read-only); trying again later may help. Nothing was changed.
+	// ErrUnavailable marks a failure of the store itself (unreachable, full, read-only); a later retry may help. Nothing was changed.
 	ErrUnavailable = errors.New("store unavailable")
 )
 
-// Version is an opaque version of a document; compare for equality only. "" stands for "does not exist".
-// A version never comes back: a document deleted and created again has another one.
+// Version is an opaque version of a document; compare for equality only. "" means that the document does not exist.
+// A version is never reused: a document deleted and created again has another one.
 type Version string
 
 // Doc is a versioned document.
@@ -65,59 +65,59 @@ type Docs interface {
 	// Delete removes if v is current; else ErrConflict, or ErrNotFound.
 	Delete(ctx context.Context, key string, v Version) error
 	// List returns the documents whose keys begin with prefix, sorted by key, bytewise. A prefix is "" or ends with "/"; see
-	// CheckPrefix. It may lag behind; Get may not.
+	// CheckPrefix. List may be stale; Get may not.
 	List(ctx context.Context, prefix string) ([]Doc, error)
 }
 
 // GetMany is the ability to read several documents in one request.
 type GetMany interface {
-	// Gets reads the documents of the keys, in their order: as if by Get of the first, then of the second, and so on, all within the call. So what one
-	// of them says was so before what the next one says, or at the same moment. It returns one document for each key; one that does not exist has the
+	// Gets reads the documents of the keys, in their order: as if by one Get after the other, all within the call. So the state of each document
+	// was read at the same moment as that of the next one, or earlier. It returns one document for each key; a missing document has the
 	// version "". A key may be given twice. A driver may split many keys into several requests, which keep the order.
 	Gets(ctx context.Context, keys []string) ([]Doc, error)
 }
 
 // LogWith is the ability to read the log and documents in one request.
 type LogWith interface {
-	// ReadWith is Log.Read, and GetMany.Gets of the keys, each on its own account: what the one returns does not depend on the other. An error of
-	// the log comes with the documents if they were read, and no document comes with an error of theirs.
+	// ReadWith is Log.Read and GetMany.Gets of the keys, independent of each other: neither result depends on the other one. If the log returns an error,
+	// the documents are returned with it if they were read; if the documents return one, none of them is returned.
 	ReadWith(ctx context.Context, after uint64, limit int, keys []string) (page Page, docs []Doc, err error)
 }
 
-// Watcher is the ability to be told of changes instead of asking.
+// Watcher notifies of changes, in place of polling.
 type Watcher interface {
 	// Watch sends a hint when something below prefix may have changed (a document written, deleted, gone with its session; for
-	// the log see LogWatcher). Hints are merged, may come late, without cause, or get lost: who watches also looks by himself from time to
-	// time. The channel has room for one hint, is closed when ctx ends or the store closes, and holds one hint from the start. A watch outlives the
-	// connection to a server, and gives a hint when it is heard again.
+	// the log see LogWatcher). Hints are merged, may come late or without cause, or get lost: watchers must also poll from time to
+	// time. The channel has room for one hint, is closed when ctx ends or the store closes, and holds one hint from the start. A watch survives the loss of
+	// the connection to a server, and sends a hint when the connection is back.
 	Watch(ctx context.Context, prefix string) (<-chan struct{}, error)
 }
 
-// Sessions is the ability to hold documents that go with their owner.
+// Sessions is the ability to hold documents that vanish with their owner.
 type Sessions interface {
 	// OpenSession starts a session whose documents vanish when it ends: closed, its process dead or, where SessionsExpire,
 	// silent for ttl.
 	OpenSession(ctx context.Context, ttl time.Duration) (Session, error)
-	// SessionsExpire tells whether the store ends the session of a silent but existing process by itself.
-	// Where it does not (a kernel lock on one machine), a heartbeat is needed to notice a suspended owner.
+	// SessionsExpire reports whether the store ends the session of a silent but existing process on its own.
+	// If it does not (a kernel lock on one machine), a heartbeat is needed to detect a suspended owner.
 	SessionsExpire() bool
 }
 
 // Session is one session.
 type Session interface {
-	// Put is Docs.Put of a document that goes with this session. ErrSession if it has ended. Only the session that created a
-	// document should write it: what becomes of its tie when somebody else does differs between stores (deleting is fine).
+	// Put is Docs.Put of a document that vanishes with this session. ErrSession if it has ended. Only the session that created a
+	// document should write it: if another one does, stores differ in whether the document stays tied to the session (deleting is fine).
 	//
-	// A Put that was acknowledged renews the session: its documents do not vanish within the session's ttl of the instant at which Put was
-	// called, unless the session is closed or its process is dead. A protocol takes a document that vanished for a proof that its owner no longer
-	// trusts itself, so a store whose sessions expire by themselves must renew them with each Put, not only in the background.
+	// A Put that was acknowledged renews the session: its documents do not vanish within the session's ttl from the instant at which Put was
+	// called, unless the session is closed or its process is dead. A protocol considers a vanished document as proof that its owner's lease has
+	// expired, so a store whose sessions expire on their own must renew them with each Put, not only in the background.
 	Put(ctx context.Context, d Doc) (Version, error)
-	// Done is closed when the session is known to have ended. Where SessionsExpire, the owner's own clock tells that too: Done waits for no answer of
-	// a server, and is closed at about the time at which others see the documents gone. Who must not act a moment longer counts by himself, from
-	// the call of his last acknowledged Put.
+	// Done is closed when the session is known to have ended. If SessionsExpire, the owner's own clock decides that too: Done does not wait for an answer of
+	// a server, and is closed at about the time at which others see the documents gone. A caller that must not act a moment longer must track the
+	// deadline itself, from the call of its last acknowledged Put.
 	Done() <-chan struct{}
-	// Close ends the session and removes its documents. Closing it again does nothing. Where the answer is an error, the
-	// documents may stay until the store finds out by itself that the session has ended.
+	// Close ends the session and removes its documents. Closing it again does nothing. If it returns an error, the
+	// documents may stay until the store detects the end of the session.
 	Close(ctx context.Context) error
 }
 
@@ -141,46 +141,46 @@ type Record struct {
 	Data  []byte
 }
 
-// Page is one answer of Log.Read.
+// Page is one result of Log.Read.
 type Page struct {
 	Records []Record // in order; all that exist in (after, last record of this page]
-	// Head is the newest index that existed when the page was read; a reader that has reached Head has read all that was
+	// Head is the newest index that existed when the page was read; a reader that has reached Head has read everything
 	// appended before its call began.
 	Head uint64
 }
 
 // Log is an ordered log with snapshots. Appends of one caller, made one after the other, keep their order.
 type Log interface {
-	// Append adds a record and returns its index. ErrUnknown: it may stand there, once, now or later.
+	// Append adds a record and returns its index. ErrUnknown: the record may be in the log, once, now or later.
 	Append(ctx context.Context, data []byte) (uint64, error)
-	// Read returns up to limit (at least 1) records behind after, oldest first; fewer does not mean that there are no more,
-	// only Page.Head tells. ErrTruncated if any record behind after was trimmed. A read that begins after an Append returned sees that record.
+	// Read returns up to limit (at least 1) records after the index after, oldest first. Fewer records do not mean that there are no more;
+	// compare with Page.Head. ErrTruncated if any record after that index was trimmed. A read that begins after an Append returned sees its record.
 	Read(ctx context.Context, after uint64, limit int) (Page, error)
 	// Snapshot returns the newest snapshot, or ErrNotFound.
 	Snapshot(ctx context.Context) (Record, error)
-	// SaveSnapshot stores a snapshot of the state after the record at s.Index, which must have been appended. One that is not
-	// newer than what is there is ignored.
+	// SaveSnapshot stores a snapshot of the state after the record at s.Index, which must have been appended. A snapshot that is not
+	// newer than the stored one is ignored.
 	SaveSnapshot(ctx context.Context, s Record) error
-	// Trim frees the records up to and with index; never beyond the newest snapshot's index, and without one nothing. An
-	// index is never given twice, also when all records are trimmed.
+	// Trim frees the records up to and with index; never beyond the newest snapshot's index, and none without a snapshot. An
+	// index is never reused, even if all records are trimmed.
 	Trim(ctx context.Context, index uint64) error
 }
 
-// Seeder is the ability to begin a log where another one has ended, for a copy of that one.
+// Seeder starts a log where another one ended, to copy that one.
 type Seeder interface {
-	// SeedLog makes an empty log one to which the records up to and with index, at least 1, were appended and then trimmed: a snapshot at index
-	// can be saved, and the next index is greater. ErrConflict if the log is not empty; one that was seeded with the same index, and got nothing
-	// since, counts as empty, so that a seed whose answer was lost can be done again.
+	// SeedLog turns an empty log into one to which the records up to and with index, at least 1, were appended and then trimmed: a snapshot at index
+	// can be saved, and the next index is greater. ErrConflict if the log is not empty. A log seeded with the same index and unused
+	// since counts as empty, so that a seed with a lost answer can be repeated.
 	SeedLog(ctx context.Context, index uint64) error
 }
 
-// LogWatcher is the ability to be told of appends.
+// LogWatcher notifies of appends.
 type LogWatcher interface {
 	// WatchLog sends a hint, under the rules of Watcher.Watch, when records may have been appended.
 	WatchLog(ctx context.Context) (<-chan struct{}, error)
 }
 
-// Store is what a driver opens: the contracts it has are found by type assertion (Docs, GetMany, Log, LogWith,
+// Store is the result of opening a driver. Its contracts are found by type assertion (Docs, GetMany, Log, LogWith,
 // Watcher, LogWatcher, Seeder, Sessions, Group, Queue).
 type Store interface {
 	// Close ends all watches and sessions of this handle and frees it. Later calls return ErrClosed.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// AddressError says that a task may not connect to an address.
+// AddressError reports that a task may not connect to an address.
 type AddressError struct {
 	Addr netip.Addr
 	Kind string // what the address is: "private", "loopback", ...

@@ -11,22 +11,21 @@ import (
 
 // Options is what a member allows its tasks. The zero value allows little: public addresses only, no programs.
 type Options struct {
-	// AllowCIDRs are address ranges that any task of the member may connect to though they are not public; see ParseCIDRs.
+	// AllowCIDRs are non-public address ranges to which any task of the member may connect; see ParseCIDRs.
 	AllowCIDRs []netip.Prefix
 	// ExecAllow are the absolute paths of programs that tasks of type exec may start.
 	ExecAllow []string
-	// EnvAllow are the names of variables, or their beginnings and a star, that tasks may set for programs besides LANG, LANGUAGE, LC_* and TZ.
+	// EnvAllow are the names of variables, or prefixes with a star, that tasks may set for programs in addition to LANG, LANGUAGE, LC_* and TZ.
 	EnvAllow []string
-	// Programs is where tasks run programs; one room for all types of a process. Default: one that knows what programs have started by their environment.
+	// Programs is the room in which tasks run programs; one for all types of a process. Default: a room that finds descendants of programs by their environment.
 	Programs *program.Room
-	// TailAllow are the absolute paths of directories below which tasks of type tail may read files.
 	// TailAllow are the absolute paths of directories below which tasks of type tail and files.lines may read files.
 	TailAllow []string
 	// WriteAllow are the absolute paths of directories below which tasks of type files.write may write.
 	WriteAllow []string
-	// Witness adds the types witness and witness-items, which are for tests of Rota itself.
+	// Witness adds the types witness and witness-items, for tests of Rota itself.
 	Witness bool
-	// RootCAs are trusted when a certificate is checked; nil means those of the system.
+	// RootCAs are the trusted authorities of certificates; nil means those of the system.
 	RootCAs *x509.CertPool
 }
 

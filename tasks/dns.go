@@ -23,7 +23,7 @@ type dnsConfig struct {
 	Server string   `json:"server"` // address or address:port; default: the resolver of the system, which also reads /etc/hosts
 	Expect []string `json:"expect"` // values that must be among the answers, as "192.0.2.1", "10 mail.example.org"
 	Exact  bool     `json:"exact"`  // no other answers
-	Allow  []string `json:"allow"`  // CIDRs of addresses of server that are not public
+	Allow  []string `json:"allow"`  // CIDRs that server may be in although they are not public
 }
 
 // recordTypes that can be asked for.
@@ -32,7 +32,7 @@ var recordTypes = map[string]dnsmessage.Type{ // read-only: names of the protoco
 	"NS": dnsmessage.TypeNS, "PTR": dnsmessage.TypePTR, "SRV": dnsmessage.TypeSRV, "TXT": dnsmessage.TypeTXT,
 }
 
-// asker finds the records of a name as it stands in the definition.
+// asker finds the records of a name as written in the definition.
 type asker interface {
 	ask(ctx context.Context, name string, kind string) ([]string, error)
 }

@@ -90,7 +90,7 @@ func (s serverAsker) exchange(ctx context.Context, network string, q dnsmessage.
 	return m, err
 }
 
-// answers tells whether m answers our question: others may send to our port.
+// answers reports whether m answers our question: others may send to our port.
 func answers(m dnsmessage.Message, id uint16, q dnsmessage.Question) bool {
 	return m.ID == id && m.Response && len(m.Questions) == 1 && m.Questions[0].Type == q.Type && m.Questions[0].Class == q.Class &&
 		strings.EqualFold(m.Questions[0].Name.String(), q.Name.String())

@@ -18,11 +18,11 @@ import (
 // execConfig of exec.
 type execConfig struct {
 	Argv  []string              `json:"argv"`  // the program's absolute path and its arguments; no shell
-	Env   map[string]secretText `json:"env"`   // all the environment there is, besides a minimal PATH, of names that the member allows; values may be env:NAME or file:/path
+	Env   map[string]secretText `json:"env"`   // the environment besides a minimal PATH, with names that the member allows; values may be env:NAME or file:/path
 	Dir   string                `json:"dir"`   // working directory; default "/"
-	Grace work.Duration         `json:"grace"` // from SIGTERM to SIGKILL at the end; default 2s, at most 10s
+	Grace work.Duration         `json:"grace"` // from SIGTERM to SIGKILL at the timeout; default 2s, at most 10s
 	// MaxOutput is how many bytes of output are read, default 4 MiB, at most 64 MiB; MaxPoints how many points of samples, default 10,000, at most
-	// 1,000,000. What is more is dropped and counted.
+	// 1,000,000. The rest is dropped and counted.
 	MaxOutput int `json:"max_output"`
 	MaxPoints int `json:"max_points"`
 }
@@ -112,7 +112,7 @@ func checkProgram(f *faults, argv, allowed []string) {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// allowsVariable tells whether definitions may set a variable: how programs show languages and times, and what the member names.
+// allowsVariable reports whether definitions may set a variable: how programs show languages and times, and what the member names.
 func (o Options) allowsVariable(name string) bool {
 	return slices.ContainsFunc(append([]string{"LANG", "LANGUAGE", "LC_*", "TZ"}, o.EnvAllow...), func(allowed string) bool {
 		front, star := strings.CutSuffix(allowed, "*")
@@ -136,7 +136,7 @@ func checkVariable(name string) error {
 	return nil
 }
 
-// environment resolves secrets anew in every round.
+// environment resolves secrets again in every round.
 func (c *execConfig) environment() ([]string, error) {
 	out := []string{execPath}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
@@ -154,7 +154,7 @@ func (c *execConfig) command(env []string, stdout, stderr io.Writer) program.Com
 	return program.Command{Argv: c.Argv, Env: env, Dir: c.Dir, Grace: time.Duration(c.Grace), Stdout: stdout, Stderr: stderr}
 }
 
-// Run makes one round: the program's whole life.
+// Run makes one round: the complete run of the program.
 func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
 	env, err := r.c.environment()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/rota-run/rota/work/stage"
 )
 
-// The bounds of an expression: its length, and what one evaluation may cost. CEL has no loops but those over the segment's own lists, and counts their
-// steps and what they make.
+// The bounds of an expression: its length, and the cost of one evaluation. CEL has only loops over the segment's own lists, and counts their
+// steps and the size of the result.
 const (
 	longestExpression = 4096
 	expressionCost    = 1_000_000
@@ -30,7 +30,7 @@ const (
 // expressionConfig of map and filter.
 type expressionConfig struct {
 	Expr string `json:"expr"` // in CEL; the segment is "it"
-	Each bool   `json:"each"` // map: the expression gives a list, each element of which is a segment
+	Each bool   `json:"each"` // map: the expression returns a list whose elements are the new segments
 }
 
 func mapSegments() work.Type {

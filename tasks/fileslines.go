@@ -19,7 +19,7 @@ import (
 
 // linesConfig of files.lines.
 type linesConfig struct {
-	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; files that appear while they are read may be left out
+	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; files that appear during the read may be missed
 }
 
 // The bounds of one read.

@@ -15,8 +15,8 @@ import (
 
 // writeConfig of files.write.
 type writeConfig struct {
-	// Dir takes a file for each batch of segments, one on each line. A file that is written again says the same and takes the place of the first, so
-	// each segment is there once. "done" appears when all is written.
+	// Dir gets a file for each batch of segments, one segment on each line. A file that is written again has the same content and replaces the first, so
+	// each segment is there once. "done" appears when everything is written.
 	Dir string `json:"dir"`
 }
 

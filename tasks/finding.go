@@ -112,7 +112,7 @@ func (f *finder) changed(g *work.Grant, reason string, err error) {
 	}
 }
 
-// cut tells whether ctx was ended for another cause than its time limit.
+// cut reports whether ctx was ended for another cause than its time limit.
 func cut(ctx context.Context) bool {
 	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 }

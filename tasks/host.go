@@ -25,7 +25,7 @@ type hostRunner struct {
 	before hostCounters
 }
 
-// hostCounters only grow, until the machine or an interface starts anew.
+// hostCounters only grow, until the machine or an interface restarts.
 type hostCounters struct {
 	at          time.Time
 	busy, total float64               // seconds of CPU
@@ -61,7 +61,7 @@ func (o Options) host() work.Type {
 	}
 }
 
-// Run emits what can be read; what cannot is the error.
+// Run emits what it can read, and returns the rest as an error.
 func (h *hostRunner) Run(ctx context.Context, g *work.Grant) error {
 	errs := []error{h.load(ctx, g), h.memory(ctx, g), h.rates(ctx, g)}
 	for _, m := range h.c.Disks {
@@ -153,7 +153,7 @@ func (h *hostRunner) interfaces() []string {
 	return []string{""}
 }
 
-// emitTraffic skips an interface whose counters went back: it was made anew, and the difference means nothing.
+// emitTraffic skips an interface whose counters went back: it was created again, and the difference is meaningless.
 func emitTraffic(g *work.Grant, name string, before, now map[string]netTraffic, seconds float64) {
 	a, ok1 := before[name]
 	b, ok2 := now[name]

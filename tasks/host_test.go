@@ -60,7 +60,7 @@ func TestHostRates(t *testing.T) {
 	r := &hostRunner{c: hostConfig{Network: []string{"eth0"}, Disks: []string{"/data"}}, read: &script{counts: []hostCounters{
 		{at, 10, 100, traffic(1000, 10)},
 		{at.Add(2 * time.Second), 11, 104, traffic(5000, 30)},
-		{at.Add(4 * time.Second), 12, 108, traffic(7, 7)}, // the interface was made anew
+		{at.Add(4 * time.Second), 12, 108, traffic(7, 7)}, // the interface was made again
 	}}}
 	g, h := worktest.NewGrant(t, work.Definition{})
 	for range 3 {

@@ -111,7 +111,7 @@ func (h *httpRunner) emit(g *work.Grant, resp *http.Response, ds map[string]time
 	}
 }
 
-// request resolves secrets anew in every round, so that a rotated one is seen.
+// request resolves secrets again in every round, so that a rotated one is used.
 func (h *httpRunner) request(ctx context.Context) (*http.Request, error) {
 	var body io.Reader
 	if h.c.Body != "" {
@@ -153,7 +153,7 @@ func (h *httpRunner) do(req *http.Request) (*http.Response, bodyRead, error) {
 	return resp, body, nil
 }
 
-// bodyRead is the beginning of a body: most bytes of it, and cut tells that there was more.
+// bodyRead is the beginning of a body: most bytes of it, and cut reports that there was more.
 type bodyRead struct {
 	text []byte
 	most int
@@ -202,7 +202,7 @@ func (h *httpRunner) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// strays tells whether any hop so far, or the next, is at another origin than the first.
+// strays reports whether any hop so far, or the next, is at another origin than the first.
 func strays(req *http.Request, via []*http.Request) bool {
 	first := via[0].URL
 	for _, r := range append(via[1:len(via):len(via)], req) {

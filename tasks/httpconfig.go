@@ -17,10 +17,10 @@ type httpConfig struct {
 	Method    string                `json:"method"`    // default GET
 	Headers   map[string]secretText `json:"headers"`   // values may be env:NAME or file:/path, also after a word: "Bearer env:TOKEN"
 	Body      string                `json:"body"`      // sent as it is
-	Redirects *int                  `json:"redirects"` // followed at most; default 5; 0 takes the redirect itself as the answer
+	Redirects *int                  `json:"redirects"` // most redirects to follow; default 5; 0 treats the redirect itself as the response
 	Expect    httpExpect            `json:"expect"`
-	MaxBody   int                   `json:"max_body"` // bytes of the body that are looked at, decompressed; default 1 MiB, at most 16 MiB
-	Allow     []string              `json:"allow"`    // CIDRs of addresses that are not public
+	MaxBody   int                   `json:"max_body"` // most bytes of the body that are read, decompressed; default 1 MiB, at most 16 MiB
+	Allow     []string              `json:"allow"`    // CIDRs that are allowed although they are not public
 }
 
 // check fills in defaults and reports all faults.

@@ -14,7 +14,7 @@ import (
 type httpExpect struct {
 	Status statuses                   `json:"status"` // 200 or [200, 204]; default anything below 400
 	Body   string                     `json:"body"`   // must occur in the first max_body bytes
-	JSON   map[string]json.RawMessage `json:"json"`   // path, such as "items.0.state" or "/items/0/state", to the value that must be there
+	JSON   map[string]json.RawMessage `json:"json"`   // path, such as "items.0.state" or "/items/0/state", and the required value
 }
 
 func (e httpExpect) validate(f *faults) {
@@ -30,7 +30,7 @@ func (e httpExpect) validate(f *faults) {
 	}
 }
 
-// wantsBody tells whether the body is looked at.
+// wantsBody reports whether the body is looked at.
 func (e httpExpect) wantsBody() bool { return e.Body != "" || len(e.JSON) > 0 }
 
 // check returns nil or an *unexpected with the reason status, body or json.

@@ -28,7 +28,7 @@ const (
 	jsonNumber = 64 // bytes; a longer number is compared as it is written
 )
 
-// moreValues tells whether a JSON text may have more than n values. Commas and braces in strings count too.
+// moreValues reports whether a JSON text may have more than n values. Commas and braces in strings count too.
 func moreValues(b []byte, n int) bool {
 	for _, c := range b {
 		if c == ',' || c == '[' || c == '{' {

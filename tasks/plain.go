@@ -62,7 +62,7 @@ func plainly(err error) error {
 	return plainError{err}
 }
 
-// Error returns the plain text, cut where it is too long.
+// Error returns the plain text, truncated if it is too long.
 func (e plainError) Error() string {
 	s := e.error.Error()
 	if len(s) <= maxErrorText {

@@ -23,11 +23,11 @@ import (
 type scrapeConfig struct {
 	URL        string                `json:"url"`
 	Headers    map[string]secretText `json:"headers"`     // as in http
-	Metrics    []string              `json:"metrics"`     // names, or beginnings with a star: "process_*"; default all
-	MaxSamples int                   `json:"max_samples"` // a page with more of what is asked for is refused as a whole; default 10,000, at most 100,000
-	MaxLines   int                   `json:"max_lines"`   // the same of a page with more lines; default 500,000, at most 2,000,000
-	MaxBytes   int                   `json:"max_bytes"`   // the same of a page with more bytes, decompressed; default 16 MiB, at most 64 MiB
-	Allow      []string              `json:"allow"`       // CIDRs of addresses that are not public
+	Metrics    []string              `json:"metrics"`     // names, or prefixes with a star: "process_*"; default all
+	MaxSamples int                   `json:"max_samples"` // a page with more requested samples is refused entirely; default 10,000, at most 100,000
+	MaxLines   int                   `json:"max_lines"`   // the same for lines; default 500,000, at most 2,000,000
+	MaxBytes   int                   `json:"max_bytes"`   // the same for bytes, decompressed; default 16 MiB, at most 64 MiB
+	Allow      []string              `json:"allow"`       // CIDRs that are allowed although they are not public
 }
 
 type scrapeRunner struct {
@@ -66,7 +66,7 @@ func (c *scrapeConfig) check(f *faults) {
 	}
 }
 
-// wants tells whether a metric family is asked for.
+// wants reports whether a metric family is asked for.
 func (c *scrapeConfig) wants(name string) bool {
 	return len(c.Metrics) == 0 || slices.ContainsFunc(c.Metrics, func(m string) bool {
 		front, star := strings.CutSuffix(m, "*")

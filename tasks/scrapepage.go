@@ -39,7 +39,7 @@ func newPageReader(c *scrapeConfig, in io.Reader) *pageReader {
 	}
 }
 
-// Read gives the parser whole lines.
+// Read passes whole lines to the parser.
 func (p *pageReader) Read(b []byte) (int, error) {
 	for p.err == nil && p.out.Len() < len(b) {
 		p.err = p.line()
@@ -145,7 +145,7 @@ func (p *pageReader) wantedType(words [][]byte) (bool, error) {
 	return true, nil
 }
 
-// metricName is the name that a line begins with. It is not plain where it may be quoted, or stand within braces.
+// metricName is the name at the start of a line. It is not plain if it may be quoted, or within braces.
 func metricName(line []byte) (name string, plainName bool) {
 	n := bytes.IndexFunc(line, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != ':'

@@ -11,7 +11,7 @@ import (
 const maxSecret = 64 << 10
 
 // secretText is a config value that may be, or end in, a reference to a secret: "env:NAME", "file:/path" or "Bearer env:NAME". It is resolved when
-// a task runs, so that a rotated secret is seen, and it never stands in an error or a log.
+// a task runs, so that a rotated secret is used, and never appears in an error or a log.
 type secretText string
 
 // split returns the fixed part in front and the reference, "" if there is none.

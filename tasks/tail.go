@@ -15,19 +15,19 @@ import (
 
 // tailConfig of tail.
 type tailConfig struct {
-	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; they should match the names that
-	// files are rotated to (app.log*), lest a file that comes and goes while nobody looks is missed, but not copies of a followed file (copytruncate)
-	// Match is a regular expression (RE2). Of a matching line, the group named "value" is the value of a sample, the other named groups are its
-	// tags; without such a group the sample is the count of matching lines. Without match, lines are only counted.
+	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; they should match the names of rotated
+	// files (app.log*), so that a file that appears and disappears between two scans is not missed, but not copies of a followed file (copytruncate)
+	// Match is a regular expression (RE2). In a matching line, the group named "value" is the value of a sample, and the other named groups are its
+	// tags. Without such a group the sample is the count of matching lines. Without match, lines are only counted.
 	Match string        `json:"match"`
 	Name  string        `json:"name"`  // of that sample; default "tail.line"
-	Links bool          `json:"links"` // follow symbolic links, as far as they lead below the directories that the member allows
-	From  string        `json:"from"`  // where files begin that are there when no position is known yet: "end" (default) or "start"
-	Flush work.Duration `json:"flush"` // how often samples are emitted and the position is saved; default and least 1s
+	Links bool          `json:"links"` // follow symbolic links that stay below the directories that the member allows
+	From  string        `json:"from"`  // where to start in existing files if no position is known: "end" (default) or "start"
+	Flush work.Duration `json:"flush"` // how often samples are emitted and the position is saved; default and minimum 1s
 }
 
 const (
-	tailPoll       = time.Second // for changes that no event tells of, as on network file systems
+	tailPoll       = time.Second // for changes without events, as on network file systems
 	tailGather     = 20 * time.Millisecond
 	tailRotateWait = 30 * time.Second // how long a file that was moved away is read on after it last grew
 	tailMaxFiles   = 1000
@@ -65,7 +65,7 @@ func (o Options) tail() work.Type {
 
 func (t *tailRunner) check(f *faults) {
 	if !tailSupported {
-		f.add("", "let a Unix member run this task", "files can only be followed where they have inodes")
+		f.add("", "let a Unix member run this task", "files can only be followed on systems with inodes")
 	}
 	if len(t.c.Paths) == 0 {
 		f.add("paths", `such as ["/var/log/app/*.log"]`, "missing")
@@ -118,7 +118,7 @@ func (t *tailRunner) checkMatch(f *faults) {
 	t.match = re
 }
 
-// Run follows until ctx ends. What was read is emitted before the position is saved: after a crash some lines are counted again, none are
+// Run follows until ctx ends. Lines are emitted before the position is saved: after a crash some lines are counted again, none are
 // lost; after an orderly end none are counted again.
 func (t *tailRunner) Run(ctx context.Context, g *work.Grant) error {
 	s, err := t.begin(ctx, g)
@@ -140,7 +140,7 @@ func (t *tailRunner) Run(ctx context.Context, g *work.Grant) error {
 	}
 }
 
-// end emits and saves the rest: the grant's trust outlasts ctx, and the token fences the position.
+// end emits and saves the rest: the grant's lease outlasts ctx, and the token fences the position.
 func (s *tailSession) end(ctx context.Context) error {
 	err := s.settle(context.WithoutCancel(ctx))
 	if errors.Is(err, work.ErrToken) {

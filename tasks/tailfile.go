@@ -66,7 +66,7 @@ func (t *tailFile) next(buf []byte, to lineTaker) (int, error) {
 	return n, nil
 }
 
-// checkRewritten begins anew when the file was cut and written again (copytruncate). A size that shrank shows it; else the bytes before our position do.
+// checkRewritten starts again if the file was truncated and rewritten (copytruncate). A smaller size shows it, or else the bytes before our position.
 func (t *tailFile) checkRewritten(to lineTaker) error {
 	info, err := t.f.Stat()
 	if err != nil {
@@ -129,7 +129,7 @@ func (t *tailFile) end(to lineTaker) {
 	t.part, t.long = t.part[:0], false
 }
 
-// finish takes what stands after the last newline as a line.
+// finish treats the text after the last newline as a line.
 func (t *tailFile) finish(to lineTaker) {
 	if t.read > t.offset {
 		t.end(to)

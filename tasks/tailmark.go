@@ -27,7 +27,7 @@ type tailPosition struct {
 
 func (m tailMark) id() fileID { return fileID{m.Dev, m.Ino} }
 
-// fits tells whether the file may be the one of the mark: the same inode, or the same path with enough bytes to compare, for a file that
+// fits reports whether the file may be the one of the mark: the same inode, or the same path with enough bytes to compare, for a file that
 // was restored or copied to another disk.
 func (m tailMark) fits(f *tailFile) bool {
 	return m.id() == f.id || m.Path == f.path && m.Offset >= window

@@ -57,7 +57,7 @@ func (s *tailSession) close() {
 	s.wake.close()
 }
 
-// scan finds files and reads what is new. It tells whether there is more to read at once.
+// scan finds files and reads what is new. It reports whether there is more to read at once.
 func (s *tailSession) scan(ctx context.Context) (more bool) {
 	s.find()
 	now := time.Now()
@@ -233,7 +233,7 @@ func (s *tailSession) read(f *tailFile, now time.Time) (more bool) {
 	return true
 }
 
-// abandon closes a file that moved away and has not grown for a while. What stands after its last newline will not be completed: it is a line.
+// abandon closes a file that was renamed and has not grown for a while. The text after its last newline will not be completed: it is a line.
 func (s *tailSession) abandon(f *tailFile, now time.Time) bool {
 	if f.moved.IsZero() || now.Sub(f.moved) < s.t.rotateWait || now.Sub(f.grew) < s.t.rotateWait {
 		return false

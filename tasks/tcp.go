@@ -18,9 +18,9 @@ type tcpConfig struct {
 	Addr   string `json:"addr"`   // host:port
 	Send   string `json:"send"`   // written after connecting
 	Expect string `json:"expect"` // must occur in the first max_answer bytes of the answer
-	// MaxAnswer is how many bytes of the answer are looked at; default 64 KiB, at most 1 MiB.
+	// MaxAnswer is how many bytes of the answer are read; default 64 KiB, at most 1 MiB.
 	MaxAnswer int      `json:"max_answer"`
-	Allow     []string `json:"allow"` // CIDRs of addresses that are not public
+	Allow     []string `json:"allow"` // CIDRs that are allowed although they are not public
 }
 
 type tcpRunner struct {

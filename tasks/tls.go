@@ -17,8 +17,8 @@ import (
 type tlsConfig struct {
 	Addr       string   `json:"addr"`        // host:port
 	ServerName string   `json:"server_name"` // name the certificate must have; default the host of addr
-	MinDays    float64  `json:"min_days"`    // the check fails when the certificate ends sooner
-	Allow      []string `json:"allow"`       // CIDRs of addresses that are not public
+	MinDays    float64  `json:"min_days"`    // the check fails if the certificate expires sooner
+	Allow      []string `json:"allow"`       // CIDRs that are allowed although they are not public
 }
 
 type tlsRunner struct {
@@ -55,7 +55,7 @@ func (o Options) tls() work.Type {
 	}
 }
 
-// Run makes one round. The days left are also shown for a certificate that is not valid, by its leaf.
+// Run makes one round. It also emits the days left of an invalid certificate, by its leaf.
 func (t *tlsRunner) Run(ctx context.Context, g *work.Grant) error {
 	round, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -77,7 +77,7 @@ func (t *tlsRunner) Run(ctx context.Context, g *work.Grant) error {
 	return out
 }
 
-// shake connects and shakes hands; known tells whether a certificate came.
+// shake connects and shakes hands; known reports whether a certificate came.
 func (t *tlsRunner) shake(ctx context.Context, p *phases) (days float64, known bool, err error) {
 	raw, err := t.dialer.DialContext(ctx, "tcp", t.c.Addr)
 	if err != nil {

@@ -22,7 +22,7 @@ type witnessLine struct {
 	Member    string `json:"member"`
 	Token     uint64 `json:"token"`
 	Partition string `json:"partition"`
-	AtNS      int64  `json:"at_ns"` // clock that goes on during suspend, the same for all processes of the machine
+	AtNS      int64  `json:"at_ns"` // clock that advances during suspension, the same for all processes of the machine
 	Event     string `json:"event"`
 	Item      int64  `json:"item,omitempty"` // of witness-items: which one was done
 }

@@ -9,27 +9,27 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// CatchUp says what becomes of the rounds of a cron line, or of a period of a minute and more, that were planned for a time in which nobody ran the
-// partition: its owner had died, no member was there, no store.
+// CatchUp says what happens to the rounds of a cron line, or of a period of a minute or more, that were planned for a time in which no member ran the
+// partition: its owner had died, there was no member, or the store was unreachable.
 type CatchUp string
 
-// The choices. A round that is due while the one before still runs is left out, but with CatchUpAll.
+// The policies. A round that is due while the previous one still runs is skipped, except with CatchUpAll.
 const (
-	CatchUpOnce CatchUp = "once" // default: one round makes up for all of them
-	CatchUpSkip CatchUp = "skip" // none: the next one that is planned
+	CatchUpOnce CatchUp = "once" // default: one round replaces all of them
+	CatchUpSkip CatchUp = "skip" // none: the next planned round
 	CatchUpAll  CatchUp = "all"  // each of them, one after the other; see Grant.Planned
 )
 
-// The bounds of what CatchUpAll makes up for: so many rounds, the last ones, and none that is older.
+// The bounds of what CatchUpAll catches up: the number of rounds, newest first, and their age.
 const (
 	maxOwed     = 100
 	longestOwed = 31 * 24 * time.Hour
 )
 
-// plan is a schedule by the wall clock: Next is the first planned time after t, the zero time where there is none.
+// plan is a schedule by the wall clock: Next is the first planned time after t, or the zero time if there is none.
 type plan interface{ Next(t time.Time) time.Time }
 
-// CheckSchedule says what is wrong with the cron line, its time zone and the policy of catching up, as a *ConfigError.
+// CheckSchedule reports what is wrong with the cron line, its time zone or the catch-up policy, as a *ConfigError.
 func (d *Definition) CheckSchedule() error {
 	switch d.CatchUp {
 	case "", CatchUpOnce, CatchUpSkip, CatchUpAll:
@@ -77,8 +77,8 @@ func (d *Definition) cronPlan() (plan, error) {
 	return cron.ParseStandard("CRON_TZ=" + zone.String() + " " + line)
 }
 
-// namesHours tells a line that names times of the day from one that goes on all day: when clocks are set, the first keeps its count of rounds and the
-// second its distance between them, as with the cron of most systems.
+// namesHours reports whether a line names times of the day. When clocks change, such a line keeps its number of rounds, and any other line keeps its
+// interval, as with the cron of most systems.
 func namesHours(line string) bool {
 	fields := strings.Fields(line)
 	if len(fields) == 1 {
@@ -87,8 +87,8 @@ func namesHours(line string) bool {
 	return len(fields) > 1 && !strings.HasPrefix(fields[1], "*")
 }
 
-// clockTimes are the times that a clock on the wall shows once a day: a time that comes twice when clocks are set back counts once, and one that is left
-// out when they are set forward comes as much later.
+// clockTimes are the times that a wall clock shows once a day: a time that occurs twice when clocks are set back counts once, and a time that is skipped
+// when they are set forward comes as much later.
 type clockTimes struct {
 	shown plan // of what the clock shows, read as UTC
 	zone  *time.Location

@@ -19,7 +19,7 @@ func (s *Supervisor) do(ctx context.Context, fx Effect) {
 		s.mu.Lock()
 		s.abandoned = append(s.abandoned, fx.Partition)
 		s.mu.Unlock()
-		s.log.Error("left a run behind that ignores cancel", "partition", fx.Partition, "token", fx.Token)
+		s.log.Error("abandoned a run that ignores cancellation", "partition", fx.Partition, "token", fx.Token)
 	case Report:
 		s.conf.Report(fx.Version, fx.Reports)
 	case Journal:

@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Events are optional callbacks for metrics and witnesses. They are called from any goroutine and must return soon.
+// Events are optional callbacks for metrics and witnesses. They are called from any goroutine and must return quickly.
 type Events struct {
 	Started   func(RunStarted)
 	Stopped   func(RunStopped)
@@ -15,18 +15,18 @@ type Events struct {
 	Frozen    func(Frozen)
 }
 
-// RunStarted tells that a run begins; it is called before the Runner is.
+// RunStarted reports that a run begins; it is called before the Runner is.
 type RunStarted struct {
 	Partition cluster.PartitionID
 	Token     cluster.Token
 	Type      string
 	At        protocol.Instant
-	// First is false when a run under this token was started before: a restart after a failure, a change, lost trust. A move is
-	// journaled at the first.
+	// First is false if a run under this token was started before: a restart after a failure, a change, or an expired lease. A move is
+	// journaled at the first run.
 	First bool
 }
 
-// RunStopped tells that a run has ended; it is called after the Runner has returned.
+// RunStopped reports that a run has ended; it is called after the Runner has returned.
 type RunStopped struct {
 	Partition cluster.PartitionID
 	Token     cluster.Token
@@ -39,14 +39,14 @@ type RunStopped struct {
 	Message   string // failed: why
 }
 
-// RoundDone tells that a round of a periodic partition is over.
+// RoundDone reports the end of a round of a periodic partition.
 type RoundDone struct {
 	Partition cluster.PartitionID
 	Token     cluster.Token
 	Type      string
-	Lateness  time.Duration // from when it was due to when it began
+	Lateness  time.Duration // from the due time to the actual start
 	Took      time.Duration
-	Err       error // nil when it went well or was stopped
+	Err       error // nil if it succeeded or was stopped
 }
 
 func (e Events) started(r RunStarted) {

@@ -12,32 +12,32 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Ingress is an edge that leads to a task, as the task's definition has it.
+// Ingress is an edge into a task, as in the task's definition.
 type Ingress struct {
-	Task   string `json:"task"`             // that the segments come from
-	Shards int    `json:"shards,omitempty"` // in how many parts; default 1
+	Task   string `json:"task"`             // the source of the segments
+	Shards int    `json:"shards,omitempty"` // number of parts; default 1
 	By     string `json:"by,omitempty"`     // segments with equal keys meet in one part
 }
 
-// Segments says what a task type does in a flow: the names of the types of the segments that it takes in and puts out, "" for none.
+// Segments are the types of the segments that a task type consumes and produces in a flow, "" for none.
 type Segments struct{ In, Out string }
 
 // AnySegments fits every type of segments: bytes that hold JSON.
 const AnySegments = "JSON"
 
-// Flow is the flow that a job is: its tasks hand segments to each other through a queue.
+// Flow is the flow of a job: its tasks pass segments to each other through a queue.
 type Flow struct {
-	Name  string // in the queue: the job and the index of its submission, so that a job that is submitted again never meets old segments
+	Name  string // in the queue: the job and the index of its submission, so that a resubmitted job never meets old segments
 	Queue store.Queue
 	Graph flow.Graph
-	// Takers tells how many runs of a task there are in the cluster now.
+	// Takers returns the number of runs that a task has in the cluster now.
 	Takers func(task string) int
 }
 
 // Edges is a Host that stages of flows can run on. The supervisor's is one.
 type Edges interface {
 	Host
-	// Flow returns the flow of the job that g is a part of, and notes that there is one.
+	// Flow returns the flow of the job that g belongs to, and records that it exists.
 	Flow(ctx context.Context, g *Grant) (Flow, error)
 }
 
@@ -65,7 +65,7 @@ func (r *run) Flow(ctx context.Context, g *Grant) (Flow, error) {
 	return Flow{Name: FlowName(&job), Queue: r.s.conf.Queue, Graph: graph, Takers: func(task string) int { return r.takers(g.Job, task) }}, nil
 }
 
-// FlowPrefix is where flows are noted among the documents, so that what is left of them can be found: a queue cannot list them.
+// FlowPrefix is the prefix of the documents that record flows, so that their remains can be found: a queue cannot list them.
 const FlowPrefix = "flow/"
 
 // noteFlow writes the document of a flow, before there is anything in the queue.
@@ -93,7 +93,7 @@ func (r *run) takers(job cluster.JobID, task string) int {
 // FlowName is the name of a job's flow in the queue.
 func FlowName(j *cluster.Job) string { return fmt.Sprintf("%s@%d", j.ID, j.Turn.Submitted) }
 
-// GraphOf is the flow of a job: the tasks that take segments from others, and those that they take them from. It has no edges if the job is no flow.
+// GraphOf is the flow of a job: its tasks and the edges between them. It has no edges if the job is not a flow.
 func GraphOf(j *cluster.Job) (flow.Graph, error) {
 	if j.Spec == nil {
 		return flow.Graph{}, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/publish"
 )
 
-// ErrToken is returned when the grant is no longer the newest of its partition: stop, another owner is at work.
+// ErrToken is returned when the grant is no longer the newest of its partition: stop, because another owner is at work.
 var ErrToken = errors.New("the token is old: the partition has a newer owner")
 
 // Causes with which the ctx of a run ends; read them with context.Cause.
@@ -27,40 +27,38 @@ type Grant struct {
 	Partition cluster.PartitionID
 	Job       cluster.JobID
 	Task, Key string
-	Parents   []string // keys of the finished partitions this one came from
-	// ListedBy is the key of the partitioner that has listed this partition as an item of its window, "" for any other; Input is what it
-	// has listed. See [Partitioner].
+	Parents   []string // keys of the finished partitions that it was split from
+	// ListedBy is the key of the partitioner that listed this partition as an item of its window, or "". Input is what it listed. See [Partitioner].
 	ListedBy string
 	Input    []byte
-	// Index and Count are the share of a slot of a task that is repartitioned: this is number Index, from 0, of Count slots. No two runs of the
-	// task with another Count, or the same Index, go on at once, within the limits of the task's hand-over.
+	// Index and Count are the share of a slot of a repartitioned task: this is number Index, from 0, of Count slots. Within the limits of the task's
+	// hand-over, no run of the task overlaps with one that has another Count or the same Index.
 	Index, Count int64
 	Member       cluster.MemberID
 	Token        cluster.Token
 	Attempt      int64 // failures so far
-	// Planned is, in a round of a periodic type, the time that it was planned for: the same for whoever repeats the round, so that an effect can be
-	// named by it.
+	// Planned is, in a round of a periodic type, the planned time of the round. A repetition of the round has the same time, so it can name an effect.
 	Planned    time.Time
 	Definition Definition
 	Log        *slog.Logger
 	Host       Host
 }
 
-// Host is what a grant's methods act through; the supervisor's shell provides it, tests bring their own.
+// Host executes a grant's methods; the supervisor's shell provides it, tests have their own.
 type Host interface {
 	// Emit takes samples that already carry their tags.
 	Emit(samples ...publish.Sample)
-	// Trusted tells whether the member may act for this grant at this instant.
+	// Trusted reports whether the member's lease for this grant is valid at this instant.
 	Trusted(g *Grant) bool
 	// LoadPosition returns the stored position, nil if none.
 	LoadPosition(ctx context.Context, g *Grant) ([]byte, error)
-	// SavePosition stores it unless a newer token did; then ErrToken.
+	// SavePosition stores the position; ErrToken if a newer owner already stored one.
 	SavePosition(ctx context.Context, g *Grant, position []byte) error
-	// Split proposes children of the partition and returns when that was applied.
+	// Split proposes children of the partition and returns when they have been applied.
 	Split(ctx context.Context, g *Grant, children []cluster.Child) error
 }
 
-// Emit publishes points of one series, with the task's tags, task, partition key and member added. Never blocks.
+// Emit publishes points of one series, with the task's tags, task, partition key and member added. It never blocks.
 func (g *Grant) Emit(name string, tags map[string]string, points ...publish.Point) {
 	all := make(map[string]string, len(tags)+len(g.Definition.Tags)+3)
 	for k, v := range g.Definition.Tags {
@@ -77,19 +75,19 @@ func (g *Grant) Emit(name string, tags map[string]string, points ...publish.Poin
 	g.Host.Emit(publish.Sample{Name: name, Tags: all, Points: points})
 }
 
-// Value publishes one measurement of now.
+// Value publishes one measurement, taken now.
 func (g *Grant) Value(name string, v float64, tags map[string]string) {
 	g.Emit(name, tags, publish.Point{AtMS: time.Now().UnixMilli(), Value: v})
 }
 
-// Trusted tells whether this member may act for the partition at this instant. Ask it right before an effect that is neither
+// Trusted reports whether this member's lease for the partition is valid at this instant. Call it right before an effect that is neither
 // idempotent nor fenced by the token.
 func (g *Grant) Trusted() bool { return g.Host.Trusted(g) }
 
-// LoadPosition returns what SavePosition stored last, by any owner; nil if nothing.
+// LoadPosition returns the position that SavePosition stored last, for any owner; nil if there is none.
 func (g *Grant) LoadPosition(ctx context.Context) ([]byte, error) { return g.Host.LoadPosition(ctx, g) }
 
-// SavePosition stores the position, ErrToken if a newer owner already stored one.
+// SavePosition stores the position, or returns ErrToken if a newer owner already stored one.
 func (g *Grant) SavePosition(ctx context.Context, position []byte) error {
 	return g.Host.SavePosition(ctx, g, position)
 }

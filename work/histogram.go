@@ -37,7 +37,7 @@ func upper(b int) int64 {
 	return int64(b-n*8+1)<<n - 1
 }
 
-// quantiles tells how late rounds were.
+// quantiles returns how late rounds were.
 func (h *histogram) quantiles() Lateness {
 	var counts [64 * 8]int64
 	var total int64

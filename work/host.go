@@ -21,7 +21,7 @@ func (r *run) Emit(samples ...publish.Sample) {
 	r.s.conf.Publisher.Publish(samples...)
 }
 
-// Trusted implements Host: by the clock of this instant, so that a process that was suspended knows before the supervisor has looked.
+// Trusted implements Host: by the clock at this instant, so that a process that was suspended knows before the supervisor has checked.
 func (r *run) Trusted(*Grant) bool {
 	if r.stopped.Load() {
 		return false

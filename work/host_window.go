@@ -33,7 +33,7 @@ func (r *run) Window(g *Grant) (w Window, changed <-chan struct{}, err error) {
 	return w, changed, nil
 }
 
-// Advance implements Windows. What is done is forgotten before it is taken out: the other way round a crash would leave its position behind.
+// Advance implements Windows. Positions of finished items are deleted before the items: the other way round, a crash would leave them.
 func (r *run) Advance(ctx context.Context, g *Grant, w Window, c cluster.AdvanceWindow) (refused string, err error) {
 	name := describe(g.Partition, g.Token)
 	if r.s.conf.Propose == nil {
@@ -54,7 +54,7 @@ func (r *run) Advance(ctx context.Context, g *Grant, w Window, c cluster.Advance
 	return results[0].Reason, nil
 }
 
-// forgetPosition deletes what an item has saved, unless somebody has saved something since: a key may come again.
+// forgetPosition deletes what an item has saved, unless another owner has saved since: a key may be listed again.
 func (r *run) forgetPosition(ctx context.Context, p cluster.Partition) error {
 	if r.s.conf.Positions == nil {
 		return nil

@@ -68,7 +68,7 @@ func newPeriodic(r *run) (*periodic, error) {
 // long tells a schedule by the wall clock from a short period.
 func (e *periodic) long() bool { return e.cron != nil || e.period >= KeptFrom }
 
-// keeps tells whether the last round is kept for the next owner.
+// keeps reports whether the last round is kept for the next owner.
 func (e *periodic) keeps() bool { return e.long() && e.run.s.conf.Positions != nil }
 
 // begin sets the first round.
@@ -145,7 +145,7 @@ func (e *periodic) planned(first, wall time.Time) (times []time.Time, more int64
 	return times, more
 }
 
-// schedule is called when the timer fires: it sets next, adds the rounds that are due to those that are owed, and tells how many are left out.
+// schedule is called when the timer fires: it sets next, adds the due rounds to those that are owed, and returns how many are skipped.
 func (e *periodic) schedule(now protocol.Instant, wallClock func() time.Time) (skipped int64) {
 	wall := wallClock().UTC()
 	if e.plan == nil {
@@ -170,7 +170,7 @@ func (e *periodic) schedule(now protocol.Instant, wallClock func() time.Time) (s
 	return skipped
 }
 
-// owe adds a round that is due, and tells how many are left out for it.
+// owe adds a due round, and returns how many are skipped for it.
 func (e *periodic) owe(r round) (skipped int64) {
 	switch {
 	case e.run.grant.Definition.CatchUp == CatchUpAll && e.plan != nil:

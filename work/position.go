@@ -128,7 +128,7 @@ func (r *run) readPosition(ctx context.Context, g *Grant) (store.Version, stored
 	return doc.Version, p, nil
 }
 
-// storedPosition reads the document of a partition; one without a version where there is none.
+// storedPosition reads the document of a partition; one without a version if there is none.
 func (r *run) storedPosition(ctx context.Context, id cluster.PartitionID) (doc store.Doc, p storedPosition, err error) {
 	if r.s.conf.Positions == nil {
 		return doc, p, errNoPositions

@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/journal"
 )
 
-// KeptFrom is the shortest period of which the last round is kept for the next owner. A shorter one would cost the store too many writes, and an extra
+// KeptFrom is the shortest period whose last round is kept for the next owner. With a shorter one the store would get too many writes, and an extra
 // round costs little.
 const KeptFrom = time.Minute
 

@@ -10,15 +10,15 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// longestNap bounds how long the loops sleep: timers of the runtime stand still while the machine is suspended, the clock of trust does not.
+// longestNap bounds how long the loops sleep: timers of the runtime stop while the machine is suspended, the clock of the lease does not.
 const longestNap = time.Second
 
-// ErrAbandoned is what Run returns when runs that ignore their ctx were left behind.
-var ErrAbandoned = errors.New("runs ignore cancel and were left behind")
+// ErrAbandoned is returned by Run if it abandoned runs that ignore their ctx.
+var ErrAbandoned = errors.New("abandoned runs that ignore cancellation")
 
-// Run takes assignments, newest last, and keeps running what they say until ctx ends or the channel is closed. Then it stops all runs
-// and returns when their goroutines have ended. Runs that do not end within the grace period are left behind, and the error says
-// which; it wraps ErrAbandoned. Else the error is nil. Run may be called once.
+// Run takes assignments, newest last, and keeps their partitions running until ctx ends or the channel is closed. Then it stops all runs
+// and returns when their goroutines have ended. Runs that do not end within the grace period are abandoned, and the error names
+// them; it wraps ErrAbandoned. Otherwise the error is nil. Run may be called once.
 func (s *Supervisor) Run(ctx context.Context, assignments <-chan protocol.Assignment) error {
 	s.mu.Lock()
 	again := s.started
@@ -82,7 +82,7 @@ func (s *Supervisor) step(ctx context.Context, e Event) {
 	for _, fx := range effects[:stops] {
 		s.do(ctx, fx)
 	}
-	s.trustUntil.Store(int64(until)) // after the stops: nothing that was taken away may profit; before the starts: what runs is trusted
+	s.trustUntil.Store(int64(until)) // after the stops: a revoked grant must not profit; before the starts: a run starts with a valid lease
 	for _, fx := range effects[stops:] {
 		s.do(ctx, fx)
 	}
@@ -112,7 +112,7 @@ func lastStop(effects []Effect) int {
 	return -1
 }
 
-// lowerTrust makes a shorter trust count at once.
+// lowerTrust applies a shorter lease at once.
 func (s *Supervisor) lowerTrust(e Event) {
 	if a, ok := e.(Assigned); ok && int64(a.Assignment.TrustUntil) < s.trustUntil.Load() {
 		s.trustUntil.Store(int64(a.Assignment.TrustUntil))

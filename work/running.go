@@ -32,7 +32,7 @@ type run struct {
 	saved  savedPosition
 }
 
-// runStats is what Status tells of a run.
+// runStats is the part of a run in Status.
 type runStats struct {
 	rounds, failures, skipped, untrusted int64
 	inRow                                int64 // failed rounds since the last good one
@@ -152,7 +152,7 @@ func (r *run) stop(cause error) {
 	}
 }
 
-// exit tells that the run is over; it is called once, after the Runner has returned.
+// exit reports that the run is over; it is called once, after the Runner has returned.
 func (r *run) exit(o Outcome, message string) {
 	r.stopped.Store(true)
 	r.s.forget(r)

@@ -4,14 +4,14 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// Status is what only this process knows of its runs.
+// Status is the part of the state of runs that only this process knows.
 type Status struct {
-	Version  uint64      `json:"version"`  // of the newest assignment taken in
-	TrustMS  int64       `json:"trust_ms"` // how long it may still be trusted; negative: since when not any more
+	Version  uint64      `json:"version"`  // of the newest applied assignment
+	TrustMS  int64       `json:"trust_ms"` // remaining time of the lease; negative: time since it expired
 	Counts   Counts      `json:"counts"`
 	Lateness Lateness    `json:"lateness"`
 	Skipped  int64       `json:"skipped"`        // rounds, over the life of the process, that were due while one before still ran, or the process did not
-	Unsent   int64       `json:"unsent_samples"` // samples dropped for want of a publisher
+	Unsent   int64       `json:"unsent_samples"` // samples dropped because there is no publisher
 	Runs     []RunStatus `json:"runs"`           // sorted by partition
 }
 
@@ -24,10 +24,10 @@ type Counts struct {
 	Stopping   int `json:"stopping"`
 	Finished   int `json:"finished"`
 	Failed     int `json:"failed"`
-	Failing    int `json:"failing"` // of those running: periodic ones whose last round failed
+	Failing    int `json:"failing"` // number of running periodic partitions whose last round failed
 }
 
-// Lateness is how late rounds began, in µs, over the life of the process; quantiles are exact to 12.5 %.
+// Lateness is how late rounds began, in µs, since the process started; quantiles are exact to 12.5 %.
 type Lateness struct {
 	Rounds int64 `json:"rounds"`
 	P50US  int64 `json:"p50_us"`
@@ -46,9 +46,9 @@ type RunStatus struct {
 	Attempt     int64               `json:"attempt,omitempty"`  // failures so far
 	Rounds      int64               `json:"rounds,omitempty"`
 	Failures    int64               `json:"failures,omitempty"`      // failed rounds
-	FailedInRow int64               `json:"failed_in_row,omitempty"` // failed rounds since the last good one
-	Skipped     int64               `json:"skipped,omitempty"`       // rounds that were due while one before still ran, or the process did not
-	Untrusted   int64               `json:"untrusted,omitempty"`     // rounds not begun because trust had ended
+	FailedInRow int64               `json:"failed_in_row,omitempty"` // failed rounds since the last successful one
+	Skipped     int64               `json:"skipped,omitempty"`       // rounds that were due while a previous one still ran, or while the process did not run
+	Untrusted   int64               `json:"untrusted,omitempty"`     // rounds not begun because the lease had expired
 	LatenessUS  int64               `json:"lateness_us,omitempty"`
 	TookUS      int64               `json:"took_us,omitempty"`
 	LastError   string              `json:"last_error,omitempty"`
@@ -77,7 +77,7 @@ func (s *Supervisor) Status() Status {
 	return st
 }
 
-// Retries tells whether the run has failed and waits before it starts again.
+// Retries reports whether the run has failed and waits before it starts again.
 func (r *RunStatus) Retries() bool {
 	return r.State == phaseBackoff.String() || r.State == phaseFailed.String()
 }

@@ -8,26 +8,26 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// StepConfig is what never changes during the life of a State.
+// StepConfig is the constant part of a State.
 type StepConfig struct {
 	Member cluster.MemberID
 	Types  []StepType
-	Grace  time.Duration // how long a stopped run may take; 0 means DefaultGrace
+	Grace  time.Duration // how long a stopped run may take to return; 0 means DefaultGrace
 	Seed   uint64        // of the jitter of back-offs
 }
 
-// StepType is what Step knows of a task type.
+// StepType is the part of a task type that Step uses.
 type StepType struct {
 	Name string
-	// MaxRuns bounds the runs of the type at once; 0 is no bound. Rounds of periodic types are bounded elsewhere.
+	// MaxRuns bounds the concurrent runs of the type; 0 means no bound. Rounds of periodic types are bounded elsewhere.
 	MaxRuns int
 }
 
-// DefaultGrace is how long a run may go on after its ctx has ended before that is journaled.
+// DefaultGrace is how long a run may continue after its ctx has ended before that is journaled.
 const DefaultGrace = 10 * time.Second
 
-// State is the supervisor's decisions so far: which partitions it wants, which it runs, and what it has told. It is changed in
-// place by Step and belongs to one caller at a time. Equal event sequences give equal effects.
+// State is the supervisor's state: which partitions it wants, which it runs, and what it has reported. Step changes it in
+// place, and it belongs to one caller at a time. Equal event sequences give equal effects.
 type State struct {
 	conf  StepConfig
 	types map[string]*typeState
@@ -52,7 +52,7 @@ type State struct {
 	effects  []Effect
 }
 
-// NewState returns the state of a supervisor that has been told nothing.
+// NewState returns the state of a supervisor before its first event.
 func NewState(c StepConfig) *State {
 	if c.Grace <= 0 {
 		c.Grace = DefaultGrace
@@ -64,8 +64,8 @@ func NewState(c StepConfig) *State {
 	return s
 }
 
-// Step takes in events, in order, and returns what is to be done about all of them. An assignment whose Version is known, and a Tick with
-// nothing due, cost O(1); a new Version costs O(grants); everything else what it touches, and O(runs) when reports change.
+// Step handles events, in order, and returns the effects of all of them. An assignment whose Version is known, and a Tick with
+// nothing due, cost O(1); a new Version costs O(grants); other events cost what they touch, and O(runs) if reports change.
 func Step(s *State, events ...Event) []Effect {
 	s.effects = nil
 	for _, e := range events {
@@ -83,7 +83,7 @@ func Step(s *State, events ...Event) []Effect {
 func (s *State) take(e Event) {
 	switch e := e.(type) {
 	case Assigned:
-		// Trust that ends is lost before, trust that returns is won after the grants are taken in: nothing starts under old ones.
+		// An expired lease ends before the grants are applied, and a renewed one counts after them: nothing starts under old grants.
 		if s.trustUntil = e.Assignment.TrustUntil; s.now >= s.trustUntil {
 			s.checkTrust()
 		}
@@ -92,7 +92,7 @@ func (s *State) take(e Event) {
 		s.trustUntil = e.Until
 	case Exited:
 		lost := s.trusted && s.now >= s.trustUntil
-		s.trusted = s.trusted && !lost // the room that the run leaves is not for grants whose trust has ended meanwhile
+		s.trusted = s.trusted && !lost // the room that the run leaves is not for grants whose lease has expired meanwhile
 		s.exited(e)
 		if lost {
 			s.reconcileAll()
@@ -103,7 +103,7 @@ func (s *State) take(e Event) {
 	}
 }
 
-// checkTrust notices that trust was lost or came back, and then looks at every partition.
+// checkTrust notices that the lease has expired or is valid again, and then checks every partition.
 func (s *State) checkTrust() {
 	trusted := s.assigned && s.now < s.trustUntil
 	if trusted == s.trusted {
@@ -173,7 +173,7 @@ func (s *State) sweep() {
 	s.order = kept
 }
 
-// tell emits the reports if they, or the version they stand for, changed.
+// tell emits the reports if they, or the version that they are based on, changed.
 func (s *State) tell() {
 	if s.dirty {
 		s.dirty = false
@@ -191,7 +191,7 @@ func (s *State) tell() {
 	}
 }
 
-// arm asks for the Tick that is needed next: the end of trust, of a back-off or of a grace period.
+// arm requests the next Tick: at the end of the lease, of a back-off or of a grace period.
 func (s *State) arm() {
 	for len(s.timers) > 0 && s.timers[0].p.timer != s.timers[0].seq {
 		s.timers.pop()

@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// assign takes in an assignment: a merge of two sorted lists, the parts and the grants.
+// assign applies an assignment: a merge of two sorted lists, the parts and the grants.
 func (s *State) assign(a protocol.Assignment) {
 	if s.assigned && a.Version == s.version {
 		return
@@ -17,7 +17,7 @@ func (s *State) assign(a protocol.Assignment) {
 	s.assigned, s.version, s.dirty = true, a.Version, true
 	s.sweep()
 	old, merged := s.order, make([]*part, 0, len(a.Grants))
-	var like *part // the part before: partitions of one task stand together and share a decoded definition
+	var like *part // the previous part: partitions of one task are adjacent and share a decoded definition
 	for i := range a.Grants {
 		g := &a.Grants[i]
 		for len(old) > 0 && old[0].id < g.Partition {
@@ -100,7 +100,7 @@ func decodeDefinition(spec *cluster.TaskSpec) (*Definition, error) {
 	return nil, fmt.Errorf("on_store_loss: %q is neither %q nor %q", d.OnStoreLoss, StoreLossStop, StoreLossKeep)
 }
 
-// sameWork tells whether a run under spec a is also right under b.
+// sameWork reports whether a run under spec a is also right under b.
 func sameWork(a, b *cluster.TaskSpec) bool {
 	return a == b || a != nil && b != nil && a.Type == b.Type && bytes.Equal(a.Definition, b.Definition)
 }

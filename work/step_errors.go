@@ -7,13 +7,13 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// The growing interval at which a row of failing rounds is journaled again.
+// The growing interval at which a series of failing rounds is journaled again.
 const (
 	firstRepeat = time.Minute
 	lastRepeat  = time.Hour
 )
 
-// errorRow decides which failures of a row of rounds are journaled: the first, then at growing intervals with the count, and that it is over.
+// errorRow decides which failures of a series of rounds are journaled: the first, then at growing intervals with the count, and its end.
 type errorRow struct {
 	count   int64 // failures in a row
 	since   int64 // of them, those after the last one that was journaled

@@ -15,16 +15,16 @@ type Event interface {
 }
 
 type (
-	// Assigned brings the newest assignment, and with it how long it may be trusted.
+	// Assigned brings the newest assignment and the end of its lease.
 	Assigned struct {
 		Now        protocol.Instant
 		Assignment protocol.Assignment
 	}
-	// Trust changes only how long the present assignment may be trusted.
+	// Trust changes only the end of the lease of the present assignment.
 	Trust struct{ Now, Until protocol.Instant }
-	// Tick says that time has passed.
+	// Tick reports that time has passed.
 	Tick struct{ Now protocol.Instant }
-	// Exited says that the run that Start began has ended. There is exactly one for each Start.
+	// Exited reports that the run that Start began has ended. There is exactly one for each Start.
 	Exited struct {
 		Now       protocol.Instant
 		Partition cluster.PartitionID
@@ -52,7 +52,7 @@ func (e Shutdown) now() protocol.Instant { return e.Now }
 // Outcome is how a run ended.
 type Outcome uint8
 
-// The outcomes. A run whose ctx had been ended before it returned is stopped, whatever it returned.
+// The outcomes. A run whose ctx ended before it returned is stopped, whatever it returned.
 const (
 	Finished Outcome = iota
 	Failed
@@ -62,10 +62,10 @@ const (
 // StopCause is why a run is stopped.
 type StopCause uint8
 
-// The causes. For one that is no longer assigned the shell finds out whether it was moved, killed or drained.
+// The causes. If a partition is no longer assigned, the shell finds out whether it was moved, killed or drained.
 const (
 	StopUnassigned StopCause = iota
-	StopToken                // granted again to this member under another token
+	StopToken                // granted to this member again under another token
 	StopChanged              // type or definition changed
 	StopTrust
 	StopShutdown
@@ -76,15 +76,15 @@ func (c StopCause) String() string {
 	return [...]string{"unassigned", "token", "changed", "trust", "shutdown"}[c]
 }
 
-// An Effect is what Step wants done, in order. The set is closed.
+// An Effect is an action that Step requests, in order. The set is closed.
 type Effect interface{ effect() }
 
 type (
-	// Start begins a run. There is none of this partition on this member.
+	// Start begins a run. The partition has no other run on this member.
 	Start struct {
 		Grant      protocol.Grant
-		Definition *Definition // shared, not to be changed
-		First      bool        // no run under this token was started before: the partition has just come
+		Definition *Definition // shared, read-only
+		First      bool        // no run under this token was started before: the partition is new here
 	}
 	// Stop ends the ctx of the partition's run, once.
 	Stop struct {
@@ -92,22 +92,22 @@ type (
 		Token     cluster.Token
 		Cause     StopCause
 	}
-	// Abandon says, while shutting down, that a run is not waited for any longer.
+	// Abandon reports, during shutdown, that the supervisor no longer waits for a run.
 	Abandon struct {
 		Partition cluster.PartitionID
 		Token     cluster.Token
 	}
-	// Report replaces what the protocol knows of this member's runs; at most one per step, the whole present state, sorted by
-	// partition. Version is that of the newest assignment taken in.
+	// Report replaces what the protocol knows of this member's runs; at most one per step, the complete present state, sorted by
+	// partition. Version is that of the newest applied assignment.
 	Report struct {
 		Version uint64
 		Reports []protocol.Report
 	}
-	// Journal writes a record; time and member are added by the shell.
+	// Journal writes a record; the shell adds time and member.
 	Journal struct{ Record journal.Record }
-	// WakeAt wants a Tick at an instant; it replaces the one before. Zero: no Tick is needed.
+	// WakeAt requests a Tick at an instant; it replaces the previous request. Zero: no Tick is needed.
 	WakeAt struct{ At protocol.Instant }
-	// Ended is the last effect: after Shutdown no run is left that is waited for.
+	// Ended is the last effect: after Shutdown the supervisor waits for no further run.
 	Ended struct{}
 )
 

@@ -9,11 +9,11 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// phase is where a partition stands on this member.
+// phase is the state of a partition on this member.
 type phase uint8
 
 const (
-	phaseIdle     phase = iota // wanted, not started: no trust, or shutting down
+	phaseIdle     phase = iota // wanted, not started: no lease, or shutting down
 	phaseBackoff               // wanted, waits after a failure
 	phaseQueued                // wanted, waits for room in its type
 	phaseRunning               //
@@ -164,7 +164,7 @@ func (s *State) ignoresCancel(p *part) {
 	}
 }
 
-// exited takes in the end of a run.
+// exited handles the end of a run.
 func (s *State) exited(e Exited) {
 	p := s.parts[e.Partition]
 	if p == nil || p.token != e.Token || p.phase != phaseRunning && p.phase != phaseStopping {
@@ -173,11 +173,11 @@ func (s *State) exited(e Exited) {
 	if !p.left {
 		s.active--
 	}
-	left := p.typ // what follows may start it anew, as another type
+	left := p.typ // what follows may start it again, as another type
 	left.running--
 	p.timer = 0
 	p.endedAt = s.now
-	// A result counts only under the grant that the run had; else the run was in vain and the partition is done again.
+	// A result counts only under the grant that the run had; otherwise the result is dropped and the partition is done again.
 	counts := p.grant != nil && p.grant.Token == p.token
 	switch {
 	case counts && e.Outcome == Finished:
@@ -220,8 +220,8 @@ func (s *State) note(p *part) {
 	p.report, p.told, s.dirty = r, told, true
 }
 
-// tell is what to report. Idle and queued partitions are not running here, so they are not reported: a no-gap hand-over must not
-// take them for started.
+// tell returns the report of the partition. Idle and queued partitions are not running here, so they are not reported: otherwise a no-gap hand-over
+// would consider them started.
 func (p *part) tell() (protocol.Report, bool) {
 	r := protocol.Report{Partition: p.id, Token: p.token}
 	switch p.phase {

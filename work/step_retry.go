@@ -29,7 +29,7 @@ func (r Retry) max() time.Duration {
 
 func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-// backOff is how long to wait after so many failures: it doubles from min to max, and chance takes away up to half.
+// backOff is how long to wait after that many failures: it doubles from min to max, and chance takes away up to half.
 func (r Retry) backOff(failures int64, chance uint64) time.Duration {
 	if failures <= 0 {
 		return 0

@@ -39,7 +39,7 @@ func (l *listingPlan) room(w Window) int {
 	return min(room, cluster.MaxItems)
 }
 
-// listed takes in a page. One that says nothing is not kept.
+// listed records a page. An empty page is not kept.
 func (l *listingPlan) listed(w Window, p Page) {
 	if len(p.Items) > 0 || p.End || !bytes.Equal(p.Cursor, w.Cursor) {
 		l.pending, l.page, l.at = true, p, w.Step

@@ -39,23 +39,23 @@ type Config struct {
 	Positions store.Docs
 	// Queue keeps the segments of flows; without it a stage fails.
 	Queue store.Queue
-	// Propose appends commands, as protocol.Member does; without it Split fails.
+	// Propose appends commands, like protocol.Member; without it Split fails.
 	Propose func(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
-	// Value is the newest value applied here, and Changed a channel that is closed when there is a newer one; take it before looking. Without
+	// Value is the newest value applied here, and Changed a channel that is closed when there is a newer one; call Changed before Value. Without
 	// them a Partitioner fails.
 	Value   func() cluster.Value
 	Changed func() <-chan struct{}
-	// Report gets what runs, as protocol.Member.Report wants it. Called from one goroutine.
+	// Report receives what runs, as for protocol.Member.Report. It is called from one goroutine.
 	Report func(version uint64, reports []protocol.Report)
-	// Removed says why a partition is no longer assigned to this member: CauseMoved, CauseKilled or CauseDrained; default CauseMoved.
+	// Removed returns why a partition is no longer assigned to this member: CauseMoved, CauseKilled or CauseDrained; default CauseMoved.
 	Removed func(p cluster.PartitionID) error
 	Logger  *slog.Logger // default: discard
 	Events  Events
-	// Grace is how long a run may go on after its ctx ended; default DefaultGrace.
+	// Grace is how long a run may continue after its ctx ended; default DefaultGrace.
 	Grace time.Duration
 	// Workers bounds the rounds of all periodic types at once; default 1024.
 	Workers int
-	// MaxSpread bounds the time over which first rounds are spread, so that an hourly check that has just been moved or changed does not wait an hour;
+	// MaxSpread bounds the time over which first rounds are spread, so that an hourly check that has just moved or changed does not wait for an hour;
 	// default 1 min. Shorter periods are spread over the whole period.
 	MaxSpread time.Duration
 	// Seed of the jitter of back-offs; default: a hash of Member.
@@ -68,7 +68,7 @@ const (
 	defaultConcurrent = 256
 )
 
-// Supervisor runs what this member was granted.
+// Supervisor runs the partitions that were granted to this member.
 type Supervisor struct {
 	conf  Config
 	log   *slog.Logger

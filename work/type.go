@@ -11,8 +11,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// A Runner works on one granted partition until it is finished (nil), it fails (error) or ctx ends.
-// For a periodic type one call is one round: nil is "this round is over", an error is journaled as a run error.
+// A Runner works on one granted partition until it finishes (nil), fails (error) or ctx ends.
+// For a periodic type one call is one round: nil means that the round is over, an error is journaled as a run error.
 type Runner interface {
 	Run(ctx context.Context, g *Grant) error
 }
@@ -23,28 +23,28 @@ type RunnerFunc func(ctx context.Context, g *Grant) error
 // Run calls f.
 func (f RunnerFunc) Run(ctx context.Context, g *Grant) error { return f(ctx, g) }
 
-// Type is a task type: a name and how to make a Runner of a definition.
+// Type is a task type: a name and a constructor of its Runner.
 type Type struct {
 	Name string
-	// Doc is one line for people.
+	// Doc is a one-line description for users.
 	Doc string
-	// New decodes and checks the definition's config and returns a Runner bound to it. No I/O. It may be called often (to check
-	// a file) and returns a *ConfigError where it can say which field is wrong.
+	// New decodes and checks the definition's config and returns a Runner bound to it. It does no I/O. It may be called often (to check
+	// a file), and returns a *ConfigError if it knows which field is wrong.
 	New func(d Definition) (Runner, error)
-	// Periodic: Run is called once per Definition.Every, on the timer wheel; such a partition never finishes by itself.
+	// Periodic types run once per Definition.Every, on the timer wheel; such a partition never finishes on its own.
 	Periodic bool
 	// DefaultEvery is the period of a periodic type whose definition names none.
 	DefaultEvery time.Duration
-	// MaxConcurrent bounds how many rounds or runs of the type go on at once on one member; 0 means 256 for periodic types, no bound else.
+	// MaxConcurrent bounds how many rounds or runs of the type are in progress on one member; 0 means 256 for periodic types, and no bound for others.
 	MaxConcurrent int
 	// Segments is set for a type whose tasks are stages of flows; see package work/stage.
 	Segments *Segments
 }
 
-// Types is the table of task types of a member; keys are names. Built in cmd or by the library's user, never global.
+// Types is the table of task types of a member; keys are names. A program builds its own table; there is no global one.
 type Types map[string]Type
 
-// OnStoreLoss says what a running partition does when its member cannot reach the store beyond its trust.
+// OnStoreLoss is what a running partition does when its member cannot reach the store until its lease expires.
 type OnStoreLoss string
 
 // The choices. Keep gives up G2 (no overlap of owners) for availability.

@@ -24,7 +24,7 @@ type Writer struct {
 	Guard      protocol.Guard // nil for none
 	Logger     *slog.Logger
 	Now        func() protocol.Instant
-	Wall       func() time.Time // for people: nothing is decided by it
+	Wall       func() time.Time // for people: it decides nothing
 
 	made    sync.Once
 	turn    chan struct{} // has room for the one who writes; a waiter gives up when its ctx ends, which a mutex does not let it
@@ -39,8 +39,8 @@ type Writer struct {
 // errFormerLife answers a renewal that was overtaken by one of a later life.
 var errFormerLife = errors.New("the heartbeat belongs to a former life of the member")
 
-// Renewal is one write of the heartbeat. With Create it must not exist yet. Life grows with each new key: a call of a former life may still be under way,
-// and may be made later than those of the present one.
+// Renewal is one write of the heartbeat. With Create it must not exist yet. Life is the epoch: it grows with each new key. A call of a former epoch may still be in
+// flight, and may be made later than those of the present one.
 type Renewal struct {
 	Key    string
 	Create bool
@@ -58,7 +58,7 @@ func (w *Writer) Renew(ctx context.Context, e Renewal) (sent protocol.Instant, o
 	return sent, out, err
 }
 
-// Put writes a document that goes with the heartbeat of a life, where the store has sessions.
+// Put writes a document that vanishes with the heartbeat of an epoch, if the store has sessions.
 func (w *Writer) Put(ctx context.Context, life uint64, d store.Doc) (store.Version, error) {
 	if err := w.take(ctx); err != nil {
 		return "", err
@@ -161,8 +161,8 @@ func (w *Writer) begin(ctx context.Context, e Renewal) error {
 	return nil
 }
 
-// established gives up the pulse of the former life once the present one has been renewed for a while. Sooner, those who have not
-// yet heard of the new pulse would report the old one as gone.
+// established closes the heartbeat of the former epoch once the present one has been renewed a few times. Sooner, members that do not
+// know the new heartbeat yet would report the old one as gone.
 func (w *Writer) established(ctx context.Context) {
 	if w.writes++; w.writes >= 3 {
 		w.closeFormer(ctx)

@@ -1,10 +1,10 @@
-// Package elect decides when a process may try to be the one leader of a place, over one document that names the leader. It is pure: time comes in as
+// Package elect decides when a process may try to become the one leader of a place, through one document that names the leader. It is pure: times are
 // instants of the caller's own clock, and the caller makes the calls.
 //
 // # Purpose
 //
-// The document says who leads and under which heartbeat. Whoever finds none, or whose holder's heartbeat is dead, may write its own name. [Election] says
-// which call to make next.
+// The document names the leader and its heartbeat. A process that finds no document, or a dead holder, may write its own name. [Election] returns
+// the next call to make.
 //
 // # State
 //
@@ -12,23 +12,23 @@
 //	unknown ──→ ours: we lead                       ├──→ claim (a create: one of many succeeds)
 //	           another's ──→ its heartbeat is dead ──→ remove it, at the version that was read
 //
-// A candidate has a rank: those behind the first wait a little for each before them, so that one claims and not all.
+// Candidates have ranks: all but the first wait briefly for each one before them, so that usually only one claims.
 //
 // # Guarantees
 //
 //   - A live holder is not removed: only one whose heartbeat is gone or was silent for T(1+ρ), as package heartbeat counts it, and only at the version of
 //     the document that named it.
-//   - A claim of unknown outcome is resolved by a look. The document names the heartbeat of one start of one process, so a winner knows itself.
+//   - A claim with an unknown outcome is resolved by a read. The document names the heartbeat of one start of one process, so a winner recognizes itself.
 //
 // # What is not guaranteed
 //
-// That there is one leader at every instant: a leader that was suspended believes in itself until it looks. What it then does must be refused by the term
-// that its writes carry: see cluster.Lead. The election is about who tries, the order of the log about who leads.
+// It does not guarantee a single leader at every instant: a suspended leader believes in itself until it checks. Its later writes must be refused by the term
+// that they carry: see cluster.Lead. The election decides who tries to lead, the order of the log who leads.
 //
 // # Failures
 //
-// A look that fails is no look. A claim that fails or conflicts is followed by a look. A document that nobody can read counts as that of a dead holder
-// after T(1+ρ) at one version: nobody who could lead wrote it.
+// A failed read decides nothing. A claim that fails or conflicts is followed by a read. A document that cannot be decoded counts as that of a dead holder
+// after T(1+ρ) at one version: no possible leader wrote it.
 //
 // # Where it comes from
 //

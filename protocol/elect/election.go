@@ -8,22 +8,22 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Seen is the document as a read has found it. The zero value: there is none.
+// Seen is the document as found by a read. The zero value: there is none.
 type Seen struct {
 	Version   store.Version
-	Holder    string // who leads, for people
-	Heartbeat string // of the holder; "" where the document cannot be read
+	Holder    string // name of the leader, for people
+	Heartbeat string // of the holder; "" if the document cannot be decoded
 }
 
-// Election is what one process knows of who leads. It is a value: its methods return another one.
+// Election is what one process knows about the leader. It is a value: its methods return another one.
 type Election struct {
-	Known  bool // the document was read at least once since something happened to it
+	Known  bool // the document was read at least once since it may have changed
 	Seen   Seen
-	Holder heartbeat.Observation // of the holder's heartbeat; of the document itself where that cannot be read
-	Vacant protocol.Instant      // since when there is known to be no live holder; 0: there is one, or that is not known
+	Holder heartbeat.Observation // of the holder's heartbeat; of the document itself if that cannot be decoded
+	Vacant protocol.Instant      // since when there is known to be no live holder; 0: there is one, or it is unknown
 }
 
-// Move is what to do next.
+// Move is the next step.
 type Move uint8
 
 // The moves.
@@ -36,7 +36,7 @@ const (
 	Lead        // it is ours
 )
 
-// Read takes in a read of the document that was answered now.
+// Read records a read of the document that was answered now.
 func (e Election) Read(seen Seen, now protocol.Instant) Election {
 	if seen.Heartbeat != e.Holder.Key || seen.Heartbeat == "" && seen.Version != e.Seen.Version {
 		e.Holder = heartbeat.Observation{Key: seen.Heartbeat}
@@ -53,7 +53,7 @@ func (e Election) Read(seen Seen, now protocol.Instant) Election {
 	return e
 }
 
-// Probed takes in a read of the holder's heartbeat that was sent at an instant and answered now.
+// Probed records a read of the holder's heartbeat that was sent at an instant and answered now.
 func (e Election) Probed(key string, version store.Version, ttl time.Duration, sent, now protocol.Instant) Election {
 	if key == e.Holder.Key && key != "" {
 		e.Holder = e.Holder.Read(version, ttl, sent, now)
@@ -61,7 +61,7 @@ func (e Election) Probed(key string, version store.Version, ttl time.Duration, s
 	return e
 }
 
-// Stale takes in that the document may have changed: a hint, or a write of ours whose outcome is not known.
+// Stale records that the document may have changed: after a hint, or a write of ours with an unknown outcome.
 func (e Election) Stale() Election {
 	e.Known = false
 	return e
@@ -72,7 +72,7 @@ func (e Election) Dead(silence time.Duration) bool {
 	return e.Known && e.Seen.Version != "" && e.Holder.Dead(silence)
 }
 
-// Next is the next move of a candidate with this heartbeat, that has waited for its turn where others come first. Silence is how long the holder must have
+// Next is the next move of a candidate with this heartbeat, which has waited for the candidates before it. Silence is how long the holder must have
 // been silent.
 func (e Election) Next(own string, turn time.Duration, silence time.Duration, now protocol.Instant) Move {
 	switch {

@@ -1,26 +1,26 @@
-// Package fold reads the log of a place from outside: to its newest value, or entry by entry.
+// Package fold reads the log of a place without being a member: to its newest value, or entry by entry.
 //
 // # Purpose
 //
-// Commands that look, clients and screens read what members have agreed on, without taking part. It is the same for all protocols that keep a log.
+// Read-only commands, clients and screens read what members have agreed on, without taking part. It is the same for all protocols that keep a log.
 //
 // # State
 //
-// None: the caller keeps the value, and gives it back to go on from.
+// None: the caller keeps the value, and passes it in again to continue.
 //
 // # Guarantees
 //
 //   - It writes nothing.
-//   - What it returns is the value at the head of the log, as of a moment after the call began.
-//   - Entries that were trimmed are skipped by the snapshot that stands for them.
+//   - It returns the value at the head of the log, as of a moment after the call began.
+//   - It skips trimmed entries through the snapshot that replaces them.
 //
 // # What is not guaranteed
 //
-// That nothing was decided since. A log that was rewritten is not noticed.
+// The cluster may have decided more since. A rewritten log is not noticed.
 //
 // # Failures
 //
-// The error is that of the store, a *cluster.FormatError of a log that a newer Rota has written, or says that a snapshot is missing.
+// The error is that of the store, a *cluster.FormatError for a log that a newer Rota has written, or reports that a snapshot is missing.
 //
 // # Where it comes from
 //

@@ -10,13 +10,13 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Observe folds the log from v (the zero value to begin) to its head and returns the value there. It writes nothing.
+// Observe folds the log from v (the zero value at first) to its head and returns the value there. It writes nothing.
 func Observe(ctx context.Context, l store.Log, v cluster.Value) (cluster.Value, error) {
 	err := Log(ctx, l, &v, func(protocol.Applied) bool { return true })
 	return v, err
 }
 
-// History yields the applied entries behind after, as far as the log keeps them, each with the value that it led to.
+// History yields the applied entries after an index, as far as the log keeps them, each with the resulting value.
 func History(ctx context.Context, l store.Log, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
 	var v cluster.Value
 	return Log(ctx, l, &v, func(a protocol.Applied) bool { return a.Entry.Index <= after || yield(v, a) })
@@ -25,7 +25,7 @@ func History(ctx context.Context, l store.Log, after cluster.Index, yield func(c
 // readLimit is how many records one read asks for.
 const readLimit = 2000
 
-// Log applies what is in the log to the value until its head or until yield says no.
+// Log applies the entries of the log to the value until its head or until yield returns false.
 func Log(ctx context.Context, l store.Log, v *cluster.Value, yield func(protocol.Applied) bool) error {
 	for {
 		page, err := l.Read(ctx, uint64(v.Index()), readLimit)
@@ -69,7 +69,7 @@ func loadSnapshot(ctx context.Context, l store.Log, v *cluster.Value) error {
 		return fmt.Errorf("read the snapshot at %d: %w", rec.Index, err)
 	}
 	if next.Index() <= v.Index() {
-		return fmt.Errorf("read the log: entries behind %s are trimmed and the snapshot stands at %s", v.Index(), next.Index())
+		return fmt.Errorf("read the log: entries after %s are trimmed and the snapshot is at %s", v.Index(), next.Index())
 	}
 	*v = next
 	return nil

@@ -7,10 +7,10 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Observations are sorted by key and never changed: another one is a new slice.
+// Observations are sorted by key and never changed: a change makes a new slice.
 type Observations []Observation
 
-// Of returns what is known of a heartbeat; of an unknown one, its key alone.
+// Of returns the observation of a key; for an unknown key, only the key.
 func (all Observations) Of(key string) Observation {
 	if i, ok := all.find(key); ok {
 		return all[i]
@@ -33,7 +33,7 @@ func (all Observations) With(o Observation) Observations {
 	return slices.Insert(next, i, o)
 }
 
-// Newer joins what two watchers of one process have seen: of each heartbeat the read that was sent later.
+// Newer joins the observations of two watchers of one process: of each heartbeat the read that was sent later.
 func (all Observations) Newer(others Observations) Observations {
 	for _, o := range others {
 		if mine := all.Of(o.Key); !mine.Known || mine.Looked < o.Looked {
@@ -43,7 +43,7 @@ func (all Observations) Newer(others Observations) Observations {
 	return all
 }
 
-// Recent leaves out what was not read since an instant.
+// Recent removes observations without a read since an instant.
 func (all Observations) Recent(since protocol.Instant) Observations {
 	return slices.DeleteFunc(slices.Clone(all), func(o Observation) bool { return o.Looked < since })
 }

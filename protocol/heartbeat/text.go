@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Text is what a heartbeat document says.
+// Text is the content of a heartbeat document.
 type Text struct {
-	Member string `json:"member,omitempty"` // whose it is, where that is a member
-	Owner  string `json:"owner,omitempty"`  // whose it is, where that is a process with locks, if it has a name
-	AtMS   int64  `json:"at_ms"`            // by the owner's wall clock, for people: nothing is decided by it
-	// Guardian says whether another process would end the owner's session at its death: "on", or why none would; "" where nobody asked for one. For people.
+	Member string `json:"member,omitempty"` // the owner, if it is a member
+	Owner  string `json:"owner,omitempty"`  // the owner, if it is a process with locks that has a name
+	AtMS   int64  `json:"at_ms"`            // by the owner's wall clock, for people: it decides nothing
+	// Guardian says whether another process would end the owner's session at its death: "on", or the reason why none would; "" if none was requested. For people.
 	Guardian string `json:"guardian,omitempty"`
 	TTLMS    int64  `json:"ttl_ms"` // how long others wait for the owner; see [Text.Encode]
 }
@@ -18,13 +18,13 @@ type Text struct {
 // longestTTL bounds what is believed, in ms: three years.
 const longestTTL = 100_000_000_000
 
-// Encode states the owner's TTL, in whole milliseconds: never less than it is.
+// Encode states the owner's TTL in whole milliseconds, rounded up.
 func (t Text) Encode(ttl time.Duration) ([]byte, error) {
 	t.TTLMS = (ttl + time.Millisecond - 1).Milliseconds()
 	return json.Marshal(t)
 }
 
-// StatedTTL is how long others wait for the owner of a document, as it says itself; 0 if it does not say it, or nothing that can be meant.
+// StatedTTL is how long others wait for the owner of a document, as the document states; 0 if it states no reasonable duration.
 func StatedTTL(document []byte) time.Duration {
 	var t Text
 	if json.Unmarshal(document, &t) != nil || t.TTLMS < 1 || t.TTLMS > longestTTL {

@@ -6,9 +6,9 @@ import "time"
 type Timing struct {
 	// TTL is the owner's.
 	TTL time.Duration
-	// Rho is the bound on the error of a clock's rate, in thousandths. It must be the same for all.
+	// Rho is the bound on the error of a clock's rate, in thousandths. It must be the same for all members.
 	Rho int64
-	// Margin is what the owner stops earlier than it must, for the time between looking at the clock and acting.
+	// Margin is how much earlier the owner stops than it must, for the time between checking the clock and acting.
 	Margin time.Duration
 }
 
@@ -18,7 +18,7 @@ func (t Timing) Valid() time.Duration { return period(t.TTL, 1000-t.Rho) - t.Mar
 // Silence is how long a heartbeat must stay unchanged, by a watcher's clock, before its owner's lease has lapsed.
 func (t Timing) Silence() time.Duration { return period(t.TTL, 1000+t.Rho) }
 
-// Every is how much time is between two renewals: three fit into a TTL, so that one may fail.
+// Every is the time between two renewals: three fit into a TTL, so that one may fail.
 func (t Timing) Every() time.Duration { return t.TTL / 3 }
 
 // period scales a duration by thousandths.

@@ -9,18 +9,18 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Outcome is how a call ended.
+// Outcome is the outcome of a call.
 type Outcome uint8
 
-// The three outcomes of a call that changes something, and the refusals that a decision depends on.
+// The three outcomes of a call that changes something, and the refusals on which decisions depend.
 const (
 	Done    Outcome = iota
 	NotDone         // provably: nothing was changed
-	Unknown         // it may have been done, or may be later
-	Refused         // not done, and doing it again will not help: a conflict, too large
+	Unknown         // it may have happened, or may happen later
+	Refused         // not done, and a retry will not help: a conflict, too large
 )
 
-// OutcomeOf says how a call ended by its error.
+// OutcomeOf returns the outcome of a call by its error.
 func OutcomeOf(err error) Outcome {
 	switch {
 	case err == nil:
@@ -33,16 +33,16 @@ func OutcomeOf(err error) Outcome {
 	return NotDone
 }
 
-// Waits reports whether the entry of a number is the pending one. It is not where the entry was found in the log before the answer of its append came.
+// Waits reports whether the entry of a number is pending. It is not if the entry was found in the log before the answer of its append came.
 func (b Box) Waits(seq uint64) bool { return b.Pending != nil && b.Pending.Entry.Seq == seq }
 
-// Returned notes that an append was answered.
+// Returned records that an append was answered.
 func (b Box) Returned() Box {
 	b.Busy = false
 	return b
 }
 
-// At notes where the pending entry is in the log.
+// At records the index of the pending entry in the log.
 func (b Box) At(index cluster.Index) Box {
 	next := *b.Pending
 	next.Known = index
@@ -56,7 +56,7 @@ func (b Box) Pause(until protocol.Instant) Box {
 	return b
 }
 
-// Unknown notes that the outcome of an append is not known: from here on the entry keeps its number, whatever becomes of later attempts.
+// Unknown records that the outcome of an append is unknown: from here on the entry keeps its number, whatever the outcome of later attempts.
 func (b Box) Unknown() Box {
 	next := *b.Pending
 	next.Maybe = true
@@ -64,7 +64,7 @@ func (b Box) Unknown() Box {
 	return b
 }
 
-// Requeue takes back an entry that was not appended. What the state asked for is derived again. One that may still come stays.
+// Requeue takes back an entry that was not appended. Commands that the state asked for are derived again. An entry that may still arrive stays pending.
 func (b Box) Requeue() Box {
 	if b.Pending == nil || b.Pending.Maybe {
 		return b
@@ -74,7 +74,7 @@ func (b Box) Requeue() Box {
 	return b
 }
 
-// TooLarge makes smaller entries; a single request that does not fit is answered so.
+// TooLarge makes smaller entries; a single request that does not fit is answered with err.
 func (b Box) TooLarge(err string) (Box, []Answer) {
 	p := b.Pending
 	if n := len(p.Entry.Commands); n > 1 && !p.Maybe && (p.Own > 0 || len(p.Requests) > 1) {
@@ -90,7 +90,7 @@ func (b Box) TooLarge(err string) (Box, []Answer) {
 	return b, out
 }
 
-// Applied takes in that the pending entry was applied with these results, and answers its requests.
+// Applied records that the pending entry was applied with these results, and answers its requests.
 func (b Box) Applied(results []cluster.Result) (Box, []Answer) {
 	p := b.Pending
 	b.Pending, b.Next = nil, 0
@@ -103,8 +103,8 @@ func (b Box) Applied(results []cluster.Result) (Box, []Answer) {
 	return b, out
 }
 
-// Lost gives up on the pending entry where it was applied and nobody saw it: in a snapshot to which the writer has jumped. It must not be appended again
-// and again; what it did is in the value. Wrote is the newest number of the writer that the value has.
+// Lost abandons a pending entry that was applied in a snapshot to which the writer has jumped, so that its results are unknown. It must not be appended again
+// and again; its effects are in the value. Wrote is the writer's newest number in the value.
 func (b Box) Lost(wrote uint64) (Box, []Answer) {
 	p := b.Pending
 	if p == nil || wrote < p.Entry.Seq {

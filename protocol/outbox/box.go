@@ -10,32 +10,32 @@ import (
 // maxCommands bounds an entry.
 const maxCommands = 1000
 
-// Box is what a writer wants to append. It is a value: its methods return another one.
+// Box holds what a writer appends next. It is a value: its methods return another one.
 type Box struct {
-	Busy    bool             // an append is under way
-	Next    protocol.Instant // not before
+	Busy    bool             // an append is in flight
+	Next    protocol.Instant // the earliest next append
 	Seq     uint64           // of the newest entry
-	Limit   int              // most commands of an entry; 0 until the store has said that one was too large
+	Limit   int              // most commands of an entry; 0 until the store has refused one as too large
 	Pending *Pending         // composed, and not known to be applied; never changed
 	Queue   []Request
 }
 
-// Pending is an entry whose outcome is not known here.
+// Pending is an entry with an outcome that is not known here.
 type Pending struct {
 	Entry    cluster.Entry
-	Requests []Request // their commands are the last of the entry, in order
-	Own      int       // commands before them, which the state asked for
+	Requests []Request // their commands are the last ones of the entry, in order
+	Own      int       // number of commands before them, which the state asked for
 	Known    cluster.Index
-	Maybe    bool // an append of it had an unknown outcome: it may still come
+	Maybe    bool // an append of it had an unknown outcome: it may still arrive
 }
 
-// Request is what somebody else asks to append.
+// Request is a request of another goroutine to append commands.
 type Request struct {
 	ID       uint64
 	Commands []cluster.Command
 }
 
-// Answer is what became of a request. A non-empty Err says that nothing was done, or with Unknown that there is no way to know what was.
+// Answer is the outcome of a request. A non-empty Err means that nothing was done, or with Unknown that the outcome cannot be known.
 type Answer struct {
 	ID      uint64
 	Results []cluster.Result
@@ -52,19 +52,19 @@ func (b Box) With(r Request) Box {
 // Rests reports whether nothing can be appended now.
 func (b Box) Rests(now protocol.Instant) bool { return b.Busy || now < b.Next }
 
-// Again reports whether the pending entry must be appended, as far as a writer knows that has applied everything up to an index.
+// Again reports whether the pending entry must be appended, by the knowledge of a writer that has applied everything up to an index.
 func (b Box) Again(applied cluster.Index) bool {
 	return b.Pending != nil && (b.Pending.Known == 0 || applied >= b.Pending.Known)
 }
 
-// Sent notes that the pending entry is being appended.
+// Sent records that the pending entry is being appended.
 func (b Box) Sent() Box {
 	b.Busy = true
 	return b
 }
 
-// Compose makes the next entry where none is pending: of what the state asks for first, then, unless they are held back, of requests, as many as fit. It
-// is the same box where there is nothing to append.
+// Compose makes the next entry if none is pending: of what the state asks for first, then, unless requests are held back, of as many requests as fit. It
+// returns the same box if there is nothing to append.
 func (b Box) Compose(writer cluster.WriterID, v cluster.Value, own []cluster.Command, holdBack bool) Box {
 	limit := b.Limit
 	if limit == 0 {

@@ -1,9 +1,9 @@
-// Package outbox decides what one writer appends next to a log that others append to as well, and when it does so again. It is pure.
+// Package outbox decides what a writer appends next to a shared log, and when it retries. It is pure.
 //
 // # Purpose
 //
-// A protocol derives commands from its state, and passes on requests of others. Both go through an outbox ([Box]), which makes numbered entries of them, one at
-// a time, and takes in what became of each.
+// A protocol derives commands from its state, and forwards requests. Both go through an outbox ([Box]), which makes numbered entries of them, one at
+// a time, and handles their outcomes.
 //
 // # State
 //
@@ -14,10 +14,10 @@
 //
 // # Guarantees
 //
-//   - An entry whose outcome is unknown is appended again under the same number until it is found in the log. So it counts once, since the value drops
-//     what has a number that it has seen.
+//   - An entry with an unknown outcome is appended again under the same number until it is found in the log. So it counts once, because the value drops
+//     entries whose number it has seen.
 //   - A request is answered once: with the results of its commands, or with the reason why there are none.
-//   - What the state asks for is never queued: it is derived again for each entry, so an entry that was not appended leaves nothing behind.
+//   - What the state asks for is never queued: it is derived again for each entry, so an entry that was not appended leaves no trace.
 //
 // # What is not guaranteed
 //
@@ -25,7 +25,7 @@
 //
 // # Failures
 //
-// An entry that is too large for the store is halved. A single request that is too large is answered so.
+// An entry that is too large for the store is halved. A single request that is too large is answered with that error.
 //
 // # Where it comes from
 //

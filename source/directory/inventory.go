@@ -15,18 +15,18 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Inventory is what a member publishes of its copy of a source: which files it has, and which it had.
+// Inventory is a member's published state of its copy of a source: the files that it has, and those that it had.
 type Inventory struct {
-	Incarnation cluster.Incarnation `json:"incarnation"` // of the member; one of an earlier start says nothing about the present one
+	Incarnation cluster.Incarnation `json:"incarnation"` // of the member; one of an earlier start does not apply to the present one
 	Count       int                 `json:"count"`
 	IDs         string              `json:"ids"` // hash of all ids
 	Sum         string              `json:"sum"` // hash of all ids and definitions
-	// Names are the ids with hashes of their definitions, "" for files that cannot be used. Absent where they are too many: then IDs and Sum
-	// say whether two copies are alike.
+	// Names are the ids with hashes of their definitions, "" for unusable files. Absent if there are too many: then IDs and Sum
+	// show whether two copies are equal.
 	Names map[cluster.JobID]string `json:"names,omitempty"`
-	// Gone are the ids, sorted, whose files were in this copy and were removed from it, as long as their jobs run.
+	// Gone are the ids, sorted, whose files were in this copy and were removed from it, while their jobs run.
 	Gone []cluster.JobID `json:"gone,omitempty"`
-	// Incomplete: not everything could be looked at; the copy may have more.
+	// Incomplete: the scan was incomplete; the copy may have more files.
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
@@ -39,7 +39,7 @@ const (
 // prefix is where the inventories of a source are.
 func prefix(name string) string { return "source/" + name + "/" }
 
-// Inventories reads what the members have published of their copies of a source. One that cannot be decoded is as if it were absent.
+// Inventories returns what the members have published about their copies of a source. One that cannot be decoded is ignored.
 func Inventories(ctx context.Context, docs store.Docs, name string) (map[cluster.MemberID]Inventory, error) {
 	all, err := published(ctx, docs, name)
 	out := make(map[cluster.MemberID]Inventory, len(all))

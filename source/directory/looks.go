@@ -11,7 +11,7 @@ const (
 	maxRescan   = 30 * time.Second
 	unwatched   = 1500 * time.Millisecond // between scans where changes are not told
 	secondLook  = 300 * time.Millisecond
-	share       = 20 // a scan may take one part in so many of the time
+	share       = 20 // a scan may take one part in this many of the time
 )
 
 // looks scans the directories of a source and calls act: at once, soon after something changed or act asked for it, and now and then, until ctx ends.

@@ -72,7 +72,7 @@ func readOnce(root *os.Root, name string) ([]byte, error) {
 	return data, nil
 }
 
-// unchanged tells whether a file of which n bytes were read between two looks was the same all the time, as far as the looks can tell.
+// unchanged reports whether a file of which n bytes were read between two looks was the same all the time, as far as the looks can tell.
 func unchanged(before, after os.FileInfo, n int) bool {
 	return after.Size() == before.Size() && int64(n) == after.Size() && after.ModTime().Equal(before.ModTime())
 }

@@ -21,30 +21,30 @@ type Definition struct {
 	ID   cluster.JobID
 	Spec cluster.JobSpec
 	Path string
-	Sum  string // of what the definition means
+	Sum  string // hash of the definition's meaning
 }
 
-// Scan is what was found in the directories of a source.
+// Scan is the result of a scan of the directories of a source.
 type Scan struct {
 	Definitions []Definition             // sorted by ID, each ID once
 	Faults      []*source.MalformedError // sorted by text
-	// Blocked are the ids of files that cannot be used, sorted: their jobs stay as they are.
+	// Blocked are the ids of unusable files, sorted: their jobs do not change.
 	Blocked []cluster.JobID
-	// Complete: everything could be looked at. Only then does a missing file mean that its job is to be removed.
+	// Complete: everything could be read. Only then a missing file means that its job must be removed.
 	Complete bool
-	// Unsettled: a file changed while it was read; look again soon.
+	// Unsettled: a file changed while it was read; scan again soon.
 	Unsettled bool
-	Ignored   int      // files with other endings
-	Empty     []string // directories of the source without a single name in them
-	Folders   []string // all directories that were looked at, those of the source too
+	Ignored   int      // files with other extensions
+	Empty     []string // directories of the source that are empty
+	Folders   []string // all scanned directories, including those of the source
 }
 
-// ScanDirs reads all directories. Paths in the result begin with the directory as given.
+// ScanDirs scans all directories. Paths in the result begin with the directory as given.
 func ScanDirs(dirs []string, name string, types work.Types) Scan {
 	return NewScanner(dirs, name, types).Scan()
 }
 
-// Scanner reads the same directories again and again and parses only the files whose content changed. Not safe for concurrent use.
+// Scanner scans the same directories repeatedly and parses only the files whose content changed. It is not safe for concurrent use.
 type Scanner struct {
 	dirs  []string
 	name  string
@@ -60,12 +60,12 @@ type parsed struct {
 	fault *source.MalformedError
 }
 
-// NewScanner makes a scanner; name is the source that the definitions are of.
+// NewScanner returns a scanner; name is the source of the definitions.
 func NewScanner(dirs []string, name string, types work.Types) *Scanner {
 	return &Scanner{dirs: dirs, name: name, types: types}
 }
 
-// Scan looks at everything once.
+// Scan scans everything once.
 func (s *Scanner) Scan() Scan {
 	l := look{Scanner: s, scan: Scan{Complete: true}, paths: make(map[cluster.JobID][]string), parsed: make(map[string]parsed)}
 	for _, dir := range s.dirs {

@@ -18,14 +18,14 @@ const TypeName = "rota.directory"
 // LabelKey is the label that a member carries for each source that it declares.
 func LabelKey(name string) string { return "rota.source." + name }
 
-// Job is the job that runs a source: on one of the members that declare it.
+// Job returns the job that runs a source: on one of the members that declare it.
 func Job(name string) cluster.SubmitJob {
 	return cluster.SubmitJob{Job: cluster.JobID("rota.source." + name), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{
 		Type: TypeName, Weight: 1, Selector: []cluster.Label{{Key: LabelKey(name), Value: "yes"}}, Definition: fmt.Appendf(nil, `{"config":{"source":%q}}`, name),
 	}}}}
 }
 
-// Name makes a source's name of a directory's path: its last element, so that members with the same tree elsewhere share one source.
+// Name derives a source's name from a directory's path: its last element, so that members with the same tree elsewhere share one source.
 func Name(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -38,18 +38,18 @@ func Name(dir string) (string, error) {
 	return name, nil
 }
 
-// Config is what a member's directory sources work with.
+// Config configures a member's directory sources.
 type Config struct {
 	Dirs   map[string][]string // by source name; they exist on this member
 	Member cluster.MemberID
 	Docs   store.Docs // where the members publish their inventories
-	// Incarnation is that of this member; false while it has not joined.
+	// Incarnation returns that of this member; false while it has not joined.
 	Incarnation func() (cluster.Incarnation, bool)
 	Types       func() work.Types // to check definitions with
 	Value       func() cluster.Value
 	Propose     func(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
 	Journal     func(journal.Record) // default: none
-	// Rescan is how often the directories are scanned without a hint, at most; default 5 s. Where scans take long it is longer, up to 30 s.
+	// Rescan is the longest interval between scans without a hint; default 5 s. It grows, up to 30 s, if scans take long.
 	Rescan time.Duration
 }
 

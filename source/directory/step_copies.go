@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// Copies are the copies of one source, by what the members have published of them.
+// Copies are the copies of one source, as published by the members.
 type Copies struct {
 	name  string
 	value cluster.Value
@@ -18,7 +18,7 @@ type Copies struct {
 	past  map[cluster.MemberID]Inventory // of members that are gone
 }
 
-// CopiesOf sorts the inventories of a source by what the value says of their members.
+// CopiesOf sorts the inventories of a source by the state of their members in the value.
 func CopiesOf(value cluster.Value, name string, inventories map[cluster.MemberID]Inventory) *Copies {
 	c := &Copies{name: name, value: value, of: make(map[cluster.MemberID]Inventory), past: maps.Clone(inventories)}
 	for m := range value.Members() {
@@ -35,7 +35,7 @@ func CopiesOf(value cluster.Value, name string, inventories map[cluster.MemberID
 	return c
 }
 
-// Sources are the names of the sources that living members declare, sorted.
+// Sources returns the names of the sources that living members declare, sorted.
 func Sources(value cluster.Value) []string {
 	names := make(map[string]bool)
 	for m := range value.Members() {
@@ -68,8 +68,8 @@ func (c *Copies) removable(id cluster.JobID, witnessed bool, ids func() string) 
 	return witnessed
 }
 
-// Orphans are the jobs of the source that run and that no copy has, sorted: of a file that only a member had that is gone now. Nothing removes them by
-// itself. The error names a living member of whose copy that is not known.
+// Orphans returns the running jobs of the source that no copy has, sorted: those of a file that only a departed member had. They are never removed
+// automatically. The error names a living member whose copy is unknown.
 func (c *Copies) Orphans() ([]cluster.JobID, error) {
 	if len(c.live) == 0 {
 		return nil, fmt.Errorf("no living member declares the source %q", c.name)
@@ -114,7 +114,7 @@ func (c *Copies) held(id cluster.JobID) bool {
 	return slices.ContainsFunc(c.live, func(m cluster.MemberID) bool { _, ok := c.of[m].Names[id]; return ok })
 }
 
-// Differ says how the copies differ from each other and from what runs; "" where they do not.
+// Differ describes how the copies differ from each other and from the running jobs; "" if they do not.
 func (c *Copies) Differ() string {
 	var parts []string
 	if counts := c.counts(); counts != "" {

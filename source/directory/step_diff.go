@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/source"
 )
 
-// Fence is the grant under which a source writes: what it writes after it lost it does nothing.
+// Fence is the grant under which a source writes: later writes without it have no effect.
 type Fence struct {
 	Partition cluster.PartitionID
 	Token     cluster.Token
@@ -18,8 +18,8 @@ type Fence struct {
 // tooMany is how many jobs a directory that is suddenly empty may remove at most: more likely its disk is not there.
 const tooMany = 10
 
-// Diff derives the commands that bring the jobs of a source in line with a scan, and the faults that this brings to light. Only jobs of this source
-// are touched. Commands are sorted by job, those that remove behind the others.
+// Diff derives the commands that bring the jobs of a source in line with a scan, and the faults found meanwhile. Only jobs of this source
+// are changed. Commands are sorted by job, removals last.
 func Diff(scan Scan, value cluster.Value, name string, f Fence) ([]cluster.Command, []*source.MalformedError) {
 	var out []cluster.Command
 	var faults []*source.MalformedError

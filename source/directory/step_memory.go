@@ -15,11 +15,11 @@ import (
 
 // memory is what a source remembers from look to look. What is exported is kept with its position, for the next owner.
 type memory struct {
-	// Told are the faults that stand in the journal and are not mended, by task.
+	// Told are the journaled faults that are not repaired, by task.
 	Told map[string]telling `json:"told,omitempty"`
-	// Refused are why the cluster refuses what the source says about a job.
+	// Refused are the reasons why the cluster refuses commands of the source about a job.
 	Refused map[cluster.JobID]string `json:"refused,omitempty"`
-	// Differ is how the copies differ, as it stands in the journal.
+	// Differ is the difference of the copies, as journaled.
 	Differ string `json:"differ,omitempty"`
 
 	differ  string                 // at the look before

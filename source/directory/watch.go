@@ -39,7 +39,7 @@ func newWatcher(log *slog.Logger) *watcher {
 	return w
 }
 
-// follow watches directories that are not watched yet, and tells whether there were any: what changed in them between the scan that found them and
+// follow watches directories that are not watched yet, and reports whether there were any: what changed in them between the scan that found them and
 // this instant, nobody has told. Those that are gone need no care: their watches went with them.
 func (w *watcher) follow(folders []string) (added bool) {
 	if w.fs == nil {
@@ -114,7 +114,7 @@ func (w *watcher) forward() {
 	}
 }
 
-// matters tells whether an event can change what a scan finds. Writing to other files cannot; making and renaming them can: a hidden link may be
+// matters reports whether an event can change what a scan finds. Writing to other files cannot; making and renaming them can: a hidden link may be
 // where visible ones lead.
 func matters(ev fsnotify.Event) bool {
 	return ev.Has(fsnotify.Create) || ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) || source.Extension(ev.Name)

@@ -62,14 +62,14 @@ func (l *log) climb(ctx context.Context, e entry) (uint64, error) {
 	}
 }
 
-// stand says what stands at an index after an attempt to create it.
+// stand describes the entry at an index after an attempt to create it.
 type stand struct {
 	ours    bool
 	version store.Version // of ours, "" where it is not known
 }
 
-// place creates the entry at an index, unless something stands there. An attempt whose outcome is unknown is made again with the same name: at most one of
-// them can create the document, and the name tells whose it is.
+// place creates the entry at an index, unless one exists there. An attempt with an unknown outcome is repeated with the same name: at most one of
+// them can create the document, and the name shows whose it is.
 func (l *log) place(ctx context.Context, index uint64, e entry) (stand, error) {
 	doc := store.Doc{Key: l.entryKey(index), Value: e.encode(index)}
 	var lost error
@@ -96,7 +96,7 @@ func (l *log) place(ctx context.Context, index uint64, e entry) (stand, error) {
 	return stand{}, lost
 }
 
-// whose tells who has taken an index, after an attempt of ours whose outcome is unknown. Where another's entry stands, ours never stood, and never will, if
+// whose reports who has taken an index, after an attempt of ours with an unknown outcome. If another's entry is there, ours never was and never will be, provided
 // the index is not trimmed: an entry there was never removed.
 func (l *log) whose(ctx context.Context, index uint64, name string) (stand, error) {
 	d, err := l.docs.Get(ctx, l.entryKey(index))
@@ -129,8 +129,8 @@ func (e belowError) Error() string {
 	return fmt.Sprintf("index %d was trimmed meanwhile", uint64(e))
 }
 
-// confirm makes sure that the record we created stands where readers look. If the index is trimmed, either it was trimmed before we created the document,
-// which then nobody will ever read, or the record was read, and trimmed before we looked: nobody can tell.
+// confirm verifies that the record we created is where readers look. If the index is trimmed, either it was trimmed before we created the document,
+// which nobody will ever read then, or the record was read, and trimmed before our check: the two cases cannot be distinguished.
 func (l *log) confirm(ctx context.Context, index uint64, version store.Version) error {
 	m, _, err := l.readMeta(ctx)
 	if err != nil {
@@ -147,11 +147,11 @@ func (l *log) confirm(ctx context.Context, index uint64, version store.Version) 
 // remove removes a document that nobody reads. What stays is removed by a later Trim.
 func (l *log) remove(ctx context.Context, key string, version store.Version) {
 	if err := l.docs.Delete(ctx, key, version); err != nil && !errors.Is(err, store.ErrNotFound) {
-		l.o.Logger.Debug("remove a document of the log that nobody reads", "key", key, "err", err)
+		l.o.Logger.Debug("remove an unused document of the log", "key", key, "err", err)
 	}
 }
 
-// pass notes that something stands at an index. At the first index that may be a seed, which must be finished before anything is appended.
+// pass notes that an index is taken. The first index may be a seed, which must be finished before anything is appended.
 func (l *log) pass(ctx context.Context, index uint64) error {
 	if index > 1 {
 		l.reached(index)

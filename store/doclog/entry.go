@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// kind tells what stands at an index.
+// kind is the kind of an entry.
 type kind byte
 
 const (
@@ -16,7 +16,7 @@ const (
 	kindSeed   kind = 's' // at index 1 alone: the log is to begin behind the index that its data names
 )
 
-// entry is what stands at one index.
+// entry is the entry at one index.
 type entry struct {
 	kind kind
 	name string // of the append, so that its author knows it again; no two appends have the same

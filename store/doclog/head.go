@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// get reads the entry at an index; found is false where none stands. A seed is none.
+// get reads the entry at an index; found is false if there is none. A seed is not an entry.
 func (l *log) get(ctx context.Context, index uint64) (e entry, found bool, err error) {
 	d, err := l.docs.Get(ctx, l.entryKey(index))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -16,7 +16,7 @@ func (l *log) get(ctx context.Context, index uint64) (e entry, found bool, err e
 	return entryOf(index, d)
 }
 
-// entryOf is the entry in the document of an index, which has no version where there is none.
+// entryOf is the entry in the document of an index, which has no version if there is none.
 func entryOf(index uint64, d store.Doc) (e entry, found bool, err error) {
 	if d.Version == "" {
 		return entry{}, false, nil
@@ -80,7 +80,7 @@ func (l *log) head(ctx context.Context) (uint64, error) {
 			l.reached(head)
 			return head, nil
 		}
-		from = m.Base // nothing stood there because it was trimmed
+		from = m.Base // nothing was there because it was trimmed
 	}
 	return 0, err
 }

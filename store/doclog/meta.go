@@ -16,10 +16,10 @@ type meta struct {
 	Format int `json:"format"`
 	// Base is the highest index that is trimmed. It is raised before anything is removed.
 	Base uint64 `json:"base"`
-	// Freed says that all records up to it were removed.
+	// Freed is the index up to which all records were removed.
 	Freed    uint64  `json:"freed"`
 	Snapshot pointer `json:"snapshot"`
-	// Seed is the name of the seed with which the log began; "" where it began with a record.
+	// Seed is the name of the seed with which the log began; "" if it began with a record.
 	Seed string `json:"seed,omitempty"`
 }
 

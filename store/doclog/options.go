@@ -9,19 +9,19 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Options say how a log lies in its documents. All handles on one store must be given the same Place; the other fields may differ.
+// Options describe the log's documents. All handles on one store must use the same Place; the other fields may differ.
 type Options struct {
-	// Place is the first segment of the keys of the log's documents; default "#log". Nobody else can reach keys below it through the handle.
+	// Place is the first segment of the keys of the log's documents; default "#log". Callers of the handle cannot reach keys below it.
 	Place string
-	// MaxRecord is how many bytes a record may have; default 1 MiB. What the store itself refuses is refused in any case.
+	// MaxRecord is the maximum size of a record; default 1 MiB. The limit of the store itself applies too.
 	MaxRecord int
-	// MaxSnapshot is how many bytes a snapshot may have; default 64 MiB. It is held in memory two or three times while it is saved or read.
+	// MaxSnapshot is the maximum size of a snapshot; default 64 MiB. It is held in memory two or three times while it is saved or read.
 	MaxSnapshot int
-	// PartBytes is the size of the documents that a snapshot is cut into; default 512 KiB. It must be less than the store takes.
+	// PartBytes is the size of the documents into which a snapshot is split; default 512 KiB. It must be less than the store's limit.
 	PartBytes int
-	// Ahead is how many requests a call has under way at once where it reads or removes many documents; default 32.
+	// Ahead is the number of concurrent requests of a call that reads or removes many documents; default 32.
 	Ahead int
-	// Logger gets what no call can return; default: discard.
+	// Logger gets errors that no call can return; default: discard.
 	Logger *slog.Logger
 }
 
@@ -43,7 +43,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate reports every fault of the options.
+// Validate returns every fault of the options.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	errs := []error{store.CheckKey(o.Place)}

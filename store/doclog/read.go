@@ -80,7 +80,7 @@ func (l *log) read(ctx context.Context, after uint64, limit int, g *glance) (sto
 		case after < base:
 			return store.Page{}, fmt.Errorf("trimmed up to %d: %w", base, store.ErrTruncated)
 		case head < base:
-			continue // nothing stood there because it was trimmed
+			continue // nothing was there because it was trimmed
 		case ended && last < from && after <= from:
 			return store.Page{}, fmt.Errorf("record %d is missing: %w", last+1, ErrDamaged)
 		}
@@ -126,7 +126,7 @@ func (l *log) run(ctx context.Context, after, known uint64, limit int, g *glance
 	return records, false, nil
 }
 
-// window reads n indexes at once. A record of index 0 stands for one that is not there.
+// window reads n indexes at once. A record of index 0 marks a missing one.
 func (l *log) window(ctx context.Context, first uint64, n int, g *glance) ([]store.Record, error) {
 	if l.many != nil {
 		return l.windowInOne(ctx, first, n, g)

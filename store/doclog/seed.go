@@ -55,7 +55,7 @@ func (l *log) taken(ctx context.Context, index uint64) error {
 	return l.seeded(ctx, index)
 }
 
-// seeded tells whether the log begins behind index, with nothing in it.
+// seeded reports whether the log begins behind index, with nothing in it.
 func (l *log) seeded(ctx context.Context, index uint64) error {
 	head, err := l.head(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (l *log) seeded(ctx context.Context, index uint64) error {
 	return fmt.Errorf("the log ends at %d: %w", head, store.ErrConflict)
 }
 
-// finishSeed makes a seed count. If the log is in use, the seed stands below what is trimmed, and changes nothing.
+// finishSeed makes a seed effective. If the log is in use, the seed is below the trimmed index, and changes nothing.
 func (l *log) finishSeed(ctx context.Context, e entry) (meta, error) {
 	index, err := e.seedIndex()
 	if err != nil {

@@ -93,7 +93,7 @@ func (l *log) saveSnapshot(ctx context.Context, s store.Record) error {
 	case s.Index <= m.Snapshot.Index:
 		return nil
 	case s.Index < m.Base:
-		return fmt.Errorf("the log begins behind %d: give an index from there on", m.Base)
+		return fmt.Errorf("the log begins after %d: use that index or a later one", m.Base)
 	}
 	if s.Index > l.reachedSoFar() {
 		if head, err := l.head(ctx); err != nil || s.Index > head {

@@ -12,10 +12,10 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// ErrDamaged says that a document of the log is missing, or is not what was written. Somebody else removed or changed it.
+// ErrDamaged reports that a document of the log is missing, or is not what was written: another program removed or changed it.
 var ErrDamaged = errors.New("the log is damaged")
 
-// Docs is what a log is built on.
+// Docs are the documents under a log.
 type Docs interface {
 	store.Store
 	store.Docs
@@ -31,7 +31,7 @@ type Store interface {
 	store.Seeder
 }
 
-// New puts a log into the documents of a store. It sends no request. Closing the result closes docs, which must not be used directly while the log is.
+// New puts a log into the documents of a store. It sends no request. Closing the result closes docs, which must not be used directly meanwhile.
 func New(docs Docs, o Options) (Store, error) {
 	l, err := newLog(docs, o)
 	if err != nil {
@@ -105,7 +105,7 @@ func (l *log) reached(index uint64) {
 	l.known = max(l.known, index)
 }
 
-// owned tells whether a key, or all keys below a prefix, belong to the log.
+// owned reports whether a key, or all keys below a prefix, belong to the log.
 func (l *log) owned(key string) bool {
 	return key == l.o.Place || strings.HasPrefix(key, l.o.Place+"/")
 }
@@ -185,7 +185,7 @@ type watching struct {
 	watcher store.Watcher
 }
 
-// Watch implements store.Watcher. A watch of everything also tells of the log.
+// Watch implements store.Watcher. A watch of everything also gets hints of the log.
 func (w watching) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
 	if err := w.log.refuse(strings.TrimSuffix(prefix, "/")); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)

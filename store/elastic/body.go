@@ -16,7 +16,7 @@ type body struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	Bytes []byte          `json:"bytes,omitempty"`
 	Sum   uint32          `json:"sum"` // CRC-32C
-	By    string          `json:"by"`  // names the write, for its author; no two have the same
+	By    string          `json:"by"`  // unique name of the write, for its author
 }
 
 // sumOf is the CRC-32C of a key and a value, which hardware computes.
@@ -39,7 +39,7 @@ func encode(d store.Doc, by string, plain bool) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// isObject tells whether a value is a JSON object that an encoder leaves as it is.
+// isObject reports whether a value is a JSON object that an encoder leaves as it is.
 func isObject(value []byte) bool {
 	if len(value) == 0 || value[0] != '{' || !json.Valid(value) {
 		return false

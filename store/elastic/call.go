@@ -49,7 +49,7 @@ type answer struct {
 
 func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
 
-// send makes a request once, to one server; sent tells whether anybody may have executed it.
+// send makes a request once, to one server; sent reports whether anybody may have executed it.
 func (s *Store) send(ctx context.Context, server string, r request) (a answer, sent bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, fmt.Errorf("no answer within %v", s.o.Timeout))
 	defer cancel()

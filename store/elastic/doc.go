@@ -2,55 +2,55 @@
 //
 // # Purpose
 //
-// It holds the documents of `rota run --store elastic://a:9200,b:9200,c:9200/rota`, for people who run a search cluster already. It implements documents and
-// [store.GetMany]; package doclog puts the log into them. There are no watches and no sessions: members ask, and heartbeats tell that one is dead.
+// It holds the documents of `rota run --store elastic://a:9200,b:9200,c:9200/rota`, for users of a search cluster. It implements documents and
+// [store.GetMany]; package doclog puts the log into them. There are no watches and no sessions: members poll, and heartbeats detect dead members.
 //
 // # State
 //
-// One index, with one primary shard, made with its mapping when it is opened for the first time. A document's key is its _id:
+// One index, with one primary shard, created with its mapping when the store is opened for the first time. A document's key is its _id:
 //
 //	{"key": "a/b", "value": {...}, "sum": 12345, "by": "ABC.1"}   a value that is a JSON object
 //	{"key": "a/b", "bytes": "aGVsbG8=", "sum": 12345, "by": ...}   any other value, in base64
 //
-// Only key is indexed. sum is a CRC-32C of key and value, by names the write. A version is the pair of _seq_no and _primary_term: two primaries may give the
+// Only key is indexed. sum is a CRC-32C of key and value, by names the write. A version is the pair of _seq_no and _primary_term: two primaries may use the
 // same number under two terms.
 //
 // # Guarantees
 //
-// Put creates with _create, or replaces with if_seq_no and if_primary_term; Delete compares both too. So a change is made only on top of what its caller has
-// seen, a deleted document never gets an old version again, and what was acknowledged is on the disks of all copies of the shard that are in sync.
+// Put creates with _create, or replaces with if_seq_no and if_primary_term; Delete compares both too. So a change applies only to the version that its caller has
+// seen, a deleted document never gets an old version again, and acknowledged writes are on the disks of all in-sync copies of the shard.
 //
-// Get and Gets are realtime multi-gets and see what was acknowledged before they began. All handles read the same copy of the shard. A server shows a write to
-// readers of the copy that has it before all copies have it, and loses it if the primary dies then. So a document whose version is new to the handle is
-// returned only after the global checkpoint says that all copies have it: one more request for each new version.
+// Get and Gets are realtime multi-gets and see everything acknowledged before they began. All handles read the same copy of the shard. A server shows a write to
+// readers of one copy before all copies have it, and loses it if the primary dies then. So a document with a version new to the handle is
+// returned only after the global checkpoint shows that all copies have it: one more request for each new version.
 //
-// A conflict is looked into before it is believed. A server that loses its primary makes a write again by itself, and may then meet what the first attempt
-// wrote. Where the document is our own, it is written once more, on top of itself; once that is acknowledged, it counts. Where it is as it was before, the write
-// was refused because of one that is gone again, and is sent again.
+// A conflict is verified. A server that loses its primary repeats a write on its own, and the repetition may then meet the result of the first
+// attempt. If the document is our own, it is written once more, on top of itself; once that is acknowledged, it counts. If it is unchanged, the conflicting write
+// is gone again, and ours is sent again.
 //
 // Gets reads in the order of its keys: a server reads the documents of one shard one after the other.
 //
 // # What is not guaranteed
 //
-// Less than on other stores when nodes are suspended or cut off. An old primary that has not heard of its successor answers reads from the past, to handles whose
-// servers have not heard of it either, for as long as the cluster's fault detection takes. It acknowledges no write. So of Rota's promises, fencing tokens
+// It guarantees less than other stores if nodes are suspended or cut off. An old primary that does not know its successor returns stale reads, to handles whose
+// servers do not know it either, for as long as the cluster's fault detection takes. It acknowledges no write. So of Rota's promises, fencing tokens
 // (G3) hold, and exclusion in time (G2) may fail for that long.
 //
-// A write that a server made twice by itself is taken for another's if somebody replaced or deleted it before we looked: then a change that was done, and undone
-// or replaced at once, is called a conflict, and a Delete that was done says store.ErrNotFound. It takes the death of a primary within the call.
+// A write that a server repeated on its own looks like another writer's if the document was replaced or deleted before our check. Then a change that was done, and undone
+// or replaced at once, is reported as a conflict, and a completed Delete returns store.ErrNotFound. This requires the death of a primary within the call.
 //
-// List is a search and lags by the refresh interval of the index, a second unless it is set.
+// List is a search; it is stale by up to the refresh interval of the index, a second by default.
 //
-// An index restored from a snapshot of the server may give a version again.
+// An index restored from a snapshot of the server may reuse a version.
 //
 // # Failures
 //
-// Not done: a request that found no connection, and what the server refuses by name: conflict, index blocked, too many requests, no permission, a request it
-// cannot parse. Everything else that is not an answer, and each 5xx, is store.ErrUnknown. The client is net/http, which sends a request a second time only if
-// nothing of the first was written to a connection (docs/decisions, 38). Calls that change nothing are made on each server, and once more.
+// Not done: a request without a connection, and one that the server refuses for a known reason: conflict, index blocked, too many requests, no permission, a request it
+// cannot parse. Everything else that is not an answer, and each 5xx, is store.ErrUnknown. The client is net/http, which repeats a request only if
+// nothing of the first one was written to a connection (docs/decisions, 38). Reads are tried on each server, and once more.
 //
 // [Open] refuses an index with another mapping or more than one primary shard, one that is blocked (flood stage) or acknowledges before it syncs, a red one, a
-// server that is too old or something else; each error says what to do.
+// server that is too old or another program; each error says what to do.
 //
 // # Limits
 //
@@ -58,5 +58,5 @@
 //
 // # Where it comes from
 //
-// The rules of sequence numbers and primary terms are Elasticsearch's own; that versions alone lose updates was shown by Jepsen's analyses of 1.1 and 1.5.
+// The rules of sequence numbers and primary terms are Elasticsearch's own; Jepsen's analyses of 1.1 and 1.5 showed that versions alone lose updates.
 package elastic

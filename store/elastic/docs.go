@@ -157,7 +157,7 @@ func (s *Store) standing(ctx context.Context, key string, at spot) error {
 	return nil
 }
 
-// looks is how often a document is looked at that must have changed, and pauseOfLooks the time between two looks.
+// looks is how often a document that must have changed is read, and pauseOfLooks the pause between two reads.
 const (
 	looks        = 20
 	pauseOfLooks = 5 * time.Millisecond

@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// ErrDamaged marks data that is there but is not what this store wrote. Somebody else changed it.
+// ErrDamaged marks data that exists but is not what this store wrote: another program changed it.
 var ErrDamaged = errors.New("store is damaged")
 
 // errReadOnly is the answer to a change through an observer's handle.
@@ -46,7 +46,7 @@ func (f fault) asError(status int) error {
 	return fmt.Errorf("status %d: %s: %.400s", status, f.Type, f.Reason)
 }
 
-// refusal gives the answer to a request that was not done its meaning; proof tells whether it proves that nothing was changed.
+// refusal gives the answer to a request that was not done its meaning; proof reports whether it proves that nothing was changed.
 func refusal(a answer) (meaning error, proof bool) {
 	f := faultOf(a)
 	said := f.asError(a.status)
@@ -54,7 +54,7 @@ func refusal(a answer) (meaning error, proof bool) {
 	case f.Type == "cluster_block_exception":
 		return fmt.Errorf("%w: %w: %s", store.ErrUnavailable, said, blockHint(f.Reason)), true
 	case f.Type == "index_not_found_exception":
-		return fmt.Errorf("%w: %w: somebody removed the index: stop all members, and start them again to begin with an empty store", store.ErrUnavailable, said), true
+		return fmt.Errorf("%w: %w: the index was removed: stop all members, and start them again to begin with an empty store", store.ErrUnavailable, said), true
 	case a.status == 401:
 		return fmt.Errorf("%w: check user and password, or the API key", said), true
 	case a.status == 403:
@@ -73,7 +73,7 @@ func refusal(a answer) (meaning error, proof bool) {
 func blockHint(reason string) string {
 	switch {
 	case strings.Contains(reason, "flood"), strings.Contains(reason, "read-only / allow delete"):
-		return "a disk is fuller than its flood stage watermark: free space; the server then unblocks the index by itself"
+		return "a disk is fuller than its flood stage watermark: free space; the server then unblocks the index"
 	case strings.Contains(reason, "read-only"):
 		return "somebody made it read-only: set index.blocks.read_only, or cluster.blocks.read_only, to null"
 	case strings.Contains(reason, "no master"), strings.Contains(reason, "cluster_manager"), strings.Contains(reason, "cluster-manager"):

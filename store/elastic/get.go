@@ -46,7 +46,7 @@ func (s *Store) gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 	return docs, nil
 }
 
-// finding is a document, or where there is none, as one copy of the shard has it.
+// finding is a document, or its absence, in one copy of the shard.
 type finding struct {
 	store.Doc
 	spot

@@ -12,7 +12,7 @@ import (
 // listPage is how many documents one search asks for.
 const listPage = 256
 
-// List implements store.Docs by searches, which lag by up to the refresh interval of the index.
+// List implements store.Docs by searches, which are stale by up to the refresh interval of the index.
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	docs, err := s.list(ctx, prefix)
 	return docs, s.wrap(err, "list %q", prefix)

@@ -97,7 +97,7 @@ func versionOf(a answer) (number string, opensearch bool, err error) {
 	return page.Version.Number, page.Version.Distribution == "opensearch", nil
 }
 
-// The oldest versions that are taken.
+// The oldest supported versions.
 const (
 	oldestElastic    = 8
 	oldestOpenSearch = 2

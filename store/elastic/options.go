@@ -19,23 +19,23 @@ const (
 
 // Options of [Open].
 type Options struct {
-	// Servers are nodes of one cluster, host:port each; a port that is missing is 9200. Give several: any one that lives is enough.
+	// Servers are nodes of one cluster, host:port each; the default port is 9200. Give several: any live one is enough.
 	Servers []string
-	// Index is the index that holds the store; default "rota". Nothing else may be in it.
+	// Index is the index of the store; default "rota". It must contain nothing else.
 	Index string
 	// User and Password, or APIKey (the base64 text that the server calls "encoded"), log in. None of them appears in an error.
 	User, Password, APIKey string
 	// TLS encrypts the connections; nil: plain text.
 	TLS *tls.Config
-	// Copies is on how many nodes a new index lies, 1 to 5; 0: on up to three, as many as there are.
+	// Copies is the number of nodes that hold a new index, 1 to 5; 0: up to three, depending on the number of nodes.
 	Copies int
-	// MustExist makes Open fail with store.ErrNotFound where there is no store yet, instead of creating one.
+	// MustExist makes Open fail with store.ErrNotFound if there is no store yet, instead of creating one.
 	MustExist bool
-	// ReadOnly implies MustExist. Each call that would change something is refused before anything is sent.
+	// ReadOnly implies MustExist. Every change is refused before anything is sent.
 	ReadOnly bool
-	// Timeout is how long Open may take, and how long one request waits for its answer; default 5 s.
+	// Timeout limits Open, and the wait for the answer to each request; default 5 s.
 	Timeout time.Duration
-	// Logger gets what happens in the background; default: discard.
+	// Logger gets background events; default: discard.
 	Logger *slog.Logger
 }
 
@@ -88,7 +88,7 @@ func addresses(servers []string) ([]string, error) {
 	return all, nil
 }
 
-// CheckIndex reports what is wrong with the name of an index, nil if nothing.
+// CheckIndex reports what is wrong with the name of an index, or nil.
 func CheckIndex(name string) error {
 	for i := range len(name) {
 		c := name[i]

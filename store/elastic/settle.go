@@ -42,14 +42,14 @@ func (g *settling) forget(key string) {
 	delete(g.done, key)
 }
 
-// known tells whether a finding is known to be on all copies.
+// known reports whether a finding is known to be on all copies.
 func (g *settling) known(f finding) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return f.Version == "" || g.done[f.Key] == f.spot || f.term == g.term && f.seq <= g.all
 }
 
-// same tells whether the copies are those that were asked before, and remembers them. The copy that was read must be among those that say what all have. If it
+// same reports whether the copies are those that were asked before, and remembers them. The copy that was read must be among those that say what all have. If it
 // was lost in between, its successor may have given its numbers to other operations.
 func (g *settling) same(who string) bool {
 	g.mu.Lock()
@@ -169,7 +169,7 @@ type shardCopy struct {
 	} `json:"seq_no"`
 }
 
-// serves tells whether a copy may be read.
+// serves reports whether a copy may be read.
 func (c shardCopy) serves() bool {
 	return c.Routing.State == "STARTED" || c.Routing.State == "RELOCATING"
 }

@@ -20,7 +20,7 @@ var (
 	_ store.GetMany = (*Store)(nil)
 )
 
-// MaxValue is the largest value of a document; a larger one is store.ErrTooLarge. Servers accept requests of 100 MB unless they are configured otherwise.
+// MaxValue is the maximum size of a document; a larger one is store.ErrTooLarge. Servers accept requests of 100 MB by default.
 const MaxValue = 16 << 20
 
 // Store is one handle on the documents. It is safe for concurrent use.
@@ -95,7 +95,7 @@ func (s *Store) wrap(err error, format string, args ...any) error {
 // place says where a store lies.
 func place(o Options) string { return "elastic " + strings.Join(o.Servers, ",") + "/" + o.Index }
 
-// Close implements store.Store. Calls that are under way end. A second call does nothing.
+// Close implements store.Store. Calls in progress end. A second call does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	first := !s.closed

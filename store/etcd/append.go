@@ -16,7 +16,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A transaction takes no more than this. A server allows 128 operations, one of which is for the head, and requests of 1.5 MiB.
+// The limits of a transaction. A server allows 128 operations, one of which is for the head, and requests of 1.5 MiB.
 const (
 	batchRecords = 127
 	batchBytes   = 1 << 20
@@ -40,7 +40,7 @@ const (
 )
 
 // appender is the one goroutine of a handle that appends. Records that come while it waits for an answer share the next transaction, so
-// that callers of one handle do not get in each other's way; handles do, and who comes second tries again behind the other's records.
+// that callers of one handle do not compete; handles do, and the loser retries after the other's records.
 type appender struct {
 	s *Store
 
@@ -110,7 +110,7 @@ func (a *appender) submit(op *addition) {
 	}
 }
 
-// withdraw gives a record up; it tells whether that was before anything was sent that may still be executed.
+// withdraw gives a record up; it reports whether that was before anything was sent that may still be executed.
 func (a *appender) withdraw(op *addition) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -274,7 +274,7 @@ func (a *appender) try(batch []*addition) (again bool, err error) {
 	return false, nil
 }
 
-// smaller tells whether the server, which allows less than is usual, may take a smaller batch.
+// smaller reports whether the server, which allows less than is usual, may take a smaller batch.
 func (a *appender) smaller(batch int, err error) bool {
 	if batch < 2 || !errors.Is(err, store.ErrTooLarge) && !is(err, rpctypes.ErrTooManyOps) {
 		return false

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A call that may be made again is, on another member as a rule, when it fails for a reason that may pass.
+// A call that may be repeated is retried, usually on another server, if it fails for a temporary reason.
 const (
 	attempts   = 5
 	firstPause = 25 * time.Millisecond // doubled each time
@@ -23,7 +23,7 @@ const (
 // silence is how long a call waits for any sign of life on its connection.
 const silence = 3 * time.Second
 
-// posted is in the context of a call, and tells whether its request may have left.
+// posted is in the context of a call, and reports whether its request may have left.
 type posted struct {
 	lines *lines
 
@@ -45,7 +45,7 @@ func (p *posted) set(local string) {
 	p.timer = time.AfterFunc(silence, func() { p.lines.giveUp(local, at) })
 }
 
-// end tells whether the request may have left. The timer goes on where the caller gave up before there was an answer: calls with short deadlines
+// end reports whether the request may have left. The timer goes on where the caller gave up before there was an answer: calls with short deadlines
 // would else never find out that a connection is silent.
 func (p *posted) end(gaveUp bool) bool {
 	p.mu.Lock()
@@ -75,7 +75,7 @@ func (postman) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Contex
 
 func (postman) HandleConn(context.Context, stats.ConnStats) {}
 
-// send makes a call once; sent tells whether anybody may have executed it. Where it meets a silent connection, that is closed, and so the call ends.
+// send makes a call once; sent reports whether anybody may have executed it. Where it meets a silent connection, that is closed, and so the call ends.
 func send[R any](ctx context.Context, s *Store, call func(context.Context) (R, error)) (r R, sent bool, err error) {
 	p := &posted{lines: s.lines}
 	r, err = call(clientv3.WithRequireLeader(context.WithValue(ctx, postedKey{}, p)))
@@ -117,7 +117,7 @@ func askOnce[R any](ctx context.Context, s *Store, call func(context.Context) (R
 	return r, err
 }
 
-// passing tells whether the same call may succeed soon.
+// passing reports whether the same call may succeed soon.
 func passing(err error) bool {
 	var answer rpctypes.EtcdError
 	switch {

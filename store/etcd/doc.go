@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// It is the store of `rota run --store etcd://a:2379,b:2379,c:2379/rota`: for people who run etcd already and want a cluster on many
-// machines. It implements all contracts of package store: documents, log, watches and sessions.
+// It is the store of `rota run --store etcd://a:2379,b:2379,c:2379/rota`: for users of etcd who need a cluster on several
+// machines. It implements these contracts of package store: documents, log, watches and sessions.
 //
 // # State
 //
@@ -19,51 +19,51 @@
 //
 // # Guarantees
 //
-// Get and Read are linearizable, and so is each change: one transaction of etcd that compares mod revisions. What was acknowledged is on the disks of
-// a majority. Read shows one instant, and so does List where there are no more than 256 documents.
+// Get and Read are linearizable, and so is each change: one transaction of etcd that compares mod revisions. Acknowledged writes are on the disks of
+// a majority. Read returns one instant, and so does List if there are at most 256 documents.
 //
-// An append compares the revision of the head: the records of one handle that wait at the same time go into one transaction, of up to 127 records
-// or 1 MiB; where another handle was first, nothing was changed, and they are sent again after that handle's records.
+// An append compares the revision of the head. Concurrent records of one handle go into one transaction, of up to 127 records
+// or 1 MiB. If another handle was faster, nothing was changed, and they are sent again after that handle's records.
 //
 // A snapshot's chunks are written first; then one transaction writes the last chunk and the pointer to all of them, if there is still no newer
-// snapshot. A snapshot that was not finished is never read, and the next one that is finished removes what it left.
+// snapshot. An unfinished snapshot is never read, and the next finished one removes its chunks.
 //
-// Trim removes at most 2,000 records with one request, since a server serves nobody else meanwhile.
+// Trim removes at most 2,000 records with one request, because a server serves no other requests meanwhile.
 //
-// A session is a lease of at least the ttl, in whole seconds. Put renews the lease and waits for the answer before it writes, so a document that was
-// acknowledged stays for the ttl, counted from the call. A session without a Put for half of the ttl is renewed by a goroutine, so its documents
-// stay as long as the process lives and reaches the server. Done is closed when the server says that the lease is gone and, if it cannot be reached, when
-// the ttl has passed since the last renewal that was answered was sent: by the machine's own clock, because a client is not always told.
-// A session that is over by that clock is not revived, and its lease is revoked.
+// A session is a lease of at least the ttl, in whole seconds. Put renews the lease and waits for the answer before it writes, so an acknowledged
+// document stays for the ttl, counted from the call. A goroutine renews a session that had no Put for half of the ttl, so its documents
+// stay as long as the process lives and reaches the server. Done is closed when the server reports that the lease is gone. If the server cannot be reached, Done is
+// closed when the ttl has passed since the last acknowledged renewal was sent: by the machine's own clock, because a client is not always notified.
+// A session that has expired by that clock is not revived, and its lease is revoked.
 //
 // # What is not guaranteed
 //
-// An etcd whose leader's disk stalls may end all leases at once, and a leader that was deposed may still end some (issues 15247 and 12528 of
+// An etcd whose leader's disk stalls may end all leases at once, and a deposed leader may still end some (issues 15247 and 12528 of
 // etcd-io/etcd; much better since 3.5.13 and 3.6). Then documents vanish though they were renewed in time, and two members may both believe
-// that they are the owner: of Rota's promises, fencing tokens (G3) hold then, and exclusion in time (G2) does not.
+// that they are the owner. Of Rota's promises, fencing tokens (G3) hold then, and exclusion in time (G2) does not.
 //
-// The documents of a process that died vanish after the ttl, rounded up to seconds and to the server's minimum (one and a half election timeouts), plus up
-// to a second; after a change of the server's leader the time begins again.
+// The documents of a dead process vanish after the ttl, rounded up to seconds and to the server's minimum (one and a half election timeouts), plus up
+// to a second; after a change of the server's leader the time starts again. [Store.EndSession] removes them at once.
 //
-// A server that was restored from a backup has its old revisions again, unless `etcdutl snapshot restore --bump-revision` is used: then a version may
-// come back.
+// A server that was restored from a backup reuses its old revisions, unless `etcdutl snapshot restore --bump-revision` is used: then a version may
+// occur twice.
 //
 // # Failures
 //
-// A change whose request never left this machine, or that the server refused by name, was not done: no leader, too many requests, no permission, a
-// lease that is gone. "Database space exceeded" is also said of the change that crossed the quota, though that was made: a read of
-// its key decides. A full server still takes Delete and Trim. Everything else that is not an answer (a deadline, a broken connection, "request timed
-// out", "leader changed", "server stopped") is store.ErrUnknown. The client's own retries are switched off for changes. Calls that change nothing are
-// made up to five times, on another server as a rule.
+// A change whose request never left this machine, or that the server refused for a known reason, was not done: no leader, too many requests, no permission, a
+// missing lease. "Database space exceeded" is also returned for the change that crossed the quota, though it was made: a read of
+// its key decides. A full server still accepts Delete and Trim. Everything else that is not an answer (a deadline, a broken connection, "request timed
+// out", "leader changed", "server stopped") is store.ErrUnknown. The client's own retries are switched off for changes. Reads are
+// tried up to five times, usually on another server.
 //
-// A server that is reached but hangs, as on a machine that is suspended, costs a handle three seconds: a call on whose connection nothing comes for so
-// long closes it, and the next one goes to another server. If the server that hangs leads, an election comes on top.
+// A server that is reachable but hangs, as on a suspended machine, costs a handle three seconds: a call closes its connection if it
+// receives nothing for that long, and the next one goes to another server. If the hanging server is the leader, an election is needed too.
 //
 // # What the server needs
 //
-// etcd keeps all former values until its history is compacted: run it with --auto-compaction-mode=periodic --auto-compaction-retention=5m, or as
-// you do already. Trim and new snapshots free space in the database after that; this package never compacts, since history belongs to the whole
-// server. Requests of 1.5 MiB and 128 operations (the defaults) are expected; where a server allows fewer operations, appends go in smaller batches.
+// etcd keeps all old values until its history is compacted: run it with --auto-compaction-mode=periodic --auto-compaction-retention=5m, or keep your
+// present policy. After that, Trim and new snapshots free space in the database. This package never compacts, because the history belongs to the whole
+// server. It expects requests of 1.5 MiB and 128 operations (the defaults); if a server allows fewer operations, appends go in smaller batches.
 // With RBAC, a role with readwrite on the prefix P/ is enough.
 //
 // # Limits
@@ -72,6 +72,6 @@
 //
 // # Where it comes from
 //
-// Revisions, transactions, leases and watches are those of etcd's v3 API. That a lock in etcd needs a compare in each write, and watches are hints,
-// was shown by Jepsen's analysis of etcd 3.4.3; own deadlines of sessions answer issues 5571 and 22387 of etcd-io/etcd.
+// Revisions, transactions, leases and watches are those of etcd's v3 API. Jepsen's analysis of etcd 3.4.3 showed that a lock in etcd needs a compare in each write,
+// and that watches are hints; the sessions' own deadlines answer issues 5571 and 22387 of etcd-io/etcd.
 package etcd

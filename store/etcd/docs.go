@@ -15,7 +15,7 @@ import (
 // listPage is how many documents one request of List asks for.
 const listPage = 256
 
-// revision is the mod revision that a version stands for: 0 where no document is, and one that no document has for what is no version.
+// revision is the mod revision of a version: 0 for a missing document, and one that no document has for an invalid version.
 func revision(v store.Version) int64 {
 	if v == "" {
 		return 0
@@ -65,7 +65,7 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 // opsOfTxn is how many operations one transaction may have where the server is configured as it comes.
 const opsOfTxn = 128
 
-// Gets implements store.GetMany. It is linearizable, and up to 128 documents are as they were at one moment.
+// Gets implements store.GetMany. It is linearizable, and up to 128 documents are from the same moment.
 func (s *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 	docs, err := s.gets(ctx, keys)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Store) document(kv *mvccpb.KeyValue) store.Doc {
 	return store.Doc{Key: strings.TrimPrefix(string(kv.Key), s.keys.docs()), Value: kv.Value, Version: version(kv.ModRevision)}
 }
 
-// Put implements store.Docs. A document written so goes with no session, also if the one before it did.
+// Put implements store.Docs. The written document is tied to no session, even if the previous one was.
 func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	v, err := s.put(ctx, d)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *Store) delete(ctx context.Context, name string, v store.Version) error 
 	return store.ErrConflict
 }
 
-// List implements store.Docs. Up to 256 documents are those of one instant; of more, each 256 are.
+// List implements store.Docs. Up to 256 documents are from one instant; of more, each 256 are.
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	docs, err := s.list(ctx, prefix)
 	if err != nil {

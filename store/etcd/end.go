@@ -21,7 +21,7 @@ func (n *session) EndKey(...string) store.EndKey {
 	return store.EndKey{Text: strconv.FormatInt(int64(n.lease.id), 16)}
 }
 
-// EndSession implements store.SessionEnder: it revokes the lease. What its owner has sent before is refused by the server from then on.
+// EndSession implements store.SessionEnder: it revokes the lease. From then on the server refuses what the owner has sent before.
 func (s *Store) EndSession(ctx context.Context, key string) error {
 	id, err := strconv.ParseInt(key, 16, 64)
 	if err != nil || id == 0 {

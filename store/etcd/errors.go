@@ -10,13 +10,13 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// ErrDamaged marks data that is there but is not what this store wrote. Trying again does not help: restore a snapshot of the server.
+// ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a snapshot of the server.
 var ErrDamaged = errors.New("store is damaged")
 
 // errReadOnly is the answer to a change through an observer's handle.
 var errReadOnly = errors.New("the store was opened for reading only")
 
-// refused tells whether the server proves by its answer that a change was not made, and gives the answer its meaning. The server checks all of
+// refused reports whether the server proves by its answer that a change was not made, and gives the answer its meaning. The server checks all of
 // these before it executes a request. "Database space exceeded" is not among them: see full.
 func refused(err error) (meaning error, proof bool) {
 	switch {
@@ -59,12 +59,12 @@ func (s *Store) full(ctx context.Context, err error, key string, before int64) e
 // is compares answers of the server; the client's library makes a new value of each.
 func is(err, known error) bool { return errors.Is(rpctypes.Error(err), rpctypes.Error(known)) }
 
-// renewable tells whether the request was refused only because the client's token is old. The client has fetched another one by then.
+// renewable reports whether the request was refused only because the client's token is old. The client has fetched another one by then.
 func renewable(err error) bool {
 	return is(err, rpctypes.ErrInvalidAuthToken) || is(err, rpctypes.ErrAuthOldRevision)
 }
 
-// writeError gives the error of a change its meaning. sent tells whether the request may have left this machine.
+// writeError gives the error of a change its meaning. sent reports whether the request may have left this machine.
 func writeError(ctx context.Context, err error, sent bool) error {
 	if meaning, proof := refused(err); proof {
 		return because(ctx, meaning)

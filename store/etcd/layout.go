@@ -8,7 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// format is what the format key says. A store with a higher number is not opened.
+// format is the value of the format key. A store with a higher number is not opened.
 const (
 	formatName   = "rota"
 	formatNumber = 1

@@ -13,14 +13,14 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// lease is a lease of the server and the stream on which it is renewed. The client's own KeepAliveOnce asks again and again without a pause where
-// nobody answers, and logs in anew each time.
+// lease is a lease of the server and the stream that renews it. The client's own KeepAliveOnce retries without a pause if no server
+// answers, and logs in again each time.
 type lease struct {
 	id  clientv3.LeaseID
 	ttl time.Duration // as granted
 	s   *Store
 
-	turn      chan struct{} // has room for one: who has put something in may use what follows
+	turn      chan struct{} // has room for one: a goroutine that has put something in may use what follows
 	stream    pb.Lease_LeaseKeepAliveClient
 	streaming context.Context    // of the stream
 	cancel    context.CancelFunc // ends the stream

@@ -59,7 +59,7 @@ func (l *line) Close() error {
 	return l.Conn.Close()
 }
 
-// giveUp closes the connection of a call if nothing came over it since the call was sent. Who else waits on it would wait in vain as well.
+// giveUp closes the connection of a call if nothing was received on it since the call was sent. Other calls on it would wait without success too.
 func (ls *lines) giveUp(local string, since time.Time) {
 	ls.mu.Lock()
 	l := ls.all[local]

@@ -10,15 +10,15 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A request names a number of records, not of bytes. So the first read of a handle asks for few, and each later one for as many as should have
-// about pageBytes, judged by the one before.
+// A request limits records, not bytes. So the first read of a handle requests few, and each later one as many as should have
+// about pageBytes, judging by the previous one.
 const (
 	firstPage = 128
 	mostPage  = 4096
 	pageBytes = 4 << 20
 )
 
-// Read implements store.Log. All that it returns is of one instant.
+// Read implements store.Log. All its results are from one instant.
 func (s *Store) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
 	page, err := s.readLog(ctx, after, limit)
 	if err != nil {

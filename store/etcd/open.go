@@ -17,7 +17,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// gRPC pings a silent server; servers accept no more frequent pings than this.
+// gRPC pings a silent server; servers accept no more frequent pings than these.
 const (
 	pingEvery   = 10 * time.Second
 	pingTimeout = 3 * time.Second
@@ -73,7 +73,7 @@ func (s *Store) connect(ctx context.Context, o Options) error {
 	s.client, err = clientv3.New(clientv3.Config{
 		Endpoints: o.urls(), TLS: o.TLS, Username: o.User, Password: o.Password, Context: s.ctx, DialTimeout: o.Timeout,
 		DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingTimeout,
-		MaxUnaryRetries:    1, // the client would send a change again when its deadline is near, and take the first one's effect for a conflict
+		MaxUnaryRetries:    1, // the client would repeat a change when its deadline is near, and mistake the effect of the first one for a conflict
 		MaxCallSendMsgSize: 2 << 20, MaxCallRecvMsgSize: math.MaxInt32,
 		DialOptions: s.dialOptions(o), Logger: zap.NewNop(),
 	})

@@ -21,22 +21,22 @@ const (
 
 // Options of [Open].
 type Options struct {
-	// Endpoints are the servers of one cluster, host:port each; a port that is missing is 2379. Give all of them: any one that lives is enough.
+	// Endpoints are the servers of one cluster, host:port each; the default port is 2379. Give all of them: any live one is enough.
 	Endpoints []string
-	// Prefix is where the store lies, "a/b"; default "rota". Everything is kept below it. The prefix of one store must not lie inside
+	// Prefix is the place of the store, "a/b"; default "rota". All keys are below it. The prefix of one store must not be inside
 	// that of another.
 	Prefix string
 	// User and Password log in, if the server requires it. Neither appears in an error.
 	User, Password string
 	// TLS encrypts the connection; nil: plain text.
 	TLS *tls.Config
-	// MustExist makes Open fail with store.ErrNotFound where there is no store yet, instead of creating one.
+	// MustExist makes Open fail with store.ErrNotFound if there is no store yet, instead of creating one.
 	MustExist bool
-	// ReadOnly implies MustExist. Each call that would change something is refused before anything is sent.
+	// ReadOnly implies MustExist. Every change is refused before anything is sent.
 	ReadOnly bool
-	// Timeout is how long Open may take, and how long a batch of appends waits for its answer before its outcome is unknown; default 5 s.
+	// Timeout limits Open, and the time after which an unanswered batch of appends is unknown; default 5 s.
 	Timeout time.Duration
-	// Logger gets what happens in the background; default: discard.
+	// Logger gets background events; default: discard.
 	Logger *slog.Logger
 }
 

@@ -239,6 +239,6 @@ func (n *session) revoke(ctx context.Context) error {
 	if err == nil || errors.Is(err, store.ErrSession) {
 		return nil
 	}
-	n.s.log.Debug("revoke a lease; it runs out by itself", "lease", n.lease.id, "err", err)
+	n.s.log.Debug("revoke a lease; it will expire", "lease", n.lease.id, "err", err)
 	return err
 }

@@ -23,12 +23,12 @@ const (
 // pointer is what the snapshot's key holds: the newest snapshot.
 type pointer struct {
 	Index  uint64 `json:"index"`
-	ID     string `json:"id"` // of the folder of chunks, so that two that save at once do not write into one another's
+	ID     string `json:"id"` // of the folder of chunks, so that concurrent saves use different folders
 	Chunks int    `json:"chunks"`
 	Sum    string `json:"sha256"`
 }
 
-// pointerAt reads the key; an index of 0 stands for no snapshot.
+// pointerAt reads the key; an index of 0 means that there is no snapshot.
 func pointerAt(kvs []*mvccpb.KeyValue) (p pointer, revision int64, err error) {
 	if len(kvs) == 0 {
 		return pointer{}, 0, nil
@@ -100,8 +100,8 @@ func (s *Store) readChunks(ctx context.Context, p pointer) ([]byte, error) {
 	return data, nil
 }
 
-// SaveSnapshot implements store.Log. All chunks but the last are written first; the last comes in the transaction that makes the snapshot the
-// newest one, if no newer one came meanwhile. An index that the log has not reached is refused.
+// SaveSnapshot implements store.Log. All chunks but the last are written first; the transaction with the last one makes the snapshot the
+// newest, if no newer one exists by then. An index that the log has not reached is refused.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
 	return s.wrap(because(ctx, s.saveSnapshot(ctx, r)), "save snapshot at %d", r.Index)
 }
@@ -185,7 +185,7 @@ func (s *Store) store(ctx context.Context, d draft, revision int64) error {
 func (s *Store) point(ctx context.Context, d draft, revision int64) (pointer, int64, error) {
 	text, err := json.Marshal(d.pointer)
 	if err != nil {
-		return pointer{}, 0, fmt.Errorf("encode where the snapshot lies: %w", err)
+		return pointer{}, 0, fmt.Errorf("encode the pointer to the snapshot: %w", err)
 	}
 	key, last := s.keys.snapshot(), len(d.chunks)-1
 	r, err := change(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {

@@ -25,10 +25,10 @@ var (
 	_ store.Sessions   = (*Store)(nil)
 )
 
-// The largest values; a larger one is ErrTooLarge. A server accepts requests of 1.5 MiB unless it is configured otherwise.
+// The maximum sizes; above them, calls return ErrTooLarge. A server accepts requests of 1.5 MiB by default.
 const (
 	MaxRecord   = 1 << 20  // bytes of a document or of a record of the log
-	MaxSnapshot = 64 << 20 // bytes of a snapshot, which is stored in chunks
+	MaxSnapshot = 64 << 20 // bytes of a snapshot, which is split into chunks
 )
 
 // closePatience is how long Close waits for the server to end the sessions.
@@ -98,8 +98,8 @@ func place(o Options) string {
 	return "etcd " + strings.Join(o.Endpoints, ",") + "/" + o.Prefix
 }
 
-// Close implements store.Store. The sessions of this handle end at once. Close tells the server, but does not wait for it for long: what the server did
-// not hear goes when the lease ends. A second call does nothing.
+// Close implements store.Store. The sessions of this handle end at once. Close notifies the server, but does not wait long: if the server does
+// not answer, the documents vanish when the lease expires. A second call does nothing.
 func (s *Store) Close() error {
 	open, first := s.shut()
 	if !first {

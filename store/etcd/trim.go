@@ -9,8 +9,8 @@ import (
 // trimMost is how many records one request removes at most: the server serves nobody else meanwhile.
 const trimMost = 2000
 
-// Trim implements store.Log. It writes nothing, so that it also works on a full server. The server frees the space when it compacts
-// its history; see the package's comment.
+// Trim implements store.Log. It writes nothing, so it also works on a full server. The server frees the space when it compacts
+// its history; see the package comment.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
 	return s.wrap(s.trim(ctx, index), "trim log to %d", index)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A watch that broke is begun again after a pause of watchPause, doubled each time up to watchPauseMost.
+// A broken watch is restarted after a pause of watchPause, doubled each time up to watchPauseMost.
 const (
 	watchPause     = 100 * time.Millisecond
 	watchPauseMost = 3 * time.Second
@@ -27,7 +27,7 @@ func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, erro
 	return hints, nil
 }
 
-// WatchLog implements store.LogWatcher. It watches the head alone, so that records are not sent to whoever only wants to know that there are some.
+// WatchLog implements store.LogWatcher. It watches only the head, so that records are not sent to watchers.
 func (s *Store) WatchLog(ctx context.Context) (<-chan struct{}, error) {
 	hints, err := s.watch(ctx, s.keys.head())
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Store) follow(ctx context.Context, hints chan<- struct{}, revision int6
 	}
 }
 
-// stream hints at changes until the server or ctx ends the stream; it tells whether there were any answers.
+// stream hints at changes until the server or ctx ends the stream; it reports whether there were any answers.
 func (s *Store) stream(ctx context.Context, hints chan<- struct{}, revision int64, key string, opts []clientv3.OpOption) (answered bool) {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()

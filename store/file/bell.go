@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Slot 0 is the log's; documents share the others by the first two segments of their keys: the pulse of one member is not that of another.
+// Slot 0 is the log's; documents share the others by the first two segments of their keys, so heartbeats of different members use different slots.
 const slotCount = 65
 
 const logSlot = 0

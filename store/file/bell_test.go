@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTouchedBy: a watch is hinted at what it is about; a renewal of one member's pulse is not a hint for all.
+// TestTouchedBy: a watch is hinted at what it is about; a renewal of one member's heartbeat is not a hint for all.
 func TestTouchedBy(t *testing.T) {
 	t.Parallel()
 	ring := func(slot int) (p peal) {

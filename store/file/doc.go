@@ -14,43 +14,42 @@
 //	  bell                   numbers that change after each commit, watched by readers; and how far the log was committed
 //	  sessions/<id>.lock     held with flock for as long as the session's process lives
 //
-// One goroutine per handle writes. Calls that come while it waits for its turn or for the disk go into one transaction. A
-// process first takes queue.lock, then turn.lock, then lets go of queue.lock: so one is at work, one is next, and who has
-// just written lines up again behind those that wait. Reading needs no lock.
+// One goroutine per handle writes. Calls that arrive while it waits for its turn or for the disk go into one transaction. A
+// process first takes queue.lock, then turn.lock, then releases queue.lock. So one process writes, one is next, and a process that
+// has just written queues up again after those that wait. Reading needs no lock.
 //
 // # Guarantees
 //
-// What was acknowledged is on the disk (synchronous=FULL) and survives kill -9 and, where the disk keeps what it has
-// synced, a power cut; but for the leases of a queue's messages, which end with the power. Each record,
+// Acknowledged writes are on the disk (synchronous=FULL) and survive kill -9 and, if the disk keeps what it has
+// synced, a power cut; except the leases of a queue's messages, which end with the power. Each record,
 // snapshot, document and message carries a checksum that is verified when it is read. Readers get a
-// hint within milliseconds of a commit; where the kernel gives no file events, within 50 ms; of what a process committed
-// that died before it could ring the bell, within a second if nobody else commits in that time, else with the next change.
+// hint within milliseconds of a commit; within 50 ms if the kernel sends no file events. If a process dies after its commit and before it
+// rings the bell, the hint comes with the next commit, or within a second if there is none.
 //
-// A session ends in the moment in which its process ends, however it ends, because the kernel then drops the lock. Whoever
+// A session ends at the moment its process ends, for whatever reason, because the kernel then releases the lock. A process that
 // reads a document whose session has ended sees that it is gone, and removes it. A watch of a prefix tries the locks of the
-// sessions below it every 45 ms, no more than 64 each time: with up to 64 members a death is noticed within 45 ms.
+// sessions below it every 45 ms, at most 64 each time: with up to 64 members a death is detected within 45 ms.
 //
-// Only the owner of the directory can read or lock its files. One that is there already and that others may enter is refused: [ErrShared], unless
+// Only the owner of the directory can read or lock its files. An existing directory that other users may enter is refused: [ErrShared], unless
 // [Options.AllowShared].
 //
 // # What is not guaranteed
 //
-// SessionsExpire is false: a process that is suspended keeps its sessions, and its turn. If it is suspended in the middle of
-// a write, which takes it milliseconds, others can read but not write until it goes on or is killed; their calls end with their ctx.
-// A child that a member starts inherits no lock, since Go opens all files close-on-exec; a program that clears that flag
+// SessionsExpire is false: a suspended process keeps its sessions, and its turn to write. If it is suspended in the middle of
+// a write, which takes milliseconds, others can read but not write until it resumes or is killed; their calls end with their ctx.
+// A child process inherits no lock, because Go opens all files close-on-exec; a program that clears that flag
 // keeps the session of its dead parent alive.
 //
-// Network file systems are refused: their locks and their memory maps do not hold what is needed here.
+// Network file systems are refused: their locks and memory maps do not give the guarantees needed here.
 //
 // # Failures
 //
-// A log that ends before what was acknowledged, because the end of its journal or all of it is gone, is not opened: [ErrDamaged]. SQLite by
-// itself takes such a journal for one whose last transactions never happened. Documents that were changed after the newest record of the log
-// are not covered by that.
+// A log that ends before the last acknowledged entry, because the end of its journal or all of it is missing, is not opened: [ErrDamaged]. SQLite
+// itself treats such a journal as one whose last transactions never happened. This does not protect documents that were changed after the newest record of the log.
 //
-// A full disk, an input/output error, a read-only file system: store.ErrUnavailable, nothing was changed, nothing is half
-// written; if the disk refused to confirm a commit, store.ErrUnknown. A damaged database or record: [ErrDamaged], and what and where. Trimming needs
-// a little free space as well: on a full disk free some by other means first.
+// A full disk, an input/output error, a read-only file system: store.ErrUnavailable, nothing was changed, no write is half
+// done; if the disk failed to confirm a commit, store.ErrUnknown. A damaged database or record: [ErrDamaged], with the kind and the place. Trimming needs
+// a little free space too: on a full disk free some by other means first.
 //
 // In a process that has a store open, never open and close rota.db yourself: closing any descriptor of a file drops all
 // POSIX locks that the process has on it, SQLite's too.
@@ -58,5 +57,5 @@
 // # Where it comes from
 //
 // The embedded database is SQLite, which documents WAL mode, its locks and its durability at sqlite.org/wal.html. Session locks
-// follow the old habit of lock files held by daemons: the kernel is the only one who always knows that a process is dead.
+// follow the lock files of daemons: only the kernel always knows that a process is dead.
 package file

@@ -59,7 +59,7 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 	return r.Doc, nil
 }
 
-// Gets implements store.GetMany. All are as they were at one moment.
+// Gets implements store.GetMany. All documents are from the same moment.
 func (s *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 	docs, err := s.gets(ctx, keys)
 	return docs, s.wrap(err, "get %d documents", len(keys))
@@ -95,7 +95,7 @@ func (s *Store) gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 	return docs, nil
 }
 
-// List implements store.Docs. Here it does not lag.
+// List implements store.Docs. It is never stale.
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	docs, err := s.list(ctx, prefix)
 	return docs, s.wrap(err, "list %q", prefix)
@@ -168,7 +168,7 @@ func span(prefix string) (from, to string) {
 	return prefix, strings.TrimSuffix(prefix, "/") + "0"
 }
 
-// Put implements store.Docs. A document written so goes with no session, also if the one before it did.
+// Put implements store.Docs. The written document is tied to no session, even if the previous one was.
 func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	v, err := s.put(ctx, d, nil)
 	return v, s.wrap(err, "put %q", d.Key)

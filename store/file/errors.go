@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// ErrDamaged marks data that is there but wrong. Trying again does not help: restore a copy, or repair the database.
+// ErrDamaged marks data that exists but is wrong. Retrying does not help: restore a copy, or repair the database.
 var ErrDamaged = errors.New("store is damaged")
 
 // errReadOnly is the answer to a change through an observer's handle.

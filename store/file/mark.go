@@ -9,9 +9,9 @@ import (
 	"io"
 )
 
-// The mark stands behind the numbers of the bell: the newest index of the log that was committed, and a checksum of it. It is written after the
-// commit has reached the disk and never synced by itself, so whatever a power cut leaves of it is no greater than what the database has. A
-// database that ends before the mark has lost what was acknowledged: to the database itself, a journal whose end was cut off looks like one
+// The mark follows the numbers of the bell: the newest committed index of the log, and its checksum. It is written after the
+// commit has reached the disk and is never synced, so a power cut cannot leave a mark greater than the database's end. A
+// database that ends before the mark has lost acknowledged entries: to the database itself, a journal whose end was cut off looks like one
 // whose last transactions never happened.
 const (
 	markAt   = slotCount * 8
@@ -27,7 +27,7 @@ func (b *bell) setMark(index uint64) error {
 	return err
 }
 
-// mark is the newest index that is known to have been committed; 0 where there is none, or half of one.
+// mark is the newest index that is known to have been committed; 0 if there is none, or half of one.
 func (b *bell) mark() (uint64, error) {
 	var raw [markSize]byte
 	if _, err := b.file.ReadAt(raw[:], markAt); err != nil && !errors.Is(err, io.EOF) {

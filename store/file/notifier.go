@@ -32,7 +32,7 @@ func (w *watch) hint() {
 	}
 }
 
-// touchedBy tells whether a change of the bell concerns the watch.
+// touchedBy reports whether a change of the bell concerns the watch.
 func (w *watch) touchedBy(before, now peal) bool {
 	if w.log {
 		return before[logSlot] != now[logSlot]

@@ -20,7 +20,7 @@ type op struct {
 	then  func(err error) // called with the outcome instead, from the writer's goroutine; it must not wait
 }
 
-// An op is taken by the writer or withdrawn by its caller, never both.
+// An op is either taken by the writer or withdrawn by its caller.
 const (
 	waiting int32 = iota
 	taken
@@ -31,7 +31,7 @@ func newOp(size int, run func(tx *tx) error) *op {
 	return &op{run: run, size: size, done: make(chan error, 1)}
 }
 
-// finish gives the outcome to who waits for it.
+// finish passes the outcome to the waiter.
 func (o *op) finish(err error) {
 	if o.then != nil {
 		o.then(err)

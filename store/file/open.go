@@ -11,8 +11,8 @@ import (
 // readers is how many connections read at the same time.
 const readers = 4
 
-// Open opens the store in dir, and makes it if it is not there and the options allow that. An error says where, what and
-// what to try; then nothing is left open. ctx bounds the opening alone.
+// Open opens the store in dir, and creates it if it does not exist and the options allow that. An error says what failed, where, and
+// what to try; then nothing is left open. ctx bounds only Open.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	s, err := open(ctx, dir, o.withDefaults())
 	if err != nil {

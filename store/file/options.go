@@ -7,18 +7,18 @@ import (
 
 // Options of [Open]. The zero value is right for a member.
 type Options struct {
-	// MustExist refuses a directory that holds no store yet, instead of making one.
+	// MustExist refuses a directory without a store, instead of creating one.
 	MustExist bool
-	// ReadOnly opens for looking only: it implies MustExist, and each call that would change something is refused.
+	// ReadOnly opens the store read-only: it implies MustExist, and every change is refused.
 	ReadOnly bool
-	// AllowAnyFS opens also on file systems that are refused by default, such as NFS and FUSE. Only for those who know that
+	// AllowAnyFS also opens on file systems that are refused by default, such as NFS and FUSE. Set it only if you know that
 	// flock and shared memory maps work there between all processes that use the store.
 	AllowAnyFS bool
-	// AllowShared opens also a directory that others than its owner may enter, which is refused by default with [ErrShared]. The files are for
-	// the owner alone all the same, as far as the file system has modes; but who may write to the directory can remove them and put others in
-	// their place.
+	// AllowShared also opens a directory that other users may enter, which is refused by default with [ErrShared]. The files are still
+	// private to the owner, as far as the file system has modes; but anyone who may write to the directory can replace
+	// them.
 	AllowShared bool
-	// Logger hears of what the store repairs by itself; default: discard.
+	// Logger gets the repairs of the store; default: discard.
 	Logger *slog.Logger
 
 	maxPages int64         // tests: the database may not grow beyond; 0: no bound
@@ -27,7 +27,7 @@ type Options struct {
 	noEvents bool          // tests: as if the kernel had no file events
 }
 
-// The rhythm of looking, while there are watches. Waking up costs more than what is done then, so all is done in one go: the bell is read, in
+// The polling interval while there are watches. Waking up costs more than the work, so all work is done at once: the bell is read, in
 // case a file event was lost, and the locks of sessions are tried.
 const (
 	guardEvery   = 45 * time.Millisecond

@@ -8,14 +8,14 @@ import (
 	"path"
 )
 
-// What the directory and its files are for: their owner alone, whatever the umask is. A task may hold a literal password, and whoever may open the
-// database's files can keep all members from writing by a lock.
+// The modes of the directory and its files: only for their owner, whatever the umask is. A task may contain a literal password, and anyone who may open the
+// database's files can block all members from writing with a lock.
 const (
 	dirMode  fs.FileMode = 0o700
 	fileMode fs.FileMode = 0o600
 )
 
-// ErrShared marks a directory that others than its owner may enter.
+// ErrShared marks a directory that users other than its owner may enter.
 var ErrShared = errors.New("others may enter the directory")
 
 // private refuses a directory that others than its owner may enter. It looks at the directory that is open, not at one that has its name by now.

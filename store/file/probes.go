@@ -79,7 +79,7 @@ func (p *probes) closeAll() {
 	p.files, p.order = nil, nil
 }
 
-// refresh reads anew which sessions the watches care for, where that may have changed.
+// refresh reloads the sessions that the watches need, if they may have changed.
 func (n *notifier) refresh() {
 	for _, w := range n.staleWatches() {
 		members, err := n.members(w.prefix)

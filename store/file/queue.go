@@ -123,10 +123,10 @@ func dropFlow(tx *tx, flow int64) error {
 	return nil
 }
 
-// noTable tells whether there has never been a flow here.
+// noTable reports whether there has never been a flow here.
 func noTable(err error) bool { return err != nil && strings.Contains(err.Error(), "no such table") }
 
-// Depth implements store.Queue. Here it does not lag.
+// Depth implements store.Queue. It is never stale.
 func (s *Store) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
 	d, err := s.depth(ctx, flow, shards)
 	return d, s.wrap(err, "depth of flow %q", flow)

@@ -143,7 +143,7 @@ func (c *commitment) shard(s store.Shard) (*shardRow, error) {
 	return row, nil
 }
 
-// known tells whether a unit is a fact already.
+// known reports whether a unit is a fact already.
 func (c *commitment) known(u store.Unit) (bool, error) {
 	var n int
 	if u.Name != "" {

@@ -11,7 +11,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// What marks the database as ours.
+// These values mark the database as ours.
 const (
 	applicationID = 0x726f7461 // "rota"
 	format        = 1          // PRAGMA user_version; grows when an older program could not read it
@@ -41,7 +41,7 @@ func openDB(dir, mode string, o Options) (*sql.DB, error) {
 	return sql.Open("sqlite", uri.String())
 }
 
-// identify tells whether the database is ours, still empty, or nothing that we may touch.
+// identify reports whether the database is ours, still empty, or nothing that we may touch.
 func identify(ctx context.Context, c *sql.Conn) (empty bool, err error) {
 	var app, version, objects int64
 	for _, ask := range []struct {

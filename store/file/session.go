@@ -31,7 +31,7 @@ func sessionName(id string) string { return path.Join(sessionsDir, id+".lock") }
 // SessionsExpire implements store.Sessions: a suspended process keeps its lock.
 func (s *Store) SessionsExpire() bool { return false }
 
-// OpenSession implements store.Sessions. The ttl has no meaning here: the session lives as long as the process.
+// OpenSession implements store.Sessions. The ttl has no meaning here: the session lasts as long as the process.
 func (s *Store) OpenSession(ctx context.Context, _ time.Duration) (store.Session, error) {
 	session, err := s.openSession(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func lockedFile(root *os.Root, id string, o Options) (*os.File, error) {
 	}
 	got, err := flock(file, true, false)
 	if err == nil && !got {
-		err = fmt.Errorf("lock %s: somebody else holds it", draft)
+		err = fmt.Errorf("lock %s: another process holds it", draft)
 	}
 	if err == nil {
 		err = root.Rename(draft, sessionName(id))
@@ -120,7 +120,7 @@ func (c *session) ended() bool {
 	}
 }
 
-// alive tells whether others still see the lock; somebody may have removed the file, and then the session is over.
+// alive reports whether others still see the lock; somebody may have removed the file, and then the session is over.
 func (c *session) alive() bool {
 	if c.ended() {
 		return false
@@ -168,7 +168,7 @@ func (c *session) end() {
 	})
 }
 
-// dead tells whether a session has ended: nobody holds its lock any more, or the file is gone. Once dead, always dead.
+// dead reports whether a session has ended: nobody holds its lock any more, or the file is gone. Once dead, always dead.
 func (s *Store) dead(id string) bool {
 	if id == "" {
 		return false
@@ -181,7 +181,7 @@ func (s *Store) dead(id string) bool {
 	return free(file)
 }
 
-// free tells whether nobody holds the lock of this file. In doubt it is held.
+// free reports whether nobody holds the lock of this file. In doubt it is held.
 func free(file *os.File) bool {
 	got, err := flock(file, false, false)
 	if err != nil || !got {

@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A trim is done in steps, so that it does not keep others from their turn.
+// A trim works in steps, so that others get their turn.
 const (
 	trimRows  = 2048
 	freePages = 4096
@@ -87,8 +87,8 @@ func newestSnapshot(tx *tx) (index uint64, err error) {
 	return index, err
 }
 
-// Trim implements store.Log. The space goes back to the file system. If ctx ends on the way, the records count as
-// trimmed, and the rest of the space is freed by the next Trim.
+// Trim implements store.Log. The space is returned to the file system. If ctx ends meanwhile, the records count as
+// trimmed, and the next Trim frees the rest of the space.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
 	for {
 		var more bool

@@ -24,7 +24,7 @@ var (
 	_ store.Sessions   = (*Store)(nil)
 )
 
-// The largest values that are taken; above, ErrTooLarge.
+// The maximum sizes; above them, calls return ErrTooLarge.
 const (
 	MaxRecord   = 16 << 20  // bytes of a document or of a record of the log
 	MaxSnapshot = 256 << 20 // bytes of a snapshot
@@ -103,8 +103,8 @@ func checkSize(b []byte, most int) error {
 	return nil
 }
 
-// Close implements store.Store. Sessions of this handle end at once; their documents are removed if this process gets its
-// turn to write soon, else by whoever meets them. A second call does nothing.
+// Close implements store.Store. Sessions of this handle end at once. Their documents are removed by this process if it gets its
+// turn to write soon, else by any process that reads them. A second call does nothing.
 func (s *Store) Close() error {
 	open, first := s.shut()
 	if !first {

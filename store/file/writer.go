@@ -12,7 +12,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A transaction takes no more than this, so that others get their turn.
+// The limits of a transaction, so that others get their turn.
 const (
 	batchOps   = 1024
 	batchBytes = 4 << 20
@@ -29,7 +29,7 @@ type writer struct {
 	queue []*op
 	turns int           // transactions begun
 	wake  chan struct{} // has room for one
-	ended bool          // nothing is taken in any more
+	ended bool          // nothing more is accepted
 
 	closing  chan struct{} // closed: write what is there, then end
 	ctx      context.Context
@@ -188,7 +188,7 @@ func same(outcomes []error, err error) []error {
 	return outcomes
 }
 
-// lightOnly tells whether the disk need not be waited for.
+// lightOnly reports whether the disk need not be waited for.
 func (w *writer) lightOnly() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

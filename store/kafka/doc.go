@@ -2,54 +2,53 @@
 //
 // # Purpose
 //
-// It is the store of `rota run --store kafka://host:9092/rota`, for those who run Kafka already. It has a log, documents, watches, and the group that
-// protocol sync is made of.
+// It is the store of `rota run --store kafka://host:9092/rota`, for users of Kafka. It has a log, documents, watches, and the group of
+// protocol sync.
 //
 // # State
 //
 //	topic NAME.log              the log: one partition; a record's index is its offset and one
-//	topic NAME.log-snapshots    its snapshots, cut into parts
-//	topic NAME.docs             the documents, as package logdocs lays them into a log
+//	topic NAME.log-snapshots    its snapshots, split into parts
+//	topic NAME.docs             the documents, kept in a log by package logdocs
 //	topic NAME.docs-snapshots   snapshots of all documents
 //	group NAME                  the members of protocol sync; of type "rota"
 //
-// A record has the header "rota", a checksum of its value. Records without it are not ours: they are skipped, and counted. So kafka-console-consumer shows the
+// Each record has the header "rota", a checksum of its value. Records without it are foreign: they are skipped and counted. So kafka-console-consumer shows the
 // log, and kafka-console-producer does no harm.
 //
 // # Guarantees
 //
-// Each append is one record that the client numbers, so that a broker stores it once however often it is sent, and that is acknowledged when all replicas in
-// sync have it, most of them at least (min.insync.replicas). Appends made at the same time share requests. A log's head is what the leader of the partition says
-// that all replicas in sync have.
+// Each append is one record that the client numbers, so that a broker stores it once however often it is sent. It is acknowledged when all in-sync replicas
+// have it, and at least most of all replicas (min.insync.replicas). Concurrent appends share requests. A log's head is the offset that, by the leader of the partition,
+// all in-sync replicas have.
 //
-// A leader that was replaced, and has not noticed, may still answer with an old head. The log can be read so for a moment, but not written. For
-// documents that is not enough: where topics have replicas, Get first appends a mark, which only the true leader acknowledges, and reads up to it.
+// A replaced leader that has not noticed may still return an old head. For a moment the log can be read this way, but not written. For
+// documents that is not enough: if topics have replicas, Get first appends a mark, which only the true leader acknowledges, and reads up to it.
 //
-// Snapshots are written in parts under a name of their own; the last part completes them. SaveSnapshot returns when the snapshot was read back.
+// Snapshots are written in parts under a unique name; the last part completes them. SaveSnapshot returns when it has read the snapshot back.
 //
-// A log that continues another one begins with a seed, a record that says at which index that one has ended; the first record of a log decides. Snapshots
-// repeat it, since a trim removes the first record.
+// A log that continues another one starts with a seed, a record with the index at which that one has ended; the first record of a log decides. Snapshots
+// repeat it, because a trim removes the first record.
 //
-// The group is Kafka's classic group protocol, spoken request by request, so that the store's user knows when a heartbeat was sent. A generation of a
-// coordinator that died before the generation was synced is forgotten, as package store says. Kafka forgets an empty group after some time.
+// The group is Kafka's classic group protocol, spoken request by request, so that the user of the store knows when a heartbeat was sent. As package store
+// says, a generation is forgotten if its coordinator dies before it is synced. Kafka forgets an empty group after some time.
 //
 // # What is not guaranteed
 //
-// Kafka acknowledges before it writes to the disk: what was acknowledged survives the end of processes, and of machines fewer than min.insync.replicas. With
-// one replica it does not survive the end of the machine.
+// Kafka acknowledges before it writes to disk: acknowledged writes survive the end of processes, and of fewer machines than min.insync.replicas. With
+// one replica they do not survive the end of the machine.
 //
 // Documents are in the memory of each handle, and each handle reads all changes of them: it is meant for thousands of documents, not for millions.
 // There are no sessions: heartbeats are documents, as on any store without them.
 //
 // # Failures
-//
-// No broker answers, a partition has no leader, the user may not do it, the settings of a topic would lose records: store.ErrUnavailable, with what to try. An
-// append that was not answered in time, or for which too few replicas are in sync: store.ErrUnknown; the client forgets it, and it may still come later.
-// [ErrDamaged]: a topic was deleted, or made again, while the store was open. Nothing waits for a broker that does not answer: calls end with their ctx, and Close
-// leaves such requests behind.
+// If no broker answers, a partition has no leader, the user lacks a permission, or the settings of a topic would lose records: store.ErrUnavailable, with what to try. If an
+// append was not answered in time, or too few replicas are in sync: store.ErrUnknown; the client forgets the append, and it may still arrive later.
+// [ErrDamaged]: a topic was deleted, or created again, while the store was open. No call waits for a broker that does not answer: calls end with their ctx, and Close
+// abandons such requests.
 //
 // # Where it comes from
 //
-// Numbers of records per producer are KIP-98; that a new leader does not answer before it knows what all have is KIP-207. That a member first gets an ID,
-// and then joins, is KIP-394.
+// Record numbers per producer are KIP-98; KIP-207 makes a new leader wait until it knows what all replicas have. KIP-394 gives a member an ID
+// before it joins.
 package kafka

@@ -23,7 +23,7 @@ var (
 	errAway = errors.New("offset out of range")
 )
 
-// ErrDamaged marks a store whose topics somebody else deleted, made again or changed. Trying again does not help.
+// ErrDamaged marks a store whose topics another program deleted, created again or changed. Retrying does not help.
 var ErrDamaged = errors.New("store is damaged")
 
 // topicError gives a broker's answer about a topic its meaning.

@@ -15,7 +15,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// What our groups call themselves. A group has one type: that of its first member.
+// The type of our groups. A group has one type: that of its first member.
 const (
 	groupType     = "rota"
 	groupProtocol = "rota-1"

@@ -43,7 +43,7 @@ const overhead = 1 << 10
 // maxBatch is how many bytes the client sends to a topic at once: what Kafka takes unless a topic is told otherwise. One that takes less is refused.
 const maxBatch = 1<<20 + 12
 
-// MaxRecord is how many bytes a record of the log may have; a document has some 600 less.
+// MaxRecord is the maximum size of a record of the log; a document may have some 600 bytes less.
 const MaxRecord = maxBatch - overhead
 
 func sumOf(b []byte) []byte {
@@ -69,7 +69,7 @@ func (g *topicLog) ours(r *kgo.Record) ([]byte, bool) {
 	return nil, false
 }
 
-// Append implements store.Log: a record that the client numbers, so that it is stored once, and all replicas that are in sync have it.
+// Append implements store.Log: the client numbers the record, so that it is stored once, and all in-sync replicas have it.
 func (g *topicLog) Append(ctx context.Context, data []byte) (uint64, error) {
 	index, err := g.append(ctx, data)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/rota-run/rota/store/logqueue"
 )
 
-// What follows the name of a store in the names of its topics.
+// The suffixes of topic names.
 const (
 	logTopic      = ".log"
 	logSnapshots  = ".log-snapshots"
@@ -29,8 +29,8 @@ func topicNames(name string) []string {
 	return []string{name + logTopic, name + logSnapshots, name + docsTopic, name + docsSnapshots}
 }
 
-// Open opens the store with a name, and makes its topics if they are not there and the options allow that. It takes no longer than the options' Timeout.
-// An error says where, what and what to try; then nothing is left open. ctx bounds the opening alone.
+// Open opens the named store, and creates its topics if they do not exist and the options allow that. It takes no longer than the options' Timeout.
+// An error says what failed, where, and what to try; then nothing is left open. ctx bounds only Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s, err := open(ctx, o)

@@ -22,19 +22,19 @@ type Options struct {
 	Mechanism      string      // of SASL: plain, scram-sha-256 or scram-sha-512 (default)
 	TLS            *tls.Config // default: none
 
-	// Replicas is how many brokers keep a topic that Open makes. Default: 3, or as many as there are.
+	// Replicas is how many brokers keep a topic that Open creates. Default: 3, or all brokers if there are fewer.
 	Replicas int
-	// MustExist refuses a store whose topics are not there yet, with store.ErrNotFound, instead of making them.
+	// MustExist refuses a store whose topics do not exist, with store.ErrNotFound, instead of creating them.
 	MustExist bool
-	// ReadOnly opens for looking only: it implies MustExist, and each call that would change something is refused before it is sent.
+	// ReadOnly opens the store read-only: it implies MustExist, and every change is refused before it is sent.
 	ReadOnly bool
-	// Timeout bounds Open, and each call whose ctx has no earlier end, but those of the group, which wait for others. Default 10 s.
+	// Timeout bounds Open, and each call whose ctx does not end earlier, except those of the group, which wait for other members. Default 10 s.
 	Timeout time.Duration
-	// SnapshotEvery is after how many changes of documents a snapshot of all of them is made; default 10,000.
+	// SnapshotEvery is the number of document changes after which a snapshot of all documents is made; default 10,000.
 	SnapshotEvery int
 	// Dial connects to a broker, host:port as the cluster names it; default: over TCP.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Logger gets lost connections, and records that are not ours; default: discard.
+	// Logger gets lost connections and foreign records; default: discard.
 	Logger *slog.Logger
 }
 

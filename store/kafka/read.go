@@ -18,7 +18,7 @@ const (
 	pageBytes  = 8 << 20 // of one page; the last record may exceed it
 )
 
-// latest and earliest are what ListOffsets calls the ends of a partition.
+// latest and earliest are the names of the ends of a partition in ListOffsets.
 const (
 	latest   = -1
 	earliest = -2
@@ -96,7 +96,7 @@ func (t *topic) decode(p *kmsg.FetchResponseTopicPartition, from int64) (fetched
 // head is the newest record of ours, as far as this handle knows: the index of the newest below the end of the partition.
 type head struct{ end, index int64 }
 
-// Read implements store.Log. Records that are not ours are skipped.
+// Read implements store.Log. Foreign records are skipped.
 func (g *topicLog) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
 	if limit < 1 {
 		return store.Page{}, fmt.Errorf("read log: limit is %d: give at least 1", limit)

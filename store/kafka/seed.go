@@ -90,7 +90,7 @@ func seedOf(r *kgo.Record) uint64 {
 	return 0
 }
 
-// SeedLog implements store.Seeder: the first record decides how a log begins, and a seed is a record that says it.
+// SeedLog implements store.Seeder: the first record decides how a log begins, and a seed is such a record.
 func (g *topicLog) SeedLog(ctx context.Context, index uint64) error {
 	if err := g.seed(ctx, index); err != nil {
 		return fmt.Errorf("seed log at %d: %w", index, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// MaxSnapshot is how many bytes a snapshot may have.
+// MaxSnapshot is the maximum size of a snapshot.
 const MaxSnapshot = 256 << 20
 
 // partBytes is how much of a snapshot one record holds.

@@ -21,7 +21,7 @@ var (
 // documents is logdocs.Store, whose name is ours.
 type documents = logdocs.Store
 
-// Store is one handle, with connections of its own. It is safe for concurrent use.
+// Store is one handle, with its own connections. It is safe for concurrent use.
 type Store struct {
 	*topicLog
 	*documents
@@ -31,10 +31,10 @@ type Store struct {
 	end  context.CancelFunc
 }
 
-// Foreign is how many records this handle has skipped that rota did not write.
+// Foreign is the number of records skipped by this handle that rota did not write.
 func (s *Store) Foreign() int64 { return s.line.foreign.Load() + s.Skipped() }
 
-// Close implements store.Store. Requests in flight are not waited for: a broker that is frozen never answers them.
+// Close implements store.Store. It does not wait for requests in flight: a frozen broker never answers them.
 func (s *Store) Close() error {
 	s.line.mu.Lock()
 	if s.line.closed {

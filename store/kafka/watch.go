@@ -15,7 +15,7 @@ import (
 // tailWait is how long a broker may keep a request that waits for a record.
 const tailWait = 5 * time.Second
 
-// hints is who wants to know of new records of a topic. One goroutine waits for them at the broker, as long as somebody does.
+// hints are the watchers of new records of a topic. One goroutine waits for records at the broker, as long as there are watchers.
 type hints struct {
 	topic *topic
 

@@ -2,7 +2,7 @@ package logdocs
 
 import "errors"
 
-// ErrDamaged says that a snapshot of the documents cannot be read, or that records are missing from the log.
+// ErrDamaged reports that a snapshot of the documents cannot be read, or that records are missing from the log.
 var ErrDamaged = errors.New("the documents are damaged")
 
 var errReadOnly = errors.New("the store was opened for reading only")

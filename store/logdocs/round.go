@@ -135,7 +135,7 @@ func (s *Store) mark(ctx context.Context) (uint64, error) {
 	s.mu.Unlock()
 	index, err := s.log.Append(ctx, o.encode())
 	if errors.Is(err, store.ErrUnknown) {
-		return 0, fmt.Errorf("%w: nobody confirms what is newest: %v", store.ErrUnavailable, err) //nolint:errorlint // nothing is unknown
+		return 0, fmt.Errorf("%w: the newest record is not confirmed: %v", store.ErrUnavailable, err) //nolint:errorlint // nothing is unknown
 	}
 	return index, err
 }

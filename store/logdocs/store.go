@@ -12,27 +12,27 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Log is what documents are built on.
+// Log is the log under the documents.
 type Log interface {
 	store.Log
 	store.LogWatcher
 }
 
-// Options say how documents are kept. All handles on one log may have different ones.
+// Options of [New]. Handles on one log may use different ones.
 type Options struct {
-	// SnapshotEvery is after how many records a handle saves all documents, and trims what is older by as many; default 10,000.
+	// SnapshotEvery is the number of records after which a handle saves all documents, and trims all but the last so many records; default 10,000.
 	SnapshotEvery int
-	// Confirm makes Get append a mark first: for logs whose end may be reported by a leader that was replaced.
+	// Confirm makes Get append a mark first: for logs whose end may be reported by a replaced leader.
 	Confirm bool
-	// ReadOnly refuses each call that would change something. Get has no confirmation then.
+	// ReadOnly refuses all changes. Get has no confirmation then.
 	ReadOnly bool
-	// Timeout bounds what is done for nobody in particular: reading for watches, saving snapshots; default 1 minute.
+	// Timeout bounds background work: reading for watches, saving snapshots; default 1 minute.
 	Timeout time.Duration
-	// Logger gets what no call can return; default: discard.
+	// Logger gets errors that no call can return; default: discard.
 	Logger *slog.Logger
 }
 
-// Validate reports every fault of the options.
+// Validate returns every fault of the options.
 func (o Options) Validate() error {
 	var errs []error
 	if o.SnapshotEvery < 0 {
@@ -63,7 +63,7 @@ var (
 	_ store.Watcher = (*Store)(nil)
 )
 
-// Store is documents in a log. It is safe for concurrent use.
+// Store holds documents in a log. It is safe for concurrent use.
 type Store struct {
 	log  Log
 	o    Options
@@ -86,7 +86,7 @@ type Store struct {
 	tail    context.CancelFunc // ends the goroutine that reads for watches; nil: there is none
 }
 
-// New keeps documents in a log. It sends no request, and does not close the log.
+// New returns documents in a log. It sends no request, and does not close the log.
 func New(log Log, o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("make documents of a log: %w", err)
@@ -98,7 +98,7 @@ func New(log Log, o Options) (*Store, error) {
 	}, nil
 }
 
-// Close ends all watches. Calls that follow return store.ErrClosed. A second call does nothing.
+// Close ends all watches. Later calls return store.ErrClosed. A second call does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -130,7 +130,7 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// Skipped is how many records this handle has met that are no operations.
+// Skipped is the number of records seen by this handle that are not operations.
 func (s *Store) Skipped() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 	return s.state.get(key)
 }
 
-// List implements store.Docs. It reads to the end of the log, as far as that is known without confirmation.
+// List implements store.Docs. It reads to the end of the log as known without confirmation.
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, fmt.Errorf("list: %w", err)

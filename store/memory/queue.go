@@ -221,7 +221,7 @@ func nameOf(u store.Unit) string {
 	return fmt.Sprintf("%s %d %d", in.Shard.Edge, in.Shard.Number, in.Number)
 }
 
-// known tells whether the unit is a fact already.
+// known reports whether the unit is a fact already.
 func (f *flow) known(u store.Unit) bool {
 	if u.Name != "" {
 		return f.units[u.Name]
@@ -276,7 +276,7 @@ func (f *flow) apply(u store.Unit) {
 	}
 }
 
-// Depth implements store.Queue. Here it does not lag.
+// Depth implements store.Queue. It is never stale.
 func (h *Store) Depth(ctx context.Context, name string, shards ...store.Shard) ([]store.Depth, error) {
 	d, err := h.depth(ctx, name, shards)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// The largest values that are taken; above, ErrTooLarge.
+// The maximum sizes; above them, calls return ErrTooLarge.
 const (
 	MaxRecord   = 16 << 20  // bytes of a document or of a record of the log
 	MaxSnapshot = 256 << 20 // bytes of a snapshot
 )
 
-// Server is the state that handles share. The zero value is not usable; see New.
+// Server is the state shared by handles. The zero value is not usable; see New.
 type Server struct {
 	mu      sync.Mutex
 	docs    btree.Map[string, doc]
@@ -32,7 +32,7 @@ type doc struct {
 	session *session // nil: stays until deleted
 }
 
-// New makes an empty server.
+// New returns an empty server.
 func New() *Server {
 	return &Server{watches: make(map[*watch]struct{}), room: newRoom(), flows: make(map[string]*flow)}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Group is the state machine of one group, as a value: Step does not change its receiver. Calls come in with a number, and are answered, by
-// that number, at once or by a later step. The shell of [Store] feeds it, and so does a simulator.
+// Group is the state machine of one group, as a value: Step does not change its receiver. Calls have numbers, and are answered by
+// number, at once or by a later step. The shell of [Store] feeds it, and so does a simulator.
 type Group struct {
 	phase      groupPhase
 	generation uint64
@@ -24,7 +24,7 @@ type Group struct {
 	opening    bool // nobody was in: others have the delay to join
 }
 
-// NewGroup makes an empty group. One that nobody is in waits for delay after its first Join, so that others can be in the same generation.
+// NewGroup returns an empty group. An empty group waits for delay after its first Join, so that others can be in the same generation.
 func NewGroup(delay time.Duration) Group { return Group{delay: delay} }
 
 type groupPhase int
@@ -44,7 +44,7 @@ type groupMember struct {
 	join, sync         uint64 // the calls that wait; 0: none
 }
 
-// GroupCall is one request: what is set says which. Call is greater than zero, and in use once.
+// GroupCall is one request, of the kind whose field is set. Call is greater than zero and used once.
 type GroupCall struct {
 	Call  uint64
 	Join  *store.JoinRequest
@@ -52,13 +52,13 @@ type GroupCall struct {
 	Give  []store.GroupMember // with Sync
 	Beat  *store.Seat
 	Leave string
-	// Fail is the death of the server that keeps the group: what waits is answered with ErrUnknown, and what was no fact is forgotten.
+	// Fail is the death of the server of the group: pending calls are answered with ErrUnknown, and a generation that is not a fact is forgotten.
 	Fail bool
-	// Forget makes an empty group one that never was.
+	// Forget makes the store forget an empty group.
 	Forget bool
 }
 
-// GroupAnswer answers the call of that number.
+// GroupAnswer is the answer to the call of that number.
 type GroupAnswer struct {
 	Call       uint64
 	Membership store.Membership
@@ -66,7 +66,7 @@ type GroupAnswer struct {
 	Err        error
 }
 
-// Step takes one request, or none, at a time that never goes back. Deadlines that have passed are dealt with first.
+// Step handles one request, or none, at a time that never goes back. It handles expired deadlines first.
 func (g Group) Step(at time.Duration, c GroupCall) (Group, []GroupAnswer) {
 	t := groupTurn{Group: g, at: at}
 	t.members = slices.Clone(g.members)
@@ -89,7 +89,7 @@ func (g Group) Step(at time.Duration, c GroupCall) (Group, []GroupAnswer) {
 	return t.Group, t.answers
 }
 
-// String is the whole state but the times at which members were heard.
+// String returns the whole state except the times of the last requests of members.
 func (g Group) String() string {
 	out := fmt.Sprintf("%s %d leader %q admitted %d", [...]string{"empty", "forming", "completing", "stable"}[g.phase], g.generation, g.leader, g.admitted)
 	for _, m := range g.members {
@@ -101,7 +101,7 @@ func (g Group) String() string {
 	return out
 }
 
-// Deadline is when the group changes though nobody calls: a Step without a request must come then.
+// Deadline is when the group changes without a request: a Step without a request must come then.
 func (g Group) Deadline() (time.Duration, bool) {
 	var times []time.Duration
 	if g.phase == groupForming || g.phase == groupCompleting {
@@ -118,7 +118,7 @@ func (g Group) Deadline() (time.Duration, bool) {
 	return slices.Min(times), true
 }
 
-// Waiting is the member whose Join waits under that number; "" if none does.
+// Waiting is the member whose Join waits under that number, or "".
 func (g Group) Waiting(call uint64) string {
 	for _, m := range g.members {
 		if m.join == call && call != 0 {

@@ -64,7 +64,7 @@ func (h *Store) get(ctx context.Context, key string) (store.Doc, error) {
 	return d.public(key), nil
 }
 
-// Gets implements store.GetMany. All are as they were at one moment.
+// Gets implements store.GetMany. All documents are from the same moment.
 func (h *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 	docs, err := h.gets(ctx, keys)
 	if err != nil {
@@ -91,7 +91,7 @@ func (h *Store) gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 	return docs, nil
 }
 
-// Put implements store.Docs. A document written so goes with no session, also if the one before it did.
+// Put implements store.Docs. The written document is tied to no session, even if the previous one was.
 func (h *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	v, err := h.put(ctx, d)
 	if err != nil {
@@ -153,7 +153,7 @@ func (h *Store) delete(ctx context.Context, key string, v store.Version) error {
 	return nil
 }
 
-// List implements store.Docs. Here it does not lag.
+// List implements store.Docs. It is never stale.
 func (h *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, fmt.Errorf("list: %w", err)

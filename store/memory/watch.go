@@ -51,7 +51,7 @@ func (s *Server) hintLog() {
 	}
 }
 
-// Watch implements store.Watcher. Here no hint gets lost.
+// Watch implements store.Watcher. It loses no hint.
 func (h *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
@@ -59,7 +59,7 @@ func (h *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, erro
 	return h.watch(ctx, &watch{handle: h, prefix: prefix})
 }
 
-// WatchLog implements store.LogWatcher. Here no hint gets lost.
+// WatchLog implements store.LogWatcher. It loses no hint.
 func (h *Store) WatchLog(ctx context.Context) (<-chan struct{}, error) {
 	return h.watch(ctx, &watch{handle: h, log: true})
 }

@@ -13,7 +13,7 @@ import (
 // markerTTL is how long the stream keeps the message that says that a document is gone, for watches.
 const markerTTL = "3600s"
 
-// Get implements store.Docs. It reads at the stream's leader and, where there are replicas, has the cluster confirm what was read.
+// Get implements store.Docs. It reads at the stream's leader; with replicas, the cluster confirms the result.
 func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
 	d, err := s.get(ctx, key)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 	return store.Doc{Key: key, Value: m.data, Version: m.version()}, nil
 }
 
-// Put implements store.Docs. A document written so goes with no session, also if the one before it did.
+// Put implements store.Docs. The written document is tied to no session, even if the previous one was.
 func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	seq, err := s.put(ctx, d, nil)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) create(ctx context.Context, subject string, h nc.Header, data []
 	return seq, err
 }
 
-// Delete implements store.Docs. A marker takes the document's place for an hour.
+// Delete implements store.Docs. A marker replaces the document for an hour.
 func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
 	if err := s.delete(ctx, key, v); err != nil {
 		return fmt.Errorf("delete %q: %w", key, err)

@@ -20,7 +20,7 @@ type endKey struct {
 	Docs    []string `json:"docs"`
 }
 
-// EndKey implements store.EndableSession. The id of the session stands in each of its documents, and no other session has it.
+// EndKey implements store.EndableSession. Each document of the session contains its id, and no other session has it.
 func (o *session) EndKey(docs ...string) store.EndKey {
 	b, err := json.Marshal(endKey{o.id, docs})
 	if err != nil {
@@ -29,8 +29,8 @@ func (o *session) EndKey(docs ...string) store.EndKey {
 	return store.EndKey{Text: string(b)}
 }
 
-// EndSession implements store.SessionEnder: it deletes the session's documents, each by its revision and only while it is the session's. A write of the
-// owner that arrives later names a revision that is not current any more, and is refused.
+// EndSession implements store.SessionEnder: it deletes the session's documents, each by its revision and only while it belongs to the session. A write of the
+// owner that arrives later names an outdated revision, and is refused.
 func (s *Store) EndSession(ctx context.Context, key string) error {
 	var k endKey
 	if err := json.Unmarshal([]byte(key), &k); err != nil || k.Session == "" {

@@ -23,7 +23,7 @@ var (
 	errAbsent = errors.New("no such message")
 )
 
-// Codes of the JetStream API that mean something to a driver. All that a publication is answered with and is not here leaves it open whether
+// Codes of the JetStream API that matter to a driver. After any other error of a publication it is unknown whether
 // some replica has stored the message.
 const (
 	codeNotAvailable      = 10008
@@ -102,7 +102,7 @@ func publishError(e *apiError, replicas int) error {
 func sendError(ctx context.Context, err error, change bool) error {
 	switch {
 	case errors.Is(err, nc.ErrNoResponders):
-		return fmt.Errorf("%w: nobody serves this stream at the moment: it has no leader, or JetStream is off", store.ErrUnavailable)
+		return fmt.Errorf("%w: no server serves this stream at the moment: it has no leader, or JetStream is off", store.ErrUnavailable)
 	case errors.Is(err, nc.ErrReconnectBufExceeded):
 		return fmt.Errorf("%w: not connected, trying again in the background", store.ErrUnavailable)
 	case errors.Is(err, nc.ErrMaxPayload):

@@ -13,7 +13,7 @@ import (
 const staleFor = 30 * time.Second
 
 // head is the newest index that this handle has seen. A leader whose log ends before has been replaced without having noticed, or the log has lost
-// its end. To a member the second is the end of its trust in the store, so it must not be taken for the first, nor the other way round.
+// its end. To a member the second is the end of its lease, so it must not be mistaken for the first, nor the other way round.
 type head struct {
 	mu    sync.Mutex
 	index uint64

@@ -8,7 +8,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// The rhythm of a session whose user is silent, as parts of its ttl. A user who writes at least every ttl/3 has nothing done in his place.
+// The renewal times of a session whose user is silent, as parts of its ttl. A user who writes at least every ttl/3 needs no renewal.
 const (
 	keepAt = 2 // writes again when this part of the ttl is left: a half
 	tryAt  = 8 // after a failure, tries again after this part

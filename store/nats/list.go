@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// List implements store.Docs. Any replica may answer it, so it may lag.
+// List implements store.Docs. Any replica may answer it, so it may be stale.
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	docs, err := s.list(ctx, prefix)
 	if err != nil {
@@ -61,9 +61,9 @@ var errBatch = errors.New("the server's page of messages has a gap")
 
 // batchRequest asks for messages of a subject, in their order.
 type batchRequest struct {
-	Seq   uint64 `json:"seq"` // of the first one, or of one before
+	Seq   uint64 `json:"seq"` // of the first one, or of an earlier one
 	Next  string `json:"next_by_subj"`
-	Batch int    `json:"batch"` // how many at most
+	Batch int    `json:"batch"` // maximum number
 }
 
 // batch reads messages of a stream from one replica, which may lag, and says how many are left after them.

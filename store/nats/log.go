@@ -18,11 +18,11 @@ const (
 	bulk     = 8    // records for which a replica is asked first
 )
 
-// ErrDamaged marks data that is missing or wrong. Trying again does not help: restore the streams from a copy.
+// ErrDamaged marks data that is missing or wrong. Retrying does not help: restore the streams from a copy.
 var ErrDamaged = errors.New("store is damaged")
 
-// Append implements store.Log: one message, sent once. Calls made at the same time share the connection and wait for their acknowledgements
-// side by side.
+// Append implements store.Log: one message, sent once. Concurrent calls share the connection and wait for their acknowledgements
+// in parallel.
 func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
 	index, err := s.append(ctx, data)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Store) logState(ctx context.Context) (streamState, error) {
 	return out.State, readError(err)
 }
 
-// Trim implements store.Log. The stream goes on counting from the last index.
+// Trim implements store.Log. The stream continues to count from the last index.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
 	if err := s.trim(ctx, index); err != nil {
 		return fmt.Errorf("trim log to %d: %w", index, err)

@@ -49,7 +49,7 @@ type getRequest struct {
 	NextBy string `json:"next_by_subj,omitempty"` // the first of the subject from Seq on
 }
 
-// fetch reads one message at the stream's leader; errAbsent where there is none.
+// fetch reads one message at the stream's leader; errAbsent if there is none.
 func (s *Store) fetch(ctx context.Context, stream string, r getRequest) (message, error) {
 	var out struct {
 		Message struct {
@@ -73,7 +73,7 @@ func (s *Store) fetch(ctx context.Context, stream string, r getRequest) (message
 	return m, nil
 }
 
-// newest is the newest message of a subject of the documents' stream, as its leader has it; the zero message where there is none.
+// newest is the newest message of a subject of the documents' stream, as its leader has it; the zero message if there is none.
 func (s *Store) newest(ctx context.Context, subject string) (message, error) {
 	m, err := s.fetch(ctx, s.names.docs(), getRequest{LastBy: subject})
 	if errors.Is(err, errAbsent) {

@@ -14,8 +14,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Open connects to the server and opens the store in a bucket, and makes it if it is not there and the options allow that. It takes no longer
-// than the options' Timeout. An error says where, what and what to try; then nothing is left open. ctx bounds the opening alone.
+// Open connects to the server and opens the store in a bucket, and creates it if it does not exist and the options allow that. It takes no longer
+// than the options' Timeout. An error says what failed, where, and what to try; then nothing is left open. ctx bounds only Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s, err := open(ctx, o)

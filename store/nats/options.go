@@ -21,15 +21,15 @@ type Options struct {
 	CredsFile      string      // of an account's user: a JWT and its seed, as `nsc` writes them
 	TLS            *tls.Config // default: none, and the system's roots for tls://
 
-	// Replicas is how many nodes of a cluster keep the data, if Open makes the store: 1, 3 or 5. Default: 3 in a cluster, else 1.
+	// Replicas is how many nodes of a cluster keep the data if Open creates the store: 1, 3 or 5. Default: 3 in a cluster, else 1.
 	Replicas int
-	// MustExist refuses a bucket that is not there yet, with store.ErrNotFound, instead of making it.
+	// MustExist refuses a missing bucket, with store.ErrNotFound, instead of creating it.
 	MustExist bool
-	// ReadOnly opens for looking only: it implies MustExist, and each call that would change something is refused before it is sent.
+	// ReadOnly opens the store read-only: it implies MustExist, and every change is refused before it is sent.
 	ReadOnly bool
-	// Timeout bounds Open, and each call whose ctx has no earlier end. Default 5 s.
+	// Timeout bounds Open, and each call whose ctx does not end earlier. Default 5 s.
 	Timeout time.Duration
-	// Logger gets lost connections and what the store repairs by itself; default: discard.
+	// Logger gets lost connections and the repairs of the store; default: discard.
 	Logger *slog.Logger
 }
 

@@ -19,14 +19,14 @@ import (
 
 var _ store.Queue = (*Store)(nil)
 
-// The parts of a flow. Names may have any length and bytes that streams do not take, so streams carry their hashes, and the flow's first stream says
-// what the shards are.
+// The parts of a flow. Names may have lengths and bytes that stream names cannot have, so streams are named by hashes, and the flow's first stream
+// lists the shards.
 const (
 	consumerName = "workers"
 	metaFlow     = "rota-flow"
 	metaShards   = "rota-shards"
 
-	// ackWait is how long the server waits for a sign from who has a message. Handles send one while the lease of a message lasts.
+	// ackWait is how long the server waits for a sign from the holder of a message. Handles send one while the lease of a message lasts.
 	ackWait = 15 * time.Second
 )
 

@@ -17,7 +17,7 @@ import (
 // together is how many units of a call are written at once.
 const together = 64
 
-// Commit implements store.Queue. The units of a call are written side by side, each in the order of flow.Commit: there are no transactions. A unit of several
+// Commit implements store.Queue. The units of a call are written in parallel, each in the order of flow.Commit: there are no transactions. A unit with several
 // inputs is not possible here.
 func (s *Store) Commit(ctx context.Context, name string, units ...store.Unit) ([]bool, error) {
 	fresh, err := s.commitAll(ctx, name, units)

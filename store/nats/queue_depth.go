@@ -47,7 +47,7 @@ func (s *Store) lastOf(ctx context.Context, flow string, shard store.Shard, subj
 	return m.seq, err
 }
 
-// Depth implements store.Queue. What a server has not heard of yet makes a shard look less far than it is; segments are not counted here.
+// Depth implements store.Queue. Unreported progress makes a shard look less advanced than it is; segments are not counted here.
 func (s *Store) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
 	all, err := s.depths(ctx, flow, shards)
 	if err != nil {

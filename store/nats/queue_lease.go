@@ -12,7 +12,7 @@ type leased struct {
 	until, sign time.Time
 }
 
-// The words that a message is answered with.
+// The possible acknowledgements of a message.
 var (
 	answerAck  = []byte("+ACK")
 	answerNak  = []byte("-NAK")

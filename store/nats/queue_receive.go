@@ -15,7 +15,7 @@ import (
 
 const headerSegments = "Rota-Segments"
 
-// Receive implements store.Queue. A peek shows what stands behind the first message that is not acknowledged, also what is acknowledged there.
+// Receive implements store.Queue. A peek shows everything after the first unacknowledged message, including acknowledged messages there.
 func (s *Store) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
 	all, err := s.receive(ctx, flow, r)
 	if err != nil {
@@ -125,7 +125,7 @@ func statusError(status, description string) error {
 			return nil
 		}
 	case "503":
-		return fmt.Errorf("%w: nobody serves this shard at the moment", store.ErrUnavailable)
+		return fmt.Errorf("%w: no server serves this shard at the moment", store.ErrUnavailable)
 	}
 	return fmt.Errorf("%w: the server answers %s %s", store.ErrUnavailable, status, description)
 }
@@ -133,7 +133,7 @@ func statusError(status, description string) error {
 func delivered(shard store.Shard, m *nc.Msg) (store.Message, error) {
 	meta, err := m.Metadata()
 	if err != nil {
-		return store.Message{}, fmt.Errorf("read where a message of %s stands: %w", shard.Edge, err)
+		return store.Message{}, fmt.Errorf("read the sequence of a message of %s: %w", shard.Edge, err)
 	}
 	segments, _ := strconv.Atoi(m.Header.Get(headerSegments)) // 0 where it says none
 	return store.Message{

@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// SeedLog implements store.Seeder: a purge of what an empty stream does not have yet moves its sequence on.
+// SeedLog implements store.Seeder: a purge up to a sequence that an empty stream has not reached moves its sequence there.
 func (s *Store) SeedLog(ctx context.Context, index uint64) error {
 	if err := s.seed(ctx, index); err != nil {
 		return fmt.Errorf("seed log at %d: %w", index, err)

@@ -44,8 +44,8 @@ type owned struct {
 // SessionsExpire implements store.Sessions: the server ends the session of a process that is silent.
 func (s *Store) SessionsExpire() bool { return true }
 
-// OpenSession implements store.Sessions. The server counts in whole seconds: documents vanish when ttl is over, rounded up to a second, a second
-// later where there are replicas, and then within about a second. Nothing is sent: a session is there once it has a document.
+// OpenSession implements store.Sessions. The server counts in whole seconds: documents vanish after the ttl, rounded up to a second, a second
+// later with replicas, and then within about a second. Nothing is sent: a session exists once it has a document.
 func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
 	if ttl <= 0 {
 		return nil, fmt.Errorf("open session: ttl is %v: give a positive one", ttl)

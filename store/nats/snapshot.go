@@ -22,7 +22,7 @@ type pointer struct {
 	Sum    string `json:"sha256"`
 }
 
-// pointer reads the pointer and its sequence; zero where there is none.
+// pointer reads the pointer and its sequence; zero if there is none.
 func (s *Store) pointer(ctx context.Context) (uint64, pointer, error) {
 	m, err := s.newest(ctx, s.names.snapshot())
 	if err != nil || m.marker() {
@@ -91,7 +91,7 @@ func sum(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// SaveSnapshot implements store.Log. A snapshot may be greater than one message: it is cut into chunks.
+// SaveSnapshot implements store.Log. A snapshot may be larger than one message: it is split into chunks.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
 	if err := because(ctx, s.saveSnapshot(ctx, r)); err != nil {
 		return fmt.Errorf("save snapshot at %d: %w", r.Index, err)

@@ -24,7 +24,7 @@ var (
 	_ store.Sessions   = (*Store)(nil)
 )
 
-// Store is one handle on a bucket, with a connection of its own. It is safe for concurrent use.
+// Store is one handle on a bucket, with its own connection. It is safe for concurrent use.
 type Store struct {
 	conn     *nc.Conn
 	js       jetstream.JetStream
@@ -81,8 +81,8 @@ func (s *Store) begin(note func(), f func()) bool {
 	return true
 }
 
-// Close implements store.Store. It removes the documents of the handle's sessions; where the server cannot be reached that is an error, and they
-// go when their time is over. A second call does nothing.
+// Close implements store.Store. It removes the documents of the handle's sessions; if the server cannot be reached it returns an error, and they
+// vanish when they expire. A second call does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// formatName begins the mark of a bucket that holds a store; its number grows when an older program must not touch it.
+// formatName is the start of the mark of a bucket with a store; its number grows when an older program must not use it.
 const (
 	formatName    = "rota "
 	formatVersion = 1
@@ -30,12 +30,12 @@ func (s *Store) docsConfig(replicas int) jetstream.StreamConfig {
 		MaxBytes:               -1,
 		MaxConsumers:           -1,
 		MaxMsgSize:             -1,
-		Discard:                jetstream.DiscardNew, // a full stream refuses; it never forgets
+		Discard:                jetstream.DiscardNew, // a full stream refuses; it never drops messages
 		Storage:                jetstream.FileStorage,
 		Replicas:               replicas,
 		DenyDelete:             true,
 		AllowRollup:            true, // without it the server leaves no markers
-		AllowDirect:            true, // for List alone
+		AllowDirect:            true, // only for List
 		AllowMsgTTL:            true,
 		SubjectDeleteMarkerTTL: time.Hour,
 	}

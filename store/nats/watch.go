@@ -31,8 +31,8 @@ type watch struct {
 	ended bool // then hints is closed
 }
 
-// Watch implements store.Watcher, with a consumer on the documents' stream. What the server does by itself, such as ending a session's document,
-// leaves a hint as well. A hint is left after each reconnection.
+// Watch implements store.Watcher, with a consumer on the documents' stream. Changes by the server, such as the end of a session's document,
+// send a hint too, and so does each reconnection.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A transaction takes no more than this.
+// The limits of a transaction.
 const (
 	batchRecords = 512
 	batchBytes   = 1 << 20
@@ -44,7 +44,7 @@ type appender struct {
 
 	crowd crowd.Crowd // only the goroutine uses it
 
-	turn  chan struct{} // has room for one: who has put something in may send
+	turn  chan struct{} // has room for one: a goroutine that has put something in may send
 	alone atomic.Bool   // the last transaction had one record, and nobody waited
 }
 
@@ -120,7 +120,7 @@ func (a *appender) submit(op *addition) {
 	}
 }
 
-// withdraw gives a record up; it tells whether that was before anything was sent.
+// withdraw gives a record up; it reports whether that was before anything was sent.
 func (a *appender) withdraw(op *addition) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A call that may be made again is made again when it fails for a reason that may pass.
+// A call that may be repeated is retried if it fails for a temporary reason.
 const (
 	attempts   = 5
 	firstPause = 25 * time.Millisecond // doubled each time
@@ -59,7 +59,7 @@ func (s *Store) askOnce(ctx context.Context, st statement, args []any) ([]row, e
 	return s.once(ctx, st, args)
 }
 
-// passing tells whether the same call may succeed soon: the server did not answer, or its answer was of this kind.
+// passing reports whether the same call may succeed soon: the server did not answer, or its answer was of this kind.
 func passing(err error) bool {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {
@@ -72,7 +72,7 @@ func passing(err error) bool {
 	return undone(err)
 }
 
-// undone tells whether the server has undone a transaction that may succeed when it is made again.
+// undone reports whether the server has undone a transaction that may succeed when it is made again.
 func undone(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && (answer.Code == codeSerialization || answer.Code == codeDeadlock)

@@ -15,7 +15,7 @@ import (
 type conn struct {
 	*pgconn.PgConn
 	layout   layout
-	prepared map[statement]string // names, by what they stand for
+	prepared map[statement]string // names, by statement
 	used     time.Time            // for the last time
 	server   serverState
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// isCode tells whether the server answered with one of these codes.
+// isCode reports whether the server answered with one of these codes.
 func isCode(err error, codes ...string) bool {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {

@@ -2,32 +2,32 @@
 //
 // # Purpose
 //
-// It is the store of `rota run --store postgres://rota@db:5432/app?schema=rota`: for people who have a database, and want a cluster on many machines. It
-// implements all contracts of package store: documents, log, watches and sessions.
+// It is the store of `rota run --store postgres://rota@db:5432/app?schema=rota`: for users of a database who need a cluster on several machines. It
+// implements these contracts of package store: documents, log, watches and sessions.
 //
 // # State
 //
 //	format    "rota", 1; a store with a higher number is not opened
 //	docs      a row for each document; its version is 15 random bytes
 //	log       a row for each record; indexes begin at 1 and have no gaps
-//	head      one row: the index of the newest record, where the log begins, and which snapshot is the newest
+//	head      one row: the index of the newest record, the start of the log, and the newest snapshot
 //	chunks    1 MiB of a snapshot each
-//	sessions  a row for each session; its documents refer to it, and go with it
-//	ties      not logged: whose lock proves that its process lives
+//	sessions  a row for each session; its documents refer to it, and are deleted with it
+//	ties      unlogged: the sessions whose lock proves that their process is alive
 //
-// The first process makes the tables, under a lock, so that two that start at once do not get in each other's way.
+// The first process creates the tables, under a lock, so that two concurrent starts do not collide.
 //
 // # Guarantees
 //
-// Each change is one statement, and so one transaction, which the server ends without a further word of the client: a process that is suspended never keeps
-// others waiting. What was acknowledged is on the server's disk, and on its synchronous standbys where there are some. Get and Read are answered by the primary
-// alone, from one snapshot of the database that is as new as the call: they are linearizable. List is of one instant.
+// Each change is one statement, and so one transaction, which the server ends without further input from the client: a suspended process never blocks
+// others. Acknowledged writes are on the server's disk, and on its synchronous standbys, if any. Only the primary answers Get and Read,
+// from one snapshot of the database that is as new as the call: they are linearizable. List is from one instant.
 //
 // An append locks the row of the head, takes the next indexes and writes the records; the lock is held until the commit is visible. So records become visible
-// in the order of their indexes, which those of a sequence do not. Records of one handle that wait at the same time share a transaction of up to 512 records
-// or 1 MiB; a caller alone sends its record itself.
+// in the order of their indexes, unlike the numbers of a sequence. Concurrent records of one handle share a transaction of up to 512 records
+// or 1 MiB; a single caller sends its record itself.
 //
-// A version never comes back, also after a standby that had not heard of the last changes was promoted, since it is no number that the server counts.
+// A version is never reused, even after the promotion of a standby that lacks the last changes, because it is not a number that the server counts.
 //
 // A snapshot's chunks are written first; then one statement writes the last chunk and points at all of them, if there is still no newer snapshot. Trim removes
 // at most 2,000 records with one statement, and asks for a vacuum when it has removed many.
@@ -37,39 +37,39 @@
 //
 // # Sessions
 //
-// SessionsExpire is false: a suspended process keeps its sessions, and heartbeats judge it. That a process has *ended* is seen at once where that can be
-// proven. The connection that listens holds an advisory lock for each session. When a process ends, however it does, its kernel closes the connection, the
-// server's process for it ends, and the lock is free. Handles with sessions are a ring: each waits, on a connection of its own, for the lock of the one
-// before it. Who gets the lock waits for 150 ms, and if it is still free and nobody has taken the proof back, removes the session and its documents.
+// SessionsExpire is false: a suspended process keeps its sessions, and heartbeats detect it. The *end* of a process is detected at once if it can be
+// proven. The connection that listens holds an advisory lock for each session. When a process ends, for whatever reason, its kernel closes the connection, the
+// server's process for it ends, and the lock is released. Handles with sessions form a ring: each waits, on its own connection, for the lock of the previous
+// one. A handle that gets the lock waits for 150 ms, and if the lock is still free and no process has withdrawn the proof, removes the session and its documents.
 //
 // The end of a connection proves the end of a process only if nothing else ends it:
 //
-//   - A session is tied to its lock only if the server sees the very address and port that the process has: then no pooler, proxy or translation of
-//     addresses is in between.
-//   - A living process never closes that connection. On one that is silent it takes the proof back through another one first.
-//   - After the server was started again, or has crashed, no proof counts that was given before: ties name the start of the server, and their table is empty
+//   - A session is tied to its lock only if the server sees the very address and port that the process has: then there is no pooler, proxy or address
+//     translation in between.
+//   - A living process never closes that connection. If it is silent, the process first withdraws the proof through another one.
+//   - After a restart or crash of the server, earlier proofs are void: ties name the start of the server, and their table is empty
 //     after a crash.
-//   - A process whose connection was ended by an administrator connects again, and takes the proof back, within the 150 ms.
+//   - A process whose connection was ended by an administrator reconnects, and withdraws the proof, within the 150 ms.
 //
-// Sessions that are not tied, and whose process ends without closing them, are removed when they were silent for four times their ttl, at least two minutes, by the
+// Sessions that are not tied, and whose process ends without closing them, are removed after a silence of four times their ttl, at least two minutes, by the
 // clocks of others.
 //
 // # What is not guaranteed
 //
-// A firewall that resets the server's side of a direct connection, or an administrator who ends it, *and* keeps the process from connecting again, makes a
-// living process look dead: its documents vanish while it may trust itself. Of Rota's promises, fencing tokens (G3) hold then, and exclusion in time (G2) does not.
+// A firewall that resets the server's side of a direct connection, or an administrator who ends it, *and* keeps the process from reconnecting, makes a
+// living process look dead: its documents vanish while its lease is valid. Of Rota's promises, fencing tokens (G3) hold then, and exclusion in time (G2) does not.
 //
-// A standby that is promoted has what it has heard of: name it in synchronous_standby_names. A former primary that still takes connections answers with what it
-// has: whoever fails over must fence it.
+// A promoted standby has only what it received: name it in synchronous_standby_names. A former primary that still accepts connections returns its own
+// state: a failover must fence it.
 //
 // # Failures
 //
-// A change that the server has refused with an ERROR was undone. One that was never sent was not done. Anything else (a deadline, a broken connection, a server
-// that ends the connection) is store.ErrUnknown; it is not made again. Serialization failures and deadlocks are made again, since they were undone. Calls that
-// change nothing are made up to five times.
+// A change that the server has refused with an ERROR was rolled back. One that was never sent was not done. Anything else (a deadline, a broken connection, a server
+// that ends the connection) is store.ErrUnknown; it is not repeated. Serialization failures and deadlocks are retried, because they were rolled back. Reads
+// are tried up to five times.
 //
-// A server that is a standby, read only, too old, full, or has no connection left, and a pooler in transaction mode, are each an error of its own at Open. No
-// error and no log has the password.
+// A server that is a standby, read only, too old, full, or out of connections, and a pooler in transaction mode, each have their own error at Open. No
+// error and no log contains the password.
 //
 // # Limits
 //
@@ -77,6 +77,6 @@
 //
 // # Where it comes from
 //
-// Transactions, row locks, advisory locks, LISTEN and NOTIFY are documented in PostgreSQL's manual. That a sequence's numbers become visible out of order is
-// what queues in databases found out before.
+// Transactions, row locks, advisory locks, LISTEN and NOTIFY are documented in PostgreSQL's manual. Queues in databases have found before that the numbers of
+// a sequence become visible out of order.
 package postgres

@@ -17,7 +17,7 @@ func newVersion() store.Version {
 	return store.Version(base64.RawURLEncoding.EncodeToString(b))
 }
 
-// Get implements store.Docs. It is linearizable: the primary answers, from what was committed when the call began, or after.
+// Get implements store.Docs. It is linearizable: the primary answers, from what was committed when the call began, or later.
 func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
 	d, err := s.get(ctx, key)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 	return store.Doc{Key: key, Value: rows[0][0], Version: store.Version(rows[0].text(1))}, nil
 }
 
-// Put implements store.Docs. A document written so goes with no session, also if the one before it did.
+// Put implements store.Docs. The written document is tied to no session, even if the previous one was.
 func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	v, err := s.put(ctx, d)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
 	return store.ErrConflict
 }
 
-// List implements store.Docs. All documents are those of one instant.
+// List implements store.Docs. All documents are from one instant.
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	docs, err := s.list(ctx, prefix)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// ErrDamaged marks data that is there but is not what this store wrote. Trying again does not help: restore a backup of the database.
+// ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a backup of the database.
 var ErrDamaged = errors.New("store is damaged")
 
 // errReadOnly is the answer to a change through an observer's handle.
 var errReadOnly = errors.New("the store was opened for reading only")
 
-// Codes of errors that the server gives; see the appendix of its manual.
+// Error codes of the server; see the appendix of its manual.
 const (
 	codeForeignKey      = "23503"
 	codeUnique          = "23505"
@@ -87,7 +87,7 @@ func rank(err error) int {
 	return 0
 }
 
-// refused tells whether the server proves by its answer that a change was not made, and gives the answer its meaning. An answer of severity ERROR ends and
+// refused reports whether the server proves by its answer that a change was not made, and gives the answer its meaning. An answer of severity ERROR ends and
 // undoes the transaction, and none comes after it is committed. A server that ends the connection (FATAL, PANIC) may have committed before.
 func refused(err error) (meaning error, proof bool) {
 	var answer *pgconn.PgError

@@ -16,7 +16,7 @@ const (
 	waitFor   = 6 * time.Second        // one request that waits for the end of others: a longer one would keep old rows from being removed
 	waitSlice = 250 * time.Millisecond // one wait for a lock: then it looks who is before us now. A server may log waits of deadlock_timeout (1 s)
 	beatMost  = 30 * time.Second
-	beatTTLs  = 3 // a session shows that it is alive after so many times its ttl, at most beatMost
+	beatTTLs  = 3 // a session shows that it is alive after this many times its ttl, at most beatMost
 	beatsEach = 4 // beats between two looks at the sessions of others
 	beatLeast = 500 * time.Millisecond
 	silentFor = 4 // times its ttl: then a session is removed that nothing proves to be alive or dead
@@ -124,7 +124,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sighting is what was seen of another's session.
+// sighting is an observation of another's session.
 type sighting struct {
 	beat  int64
 	since time.Time // by our own clock

@@ -2,13 +2,13 @@ package postgres
 
 import "strings"
 
-// formatName and formatNumber are what the table format says. A store with a higher number is not opened.
+// formatName and formatNumber are the contents of the table format. A store with a higher number is not opened.
 const (
 	formatName   = "rota"
 	formatNumber = 1
 )
 
-// statement is a statement of SQL in which ~ stands for the schema with a dot, and ^ for the name of the channel, as a literal.
+// statement is a statement of SQL. In it, ~ means the schema with a dot, and ^ the name of the channel, as a literal.
 type statement string
 
 // layout names what a store has in its database.
@@ -69,7 +69,7 @@ INSERT INTO ~head VALUES (1, 0, 0, 0, '', 0, '');
 INSERT INTO ~format VALUES ('rota', 1);
 `
 
-// Statements of documents. Each that writes gives a hint in the same transaction, and has one row in its result if it wrote.
+// Statements of documents. Each write gives a hint in the same transaction, and has one row in its result if it wrote.
 const (
 	sqlGet statement = `SELECT d.value, d.version, t.session IS NOT NULL AND pg_try_advisory_xact_lock_shared(t.session) FROM ~docs d
 LEFT JOIN ~ties t ON t.session = d.session AND t.boot = pg_postmaster_start_time() WHERE d.key = $1`
@@ -106,7 +106,7 @@ SELECT 1 FROM p`
 	sqlVacuum    statement = `VACUUM (SKIP_LOCKED) ~log, ~chunks`
 )
 
-// Statements of sessions. A hint with * is one for everybody.
+// Statements of sessions. A hint with * is for all handles.
 const (
 	sqlOpenSession   statement = `INSERT INTO ~sessions (id, ttl_ms) VALUES ($1::bigint, $2::bigint) RETURNING 1`
 	sqlSessionExists statement = `SELECT 1 FROM ~sessions WHERE id = $1::bigint`

@@ -108,7 +108,7 @@ func (s *Store) lookAround(ctx context.Context, c *conn) (f found, err error) {
 	return f, nil
 }
 
-// create makes a store, one process after the other: who comes second finds it. Whatever becomes of it, the caller looks again.
+// create makes a store, one process after the other: the second one finds it. Whatever the outcome, the caller looks again.
 func (s *Store) create(ctx context.Context, c *conn, schemaExists bool) error {
 	sql := "SELECT pg_advisory_xact_lock(hashtextextended(" + literal("rota "+s.options.Schema) + ", 0));\n"
 	if !schemaExists {

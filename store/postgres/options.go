@@ -25,24 +25,24 @@ const lineConnections = 2
 
 // Options of [Open].
 type Options struct {
-	// Hosts are the servers of one cluster, host:port each; a port that is missing is 5432. Of several, the one that is the primary is used.
+	// Hosts are the servers of one cluster, host:port each; the default port is 5432. Of several, the primary is used.
 	Hosts []string
-	// Database and Schema are where the store is; default "rota" each. The schema belongs to the store alone.
+	// Database and Schema are the place of the store; default "rota" each. The schema belongs to the store alone.
 	Database, Schema string
 	// User and Password log in; the user is "rota" by default. The password appears in no error.
 	User, Password string
 	// TLS encrypts the connection; nil: plain text.
 	TLS *tls.Config
-	// MustExist makes Open fail with store.ErrNotFound where there is no store yet, instead of creating one.
+	// MustExist makes Open fail with store.ErrNotFound if there is no store yet, instead of creating one.
 	MustExist bool
-	// ReadOnly implies MustExist. Each call that would change something is refused before anything is sent.
+	// ReadOnly implies MustExist. Every change is refused before anything is sent.
 	ReadOnly bool
-	// Connections is how many connections a handle opens at most, 3 or more; default 3. One listens and proves that the process lives, one waits for the end of
-	// another process, and the rest make the calls, one after the other. A handle without watches and sessions opens only the latter.
+	// Connections is the maximum number of connections of a handle, 3 or more; default 3. One listens and proves that the process is alive, one waits for the end of
+	// another process, and the rest make the calls, one after the other. A handle without watches and sessions opens only the last ones.
 	Connections int
-	// Timeout is how long Open may take, and how long a batch of appends waits for its answer before its outcome is unknown; default 5 s.
+	// Timeout limits Open, and the time after which an unanswered batch of appends is unknown; default 5 s.
 	Timeout time.Duration
-	// Logger gets what happens in the background; default: discard.
+	// Logger gets background events; default: discard.
 	Logger *slog.Logger
 }
 

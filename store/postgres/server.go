@@ -70,7 +70,7 @@ func (st serverState) check(o Options) error {
 	return nil
 }
 
-// direct tells whether the server sees the address and port that this process has. Then nobody is in between who could end the connection while the process
+// direct reports whether the server sees the address and port that this process has. Then nobody is in between who could end the connection while the process
 // lives: no pooler, no proxy, no translation of addresses.
 func (c *conn) direct() bool {
 	return c.server.client != "" && sameAddress(c.Conn().LocalAddr(), c.server.client, c.server.port)

@@ -28,7 +28,7 @@ type session struct {
 // SessionsExpire implements store.Sessions: a suspended process keeps its sessions.
 func (s *Store) SessionsExpire() bool { return false }
 
-// OpenSession implements store.Sessions. The ttl says when the documents of a process that ended unnoticed are removed: after four times that.
+// OpenSession implements store.Sessions. If the end of a process is not noticed, its documents are removed after four times the ttl.
 func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
 	n, err := s.openSession(ctx, ttl)
 	if err != nil {
@@ -170,7 +170,7 @@ func (n *session) put(ctx context.Context, d store.Doc, write func(context.Conte
 	return v, err
 }
 
-// removed tells whether others have ended the session, so that its documents are gone: that is why a version was not current.
+// removed reports whether others have ended the session, so that its documents are gone: that is why a version was not current.
 func (n *session) removed(ctx context.Context) bool {
 	rows, err := n.s.ask(ctx, sqlSessionExists, n.id)
 	return err == nil && len(rows) == 0

@@ -94,8 +94,8 @@ func (s *Store) readChunks(ctx context.Context, p pointer) ([]byte, error) {
 	return data, nil
 }
 
-// SaveSnapshot implements store.Log. All chunks but the last are written first; the last comes in the transaction that makes the snapshot the
-// newest one, if no newer one came meanwhile. An index that the log has not reached is refused.
+// SaveSnapshot implements store.Log. All chunks but the last are written first; the transaction with the last one makes the snapshot the
+// newest, if no newer one exists by then. An index that the log has not reached is refused.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
 	return s.wrap(because(ctx, s.saveSnapshot(ctx, r)), "save snapshot at %d", r.Index)
 }

@@ -22,10 +22,10 @@ var (
 	_ store.Sessions   = (*Store)(nil)
 )
 
-// The largest values; a larger one is ErrTooLarge.
+// The maximum sizes; above them, calls return ErrTooLarge.
 const (
 	MaxRecord   = 16 << 20  // bytes of a document or of a record of the log
-	MaxSnapshot = 256 << 20 // bytes of a snapshot, which is stored in chunks
+	MaxSnapshot = 256 << 20 // bytes of a snapshot, which is split into chunks
 )
 
 // closePatience is how long Close waits for the server to end the sessions.
@@ -120,8 +120,8 @@ func place(o Options) string {
 	return text + "/" + o.Database + " schema " + o.Schema
 }
 
-// Close implements store.Store. The sessions of this handle end at once: Close asks the server to remove their documents, and where it does not answer, the
-// end of the connections does the same. A second call does nothing.
+// Close implements store.Store. The sessions of this handle end at once: Close asks the server to remove their documents; if it does not answer, the
+// end of the connections has the same effect. A second call does nothing.
 func (s *Store) Close() error {
 	if !s.shut() {
 		return nil
@@ -133,7 +133,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// shut refuses all later calls; first tells whether this call did.
+// shut refuses all later calls; first reports whether this call did.
 func (s *Store) shut() (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Store) closeSessions() {
 	}
 }
 
-// sameAddress tells whether two addresses are one, whatever form they have.
+// sameAddress reports whether two addresses are one, whatever form they have.
 func sameAddress(a net.Addr, host string, port int32) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	ip := net.ParseIP(host)

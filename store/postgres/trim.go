@@ -10,7 +10,7 @@ const (
 	vacuumDue = 1000 // a trim that removed more gives the space to the records that come
 )
 
-// Trim implements store.Log. The server reuses the space of the removed records after a vacuum, which Trim asks for when it has removed many.
+// Trim implements store.Log. The server reuses the space of the removed records after a vacuum, which Trim requests when it has removed many.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
 	return s.wrap(s.trim(ctx, index), "trim log to %d", index)
 }

@@ -9,39 +9,39 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Link is the way of one handle to its server, of which a suite breaks what it wants; a TCP proxy is one. Methods return once what they say
-// holds, and what they broke stays broken until Heal.
+// Link is the path of one handle to its server, which a suite can break; a TCP proxy is one. Methods return when their effect
+// is in place, and faults last until Heal.
 type Link interface {
-	Cut()                                // reset all connections; new ones come to nothing
-	Reset()                              // reset all connections, once; new ones are under the faults that hold
-	Refuse()                             // refuse new connections; those that exist stay
+	Cut()                                // reset all connections; new ones fail
+	Reset()                              // reset all connections, once; present faults apply to new ones
+	Refuse()                             // refuse new connections; existing ones stay
 	Stall()                              // hold all bytes, close nothing
 	StallReplies()                       // hold what the server sends
-	DropReplies()                        // swallow what the server sends, close nothing
+	DropReplies()                        // drop what the server sends, close nothing
 	CutRequests(n int64) <-chan struct{} // let n more bytes pass to the server, then reset all connections, once, and close the channel
-	CutReplies(n int64) <-chan struct{}  // the same for bytes of the server
-	Delay(d, jitter time.Duration)       // let all bytes arrive later, in their order
+	CutReplies(n int64) <-chan struct{}  // the same for bytes from the server
+	Delay(d, jitter time.Duration)       // delay all bytes, in their order
 	Heal() error                         // end all faults
 }
 
-// Reach is one empty store on a server, and the ways to it.
+// Reach is one empty store on a server, and the paths to it.
 type Reach[S any] struct {
-	// Direct opens a handle that no fault meets.
+	// Direct opens a handle without faults.
 	Direct func(t *testing.T) S
-	// Through opens a handle all of whose connections go over a link that no other handle has.
+	// Through opens a handle whose connections all go through its own link.
 	Through func(t *testing.T) (S, Link)
 	// Crash kills the server with SIGKILL, starts it again with its data, and returns when it answers. Only Crashes needs it; then the server
-	// belongs to this store alone.
+	// must be used by this store only.
 	Crash func(t *testing.T)
-	// TTL is for sessions that are to expire; zero: 3 s. Give the shortest that the store grants as it was asked for.
+	// TTL is for sessions that must expire; zero: 3 s. Use the shortest one that the store grants exactly.
 	TTL time.Duration
 }
 
-// OpenThrough makes an empty store and tells the ways to it. Clean-up is registered with t, as for Open.
+// OpenThrough makes an empty store and returns the paths to it. Clean-up is registered with t, as for Open.
 type OpenThrough[S any] func(t *testing.T) Reach[S]
 
-// Faults is the suite of all contracts when the way to the server breaks. It takes a minute or so, most of it waiting for sessions to expire and for
-// clients to connect again.
+// Faults is the suite of all contracts when the path to the server breaks. It takes about a minute, mostly waiting for sessions to expire and for
+// clients to reconnect.
 func Faults[S Full](t *testing.T, open OpenThrough[S]) {
 	t.Run("docs", func(t *testing.T) { t.Parallel(); DocsFaults(t, open) })
 	t.Run("log", func(t *testing.T) { t.Parallel(); LogFaults(t, open) })
@@ -49,7 +49,7 @@ func Faults[S Full](t *testing.T, open OpenThrough[S]) {
 	t.Run("sessions", func(t *testing.T) { t.Parallel(); SessionFaults(t, open) })
 }
 
-// Crashes is the part of Faults for which the server is killed. It wants a Reach with Crash.
+// Crashes is the part of Faults that kills the server. It needs a Reach with Crash.
 func Crashes[S store.Full](t *testing.T, open OpenThrough[S]) {
 	runFaultRules(t, open, []faultRule[S]{{"docs", docsCrash[S]}, {"log", logCrash[S]}})
 }
@@ -131,7 +131,7 @@ type moment struct {
 	bytes   int64
 }
 
-// moments are spread over what a small call sends and gets: in the header of a frame, in the request, in its value, in the answer.
+// patiently looks for something until it exists or that many ticks have passed, and reports which. While the process stalls, at most one tick passes.
 func moments() []moment {
 	return []moment{
 		{"request 1", false, 1}, {"request 12", false, 12}, {"request 48", false, 48}, {"request 150", false, 150},

@@ -137,7 +137,7 @@ func patiently(ticks int, tick time.Duration, holds func() bool) bool {
 		if holds() {
 			return true
 		}
-		time.Sleep(tick) // waits: between two looks at a condition, of which there are so many
+		time.Sleep(tick) // waits: between two checks of a condition, a bounded number of them
 	}
 	return holds()
 }

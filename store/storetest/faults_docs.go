@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// DocsFaults is the suite of store.Docs when the way to the server breaks.
+// DocsFaults is the suite of store.Docs when the path to the server breaks.
 func DocsFaults[S store.Docs](t *testing.T, open OpenThrough[S]) {
 	runFaultRules(t, open, []faultRule[S]{
 		{"reply lost after the effect", docsReplyLost[S]},
@@ -59,7 +59,7 @@ func (c *change) do(ctx context.Context, s store.Docs) (err error) {
 	return err
 }
 
-// look tells whether the change has happened, as the witness sees it; anything but before and after is a failure.
+// look reports whether the change has happened, as the witness sees it; anything but before and after is a failure.
 func (c *change) look(t *testing.T, ctx context.Context, witness store.Docs) (happened bool, now store.Doc) {
 	t.Helper()
 	now, err := witness.Get(ctx, c.key)

@@ -52,7 +52,7 @@ func newStorm(t *testing.T) *storm {
 	return &storm{seed: seed, h: newHistory(), stop: make(chan struct{}), counts: map[string]int{}}
 }
 
-// over waits for a little, and tells whether the storm is over.
+// over waits for a little, and reports whether the storm is over.
 func (s *storm) over(d time.Duration) bool {
 	select {
 	case <-s.stop:
@@ -100,7 +100,7 @@ func (s *storm) count(fault string) {
 	s.counts[fault]++
 }
 
-// breakOnce breaks a link at random and tells how.
+// breakOnce breaks a link at random and returns how.
 func breakOnce(r *rand.Rand, link Link) string {
 	all := outages()
 	switch n := r.IntN(len(all) + 4); {
@@ -151,7 +151,7 @@ func (s *storm) record(client int, input any, call func() (output any, err error
 	s.h.ops = append(s.h.ops, porcupine.Operation{ClientId: client, Input: input, Output: output, Call: start, Return: end})
 }
 
-// The clients of a storm: so many through links of their own, so many directly.
+// The clients of a storm: the number through their own links, and the number with direct connections.
 const (
 	stormThrough = 3
 	stormDirect  = 2

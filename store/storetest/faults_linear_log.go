@@ -45,7 +45,7 @@ func logDo(ctx context.Context, log store.Log, in logInput) (out logOutput) {
 	return out
 }
 
-// checkLog reads the whole log, which tells what became of the appends with unknown outcome, and checks the history.
+// checkLog reads the whole log, which shows the appends with unknown outcomes, and checks the history.
 func (s *storm) checkLog(t *testing.T, ctx context.Context, witness store.Log) {
 	t.Helper()
 	all := readAll(t, ctx, witness, 0, 1000)

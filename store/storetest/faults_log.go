@@ -12,7 +12,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// LogFaults is the suite of store.Log when the way to the server breaks.
+// LogFaults is the suite of store.Log when the path to the server breaks.
 func LogFaults[S store.Log](t *testing.T, open OpenThrough[S]) {
 	runFaultRules(t, open, []faultRule[S]{
 		{"reply lost after the effect", logReplyLost[S]},
@@ -71,7 +71,7 @@ func audit(t *testing.T, ctx context.Context, witness store.Log, attempts []atte
 	}
 }
 
-// stands tells whether there is a record with that data.
+// stands reports whether there is a record with that data.
 func stands(records []store.Record, data string) bool {
 	return slices.ContainsFunc(records, func(r store.Record) bool { return string(r.Data) == data })
 }

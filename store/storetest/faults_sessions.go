@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// SessionFaults is the suite of store.Sessions when the way to the server breaks.
+// SessionFaults is the suite of store.Sessions when the path to the server breaks.
 func SessionFaults[S DocsWithSessions](t *testing.T, open OpenThrough[S]) {
 	runFaultRules(t, open, []faultRule[S]{
 		{"reply lost after the effect", sessionReplyLost[S]},
@@ -37,8 +37,8 @@ func (b *bench[S]) openBriefly(t *testing.T, s store.Sessions) store.Session {
 	return session
 }
 
-// ownBriefly opens such a session and puts a document with it. It tells when the call of that began. A machine that stands still for the ttl in between
-// has lost the session, and begins again.
+// ownBriefly opens such a session, puts a document with it, and returns when the call of that began. If the machine stalls for the ttl in between,
+// it has lost the session, and starts again.
 func (b *bench[S]) ownBriefly(t *testing.T, s store.Sessions, key string) (session store.Session, v store.Version, called time.Time) {
 	t.Helper()
 	var err error
@@ -164,8 +164,8 @@ func ended(s store.Session) bool {
 	}
 }
 
-// sessionSurvives breaks the link for a part of the ttl: an owner that goes on writing keeps its session and its document. A machine that stands still for
-// so long that it may have lost them proves nothing, and tries again; a driver that loses them does so each time.
+// sessionSurvives breaks the link for a part of the ttl: an owner that continues to write keeps its session and its document. A machine that stalls for
+// so long that it may have lost them proves nothing, and tries again; a faulty driver loses them each time.
 func sessionSurvives[S DocsWithSessions](outage func(Link), part time.Duration) func(*testing.T, *bench[S]) {
 	return func(t *testing.T, b *bench[S]) {
 		mayExpire(t, b.through)

@@ -15,8 +15,8 @@ type watchedStore interface {
 	store.LogWatcher
 }
 
-// WatchFaults is the suite of store.Watcher and store.LogWatcher when the way to the server breaks: a watch outlives it, and what happened meanwhile
-// gives a hint after the link was healed.
+// WatchFaults is the suite of store.Watcher and store.LogWatcher when the path to the server breaks: a watch survives it, and sends a hint for the changes
+// meanwhile after the link has healed.
 func WatchFaults[S watchedStore](t *testing.T, open OpenThrough[S]) {
 	var rules []faultRule[S]
 	for _, o := range outages() {

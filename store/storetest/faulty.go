@@ -12,10 +12,10 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Outcome is what becomes of one call to a Faulty store.
+// Outcome is the outcome of one call to a Faulty store.
 type Outcome int
 
-// The outcomes. For a call that changes nothing LostRequest, LostReply and Late are like Refused: reads are never unknown.
+// The outcomes. For a read, LostRequest, LostReply and Late are like Refused: reads are never unknown.
 const (
 	Pass        Outcome = iota // it is done, and the answer arrives
 	Refused                    // store.ErrUnavailable; not done
@@ -25,17 +25,17 @@ const (
 	Held                       // the call waits for Release, then it is done; if its ctx ends before, as Late
 )
 
-// Call says which call a plan decides about.
+// Call identifies the call that a plan decides about.
 type Call struct {
 	Op  string // get, gets, put, delete, list, watch, append, read, snapshot, save, trim, watchlog, session, sessionput, sessionclose
-	Key string // of the document, or the prefix; "" where there is none
-	N   int    // how many calls this store has had, with this one
+	Key string // of the document, or the prefix; "" if there is none
+	N   int    // number of calls on this store, including this one
 }
 
-// Plan decides what becomes of each call. It is called by one goroutine at a time, and must return soon.
+// Plan decides the outcome of each call. It is called by one goroutine at a time, and must return quickly.
 type Plan func(Call) Outcome
 
-// Full is a store with all abilities that Faulty passes on.
+// Full is a store with all abilities that Faulty supports.
 type Full interface {
 	store.Store
 	store.Docs
@@ -47,8 +47,8 @@ type Full interface {
 
 var _ Full = (*Faulty)(nil)
 
-// Faulty is one handle of a store whose calls fail as a plan says. It is safe for concurrent use. Its outcomes are those
-// that a driver may have by the rules of package store, so a caller that fails under it is wrong.
+// Faulty is one handle of a store whose calls fail according to a plan. It is safe for concurrent use. All its outcomes are allowed
+// by the rules of package store, so a caller that fails under it is wrong.
 type Faulty struct {
 	inner Full
 
@@ -77,14 +77,14 @@ func (f *Faulty) SetPlan(plan Plan) {
 	f.plan = plan
 }
 
-// Count tells how many calls had an outcome so far.
+// Count returns how many calls have had an outcome so far.
 func (f *Faulty) Count(o Outcome) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.outcomes[o]
 }
 
-// Release makes the late writes, in the order of their calls, and lets go of all calls that are held.
+// Release executes the late writes, in the order of their calls, and lets all held calls continue.
 func (f *Faulty) Release() {
 	f.mu.Lock()
 	late := f.late
@@ -97,7 +97,7 @@ func (f *Faulty) Release() {
 	}
 }
 
-// Away makes the store refuse all calls, or answer again. What was held or late until then is done now.
+// Away makes the store refuse all calls, or answer again. Then held and late calls are executed.
 func (f *Faulty) Away(away bool) {
 	if away {
 		f.SetPlan(always(Refused))
@@ -107,7 +107,7 @@ func (f *Faulty) Away(away bool) {
 	f.Release()
 }
 
-// Break lets all calls fail in one of the ways that there are, by number, and says in which; Away(false) mends it.
+// Break makes all calls fail in one of the possible ways, by number, and returns its name; Away(false) repairs it.
 func (f *Faulty) Break(which uint64) string {
 	o := Outcome(1 + which%uint64(Held))
 	f.SetPlan(always(o))
@@ -187,7 +187,7 @@ func (f *Faulty) Get(ctx context.Context, key string) (d store.Doc, err error) {
 	return d, err
 }
 
-// Gets implements store.GetMany. Where the inner store has not got that ability, it reads one after the other.
+// Gets implements store.GetMany. If the inner store lacks it, it reads one document after the other.
 func (f *Faulty) Gets(ctx context.Context, keys []string) (docs []store.Doc, err error) {
 	err = f.read(ctx, "gets", strings.Join(keys, " "), func() error { docs, err = store.GetAll(ctx, f.inner, keys); return err })
 	return docs, err
@@ -275,7 +275,7 @@ func (f *Faulty) Trim(ctx context.Context, index uint64) error {
 // SessionsExpire implements store.Sessions.
 func (f *Faulty) SessionsExpire() bool { return f.inner.SessionsExpire() }
 
-// OpenSession implements store.Sessions. A session that was not answered is not kept, so nothing here is unknown.
+// OpenSession implements store.Sessions. A session whose answer is lost is not kept, so no outcome is unknown here.
 func (f *Faulty) OpenSession(ctx context.Context, ttl time.Duration) (s store.Session, err error) {
 	err = f.read(ctx, "session", "", func() error { s, err = f.inner.OpenSession(ctx, ttl); return err })
 	if err != nil {

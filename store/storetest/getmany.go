@@ -69,7 +69,7 @@ func manyRoundTrip[S ManyDocs](t *testing.T, open Open[S]) {
 	wantDocs(t, ctx, s, store.Doc{Key: "a"}, b)
 }
 
-// manyKeys reads more documents than some servers take in one transaction, and more bytes than an answer mostly has.
+// manyKeys reads more documents than some servers allow in one transaction, and more bytes than a typical answer has.
 func manyKeys[S ManyDocs](t *testing.T, open Open[S]) {
 	s, ctx := single(t, open)
 	var want []store.Doc
@@ -106,7 +106,7 @@ func manyClosed[S ManyDocs](t *testing.T, open Open[S]) {
 	wantError(t, "gets", err, store.ErrClosed)
 }
 
-// manyInOrder has a writer that counts up in one document, and then in another. Who reads the other one first never finds more there.
+// manyInOrder has a writer that counts up in one document, and then in another. A reader that reads the other one first never finds more there.
 func manyInOrder[S ManyDocs](t *testing.T, open Open[S]) {
 	handle, ctx := open(t), deadline(t)
 	writer := handle(t)
@@ -144,7 +144,7 @@ func readInOrder(t *testing.T, ctx context.Context, s ManyDocs) {
 	}
 }
 
-// count is the number in a document; 0 where there is none.
+// count is the number in a document; 0 if there is none.
 func count(d store.Doc) int {
 	n, _ := strconv.Atoi(string(d.Value))
 	return n

@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// GroupSession is the session that the members of the suite ask for, and GroupRebalance how long they want to be waited for. A server must allow them.
+// GroupSession is the session that the members of the suite request, and GroupRebalance their rebalance time. A server must allow both.
 const (
 	GroupSession   = 1500 * time.Millisecond
 	GroupRebalance = 3 * time.Second
@@ -22,7 +22,7 @@ const (
 // Group is the suite of store.Group.
 func Group[S store.Group](t *testing.T, open Open[S]) { runRules(t, open, groupRules[S]()) }
 
-// GroupVirtual is Group in virtual time, for a store that is in the test's memory: each rule has a bubble of its own.
+// GroupVirtual is Group in virtual time, for a store in the memory of the test: each rule has its own bubble.
 func GroupVirtual[S store.Group](t *testing.T, open Open[S]) {
 	rules := groupRules[S]()
 	for i, r := range rules {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Open makes an empty store and returns what opens a handle on it.
+// Open makes an empty store and returns a function that opens a handle on it.
 type Open[S any] func(t *testing.T) func(t *testing.T) S
 
 // patience bounds what a suite waits for. It is long because it is met only by a failure.

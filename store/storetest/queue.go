@@ -42,7 +42,7 @@ func Queue[S store.Queue](t *testing.T, open Open[S]) {
 	})
 }
 
-// QueueJoins is the suite of commits of several inputs, which not every queue has.
+// QueueJoins is the suite of commits with several inputs, which not every queue supports.
 func QueueJoins[S store.Queue](t *testing.T, open Open[S]) {
 	runRules(t, open, []rule[S]{
 		{"several inputs are one fact", queueJoin[S]},

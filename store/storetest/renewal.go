@@ -60,7 +60,7 @@ func renewalHolds[S DocsWithSessions](t *testing.T, ctx context.Context, s S, ke
 	return true
 }
 
-// away tells whether an error says that the store was not to be reached. A client that stands still for a good part of its ttl may lose its connection.
+// away reports whether an error says that the store was unreachable. A client that stalls for a large part of its ttl may lose its connection.
 func away(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown)
 }

@@ -33,7 +33,7 @@ func (l *line) matches(c Call) bool {
 	return ok || l.key == ""
 }
 
-// take tells whether the line decides about a call that matches.
+// take reports whether the line decides about a call that matches.
 func (l *line) take() bool {
 	switch {
 	case l.skip > 0:
@@ -51,8 +51,8 @@ func (l *line) take() bool {
 //
 //	OUTCOME OP [key=GLOB] [after=N] [times=N]
 //
-// with an outcome of refuse, lose-request, lose-reply, late, hold, pass, and an op of Call or *. A line takes the calls that
-// match it, after the first N, N times or without end. The first line that takes a call decides; calls that no line takes
+// with an outcome of refuse, lose-request, lose-reply, late, hold, pass, and an op of Call or *. A line applies to the calls that
+// match it, after the first N, N times or without end. The first applicable line decides; calls without one
 // pass. Empty lines and lines that begin with # are skipped.
 func Script(text string) (Plan, error) {
 	var lines []*line

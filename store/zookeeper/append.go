@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/internal/crowd"
 )
 
-// A batch has at most so many records and bytes, with what each record costs besides: a request has at most 1 MB.
+// The limits of a batch, in records and bytes, and the overhead of each record: a request has at most 1 MB.
 const (
 	batchRecords  = 256
 	batchBytes    = MaxRecord + recordCost
@@ -49,8 +49,8 @@ type appender struct {
 
 func newAppender(s *Store) *appender { return &appender{s: s, wake: make(chan struct{}, 1)} }
 
-// Append implements store.Log. Calls of one handle that come together share a request. An answer that got lost is found again, if the
-// connection comes back in time: see Lost answers in the package's comment.
+// Append implements store.Log. Concurrent calls of one handle share a request. A lost answer is found again, if the
+// connection comes back in time: see Lost answers in the package comment.
 func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
 	index, err := s.append(ctx, data)
 	if err != nil {
@@ -180,7 +180,7 @@ func (a *appender) newest(ctx context.Context) (headerAt, error) {
 //
 // The header's version is named by the request, and each success changes it: so of all requests that name one version at most one is done. A lost answer is
 // therefore no loss: the same request is sent again. If it is done, the first one was not and never will be; if the version has gone on, then the first
-// record at the place tells by the name of its batch who was there.
+// record at the place shows its writer by the name of its batch.
 func (a *appender) write(batch []*waiting) (first uint64, err error) {
 	ctx, name, lost := context.Background(), newLife(), error(nil)
 	h, err := a.newest(ctx)
@@ -234,7 +234,7 @@ func (a *appender) attempt(ctx context.Context, h headerAt, name string, batch [
 	return headerAt{next, results[0].Stat.Version}, nil
 }
 
-// ours tells whether the record at an index belongs to a batch. An error: that cannot be known.
+// ours reports whether the record at an index belongs to a batch. An error: that cannot be known.
 func (a *appender) ours(ctx context.Context, index uint64, name string) (ours bool, err error) {
 	err = a.s.fresh(ctx, func() error {
 		h, err := a.s.readHeader(ctx)

@@ -20,7 +20,7 @@ type barrier struct {
 	next *round // has not begun
 }
 
-// round is one request, shared by those who came before it began.
+// round is one request, shared by all callers that came before it began.
 type round struct {
 	done chan struct{}
 	gen  uint64 // of the connection

@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// MaxRecord is the most bytes of a document or of a record: a server takes requests of up to 1 MB (jute.maxbuffer), names and ACLs included.
+// MaxRecord is the maximum size of a document or of a record: a server accepts requests of up to 1 MB (jute.maxbuffer), including names and ACLs.
 const MaxRecord = 900 << 10
 
 func checkDoc(d store.Doc) error {
@@ -53,8 +53,8 @@ func (s *Store) get(ctx context.Context, key string) (d store.Doc, err error) {
 	return d, s.lost(err)
 }
 
-// node reads the data of a node within fresh: as the server that the handle is connected to knows it, at the time of its last answer or later. A server that
-// stands alone, and so was asked for nothing yet, is asked now.
+// node reads the data of a node within fresh: as known to the connected server at the time of its last answer or later. A single
+// server, which has not been asked anything yet, is asked now.
 func (s *Store) node(ctx context.Context, path string) (node, error) {
 	if s.link.alone() {
 		return s.hub.read(ctx, spot{path: path})
@@ -85,7 +85,7 @@ func (s *Store) fetch(ctx context.Context, key string, read func(ctx context.Con
 	return store.Doc{Key: key, Value: value, Version: version(life, n.stat.Version)}, nil
 }
 
-// Put implements store.Docs. It changes no tie of the document to a session.
+// Put implements store.Docs. It does not change the session of the document.
 func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	v, err := s.put(ctx, d)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Store) write(ctx context.Context, l *link, d store.Doc, flags int32) (s
 	return version(life, results[1].Stat.Version), nil
 }
 
-// folderAttempts bounds how often the folder of a document is made anew because the servers removed it while it was empty.
+// folderAttempts bounds how often the folder of a document is created again because the servers removed it while it was empty.
 const folderAttempts = 20
 
 // create makes the document and its life in one step. The life's name is random; should it be taken, another one is.

@@ -19,7 +19,7 @@ var (
 	_ store.EndableSession = (*session)(nil)
 )
 
-// identity is what the servers know a session by. Who has it can take up the session on a connection of its own, and end it.
+// identity is what the servers know a session by. Its holder can resume the session on its own connection, and end it.
 type identity [24]byte // the id, eight bytes, and the password
 
 // The handshake's answer: a version, the timeout, the id, the length of the password, the password.
@@ -48,8 +48,8 @@ func (p *session) EndKey(...string) store.EndKey {
 	return store.EndKey{Text: hex.EncodeToString(p.link.identity[:])}
 }
 
-// EndSession implements store.SessionEnder: it takes up the session on a connection of its own and ends it. What the owner has sent before is in order
-// before that, or is refused.
+// EndSession implements store.SessionEnder: it resumes the session on its own connection and ends it. Requests that the owner sent before are executed
+// before that, or are refused.
 func (s *Store) EndSession(ctx context.Context, key string) error {
 	raw, err := hex.DecodeString(key)
 	if err != nil || len(raw) != len(identity{}) || bytes.Equal(raw, make([]byte, len(raw))) {

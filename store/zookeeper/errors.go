@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// The errors of a link that has no session any more. Nothing was sent.
+// The errors of a link without a session. Nothing was sent.
 var (
 	errLinkClosed = errors.New("the connection is closed")
 	errExpired    = errors.New("the session has expired")
@@ -66,7 +66,7 @@ func classify(err error) error {
 	return &sentError{err}
 }
 
-// answered tells whether the server gave this answer. ErrClosing is not among them, since the library uses it for requests that were sent too.
+// answered reports whether the server gave this answer. ErrClosing is not among them, since the library uses it for requests that were sent too.
 func answered(err error) bool {
 	for _, a := range []error{
 		zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists, zk.ErrNotEmpty, zk.ErrSessionExpired,

@@ -65,7 +65,7 @@ func (s *Store) readHeader(ctx context.Context) (headerAt, error) {
 func (s *Store) own(ctx context.Context, name string) (node, error) {
 	n, err := s.node(ctx, s.at(name))
 	if errors.Is(err, zk.ErrNoNode) {
-		return n, fmt.Errorf("%s is gone: %w: somebody deleted the store; start its members anew", s.at(name), ErrDamaged)
+		return n, fmt.Errorf("%s is gone: %w: the store was deleted; restart its members", s.at(name), ErrDamaged)
 	}
 	return n, err
 }

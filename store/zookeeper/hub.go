@@ -221,7 +221,7 @@ func (h *hub) arm(at spot) (node, error) {
 	return n, err
 }
 
-// leaves tells whether a read shall leave a watch: the reads of spots that are being armed do, whoever makes them.
+// leaves reports whether a read shall leave a watch: the reads of spots that are being armed do, whoever makes them.
 func (h *hub) leaves(at spot) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -252,7 +252,7 @@ func (h *hub) event(e zk.Event) {
 	}
 }
 
-// session takes in what became of the connection. What was armed goes with it, and what happens until there is another one is missed: all is armed anew.
+// session handles a change of the connection. A lost connection loses its watches, and events until the next one are missed: all watches are armed again.
 // h.mu is held.
 func (h *hub) session(now zk.State) {
 	switch now {
@@ -281,7 +281,7 @@ func (h *hub) leave(w *watch) {
 	})
 }
 
-// wants tells whether an event at a path concerns a watch.
+// wants reports whether an event at a path concerns a watch.
 func (w *watch) wants(s *Store, path string) bool {
 	rest, ok := strings.CutPrefix(path, s.o.Path+"/")
 	if !ok || w.log {

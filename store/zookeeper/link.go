@@ -338,7 +338,7 @@ func (l *link) authenticate(ctx context.Context) error {
 	}
 }
 
-// close ends the session and all calls; it tells whether the server confirmed it. Only the first call does anything.
+// close ends the session and all calls; it reports whether the server confirmed it. Only the first call does anything.
 func (l *link) close() (confirmed bool) {
 	l.mu.Lock()
 	first := !l.done

@@ -17,7 +17,7 @@ import (
 const readsAtOnce = 64
 
 // List implements store.Docs. It reads the names of the folders, of the documents in those that match, and then each document, from one server, without
-// making it catch up: documents that come or go meanwhile may be there or not.
+// making it catch up: documents that are created or deleted meanwhile may be there or not.
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	docs, err := s.list(ctx, prefix)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Store) listOnce(ctx context.Context, prefix string) ([]store.Doc, error
 	return slices.DeleteFunc(docs, func(d store.Doc) bool { return d.Key == "" }), nil
 }
 
-// inside tells whether all documents of a folder have the prefix.
+// inside reports whether all documents of a folder have the prefix.
 func inside(folder, prefix string) bool {
 	return prefix == "" || strings.HasPrefix(folder+"/", prefix)
 }

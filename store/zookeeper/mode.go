@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// What a sync is worth depends on who answers it.
+// The value of a sync depends on the server that answers it.
 //
-// A server that follows passes it to the leader, who answers behind the transactions that it has told that server of; so what is read there afterwards is not
-// older than the sync. The leader itself lets a sync pass like any read (matchSyncs in its CommitProcessor), and it tells its followers of a transaction before it applies
-// it: what a follower has acknowledged may be missing at the leader for a moment, behind a sync too. So at the leader, and where it is not known who the
-// server is, a barrier is an empty transaction, which is applied in its turn. A server that stands alone does all in one order, and a read is behind all that it has
-// acknowledged: what is needed there is only that it is asked.
+// A following server forwards it to the leader, which answers after the transactions that it has sent to that server; so a later read there is not
+// older than the sync. The leader itself answers a sync at once, like any read (matchSyncs in its CommitProcessor), and it sends a transaction to its followers before it applies
+// it: for a moment, the leader may lack what a follower has acknowledged, even after a sync. So at the leader, and if the role of the
+// server is unknown, a barrier is an empty transaction, which is applied in its turn. A single server does all in one order, and a read comes after everything that it has
+// acknowledged: there, any request is enough.
 //
-// The server is asked with the command srvr, by a connection of its own, since a session cannot ask it. A server drops its connections when it
-// begins to lead and when it ceases to, so its answer holds as long as a connection stands.
+// The server is asked with the command srvr, on a separate connection, because a session cannot ask it. A server drops its connections when it
+// becomes or stops being the leader, so its answer holds as long as a connection lasts.
 
 const (
 	askCommand = "srvr"
@@ -79,7 +79,7 @@ type teller struct {
 	again time.Time // not before, if it did not tell
 }
 
-// alone tells whether the server of the newest connection is known to stand alone.
+// alone reports whether the server of the newest connection is known to be a single one.
 func (l *link) alone() bool { return l.remedy(l.generation()) == byNothing }
 
 // remedy is what makes the server of a connection catch up. It does not wait for that to be found out.

@@ -22,8 +22,8 @@ func (s *Store) at(names ...string) string {
 	return s.o.Path + "/" + strings.Join(names, "/")
 }
 
-// split is the folder and the name of a document's node. Folders are one level deep, "+" stands for "/" in their names, and for the folder of keys without
-// one; so a document is always a leaf, and "a" and "a/b" do not meet. No key has a "+" or a "~".
+// split returns the folder and the name of a document's node. Folders are one level deep. "+" means "/" in their names, and names the folder of keys without
+// one; so a document is always a leaf, and "a" and "a/b" do not collide. No key has a "+" or a "~".
 func split(key string) (folder, name string) {
 	i := strings.LastIndexByte(key, '/')
 	if i >= 0 {
@@ -92,7 +92,7 @@ func encodeDoc(life string, value []byte) []byte {
 	return append(b, value...)
 }
 
-// ErrDamaged marks nodes that hold what this store never writes: somebody else wrote or deleted below its path.
+// ErrDamaged marks nodes that this store cannot have written: another program wrote or deleted below its path.
 var ErrDamaged = errors.New("damaged")
 
 // decodeDoc is the reverse of encodeDoc. Data that somebody else wrote, by the servers' own shell, is all value: whoever reads the document refuses it, and

@@ -17,8 +17,8 @@ const (
 	markerFormat = 1
 )
 
-// Open opens the store at a path of ZooKeeper servers, and makes it if it is not there and the options allow that. An error says what is wrong and what to
-// try; then nothing is left open. ctx bounds the opening alone.
+// Open opens the store at a path of ZooKeeper servers, and creates it if it does not exist and the options allow that. An error says what is wrong and what to
+// try; then nothing is left open. ctx bounds only Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) linkOptions() linkOptions {
 	}
 }
 
-// prepare connects, and finds or makes the store. It begins anew when the connection breaks on the way.
+// prepare connects, and finds or creates the store. It starts again if the connection breaks meanwhile.
 func (s *Store) prepare(ctx context.Context) error {
 	for {
 		err := s.link.authenticate(ctx)
@@ -76,7 +76,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	}
 }
 
-// identify reads the marker, and makes the store where there is none.
+// identify reads the marker, and makes the store if there is none.
 func (s *Store) identify(ctx context.Context) error {
 	if _, err := do(ctx, s.link, func(c *zk.Conn) (string, error) { return c.Sync(s.o.Path) }); err != nil {
 		return err

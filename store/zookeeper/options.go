@@ -13,28 +13,28 @@ import (
 
 // Options of [Open]. Only Servers must be set.
 type Options struct {
-	// Servers are addresses host:port; without a port it is 2181. Names are resolved anew for each connection.
+	// Servers are addresses host:port; the default port is 2181. Names are resolved again for each connection.
 	Servers []string
-	// Path is the node below which everything lies, "/a/b"; default "/rota". It is made if it is missing.
+	// Path is the node above the whole store, "/a/b"; default "/rota". It is created if it is missing.
 	Path string
-	// User and Password are digest credentials. With them, all nodes at and below Path are made readable and writable by this user alone; parents
-	// of Path that had to be made are open to all. ZooKeeper sends the password in the clear: use TLS with it.
+	// User and Password are digest credentials. With them, only this user may read and write the nodes at and below Path; created parents
+	// of Path are open to all. ZooKeeper sends the password unencrypted: use TLS with it.
 	User, Password string
 	// TLS connects through TLS; the server needs a secureClientPort. An empty ServerName is taken from the address.
 	TLS *tls.Config
-	// Session is the timeout of the handle's own session, which holds no documents; default 10 s. It decides how soon a server that
-	// answers nothing is given up: after two thirds of it.
+	// Session is the timeout of the handle's own session, which holds no documents; default 10 s. A server that does not answer is
+	// abandoned after two thirds of it.
 	Session time.Duration
-	// MustExist refuses a path that holds no store yet (store.ErrNotFound), instead of making one.
+	// MustExist refuses a path without a store (store.ErrNotFound), instead of creating one.
 	MustExist bool
-	// ReadOnly opens for looking only: it implies MustExist, and each call that would change something is refused before it is sent.
+	// ReadOnly opens the store read-only: it implies MustExist, and every change is refused before it is sent.
 	ReadOnly bool
-	// QuorumReads makes each read wait for a transaction of its own instead of ZooKeeper's sync; see "What is not guaranteed" in the package's comment for what
-	// that buys. It is needed where Servers are balancers.
+	// QuorumReads makes each read wait for its own transaction instead of ZooKeeper's sync; for its effect see "What is not guaranteed" in the package
+	// comment. It is needed if Servers are load balancers.
 	QuorumReads bool
-	// Timeout bounds Open, and how long a call waits for a lost connection to come back if its ctx does not end before; default 10 s.
+	// Timeout bounds Open, and how long a call waits for a lost connection unless its ctx ends before; default 10 s.
 	Timeout time.Duration
-	// Logger hears of connections that come and go, and of sessions; default: discard.
+	// Logger gets connection and session events; default: discard.
 	Logger *slog.Logger
 }
 
@@ -44,7 +44,7 @@ const (
 	defaultSession = 10 * time.Second
 	defaultTimeout = 10 * time.Second
 	defaultPort    = "2181"
-	maxPath        = 200 // bytes: it stands in each part of a request
+	maxPath        = 200 // bytes: it is in each part of a request
 )
 
 func (o Options) withDefaults() (Options, error) {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A server ends a session of which it hears nothing for its timeout. The library pings by its own clock, every third of the timeout, whatever else is sent;
-// those pings are swallowed, and one is sent when nothing else was for three eighths of it.
+// A server ends a session if it receives nothing from it for its timeout. The library pings by its own clock, every third of the timeout, regardless of other traffic.
+// This package drops those pings, and sends one only after three eighths of the timeout without traffic.
 //
-// That is a bit more than the third after which a member renews its pulse, so a session that does is not pinged at all; and less than the half within which
-// a session must have been heard of before it is written with (session.go), and than the two thirds after which the library gives up a silent connection.
+// That is a bit more than the third after which a member renews its heartbeat, so a session of such a member is not pinged at all. It is less than the half within which
+// the server must have heard of a session before a write (session.go), and less than the two thirds after which the library abandons a silent connection.
 
 // pingID is the id of all pings.
 const pingID = -2

@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// A page ends after so many records, or bytes and the records that were asked for together with the one that made them so many.
+// A page ends after this many records, or bytes plus the records that were requested together with the last one.
 const (
 	pageRecords = 4096
 	pageBytes   = 8 << 20
@@ -96,5 +96,5 @@ func (s *Store) missing(ctx context.Context, after uint64, err error) error {
 	case after < h.trimmed:
 		return fmt.Errorf("trimmed up to %d: %w", h.trimmed, store.ErrTruncated)
 	}
-	return fmt.Errorf("a record behind %d is missing below %s: %w", after, s.at(logNode), ErrDamaged)
+	return fmt.Errorf("a record after %d is missing below %s: %w", after, s.at(logNode), ErrDamaged)
 }

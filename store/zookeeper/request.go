@@ -42,7 +42,7 @@ func (r request) reads() (spot, bool) {
 	return spot{string(path[4 : len(path)-watchLength]), r.op() == opGetChildren2}, true
 }
 
-// container tells whether a request creates a container node, and says so only at its end.
+// container reports whether a request creates a container node, and says so only at its end.
 func (r request) container() bool {
 	return r.op() == opCreate && len(r) >= requestHead+kindLength && binary.BigEndian.Uint32(r[len(r)-kindLength:]) == zk.FlagContainer
 }

@@ -26,8 +26,8 @@ type session struct {
 // SessionsExpire implements store.Sessions: the servers end the session of a silent process.
 func (s *Store) SessionsExpire() bool { return true }
 
-// OpenSession implements store.Sessions. A server that grants a shorter timeout than ttl is refused; one that grants a longer one is reported to the log,
-// since the documents of a dead process then stay for as long.
+// OpenSession implements store.Sessions. A server that grants a shorter timeout than ttl is refused; a longer one is logged,
+// because the documents of a dead process then stay for that long.
 func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
 	owned, err := s.openSession(ctx, ttl)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *session) left() time.Duration {
 	return max(granted-granted/8-time.Since(heard), 0)
 }
 
-// end ends the session; it tells whether the server confirmed that.
+// end ends the session; it reports whether the server confirmed that.
 func (p *session) end() bool {
 	p.once.Do(func() {
 		close(p.done)
@@ -212,11 +212,11 @@ func (p *session) failed(err error) error {
 
 // What a write proves about the end of the session.
 //
-// Each packet that a server gets renews the session there. A follower tells its leader, who alone decides what has expired, with its answer to the
+// Each packet that a server receives renews the session there. A follower reports this to its leader, which alone decides which sessions have expired, with its answer to the
 // leader's next ping, at most half a tick later. A session lasts at least two ticks (unless minSessionTimeout is set to less), so half a tick is at
 // most a quarter of it. A process that was suspended for nearly the whole timeout could therefore have a write acknowledged and see the
-// session expire right after it. So a write goes out on a connection whose server is known to have heard of us within half of the timeout; otherwise the connection
-// is made anew, which the leader is asked about. And an acknowledgement that comes later than three quarters after that sign of life is taken for a lost one.
+// session expire right after it. So a write is sent on a connection whose server is known to have heard of us within half of the timeout; otherwise the connection
+// is made again, which involves the leader. An acknowledgement that arrives later than three quarters of the timeout after that counts as lost.
 
 // fresh makes sure that the leader has heard of the session not long ago.
 func (p *session) fresh(ctx context.Context) (heard time.Time, err error) {
@@ -235,7 +235,7 @@ func (p *session) fresh(ctx context.Context) (heard time.Time, err error) {
 	return heard, nil
 }
 
-// renewed tells whether a write that was acknowledged just now has renewed the session.
+// renewed reports whether a write that was acknowledged just now has renewed the session.
 func (p *session) renewed(heard time.Time) error {
 	_, granted := p.link.contact()
 	if d := since(heard); d > granted-granted/4 {
@@ -251,7 +251,7 @@ func (l *link) contact() (heard time.Time, granted time.Duration) {
 	return l.heard, l.granted
 }
 
-// since is the time that has passed by the clock that may stand still while the machine sleeps, or by the one that may jump: whichever says more.
+// since returns the larger one of two durations: by the clock that may stop while the machine sleeps, and by the one that may jump.
 func since(t time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))

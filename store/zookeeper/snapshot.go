@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// MaxSnapshot is the most bytes of a snapshot. It is cut into parts of partBytes.
+// MaxSnapshot is the maximum size of a snapshot. It is split into parts of partBytes.
 const (
 	MaxSnapshot = 256 << 20
 	partBytes   = 768 << 10

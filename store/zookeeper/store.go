@@ -42,7 +42,7 @@ func (s *Store) isClosed() bool {
 	return s.closed
 }
 
-// enter tells why a call must not begin.
+// enter returns why a call must not begin.
 func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -63,8 +63,8 @@ func (s *Store) enterWriting(ctx context.Context) error {
 	return nil
 }
 
-// Close implements store.Store. It tells the servers that all sessions end, for at most about a second if they do not answer; what was not
-// told ends by its timeout. A second call does nothing.
+// Close implements store.Store. It ends all sessions at the servers, waiting at most about a second for their answer; without an answer a session
+// ends by its timeout. A second call does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

@@ -11,8 +11,8 @@ import (
 // trimStep is how many records one request deletes.
 const trimStep = 500
 
-// Trim implements store.Log. First the header says what is trimmed, in one step; then the records are deleted, some hundreds with each request. What
-// a crash leaves behind is deleted by the next call.
+// Trim implements store.Log. First the header records the trimmed index, in one step; then the records are deleted, some hundreds with each request. The
+// next call deletes what a crash leaves.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
 	if err := because(ctx, s.trim(ctx, index)); err != nil {
 		return fmt.Errorf("trim log to %d: %w", index, err)
@@ -81,7 +81,7 @@ func (s *Store) change(ctx context.Context, fn func(header) header) (header, err
 	}
 }
 
-// free deletes records. It does not matter who else does, or whether an answer got lost.
+// free deletes records. It does not matter whether others delete them too, or whether an answer was lost.
 func (s *Store) free(ctx context.Context, from, to uint64) error {
 	for from <= to {
 		last := min(to, from+trimStep-1)

@@ -23,7 +23,7 @@ type watch struct {
 	left  bool // those who were told of a change may still look at it
 }
 
-// hint tells of a change. hub.mu is held.
+// hint reports a change. hub.mu is held.
 func (w *watch) hint() {
 	select {
 	case w.hints <- struct{}{}:
@@ -31,8 +31,8 @@ func (w *watch) hint() {
 	}
 }
 
-// Watch implements store.Watcher. It takes one of ZooKeeper's watches for each folder and each document below the prefix, and reads a document again after
-// each change of it: watch what is small.
+// Watch implements store.Watcher. It uses one of ZooKeeper's watches for each folder and each document below the prefix, and reads a document again after
+// each change of it: watch only small prefixes.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)

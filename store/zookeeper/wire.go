@@ -11,20 +11,20 @@ import (
 // errNotZooKeeper is an answer that no ZooKeeper server gives.
 var errNotZooKeeper = errors.New("what answers there is not ZooKeeper")
 
-// The parts of ZooKeeper's protocol that are looked at: each packet begins with its length; a request goes on with an id and what it asks for, an
+// The parts of ZooKeeper's protocol that this package parses: each packet starts with its length; a request continues with an id and its type, an
 // answer with the id of its request. The first packet of each direction is the handshake.
 const (
 	maxHandshake = 1 << 10  // bytes of the server's handshake, which has about 40
 	maxPacket    = 64 << 20 // bytes of an answer: the longest are names of children
 )
 
-// wire is one connection to a server. It looks at what passes, because the client library tells neither which session timeout the server granted,
-// nor when the server last heard of us, nor whether it confirmed the end of the session; and it would take any first four bytes for a length to allocate.
+// wire is one connection to a server. It inspects the traffic, because the client library does not report the session timeout that the server granted,
+// when the server last heard of us, or whether it confirmed the end of the session; and it would allocate any length in the first four bytes.
 //
-// It also asks for two things that the library can ask for, but not without data races. A library that holds watches (GetW, ChildrenW) sets them anew after
-// each reconnect, which we do not need (see hub.event), and for that it looks at the newest transaction id while another goroutine writes it: so reads
-// are made to leave watches here, and the library holds none. And its CreateContainer reads an answer that is still being filled when the connection is closed
-// meanwhile; its Create does not, and is made to create the container here.
+// It also requests two things that the library can request, but not without data races. A library that holds watches (GetW, ChildrenW) sets them again after
+// each reconnect, which we do not need (see hub.event). For that it reads the newest transaction id while another goroutine writes it: so this package
+// turns reads into reads with watches, and the library holds none. And its CreateContainer reads an answer that is still being filled if the connection is closed
+// meanwhile; its Create does not, and this package turns it into the creation of a container.
 type wire struct {
 	net.Conn
 	named    string             // the address that was given
@@ -63,7 +63,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	return len(p), nil // were it told here, a request that meets the end of its handle would be answered three times, and the third time blocks it for ever
 }
 
-// first tells whether a packet is the handshake, or what is no request.
+// first reports whether a packet is the handshake, or what is no request.
 func (w *wire) first(r request) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

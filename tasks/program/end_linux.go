@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// EndAll ends all programs of a place, and returns when nothing of them is left.
+// EndAll ends all programs of a place, and returns when none of their processes is left.
 func EndAll(ctx context.Context, p Place) error {
 	if p.Mark == "" {
 		return nil

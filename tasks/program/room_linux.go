@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported tells whether programs can be run on this system.
+// Supported reports whether programs can be run on this system.
 const Supported = true
 
 // leftBehind is how long output is waited for that something outside of the program's own processes holds open.
@@ -114,7 +114,7 @@ func (r *Room) start(c Command, mark string) (*exec.Cmd, *leaf, error) {
 	return cmd, l, nil
 }
 
-// Start starts another child of this process, which is none of a task's: it is neither ended nor reaped here.
+// Start starts a child of this process that does not belong to a task: the room neither kills nor reaps it.
 func (r *Room) Start(cmd *exec.Cmd) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +154,7 @@ func (r *Room) endRest(l *leaf, mark string) error {
 	return err
 }
 
-// orphans tells whether this process has children that it has not started here: what ended programs have left.
+// orphans reports whether this process has children that it has not started here: what ended programs have left.
 func (r *Room) orphans() bool {
 	all, err := children()
 	if err != nil {

@@ -78,7 +78,7 @@ func (p *pipe) next(t *testing.T) int {
 	return fd
 }
 
-// alive tells whether a process has not ended.
+// alive reports whether a process has not ended.
 func alive(t *testing.T, fd int) bool {
 	t.Helper()
 	for {

@@ -15,14 +15,14 @@ func (r *Room) run(context.Context, Command) (End, error) { return End{}, ErrUns
 
 func (r *Room) close() error { return nil }
 
-// Start starts another child of this process, which is none of a task's.
+// Start starts a child of this process that does not belong to a task.
 func (r *Room) Start(cmd *exec.Cmd) error { return cmd.Start() }
 
 // Wait waits for a child that Start has started.
 func (r *Room) Wait(cmd *exec.Cmd) error { return cmd.Wait() }
 
-// Supported tells whether programs can be run on this system.
+// Supported reports whether programs can be run on this system.
 const Supported = false
 
-// EndAll ends all programs of a place, and returns when nothing of them is left.
+// EndAll ends all programs of a place, and returns when none of their processes is left.
 func EndAll(context.Context, Place) error { return nil }

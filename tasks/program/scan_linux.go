@@ -62,7 +62,7 @@ func (c *catch) all() error {
 // kthreadd is the parent of the kernel's own threads.
 const kthreadd = 2
 
-// starting tells whether a process is just replacing its program: for that moment it has neither arguments nor environment, and cannot be told from others.
+// starting reports whether a process is just replacing its program: for that moment it has neither arguments nor environment, and cannot be told from others.
 func (p process) starting() bool {
 	if p.pid == kthreadd || p.parent == kthreadd || p.parent == 0 {
 		return false

@@ -35,7 +35,7 @@ func Run(tb testing.TB, t work.Type, g *work.Grant) error {
 	return RunContext(tb.Context(), tb, t, g)
 }
 
-// RunContext is Run with a context of the caller's.
+// RunContext is like Run, with the caller's context.
 func RunContext(ctx context.Context, tb testing.TB, t work.Type, g *work.Grant) error {
 	tb.Helper()
 	r, err := t.New(g.Definition)

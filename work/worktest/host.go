@@ -31,7 +31,7 @@ type position struct {
 
 var _ work.Host = (*Host)(nil)
 
-// NewHost returns a host that trusts every grant and holds nothing.
+// NewHost returns an empty host on which every grant's lease is valid.
 func NewHost() *Host {
 	return &Host{
 		changed:   make(chan struct{}),
@@ -48,7 +48,7 @@ func (h *Host) Emit(samples ...publish.Sample) {
 	h.tell()
 }
 
-// Trusted is true until SetTrusted says otherwise.
+// Trusted is true until SetTrusted changes it.
 func (h *Host) Trusted(*work.Grant) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (h *Host) LoadPosition(ctx context.Context, g *work.Grant) ([]byte, error) 
 	return bytes.Clone(h.positions[g.Partition].data), nil
 }
 
-// SavePosition stores a position unless a higher token did; then work.ErrToken.
+// SavePosition stores a position unless a higher token has stored one; then it returns work.ErrToken.
 func (h *Host) SavePosition(ctx context.Context, g *work.Grant, p []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
