@@ -59,10 +59,12 @@ func (p *publisher) act(ctx context.Context, scan Scan) (again bool) {
 
 func (p *publisher) publish(ctx context.Context, scan Scan, again bool) (bool, error) {
 	inc, joined := p.Incarnation()
-	if !joined {
-		return true, nil // until then another process may have this member's name
+	if !joined { // until then another process may have this member's name
+		p.holding.note(scan)
+		return true, nil
 	}
 	if err := p.load(ctx); err != nil {
+		p.holding.note(scan)
 		return again, err
 	}
 	again = p.holding.look(scan, p.Value(), p.name) || scan.Unsettled || again
