@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store"
 	memstore "github.com/rota-run/rota/store/memory"
 )
 
@@ -192,6 +194,27 @@ func TestAFileRemovedBeforeTheMemberHasJoined(t *testing.T) {
 	g.reads("b")
 	g.settle("removed", "x=1", "")
 }
+
+// TestAnInventoryThatCouldNotBePublished is published soon, not after the next rescan: until then nobody removes anything. Found by chaos on PostgreSQL.
+func TestAnInventoryThatCouldNotBePublished(t *testing.T) {
+	t.Parallel()
+	var value cluster.Value
+	p := &publisher{
+		name: "s", log: slog.New(slog.DiscardHandler),
+		Config: Config{
+			Member: "a", Docs: away{memstore.New().Open()}, Value: func() cluster.Value { return value },
+			Incarnation: func() (cluster.Incarnation, bool) { return 1, true },
+		},
+	}
+	if !p.act(t.Context(), found("x=1")) {
+		t.Error("no further look is asked for")
+	}
+}
+
+// away is a store that does not answer.
+type away struct{ store.Docs }
+
+func (away) Put(context.Context, store.Doc) (store.Version, error) { return "", store.ErrUnavailable }
 
 // TestAMalformedFileThatIsRemoved: its reader has found the file, though it could not use it.
 func TestAMalformedFileThatIsRemoved(t *testing.T) {
