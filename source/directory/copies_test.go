@@ -1,13 +1,17 @@
 package directory
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store"
+	memstore "github.com/rota-run/rota/store/memory"
 )
 
 // group is members with copies of the source s, one of which reads. Its time is counted in looks.
@@ -158,6 +162,73 @@ func TestAFileBetweenTwoInventories(t *testing.T) {
 		if runs(value(), "y", "s") == sawIt {
 			t.Errorf("seen by this reader: %v; y runs: %v", sawIt, !sawIt)
 		}
+	}
+}
+
+// TestAFileRemovedBeforeTheMemberHasJoined: the last member that had published a file dies; the next one has seen it, and it is removed before that one has
+// joined, or reaches the store. Found by chaos on PostgreSQL and Kafka.
+func TestAFileRemovedBeforeTheMemberHasJoined(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	g.start("a", "x=1", "y=1")
+	g.settle("begin", "x=1 y=1", "")
+	joined := false
+	p := &publisher{
+		name: "s", log: slog.New(slog.DiscardHandler),
+		Config: Config{
+			Member: "b", Docs: memstore.New().Open(), Value: func() cluster.Value { return g.world.value },
+			Incarnation: func() (cluster.Incarnation, bool) {
+				m, _ := g.world.value.Member("b")
+				return m.Incarnation, joined
+			},
+		},
+	}
+	p.act(t.Context(), found("x=1", "!y"))
+	g.kill("a")
+	p.act(t.Context(), found("x=1"))
+	g.start("b", "x=1")
+	joined = true
+	p.act(t.Context(), found("x=1"))
+	p.act(t.Context(), found("x=1"))
+	g.holdings["b"] = &p.holding
+	g.reads("b")
+	g.settle("removed", "x=1", "")
+}
+
+// TestAnInventoryThatCouldNotBePublished is published soon, not after the next rescan: until then nobody removes anything. Found by chaos on PostgreSQL.
+func TestAnInventoryThatCouldNotBePublished(t *testing.T) {
+	t.Parallel()
+	var value cluster.Value
+	p := &publisher{
+		name: "s", log: slog.New(slog.DiscardHandler),
+		Config: Config{
+			Member: "a", Docs: away{memstore.New().Open()}, Value: func() cluster.Value { return value },
+			Incarnation: func() (cluster.Incarnation, bool) { return 1, true },
+		},
+	}
+	if !p.act(t.Context(), found("x=1")) {
+		t.Error("no further look is asked for")
+	}
+}
+
+// away is a store that does not answer.
+type away struct{ store.Docs }
+
+func (away) Put(context.Context, store.Doc) (store.Version, error) { return "", store.ErrUnavailable }
+
+// TestAMalformedFileThatIsRemoved: its reader has found the file, though it could not use it.
+func TestAMalformedFileThatIsRemoved(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	g.start("a", "x=1", "y=1")
+	g.settle("begin", "x=1 y=1", "")
+	published := CopiesOf(g.world.value, "s", map[cluster.MemberID]Inventory{"a": {Incarnation: g.said["a"].Incarnation, Names: map[cluster.JobID]string{"x": "1"}, Count: 1}})
+	var reads memory
+	for _, scan := range []Scan{found("x=1", "!y"), found("x=1"), found("x=1")} {
+		g.world.apply(reads.step(scan, g.world.value, "s", Fence{}, published, 0).commands...)
+	}
+	if runs(g.world.value, "y", "s") {
+		t.Error("y runs, though its file is gone from all copies")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rota-run/rota/store"
 )
@@ -46,7 +47,9 @@ func (p *publisher) key() string { return prefix(p.name) + string(p.Member) }
 // act publishes what a scan changes, and reports whether to look again soon.
 func (p *publisher) act(ctx context.Context, scan Scan) (again bool) {
 	again = p.logFaults(scan)
-	again, err := p.publish(ctx, scan, again)
+	calls, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	again, err := p.publish(calls, scan, again)
 	switch {
 	case err == nil:
 		p.failure = ""
@@ -54,15 +57,17 @@ func (p *publisher) act(ctx context.Context, scan Scan) (again bool) {
 		p.failure = err.Error()
 		p.log.Warn("publish the inventory of a source; it is tried again", "source", p.name, "err", err)
 	}
-	return again || errors.Is(err, store.ErrConflict)
+	return again || err != nil // others remove nothing while what they know of this copy is old
 }
 
 func (p *publisher) publish(ctx context.Context, scan Scan, again bool) (bool, error) {
 	inc, joined := p.Incarnation()
-	if !joined {
-		return true, nil // until then another process may have this member's name
+	if !joined { // until then another process may have this member's name
+		p.holding.note(scan)
+		return true, nil
 	}
 	if err := p.load(ctx); err != nil {
+		p.holding.note(scan)
 		return again, err
 	}
 	again = p.holding.look(scan, p.Value(), p.name) || scan.Unsettled || again
@@ -98,6 +103,9 @@ func (p *publisher) load(ctx context.Context) error {
 	p.version, p.last, p.loaded, p.resumed = doc.Version, nil, true, true
 	return nil
 }
+
+// answerWithin bounds what one look waits for the store: a call without an answer must not be the last one.
+const answerWithin = 10 * time.Second
 
 // maxLogged bounds the faults that one look logs, and the records of changed files that it adds to the journal.
 const maxLogged = 20

@@ -56,7 +56,9 @@ func (r *reader) watch(ctx context.Context, g *work.Grant) <-chan struct{} {
 // act does what a look leads to, and reports whether to look again soon.
 func (r *reader) act(ctx context.Context, g *work.Grant, scan Scan, hinted bool) (again bool, err error) {
 	value := r.Value()
-	failure := r.list(ctx, value, hinted)
+	calls, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	failure := r.list(calls, value, hinted)
 	want := r.memory.step(scan, value, r.name, Fence{g.Partition, g.Token}, r.copiesIn(value), time.Since(r.started))
 	for _, rec := range want.records {
 		r.Journal(rec)

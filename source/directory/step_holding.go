@@ -15,9 +15,23 @@ type holding struct {
 	incomplete bool
 }
 
-// resume takes up what this member published before it was started again: a file that was removed meanwhile was removed from its copy.
+// note takes up what a scan finds while the copy cannot be published: a file that is removed before the member has joined was in its copy.
+func (h *holding) note(scan Scan) {
+	if h.have == nil {
+		h.have = make(map[cluster.JobID]string)
+	}
+	maps.Copy(h.have, contents(scan))
+}
+
+// resume takes up what this member published before it was started again: a file that was removed meanwhile was removed from its copy. What this start has
+// found already is newer.
 func (h *holding) resume(before Inventory) {
-	h.have, h.gone = maps.Clone(before.Names), make(map[cluster.JobID]bool, len(before.Gone))
+	have := maps.Clone(before.Names)
+	if have == nil {
+		have = make(map[cluster.JobID]string)
+	}
+	maps.Copy(have, h.have)
+	h.have, h.gone = have, make(map[cluster.JobID]bool, len(before.Gone))
 	for _, id := range before.Gone {
 		h.gone[id] = true
 	}

@@ -70,9 +70,12 @@ func (m *memory) step(scan Scan, value cluster.Value, name string, f Fence, copi
 // find notes what the own copy has. The member's inventory is published by looks of its own: a file that comes and goes between two of them is in
 // none, and yet the reader may have submitted it.
 func (m *memory) find(scan Scan, value cluster.Value, name string) {
-	next := make(map[cluster.JobID]bool, len(scan.Definitions))
+	next := make(map[cluster.JobID]bool, len(scan.Definitions)+len(scan.Blocked))
 	for _, d := range scan.Definitions {
 		next[d.ID] = true
+	}
+	for _, id := range scan.Blocked {
+		next[id] = true
 	}
 	for id := range m.own { // order-free: each entry by itself
 		if runs(value, id, name) {
