@@ -85,7 +85,7 @@ func (d *decoder) unknown(p pair, prefix string, known []string) {
 	case hint == "" && other != "":
 		hint = fmt.Sprintf("did you mean %q?", other)
 	case hint == "" && d.fitsConfig():
-		hint = "what a task type reads stands below config"
+		hint = "the fields of a task type belong below config"
 	}
 	d.fail(p.place, fmt.Sprintf("unknown field %q", oneLine(prefix+p.key)), hint)
 }

@@ -19,9 +19,9 @@ func (d *jobDecoder) edges(s *cluster.JobSpec) {
 			case at < 0:
 				t.fail(from.place, fmt.Sprintf("after: there is no task %.40q", from.name), suggest(from.name, names))
 			case from.name == t.spec.Name:
-				t.fail(from.place, "after: it stands behind itself", "drop it")
+				t.fail(from.place, "after: the task depends on itself", "drop it")
 			case seen[from.name]:
-				t.fail(from.place, fmt.Sprintf("after: %q stands twice", from.name), "drop one of them")
+				t.fail(from.place, fmt.Sprintf("after: duplicate task %q", from.name), "drop one of them")
 			case d.task(from.name).spec.Spread != cluster.SpreadPool:
 				t.fail(from.place, fmt.Sprintf("after: the task %s is of spread %s", from.name, d.task(from.name).spec.Spread), "only tasks of spread pool are served in order")
 			default:

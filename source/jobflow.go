@@ -68,7 +68,7 @@ func (d *jobDecoder) flowEdges(s *cluster.JobSpec) {
 			case in.Task == t.spec.Name:
 				t.fail(in.place, "from: it takes from itself", "drop it")
 			case slices.ContainsFunc(t.ingress[:i], func(o ingress) bool { return o.Task == in.Task }):
-				t.fail(in.place, fmt.Sprintf("from: %q stands twice", in.Task), "drop one of them")
+				t.fail(in.place, fmt.Sprintf("from: duplicate task %q", in.Task), "drop one of them")
 			case d.task(in.Task).spec.Spread != cluster.SpreadPool:
 				t.fail(in.place, fmt.Sprintf("from: the task %s is of spread %s", in.Task, d.task(in.Task).spec.Spread), "only tasks of spread pool hand on segments")
 			default:

@@ -119,7 +119,7 @@ func (d *decoder) jobHint(key string, known []string) string {
 		return fmt.Sprintf("did you mean %q?", other)
 	}
 	if d.fitsConfig() {
-		return "what a task type reads stands below config"
+		return "the fields of a task type belong below config"
 	}
 	return ""
 }

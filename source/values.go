@@ -147,7 +147,7 @@ func (d *decoder) keysTo(to *[]string) setter {
 			case err != nil:
 				d.fail(item.place, fmt.Sprintf("partitions[%d]: %v", i, err), "")
 			case seen[s]:
-				d.fail(item.place, fmt.Sprintf("partitions[%d]: %.40q stands twice", i, s), "drop one of them")
+				d.fail(item.place, fmt.Sprintf("partitions[%d]: duplicate key %.40q", i, s), "drop one of them")
 			}
 			seen[s] = true
 			*to = append(*to, s)

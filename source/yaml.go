@@ -114,7 +114,7 @@ func (f *file) yamlFault(err error) error {
 	hint := ""
 	switch {
 	case strings.Contains(message, "cannot start any token"):
-		message, hint = "a tab stands where spaces belong", "indent with spaces"
+		message, hint = "a tab in place of spaces", "indent with spaces"
 	case strings.Contains(message, "reserved character"):
 		hint = quoteIt
 	case strings.Contains(message, "non-map value"):
@@ -175,7 +175,7 @@ func (f *file) yamlMapping(at place, values []*ast.MappingValueNode, depth int) 
 }
 
 func (f *file) twice(key string, first, again place) error {
-	return f.fault(again, fmt.Sprintf("the field %q stands twice, first in line %d", key, first.line), "drop one of them")
+	return f.fault(again, fmt.Sprintf("duplicate field %q, first on line %d", key, first.line), "drop one of them")
 }
 
 // yamlKey returns the text of a key, and its place.

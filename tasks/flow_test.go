@@ -99,7 +99,7 @@ func TestBadStages(t *testing.T) {
 		"type: noop, from: read":                                       "type noop takes no segments",
 		"type: map, from: {task: read, shards: 0}, config: {expr: it}": "from.shards",
 		"type: map, from: raed, config: {expr: it}":                    `there is no task "raed"`,
-		"type: map, from: [read, read], config: {expr: it}":            `"read" stands twice`,
+		"type: map, from: [read, read], config: {expr: it}":            `duplicate task "read"`,
 		"type: map, from: x, config: {expr: it}":                       "takes from itself",
 		"type: map, from: read, parts: 2, config: {expr: it}":          "only a task that reads from outside has parts",
 		"type: map, from: read, after: read, config: {expr: it}":       "use from alone",
