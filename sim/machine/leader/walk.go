@@ -52,7 +52,9 @@ func way(_ walk.Config, e machine.Effect) walk.Way {
 
 func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(State).AppendKey(b, n) }
 
-func effect(b []byte, e machine.Effect, n *walk.Names) []byte { return leader.AppendEffect(b, e.(leader.Effect), n) }
+func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
+	return leader.AppendEffect(b, e.(leader.Effect), n)
+}
 
 func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
 	return leader.AppendEvent(b, ev.(leader.Event), n)
