@@ -19,7 +19,7 @@ func TestNothingBreaks(t *testing.T) {
 	}{
 		{"three members", 1, walk.Config{Members: 3, Partitions: 1, Prompt: true}},
 		{"two members, a crash", 30, walk.Config{Members: 2, Partitions: 1, Crashes: 1, Prompt: true}},
-		{"two members, a crash, told late", 300, walk.Config{Members: 2, Partitions: 1, Crashes: 1}},
+		{"two members, a crash, told late", 100, walk.Config{Members: 2, Partitions: 1, Crashes: 1}},
 		{"three members, a crash", 150, walk.Config{Members: 3, Partitions: 1, Crashes: 1, Prompt: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
