@@ -22,7 +22,7 @@ type protocol struct {
 // protocols are all that there are.
 func protocols() []protocol {
 	return []protocol{
-		{leader.Machine(), leader.Rules(), nil, nil},
+		{leader.Machine(), leader.Rules(), pushLeader(), nightLeader()},
 		{lease.Machine(), nil, nil, nil},
 		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
 		{sync.Machine(), nil, nil, nil},

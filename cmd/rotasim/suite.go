@@ -37,6 +37,26 @@ func nightReplica() []walk.Config {
 	)
 }
 
+// pushLeader are the walks of leader of every change.
+func pushLeader() []walk.Config {
+	return []walk.Config{
+		{Members: 2, Partitions: 1, Crashes: 1},
+		{Members: 3, Partitions: 1, Crashes: 1, Prompt: true},
+		{Members: 3, Partitions: 1, Crashes: 1, Duplicates: 1, Prompt: true},
+		{Members: 2, Partitions: 1, Leaves: 1, Prompt: true},
+	}
+}
+
+// nightLeader are those that take longer.
+func nightLeader() []walk.Config {
+	return append(pushLeader(),
+		walk.Config{Members: 3, Partitions: 1, Crashes: 1},
+		walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Prompt: true},
+		walk.Config{Members: 3, Partitions: 1, Crashes: 1, Suspicions: 1, Prompt: true},
+		walk.Config{Members: 3, Partitions: 1, Crashes: 1, Suspicions: 1, Duplicates: 1, Prompt: true},
+	)
+}
+
 // runSuite walks several bounds one after the other and prints a row of a table for each. Each must be walked completely.
 func (o *checkOptions) runSuite(p protocol, out, progress io.Writer) error {
 	suite := p.push

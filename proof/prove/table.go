@@ -1,6 +1,9 @@
 package main
 
-import "os"
+import (
+	"os"
+	"strconv"
+)
 
 // stages are those of the proof, in their order: what fails fast comes first. Least amounts are fixed: the machine may be slow, and then the
 // proof takes longer.
@@ -35,24 +38,35 @@ type protocol struct {
 	suffix string // of the stages' names
 	walks  float64
 	states float64
-	kinds  float64 // of faults
-	flaws  float64
+	seeds  int
+	hours  string   // of each seed
+	pairs  bool     // each fault must hit in each phase in which it can
+	hourly float64  // cluster-hours at least
+	kinds  float64  // of faults
+	flaws  float64  // 0: they are not played here
 	stores []string // on which chaos is played
 }
 
 func protocols() []protocol {
 	return []protocol{
-		{name: "replica", walks: 12, states: 436_900, kinds: 40, flaws: 88, stores: []string{"file", "etcd", "nats", "postgres", "zookeeper"}},
+		{name: "replica", walks: 12, states: 436_900, seeds: 200, hours: "1", pairs: true, hourly: 200, kinds: 40, flaws: 88, stores: []string{"file", "etcd", "nats", "postgres", "zookeeper"}},
 	}
 }
 
 func (p protocol) stages(budget string) []stage {
 	simulate := func(args ...string) []string { return rotasim(append(args, "--protocol", p.name)...) }
-	return []stage{
-		{name: "check" + p.suffix, dir: ".", command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
-		{name: "sim" + p.suffix, dir: ".", command: withBudget(simulate("--seeds", "200", "--hours", "1", "--all-pairs"), budget), least: amounts{"seeds": 200, "cluster_hours": 200, "fault_kinds": p.kinds}},
-		{name: "mutants" + p.suffix, dir: ".", command: simulate("mutants"), least: amounts{"tried": p.flaws, "killed": p.flaws}},
+	seeds := []string{"--seeds", strconv.Itoa(p.seeds), "--hours", p.hours}
+	if p.pairs {
+		seeds = append(seeds, "--all-pairs")
 	}
+	out := []stage{
+		{name: "check" + p.suffix, dir: ".", command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
+		{name: "sim" + p.suffix, dir: ".", command: withBudget(simulate(seeds...), budget), least: amounts{"seeds": float64(p.seeds), "cluster_hours": p.hourly, "fault_kinds": p.kinds}},
+	}
+	if p.flaws > 0 {
+		out = append(out, stage{name: "mutants" + p.suffix, dir: ".", command: simulate("mutants"), least: amounts{"tried": p.flaws, "killed": p.flaws}})
+	}
+	return out
 }
 
 // chaos is played on real processes, which mostly wait.

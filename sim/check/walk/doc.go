@@ -18,6 +18,10 @@
 // truncation belong to the simulator. What nobody else can observe happens at once: the first read of the log, calls that the rules name,
 // the supervisor's answer.
 //
+// Where the rules say so, a walk begins when all members have joined, one after the other: how members start at the same time, and what one does that looks again
+// after some time, then belongs to the simulator. Members are told of every change; with Prompt they are told, and read what has changed, before anything else
+// happens, so that only writes that are under way grow old.
+//
 // # Failures
 //
 // None: it is a model.

@@ -129,7 +129,8 @@ func gap(t machine.Times, k machine.Kind) time.Duration {
 	return d + t.TTL*1050/1000
 }
 
-// recovery is G9.
+// recovery is G9: a silence until the dead leader is followed, one until the dead members are found by its successor, one until those who start under their
+// names may, one for an offer that was not answered; and for each the looks and calls of an election, of adoption, of an offer and its answer.
 func recovery(t machine.Times) time.Duration {
 	return 4*t.TTL*1050/1000 + 60*t.Poll + 80*t.Slowest
 }

@@ -1,0 +1,71 @@
+package leader
+
+import "testing"
+
+// What the simulator has found, by the shortest way to it.
+
+// Without hints each look at who leads is due at once; it must not put off the one at the leader's heartbeat.
+func TestALookDoesNotPutOffAProbe(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	b := s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	b.p.Hints = false
+	s.kill("a")
+	s.until("b rules", func() bool { return s.rules() == b })
+}
+
+// A member that is asked to leave before it was admitted takes back what it has asked for, and ends.
+func TestLeavingBeforeItIsIn(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	b := s.start("b", "n0")
+	s.until("b asks", func() bool { return s.get(MailboxKey("b")).Version != "" }, "a")
+	s.give(b, Stop{Now: s.now, Reason: "told to"})
+	s.until("b has ended", func() bool { return b.over }, "a")
+	if d := s.get(MailboxKey("b")); d.Version != "" {
+		t.Fatalf("its mailbox is still there: %+v", d)
+	}
+}
+
+// The head that admits a member has its first assignments.
+func TestTheFirstHeadIsRead(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	s.ask("a", single("t"), single("u"))
+	s.until("both run", func() bool { return s.members["a"].runs("t") && s.members["a"].runs("u") })
+	b := s.start("b", "n0")
+	began := s.now
+	s.until("b runs one", func() bool { return len(b.last.Grants) == 1 })
+	if took := s.now.Sub(began); took > ttl {
+		t.Fatalf("it took %s: it has waited for the look that nobody hints at", took)
+	}
+}
+
+// The leader's heartbeat is no start under the name of a member that claims its own.
+func TestTheLeaderIsNoRival(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	b := s.start("b", "n0")
+	for i := range 2 {
+		s.pass(ttl/2, "b")
+		d := s.docs[s.members["a"].renewal.key]
+		s.give(b, Got{Now: s.now, Sent: s.now, Doc: d})
+		if b.over {
+			t.Fatalf("it has ended at look %d", i)
+		}
+	}
+}
+
+// The mailbox of a dead member goes, also where its heartbeat is long forgotten.
+func TestADeadMembersMailboxGoes(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	s.set(MailboxKey("z"), Mailbox{Format: Format, Member: "z", Pulse: "pulse/z/n0-0", Want: WantStay, Incarnation: 1})
+	s.until("it has gone", func() bool { return s.get(MailboxKey("z")).Version == "" })
+}
