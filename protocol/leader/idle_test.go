@@ -17,7 +17,7 @@ import (
 )
 
 // idleTasks is how many tasks the members of TestIdleMembersAskSeldom have: 10000 for the figures of docs/performance.md.
-var idleTasks = flag.Int("idle-tasks", 500, "how many tasks of TestIdleMembersAskSeldom")
+var idleTasks = flag.Int("idle-tasks", 200, "how many tasks of TestIdleMembersAskSeldom")
 
 // counted counts requests as ZooKeeper gets them: a list is one for each document, and one for their names.
 type counted struct {
@@ -154,7 +154,7 @@ func TestIdleMembersAskSeldom(t *testing.T) {
 		c.until("all tasks are granted", func() bool { return c.active() == *idleTasks })
 		t.Logf("%d tasks placed in %v of virtual time with %d requests", *idleTasks, time.Since(from), c.requests.Load()-before)
 		time.Sleep(6 * ttl) // waits: in virtual time, until all is quiet
-		const span = 10 * time.Minute
+		const span = 5 * time.Minute
 		before = c.requests.Load()
 		time.Sleep(span) // waits: in virtual time
 		perSecond := float64(c.requests.Load()-before) / span.Seconds()
