@@ -76,10 +76,17 @@ func TestSecondProcessOfTheSameNameIsRefused(t *testing.T) {
 }
 
 func TestReadingCommands(t *testing.T) {
-	p := newPlace(t)
+	t.Parallel()
+	for _, protocol := range []string{"replica", "leader"} {
+		t.Run(protocol, func(t *testing.T) { reads(newPlace(t), protocol) })
+	}
+}
+
+func reads(p *place, protocol string) {
+	t := p.t
 	p.task("ok.yaml", "type: noop\nevery: 1s\n")
 	p.task("gpu.yaml", "type: noop\nevery: 1s\nlabels: {gpu: \"yes\"}\n")
-	p.start("a", "--label", "zone=x", "tasks")
+	p.start("a", "--protocol", protocol, "--label", "zone=x", "tasks")
 	await(t, "both tasks are known", func() bool { return len(p.tasks()) == 2 })
 	for args, want := range map[string][]string{
 		"status":         {"members 1", "tasks 2: 1 running, 1 waiting", "! waiting", "gpu", "rota why gpu"},

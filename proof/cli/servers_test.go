@@ -38,7 +38,12 @@ func onServers(t *testing.T, test func(p *place, s *server.Server)) {
 }
 
 func TestDemoOnServers(t *testing.T) {
-	onServers(t, func(p *place, _ *server.Server) { p.demo("--store", p.store) })
+	onServers(t, func(p *place, s *server.Server) {
+		p.demo("--store", p.store)
+		if strings.HasPrefix(s.URL, "zookeeper:") {
+			p.demo("--store", s.URL+"/led", "--protocol", "leader")
+		}
+	})
 }
 
 func TestStoreCheckOnServers(t *testing.T) {

@@ -284,6 +284,6 @@ func (s *step) rarely() time.Duration {
 	if !s.p.Hints {
 		return s.p.Poll
 	}
-	n := max(1, len(s.roster.Members))
-	return max(s.p.Poll, s.p.TTL*2/5, time.Duration(n)*(s.p.TTL*3/5))
+	n := time.Duration(max(1, len(s.roster.Members)))
+	return max(s.p.Poll, s.p.TTL*2/5, n*(s.p.TTL*3/5), n*n*(s.p.TTL/100))
 }

@@ -34,11 +34,10 @@ func (s *step) auditSlots() {
 	}
 }
 
-// audited paces the audit: a store may need a request for each document, and an idle cluster must cost little. Some documents a second, and more the more
-// members there are.
+// audited paces the audit: a store may need a request for each document, and an idle cluster must cost little: half a document a second, and less the more
+// members there are. All is compared at once when another leader begins.
 func (s *step) audited(m cluster.MemberID, documents int) {
-	members := time.Duration(len(s.rule.roster.Members))
-	each := 2 * time.Second * s.p.TTL / (s.p.TTL + members*time.Second)
+	each := max(2*time.Second, time.Duration(len(s.rule.roster.Members))*200*time.Millisecond)
 	s.rule.audit = audit{next: s.now.Add(max(s.p.TTL, time.Duration(documents+1)*each)), last: m}
 }
 

@@ -17,8 +17,11 @@ func (s *step) holderGot(ev Got) {
 
 // mayLead reports whether this member takes part in elections.
 func (s *step) mayLead() bool {
-	return s.phase >= phaseJoin && s.phase <= phaseConfirm && s.renewal.Held && s.roster.known
+	return (s.phase >= phaseJoin && s.phase <= phaseConfirm || s.lingers()) && s.renewal.Held && s.roster.known
 }
+
+// lingers reports whether this member waits for a leader to enter that it leaves. Where all leave at once the last of them has to do that itself.
+func (s *step) lingers() bool { return s.phase == phaseLeaving && s.inc != 0 && !s.out() }
 
 // elect looks who leads, and tries to where nobody does.
 func (s *step) elect() {
@@ -69,8 +72,14 @@ func (s *step) act(move elect.Move) {
 	}
 }
 
-// turn is how long we let others go first.
-func (s *step) turn() time.Duration { return time.Duration(min(s.rank(), 8)) * 2 * s.p.Poll }
+// turn is how long we let others go first: those before us, and all that stay.
+func (s *step) turn() time.Duration {
+	n := min(s.rank(), 8)
+	if s.lingers() {
+		n += 2
+	}
+	return time.Duration(n) * 2 * s.p.Poll
+}
 
 // probeEvery is how often the leader's heartbeat is looked at. Where it vanishes by itself a hint comes with that.
 func (s *step) probeEvery() time.Duration {

@@ -20,8 +20,11 @@ func (s *step) observe() {
 		s.sweepNext = s.now.Add(s.sweepEvery())
 	}
 	for m := range s.fold.value.Members() {
-		o := s.pulses.Of(m.Pulse)
-		if m.State != cluster.MemberHeld && o.Suspect(s.now, s.silence(o)) {
+		o, until := s.pulses.Of(m.Pulse), s.now
+		if s.p.Vanish {
+			until = o.Seen // lists are rare: what was not looked at is not known to be silent
+		}
+		if m.State != cluster.MemberHeld && o.Suspect(until, s.silence(o)) {
 			s.probe(m.Pulse, s.now.Add(s.p.Poll))
 		}
 	}
@@ -64,7 +67,7 @@ func (s *step) patrol() {
 	if s.now < s.rule.patrol {
 		return
 	}
-	s.rule.patrol = s.now.Add(max(s.p.TTL/4, s.p.Poll))
+	s.rule.patrol = s.now.Add(max(s.p.TTL/3, s.p.Poll))
 	next := s.fold.value.Following(s.rule.patrols)
 	if m, ok := s.fold.value.Member(next); ok && m.State != cluster.MemberHeld && m.Pulse != s.renewal.key {
 		s.probe(m.Pulse, s.now)
@@ -77,7 +80,11 @@ func (s *step) pulsesListed(docs []Doc) {
 	next := make(heartbeat.Observations, 0, len(docs))
 	for _, d := range docs {
 		listed[d.Key] = d.Version
-		next = append(next, s.pulses.Of(d.Key).InList(d.Version, d.TTL, s.now))
+		o := s.pulses.Of(d.Key).InList(d.Version, d.TTL, s.now)
+		if s.p.Vanish {
+			o.Seen = s.now
+		}
+		next = append(next, o)
 	}
 	for m := range s.fold.value.Members() {
 		if _, ok := listed[m.Pulse]; !ok && m.State != cluster.MemberHeld {

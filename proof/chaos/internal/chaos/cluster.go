@@ -42,6 +42,7 @@ type Cluster struct {
 	mu      sync.Mutex // guards what follows
 	records []history.Record
 	excused []history.Span
+	away    bool // the server is
 }
 
 // running is a run that goes on, as far as its process wrote down.

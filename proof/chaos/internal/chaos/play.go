@@ -149,8 +149,8 @@ func (c *Cluster) heal(r *Report) error {
 		}
 	}
 	from := c.now()
-	ok := c.await("all faults are over and all tasks run", c.settled)
-	took := c.now().Sub(from) - c.stalls.Since(int64(from))
+	ok := c.await("all faults are over and all tasks run", c.steady())
+	took := c.now().Sub(from) - c.stalls.Since(int64(from)) - c.steadyFor()
 	r.HealMS = took.Milliseconds()
 	if !ok {
 		r.violated("G9 not all runs after the faults stopped: " + c.whatIsMissing())
@@ -161,6 +161,21 @@ func (c *Cluster) heal(r *Report) error {
 		r.violated("G5 a task that has an end does not come to it")
 	}
 	return nil
+}
+
+// steadyFor is how long all must be well at the end. A member that was suspended in the middle of a write has just let the others write: what they have waited
+// with may move tasks at once.
+func (c *Cluster) steadyFor() time.Duration { return c.options.TTL / 4 }
+
+// steady tells whether all has been well for a while.
+func (c *Cluster) steady() func() bool {
+	since := c.now()
+	return func() bool {
+		if !c.settled() {
+			since = c.now()
+		}
+		return c.now().Sub(since) >= c.steadyFor()
+	}
 }
 
 // settled tells whether the members are those that are awake, and each partition runs where the log says.

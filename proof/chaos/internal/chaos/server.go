@@ -66,6 +66,8 @@ func (c *Cluster) restartServer(ctx context.Context) (string, error) {
 // serverAway kills the server; it comes back after a share of the TTL, or long after everything had to stop.
 func (c *Cluster) serverAway(ctx context.Context) (string, error) {
 	from := c.now()
+	c.away = true
+	defer func() { c.away = false }()
 	if err := c.options.Server.Kill(); err != nil {
 		return "", fmt.Errorf("kill the server: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -27,6 +28,7 @@ type started struct {
 	asleep   bool
 	traced   bool
 	leaving  bool
+	left     protocol.Instant // when it was told to leave
 	expected bool // its end
 	seen     bool // its end was taken note of
 }
@@ -127,7 +129,7 @@ func (c *Cluster) wake(p *started) error {
 
 // dismiss sends SIGTERM.
 func (c *Cluster) dismiss(p *started) error {
-	p.leaving, p.expected = true, true
+	p.leaving, p.expected, p.left = true, true, c.now()
 	c.does(p, history.Left)
 	if err := ignoreEnd(p.Signal(syscall.SIGTERM)); err != nil {
 		return fmt.Errorf("end %s: %w", p.name, err)
@@ -143,11 +145,18 @@ func (c *Cluster) reap() {
 		}
 		p.seen = true
 		c.does(p, history.Exited)
-		if p.name != probeName && (!p.expected || p.Err() != nil) {
+		if p.name != probeName && (!p.expected || p.Err() != nil && !c.couldNotLeave(p)) {
 			c.surprises = append(c.surprises, fmt.Sprintf("%s (start %d) ended by itself: %v: %s", p.name, p.number, p.Err(), p.lastWords()))
 			c.say("! %s", c.surprises[len(c.surprises)-1])
 		}
 	}
+}
+
+// couldNotLeave reports whether nobody could write while a member was to leave: its error says so, and it is right.
+func (c *Cluster) couldNotLeave(p *started) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return p.leaving && (c.away || slices.ContainsFunc(c.excused, func(s history.Span) bool { return s.To >= int64(p.left) }))
 }
 
 // lastWords is the end of its log.
