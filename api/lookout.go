@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,13 +53,15 @@ func (l *Lookout) Look(ctx context.Context, v cluster.Value) (Sight, error) {
 
 // read returns the heartbeats of the members by key. A list may lag, so what is missing in it is asked for.
 func (l *Lookout) read(ctx context.Context, v cluster.Value) (map[string]store.Doc, error) {
-	docs, err := l.docs.List(ctx, protocol.HeartbeatPrefix)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]store.Doc, len(docs))
-	for _, d := range docs {
-		out[d.Key] = d
+	out := make(map[string]store.Doc)
+	for _, prefix := range prefixes(v) {
+		docs, err := l.docs.List(ctx, prefix)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range docs {
+			out[d.Key] = d
+		}
 	}
 	for m := range v.Members() {
 		if _, ok := out[m.Pulse]; ok || !hasHeartbeat(m) {
@@ -77,7 +80,27 @@ func (l *Lookout) read(ctx context.Context, v cluster.Value) (map[string]store.D
 
 // hasHeartbeat tells of whom one is expected. A member that has announced a restart has none until it is back.
 func hasHeartbeat(m cluster.Member) bool {
-	return m.State != cluster.MemberHeld && strings.HasPrefix(m.Pulse, protocol.HeartbeatPrefix)
+	return m.State != cluster.MemberHeld && prefixOf(m) != ""
+}
+
+// prefixOf is where the protocol keeps the heartbeat of a member; "" where there is none.
+func prefixOf(m cluster.Member) string {
+	for _, p := range [...]string{protocol.HeartbeatPrefix, protocol.NodePrefix} {
+		if strings.HasPrefix(m.Pulse, p) {
+			return p
+		}
+	}
+	return ""
+}
+
+// prefixes are those of the members: one, since all of them use one protocol.
+func prefixes(v cluster.Value) (out []string) {
+	for m := range v.Members() {
+		if p := prefixOf(m); p != "" && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // judge fills in the heartbeats of the members, and forgets the signs of others.
@@ -90,7 +113,7 @@ func (l *Lookout) judge(s *Sight, v cluster.Value, docs map[string]store.Doc) {
 			continue
 		}
 		d, ok := docs[m.Pulse]
-		if !ok {
+		if !ok || fenced(d) {
 			s.beats[m.ID] = Heartbeat{State: HeartbeatGone}
 			continue
 		}
@@ -98,4 +121,12 @@ func (l *Lookout) judge(s *Sight, v cluster.Value, docs map[string]store.Doc) {
 		s.beats[m.ID] = signs[m.Pulse].heartbeat(now, s.now, d.Value)
 	}
 	l.signs = signs
+}
+
+// fenced tells whether a heartbeat was ended by others: it is there, and is never renewed again.
+func fenced(d store.Doc) bool {
+	var said struct {
+		State string `json:"state"`
+	}
+	return json.Unmarshal(d.Value, &said) == nil && said.State == "fenced"
 }

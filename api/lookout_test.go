@@ -258,3 +258,37 @@ func TestTheServerLooks(t *testing.T) {
 		}
 	}
 }
+
+// TestHeartbeatsOfSessions: the protocol lease keeps them below node/, and one that was fenced is none.
+func TestHeartbeatsOfSessions(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	defer docs.Close()
+	f := &folded{}
+	for _, m := range []cluster.MemberID{"a", "b", "c"} {
+		f.apply(cluster.PrepareJoin{Member: m, Pulse: protocol.NodePrefix + string(m) + "/1-0"})
+	}
+	for key, state := range map[string]string{"a": "live", "b": "fenced"} {
+		text := fmt.Sprintf(`{"state":%q,"member":%q,"at_ms":%d,"ttl_ms":10000}`, state, key, time.Now().UnixMilli())
+		if _, err := docs.Put(t.Context(), store.Doc{Key: protocol.NodePrefix + key + "/1-0", Value: []byte(text)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sight, err := api.NewLookout(docs, func() protocol.Instant { return 1 }).Look(t.Context(), f.v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := api.MembersOf(f.v)
+	sight.Members(members)
+	got := ""
+	for _, m := range members {
+		got += m.Member + ":"
+		if m.Heartbeat != nil {
+			got += m.Heartbeat.State
+		}
+		got += " "
+	}
+	if want := "a:" + api.HeartbeatPresent + " b:" + api.HeartbeatGone + " c:" + api.HeartbeatGone + " "; got != want {
+		t.Errorf("heartbeats %q, want %q", got, want)
+	}
+}

@@ -18,6 +18,9 @@ var ErrPlaceDamaged = errors.New("the document that names the protocol is damage
 // HeartbeatPrefix is the key prefix of the members' heartbeats, each under PREFIX<member>/.
 const HeartbeatPrefix = "pulse/"
 
+// NodePrefix is where they are under the protocol lease, as its source document names them.
+const NodePrefix = "node/"
+
 // place is the content of that document.
 type place struct {
 	Protocol string `json:"protocol"`

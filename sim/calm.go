@@ -62,7 +62,13 @@ func (w *world) drained() {
 	c.drains = p.name
 	c.propose("drain", cluster.DrainMember{Member: p.name, On: true})
 	bound := w.recoveryBound()
-	if !w.until(w.now+int64(bound), func() bool { return (w.left(p.name) == "" || w.alone(p.name)) && w.served() }) {
+	empty := func() bool { return (w.left(p.name) == "" || w.alone(p.name)) && w.served() }
+	done := w.until(w.now+int64(bound), empty)
+	if m, ok := w.oracle.ref.Member(p.name); !done && ok && !m.Draining && !w.broken() { // whom was asked has left since: the operator asks again
+		c.propose("drain", cluster.DrainMember{Member: p.name, On: true})
+		done = w.until(w.now+int64(bound), empty)
+	}
+	if !done {
 		w.oracle.violate("G5", fmt.Sprintf("%s after %s was drained: %s %s", bound, p.name, w.left(p.name), w.unserved()))
 		return
 	}

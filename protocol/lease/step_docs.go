@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
@@ -19,7 +20,7 @@ const (
 	viewPrefix = "view/"
 
 	lockPrefix      = "lock/"
-	nodePrefix      = "node/"
+	nodePrefix      = protocol.NodePrefix
 	jobPrefix       = "job/"
 	partitionPrefix = "partition/"
 )

@@ -32,7 +32,7 @@
 // A snapshot's chunks are written first; then one statement writes the last chunk and points at all of them, if there is still no newer snapshot. Trim removes
 // at most 2,000 records with one statement, and asks for a vacuum when it has removed many.
 //
-// Watches listen on one connection of the handle (LISTEN), and each change commits with its notification (NOTIFY). A connection that breaks, or on which the server
+// Watches listen on one connection of the handle (LISTEN), and each change but the renewal of a heartbeat commits with its notification (NOTIFY). A connection that breaks, or on which the server
 // is silent, is made again, and then all watches get a hint.
 //
 // # Sessions

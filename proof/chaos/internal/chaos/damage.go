@@ -60,7 +60,7 @@ func (c *Cluster) damage(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the store before it is damaged: %w", err)
 	}
-	c.await("the log was read to its end", func() bool { return c.follower.now().Index() == before.Index() })
+	c.await("the log was read to its end", func() bool { return c.follower.observe != nil || c.follower.now().Index() == before.Index() })
 	c.follower.close()
 	backup := filepath.Join(c.dir, "backup")
 	if err := copyDir(c.storeDir(), backup); err != nil {

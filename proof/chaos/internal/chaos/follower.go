@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/sim/history"
 	"github.com/rota-run/rota/store"
 )
@@ -20,6 +21,8 @@ type follower struct {
 	stop  context.CancelFunc
 	done  chan struct{}
 	known map[cluster.PartitionID]known // belongs to its goroutine
+	// observe reads the value where the protocol has no log; else nil.
+	observe func(context.Context, protocol.Store, cluster.Value) (cluster.Value, error)
 
 	mu      sync.Mutex // guards what follows
 	value   cluster.Value
@@ -35,8 +38,11 @@ type known struct {
 }
 
 // follow opens the store for reading and follows its log.
-func follow(ctx context.Context, open func(context.Context) (Log, error), note func(history.Record)) (*follower, error) {
+func follow(ctx context.Context, proto string, open func(context.Context) (Log, error), note func(history.Record)) (*follower, error) {
 	f := &follower{note: note, known: map[cluster.PartitionID]known{}}
+	if p := (lease.Protocol{}); p.Name() == proto {
+		f.observe = p.Observe
+	}
 	return f, f.open(ctx, open)
 }
 
@@ -113,6 +119,9 @@ func (f *follower) readOnce(ctx context.Context) error {
 // read applies what is new.
 func (f *follower) read(ctx context.Context) error {
 	v := f.now()
+	if f.observe != nil {
+		return f.look(ctx, v)
+	}
 	for {
 		page, err := f.store.Read(ctx, uint64(v.Index()), 500)
 		if errors.Is(err, store.ErrTruncated) {
@@ -132,6 +141,19 @@ func (f *follower) read(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// look reads documents, which have no order among each other: what changed and changed back in between is not seen.
+func (f *follower) look(ctx context.Context, v cluster.Value) error {
+	s, ok := f.store.(protocol.Store)
+	if !ok {
+		return errors.New("the store has no documents")
+	}
+	v, err := f.observe(ctx, s, v)
+	if err == nil {
+		f.compare(v)
+	}
+	return err
 }
 
 func apply(v cluster.Value, r store.Record) cluster.Value {

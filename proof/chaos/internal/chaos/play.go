@@ -107,7 +107,7 @@ func (c *Cluster) begin(ctx context.Context) error {
 			return err
 		}
 		if c.follower == nil {
-			f, err := follow(ctx, c.openLog, c.note)
+			f, err := follow(ctx, c.options.Protocol, c.openLog, c.note)
 			if err != nil {
 				return err
 			}
