@@ -81,6 +81,9 @@ func joined(resp *kmsg.JoinGroupResponse) store.Membership {
 // SyncGroup implements store.Group.
 func (g *group) SyncGroup(ctx context.Context, s store.Seat, give []store.GroupMember) ([]byte, error) {
 	given, err := g.sync(ctx, s, give)
+	if err == nil { // since Kafka 4 a Sync that comes after the leader's does not begin the session again
+		err = g.heartbeat(ctx, s)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sync group %s, generation %d: %w", g.id, s.Generation, err)
 	}

@@ -20,8 +20,6 @@ func ofSync() []flaw.Flaw {
 			"(!ok || named[i].Join.Pulse != m.Pulse)", "(!ok || named[i].Join.Pulse != \"\")"),
 		flaw.New("a new start takes the place of the one before", value,
 			"(!ok || named[i].Join.Pulse != m.Pulse)", "(!ok || i < 0)"),
-		flaw.New("an epoch brings back who has left", value,
-			"m.Incarnation != 0 || ok && old.Pulse == c.Pulse", "ok && old.Pulse == c.Pulse"),
 		flaw.New("a share to whoever is not in the epoch counts", value,
 			"case !ok || m.State != MemberJoined:\n\t\treturn \"void", "case to == p.Owner && !ok:\n\t\treturn \"void"),
 		flaw.New("a void share takes the partition from its owner", value,
