@@ -90,3 +90,51 @@ func TestCallsFail(t *testing.T) {
 		}
 	})
 }
+
+// A call that has a key is submitted once, however often a client of the same name submits it; one with a delay waits.
+func TestCallsWithAKeyOrADelay(t *testing.T) {
+	virtual(t, func(t *testing.T, limited context.Context) {
+		ctx := context.WithoutCancel(limited) // it takes longer, in virtual time
+		s := memory.New()
+		var runs atomic.Int64
+		count := rota.NewFunc("count", func(context.Context, int) (int64, error) { return runs.Add(1), nil })
+		joinAs(t, ctx, s, rota.Config{Member: "a", Slots: 2, Functions: []rota.Function{count}})
+		client := func(name string) *rota.Client {
+			st := s.Open()
+			c, err := rota.Open(st, rota.ClientOptions{Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close(context.Background()); st.Close() })
+			return c
+		}
+		one, again, other := client("importer"), client("importer"), client("exporter")
+		keyed := count.With(rota.FuncOptions{Key: "2026-11-22/daily import"})
+		ids := make(map[string]bool)
+		for _, c := range []*rota.Client{one, again, one, other} {
+			call, err := keyed.Submit(ctx, c, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids[call.ID()] = true
+			time.Sleep(10 * time.Second) // waits: in virtual time, so that it has ended before the next one
+		}
+		if len(ids) != 2 || runs.Load() != 2 {
+			t.Errorf("%d calls and %d runs of two clients", len(ids), runs.Load())
+		}
+		if _, err := rota.NewFunc("sum", func(context.Context, int) (int, error) { return 0, nil }, rota.FuncOptions{Key: "2026-11-22/daily import"}).Submit(ctx, one, 1); err == nil {
+			t.Error("another function under the same key was accepted")
+		}
+		began := time.Now()
+		call, err := count.With(rota.FuncOptions{Delay: time.Minute}).Submit(ctx, one, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < time.Minute || took > 70*time.Second {
+			t.Errorf("a call with a delay of a minute took %s", took)
+		}
+	})
+}

@@ -78,6 +78,7 @@ var ErrRefused = errors.New("refused")
 type Member struct {
 	name  string
 	node  *node.Node
+	docs  Store
 	locks *Locks
 	types work.Types
 	calls *CallClient
@@ -122,7 +123,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 		return nil, fmt.Errorf("join: %w", err)
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m := &Member{name: c.Member, node: n, locks: locks, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
+	m := &Member{name: c.Member, node: n, docs: c.Store, locks: locks, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		m.err = n.Run(context.WithValue(life, memberKey{}, m), m.hurry)

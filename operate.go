@@ -18,13 +18,24 @@ func (m *Member) Unpark(ctx context.Context, partition string) error {
 	return m.ask(ctx, fmt.Sprintf("unpark %q", partition), cluster.UnparkPartition{Partition: cluster.PartitionID(partition)})
 }
 
-// Drain moves the tasks of a member away, under their hand-over contract, and gives it no more until Undrain.
+// Drain moves the tasks of a member away, under their hand-over contract, and gives it no more until Undrain, also when it restarts.
 func (m *Member) Drain(ctx context.Context, member string) error {
-	return m.ask(ctx, fmt.Sprintf("drain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member), On: true})
+	err := m.ask(ctx, fmt.Sprintf("drain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member), On: true})
+	if err == nil {
+		_, err = node.KeepDrained(ctx, m.docs, cluster.MemberID(member), true, m.name)
+	}
+	return err
 }
 
-// Undrain gives a drained member tasks again.
+// Undrain gives a drained member tasks again; one that is down takes them when it is back.
 func (m *Member) Undrain(ctx context.Context, member string) error {
+	was, err := node.KeepDrained(ctx, m.docs, cluster.MemberID(member), false, m.name)
+	if err != nil {
+		return err
+	}
+	if _, here := m.Value().Member(cluster.MemberID(member)); was && !here {
+		return nil
+	}
 	return m.ask(ctx, fmt.Sprintf("undrain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member)})
 }
 

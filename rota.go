@@ -20,6 +20,8 @@ type (
 	Types = work.Types
 	// Item is one input that a partitioner has listed.
 	Item = cluster.Item
+	// Child is a partition that Grant.Split makes.
+	Child = cluster.Child
 	// Page is what one listing gave.
 	Page = work.Page
 	// Token is a fencing token: it grows with every new owner of what it guards.

@@ -92,6 +92,7 @@ type Node struct {
 	leaving  atomic.Bool
 	heldSeen atomic.Bool // what was held for this start of the member was noted
 	sources  *sources
+	rejoined chan struct{}         // has room for one: the member has joined, or joined again
 	away     atomic.Pointer[error] // why the place cannot be claimed yet; nil once it is
 }
 
@@ -113,7 +114,7 @@ func New(c Config) (*Node, error) {
 	if c.Journal == nil {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
-	n := &Node{c: c, changed: newSignal(), tally: newTally(), failing: newFailing(), started: time.Now()}
+	n := &Node{c: c, changed: newSignal(), rejoined: make(chan struct{}, 1), tally: newTally(), failing: newFailing(), started: time.Now()}
 	n.sources = newSources(n)
 	n.records = journal.NewBuffered(c.Journal, c.Logger)
 	var err error
@@ -233,6 +234,7 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 		defer close(gone)
 		err = n.take(member)
 	})
+	all.Go(func() { n.obeyDrain(member, gone) })
 	all.Go(func() { n.sources.declare(member, gone) })
 	all.Go(func() { n.sources.publish(member, gone) })
 	calls := n.runCalls(ctx, gone, hurry)

@@ -20,6 +20,10 @@ func (n *Node) record(r journal.Record) {
 
 func (n *Node) joined(inc cluster.Incarnation) {
 	n.sources.admitted(inc)
+	select {
+	case n.rejoined <- struct{}{}:
+	default:
+	}
 	n.witness.note(n.c.Clock(), "join", "", inc)
 	n.record(journal.Record{Kind: journal.MemberJoined, Token: uint64(inc), Message: string(n.c.Member) + " joined"})
 	if n.c.Events.Joined != nil {
@@ -69,7 +73,7 @@ func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
 // Asked journals what was done at the word of the program that this member is part of.
 func (n *Node) Asked(c cluster.Command) { n.record(AskedRecord(c)) }
 
-// AskedRecord is the record of a command that people give: what it says, and the job, task or member that it is about.
+// AskedRecord is the record of a command that people give: what it says, and the job or task that it is about.
 func AskedRecord(c cluster.Command) journal.Record {
 	r := journal.Record{Kind: journal.Asked, Message: fmt.Sprint(c)}
 	switch c := c.(type) {
@@ -77,8 +81,6 @@ func AskedRecord(c cluster.Command) journal.Record {
 		r.Partition = string(c.Job)
 	case cluster.UnparkPartition:
 		r.Partition = string(c.Partition)
-	case cluster.DrainMember:
-		r.To = string(c.Member)
 	}
 	return r
 }

@@ -33,6 +33,8 @@ type caller struct {
 	attempts                  int
 	timeout, patience         time.Duration
 	detach, json              bool
+	key, as                   string
+	delay                     time.Duration
 	store                     string // without secrets
 }
 
@@ -57,10 +59,13 @@ func newCall(e env) *cobra.Command {
 	flags.BoolVar(&c.detach, "detach", false, "do not wait for the result; also where no member has the function yet")
 	flags.DurationVar(&c.patience, "wait", 0, "how long to wait for the result; 0: until it is there")
 	flags.IntVar(&c.attempts, "attempts", 0, "most runs; 0: the default, 5")
+	flags.StringVar(&c.key, "key", "", "a name for the call: submitted again, by a command with the same --as, it is the same call")
+	flags.StringVar(&c.as, "as", "", "who calls: members share their slots fairly among callers; default: a name by chance, with --key: rota-call")
+	flags.DurationVar(&c.delay, "delay", 0, "let it wait so long before it runs")
 	flags.DurationVar(&c.timeout, "timeout", 0, "of one run; 0: none")
 	flags.StringVar(&c.attach, "attach", "", "wait for a call that was submitted before, by its ID")
 	flags.StringVar(&c.cancel, "cancel", "", "cancel a call, by its ID")
-	asked(flags, "arg", "detach", "wait", "attempts", "timeout", "attach", "cancel")
+	asked(flags, "arg", "detach", "wait", "key", "as", "delay", "attempts", "timeout", "attach", "cancel")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		store, err := settleStore(e, cmd)
 		if err != nil {
@@ -89,6 +94,9 @@ func (c *caller) read(cmd *cobra.Command, args []string) error {
 		return misused(`--arg '{"text": "hello"}', or --arg '"text"' for a text alone`, "arg %q is not JSON", c.arg)
 	case len(args) == 1:
 		c.name = args[0]
+		if c.key != "" && c.as == "" {
+			c.as = "rota-call"
+		}
 	}
 	return nil
 }
@@ -102,9 +110,9 @@ func (c *caller) run(ctx context.Context, store string) error {
 	}
 	defer st.Close()
 	c.store = storeurl.Hide(store)
-	client, err := call.NewClient(st, call.ClientOptions{})
+	client, err := call.NewClient(st, call.ClientOptions{Queue: c.as})
 	if err != nil {
-		return err
+		return misused("--as importer", "%w", err)
 	}
 	defer client.Close()
 	h, err := c.handle(limited, st, client)
@@ -136,7 +144,7 @@ func (c *caller) handle(ctx context.Context, st store.Full, client *call.Client)
 	if err := c.offered(o.value); err != nil {
 		return nil, err
 	}
-	h, err := client.Submit(ctx, c.name, []byte(c.arg), call.Options{Attempts: c.attempts, Timeout: c.timeout})
+	h, err := client.Submit(ctx, c.name, []byte(c.arg), call.Options{Attempts: c.attempts, Timeout: c.timeout, Key: c.key, Delay: c.delay})
 	if err != nil {
 		return nil, failed("rota call --help", "%w", err)
 	}

@@ -99,11 +99,25 @@ func propose(ctx context.Context, e env, store string, c cluster.Command, try st
 	if err != nil {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(store), err)
 	}
-	if !res[0].Accepted {
+	back, err := keepDrained(ctx, e, st, c, res[0].Accepted)
+	if err != nil {
+		return fmt.Errorf("store %s: %w", storeurl.Hide(store), err)
+	}
+	if !res[0].Accepted && !back {
 		return failed(try, "%v: %s", c, res[0].Reason)
 	}
 	tell(ctx, e, st, c)
 	return nil
+}
+
+// keepDrained keeps the word about a member for its next start. It tells whether a member that is down was given back its tasks by that.
+func keepDrained(ctx context.Context, e env, st store.Full, c cluster.Command, accepted bool) (back bool, err error) {
+	d, ok := c.(cluster.DrainMember)
+	if !ok || d.On && !accepted {
+		return false, nil
+	}
+	was, err := node.KeepDrained(ctx, st, d.Member, d.On, asker(e))
+	return was && !d.On, err
 }
 
 // tell journals who gave a command. It was done: a journal that does not take it is a word to the user and no more.

@@ -178,7 +178,7 @@ func TestTheJournalSaysWhoAsked(t *testing.T) {
 	w.shows("kill x", exitOK, "x is killed")
 	w.shows("kill nothing", exitFailed, "nothing")
 	by := "  by " + asker(env{getenv: func(string) string { return "" }})
-	w.shows("journal", exitOK, "asked       drain-member a"+by, "asked       drain-member a off"+by, "asked       x  kill-job x"+by)
+	w.shows("journal", exitOK, "asked          drain-member a"+by, "asked          undrain-member a"+by, "asked          x  kill-job x"+by)
 	w.shows("why x", exitOK, "kill-job x"+by)
 }
 

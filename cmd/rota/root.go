@@ -39,7 +39,7 @@ func newRoot(e env) *cobra.Command {
 	})
 	for _, c := range []func(env) *cobra.Command{
 		newRun, newDemo, newStatus, newMembers, newTasks, newWhy, newJournal, newLog, newDrain, newUndrain, newUnpark,
-		newSubmit, newValidate, newCall, newJobs, newKill, newPlan, newConfigure, newSimulate, newSource, newStore, newCopy, newConfig, newVersion,
+		newSubmit, newValidate, newCall, newCalls, newJobs, newKill, newPlan, newConfigure, newSimulate, newSource, newStore, newCopy, newConfig, newVersion,
 	} {
 		root.AddCommand(c(e))
 	}

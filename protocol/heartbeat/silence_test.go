@@ -15,7 +15,7 @@ func TestReasonTellsOfTheSilence(t *testing.T) {
 	read := func(versions ...string) heartbeat.Observation { // one each second
 		o := heartbeat.Observation{Key: "p"}
 		for i, v := range versions {
-			o = o.Read(store.Version(v), limit, at(i+1), at(i+1))
+			o = o.Read(store.Version(v), limit, at(time.Duration(i+1)*time.Second), at(time.Duration(i+1)*time.Second))
 		}
 		return o
 	}

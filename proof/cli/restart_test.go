@@ -1,0 +1,120 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/journal"
+)
+
+// owners is who has each task; nil while one of them does not run.
+func (p *place) owners(total int) map[string]string {
+	p.t.Helper()
+	tasks := p.tasks()
+	out := make(map[string]string, len(tasks))
+	for _, t := range tasks {
+		if t.State == api.Running {
+			out[t.Task] = t.Owner
+		}
+	}
+	if len(out) != total {
+		return nil
+	}
+	return out
+}
+
+// moves counts what the journal tells of a kind, and finds the longest gap in it.
+func (p *place) moves(kind journal.Kind, since time.Time) (n int, longest time.Duration) {
+	p.t.Helper()
+	out, stderr, code := p.rota("journal", "--store", "file:store", "--json", "--since", (time.Since(since) + 2*time.Second).Round(time.Second).String(), "--limit", "100000")
+	var records []journal.Record
+	if err := json.Unmarshal([]byte(out), &records); err != nil || code != exitOK {
+		p.t.Fatalf("exit %d, %v: %s", code, err, stderr)
+	}
+	for _, r := range records {
+		if r.Kind != kind || r.AtMS < since.UnixMilli() || strings.HasPrefix(r.Partition, "rota.") {
+			continue
+		}
+		n++
+		if r.GapMS != nil {
+			longest = max(longest, time.Duration(*r.GapMS)*time.Millisecond)
+		}
+	}
+	return n, longest
+}
+
+// TestRollingRestart: three processes with 2,000 tasks are restarted, one after the other. With --hold nothing moves; without it the fewest tasks that can: those of a
+// member that leaves, and as many back.
+func TestRollingRestart(t *testing.T) {
+	const total = 2000
+	for _, hold := range []bool{true, false} {
+		t.Run(fmt.Sprintf("hold=%t", hold), func(t *testing.T) {
+			p := newPlace(t)
+			var keys []string
+			for i := range total {
+				keys = append(keys, fmt.Sprintf("k%04d", i))
+			}
+			p.task("all.yaml", "type: noop\nevery: 10s\nspread: partitioned\npartitions: ["+strings.Join(keys, ", ")+"]\n")
+			args := []string{"tasks"}
+			if hold {
+				args = append(args, "--hold", "10m")
+			}
+			names := []string{"a", "b", "c"}
+			members := make(map[string]*running)
+			for _, name := range names {
+				members[name] = p.start(name, args...)
+			}
+			settled := func(what string) (owners map[string]string) {
+				t.Helper()
+				await(t, what, func() bool {
+					owners = p.owners(total)
+					count := make(map[string]int)
+					for _, m := range owners {
+						count[m]++
+					}
+					return len(count) == len(names) && count["a"] >= total/3 && count["b"] >= total/3 && count["c"] >= total/3
+				})
+				return owners
+			}
+			before := settled("the tasks are shared")
+			began := time.Now()
+			for _, name := range names {
+				members[name].signal(syscall.SIGTERM)
+				if code := members[name].end(); code != exitOK {
+					t.Fatalf("%s: exit %d: %s", name, code, members[name].Stderr.String())
+				}
+				members[name] = p.start(name, args...)
+				settled(name + " has its share again")
+			}
+			after := settled("the tasks are shared at the end")
+			took := time.Since(began)
+			kind := journal.Moved
+			if hold {
+				kind = journal.Resumed
+			}
+			wanted := total // with --hold each task is resumed once
+			if !hold {
+				wanted = 2 * total // each leaves its member once, and another one comes
+			}
+			n, longest := 0, time.Duration(0)
+			await(t, "the journal has it all", func() bool { n, longest = p.moves(kind, began); return n >= wanted-3*len(names) })
+			moved, _ := p.moves(journal.Moved, began)
+			t.Logf("%d tasks, three restarts in %s: %d moves, longest gap %s", total, took.Round(time.Second), moved, longest)
+			if hold && (moved != 0 || !maps.Equal(before, after)) {
+				t.Errorf("%d tasks moved with --hold, though their members came back", moved)
+			}
+			if !hold && moved > wanted+3*len(names) {
+				t.Errorf("%d moves, %d are the fewest", moved, wanted)
+			}
+			if longest == 0 || longest > took {
+				t.Errorf("the longest gap is %s of %s", longest, took)
+			}
+		})
+	}
+}
