@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// It is the store of `rota run --store kafka://host:9092/rota`, for those who run Kafka already. It has a log, documents, watches, and the group that
-// protocol sync is made of.
+// It is the store of `rota run --store kafka://host:9092/rota`, for those who run Kafka already. It has a log, documents, watches, the group that
+// protocol sync is made of, and queues of flows.
 //
 // # State
 //
@@ -11,6 +11,7 @@
 //	topic NAME.log-snapshots    its snapshots, cut into parts
 //	topic NAME.docs             the documents, as package logdocs lays them into a log
 //	topic NAME.docs-snapshots   snapshots of all documents
+//	topics NAME.flow-HASH.facts and .data   of each flow: its operations, as package logqueue lays them into a log, and its segments
 //	group NAME                  the members of protocol sync; of type "rota"
 //
 // A record has the header "rota", a checksum of its value. Records without it are not ours: they are skipped, and counted. So kafka-console-consumer shows the
