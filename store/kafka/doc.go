@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// It is the store of `rota run --store kafka://host:9092/rota`, for users of Kafka. It has a log, documents, watches, and the group of
-// protocol sync.
+// It is the store of `rota run --store kafka://host:9092/rota`, for users of Kafka. It has a log, documents, watches, the group of protocol sync,
+// and queues of flows.
 //
 // # State
 //
@@ -11,6 +11,7 @@
 //	topic NAME.log-snapshots    its snapshots, split into parts
 //	topic NAME.docs             the documents, kept in a log by package logdocs
 //	topic NAME.docs-snapshots   snapshots of all documents
+//	topics NAME.flow-HASH.facts and .data   of each flow: its operations, as package logqueue lays them into a log, and its segments
 //	group NAME                  the members of protocol sync; of type "rota"
 //
 // Each record has the header "rota", a checksum of its value. Records without it are foreign: they are skipped and counted. So kafka-console-consumer shows the

@@ -18,7 +18,7 @@ func (f failure) Unwrap() error { return f.error }
 
 // apply makes the unit of a message. An error is one of the run, not of a segment.
 func (w *worker) apply(ctx context.Context, m store.Message) (store.Unit, error) {
-	ctx = named(ctx, m)
+	ctx = named(context.WithValue(ctx, taskKey{}, w.flow.Name+"/"+w.grant.Task), m)
 	out := newOut(w.edges, m.Number)
 	segments, err := SegmentsOf(m.Data, m.Segments)
 	fate := flow.FateOf(m.Delivered, w.stage.Attempts)

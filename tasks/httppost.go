@@ -1,0 +1,114 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/stage"
+)
+
+// postConfig of http.post.
+type postConfig struct {
+	// URL takes a request with the method POST for each batch of segments: a JSON list of them. The header Idempotency-Key names the batch: it is the same
+	// whenever the batch is sent again, and no other batch of any job has it.
+	URL     string                `json:"url"`
+	Headers map[string]secretText `json:"headers"` // as those of http
+	Timeout work.Duration         `json:"timeout"` // of a request; default 10 s
+	Allow   []string              `json:"allow"`   // CIDRs of addresses that are not public
+}
+
+// The pauses between requests that the server could not take.
+const (
+	postTimeout   = 10 * time.Second
+	shortestRetry = 100 * time.Millisecond
+	longestRetry  = 10 * time.Second
+)
+
+func (o Options) httpPost() work.Type {
+	return work.Type{
+		Name: "http.post", Doc: "sends the segments of a flow to a web server, in batches", Segments: &work.Segments{In: work.AnySegments},
+		New: func(d work.Definition) (work.Runner, error) {
+			var c postConfig
+			if err := decode(d, &c); err != nil {
+				return nil, err
+			}
+			var f faults
+			g := o.guard(&f, c.Allow)
+			u := checkURL(&f, g, c.URL)
+			checkHeaders(&f, c.Headers)
+			if c.Timeout < 0 {
+				f.add("timeout", "such as 10s", "%v is negative", time.Duration(c.Timeout))
+			}
+			if c.Timeout == 0 {
+				c.Timeout = work.Duration(postTimeout)
+			}
+			stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+			p := poster{c, u, o.httpClient(g, time.Duration(c.Timeout), stay)}
+			return checked(stage.Stage{Do: p.post}, f)
+		},
+	}
+}
+
+type poster struct {
+	c      postConfig
+	url    *url.URL
+	client *http.Client
+}
+
+// post sends a batch until the server has taken or refused it. What it refuses fails; what it cannot take now is sent again, for as long as it takes: that
+// the server is away is no fault of a segment.
+func (p poster) post(ctx context.Context, g *work.Grant, in [][]byte, _ *stage.Out) error {
+	body := append(append([]byte("["), bytes.Join(in, []byte(","))...), ']')
+	for wait := shortestRetry; ; wait = min(2*wait, longestRetry) {
+		err := p.send(ctx, body)
+		var away *awayError
+		if !errors.As(err, &away) || ctx.Err() != nil {
+			return err
+		}
+		g.Log.Warn("the server does not take a batch; it is sent again", "error", err)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// awayError says that a request may succeed later.
+type awayError struct{ cause error }
+
+func (a *awayError) Error() string { return a.cause.Error() }
+func (a *awayError) Unwrap() error { return a.cause }
+
+func (p poster) send(ctx context.Context, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(p.c.Timeout))
+	defer cancel()
+	h := httpRunner{c: httpConfig{Method: http.MethodPost, Headers: p.c.Headers}, url: p.url}
+	req, err := h.request(ctx)
+	if err != nil {
+		return &awayError{fmt.Errorf("prepare the request: %w", err)} // a secret that cannot be read may be there later
+	}
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", stage.BatchKey(ctx))
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return &awayError{fmt.Errorf("post: %w", withoutURL(err))}
+	}
+	defer resp.Body.Close()
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // what came says more than nothing
+	switch code := resp.StatusCode; {
+	case code >= 200 && code < 300:
+		return nil
+	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
+		return &awayError{fmt.Errorf("the server answers %s", resp.Status)}
+	}
+	return fmt.Errorf("the server refuses it: %s: %.200q", resp.Status, answer)
+}
