@@ -14,6 +14,7 @@ type Value struct {
 	chain    Hash
 	digest   Hash   // additive over the records below
 	applied  uint64 // entries applied; the age of writers is counted in it
+	bases    []base // of the records passed since the window began, oldest first; derived
 	settings Settings
 	leader   Leadership
 	recent   *step // what changed lately, for Changes
@@ -246,6 +247,7 @@ func (v Value) Skip(index Index, data []byte) Value {
 	if index > v.index {
 		v.index, v.chain = index, chain(v.chain, index, data)
 		v.applied++
+		v.passed()
 		v.recent = v.recent.then(v.chain, nil)
 	}
 	return v

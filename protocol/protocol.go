@@ -102,6 +102,8 @@ type Status struct {
 	StoreError string `json:"store_error,omitempty"` // "" when the store answers
 	TrustMS    int64  `json:"trust_ms"`              // for how long the present grants are still valid
 	Pending    int    `json:"pending"`               // proposals that wait to be written
+	// Foreign counts the entries of the log, since the member started, that no member with its history can have written.
+	Foreign uint64 `json:"foreign,omitempty"`
 	// Light: the member has an excerpt of the value, all members and its own tasks; for the whole one, Protocol.Observe.
 	Light bool `json:"light,omitempty"`
 }
