@@ -132,10 +132,10 @@ func (s *step) saveSnapshot() {
 	if s.even = (cluster.Value{}); s.phase != phaseMember || s.snapshot.busy || s.value.Applied()-s.snapAt < s.p.SnapshotEvery {
 		return
 	}
-	if first, ok := s.value.FirstJoined(); !ok || first != s.p.Join.Member {
+	if even.Index() <= s.lastSnap { // none was passed since
 		return
 	}
-	if even.Index() <= s.lastSnap { // none was passed since
+	if first, ok := s.value.FirstJoined(); !ok || first != s.p.Join.Member {
 		return
 	}
 	s.snapshot.busy = true
