@@ -3,6 +3,7 @@ package cluster
 // Applied is the outcome of one entry.
 type Applied struct {
 	Results   []Result // one per command
+	Foreign   string   // why no member with this history can have written it: it did nothing; "" where one can
 	Duplicate bool     // an entry of its writer with this or a higher sequence number was applied before: it did nothing
 }
 
@@ -19,8 +20,14 @@ func (v Value) Apply(e Entry) (Value, Applied) {
 	d := v.draft(&e)
 	d.index, d.chain = e.Index, chain(v.chain, e.Index, e.bytes())
 	d.applied++
+	d.passed()
 	if e.Format == 0 || e.Format > d.Settings().Format { // not even its writer counts: a Rota that cannot decode it skips it
 		return d.value(), refuseAll(e, "its format is not switched on", false)
+	}
+	if why := v.foreign(&e); why != "" { // its writer does not count either
+		out := refuseAll(e, why, false)
+		out.Foreign = why
+		return d.value(), out
 	}
 	if why := v.notLed(&e); why != "" {
 		return d.value(), refuseAll(e, why, false)

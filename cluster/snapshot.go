@@ -67,6 +67,7 @@ func DecodeSnapshot(data []byte) (Value, error) {
 	if r.err != nil {
 		return Value{}, r.err
 	}
+	d.bases = []base{{d.index, d.chain}}
 	d.touched, d.records = nil, nil // what changed for whom is in the records
 	return d.value(), nil
 }

@@ -14,6 +14,7 @@ type Value struct {
 	chain    Hash
 	digest   Hash   // additive over the records below
 	applied  uint64 // entries applied; the age of writers is counted in it
+	bases    []base // of the records passed since the window began, oldest first; derived
 	settings Settings
 	leader   Leadership
 	epoch    Announcement
@@ -247,6 +248,7 @@ func (v Value) Skip(index Index, data []byte) Value {
 	if index > v.index {
 		v.index, v.chain = index, chain(v.chain, index, data)
 		v.applied++
+		v.passed()
 		v.recent = v.recent.then(v.chain, nil)
 	}
 	return v

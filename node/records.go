@@ -43,7 +43,10 @@ func (n *Node) removed(reason string) {
 
 // refused journals a document that was left out, with its path.
 func (n *Node) refused(key, reason string) {
-	n.record(journal.Record{Kind: journal.Refused, Message: "document " + key + ": " + reason})
+	if !strings.HasPrefix(key, "entry ") {
+		key = "document " + key
+	}
+	n.record(journal.Record{Kind: journal.Refused, Message: key + ": " + reason})
 }
 
 func (n *Node) storeLost(err error) {

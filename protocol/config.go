@@ -78,4 +78,5 @@ type Applied struct {
 	Entry     cluster.Entry
 	Results   []cluster.Result
 	Duplicate bool
+	Foreign   string // why no member with this history can have written it; see cluster.Applied
 }

@@ -102,6 +102,8 @@ type Status struct {
 	StoreError string `json:"store_error,omitempty"` // "" if the store answers
 	TrustMS    int64  `json:"trust_ms"`              // remaining validity of the present grants
 	Pending    int    `json:"pending"`               // proposals that are not written yet
+	// Foreign counts the log entries, since the member started, that no member with its history can have written.
+	Foreign uint64 `json:"foreign,omitempty"`
 	// Light: the member has an excerpt of the value, with all members and its own tasks; for the whole value see Protocol.Observe.
 	Light bool `json:"light,omitempty"`
 }

@@ -25,7 +25,7 @@ func newStore(e env) *cobra.Command {
 		}
 		return misused("rota store --help", "there is no command %q", "store "+args[0])
 	}
-	cmd.AddCommand(newStoreCheck(e))
+	cmd.AddCommand(newStoreCheck(e), newStoreRepair(e))
 	return cmd
 }
 

@@ -49,7 +49,7 @@ func Log(ctx context.Context, l store.Log, v *cluster.Value, yield func(protocol
 			}
 			next, done := v.Apply(e)
 			*v = next
-			if !yield(protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate}) {
+			if !yield(protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate, Foreign: done.Foreign}) {
 				return nil
 			}
 		}

@@ -22,6 +22,8 @@ type (
 	Halt         = shell.Halt
 	ReadLog      = shell.ReadLog
 	ReadSnapshot = shell.ReadSnapshot
+	// CheckLog asks which history the store has.
+	CheckLog     = shell.CheckLog
 	Append       = shell.Append
 	SaveSnapshot = shell.SaveSnapshot
 	Renew        = shell.Renew

@@ -22,6 +22,7 @@ type (
 	Stop          = shell.Stop
 	Read          = shell.Read
 	SnapshotRead  = shell.SnapshotRead
+	LogChecked    = shell.LogChecked
 	Appended      = shell.Appended
 	SnapshotSaved = shell.SnapshotSaved
 	Renewed       = shell.Renewed

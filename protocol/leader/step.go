@@ -156,6 +156,8 @@ func (s *step) take(ev Event) {
 		s.read(ev)
 	case SnapshotRead:
 		s.snapshotRead(ev)
+	case LogChecked:
+		s.logChecked(ev)
 	case SnapshotSaved:
 		s.fold.saving = false
 	case Appended:
@@ -190,10 +192,13 @@ func (s *step) advance() {
 	s.post()
 	s.ask()
 	s.readLog()
-	s.elect()
-	s.observe()
-	s.reign()
-	s.saveSnapshot()
+	s.checkLog()
+	if !s.fold.history.Doubted { // else it decides nothing before the store has said which history it has
+		s.elect()
+		s.observe()
+		s.reign()
+		s.saveSnapshot()
+	}
 	s.watch()
 	s.settle()
 	s.setWake()

@@ -3,6 +3,7 @@ package leader
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/history"
 	"github.com/rota-run/rota/store"
 )
 
@@ -10,6 +11,8 @@ import (
 type folding struct {
 	look
 	value    cluster.Value
+	history  history.History // of what was applied
+	foreign  uint64          // entries that named another history
 	busy     bool
 	began    bool          // ready is known
 	ready    cluster.Index // head that was seen at the start
@@ -17,7 +20,8 @@ type folding struct {
 	watched  bool
 	answers  []taken
 	saving   bool
-	saved    uint64 // entries applied at the last snapshot
+	saved    uint64        // entries applied at the last snapshot
+	even     cluster.Value // the newest one passed in this step that a snapshot can be taken of
 	lastSnap cluster.Index
 }
 
@@ -107,6 +111,7 @@ func (s *step) snapshotRead(ev SnapshotRead) {
 	case ev.Value.Index() > f.value.Index():
 		was := f.value
 		f.value, f.hint, f.saved = ev.Value, true, ev.Value.Applied()
+		f.history = f.history.From(history.At(f.value))
 		s.rule.out, _ = s.rule.out.Lost(f.value.Wrote(s.writer()))
 		s.moved(was)
 		s.emit(Applying{Value: s.Value()})
@@ -117,6 +122,8 @@ func (s *step) snapshotRead(ev SnapshotRead) {
 func (s *step) apply(records []store.Record) {
 	was := s.fold.value
 	applied := make([]protocol.Applied, 0, len(records))
+	var points []history.Point
+	var foreign history.Foreign
 	for _, r := range records {
 		if cluster.Index(r.Index) <= s.fold.value.Index() {
 			continue
@@ -128,18 +135,23 @@ func (s *step) apply(records []store.Record) {
 			return
 		case !ok:
 			s.fold.value = s.fold.value.Skip(cluster.Index(r.Index), r.Data)
-		case e.BaseIndex == s.fold.value.Index() && e.BaseChain != s.fold.value.Chain():
-			s.halt(&protocol.DivergedError{Index: e.BaseIndex, Reason: "the writer of entry " + e.Index.String() + " had applied another history"})
-			return
 		default:
-			applied = append(applied, s.applyEntry(e))
+			a := s.applyEntry(e)
+			applied = append(applied, a)
+			foreign = foreign.Note(a, s.fold.history.Agrees(e, points))
+		}
+		points = append(points, history.At(s.fold.value))
+		if s.fold.value.Even() {
+			s.fold.even = s.fold.value
 		}
 	}
+	s.fold.history = s.fold.history.With(points)
 	if s.fold.value.Index() == was.Index() {
 		return
 	}
 	s.moved(was)
 	s.emit(Applying{Value: s.Value(), Entries: applied})
+	s.suspect(foreign)
 }
 
 func (s *step) applyEntry(e cluster.Entry) protocol.Applied {
@@ -152,7 +164,7 @@ func (s *step) applyEntry(e cluster.Entry) protocol.Applied {
 		s.rule.out, _ = s.rule.out.Applied(done.Results)
 	}
 	s.noteTaken(e, done.Results)
-	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate}
+	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate, Foreign: done.Foreign}
 }
 
 // noteTaken keeps what the requests of an entry did, for the leader that answers them.
@@ -171,11 +183,12 @@ func (s *step) noteTaken(e cluster.Entry, results []cluster.Result) {
 // saveSnapshot lets the leader write a snapshot now and then. Entries before the former one are freed, so that readers that are a little behind need not
 // load it.
 func (s *step) saveSnapshot() {
-	f := &s.fold
-	if s.rule.at != ruleRuling || f.saving || f.value.Applied()-f.saved < s.p.SnapshotEvery {
+	f, even := &s.fold, s.fold.even
+	f.even = cluster.Value{}
+	if s.rule.at != ruleRuling || f.saving || f.value.Applied()-f.saved < s.p.SnapshotEvery || even.Index() <= f.lastSnap {
 		return
 	}
 	f.saving = true
-	s.emit(SaveSnapshot{Value: f.value, TrimTo: f.lastSnap})
-	f.saved, f.lastSnap = f.value.Applied(), f.value.Index()
+	s.emit(SaveSnapshot{Value: even, TrimTo: f.lastSnap})
+	f.saved, f.lastSnap = even.Applied(), even.Index()
 }

@@ -21,6 +21,10 @@ type (
 	Halt         = shell.Halt
 	ReadLog      = shell.ReadLog
 	ReadSnapshot = shell.ReadSnapshot
+	// Refusing says that an entry was left out.
+	Refusing = shell.Refusing
+	// CheckLog asks which history the store has.
+	CheckLog     = shell.CheckLog
 	Append       = shell.Append
 	SaveSnapshot = shell.SaveSnapshot
 	Renew        = shell.Renew

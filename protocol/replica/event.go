@@ -33,6 +33,7 @@ type (
 	Stop          = shell.Stop
 	Read          = shell.Read
 	SnapshotRead  = shell.SnapshotRead
+	LogChecked    = shell.LogChecked
 	Appended      = shell.Appended
 	SnapshotSaved = shell.SnapshotSaved
 	Renewed       = shell.Renewed

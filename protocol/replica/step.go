@@ -6,6 +6,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/history"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -74,13 +75,15 @@ type State struct {
 	claim    heartbeat.Observation // of another start under our name
 	renewal  renewal
 	pulses   heartbeat.Observations // of all members
-	history  []chainAt              // the newest applied, oldest first
+	history  history.History        // of what was applied
+	foreign  uint64                 // entries that named another history
 	log      logReader
 	out      outbox.Box
 	sweep    call
 	check    call
 	snapshot call
-	snapAt   uint64 // entries applied at the last snapshot
+	snapAt   uint64        // entries applied at the last snapshot
+	even     cluster.Value // the newest one passed in this step that a snapshot can be taken of
 	holds    []holdSeen
 	calm     []calmSeen // sorted by partition
 
@@ -99,15 +102,6 @@ type call struct {
 	next protocol.Instant // not before, unless there is a hint
 	rest protocol.Instant // not before, whatever the hint: the last one failed
 }
-
-// chainAt is the chain hash after an entry.
-type chainAt struct {
-	index cluster.Index
-	chain cluster.Hash
-}
-
-// historyLength bounds how far back the base of an entry can be compared.
-const historyLength = 512
 
 // NewState is a member that has just started.
 func NewState(p Params) State {
@@ -146,6 +140,8 @@ func (s *step) take(ev Event) {
 		s.read(ev)
 	case SnapshotRead:
 		s.snapshotRead(ev)
+	case LogChecked:
+		s.logChecked(ev)
 	case Appended:
 		s.appended(ev)
 	case Renewed:
@@ -174,9 +170,12 @@ func (s *step) advance() {
 	s.renew()
 	s.watch()
 	s.sweepPulses()
-	s.assign()
-	s.propose()
-	s.saveSnapshot()
+	s.checkLog()
+	if !s.history.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
+		s.assign()
+		s.propose()
+		s.saveSnapshot()
+	}
 	s.settle()
 	s.setWake()
 }

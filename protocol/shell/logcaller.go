@@ -66,6 +66,8 @@ func (c *LogCaller) Call(ctx context.Context, e Effect) Event {
 		return c.Paged(c.Store.Read(ctx, uint64(e.After), readLimit))
 	case ReadSnapshot:
 		return c.readSnapshot(ctx)
+	case CheckLog:
+		return c.checkLog(ctx, e.At)
 	case Append:
 		return c.append(ctx, e)
 	case SaveSnapshot:

@@ -175,7 +175,7 @@ func (l *loop[S]) refused(e Refusing) {
 		l.bad = make(map[string]string)
 	}
 	l.bad[e.Key] = e.Reason
-	l.c.Logger.Warn("a document was refused", "key", e.Key, "reason", e.Reason)
+	l.c.Logger.Warn("refused", "key", e.Key, "reason", e.Reason)
 	if l.c.Events.Refused != nil {
 		l.c.Events.Refused(e.Key, e.Reason)
 	}

@@ -71,7 +71,7 @@ func caller(s machine.Start, st machine.Store) machine.Caller {
 
 func act(e machine.Effect) machine.Act {
 	switch e := e.(type) {
-	case leader.ReadLog, leader.ReadSnapshot:
+	case leader.ReadLog, leader.ReadSnapshot, leader.CheckLog:
 		return machine.Call{}
 	case leader.Append:
 		return machine.Call{Write: true}

@@ -57,7 +57,7 @@ func watches(s machine.State) ([]string, bool) {
 
 func act(e machine.Effect) machine.Act {
 	switch e := e.(type) {
-	case replica.ReadLog, replica.ReadSnapshot, replica.DropPulse:
+	case replica.ReadLog, replica.ReadSnapshot, replica.CheckLog, replica.DropPulse:
 		return machine.Call{}
 	case replica.Append:
 		return machine.Call{Write: true}

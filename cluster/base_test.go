@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+)
+
+// written is a log of n entries, each with the base of a writer that lags by lag entries, and the values that lead through it.
+func written(t *testing.T, n, lag int) []Value {
+	t.Helper()
+	values := []Value{{}}
+	for i := range n {
+		v, from := values[i], values[max(0, i-lag)]
+		e := Entry{Index: v.index + 3, Writer: "w", Seq: uint64(i + 1), Format: 1, BaseIndex: from.index, BaseChain: from.chain, Commands: []Command{Configure{Retention: int64(i + 1)}}}
+		next, done := v.Apply(e)
+		if done.Foreign != "" || !done.Results[0].Accepted {
+			t.Fatalf("entry %d of a writer that lags by %d: %+v", i, lag, done)
+		}
+		values = append(values, next)
+	}
+	return values
+}
+
+func TestHonestWritersAreNeverForeign(t *testing.T) {
+	t.Parallel()
+	for lag := range 3 * BaseEvery {
+		written(t, 2*BaseEvery, lag)
+	}
+}
+
+// Whoever loads a snapshot of an even value refuses the same entries as everybody else, and no entry of another history does anything while its base is in
+// the window.
+func TestForeignEntriesAreRefusedByAllAlike(t *testing.T) {
+	t.Parallel()
+	values := written(t, 3*BaseEvery, 1)
+	for at := BaseEvery; at < len(values); at++ {
+		v := values[at]
+		loaded, err := DecodeSnapshot(values[at/BaseEvery*BaseEvery].Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range values[at/BaseEvery*BaseEvery+1 : at+1] {
+			loaded.index, loaded.chain, loaded.applied = w.index, w.chain, w.applied
+			loaded.passed()
+		}
+		for back := range min(at, BaseEvery+2) {
+			base := values[at-back]
+			for _, e := range []Entry{
+				{BaseIndex: base.index, BaseChain: base.chain + 1},
+				{BaseIndex: base.index - 1, BaseChain: base.chain},
+				{BaseIndex: v.index + 1 + Index(back), BaseChain: base.chain},
+			} {
+				e.Index, e.Writer, e.Seq, e.Format, e.Commands = v.index+1, "x", 1, 1, []Command{Configure{Retention: 7777}}
+				next, done := v.Apply(e)
+				_, there := loaded.Apply(e)
+				what := fmt.Sprintf("after %d records, base %d back at %d", at, back, e.BaseIndex)
+				if done.Foreign != there.Foreign {
+					t.Fatalf("%s: %q here and %q from a snapshot", what, done.Foreign, there.Foreign)
+				}
+				inWindow := e.BaseIndex >= values[at/BaseEvery*BaseEvery].index
+				if (done.Foreign != "") != inWindow || inWindow && (next.digest != v.digest || done.Results[0].Accepted) {
+					t.Fatalf("%s: %+v, in the window: %v", what, done, inWindow)
+				}
+			}
+		}
+	}
+}
+
+func TestSnapshotHead(t *testing.T) {
+	t.Parallel()
+	v := written(t, 5, 1)[5]
+	index, chain, err := SnapshotHead(v.Snapshot())
+	if index != v.index || chain != v.chain || err != nil {
+		t.Errorf("got %d, %s, %v, want %d, %s", index, chain, err, v.index, v.chain)
+	}
+	if _, _, err := SnapshotHead([]byte{1, 2, 3}); err == nil {
+		t.Error("garbage has a head")
+	}
+}

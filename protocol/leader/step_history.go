@@ -1,0 +1,34 @@
+package leader
+
+import (
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/history"
+)
+
+// suspect takes in entries of another history. The value refuses the same ones at all members; here the member only asks whether it is the one that differs.
+func (s *step) suspect(f history.Foreign) {
+	if f.Count == 0 {
+		return
+	}
+	s.fold.history = s.fold.history.Doubt(s.now)
+	s.fold.foreign += f.Count
+	if s.rule.at == ruleRuling { // one journal record is enough
+		s.emit(Refusing{Key: f.Key(), Reason: f.Reason})
+	}
+}
+
+// checkLog asks the store which history it has, while there is a doubt.
+func (s *step) checkLog() {
+	h, ask := s.fold.history.Ask(s.now)
+	if s.fold.history = h; ask {
+		s.emit(CheckLog{At: s.fold.value.Index()})
+	}
+}
+
+func (s *step) logChecked(ev LogChecked) {
+	s.answered(ev.Err)
+	h, why := s.fold.history.Answer(s.now, ev.Asked, ev.Has, ev.Err != "", s.p.Poll)
+	if s.fold.history = h; why != "" {
+		s.halt(&protocol.DivergedError{Index: ev.Asked, Reason: why})
+	}
+}

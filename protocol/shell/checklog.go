@@ -1,0 +1,76 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/history"
+	"github.com/rota-run/rota/store"
+)
+
+// CheckLog asks which chain hash somebody would have at At who reads the log now, from its snapshot on.
+type CheckLog struct {
+	Call
+	At cluster.Index
+}
+
+// LogChecked answers CheckLog. Has is before At where the log ends before it, and after At where the snapshot is.
+type LogChecked struct {
+	Now   protocol.Instant
+	Asked cluster.Index
+	Has   history.Point
+	Err   string
+}
+
+// At implements Event.
+func (e LogChecked) At() protocol.Instant { return e.Now }
+
+func (c *LogCaller) checkLog(ctx context.Context, at cluster.Index) Event {
+	has, err := chainAt(ctx, c.Store, at)
+	if errors.Is(err, store.ErrClosed) {
+		return Closed{Now: c.Now(), Err: err}
+	}
+	return LogChecked{Now: c.Now(), Asked: at, Has: has, Err: Text(err)}
+}
+
+// chainAt hashes what the store has, from its snapshot up to an index.
+func chainAt(ctx context.Context, l store.Log, at cluster.Index) (history.Point, error) {
+	has, err := snapshotPoint(ctx, l)
+	for err == nil && has.Index < at {
+		var page store.Page
+		page, err = l.Read(ctx, uint64(has.Index), readLimit)
+		if errors.Is(err, store.ErrTruncated) {
+			was := has.Index
+			if has, err = snapshotPoint(ctx, l); err == nil && has.Index <= was {
+				err = fmt.Errorf("entries behind %s are trimmed, and the snapshot is at %s", was, has.Index)
+			}
+			continue
+		}
+		for _, r := range page.Records {
+			if cluster.Index(r.Index) > at {
+				return has, nil
+			}
+			has = history.Point{Index: cluster.Index(r.Index), Chain: cluster.Chained(has.Chain, cluster.Index(r.Index), r.Data)}
+		}
+		if err == nil && len(page.Records) == 0 {
+			return has, nil
+		}
+	}
+	return has, err
+}
+
+// snapshotPoint is where the newest snapshot is; the beginning of the log where there is none.
+func snapshotPoint(ctx context.Context, l store.Log) (history.Point, error) {
+	rec, err := l.Snapshot(ctx)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return history.Point{}, nil
+	case err != nil:
+		return history.Point{}, err
+	}
+	index, chain, err := cluster.SnapshotHead(rec.Data)
+	return history.Point{Index: index, Chain: chain}, err
+}
