@@ -59,7 +59,8 @@ const runHelp = `Run a member of a cluster. The directories hold task files (.ya
 A member without directories runs what the others' files define.
 
 Each setting may also stand in the environment (ROTA_TTL=4s) or in rota.yaml (ttl: 4s); rota config shows the outcome.
-SIGTERM or ctrl-c moves the tasks away and leaves; a second one ends the process at once.`
+SIGTERM or ctrl-c moves the tasks away and leaves; a second one ends the process at once. A terminal that is closed is like the first.
+SIGHUP to a member without a terminal opens the file of --publish again, for the rotation of logs.`
 
 func newRun(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "run [DIR...]", Short: "run a member", Long: runHelp}
