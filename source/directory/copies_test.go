@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -193,6 +195,32 @@ func TestAFileRemovedBeforeTheMemberHasJoined(t *testing.T) {
 	g.holdings["b"] = &p.holding
 	g.reads("b")
 	g.settle("removed", "x=1", "")
+}
+
+// TestAMemberThatJoinsAgain publishes its inventory under its new incarnation soon, though no file has changed and the next rescan is far.
+func TestAMemberThatJoinsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var inc atomic.Uint64
+		inc.Store(1)
+		c := Config{Incarnation: func() (cluster.Incarnation, bool) { return cluster.Incarnation(inc.Load()), true }}
+		hints := make(chan struct{}, 1)
+		go c.hintAtJoins(ctx, hints)
+		time.Sleep(time.Minute)
+		if len(hints) != 0 {
+			t.Error("a hint, and nothing has changed")
+		}
+		inc.Store(2)
+		time.Sleep(joinLook)
+		synctest.Wait()
+		if len(hints) != 1 {
+			t.Error("no hint after it has joined again")
+		}
+		cancel()
+		synctest.Wait()
+	})
 }
 
 // TestAnInventoryThatCouldNotBePublished is published soon, not after the next rescan: until then nobody removes anything. Found by chaos on PostgreSQL.

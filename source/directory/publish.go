@@ -21,9 +21,37 @@ func (c Config) Publish(ctx context.Context, log *slog.Logger) {
 	defer wg.Wait()
 	for _, name := range slices.Sorted(maps.Keys(c.Dirs)) {
 		p := &publisher{Config: c, name: name, log: log}
+		joins := make(chan struct{}, 1)
+		wg.Go(func() { c.hintAtJoins(ctx, joins) })
 		wg.Go(func() {
-			c.looks(ctx, name, log, nil, func(scan Scan, _ bool) bool { return p.act(ctx, scan) })
+			c.looks(ctx, name, log, joins, func(scan Scan, _ bool) bool { return p.act(ctx, scan) })
 		})
+	}
+}
+
+// joinLook is how soon the inventory of a member that was removed and has joined again is published: until then nobody removes anything.
+const joinLook = 500 * time.Millisecond
+
+// hintAtJoins gives a hint when this member has joined again, until ctx ends: what it published before counts no more.
+func (c Config) hintAtJoins(ctx context.Context, hints chan<- struct{}) {
+	tick := time.NewTicker(joinLook)
+	defer tick.Stop()
+	last, _ := c.Incarnation()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		inc, joined := c.Incarnation()
+		if !joined || inc == last {
+			continue
+		}
+		last = inc
+		select {
+		case hints <- struct{}{}:
+		default:
+		}
 	}
 }
 
