@@ -89,8 +89,8 @@ type config struct {
 	devTypes               bool
 	sampleText             string
 	stateDir               string // "" for none
-	deaf                   bool // to signals: it is not alone in this process
-	guarded                bool // a guardian is wanted
+	deaf                   bool   // to signals: it is not alone in this process
+	guarded                bool   // a guardian is wanted
 }
 
 func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {

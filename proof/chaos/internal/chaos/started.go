@@ -29,8 +29,8 @@ type started struct {
 	traced   bool
 	leaving  bool
 	left     protocol.Instant // when it was told to leave
-	expected bool // its end
-	seen     bool // its end was taken note of
+	expected bool             // its end
+	seen     bool             // its end was taken note of
 }
 
 // start starts a member under a name.
