@@ -73,10 +73,14 @@ func PlanWithout(v cluster.Value, without []cluster.MemberID) (Plan, error) {
 	return p, nil
 }
 
-// what applies commands as one entry.
+// what applies commands as one entry: the leader's, where no other writer may decide.
 func what(v cluster.Value, commands []cluster.Command) cluster.Value {
+	writer, seq := cluster.WriterID("rota.plan"), uint64(v.Index()+1)
+	if l, ok := v.Leader(); ok {
+		writer, seq = l.Writer, v.Wrote(l.Writer)+1
+	}
 	next, _ := v.Apply(cluster.Entry{
-		Index: v.Index() + 1, Writer: "rota.plan", Seq: uint64(v.Index() + 1), Format: v.Settings().Format, Commands: commands,
+		Index: v.Index() + 1, Writer: writer, Seq: seq, Format: v.Settings().Format, Commands: commands,
 	})
 	return next
 }

@@ -208,3 +208,24 @@ func BenchmarkJobs(b *testing.B) {
 		}
 	}
 }
+
+// Where a leader decides, a plan is what the leader would do.
+func TestAPlanUnderALeader(t *testing.T) {
+	t.Parallel()
+	f := &folded{}
+	f.apply(cluster.Lead{Member: "a", Term: 1, OfferMS: 1000})
+	f.join("a", cluster.PrepareJoin{})
+	f.join("b", cluster.PrepareJoin{})
+	for i := range 4 {
+		f.apply(cluster.SubmitJob{Job: cluster.JobID(fmt.Sprint("t", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	}
+	for p := range f.v.Partitions() {
+		f.apply(cluster.AcceptOffer{Partition: p.ID, Token: p.Token})
+	}
+	for _, id := range []cluster.MemberID{"a", "b"} {
+		p, err := api.PlanWithout(f.v, []cluster.MemberID{id})
+		if err != nil || len(p.Moves) != 2 || len(p.Waits) != 0 || p.Tasks != 4 {
+			t.Errorf("without %s: %+v, %v", id, p, err)
+		}
+	}
+}

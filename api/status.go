@@ -34,7 +34,7 @@ type Leader struct {
 
 func leaderOf(v cluster.Value) *Leader {
 	l, ok := v.Leader()
-	if !ok {
+	if _, in := v.Member(l.Member); !ok || !in { // it has left, and nobody has followed yet
 		return nil
 	}
 	out := &Leader{Member: string(l.Member), Term: l.Term, SinceMS: l.SinceMS, StandBys: []string{}}

@@ -60,7 +60,7 @@ func (s *step) planWrote(ev Wrote) {
 	case ev.Conflict:
 		s.asks.put, s.asks.hint = true, true // it is there already
 	case ev.Outcome == outbox.Done:
-		s.asks.put, s.asks.look = true, look{next: s.now.Add(max(s.p.Poll, s.p.TTL*2/5))}
+		s.asks.put, s.asks.look.next = true, s.now.Add(max(s.p.Poll, s.p.TTL*2/5)) // the answer may have been hinted at already
 	case ev.Outcome == outbox.Refused:
 		s.reply(s.asks.TooLarge(ev.Err))
 	case ev.Outcome == outbox.Unknown:

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -268,4 +269,25 @@ func TestAPausedLeader(t *testing.T) {
 		t.Fatalf("%+v", l)
 	}
 	_ = protocol.Instant(0)
+}
+
+// A request that the leader answers before its writer hears that it was written is known to be answered at once, by the hint that came in between.
+func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a", "b")
+	s.until("both have joined", s.joined("a", "b"))
+	b := s.members["b"]
+	s.ask("b", single("t"))
+	put, ok := s.hold(b, func(e Effect) bool { p, ok := e.(Put); return ok && strings.HasPrefix(p.Key, PlanPrefix) }).(Put)
+	if !ok {
+		t.Fatal("b asks nothing")
+	}
+	wrote := s.make(b, put)
+	s.until("the leader has answered", func() bool { p, ok := s.get(put.Key).Value.(Plan); return ok && p.Answer != nil })
+	s.give(b, wrote)
+	from := s.now
+	s.until("b knows it", func() bool { return b.asks.Pending == nil })
+	if took := s.now.Sub(from); took > b.p.Poll {
+		t.Errorf("b knew it after %v", took)
+	}
 }
