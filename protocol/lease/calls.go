@@ -110,7 +110,7 @@ func (c *Caller) write(ctx context.Context, e Write) Event {
 }
 
 // survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and decides nothing: what it leaves out is read
-// by its key, and each write is conditional.
+// by its key, as are all jobs, by which partitions are judged; and each write of a partition is conditional on what was listed of it.
 func (c *Caller) survey(ctx context.Context, e Survey) Event {
 	sent := c.Now()
 	docs, err := surveyAll(ctx, c.Store, e.Keys)
@@ -126,6 +126,10 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string) ([]store.Doc
 			return nil, err
 		}
 		for _, d := range page {
+			if prefix == jobPrefix { // what is removed because of its job is not removed because of an old listing
+				keys = append(slices.Clip(keys), d.Key)
+				continue
+			}
 			listed[d.Key] = true
 			out = append(out, d)
 		}
