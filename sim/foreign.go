@@ -6,6 +6,20 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
+// poison appends an entry that no member can have written: its writer has applied another history. It must do nothing, and end nobody.
+func (w *world) poison() {
+	ref := w.oracle.ref
+	for j := range ref.Jobs() {
+		e := cluster.Entry{Writer: poisoner, Seq: uint64(ref.Index()) + 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain() + 1,
+			Commands: []cluster.Command{cluster.KillJob{Job: j.ID}}}
+		w.disk.append(e.Encode())
+		return
+	}
+}
+
+// poisoner writes what must be refused.
+const poisoner = "poisoner"
+
 // impostor appends one command alone that somebody writes who has no right to.
 func (w *world) impostor(r chance) {
 	ref := w.oracle.ref

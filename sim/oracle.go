@@ -114,6 +114,9 @@ func (o *oracle) apply(before *cluster.Value, e cluster.Entry, done cluster.Appl
 	if why := contract.Broken(before, &o.ref, e, done); why != "" {
 		o.violate("G1", fmt.Sprintf("entry %d: %s", e.Index, why))
 	}
+	if e.Writer == poisoner && (done.Foreign == "" || o.ref.Digest() != before.Digest()) {
+		o.violate("G1", fmt.Sprintf("entry %d, of another history, counts: %+v", e.Index, done))
+	}
 	o.windows(e, *before, done)
 	o.again(e)
 	o.holds(e, done)

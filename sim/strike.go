@@ -229,6 +229,9 @@ func (w *world) foreign(r chance) {
 	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: commands}
 	w.disk.write(e)
 	w.impostor(r)
+	if w.machine.Has(machine.TailLost) { // leader is not yet proved under other histories
+		w.poison()
+	}
 }
 
 // operate is what an operator does; false when there was nobody to ask.
