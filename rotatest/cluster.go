@@ -29,7 +29,7 @@ func New(t testing.TB) *Cluster {
 // Store is a handle on the store of the cluster, for clients and for looking. It is closed when the test ends.
 func (c *Cluster) Store() rota.Store {
 	s := c.server.Open()
-	c.t.Cleanup(func() { s.Close() })
+	c.t.Cleanup(func() { _ = s.Close() }) // a handle in memory
 	return s
 }
 

@@ -289,6 +289,6 @@ func (s *step) rarely() time.Duration {
 	if !s.p.Hints {
 		return s.p.Poll
 	}
-	n := time.Duration(max(1, len(s.roster.Members)))
-	return max(s.p.Poll, s.p.TTL*2/5, n*(s.p.TTL*3/5), n*n*(s.p.TTL/100))
+	n := int64(max(1, len(s.roster.Members)))
+	return max(s.p.Poll, s.p.TTL*2/5, time.Duration(n*int64(s.p.TTL*3/5)), time.Duration(n*n*int64(s.p.TTL/100)))
 }

@@ -242,8 +242,8 @@ func (s *step) watch() {
 // sweepEvery is how often the heartbeats are listed. Where they vanish by themselves that is only for those whose session could not be closed.
 func (s *step) sweepEvery() time.Duration {
 	if s.p.Vanish {
-		n := time.Duration(len(s.roster.Members))
-		return max(2*s.p.TTL, n*n*(s.p.TTL/75)) // each costs a request for every member
+		n := int64(len(s.roster.Members))
+		return max(2*s.p.TTL, time.Duration(n*n*int64(s.p.TTL/75))) // each costs a request for every member
 	}
 	return s.p.TTL / 2
 }

@@ -43,26 +43,26 @@ func defaults() cluster.Settings { return cluster.Settings{Placement: cluster.Pl
 func learn(docs []store.Doc) *facts { return (&facts{}).learn(docs) }
 
 // learn decodes documents, but for those that are as they are known already: most of them are, and decoding is most of the work.
-func (known *facts) learn(docs []store.Doc) *facts {
-	f := &facts{docs: make(map[string]store.Doc, len(docs)), jobs: make(map[cluster.JobID]jobFact), damaged: make(map[string]error), settings: defaults()}
+func (f *facts) learn(docs []store.Doc) *facts {
+	next := &facts{docs: make(map[string]store.Doc, len(docs)), jobs: make(map[cluster.JobID]jobFact), damaged: make(map[string]error), settings: defaults()}
 	for _, d := range docs {
-		f.docs[d.Key] = d
-		if d.Version == "" || f.takeKnown(known, d) {
+		next.docs[d.Key] = d
+		if d.Version == "" || next.takeKnown(f, d) {
 			continue
 		}
-		if err := f.take(d); err != nil {
-			f.damaged[d.Key] = err
+		if err := next.take(d); err != nil {
+			next.damaged[d.Key] = err
 			var newer *cluster.FormatError
 			if errors.As(err, &newer) {
-				f.newer = err
+				next.newer = err
 			}
 		}
 	}
 	byKey := func(a, b partitionFact) int { return strings.Compare(a.key, b.key) }
-	if !slices.IsSortedFunc(f.partitions, byKey) {
-		slices.SortFunc(f.partitions, byKey)
+	if !slices.IsSortedFunc(next.partitions, byKey) {
+		slices.SortFunc(next.partitions, byKey)
 	}
-	return f
+	return next
 }
 
 // takeKnown takes over what is known of a document, if it has not changed.

@@ -276,8 +276,7 @@ func TestPropose(t *testing.T) {
 func TestAssignments(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var r *rig
-		r = start(t, open(), protocol.Config{}, func(ev shell.Event) (fx []shell.Effect) {
+		r := start(t, open(), protocol.Config{}, func(ev shell.Event) (fx []shell.Effect) {
 			if e, ok := ev.(shell.Woken); ok {
 				for v := range uint64(3) {
 					fx = append(fx, shell.Assign{Assignment: protocol.Assignment{Version: v + 1, TrustUntil: e.Now.Add(time.Minute)}})

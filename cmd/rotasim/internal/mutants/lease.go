@@ -54,7 +54,7 @@ func leaseLeader() []flaw.Flaw {
 		flaw.New("lease: a silent session is not fenced", lead,
 			"		case s.dead(o):\n", "		case s.dead(o) && n.State == \"\":\n"),
 		flaw.New("lease: a fenced member stays in the Node List", lead,
-			"		case !there || n.State == nodeFenced:\n			s.removeMember(m, \"its session has ended\")\n", "		case !there || n.State == nodeFenced:\n"),
+			"		case n.State == nodeFenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.silence(o)))\n", "		case n.State == nodeFenced:\n"),
 		flaw.New("lease: nobody follows a dead leader", look,
 			"(!there || n.State == nodeFenced) {", "there && n.State == \"\" {",
 			"if i >= 0 && s.now.Sub(e.Holder.Since) >= s.silence(e.Holder)+s.rank() {", "if i >= 0 && s.now < e.Holder.Since {"),
