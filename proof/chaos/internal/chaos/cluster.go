@@ -32,6 +32,7 @@ type Cluster struct {
 	follower  *follower
 	tasks     *tasks
 	stalls    *process.Stalls
+	tended    time.Time            // when the operator acted last
 	due       []due                // what is to be undone
 	harms     []harm               // that are still to be done to the store
 	forget    func(history.Record) // notes nothing

@@ -58,7 +58,7 @@ func (c *Cluster) play(ctx context.Context) (Report, error) {
 			return r, fmt.Errorf("event %d, %s: %w", i+1, k.name, err)
 		}
 	}
-	if err := c.heal(&r); err != nil {
+	if err := c.heal(ctx, &r); err != nil {
 		return r, err
 	}
 	return r, c.judge(&r)
@@ -131,7 +131,7 @@ func (c *Cluster) event(ctx context.Context, r *Report, number int, k kind) erro
 	c.say("%3d  %-17s %s", number, k.name, text)
 	r.count(k.name, at)
 	if c.chance.IntN(5) < 2 {
-		if !c.awaitFor(3*c.options.bound(), "all tasks run again", c.settled) {
+		if !c.awaitFor(3*c.options.bound(), "all tasks run again", c.settledWith(ctx)) {
 			c.say("! %s%s", c.whatIsMissing(), c.follower.trouble())
 		}
 	}
@@ -139,7 +139,7 @@ func (c *Cluster) event(ctx context.Context, r *Report, number int, k kind) erro
 }
 
 // heal ends all faults and waits until everything runs.
-func (c *Cluster) heal(r *Report) error {
+func (c *Cluster) heal(ctx context.Context, r *Report) error {
 	if err := c.undo(true); err != nil {
 		return err
 	}
@@ -180,6 +180,14 @@ func (c *Cluster) steady() func() bool {
 
 // settled tells whether the members are those that are awake, and each partition runs where the log says.
 func (c *Cluster) settled() bool { return c.look() == nil && c.whatIsMissing() == "" }
+
+// settledWith is settled, beside an operator.
+func (c *Cluster) settledWith(ctx context.Context) func() bool {
+	return func() bool {
+		c.tend(ctx)
+		return c.settled()
+	}
+}
 
 // whatIsMissing says what is not as it should be; "" if nothing.
 func (c *Cluster) whatIsMissing() string {

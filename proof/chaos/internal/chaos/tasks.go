@@ -121,17 +121,21 @@ func (t *tasks) remove(f *task) error {
 	return err
 }
 
-// missing is the name of a task whose file and job are not of one opinion whether it is there; "" if there is none.
+// missing is the name of a task whose file and job do not agree on whether it exists; "" if there is none.
 func (t *tasks) missing(v cluster.Value) string {
-	want := map[string]bool{}
 	for _, f := range t.files {
-		want[f.name] = true
 		if j, ok := v.Job(cluster.JobID(f.name)); !ok || j.State == cluster.JobKilled {
 			return f.name
 		}
 	}
+	return t.surplus(v)
+}
+
+// surplus is the name of a task that runs and has no file; "" if there is none.
+func (t *tasks) surplus(v cluster.Value) string {
 	for j := range v.Jobs() {
-		if j.State == cluster.JobRunning && !strings.HasPrefix(string(j.ID), "rota.") && !want[string(j.ID)] {
+		has := slices.ContainsFunc(t.files, func(f *task) bool { return f.name == string(j.ID) })
+		if j.State == cluster.JobRunning && !strings.HasPrefix(string(j.ID), "rota.") && !has {
 			return string(j.ID)
 		}
 	}
