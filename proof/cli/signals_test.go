@@ -3,6 +3,7 @@ package cli_test
 import (
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -13,6 +14,10 @@ import (
 
 // TestHangup: a service manager asks a member to open its files again. It goes on, and no sample is lost.
 func TestHangup(t *testing.T) {
+	// Where this test itself runs below nohup, its children would ignore the signal as well. What is caught is not inherited.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(caught) })
 	p := newPlace(t)
 	p.task("t.yaml", "type: noop\nevery: 100ms\nconfig: {emit: true}\n")
 	m := p.start("a", "tasks", "--publish", "file:samples")
