@@ -19,8 +19,8 @@ const (
 	reload                // open files again
 )
 
-// asks tells what a signal asks for. SIGHUP means that the terminal was closed, or, to a process that has none, to reload. SIGPIPE means that whoever read
-// the output has gone.
+// asks tells what a signal asks for. SIGHUP means that the terminal was closed, or, to a process that has none, to reload. SIGPIPE means that the
+// reader of the output is gone: see outputGone.
 func asks(s os.Signal, terminal bool) request {
 	if s == syscall.SIGHUP && !terminal {
 		return reload
@@ -46,6 +46,9 @@ func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) 
 			case <-over:
 				return
 			case s = <-signals:
+			}
+			if s == syscall.SIGPIPE && !outputGone() {
+				continue // a connection to the store was closed
 			}
 			if asks(s, terminal) == reload {
 				c.reload()

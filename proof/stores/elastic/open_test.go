@@ -277,7 +277,7 @@ func TestIndexRemoved(t *testing.T) {
 		o := s.options(t)
 		h := openWith(t, o)
 		drop(t, o.Servers, o.Index)
-		if _, err := h.Get(rig.Deadline(t), "a"); errors.Is(err, store.ErrNotFound) || err == nil || !strings.Contains(err.Error(), "removed the index") {
+		if _, err := h.Get(rig.Deadline(t), "a"); errors.Is(err, store.ErrNotFound) || err == nil || !strings.Contains(err.Error(), "the index was removed") {
 			t.Errorf("get: %v", err)
 		}
 	})
