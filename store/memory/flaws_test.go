@@ -22,7 +22,7 @@ func newFlaw(name, found string, oldNew ...string) flaw {
 func flaws() []flaw {
 	return []flaw{
 		newFlaw("a silent member stays", "TestGroup/a silent member", "!m.waits() && t.at >= m.heard+m.session", "m.waits() && t.at >= m.heard+m.session"),
-		newFlaw("a member that waits for others is silent", "TestGroupContract", "!m.waits() && t.at >= m.heard+m.session", "t.at >= m.heard+m.session"),
+		newFlaw("a member that waits for others is silent", "TestGroupWaits", "!m.waits() && t.at >= m.heard+m.session", "t.at >= m.heard+m.session"),
 		newFlaw("a heartbeat renews nothing", "TestGroup/heartbeats keep", "	t.members[i].heard = t.at\n	if t.phase == groupForming {", "	_ = i\n	if t.phase == groupForming {"),
 		newFlaw("a heartbeat does not say that members join", "TestGroup/a join begins", "		return store.ErrRebalance\n	}\n	return nil", "		return nil\n	}\n	return nil"),
 		newFlaw("who does not join again stays", "TestGroup/a member that does not join", "return m.join == 0 })\n		t.complete()", "return false })\n		t.complete()"),

@@ -3,7 +3,9 @@ package memory_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +35,7 @@ type groupWorld struct {
 	facts  map[uint64]string        // generation → leader, of those that were synced
 	kept   map[string]time.Duration // until when a member is promised to stay
 	left   map[string]bool
+	gone   map[string]bool // of those that left: a failure of the server does not bring them back
 	newest uint64
 }
 
@@ -51,6 +54,9 @@ func (w *groupWorld) step(c memory.GroupCall) {
 		w.t.Fatalf("the step changed its receiver: %s, was %s", w.group, before)
 	}
 	w.group = after
+	if strings.HasPrefix(after.String(), "empty") { // that nobody is left is a fact at once
+		w.gone = maps.Clone(w.left)
+	}
 	for _, a := range answers {
 		call, ok := w.calls[a.Call]
 		if !ok {
@@ -112,6 +118,7 @@ func (w *groupWorld) synced(s store.Seat, call uint64) {
 		w.t.Fatalf("generation %d is a fact after %d", s.Generation, w.newest)
 	}
 	w.newest = s.Generation
+	w.gone = maps.Clone(w.left)
 	w.facts[s.Generation] = leader
 	w.kept[s.ID] = max(w.kept[s.ID], w.sent[call]+min(session, rebalance))
 }
@@ -145,7 +152,7 @@ func (w *groupWorld) act() {
 	case 11:
 		if rapid.IntRange(0, 5).Draw(w.t, "fail") == 0 {
 			w.step(memory.GroupCall{Fail: true})
-			clear(w.left) // that somebody left is forgotten until a generation without him is a fact
+			w.left = maps.Clone(w.gone) // that somebody left is forgotten until a generation without him is a fact
 		}
 	}
 }
@@ -170,7 +177,7 @@ func TestGroupContract(t *testing.T) {
 		w := &groupWorld{
 			t: t, group: memory.NewGroup(time.Duration(rapid.IntRange(0, 3000).Draw(t, "delay")) * time.Millisecond),
 			calls: map[uint64]memory.GroupCall{}, sent: map[uint64]time.Duration{}, joins: map[store.Seat]store.Membership{},
-			facts: map[uint64]string{}, kept: map[string]time.Duration{}, left: map[string]bool{},
+			facts: map[uint64]string{}, kept: map[string]time.Duration{}, left: map[string]bool{}, gone: map[string]bool{},
 		}
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
 			w.act()
@@ -216,5 +223,41 @@ func TestGroupForgets(t *testing.T) {
 	g, _ = g.Step(0, memory.GroupCall{Forget: true})
 	if m := join("", "d"); m.Generation != 1 || m.ID == first.ID {
 		t.Fatalf("%s after the group was forgotten: want generation 1 and a new ID", fmt.Sprint(m.Seat))
+	}
+}
+
+// TestGroupWaits: a member that waits for others has asked, and is not silent, however short its session is.
+func TestGroupWaits(t *testing.T) {
+	t.Parallel()
+	const short = 2 * time.Second
+	g, next := memory.NewGroup(0), uint64(0)
+	answers := map[uint64]memory.GroupAnswer{}
+	step := func(at time.Duration, c memory.GroupCall) uint64 {
+		next++
+		c.Call = next
+		var now []memory.GroupAnswer
+		g, now = g.Step(at, c)
+		for _, a := range now {
+			answers[a.Call] = a
+		}
+		return c.Call
+	}
+	join := func(at time.Duration, data string) uint64 {
+		return step(at, memory.GroupCall{Join: &store.JoinRequest{Data: []byte(data), Session: short, Rebalance: rebalance}})
+	}
+	first := answers[join(0, "a")].Membership
+	if a := answers[step(0, memory.GroupCall{Sync: &first.Seat})]; a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	waits := join(0, "b")
+	for at := time.Second; at < rebalance; at += time.Second {
+		step(at, memory.GroupCall{Beat: &first.Seat}) // it lives, and does not join again
+		if a, ok := answers[waits]; ok {
+			t.Fatalf("at %v the one that waits has the answer %+v", at, a)
+		}
+	}
+	step(rebalance, memory.GroupCall{Beat: &first.Seat})
+	if a := answers[waits]; a.Err != nil || a.Membership.Leader != a.Membership.ID {
+		t.Errorf("after %v: %+v; want a generation that it leads", rebalance, a)
 	}
 }
