@@ -9,7 +9,7 @@ func known() map[string]string {
 		"a confirmed member keeps its old pulse":                        "--protocol replica --stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
 		"a doubled entry is applied twice":                              "--protocol replica --stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
 		"a drain is forgotten":                                          "--protocol replica --stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
-		"a draining member gets partitions":                             "--protocol replica --stop --workers 1 --first 1 --seeds 1 --hours 0.2 --again 0",
+		"a draining member gets partitions":                             "--protocol replica --stop --workers 1 --first 3 --seeds 1 --hours 0.2 --again 0",
 		"a draining member keeps its partitions":                        "--protocol replica --stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
 		"a draining member keeps its slots":                             "--protocol replica --stop --workers 1 --first 1 --seeds 1 --hours 0.2 --again 0",
 		"a failed run is begun again at once":                           "--protocol replica --stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
