@@ -50,6 +50,8 @@
 //     version that was read: a late write of a former leader starts nothing.
 //   - After a crash the partitions have another owner within TTL(1+ρ) + 2 polls + some round trips, also where the leader died at the same time: the stand-bys
 //     watch the leader, and see the dead member at once when they lead (G4).
+//   - Where the stand-bys die with the leader, a member that waits for a leader (to join, to be confirmed, to leave, for an answer) finds that out within two
+//     silences; one that waits for nothing looks more seldom, the more members there are.
 //   - A request counts once: its number is in the log, in the entry that takes it.
 //   - Adopting: a new leader reads what is there before it decides anything. The deadline of an offer is in the value, and begins again by the new leader's clock.
 //

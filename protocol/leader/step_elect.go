@@ -62,9 +62,8 @@ func (s *step) act(move elect.Move) {
 	switch {
 	case former || move == elect.Remove:
 		s.drop(LeaderKey, s.vote.Seen.Version)
-	case move == elect.Probe && s.now >= s.vote.turn:
-		s.vote.turn = s.now.Add(s.probeEvery())
-		s.probe(s.vote.Holder.Key, s.vote.turn)
+	case move == elect.Probe:
+		s.probeHolder()
 	case move == elect.Claim && !leaves:
 		s.put(Put{Key: LeaderKey, Doc: Holder{Format: Format, Member: s.self(), Pulse: s.renewal.key, Term: s.vote.holder.Term + 1}, Life: s.life + 1})
 	case move == elect.Lead && s.rule.at == ruleNone:
@@ -81,12 +80,29 @@ func (s *step) turn() time.Duration {
 	return time.Duration(n) * 2 * s.p.Poll
 }
 
-// probeEvery is how often the leader's heartbeat is looked at. Where it vanishes by itself a hint comes with that.
+// probeHolder looks at the leader's heartbeat when its turn has come. Whoever begins to wait for the leader does not keep to a look that was planned before.
+func (s *step) probeHolder() {
+	next := s.now.Add(s.probeEvery())
+	if s.now < s.vote.turn {
+		s.vote.turn = min(s.vote.turn, next)
+		return
+	}
+	s.vote.turn = next
+	s.probe(s.vote.Holder.Key, next)
+}
+
+// probeEvery is how often the leader's heartbeat is looked at. Where it vanishes by itself a hint comes with that. The stand-bys may have died with the
+// leader, and the more members there are the more seldom the others look: so a member that waits for the leader looks as a stand-by does.
 func (s *step) probeEvery() time.Duration {
-	if s.p.Vanish || s.rank() > s.p.StandBys {
+	if !s.waits() && (s.p.Vanish || s.rank() > s.p.StandBys) {
 		return s.rarely()
 	}
 	return s.nextLook(s.vote.Election.Holder).Sub(s.now)
+}
+
+// waits reports whether a leader must do something for this member. An idle cluster has no such member.
+func (s *step) waits() bool {
+	return s.phase == phaseJoin || s.phase == phaseConfirm || s.phase == phaseLeaving || s.asks.Pending != nil
 }
 
 // abdicate ends our rule: the document does not name us any more.

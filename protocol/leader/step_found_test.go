@@ -1,6 +1,10 @@
 package leader
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+)
 
 // What the simulator has found, by the shortest way to it.
 
@@ -68,4 +72,38 @@ func TestADeadMembersMailboxGoes(t *testing.T) {
 	s.until("a leads", s.joined("a"))
 	s.set(MailboxKey("z"), Mailbox{Format: Format, Member: "z", Pulse: "pulse/z/n0-0", Want: WantStay, Incarnation: 1})
 	s.until("it has gone", func() bool { return s.get(MailboxKey("z")).Version == "" })
+}
+
+// The stand-bys have died with the leader, and the others look seldom: one that waits for a leader finds out soon.
+func TestAMemberThatWaitsLooksAtTheLeader(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]Event{
+		"to leave":      Stop{Reason: "told to"},
+		"for an answer": Proposed{ID: 1, Commands: []cluster.Command{cluster.KillJob{Job: "none"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "a")
+			s.until("a leads", s.joined("a"))
+			all := []cluster.MemberID{"a", "b", "c", "d", "e", "f", "g", "h"}
+			for _, m := range all[1:] {
+				s.start(m, "n0")
+			}
+			s.until("all have joined", s.joined(all...))
+			for _, m := range all {
+				s.members[m].p.StandBys = 0
+			}
+			s.pass(4 * ttl)
+			h := s.members["h"]
+			for _, m := range all[:7] {
+				s.members[m].over = true // and its heartbeat and documents stay, as on a store without sessions
+			}
+			s.give(h, wait)
+			began := s.now
+			s.until("it rules", func() bool { return s.rules() == h })
+			if took := s.now.Sub(began); took > 3*ttl {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
 }

@@ -13,6 +13,9 @@ func Broken(before, after *cluster.Value, e cluster.Entry, done cluster.Applied)
 	if l, led := before.Leader(); led && (l.Writer != e.Writer || leads(e)) && refused(done) && before.Digest() == after.Digest() {
 		return "" // it is not of the leader, or of a term that has begun, and did nothing
 	}
+	if l, led := before.Leader(); led && l.Writer != e.Writer && !leads(e) {
+		return fmt.Sprintf("it counts, though %s wrote it and %s leads", e.Writer, l.Writer)
+	}
 	if repeated := e.Seq <= before.Wrote(e.Writer); repeated || done.Duplicate {
 		return c.duplicate(repeated)
 	}

@@ -86,3 +86,25 @@ func TestFlaws(t *testing.T) {
 		t.Errorf("back under an older token: got %q", got)
 	}
 }
+
+// TestOnlyTheLeaderDecides: what another writes does nothing, and is found where it does something.
+func TestOnlyTheLeaderDecides(t *testing.T) {
+	t.Parallel()
+	v := play(t,
+		[]cluster.Command{cluster.Lead{Member: "a", Term: 1}},
+		[]cluster.Command{cluster.PrepareJoin{Member: "a", Pulse: "p"}},
+	)
+	if _, led := v.Leader(); !led {
+		t.Fatal("nobody leads")
+	}
+	e := entry(3, cluster.DrainMember{Member: "a", On: true})
+	counted, done := v.Apply(e)
+	e.Writer = "x"
+	if got := contract.Broken(&v, &counted, e, done); !strings.Contains(got, "though x wrote it and w leads") {
+		t.Errorf("it counts: got %q", got)
+	}
+	refused, done := v.Apply(e)
+	if got := contract.Broken(&v, &refused, e, done); got != "" {
+		t.Errorf("it does nothing: got %q", got)
+	}
+}
