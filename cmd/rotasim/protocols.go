@@ -25,7 +25,7 @@ func protocols() []protocol {
 		{leader.Machine(), leader.Rules(), pushLeader(), nightLeader()},
 		{lease.Machine(), nil, nil, nil},
 		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
-		{sync.Machine(), nil, nil, nil},
+		{sync.Machine(), sync.Rules(), pushSync(), nightSync()},
 	}
 }
 

@@ -57,6 +57,26 @@ func nightLeader() []walk.Config {
 	)
 }
 
+// pushSync are the walks of sync of every change.
+func pushSync() []walk.Config {
+	return []walk.Config{
+		{Members: 2, Partitions: 1, Crashes: 1, Duplicates: 1, Prompt: true},
+		{Members: 2, Partitions: 1, Leaves: 1, Failures: 1, Prompt: true},
+		{Members: 2, Partitions: 2, Crashes: 1, Restarts: 1, Prompt: true},
+		{Members: 2, Partitions: 1, Crashes: 1, Suspicions: 1, Prompt: true},
+		{Members: 3, Partitions: 1, Crashes: 1, Prompt: true},
+	}
+}
+
+// nightSync are those that take longer.
+func nightSync() []walk.Config {
+	return append(pushSync(),
+		walk.Config{Members: 2, Partitions: 1, Suspicions: 1},
+		walk.Config{Members: 3, Partitions: 2, Crashes: 1, Prompt: true},
+		walk.Config{Members: 3, Partitions: 1, Suspicions: 1, Duplicates: 1, Prompt: true},
+	)
+}
+
 // runSuite walks several bounds one after the other and prints a row of a table for each. Each must be walked completely.
 func (o *checkOptions) runSuite(p protocol, out, progress io.Writer) error {
 	suite := p.push

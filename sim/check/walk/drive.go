@@ -12,6 +12,9 @@ import (
 // step lets member i take an event in, and does at once what nobody else can observe.
 func (s *State) step(i int, ev machine.Event) {
 	m := s.own(i)
+	if s.rules.Machine.Group { // what was before the answer of a call, and what after it was sent
+		m.clock++
+	}
 	var fx []machine.Effect
 	m.state, fx = s.rules.Machine.Step(m.state, machine.Stamped(ev, m.clock))
 	for _, e := range fx {
@@ -24,6 +27,10 @@ func (s *State) effect(i int, e machine.Effect) {
 	m := s.own(i)
 	switch a := s.rules.Machine.Act(e).(type) {
 	case machine.Call:
+		if a.Group {
+			s.ask(i, e)
+			return
+		}
 		switch s.way(e) {
 		case Ignored:
 		case Unseen:

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // fate is what becomes of the next change.
@@ -27,6 +28,9 @@ type handle struct {
 	start  byte
 	lost   byte // sessions of its process
 	fate   fate
+
+	request memory.GroupCall    // what the call asks of the group
+	answer  *memory.GroupAnswer // what the group says; nil: it was not asked
 }
 
 var _ machine.Store = (*handle)(nil)

@@ -177,6 +177,7 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 	for _, o := range s.orphans {
 		b = s.rules.Effect(b, o.effect, n)
 	}
+	b = s.appendGroup(b)
 	for i := range s.members {
 		b = s.appendMember(b, s.members[i], n)
 	}
@@ -189,7 +190,11 @@ func (s *State) appendMember(b []byte, m *member, n *Names) []byte {
 		return append(b, 0, m.starts, flag(m.gone))
 	}
 	b = append(b, 1, m.starts, flag(m.leaving), byte(len(m.calls)), flag(m.answer != nil))
-	b = binary.AppendVarint(b, int64(m.clock))
+	if s.rules.Machine.Group {
+		b = s.appendInquiry(append(b, flag(m.awake())), m, n)
+	} else {
+		b = binary.AppendVarint(b, int64(m.clock))
+	}
 	if s.reads(m) {
 		b = append(b, n.place(m.index()))
 	}

@@ -32,6 +32,7 @@ func (m Model) Next(s *State) []check.Move[*State] {
 			w.fails(i)
 		}
 	}
+	w.group()
 	w.lates()
 	w.expires()
 	return w.out
@@ -52,11 +53,13 @@ func (w *moves) add(name string, do func(s *State)) {
 // reach adds the state behind a move, after what nobody else can observe.
 func (w *moves) reach(name string, next *State) {
 	next.writeSecrets()
+	next.heed()
 	if w.s.rules.Settled {
 		next.tell()
 	} else if w.bounds.Prompt {
 		next.catchUp()
 		next.writeSecrets()
+		next.heed()
 	}
 	next.forget()
 	next.trim()

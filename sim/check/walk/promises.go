@@ -66,7 +66,7 @@ func (s *State) settled() bool {
 // content tells whether a member has read all and wants nothing.
 func (s *State) content(m *member) bool {
 	wants := slices.ContainsFunc(m.calls, func(e machine.Effect) bool { return s.way(e) != Quiet })
-	return !m.leaving && m.awake() && len(m.hints) == 0 && !wants && !s.behind(m)
+	return !m.leaving && m.awake() && m.inquiry == nil && len(m.hints) == 0 && !wants && !s.behind(m)
 }
 
 func (s *State) allRun() bool {

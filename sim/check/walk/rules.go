@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/store"
 )
@@ -33,6 +34,11 @@ type Rules struct {
 	Key    func(b []byte, s machine.State, n *Names) []byte
 	Effect func(b []byte, e machine.Effect, n *Names) []byte
 	Event  func(b []byte, ev machine.Event, s machine.State, n *Names) []byte
+	// Beat is the heartbeat to the group that a member may send now, nil for none; Before tells whether a call that was sent at an instant was sent before
+	// what its answer is compared with. They are for machines with a Group, whose members' clocks go on by one with each event. A call to the group of the
+	// way Unseen is answered as soon as the group answers; of another way, in a move of its own.
+	Beat   func(machine.State) machine.Effect
+	Before func(machine.State, protocol.Instant) bool
 	// Value appends what of the value decides what it does next, besides members and partitions. It may be nil.
 	Value func(b []byte, v *cluster.Value, n *Names) []byte
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/sim/contract"
 	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // State is the store, the members and what is under way between them. It is a value: a move makes another one.
@@ -23,6 +24,9 @@ type State struct {
 	used    Config // faults so far
 	broken  string
 	changed []string // keys that the move has changed, "" for the log; told of at its end
+	room    memory.Group
+	seats   []seat // memberships in the group
+	asks    uint64 // calls to the group so far
 }
 
 // record is one entry of the log, with what it made of the value.
@@ -59,6 +63,7 @@ type member struct {
 	calls   []machine.Effect // under way
 	answer  machine.Event    // of a write, waits until the member goes on
 	hints   []string         // prefixes that it has yet to be told of, sorted
+	inquiry *inquiry         // to the group; never changed
 	work    supervisor
 }
 
@@ -106,8 +111,12 @@ func start(r *Rules, c Config) *State {
 	for i := range s.members {
 		s.members[i] = &member{}
 	}
-	e := founding(c)
-	s.append(e.Encode())
+	s.room = memory.NewGroup(0)
+	e, encode := founding(c), cluster.Entry.Encode
+	if r.Machine.Encode != nil {
+		encode = r.Machine.Encode
+	}
+	s.append(encode(e))
 	if r.Settled {
 		for i := range s.members {
 			s.begin(i)

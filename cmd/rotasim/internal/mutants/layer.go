@@ -51,7 +51,17 @@ func layers(protocol string) []layer {
 		check("--members", "2", "--crashes", "1", "--suspicions", "1", "--duplicates", "1"),
 		sim("--first", "50", "--seeds", "200", "--hours", "1"),
 	}
-	if protocol != "replica" { // no walk is known for the others
+	if protocol == "sync" { // its walks have few states, and what they miss needs storms
+		return []layer{
+			sim("--first", "0", "--seeds", "5", "--hours", "0.2", "--again", "0"),
+			check("--members", "2", "--partitions", "2", "--crashes", "1", "--restarts", "1"),
+			check("--members", "2", "--suspicions", "1", "--prompt=false"),
+			check("--members", "2", "--leaves", "1", "--failures", "1"),
+			check("--members", "3", "--crashes", "1"),
+			sim("--first", "5", "--seeds", "35", "--hours", "0.2"),
+		}
+	}
+	if protocol == "lease" { // no walk is known for it
 		all = slices.DeleteFunc(all, func(l layer) bool { return l.name == Checker })
 	}
 	return all

@@ -76,7 +76,7 @@ func (p *program) look(ctx context.Context, name string) (Found, error) {
 	}
 	out := Found{Flaw: name}
 	all := layers(p.protocol)
-	args := known()[name]
+	args := knownOf(p.protocol)[name]
 	if args != "" {
 		all = slices.Insert(all, 0, parse(args))
 	}

@@ -23,9 +23,11 @@ func TestTable(t *testing.T) {
 	for _, f := range all() {
 		names[f.Name] = true
 	}
-	for name, args := range known() {
-		if !names[name] || args == "" {
-			t.Errorf("known.go has %q: %q, which is no flaw of the table: write it again with rotasim mutants --learn", name, args)
+	for _, p := range Protocols() {
+		for name, args := range knownOf(p) {
+			if !names[name] || args == "" {
+				t.Errorf("known.go has %q: %q, which is no flaw of the table: write it again with rotasim mutants --learn", name, args)
+			}
 		}
 	}
 	if len(names) < 87 {
