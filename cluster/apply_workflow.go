@@ -59,13 +59,15 @@ func (j *jobRecord) keepFinished(old *Job) {
 	}
 }
 
-// vacateAll takes the slots of a member that is draining.
-func (d *draft) vacateAll(m MemberID) {
+// vacateAll takes the slots of a member that is draining, and reports whether it had any left.
+func (d *draft) vacateAll(m MemberID) (had bool) {
 	for _, id := range d.ownedIDs(m) {
-		if p, _ := d.partitions.get(id); p.Slot != 0 {
+		if p, _ := d.partitions.get(id); p.Slot != 0 && !p.Dropped {
 			d.vacate(id, string(m)+" is draining")
+			had = true
 		}
 	}
+	return had
 }
 
 // percentRefused returns why a job cannot have its percentage, "" if it can.

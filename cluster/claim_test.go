@@ -67,6 +67,45 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// TestSlotsOfTheDraining: the documents of slots do not change when their member drains, so that the plan must take them. What is left would wait for its
+// member for ever, which may claim nothing.
+func TestSlotsOfTheDraining(t *testing.T) {
+	t.Parallel()
+	for _, offered := range []bool{true, false} {
+		parts := partsOf(claimed(t))
+		parts.Members[0].Slots, parts.Members[1].Slots = 1, 1
+		v, _ := Assemble(parts).Do(3, 0, SubmitJob{Job: "pool", Spec: JobSpec{Tasks: []TaskSpec{{Name: "t", Type: "noop", Spread: SpreadPool, Min: 1, Max: 1}}}})
+		v, free := v.Settle(9, 0, Pending{})
+		if len(free) != 1 {
+			t.Fatalf("free: %v", free)
+		}
+		id, m := free[0].Partition, free[0].First
+		p, _ := v.Partition(id)
+		if !offered {
+			member, _ := v.Member(m)
+			v, _ = v.Do(p.Token+1, 0, Claim{id, p.Token, m, member.Incarnation})
+		}
+		parts = partsOf(v)
+		for i := range parts.Members {
+			parts.Members[i].Draining = parts.Members[i].ID == m
+		}
+		v, free = Assemble(parts).Settle(9, 0, Pending{})
+		if len(free) != 0 {
+			t.Errorf("offered %t: free before the documents show that the slot is gone: %v", offered, free)
+		}
+		p, there := v.Partition(id)
+		if there == offered || there && (p.State != PartitionReleasing || !p.Dropped) {
+			t.Fatalf("offered %t: still there: %v", offered, p)
+		}
+		if there {
+			v, _ = v.Do(p.Token, 0, Stopped{id, p.Token})
+		}
+		if v, free = Assemble(partsOf(v)).Settle(9, 0, Pending{}); len(free) != 1 || free[0].First == m {
+			t.Errorf("offered %t: then free: %v\n%v", offered, free, v)
+		}
+	}
+}
+
 // TestAssembleFreesWhatTheDeadHeld: what another incarnation has claimed is free, and its token stays.
 func TestAssembleFreesWhatTheDeadHeld(t *testing.T) {
 	t.Parallel()

@@ -45,9 +45,22 @@ func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
 	d.placeEvery()
 	d.allocate, d.used = true, make(map[string]bool, v.derived.held.len())
 	v.derived.held.each(func(key string, _ heldSlot) bool { d.used[key] = true; return true })
-	d.planSlots()
+	if !d.vacateDraining() { // what was offered may be claimed before its end is written: the next plan begins when documents show that it is gone
+		d.planSlots()
+	}
 	free := d.frees(todo.Free)
 	return d.value(), free
+}
+
+// vacateDraining takes the slots of the members that are draining, and reports whether one of them had any left.
+func (d *draft) vacateDraining() (had bool) {
+	d.Value.members.each(func(id MemberID, m memberRecord) bool {
+		if m.Draining {
+			had = d.vacateAll(id) || had
+		}
+		return true
+	})
+	return had
 }
 
 func (v Value) jobIDs() (ids []JobID) {

@@ -3,18 +3,32 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/sim/machine"
 )
 
 // What must be so when all is well for a while.
 
-// evened: no two members differ by more than one partition. Placement counts what is in hand-over where it goes to, and so does this.
+// evened: no two members differ by more than one partition. Placement counts what is in hand-over where it goes to, and so does this. Where a plan is an
+// entry of the log, that is so at any instant; where a leader makes it of documents, it is so again soon after the last of them has changed.
 func (w *world) evened() {
+	bound := time.Duration(0)
+	if w.machine.Fold == nil {
+		bound = w.gapBound(machine.LeaveInOrder)
+	}
+	if !w.until(w.now+int64(bound), func() bool { return w.uneven() == "" }) {
+		w.oracle.violate("G8", fmt.Sprintf("%s after all was well: %s", bound, w.uneven()))
+	}
+}
+
+// uneven says what should be on another member, "" for nothing.
+func (w *world) uneven() string {
 	ref := w.oracle.ref
 	for p := range ref.Partitions() {
 		if p.Owner == "" && ref.Why(p.ID).Rule == "claim" {
-			return // it is free, and counts for whoever claims it next
+			return "" // it is free, and counts for whoever claims it next
 		}
 	}
 	load := map[cluster.MemberID]int64{}
@@ -34,10 +48,11 @@ func (w *world) evened() {
 		}
 		for _, m := range members {
 			if load[p.Owner] > load[m]+n {
-				w.oracle.violate("G8", fmt.Sprintf("%s, of weight %d, stays on %s, whose load is %d, though that of %s is %d", p.ID, n, p.Owner, load[p.Owner], m, load[m]))
+				return fmt.Sprintf("%s, of weight %d, stays on %s, whose load is %d, though that of %s is %d", p.ID, n, p.Owner, load[p.Owner], m, load[m])
 			}
 		}
 	}
+	return ""
 }
 
 // weight is what a partition adds to the load of its owner; 0 where placement does not look at it, or evens it by itself.

@@ -133,6 +133,20 @@ func (s *step) hold(h held) {
 	s.held = slices.Insert(s.held, i, h)
 }
 
+// ownReadBack takes in the document of a partition as a command that was refused has read it. Where it is not ours any more, to hold on to it would keep us
+// from claiming it again.
+func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID) {
+	at := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == partitionKey(id) })
+	if at < 0 {
+		return
+	}
+	if i, ok := findHeld(s.held, id); ok && docs[at].Version == "" {
+		s.held = slices.Delete(slices.Clone(s.held), i, i+1)
+		return
+	}
+	s.ownChanged(docs[at])
+}
+
 // ownChanged takes in a document of a partition, if it is one that we hold.
 func (s *step) ownChanged(d store.Doc) {
 	f := s.known.learn([]store.Doc{d})

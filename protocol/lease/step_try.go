@@ -250,8 +250,12 @@ func (s *step) finishTry(i int, t try) {
 		s.lead.next = s.now
 		return
 	}
-	if id := subject(t.command); id != "" && t.result.Accepted && t.put.Key != "" {
+	switch id := subject(t.command); {
+	case id == "":
+	case t.result.Accepted && t.put.Key != "":
 		s.ownChanged(t.put)
+	case !t.result.Accepted: // what was read may be what a write of ours has left, of which we did not hear
+		s.ownReadBack(t.docs, id)
 	}
 }
 

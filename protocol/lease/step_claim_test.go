@@ -1,0 +1,103 @@
+package lease
+
+import (
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
+)
+
+// holder is a member that holds a slot whose release was stored: it did not hear of that.
+func holder(t *testing.T, p *paper) *step {
+	t.Helper()
+	inc := p.join("m/n-0")
+	p.submit("pool", cluster.TaskSpec{Name: "t", Spread: cluster.SpreadPool, Min: 1, Max: 1})
+	p.pass()
+	f := learn(p.all())
+	if len(f.partitions) != 1 {
+		t.Fatalf("%d partitions, want one slot", len(f.partitions))
+	}
+	id := f.partitions[0].partition.ID
+	p.claim(id, "m/n-0", inc)
+	x, _ := learn(p.all()).of(partitionKey(id))
+	x.partition.State = cluster.PartitionReleasing
+	s := &step{State: State{
+		p: Params{Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n"}, phase: phaseMember, inc: inc, known: &facts{},
+		held: []held{{id: id, version: p.docs[x.key].Version, partition: x.partition}},
+	}}
+	s.beat.Held = true
+	return s
+}
+
+// refused lets the member say once more that it has stopped, as the documents are, and gives the answer in.
+func (s *step) refused(t *testing.T, docs []store.Doc) {
+	t.Helper()
+	id, token := s.held[0].id, s.held[0].partition.Token
+	s.tell()
+	if len(s.tries) != 1 {
+		t.Fatalf("%d commands are on their way, want one", len(s.tries))
+	}
+	if c, ok := s.tries[0].command.(cluster.Stopped); !ok || c.Partition != id || c.Token != token {
+		t.Fatalf("the member says %v, want that %s has stopped", s.tries[0].command, id)
+	}
+	x := s.tries[0]
+	x.docs = docs
+	s.decide(0, x)
+	if len(s.deeds) != 1 || s.deeds[0].Result.Accepted {
+		t.Fatalf("it was decided as %+v, want a refusal", s.deeds)
+	}
+}
+
+// TestARefusalIsReadBack: a release was stored and its maker did not hear of it. The slot is offered to it again under the same token: it must not think that
+// it holds it still, or it never accepts the offer.
+func TestARefusalIsReadBack(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]func(p *paper, key string){
+		"offered again": func(p *paper, key string) {
+			x, _ := learn(p.all()).of(key)
+			x.doc.Holder, x.doc.By, x.doc.Expire = "", 0, 0
+			x.partition.Offered = true
+			x.doc.Task = x.partition.Encode()
+			p.put(written(key, p.docs[key].Version, x.doc))
+		},
+		"gone": func(p *paper, key string) {
+			x, _ := learn(p.all()).of(key)
+			left := cluster.Partition{ID: x.partition.ID, Token: x.doc.Token}
+			x.doc.Holder, x.doc.By, x.doc.Expire, x.doc.State, x.doc.Task = "", 0, 0, gone, left.Encode()
+			p.put(written(key, p.docs[key].Version, x.doc))
+		},
+		"removed": func(p *paper, key string) { delete(p.docs, key) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPaper(t)
+			s := holder(t, p)
+			id, token, slot := s.held[0].id, s.held[0].partition.Token, s.held[0].partition.Slot
+			after(p, partitionKey(id))
+			s.refused(t, p.get(needs(cluster.Stopped{Partition: id})...))
+			if len(s.held) != 0 {
+				t.Fatalf("the member still holds %+v", s.held)
+			}
+			s.look.members = []cluster.Member{{ID: "m"}}
+			s.look.board.Free = []boardFree{{Partition: id, Token: token, First: "m", Only: true, Slot: slot}}
+			s.claimSome()
+			if len(s.tries) != 1 {
+				t.Fatalf("%d commands are on their way, want a claim", len(s.tries))
+			}
+			if c, ok := s.tries[0].command.(cluster.Claim); !ok || c.Partition != id {
+				t.Errorf("the member does %v, want a claim of %s", s.tries[0].command, id)
+			}
+		})
+	}
+}
+
+// TestARefusalKeepsWhatIsOurs: the document says that we hold it. Then we go on from what it says.
+func TestARefusalKeepsWhatIsOurs(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	s := holder(t, p)
+	s.refused(t, p.get(needs(cluster.Stopped{Partition: s.held[0].id})...))
+	if len(s.held) != 1 || s.held[0].partition.State != cluster.PartitionGranted {
+		t.Errorf("the member holds %+v, want what its document says", s.held)
+	}
+}
