@@ -45,8 +45,8 @@ fmt-check: ## files that gofmt would change
 	@out=$$(find . -name '*.go' -not -path './bin/*' -not -path '*/testdata/*' -print0 | xargs -0 gofmt -s -l); \
 	  [ -z "$$out" ] || { echo "gofmt -s would change:"; echo "$$out"; exit 1; }
 
-tidy-check: ## go.mod and go.sum are as go mod tidy wants them
-	go mod tidy -e -diff
+tidy-check: ## go.mod is as go mod tidy wants it; the sums of what only tests of others need depend on what a proxy has
+	@out=$$(go mod tidy -e -diff || true); case "$$out" in *"diff current/go.mod"*) echo "$$out"; exit 1;; esac
 
 fuzz: ## every fuzzer for FUZZTIME
 	@.ci/fuzz $(FUZZTIME)

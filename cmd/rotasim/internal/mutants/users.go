@@ -36,7 +36,7 @@ func users() []flaw.Flaw {
 		flaw.New("a finished task runs on in its other slots", workflow,
 			"		d.vacate(id, \"its task is finished\")", "		_ = id"),
 		flaw.New("a draining member keeps its slots", workflow,
-			"if p, _ := d.partitions.get(id); p.Slot != 0 {", "if p, _ := d.partitions.get(id); p.Slot < 0 {"),
+			"if p, _ := d.partitions.get(id); p.Slot != 0 && !p.Dropped {", "if p, _ := d.partitions.get(id); p.Slot < 0 {"),
 		flaw.New("a draining member keeps its partitions", "schedule/fill.go",
 			"c.count > 0 && (p.members[c.member].Draining || !p.groups[g].allows(c.member))", "c.count > 0 && !p.groups[g].allows(c.member)"),
 		flaw.New("a draining member gets partitions", group,
