@@ -185,14 +185,15 @@ func TestRun(t *testing.T) {
 func TestACallIsLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var r *rig
-		r = start(t, open(), protocol.Config{}, func(ev shell.Event) []shell.Effect {
+		started := make(chan *rig, 1)
+		r := start(t, open(), protocol.Config{}, func(ev shell.Event) []shell.Effect {
 			if _, ok := ev.(shell.Woken); ok {
-				r.caller.takes = time.Hour
+				(<-started).caller.takes = time.Hour
 				return []shell.Effect{look{name: "slow"}}
 			}
 			return stops(ev)
 		})
+		started <- r
 		if e := next[looked](t, r); !errors.Is(e.Err, context.DeadlineExceeded) {
 			t.Errorf("the call ended with %v", e.Err)
 		}
