@@ -25,10 +25,10 @@ type Cluster struct {
 	machine machine
 
 	starts    uint64
-	names     int        // names given so far
-	absent    []string   // names of members that are down
-	processes []*started // every start, in order
-	running   map[cluster.PartitionID]running
+	names     int                               // names given so far
+	absent    []string                          // names of members that are down
+	processes []*started                        // every start, in order
+	running   map[cluster.PartitionID][]running // all that have not said that they stopped; a process may have ended
 	follower  *follower
 	tasks     *tasks
 	stalls    *process.Stalls
@@ -236,7 +236,7 @@ func (c *Cluster) look() error {
 func newCluster(o Options) *Cluster {
 	return &Cluster{
 		options: o, began: time.Now(), chance: rand.New(rand.NewPCG(o.Seed, 0x5eed)),
-		running: map[cluster.PartitionID]running{}, injected: map[string]int{}, forget: func(history.Record) {},
+		running: map[cluster.PartitionID][]running{}, injected: map[string]int{}, forget: func(history.Record) {},
 	}
 }
 

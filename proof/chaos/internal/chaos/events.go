@@ -302,8 +302,9 @@ func (c *Cluster) fillDisk(context.Context) (string, error) {
 
 // onlyKeepersRun tells whether nothing runs but tasks that keep on, and what suspended members cannot stop.
 func (c *Cluster) onlyKeepersRun() bool {
-	for id, at := range c.running {
-		if !strings.HasPrefix(string(id), "keeps") && !at.process.Ended() && !at.process.asleep {
+	for id, runs := range c.running {
+		awake := func(r running) bool { return !r.process.Ended() && !r.process.asleep }
+		if !strings.HasPrefix(string(id), "keeps") && slices.ContainsFunc(runs, awake) {
 			return false
 		}
 	}

@@ -122,8 +122,8 @@ func (c *Cluster) killOnce(ctx context.Context, row *KillRow, both bool) error {
 		victims = append(victims, watcher)
 	}
 	var tasks []cluster.PartitionID
-	for id, at := range c.running {
-		if slices.Contains(victims, at.process) {
+	for id, runs := range c.running {
+		if slices.ContainsFunc(runs, func(r running) bool { return slices.Contains(victims, r.process) }) {
 			tasks = append(tasks, id)
 		}
 	}

@@ -179,13 +179,9 @@ func (c *Cluster) readWitness(p *started) error {
 		c.note(r)
 		switch r.Kind {
 		case history.Started:
-			if r.Token >= c.running[r.Partition].token { // files are read one after the other: a former owner's may be the later one
-				c.running[r.Partition] = running{p, r.Token}
-			}
+			c.running[r.Partition] = append(c.running[r.Partition], running{p, r.Token})
 		case history.Stopped:
-			if at, ok := c.running[r.Partition]; ok && at.process == p && at.token == r.Token {
-				delete(c.running, r.Partition)
-			}
+			c.running[r.Partition] = slices.DeleteFunc(c.running[r.Partition], func(at running) bool { return at == running{p, r.Token} })
 		}
 	}
 	return nil
