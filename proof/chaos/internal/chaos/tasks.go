@@ -124,7 +124,8 @@ func (t *tasks) remove(f *task) error {
 // missing is the name of a task whose file and job do not agree on whether it exists; "" if there is none.
 func (t *tasks) missing(v cluster.Value) string {
 	for _, f := range t.files {
-		if j, ok := v.Job(cluster.JobID(f.name)); !ok || j.State == cluster.JobKilled {
+		// A file that became malformed before anybody read it defines no task yet.
+		if j, ok := v.Job(cluster.JobID(f.name)); (!ok || j.State == cluster.JobKilled) && !f.broken {
 			return f.name
 		}
 	}
