@@ -44,11 +44,12 @@ var rules = []rule{
 	{"protocol/heartbeat", []string{"store", "protocol"}},
 	{"protocol/outbox", []string{"cluster", "store", "protocol"}},
 	{"protocol/history", []string{"cluster", "protocol"}},
+	{"protocol/duty", []string{"cluster", "protocol"}},
 	{"protocol/fold", []string{"cluster", "store", "protocol"}},
 	{"protocol/beat", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox"}},
 	{"protocol/elect", []string{"store", "protocol", "protocol/heartbeat"}},
 	{"protocol/shell", []string{"cluster", "store", "protocol", "protocol/outbox", "protocol/beat", "protocol/history"}},
-	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat", "protocol/history", "protocol/shell"}}, // protocols do not know each other
+	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat", "protocol/history", "protocol/duty", "protocol/shell"}}, // protocols do not know each other
 	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal"}},
 	{"work/stage", []string{"flow", "store", "work"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},

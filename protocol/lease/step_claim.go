@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/store"
 )
 
@@ -171,20 +172,12 @@ func (s *step) assign() {
 	if s.phase != phaseMember {
 		return
 	}
-	next := s.assigned
-	next.Index = s.value.Index()
-	if grants := s.grants(); next.Version == 0 || !slices.EqualFunc(grants, next.Grants, sameGrant) {
-		next.Grants, next.Version = grants, next.Version+1
-	}
+	next := duty.Granted(s.assigned, s.value.Index(), s.grants())
 	next.TrustUntil = s.beat.Until(s.p.timing())
 	if next.Version != s.assigned.Version || next.TrustUntil != s.assigned.TrustUntil {
 		s.assigned = next
 		s.emit(Assign{Assignment: next})
 	}
-}
-
-func sameGrant(a, b protocol.Grant) bool {
-	return a.Partition == b.Partition && a.Token == b.Token && a.Attempt == b.Attempt && a.SpecIndex == b.SpecIndex
 }
 
 func (s *step) grants() []protocol.Grant {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/history"
 	"github.com/rota-run/rota/protocol/outbox"
@@ -85,7 +86,7 @@ type State struct {
 	snapAt   uint64        // entries applied at the last snapshot
 	even     cluster.Value // the newest one passed in this step that a snapshot can be taken of
 	holds    []holdSeen
-	calm     []calmSeen // sorted by partition
+	calm     duty.Calm
 
 	reports  []protocol.Report
 	reported uint64 // Assignment.Version that reports reflect

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/outbox"
 )
@@ -90,7 +91,7 @@ type State struct {
 	snapshot call
 	snapAt   uint64 // entries applied at the last snapshot
 	holds    []holdSeen
-	calm     []calmSeen // sorted by partition
+	calm     duty.Calm
 
 	reports  []protocol.Report
 	reported uint64 // Assignment.Version that reports reflect

@@ -145,7 +145,7 @@ func ofReplica() []flaw.Flaw {
 			"case errors.As(err, &newer) && newer.Format <= on:", "case errors.As(err, &newer):"),
 		flaw.New("steps are told before the supervisor knows", assign,
 			"if s.reported < s.assigned.Version {", "if s.reported > s.assigned.Version {"),
-		flaw.New("stopped is said while it runs", assign,
+		flaw.New("stopped is said while it runs", "protocol/duty/step.go",
 			"case d.Role == cluster.RoleStop && (r == nil || ended):", "case d.Role == cluster.RoleStop:"),
 	}
 }

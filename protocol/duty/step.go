@@ -1,0 +1,82 @@
+package duty
+
+import (
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// calmAfter is how long a member must run what others died of, for that to be forgiven: three crashes in a year, of something else, must park nothing.
+const calmAfter = time.Minute
+
+// Calm is since when partitions run here whose former owners have died, sorted by partition. The zero value is that of a member that has just started.
+type Calm []seen
+
+type seen struct {
+	partition cluster.PartitionID
+	token     cluster.Token
+	since     protocol.Instant
+}
+
+// Steps returns the commands that say what became of the duties. The reports must be about these duties: "not reported" then means that it does not run.
+func (c Calm) Steps(duties []cluster.Duty, reports []protocol.Report, now protocol.Instant, ttl time.Duration) ([]cluster.Command, Calm) {
+	var out []cluster.Command
+	var next Calm
+	i, was := 0, 0
+	for _, d := range duties {
+		for i < len(reports) && reports[i].Partition < d.Partition.ID {
+			i++
+		}
+		var r *protocol.Report
+		if i < len(reports) && reports[i].Partition == d.Partition.ID {
+			r = &reports[i]
+		}
+		if step := stepOf(d, r); step != nil {
+			out = append(out, step)
+		}
+		if d.Role == cluster.RoleRun && d.Partition.Deaths > 0 && r != nil && r.Token == d.Token && r.State == protocol.RunActive {
+			var s seen
+			s, was = c.of(d, was, now)
+			next = append(next, s)
+		}
+	}
+	for _, s := range next {
+		if now.Sub(s.since) >= max(calmAfter, 2*ttl) {
+			out = append(out, cluster.Started{Partition: s.partition, Token: s.token})
+		}
+	}
+	return out, next
+}
+
+// of continues what was seen before, from the place at, and returns where to continue.
+func (c Calm) of(d cluster.Duty, at int, now protocol.Instant) (seen, int) {
+	for at < len(c) && c[at].partition < d.Partition.ID {
+		at++
+	}
+	if at < len(c) && c[at].partition == d.Partition.ID && c[at].token == d.Token {
+		return c[at], at
+	}
+	return seen{d.Partition.ID, d.Token, now}, at
+}
+
+// stepOf is what there is to say about one duty, given the supervisor's report about it, if there is one.
+func stepOf(d cluster.Duty, r *protocol.Report) cluster.Command {
+	p := d.Partition
+	ended := r != nil && r.Token == d.Token && r.State != protocol.RunActive
+	switch {
+	case ended && r.State == protocol.RunFinished && d.Role != cluster.RoleAdopt:
+		return cluster.FinishPartition{Partition: p.ID, Token: d.Token, Outcome: cluster.OutcomeDone}
+	case d.Role == cluster.RoleStop && (r == nil || ended):
+		return cluster.Stopped{Partition: p.ID, Token: d.Token}
+	case d.Role == cluster.RoleAdopt && ended:
+		return cluster.Stopped{Partition: p.ID, Token: d.Token}
+	case d.Role == cluster.RoleAdopt && r != nil && r.Token == d.Token:
+		return cluster.Started{Partition: p.ID, Token: d.Token}
+	case d.Role == cluster.RoleRun && ended && r.Attempt == p.Attempts:
+		return cluster.FinishPartition{
+			Partition: p.ID, Token: d.Token, Outcome: cluster.OutcomeFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message,
+		}
+	}
+	return nil
+}
