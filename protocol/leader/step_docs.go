@@ -78,6 +78,14 @@ func (s *step) lookAround() {
 	}
 }
 
+// lookAgain makes a look due that has failed: the hint that led to it comes once, and the next look by the clock may be far away.
+func (s *step) lookAgain(key string) {
+	if key == protocol.HeartbeatPrefix {
+		s.sweepNext = s.now
+	}
+	s.hinted(key[:strings.LastIndexByte(key, '/')+1])
+}
+
 // probe reads a heartbeat, unless that was done a short while ago: at names when this caller wants to look again. Who wants to look sooner does not
 // wait for one who looks seldom.
 func (s *step) probe(key string, at protocol.Instant) {
@@ -113,6 +121,7 @@ func (s *step) got(ev Got) {
 	s.returned(key, ev.Err)
 	s.fetched(key, ev.Err == "")
 	if ev.Err != "" {
+		s.lookAgain(key)
 		return
 	}
 	if ev.Doc.Bad != "" {
@@ -172,6 +181,7 @@ func (s *step) headGot(d Doc) {
 func (s *step) listed(ev Listed) {
 	s.returned(ev.Prefix, ev.Err)
 	if ev.Err != "" {
+		s.lookAgain(ev.Prefix)
 		return
 	}
 	for _, d := range ev.Docs {

@@ -1,9 +1,12 @@
 package leader
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 )
 
 // What the simulator has found, by the shortest way to it.
@@ -103,6 +106,37 @@ func TestAMemberThatWaitsLooksAtTheLeader(t *testing.T) {
 			s.until("it rules", func() bool { return s.rules() == h })
 			if took := s.now.Sub(began); took > 3*ttl {
 				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+// A read that fails after a hint is made again soon: there is no second hint.
+func TestAFailedLookIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string]string{
+		"head": HeadKey("b"), "roster": RosterKey, "mailboxes": MailboxPrefix, "requests": PlanPrefix, "heartbeats": protocol.HeartbeatPrefix,
+	} { // order-free: each on a stage of its own
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "a")
+			s.until("a leads", s.joined("a"))
+			b := s.start("b", "n0")
+			s.until("b has joined", s.joined("a", "b"))
+			if strings.HasSuffix(key, "/") { // a list: the leader's
+				b = s.members["a"]
+			}
+			looks := func(e Effect) bool { return e == Effect(Get{Key: key}) || e == Effect(List{Prefix: key}) }
+			s.until("it looks", func() bool { return slices.ContainsFunc(b.calls, looks) })
+			failed := Event(Got{Now: s.now, Doc: Doc{Key: key}, Err: "timeout"})
+			if _, ok := s.hold(b, looks).(List); ok {
+				failed = Listed{Now: s.now, Prefix: key, Err: "timeout"}
+			}
+			s.give(b, failed)
+			from := s.now
+			s.until("it looks again", func() bool { return slices.ContainsFunc(b.calls, looks) })
+			if took := s.now.Sub(from); took > 2*b.p.Poll {
+				t.Errorf("it looked again after %v", took)
 			}
 		})
 	}
