@@ -12,7 +12,7 @@ func (w *world) poison() {
 	for j := range ref.Jobs() {
 		e := cluster.Entry{Writer: poisoner, Seq: uint64(ref.Index()) + 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain() + 1,
 			Commands: []cluster.Command{cluster.KillJob{Job: j.ID}}}
-		w.disk.append(e.Encode())
+		w.disk.write(e)
 		return
 	}
 }

@@ -26,6 +26,8 @@ type History struct {
 	points []Point
 	// Doubted: an entry has named another history, and the store has not said yet which one it has.
 	Doubted bool
+	// Foreign is how many entries have named another history.
+	Foreign uint64
 	asking  bool
 	next    protocol.Instant // the store is not asked before
 	sure    protocol.Instant // until then an entry of another history is its writer's fault
@@ -61,9 +63,12 @@ func find(points []Point, index cluster.Index) (cluster.Hash, bool) {
 	return points[i].Chain, true
 }
 
-// Doubt notes that an entry has named another history.
-func (h History) Doubt(now protocol.Instant) History {
-	h.Doubted = h.Doubted || now >= h.sure
+// Suspect notes entries that have named another history.
+func (h History) Suspect(now protocol.Instant, f Foreign) History {
+	if f.Count > 0 {
+		h.Foreign += f.Count
+		h.Doubted = h.Doubted || now >= h.sure
+	}
 	return h
 }
 

@@ -12,7 +12,6 @@ type folding struct {
 	look
 	value    cluster.Value
 	history  history.History // of what was applied
-	foreign  uint64          // entries that named another history
 	busy     bool
 	began    bool          // ready is known
 	ready    cluster.Index // head that was seen at the start

@@ -7,12 +7,8 @@ import (
 
 // suspect takes in entries of another history. The value refuses the same ones at all members; here the member only asks whether it is the one that differs.
 func (s *step) suspect(f history.Foreign) {
-	if f.Count == 0 {
-		return
-	}
-	s.fold.history = s.fold.history.Doubt(s.now)
-	s.fold.foreign += f.Count
-	if s.rule.at == ruleRuling { // one journal record is enough
+	s.fold.history = s.fold.history.Suspect(s.now, f)
+	if f.Count > 0 && s.rule.at == ruleRuling { // one journal record is enough
 		s.emit(Refusing{Key: f.Key(), Reason: f.Reason})
 	}
 }

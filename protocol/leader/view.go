@@ -42,7 +42,7 @@ func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, Pending: len(s.asks.Queue), Light: !s.Whole(), Foreign: s.fold.foreign}
+	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, Pending: len(s.asks.Queue), Light: !s.Whole(), Foreign: s.fold.history.Foreign}
 }
 
 // Watching are the prefixes that the store is asked to tell of, and whether it is asked to tell of the log.

@@ -77,7 +77,6 @@ type State struct {
 	renewal  renewal
 	pulses   heartbeat.Observations // of all members
 	history  history.History        // of what was applied
-	foreign  uint64                 // entries that named another history
 	log      logReader
 	out      outbox.Box
 	sweep    call

@@ -7,12 +7,8 @@ import (
 
 // suspect takes in entries of another history. The value refuses the same ones at all members; here the member only asks whether it is the one that differs.
 func (s *step) suspect(f history.Foreign) {
-	if f.Count == 0 {
-		return
-	}
-	s.history = s.history.Doubt(s.now)
-	s.foreign += f.Count
-	if first, _ := s.value.FirstJoined(); first == s.self() { // one journal record is enough
+	s.history = s.history.Suspect(s.now, f)
+	if first, _ := s.value.FirstJoined(); f.Count > 0 && first == s.self() { // one journal record is enough
 		s.emit(Refusing{Key: f.Key(), Reason: f.Reason})
 	}
 }

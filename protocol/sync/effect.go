@@ -18,6 +18,7 @@ type (
 	Applying     = shell.Applying
 	Joining      = shell.Joining
 	Removing     = shell.Removing
+	Refusing     = shell.Refusing
 	StoreChanged = shell.StoreChanged
 	WakeAt       = shell.WakeAt
 	Left         = shell.Left
@@ -25,6 +26,7 @@ type (
 	ReadLog      = shell.ReadLog
 	ReadSnapshot = shell.ReadSnapshot
 	SaveSnapshot = shell.SaveSnapshot
+	CheckLog     = shell.CheckLog
 )
 
 type (

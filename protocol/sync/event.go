@@ -33,6 +33,7 @@ type (
 	SnapshotRead  = shell.SnapshotRead
 	Appended      = shell.Appended
 	SnapshotSaved = shell.SnapshotSaved
+	LogChecked    = shell.LogChecked
 )
 
 // Answer is what the group says to a call.

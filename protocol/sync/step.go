@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/history"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -85,11 +86,12 @@ type State struct {
 	rest     protocol.Instant // something of ours was refused: no epoch and no share before
 	lastSnap cluster.Index
 
-	history  []chainAt // the newest applied, oldest first
+	history  history.History
 	log      logReader
 	out      outbox.Box
 	snapshot call
-	snapAt   uint64 // entries applied at the last snapshot
+	snapAt   uint64        // entries applied at the last snapshot
+	even     cluster.Value // the newest one passed in this step that a snapshot can be taken of
 	holds    []holdSeen
 	calm     duty.Calm
 
@@ -107,15 +109,6 @@ type call struct {
 	next protocol.Instant // not before, unless there is a hint
 	rest protocol.Instant // not before, whatever the hint: the last one failed
 }
-
-// chainAt is the chain hash after an entry.
-type chainAt struct {
-	index cluster.Index
-	chain cluster.Hash
-}
-
-// historyLength bounds how far back the base of an entry can be compared.
-const historyLength = 512
 
 // NewState is a member that has just started.
 func NewState(p Params) State {
@@ -155,6 +148,8 @@ func (s *step) take(ev Event) {
 		s.snapshotRead(ev)
 	case Appended:
 		s.appended(ev)
+	case LogChecked:
+		s.logChecked(ev)
 	case SnapshotSaved:
 		s.snapshot.busy = false
 	case Reported:
@@ -175,9 +170,12 @@ func (s *step) advance() {
 	s.readLog()
 	s.walk()
 	s.keepGroup()
-	s.assign()
-	s.propose()
-	s.saveSnapshot()
+	s.checkLog()
+	if !s.history.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
+		s.assign()
+		s.propose()
+		s.saveSnapshot()
+	}
 	s.settle()
 	s.setWake()
 }

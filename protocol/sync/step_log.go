@@ -1,10 +1,9 @@
 package sync
 
 import (
-	"slices"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/history"
 	"github.com/rota-run/rota/store"
 )
 
@@ -57,7 +56,7 @@ func (s *step) snapshotRead(ev SnapshotRead) {
 	case ev.Err != "" || !ev.Found:
 	case ev.Value.Index() > s.value.Index():
 		s.adopt(ev.Value)
-		s.history = nil
+		s.history = s.history.From(history.At(s.value))
 		s.snapAt = s.value.Applied()
 		s.log.hint = true
 		s.unresolved()
@@ -71,7 +70,8 @@ func (s *step) apply(records []store.Record) {
 		return // or we appended, since the read was sent, all that it brings
 	}
 	applied := make([]protocol.Applied, 0, len(records))
-	history := slices.Clone(s.history)
+	var points []history.Point
+	var foreign history.Foreign
 	for _, r := range records {
 		if cluster.Index(r.Index) <= s.value.Index() {
 			continue
@@ -84,16 +84,18 @@ func (s *step) apply(records []store.Record) {
 		if !ok {
 			s.value = s.value.Skip(cluster.Index(r.Index), r.Data)
 		} else {
-			if !agrees(history, e) {
-				s.halt(&protocol.DivergedError{Index: e.BaseIndex, Reason: "the writer of entry " + e.Index.String() + " had applied another history"})
-				return
-			}
-			applied = append(applied, s.applyEntry(e))
+			a := s.applyEntry(e)
+			applied = append(applied, a)
+			foreign = foreign.Note(a, s.history.Agrees(e, points))
 		}
-		history = append(history, chainAt{s.value.Index(), s.value.Chain()})
+		points = append(points, history.At(s.value))
+		if s.value.Even() {
+			s.even = s.value
+		}
 	}
-	s.history = history[max(0, len(history)-historyLength):]
+	s.history = s.history.With(points)
 	s.emit(Applying{Value: s.value, Entries: applied})
+	s.suspect(foreign)
 }
 
 func (s *step) applyEntry(e cluster.Entry) protocol.Applied {
@@ -104,7 +106,7 @@ func (s *step) applyEntry(e cluster.Entry) protocol.Applied {
 	} else {
 		s.resolve(e, done.Results)
 	}
-	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate}
+	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate, Foreign: done.Foreign}
 }
 
 // adopt takes in a newer value, and when its epoch came.
@@ -114,20 +116,6 @@ func (s *step) adopt(v cluster.Value) {
 		s.epochAt = s.now
 	}
 	s.value = v
-}
-
-// agrees reports whether the writer's history is ours, as far as ours is kept.
-func agrees(history []chainAt, e cluster.Entry) bool {
-	i, ok := slices.BinarySearchFunc(history, e.BaseIndex, func(c chainAt, i cluster.Index) int {
-		switch {
-		case c.index < i:
-			return -1
-		case c.index > i:
-			return 1
-		}
-		return 0
-	})
-	return !ok || history[i].chain == e.BaseChain
 }
 
 // answered notes whether the store answers, and tells when that changes.
@@ -141,13 +129,17 @@ func (s *step) answered(err string) {
 // saveSnapshot lets the first joined member write a snapshot now and then. Entries before the former one are freed, so that
 // readers that are a little behind need not load it.
 func (s *step) saveSnapshot() {
-	if s.phase != phaseMember || s.snapshot.busy || s.value.Applied()-s.snapAt < s.p.SnapshotEvery {
+	even := s.even
+	if s.even = (cluster.Value{}); s.phase != phaseMember || s.snapshot.busy || s.value.Applied()-s.snapAt < s.p.SnapshotEvery {
+		return
+	}
+	if even.Index() <= s.lastSnap { // none was passed since
 		return
 	}
 	if first, ok := s.value.FirstJoined(); !ok || first != s.self() {
 		return
 	}
 	s.snapshot.busy = true
-	s.emit(SaveSnapshot{Value: s.value, TrimTo: s.lastSnap})
-	s.snapAt, s.lastSnap = s.value.Applied(), s.value.Index()
+	s.emit(SaveSnapshot{Value: even, TrimTo: s.lastSnap})
+	s.snapAt, s.lastSnap = even.Applied(), even.Index()
 }

@@ -61,7 +61,7 @@ func encode(e cluster.Entry) []byte {
 
 func act(e machine.Effect) machine.Act {
 	switch e := e.(type) {
-	case sync.ReadLog, sync.ReadSnapshot:
+	case sync.ReadLog, sync.ReadSnapshot, sync.CheckLog:
 		return machine.Call{}
 	case sync.Append:
 		return machine.Call{Write: true}
