@@ -21,6 +21,7 @@ type Cluster struct {
 	options Options
 	dir     string
 	began   time.Time
+	end     protocol.Instant // of what is judged
 	chance  *rand.Rand
 	machine machine
 

@@ -160,7 +160,16 @@ func (c *Cluster) heal(ctx context.Context, r *Report) error {
 	if ok && !c.await("tasks that have an end come to it", c.tasks.finished(c.follower.now)) {
 		r.violated("G5 a task that has an end does not come to it")
 	}
+	c.rest()
 	return nil
+}
+
+// rest ends the history at an instant at which no task is on its way to another member: evening goes on after the faults.
+func (c *Cluster) rest() {
+	c.await("no task is on its way", func() bool {
+		c.end = c.now()
+		return c.settled()
+	})
 }
 
 // steadyFor is how long all must be well at the end. A member that was suspended in the middle of a write has just let the others write: what they have waited

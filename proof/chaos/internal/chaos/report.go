@@ -69,8 +69,7 @@ func (r *Report) violated(text string) { r.Violations = append(r.Violations, tex
 
 // judge decides.
 func (c *Cluster) judge(r *Report) error {
-	end := int64(protocol.Now())
-	h, err := c.history(end)
+	h, err := c.history(int64(c.end))
 	if err != nil {
 		return err
 	}
