@@ -73,12 +73,19 @@ func (s *search) spill(at int32, found func(m int32) bool) bool {
 	return false
 }
 
-// path is the number of moves that end at m.
-func (s *search) path(m int32) (n int64) {
-	for at := s.by[m]; at != start; at = s.by[s.p.cells[at].member] {
-		n++
+// path says what the moves that end at m cost the budget, and how much of that is spent already on items that they bring back.
+func (s *search) path(m int32) (cost, back int64) {
+	for at := s.by[m]; at != start; at = s.by[m] {
+		c := &s.p.cells[at]
+		switch e := c.arrived; {
+		case e == none:
+			cost++
+		case s.p.entries[e].from == m:
+			back++
+		}
+		m = c.member
 	}
-	return n
+	return cost, back
 }
 
 // shift makes the moves that end at m, the last first, so that no member is over its capacity in between.
@@ -90,10 +97,11 @@ func (s *search) shift(m int32) {
 	}
 }
 
-// afford ends the moves that are made, not counted, if n more do not fit into the budget: half a chain evens nothing. A budget too small
-// for the whole is spent on a part of it rather than never, if nothing else was.
-func (p *planner) afford(n int64) {
-	if n > p.left && p.left < p.budget {
+// afford ends the moves that are made, not counted, if a chain does not fit into the budget: half a chain evens nothing. A budget too small
+// for the whole is spent on a part of it rather than never, if nothing else was but what the chain brings back: else two plans undo
+// each other for ever.
+func (p *planner) afford(cost, back int64) {
+	if left := p.left + back; cost > left && left < p.budget {
 		p.frozen = true
 	}
 }
