@@ -11,20 +11,27 @@ import (
 // guard asks for the token, bounds the body, and refuses what a page in a browser on this machine could be made to send: a request by a
 // name that is not ours, or from a page of another site.
 func (h *handler) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Cache-Control", "no-store")
+	return h.ours(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if foreign(r) {
 			fail(w, http.StatusForbidden, "the request comes from a page of another site")
-			return
-		}
-		if h.c.Token == "" && !loopback(hostOf(r.Host)) {
-			fail(w, http.StatusMisdirectedRequest, "this server answers on loopback only: ask it by 127.0.0.1, [::1] or localhost")
 			return
 		}
 		if !h.allowed(r) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			fail(w, http.StatusUnauthorized, "the request carries no valid token")
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+// ours refuses a request by a name that is not ours: a page of another site whose name was made to lead here could read the answer.
+func (h *handler) ours(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		if h.c.Token == "" && !loopback(hostOf(r.Host)) {
+			fail(w, http.StatusMisdirectedRequest, "this server answers on loopback only: ask it by 127.0.0.1, [::1] or localhost")
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, 1)

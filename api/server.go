@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/api/page"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 )
@@ -29,6 +30,8 @@ type Config struct {
 	Logger   *slog.Logger    // default: discard
 	// Connections is how many connections a server holds at most; default: 128, and never more than a quarter of the process's file descriptors.
 	Connections int
+
+	done <-chan struct{} // ends streams
 }
 
 // The bounds of a request. Nothing here reads a body.
@@ -45,6 +48,7 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.done = ctx.Done()
 	s := &http.Server{
 		Handler: Handler(c), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
@@ -70,7 +74,8 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 	return nil
 }
 
-// Handler answers the API's paths, all of them with GET or HEAD.
+// Handler answers the API's paths and those of the page, all of them with GET or HEAD. The page itself shows nothing of the cluster: it asks for the token
+// and reads the API with it.
 func Handler(c Config) http.Handler {
 	h := &handler{c: c, turns: make(chan struct{}, maxTurns)}
 	sums, lists := newRoom(maxHeavy), newRoom(maxHeavy)
@@ -83,6 +88,7 @@ func Handler(c Config) http.Handler {
 	mux.HandleFunc("GET /v1/jobs", lists.bound(h.jobs))
 	mux.HandleFunc("GET /v1/plan", lists.bound(h.plan))
 	mux.HandleFunc("GET /v1/journal", lists.bound(h.journal))
+	mux.HandleFunc("GET /v1/events", newRoom(maxStreams).bound(h.events))
 	mux.HandleFunc("GET /readyz", h.ready)
 	if c.Metrics != nil {
 		mux.Handle("GET /metrics", c.Metrics)
@@ -90,6 +96,8 @@ func Handler(c Config) http.Handler {
 	guarded := h.guard(mux)
 	open := http.NewServeMux()
 	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
+	open.Handle("GET /{$}", h.ours(page.Handler()))
+	open.Handle("GET /page/", h.ours(page.Handler()))
 	open.Handle("/", guarded)
 	return open
 }

@@ -60,8 +60,8 @@ var rules = []rule{
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node/guardian", []string{"store", "tasks/program"}},
 	{"node", append([]string{"call", "source", "source/directory", "protocol/heartbeat"}, contracts...)},
-	{"api", append([]string{"node", "source", "work/stage"}, contracts...)},
-	{"api/*", append([]string{"api"}, pure...)},
+	{"api", append([]string{"api/page", "node", "source", "work/stage"}, contracts...)},
+	{"api/page", nil},
 
 	{".", shell},
 	{"rotatest", append([]string{".", "store/handle"}, shell...)},

@@ -17,6 +17,9 @@ type MissingError struct {
 
 // Error implements error.
 func (e *MissingError) Error() string {
+	if e.Variable == "" {
+		return fmt.Sprintf("%s is missing: %v", e.What, e.Err)
+	}
 	return fmt.Sprintf("%s is missing, or set %s=host:port to servers that run: %v", e.What, e.Variable, e.Err)
 }
 

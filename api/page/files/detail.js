@@ -1,0 +1,75 @@
+// The pane at the side: why a task runs where it runs, and what would come of a member that goes.
+import { get } from "./api.js";
+import { ago, count, el, word } from "./dom.js";
+import { rowOf } from "./journal.js";
+
+export class Detail {
+  #back = null; // what had the focus before
+  #asked = 0;
+
+  constructor(element) {
+    this.element = element;
+    element.addEventListener("keydown", (e) => e.key === "Escape" && this.close());
+  }
+
+  close() {
+    this.element.hidden = true;
+    this.#asked++;
+    this.#back?.focus();
+    this.#back = null;
+  }
+
+  // task shows why a task is where it is.
+  task(name) {
+    return this.#open(name, async () => whyOf(await get("/v1/why?task=" + encodeURIComponent(name))));
+  }
+
+  // member shows the plan without a member.
+  member(name) {
+    return this.#open(`If ${name} goes`, async () => planOf(await get("/v1/plan?without=" + encodeURIComponent(name))));
+  }
+
+  async #open(title, content) {
+    const asked = ++this.#asked;
+    if (this.element.hidden) this.#back = document.activeElement;
+    const heading = el("h2", { tabIndex: -1 }, title);
+    const close = el("button", { type: "button", className: "close", onclick: () => this.close() }, "Close");
+    const body = el("div", {}, "asking …");
+    this.element.replaceChildren(close, heading, body);
+    this.element.hidden = false;
+    heading.focus();
+    try {
+      const parts = await content();
+      if (asked === this.#asked) body.replaceChildren(...parts, el("p", {}, `as of ${new Date().toLocaleTimeString([], { hour12: false })}`));
+    } catch (e) {
+      if (asked === this.#asked) body.replaceChildren(el("p", { className: "old", role: "alert" }, e.message));
+    }
+  }
+}
+
+function facts(pairs) {
+  return el("dl", {}, ...pairs.filter(([, v]) => v !== undefined && v !== "" && v !== null).flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)]));
+}
+
+function whyOf(w) {
+  const out = [facts([
+    ["State", word(w.state)], ["Owner", w.owner], ["Next", w.next], ["Since", w.since_ms ? `${ago(w.since_ms)} ago` : ""], ["From", w.from], ["Because", w.cause],
+    ["Token", w.token ? String(w.token) : ""], ["Type", w.type], ["Source", w.source], ["Version", w.version],
+    ["Labels", Object.entries(w.labels || {}).map(([k, v]) => `${k}=${v}`).join(" ")], ["Last error", w.message],
+    ["Rule", w.reason?.text], ["Try", w.reason?.try],
+  ])];
+  if (w.partitions) out.push(el("p", {}, `${w.partitions.running} of ${w.partitions.total} partitions run.`));
+  for (const t of w.not_running || []) out.push(el("p", {}, `${t.task}: `, word(t.state), t.reason ? ` ${t.reason.text}` : ""));
+  out.push(el("h3", {}, "History"));
+  out.push(w.history.length ? el("table", {}, el("tbody", {}, ...w.history.toReversed().map(rowOf))) : el("p", {}, "The journal has nothing about it."));
+  return out;
+}
+
+function planOf(p) {
+  const out = [el("p", {}, `${count(p.moves.length, "task")} of ${p.tasks} would move, ${p.waits.length} would wait${p.ends ? `, ${p.ends} would end with the member` : ""}.`)];
+  const rows = p.members.map((m) => el("tr", {}, el("td", {}, m.member), el("td", { className: "number" }, String(m.before)), el("td", { className: "number" }, String(m.after))));
+  out.push(el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Member"), el("th", { className: "number", scope: "col" }, "Now"), el("th", { className: "number", scope: "col" }, "Then"))), el("tbody", {}, ...rows)));
+  for (const s of p.slots) out.push(el("p", {}, `${s.task}: ${s.before} → ${s.after} slots`));
+  if (p.waits.length) out.push(el("h3", {}, "Would wait"), ...p.waits.slice(0, 50).map((w) => el("p", {}, `${w.task}: ${w.reason?.text || ""}`)));
+  return out;
+}

@@ -1,0 +1,47 @@
+// The view of the journal: the newest records first.
+import { get } from "./api.js";
+import { clock, el, span, word } from "./dom.js";
+
+const shown = 500;
+
+export class Journal {
+  title = "Journal";
+  live = 2_000; // ms between looks
+  #records = [];
+  #seen = "";
+
+  constructor(model, actions) {
+    this.actions = actions;
+    this.kind = el("select", { id: "kind", onchange: () => { this.#seen = ""; actions.redraw(); } }, el("option", { value: "" }, "all"));
+    this.rows = el("tbody");
+    this.none = el("p", {}, "Nothing fits.");
+    this.element = el("div", {}, el("p", {}, el("label", { htmlFor: "kind" }, "Kind "), this.kind), this.none,
+      el("table", {}, el("thead", {}, el("tr", {}, ...["Time", "Kind", "Task or member", "What", "Gap"].map((h) => el("th", { scope: "col" }, h)))), this.rows));
+  }
+
+  async refresh() {
+    this.#records = (await get(`/v1/journal?limit=${shown}`)).reverse();
+    const kinds = [...new Set(this.#records.map((r) => r.kind))].sort();
+    const known = new Set([...this.kind.options].map((o) => o.value));
+    for (const k of kinds) if (!known.has(k)) this.kind.append(el("option", { value: k }, k));
+  }
+
+  show(filter) {
+    const fits = (r) => (!this.kind.value || r.kind === this.kind.value) && filter({ task: r.partition || r.member || "", owner: r.to || r.member, state: r.kind });
+    const records = this.#records.filter(fits);
+    const seen = JSON.stringify([records.length, records[0], records.at(-1)]);
+    this.none.hidden = records.length > 0;
+    if (seen === this.#seen) return;
+    this.#seen = seen;
+    this.rows.replaceChildren(...records.map((r) => rowOf(r)));
+  }
+}
+
+// rowOf shows one record.
+export function rowOf(r) {
+  const what = [r.from || r.to ? `${r.from || "nobody"} → ${r.to || "nobody"}` : "", r.cause, r.message].filter(Boolean).join(" · ");
+  const place = r.storage ? ` ${r.storage.path}${r.storage.line ? `:${r.storage.line}` : ""}` : "";
+  const gap = r.gap_ms === undefined ? "" : r.gap_ms < 0 ? `overlap ${span(-r.gap_ms)}` : span(r.gap_ms);
+  const time = el("time", { dateTime: new Date(r.at_ms).toISOString() }, clock(r.at_ms));
+  return el("tr", {}, el("td", {}, time), el("td", {}, word(r.kind)), el("td", {}, el("bdi", {}, r.partition || r.member || "")), el("td", {}, el("bdi", {}, what + place)), el("td", { className: "number" }, gap));
+}
