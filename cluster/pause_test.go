@@ -64,6 +64,9 @@ func TestAPauseInAnOldFormat(t *testing.T) {
 				t.Errorf("%s in format %d: %v", c, format, err)
 			}
 		}
+		if f := FormatOf([]Command{KillJob{}, c, Started{}}); f != formatPause {
+			t.Errorf("%s needs format %d", c, f)
+		}
 		if got, err := DecodeCommand(EncodeCommand(c)); err != nil || got != c {
 			t.Errorf("alone: %v, %v", got, err)
 		}

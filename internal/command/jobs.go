@@ -48,7 +48,7 @@ func newJobs(e env) *cobra.Command {
 }
 
 func jobStates() []string {
-	var out []string
+	out := []string{api.Paused}
 	for _, s := range []cluster.JobState{cluster.JobPending, cluster.JobRunning, cluster.JobCompleted, cluster.JobKilled, cluster.JobFailed} {
 		out = append(out, s.String())
 	}

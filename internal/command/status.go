@@ -140,7 +140,7 @@ func (o *observer) printStatus(s api.Status) error {
 		switch {
 		case p.Member != "":
 			name, next = p.Member, o.hint("rota members")
-		case p.State == sourcesDiffer:
+		case p.State == sourcesDiffer || p.State == api.Paused:
 			next = o.try(p.Try)
 		}
 		rows = append(rows, []string{"! " + p.State, name, p.Text, "→ " + next})
@@ -178,7 +178,7 @@ func taskText(c api.TaskCounts) string {
 		n    int
 		name string
 	}{
-		{c.Running, "running"}, {c.Failing, api.Failing}, {c.BackingOff, api.BackingOff}, {c.Silent, api.OwnerSilent}, {c.Moving, "moving"}, {c.Waiting, "waiting"}, {c.Parked, "parked"}, {c.Blocked, "blocked"},
+		{c.Running, "running"}, {c.Failing, api.Failing}, {c.BackingOff, api.BackingOff}, {c.Silent, api.OwnerSilent}, {c.Moving, "moving"}, {c.Waiting, "waiting"}, {c.Paused, api.Paused}, {c.Parked, "parked"}, {c.Blocked, "blocked"},
 		{c.Held, "held"}, {c.Finished, "finished"},
 	} {
 		if p.n == 0 {

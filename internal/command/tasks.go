@@ -15,7 +15,7 @@ const rowsShown = 50
 
 func newTasks(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "tasks [TASK]", Short: "list the tasks and who runs them, or show one", Args: cobra.MaximumNArgs(1)}
-	state := cmd.Flags().String("state", "", "only those that are running, failing, backing-off, owner-silent, moving, waiting, parked, blocked, held or finished")
+	state := cmd.Flags().String("state", "", "only those that are running, failing, backing-off, owner-silent, moving, waiting, paused, parked, blocked, held or finished")
 	owner := cmd.Flags().String("owner", "", "only those of this member")
 	own := cmd.Flags().Bool("own", false, "also Rota's own tasks: the sources of definitions")
 	all := cmd.Flags().Bool("all", false, "all of them, however many")

@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"fmt"
+
 	"github.com/rota-run/rota/cluster"
 )
 
@@ -92,10 +94,50 @@ func (w *World) scheduler(l *Line) error {
 
 func (w *World) configure(l *Line) error {
 	c := cluster.Configure{JobScheduler: l.text("scheduler")}
-	if err := l.numbers(field{"budget", &c.MoveBudget}, field{"retention", &c.Retention}); err != nil {
+	format := int64(0)
+	if err := l.numbers(field{"budget", &c.MoveBudget}, field{"retention", &c.Retention}, field{"format", &format}); err != nil {
 		return err
 	}
+	if c.Format = uint32(format); format < 0 || format > int64(cluster.NewestFormat) {
+		return fmt.Errorf("format=%d: it is 1 to %d", format, cluster.NewestFormat)
+	}
 	w.write("", c)
+	return nil
+}
+
+// pause lets nobody do anything by itself; with names, it pauses these jobs.
+func (w *World) pause(l *Line) error {
+	if len(l.words) == 0 {
+		w.paused = true
+		return nil
+	}
+	by := l.text("by")
+	if by == "" {
+		by = "script"
+	}
+	return w.ofJobs(l, func(job cluster.JobID) cluster.Command { return cluster.PauseJob{Job: job, By: by} })
+}
+
+// resume ends a pause, that of the play or those of jobs.
+func (w *World) resume(l *Line) error {
+	if len(l.words) == 0 {
+		w.paused = false
+		return nil
+	}
+	return w.ofJobs(l, func(job cluster.JobID) cluster.Command { return cluster.ResumeJob{Job: job} })
+}
+
+func (w *World) ofJobs(l *Line, command func(cluster.JobID) cluster.Command) error {
+	names, err := l.some("the names of jobs")
+	if err != nil {
+		return err
+	}
+	if !w.v.Pauses() {
+		return l.fault("pauses of jobs are not switched on: configure format=3")
+	}
+	for _, name := range names {
+		w.write("", command(cluster.JobID(name)))
+	}
 	return nil
 }
 
@@ -108,10 +150,6 @@ func (w *World) control(l *Line) error {
 		w.step(l.words...)
 	case "sweep":
 		w.sweep()
-	case "pause":
-		w.paused = true
-	case "resume":
-		w.paused = false
 	case "reset":
 		*w = *New(w.stride > 1)
 	}

@@ -31,9 +31,11 @@ func verbs() []verb {
 		{[]string{"split"}, []string{"token", "into"}, (*World).owner},
 		{[]string{"advance"}, []string{"token", "step", "cursor", "done", "items"}, (*World).owner},
 		{[]string{"scheduler"}, nil, (*World).scheduler},
-		{[]string{"configure"}, []string{"scheduler", "budget", "retention"}, (*World).configure},
+		{[]string{"configure"}, []string{"scheduler", "budget", "retention", "format"}, (*World).configure},
 		{[]string{"entry"}, nil, (*World).entry},
-		{[]string{"settle", "step", "sweep", "pause", "resume", "reset", "show"}, nil, (*World).control},
+		{[]string{"settle", "step", "sweep", "reset", "show"}, nil, (*World).control},
+		{[]string{"pause"}, []string{"by"}, (*World).pause},
+		{[]string{"resume"}, nil, (*World).resume},
 	}
 }
 
