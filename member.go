@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/work"
 )
 
@@ -31,7 +33,9 @@ type Config struct {
 	// ResultRetention is how long the outcome of a call is kept that nobody collects; default 1 h.
 	ResultRetention time.Duration
 	// Sources are directories of task files that this member reads, by name of the source; a member whose copy lies elsewhere uses the same name.
-	Sources      map[string][]string
+	Sources map[string][]string
+	// Files are task files that the program itself has, such as an embed.FS, by name of the source. They are looked at again all 1.5 s.
+	Files        map[string]fs.FS
 	Publisher    Publisher     // gets the samples, and is run by the member; default: samples are counted and dropped
 	DrainTimeout time.Duration // how long Leave waits for tasks to move away; default 10 s
 	// Hold, if not 0, is for rolling restarts: Leave announces a restart, moves nothing, and the others wait so long for a member of this name before
@@ -62,7 +66,7 @@ func (c Config) Validate() error {
 	fail(c.ResultRetention < 0, "ResultRetention is %s: it must not be negative", c.ResultRetention)
 	fail(c.Weight < 0 || c.Capacity < 0 || c.Slots < 0, "Weight, Capacity and Slots must not be negative")
 	fail(len(c.Functions) > 0 && c.Slots <= 0, "a member with Functions needs Slots to run them on")
-	for name := range c.Sources {
+	for _, name := range directory.Names(c.Sources, c.Files) {
 		if err := cluster.CheckName(name); err != nil {
 			faults = append(faults, fmt.Errorf("Sources: %w", err))
 		}
@@ -108,7 +112,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	var once sync.Once
 	n, err := node.New(node.Config{
 		Member: cluster.MemberID(c.Member), Store: c.Store, Protocol: c.Protocol, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
-		Sources: c.Sources, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Hold: c.Hold, Logger: c.Logger, Clock: c.Clock,
+		Sources: c.Sources, Files: c.Files, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Hold: c.Hold, Logger: c.Logger, Clock: c.Clock,
 		Events: c.Events.node(func() { once.Do(func() { close(joined) }) }),
 	})
 	if err != nil {

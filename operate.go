@@ -13,6 +13,27 @@ func (m *Member) Kill(ctx context.Context, job string) error {
 	return m.ask(ctx, fmt.Sprintf("kill job %q", job), cluster.KillJob{Job: cluster.JobID(job)})
 }
 
+// Pause takes the tasks of a job from their members, under their hand-over contract, until Resume. It needs format 3, which all members must know
+// (rota configure --format 3).
+func (m *Member) Pause(ctx context.Context, job string) error {
+	what := fmt.Sprintf("pause job %q", job)
+	if !m.Value().Pauses() {
+		return fmt.Errorf("%s: %w: %s", what, ErrRefused, noPauses)
+	}
+	return m.ask(ctx, what, cluster.PauseJob{Job: cluster.JobID(job), By: m.name})
+}
+
+const noPauses = "pauses are not switched on: rota configure --format 3"
+
+// Resume ends a pause.
+func (m *Member) Resume(ctx context.Context, job string) error {
+	what := fmt.Sprintf("resume job %q", job)
+	if !m.Value().Pauses() {
+		return fmt.Errorf("%s: %w: %s", what, ErrRefused, noPauses)
+	}
+	return m.ask(ctx, what, cluster.ResumeJob{Job: cluster.JobID(job)})
+}
+
 // Unpark gives a partition that failed too often another row of attempts. It is named as everywhere: "job", "job/task", "job#key" or "job/task#key".
 func (m *Member) Unpark(ctx context.Context, partition string) error {
 	return m.ask(ctx, fmt.Sprintf("unpark %q", partition), cluster.UnparkPartition{Partition: cluster.PartitionID(partition)})

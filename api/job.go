@@ -9,15 +9,17 @@ import (
 // Job is one job as people see it.
 type Job struct {
 	Job       string    `json:"job"`
-	State     string    `json:"state"` // pending, running, completed, killed, failed
+	State     string    `json:"state"` // pending, paused, running, completed, killed, failed
 	SinceMS   int64     `json:"since_ms"`
 	Source    string    `json:"source,omitempty"` // who defined it; absent where a client submitted it
 	Version   string    `json:"version,omitempty"`
 	Scheduler string    `json:"scheduler,omitempty"` // how its slots are shared among its tasks; absent where none runs on slots
 	Message   string    `json:"message,omitempty"`   // why it failed
 	Reason    *Reason   `json:"reason,omitempty"`    // why it has no slot
-	Tasks     []JobTask `json:"tasks"`               // in the order in which they are served
-	Flow      *Flow     `json:"flow,omitempty"`      // how far its segments are, of a job whose tasks hand on some; where one job is asked for
+	PausedBy  string    `json:"paused_by,omitempty"` // who paused it
+	PausedMS  int64     `json:"paused_ms,omitempty"`
+	Tasks     []JobTask `json:"tasks"`          // in the order in which they are served
+	Flow      *Flow     `json:"flow,omitempty"` // how far its segments are, of a job whose tasks hand on some; where one job is asked for
 }
 
 // JobTask is one task of a job.
@@ -25,7 +27,7 @@ type JobTask struct {
 	Task       string     `json:"task"` // job, or job/task
 	Type       string     `json:"type"`
 	Spread     string     `json:"spread"`
-	State      string     `json:"state"` // done, running, moving, waiting, parked, blocked, held; or the state of the job that ended before
+	State      string     `json:"state"` // done, running, moving, waiting, paused, parked, blocked, held; or the state of the job that ended before
 	After      []string   `json:"after,omitempty"`
 	Partitions TaskCounts `json:"partitions"`         // of a task of spread pool: what runs on slots
 	Slots      []string   `json:"slots,omitempty"`    // that it runs on, member:number
@@ -96,6 +98,9 @@ func (s *jobs) add(j cluster.Job) {
 	shown := Job{
 		Job: string(j.ID), State: state.String(), SinceMS: j.SinceMS, Source: j.Spec.Source, Version: j.Spec.Version, Message: j.Message, Tasks: []JobTask{},
 	}
+	if j.Paused() {
+		shown.State, shown.PausedBy, shown.PausedMS = Paused, j.PausedBy, j.PausedMS
+	}
 	for t := range j.TaskOrder() {
 		shown.Tasks = append(shown.Tasks, JobTask{
 			Task: string(cluster.NewPartitionID(j.ID, t.Name, "")), Type: t.Type, Spread: t.Spread.String(), After: before(j.Spec, t.Name),
@@ -134,6 +139,9 @@ func (s *jobs) finish() []Job {
 	for i := range s.out {
 		j := &s.out[i]
 		j.Reason = reasons[j.Job]
+		if j.PausedBy != "" {
+			j.Reason = &Reason{Rule: Paused, Text: "paused by " + j.PausedBy, Try: "rota resume " + j.Job}
+		}
 		finished := s.slots(j)
 		for k := range j.Tasks {
 			t := &j.Tasks[k]
@@ -151,7 +159,7 @@ func (s *jobs) finish() []Job {
 
 // count adds one partition. The first that does not run is the one whose reason is shown.
 func (s *jobs) count(t *JobTask, p cluster.Partition) {
-	t.Partitions.add(p)
+	t.Partitions.add(s.v, p)
 	if p.Attempts > t.Failures {
 		t.Failures, t.Message = p.Attempts, p.Message
 	}
@@ -206,6 +214,8 @@ func (s *jobs) state(j *Job, t *JobTask, finished bool) string {
 		return Moving
 	case c.Held > 0:
 		return cluster.PartitionHeld.String()
+	case j.PausedBy != "":
+		return Paused
 	case c.Blocked > 0:
 		return cluster.PartitionBlocked.String()
 	}

@@ -148,7 +148,7 @@ func (s *Status) loses(v cluster.Value, m cluster.MemberID) (n int) {
 		if p.Owner != m || reserved(p.ID) {
 			continue
 		}
-		if was := stateOf(p); was == Running || was == Moving {
+		if was := stateOf(v, p); was == Running || was == Moving {
 			s.Tasks.correct(was, OwnerSilent)
 			n++
 		}

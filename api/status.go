@@ -66,6 +66,7 @@ type TaskCounts struct {
 	Silent     int `json:"silent"`      // their owner is probably dead
 	Moving     int `json:"moving"`
 	Waiting    int `json:"waiting"`
+	Paused     int `json:"paused"`
 	Parked     int `json:"parked"`
 	Blocked    int `json:"blocked"`
 	Held       int `json:"held"`
@@ -80,7 +81,7 @@ type Moves struct {
 
 // Problem is something that a person may have to look at.
 type Problem struct {
-	State   string `json:"state"` // parked, waiting, failed, malformed, failing, backing off; of a member: silent, gone
+	State   string `json:"state"` // parked, paused, waiting, failed, malformed, failing, backing off; of a member: silent, gone
 	Task    string `json:"task"`  // or job; "" of a member
 	Member  string `json:"member,omitempty"`
 	Text    string `json:"text"`
@@ -101,9 +102,9 @@ func StatusOf(v cluster.Value) Status {
 	}
 	for p := range v.Partitions() {
 		if !reserved(p.ID) {
-			s.Tasks.add(p)
+			s.Tasks.add(v, p)
 		}
-		if p.State == cluster.PartitionParked || p.State == cluster.PartitionWaiting {
+		if p.State == cluster.PartitionParked || p.State == cluster.PartitionWaiting && !pausedIn(v, p) {
 			s.problem(v, p)
 		}
 	}
@@ -119,6 +120,9 @@ func (s *Status) jobs(v cluster.Value) {
 		}
 	}
 	for j := range v.Jobs() {
+		if j.Paused() {
+			s.tell(Problem{State: Paused, Task: string(j.ID), Text: "paused by " + j.PausedBy, Try: "rota resume " + string(j.ID), SinceMS: j.PausedMS})
+		}
 		if j.State == cluster.JobFailed {
 			s.tell(Problem{State: j.State.String(), Task: string(j.ID), Text: j.Message, Try: "mend what fails, then submit it again", SinceMS: j.SinceMS})
 		}
@@ -148,8 +152,12 @@ func (c *MemberCounts) add(m cluster.Member) {
 	}
 }
 
-func (c *TaskCounts) add(p cluster.Partition) {
+func (c *TaskCounts) add(v cluster.Value, p cluster.Partition) {
 	c.Total++
+	if pausedIn(v, p) {
+		c.Paused++
+		return
+	}
 	switch p.State {
 	case cluster.PartitionGranted:
 		if p.Offered {

@@ -10,7 +10,7 @@ import (
 type Task struct {
 	Task     string  `json:"task"` // the partition's name: job, job/task, job#key
 	Type     string  `json:"type"`
-	State    string  `json:"state"`           // running, failing, backing off, owner silent, moving, waiting, parked, blocked, held, finished
+	State    string  `json:"state"`           // running, failing, backing off, owner silent, moving, waiting, paused, parked, blocked, held, finished
 	Owner    string  `json:"owner,omitempty"` // who runs it, or has yet to stop
 	Next     string  `json:"next,omitempty"`  // moving: who gets it
 	Token    uint64  `json:"token,omitempty"`
@@ -82,6 +82,8 @@ func poolTaskOf(v cluster.Value, id cluster.PartitionID) (Task, bool) {
 			t.State = "finished"
 		case j.State != cluster.JobRunning:
 			t.State = j.State.String()
+		case j.Paused() && len(t.Slots) == 0:
+			t.State = Paused
 		}
 		return t, true
 	}
@@ -90,7 +92,7 @@ func poolTaskOf(v cluster.Value, id cluster.PartitionID) (Task, bool) {
 
 func taskOf(v cluster.Value, p cluster.Partition) Task {
 	t := Task{
-		Task: string(p.ID), State: stateOf(p), Owner: string(p.Owner), Next: string(p.Next), Token: uint64(p.Token),
+		Task: string(p.ID), State: stateOf(v, p), Owner: string(p.Owner), Next: string(p.Next), Token: uint64(p.Token),
 		SinceMS: p.ChangedMS, From: string(p.From), Cause: p.Cause, Failures: p.Attempts, Message: p.Message, Own: reserved(p.ID),
 	}
 	id, task, _ := p.ID.Split()
@@ -102,11 +104,18 @@ func taskOf(v cluster.Value, p cluster.Partition) Task {
 	return t
 }
 
+// Paused is the state of a task, and of a job, that people have paused.
+const Paused = "paused"
+
 // Offered is the state of a task whose owner has yet to accept it.
 const Offered = "offered"
 
-func stateOf(p cluster.Partition) string {
+func stateOf(v cluster.Value, p cluster.Partition) string {
 	switch p.State {
+	case cluster.PartitionBlocked, cluster.PartitionWaiting:
+		if pausedIn(v, p) {
+			return Paused
+		}
 	case cluster.PartitionGranted:
 		if p.Offered {
 			return Offered
@@ -116,6 +125,13 @@ func stateOf(p cluster.Partition) string {
 		return Moving
 	}
 	return p.State.String()
+}
+
+// pausedIn reports whether a partition has no owner because its job is paused.
+func pausedIn(v cluster.Value, p cluster.Partition) bool {
+	id, _, _ := p.ID.Split()
+	j, ok := v.Job(id)
+	return ok && j.Paused() && (p.State == cluster.PartitionBlocked || p.State == cluster.PartitionWaiting)
 }
 
 func reasonOf(v cluster.Value, id cluster.PartitionID) *Reason {

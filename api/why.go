@@ -127,8 +127,8 @@ func (w *Why) wholeTask(v cluster.Value, sight Sight, job *Job, t *JobTask) {
 		}
 		one := taskOf(v, p)
 		sight.task(&one)
-		counts.add(p)
-		counts.correct(stateOf(p), one.State)
+		counts.add(v, p)
+		counts.correct(stateOf(v, p), one.State)
 		if one.State == Running || one.State == cluster.PartitionFinished.String() || len(w.NotRunning) == MaxNotRunning {
 			continue
 		}

@@ -106,6 +106,10 @@ func (d *draft) apply(c Command) string {
 		return d.advanceWindow(c)
 	case UnparkPartition:
 		return d.unparkPartition(c)
+	case PauseJob:
+		return d.pauseJob(c)
+	case ResumeJob:
+		return d.resumeJob(c)
 	case Configure:
 		return d.configure(c)
 	}

@@ -178,6 +178,7 @@ func (d *draft) updateJob(c UpdateJob) string {
 	rec := d.newRecord(c.Job, c.Spec)
 	rec.open = old.open
 	rec.keepFinished(&old.Job)
+	rec.PausedBy, rec.PausedMS = old.PausedBy, old.PausedMS
 	d.setJob(rec)
 	for i := range old.Spec.Tasks {
 		d.updateTask(rec, &old.Spec.Tasks[i])
@@ -257,6 +258,7 @@ func (d *draft) endJob(id JobID, state JobState) {
 	}
 	rec := *old
 	rec.State, rec.SpecIndex, rec.SinceMS = state, d.at, d.atMS
+	rec.PausedBy, rec.PausedMS = "", 0
 	d.setJob(&rec)
 	d.forgetJobs()
 }

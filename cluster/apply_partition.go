@@ -28,7 +28,7 @@ func (d *draft) free(p *partitionRecord, cause string) {
 	}
 	p.State, p.Owner, p.Next, p.NextToken, p.Slot, p.Cause = PartitionWaiting, "", "", 0, 0, cause
 	p.Offered = false
-	if !d.parentsFinished(p) {
+	if !d.startable(p) {
 		p.State = PartitionBlocked
 	}
 	d.setPartition(p)
@@ -152,7 +152,7 @@ func (d *draft) unblockChildren(parent PartitionID) {
 		return true
 	})
 	for _, id := range children {
-		if p, _ := d.edit(id); d.parentsFinished(p) {
+		if p, _ := d.edit(id); d.startable(p) {
 			d.free(p, "its parents are finished")
 		}
 	}

@@ -368,7 +368,7 @@ func mustDischarge(t interface{ Fatalf(string, ...any) }, v Value, m MemberID) {
 }
 
 func mustAccept(t interface{ Fatalf(string, ...any) }, v Value, c Command) Value {
-	after, did := v.Apply(Entry{Index: v.index + 1, Writer: "reaction", Seq: v.Wrote("reaction") + 1, Format: 1, Commands: []Command{c}})
+	after, did := v.Apply(Entry{Index: v.index + 1, Writer: "reaction", Seq: v.Wrote("reaction") + 1, Format: v.Settings().Format, Commands: []Command{c}})
 	if !did.Results[0].Accepted {
 		t.Fatalf("the value asks for %+v and then refuses it: %s\n%s", c, did.Results[0].Reason, v)
 	}

@@ -39,6 +39,13 @@ func CheckCommand(c Command) error {
 		return checkJob(c.Job, &c.Spec)
 	case UpdateJob:
 		return checkJob(c.Job, &c.Spec)
+	case PauseJob:
+		if c.By == "" {
+			return errors.New("by: it is empty")
+		}
+		return errors.Join(at("job", CheckName(string(c.Job))), at("by", checkText(c.By)))
+	case ResumeJob:
+		return at("job", CheckName(string(c.Job)))
 	case KillJob:
 		return at("job", CheckName(string(c.Job)))
 	case FinishPartition:

@@ -73,6 +73,8 @@ type decoder struct {
 	err   error
 	// deaths says that the entry's format counts deaths.
 	deaths bool
+	// pauses says that the entry's format has pauses.
+	pauses bool
 }
 
 func (r *decoder) fail(reason string) {

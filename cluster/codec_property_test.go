@@ -30,14 +30,14 @@ func samples() []Command {
 
 // allSamples has those too that stories of the plan's placement do not draw from.
 func allSamples() []Command {
-	return append(samples(), Lead{}, AcceptOffer{}, RevokeOffer{}, TakeRequest{}, Place{}, Epoch{}, Share{}, Own{})
+	return append(samples(), Lead{}, AcceptOffer{}, RevokeOffer{}, TakeRequest{}, Place{}, Epoch{}, Share{}, Own{}, PauseJob{}, ResumeJob{})
 }
 
 // A command that is added to the language and not to the tests of its encoding fails here.
 func TestEveryCommandIsHere(t *testing.T) {
 	t.Parallel()
 	var declared, sampled []string
-	for _, name := range []string{"command.go", "command_offer.go", "placement.go", "command_epoch.go"} {
+	for _, name := range []string{"command.go", "command_offer.go", "placement.go", "command_epoch.go", "command_pause.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)

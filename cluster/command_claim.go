@@ -58,6 +58,9 @@ func (d *draft) claimRefused(p *partitionRecord, m *Member) string {
 	if !ok || j.State != JobRunning {
 		return "its job has ended"
 	}
+	if j.Paused() {
+		return "its job is paused"
+	}
 	t, ok := j.Task(task)
 	switch {
 	case !ok:

@@ -142,6 +142,9 @@ func (d *draft) indexJob(j *jobRecord, by int) {
 		mark(&d.derived.ended, endedKey(&j.Job), j.ID, by)
 		return
 	}
+	if j.Paused() {
+		return // it wants neither slots nor a partition on each member
+	}
 	if len(j.pool) > 0 {
 		mark(&d.derived.pools, string(j.ID), j.ID, by)
 		d.allocate = true

@@ -86,23 +86,31 @@ func decodeJobSpec(r *decoder) JobSpec {
 
 func appendJob(b []byte, j Job) []byte {
 	b = appendString(b, j.ID)
-	b = append(b, byte(j.State)|extended(j.hasMore()))
+	b = append(b, byte(j.State)|extended(j.hasMore())|j.pausedFlag())
 	b = appendJobSpec(b, *j.Spec)
 	b = appendUvarint(b, uint64(j.SpecIndex))
 	b = appendVarint(b, j.SinceMS)
 	if j.hasMore() {
 		b = appendMore(b, &j)
 	}
+	if j.Paused() {
+		b = appendVarint(appendString(b, j.PausedBy), j.PausedMS)
+	}
 	return b
 }
 
 func decodeJob(r *decoder) Job {
 	j := Job{ID: JobID(r.string())}
-	state, more := r.extended(byte(JobFailed))
+	state, more, paused := r.jobState()
 	spec := decodeJobSpec(r)
 	j.State, j.Spec, j.SpecIndex, j.SinceMS = JobState(state), &spec, Index(r.uvarint()), r.varint()
 	if more {
 		decodeMore(r, &j)
+	}
+	if paused {
+		if j.PausedBy, j.PausedMS = r.string(), r.varint(); j.PausedBy == "" {
+			r.fail("a pause by nobody")
+		}
 	}
 	return j
 }

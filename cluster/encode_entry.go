@@ -40,6 +40,12 @@ const (
 // The tag of the protocol lease.
 const tagClaim byte = 48
 
+// The tags of pauses, since format 3.
+const (
+	tagPauseJob  byte = 64
+	tagResumeJob byte = 65
+)
+
 // Encode returns the entry as stored in the log: all fields except its index.
 func (e Entry) Encode() []byte { return AppendEntry(nil, e) }
 
@@ -67,7 +73,7 @@ func DecodeEntry(index Index, data []byte) (Entry, error) {
 	e.Seq = r.uvarint()
 	e.AtMS = r.varint()
 	e.BaseIndex, e.BaseChain = Index(r.uvarint()), Hash(r.uvarint())
-	r.deaths = e.Format >= formatDeaths
+	r.deaths, r.pauses = e.Format >= formatDeaths, e.Format >= formatPause
 	e.Commands = decodeList(r, decodeCommand)
 	if r.err == nil && r.off != len(data) {
 		r.fail("bytes behind its end")
@@ -153,6 +159,10 @@ func appendPlacementCommand(b []byte, c Command) []byte {
 		return appendUvarint(appendString(appendPartitionRef(b, tagClaim, c.Partition, c.Token), c.Member), uint64(c.Incarnation))
 	case Place:
 		return append(b, tagPlace, byte(c.Placement))
+	case PauseJob:
+		return appendString(appendString(append(b, tagPauseJob), c.Job), c.By)
+	case ResumeJob:
+		return appendString(append(b, tagResumeJob), c.Job)
 	}
 	return appendEpochCommand(b, c)
 }
@@ -317,8 +327,21 @@ func (r *decoder) placementCommand() Command {
 		return Claim{Partition: r.partition(), Token: r.token(), Member: r.member(), Incarnation: r.token()}
 	case tagPlace:
 		return Place{Placement: Placement(r.enum(byte(PlacementShared)))}
+	case tagPauseJob, tagResumeJob:
+		return r.pause(r.data[r.off-1])
 	}
 	return r.epochCommand()
+}
+
+func (r *decoder) pause(tag byte) Command {
+	if !r.pauses { // a Rota that knows older formats alone refuses it too
+		r.fail("an unknown command")
+		return nil
+	}
+	if tag == tagPauseJob {
+		return PauseJob{Job: JobID(r.string()), By: r.string()}
+	}
+	return ResumeJob{Job: JobID(r.string())}
 }
 
 func (r *decoder) member() MemberID       { return MemberID(r.string()) }

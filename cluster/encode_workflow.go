@@ -12,6 +12,26 @@ import (
 // moreFlag is set in the byte of a state where such a part follows.
 const moreFlag = 0x80
 
+// pausedFlag is set in the byte of a job's state where a pause follows; since format 3.
+const pausedFlag = 0x40
+
+func (j *Job) pausedFlag() byte {
+	if j.Paused() {
+		return pausedFlag
+	}
+	return 0
+}
+
+// jobState reads the byte of a job's state, and what follows.
+func (r *decoder) jobState() (state byte, more, paused bool) {
+	b := r.byte()
+	if state = b &^ (moreFlag | pausedFlag); state > byte(JobFailed) {
+		r.fail("an unknown choice")
+		return 0, false, false
+	}
+	return state, b&moreFlag != 0, b&pausedFlag != 0
+}
+
 func extended(more bool) byte {
 	if more {
 		return moreFlag

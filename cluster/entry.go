@@ -6,10 +6,30 @@ const Format uint32 = 1
 // NewestFormat is the newest format version that this code applies:
 //
 //	2  deaths of owners are counted: LeaveCluster.Died, Partition.Deaths
-const NewestFormat uint32 = 2
+//	3  jobs can be paused: PauseJob, ResumeJob, Job.PausedBy
+const NewestFormat uint32 = 3
 
 // formatDeaths is the format from which on deaths of owners are counted.
 const formatDeaths = 2
+
+// formatPause is the format from which on jobs can be paused.
+const formatPause = 3
+
+// FormatOf is the oldest format that has all of these commands.
+func FormatOf(commands []Command) uint32 {
+	format := Format
+	for _, c := range commands {
+		switch c := c.(type) {
+		case PauseJob, ResumeJob:
+			format = max(format, formatPause)
+		case LeaveCluster:
+			if c.Died {
+				format = max(format, formatDeaths)
+			}
+		}
+	}
+	return format
+}
 
 // Hash is a chain hash or digest: it detects accidents, not malice (XXH64, published by Y. Collet).
 type Hash uint64

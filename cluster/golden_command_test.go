@@ -17,8 +17,12 @@ func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 		return UpdateJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0)), Expected: Expected(a.number("expected", -1) + 1)}
 	case "kill":
 		return KillJob{Job: JobID(a.name(0)), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
-	case "configure": // configure budget=2 retention=1 scheduler=greedy
-		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0), JobScheduler: a.text("scheduler")}
+	case "pause": // pause x by=ann
+		return PauseJob{Job: JobID(a.name(0)), By: a.text("by")}
+	case "resume":
+		return ResumeJob{Job: JobID(a.name(0))}
+	case "configure": // configure budget=2 retention=1 scheduler=greedy format=3
+		return Configure{Format: uint32(a.number("format", 0)), MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0), JobScheduler: a.text("scheduler")}
 	}
 	return g.partitionCommand(d, a)
 }

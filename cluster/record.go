@@ -21,7 +21,7 @@ func decodeRecord[T any](kind byte, data []byte, get func(*decoder) T) (x T, err
 	if data[2] != kind {
 		return x, &CorruptError{Offset: 2, Reason: fmt.Sprintf("it is a record of kind %d, not %d", data[2], kind)}
 	}
-	r := &decoder{data: data, off: 3}
+	r := &decoder{data: data, off: 3, pauses: true}
 	got := get(r)
 	if r.err == nil && r.off != len(data) {
 		r.fail("bytes after its end")

@@ -143,8 +143,10 @@ func (d *draft) settlePartition(id PartitionID) {
 		d.finishTask(p)
 	case p.Slot != 0 && p.State == PartitionParked:
 		d.failJob(p)
-	case p.State == PartitionBlocked && d.parentsFinished(p):
-		d.free(p, "its parents are finished")
+	case j.Paused():
+		d.haltOne(p)
+	case p.State == PartitionBlocked && d.startable(p):
+		d.free(p, "nothing holds it back any more")
 	}
 }
 

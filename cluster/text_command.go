@@ -129,6 +129,12 @@ func (c AdvanceWindow) String() string {
 func (c UnparkPartition) String() string { return "unpark-partition " + string(c.Partition) }
 
 // String returns the command on one line.
+func (c PauseJob) String() string { return fmt.Sprintf("pause-job %s by %q", c.Job, c.By) }
+
+// String returns the command on one line.
+func (c ResumeJob) String() string { return "resume-job " + string(c.Job) }
+
+// String returns the command on one line.
 func (c Configure) String() string {
 	s := fmt.Sprintf("configure move_budget=%d format=%d retention=%d", c.MoveBudget, c.Format, c.Retention)
 	if c.JobScheduler != "" {
@@ -172,6 +178,9 @@ func (v Value) String() string {
 		}
 		if j.Turn.Passed {
 			b.WriteString(" passed")
+		}
+		if j.Paused() {
+			fmt.Fprintf(&b, " paused by %s", j.PausedBy)
 		}
 		b.WriteByte('\n')
 	}

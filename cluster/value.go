@@ -104,6 +104,8 @@ type Job struct {
 	Turn      Turn
 	Finished  []string // the tasks of spread pool that are finished: a sorted set
 	Message   string   // why it failed
+	PausedBy  string   // who paused it; "" while it is not paused
+	PausedMS  int64    // when, by the wall clock of that writer, for people
 }
 
 // Turn is the place of a job with tasks of spread pool among the others.

@@ -78,6 +78,9 @@ func (v Value) WhyTask(job JobID, task string) Reason {
 	if rec.State != JobRunning || len(rec.pool) == 0 {
 		return Reason{}
 	}
+	if rec.Paused() {
+		return rec.whyPaused()
+	}
 	p, jobs := v.pool()
 	j := slices.IndexFunc(jobs, func(r *jobRecord) bool { return r.ID == job })
 	t := slices.IndexFunc(p.Jobs[j].Tasks, func(t schedule.Task) bool { return t.Name == task })

@@ -40,6 +40,9 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 	if p.Offered {
 		return Reason{Rule: "offer", Text: string(p.Owner) + " has yet to accept it", Try: "if it lasts, look whether " + string(p.Owner) + " is alive: rota members"}
 	}
+	if j, ok := v.jobs.get(p.job()); ok && j.Paused() && (p.State == PartitionWaiting || p.State == PartitionBlocked) {
+		return j.whyPaused()
+	}
 	switch p.State {
 	case PartitionGranted:
 		if p.Offered && v.claimed() {
@@ -64,6 +67,11 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 		return Reason{Rule: "finished", Text: "it is done"}
 	}
 	return Reason{}
+}
+
+// whyPaused is the reason for all of a job that was paused.
+func (j *Job) whyPaused() Reason {
+	return Reason{Rule: "paused", Text: "paused by " + j.PausedBy, Try: "rota resume " + string(j.ID)}
 }
 
 func (v Value) whyWaiting(p *partitionRecord, w *view) Reason {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"slices"
@@ -36,7 +37,9 @@ type Config struct {
 	NoSessions bool // heartbeats alone, also where the store has sessions
 	// Sources are the directories that this member declares, by source name.
 	Sources map[string][]string
-	Types   work.Types
+	// Files are task files that the program itself has, by source name.
+	Files map[string]fs.FS
+	Types work.Types
 	// Functions are what this member runs calls of, one on each slot that no task has.
 	Functions []call.Function
 	// ResultRetention is how long the outcome of a call is kept that nobody collects; default 1 h.
@@ -137,7 +140,7 @@ func (n *Node) newMember() (protocol.Member, error) {
 	return n.c.Protocol.New(protocol.Config{
 		Member: n.c.Member, Store: n.c.Store, TTL: n.c.TTL, Slots: n.c.Slots, Weight: n.c.Weight, Capacity: n.c.Capacity,
 		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Hold: n.c.Hold, Restart: n.c.Hold > 0,
-		Whole: len(n.c.Sources) > 0, Guard: n.c.Guard, Clock: n.c.Clock, Logger: n.c.Logger,
+		Whole: len(n.sources.names) > 0, Guard: n.c.Guard, Clock: n.c.Clock, Logger: n.c.Logger,
 		Events: protocol.Events{Joined: n.joined, Removed: n.removed, Did: n.did, Changed: n.valueChanged, Refused: n.refused, StoreLost: n.storeLost, StoreBack: n.storeBack},
 	})
 }
@@ -147,7 +150,7 @@ func (n *Node) labels() []cluster.Label {
 	if all == nil {
 		all = make(map[string]string)
 	}
-	for name := range n.c.Sources {
+	for _, name := range n.sources.names {
 		all[directory.LabelKey(name)] = "yes"
 	}
 	maps.Copy(all, call.Labels(n.c.Functions))
@@ -164,7 +167,7 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 	if types == nil {
 		types = work.Types{}
 	}
-	if len(n.c.Sources) > 0 {
+	if len(n.sources.names) > 0 {
 		src := n.sources.config().Type()
 		types[src.Name] = src
 	}

@@ -83,6 +83,10 @@ func AskedRecord(c cluster.Command) journal.Record {
 	switch c := c.(type) {
 	case cluster.KillJob:
 		r.Partition = string(c.Job)
+	case cluster.PauseJob:
+		r.Partition = string(c.Job)
+	case cluster.ResumeJob:
+		r.Partition = string(c.Job)
 	case cluster.UnparkPartition:
 		r.Partition = string(c.Partition)
 	}

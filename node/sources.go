@@ -2,8 +2,6 @@ package node
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,12 +15,15 @@ import (
 // sources are what a node does for the sources that it declares.
 type sources struct {
 	n           *Node
+	names       []string      // sorted
 	joined      chan struct{} // closed when the member has joined for the first time
 	once        sync.Once
 	incarnation atomic.Uint64 // 0 while the member is not admitted
 }
 
-func newSources(n *Node) *sources { return &sources{n: n, joined: make(chan struct{})} }
+func newSources(n *Node) *sources {
+	return &sources{n: n, names: directory.Names(n.c.Sources, n.c.Files), joined: make(chan struct{})}
+}
 
 func (s *sources) admitted(inc cluster.Incarnation) {
 	s.incarnation.Store(uint64(inc))
@@ -34,7 +35,7 @@ func (s *sources) removed() { s.incarnation.Store(0) }
 // config is what the sources work with.
 func (s *sources) config() directory.Config {
 	return directory.Config{
-		Dirs: s.n.c.Sources, Member: s.n.c.Member, Docs: s.n.c.Store, Incarnation: s.present, Types: func() work.Types { return s.n.c.Types },
+		Dirs: s.n.c.Sources, Files: s.n.c.Files, Member: s.n.c.Member, Docs: s.n.c.Store, Incarnation: s.present, Types: func() work.Types { return s.n.c.Types },
 		Value: s.n.member.Value, Propose: s.n.member.Propose, Journal: s.record,
 	}
 }
@@ -54,7 +55,7 @@ func (s *sources) present() (cluster.Incarnation, bool) {
 
 // publish keeps the inventories of this member's copies up to date, from when it has joined.
 func (s *sources) publish(ctx context.Context, gone <-chan struct{}) {
-	if len(s.n.c.Sources) == 0 {
+	if len(s.names) == 0 {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -77,7 +78,7 @@ func (s *sources) publish(ctx context.Context, gone <-chan struct{}) {
 
 // declare submits the jobs of the sources. Submitting one that exists does nothing.
 func (s *sources) declare(ctx context.Context, gone <-chan struct{}) {
-	for _, name := range slices.Sorted(maps.Keys(s.n.c.Sources)) {
+	for _, name := range s.names {
 		for {
 			res, err := s.n.member.Propose(ctx, directory.Job(name))
 			if err == nil {

@@ -67,6 +67,9 @@ var rules = []rule{
 	{"rotatest", append([]string{".", "store/handle"}, shell...)},
 	{"sim/machine/*", append([]string{"protocol/*", "sim/…"}, contracts...)},
 	{"sim/…", append([]string{"sim/…", "store/memory"}, contracts...)}, // it knows no protocol
+	{"stores", []string{"store", "store/*", "internal/storeurl"}},
+	{"rotacmd", []string{".", "store", "stores", "internal/command"}},
+	{"internal/command/…", []string{"…"}}, // the command rota
 	{"cmd/…", []string{"…"}},
 	{"examples/…", []string{"…"}},
 	// A module of its own uses what everybody can use: the compiler would let it have internal packages.

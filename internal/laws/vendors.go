@@ -11,7 +11,7 @@ import (
 var vendors = []rule{
 	{"github.com/cespare/xxhash/v2", []string{"cluster", "work", "schedule"}},
 	{"github.com/tidwall/btree", []string{"cluster", "protocol/leader", "store/memory", "store/logqueue"}},
-	{"github.com/goccy/go-yaml", []string{"source", "cmd/…", "api"}},
+	{"github.com/goccy/go-yaml", []string{"source", "cmd/…", "internal/command/…", "api"}},
 	{"github.com/robfig/cron/v3", []string{"source", "work"}},
 	{"github.com/fsnotify/fsnotify", []string{"source/directory", "store/file", "tasks"}},
 	{"github.com/gofrs/flock", []string{"store/file"}},
@@ -27,18 +27,18 @@ var vendors = []rule{
 	{"github.com/johannesboyne/gofakes3", []string{"contrib/aws/examples/…"}},
 	{"github.com/elastic/elastic-transport-go", []string{"store/elastic", "publish/*"}},
 	{"github.com/chromedp", nil}, // the proof alone
-	{"github.com/prometheus/client_golang", []string{"api", "cmd/…"}},
+	{"github.com/prometheus/client_golang", []string{"api", "cmd/…", "internal/command/…"}},
 	{"github.com/prometheus/client_model", []string{"tasks", "api"}},
 	{"github.com/prometheus/common", []string{"tasks", "api"}},
 	{"cel.dev/cel-go", []string{"tasks"}},
 	{"google.golang.org/protobuf", []string{"tasks"}}, // values of expressions
 	{"github.com/shirou/gopsutil/v4", []string{"tasks"}},
-	{"github.com/spf13", []string{"cmd/…"}},
-	{"github.com/mattn/go-isatty", []string{"cmd/…"}},
-	{"golang.org/x/term", []string{"cmd/…"}},
+	{"github.com/spf13", []string{"cmd/…", "internal/command/…"}},
+	{"github.com/mattn/go-isatty", []string{"cmd/…", "internal/command/…"}},
+	{"golang.org/x/term", []string{"cmd/…", "internal/command/…"}},
 	{"golang.org/x/net", []string{"tasks", "api"}},
-	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "node", "node/guardian", "cmd/…"}},
-	{"golang.org/x/sync", []string{"node", "work", "api", "cmd/…", "sim/…", "store/*"}},
+	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "node", "node/guardian", "cmd/…", "internal/command/…"}},
+	{"golang.org/x/sync", []string{"node", "work", "api", "cmd/…", "internal/command/…", "sim/…", "store/*"}},
 	// Libraries for tests: only conformance suites are not tests themselves.
 	{"github.com/anishathalye/porcupine", []string{"store/storetest", "protocol/protocoltest", "sim/…"}},
 	{"github.com/cockroachdb/datadriven", nil},

@@ -39,6 +39,10 @@ func needs(c cluster.Command) []string {
 		return jobNeeds(c.Job, c.By)
 	case cluster.KillJob:
 		return jobNeeds(c.Job, c.By)
+	case cluster.PauseJob:
+		return jobNeeds(c.Job, "")
+	case cluster.ResumeJob:
+		return jobNeeds(c.Job, "")
 	case cluster.AdvanceWindow:
 		keys := partitionNeeds(c.Partition)
 		job, task, _ := c.Partition.Split()

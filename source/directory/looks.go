@@ -20,6 +20,7 @@ func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others
 	w := newWatcher(log)
 	defer w.close()
 	scanner := NewScanner(c.Dirs[name], name, c.Types())
+	scanner.files = c.Files[name]
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	hinted := false
@@ -29,7 +30,7 @@ func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others
 		took := time.Since(start)
 		unseen := w.follow(scan.Folders)
 		again := act(scan, hinted)
-		timer.Reset(c.pause(took, w.whole, again || unseen))
+		timer.Reset(c.pause(took, w.whole && scanner.files == nil, again || unseen))
 		hinted = false
 		select {
 		case <-ctx.Done():

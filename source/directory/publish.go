@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +17,7 @@ import (
 func (c Config) Publish(ctx context.Context, log *slog.Logger) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for _, name := range slices.Sorted(maps.Keys(c.Dirs)) {
+	for _, name := range Names(c.Dirs, c.Files) {
 		p := &publisher{Config: c, name: name, log: log}
 		joins := make(chan struct{}, 1)
 		wg.Go(func() { c.hintAtJoins(ctx, joins) })

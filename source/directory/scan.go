@@ -44,9 +44,17 @@ func ScanDirs(dirs []string, name string, types work.Types) Scan {
 	return NewScanner(dirs, name, types).Scan()
 }
 
+// ScanFiles is ScanDirs for a source that also has files of a program; nil for none.
+func ScanFiles(dirs []string, files fs.FS, name string, types work.Types) Scan {
+	s := NewScanner(dirs, name, types)
+	s.files = files
+	return s.Scan()
+}
+
 // Scanner scans the same directories repeatedly and parses only the files whose content changed. It is not safe for concurrent use.
 type Scanner struct {
 	dirs  []string
+	files fs.FS // of the program, beside the directories; nil for none
 	name  string
 	types work.Types
 	known map[string]parsed // by path, of the scan before
@@ -70,6 +78,9 @@ func (s *Scanner) Scan() Scan {
 	l := look{Scanner: s, scan: Scan{Complete: true}, paths: make(map[cluster.JobID][]string), parsed: make(map[string]parsed)}
 	for _, dir := range s.dirs {
 		l.dir(dir)
+	}
+	if s.files != nil {
+		l.folder(given{s.files}, programFiles)
 	}
 	l.refuseTwins()
 	s.known = l.parsed
@@ -109,8 +120,15 @@ func (l *look) dir(dir string) {
 		return
 	}
 	defer root.Close()
+	l.folder(disk{root}, dir)
+}
+
+// programFiles is what paths begin with of files that a program gives.
+const programFiles = "program"
+
+func (l *look) folder(root folder, dir string) {
 	names := 0
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		names++
 		return l.entry(root, dir, name, d, err)
 	})
@@ -123,7 +141,7 @@ func (l *look) dir(dir string) {
 }
 
 // entry looks at one name below the directory; "." is the directory itself.
-func (l *look) entry(root *os.Root, dir, name string, d fs.DirEntry, err error) error {
+func (l *look) entry(root folder, dir, name string, d fs.DirEntry, err error) error {
 	full := filepath.Join(dir, filepath.FromSlash(name))
 	hidden := name != "." && strings.HasPrefix(path.Base(name), ".")
 	switch {
@@ -135,7 +153,9 @@ func (l *look) entry(root *os.Root, dir, name string, d fs.DirEntry, err error) 
 		return fs.SkipDir
 	case hidden:
 	case d.IsDir():
-		l.scan.Folders = append(l.scan.Folders, full)
+		if _, watched := root.(disk); watched {
+			l.scan.Folders = append(l.scan.Folders, full)
+		}
 	case d.Type()&fs.ModeSymlink != 0:
 		l.link(root, name, full)
 	case !source.Extension(name):
@@ -147,7 +167,7 @@ func (l *look) entry(root *os.Root, dir, name string, d fs.DirEntry, err error) 
 }
 
 // link looks where a link leads. Directories are not followed: a link to one above it would have no end.
-func (l *look) link(root *os.Root, name, full string) {
+func (l *look) link(root folder, name, full string) {
 	info, err := root.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
@@ -177,8 +197,8 @@ func (l *look) claim(name, full string) bool {
 
 func (l *look) block(name string) { l.scan.Blocked = append(l.scan.Blocked, source.ID(name)) }
 
-func (l *look) file(root *os.Root, name, full string) {
-	data, err := read(root, name)
+func (l *look) file(root folder, name, full string) {
+	data, err := root.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		l.scan.Unsettled = true
 		return // as if it had not been listed; it takes a second look to remove its job

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,9 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
 )
 
@@ -178,13 +181,13 @@ func TestUnreadable(t *testing.T) {
 	must(t, err)
 	defer root.Close()
 	l := look{Scanner: NewScanner([]string{dir}, "s", types()), scan: Scan{Complete: true}}
-	must(t, l.entry(root, dir, "sub", nil, &fs.PathError{Op: "open", Path: "sub", Err: syscall.EACCES}))
+	must(t, l.entry(disk{root}, dir, "sub", nil, &fs.PathError{Op: "open", Path: "sub", Err: syscall.EACCES}))
 	want := "! D/sub: cannot be read: permission denied (nothing is removed until it can be)\nincomplete"
 	if got := describe(dir, l.scan); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	l.scan = Scan{Complete: true}
-	must(t, l.entry(root, dir, "sub", nil, &fs.PathError{Op: "open", Path: "sub", Err: syscall.ENOENT}))
+	must(t, l.entry(disk{root}, dir, "sub", nil, &fs.PathError{Op: "open", Path: "sub", Err: syscall.ENOENT}))
 	if l.scan.Faults != nil || !l.scan.Unsettled {
 		t.Errorf("a directory that vanished: got %+v, want a second look", l.scan)
 	}
@@ -254,4 +257,35 @@ func BenchmarkScan(b *testing.B) {
 			b.ReportMetric(1000*float64(b.N)/b.Elapsed().Seconds(), "files/s")
 		})
 	}
+}
+
+// Files that a program gives are read as those of a directory are, and with them.
+func TestFilesOfAProgram(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"a.yaml": good})
+	files := fstest.MapFS{
+		"sub/b.yaml": {Data: []byte(good)}, "c.yaml": {Data: []byte("type: [")}, ".hidden.yaml": {Data: []byte(good)}, "note.txt": {Data: []byte("x")},
+		"big.yaml": {Data: bytes.Repeat([]byte("#"), source.MaxFile+1)},
+	}
+	s := ScanFiles([]string{dir}, files, "s", types())
+	var ids []string
+	for _, d := range s.Definitions {
+		ids = append(ids, string(d.ID)+" "+strings.TrimPrefix(d.Path, dir+"/"))
+	}
+	if got := strings.Join(ids, ", "); got != "a a.yaml, b program/sub/b.yaml" || len(s.Faults) != 2 || !s.Complete || s.Ignored != 1 || len(s.Folders) != 1 {
+		t.Errorf("got %s, %d faults, %+v", got, len(s.Faults), s)
+	}
+	files["a.yaml"] = &fstest.MapFile{Data: []byte(good)}
+	if s = ScanFiles([]string{dir}, files, "s", types()); len(s.Definitions) != 1 || len(s.Faults) != 4 {
+		t.Errorf("a task in both: %d definitions, faults %v", len(s.Definitions), s.Faults)
+	}
+	if s = ScanFiles(nil, failingFS{}, "s", types()); s.Complete {
+		t.Error("files that cannot be read: the scan is complete, so tasks would be removed")
+	}
+}
+
+type failingFS struct{}
+
+func (failingFS) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 }

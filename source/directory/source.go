@@ -3,7 +3,10 @@ package directory
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -38,9 +41,17 @@ func Name(dir string) (string, error) {
 	return name, nil
 }
 
+// Names are the names of the sources of a member, sorted.
+func Names(dirs map[string][]string, files map[string]fs.FS) []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(dirs)), maps.Keys(files))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Config configures a member's directory sources.
 type Config struct {
 	Dirs   map[string][]string // by source name; they exist on this member
+	Files  map[string]fs.FS    // by source name: files that the program itself has
 	Member cluster.MemberID
 	Docs   store.Docs // where the members publish their inventories
 	// Incarnation returns that of this member; false while it has not joined.
@@ -67,7 +78,7 @@ func (c Config) Type() work.Type {
 			if err := work.DecodeConfig(d, &conf); err != nil {
 				return nil, err
 			}
-			if _, ok := c.Dirs[conf.Source]; !ok {
+			if !slices.Contains(Names(c.Dirs, c.Files), conf.Source) {
 				return nil, &work.ConfigError{Path: "config.source", Err: fmt.Errorf("this member does not declare the source %q", conf.Source)}
 			}
 			return &reader{Config: c, name: conf.Source}, nil

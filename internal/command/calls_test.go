@@ -1,0 +1,31 @@
+package command
+
+import (
+	"testing"
+
+	"github.com/rota-run/rota/call"
+)
+
+// TestListOfCalls: what was submitted and is not collected is listed.
+func TestListOfCalls(t *testing.T) {
+	w := newWritten(t, nil)
+	w.shows("calls", exitOK, "no calls")
+	c, err := call.NewClient(w.st, call.ClientOptions{Queue: "importer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 2 {
+		if _, err := c.Submit(t.Context(), "resize", []byte(`{"file":"a.png"}`), call.Options{Key: "a.png"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := c.Submit(t.Context(), "shrink", nil, call.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.shows("calls", exitOK, "CALL", "importer/", "resize", "shrink", "queued", h.ID())
+	w.shows("calls --state running", exitOK, "no calls")
+	w.shows("calls --limit 1", exitOK, "and 1 more: rota calls --limit 2")
+	w.shows("calls --json", exitOK, `"queue":"importer"`, `"state":"queued"`)
+}

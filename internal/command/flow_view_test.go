@@ -1,0 +1,46 @@
+package command
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/api"
+)
+
+// A flow is drawn when it has changed, at most once a second but for its end, with the rates since the last picture.
+func TestFlowIsDrawn(t *testing.T) {
+	t.Parallel()
+	flow := func(in, pending uint64) *api.Flow {
+		return &api.Flow{Unit: api.UnitSegments, Tasks: []api.FlowTask{
+			{Task: "read", Out: in + pending, Sealed: true, Complete: true},
+			{Task: "count", From: []string{"read"}, Slots: 3, In: in, Pending: pending, Sealed: true},
+		}}
+	}
+	var v flowView
+	at := time.Unix(1_800_000_000, 0)
+	draw := func(f *api.Flow, after time.Duration, ended bool) string {
+		t.Helper()
+		var b strings.Builder
+		if err := v.draw(&b, f, at.Add(after), ended); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	first := draw(flow(0, 100), 0, false)
+	if !containsAll(first, []string{"FLOW", "SLOTS", "RATE", "count  read  3", "░░░░ 0 %"}) || strings.Contains(first, "/s") {
+		t.Errorf("the first picture is\n%s", first)
+	}
+	if again := draw(flow(10, 90), 500*time.Millisecond, false); again != "" {
+		t.Errorf("half a second later it is drawn again:\n%s", again)
+	}
+	if second := draw(flow(50, 50), 2*time.Second, false); !containsAll(second, []string{"25/s", "██████████░░░░░░░░░░ 50 %"}) {
+		t.Errorf("the second picture is\n%s", second)
+	}
+	if same := draw(flow(50, 50), 9*time.Second, false); same != "" {
+		t.Errorf("nothing has changed, and it is drawn:\n%s", same)
+	}
+	if last := draw(flow(100, 0), 9100*time.Millisecond, true); !containsAll(last, []string{"100 %", "7/s"}) {
+		t.Errorf("the last picture is\n%s", last)
+	}
+}

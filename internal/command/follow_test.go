@@ -1,0 +1,84 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// moody is a store that is away for some reads.
+type moody struct {
+	store.Full
+	away atomic.Int64 // reads that fail
+}
+
+func (m *moody) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
+	if m.away.Add(-1) >= 0 {
+		return store.Page{}, fmt.Errorf("read: %w", store.ErrUnavailable)
+	}
+	return m.Full.Read(ctx, after, limit)
+}
+
+// A follower outlives a store that is away for a while, and tells the end.
+func TestFollowOutlivesTheStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, followTrouble)
+}
+
+func followTrouble(t *testing.T) {
+	ctx := t.Context()
+	s := &moody{Full: memory.New().Open()}
+	defer s.Close()
+	c := replica.NewClient(s)
+	say := func(cmd cluster.Command) {
+		t.Helper()
+		if res, err := c.Propose(ctx, cmd); err != nil || !res[0].Accepted {
+			t.Fatalf("%v: %v, %v", cmd, res, err)
+		}
+	}
+	say(cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool}}}})
+	var out, errs output
+	o := &observer{env: env{stdout: &out, stderr: &errs}, name: "moody", store: s, now: time.Now()}
+	if err := o.refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	looks, end := 0, api.Job{}
+	kill := func() {
+		if looks++; looks == 2 { // the line of the job: all was told of the first look
+			say(cluster.KillJob{Job: "etl"})
+			s.away.Store(2)
+		}
+	}
+	told := o.follow(ctx, &follower{job: "etl", out: &onLine{&out, kill}, last: func(j api.Job) error { end = j; return nil }})
+	if told == nil || end.State != "killed" {
+		t.Errorf("it ended with %v, the job is %q", told, end.State)
+	}
+	if said := errs.String(); strings.Count(said, "still waiting") != 1 || !strings.Contains(said, "answers again") {
+		t.Errorf("it said %q", said)
+	}
+	if !strings.Contains(out.String(), "killed, 0 of 1 task done") {
+		t.Errorf("it told %q", out.String())
+	}
+}
+
+// onLine does something after each line that is written.
+type onLine struct {
+	*output
+	then func()
+}
+
+func (l *onLine) Write(p []byte) (int, error) {
+	n, err := l.output.Write(p)
+	l.then()
+	return n, err
+}

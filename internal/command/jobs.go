@@ -1,0 +1,203 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+)
+
+func newJobs(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "jobs [JOB]", Short: "list the submitted jobs, or show one with its tasks",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return misused(cmd.CommandPath()+" --help", "%s takes one job, or none for all, and there are %d", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+	}
+	state := cmd.Flags().String("state", "", "only those that are pending, running, completed, killed or failed")
+	all := cmd.Flags().Bool("all", false, "also those of one task that files define, and all of them, however many")
+	follow := cmd.Flags().Bool("follow", false, "tell what happens until the job has ended; exit 1 unless it is completed")
+	asked(cmd.Flags(), "state", "all", "follow")
+	dead := cmd.Flags().Bool("dead", false, "show the dead letters of a flow: segments on which a function failed")
+	retryDead := cmd.Flags().Bool("retry-dead", false, "put the dead letters of a flow back to where they came from")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
+		switch {
+		case (*dead || *retryDead) && len(args) != 1:
+			return misused("rota jobs JOB --dead", "--dead and --retry-dead take a job")
+		case *retryDead:
+			return o.retryDead(ctx, cmd, cluster.JobID(args[0]))
+		case *dead:
+			return o.showDead(ctx, cluster.JobID(args[0]))
+		case len(args) == 1:
+			return o.showJob(ctx, cluster.JobID(args[0]), *follow)
+		case *follow:
+			return misused("rota jobs JOB --follow", "rota jobs --follow takes a job")
+		case *state != "" && !slices.Contains(jobStates(), *state):
+			return misused("one of "+strings.Join(jobStates(), ", "), "state %q: there is none", *state)
+		}
+		return o.showJobs(*state, *all)
+	})
+}
+
+func jobStates() []string {
+	out := []string{api.Paused}
+	for _, s := range []cluster.JobState{cluster.JobPending, cluster.JobRunning, cluster.JobCompleted, cluster.JobKilled, cluster.JobFailed} {
+		out = append(out, s.String())
+	}
+	return out
+}
+
+// showJobs lists jobs. Those that files define are tasks, and far more.
+func (o *observer) showJobs(state string, all bool) error {
+	defined := 0
+	jobs := api.JobsOf(o.value, func(j cluster.Job) bool {
+		if all || j.Spec.Source == "" {
+			return true
+		}
+		if !strings.HasPrefix(string(j.ID), "rota.") {
+			defined++
+		}
+		return false
+	})
+	if state != "" {
+		jobs = slices.DeleteFunc(jobs, func(j api.Job) bool { return j.State != state })
+	}
+	if o.json {
+		return o.printJSON(jobs)
+	}
+	shown := len(jobs)
+	if !all {
+		shown = min(shown, rowsShown)
+	}
+	rows := [][]string{{"JOB", "STATE", "DONE", "RUNNING", "SINCE", ""}}
+	for i := range jobs[:shown] {
+		j := &jobs[i]
+		rows = append(rows, []string{
+			j.Job, j.State, fmt.Sprintf("%d/%d", j.Count(api.Done), len(j.Tasks)), runningText(j), ago(j.SinceMS, o.now), jobNote(j),
+		})
+	}
+	if err := table(o.stdout, rows); err != nil {
+		return err
+	}
+	if more := len(jobs) - shown; more > 0 {
+		fmt.Fprintf(o.stdout, "and %s more: rota jobs --all\n", grouped(more))
+	}
+	if defined > 0 {
+		fmt.Fprintf(o.stdout, "and %s that files define: rota tasks, rota jobs --all\n", many(defined, "task"))
+	}
+	return nil
+}
+
+// runningText names the tasks that run.
+func runningText(j *api.Job) string {
+	var out []string
+	for i := range j.Tasks {
+		if t := &j.Tasks[i]; t.State == api.Running {
+			name := shortName(j.Job, t.Task)
+			if len(t.Slots) > 0 {
+				name += fmt.Sprintf(" (%s)", many(len(t.Slots), "slot"))
+			}
+			out = append(out, name)
+		}
+	}
+	const most = 3
+	if len(out) > most {
+		out = append(out[:most], fmt.Sprintf("and %d more", len(out)-most))
+	}
+	return dash(strings.Join(out, ", "))
+}
+
+// jobNote is why a job waits or has failed.
+func jobNote(j *api.Job) string {
+	if j.Reason != nil {
+		return ruleText(j.Reason)
+	}
+	return j.Message
+}
+
+// showJob shows one job, or follows it.
+func (o *observer) showJob(ctx context.Context, id cluster.JobID, follow bool) error {
+	job, ok := api.JobOf(o.value, id)
+	if !ok {
+		return failed("rota jobs --all --store "+o.name, "there is no job %q", id)
+	}
+	if follow {
+		return o.follow(context.WithoutCancel(ctx), &follower{job: id, out: o.stdout, json: o.json})
+	}
+	if err := o.addFlow(ctx, &job); err != nil {
+		return err
+	}
+	if o.json {
+		return o.printJSON(job)
+	}
+	if err := o.printJob(&job); err != nil || job.Flow == nil {
+		return err
+	}
+	fmt.Fprintln(o.stdout)
+	return table(o.stdout, flowRows(job.Flow, nil))
+}
+
+func (o *observer) printJob(j *api.Job) error {
+	head := fmt.Sprintf("%s is %s", j.Job, j.State)
+	if j.SinceMS > 0 {
+		head += fmt.Sprintf(" since %s (%s)", clock(j.SinceMS, o.now), ago(j.SinceMS, o.now))
+	}
+	head += fmt.Sprintf(" · %d of %s done", j.Count(api.Done), many(len(j.Tasks), "task"))
+	for _, part := range [][2]string{{"scheduler", j.Scheduler}, {"version", j.Version}, {"from source", j.Source}} {
+		if part[1] != "" {
+			head += " · " + part[0] + " " + part[1]
+		}
+	}
+	fmt.Fprintln(o.stdout, printable(head))
+	if j.Message != "" {
+		fmt.Fprintf(o.stdout, "! %s\n", printable(j.Message))
+	}
+	if j.Reason != nil {
+		fmt.Fprintf(o.stdout, "! %s   → %s\n", printable(ruleText(j.Reason)), dash(printable(j.Reason.Try)))
+	}
+	rows := [][]string{{"TASK", "STATE", "AFTER", "SLOTS", "PARTITIONS", "TYPE", ""}}
+	for i := range j.Tasks {
+		t := &j.Tasks[i]
+		rows = append(rows, []string{
+			shortName(j.Job, t.Task), t.State, dash(strings.Join(t.After, " ")), slotList(t.Slots), partitionText(t), t.Type, taskNote(t),
+		})
+	}
+	return table(o.stdout, rows)
+}
+
+// slotList names slots, as many as fit on a line.
+func slotList(slots []string) string {
+	const most = 8
+	if more := len(slots) - most; more > 0 {
+		return strings.Join(slots[:most], " ") + fmt.Sprintf(" and %s more", grouped(more))
+	}
+	return dash(strings.Join(slots, " "))
+}
+
+// partitionText counts the partitions of a task that is not of spread pool.
+func partitionText(t *api.JobTask) string {
+	if t.Spread == cluster.SpreadPool.String() || t.Partitions.Total == 0 {
+		return "-"
+	}
+	return grouped(t.Partitions.Total) + taskText(t.Partitions)
+}
+
+// taskNote is why a task waits or fails.
+func taskNote(t *api.JobTask) string {
+	var out []string
+	if t.Reason != nil && t.State != api.Done {
+		out = append(out, ruleText(t.Reason))
+	}
+	if t.Failures > 0 && t.State != api.Done && t.Reason == nil {
+		out = append(out, fmt.Sprintf("failed %s: %s", many(int(t.Failures), "time"), t.Message))
+	}
+	return strings.Join(out, " · ")
+}

@@ -1,0 +1,125 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/store/file"
+)
+
+// mended is a flow whose function fails on one segment until it is mended, and whose input ends when it is told to.
+type mended struct {
+	fixed, end atomic.Bool
+	written    sync.Map // the segments: a batch may be written twice
+}
+
+func (m *mended) types() []rota.Type {
+	type none struct{}
+	return []rota.Type{
+		rota.NewInput("in", rota.Input[none, string]{Read: func(_ context.Context, _ *rota.Grant, _ none, at []byte, out *rota.Sender[string]) ([]byte, bool, error) {
+			for _, s := range []string{"good", "bad", "fine"} {
+				if at == nil {
+					_ = out.Send(s)
+				}
+			}
+			return []byte("read"), at != nil && m.end.Load(), nil
+		}}),
+		rota.NewStage("work", rota.Stage[none, string, string]{Attempts: 1, Do: func(_ context.Context, _ *rota.Grant, _ none, in []string, out *rota.Sender[string]) error {
+			for _, s := range in {
+				if s == "bad" && !m.fixed.Load() {
+					return errors.New("no such luck")
+				}
+				_ = out.Send(s)
+			}
+			return nil
+		}}),
+		rota.NewOutput("out", rota.Output[none, string]{Write: func(_ context.Context, _ *rota.Grant, _ none, in []string) error {
+			for _, s := range in {
+				m.written.Store(s, true)
+			}
+			return nil
+		}}),
+	}
+}
+
+// has tells whether all of these segments are written.
+func (m *mended) has(segments ...string) bool {
+	for _, s := range segments {
+		if _, ok := m.written.Load(s); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// A segment on which a function fails is a dead letter: it is shown, put back when the function is mended, and then goes the way of the others.
+func TestDeadLettersAreShownAndPutBack(t *testing.T) {
+	p, m := newPlace(t), &mended{}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
+	defer cancel()
+	st, err := file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	member, err := rota.Join(ctx, rota.Config{Member: "m", Store: st, Slots: 3, Types: m.types()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer member.Leave(ctx)
+	job := "tasks: [{name: in, type: in}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"
+	if _, err := member.SubmitFile(ctx, "luck.yaml", []byte(job)); err != nil {
+		t.Fatal(err)
+	}
+	flow := func() (f api.Flow) {
+		stdout, stderr, code := p.rota("jobs", "luck", "--json", "--store", "file:store")
+		var j api.Job
+		if err := json.Unmarshal([]byte(stdout), &j); code != exitOK || err != nil {
+			t.Fatalf("exit %d, %v: %s", code, err, stderr)
+		}
+		if j.Flow != nil {
+			f = *j.Flow
+		}
+		return f
+	}
+	until := func(what string, holds func() bool) {
+		t.Helper()
+		for !holds() {
+			if ctx.Err() != nil {
+				t.Fatalf("%s: it is not so: %+v", what, flow())
+			}
+			time.Sleep(10 * time.Millisecond) // waits: between two looks at a condition
+		}
+	}
+	until("there is a dead letter", func() bool { f := flow(); return len(f.Tasks) == 3 && f.Tasks[1].Dead == 1 })
+	until("the others are written", func() bool { return m.has("good", "fine") && !m.has("bad") })
+	stdout, _, _ := p.rota("jobs", "luck", "--dead", "--store", "file:store")
+	if !containsAll(stdout, []string{"work", "no such luck", "bad", "--retry-dead"}) {
+		t.Errorf("the dead letters are\n%s", stdout)
+	}
+	m.fixed.Store(true)
+	if _, stderr, code := p.rota("jobs", "luck", "--retry-dead", "--store", "file:store"); code != exitOK || !strings.Contains(stderr, "1 dead letter put back") {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	until("it is written", func() bool { return m.has("bad") })
+	m.end.Store(true)
+	if err := member.Wait(ctx, "luck"); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _, _ = p.rota("jobs", "luck", "--store", "file:store")
+	if !containsAll(stdout, []string{"FLOW", "FROM", "PENDING", "complete", "segments"}) {
+		t.Errorf("the job is\n%s", stdout)
+	}
+	if f := flow(); f.Tasks[0].Out != 4 || f.Tasks[1].In != 4 || f.Tasks[2].In != 3 || f.Tasks[1].Dead != 0 || !f.Tasks[2].Complete {
+		t.Errorf("the flow is %+v", f)
+	}
+}

@@ -1,0 +1,110 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/api"
+)
+
+// longestLook is how long a command looks for a heartbeat at most.
+const longestLook = 10 * time.Second
+
+// lookAgain is between two looks at heartbeats.
+const lookAgain = 200 * time.Millisecond
+
+// sight looks at heartbeats and at what fails. A heartbeat that is old by its owner's clock proves nothing, for clocks differ: then it looks on until there
+// is another one, or none for the TTL by our own clock. With sure, it does so for every heartbeat.
+func (o *observer) sight(ctx context.Context, sure bool) (api.Sight, error) {
+	end := time.Now().Add(longestLook)
+	for first := true; ; first = false {
+		s, err := o.lookout.Look(ctx, o.value)
+		if err != nil {
+			return s, fmt.Errorf("store %s: %w", o.name, err)
+		}
+		open := undecided(s, sure)
+		if len(open) == 0 || time.Now().After(end) {
+			return s, nil
+		}
+		if first && !sure {
+			o.say("looking for another heartbeat of %s, at most %s", strings.Join(open, ", "), longestLook)
+		}
+		select {
+		case <-ctx.Done():
+			return s, context.Cause(ctx)
+		case <-time.After(lookAgain):
+		}
+		if err := o.refresh(ctx); err != nil {
+			return s, err
+		}
+	}
+}
+
+// undecided are the members of whom another look may tell more, sorted.
+func undecided(s api.Sight, sure bool) (out []string) {
+	for m, h := range s.Heartbeats() {
+		if h.State == api.HeartbeatLate || sure && h.State == api.HeartbeatPresent {
+			out = append(out, string(m))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// hint completes a command of ours so that it can be copied: with the store, where the user named that on the command line.
+func (o *observer) hint(command string) string {
+	if o.named && !strings.Contains(command, "--store") {
+		command += " --store " + shellWord(o.name)
+	}
+	return o.own.renamed(command)
+}
+
+// try is what a reason says to try. Where that ends in a command of ours, it is completed.
+func (o *observer) try(text string) string {
+	if strings.HasPrefix(text, "rota ") || strings.Contains(text, " rota ") {
+		return o.hint(text)
+	}
+	return text
+}
+
+// shellWord quotes what a shell would take apart.
+func shellWord(s string) string {
+	if strings.ContainsAny(s, " &?;|<>()$`\"'*[]{}!\\#~") {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}
+
+// members are the members with their heartbeats.
+func (o *observer) members(s api.Sight) []api.Member {
+	members := api.MembersOf(o.value)
+	s.Members(members)
+	return members
+}
+
+// tasks are the tasks in the states that were seen.
+func (o *observer) tasks(s api.Sight, own bool) []api.Task {
+	tasks := api.TasksOf(o.value, own)
+	s.Tasks(tasks)
+	return tasks
+}
+
+// heartbeatText is a heartbeat in a few words.
+func heartbeatText(h *api.Heartbeat, now time.Time) string {
+	switch {
+	case h == nil:
+		return "-"
+	case h.State == api.HeartbeatGone:
+		return h.State
+	case h.State == api.HeartbeatSilent:
+		return "silent " + short(time.Duration(h.SilentMS)*time.Millisecond)
+	}
+	age := h.Age(now)
+	if age < time.Second {
+		return "now"
+	}
+	return "about " + short(age) + " ago"
+}

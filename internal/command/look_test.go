@@ -1,0 +1,253 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/file"
+)
+
+// written is a cluster that a test has written into a store by hand: members a and b, and what they would have written.
+type written struct {
+	*place
+	st    store.Full
+	value cluster.Value
+}
+
+func newWritten(t *testing.T, specs map[cluster.JobID]cluster.JobSpec) *written {
+	t.Helper()
+	w := &written{place: newPlace(t)}
+	st, err := file.Open(t.Context(), "store", file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	w.st = st
+	if err := protocol.Claim(t.Context(), st, replica.Protocol{}.Name()); err != nil {
+		t.Fatal(err)
+	}
+	c := replica.NewClient(st)
+	say := func(commands ...cluster.Command) {
+		t.Helper()
+		results, err := c.Propose(t.Context(), commands...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
+			if !r.Accepted {
+				t.Fatal(r.Reason)
+			}
+		}
+		if w.value, err = fold.Observe(t.Context(), st, w.value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(cluster.PrepareJoin{Member: "a", Pulse: "pulse/a/1", Slots: 1})
+	say(cluster.PrepareJoin{Member: "b", Pulse: "pulse/b/1"})
+	m, _ := w.value.Member("b")
+	say(cluster.AcceptJoin{Member: "b", Incarnation: m.Incarnation, By: "a", ByIncarnation: 1})
+	for id, spec := range specs {
+		say(cluster.SubmitJob{Job: id, Spec: spec})
+	}
+	return w
+}
+
+func (w *written) put(key string, value any) {
+	w.t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	d, err := w.st.Get(w.t.Context(), key)
+	if err != nil {
+		d.Version = ""
+	}
+	if _, err := w.st.Put(w.t.Context(), store.Doc{Key: key, Value: text, Version: d.Version}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// beat writes a heartbeat of a member with a TTL of 300 ms, that is so old by its own clock.
+func (w *written) beat(member string, age time.Duration) {
+	w.t.Helper()
+	w.put("pulse/"+member+"/1", map[string]any{"member": member, "at_ms": time.Now().Add(-age).UnixMilli(), "ttl_ms": 300})
+}
+
+func one(spread cluster.Spread) cluster.JobSpec {
+	return cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: spread}}}
+}
+
+// shows runs a command on the store and compares its exit code and what it prints.
+func (w *written) shows(command string, code int, want ...string) {
+	w.t.Helper()
+	out, errs, got := w.rota(append(strings.Fields(command), "--store", "file:store")...)
+	if got != code || !containsAll(out+errs, want) {
+		w.t.Errorf("rota %s: exit %d, want %d and %q:\n%s%s", command, got, code, want, out, errs)
+	}
+}
+
+func TestStatusOfTheDead(t *testing.T) {
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadEvery)})
+	w.beat("b", time.Hour) // its clock is wrong, or it is dead: nobody renews it
+	w.shows("status", exitOK, "members 2 (2 probably dead) · tasks 2: 2 owner silent", "! no member is alive: nothing runs",
+		"! gone    a  no heartbeat in the store", "! silent  b  not renewed for", "nobody runs its task", "→ rota members --store file:store")
+	w.shows("members", exitOK, "HEARTBEAT", "gone", "silent")
+	w.shows("tasks", exitOK, "x#a   owner silent", "x#b   owner silent")
+	w.shows("why x#a", exitOK, "x#a is owner silent on a", "a: no heartbeat in the store")
+	w.shows("why x", exitOK, "x is owner silent", "2 partitions: 2 owner silent", "x#a is owner silent on a")
+	w.shows("status --check", exitFailed, "rota: members that are probably dead: 2, tasks without a live owner: 2\n", "try: rota status --store file:store")
+	out, _, code := w.rota("status", "--check", "--json", "--store", "file:store")
+	var r statusReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitFailed {
+		t.Fatalf("exit %d, %v: %s", code, err, out)
+	}
+	if len(r.Wrong) != 2 || r.Members.Silent != 2 || r.MemberList[0].Heartbeat.State != api.HeartbeatGone || r.TaskList[0].State != api.OwnerSilent {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// Whoever renews its heartbeat lives, whatever its clock says; one look takes a young heartbeat for a sign of life, --check does not.
+func TestCheckLooksForASecondHeartbeat(t *testing.T) {
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadEvery)})
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	w.beat("a", time.Hour)
+	w.beat("b", -time.Hour)
+	go func() {
+		defer close(stopped)
+		for tick := time.NewTicker(20 * time.Millisecond); ; {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				w.beat("a", time.Hour)
+				w.beat("b", -time.Hour)
+			}
+		}
+	}()
+	w.shows("status", exitOK, "members 2 · tasks 2: 2 running")
+	w.shows("status --check", exitOK, "ok: 2 members, 2 tasks\n")
+	close(stop)
+	<-stopped
+	w.beat("a", -time.Hour)
+	w.shows("status", exitOK, "members 2 · tasks 2: 2 running")
+	w.shows("status --check", exitFailed, "members that are probably dead: 2")
+}
+
+func TestCheckOfNobody(t *testing.T) {
+	p := newPlace(t)
+	st, err := file.Open(t.Context(), "store", file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Close()
+	if _, errs, code := p.rota("status", "--check", "--store", "file:store"); code != exitFailed || !strings.Contains(errs, "rota: no member\n") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// alive keeps heartbeats young for one look.
+func (w *written) alive() { w.beat("a", -time.Hour); w.beat("b", -time.Hour) }
+
+func TestFailingTasksDoNotLookHealthy(t *testing.T) {
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadEvery), "y": one(cluster.SpreadEvery)})
+	w.alive()
+	token := func(id string) cluster.Token { p, _ := w.value.Partition(cluster.PartitionID(id)); return p.Token }
+	w.put(node.FailingPrefix+"a", node.Failing{Member: "a", Failing: 1, BackingOff: 1, Runs: []node.FailingRun{
+		{Partition: "x#a", Token: token("x#a"), State: node.StateFailing, Rounds: 7, Failures: 7, Message: "connection refused"},
+		{Partition: "y#a", Token: token("y#a"), State: node.StateBackingOff, Failures: 2, Message: "no such file"},
+	}})
+	w.shows("status", exitOK, "tasks 4: 2 running, 1 failing, 1 backing off", "! failing      x#a  7 of 7 rounds, last: connection refused  → rota why x#a --store file:store",
+		"! backing off  y#a  failed 2 times, last: no such file")
+	w.shows("tasks --state failing", exitOK, "x#a", "7 of 7 rounds, last: connection refused")
+	w.shows("tasks --state backing-off", exitOK, "y#a", "failed 2 times, last: no such file")
+	w.shows("why x#a", exitOK, "x#a is failing on a", "7 of 7 rounds, last: connection refused")
+	w.shows("why x", exitOK, "x is failing", "2 partitions: 1 running, 1 failing", "x#a is failing on a: 7 of 7 rounds")
+}
+
+func TestWhyOfJobsAndFiles(t *testing.T) {
+	two := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "read", Type: "noop", Spread: cluster.SpreadPool, MaxAttempts: 1}, {Name: "write", Type: "noop"}}}
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"etl": two, "x": one(cluster.SpreadEvery)})
+	w.alive()
+	w.shows("why etl", exitOK, "etl is running", "task    read running", "task    write running")
+	var p cluster.Partition
+	for q := range w.value.Partitions() {
+		if q.Slot != 0 {
+			p = q
+		}
+	}
+	if _, err := replica.NewClient(w.st).Propose(t.Context(), cluster.FinishPartition{
+		Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed, Message: "disk full",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.shows("why etl", exitOK, "etl is failed", "disk full", "next    mend what fails, then submit it again")
+	w.shows("why etl/read", exitOK, "etl/read is failed", "disk full")
+	bad := journal.Record{Kind: journal.Malformed, Partition: "never", Message: "unknown field", Storage: &journal.Storage{Path: "tasks/never.yaml", Line: 2, Column: 1, Lines: []string{"   2 │ evry: 1s"}}}
+	if err := journal.NewDocs(w.st, "a", 0).Append(t.Context(), bad); err != nil {
+		t.Fatal(err)
+	}
+	w.shows("why never", exitOK, "never is malformed", "tasks/never.yaml:2:1  unknown field", "no version of it has ever run", "2 │ evry: 1s")
+	w.shows("why nothing", exitFailed, `there is no task "nothing"`, "try: rota tasks --all --store file:store")
+	w.status(map[string]string{"failed": "etl", "malformed": "never"})
+}
+
+// status follows every hint of status: none of them answers that something is gone.
+func (w *written) status(want map[string]string) {
+	w.t.Helper()
+	out, _, _ := w.rota("status", "--store", "file:store")
+	for line := range strings.Lines(out) {
+		_, hint, ok := strings.Cut(line, "→ rota ")
+		if !ok {
+			continue
+		}
+		answer, errs, code := w.rota(strings.Fields(hint)...)
+		if code != exitOK || strings.Contains(answer, "gone") {
+			w.t.Errorf("%sthe hint leads to exit %d, %s%s", line, code, answer, errs)
+		}
+		for state, name := range want {
+			if strings.Contains(line, "! "+state) && strings.Contains(hint, name) {
+				delete(want, state)
+			}
+		}
+	}
+	if len(want) > 0 {
+		w.t.Errorf("not listed: %s in\n%s", fmt.Sprint(want), out)
+	}
+}
+
+// Hints name the store only if the user did, in a form that can be copied.
+func TestHintsNameTheStore(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		named bool
+		want  string
+	}{
+		{"file:d", true, "rota why x --store file:d"},
+		{"file:d", false, "rota why x"},
+		{"etcd://a/b?user=u&ca=x", true, "rota why x --store 'etcd://a/b?user=u&ca=x'"},
+	} {
+		o := &observer{name: c.name, named: c.named}
+		if got := o.hint("rota why x"); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+	o := &observer{name: "file:d", named: true}
+	if got := o.try("change its definition or rota unpark x"); got != "change its definition or rota unpark x --store file:d" {
+		t.Errorf("got %s", got)
+	}
+	if got := o.try("add slots"); got != "add slots" {
+		t.Errorf("got %s", got)
+	}
+}

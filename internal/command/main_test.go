@@ -1,0 +1,74 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Here a command runs in the process of the test, without a clock. What a user sees of processes that run on is tested in proof/cli.
+
+// here runs a command in this process.
+func here(stdin string, args ...string) (stdout, stderr string, code int) {
+	return with(nil, stdin, args...)
+}
+
+// with is here with an environment.
+func with(environment map[string]string, stdin string, args ...string) (stdout, stderr string, code int) {
+	var out, errs bytes.Buffer
+	e := env{args: args, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs, getenv: func(name string) string { return environment[name] }}
+	code = execute(e)
+	return out.String(), errs.String(), code
+}
+
+// place is the working directory of a test, with a folder for task files. Such a test is not parallel to others.
+type place struct {
+	t   *testing.T
+	dir string
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	p := &place{t, t.TempDir()}
+	t.Chdir(p.dir)
+	if err := os.Mkdir("tasks", 0o750); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *place) write(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o640); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// rota runs a command in the place.
+func (p *place) rota(args ...string) (stdout, stderr string, code int) { return here("", args...) }
+
+// output is what several goroutines wrote so far.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+func containsAll(s string, want []string) bool {
+	return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(s, w) })
+}

@@ -1,0 +1,23 @@
+package command
+
+import (
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/node"
+)
+
+// metricsOf is what /metrics of a member shows: its own, those of the Go runtime and the process, and which build it is.
+func metricsOf(n *node.Node) prometheus.Gatherer {
+	reg := prometheus.NewRegistry()
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "rota_build_info", Help: "Always 1; the labels say which build runs.",
+		ConstLabels: prometheus.Labels{"version": version, "revision": revision(), "goversion": runtime.Version(), "rota_member": string(n.Member())},
+	})
+	info.Set(1)
+	reg.MustRegister(api.NewCollector(n.Member(), n.Metrics), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
+	return reg
+}

@@ -1,0 +1,105 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+)
+
+func newPlan(e env) *cobra.Command {
+	cmd := &cobra.Command{Use: "plan --without MEMBER", Short: "say what would move if members went; nothing is changed"}
+	without := cmd.Flags().StringSlice("without", nil, "a member that would go; may be given again")
+	all := cmd.Flags().Bool("all", false, "each move, and all that would wait, however many")
+	asked(cmd.Flags(), "without", "all")
+	return watcher(e, cmd, func(_ context.Context, o *observer, _ []string) error {
+		if len(*without) == 0 {
+			return misused("rota plan --without MEMBER; rota members shows them", "rota plan wants to know which member would go")
+		}
+		ids := make([]cluster.MemberID, len(*without))
+		for i, m := range *without {
+			ids[i] = cluster.MemberID(m)
+		}
+		plan, err := api.PlanWithout(o.value, ids)
+		if err != nil {
+			return failed("rota members --store "+o.name, "%w", err)
+		}
+		if o.json {
+			return o.printJSON(plan)
+		}
+		return o.printPlan(&plan, *all)
+	})
+}
+
+func (o *observer) printPlan(p *api.Plan, all bool) error {
+	head := fmt.Sprintf("would move %s of %s", grouped(len(p.Moves)), many(p.Tasks, "task"))
+	var to []string
+	for _, m := range p.Members {
+		to = append(to, fmt.Sprintf("%s +%d%s", m.Member, max(0, m.After-m.Before), memberNote(&m)))
+	}
+	if len(to) > 0 {
+		head += ": " + strings.Join(to, ", ")
+	}
+	fmt.Fprintln(o.stdout, printable(head))
+	if p.Ends > 0 {
+		fmt.Fprintf(o.stdout, "would end: %s that each member has one of\n", many(p.Ends, "partition"))
+	}
+	if len(p.Members) == 0 {
+		fmt.Fprintln(o.stdout, "! no member would be left: nothing would run")
+		return nil
+	}
+	if len(p.Waits) == 0 {
+		fmt.Fprintln(o.stdout, "would wait: none")
+	}
+	if err := o.printPlanned(p, all); err != nil {
+		return err
+	}
+	for _, s := range p.Slots {
+		fmt.Fprintf(o.stdout, "slots of %s: %d → %d\n", printable(s.Task), s.Before, s.After)
+	}
+	return nil
+}
+
+// printPlanned lists what would wait, and the moves where they are asked for.
+func (o *observer) printPlanned(p *api.Plan, all bool) error {
+	shown := len(p.Waits)
+	if !all {
+		shown = min(shown, problemsShown)
+	}
+	var rows [][]string
+	for _, w := range p.Waits[:shown] {
+		why := ""
+		if w.Reason != nil {
+			why = ruleText(w.Reason)
+		}
+		rows = append(rows, []string{"! would wait", w.Task, why})
+	}
+	if all {
+		for _, m := range p.Moves {
+			rows = append(rows, []string{"would move", m.Task, m.From + " → " + m.To})
+		}
+	}
+	if err := table(o.stdout, rows); err != nil {
+		return err
+	}
+	if more := len(p.Waits) - shown; more > 0 {
+		fmt.Fprintf(o.stdout, "and %s more would wait: rota plan --all\n", grouped(more))
+	}
+	return nil
+}
+
+func memberNote(m *api.PlanMember) string {
+	switch {
+	case m.State == "draining":
+		return " (draining)"
+	case m.State != "joined":
+		return " (" + m.State + ")"
+	case m.Weight != 100:
+		return fmt.Sprintf(" (weight %d)", m.Weight)
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+
+	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/node/guardian"
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/stores"
+	"github.com/rota-run/rota/work"
+)
+
+// Program is what a binary has besides what is in Rota. The zero value is the command rota.
+type Program struct {
+	Name       string // what people type; default rota
+	Types      []work.Type
+	Functions  []call.Function
+	Stores     []stores.Kind
+	Sources    map[string]fs.FS
+	Publishers []PublisherKind
+}
+
+// PublisherKind is a kind of sink: --publish SCHEME:REST.
+type PublisherKind struct {
+	Scheme string
+	Open   func(rest string) (publish.Publisher, error)
+}
+
+// Main is the whole of a binary: it runs the command line and ends the process.
+func Main(p Program) {
+	e := env{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, own: p}
+	if guardian.Child(guardianOpens(e)) {
+		return
+	}
+	os.Exit(execute(e))
+}
+
+func (p Program) name() string {
+	if p.Name == "" {
+		return "rota"
+	}
+	return p.Name
+}
+
+// ourCommand is where a text names this binary: rota and a word, not a path or a name that contains it.
+var ourCommand = regexp.MustCompile(`(^|[ ;:(])rota ([a-z-])`)
+
+// renamed is a text for people with the name of this binary in it.
+func (p Program) renamed(text string) string {
+	if p.Name == "" {
+		return text
+	}
+	return ourCommand.ReplaceAllString(text, "${1}"+p.Name+" ${2}")
+}
+
+// check says what is wrong with what the program adds: a mistake of who wrote it.
+func (p Program) check(builtin work.Types) error {
+	var faults []error
+	seen := map[string]bool{}
+	for _, t := range p.Types {
+		if _, taken := builtin[t.Name]; taken || seen[t.Name] || t.New == nil || cluster.CheckName(t.Name) != nil {
+			faults = append(faults, fmt.Errorf("task type %q: it needs New and a name of its own", t.Name))
+		}
+		seen[t.Name] = true
+	}
+	for _, k := range p.Stores {
+		if k.Scheme == "" || k.Open == nil {
+			faults = append(faults, fmt.Errorf("store %q: it needs a scheme and Open", k.Scheme))
+		}
+	}
+	for _, k := range p.Publishers {
+		if slices.Contains([]string{"", "stdout", "none", "file"}, k.Scheme) || k.Open == nil {
+			faults = append(faults, fmt.Errorf("publisher %q: it needs Open and a scheme of its own", k.Scheme))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Sources)) {
+		if err := cluster.CheckName(string(directory.Job(name).Job)); name == "" || err != nil || p.Sources[name] == nil {
+			faults = append(faults, fmt.Errorf("source %q: it needs files and a name of letters, digits, . _ and -", name))
+		}
+	}
+	return errors.Join(faults...)
+}

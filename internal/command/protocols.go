@@ -1,0 +1,74 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/leader"
+	"github.com/rota-run/rota/protocol/lease"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol/sync"
+)
+
+// protocols is the only table of ways to agree. The first is the default.
+func protocols() []protocol.Protocol {
+	return []protocol.Protocol{replica.Protocol{}, leader.Protocol{}, lease.Protocol{}, sync.Protocol{}}
+}
+
+func protocolNames() string {
+	var names []string
+	for _, p := range protocols() {
+		names = append(names, p.Name())
+	}
+	return strings.Join(names, ", ")
+}
+
+// protocolNamed returns the protocol of a name; "" stands for the default.
+func protocolNamed(name string) (protocol.Protocol, error) {
+	for _, p := range protocols() {
+		if name == "" || p.Name() == name {
+			return p, nil
+		}
+	}
+	return nil, misused("--protocol "+protocols()[0].Name(), "unknown protocol %q: must be one of %s", name, protocolNames())
+}
+
+// protocolAt returns the protocol by which the members of a place agree; the default where none has ever joined.
+func protocolAt(ctx context.Context, st protocol.Store) (protocol.Protocol, error) {
+	name, err := protocol.At(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	p, err := protocolNamed(name)
+	if err != nil {
+		return nil, failed("a newer rota", "the cluster uses the protocol %q, which this version does not have: it has %s", name, protocolNames())
+	}
+	return p, nil
+}
+
+// proposeOn proposes commands to the cluster of a place, from outside.
+func proposeOn(ctx context.Context, st protocol.Store, commands ...cluster.Command) ([]cluster.Result, error) {
+	p, err := protocolAt(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	client, err := p.Client(st)
+	if err != nil {
+		return nil, err
+	}
+	return client.Propose(ctx, commands...)
+}
+
+// protocolFor returns the protocol of a member: the one that is asked for, else that of the place.
+func protocolFor(ctx context.Context, asked string, st protocol.Store) (protocol.Protocol, error) {
+	if asked == "" {
+		return protocolAt(ctx, st)
+	}
+	p, err := protocolNamed(asked)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Fits(st)
+}

@@ -1,0 +1,191 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// defaultFile is read where it exists and no other was named.
+const defaultFile = "rota.yaml"
+
+// notSettings are flags that say what to print, not how to run.
+var notSettings = []string{"help", "json", "config"}
+
+// asked marks flags that say what is to be done this time: a file of settings or the environment must not say that.
+func asked(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := flags.SetAnnotation(name, askedMark, nil); err != nil {
+			panic(err) // the command has no flag of this name
+		}
+	}
+}
+
+const askedMark = "rota.asked"
+
+// isSetting tells whether a flag may be given elsewhere than on the command line.
+func isSetting(f *pflag.Flag) bool {
+	_, asked := f.Annotations[askedMark]
+	return !asked && !slices.Contains(notSettings, f.Name)
+}
+
+// origins tells of each setting where its value came from.
+type origins map[string]string
+
+// settle fills in what no flag said: from the environment, else from the file, else the default stays.
+// Lists are separated by commas in the environment.
+func settle(e env, cmd *cobra.Command) (origins, error) {
+	file, path, err := readFile(e, cmd)
+	if err != nil {
+		return nil, err
+	}
+	from := origins{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if err == nil && isSetting(f) {
+			err = settleOne(e, f, file, path, from)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return from, unknownKeys(cmd, file, path)
+}
+
+func settleOne(e env, f *pflag.Flag, file map[string]any, path string, from origins) error {
+	name := envName(f.Name)
+	inFile, has := file[f.Name]
+	switch {
+	case f.Changed:
+		from[f.Name] = "flag"
+	case e.getenv(name) != "":
+		from[f.Name] = "environment " + name
+		if err := f.Value.Set(e.getenv(name)); err != nil {
+			return misused("rota config", "%s: %s", name, flagText(err))
+		}
+	case has:
+		from[f.Name] = "file " + path
+		if err := setFromFile(f, inFile); err != nil {
+			return misused("mend "+path, "%s: %s: %s", path, f.Name, flagText(err))
+		}
+	default:
+		from[f.Name] = "default"
+	}
+	return nil
+}
+
+func envName(flag string) string {
+	return "ROTA_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// setFromFile takes scalars, lists of scalars, and mappings as lists of k=v.
+func setFromFile(f *pflag.Flag, v any) error {
+	switch v := v.(type) {
+	case []any:
+		for _, x := range v {
+			if err := f.Value.Set(fmt.Sprint(x)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			if err := f.Value.Set(k + "=" + fmt.Sprint(v[k])); err != nil {
+				return err
+			}
+		}
+		return nil
+	case nil:
+		return nil
+	}
+	return f.Value.Set(fmt.Sprint(v))
+}
+
+// readFile reads the file of settings; none is fine unless one was named.
+func readFile(e env, cmd *cobra.Command) (map[string]any, string, error) {
+	path, named := defaultFile, false
+	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
+		path, named = f.Value.String(), true
+	} else if p := e.getenv("ROTA_CONFIG"); p != "" {
+		path, named = p, true
+	}
+	b, err := os.ReadFile(path)
+	if os.IsNotExist(err) && !named {
+		return nil, path, nil
+	}
+	if err != nil {
+		return nil, path, misused("another --config", "read settings: %w", err)
+	}
+	settings := map[string]any{}
+	if err := yaml.Unmarshal(b, &settings); err != nil {
+		return nil, path, misused("mend "+path, "%s: %s", path, firstLine(yaml.FormatError(err, false, false)))
+	}
+	return settings, path, nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// fileOnly are settings that the command line gives as arguments.
+var fileOnly = []string{"tasks"}
+
+// unknownKeys refuses what no command knows: a typing error would else do nothing in silence.
+func unknownKeys(cmd *cobra.Command, file map[string]any, path string) error {
+	known := slices.Clone(fileOnly)
+	for _, c := range cmd.Root().Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if isSetting(f) || slices.Contains(notSettings, f.Name) {
+				known = append(known, f.Name)
+			}
+		})
+	}
+	var unknown []string
+	for k := range file {
+		if !slices.Contains(known, k) {
+			unknown = append(unknown, k)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return misused("rota run --help lists them", "%s: unknown setting %q", path, unknown[0])
+}
+
+// dirsFrom are the directories of tasks: the arguments, else those of the file.
+func dirsFrom(e env, cmd *cobra.Command, args []string) ([]string, string, error) {
+	if len(args) > 0 {
+		return args, "arguments", nil
+	}
+	if v := e.getenv("ROTA_TASKS"); v != "" {
+		return strings.Split(v, ","), "environment ROTA_TASKS", nil
+	}
+	file, path, err := readFile(e, cmd)
+	if err != nil {
+		return nil, "", err
+	}
+	switch v := file["tasks"].(type) {
+	case nil:
+		return nil, "default", nil
+	case string:
+		return []string{v}, "file " + path, nil
+	case []any:
+		dirs := make([]string, len(v))
+		for i, d := range v {
+			dirs[i] = fmt.Sprint(d)
+		}
+		return dirs, "file " + path, nil
+	}
+	return nil, "", misused("tasks: [./tasks]", "%s: tasks is a directory or a list of them", path)
+}

@@ -1,0 +1,195 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/journal"
+)
+
+func newStatus(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "status", Short: "show what is true now, and what needs a person",
+		Long: "Shows what is true now, and what needs a person. With --json also each member, and each task with its owner and token.\n" +
+			"With --check it looks until it has seen each member renew its heartbeat, says in one line what is wrong, and exits 1 if something is.",
+	}
+	check := cmd.Flags().Bool("check", false, "for scripts: one line, and exit 1 if something is wrong")
+	follow := cmd.Flags().Bool("watch", false, "show it again whenever it changes, until interrupted")
+	all := cmd.Flags().Bool("all", false, "all problems, however many")
+	asked(cmd.Flags(), "check", "watch", "all")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+		o.shown = problemsShown
+		if *all {
+			o.shown = math.MaxInt
+		}
+		switch {
+		case *follow && *check:
+			return misused("one of the two", "--watch and --check exclude each other")
+		case *follow:
+			return o.watchStatus(cmd.Context())
+		}
+		return o.showStatus(ctx, *check)
+	})
+}
+
+// clearScreen puts the cursor of a terminal home and clears what is below.
+const clearScreen = "\x1b[H\x1b[2J"
+
+// watchStatus shows the status again whenever the cluster may have changed. Only a terminal is cleared.
+func (o *observer) watchStatus(ctx context.Context) error {
+	out, isFile := o.stdout.(*os.File)
+	clears := isFile && term.IsTerminal(int(out.Fd())) && !o.json
+	return o.watch(ctx, func() (bool, error) {
+		limited, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		if clears {
+			fmt.Fprintf(o.stdout, "%s%s  every change; Ctrl-C ends it\n", clearScreen, o.now.Format(time.TimeOnly))
+		}
+		return false, o.showStatus(limited, false)
+	})
+}
+
+// statusReport is what rota status prints as JSON: the sums of the HTTP API, and what they are the sums of.
+type statusReport struct {
+	api.Status
+	Wrong      []string     `json:"wrong"` // what --check says; empty where all is well
+	MemberList []api.Member `json:"member_list"`
+	TaskList   []api.Task   `json:"task_list"`
+}
+
+// problemsShown is how many problems fit on a screen.
+const problemsShown = 15
+
+func (o *observer) showStatus(ctx context.Context, check bool) error {
+	sight, err := o.sight(ctx, check)
+	if err != nil {
+		return err
+	}
+	s := api.StatusOf(o.value)
+	sight.Status(o.value, &s)
+	s.Store, s.Protocol = o.name, o.proto.Name()
+	records, err := o.journal(ctx, journal.Query{Limit: 10_000})
+	if err != nil {
+		return err
+	}
+	differ, err := o.sourceProblems(ctx)
+	if err != nil {
+		return err
+	}
+	s.Problems = append(differ, s.Problems...)
+	s.AddMalformed(o.value, records)
+	s.Moves = api.MovesOf(since(records, o.now.Add(-time.Hour)))
+	wrong := s.Wrong()
+	switch {
+	case o.json:
+		err = o.printJSON(statusReport{s, wrong, o.members(sight), o.tasks(sight, false)})
+	case check && len(wrong) > 0:
+		return failed(o.hint("rota status"), "%s", strings.Join(wrong, ", "))
+	case check:
+		_, err = fmt.Fprintf(o.stdout, "ok: %s, %s\n", many(s.Members.Total, "member"), many(s.Tasks.Total, "task"))
+	default:
+		err = o.printStatus(s)
+	}
+	if err == nil && check && len(wrong) > 0 {
+		return errSilent
+	}
+	return err
+}
+
+func since(records []journal.Record, t time.Time) []journal.Record {
+	for i, r := range records {
+		if r.AtMS >= t.UnixMilli() {
+			return records[i:]
+		}
+	}
+	return nil
+}
+
+func (o *observer) printStatus(s api.Status) error {
+	w := o.stdout
+	fmt.Fprintf(w, "store %s · protocol %s · index %s · digest %s\n", s.Store, s.Protocol, grouped(int(s.Index)), s.Digest[:8])
+	if l := s.Leader; l != nil {
+		fmt.Fprintf(w, "leader %s · term %d · since %s · stand-bys %s\n", l.Member, l.Term, clock(l.SinceMS, o.now), cmp.Or(strings.Join(l.StandBys, ", "), "none"))
+	}
+	fmt.Fprintf(w, "members %s", grouped(s.Members.Total))
+	fmt.Fprint(w, memberText(s.Members))
+	fmt.Fprintf(w, " · tasks %s%s · moves in the last hour %s", grouped(s.Tasks.Total), taskText(s.Tasks), grouped(s.Moves.LastHour))
+	if s.Moves.LongestGapMS > 0 {
+		fmt.Fprintf(w, ", longest gap %s", gapText(s.Moves.LongestGapMS))
+	}
+	fmt.Fprintln(w)
+	if s.Members.Total == 0 && s.Tasks.Total > 0 {
+		fmt.Fprintf(w, "! no member is running: nothing runs   → rota run --store %s\n", shellWord(o.name))
+		return nil
+	}
+	if s.Members.Silent > 0 && s.Members.Silent == s.Members.Total && s.Tasks.Total > 0 {
+		fmt.Fprintf(w, "! no member is alive: nothing runs   → rota run --store %s\n", shellWord(o.name))
+	}
+	var rows [][]string
+	for _, p := range s.Problems[:min(len(s.Problems), o.shown)] {
+		name, next := p.Task, o.hint("rota why "+p.Task)
+		switch {
+		case p.Member != "":
+			name, next = p.Member, o.hint("rota members")
+		case p.State == sourcesDiffer || p.State == api.Paused:
+			next = o.try(p.Try)
+		}
+		rows = append(rows, []string{"! " + p.State, name, p.Text, "→ " + next})
+	}
+	if err := table(w, rows); err != nil {
+		return err
+	}
+	if more := len(s.Problems) - len(rows) + s.More; more > 0 {
+		fmt.Fprintf(w, "and %s more: %s, with --state waiting, parked, failing or backing-off\n", grouped(more), o.hint("rota tasks"))
+	}
+	return nil
+}
+
+func memberText(c api.MemberCounts) string {
+	var parts []string
+	if c.Silent > 0 {
+		parts = append(parts, fmt.Sprintf("%d probably dead", c.Silent))
+	}
+	if c.Draining > 0 {
+		parts = append(parts, fmt.Sprintf("%d draining", c.Draining))
+	}
+	if c.Unguarded > 0 {
+		parts = append(parts, fmt.Sprintf("%d without a guardian", c.Unguarded))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// taskText is the counts that are not zero, after a colon.
+func taskText(c api.TaskCounts) string {
+	text := ""
+	for _, p := range []struct {
+		n    int
+		name string
+	}{
+		{c.Running, "running"}, {c.Failing, api.Failing}, {c.BackingOff, api.BackingOff}, {c.Silent, api.OwnerSilent}, {c.Moving, "moving"}, {c.Waiting, "waiting"}, {c.Paused, api.Paused}, {c.Parked, "parked"}, {c.Blocked, "blocked"},
+		{c.Held, "held"}, {c.Finished, "finished"},
+	} {
+		if p.n == 0 {
+			continue
+		}
+		if text == "" {
+			text = ": "
+		} else {
+			text += ", "
+		}
+		text += grouped(p.n) + " " + p.name
+	}
+	return text
+}

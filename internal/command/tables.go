@@ -1,0 +1,144 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/rota-run/rota/internal/storeurl"
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/stores"
+	"github.com/rota-run/rota/tasks"
+	"github.com/rota-run/rota/tasks/program"
+	"github.com/rota-run/rota/work"
+)
+
+// What a command wants to do with a store.
+const (
+	look   = stores.Look   // read; must exist
+	change = stores.Change // append; must exist
+	member = stores.Create // all; made if it is not there
+)
+
+func openStore(ctx context.Context, e env, text string, a stores.Access) (store.Full, error) {
+	return openBeside(ctx, e, text, "", a)
+}
+
+// openBeside opens the store at a place beside that of the cluster.
+func openBeside(ctx context.Context, e env, text, suffix string, a stores.Access) (store.Full, error) {
+	st, err := stores.Open(ctx, text, e.storeOptions(suffix, a))
+	if err != nil {
+		return nil, storeFault(text, suffix, a, err)
+	}
+	return st, nil
+}
+
+func (e env) storeOptions(suffix string, a stores.Access) stores.Options {
+	return stores.Options{Access: a, Beside: suffix, Kinds: e.own.Stores, Getenv: e.getenv}
+}
+
+// storeFault adds to an error of a store what to try.
+func storeFault(text, suffix string, a stores.Access, err error) error {
+	scheme, _, _ := strings.Cut(text, ":")
+	name := storeurl.Hide(text)
+	var away *stores.OpenError
+	if errors.As(err, &away) {
+		name = away.Place
+	}
+	dir, wrongDir := stores.Directory(text)
+	var wrong *stores.Error
+	switch {
+	case errors.As(err, &wrong):
+		return misused("--store "+strings.Join(wrong.Instead, " or --store "), "%w", wrong.Err)
+	case a != member && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotFound)):
+		return failed("rota run --store "+name+" ./tasks", "%w", err)
+	case errors.Is(err, file.ErrShared) && wrongDir == nil:
+		return failed("chmod 700 "+dir+", or a new directory in it: --store file:"+dir+"/store; or --store 'file:"+dir+"?shared=yes"+
+			"': then those who may write there can remove or replace the files of the cluster", "%w", err)
+	case away == nil:
+		return err
+	case suffix != "": // a check of the store is what was just tried
+		return failed("another address, or start the server there; docs/stores/"+scheme+".md says what the words mean", "%w", err)
+	}
+	return failed("rota store check "+name, "%w", err)
+}
+
+func (e env) openPublisher(text string) (publish.Publisher, string, error) {
+	kind, rest, _ := strings.Cut(text, ":")
+	switch {
+	case text == "stdout":
+		return publish.NewWriter("stdout", e.stdout, publish.Options{}), "samples on stdout", nil
+	case text == "none":
+		return nil, "samples are dropped", nil
+	case kind == "file" && rest != "":
+		p, err := publish.NewFile(rest, publish.Options{})
+		if err != nil {
+			return nil, "", failed("another --publish", "%w", err)
+		}
+		return p, "samples in " + rest, nil
+	}
+	for _, k := range e.own.Publishers {
+		if k.Scheme != kind {
+			continue
+		}
+		p, err := k.Open(rest)
+		if err != nil {
+			return nil, "", failed("another --publish", "publish %s: %w", kind, err)
+		}
+		return p, "samples to " + kind, nil
+	}
+	return nil, "", misused(strings.Join(e.sinks(), ", ")+" or --publish none", "publish %q: unknown sink", storeurl.Hide(text))
+}
+
+// sinks are what --publish takes, without none.
+func (e env) sinks() []string {
+	sinks := []string{"--publish stdout", "--publish file:PATH"}
+	for _, k := range e.own.Publishers {
+		sinks = append(sinks, "--publish "+k.Scheme+":…")
+	}
+	return sinks
+}
+
+// allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories of log files, and of what they write.
+type allowed struct {
+	net, exec, env, tail, write []string
+	programs                    *program.Room // nil for the default
+}
+
+// typesOf is the table of task types under what the member allows.
+func (e env) typesOf(a allowed, dev bool) (work.Types, error) {
+	nets, err := tasks.ParseCIDRs(a.net)
+	if err != nil {
+		return nil, misused("--allow-net 10.0.0.0/8", "allow-net: %w", err)
+	}
+	for _, p := range a.exec {
+		if !filepath.IsAbs(p) {
+			return nil, misused("--allow-exec /usr/bin/"+filepath.Base(p), "allow-exec %q: it is not an absolute path", p)
+		}
+	}
+	for _, dir := range a.tail {
+		if !filepath.IsAbs(dir) {
+			return nil, misused("--allow-tail /var/log/"+filepath.Base(dir), "allow-tail %q: it is not an absolute path", dir)
+		}
+	}
+	for _, dir := range a.write {
+		if !filepath.IsAbs(dir) {
+			return nil, misused("--allow-write /var/lib/"+filepath.Base(dir), "allow-write %q: it is not an absolute path", dir)
+		}
+	}
+	types := tasks.Builtin(tasks.Options{
+		AllowCIDRs: nets, ExecAllow: a.exec, EnvAllow: a.env, TailAllow: a.tail, WriteAllow: a.write, Programs: a.programs, Witness: dev,
+	})
+	if err := e.own.check(types); err != nil {
+		return nil, fmt.Errorf("this program: %w", err)
+	}
+	for _, t := range e.own.Types {
+		types[t.Name] = t
+	}
+	return types, nil
+}

@@ -1,0 +1,147 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/source/directory"
+)
+
+const validateHelp = `Checks task files and job files as a member does, without a store and without a member: for the CI of a repository of task files.
+
+A directory is read as rota run reads it: each .yaml, .yml and .json file in it and below it is a task. A file is read as rota submit reads it.
+It exits 1 if something is wrong.`
+
+// Validation is what rota validate prints as JSON.
+type Validation struct {
+	OK     bool      `json:"ok"`
+	Tasks  int       `json:"tasks"` // good ones, those of job files too
+	Faults []FaultAt `json:"faults"`
+}
+
+// FaultAt is what is wrong, and where.
+type FaultAt struct {
+	Path    string `json:"path"`
+	Line    int    `json:"line,omitempty"`   // from 1; 0 when it is about the whole file
+	Column  int    `json:"column,omitempty"` // from 1, in characters
+	Message string `json:"message"`
+	Try     string `json:"try,omitempty"`
+	lines   []string
+}
+
+func newValidate(e env) *cobra.Command {
+	cmd := &cobra.Command{Use: "validate DIR|FILE...", Short: "check task files and job files, for CI", Long: validateHelp}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return misused("rota validate ./tasks", "rota validate needs a directory of task files, or files")
+		}
+		return nil
+	}
+	flags := cmd.Flags()
+	asJSON := flags.Bool("json", false, "print JSON")
+	var s submission
+	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
+	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
+	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
+	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil, "directory that the members allow tasks of type tail to read")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		v, err := s.validate(e, args)
+		if err != nil {
+			return err
+		}
+		return e.printValidation(v, *asJSON)
+	}
+	return cmd
+}
+
+// validate checks directories and files.
+func (s *submission) validate(e env, paths []string) (Validation, error) {
+	v := Validation{Faults: []FaultAt{}}
+	types, err := e.typesOf(s.allow, false)
+	if err != nil {
+		return v, err
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return v, misused("the path of a directory or a file", "validate: %w", err)
+		}
+		if !info.IsDir() {
+			v.file(path, info, func(data []byte) (int, error) {
+				_, spec, err := source.ParseJob(path, data, types, s.accepts)
+				return len(spec.Tasks), err
+			})
+			continue
+		}
+		scan := directory.ScanDirs([]string{path}, "validate", types)
+		v.Tasks += len(scan.Definitions)
+		for _, f := range scan.Faults {
+			v.add(f)
+		}
+	}
+	v.OK = len(v.Faults) == 0
+	slices.SortStableFunc(v.Faults, func(a, b FaultAt) int { return cmp.Or(strings.Compare(a.Path, b.Path), a.Line-b.Line) })
+	return v, nil
+}
+
+func (v *Validation) file(path string, info os.FileInfo, parse func([]byte) (int, error)) {
+	if info.Size() > source.MaxFile {
+		v.add(source.TooLarge(path, info.Size()))
+		return
+	}
+	data, err := os.ReadFile(path)
+	n := 0
+	if err == nil {
+		n, err = parse(data)
+	}
+	if err != nil {
+		v.add(err)
+		return
+	}
+	v.Tasks += n
+}
+
+func (v *Validation) add(err error) {
+	f := FaultAt{Message: err.Error()}
+	if m, ok := err.(*source.MalformedError); ok { //nolint:errorlint // the parser gives it as it is
+		f = FaultAt{Path: m.Path, Line: m.Line, Column: m.Column, Message: m.Message, Try: m.Hint, lines: m.Lines}
+	}
+	v.Faults = append(v.Faults, f)
+}
+
+func (e env) printValidation(v Validation, asJSON bool) error {
+	if asJSON {
+		if err := e.printJSON(v); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range v.Faults {
+			e.printFault(f)
+		}
+		fmt.Fprintf(e.stdout, "%s ok, %s\n", many(v.Tasks, "task"), many(len(v.Faults), "fault"))
+	}
+	if !v.OK {
+		return errSilent
+	}
+	return nil
+}
+
+func (e env) printFault(f FaultAt) {
+	at := f.Path
+	if f.Line > 0 {
+		at = fmt.Sprintf("%s:%d:%d", f.Path, f.Line, f.Column)
+	}
+	fmt.Fprintf(e.stdout, "%s: %s\n", printable(at), printable(f.Message))
+	for _, l := range f.lines {
+		fmt.Fprintf(e.stdout, "      %s\n", printable(l))
+	}
+	if f.Try != "" {
+		fmt.Fprintf(e.stdout, "  try: %s\n", printable(f.Try))
+	}
+}

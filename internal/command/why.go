@@ -1,0 +1,106 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+)
+
+func newWhy(e env) *cobra.Command {
+	cmd := &cobra.Command{Use: "why TASK", Short: "explain where a task or a job runs, or why it does not", Args: exactArg("the task")}
+	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
+		records, err := o.journal(ctx, journal.Query{Partition: args[0], Limit: 20})
+		if err != nil {
+			return err
+		}
+		sight, err := o.sight(ctx, false)
+		if err != nil {
+			return err
+		}
+		w, ok := api.WhyOf(o.value, sight, cluster.PartitionID(args[0]), records)
+		if !ok {
+			return failed(o.hint("rota tasks --all"), "there is no task %q", args[0])
+		}
+		if o.json {
+			return o.printJSON(w)
+		}
+		o.printWhy(w)
+		return nil
+	})
+}
+
+func (o *observer) printWhy(w api.Why) {
+	head := fmt.Sprintf("%s is %s", w.Task.Task, w.State)
+	if w.Owner != "" {
+		head += " on " + w.Owner
+	}
+	if w.Next != "" {
+		head += ", on its way to " + w.Next
+	}
+	if w.SinceMS > 0 {
+		head += fmt.Sprintf(" since %s (%s)", clock(w.SinceMS, o.now), ago(w.SinceMS, o.now))
+	}
+	if w.Partitions != nil {
+		head += ": " + grouped(w.Partitions.Total) + " partitions" + taskText(*w.Partitions)
+	}
+	fmt.Fprintln(o.stdout, printable(head)+".")
+	row := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(o.stdout, "  %-8s%s\n", name, printable(text))
+		}
+	}
+	if w.Reason != nil {
+		row("rule", w.Reason.Rule)
+		row("", w.Reason.Text)
+		row("next", o.try(w.Reason.Try))
+	}
+	if w.Cause != "" && w.From != "" {
+		row("came", "from "+w.From+": "+w.Cause)
+	}
+	if len(w.Labels) > 0 {
+		row("labels", labelText(w.Labels))
+	}
+	if w.Token != 0 {
+		row("token", fmt.Sprint(w.Token))
+	}
+	row("slots", strings.Join(w.Slots, " "))
+	row("failed", w.FailureText())
+	for i := range w.Tasks {
+		row("task", shortName(w.Task.Task, w.Tasks[i].Task)+" "+taskLine(&w.Tasks[i]))
+	}
+	for i := range w.NotRunning {
+		row("part", partLine(&w.NotRunning[i]))
+	}
+	if len(w.History) > 0 {
+		fmt.Fprintln(o.stdout, "history")
+	}
+	for _, r := range w.History {
+		fmt.Fprintf(o.stdout, "  %s  %-10s %s\n", clock(r.AtMS, o.now), r.Kind, printable(r.Line()))
+	}
+	if last := len(w.History) - 1; w.State == api.Malformed && w.History[last].Storage != nil {
+		for _, l := range w.History[last].Storage.Lines {
+			fmt.Fprintf(o.stdout, "      %s\n", printable(l))
+		}
+	}
+}
+
+// partLine is one partition of a task that does not run as it should.
+func partLine(t *api.Task) string {
+	text := t.Task + " is " + t.State
+	if t.Owner != "" {
+		text += " on " + t.Owner
+	}
+	switch {
+	case t.Reason != nil:
+		text += ": " + ruleText(t.Reason)
+	case t.FailureText() != "":
+		text += ": " + t.FailureText()
+	}
+	return text
+}

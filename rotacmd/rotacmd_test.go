@@ -1,0 +1,56 @@
+package rotacmd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// asBinary makes the test binary the binary of the example.
+const asBinary = "ROTACMD_TEST_AS_BINARY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asBinary) != "" {
+		ExampleMain()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// weather runs a command of the example to its end.
+func weather(t *testing.T, args ...string) (output string, code int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), asBinary+"=yes")
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "home.yaml"), []byte("type: station\nconfig: {city: Home, town: x}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// A binary of one's own has the commands of rota under its own name, and checks its own types.
+func TestOwnBinary(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--help"}, 0, "weather run --store file:./rota-data"},
+		{[]string{"statsu"}, 2, "weather: there is no command \"statsu\"\ntry: weather status"},
+		{[]string{"validate", "home.yaml"}, 1, "town"},
+		{[]string{"status", "--store", "file:none"}, 1, "try: weather run --store file:none ./tasks"},
+		{[]string{"status", "--store", "etdc://x/y"}, 2, "unknown kind"},
+	} {
+		if out, code := weather(t, c.args...); code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("weather %s: code %d, want %d with %q:\n%s", strings.Join(c.args, " "), code, c.code, c.want, out)
+		}
+	}
+}
