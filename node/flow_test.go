@@ -26,18 +26,44 @@ type arrivals struct {
 	mu     sync.Mutex
 	seen   map[string]int
 	sealed int
-	late   bool // something came after the seal
+	late   bool      // something came after the seal
+	at     time.Time // of the last segment, and of the seal
+	// Whether it is being sealed, and was by two at once.
+	sealing, crowd bool
+	// How long a batch takes.
+	pass, write time.Duration
 }
 
-func (a *arrivals) write(in [][]byte) {
+func (a *arrivals) last() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.at
+}
+
+func (a *arrivals) take(in [][]byte) {
+	time.Sleep(a.write) // waits: in virtual time
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at = time.Now()
 	for _, s := range in {
 		if a.seen[string(s)] == 0 && a.sealed > 0 {
 			a.late = true
 		}
 		a.seen[string(s)]++
 	}
+}
+
+func (a *arrivals) seal() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sealed++
+	a.crowd = a.crowd || a.sealing
+	a.sealing = true
+	a.mu.Unlock()
+	time.Sleep(a.write) // waits: in virtual time
+	a.mu.Lock()
+	a.sealing = false
+	a.at = time.Now()
 }
 
 func stageType(name string, r work.Runner) work.Type {
@@ -54,19 +80,15 @@ func flowTypes(a *arrivals) work.Types {
 		return make([]byte, min(n+7, each)), n+7 >= each, nil
 	}}
 	pass := flows.Stage{Do: func(_ context.Context, _ *work.Grant, in [][]byte, out *flows.Out) error {
+		time.Sleep(a.pass) // waits: in virtual time
 		for _, s := range in {
 			_ = out.Send(s, nil)
 		}
 		return nil
 	}}
 	sink := flows.Stage{
-		Do: func(_ context.Context, _ *work.Grant, in [][]byte, _ *flows.Out) error { a.write(in); return nil },
-		Seal: func(context.Context, *work.Grant) error {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.sealed++
-			return nil
-		},
+		Do:   func(_ context.Context, _ *work.Grant, in [][]byte, _ *flows.Out) error { a.take(in); return nil },
+		Seal: func(context.Context, *work.Grant) error { a.seal(); return nil },
 	}
 	return work.Types{"source": stageType("source", source), "pass": stageType("pass", pass), "sink": stageType("sink", sink)}
 }
@@ -159,13 +181,19 @@ type flowRun struct {
 	nodes  []*bundle
 	stores []*unreliable
 	chance *rand.Rand
+	calm   bool // nothing fails
 }
 
 func (f *flowRun) member(name string, slots int64) {
 	var u *unreliable
 	b := start(f.t, f.server, name, func(c *Config) {
 		u = &unreliable{Store: c.Store.(*memory.Store), chance: rand.New(rand.NewPCG(f.chance.Uint64(), 1))}
-		c.Store, c.Slots, c.Types = u, slots, flowTypes(f.got)
+		if f.calm {
+			u = nil
+		} else {
+			c.Store = u
+		}
+		c.Slots, c.Types = slots, flowTypes(f.got)
 	})
 	f.nodes, f.stores = append(f.nodes, b), append(f.stores, u)
 }
@@ -178,21 +206,28 @@ func (f *flowRun) submit(job string) {
 	}
 }
 
-// ended waits for the end of the job, and judges it.
-func (f *flowRun) ended(job cluster.JobID) {
+// finish waits for the end of the job, and says when it was.
+func (f *flowRun) finish(job cluster.JobID) time.Time {
 	f.t.Helper()
-	view := f.server.Open()
-	defer view.Close()
 	last := f.nodes[len(f.nodes)-1]
-	for end := time.Now().Add(2 * time.Hour); ; time.Sleep(time.Second) { // waits: in virtual time
+	for end := time.Now().Add(2 * time.Hour); ; time.Sleep(10 * time.Millisecond) { // waits: in virtual time
 		j, _ := last.Value().Job(job)
 		if j.State == cluster.JobCompleted {
-			break
+			return time.Now()
 		}
 		if time.Now().After(end) {
 			f.t.Fatalf("the job is %s: %s", j.State, j.Message)
 		}
 	}
+}
+
+// ended waits for the end of the job, and judges it.
+func (f *flowRun) ended(job cluster.JobID) {
+	f.t.Helper()
+	view := f.server.Open()
+	defer view.Close()
+	f.finish(job)
+	last := f.nodes[len(f.nodes)-1]
 	time.Sleep(2 * time.Minute) // waits: in virtual time, for what is late
 	j, _ := last.Value().Job(job)
 	depths, err := view.Depth(f.t.Context(), work.FlowName(&j), store.Shard{Edge: "edge/b/out"}, store.Shard{Edge: "edge/b/out", Number: 1})
@@ -239,6 +274,28 @@ func (b *bundle) kill(u *unreliable) {
 		b.t.Log("the node that died:", err)
 	}
 	close(b.done)
+}
+
+// From the last segment at the output, and its seal, to the end of the job it takes no second, though those that wait look seldom. One of them seals.
+func TestEndOfFlow(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				chance := rand.New(rand.NewPCG(seed, 0))
+				slow := func() time.Duration { return time.Duration(chance.IntN(3)*chance.IntN(2000)) * time.Millisecond }
+				f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}, pass: slow(), write: slow()}, chance: chance, calm: true}
+				for i := range 3 {
+					f.member(fmt.Sprint("m", i), 4)
+				}
+				f.submit("count")
+				took := f.finish("count").Sub(f.got.last())
+				t.Logf("a batch takes %v at a stage, %v at the output; %v from the last one to the end", f.got.pass, f.got.write, took)
+				if took > time.Second || f.got.crowd {
+					t.Errorf("it took %v from the last segment to the end of the job; sealed by two at once: %v", took, f.got.crowd)
+				}
+			})
+		})
+	}
 }
 
 // With one slot the tasks run one after the other, and what one puts out waits for the next, however much it is.

@@ -26,10 +26,7 @@ func (w *worker) do(ctx context.Context, e flow.Effect) (flow.Event, error) {
 	case flow.Seal:
 		return flow.Done{}, w.seal(ctx, store.Shard(w.out[e.Shard]))
 	case flow.Close:
-		if err := w.stage.Seal(ctx, w.grant); err != nil {
-			return nil, failure{fmt.Errorf("seal the output: %w", err)}
-		}
-		return flow.Done{}, nil
+		return flow.Done{}, w.close(ctx)
 	}
 	return flow.Done{}, w.seal(ctx, store.Shard{Edge: flow.EndOf(w.grant.Task)})
 }
@@ -101,9 +98,35 @@ func (w *worker) giveBack(ctx context.Context) {
 }
 
 func (w *worker) seal(ctx context.Context, s store.Shard) error {
-	_, err := w.flow.Queue.Commit(ctx, w.flow.Name, store.Unit{
-		Name: fmt.Sprintf("seal/%s/%d", s.Edge, s.Number), Outputs: []store.Put{{Shard: s, Seal: true}}, Steady: true,
-	})
+	return w.commit(ctx, store.Unit{Name: fmt.Sprintf("seal/%s/%d", s.Edge, s.Number), Outputs: []store.Put{{Shard: s, Seal: true}}, Steady: true})
+}
+
+// errTurn says that another worker seals the output at this moment.
+var errTurn = errors.New("another one seals the output")
+
+// close seals the output. One worker does it at a time: others beside it would do the same, and all of them take longer. Whose turn it is says the lease
+// of a message in the shard that ends the task.
+func (w *worker) close(ctx context.Context) (err error) {
+	end := store.Shard{Edge: flow.EndOf(w.grant.Task)}
+	if err := w.commit(ctx, store.Unit{Name: "close/" + end.Edge, Outputs: []store.Put{{Shard: end}}, Steady: true}); err != nil {
+		return err
+	}
+	if w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: end, Limit: 1, Lease: lease}); err != nil {
+		return err
+	}
+	if len(w.held) == 0 {
+		return errTurn
+	}
+	defer w.giveBack(ctx)
+	defer w.keepLeases(ctx)()
+	if err := w.stage.Seal(ctx, w.grant); err != nil {
+		return failure{fmt.Errorf("seal the output: %w", err)}
+	}
+	return nil
+}
+
+func (w *worker) commit(ctx context.Context, units ...store.Unit) error {
+	_, err := w.flow.Queue.Commit(ctx, w.flow.Name, units...)
 	return err
 }
 
@@ -112,7 +135,7 @@ func (w *worker) work(ctx context.Context) error {
 	keep := w.keepLeases(ctx)
 	units, failed, err := w.units(ctx)
 	if err == nil && ctx.Err() == nil && len(units) > 0 {
-		_, err = w.flow.Queue.Commit(ctx, w.flow.Name, units...)
+		err = w.commit(ctx, units...)
 	}
 	keep()
 	if err == nil && ctx.Err() != nil {

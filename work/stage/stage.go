@@ -130,7 +130,9 @@ func (w *worker) run(ctx context.Context) error {
 			if fatal(err) {
 				return err
 			}
-			w.grant.Log.Warn("the flow waits for its store", "error", err)
+			if !errors.Is(err, errTurn) {
+				w.grant.Log.Warn("the flow waits for its store", "error", err)
+			}
 			event = flow.Failed{}
 		}
 		state, next = flow.Step(state, event)
@@ -170,10 +172,7 @@ func (w *worker) begin(ctx context.Context) error {
 	for i, s := range w.in {
 		units[i] = store.Unit{Name: fmt.Sprintf("begin/%s/%d", w.grant.Task, i), Outputs: []store.Put{{Shard: store.Shard(s)}}, Steady: true}
 	}
-	return w.again(ctx, func() error {
-		_, err := w.flow.Queue.Commit(ctx, w.flow.Name, units...)
-		return err
-	})
+	return w.again(ctx, func() error { return w.commit(ctx, units...) })
 }
 
 // again makes a call until it is done. All that a run does may be done again.
