@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,21 @@ func flowTypes(a *arrivals) work.Types {
 		Do:   func(_ context.Context, _ *work.Grant, in [][]byte, _ *flows.Out) error { a.take(in); return nil },
 		Seal: func(context.Context, *work.Grant) error { a.seal(); return nil },
 	}
-	return work.Types{"source": stageType("source", source), "pass": stageType("pass", pass), "sink": stageType("sink", sink)}
+	keep := flows.Keyed{
+		Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, _ *flows.Out) ([]byte, error) {
+			for _, s := range in {
+				state = append(append(state, s...), ' ')
+			}
+			return state, nil
+		},
+		End: func(_ context.Context, _ *work.Grant, state []byte, out *flows.Out) error {
+			for _, s := range bytes.Fields(state) {
+				_ = out.Send(s, nil)
+			}
+			return nil
+		},
+	}
+	return work.Types{"keep": stageType("keep", keep), "source": stageType("source", source), "pass": stageType("pass", pass), "sink": stageType("sink", sink)}
 }
 
 // threeSources is three sources, of which two lead to a, and a and the third to b, and b to out.
@@ -115,6 +130,7 @@ type unreliable struct {
 	mu     sync.Mutex
 	chance *rand.Rand
 	faults int
+	single bool // each unit may have one input, as on NATS
 }
 
 func (u *unreliable) fault() int {
@@ -142,6 +158,9 @@ func (u *unreliable) late() time.Duration {
 }
 
 func (u *unreliable) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
+	if u.single && slices.ContainsFunc(units, func(u store.Unit) bool { return len(u.Inputs) > 1 }) {
+		return nil, errors.ErrUnsupported
+	}
 	switch u.fault() {
 	case 0:
 		return nil, store.ErrUnavailable
@@ -182,12 +201,14 @@ type flowRun struct {
 	stores []*unreliable
 	chance *rand.Rand
 	calm   bool // nothing fails
+	single bool // of the queue
+	spec   cluster.JobSpec
 }
 
 func (f *flowRun) member(name string, slots int64) {
 	var u *unreliable
 	b := start(f.t, f.server, name, func(c *Config) {
-		u = &unreliable{Store: c.Store.(*memory.Store), chance: rand.New(rand.NewPCG(f.chance.Uint64(), 1))}
+		u = &unreliable{Store: c.Store.(*memory.Store), chance: rand.New(rand.NewPCG(f.chance.Uint64(), 1)), single: f.single}
 		if f.calm {
 			u = nil
 		} else {
@@ -200,7 +221,10 @@ func (f *flowRun) member(name string, slots int64) {
 
 func (f *flowRun) submit(job string) {
 	f.t.Helper()
-	res, err := f.nodes[0].Propose(f.t.Context(), cluster.SubmitJob{Job: cluster.JobID(job), Spec: threeSources()})
+	if f.spec.Tasks == nil {
+		f.spec = threeSources()
+	}
+	res, err := f.nodes[0].Propose(f.t.Context(), cluster.SubmitJob{Job: cluster.JobID(job), Spec: f.spec})
 	if err != nil || !res[0].Accepted {
 		f.t.Fatalf("submit: %v %v", res, err)
 	}
