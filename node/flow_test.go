@@ -150,6 +150,14 @@ func (u *unreliable) failed() int {
 	return u.faults
 }
 
+// rest lets others be first.
+func (u *unreliable) rest() {
+	u.mu.Lock()
+	d := time.Duration(u.chance.IntN(30)) * time.Millisecond
+	u.mu.Unlock()
+	time.Sleep(d) // waits: in virtual time
+}
+
 // late is when a delayed call is made.
 func (u *unreliable) late() time.Duration {
 	u.mu.Lock()
@@ -171,16 +179,20 @@ func (u *unreliable) Commit(ctx context.Context, flow string, units ...store.Uni
 		time.AfterFunc(u.late(), func() { _, _ = u.Store.Commit(context.Background(), flow, units...) })
 		return nil, store.ErrUnknown
 	}
+	u.rest()
 	return u.Store.Commit(ctx, flow, units...)
 }
 
 func (u *unreliable) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
-	switch u.fault() {
+	switch n := u.fault(); n {
 	case 0:
 		return nil, store.ErrUnavailable
 	case 1:
 		_, _ = u.Store.Receive(ctx, flow, r)
 		return nil, store.ErrUnavailable
+	case 2, 3: // the leases of others have ended early
+		all, err := u.Store.Receive(ctx, flow, store.Receive{Shard: r.Shard, Limit: r.Limit, Peek: true})
+		return all[n%(len(all)+1):], err
 	}
 	return u.Store.Receive(ctx, flow, r)
 }
