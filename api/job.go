@@ -13,11 +13,12 @@ type Job struct {
 	SinceMS   int64     `json:"since_ms"`
 	Source    string    `json:"source,omitempty"` // who defined it; absent where a client submitted it
 	Version   string    `json:"version,omitempty"`
-	Scheduler string    `json:"scheduler,omitempty"` // how its slots are shared among its tasks; absent where none runs on slots
-	Message   string    `json:"message,omitempty"`   // why it failed
-	Reason    *Reason   `json:"reason,omitempty"`    // why it has no slot
-	Tasks     []JobTask `json:"tasks"`               // in the order in which they are served
-	Flow      *Flow     `json:"flow,omitempty"`      // how far its segments are, of a job whose tasks hand on some; where one job is asked for
+	Scheduler string    `json:"scheduler,omitempty"`  // how its slots are shared among its tasks; absent where none runs on slots
+	Message   string    `json:"message,omitempty"`    // why it failed
+	Reason    *Reason   `json:"reason,omitempty"`     // why it has no slot
+	Tasks     []JobTask `json:"tasks"`                // in the order in which they are served
+	Flow      *Flow     `json:"flow,omitempty"`       // how far its segments are, of a job whose tasks hand on some; where one job is asked for
+	FlowError string    `json:"flow_error,omitempty"` // why that cannot be said now
 }
 
 // JobTask is one task of a job.
