@@ -131,11 +131,39 @@ type unreliable struct {
 	chance *rand.Rand
 	faults int
 	single bool // each unit may have one input, as on NATS
+	most   int  // bytes of an output, above 0
+	over   error
+}
+
+// limit refuses larger outputs with an error; 0: none.
+func (u *unreliable) limit(most int, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.most, u.over = most, err
+}
+
+// refuses is why these units are refused.
+func (u *unreliable) refuses(units []store.Unit) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, unit := range units {
+		switch {
+		case u.single && len(unit.Inputs) > 1:
+			return errors.ErrUnsupported
+		case u.most > 0 && slices.ContainsFunc(unit.Outputs, func(p store.Put) bool { return len(p.Data) > u.most }):
+			u.faults++
+			return u.over
+		}
+	}
+	return nil
 }
 
 func (u *unreliable) fault() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.chance == nil {
+		return 40
+	}
 	n := u.chance.IntN(40)
 	if n < 4 {
 		u.faults++
@@ -153,7 +181,10 @@ func (u *unreliable) failed() int {
 // rest lets others be first.
 func (u *unreliable) rest() {
 	u.mu.Lock()
-	d := time.Duration(u.chance.IntN(30)) * time.Millisecond
+	d := time.Duration(0)
+	if u.chance != nil {
+		d = time.Duration(u.chance.IntN(30)) * time.Millisecond
+	}
 	u.mu.Unlock()
 	time.Sleep(d) // waits: in virtual time
 }
@@ -166,8 +197,8 @@ func (u *unreliable) late() time.Duration {
 }
 
 func (u *unreliable) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
-	if u.single && slices.ContainsFunc(units, func(u store.Unit) bool { return len(u.Inputs) > 1 }) {
-		return nil, errors.ErrUnsupported
+	if err := u.refuses(units); err != nil {
+		return nil, err
 	}
 	switch u.fault() {
 	case 0:
@@ -215,6 +246,7 @@ type flowRun struct {
 	calm   bool // nothing fails
 	single bool // of the queue
 	spec   cluster.JobSpec
+	types  work.Types // default: flowTypes
 }
 
 func (f *flowRun) member(name string, slots int64) {
@@ -226,9 +258,16 @@ func (f *flowRun) member(name string, slots int64) {
 		} else {
 			c.Store = u
 		}
-		c.Slots, c.Types = slots, flowTypes(f.got)
+		c.Slots, c.Types = slots, f.typesOf()
 	})
 	f.nodes, f.stores = append(f.nodes, b), append(f.stores, u)
+}
+
+func (f *flowRun) typesOf() work.Types {
+	if f.types == nil {
+		f.types = flowTypes(f.got)
+	}
+	return f.types
 }
 
 func (f *flowRun) submit(job string) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/rota-run/rota/flow"
@@ -33,8 +34,8 @@ func (k Keyed) Run(ctx context.Context, g *work.Grant) error {
 	return run(ctx, g, func(w *worker) { w.keyed, w.stage = &k, &Stage{Attempts: k.Attempts} })
 }
 
-// enough is how many bytes one turn commits before it leaves the rest to the next.
-const enough = MaxOutput / 4
+// MaxState is how many bytes the state of a shard may have.
+const MaxState = MaxOutput / 2
 
 // turn is one delivery to a keyed stage: a state, and some messages of its shard.
 type turn struct {
@@ -46,6 +47,7 @@ type turn struct {
 	size    int
 	failed  []store.Message
 	end     bool
+	full    bool // the rest is for the next turn
 }
 
 // receiveKeyed takes the state of a shard, and messages of that shard. Without any it takes the state only at the end of the shard.
@@ -120,8 +122,8 @@ func (w *worker) take(ctx context.Context) (*turn, error) {
 	if t.end {
 		return t, t.finish(ctx)
 	}
-	for i, m := range w.held[1:] {
-		if i > 0 && t.size+len(t.state.data) > enough {
+	for _, m := range w.held[1:] {
+		if t.full {
 			break
 		}
 		if err := t.add(ctx, m); err != nil {
@@ -134,6 +136,9 @@ func (w *worker) take(ctx context.Context) (*turn, error) {
 // do is the function as that of a stage: its state changes where it succeeds.
 func (t *turn) do(ctx context.Context, _ *work.Grant, in [][]byte, out *Out) error {
 	next, err := t.w.keyed.Do(ctx, &t.grant, slices.Clone(t.state.data), in, out)
+	if len(next) > MaxState {
+		return fmt.Errorf("the state of shard %d would have %d bytes, at most %d: keep less, or give the edge more shards", t.grant.Index, len(next), MaxState)
+	}
 	if err == nil {
 		t.state.data = next
 	}
@@ -154,11 +159,29 @@ func (t *turn) add(ctx context.Context, m store.Message) error {
 		t.state.data, t.failed = before, append(t.failed, m)
 		return nil
 	}
-	if err == nil {
-		t.inputs = append(t.inputs, m)
-		t.put(u.Outputs)
+	if err != nil {
+		return err
 	}
-	return err
+	if t.size+sizeOf(u.Outputs) > MaxOutput-MaxState {
+		t.state.data, t.full = before, len(t.inputs) > 0
+		if t.full {
+			return nil
+		}
+		cause := fmt.Errorf("a batch puts out %d bytes, at most %d beside a state", sizeOf(u.Outputs), MaxOutput-MaxState)
+		if u, err = t.w.bury(store.Unit{}, m, []Letter{batchLetter(m, cause)}); err != nil {
+			return err
+		}
+	}
+	t.inputs = append(t.inputs, m)
+	t.put(u.Outputs)
+	return nil
+}
+
+func sizeOf(all []store.Put) (n int) {
+	for _, p := range all {
+		n += len(p.Data)
+	}
+	return n
 }
 
 // finish ends the shard: what the last state puts out, and a seal in place of the next state.
@@ -192,7 +215,7 @@ func (t *turn) settle(ctx context.Context) error {
 	w := t.w
 	held, chain := w.held, w.held[0].Shard
 	if !w.single {
-		fresh, err := w.flow.Queue.Commit(ctx, w.flow.Name, store.Unit{Inputs: append(held[:1:1], t.inputs...), Outputs: append(t.outputs, t.next(chain))})
+		fresh, err := w.persist(ctx, store.Unit{Inputs: append(held[:1:1], t.inputs...), Outputs: append(t.outputs, t.next(chain))})
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return t.settled(fresh, err)
 		}
@@ -201,7 +224,7 @@ func (t *turn) settle(ctx context.Context) error {
 	for _, m := range t.inputs {
 		t.state.note(m)
 	}
-	fresh, err := w.flow.Queue.Commit(ctx, w.flow.Name, store.Unit{Inputs: held[:1], Outputs: append(t.outputs, t.next(chain))})
+	fresh, err := w.persist(ctx, store.Unit{Inputs: held[:1], Outputs: append(t.outputs, t.next(chain))})
 	if err != nil || !fresh[0] || t.end {
 		return t.settled(fresh, err)
 	}

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"testing"
 
@@ -28,7 +29,7 @@ func (f *first) Commit(_ context.Context, _ string, units ...store.Unit) ([]bool
 func TestSecondOwnerAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
 	queue := &first{}
-	w := &worker{flow: work.Flow{Name: "f", Queue: queue}}
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: work.Flow{Name: "f", Queue: queue}}
 	chain, edge := store.Shard{Edge: "chain/b"}, store.Shard{Edge: "edge/a/b"}
 	w.held = []store.Message{{Shard: chain, Number: 1}, {Shard: edge, Number: 7}}
 	turn := &turn{w: w, inputs: w.held[1:]}

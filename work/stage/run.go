@@ -133,17 +133,12 @@ func (w *worker) close(ctx context.Context) (err error) {
 	return nil
 }
 
-func (w *worker) commit(ctx context.Context, units ...store.Unit) error {
-	_, err := w.flow.Queue.Commit(ctx, w.flow.Name, units...)
-	return err
-}
-
 // work applies the function to what is held, and commits. What the function fails on is delivered again, later each time.
 func (w *worker) work(ctx context.Context) error {
 	keep := w.keepLeases(ctx)
 	units, failed, err := w.units(ctx)
 	if err == nil && ctx.Err() == nil && len(units) > 0 {
-		err = w.commit(ctx, units...)
+		failed, err = w.commitAll(ctx, units, failed)
 	}
 	keep()
 	if err == nil && ctx.Err() != nil {
