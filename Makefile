@@ -86,7 +86,7 @@ nightly: ## the long versions
 	cd proof && go run ./flows --runs 100 --seed $(SEED) --json
 	cd proof && go test -count=1 -tags nightly -timeout 1h -run TestPrimaryKilled ./stores/elastic
 	.ci/mutation
-	go test -count=1 -tags proof -timeout 2h -run 'TestProofLarge|TestFlawsAreFound' ./lock ./call ./flow
+	go test -count=1 -tags proof -timeout 2h -run 'TestProofLarge|TestSeedsMany|TestFlawsAreFound' ./lock ./call ./flow
 
 ci: ## what CI runs
 	@.ci/run

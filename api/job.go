@@ -18,8 +18,9 @@ type Job struct {
 	Reason    *Reason   `json:"reason,omitempty"`    // why it has no slot
 	PausedBy  string    `json:"paused_by,omitempty"` // who paused it
 	PausedMS  int64     `json:"paused_ms,omitempty"`
-	Tasks     []JobTask `json:"tasks"`          // in the order in which they are served
-	Flow      *Flow     `json:"flow,omitempty"` // how far its segments are, of a job whose tasks hand on some; where one job is asked for
+	Tasks     []JobTask `json:"tasks"`                // in the order in which they are served
+	Flow      *Flow     `json:"flow,omitempty"`       // how far its segments are, of a job whose tasks hand on some; where one job is asked for
+	FlowError string    `json:"flow_error,omitempty"` // why that cannot be said now
 }
 
 // JobTask is one task of a job.

@@ -14,6 +14,7 @@ import (
 	"github.com/rota-run/rota/api/page"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store"
 )
 
 // Config is what a server shows. Value is required. Its functions may be called from any goroutine.
@@ -21,6 +22,7 @@ type Config struct {
 	Value    func() cluster.Value
 	Journal  journal.Journal // default: none
 	Lookout  *Lookout        // sees who is alive and what fails; default: none, and then the value alone is shown
+	Queue    store.Queue     // has the segments of flows; default: none, and then nothing of flows is shown
 	Store    string          // for people, without secrets
 	Protocol string          // its name, for people
 	Local    func() any      // what only this process knows; default: nothing
@@ -244,6 +246,12 @@ func (h *handler) job(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		fail(w, http.StatusNotFound, fmt.Sprintf("there is no job %q", id))
 		return
+	}
+	if h.c.Queue != nil {
+		var err error
+		if job.Flow, err = FlowOf(r.Context(), h.c.Queue, h.c.Value(), cluster.JobID(id)); err != nil {
+			job.FlowError = err.Error()
+		}
 	}
 	answer(w, job)
 }

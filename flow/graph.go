@@ -11,6 +11,8 @@ type Task struct {
 	Name string
 	// Chains is, for a task without ingress, in how many parts it reads; at least 1.
 	Chains int
+	// Keyed says that the task keeps state for each shard of its ingress: one worker at a time has a shard.
+	Keyed bool
 }
 
 // Edge leads segments from one task to another.
@@ -39,7 +41,7 @@ type Shard struct {
 // Name is the name of an edge in the queue.
 func (e Edge) Name() string { return "edge/" + e.From + "/" + e.To }
 
-// ChainsOf is the edge that holds the positions of a task that reads from outside.
+// ChainsOf is the edge that holds the positions of a task that reads from outside, or the states of one that keeps some.
 func ChainsOf(task string) string { return "chain/" + task }
 
 // DeadOf is the edge that holds the dead letters of a task.
@@ -79,17 +81,34 @@ func (g Graph) Task(name string) (Task, bool) {
 // Source tells whether a task takes from no other.
 func (g Graph) Source(task string) bool { return len(g.In(task)) == 0 }
 
+// Keyed tells whether a task keeps state for each shard.
+func (g Graph) Keyed(task string) bool {
+	t, _ := g.Task(task)
+	return t.Keyed
+}
+
 // Ingress lists the shards from which a task receives: those of its edges, or of its chains if it takes from no other.
 func (g Graph) Ingress(task string) []Shard {
 	if g.Source(task) {
-		t, _ := g.Task(task)
-		return shards(ChainsOf(task), t.Chains)
+		return g.Chains(task)
 	}
 	var out []Shard
 	for _, e := range g.In(task) {
 		out = append(out, shards(e.Name(), e.Shards)...)
 	}
 	return out
+}
+
+// Chains lists the shards that hold the positions of a task that reads from outside, or the states of one that is keyed; none for others.
+func (g Graph) Chains(task string) []Shard {
+	t, _ := g.Task(task)
+	switch in := g.In(task); {
+	case len(in) == 0:
+		return shards(ChainsOf(task), t.Chains)
+	case t.Keyed:
+		return shards(ChainsOf(task), in[0].Shards)
+	}
+	return nil
 }
 
 // Egress lists the shards that a task seals.
@@ -101,11 +120,15 @@ func (g Graph) Egress(task string) []Shard {
 	return out
 }
 
-// Shards lists all shards of the flow, task by task: what it receives from, its dead letters, its end.
+// Shards lists all shards of the flow, task by task: what it receives from, its states, its dead letters, its end.
 func (g Graph) Shards() []Shard {
 	var out []Shard
 	for _, t := range g.Tasks {
-		out = append(append(out, g.Ingress(t.Name)...), Shard{Edge: DeadOf(t.Name)}, Shard{Edge: EndOf(t.Name)})
+		out = append(out, g.Ingress(t.Name)...)
+		if t.Keyed {
+			out = append(out, g.Chains(t.Name)...)
+		}
+		out = append(out, Shard{Edge: DeadOf(t.Name)}, Shard{Edge: EndOf(t.Name)})
 	}
 	return out
 }
@@ -128,6 +151,9 @@ func (g Graph) Check() error {
 		if g.Source(t.Name) && (t.Chains < 1 || t.Chains > MaxShards) {
 			errs = append(errs, fmt.Errorf("task %s reads in %d parts: give 1 to %d", t.Name, t.Chains, MaxShards))
 		}
+		if t.Keyed {
+			errs = append(errs, g.checkKeyed(t.Name))
+		}
 	}
 	for i, e := range g.Edges {
 		_, from := g.Task(e.From)
@@ -146,4 +172,21 @@ func (g Graph) Check() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkKeyed says why a task cannot keep state by key: equal keys must meet in one shard, over all edges that lead to it.
+func (g Graph) checkKeyed(task string) error {
+	in := g.In(task)
+	if len(in) == 0 {
+		return fmt.Errorf("task %s is keyed, and takes from no other", task)
+	}
+	for _, e := range in {
+		switch {
+		case e.By == "":
+			return fmt.Errorf("task %s is keyed, and the edge from %q has no key", task, e.From)
+		case e.Shards != in[0].Shards:
+			return fmt.Errorf("task %s is keyed, and its edges have %d and %d shards: give all of them as many", task, in[0].Shards, e.Shards)
+		}
+	}
+	return nil
 }

@@ -46,8 +46,7 @@ func (s *system) text(to [stages * most]int8) string {
 		t.unit(u)
 	}
 	t.flags(s.complete[0], s.complete[1], s.closed, s.ended[0], s.ended[1])
-	f := s.left
-	t.small(f.crash, f.lapse, f.lost, f.fail, f.late, f.lag)
+	t.small(s.left.list()...)
 	t.b = append(append(t.b, s.broken...), '|')
 	back := [stages * most]int{}
 	for w, named := range to {

@@ -10,8 +10,8 @@ import (
 // model is two stages, A and B, with two shards and some workers each, and a queue. Messages wait in A's ingress, which is sealed. What decides is the
 // real thing: Step and Commit. The queue is a model: it keeps what it was told, once, delivers what is not acknowledged, and its answers may be lost.
 //
-// A worker's call and its answer are one move, unless a fault comes between: the call fails, its answer is lost, or it happens late. Leases end early;
-// workers die and are replaced; the end of one run ends all runs of its task, as in the cluster.
+// A worker's call and its answer are one move, unless a fault comes between: the call fails, its answer is lost, or it happens late, or a second time. Leases
+// end early; workers die and are replaced; the server starts again; the end of one run ends all runs of its task, as in the cluster.
 type model struct {
 	messages int  // in A's ingress
 	workers  int  // of each stage
@@ -27,7 +27,13 @@ type faults struct {
 	lost  int8 // calls are done and their answers lost
 	fail  int8 // calls are not done
 	late  int8 // calls are done later
-	lag   int8 // looks show an earlier state
+	twice int8 // calls are done, answered, and done again later
+	lag   int8 // looks show an earlier state, deliveries miss what is there
+	boot  int8 // the server starts again: it keeps what it has stored, and forgets who holds what
+}
+
+func (f faults) list() []int8 {
+	return []int8{f.crash, f.lapse, f.lost, f.fail, f.late, f.twice, f.lag, f.boot}
 }
 
 const (
@@ -180,6 +186,16 @@ func (m model) Next(s system) []check.Move[system] {
 		})
 	}
 	m.leases(l)
+	if s.left.boot > 0 {
+		l.add("the server starts again", func(n *system) {
+			n.left.boot--
+			for i := range n.shards {
+				for k := range n.shards[i].messages {
+					n.shards[i].messages[k].holder = free
+				}
+			}
+		})
+	}
 	return l.out
 }
 
@@ -224,13 +240,10 @@ func (m model) calls(l *moves, w int) {
 			m.hear(n, w, nil)
 		})
 	}
+	if s.left.lag > 0 {
+		m.lags(l, w)
+	}
 	if s.workers[w].now.Do == Look {
-		if s.left.lag > 0 {
-			l.add(name(w)+": looks at what was", func(n *system) {
-				n.left.lag--
-				m.hear(n, w, Looked{Drained: make([]bool, shardsEach)})
-			})
-		}
 		return
 	}
 	if s.left.lost > 0 {
@@ -247,6 +260,30 @@ func (m model) calls(l *moves, w int) {
 			m.hear(n, w, nil)
 		})
 	}
+	if s.left.twice > 0 && s.workers[w].now.Do != Receive {
+		l.add(name(w)+": "+what+" is on its way twice", func(n *system) {
+			n.left.twice--
+			n.late = append(n.late, n.request(w))
+			m.hear(n, w, m.perform(n, n.request(w)))
+		})
+	}
+}
+
+// lags lists what a worker may get to see that is not so any more.
+func (m model) lags(l *moves, w int) {
+	var old reply
+	switch l.from.workers[w].now.Do {
+	case Look:
+		old = Looked{Drained: make([]bool, shardsEach)}
+	case Receive:
+		old = Received{}
+	default:
+		return
+	}
+	l.add(name(w)+": sees what was", func(n *system) {
+		n.left.lag--
+		m.hear(n, w, old)
+	})
 }
 
 func (w *worker) call() string {

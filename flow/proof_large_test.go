@@ -32,11 +32,18 @@ func TestProofLarge(t *testing.T) {
 		{"a worker dies, a lease ends", two(1, true, faults{crash: 1, lapse: 1})},
 		{"a zombie commits late", two(1, false, faults{lapse: 1, late: 1})},
 		{"a zombie writes late", two(1, true, faults{lapse: 1, late: 1})},
-		{"a look lags, a worker dies", two(1, false, faults{lag: 1, crash: 1})},
+		{"a commit is done twice", two(1, false, faults{twice: 1})},
+		{"a write is done twice", two(1, true, faults{twice: 1})},
+		{"a consumer lags, a worker dies", two(1, false, faults{lag: 1, crash: 1})},
+		{"the server starts again, a worker dies", two(1, false, faults{boot: 1, crash: 1})},
+		{"the server starts again, an answer is lost", two(1, true, faults{boot: 1, lost: 1})},
 		{"halves, a lease ends", model{messages: 1, workers: 2, split: true, halves: true, faults: faults{lapse: 1}}},
 		{"halves, a worker dies, a write is late", model{messages: 1, workers: 1, split: true, halves: true, faults: faults{crash: 1, late: 1}}},
 	})
 }
+
+// TestSeedsMany is TestSeeds with more walks.
+func TestSeedsMany(t *testing.T) { walks(t, 20_000) }
 
 // TestFlawsAreFound builds the tests of this package with all flaws laid over the source, and walks for each the scenario that is to find it.
 func TestFlawsAreFound(t *testing.T) {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,18 +27,44 @@ type arrivals struct {
 	mu     sync.Mutex
 	seen   map[string]int
 	sealed int
-	late   bool // something came after the seal
+	late   bool      // something came after the seal
+	at     time.Time // of the last segment, and of the seal
+	// Whether it is being sealed, and was by two at once.
+	sealing, crowd bool
+	// How long a batch takes.
+	pass, write time.Duration
 }
 
-func (a *arrivals) write(in [][]byte) {
+func (a *arrivals) last() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.at
+}
+
+func (a *arrivals) take(in [][]byte) {
+	time.Sleep(a.write) // waits: in virtual time
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at = time.Now()
 	for _, s := range in {
 		if a.seen[string(s)] == 0 && a.sealed > 0 {
 			a.late = true
 		}
 		a.seen[string(s)]++
 	}
+}
+
+func (a *arrivals) seal() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sealed++
+	a.crowd = a.crowd || a.sealing
+	a.sealing = true
+	a.mu.Unlock()
+	time.Sleep(a.write) // waits: in virtual time
+	a.mu.Lock()
+	a.sealing = false
+	a.at = time.Now()
 }
 
 func stageType(name string, r work.Runner) work.Type {
@@ -54,21 +81,31 @@ func flowTypes(a *arrivals) work.Types {
 		return make([]byte, min(n+7, each)), n+7 >= each, nil
 	}}
 	pass := flows.Stage{Do: func(_ context.Context, _ *work.Grant, in [][]byte, out *flows.Out) error {
+		time.Sleep(a.pass) // waits: in virtual time
 		for _, s := range in {
 			_ = out.Send(s, nil)
 		}
 		return nil
 	}}
 	sink := flows.Stage{
-		Do: func(_ context.Context, _ *work.Grant, in [][]byte, _ *flows.Out) error { a.write(in); return nil },
-		Seal: func(context.Context, *work.Grant) error {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.sealed++
+		Do:   func(_ context.Context, _ *work.Grant, in [][]byte, _ *flows.Out) error { a.take(in); return nil },
+		Seal: func(context.Context, *work.Grant) error { a.seal(); return nil },
+	}
+	keep := flows.Keyed{
+		Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, _ *flows.Out) ([]byte, error) {
+			for _, s := range in {
+				state = append(append(state, s...), ' ')
+			}
+			return state, nil
+		},
+		End: func(_ context.Context, _ *work.Grant, state []byte, out *flows.Out) error {
+			for _, s := range bytes.Fields(state) {
+				_ = out.Send(s, nil)
+			}
 			return nil
 		},
 	}
-	return work.Types{"source": stageType("source", source), "pass": stageType("pass", pass), "sink": stageType("sink", sink)}
+	return work.Types{"keep": stageType("keep", keep), "source": stageType("source", source), "pass": stageType("pass", pass), "sink": stageType("sink", sink)}
 }
 
 // threeSources is three sources, of which two lead to a, and a and the third to b, and b to out.
@@ -93,11 +130,40 @@ type unreliable struct {
 	mu     sync.Mutex
 	chance *rand.Rand
 	faults int
+	single bool // each unit may have one input, as on NATS
+	most   int  // bytes of an output, above 0
+	over   error
+}
+
+// limit refuses larger outputs with an error; 0: none.
+func (u *unreliable) limit(most int, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.most, u.over = most, err
+}
+
+// refuses is why these units are refused.
+func (u *unreliable) refuses(units []store.Unit) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, unit := range units {
+		switch {
+		case u.single && len(unit.Inputs) > 1:
+			return errors.ErrUnsupported
+		case u.most > 0 && slices.ContainsFunc(unit.Outputs, func(p store.Put) bool { return len(p.Data) > u.most }):
+			u.faults++
+			return u.over
+		}
+	}
+	return nil
 }
 
 func (u *unreliable) fault() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.chance == nil {
+		return 40
+	}
 	n := u.chance.IntN(40)
 	if n < 4 {
 		u.faults++
@@ -112,6 +178,17 @@ func (u *unreliable) failed() int {
 	return u.faults
 }
 
+// rest lets others be first.
+func (u *unreliable) rest() {
+	u.mu.Lock()
+	d := time.Duration(0)
+	if u.chance != nil {
+		d = time.Duration(u.chance.IntN(30)) * time.Millisecond
+	}
+	u.mu.Unlock()
+	time.Sleep(d) // waits: in virtual time
+}
+
 // late is when a delayed call is made.
 func (u *unreliable) late() time.Duration {
 	u.mu.Lock()
@@ -120,6 +197,9 @@ func (u *unreliable) late() time.Duration {
 }
 
 func (u *unreliable) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
+	if err := u.refuses(units); err != nil {
+		return nil, err
+	}
 	switch u.fault() {
 	case 0:
 		return nil, store.ErrUnavailable
@@ -130,16 +210,20 @@ func (u *unreliable) Commit(ctx context.Context, flow string, units ...store.Uni
 		time.AfterFunc(u.late(), func() { _, _ = u.Store.Commit(context.Background(), flow, units...) })
 		return nil, store.ErrUnknown
 	}
+	u.rest()
 	return u.Store.Commit(ctx, flow, units...)
 }
 
 func (u *unreliable) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
-	switch u.fault() {
+	switch n := u.fault(); n {
 	case 0:
 		return nil, store.ErrUnavailable
 	case 1:
 		_, _ = u.Store.Receive(ctx, flow, r)
 		return nil, store.ErrUnavailable
+	case 2, 3: // the leases of others have ended early
+		all, err := u.Store.Receive(ctx, flow, store.Receive{Shard: r.Shard, Limit: r.Limit, Peek: true})
+		return all[n%(len(all)+1):], err
 	}
 	return u.Store.Receive(ctx, flow, r)
 }
@@ -159,22 +243,56 @@ type flowRun struct {
 	nodes  []*bundle
 	stores []*unreliable
 	chance *rand.Rand
+	calm   bool // nothing fails
+	single bool // of the queue
+	spec   cluster.JobSpec
+	types  work.Types // default: flowTypes
 }
 
 func (f *flowRun) member(name string, slots int64) {
 	var u *unreliable
 	b := start(f.t, f.server, name, func(c *Config) {
-		u = &unreliable{Store: c.Store.(*memory.Store), chance: rand.New(rand.NewPCG(f.chance.Uint64(), 1))}
-		c.Store, c.Slots, c.Types = u, slots, flowTypes(f.got)
+		u = &unreliable{Store: c.Store.(*memory.Store), chance: rand.New(rand.NewPCG(f.chance.Uint64(), 1)), single: f.single}
+		if f.calm {
+			u = nil
+		} else {
+			c.Store = u
+		}
+		c.Slots, c.Types = slots, f.typesOf()
 	})
 	f.nodes, f.stores = append(f.nodes, b), append(f.stores, u)
 }
 
+func (f *flowRun) typesOf() work.Types {
+	if f.types == nil {
+		f.types = flowTypes(f.got)
+	}
+	return f.types
+}
+
 func (f *flowRun) submit(job string) {
 	f.t.Helper()
-	res, err := f.nodes[0].Propose(f.t.Context(), cluster.SubmitJob{Job: cluster.JobID(job), Spec: threeSources()})
+	if f.spec.Tasks == nil {
+		f.spec = threeSources()
+	}
+	res, err := f.nodes[0].Propose(f.t.Context(), cluster.SubmitJob{Job: cluster.JobID(job), Spec: f.spec})
 	if err != nil || !res[0].Accepted {
 		f.t.Fatalf("submit: %v %v", res, err)
+	}
+}
+
+// finish waits for the end of the job, and says when it was.
+func (f *flowRun) finish(job cluster.JobID) time.Time {
+	f.t.Helper()
+	last := f.nodes[len(f.nodes)-1]
+	for end := time.Now().Add(2 * time.Hour); ; time.Sleep(10 * time.Millisecond) { // waits: in virtual time
+		j, _ := last.Value().Job(job)
+		if j.State == cluster.JobCompleted {
+			return time.Now()
+		}
+		if time.Now().After(end) {
+			f.t.Fatalf("the job is %s: %s", j.State, j.Message)
+		}
 	}
 }
 
@@ -183,16 +301,8 @@ func (f *flowRun) ended(job cluster.JobID) {
 	f.t.Helper()
 	view := f.server.Open()
 	defer view.Close()
+	f.finish(job)
 	last := f.nodes[len(f.nodes)-1]
-	for end := time.Now().Add(2 * time.Hour); ; time.Sleep(time.Second) { // waits: in virtual time
-		j, _ := last.Value().Job(job)
-		if j.State == cluster.JobCompleted {
-			break
-		}
-		if time.Now().After(end) {
-			f.t.Fatalf("the job is %s: %s", j.State, j.Message)
-		}
-	}
 	time.Sleep(2 * time.Minute) // waits: in virtual time, for what is late
 	j, _ := last.Value().Job(job)
 	depths, err := view.Depth(f.t.Context(), work.FlowName(&j), store.Shard{Edge: "edge/b/out"}, store.Shard{Edge: "edge/b/out", Number: 1})
@@ -239,6 +349,28 @@ func (b *bundle) kill(u *unreliable) {
 		b.t.Log("the node that died:", err)
 	}
 	close(b.done)
+}
+
+// From the last segment at the output, and its seal, to the end of the job it takes no second, though those that wait look seldom. One of them seals.
+func TestEndOfFlow(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				chance := rand.New(rand.NewPCG(seed, 0))
+				slow := func() time.Duration { return time.Duration(chance.IntN(3)*chance.IntN(2000)) * time.Millisecond }
+				f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}, pass: slow(), write: slow()}, chance: chance, calm: true}
+				for i := range 3 {
+					f.member(fmt.Sprint("m", i), 4)
+				}
+				f.submit("count")
+				took := f.finish("count").Sub(f.got.last())
+				t.Logf("a batch takes %v at a stage, %v at the output; %v from the last one to the end", f.got.pass, f.got.write, took)
+				if took > time.Second || f.got.crowd {
+					t.Errorf("it took %v from the last segment to the end of the job; sealed by two at once: %v", took, f.got.crowd)
+				}
+			})
+		})
+	}
 }
 
 // With one slot the tasks run one after the other, and what one puts out waits for the next, however much it is.

@@ -19,6 +19,7 @@ type decoder struct {
 
 	from     []work.Ingress // what a task of a job takes segments from
 	parts    int
+	keyed    bool
 	typed    bool           // its type is one of types
 	segments *work.Segments // of its type
 }

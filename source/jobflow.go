@@ -86,6 +86,7 @@ func (d *jobDecoder) flowEdges(s *cluster.JobSpec) {
 func (d *jobDecoder) fitSegments() {
 	for _, t := range d.tasks {
 		t.fitStage()
+		t.fitKeys()
 		for _, in := range t.ingress {
 			from := d.task(in.Task)
 			switch {
@@ -120,6 +121,31 @@ func (t *taskDecoder) fitStage() {
 		t.fail(t.find("from"), fmt.Sprintf("from: type %s reads from outside and takes no segments", t.spec.Type), "drop from")
 	case t.segments.In != "" && !takes:
 		t.fail(t.root.place, fmt.Sprintf("type %s takes segments, and from is missing", t.spec.Type), "from: {task: NAME}")
+	}
+}
+
+// fitKeys refuses a task that keeps state by key where equal keys do not meet, or whose type does not.
+func (t *taskDecoder) fitKeys() {
+	place := t.root.place
+	if p, ok := t.root.get("keyed"); ok {
+		place = p.place
+	}
+	switch {
+	case t.keyed && len(t.ingress) == 0:
+		t.fail(place, "keyed: only a task that takes segments keeps state by key", "from: {task: NAME, by: FIELD}")
+	case t.typed && t.segments != nil && t.keyed != t.segments.Keyed && t.keyed:
+		t.fail(place, fmt.Sprintf("keyed: type %s keeps no state", t.spec.Type), "drop it")
+	case t.typed && t.segments != nil && t.keyed != t.segments.Keyed:
+		t.fail(place, fmt.Sprintf("type %s keeps state by key, and keyed is missing", t.spec.Type), "keyed: true")
+	}
+	for _, in := range t.ingress {
+		switch {
+		case !t.keyed:
+		case in.By == "":
+			t.fail(in.place, fmt.Sprintf("from: the task is keyed, and what it takes from %s has no key", in.Task), "from: {task: "+in.Task+", by: FIELD}")
+		case in.Shards != t.ingress[0].Shards:
+			t.fail(in.place, fmt.Sprintf("from: the task is keyed, and what it takes from %s has other shards than what it takes from %s", in.Task, t.ingress[0].Task), "give both as many shards")
+		}
 	}
 }
 

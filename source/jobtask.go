@@ -40,6 +40,7 @@ func (d *jobDecoder) read(i int, n *node) *taskDecoder {
 		field{"after", t.afterTo},
 		field{"from", t.fromTo},
 		field{"parts", t.partsTo},
+		field{"keyed", choiceTo(&t.keyed, []string{"true", "false"}, []bool{true, false})},
 		field{"percent", wholeTo(&t.spec.Percent, 0, 100, "percent of the slots of the job")},
 	))
 	t.checkSpread()
@@ -74,7 +75,7 @@ func (t *taskDecoder) afterTo(v *node) (message, hint string) {
 
 // ofSlots are the fields that only a task of spread pool has; ofPlaces those that it cannot have, because its slots are equal.
 var (
-	ofSlots  = []string{"min", "max", "percent", "after", "from", "parts", "repartition"}
+	ofSlots  = []string{"min", "max", "percent", "after", "from", "parts", "keyed", "repartition"}
 	ofPlaces = []string{"labels", "spread_over", "pin", "weight"}
 )
 

@@ -38,7 +38,7 @@ func (d *decoder) body(t *cluster.TaskSpec, known []field) {
 	}
 	kind, ok := d.kind(t.Type)
 	d.typed, d.segments = ok, kind.Segments
-	def.From, def.Parts = d.from, d.parts
+	def.From, def.Parts, def.Keyed = d.from, d.parts, d.keyed
 	if ok && kind.Segments != nil && !d.node {
 		d.fail(d.find("type"), fmt.Sprintf("type %s is a stage of a flow", t.Type), "write a job with tasks, and give one of them from: {task: NAME}")
 	}

@@ -20,7 +20,10 @@ type Ingress struct {
 }
 
 // Segments are the types of the segments that a task type consumes and produces in a flow, "" for none.
-type Segments struct{ In, Out string }
+type Segments struct {
+	In, Out string
+	Keyed   bool // it keeps state for each key
+}
 
 // AnySegments fits every type of segments: bytes that hold JSON.
 const AnySegments = "JSON"
@@ -104,14 +107,14 @@ func GraphOf(j *cluster.Job) (flow.Graph, error) {
 // SpecGraph is GraphOf a spec.
 func SpecGraph(spec *cluster.JobSpec) (flow.Graph, error) {
 	var g flow.Graph
-	parts := make(map[string]int, len(spec.Tasks))
+	tasks := make(map[string]flow.Task, len(spec.Tasks))
 	for i := range spec.Tasks {
 		t := &spec.Tasks[i]
 		var d Definition
 		if err := json.Unmarshal(t.Definition, &d); err != nil {
 			return flow.Graph{}, fmt.Errorf("definition of task %q: %w", t.Name, err)
 		}
-		parts[t.Name] = max(d.Parts, 1)
+		tasks[t.Name] = flow.Task{Name: t.Name, Chains: max(d.Parts, 1), Keyed: d.Keyed}
 		for _, in := range d.From {
 			g.Edges = append(g.Edges, flow.Edge{From: in.Task, To: t.Name, Shards: max(in.Shards, 1), By: in.By})
 		}
@@ -119,7 +122,7 @@ func SpecGraph(spec *cluster.JobSpec) (flow.Graph, error) {
 	for i := range spec.Tasks {
 		name := spec.Tasks[i].Name
 		if slices.ContainsFunc(g.Edges, func(e flow.Edge) bool { return e.From == name || e.To == name }) {
-			g.Tasks = append(g.Tasks, flow.Task{Name: name, Chains: parts[name]})
+			g.Tasks = append(g.Tasks, tasks[name])
 		}
 	}
 	return g, g.Check()

@@ -75,6 +75,7 @@ type Definition struct {
 	// From are the tasks that a stage of a flow takes segments from, and Parts is in how many parts one reads that takes from none.
 	From   []Ingress       `json:"from,omitempty"`
 	Parts  int             `json:"parts,omitempty"`
+	Keyed  bool            `json:"keyed,omitempty"` // a stage keeps state for each key
 	Config json.RawMessage `json:"config,omitempty"`
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
 
@@ -94,10 +95,12 @@ func takenText(e *protocol.NameTakenError, v cluster.Value) error {
 
 // serve answers the API until ctx ends. A member goes on without it.
 func (c *config) serve(ctx context.Context, l net.Listener, token string, n *node.Node) {
+	queue, _ := c.node.Store.(store.Queue) // nil: it has none
 	err := api.Serve(ctx, l, api.Config{
+		Queue: queue,
 		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
-		Metrics: promhttp.HandlerFor(metricsOf(n), promhttp.HandlerOpts{}),
+		Metrics: promhttp.HandlerFor(metricsOf(n, queue), promhttp.HandlerOpts{}),
 	})
 	if err != nil {
 		c.node.Logger.Error("serve the API", "err", err)

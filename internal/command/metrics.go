@@ -8,10 +8,11 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/store"
 )
 
-// metricsOf is what /metrics of a member shows: its own, those of the Go runtime and the process, and which build it is.
-func metricsOf(n *node.Node) prometheus.Gatherer {
+// metricsOf is what /metrics of a member shows: its own, those of flows, of the Go runtime and the process, and which build it is.
+func metricsOf(n *node.Node, queue store.Queue) prometheus.Gatherer {
 	reg := prometheus.NewRegistry()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "rota_build_info", Help: "Always 1; the labels say which build runs.",
@@ -19,5 +20,8 @@ func metricsOf(n *node.Node) prometheus.Gatherer {
 	})
 	info.Set(1)
 	reg.MustRegister(api.NewCollector(n.Member(), n.Metrics), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
+	if queue != nil {
+		reg.MustRegister(api.NewFlowCollector(queue, n.Value))
+	}
 	return reg
 }

@@ -15,7 +15,7 @@ func TestMetricsOfAMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	families, err := metricsOf(n).Gather()
+	families, err := metricsOf(n, nil).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,8 @@ func playPowercut(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if !r.Possible {
 		fmt.Fprintf(stderr, "\nNOTHING WAS SHOWN: no file system's power can be cut on this machine: %q\n", r.NotDone)
 	} else {
-		fmt.Fprintf(o.Out, "%d cuts on %v, %d new stores: %d acknowledged, %d lost, %d faults · control without sync: %d of %d lost · not done: %q · %.1f s\n",
-			r.Cuts, r.FS, r.Stores, r.Acked, r.Lost, len(r.Faults), r.Control.Lost, r.Control.Acked, r.NotDone, r.Seconds)
+		fmt.Fprintf(o.Out, "%d cuts on %v, %d new stores: %d acknowledged, %d segments found, %d lost, %d faults · control without sync: %d of %d lost · not done: %q · %.1f s\n",
+			r.Cuts, r.FS, r.Stores, r.Acked, r.Segments, r.Lost, len(r.Faults), r.Control.Lost, r.Control.Acked, r.NotDone, r.Seconds)
 	}
 	return tell(stdout, *asJSON, r, r.OK || !r.Possible)
 }

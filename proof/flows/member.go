@@ -35,13 +35,16 @@ const (
 	slots = 8
 )
 
+// counted begins the segments that say how many segments a shard of b has seen: counted/SHARD/N.
+const counted = "counted/"
+
 const job = `id: crash
 tasks:
 - {name: s1, type: source}
 - {name: s2, type: source}
 - {name: s3, type: source}
 - {name: a, type: pass, from: [{task: s1, shards: 2}, {task: s2, shards: 2}]}
-- {name: b, type: pass, from: [{task: a, shards: 2}, s3]}
+- {name: b, type: count, keyed: true, from: [{task: a, shards: 2, by: "*"}, {task: s3, shards: 2, by: "*"}]}
 - {name: out, type: out, from: {task: b, shards: 2, by: "*"}}
 `
 
@@ -123,6 +126,19 @@ func (p place) types() []rota.Type {
 			}
 			return pause(ctx, 10*time.Millisecond)
 		}}),
+		rota.NewKeyed("count", rota.Keyed[none, string, string, int]{
+			Attempts: 1 << 30,
+			Do: func(ctx context.Context, _ *rota.Grant, _ none, seen *int, in []string, out *rota.Sender[string]) error {
+				*seen += len(in)
+				for _, s := range in {
+					_ = out.Send(s)
+				}
+				return pause(ctx, 10*time.Millisecond)
+			},
+			End: func(_ context.Context, g *rota.Grant, _ none, seen *int, out *rota.Sender[string]) error {
+				return out.Send(fmt.Sprintf("%s%d/%d", counted, g.Index, *seen))
+			},
+		}),
 		rota.NewOutput("out", rota.Output[none, string]{
 			Write: func(ctx context.Context, g *rota.Grant, _ none, in []string) error {
 				return p.put("out/"+rota.BatchName(ctx), g, in)

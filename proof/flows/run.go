@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -153,13 +154,20 @@ func (s *stage) batches() []string {
 
 // judge looks at what is at the output.
 func (s *stage) judge(r *report) error {
-	seen := map[string]string{}
+	seen, states := map[string]string{}, 0
 	for _, f := range s.batches() {
 		segments, err := readBatch(f)
 		if err != nil {
 			return err
 		}
 		for _, g := range segments {
+			if strings.HasPrefix(g, counted) {
+				var shard, n int
+				if _, err := fmt.Sscanf(g, counted+"%d/%d", &shard, &n); err != nil {
+					return err
+				}
+				states += n
+			}
 			if other, ok := seen[g]; ok {
 				return fmt.Errorf("segment %s is in the batches %s and %s", g, filepath.Base(other), filepath.Base(f))
 			}
@@ -169,7 +177,11 @@ func (s *stage) judge(r *report) error {
 			return err
 		}
 	}
+	maps.DeleteFunc(seen, func(g, _ string) bool { return strings.HasPrefix(g, counted) })
 	r.Segments = len(seen)
+	if states != 3*each {
+		return fmt.Errorf("the states have %d segments, want %d", states, 3*each)
+	}
 	if len(seen) != 3*each {
 		return fmt.Errorf("%d segments are at the output, want %d: %d were lost", len(seen), 3*each, 3*each-len(seen))
 	}
@@ -203,6 +215,7 @@ func (s *stage) sealed() error {
 		if err != nil {
 			return err
 		}
+		there = slices.DeleteFunc(there, func(g string) bool { return strings.HasPrefix(g, counted) })
 		slices.Sort(there)
 		if n := len(slices.Compact(there)); n != 3*each {
 			return fmt.Errorf("%d segments were there when the output was sealed by %s, want %d", n, strings.TrimSuffix(filepath.Base(f), ".json"), 3*each)

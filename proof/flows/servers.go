@@ -6,13 +6,16 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	natsclient "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rota-run/rota/proof/server"
+	"github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/server/nats"
 )
 
@@ -31,6 +34,8 @@ func prepare(ctx context.Context, kind, dir string) (ground, error) {
 		return ground{store: filepath.Join(dir, "store"), stop: func() {}}, nil
 	case "nats3":
 		return threeNodes(ctx, filepath.Join(dir, "server"))
+	case "kafka3":
+		return threeBrokers(ctx, filepath.Join(dir, "server"))
 	}
 	at := filepath.Join(dir, "server")
 	if err := os.MkdirAll(at, 0o700); err != nil {
@@ -49,6 +54,49 @@ func prepare(ctx context.Context, kind, dir string) (ground, error) {
 		}
 		return s.Restart(ctx)
 	}, s.Stop}, nil
+}
+
+// threeBrokers is three brokers of Kafka; that which leads most topics of the flow is killed.
+func threeBrokers(ctx context.Context, dir string) (ground, error) {
+	c, err := kafka.Start(ctx, kafka.Options{Dir: dir, Nodes: 3})
+	if err != nil {
+		return ground{}, err
+	}
+	return ground{c.URL(""), func(ctx context.Context, chance *rand.Rand) error {
+		i, err := mostLed(ctx, c)
+		if err != nil {
+			return err
+		}
+		if err := c.Kill(i); err != nil {
+			return err
+		}
+		if err := pause(ctx, time.Duration(1000+chance.IntN(2000))*time.Millisecond); err != nil {
+			return err
+		}
+		return c.Restart(ctx, i)
+	}, c.Stop}, nil
+}
+
+// mostLed is the broker that leads most topics.
+func mostLed(ctx context.Context, c *kafka.Cluster) (int, error) {
+	client, err := c.Client()
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	resp, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, client)
+	if err != nil {
+		return 0, fmt.Errorf("list topics: %w", err)
+	}
+	led := make([]int, len(c.Servers()))
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if !t.IsInternal && p.Leader > 0 {
+				led[p.Leader-1]++
+			}
+		}
+	}
+	return slices.Index(led, slices.Max(led)), nil
 }
 
 // threeNodes is three nodes of NATS; that which leads most streams is killed.

@@ -2,7 +2,6 @@ package nats
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -135,7 +134,7 @@ func (c *commitment) run(ctx context.Context) (fresh bool, err error) {
 func (c *commitment) do(ctx context.Context, w flow.Write, output int) (flow.Answer, error) {
 	switch w {
 	case flow.Record:
-		data, err := json.Marshal(c.unit.Outputs)
+		data, err := encodeOutputs(c.unit.Outputs)
 		if err != nil {
 			return 0, err
 		}
@@ -146,8 +145,8 @@ func (c *commitment) do(ctx context.Context, w flow.Write, output int) (flow.Ans
 		if err != nil {
 			return 0, err
 		}
-		c.unit.Outputs = nil
-		return flow.Stored, json.Unmarshal(m.data, &c.unit.Outputs)
+		c.unit.Outputs, err = decodeOutputs(m.data)
+		return flow.Stored, err
 	case flow.Output:
 		return c.output(ctx, &c.unit.Outputs[output], output)
 	}

@@ -34,6 +34,7 @@ func Queue[S store.Queue](t *testing.T, open Open[S]) {
 		{"depth", queueDepth[S]},
 		{"peek", queuePeek[S]},
 		{"data of all sizes", queueSizes[S]},
+		{"a unit that is as large as it may be", queueLargeUnit[S]},
 		{"caller keeps its bytes", queueOwnership[S]},
 		{"flows do not mix", queueFlowsApart[S]},
 		{"every segment once", queueEachOnce[S]},

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -241,4 +242,15 @@ func queueEachOnce[S store.Queue](t *testing.T, open Open[S]) {
 		}
 	}
 	wantDepth(t, ctx, first, out, messages, messages, false)
+}
+
+// largestUnit is how many bytes a unit may put out on every store: what the stages of flows hold themselves to.
+const largestUnit = 896 << 10
+
+func queueLargeUnit[S store.Queue](t *testing.T, open Open[S]) {
+	s, ctx := flowOf(t, open)
+	half := strings.Repeat("\xff", largestUnit/2) // neither text nor compressed by any encoding
+	commit(t, ctx, s, store.Unit{Name: "large", Outputs: []store.Put{{Shard: in, Data: []byte(half)}, {Shard: out, Data: []byte(half)}}})
+	wantTexts(t, "one half", take(t, ctx, s, in, 1), half)
+	wantTexts(t, "the other half", take(t, ctx, s, out, 1), half)
 }

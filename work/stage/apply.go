@@ -65,6 +65,9 @@ func (w *worker) oneByOne(ctx context.Context, segments [][]byte, out *Out) (dea
 		case err != nil:
 			dead = append(dead, newLetter(s, err))
 			continue
+		case out.size+one.size > MaxOutput:
+			dead = append(dead, newLetter(s, fmt.Errorf("the segments of its batch put out more than %d bytes together: put it back, and it is a batch of its own", MaxOutput)))
+			continue
 		}
 		out.add(one)
 	}

@@ -11,6 +11,9 @@
 // At least once for the function, once for what it puts out. A run ends well when its task is complete: all that comes to it was committed, and what
 // comes after it is sealed. Package flow decides, and says why that is so under any crash.
 //
+// A keyed stage keeps state for each shard of its ingress. The state is a message of the flow: whoever received it owns the shard, and the next state is
+// committed together with what came of the segments, so that each segment is in the state once.
+//
 // A segment on which the function fails is tried again, then by itself, and then becomes a dead letter: a message with the segment and the error, in a
 // shard of the flow. It is never dropped.
 //
@@ -20,5 +23,6 @@
 //
 // # Failures
 //
-// While the store is away a run waits and tries again. A flow that was dropped, or has other edges than when it began, fails the run.
+// While the store is away, or has no space, a run waits and tries again. What the store never takes, because it is too large, becomes a dead letter. A
+// flow that was dropped, or has other edges than when it began, fails the run.
 package stage

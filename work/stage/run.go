@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/rota-run/rota/flow"
@@ -18,6 +19,9 @@ func (w *worker) do(ctx context.Context, e flow.Effect) (flow.Event, error) {
 	case flow.Receive:
 		return w.receive(ctx, store.Shard(w.in[e.Shard]))
 	case flow.Work:
+		if w.keyed != nil {
+			return flow.Done{}, w.workKeyed(ctx)
+		}
 		return flow.Done{}, w.work(ctx)
 	case flow.Pause:
 		err := w.wait(ctx, w.pause)
@@ -26,10 +30,7 @@ func (w *worker) do(ctx context.Context, e flow.Effect) (flow.Event, error) {
 	case flow.Seal:
 		return flow.Done{}, w.seal(ctx, store.Shard(w.out[e.Shard]))
 	case flow.Close:
-		if err := w.stage.Seal(ctx, w.grant); err != nil {
-			return nil, failure{fmt.Errorf("seal the output: %w", err)}
-		}
-		return flow.Done{}, nil
+		return flow.Done{}, w.close(ctx)
 	}
 	return flow.Done{}, w.seal(ctx, store.Shard{Edge: flow.EndOf(w.grant.Task)})
 }
@@ -78,6 +79,9 @@ func (w *worker) receive(ctx context.Context, s store.Shard) (flow.Event, error)
 	if w.input != nil {
 		limit = 1
 	}
+	if w.keyed != nil {
+		return w.receiveKeyed(ctx, s)
+	}
 	var err error
 	w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: s, Limit: limit, Lease: lease})
 	if len(w.held) > 0 {
@@ -93,18 +97,40 @@ func (w *worker) giveBack(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_, err := w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: w.held[0].Shard, Return: w.held})
-	if err != nil {
-		w.grant.Log.Debug("messages come back when their lease ends", "error", err)
+	for shard, some := range byShard(w.held) {
+		if _, err := w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: shard, Return: some}); err != nil {
+			w.grant.Log.Debug("messages come back when their lease ends", "error", err)
+		}
 	}
 	w.held = nil
 }
 
 func (w *worker) seal(ctx context.Context, s store.Shard) error {
-	_, err := w.flow.Queue.Commit(ctx, w.flow.Name, store.Unit{
-		Name: fmt.Sprintf("seal/%s/%d", s.Edge, s.Number), Outputs: []store.Put{{Shard: s, Seal: true}}, Steady: true,
-	})
-	return err
+	return w.commit(ctx, store.Unit{Name: fmt.Sprintf("seal/%s/%d", s.Edge, s.Number), Outputs: []store.Put{{Shard: s, Seal: true}}, Steady: true})
+}
+
+// errTurn says that another worker seals the output at this moment.
+var errTurn = errors.New("another one seals the output")
+
+// close seals the output. One worker does it at a time: others beside it would do the same, and all of them take longer. Whose turn it is says the lease
+// of a message in the shard that ends the task.
+func (w *worker) close(ctx context.Context) (err error) {
+	end := store.Shard{Edge: flow.EndOf(w.grant.Task)}
+	if err := w.commit(ctx, store.Unit{Name: "close/" + end.Edge, Outputs: []store.Put{{Shard: end}}, Steady: true}); err != nil {
+		return err
+	}
+	if w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: end, Limit: 1, Lease: lease}); err != nil {
+		return err
+	}
+	if len(w.held) == 0 {
+		return errTurn
+	}
+	defer w.giveBack(ctx)
+	defer w.keepLeases(ctx)()
+	if err := w.stage.Seal(ctx, w.grant); err != nil {
+		return failure{fmt.Errorf("seal the output: %w", err)}
+	}
+	return nil
 }
 
 // work applies the function to what is held, and commits. What the function fails on is delivered again, later each time.
@@ -112,7 +138,7 @@ func (w *worker) work(ctx context.Context) error {
 	keep := w.keepLeases(ctx)
 	units, failed, err := w.units(ctx)
 	if err == nil && ctx.Err() == nil && len(units) > 0 {
-		_, err = w.flow.Queue.Commit(ctx, w.flow.Name, units...)
+		failed, err = w.commitAll(ctx, units, failed)
 	}
 	keep()
 	if err == nil && ctx.Err() != nil {
@@ -123,6 +149,11 @@ func (w *worker) work(ctx context.Context) error {
 		return err
 	}
 	w.held = nil
+	return w.rest(ctx, failed)
+}
+
+// rest lets messages rest that have failed.
+func (w *worker) rest(ctx context.Context, failed []store.Message) error {
 	for _, m := range failed {
 		later := store.Receive{Shard: m.Shard, Lease: backoff(m.Delivered), Keep: []store.Message{m}}
 		if _, err := w.flow.Queue.Receive(ctx, w.flow.Name, later); err != nil {
@@ -167,14 +198,32 @@ func (w *worker) keepLeases(ctx context.Context) (stop func()) {
 	go func() {
 		defer close(done)
 		for w.wait(ctx, lease/3) == nil {
-			_, err := w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: held[0].Shard, Lease: lease, Keep: held})
-			if err != nil && ctx.Err() == nil {
-				w.grant.Log.Warn("keep the lease of a batch", "error", err)
+			for shard, some := range byShard(held) {
+				_, err := w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: shard, Lease: lease, Keep: some})
+				if err != nil && ctx.Err() == nil {
+					w.grant.Log.Warn("keep the lease of a batch", "error", err)
+				}
 			}
 		}
 	}()
 	return func() {
 		cancel()
 		<-done
+	}
+}
+
+// byShard gives messages in groups of one shard, in their order.
+func byShard(all []store.Message) iter.Seq2[store.Shard, []store.Message] {
+	return func(yield func(store.Shard, []store.Message) bool) {
+		for from := 0; from < len(all); {
+			to := from + 1
+			for to < len(all) && all[to].Shard == all[from].Shard {
+				to++
+			}
+			if !yield(all[from].Shard, all[from:to]) {
+				return
+			}
+			from = to
+		}
 	}
 }

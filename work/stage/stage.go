@@ -93,6 +93,10 @@ func (w *worker) fits() error {
 		return fmt.Errorf("job %s is no flow: no task of it takes from another (add from: {task: NAME})", w.grant.Job)
 	case w.input == nil && w.flow.Graph.Source(w.grant.Task):
 		return errors.New("it takes segments, and no edge leads to it (add from: {task: NAME})")
+	case w.keyed != nil && !w.flow.Graph.Keyed(w.grant.Task):
+		return errors.New("its type keeps state for each key, and the task does not say so (add keyed: true)")
+	case w.keyed == nil && w.flow.Graph.Keyed(w.grant.Task):
+		return errors.New("its type keeps no state (drop keyed)")
 	case w.input != nil && !w.flow.Graph.Source(w.grant.Task):
 		return errors.New("it reads from outside, and an edge leads to it (drop from)")
 	}
@@ -105,6 +109,8 @@ type worker struct {
 	flow    work.Flow
 	stage   *Stage // either
 	input   *Input // or
+	keyed   *Keyed // beside stage
+	single  bool   // the queue refuses units with several inputs
 	in, out []flow.Shard
 	edges   []flow.Edge
 	held    []store.Message
@@ -114,6 +120,9 @@ type worker struct {
 func (w *worker) run(ctx context.Context) error {
 	task, g := w.grant.Task, w.flow.Graph
 	w.in, w.out, w.edges = g.Ingress(task), g.Egress(task), g.Out(task)
+	if w.keyed != nil {
+		w.in = g.Chains(task)
+	}
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
@@ -130,7 +139,9 @@ func (w *worker) run(ctx context.Context) error {
 			if fatal(err) {
 				return err
 			}
-			w.grant.Log.Warn("the flow waits for its store", "error", err)
+			if !errors.Is(err, errTurn) {
+				w.grant.Log.Warn("the flow waits for its store", "error", err)
+			}
 			event = flow.Failed{}
 		}
 		state, next = flow.Step(state, event)
@@ -138,10 +149,11 @@ func (w *worker) run(ctx context.Context) error {
 	return nil
 }
 
-// fatal tells whether this run cannot go on: the flow is gone, or what reads or seals for it has failed.
+// fatal tells whether this run cannot go on: the flow is gone, what reads or seals for it has failed, or the
+// store never takes what it puts out.
 func fatal(err error) bool {
 	var f failure
-	return errors.As(err, &f) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrClosed) || errors.Is(err, errors.ErrUnsupported)
+	return errors.As(err, &f) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, errors.ErrUnsupported)
 }
 
 // first is the shard to begin with: runs begin at different ones.
@@ -153,7 +165,7 @@ func (w *worker) first() int {
 	return int(n % uint64(len(w.in))) //nolint:gosec // below the number of shards
 }
 
-// begin makes the flow, if it is not there, and the first positions of an input.
+// begin makes the flow, if it is not there, and the first positions of an input, or states.
 func (w *worker) begin(ctx context.Context) error {
 	shards := w.flow.Graph.Shards()
 	all := make([]store.Shard, len(shards))
@@ -163,17 +175,14 @@ func (w *worker) begin(ctx context.Context) error {
 	if err := w.again(ctx, func() error { return w.flow.Queue.MakeFlow(ctx, w.flow.Name, all) }); err != nil {
 		return err
 	}
-	if w.input == nil {
+	if w.input == nil && w.keyed == nil {
 		return nil
 	}
 	units := make([]store.Unit, len(w.in))
 	for i, s := range w.in {
 		units[i] = store.Unit{Name: fmt.Sprintf("begin/%s/%d", w.grant.Task, i), Outputs: []store.Put{{Shard: store.Shard(s)}}, Steady: true}
 	}
-	return w.again(ctx, func() error {
-		_, err := w.flow.Queue.Commit(ctx, w.flow.Name, units...)
-		return err
-	})
+	return w.again(ctx, func() error { return w.commit(ctx, units...) })
 }
 
 // again makes a call until it is done. All that a run does may be done again.

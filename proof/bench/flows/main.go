@@ -155,14 +155,15 @@ func (b *bench) flow(kills, words int, wc time.Duration) error {
 	if out, err := exec.Command(filepath.Join(b.dir, "rota"), "submit", "--store", store, filepath.Join(b.dir, "flow.yaml")).CombinedOutput(); err != nil {
 		return fmt.Errorf("rota submit: %w: %s", err, out)
 	}
-	total, last, at := filepath.Join(b.dir, "results/wordflow/total.json"), 0, time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := exec.CommandContext(ctx, filepath.Join(b.dir, "rota"), "jobs", "wordflow", "--store", store, "--follow", "--json").Output()
+		ended <- err
+	}()
 	for killed := 0; ; {
-		if n := b.written(); n > last {
-			last, at = n, time.Now()
-		}
-		if killed < kills && last >= 200*(killed+1) {
+		if killed < kills && b.written() >= 200*(killed+1) {
 			if err := b.members[killed].Kill(); err != nil {
 				return err
 			}
@@ -172,19 +173,20 @@ func (b *bench) flow(kills, words int, wc time.Duration) error {
 			killed++
 		}
 		b.weigh()
-		if _, err := os.Stat(total); err == nil && b.ended(store) {
-			break
+		select {
+		case err := <-ended:
+			if err != nil {
+				return fmt.Errorf("rota jobs --follow: %w", err)
+			}
+			return b.tell(words, began, wc)
+		case <-time.After(100 * time.Millisecond): // waits: between two looks
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		time.Sleep(20 * time.Millisecond) // waits: between two looks
 	}
-	return b.tell(total, words, began, at, wc)
 }
 
-func (b *bench) tell(total string, words int, began, last time.Time, wc time.Duration) error {
-	took := time.Since(began)
+func (b *bench) tell(words int, began time.Time, wc time.Duration) error {
+	end := time.Now()
+	took, total := end.Sub(began), filepath.Join(b.dir, "results/wordflow/total.json")
 	var sum struct{ Words, Segments, Lost, Doubled int }
 	data, err := os.ReadFile(total)
 	if err == nil {
@@ -193,22 +195,39 @@ func (b *bench) tell(total string, words int, began, last time.Time, wc time.Dur
 	if err != nil {
 		return err
 	}
-	fmt.Printf("flow: %d words in %d segments, lost %d, doubled %d, in %.1f s: %.1f times wc -w; a process had at most %d MB; %.2f s from the last count to the end of the job\n",
-		sum.Words, sum.Segments, sum.Lost, sum.Doubled, took.Seconds(), took.Seconds()/wc.Seconds(), b.memory>>10, time.Since(last).Seconds())
+	summed, last := changed(total), time.Time{}
+	counts, _ := filepath.Glob(filepath.Join(b.dir, "results/wordflow/flow/*.json")) // the pattern is sound
+	for _, f := range counts {
+		if at := changed(f); at.After(last) {
+			last = at
+		}
+	}
+	fmt.Printf("flow: %d words in %d segments, lost %d, doubled %d, in %.1f s: %.1f times wc -w; a process had at most %d MB\n",
+		sum.Words, sum.Segments, sum.Lost, sum.Doubled, took.Seconds(), took.Seconds()/wc.Seconds(), b.memory>>10)
+	sums := 0
+	for _, m := range b.members {
+		sums += strings.Count(m.Stderr.String(), "msg=counted")
+	}
+	fmt.Printf("end: %.2f s from the last of %d counts to the end of the job, of which the sum took %.2f s; it was made %d times\n",
+		end.Sub(last).Seconds(), len(counts), summed.Sub(last).Seconds(), sums)
 	if sum.Words != words || sum.Lost+sum.Doubled > 0 {
 		return errors.New("the totals are not those of wc -w")
 	}
 	return nil
 }
 
+// changed is when a file was written.
+func changed(file string) time.Time {
+	info, err := os.Stat(file)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
 func (b *bench) written() int {
 	entries, _ := os.ReadDir(filepath.Join(b.dir, "results/wordflow/flow")) // not there at first
 	return len(entries)
-}
-
-func (b *bench) ended(store string) bool {
-	out, err := exec.Command(filepath.Join(b.dir, "rota"), "jobs", "wordflow", "--store", store, "--json").Output()
-	return err == nil && bytes.Contains(out, []byte(`"completed"`))
 }
 
 // weigh notes how much memory the processes have.

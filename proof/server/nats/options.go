@@ -25,6 +25,9 @@ type Options struct {
 	NoSync bool
 	// NoAdvertise keeps the nodes of a cluster from naming each other to clients: a client knows the addresses it was given alone, which may be proxies.
 	NoAdvertise bool
+	// MaxStore is how many bytes the streams may have, and MaxPayload how many a message; 0 is the server's default.
+	MaxStore   int64
+	MaxPayload int32
 }
 
 func (o Options) withDefaults() Options {
@@ -52,6 +55,8 @@ type plan struct {
 	Name   string
 	Dir    string
 	NoSync bool
+	Space  int64 // of all streams; 0: no limit
+	Most   int32 // bytes of a message; 0: the default
 	Hidden bool  // not advertised by the other nodes
 	Port   int   // for clients
 	Watch  int   // for monitoring; 0: not wanted
@@ -85,7 +90,7 @@ func plans(o Options) (_ []plan, release func(), err error) {
 	all := make([]plan, o.Nodes)
 	for i := range all {
 		name := "n" + strconv.Itoa(i+1)
-		all[i] = plan{Name: name, Dir: filepath.Join(o.Dir, name), NoSync: o.NoSync, Hidden: o.NoAdvertise, Port: ports[i]}
+		all[i] = plan{Name: name, Dir: filepath.Join(o.Dir, name), NoSync: o.NoSync, Space: o.MaxStore, Most: o.MaxPayload, Hidden: o.NoAdvertise, Port: ports[i]}
 		if o.Port != 0 {
 			all[i].Port = o.Port
 		}
@@ -128,6 +133,9 @@ func (p plan) options() *server.Options {
 		SyncInterval: syncInterval,
 		NoLog:        true,
 		NoSigs:       true,
+
+		JetStreamMaxStore: p.Space,
+		MaxPayload:        p.Most,
 	}
 	if p.Watch != 0 {
 		o.HTTPHost, o.HTTPPort = loopback, p.Watch

@@ -3,7 +3,7 @@
 // # Purpose
 //
 // The store says that what it has acknowledged survives a power cut where the disk keeps what it has synced. Here a file system in an image file is
-// mounted through a loop device, processes append entries and change documents, and in the middle of that the file system is shut down by the ioctl
+// mounted through a loop device, processes append entries, change documents and work on a flow, and in the middle of that the file system is shut down by the ioctl
 // that ext4 and xfs have for such tests: from that instant on nothing of it reaches the device, neither data nor its own journal. Then it is
 // mounted again, as after a power cut.
 //
@@ -11,7 +11,8 @@
 //
 // The store opens; every acknowledged entry is there with its bytes, or a snapshot that covers it; every entry that is there was given to it by
 // somebody; indexes have no holes; the chain of hashes that each entry carries holds; every document has what was acknowledged last, or what
-// was on its way. A new directory whose first entry was acknowledged is there.
+// was on its way; each segment of the flow is in one place, where it was acknowledged to be or further. A new directory whose first entry was
+// acknowledged is there.
 //
 // # The control
 //

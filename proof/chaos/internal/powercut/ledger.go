@@ -15,21 +15,25 @@ type line struct {
 	Ack   bool   `json:"ack,omitempty"`
 	Doc   string `json:"doc,omitempty"` // its key; "" for an append
 	Index uint64 `json:"index,omitempty"`
-	Sum   string `json:"sum"` // of the bytes
+	Sum   string `json:"sum,omitempty"` // of the bytes
+	// Segment is put into the flow or, if it is moved, taken to its end; "" for an append or a document.
+	Segment string `json:"segment,omitempty"`
+	Moved   bool   `json:"moved,omitempty"`
 	// AtNS is when it was acknowledged, on the machine's boot clock.
 	AtNS int64 `json:"at_ns,omitempty"`
 }
 
 // ledger is what writers said of one store. It is safe for concurrent use.
 type ledger struct {
-	mu    sync.Mutex
-	tried map[string]bool   // entries, by sum
-	acked map[uint64]string // sums of entries, by index
-	late  map[uint64]string // the same of what was acknowledged while the power was being cut
-	docs  map[string]*document
-	cutAt int64         // right before the power was cut; 0 before that
-	acks  int           // since the last cut
-	news  chan struct{} // has room for one
+	mu       sync.Mutex
+	tried    map[string]bool   // entries, by sum
+	acked    map[uint64]string // sums of entries, by index
+	late     map[uint64]string // the same of what was acknowledged while the power was being cut
+	docs     map[string]*document
+	segments map[string]*segment
+	cutAt    int64         // right before the power was cut; 0 before that
+	acks     int           // since the last cut
+	news     chan struct{} // has room for one
 }
 
 // document is what is known of one key.
@@ -39,7 +43,7 @@ type document struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{tried: map[string]bool{}, acked: map[uint64]string{}, late: map[uint64]string{}, docs: map[string]*document{}, news: make(chan struct{}, 1)}
+	return &ledger{tried: map[string]bool{}, acked: map[uint64]string{}, late: map[uint64]string{}, docs: map[string]*document{}, segments: map[string]*segment{}, news: make(chan struct{}, 1)}
 }
 
 // read takes in what a writer says until it ends. A last line that is not whole was being said when it was killed.
@@ -63,8 +67,10 @@ func (l *ledger) note(x line) {
 	defer l.mu.Unlock()
 	late := x.Ack && l.cutAt != 0 && x.AtNS >= l.cutAt
 	switch {
-	case x.Doc != "" && late:
+	case x.Doc+x.Segment != "" && late:
 		return // it stays on its way
+	case x.Segment != "":
+		l.noteSegment(x)
 	case x.Doc != "":
 		l.noteDoc(x)
 	case late:

@@ -3,8 +3,9 @@ package powercut
 // Report is the outcome.
 type Report struct {
 	Cuts     int      `json:"cuts"`
-	Acked    int      `json:"acked"` // entries and changes of documents that were acknowledged
-	Lost     int      `json:"lost"`  // of these
+	Acked    int      `json:"acked"`    // entries, changes of documents and commits of a flow that were acknowledged
+	Lost     int      `json:"lost"`     // of these
+	Segments int      `json:"segments"` // of the flow, looked for after each cut and found in one place
 	FS       []string `json:"fs"`
 	NotDone  []string `json:"not_done"`  // file systems that could not be had, and why
 	Stores   int      `json:"stores"`    // that were made anew, some of them cut right then

@@ -111,14 +111,15 @@ func (p *play) on(ctx context.Context, d *disk, name string, cuts int) error {
 		p.report.Cuts++
 		p.report.Acked += acks
 		p.report.Lost += f.lost
+		p.report.Segments += f.segments
 		p.report.Unknown += f.unknown
 		p.report.Late += f.late
 		p.report.LateGone += f.gone
 		for _, fault := range f.faults {
 			p.report.Faults = append(p.report.Faults, fmt.Sprintf("%s, cut %d: %s", name, i+1, fault))
 		}
-		p.say("%-15s cut %2d: %3d calls acknowledged, %d entries looked for, %d lost, %d on their way are there%s",
-			name, i+1, acks, f.entries, f.lost, f.unknown, faultText(f))
+		p.say("%-15s cut %2d: %3d calls acknowledged, %d entries and %d segments looked for, %d lost, %d on their way are there%s",
+			name, i+1, acks, f.entries, f.segments, f.lost, f.unknown, faultText(f))
 	}
 	return nil
 }

@@ -14,13 +14,14 @@ import (
 
 // finding is what one look at a store after a cut found.
 type finding struct {
-	entries int      // acknowledged ones that were looked for
-	docs    int      // the same
-	unknown int      // entries that are there though nobody was told so
-	lost    int      // acknowledged entries and documents that are not there
-	late    int      // entries acknowledged while the power was being cut
-	gone    int      // of these, not there
-	faults  []string // all that is wrong
+	entries  int      // acknowledged ones that were looked for
+	docs     int      // the same
+	segments int      // of the flow, that were found in their place
+	unknown  int      // entries that are there though nobody was told so
+	lost     int      // acknowledged entries and documents that are not there
+	late     int      // entries acknowledged while the power was being cut
+	gone     int      // of these, not there
+	faults   []string // all that is wrong
 }
 
 func (f *finding) fault(format string, args ...any) {
@@ -31,7 +32,7 @@ func (f *finding) fault(format string, args ...any) {
 func (l *ledger) verify(ctx context.Context, dir string) (f finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err := os.Stat(filepath.Join(dir, "rota.db")); errors.Is(err, os.ErrNotExist) && len(l.acked)+len(l.docs) == 0 {
+	if _, err := os.Stat(filepath.Join(dir, "rota.db")); errors.Is(err, os.ErrNotExist) && len(l.acked)+len(l.docs)+len(l.segments) == 0 {
 		return f // it was cut before anything was promised
 	}
 	f.entries, f.docs = len(l.acked), len(l.docs)
@@ -45,6 +46,9 @@ func (l *ledger) verify(ctx context.Context, dir string) (f finding) {
 		f.fault("%v", err)
 	}
 	if err := l.verifyDocs(ctx, s, &f); err != nil {
+		f.fault("%v", err)
+	}
+	if err := l.verifyQueue(ctx, s, &f); err != nil {
 		f.fault("%v", err)
 	}
 	if err := s.Close(); err != nil {

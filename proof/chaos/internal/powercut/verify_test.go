@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -43,6 +44,16 @@ func (c *counting) Write(b []byte) (int, error) {
 	return c.w.Write(b)
 }
 
+// puts puts a segment in, beside the ledger.
+func puts(dir, segment string) error {
+	s, err := file.Open(context.Background(), dir, file.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = s.Commit(context.Background(), flowName, store.Unit{Name: "spoilt", Outputs: []store.Put{{Shard: front, Data: []byte(segment)}}})
+	return errors.Join(err, s.Close())
+}
+
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -56,6 +67,13 @@ func TestVerify(t *testing.T) {
 		{"an entry is another one", func(l *ledger, _ string) error { l.acked[newest(l)] = "x"; return nil }, 1, "was acknowledged, and is not there"},
 		{"an entry that nobody gave", func(l *ledger, _ string) error { delete(l.tried, l.acked[newest(l)]); return nil }, 0, "nobody gave it"},
 		{"a document is another one", func(l *ledger, _ string) error { l.docs["position/w0"].acked = "x"; return nil }, 1, "document position/w0"},
+		{"a segment is missing", func(l *ledger, _ string) error { l.segments["x/1"] = &segment{given: true, put: true}; return nil }, 1, "segment x/1 was put in"},
+		{"a segment is not at its end", func(l *ledger, dir string) error {
+			l.segments["x/1"] = &segment{given: true, put: true, moved: true, ended: true}
+			return puts(dir, "x/1")
+		}, 1, "is not at the end"},
+		{"a segment that nobody put in", func(l *ledger, _ string) error { delete(l.segments, "w0.1/2"); return nil }, 0, "nobody put in"},
+		{"a segment is there twice", func(_ *ledger, dir string) error { return puts(dir, "w0.1/2") }, 0, "is there 2 times"},
 		{"no store", func(_ *ledger, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "rota.db"), []byte("garbage"), 0o600)
 		}, -1, "does not open"},

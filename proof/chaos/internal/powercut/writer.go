@@ -16,13 +16,14 @@ import (
 	"github.com/rota-run/rota/store/file"
 )
 
-// Of each writer every so manyth step also changes its document, and the one that takes snapshots takes one.
+// Of each writer every so manyth step also changes its document, or works on the flow, and the one that takes snapshots takes one.
 const (
 	docEvery      = 4
+	moveEvery     = 2
 	snapshotEvery = 40
 )
 
-// Write appends entries to the store in a directory and changes a document of its own until something fails or ctx ends, and says before and after
+// Write appends entries to the store in a directory, changes a document of its own and works on a flow until something fails or ctx ends, and says before and after
 // each call what it is. Name is "key.n": another n for each start. The writers named "w0.n" also take snapshots and trim.
 func Write(ctx context.Context, dir, name string, out io.Writer) error {
 	s, err := file.Open(ctx, dir, file.Options{})
@@ -50,6 +51,9 @@ func (w *writer) run(ctx context.Context) error {
 		return err
 	}
 	w.version = d.Version
+	if err := w.store.MakeFlow(ctx, flowName, []store.Shard{front, back}); err != nil {
+		return err
+	}
 	for ctx.Err() == nil {
 		if err := w.step(ctx); err != nil {
 			return err
@@ -68,6 +72,11 @@ func (w *writer) step(ctx context.Context) (err error) {
 	}
 	if w.seq%docEvery == 0 {
 		if err := w.put(ctx); err != nil {
+			return err
+		}
+	}
+	if w.seq%moveEvery == 0 {
+		if err := w.move(ctx); err != nil {
 			return err
 		}
 	}
@@ -96,7 +105,13 @@ func (w *writer) append(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.out.Encode(line{Ack: true, Index: index, Sum: sum(data), AtNS: int64(protocol.Now())})
+	return w.acknowledge(line{Index: index, Sum: sum(data)})
+}
+
+// acknowledge says that a call was acknowledged, now.
+func (w *writer) acknowledge(said line) error {
+	said.Ack, said.AtNS = true, int64(protocol.Now())
+	return w.out.Encode(said)
 }
 
 func (w *writer) put(ctx context.Context) error {
@@ -109,7 +124,7 @@ func (w *writer) put(ctx context.Context) error {
 		return err
 	}
 	w.version = version
-	return w.out.Encode(line{Ack: true, Doc: w.key, Sum: sum(value), AtNS: int64(protocol.Now())})
+	return w.acknowledge(line{Doc: w.key, Sum: sum(value)})
 }
 
 // filler makes entries of different sizes: some need several pages.

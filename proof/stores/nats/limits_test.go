@@ -1,0 +1,84 @@
+package nats_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	server "github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/nats"
+)
+
+// limited is a store on a server of its own, with limits.
+func limited(t *testing.T, o server.Options) *nats.Store {
+	t.Helper()
+	o.Dir, o.NoSync = folder(t), true
+	c, err := server.Start(longDeadline(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Stop)
+	return openWith(t, nats.Options{URLs: c.URLs(), Bucket: bucket()})
+}
+
+// A server without space refuses what a flow puts out: nothing of it is there, and with space it goes on.
+func TestQueueWithoutSpace(t *testing.T) {
+	t.Parallel()
+	s, ctx := limited(t, server.Options{MaxStore: 2 << 20}), longDeadline(t)
+	a, b := store.Shard{Edge: "a"}, store.Shard{Edge: "b"}
+	for _, flow := range []string{"ballast@1", "f@2"} {
+		if err := s.MakeFlow(ctx, flow, []store.Shard{a, b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data := bytes.Repeat([]byte("x"), 100<<10)
+	put := func(flow string, n int) error {
+		_, err := s.Commit(ctx, flow, store.Unit{Name: fmt.Sprint("u", n), Steady: true, Outputs: []store.Put{{Shard: a, Segments: 1, Data: data}}})
+		return err
+	}
+	for n := range 8 {
+		if err := put("ballast@1", n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := 0, error(nil)
+	for ; err == nil && stored < 40; stored++ {
+		err = put("f@2", stored)
+	}
+	stored--
+	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "no space left") {
+		t.Fatalf("after %d messages of 100 KiB in 2 MiB: %v", stored, err)
+	}
+	if d, err := s.Depth(ctx, "f@2", a); err != nil || d[0].Stored != uint64(stored) { //nolint:gosec // small
+		t.Fatalf("the depth is %+v, %v, want %d", d, err, stored)
+	}
+	if err := s.DropFlow(ctx, "ballast@1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := put("f@2", stored); err != nil {
+		t.Errorf("with space again: %v", err)
+	}
+}
+
+// A server that takes only small messages says so: what is too large is not there, and no error that goes away by itself.
+func TestQueueOfSmallMessages(t *testing.T) {
+	t.Parallel()
+	s, ctx := limited(t, server.Options{MaxPayload: 64 << 10}), longDeadline(t)
+	a, b := store.Shard{Edge: "a"}, store.Shard{Edge: "b"}
+	if err := s.MakeFlow(ctx, "f@1", []store.Shard{a, b}); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{80 << 10, 40 << 10} { // one output is too large, or two together
+		data := make([]byte, size)
+		u := store.Unit{Name: fmt.Sprint("u", size), Outputs: []store.Put{{Shard: a, Data: data}, {Shard: b, Data: data}}}
+		if _, err := s.Commit(ctx, "f@1", u); !errors.Is(err, store.ErrTooLarge) || !strings.Contains(err.Error(), "max_payload") {
+			t.Errorf("two of %d bytes: %v", size, err)
+		}
+	}
+	if d, err := s.Depth(ctx, "f@1"); err != nil || d[0].Stored+d[1].Stored > 0 {
+		t.Errorf("the depths are %+v, %v", d, err)
+	}
+}
