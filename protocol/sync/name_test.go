@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // second is a start of a in the group, beside another start of a that the epoch names.
@@ -108,6 +109,40 @@ func TestNothingIsSharedWithADrain(t *testing.T) {
 			t.Errorf("drain %t: the request is in the entry: %t, shares are: %t", drain, asked, shared)
 		}
 	}
+}
+
+// TestPickUpIsSaid: a member says what came to it while its first list was on its way.
+func TestPickUpIsSaid(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.step(Woken{Now: 1})
+	r.read(2)
+	r.step(Joined{Now: 3, ID: "m1", Generation: 2, Answer: Agreed})
+	r.step(Synced{Now: 5, Sent: 4, Answer: Agreed})
+	r.write(1500, r.epoch(1, map[cluster.MemberID]string{"b": "m2"}))
+	r.write(2000, r.epoch(2, map[cluster.MemberID]string{"a": "m1", "b": "m2"}))
+	first := appends(r.read(6)) // a owns nothing yet
+	p, _ := r.value.Partition("j#0")
+	if !r.write(2500, cluster.Share{Partition: p.ID, Token: p.Token, To: "a"}) || !r.write(2600, cluster.Stopped{Partition: p.ID, Token: p.Token}) || len(first) != 1 {
+		t.Fatalf("%d appends after the epoch, and %v", len(first), p)
+	}
+	e := first[0].Entry
+	e.Index = r.value.Index() + 1
+	message, err := EncodeRecord(e, "1.2/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.log = append(r.log, store.Record{Index: uint64(e.Index), Data: Binary(message)})
+	r.value, _ = r.value.Apply(e)
+	r.step(Appended{Now: 7, Seq: e.Seq, Outcome: Done, Index: e.Index})
+	for _, a := range appends(r.read(8)) {
+		for _, c := range a.Entry.Commands {
+			if o, ok := c.(cluster.Own); ok && len(o.Partitions) == 1 && o.Partitions[0].Partition == p.ID {
+				return
+			}
+		}
+	}
+	t.Error("it has picked a partition up, and says nothing")
 }
 
 func appends(fx []Effect) (out []Append) {

@@ -93,7 +93,7 @@ func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 			s.rest = s.now.Add(s.p.Poll)
 		}
 		if o, ok := c.(cluster.Own); ok && o.Member == s.self() {
-			s.told.upTo = e.Index
+			s.told.upTo = e.BaseIndex // what came to it while the entry was on its way is not in it
 			if now, _ := s.value.Epoch(); o.Full && e.BaseIndex >= now.Since {
 				s.told.epoch = now.Since
 			}
