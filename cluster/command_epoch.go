@@ -154,12 +154,24 @@ func (d *draft) share(c Share) string {
 		return "it has a place of its own"
 	case d.derived.moving >= d.Settings().MoveBudget:
 		return "enough is in hand-over"
+	case d.keeps(p): // the owner was draining, or might not run it, when it wrote the share
+		return "void: " + string(p.Owner) + " keeps it"
 	}
 	if why := d.shareVoid(p, c.To); why != "" {
 		return why
 	}
 	d.handOver(p, c.To, d.shareCause(p, c.To))
 	return ""
+}
+
+// keeps reports whether a partition stays with its owner, however uneven the load is.
+func (d *draft) keeps(p *partitionRecord) bool {
+	owner, ok := d.Value.members.get(p.Owner)
+	if !ok {
+		return false
+	}
+	m := (&view{v: &d.Value}).scheduleMember(&owner.Member)
+	return fixed(p.class, &m)
 }
 
 // shareVoid tells why a member cannot take a partition, "" if it can.

@@ -233,6 +233,29 @@ func TestLostShare(t *testing.T) {
 	owner(t, both, "x", "b")
 }
 
+// TestSharedWhileDraining: an owner shares an item of a window because it drains. The drain ends before the share, which is void: items do not move.
+func TestSharedWhileDraining(t *testing.T) {
+	t.Parallel()
+	spec := oneTask(SpreadPartitioned, HandoverAtMostOne)
+	spec.Tasks[0].Partitions = []string{"list"}
+	v := say(t, group(t, "a", "b"), "", SubmitJob{Job: "x", Spec: spec})
+	lister, _ := v.Partition("x#list")
+	v = say(t, v, "", AdvanceWindow{Partition: lister.ID, Token: lister.Token, Items: []Item{{Key: "item"}}})
+	item, _ := v.Partition("x#item")
+	v = say(t, v, "", DrainMember{Member: item.Owner, On: true})
+	shares := v.Shares(item.Owner)
+	i := slices.IndexFunc(shares, func(s Share) bool { return s.Partition == item.ID })
+	if i < 0 {
+		t.Fatalf("%s drains, and shares %v", item.Owner, shares)
+	}
+	moved := say(t, v, "", shares[i])
+	if p, _ := moved.Partition(item.ID); p.Next != shares[i].To {
+		t.Errorf("%v, which was shared by %v", p, shares[i])
+	}
+	v = say(t, v, "", DrainMember{Member: item.Owner})
+	say(t, v, "void: "+string(item.Owner)+" keeps it", shares[i])
+}
+
 // TestLeftSince: an epoch that was made before a member has left does not bring it back.
 func TestLeftSince(t *testing.T) {
 	t.Parallel()

@@ -12,10 +12,11 @@ import (
 // What must be so when all is well for a while.
 
 // evened: no two members differ by more than one partition. Placement counts what is in hand-over where it goes to, and so does this. Where a plan is an
-// entry of the log, that is so at any instant; where a leader makes it of documents, it is so again soon after the last of them has changed.
+// entry of the log, that is so at any instant; where a leader makes it of documents, it is so again soon after the last of them has changed, and where owners
+// share, soon after the last change that they have read.
 func (w *world) evened() {
 	bound := time.Duration(0)
-	if w.machine.Fold == nil {
+	if w.machine.Fold == nil || w.machine.Group {
 		bound = w.gapBound(machine.LeaveInOrder)
 	}
 	if !w.until(w.now+int64(bound), func() bool { return w.uneven() == "" }) {

@@ -167,6 +167,7 @@ func (w *world) probe(k machine.Kind) {
 	}
 	p := pick(w.chance, up)
 	began := w.now
+	was, _ := w.oracle.ref.Member(p.name)
 	switch k {
 	case machine.Crash:
 		p.die()
@@ -176,7 +177,10 @@ func (w *world) probe(k machine.Kind) {
 		p.post(w.machine.Events.Stop("told to"))
 	}
 	bound := w.gapBound(k)
-	gone := func() bool { _, member := w.oracle.ref.Member(p.name); return !member && w.served() }
+	gone := func() bool { // another process of its name may wait to take its place
+		m, member := w.oracle.ref.Member(p.name)
+		return (!member || m.Incarnation != was.Incarnation) && w.served()
+	}
 	if !w.until(w.now+int64(bound), gone) {
 		w.oracle.violate("G4", fmt.Sprintf("%s after %s of %s: %s", bound, k, p.name, w.unserved()))
 		return

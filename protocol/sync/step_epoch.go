@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/outbox"
 )
 
 // announce is the epoch of the generation that this member leads; nil where there is nothing to announce. Several generations that follow each other
@@ -92,7 +93,7 @@ func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 			s.rest = s.now.Add(s.p.Poll)
 		}
 		if o, ok := c.(cluster.Own); ok && o.Member == s.self() {
-			s.told.upTo = e.Index
+			s.told.upTo = e.BaseIndex // what came to it while the entry was on its way is not in it
 			if now, _ := s.value.Epoch(); o.Full && e.BaseIndex >= now.Since {
 				s.told.epoch = now.Since
 			}
@@ -100,9 +101,10 @@ func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 	}
 }
 
-// shared are the shares of what is ours. Nothing is shared between a change of the group and its epoch.
+// shared are the shares of what is ours. Nothing is shared between a change of the group and its epoch, nor in an entry that drains a member: requests come
+// last in it, and what is shared should not go where they drain.
 func (s *step) shared() []cluster.Command {
-	if !s.seated() || s.now < s.rest {
+	if !s.seated() || s.now < s.rest || slices.ContainsFunc(s.out.Queue, drains) {
 		return nil
 	}
 	if s.sharedAt != s.value.Index() {
@@ -113,4 +115,11 @@ func (s *step) shared() []cluster.Command {
 		out = append(out, c)
 	}
 	return out
+}
+
+func drains(r outbox.Request) bool {
+	return slices.ContainsFunc(r.Commands, func(c cluster.Command) bool {
+		d, ok := c.(cluster.DrainMember)
+		return ok && d.On
+	})
 }

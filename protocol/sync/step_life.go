@@ -50,12 +50,14 @@ func (s *step) awaitEpoch() {
 // namesLast is how many TTLs a member waits while epochs that know of it name another start under its name. One that is dead would be out of the group.
 const namesLast = 3
 
-// awaitName gives up when another process is in the group under our name, and stays.
+// awaitName gives up when another process is in the group under our name, and stays. Time in which the group does not know us does not count; a change of
+// the group ends nothing, for the next epoch may name the same one again.
 func (s *step) awaitName() {
 	m, ok := s.value.Member(s.self())
 	switch {
-	case !ok || m.State != cluster.MemberJoined || !s.seated():
+	case !ok || m.State != cluster.MemberJoined || s.now >= s.group.lease.Until(s.p.timing()):
 		s.passed = 0
+	case !s.seated():
 	case s.passed == 0:
 		s.passed = s.now
 	case s.now.Sub(s.passed) >= namesLast*s.p.TTL:

@@ -9,6 +9,7 @@
 // # What is needed
 //
 // java (17 or newer), and the brokers' jars: in the folder of [JarsVariable], or resolved once by mvn, from a pinned list of dependencies, into the user's
-// cache folder. .ci/kafka installs what a machine lacks. Where something is missing, Start returns a [MissingError]; see [Require]. Beside the jars lies a
-// template: what the formatting of a broker's folder writes, and an archive of loaded classes, which halves the time that a broker needs to start.
+// cache folder. .ci/kafka installs what a machine lacks. [Consumed] needs one jar more, with the commands of Kafka. Where something is missing, Start returns a
+// [MissingError]; see [Require]. Beside the jars lies a template: what the formatting of a broker's folder writes, and an archive of loaded classes, which
+// halves the time that a broker needs to start.
 package kafka

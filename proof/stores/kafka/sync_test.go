@@ -2,15 +2,20 @@ package kafka_test
 
 import (
 	"context"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/sync"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/kafka"
 )
 
@@ -32,29 +37,69 @@ func TestSyncOnAFake(t *testing.T) {
 	say(t, faked(t))
 }
 
-// TestSyncRecords reads what members have said as a console consumer shows it.
+// TestSyncRecords: kafka-console-consumer prints what members have said, and what it prints is what the guide shows.
 func TestSyncRecords(t *testing.T) {
 	t.Parallel()
-	open := fresh(t)
+	o := kafka.Options{Brokers: servers(t), Name: freshName(t)}
+	open := func(t *testing.T) *kafka.Store { return openWith(t, o) }
 	say(t, open)
-	log := open(t)
-	page, err := log.Read(rig.Deadline(t), 0, 1000)
+	page, err := open(t).Read(rig.Deadline(t), 0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := ""
-	for _, r := range page.Records {
-		if _, err := sync.DecodeRecord(r.Data); err != nil {
-			t.Errorf("%s: %v", r.Data, err)
-		}
-		all += string(r.Data) + "\n"
+	printed, err := server.Consumed(rig.LongDeadline(t), o.Brokers, o.Name+".log", len(page.Records))
+	server.Require(t, err)
+	t.Log("\n" + strings.Join(printed, "\n"))
+	if len(printed) != len(page.Records) {
+		t.Fatalf("%d lines of %d records", len(printed), len(page.Records))
 	}
-	t.Log("\n" + all)
-	for _, part := range []string{`"epoch":{"start":1`, `"share":{"partitions":[{`, `"own":{"member":"web-2"`, `"stopped":{`, `"leaveCluster":{"member":"web-2"`} {
-		if !strings.Contains(all, part) {
-			t.Errorf("nobody has said %s", part)
+	for i, r := range page.Records {
+		if _, err := sync.DecodeRecord(r.Data); err != nil || printed[i] != string(r.Data) {
+			t.Errorf("%v: printed %s, read %s", err, printed[i], r.Data)
 		}
 	}
+	for _, shown := range guide(t) {
+		if like := pattern(shown); !slices.ContainsFunc(printed, func(l string) bool { return like.MatchString(alike(l)) }) {
+			t.Errorf("the guide shows %s\nwhich nobody has written, by %s", shown, like)
+		}
+	}
+	if !slices.ContainsFunc(printed, func(l string) bool { return strings.Contains(l, `"leaveCluster":{"member":"web-2"`) }) {
+		t.Error("web-2 has not said that it leaves")
+	}
+}
+
+// guide are the records that the guide shows.
+func guide(t *testing.T) (lines []string) {
+	t.Helper()
+	page, err := os.ReadFile("../../../docs/guide/protocols.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range strings.Lines(string(page)) {
+		if l = strings.TrimSpace(l); strings.HasPrefix(l, `{"syncEpoch"`) {
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) < 4 {
+		t.Fatalf("the guide shows %d records", len(lines))
+	}
+	return lines
+}
+
+// alike hides what is another one each time: starts, times, numbers; and whether what a member lists is all that it owns, for it may have come in two parts.
+func alike(s string) string {
+	for _, r := range [][2]string{
+		{`(web-[0-9])-[0-9a-f]{16}`, "$1-START"}, {`"20[0-9-]+T[0-9:.]+Z"`, `"TIME"`}, {`"syncEpoch":"1\.[0-9]+/`, `"syncEpoch":"1.N/`},
+		{`"(incarnation|generation|token)":[0-9]+`, `"$1":N`}, {`"full":true,`, ""}, {`group/rota-[0-9a-f-]+`, "group/rota-…"},
+	} {
+		s = regexp.MustCompile(r[0]).ReplaceAllString(s, r[1])
+	}
+	return s
+}
+
+// pattern is of lines that the guide shows, where … stands for anything.
+func pattern(shown string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(alike(shown)), "…", ".*") + "$")
 }
 
 // say lets web-1 start a job of four partitions, then web-2 join, get its share, and leave.
@@ -68,6 +113,13 @@ func say(t *testing.T, open func(t *testing.T) *kafka.Store) {
 	leaving, leave := context.WithCancel(ctx)
 	second, over := run(leaving, t, open, "web-2")
 	rig.Eventually(t, "half of the partitions are the second one's", func() bool { return owned(second, "web-2") == 2 && owned(first, "web-1") == 2 })
+	topic := open(t)
+	rig.Eventually(t, "the second one has said that it has them", func() bool {
+		page, err := topic.Read(ctx, 0, 1000)
+		return err == nil && slices.ContainsFunc(page.Records, func(r store.Record) bool {
+			return strings.Contains(string(r.Data), `"own":{"member":"web-2"`) && strings.Contains(string(r.Data), `{"partition":"changes#`)
+		})
+	})
 	leave()
 	if err := <-over; err != nil {
 		t.Fatal(err)

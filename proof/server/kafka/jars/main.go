@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	_, dir, err := kafka.Parts(context.Background())
+	_, dir, _, err := kafka.ConsoleParts(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
