@@ -141,11 +141,13 @@ func (g *guarded) left() {
 	}
 }
 
-// died tells the guardians, in either order, that the line is closed and that the process has ended. What it ran as programs goes on.
+// died tells the guardians, in either order, that the line is closed and that the process has ended. What it ran as programs goes on where a guardian knows
+// its session: else they die with it.
 func (g *guarded) died(runs []*run) {
+	told := g.line != nil
 	g.line = nil
 	for _, r := range runs {
-		if len(g.children) > 0 && g.chance.oneIn(2) {
+		if told && g.chance.oneIn(2) {
 			r.stopping = true
 			g.programs = append(g.programs, r)
 		} else {
