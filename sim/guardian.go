@@ -64,6 +64,7 @@ func (g *guarded) Guard(s store.Session, docs ...string) {
 	g.book, g.numbers[s] = book, h.ID
 	if g.line != nil {
 		g.line.ward = g.line.ward.Guard(h)
+		g.line.goOn()
 	}
 }
 
@@ -166,6 +167,9 @@ func (g *guarded) died(runs []*run) {
 
 // endPrograms ends what a dead process has left.
 func (g *guarded) endPrograms() {
+	if g == nil {
+		return
+	}
 	for _, r := range g.programs {
 		g.p.w.oracle.ended(r)
 	}

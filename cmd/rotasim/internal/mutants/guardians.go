@@ -8,8 +8,8 @@ func guardians() []flaw.Flaw {
 	return []flaw.Flaw{
 		flaw.New("a guardian acts when its line is closed, though its parent may live", decides,
 			"case !w.ended:", "case !w.ended && !w.closed:"),
-		flaw.New("a guardian acts before anything has ended", decides,
-			"case !w.closed:", "case !w.closed && len(w.sessions) == 0:"),
+		flaw.New("a guardian ends a session as soon as it hears of it", decides,
+			"case !w.closed:\n\t\treturn Listen\n\tcase !w.ended:", "case !w.closed && len(w.sessions) == 0:\n\t\treturn Listen\n\tcase !w.ended && !w.closed:"),
 		flaw.New("a guardian ends the session while programs run", decides,
 			"case !w.cleared:", "case !w.cleared && len(w.sessions) == 0:"),
 		flaw.New("a guardian ends the session though a program is left", decides,
