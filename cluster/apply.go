@@ -4,6 +4,7 @@ package cluster
 type Applied struct {
 	Results   []Result // one per command
 	Foreign   string   // why no member with this history can have written it: it did nothing; "" where one can
+	Planned   bool     // placement was computed: then the entry costs time that grows with the number of partitions
 	Duplicate bool     // an entry of its writer with this or a higher sequence number was applied before: it did nothing
 }
 
@@ -41,6 +42,7 @@ func (v Value) Apply(e Entry) (Value, Applied) {
 		reason := d.applyInTurn(i, c)
 		out.Results[i] = Result{Accepted: reason == "", Reason: reason}
 	}
+	out.Planned = d.replan
 	d.plan()
 	return d.value(), out
 }

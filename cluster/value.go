@@ -173,6 +173,9 @@ func (v Value) Job(id JobID) (Job, bool) {
 	return j.Job, true
 }
 
+// PartitionCount returns the number of partitions.
+func (v Value) PartitionCount() int { return v.partitions.len() }
+
 // Partitions yields the partitions sorted by ID.
 func (v Value) Partitions() iter.Seq[Partition] {
 	return func(yield func(Partition) bool) {

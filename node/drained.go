@@ -67,6 +67,7 @@ func (n *Node) obeyDrain(ctx context.Context, gone <-chan struct{}) {
 			if err == nil || errors.Is(err, store.ErrNotFound) {
 				break
 			}
+			n.c.Logger.Debug("drain this member again, as its document says; it is tried again", "member", n.c.Member, "err", err)
 			select {
 			case <-ctx.Done():
 				return

@@ -23,6 +23,7 @@ type disk struct {
 	docs     map[string]stored
 	versions uint64
 	sessions []*session
+	opened   int         // sessions so far
 	older    []store.Doc // a listing from some time ago
 	away     bool
 	full     bool
@@ -127,6 +128,7 @@ func (d *disk) list(prefix string) []store.Doc {
 // session is a session on the store's side.
 type session struct {
 	d     *disk
+	id    int
 	p     *process
 	ttl   time.Duration
 	heard int64 // true time of the last sign of life
@@ -143,7 +145,8 @@ func (s *session) forsaken() bool {
 }
 
 func (d *disk) open(p *process, ttl time.Duration) *session {
-	s := &session{d: d, p: p, ttl: ttl, heard: d.w.now}
+	d.opened++
+	s := &session{d: d, id: d.opened, p: p, ttl: ttl, heard: d.w.now}
 	d.sessions = append(d.sessions, s)
 	if d.w.plan.mode == Leases {
 		d.w.after(int64(ttl), s.expire)
@@ -192,13 +195,13 @@ func (s *session) end() {
 	}
 }
 
-// died tells the disk that a process has ended: a kernel drops its locks.
+// died tells the disk that a process has ended: a kernel drops its locks, unless a guardian has a copy.
 func (d *disk) died(p *process) {
 	if d.w.plan.mode != KernelLock {
 		return
 	}
 	for _, s := range slices.Clone(d.sessions) {
-		if s.p == p {
+		if s.p == p && !p.guard.holds(s) {
 			s.end()
 		}
 	}

@@ -81,6 +81,7 @@ func (w *world) announce() bool {
 	if !ok {
 		return false
 	}
-	p.die() // all that it ran has ended when it is said
+	p.die()
+	p.guard.endPrograms() // all that it ran has ended when it is said
 	return w.client.propose("hold", cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "restarts", Hold: true})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -190,6 +191,9 @@ type tie struct {
 	h *handle
 	s *session
 }
+
+// EndKey implements store.EndableSession.
+func (t *tie) EndKey(...string) store.EndKey { return store.EndKey{Text: strconv.Itoa(t.s.id)} }
 
 // Put implements store.Session. An acknowledged one renews the session.
 func (t *tie) Put(_ context.Context, doc store.Doc) (v store.Version, err error) {

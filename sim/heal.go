@@ -17,6 +17,7 @@ func (w *world) lift() {
 	for _, p := range w.processes(alive) {
 		p.cutOut, p.cutIn, p.armed, p.dieAt, p.slowWork = false, false, nil, -1, 0
 		p.resume()
+		p.guard.recover()
 		for _, r := range p.runs {
 			r.lingers = false
 			if r.stopping {
@@ -208,7 +209,7 @@ func (w *world) stretched(d time.Duration) time.Duration {
 }
 
 func (w *world) times() machine.Times {
-	return machine.Times{TTL: w.plan.ttl, Poll: w.poll(), Slowest: w.slowest(), Vanishes: w.plan.mode == KernelLock}
+	return machine.Times{TTL: w.plan.ttl, Poll: w.poll(), Slowest: w.slowest(), Vanishes: w.plan.mode == KernelLock || w.plan.guardians}
 }
 
 // gapBound is G4.

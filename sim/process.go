@@ -41,6 +41,7 @@ type process struct {
 	newest int64           // true time at which the last answer arrived, to count reordering
 	dieAt  int             // effects until a crash between two of them; -1 for none
 
+	guard      *guarded // nil for none
 	super      *work.State
 	assignment protocol.Assignment
 	told       bool             // an assignment waits for the supervisor
@@ -83,6 +84,9 @@ func (w *world) start(name cluster.MemberID) {
 		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: w.poll(), Hold: holdTime, SnapshotEvery: w.plan.snap,
 		Hints: w.plan.watches, Sessions: w.plan.mode != Heartbeats, Expire: w.plan.mode == Leases,
 		Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
+	}
+	if w.guard(p, id); p.guard != nil {
+		s.Guard = p.guard
 	}
 	p.state = w.machine.Start(s)
 	p.handle = &handle{d: w.disk, p: p}
@@ -229,6 +233,7 @@ func (p *process) end() {
 		p.handle.fate = noRequest
 	}
 	p.caller.Close(context.Background())
+	p.guard.left()
 	p.die()
 }
 
@@ -240,8 +245,12 @@ func (p *process) die() {
 	p.up = false
 	p.w.note("%s dies", p.label())
 	p.waiting, p.inbox = nil, nil
-	for _, r := range p.runs {
-		p.w.oracle.ended(r)
+	if p.guard == nil {
+		for _, r := range p.runs {
+			p.w.oracle.ended(r)
+		}
+	} else {
+		p.guard.died(p.runs)
 	}
 	p.runs = nil
 	p.w.disk.died(p)

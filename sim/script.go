@@ -35,6 +35,8 @@ type plan struct {
 	rho     int64 // bound on the rates of clocks, thousandths
 	budget  int64 // of moves; 0 for the default
 	script  []Fault
+	// guardians: each member has one, as rota run gives it.
+	guardians bool
 }
 
 func drawPlan(c Config) plan {
@@ -57,6 +59,10 @@ func drawPlan(c Config) plan {
 		p.ending = machine.NewerEntry
 	}
 	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
+	if c.Seed%4 == 2 && p.mode != Heartbeats && c.Machine.Has(machine.GuardianEnds) {
+		p.guardians = true
+		p.script = guardianFaults(c, p.script)
+	}
 	if !c.Machine.Has(p.ending) {
 		p.ending = ""
 	}
@@ -100,8 +106,26 @@ func drawScript(table []machine.Fault, r chance, length, rate int64) []Fault {
 		}
 		out = append(out, f)
 	}
-	slices.SortStableFunc(out, func(a, b Fault) int { return int(max(-1, min(1, a.At-b.At))) })
-	return out
+	return inOrder(out)
+}
+
+// guardianFaults adds those of guardians to a script: about one a minute.
+func guardianFaults(c Config, script []Fault) []Fault {
+	r := stream(c.Seed, "guardian faults")
+	kinds := []machine.Kind{machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff}
+	for range int64(c.Duration) / int64(time.Minute) {
+		f := Fault{At: r.between(0, int64(c.Duration)), Kind: pick(r, kinds), Draw: r.Uint64()}
+		if r.oneIn(2) {
+			f.Phase = pick(r, c.Machine.Info(f.Kind).Phases)
+		}
+		script = append(script, f)
+	}
+	return inOrder(script)
+}
+
+func inOrder(script []Fault) []Fault {
+	slices.SortStableFunc(script, func(a, b Fault) int { return int(max(-1, min(1, a.At-b.At))) })
+	return script
 }
 
 func drawKind(r chance, on []machine.Fault, total int64) machine.Fault {

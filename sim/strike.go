@@ -103,6 +103,8 @@ func (w *world) hit(p *process, f Fault, r chance) {
 			x := pick(r, p.runs)
 			x.lingers, x.armed = true, f.Phase
 		}
+	case machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff:
+		p.hitGuardian(f.Kind, r)
 	default:
 		p.arm(armed{f.Kind, f.Phase})
 	}

@@ -42,10 +42,12 @@ func checkCommand() *cobra.Command {
 	f.IntVar(&o.bounds.Duplicates, "duplicates", 0, "appends whose answer is lost, or that are done twice")
 	f.IntVar(&o.bounds.Failures, "failures", 0, "appends that the store does not do")
 	f.IntVar(&o.bounds.Leaves, "leaves", 0, "members that are asked to leave")
+	f.BoolVar(&o.bounds.Guardians, "guardians", false, "each process has a guardian, which ends its session after its death (replica)")
+	f.IntVar(&o.bounds.Lines, "lines", 0, "lines between a process that lives and its guardian that are closed")
 	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
 	f.BoolVar(&o.bounds.Prompt, "prompt", true, "members without an append under way read at once what is new: far fewer states")
 	f.BoolVar(&o.bounds.Sweeps, "sweeps", false, "members list all pulses too: many more states")
-	f.StringVar(&o.suite, "suite", "", "walk a list of bounds instead, each of them completely: push or nightly")
+	f.StringVar(&o.suite, "suite", "", "walk a list of bounds instead, each of them completely: push, nightly or guardian")
 	f.IntVar(&o.states, "states", 0, "stop after so many states (default: none); a suite that is stopped fails")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
 	return c

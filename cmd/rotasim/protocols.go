@@ -17,15 +17,16 @@ type protocol struct {
 	*machine.Machine
 	rules       *walk.Rules
 	push, night []walk.Config // the bounds that each change, and each night, is walked within
+	guardians   []walk.Config // those of each change in which processes have guardians
 }
 
 // protocols are all that there are.
 func protocols() []protocol {
 	return []protocol{
-		{leader.Machine(), leader.Rules(), pushLeader(), nightLeader()},
-		{lease.Machine(), nil, nil, nil},
-		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
-		{sync.Machine(), sync.Rules(), pushSync(), nightSync()},
+		{leader.Machine(), leader.Rules(), pushLeader(), nightLeader(), nil},
+		{lease.Machine(), nil, nil, nil, nil},
+		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica(), guardianReplica()},
+		{sync.Machine(), sync.Rules(), pushSync(), nightSync(), nil},
 	}
 }
 

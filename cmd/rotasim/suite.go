@@ -37,6 +37,15 @@ func nightReplica() []walk.Config {
 	)
 }
 
+// guardianReplica are the walks of every change in which processes have guardians.
+func guardianReplica() []walk.Config {
+	return []walk.Config{
+		{Members: 2, Partitions: 1, Crashes: 1, Restarts: 1, Duplicates: 1, Guardians: true, Prompt: true},
+		{Members: 2, Partitions: 1, Crashes: 1, Restarts: 1, Lines: 1, Guardians: true, Prompt: true},
+		{Members: 3, Partitions: 1, Crashes: 1, Guardians: true, Prompt: true},
+	}
+}
+
 // pushLeader are the walks of leader of every change.
 func pushLeader() []walk.Config {
 	return []walk.Config{
@@ -84,8 +93,10 @@ func (o *checkOptions) runSuite(p protocol, out, progress io.Writer) error {
 	case "push":
 	case "nightly":
 		suite = p.night
+	case "guardian":
+		suite = p.guardians
 	default:
-		return fmt.Errorf("unknown suite %q: there are push and nightly", o.suite)
+		return fmt.Errorf("unknown suite %q: there are push, nightly and guardian", o.suite)
 	}
 	total, began := checkReport{LeastWalks: len(suite)}, time.Now()
 	fmt.Fprintln(out, "| bounds | states | depth | s |\n|---|---|---|---|")

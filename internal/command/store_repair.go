@@ -68,6 +68,9 @@ func repairStore(ctx context.Context, e env, text string, how repairing) (storer
 		return storerepair.Report{}, err
 	}
 	defer st.Close()
+	if err := plainEntries(ctx, st); err != nil {
+		return storerepair.Report{}, fmt.Errorf("repair %s: %w", storeurl.Hide(text), err)
+	}
 	r, err := storerepair.Look(ctx, st)
 	switch {
 	case errors.Is(err, storerepair.ErrNoRepair):
@@ -88,6 +91,18 @@ func repairStore(ctx context.Context, e env, text string, how repairing) (storer
 	}
 	r.Repaired = true
 	return r, nil
+}
+
+// plainEntries refuses a place whose log has no entries: a repair would take all of it for garbage.
+func plainEntries(ctx context.Context, st store.Docs) error {
+	at, err := protocol.At(ctx, st)
+	switch {
+	case err != nil:
+		return err
+	case at != "" && at != "replica" && at != "leader":
+		return failed("a backup of the whole store", "its cluster uses the protocol %s, whose log a repair cannot read: only those of replica and leader", at)
+	}
+	return nil
 }
 
 // nobodyRuns refuses a store with heartbeats.

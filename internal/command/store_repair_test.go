@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/command/storerepair"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/store"
 )
@@ -123,5 +124,31 @@ func TestStoreRepairThatCannotBe(t *testing.T) {
 	poisoned(t, "trimmed")
 	if _, errs, code := p.rota("store", "repair", "file:store", "--yes"); code != exitFailed || !strings.Contains(errs, "restore a backup") {
 		t.Errorf("exit %d\n%s", code, errs)
+	}
+}
+
+// TestStoreRepairRefusesOtherLogs: a repair of a log that has no plain entries would lose all of it.
+func TestStoreRepairRefusesOtherLogs(t *testing.T) {
+	for name, refused := range map[string]bool{"replica": false, "leader": false, "sync": true, "lease": true, "of-a-newer-rota": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			poisoned(t, "format")
+			st, err := openStore(t.Context(), env{}, "file:store", member)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer st.Close()
+			if err := protocol.Claim(t.Context(), st, name); err != nil {
+				t.Fatal(err)
+			}
+			_, errs, code := p.rota("store", "repair", "file:store", "--yes")
+			_, read := readable(t)
+			if repaired := code == exitOK && read == nil; repaired == refused {
+				t.Errorf("exit %d, then the log reads %v; it says %q", code, read, errs)
+			}
+			if said := strings.Contains(errs, "protocol "+name) && strings.Contains(errs, "try: "); said != refused {
+				t.Errorf("it says %q", errs)
+			}
+		})
 	}
 }

@@ -58,7 +58,8 @@ var rules = []rule{
 	{"tasks/program", nil},
 	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/nearest"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
-	{"node/guardian", []string{"store", "tasks/program"}},
+	{"node/guardian/ward", nil},
+	{"node/guardian", []string{"store", "tasks/program", "node/guardian/ward"}},
 	{"node", append([]string{"call", "source", "source/directory", "protocol/heartbeat"}, contracts...)},
 	{"api", append([]string{"api/page", "node", "source", "work/stage"}, contracts...)},
 	{"api/page", nil},
@@ -66,7 +67,7 @@ var rules = []rule{
 	{".", shell},
 	{"rotatest", append([]string{".", "store/handle"}, shell...)},
 	{"sim/machine/*", append([]string{"protocol/*", "sim/…"}, contracts...)},
-	{"sim/…", append([]string{"sim/…", "store/memory"}, contracts...)}, // it knows no protocol
+	{"sim/…", append([]string{"sim/…", "store/memory", "node/guardian/ward"}, contracts...)}, // it knows no protocol
 	{"stores", []string{"store", "store/*", "internal/storeurl"}},
 	{"rotacmd", []string{".", "store", "stores", "internal/command"}},
 	{"internal/command/…", []string{"…"}}, // the command rota

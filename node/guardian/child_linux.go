@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rota-run/rota/node/guardian/ward"
 	"github.com/rota-run/rota/tasks/program"
 )
 
@@ -23,12 +24,7 @@ func Child(open Opener) bool {
 	debug.SetGCPercent(20)
 	_ = os.WriteFile("/proc/self/comm", []byte(argv0), 0) // for lists of processes, which would show how it was started
 	w := watch{files: make(map[uint64]int)}
-	if !w.untilDead() {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
-	defer cancel()
-	w.end(ctx, open)
+	w.run(open)
 	return true
 }
 
@@ -42,24 +38,59 @@ func isSocket(fd int) bool {
 
 // watch is the child's state.
 type watch struct {
-	ward
+	charge
+	said  bool           // the parent knows that it is watched
 	files map[uint64]int // descriptors that keep sessions alive, by the session's number
 }
 
-// untilDead returns true when the parent has died: the pipe is closed and its process has ended. False: the parent needs no guardian any more.
-func (w *watch) untilDead() bool {
-	said := false
-	for w.receive() {
-		if !said {
-			said = true
-			lighten()
-			_, _ = unix.Write(lineFD, []byte{1})
+// run does what the ward decides, until nothing is left to do. A store is tried for endWithin after the parent's death.
+func (w *watch) run(open Opener) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var st Store
+	for {
+		switch w.Next() {
+		case ward.Listen:
+			if w.receive() {
+				w.greet()
+			} else {
+				w.Ward = w.LineClosed()
+			}
+		case ward.Watch:
+			if !ended(parentFD) {
+				return // it cannot be known
+			}
+			w.Ward = w.ParentEnded()
+			time.AfterFunc(endWithin, cancel)
+		case ward.EndPrograms:
+			w.Ward = w.ProgramsEnded(program.EndAll(ctx, w.programs) == nil)
+			if w.Next() != ward.Hold {
+				w.dropFiles()
+			}
+		case ward.EndSessions:
+			if st == nil {
+				st, _ = open(ctx, w.place) // it is tried again
+			}
+			if !w.endSessions(ctx, st) {
+				return
+			}
+		case ward.Hold:
+			<-ctx.Done()
+			return
+		case ward.Over:
+			return
 		}
 	}
-	if w.dismissed {
-		return false
+}
+
+// greet tells the parent that it is watched.
+func (w *watch) greet() {
+	if w.said {
+		return
 	}
-	return ended(parentFD)
+	w.said = true
+	lighten()
+	_, _ = unix.Write(lineFD, []byte{1})
 }
 
 // receive takes one message; false when there will be none.
@@ -79,7 +110,7 @@ func (w *watch) receive() bool {
 			w.files[guard] = fd
 		}
 		w.drop(release)
-		return !w.dismissed
+		return true
 	}
 }
 
@@ -114,49 +145,32 @@ func ended(pidfd int) bool {
 	}
 }
 
-// end ends the programs and then the sessions.
-func (w *watch) end(ctx context.Context, open Opener) {
-	if program.EndAll(ctx, w.programs) != nil {
-		return // something of them may be left: the sessions last for their TTL
-	}
-	for id := range w.files {
-		w.drop(id)
-	}
-	var st Store
-	for {
-		var err error
-		if st == nil {
-			st, err = w.open(ctx, open)
-		}
-		if err == nil && w.endSessions(ctx, st) {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(200 * time.Millisecond):
+// dropFiles ends the sessions that last for as long as their files are open.
+func (w *watch) dropFiles() {
+	for _, h := range w.Sessions() {
+		w.drop(h.ID)
+		if h.Key == "" { // its file was all
+			w.Ward = w.Ward.Release(h.ID)
 		}
 	}
 }
 
-func (w *watch) open(ctx context.Context, open Opener) (Store, error) {
-	for id, key := range w.sessions {
-		if key == "" { // its file was all
-			delete(w.sessions, id)
-		}
-	}
-	if len(w.sessions) == 0 {
-		return nil, nil
-	}
-	return open(ctx, w.place)
-}
-
-// endSessions tries all that have not ended; it returns whether none is left.
+// endSessions tries all that have not ended, and waits before the next try; false when the time is over.
 func (w *watch) endSessions(ctx context.Context, st Store) bool {
-	for id, key := range w.sessions {
-		if st.EndSession(ctx, key) == nil {
-			delete(w.sessions, id)
+	if st != nil {
+		for _, h := range w.Sessions() {
+			if st.EndSession(ctx, h.Key) == nil {
+				w.Ward = w.Ward.Release(h.ID)
+			}
 		}
 	}
-	return len(w.sessions) == 0
+	if len(w.Sessions()) == 0 {
+		return true
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(200 * time.Millisecond):
+		return true
+	}
 }

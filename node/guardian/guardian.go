@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"os/exec"
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/node/guardian/ward"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/tasks/program"
 )
@@ -49,17 +51,11 @@ type Guardian struct {
 	wg   sync.WaitGroup
 
 	mu       sync.Mutex
-	sessions map[store.Session]session
-	next     uint64
+	sessions map[store.Session]uint64 // their numbers in the book
+	book     ward.Book[store.EndKey]
 	line     *line  // to the child; nil while there is none
 	state    string // On, or why there is none
 	closed   bool
-}
-
-// session is one that the child shall end.
-type session struct {
-	id  uint64
-	key store.EndKey
 }
 
 // restartPause is before a lost guardian is started again.
@@ -73,7 +69,7 @@ func Start(o Options) (*Guardian, error) {
 	if o.Children == nil {
 		o.Children = plain{}
 	}
-	g := &Guardian{o: o, done: make(chan struct{}), sessions: make(map[store.Session]session), state: "starting"}
+	g := &Guardian{o: o, done: make(chan struct{}), sessions: make(map[store.Session]uint64), state: "starting"}
 	c, err := g.begin()
 	if err != nil {
 		return nil, err
@@ -142,8 +138,8 @@ func (g *Guardian) begin() (*child, error) {
 	defer g.mu.Unlock()
 	g.line = c.line
 	err = g.line.send(message{Place: g.o.Place, Programs: g.o.Programs}, nil)
-	for _, s := range g.sessions {
-		err = errors.Join(err, g.line.send(message{Guard: s.id, Key: s.key.Text}, s.key.File))
+	for _, h := range g.book.Held() {
+		err = errors.Join(err, g.line.send(message{Guard: h.ID, Key: h.Key.Text}, h.Key.File))
 	}
 	if err != nil {
 		g.line.close()
@@ -177,30 +173,30 @@ func (g *Guardian) Guard(s store.Session, docs ...string) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.next++
-	held := session{id: g.next, key: e.EndKey(docs...)}
-	g.sessions[s] = held
-	g.tell(message{Guard: held.id, Key: held.key.Text}, held)
+	book, h := g.book.Guard(e.EndKey(docs...))
+	g.book, g.sessions[s] = book, h.ID
+	g.tell(message{Guard: h.ID, Key: h.Key.Text}, h.Key.File)
 }
 
 // Release implements protocol.Guard.
 func (g *Guardian) Release(s store.Session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	held, ok := g.sessions[s]
+	id, ok := g.sessions[s]
 	if !ok {
 		return
 	}
 	delete(g.sessions, s)
-	g.tell(message{Release: held.id}, session{})
+	g.book = g.book.Release(id)
+	g.tell(message{Release: id}, nil)
 }
 
 // tell sends a message. A child that takes none is given up: keep starts another, which is told all.
-func (g *Guardian) tell(m message, s session) {
+func (g *Guardian) tell(m message, file *os.File) {
 	if g.line == nil {
 		return
 	}
-	if err := g.line.send(m, s.key.File); err != nil {
+	if err := g.line.send(m, file); err != nil {
 		g.o.Logger.Warn("the guardian takes no message; it is ended and started again", "err", err)
 		g.line.give()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rota-run/rota/node/guardian/ward"
 	"github.com/rota-run/rota/tasks/program"
 )
 
@@ -32,30 +33,30 @@ func (m message) encode() ([]byte, error) {
 	return b, nil
 }
 
-// ward is what the child knows of its parent.
-type ward struct {
-	place     string
-	programs  program.Place
-	sessions  map[uint64]string // keys
-	dismissed bool
+// charge is what the child knows of its parent.
+type charge struct {
+	ward.Ward
+	place    string
+	programs program.Place
 }
 
 // take takes in a message. What cannot be read is passed over: a guardian does only what it was told.
-func (w *ward) take(packet []byte) (guard, release uint64) {
+func (c *charge) take(packet []byte) (guard, release uint64) {
 	var m message
 	if json.Unmarshal(packet, &m) != nil {
 		return 0, 0
 	}
 	if m.Place != "" || m.Programs != (program.Place{}) {
-		w.place, w.programs = m.Place, m.Programs
-	}
-	if w.sessions == nil {
-		w.sessions = make(map[uint64]string)
+		c.place, c.programs = m.Place, m.Programs
 	}
 	if m.Guard != 0 {
-		w.sessions[m.Guard] = m.Key
+		c.Ward = c.Guard(ward.Held[string]{ID: m.Guard, Key: m.Key})
 	}
-	delete(w.sessions, m.Release)
-	w.dismissed = w.dismissed || m.Dismiss
+	if m.Release != 0 {
+		c.Ward = c.Ward.Release(m.Release)
+	}
+	if m.Dismiss {
+		c.Ward = c.Ward.Dismiss()
+	}
 	return m.Guard, m.Release
 }

@@ -39,17 +39,19 @@ type protocol struct {
 	walks  float64
 	states float64
 	seeds  int
-	hours  string   // of each seed
-	pairs  bool     // each fault must hit in each phase in which it can
-	hourly float64  // cluster-hours at least
-	kinds  float64  // of faults
-	flaws  float64  // 0: they are not played here
-	stores []string // on which chaos is played
+	hours  string  // of each seed
+	pairs  bool    // each fault must hit in each phase in which it can
+	hourly float64 // cluster-hours at least
+	kinds  float64 // of faults
+	flaws  float64 // 0: they are not played here
+	// guardians are the walks in which processes have them; 0: none is known.
+	guardians float64
+	stores    []string // on which chaos is played
 }
 
 func protocols() []protocol {
 	return []protocol{
-		{name: "replica", walks: 12, states: 436_900, seeds: 200, hours: "1", pairs: true, hourly: 200, kinds: 40, flaws: 88, stores: []string{"file", "etcd", "nats", "postgres", "zookeeper"}},
+		{name: "replica", walks: 12, states: 436_900, seeds: 200, hours: "1", pairs: true, hourly: 200, kinds: 40, flaws: 93, guardians: 3, stores: []string{"file", "etcd", "nats", "postgres", "zookeeper"}},
 		{name: "sync", suffix: "-sync", walks: 5, states: 46_000, seeds: 100, hours: "0.2", pairs: true, hourly: 20, kinds: 42, flaws: 17},
 		{name: "leader", suffix: "-leader", walks: 4, states: 7_400, seeds: 50, hours: "0.1", hourly: 6, kinds: 40},
 	}
@@ -64,6 +66,9 @@ func (p protocol) stages(budget string) []stage {
 	out := []stage{
 		{name: "check" + p.suffix, dir: ".", command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
 		{name: "sim" + p.suffix, dir: ".", command: withBudget(simulate(seeds...), budget), least: amounts{"seeds": float64(p.seeds), "cluster_hours": p.hourly, "fault_kinds": p.kinds}},
+	}
+	if p.guardians > 0 {
+		out = append(out, stage{name: "check-guardian" + p.suffix, dir: ".", command: simulate("check", "--suite", "guardian"), least: amounts{"complete": 1, "walks": p.guardians}})
 	}
 	if p.flaws > 0 {
 		out = append(out, stage{name: "mutants" + p.suffix, dir: ".", command: simulate("mutants"), least: amounts{"tried": p.flaws, "killed": p.flaws}})

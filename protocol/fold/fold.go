@@ -10,8 +10,13 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Observe folds the log from v (the zero value at first) to its head and returns the value there. It writes nothing.
+// Observe folds the log from v (the zero value at first) to its head and returns the value there. It begins with the snapshot, if there is one. It writes nothing.
 func Observe(ctx context.Context, l store.Log, v cluster.Value) (cluster.Value, error) {
+	if v.Index() == 0 {
+		if err := loadSnapshot(ctx, l, &v); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return v, err
+		}
+	}
 	err := Log(ctx, l, &v, func(protocol.Applied) bool { return true })
 	return v, err
 }

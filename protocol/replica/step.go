@@ -83,7 +83,9 @@ type State struct {
 	check    call
 	snapshot call
 	snapAt   uint64        // entries applied at the last snapshot
+	cost     int           // of replaying what was applied since the last snapshot
 	even     cluster.Value // the newest one passed in this step that a snapshot can be taken of
+	evenCost int           // cost when it was passed
 	holds    []holdSeen
 	calm     duty.Calm
 

@@ -55,6 +55,12 @@ const (
 	GroupForgets    Kind = "group-forgets"     // nobody is in the group for so long that it begins anew
 	Storm           Kind = "rebalance-storm"   // strangers join the group, one after the other
 	AllAtOnce       Kind = "all-at-once"       // every member is killed at once
+	GuardianLate    Kind = "guardian-late"     // kill -9, and the member's guardian gets no processor for a while
+	GuardianDoubled Kind = "guardian-doubled"  // kill -9, and what the guardian asks of the store is done again, seconds or minutes later
+	GuardianLost    Kind = "guardian-lost"     // the guardian is killed; another one is started a second later, unless its member dies too
+	GuardianCutOff  Kind = "guardian-cut-off"  // the line between a member that lives and its guardian is closed: later there are two
+	GuardianEnds    Kind = "guardian-ends"     // a guardian ends the session of its member, which is dead
+	GuardianEarlier Kind = "guardian-earlier"  // it does so when a process of the same name has started
 )
 
 // Cluster is the phase of a fault that meets the store, or the cluster as a whole.

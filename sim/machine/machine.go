@@ -89,6 +89,7 @@ type Start struct {
 	SnapshotEvery uint64
 	// Hints: the store tells of changes. Sessions: a document may go with its process. Expire: also with a process that is silent.
 	Hints, Sessions, Expire bool
+	Guard                   protocol.Guard // nil for none
 	Now                     func() protocol.Instant
 	Wall                    func() time.Time
 }

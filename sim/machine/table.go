@@ -71,6 +71,19 @@ func Table(p Phases) []Fault {
 	return slices.DeleteFunc(all, func(f Fault) bool { return len(f.Phases) == 0 })
 }
 
+// Guardians are the faults of the guardians of members in these phases. They are drawn where members have guardians.
+func Guardians(phases []string) []Fault {
+	whole := []string{Cluster}
+	return []Fault{
+		{GuardianLate, 0, phases, nil},
+		{GuardianDoubled, 0, phases, nil},
+		{GuardianLost, 0, phases, nil},
+		{GuardianCutOff, 0, phases, nil},
+		{GuardianEnds, 0, whole, nil},
+		{GuardianEarlier, 0, whole, nil},
+	}
+}
+
 // Without is a table without some kinds.
 func Without(table []Fault, kinds ...Kind) []Fault {
 	return slices.DeleteFunc(table, func(f Fault) bool { return slices.Contains(kinds, f.Kind) })

@@ -12,14 +12,16 @@ import (
 
 // Config bounds a walk.
 type Config struct {
-	Members    int // that start
-	Partitions int // of one job that was submitted before
-	Crashes    int // between any two effects
-	Restarts   int // of crashed members, under their names
-	Suspicions int // pulses of live members that vanish
-	Duplicates int // appends that are done although their answer is lost, or are done twice
-	Failures   int // appends that the store provably does not do
-	Leaves     int // members that are asked to leave in order
+	Members    int  // that start
+	Partitions int  // of one job that was submitted before
+	Crashes    int  // between any two effects
+	Restarts   int  // of crashed members, under their names
+	Suspicions int  // pulses of live members that vanish
+	Duplicates int  // appends that are done although their answer is lost, or are done twice
+	Failures   int  // appends that the store provably does not do
+	Leaves     int  // members that are asked to leave in order
+	Guardians  bool // each process has a guardian
+	Lines      int  // lines between a process that lives and its guardian that are closed
 	Handover   cluster.Handover
 	Sweeps     bool // members list all pulses when they join, as they do now and then; without, only the watched ones are looked at
 	// Prompt makes members read all that is new in one go: at once while they have no append under way, at any time while they have one.
@@ -45,6 +47,10 @@ func (c Config) String() string {
 	add(c.Duplicates, "duplicates")
 	add(c.Failures, "failures")
 	add(c.Leaves, "leaves")
+	if c.Guardians {
+		parts = append(parts, "guardians")
+	}
+	add(c.Lines, "lines closed")
 	if c.Handover != cluster.HandoverAtMostOne {
 		parts = append(parts, c.Handover.String())
 	}
@@ -92,7 +98,7 @@ func (c Config) Check() error {
 	if c.Partitions < 1 || c.Partitions > 9 {
 		return fmt.Errorf("%d partitions can't be walked: choose 1 to 9", c.Partitions)
 	}
-	if min(c.Crashes, c.Restarts, c.Suspicions, c.Duplicates, c.Failures, c.Leaves) < 0 {
+	if min(c.Crashes, c.Restarts, c.Suspicions, c.Duplicates, c.Failures, c.Leaves, c.Lines) < 0 {
 		return errors.New("a number of faults is negative")
 	}
 	return nil

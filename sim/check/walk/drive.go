@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/rota-run/rota/node/guardian/ward"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/machine"
 	"github.com/rota-run/rota/store"
@@ -43,6 +44,7 @@ func (s *State) effect(i int, e machine.Effect) {
 		s.step(i, s.rules.Machine.Events.Reported(m.work.version, m.reports()))
 	case machine.Left:
 		m.gone = true
+		s.dismiss(i)
 		s.stop(i)
 	case machine.Halt:
 		s.broken = "nobody halts: " + a.Err.Error()
@@ -85,7 +87,7 @@ func (s *State) deliver(i, k int) bool {
 	if len(fx) == 1 && s.rules.alike(fx[0], e) && bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
 		return false
 	}
-	s.docs, s.log, s.broken, s.changed = next.docs, next.log, next.broken, next.changed
+	s.docs, s.log, s.broken, s.changed, s.guardians = next.docs, next.log, next.broken, next.changed, next.guardians
 	m.state, m.calls = after, slices.Delete(slices.Clone(calls), k, k+1)
 	for _, e := range fx {
 		s.effect(i, e)
@@ -118,6 +120,7 @@ func (s *State) begin(i int) {
 	m := s.own(i)
 	m.up, m.starts = true, m.starts+1
 	m.clock = 1
+	s.guard(i, ward.Book[string]{})
 	m.state = s.rules.Machine.Start(s.params(i, m.starts))
 	s.step(i, s.rules.Machine.Events.Woken)
 	if s.rules.Read == nil {

@@ -46,6 +46,9 @@ func (s *State) params(i int, start byte) machine.Start {
 	p := params(name(i), start)
 	m := s.members[i]
 	p.Hints, p.Expire = s.rules.Settled, s.rules.Settled
+	if s.bounds.Guardians {
+		p.Guard = guards{s, i, start}
+	}
 	p.Now = func() protocol.Instant { return m.clock }
 	p.Wall = func() time.Time { return time.UnixMilli(0) }
 	return p

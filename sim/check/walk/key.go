@@ -177,7 +177,7 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 	for _, o := range s.orphans {
 		b = s.rules.Effect(b, o.effect, n)
 	}
-	b = s.appendGroup(b)
+	b = s.appendGuardians(s.appendGroup(b))
 	for i := range s.members {
 		b = s.appendMember(b, s.members[i], n)
 	}

@@ -34,6 +34,7 @@ func (m Model) Next(s *State) []check.Move[*State] {
 	}
 	w.group()
 	w.lates()
+	w.guardians()
 	w.expires()
 	return w.out
 }

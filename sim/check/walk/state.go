@@ -14,19 +14,21 @@ import (
 
 // State is the store, the members and what is under way between them. It is a value: a move makes another one.
 type State struct {
-	rules   *Rules
-	log     []*record // from the newest that everyone has read
-	docs    []doc     // that exist, sorted by key
-	members []*member // each is shared with older states until own copies it
-	owned   uint      // bit i: members[i] is not shared
-	orphans []orphan  // writes that nobody waits for any more, and that may be done at any time or never
-	bounds  Config
-	used    Config // faults so far
-	broken  string
-	changed []string // keys that the move has changed, "" for the log; told of at its end
-	room    memory.Group
-	seats   []seat // memberships in the group
-	asks    uint64 // calls to the group so far
+	rules     *Rules
+	log       []*record // from the newest that everyone has read
+	docs      []doc     // that exist, sorted by key
+	members   []*member // each is shared with older states until own copies it
+	owned     uint      // bit i: members[i] is not shared
+	orphans   []orphan  // writes that nobody waits for any more, and that may be done at any time or never
+	guardians []guardian
+	ends      []string // sessions whose end is still on its way to the store, a second time
+	bounds    Config
+	used      Config // faults so far
+	broken    string
+	changed   []string // keys that the move has changed, "" for the log; told of at its end
+	room      memory.Group
+	seats     []seat // memberships in the group
+	asks      uint64 // calls to the group so far
 }
 
 // record is one entry of the log, with what it made of the value.

@@ -5,7 +5,7 @@ import "github.com/rota-run/rota/sim/machine"
 // faults are those of the standard table, in the phases of a member of replica.
 func faults() []machine.Fault {
 	joined := []string{"joined"}
-	return machine.Table(machine.Phases{
+	return append(machine.Table(machine.Phases{
 		All:     []string{"reading", "claim", "pulse", "join", "prepared", "joined", "confirm", "removed", "leaving"},
 		Writes:  []string{"pulse", "join", "prepared", "joined", "confirm", "leaving"},
 		Renews:  joined,
@@ -17,5 +17,5 @@ func faults() []machine.Fault {
 		Doubled: []string{"prepared", "joined", "confirm", "leaving"},
 		Runs:    joined,
 		Stops:   []string{"joined", "confirm", "leaving"}, // a removed member has lapsed, and so stopped, before
-	})
+	}), machine.Guardians([]string{"join", "prepared", "joined", "confirm", "leaving"})...)
 }

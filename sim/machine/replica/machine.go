@@ -42,7 +42,7 @@ func start(s machine.Start) machine.State {
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	return machine.Calls[replica.Effect, replica.Event](&replica.Caller{LogCaller: shell.LogCaller{
-		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
+		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
 	}})
 }
 

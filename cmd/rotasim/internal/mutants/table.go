@@ -19,7 +19,7 @@ func Table(protocol string) []flaw.Flaw {
 	case "sync":
 		return ofSync()
 	case "replica":
-		return slices.Concat(value(), ofReplica(), supervisor(), users(), doers(), windows())
+		return slices.Concat(value(), ofReplica(), supervisor(), users(), doers(), windows(), guardians())
 	}
 	return nil
 }

@@ -1,0 +1,82 @@
+package ward
+
+// Duty is what a guardian does next.
+type Duty uint8
+
+// The duties.
+const (
+	Listen      Duty = iota // to the parent
+	Watch                   // the parent's process: the line is closed, which proves nothing
+	EndPrograms             // that the parent has started
+	EndSessions             // of the parent: those of Sessions
+	Hold                    // a program may be left: what keeps a session alive is kept for as long as others wait for its TTL
+	Over                    // nothing is left to do
+)
+
+// Ward is what a guardian knows of its parent. The zero value is that of a new guardian. It is a value: each method returns another one.
+type Ward struct {
+	sessions  []Held[string]
+	closed    bool // the line
+	ended     bool // the parent's process
+	cleared   bool // what could be done about the parent's programs is done
+	left      bool // one of them may be left
+	dismissed bool // by the parent
+}
+
+// Next is what to do now.
+func (w Ward) Next() Duty {
+	switch {
+	case w.dismissed:
+		return Over
+	case !w.closed:
+		return Listen
+	case !w.ended:
+		return Watch
+	case !w.cleared:
+		return EndPrograms
+	case w.left:
+		return Hold
+	case len(w.sessions) > 0:
+		return EndSessions
+	}
+	return Over
+}
+
+// Sessions are those to end.
+func (w Ward) Sessions() []Held[string] { return w.sessions }
+
+// Guard takes a session in.
+func (w Ward) Guard(h Held[string]) Ward {
+	w.sessions = append(without(w.sessions, h.ID), h)
+	return w
+}
+
+// Release drops a session that the parent ends itself, or that has ended.
+func (w Ward) Release(id uint64) Ward {
+	w.sessions = without(w.sessions, id)
+	return w
+}
+
+// Dismiss says that the parent needs no guardian any more.
+func (w Ward) Dismiss() Ward {
+	w.dismissed = true
+	return w
+}
+
+// LineClosed says that the parent will send nothing more.
+func (w Ward) LineClosed() Ward {
+	w.closed = true
+	return w
+}
+
+// ParentEnded says that the process of the parent has ended, all its threads.
+func (w Ward) ParentEnded() Ward {
+	w.ended = true
+	return w
+}
+
+// ProgramsEnded says whether all programs have ended. If one may be left, its work may continue: then the sessions last for their TTL.
+func (w Ward) ProgramsEnded(all bool) Ward {
+	w.cleared, w.left = true, !all
+	return w
+}

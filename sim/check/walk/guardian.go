@@ -1,0 +1,173 @@
+package walk
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/rota-run/rota/node/guardian/ward"
+	"github.com/rota-run/rota/store"
+)
+
+// guardian is a child of one process; it decides by ward alone. It outlives its process.
+type guardian struct {
+	member int
+	start  byte
+	book   ward.Book[string] // of its process
+	ward   ward.Ward
+	alone  bool // its line is closed: the process tells another one
+}
+
+// guards is a process's end, for one call.
+type guards struct {
+	s      *State
+	member int
+	start  byte
+}
+
+// guard gives a process that begins a guardian.
+func (s *State) guard(i int, book ward.Book[string]) {
+	if !s.bounds.Guardians {
+		return
+	}
+	g := guardian{member: i, start: s.members[i].starts, book: book}
+	for _, h := range book.Held() {
+		g.ward = g.ward.Guard(h)
+	}
+	s.guardians = append(slices.Clip(s.guardians), g)
+}
+
+// Guard implements protocol.Guard. A dead process tells nothing: only its requests are still under way.
+func (g guards) Guard(session store.Session, docs ...string) {
+	key := session.(store.EndableSession).EndKey(docs...).Text
+	if m := g.s.members[g.member]; !m.up || m.starts != g.start {
+		return
+	}
+	g.s.guardians = slices.Clone(g.s.guardians)
+	for k := range g.s.guardians {
+		at := &g.s.guardians[k]
+		if at.member != g.member || at.start != g.start || at.alone || slices.ContainsFunc(at.book.Held(), func(h ward.Held[string]) bool { return h.Key == key }) {
+			continue
+		}
+		book, h := at.book.Guard(key)
+		at.book, at.ward = book, at.ward.Guard(h)
+	}
+}
+
+// Release implements protocol.Guard. In a walk no session is closed by a member that goes on.
+func (guards) Release(store.Session) {}
+
+// State implements protocol.Guard.
+func (guards) State() string { return "on" }
+
+// EndKey implements store.EndableSession: the place, the number of the start, and the session.
+func (t session) EndKey(docs ...string) store.EndKey {
+	return store.EndKey{Text: string(rune('0'+t.h.member)) + string(rune('0'+t.h.start)) + t.name(docs[0])}
+}
+
+// endSession is the store's: it ends what the key names. Guardians end no session of a process that lives.
+func (s *State) endSession(key string) {
+	of := doc{member: int(key[0] - '0'), start: key[1] - '0', session: key[2:]}
+	if s.live(of) && s.broken == "" {
+		s.broken = "a guardian ends no session of a process that lives: it ends that of " + string(name(of.member))
+	}
+	s.vanish(of)
+}
+
+// guardians are the moves of those that there are.
+func (w *moves) guardians() {
+	for k, g := range w.s.guardians {
+		who := fmt.Sprintf("guardian %d of %s", k, name(g.member))
+		alive := w.s.live(doc{member: g.member, start: g.start})
+		learns := func(next ward.Ward) func(*State) { return func(s *State) { s.ward(k, next) } }
+		switch g.ward.Next() {
+		case ward.Listen:
+			if alive {
+				w.cutOff(k, who)
+			} else {
+				w.add(who+" reads the end of its line", learns(g.ward.LineClosed()))
+			}
+		case ward.Watch:
+			if !alive {
+				w.add(who+" learns that its process has ended", learns(g.ward.ParentEnded()))
+			}
+		case ward.EndPrograms: // nobody else sees them
+			w.add(who+" ends the programs", learns(g.ward.ProgramsEnded(true)))
+		case ward.EndSessions:
+			w.ends(k, who)
+		}
+	}
+	for k, key := range w.s.ends {
+		w.add("the store does a late end of session "+key, func(s *State) {
+			s.ends = slices.Delete(slices.Clone(s.ends), k, k+1)
+			s.endSession(key)
+		})
+	}
+}
+
+// cutOff: the line is closed though the process lives, which then has another guardian beside this one.
+func (w *moves) cutOff(k int, who string) {
+	g := w.s.guardians[k]
+	if g.alone || w.s.used.Lines >= w.bounds.Lines {
+		return
+	}
+	w.add(who+" loses its line", func(s *State) {
+		s.used.Lines++
+		s.guard(g.member, g.book)
+		s.ward(k, g.ward.LineClosed())
+		s.guardians[k].alone = true
+	})
+}
+
+// ends are the ways in which a session can be ended.
+func (w *moves) ends(k int, who string) {
+	for _, h := range w.s.guardians[k].ward.Sessions() {
+		end := func(s *State) {
+			s.endSession(h.Key)
+			s.ward(k, s.guardians[k].ward.Release(h.ID))
+		}
+		w.add(who+" ends session "+h.Key, end)
+		if w.s.used.Duplicates < w.bounds.Duplicates {
+			w.add(who+" ends session "+h.Key+"; a copy of it is still on its way", func(s *State) {
+				s.used.Duplicates++
+				s.ends = append(slices.Clip(s.ends), h.Key)
+				end(s)
+			})
+		}
+	}
+}
+
+// ward changes what a guardian knows. One that has nothing left to do is gone.
+func (s *State) ward(k int, next ward.Ward) {
+	s.guardians = slices.Clone(s.guardians)
+	s.guardians[k].ward = next
+	if next.Next() == ward.Over {
+		s.guardians = slices.Delete(s.guardians, k, k+1)
+	}
+}
+
+// dismiss ends the guardians of a process that has left in order.
+func (s *State) dismiss(i int) {
+	s.guardians = slices.DeleteFunc(slices.Clone(s.guardians), func(g guardian) bool {
+		return g.member == i && g.start == s.members[i].starts && !g.alone
+	})
+}
+
+// appendGuardians appends what guardians know, and what is under way.
+func (s *State) appendGuardians(b []byte) []byte {
+	if !s.bounds.Guardians {
+		return b
+	}
+	b = append(b, byte(s.used.Lines), byte(len(s.guardians)), byte(len(s.ends)))
+	for _, g := range s.guardians {
+		b = append(b, byte(g.member), g.start, flag(g.alone), byte(g.ward.Next()), byte(len(g.ward.Sessions())))
+		for _, h := range g.ward.Sessions() {
+			b = append(strconv.AppendUint(b, h.ID, 10), 0)
+			b = append(append(b, h.Key...), 0)
+		}
+	}
+	for _, key := range s.ends {
+		b = append(append(b, key...), 0)
+	}
+	return b
+}
