@@ -40,8 +40,11 @@ func onServers(t *testing.T, test func(p *place, s *server.Server)) {
 func TestDemoOnServers(t *testing.T) {
 	onServers(t, func(p *place, s *server.Server) {
 		p.demo("--store", p.store)
-		if strings.HasPrefix(s.URL, "zookeeper:") {
+		switch scheme, _, _ := strings.Cut(s.URL, ":"); scheme {
+		case "zookeeper":
 			p.demo("--store", s.URL+"/led", "--protocol", "leader")
+		case "elastic", "postgres":
+			p.demo("--store", s.URL+"/claimed", "--protocol", "lease")
 		}
 	})
 }
