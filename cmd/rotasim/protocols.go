@@ -23,7 +23,7 @@ type protocol struct {
 func protocols() []protocol {
 	return []protocol{
 		{leader.Machine(), leader.Rules(), pushLeader(), nightLeader()},
-		{lease.Machine(), nil, nil, nil},
+		{lease.Machine(), lease.Rules(), pushLease(), nightLease()},
 		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica()},
 		{sync.Machine(), sync.Rules(), pushSync(), nightSync()},
 	}

@@ -25,8 +25,6 @@ func leaseSessions() []flaw.Flaw {
 			"	s.dropTries()\n	s.revoke(0)\n", "	s.dropTries()\n"),
 		flaw.New("lease: the name of a live process is taken over", beat,
 			"	case ours || s.dead(s.name.seen):\n", "	case ours || s.name.seen.Known:\n"),
-		flaw.New("lease: a fenced session is renewed", beat,
-			"	case err == nil && ok && d.State == nodeLive && (", "	case err == nil && ok && (s.now >= 0 ||"),
 		flaw.New("lease: the next life begins while work goes on", beat,
 			"	if !s.idle() {\n		return\n	}\n	s.life++\n", "	s.life++\n"),
 		flaw.New("lease: a member leaves while its work goes on", join,
