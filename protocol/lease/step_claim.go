@@ -138,17 +138,22 @@ func (s *step) hold(h held) {
 }
 
 // ownReadBack takes in the document of a partition as a command that was refused has read it. Where it is not ours any more, to hold on to it would keep us
-// from claiming it again. A document that is not there may be there for others: a copy of the store that was cut off shows what was. To give it up then, and
-// to find it later, would run it again.
+// from claiming it again.
 func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID) {
-	at := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == partitionKey(id) })
+	if at := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == partitionKey(id) }); at >= 0 {
+		s.ownSeen(docs[at], id)
+	}
+}
+
+// ownSeen takes in what a read shows of a partition that we hold. A copy of the store that was cut off shows what was, and what nobody has acknowledged: that
+// it is not ours counts when no read has shown otherwise for a TTL. To give it up before, and to find it later, would run it again.
+func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 	i, ok := findHeld(s.held, id)
-	if at < 0 || !ok {
+	if !ok {
 		return
 	}
-	f := s.known.learn(docs[at : at+1])
-	if p, there := f.of(docs[at].Key); there && p.doc.Token >= s.held[i].partition.Token {
-		s.ownChanged(docs[at])
+	if p, there := s.known.learn([]store.Doc{d}).of(d.Key); there && s.shows(p, i) {
+		s.ownChanged(d)
 		return
 	}
 	s.held = slices.Clone(s.held)
@@ -156,16 +161,19 @@ func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID) {
 	if h.missing == 0 {
 		h.missing = s.now
 	}
-	h.next = s.now.Add(s.p.Poll)
-	if s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {
+	if h.next = s.now.Add(s.p.Poll); s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {
 		s.held = slices.Delete(s.held, i, i+1)
 	}
 }
 
+// shows tells whether a document says that we hold what we hold.
+func (s *step) shows(p partitionFact, i int) bool {
+	return p.doc.Holder == s.session() && p.doc.State == outstanding && p.doc.Token == s.held[i].partition.Token
+}
+
 // ownChanged takes in a document of a partition, if it is one that we hold.
 func (s *step) ownChanged(d store.Doc) {
-	f := s.known.learn([]store.Doc{d})
-	p, ok := f.of(d.Key)
+	p, ok := s.known.learn([]store.Doc{d}).of(d.Key)
 	if !ok {
 		return
 	}
@@ -173,11 +181,8 @@ func (s *step) ownChanged(d store.Doc) {
 	if !ok {
 		return
 	}
-	if p.doc.Token < s.held[i].partition.Token {
-		return // it is as it was before our claim
-	}
 	s.held = slices.Clone(s.held)
-	if p.doc.Holder != s.session() || p.doc.State != outstanding || p.doc.Token != s.held[i].partition.Token {
+	if !s.shows(p, i) {
 		s.held = slices.Delete(s.held, i, i+1)
 		return
 	}

@@ -276,7 +276,7 @@ func (s *step) ownRead(ev Fetched) {
 			continue // what we say of it may be stored by now, and this was read before
 		} else if ok {
 			s.newSpec(i, f.jobs[job].job)
-			s.ownChanged(d)
+			s.ownSeen(d, p.partition.ID)
 		} else if p.doc.Holder == s.session() && p.doc.State == outstanding && !s.look.adopt.busy && !s.trying(p.partition.ID) {
 			p.doc.Write = s.writeName()
 			s.look.adopted, s.look.job = written(p.key, d.Version, p.doc), f.jobs[job].job

@@ -92,7 +92,7 @@ func TestOldReadsTakeNothing(t *testing.T) {
 	x.doc.Task = x.partition.Encode()
 	before := written(key, "", x.doc)
 	before.Version = "of the copy"
-	s.ownChanged(before)
+	s.ownSeen(before, id)
 	s.ownReadBack([]store.Doc{before}, id)
 	if len(s.held) != 1 || s.held[0].version == before.Version {
 		t.Fatalf("it holds %+v after an old read", s.held)

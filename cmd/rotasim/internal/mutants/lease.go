@@ -51,7 +51,7 @@ func leaseClaims() []flaw.Flaw {
 		flaw.New("lease: a claim counts before it is acknowledged", try,
 			"	case Unknown:\n		t.lost = true\n", "	case Unknown:\n		if _, ok := t.command.(cluster.Claim); ok {\n			t.put.Version = \"0\"\n			s.acknowledged(i, t)\n			return\n		}\n		t.lost = true\n"),
 		flaw.New("lease: what an old read does not show is given up", claim,
-			"	if s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {\n", "	if h.missing <= s.now {\n"),
+			"s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {\n", "h.missing <= s.now {\n"),
 		flaw.New("lease: a late holder unlocks", decide,
 			"	v := f.value()\n	after, result := v.Do(at, w.atMS, c)\n	if !result.Accepted {\n		return verdict{result: result}\n	}\n	doc := fact.next",
 			"	v := f.value()\n	if s, ok := c.(cluster.Stopped); ok {\n		c = cluster.Stopped{Partition: s.Partition, Token: fact.doc.Token}\n	}\n	after, result := v.Do(at, w.atMS, c)\n	if !result.Accepted {\n		return verdict{result: result}\n	}\n	doc := fact.next"),
