@@ -69,6 +69,7 @@ var rules = []rule{
 	{"sim/…", append([]string{"sim/…", "store/memory"}, contracts...)}, // it knows no protocol
 	{"cmd/…", []string{"…"}},
 	{"examples/…", []string{"…"}},
+	{"contrib/*/examples/*", append([]string{".", "protocol/*", "store/*", "contrib/…"}, contracts...)}, // a user chooses the protocol
 	// A module of its own uses what everybody can use: the compiler would let it have internal packages.
 	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, contracts...)},
 	{"proof/…", []string{"…"}},
