@@ -4,5 +4,24 @@ package mutants
 
 // knownLease tells with which arguments each flaw was found the last time. It only saves time: where it does not find one any more, every layer is tried.
 func knownLease() map[string]string {
-	return map[string]string{}
+	return map[string]string{
+		"lease: a claim counts before it is acknowledged":     "--protocol lease --stop --workers 1 --first 24 --seeds 1 --hours 0.1 --again 0",
+		"lease: a fence is none":                              "--protocol lease --stop --workers 1 --first 2 --seeds 1 --hours 0.1 --again 0",
+		"lease: a fenced member stays in the Node List":       "--protocol lease --stop --workers 1 --first 2 --seeds 1 --hours 0.1 --again 0",
+		"lease: a holder counts from the answer":              "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
+		"lease: a leader rests though documents have changed": "check --protocol lease --states 100000 --members 2 --suspicions 1 --failures 1",
+		"lease: a renewal of unknown outcome counts":          "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
+		"lease: a session is fenced too early":                "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
+		"lease: a silent session is not fenced":               "--protocol lease --stop --workers 1 --first 2 --seeds 1 --hours 0.1 --again 0",
+		"lease: a token begins again":                         "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
+		"lease: nobody follows a dead leader":                 "check --protocol lease --states 100000 --members 2 --suspicions 1 --failures 1",
+		"lease: the name of a live process is taken over":     "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
+		"lease: the token is not raised":                      "check --protocol lease --states 100000 --members 2 --suspicions 1 --failures 1",
+		"lease: the wall clock decides":                       "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
+		"lease: what an old read does not show is given up":   "--protocol lease --stop --workers 1 --first 21 --seeds 1 --hours 0.1 --again 0",
+		"lease: what is read back counts":                     "--protocol lease --stop --workers 1 --first 35 --seeds 1 --hours 0.1 --again 0",
+		"lease: whoever is to give up is not told":            "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
+		"lease: whoever is told to stop goes on":              "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
+		"lease: work goes on when the session has ended":      "check --protocol lease --states 100000 --members 2 --suspicions 1 --failures 1",
+	}
 }
