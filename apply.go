@@ -107,7 +107,7 @@ func (m *Member) change(ctx context.Context, id cluster.JobID, decide func(old *
 		case len(res) != 1:
 			return false, errors.New("the cluster gave no answer")
 		case res[0].Accepted:
-			return true, nil
+			return true, m.shows(ctx, id, old)
 		}
 		if res[0].Reason != cluster.NotExpected {
 			return false, fmt.Errorf("%w: %s", ErrRefused, res[0].Reason)
@@ -124,6 +124,25 @@ func (m *Member) change(ctx context.Context, id cluster.JobID, decide func(old *
 		}
 	}
 	return false, fmt.Errorf("%w: others change it all the time", ErrRefused)
+}
+
+// shows waits until this member knows a job that was not there before: under the protocol lease it hears of it from the leader, a moment after the store has
+// it, and whoever has submitted it goes on to wait for its end.
+func (m *Member) shows(ctx context.Context, id cluster.JobID, old *cluster.Job) error {
+	for old == nil {
+		next := m.node.Changed()
+		if m.job(id) != nil {
+			return nil
+		}
+		select {
+		case <-next:
+		case <-m.done:
+			return errors.Join(m.err, context.Canceled)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 func (m *Member) job(id cluster.JobID) *cluster.Job {

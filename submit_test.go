@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -42,6 +43,28 @@ func TestSubmitFile(t *testing.T) {
 		var malformed *source.MalformedError
 		if !errors.As(err, &malformed) || malformed.Line != 3 || malformed.Hint != `did you mean "first"?` {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Under the protocol lease members hear of a job from the leader. Each that has submitted it waits for its end at once, also the second one, which finds it
+// there.
+func TestSubmitThenWaitByClaims(t *testing.T) {
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		server := memory.New()
+		step := rota.NewType("step", func(context.Context, *rota.Grant, struct{}) error { return nil })
+		ended := make(chan error, 2)
+		for _, name := range []string{"a", "b"} {
+			m := joinAs(t, ctx, server, rota.Config{Member: name, Types: []rota.Type{step}, Slots: 3, Protocol: lease.Protocol{}})
+			go func() {
+				job, err := m.SubmitFile(ctx, "etl.yaml", []byte(twoSteps))
+				ended <- errors.Join(err, m.Wait(ctx, job))
+			}()
+		}
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

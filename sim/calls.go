@@ -19,6 +19,12 @@ func (p *process) call(e machine.Effect, c machine.Call) {
 	if c.List && w.now < p.unlisted && !w.healing {
 		f = noRequest
 	}
+	if kind == machine.DirtyRead {
+		p.isolated = w.now + p.chance.between(int64(w.plan.ttl)/16, int64(w.plan.ttl))
+	}
+	if f == fine && w.now < p.isolated && !w.healing {
+		f = dirty
+	}
 	sent := p.clock.at(w.now)
 	timeout := int64(p.caller.Timeout(e))
 	there, back := p.delay(), p.delay()
@@ -29,7 +35,7 @@ func (p *process) call(e machine.Effect, c machine.Call) {
 		if f.arrives() && (lost || w.now >= deadline) {
 			f = noRequest
 		}
-		if f == fine && (p.cutIn || w.now+back >= deadline) {
+		if (f == fine || f == dirty) && (p.cutIn || w.now+back >= deadline) {
 			f = noReply
 		}
 		if !p.up && (f == noRequest || w.plan.mode == KernelLock) {
@@ -121,6 +127,8 @@ func (p *process) fateOf(c machine.Call) (fate, machine.Kind) {
 		return fails, k
 	case machine.StaleList:
 		return oldListing, k
+	case machine.DirtyRead:
+		return dirty, k
 	}
 	return fine, k
 }

@@ -23,8 +23,8 @@ type disk struct {
 	docs     map[string]stored
 	versions uint64
 	sessions []*session
-	opened   int         // sessions so far
-	older    []store.Doc // a listing from some time ago
+	opened   int      // sessions so far
+	older    isolated // from some time ago
 	away     bool
 	full     bool
 	room     *room
@@ -94,6 +94,15 @@ func (d *disk) put(doc store.Doc, s *session) (store.Version, error) {
 	d.docs[doc.Key] = stored{doc, s}
 	d.changed(doc.Key)
 	return doc.Version, nil
+}
+
+// putTo is put for a change that may be made twice: the answer is that of the first.
+func (d *disk) putTo(v *store.Version, doc store.Doc, s *session) error {
+	got, err := d.put(doc, s)
+	if err == nil {
+		*v = got
+	}
+	return err
 }
 
 func (d *disk) delete(key string, v store.Version) error {

@@ -3,9 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/store"
@@ -22,6 +20,7 @@ const (
 	later           // it is done after its caller has given up
 	fails           // the store says that nothing was done
 	oldListing      // it is answered with what was
+	dirty           // an isolated copy of the store answers it
 	half            // its first request is done, the next one reaches nobody
 	halfHeard       // its first request is answered, the answer to the next one is lost
 )
@@ -33,12 +32,14 @@ func (f fate) next() fate {
 		return noRequest
 	case halfHeard:
 		return noReply
+	case dirty:
+		return dirty
 	}
 	return fine
 }
 
 // arrives tells whether the call's first request is done like any other, if the way is open.
-func (f fate) arrives() bool { return f == fine || f == half || f == halfHeard }
+func (f fate) arrives() bool { return f == fine || f == half || f == halfHeard || f == dirty }
 
 // silent tells whether the caller hears nothing before its time is over.
 func (f fate) silent() bool {
@@ -69,7 +70,7 @@ func (h *handle) change(do func() error) error {
 		return fmt.Errorf("no space left: %w", store.ErrUnavailable)
 	}
 	switch f {
-	case noRequest:
+	case noRequest, dirty:
 		return store.ErrUnknown
 	case fails:
 		return store.ErrUnavailable
@@ -109,12 +110,18 @@ func (h *handle) Get(_ context.Context, key string) (store.Doc, error) {
 	if err := h.ask(); err != nil {
 		return store.Doc{}, err
 	}
+	if h.fate == dirty {
+		return h.d.older.get(key)
+	}
 	return h.d.get(key)
 }
 
 // Put implements store.Docs.
 func (h *handle) Put(_ context.Context, doc store.Doc) (v store.Version, err error) {
-	err = h.change(func() (err error) { v, err = h.d.put(doc, nil); return err })
+	if h.fate == dirty {
+		h.d.strand(doc)
+	}
+	err = h.change(func() error { return h.d.putTo(&v, doc, nil) })
 	return v, err
 }
 
@@ -128,8 +135,8 @@ func (h *handle) List(_ context.Context, prefix string) ([]store.Doc, error) {
 	if err := h.ask(); err != nil {
 		return nil, err
 	}
-	if h.fate == oldListing {
-		return slices.DeleteFunc(slices.Clone(h.d.older), func(d store.Doc) bool { return !strings.HasPrefix(d.Key, prefix) }), nil
+	if h.fate == oldListing || h.fate == dirty {
+		return h.d.older.list(prefix), nil
 	}
 	return h.d.list(prefix), nil
 }
@@ -204,7 +211,8 @@ func (t *tie) Put(_ context.Context, doc store.Doc) (v store.Version, err error)
 		if t.s.over {
 			return store.ErrSession
 		}
-		if v, err = t.h.d.put(doc, t.s); err == nil {
+		err := t.h.d.putTo(&v, doc, t.s)
+		if err == nil {
 			t.s.heard = t.h.d.w.now
 		}
 		return err

@@ -48,6 +48,7 @@ type process struct {
 	assigned   []protocol.Grant // of the assignment that the supervisor has
 	slowWork   int64            // until then the supervisor hears late: see SlowWork
 	unlisted   int64            // until then no list is answered: see LateLook
+	isolated   int64            // until then an isolated copy of the store answers its calls: see DirtyRead
 	kept       map[runID]bool   // runs that ended well under a grant that the supervisor had
 	ticks      uint64
 	trust      protocol.Instant

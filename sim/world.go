@@ -91,9 +91,9 @@ func (w *world) begin() {
 	w.remember()
 }
 
-// remember keeps a listing, so that an old one can be shown.
+// remember keeps what there is, so that it can be shown when it is old.
 func (w *world) remember() {
-	w.disk.older = w.disk.list("")
+	w.disk.isolate()
 	w.after(w.chance.between(1, 2*int64(w.plan.ttl)), w.remember)
 }
 

@@ -24,7 +24,7 @@ type protocol struct {
 func protocols() []protocol {
 	return []protocol{
 		{leader.Machine(), leader.Rules(), pushLeader(), nightLeader(), nil},
-		{lease.Machine(), nil, nil, nil, nil},
+		{lease.Machine(), lease.Rules(), pushLease(), nightLease(), nil},
 		{replica.Machine(), replica.Rules(), pushReplica(), nightReplica(), guardianReplica()},
 		{sync.Machine(), sync.Rules(), pushSync(), nightSync(), nil},
 	}

@@ -66,6 +66,28 @@ func nightLeader() []walk.Config {
 	)
 }
 
+// pushLease are the walks of lease of every change.
+func pushLease() []walk.Config {
+	return []walk.Config{
+		{Members: 2, Partitions: 1, Crashes: 1, Duplicates: 1},
+		{Members: 2, Partitions: 1, Crashes: 1, Restarts: 1, Prompt: true},
+		{Members: 3, Partitions: 1, Crashes: 1, Duplicates: 1, Prompt: true},
+		{Members: 3, Partitions: 2, Crashes: 1, Duplicates: 1, Prompt: true},
+		{Members: 2, Partitions: 1, Suspicions: 1, Failures: 1, Prompt: true},
+		{Members: 2, Partitions: 2, Leaves: 1, Duplicates: 1, Prompt: true},
+		{Members: 2, Partitions: 1, Crashes: 1, Suspicions: 1, Prompt: true},
+	}
+}
+
+// nightLease are those that take longer.
+func nightLease() []walk.Config {
+	return append(pushLease(),
+		walk.Config{Members: 2, Partitions: 1, Crashes: 1, Suspicions: 1, Duplicates: 1, Prompt: true},
+		walk.Config{Members: 2, Partitions: 2, Crashes: 1, Restarts: 1, Leaves: 1, Prompt: true},
+		walk.Config{Members: 3, Partitions: 1, Suspicions: 1, Duplicates: 1, Prompt: true},
+	)
+}
+
 // pushSync are the walks of sync of every change.
 func pushSync() []walk.Config {
 	return []walk.Config{

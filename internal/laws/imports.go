@@ -73,6 +73,7 @@ var rules = []rule{
 	{"internal/command/…", []string{"…"}}, // the command rota
 	{"cmd/…", []string{"…"}},
 	{"examples/…", []string{"…"}},
+	{"contrib/*/examples/*", append([]string{".", "protocol/*", "store/*", "contrib/…"}, contracts...)}, // a user chooses the protocol
 	// A module of its own uses what everybody can use: the compiler would let it have internal packages.
 	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, contracts...)},
 	{"proof/…", []string{"…"}},

@@ -28,6 +28,8 @@ func TestDemo(t *testing.T) { newPlace(t).demo() }
 // A directory is that of who plays it, not of the members.
 func TestDemoInADirectory(t *testing.T) { newPlace(t).demo("--store", "file:here") }
 
+func TestDemoByClaims(t *testing.T) { newPlace(t).demo("--store", "file:here", "--protocol", "lease") }
+
 // Members inside one process keep the same promises; what stands for a suspension is stricter there, as their tasks go on.
 // The settings of who plays it are not theirs.
 func TestDemoInMemory(t *testing.T) {

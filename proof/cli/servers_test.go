@@ -45,6 +45,8 @@ func TestDemoOnServers(t *testing.T) {
 			p.demo("--store", s.URL+"/led", "--protocol", "leader")
 		case "kafka":
 			p.demo("--store", s.URL+"/shared", "--protocol", "sync")
+		case "elastic", "postgres":
+			p.demo("--store", s.URL+"/claimed", "--protocol", "lease")
 		}
 	})
 }

@@ -38,7 +38,8 @@
 //   - A session leaves the Node List by its own will, or after it was fenced: its heartbeat was silent for TTL(1+ρ) by the clock of the member that fenced
 //     it, and the fence was acknowledged. A heartbeat that meets a fence fails, a fence that meets a heartbeat fails. The owner itself trusts a claim until
 //     TTL(1−ρ) − margin after it sent the last renewal that was acknowledged (G2).
-//   - A member acts on its own acknowledged claims alone, never on what it reads. A claim of unknown outcome that is read back is written once more.
+//   - A member acts on its own acknowledged claims alone, never on what it reads. What a read shows counts for a write of unknown outcome, or for a
+//     fence, when a write on top of it was acknowledged: the copy of the store that answered may have been cut off.
 //   - After a crash the partitions are claimed elsewhere within TTL(1+ρ) + 4 polls + 8 round trips; at once, but for these, where the heartbeat goes with the
 //     process (G4). A leader that dies as well adds its rank's delay.
 //   - Started again with nothing but the store, members find jobs, settings and positions there.

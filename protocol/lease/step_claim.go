@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -18,6 +19,8 @@ type held struct {
 	partition cluster.Partition
 	spec      *cluster.TaskSpec
 	specIndex cluster.Index
+	missing   protocol.Instant // since when reads do not show it as we know it; 0: they do
+	next      protocol.Instant // nothing is said about it before
 }
 
 // shun is a claim that was refused: it is not tried again until the board has changed.
@@ -137,21 +140,40 @@ func (s *step) hold(h held) {
 // ownReadBack takes in the document of a partition as a command that was refused has read it. Where it is not ours any more, to hold on to it would keep us
 // from claiming it again.
 func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID) {
-	at := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == partitionKey(id) })
-	if at < 0 {
+	if at := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == partitionKey(id) }); at >= 0 {
+		s.ownSeen(docs[at], id)
+	}
+}
+
+// ownSeen takes in what a read shows of a partition that we hold. A copy of the store that was cut off shows what was, and what nobody has acknowledged: that
+// it is not ours counts when no read has shown otherwise for a TTL. To give it up before, and to find it later, would run it again.
+func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
+	i, ok := findHeld(s.held, id)
+	if !ok {
 		return
 	}
-	if i, ok := findHeld(s.held, id); ok && docs[at].Version == "" {
-		s.held = slices.Delete(slices.Clone(s.held), i, i+1)
+	if p, there := s.known.learn([]store.Doc{d}).of(d.Key); there && s.shows(p, i) {
+		s.ownChanged(d)
 		return
 	}
-	s.ownChanged(docs[at])
+	s.held = slices.Clone(s.held)
+	h := &s.held[i]
+	if h.missing == 0 {
+		h.missing = s.now
+	}
+	if h.next = s.now.Add(s.p.Poll); s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {
+		s.held = slices.Delete(s.held, i, i+1)
+	}
+}
+
+// shows tells whether a document says that we hold what we hold.
+func (s *step) shows(p partitionFact, i int) bool {
+	return p.doc.Holder == s.session() && p.doc.State == outstanding && p.doc.Token == s.held[i].partition.Token
 }
 
 // ownChanged takes in a document of a partition, if it is one that we hold.
 func (s *step) ownChanged(d store.Doc) {
-	f := s.known.learn([]store.Doc{d})
-	p, ok := f.of(d.Key)
+	p, ok := s.known.learn([]store.Doc{d}).of(d.Key)
 	if !ok {
 		return
 	}
@@ -160,11 +182,11 @@ func (s *step) ownChanged(d store.Doc) {
 		return
 	}
 	s.held = slices.Clone(s.held)
-	if p.doc.Holder != s.session() || p.doc.State != outstanding || p.doc.Token != s.held[i].partition.Token {
+	if !s.shows(p, i) {
 		s.held = slices.Delete(s.held, i, i+1)
 		return
 	}
-	s.held[i].version, s.held[i].partition = d.Version, p.partition
+	s.held[i].version, s.held[i].partition, s.held[i].missing = d.Version, p.partition, 0
 }
 
 // assign derives what the supervisor should run, when that or our lease has changed.
@@ -209,7 +231,7 @@ func (s *step) tell() {
 		if i < len(s.reports) && s.reports[i].Partition == h.id {
 			r = &s.reports[i]
 		}
-		if c := word(h.partition, r); c != nil && !s.trying(h.id) && len(s.tries) < maxTries {
+		if c := word(h.partition, r); c != nil && s.now >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
 			s.try(c)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 type writer struct {
 	session string        // of the member that decides; "" for a client
 	write   string        // names this write
+	proved  string        // the fence in this document was acknowledged
 	index   cluster.Index // given for this command; 0: none yet
 	atMS    int64         // wall clock, for people
 	expire  int64         // as atMS: until when the writer's lease is good
@@ -195,7 +196,9 @@ func admitted(v cluster.Value, id cluster.MemberID, atMS int64) cluster.Value {
 	return v
 }
 
-// unfenced refuses to remove a member whose session may still be renewed; nil where nothing is in the way. The member itself may leave.
+// unfenced refuses to remove a member whose session may still be renewed; nil where nothing is in the way. The member itself may leave. What is read may never
+// have been acknowledged: a fence is written once more before it counts. That a heartbeat is not there counts where the same request has shown the Node List,
+// which was written after it.
 func unfenced(c cluster.Command, f *facts, w writer) *verdict {
 	var id cluster.MemberID
 	switch c := c.(type) {
@@ -214,7 +217,7 @@ func unfenced(c cluster.Command, f *facts, w writer) *verdict {
 	key := f.members[i].Pulse
 	d, ok := f.docs[key]
 	if !ok {
-		return &verdict{more: []string{key}}
+		return &verdict{more: []string{keyNodes, key}}
 	}
 	n, there, err := read[nodeDoc](d)
 	switch {
@@ -223,6 +226,10 @@ func unfenced(c cluster.Command, f *facts, w writer) *verdict {
 	case there && n.State != nodeFenced:
 		v := refused("its session has not been fenced: it may be alive")
 		return &v
+	case there && w.proved != key:
+		n.Write = w.write
+		d := written(key, d.Version, n)
+		return &verdict{put: &d, again: true}
 	}
 	return nil
 }

@@ -57,7 +57,9 @@ func (p *paper) verdict(c cluster.Command, by string) verdict {
 			if !p.put(*v.put) {
 				p.t.Fatal("a write of a moment ago conflicts")
 			}
-			w.index = v.index
+			if w.index = v.index; v.again {
+				w.proved = v.put.Key
+			}
 			docs = p.get(needs(c)...)
 			continue
 		}

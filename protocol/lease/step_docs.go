@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -139,6 +140,26 @@ func written(key string, over store.Version, x any) store.Doc {
 		panic(err) // strings, numbers and bytes
 	}
 	return store.Doc{Key: key, Value: b, Version: over}
+}
+
+// renamed is a document that was read back, as it is to be written over itself under the name of another write: a read may show what is never acknowledged,
+// and nobody acts on less than an acknowledgement.
+func renamed(d store.Doc, write string) store.Doc {
+	var was struct {
+		Write string `json:"write"`
+	}
+	_ = json.Unmarshal(d.Value, &was) // it is one of ours
+	d.Value = bytes.Replace(d.Value, named(was.Write), named(write), 1)
+	return d
+}
+
+// named is how a document names its write: it comes after all that others have chosen.
+func named(write string) []byte {
+	b, err := json.Marshal(write)
+	if err != nil {
+		panic(err) // a string
+	}
+	return append([]byte(`"write":`), b...)
 }
 
 // DamagedError says that a document is not one that this protocol writes. Nothing is decided by it, and nothing is written over it.

@@ -19,7 +19,9 @@ func (s *step) walk() {
 	case phaseJoin:
 		s.join()
 	case phaseRemoved:
-		s.nextLife()
+		if s.nextLife(); s.phase == phaseName {
+			s.checkName()
+		}
 	}
 }
 

@@ -272,9 +272,11 @@ func (s *step) ownRead(ev Fetched) {
 	for _, p := range f.partitions {
 		job, _, _ := p.partition.ID.Split()
 		d := f.docs[p.key]
-		if i, ok := findHeld(s.held, p.partition.ID); ok {
+		if i, ok := findHeld(s.held, p.partition.ID); ok && s.trying(p.partition.ID) {
+			continue // what we say of it may be stored by now, and this was read before
+		} else if ok {
 			s.newSpec(i, f.jobs[job].job)
-			s.ownChanged(d)
+			s.ownSeen(d, p.partition.ID)
 		} else if p.doc.Holder == s.session() && p.doc.State == outstanding && !s.look.adopt.busy && !s.trying(p.partition.ID) {
 			p.doc.Write = s.writeName()
 			s.look.adopted, s.look.job = written(p.key, d.Version, p.doc), f.jobs[job].job

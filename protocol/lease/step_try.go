@@ -21,6 +21,7 @@ type try struct {
 	index   cluster.Index
 	taking  cluster.Index // the write takes this index
 	again   bool          // the write is one before the deciding one
+	proved  string        // document of the last such write that was acknowledged
 	put     store.Doc     // the write that is under way or of unknown outcome; no key where there is none
 	name    string        // of the write
 	lost    bool          // its outcome is unknown
@@ -133,15 +134,11 @@ func (s *step) keep(i int, t try) {
 func (s *step) decide(i int, t try) {
 	f := s.learn(t.docs)
 	if t.lost && s.stored(&t) {
-		if _, ok := t.command.(cluster.Claim); ok {
-			s.confirm(i, t, f)
-		} else {
-			s.acknowledged(i, t)
-		}
+		s.confirm(i, t)
 		return
 	}
 	t.name = s.writeName()
-	w := writer{session: s.session(), write: t.name, index: t.index, atMS: s.wallMS, expire: s.wallMS + s.p.TTL.Milliseconds()}
+	w := writer{session: s.session(), write: t.name, proved: t.proved, index: t.index, atMS: s.wallMS, expire: s.wallMS + s.p.TTL.Milliseconds()}
 	v := decide(t.command, f, w)
 	switch {
 	case v.err != nil:
@@ -171,16 +168,10 @@ func (s *step) put(i int, t try) {
 	s.keep(i, t)
 }
 
-// confirm writes a claim again over what was read back: a read may show what will never be acknowledged, and nobody acts on less than an acknowledgement.
-func (s *step) confirm(i int, t try, f *facts) {
-	p, ok := f.of(t.put.Key)
-	if !ok {
-		s.keep(i, t)
-		return
-	}
-	t.name = s.writeName()
-	p.doc.Write, t.lost = t.name, false
-	t.put = written(t.put.Key, t.put.Version, p.doc)
+// confirm writes once more, under another name, what was read back.
+func (s *step) confirm(i int, t try) {
+	name := s.writeName()
+	t.put, t.name, t.lost = renamed(t.put, name), name, false
 	s.put(i, t)
 }
 
@@ -222,7 +213,9 @@ func (s *step) acknowledged(i int, t try) {
 	switch {
 	case t.taking != 0:
 		t.index, t.taking = t.taking, 0
-	case !t.again:
+	case t.again:
+		t.proved = t.put.Key
+	default:
 		s.finishTry(i, t)
 		return
 	}

@@ -28,6 +28,7 @@ const (
 	ClockRate       Kind = "clock-rate"        // the clock's rate changes, within the bound
 	WallJump        Kind = "wall-jump"         // the clock for people jumps
 	StaleList       Kind = "stale-list"        // a listing shows what was
+	DirtyRead       Kind = "dirty-read"        // a copy of the store that was cut off answers reads: with what was, and with what it never acknowledges; for a while also the calls after it
 	LeaveInOrder    Kind = "leave"             // SIGTERM
 	SecondStart     Kind = "second-start"      // another process starts under the same name
 	SessionExpiry   Kind = "session-expiry"    // the store ends the session of a member that lives

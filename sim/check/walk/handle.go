@@ -101,13 +101,13 @@ func (h *handle) put(d doc) (v store.Version, err error) {
 			return store.ErrConflict
 		}
 		d.Version = next(d.Version, h.s.used.Suspicions)
-		h.s.note(d.Key)
 		h.s.docs = slices.Clone(h.s.docs)
 		if ok {
 			h.s.docs[at] = d
 		} else {
 			h.s.docs = slices.Insert(h.s.docs, at, d)
 		}
+		h.s.note(d.Key)
 		v = d.Version
 		return nil
 	})

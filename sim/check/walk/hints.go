@@ -7,6 +7,7 @@ import (
 
 // note notes that a document, or, for "", the log has changed.
 func (s *State) note(key string) {
+	s.assemble(key)
 	if s.rules.Settled {
 		s.changed = append(slices.Clip(s.changed), key)
 	}

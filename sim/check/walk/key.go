@@ -23,6 +23,7 @@ type Names struct {
 	base    *cluster.Value // that everyone has read
 	known   []string       // documents of its members, and of those that may become members by what was written since or is under way
 	indexes []cluster.Index
+	aliases map[string]uint64 // by text, in the order in which they are first met
 	ranked  bool
 }
 
@@ -35,7 +36,7 @@ func newNames(s *State) *Names {
 			read = min(read, me.index())
 		}
 	}
-	n := &Names{base: &s.log[uint64(read)-s.log[0].Index].value, indexes: make([]cluster.Index, 0, 64)}
+	n := &Names{base: s.at(read), indexes: make([]cluster.Index, 0, 64)}
 	for m := range n.base.Members() {
 		n.known = append(n.known, m.Pulse)
 	}
@@ -85,6 +86,22 @@ func (n *Names) Index(i cluster.Index) uint64 {
 	}
 	at, _ := slices.BinarySearch(n.indexes, i)
 	return uint64(at) + 1
+}
+
+// Alias appends the number of a text: states that differ only in such texts, but not in which of them are equal, have one key.
+func (n *Names) Alias(b []byte, text string) []byte {
+	if n == nil {
+		return append(append(b, text...), 0)
+	}
+	a, ok := n.aliases[text]
+	if !ok {
+		if n.aliases == nil {
+			n.aliases = make(map[string]uint64)
+		}
+		a = uint64(len(n.aliases)) + 1
+		n.aliases[text] = a
+	}
+	return binary.AppendUvarint(b, a)
 }
 
 // Seq names a sequence number of a writer. Numbers up to the newest applied one are all alike: duplicates.
@@ -169,6 +186,10 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 	u := s.used
 	b = append(b, byte(u.Crashes), byte(u.Restarts), byte(u.Suspicions), byte(u.Duplicates), byte(u.Failures), byte(u.Leaves), byte(len(s.docs)), byte(len(s.orphans)))
 	for _, d := range s.docs {
+		if s.rules.Doc != nil {
+			b = s.rules.Doc(append(append(b, byte(d.member), d.start), d.session...), d.Doc, n)
+			continue
+		}
 		b = append(append(append(b, d.Key...), 0), d.Version...)
 		if !s.rules.Heartbeat(d.Key) {
 			b = append(append(append(b, 0, byte(d.member), d.start), d.session...), d.Value...)

@@ -39,6 +39,8 @@ type Rules struct {
 	// way Unseen is answered as soon as the group answers; of another way, in a move of its own.
 	Beat   func(machine.State) machine.Effect
 	Before func(machine.State, protocol.Instant) bool
+	// Doc appends what a document says; nil: all of it.
+	Doc func(b []byte, d store.Doc, n *Names) []byte
 	// Value appends what of the value decides what it does next, besides members and partitions. It may be nil.
 	Value func(b []byte, v *cluster.Value, n *Names) []byte
 }

@@ -15,7 +15,9 @@ import (
 // State is the store, the members and what is under way between them. It is a value: a move makes another one.
 type State struct {
 	rules     *Rules
-	log       []*record // from the newest that everyone has read
+	log       []*record      // from the newest that everyone has read
+	truth     *cluster.Value // what the documents say, where there is no log
+	assess    machine.Truth
 	docs      []doc     // that exist, sorted by key
 	members   []*member // each is shared with older states until own copies it
 	owned     uint      // bit i: members[i] is not shared
@@ -114,6 +116,9 @@ func start(r *Rules, c Config) *State {
 		s.members[i] = &member{}
 	}
 	s.room = memory.NewGroup(0)
+	if r.Machine.Fold == nil {
+		return s.claim()
+	}
 	e, encode := founding(c), cluster.Entry.Encode
 	if r.Machine.Encode != nil {
 		encode = r.Machine.Encode
@@ -165,19 +170,36 @@ func (s *State) append(data []byte) uint64 {
 
 // head is the value of the whole log.
 func (s *State) head() *cluster.Value {
+	if s.truth != nil {
+		return s.truth
+	}
 	if len(s.log) == 0 {
 		return &cluster.Value{}
 	}
 	return &s.log[len(s.log)-1].value
 }
 
+// at is the value at an index.
+func (s *State) at(i cluster.Index) *cluster.Value {
+	if s.truth != nil {
+		return s.truth
+	}
+	return &s.log[uint64(i)-s.log[0].Index].value
+}
+
 // after is the log behind an index. Its indexes are dense.
 func (s *State) after(i cluster.Index) []*record {
+	if len(s.log) == 0 {
+		return nil
+	}
 	return s.log[uint64(i)+1-s.log[0].Index:]
 }
 
 // trim drops what everyone has read.
 func (s *State) trim() {
+	if len(s.log) == 0 {
+		return
+	}
 	read := s.head().Index()
 	for _, m := range s.members {
 		if m.up && s.reads(m) {
@@ -219,11 +241,15 @@ func (s *State) live(d doc) bool {
 
 // vanish ends a session: its documents go.
 func (s *State) vanish(of doc) {
+	var gone []string
 	s.docs = slices.DeleteFunc(slices.Clone(s.docs), func(d doc) bool {
-		gone := d.member == of.member && d.start == of.start && d.session == of.session
-		if gone {
-			s.note(d.Key)
+		goes := d.member == of.member && d.start == of.start && d.session == of.session
+		if goes {
+			gone = append(gone, d.Key)
 		}
-		return gone
+		return goes
 	})
+	for _, key := range gone {
+		s.note(key)
+	}
 }

@@ -18,6 +18,9 @@ func faults() []machine.Fault {
 		Runs:    works,
 		Stops:   []string{"joined", "leader", "leaving"},
 	})
-	table = append(table, machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}})
+	table = append(table,
+		machine.Fault{Kind: machine.DirtyRead, Weight: 6, Phases: []string{"name", "join", "joined", "leader", "leaving"}, Suits: func(c machine.Call) bool { return !c.Write && !c.Renew }},
+		machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}},
+	)
 	return machine.Without(table, machine.Truncation, machine.Garbage, machine.Foreign, machine.TailLost, machine.NewerEntry)
 }

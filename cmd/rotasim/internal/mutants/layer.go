@@ -61,8 +61,14 @@ func layers(protocol string) []layer {
 			sim("--first", "5", "--seeds", "35", "--hours", "0.2"),
 		}
 	}
-	if protocol == "lease" { // no walk is known for it
-		all = slices.DeleteFunc(all, func(l layer) bool { return l.name == Checker })
+	if protocol == "lease" { // each hour of the simulator takes longer
+		return []layer{
+			check("--members", "3", "--crashes", "1", "--duplicates", "1"),
+			check("--members", "2", "--crashes", "1", "--restarts", "1"),
+			check("--members", "2", "--suspicions", "1", "--failures", "1"),
+			sim("--first", "0", "--seeds", "3", "--hours", "0.1", "--again", "0"),
+			sim("--first", "3", "--seeds", "37", "--hours", "0.1", "--again", "0"),
+		}
 	}
 	return all
 }

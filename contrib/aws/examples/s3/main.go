@@ -14,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/contrib/aws/bucket"
+	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -30,6 +31,7 @@ func main() {
 type options struct {
 	member, dir, job, place string
 	ttl                     time.Duration
+	protocol                rota.Protocol
 	config                  bucket.Config
 	toy                     toy
 }
@@ -44,8 +46,16 @@ func parse(args []string) (o options, err error) {
 	flags.StringVar(&o.config.Endpoint, "endpoint", "", "URL of a gateway; default: S3")
 	flags.IntVar(&o.toy.port, "gateway", 0, "be a gateway in memory on this port, with the bucket logs, instead of a member")
 	flags.IntVar(&o.toy.objects, "objects", 1000, "of that gateway")
+	protocol := flags.String("protocol", "replica", "how the processes agree: replica, or lease, by which they claim objects")
 	err = flags.Parse(args)
 	o.config.PathStyle = o.config.Endpoint != ""
+	switch {
+	case err != nil:
+	case *protocol == "lease":
+		o.protocol = lease.Protocol{}
+	case *protocol != "replica":
+		err = fmt.Errorf("unknown protocol %q; try: -protocol lease", *protocol)
+	}
 	return o, err
 }
 
@@ -63,7 +73,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	m, err := rota.Join(ctx, rota.Config{Member: o.member, Store: s, TTL: o.ttl, Types: []rota.Type{sizes(out, o.config.Endpoint != "")}})
+	m, err := rota.Join(ctx, rota.Config{Member: o.member, Store: s, Protocol: o.protocol, TTL: o.ttl, Types: []rota.Type{sizes(out, o.config.Endpoint != "")}})
 	if err != nil {
 		return err
 	}

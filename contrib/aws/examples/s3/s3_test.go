@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/lease"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -45,6 +47,9 @@ type took struct {
 	ended bool   // it will write no more
 }
 
+// observer assembles the value of a store.
+type observer func(context.Context, protocol.Store, cluster.Value) (cluster.Value, error)
+
 type process struct {
 	name   string
 	cmd    *exec.Cmd
@@ -58,6 +63,8 @@ type swarm struct {
 	args  []string
 	lines chan took
 	up    []*process
+
+	objects, kills int
 }
 
 func (s *swarm) start(name string) {
@@ -96,10 +103,17 @@ func (s *swarm) kill(p *process) {
 	}
 }
 
-const objects = 3000
-
 // Three processes, one of which is killed: each object is taken, and twice only where a run was cut.
-func TestEachObjectIsTaken(t *testing.T) {
+func TestEachObjectIsTaken(t *testing.T) { eachIsTaken(t, 3000, 1, replica.Protocol{}.Observe) }
+
+// The same of the source document elasticsearch-cluster-state: members claim the objects, and two of three processes are killed.
+func TestEachObjectIsClaimed(t *testing.T) {
+	eachIsTaken(t, 1000, 2, lease.Protocol{}.Observe, "-protocol", "lease")
+}
+
+// eachIsTaken kills some of three processes that agree by a protocol.
+func eachIsTaken(t *testing.T, objects, kills int, observe observer, args ...string) {
+	t.Helper()
 	t.Parallel()
 	h, err := toy{objects: objects}.handler()
 	if err != nil {
@@ -108,13 +122,14 @@ func TestEachObjectIsTaken(t *testing.T) {
 	dir, all := filepath.Join(t.TempDir(), "store"), make(chan struct{})
 	gateway := httptest.NewServer(behind(all, h))
 	defer gateway.Close()
-	s := &swarm{t: t, lines: make(chan took), args: []string{"-store", dir, "-endpoint", gateway.URL, "-place", "s3://logs/2026/", "-ttl", "30s"}}
+	s := &swarm{t: t, lines: make(chan took), objects: objects, kills: kills}
+	s.args = append([]string{"-store", dir, "-endpoint", gateway.URL, "-place", "s3://logs/2026/", "-ttl", "30s"}, args...)
 	for _, name := range []string{"a", "b", "c"} {
 		s.start(name)
 	}
 	go func() {
 		defer close(all)
-		awaitJoined(t, dir, len(s.up))
+		awaitJoined(t, dir, len(s.up), observe)
 	}()
 	began := time.Now()
 	by := s.play(t)
@@ -135,7 +150,7 @@ func TestEachObjectIsTaken(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d objects in %.1f s; 1 process killed; %d objects were taken twice", len(by), time.Since(began).Seconds(), again)
+	t.Logf("%d objects in %.1f s; %d processes killed; %d objects were taken twice", len(by), time.Since(began).Seconds(), kills, again)
 }
 
 // behind is a gateway that keeps its objects until a channel is closed: who comes late finds something to do.
@@ -152,10 +167,10 @@ func behind(gate <-chan struct{}, h http.Handler) http.Handler {
 }
 
 // awaitJoined waits until so many members have joined, or the test has ended.
-func awaitJoined(t *testing.T, dir string, members int) {
+func awaitJoined(t *testing.T, dir string, members int, observe observer) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for joined(t.Context(), dir) != members {
+	for joined(t.Context(), dir, observe) != members {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
@@ -165,13 +180,13 @@ func awaitJoined(t *testing.T, dir string, members int) {
 }
 
 // joined is how many members there are in a store; none while there is no store.
-func joined(ctx context.Context, dir string) (n int) {
+func joined(ctx context.Context, dir string, observe observer) (n int) {
 	st, err := file.Open(ctx, dir, file.Options{ReadOnly: true})
 	if err != nil {
 		return 0
 	}
 	defer st.Close()
-	v, err := fold.Observe(ctx, st, cluster.Value{})
+	v, err := observe(ctx, st, cluster.Value{})
 	if err != nil {
 		return 0
 	}
@@ -183,12 +198,12 @@ func joined(ctx context.Context, dir string) (n int) {
 	return n
 }
 
-// play kills one process when a third is taken and all take part, and waits for the end of the others.
+// play kills one process when a third is taken and all take part, perhaps another one at two thirds, and waits for the end of the others.
 func (s *swarm) play(t *testing.T) map[string][]took {
 	by, seen := map[string][]took{}, map[*process]bool{}
 	limit := time.NewTimer(4 * time.Minute)
 	defer limit.Stop()
-	killed := false
+	killed := 0
 	for running := len(s.up); running > 0; {
 		select {
 		case l := <-s.lines:
@@ -204,19 +219,19 @@ func (s *swarm) play(t *testing.T) map[string][]took {
 				by[l.name] = append(by[l.name], l)
 				seen[l.by] = true
 			}
-			if !killed && len(by) >= objects/3 && len(seen) == len(s.up) {
-				killed = true
+			if killed < s.kills && len(by) >= s.objects*(killed+1)/3 && len(seen) == len(s.up) && !l.by.killed {
+				killed++
 				s.kill(l.by)
 			}
 		case <-limit.C:
 			for _, p := range s.up {
 				s.kill(p)
 			}
-			t.Fatalf("%d of %d objects are taken", len(by), objects)
+			t.Fatalf("%d of %d objects are taken", len(by), s.objects)
 		}
 	}
-	if !killed {
-		t.Error("none was killed: not all took part")
+	if killed != s.kills {
+		t.Errorf("%d were killed, want %d: not all took part", killed, s.kills)
 	}
 	return by
 }
