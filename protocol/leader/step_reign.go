@@ -86,7 +86,7 @@ func (s *step) decide(wanted func() []cluster.Command) {
 		return
 	}
 	if s.rule.out.Pending == nil {
-		s.rule.out = s.rule.out.Compose(s.writer(), s.fold.value, wanted(), true)
+		s.rule.out = s.rule.out.Compose(s.writer(), *s.fold.value, wanted(), true)
 	}
 	if s.rule.out.Again(s.fold.value.Index()) { // unknown, or acknowledged and yet not in the log
 		s.rule.out = s.rule.out.Sent()
@@ -163,12 +163,12 @@ func (s *step) look() {
 }
 
 // moved finds what an advance of the value changes in what members are shown.
-func (s *step) moved(was cluster.Value) {
+func (s *step) moved(was *cluster.Value) {
 	if s.rule.at != ruleRuling {
 		return
 	}
 	now := s.fold.value
-	for _, r := range cluster.Changes(was, now) {
+	for _, r := range cluster.Changes(*was, *now) {
 		switch {
 		case r.Partition != "":
 			before, _ := was.Partition(r.Partition)
