@@ -141,3 +141,44 @@ func TestAFailedLookIsMadeAgain(t *testing.T) {
 		})
 	}
 }
+
+// A list of a folder may be old: what is not in it, and has changed lately or is counted, is read all the same.
+func TestAnOldListHidesNoAssignment(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	s.ask("a", single("t"), single("u"))
+	s.until("both run", func() bool { return s.members["a"].runs("t") && s.members["a"].runs("u") })
+	b := s.start("b", "n0")
+	lists := func(e Effect) bool { return e == Effect(List{Prefix: folder("b")}) }
+	s.until("it lists its folder", func() bool { return slices.ContainsFunc(b.calls, lists) })
+	s.hold(b, lists)
+	s.until("it has an assignment", func() bool { return len(s.below(folder("b"))) > 0 })
+	s.give(b, Listed{Now: s.now, Prefix: folder("b")})
+	began := s.now
+	s.until("b runs one", func() bool { return len(b.last.Grants) == 1 })
+	if took := s.now.Sub(began); took > ttl {
+		t.Fatalf("it took %s: the offer was taken back, and another one made", took)
+	}
+}
+
+// What was assigned longer ago than a head tells of is found by the number of assignments.
+func TestAListWithTooLittleIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	b := s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	h := b.head.Head
+	h.Seq, h.Since, h.Changes, h.Tasks = h.Seq+1, h.Seq+1, nil, 1
+	s.give(b, Got{Now: s.now, Sent: s.now, Doc: Doc{Key: HeadKey("b"), Version: "new", Value: h}})
+	for i := range 2 {
+		lists := func(e Effect) bool { return e == Effect(List{Prefix: folder("b")}) }
+		s.until("it lists its folder", func() bool { return slices.ContainsFunc(b.calls, lists) })
+		s.hold(b, lists)
+		s.give(b, Listed{Now: s.now, Prefix: folder("b")})
+		if b.head.read >= h.Seq {
+			t.Fatalf("list %d was believed", i)
+		}
+	}
+}

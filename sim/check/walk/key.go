@@ -2,7 +2,10 @@ package walk
 
 import (
 	"encoding/binary"
+	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/sim/machine"
@@ -13,8 +16,7 @@ import (
 func (m Model) Key(s *State) string {
 	n := newNames(s)
 	s.appendKey(nil, n) // collects the indexes
-	slices.Sort(n.indexes)
-	n.indexes, n.ranked = slices.Compact(n.indexes), true
+	n.rank()
 	return string(s.appendKey(make([]byte, 0, 1024), n))
 }
 
@@ -23,6 +25,8 @@ type Names struct {
 	base    *cluster.Value // that everyone has read
 	known   []string       // documents of its members, and of those that may become members by what was written since or is under way
 	indexes []cluster.Index
+	classes map[string][]uint64 // numbers of each class of which only the order counts
+	types   []reflect.Type      // that are such classes
 	ranked  bool
 }
 
@@ -35,7 +39,7 @@ func newNames(s *State) *Names {
 			read = min(read, me.index())
 		}
 	}
-	n := &Names{base: &s.log[uint64(read)-s.log[0].Index].value, indexes: make([]cluster.Index, 0, 64)}
+	n := &Names{types: s.rules.Ranked, classes: map[string][]uint64{}, base: &s.log[uint64(read)-s.log[0].Index].value, indexes: make([]cluster.Index, 0, 64)}
 	for m := range n.base.Members() {
 		n.known = append(n.known, m.Pulse)
 	}
@@ -85,6 +89,39 @@ func (n *Names) Index(i cluster.Index) uint64 {
 	}
 	at, _ := slices.BinarySearch(n.indexes, i)
 	return uint64(at) + 1
+}
+
+// rank gives what was collected its ranks.
+func (n *Names) rank() {
+	slices.Sort(n.indexes)
+	n.indexes, n.ranked = slices.Compact(n.indexes), true
+	for class, all := range n.classes { // order-free: each by itself
+		slices.Sort(all)
+		n.classes[class] = slices.Compact(all)
+	}
+}
+
+// of is the rank of a number in its class. Zero means something of its own.
+func (n *Names) of(class string, x uint64) uint64 {
+	if x == 0 || n == nil {
+		return x
+	}
+	if !n.ranked {
+		n.classes[class] = append(n.classes[class], x)
+		return 0
+	}
+	at, _ := slices.BinarySearch(n.classes[class], x)
+	return uint64(at) + 1
+}
+
+// version appends a version: where they are ranked, by its rank among those of its document.
+func (n *Names) version(b []byte, v string) []byte {
+	key, number, ranked := strings.Cut(v, versionMark)
+	x, err := strconv.ParseUint(number, 10, 64)
+	if !ranked || err != nil {
+		return append(binary.AppendUvarint(b, uint64(len(v))), v...)
+	}
+	return binary.AppendUvarint(b, n.of(key, x))
 }
 
 // Seq names a sequence number of a writer. Numbers up to the newest applied one are all alike: duplicates.
@@ -169,9 +206,14 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 	u := s.used
 	b = append(b, byte(u.Crashes), byte(u.Restarts), byte(u.Suspicions), byte(u.Duplicates), byte(u.Failures), byte(u.Leaves), byte(len(s.docs)), byte(len(s.orphans)))
 	for _, d := range s.docs {
-		b = append(append(append(b, d.Key...), 0), d.Version...)
+		b = n.Any(append(append(b, d.Key...), 0), d.Version)
 		if !s.rules.Heartbeat(d.Key) {
-			b = append(append(append(b, 0, byte(d.member), d.start), d.session...), d.Value...)
+			b = append(append(b, 0, byte(d.member), d.start), d.session...)
+			if s.rules.Decode != nil {
+				b = n.Any(b, d.says, s.rules.Skip...)
+			} else {
+				b = append(b, d.Value...)
+			}
 		}
 	}
 	for _, o := range s.orphans {

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/check"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/store"
 )
 
 // Model is the system that [check.Explore] walks.
@@ -257,7 +258,7 @@ func (s *State) lose(i int, of doc) {
 	s.docs = slices.Clone(s.docs)
 	for k, d := range s.docs {
 		if s.live(d) && s.rules.Heartbeat(d.Key) {
-			s.docs[k].Version = next("", s.used.Suspicions) + d.Version[1:]
+			s.docs[k].Version = s.renewed(d)
 		}
 	}
 	for j, m := range s.members {
@@ -268,6 +269,14 @@ func (s *State) lose(i int, of doc) {
 	if !s.bounds.Timeless {
 		s.own(i).clock += protocol.Instant(2 * ttl)
 	}
+}
+
+// renewed is the version of a heartbeat that was renewed.
+func (s *State) renewed(d doc) store.Version {
+	if s.rules.Decode != nil {
+		return s.unique(d.Key)
+	}
+	return store.Version(rune('0'+s.used.Suspicions)) + d.Version[1:]
 }
 
 // lates are writes that nobody waits for any more.

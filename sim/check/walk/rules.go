@@ -39,6 +39,11 @@ type Rules struct {
 	// way Unseen is answered as soon as the group answers; of another way, in a move of its own.
 	Beat   func(machine.State) machine.Effect
 	Before func(machine.State, protocol.Instant) bool
+	// Decode is what a document says, so that its key names it as it does what members know. Ranked are types of numbers of which only the order counts. With
+	// Decode the versions of a document are ranked too, and none comes twice. Both may be nil.
+	Decode func(key string, text []byte) any
+	Ranked []reflect.Type
+	Skip   []string // fields of documents that decide nothing
 	// Value appends what of the value decides what it does next, besides members and partitions. It may be nil.
 	Value func(b []byte, v *cluster.Value, n *Names) []byte
 }

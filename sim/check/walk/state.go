@@ -27,6 +27,7 @@ type State struct {
 	room    memory.Group
 	seats   []seat // memberships in the group
 	asks    uint64 // calls to the group so far
+	puts    uint64 // of documents so far, for rules that decode
 }
 
 // record is one entry of the log, with what it made of the value.
@@ -42,6 +43,7 @@ type doc struct {
 	member  int
 	start   byte
 	session string // "": it does not go with its process
+	says    any    // for rules that decode
 }
 
 // orphan is a write whose sender does not wait for it.

@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -21,7 +22,20 @@ func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true,
 		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
+		Decode: decode, Ranked: []reflect.Type{reflect.TypeFor[leader.HeadSeq]()}, Skip: leader.Unkeyed(),
 	}
+}
+
+// decode is what a document says; garbage says nothing.
+func decode(key string, text []byte) any {
+	if heartbeat(key) {
+		return nil
+	}
+	d, err := leader.Decode(key, text)
+	if err != nil {
+		return string(text)
+	}
+	return d
 }
 
 func folds(s machine.State) bool {
