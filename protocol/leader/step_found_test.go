@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
 )
 
 // What the simulator has found, by the shortest way to it.
@@ -180,5 +181,31 @@ func TestAListWithTooLittleIsMadeAgain(t *testing.T) {
 		if b.head.read >= h.Seq {
 			t.Fatalf("list %d was believed", i)
 		}
+	}
+}
+
+// The heartbeat under which a member is confirmed may have gone before that was entered: the leader looks at it again at once.
+func TestWhoeverWasConfirmedIsLookedAt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	a := s.members["a"]
+	a.p.Vanish = true
+	s.until("a leads", s.joined("a"))
+	b := s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	s.give(b, Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	confirms := func(e Effect) bool {
+		x, ok := e.(Append)
+		return ok && slices.ContainsFunc(x.Entry.Commands, func(c cluster.Command) bool { _, ok := c.(cluster.ConfirmMember); return ok })
+	}
+	s.until("it is to be confirmed", func() bool { return slices.ContainsFunc(a.calls, confirms) })
+	entry := s.hold(a, confirms)
+	s.kill("b")
+	s.pass(ttl / 10)
+	s.give(a, s.make(a, entry))
+	began := s.now
+	s.until("b was removed", func() bool { _, in := a.fold.value.Member("b"); return !in })
+	if took := s.now.Sub(began); took > ttl/4 {
+		t.Fatalf("it took %s", took)
 	}
 }

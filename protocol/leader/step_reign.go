@@ -185,9 +185,19 @@ func (s *step) moved(was *cluster.Value) {
 		default:
 			s.rule.roster.stale = true
 			s.touchHead(r.Member)
+			s.doubtAdmitted(was, r.Member)
 		}
 	}
 	s.rule.roster.stale = s.rule.roster.stale || now.Settings() != was.Settings()
+}
+
+// doubtAdmitted has the heartbeat read under which a member was admitted or confirmed: it may have gone before that was entered, and its mailbox with it, and
+// no hint tells of that again.
+func (s *step) doubtAdmitted(was *cluster.Value, id cluster.MemberID) {
+	before, _ := was.Member(id)
+	if m, in := s.fold.value.Member(id); in && m.Pulse != before.Pulse && m.State != cluster.MemberHeld {
+		s.pulses = s.pulses.With(s.pulses.Of(m.Pulse).NotInList())
+	}
 }
 
 // touch marks the assignments of a partition: they are compared with the value, and written where they differ.

@@ -216,9 +216,11 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 			}
 		}
 	}
-	for _, o := range s.orphans {
-		b = s.rules.Effect(b, o.effect, n)
+	late := make([]machine.Effect, len(s.orphans))
+	for i, o := range s.orphans {
+		late[i] = o.effect
 	}
+	b = s.appendCalls(b, late, n)
 	b = s.appendGroup(b)
 	for i := range s.members {
 		b = s.appendMember(b, s.members[i], n)
@@ -231,7 +233,7 @@ func (s *State) appendMember(b []byte, m *member, n *Names) []byte {
 	if !m.up {
 		return append(b, 0, m.starts, flag(m.gone))
 	}
-	b = append(b, 1, m.starts, flag(m.leaving), byte(len(m.calls)), flag(m.answer != nil))
+	b = append(b, 1, m.starts, flag(m.leaving), byte(len(m.calls)), byte(len(m.answers)))
 	if s.rules.Machine.Group {
 		b = s.appendInquiry(append(b, flag(m.awake())), m, n)
 	} else {
@@ -244,8 +246,8 @@ func (s *State) appendMember(b []byte, m *member, n *Names) []byte {
 		b = append(append(b, h...), 0)
 	}
 	b = s.appendCalls(b, m.calls, n)
-	if m.answer != nil {
-		b = s.rules.Event(b, m.answer, m.state, n)
+	for _, a := range m.answers {
+		b = s.rules.Event(b, a, m.state, n)
 	}
 	return s.rules.Key(b, m.state, n)
 }

@@ -122,8 +122,15 @@ func (s *State) catchUp() {
 	}
 }
 
-// forget drops the documents of dead processes that nobody will ever ask for.
+// forget drops late writes that can do nothing any more, and the documents of dead processes that nobody will ever ask for.
 func (s *State) forget() {
+	if s.rules.Over != nil {
+		s.orphans = slices.DeleteFunc(slices.Clone(s.orphans), func(o orphan) bool {
+			key, v := s.rules.Over(o.effect)
+			at, ok := s.find(key)
+			return v != "" && (!ok || s.docs[at].Version != v)
+		})
+	}
 	if s.rules.Names == nil {
 		return
 	}
@@ -134,9 +141,10 @@ func (s *State) forget() {
 // wake lets a member that was away find out how late it is, and what came meanwhile.
 func (s *State) wake(i int) {
 	s.step(i, s.rules.Machine.Events.Woken)
-	if m := s.own(i); m.answer != nil {
-		a := m.answer
-		m.answer = nil
+	m := s.own(i)
+	answers := m.answers
+	m.answers = nil
+	for _, a := range answers {
 		s.step(i, a)
 	}
 }
@@ -211,7 +219,7 @@ func (s *State) write(i, k int, f fate) {
 	if m.awake() {
 		s.step(i, ev)
 	} else {
-		m.answer = ev
+		m.answers = append(slices.Clip(m.answers), ev)
 	}
 }
 

@@ -63,7 +63,7 @@ type member struct {
 	state   machine.State
 	clock   protocol.Instant
 	calls   []machine.Effect // under way
-	answer  machine.Event    // of a write, waits until the member goes on
+	answers []machine.Event  // of writes, wait until the member goes on; in one order, since they come at once
 	hints   []string         // prefixes that it has yet to be told of, sorted
 	inquiry *inquiry         // to the group; never changed
 	work    supervisor

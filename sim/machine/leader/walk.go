@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -22,8 +23,19 @@ func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true,
 		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
-		Decode: decode, Ranked: []reflect.Type{reflect.TypeFor[leader.HeadSeq]()}, Skip: leader.Unkeyed(),
+		Decode: decode, Ranked: []reflect.Type{reflect.TypeFor[leader.HeadSeq]()}, Skip: leader.Unkeyed(), Over: over,
 	}
+}
+
+// over is the version over which a call writes.
+func over(e machine.Effect) (string, store.Version) {
+	switch e := e.(type) {
+	case leader.Put:
+		return e.Key, e.Version
+	case leader.Delete:
+		return e.Key, e.Version
+	}
+	return "", ""
 }
 
 // decode is what a document says; garbage says nothing.
@@ -45,21 +57,28 @@ func folds(s machine.State) bool {
 
 func heartbeat(key string) bool { return len(key) > 6 && key[:6] == protocol.HeartbeatPrefix }
 
-// way: reads are prompt, for members hear of changes. What only tells again of what the log has is written at once: the roster, and a head without news of
-// an assignment.
+// way: what members wait for, or are late with, is the log, the document of the leader, and the assignments. The others are read as soon as somebody is told of
+// them, and tell of nothing that has not been decided: a mailbox that is written late is to the leader what an entry that it appends late is to all, and a
+// head that is written late what an assignment is that is written late. They are written at once here; the simulator delays them.
 func way(_ walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
-	case leader.Append, leader.Delete:
+	case leader.Append:
 		return walk.Risky
+	case leader.Delete:
+		return wayOf(e.Key)
 	case leader.Put:
-		if h, ok := e.Doc.(leader.Head); ok && (len(h.Changes) == 0 || h.Changes[len(h.Changes)-1].Seq < h.Seq) || e.Key == leader.RosterKey {
-			return walk.Quiet
-		}
-		return walk.Risky
+		return wayOf(e.Key)
 	case leader.Renew:
 		return walk.Unseen
 	case leader.SaveSnapshot:
 		return walk.Ignored
+	}
+	return walk.Quiet
+}
+
+func wayOf(key string) walk.Way {
+	if key == leader.LeaderKey || strings.HasPrefix(key, leader.AssignPrefix) {
+		return walk.Risky
 	}
 	return walk.Quiet
 }
