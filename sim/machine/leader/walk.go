@@ -59,12 +59,16 @@ func heartbeat(key string) bool { return len(key) > 6 && key[:6] == protocol.Hea
 
 // way: what members wait for, or are late with, is the log, the document of the leader, and the assignments. The others are read as soon as somebody is told of
 // them, and tell of nothing that has not been decided: a mailbox that is written late is to the leader what an entry that it appends late is to all, and a
-// head that is written late what an assignment is that is written late. They are written at once here; the simulator delays them.
-func way(_ walk.Config, e machine.Effect) walk.Way {
+// head that is written late what an assignment is that is written late. They are written at once here; the simulator delays them. With a
+// suspicion an assignment is removed at once too: by then its member has said that it has stopped, or was removed itself.
+func way(c walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
 	case leader.Append:
 		return walk.Risky
 	case leader.Delete:
+		if e.Key != leader.LeaderKey && c.Suspicions > 0 {
+			return walk.Quiet
+		}
 		return wayOf(e.Key)
 	case leader.Put:
 		return wayOf(e.Key)
