@@ -209,3 +209,22 @@ func TestWhoeverWasConfirmedIsLookedAt(t *testing.T) {
 		t.Fatalf("it took %s", took)
 	}
 }
+
+// A member that is told to leave while it is being confirmed leaves under the incarnation that it is given.
+func TestLeavingWhileItIsConfirmed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	b := s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	s.give(b, Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	was := b.inc
+	confirmed := func() bool {
+		m, _ := s.members["a"].fold.value.Member("b")
+		return m.Incarnation > was
+	}
+	s.until("it asks", func() bool { m, _ := s.get(MailboxKey("b")).Value.(Mailbox); return m.Want == WantConfirm }, "a")
+	s.until("it was confirmed", confirmed, "b")
+	s.give(b, Stop{Now: s.now, Reason: "told to"})
+	s.until("it has left", func() bool { return b.over })
+}
