@@ -50,9 +50,12 @@ func guardianReplica() []walk.Config {
 func pushLeader() []walk.Config {
 	return []walk.Config{
 		{Members: 2, Partitions: 1, Crashes: 1},
-		{Members: 3, Partitions: 1, Crashes: 1, Prompt: true},
 		{Members: 3, Partitions: 1, Crashes: 1, Duplicates: 1, Prompt: true},
+		{Members: 3, Partitions: 1, Crashes: 2, Prompt: true},
 		{Members: 2, Partitions: 1, Leaves: 1, Prompt: true},
+		{Members: 3, Partitions: 1, Suspicions: 1, Prompt: true},
+		{Members: 2, Partitions: 1, Crashes: 1, Suspicions: 1, Prompt: true},
+		{Members: 3, Partitions: 1, Crashes: 1, Suspicions: 1, Prompt: true},
 	}
 }
 
@@ -60,8 +63,7 @@ func pushLeader() []walk.Config {
 func nightLeader() []walk.Config {
 	return append(pushLeader(),
 		walk.Config{Members: 3, Partitions: 1, Crashes: 1},
-		walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Prompt: true},
-		walk.Config{Members: 3, Partitions: 1, Crashes: 1, Suspicions: 1, Prompt: true},
+		walk.Config{Members: 2, Partitions: 1, Crashes: 1, Suspicions: 1, Duplicates: 1, Prompt: true},
 		walk.Config{Members: 3, Partitions: 1, Crashes: 1, Suspicions: 1, Duplicates: 1, Prompt: true},
 	)
 }

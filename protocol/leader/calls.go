@@ -14,7 +14,10 @@ import (
 
 // Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
 // member, with a simulated store and clock. Call may be called from any goroutine.
-type Caller struct{ shell.LogCaller }
+type Caller struct {
+	shell.LogCaller
+	decoded decoded
+}
 
 // Call makes one store call and returns the event that answers it.
 func (c *Caller) Call(ctx context.Context, e Effect) Event {
@@ -46,26 +49,26 @@ func (c *Caller) get(ctx context.Context, e Get) Event {
 	case err != nil:
 		return Got{Now: c.Now(), Sent: sent, Doc: Doc{Key: e.Key}, Err: shell.Text(err)}
 	}
-	return Got{Now: c.Now(), Sent: sent, Doc: document(d)}
+	return Got{Now: c.Now(), Sent: sent, Doc: c.document(d)}
 }
 
 func (c *Caller) list(ctx context.Context, e List) Event {
 	docs, err := c.Store.List(ctx, e.Prefix)
 	out := make([]Doc, len(docs))
 	for i, d := range docs {
-		out[i] = document(d)
+		out[i] = c.document(d)
 	}
 	return Listed{Now: c.Now(), Prefix: e.Prefix, Docs: out, Err: shell.Text(err)}
 }
 
 // document decodes what was read.
-func document(d store.Doc) Doc {
+func (c *Caller) document(d store.Doc) Doc {
 	out := Doc{Key: d.Key, Version: d.Version}
 	if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) {
 		out.TTL = heartbeat.StatedTTL(d.Value)
 		return out
 	}
-	value, err := Decode(d.Key, d.Value)
+	value, err := c.decoded.decode(d)
 	out.Value, out.Bad = value, shell.Text(err)
 	return out
 }

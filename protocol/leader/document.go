@@ -153,10 +153,13 @@ type Slot struct {
 	Spec    *cluster.TaskSpec   `json:"-"` // written as what people read: see spec
 }
 
+// HeadSeq numbers the writes of a member's head. Only their order counts.
+type HeadSeq uint64
+
 // Change names an assignment that has changed.
 type Change struct {
 	Task cluster.PartitionID `json:"task"`
-	Seq  uint64              `json:"seq"` // of the head that told of it first
+	Seq  HeadSeq             `json:"seq"` // of the head that told of it first
 }
 
 // Head is how the leader sees one member.
@@ -169,9 +172,9 @@ type Head struct {
 	Revoked     bool                `json:"revoked,omitempty"`
 	Term        uint64              `json:"term"`
 	Index       cluster.Index       `json:"index"` // the member's folder is as of this index, or newer
-	Tasks       int                 `json:"tasks"`
-	Seq         uint64              `json:"seq"`   // grows with each write in one incarnation
-	Since       uint64              `json:"since"` // changes up to here are not listed: read the folder
+	Tasks       int                 `json:"tasks"` // how many assignments are in its folder
+	Seq         HeadSeq             `json:"seq"`   // grows with each write in one incarnation
+	Since       HeadSeq             `json:"since"` // changes up to here are not listed: read the folder
 	Changes     []Change            `json:"changes,omitempty"`
 }
 

@@ -29,7 +29,7 @@ func (s *stage) set(key string, doc any) store.Version {
 		}
 		d.Value = data
 	}
-	s.docs[key] = document(d)
+	s.docs[key] = (&Caller{}).document(d)
 	s.hint(key)
 	return d.Version
 }

@@ -74,7 +74,7 @@ type State struct {
 	slots     tree[held] // what is assigned to this member, by task
 	fetch     []fetch    // assignments that are to be read
 	roster    roster
-	light     cluster.Value // what a member has that does not fold
+	light     *cluster.Value // what a member has that does not fold
 	asks      asks
 	fold      folding
 	vote      vote
@@ -119,7 +119,7 @@ type vote struct {
 
 // NewState is a member that has just started.
 func NewState(p Params) State {
-	return State{p: p, wake: -1, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+	return State{p: p, wake: -1, light: &cluster.Value{}, fold: folding{value: &cluster.Value{}}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
 }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
@@ -140,7 +140,8 @@ func Step(s State, ev Event) (State, []Effect) {
 // step is one call of Step: a state of our own and the effects so far.
 type step struct {
 	State
-	fx []Effect
+	fx   []Effect
+	even *cluster.Value // the newest one passed in this step that a snapshot can be taken of
 }
 
 func (s *step) emit(e Effect) { s.fx = append(s.fx, e) }

@@ -110,7 +110,7 @@ func (s *step) wanted() []cluster.Command {
 
 // admissions are the commands about members as such.
 func (s *step) admissions() (out []cluster.Command) {
-	v := s.fold.value
+	v := *s.fold.value
 	s.rule.boxes.all.each(func(_ string, b box) bool {
 		m, in := v.Member(b.Member)
 		switch {
@@ -177,7 +177,7 @@ func (s *step) heardAll() (out []cluster.Command) {
 
 // heard is the command that enters what a member says of a task; nil where that is not asked of it any more.
 func (s *step) heard(m cluster.MemberID, p cluster.Partition, say Saying) cluster.Command {
-	state, token := stateOf(s.fold.value, m, p)
+	state, token := stateOf(*s.fold.value, m, p)
 	if token != say.Token || token == 0 {
 		return nil
 	}

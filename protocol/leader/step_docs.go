@@ -16,9 +16,10 @@ import (
 type head struct {
 	Head
 	look
-	known bool   // it was read in this life, if only to find none
-	read  uint64 // Seq up to which our folder was read
-	list  uint64 // the whole folder is to be read; it is as of this Seq then
+	known bool             // it was read in this life, if only to find none
+	read  HeadSeq          // Seq up to which our folder was read
+	list  HeadSeq          // the whole folder is to be read; it is as of this Seq then
+	pause protocol.Instant // it is not listed before
 }
 
 // roster is all members, as they were read last.

@@ -10,7 +10,7 @@ import (
 // folding is what a member has of the log that folds it: the leader, stand-bys, and those whose tasks look at the whole value.
 type folding struct {
 	look
-	value    cluster.Value
+	value    *cluster.Value  // never changed
 	history  history.History // of what was applied
 	busy     bool
 	began    bool          // ready is known
@@ -19,8 +19,7 @@ type folding struct {
 	watched  bool
 	answers  []taken
 	saving   bool
-	saved    uint64        // entries applied at the last snapshot
-	even     cluster.Value // the newest one passed in this step that a snapshot can be taken of
+	saved    uint64 // entries applied at the last snapshot
 	lastSnap cluster.Index
 }
 
@@ -109,8 +108,8 @@ func (s *step) snapshotRead(ev SnapshotRead) {
 	case ev.Err != "" || !ev.Found:
 	case ev.Value.Index() > f.value.Index():
 		was := f.value
-		f.value, f.hint, f.saved = ev.Value, true, ev.Value.Applied()
-		f.history = f.history.From(history.At(f.value))
+		f.value, f.hint, f.saved = &ev.Value, true, ev.Value.Applied()
+		f.history = f.history.From(history.At(*f.value))
 		s.rule.out, _ = s.rule.out.Lost(f.value.Wrote(s.writer()))
 		s.moved(was)
 		s.emit(Applying{Value: s.Value()})
@@ -133,15 +132,16 @@ func (s *step) apply(records []store.Record) {
 			s.halt(err)
 			return
 		case !ok:
-			s.fold.value = s.fold.value.Skip(cluster.Index(r.Index), r.Data)
+			next := s.fold.value.Skip(cluster.Index(r.Index), r.Data)
+			s.fold.value = &next
 		default:
 			a := s.applyEntry(e)
 			applied = append(applied, a)
 			foreign = foreign.Note(a, s.fold.history.Agrees(e, points))
 		}
-		points = append(points, history.At(s.fold.value))
+		points = append(points, history.At(*s.fold.value))
 		if s.fold.value.Even() {
-			s.fold.even = s.fold.value
+			s.even = s.fold.value
 		}
 	}
 	s.fold.history = s.fold.history.With(points)
@@ -155,7 +155,7 @@ func (s *step) apply(records []store.Record) {
 
 func (s *step) applyEntry(e cluster.Entry) protocol.Applied {
 	next, done := s.fold.value.Apply(e)
-	s.fold.value = next
+	s.fold.value = &next
 	switch {
 	case done.Duplicate:
 		s.rule.out, _ = s.rule.out.Lost(s.fold.value.Wrote(s.writer()))
@@ -182,12 +182,11 @@ func (s *step) noteTaken(e cluster.Entry, results []cluster.Result) {
 // saveSnapshot lets the leader write a snapshot now and then. Entries before the former one are freed, so that readers that are a little behind need not
 // load it.
 func (s *step) saveSnapshot() {
-	f, even := &s.fold, s.fold.even
-	f.even = cluster.Value{}
-	if s.rule.at != ruleRuling || f.saving || f.value.Applied()-f.saved < s.p.SnapshotEvery || even.Index() <= f.lastSnap {
+	f, even := &s.fold, s.even
+	if even == nil || s.rule.at != ruleRuling || f.saving || f.value.Applied()-f.saved < s.p.SnapshotEvery || even.Index() <= f.lastSnap {
 		return
 	}
 	f.saving = true
-	s.emit(SaveSnapshot{Value: even, TrimTo: f.lastSnap})
+	s.emit(SaveSnapshot{Value: *even, TrimTo: f.lastSnap})
 	f.saved, f.lastSnap = even.Applied(), even.Index()
 }

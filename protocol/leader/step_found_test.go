@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
 )
 
 // What the simulator has found, by the shortest way to it.
@@ -140,4 +141,90 @@ func TestAFailedLookIsMadeAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A list of a folder may be old: what is not in it, and has changed lately or is counted, is read all the same.
+func TestAnOldListHidesNoAssignment(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	s.ask("a", single("t"), single("u"))
+	s.until("both run", func() bool { return s.members["a"].runs("t") && s.members["a"].runs("u") })
+	b := s.start("b", "n0")
+	lists := func(e Effect) bool { return e == Effect(List{Prefix: folder("b")}) }
+	s.until("it lists its folder", func() bool { return slices.ContainsFunc(b.calls, lists) })
+	s.hold(b, lists)
+	s.until("it has an assignment", func() bool { return len(s.below(folder("b"))) > 0 })
+	s.give(b, Listed{Now: s.now, Prefix: folder("b")})
+	began := s.now
+	s.until("b runs one", func() bool { return len(b.last.Grants) == 1 })
+	if took := s.now.Sub(began); took > ttl {
+		t.Fatalf("it took %s: the offer was taken back, and another one made", took)
+	}
+}
+
+// What was assigned longer ago than a head tells of is found by the number of assignments.
+func TestAListWithTooLittleIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	b := s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	h := b.head.Head
+	h.Seq, h.Since, h.Changes, h.Tasks = h.Seq+1, h.Seq+1, nil, 1
+	s.give(b, Got{Now: s.now, Sent: s.now, Doc: Doc{Key: HeadKey("b"), Version: "new", Value: h}})
+	for i := range 2 {
+		lists := func(e Effect) bool { return e == Effect(List{Prefix: folder("b")}) }
+		s.until("it lists its folder", func() bool { return slices.ContainsFunc(b.calls, lists) })
+		s.hold(b, lists)
+		s.give(b, Listed{Now: s.now, Prefix: folder("b")})
+		if b.head.read >= h.Seq {
+			t.Fatalf("list %d was believed", i)
+		}
+	}
+}
+
+// The heartbeat under which a member is confirmed may have gone before that was entered: the leader looks at it again at once.
+func TestWhoeverWasConfirmedIsLookedAt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	a := s.members["a"]
+	a.p.Vanish = true
+	s.until("a leads", s.joined("a"))
+	b := s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	s.give(b, Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	confirms := func(e Effect) bool {
+		x, ok := e.(Append)
+		return ok && slices.ContainsFunc(x.Entry.Commands, func(c cluster.Command) bool { _, ok := c.(cluster.ConfirmMember); return ok })
+	}
+	s.until("it is to be confirmed", func() bool { return slices.ContainsFunc(a.calls, confirms) })
+	entry := s.hold(a, confirms)
+	s.kill("b")
+	s.pass(ttl / 10)
+	s.give(a, s.make(a, entry))
+	began := s.now
+	s.until("b was removed", func() bool { _, in := a.fold.value.Member("b"); return !in })
+	if took := s.now.Sub(began); took > ttl/4 {
+		t.Fatalf("it took %s", took)
+	}
+}
+
+// A member that is told to leave while it is being confirmed leaves under the incarnation that it is given.
+func TestLeavingWhileItIsConfirmed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	b := s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	s.give(b, Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	was := b.inc
+	confirmed := func() bool {
+		m, _ := s.members["a"].fold.value.Member("b")
+		return m.Incarnation > was
+	}
+	s.until("it asks", func() bool { m, _ := s.get(MailboxKey("b")).Value.(Mailbox); return m.Want == WantConfirm }, "a")
+	s.until("it was confirmed", confirmed, "b")
+	s.give(b, Stop{Now: s.now, Reason: "told to"})
+	s.until("it has left", func() bool { return b.over })
 }

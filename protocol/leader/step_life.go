@@ -124,8 +124,11 @@ func (s *step) walkOne() {
 	case phaseRemoved:
 		s.comeBack()
 	case phaseLeaving:
-		if s.inc == 0 && s.seen() { // admitted after all
+		switch {
+		case s.inc == 0 && s.seen(): // admitted after all
 			s.inc, s.admitted = s.head.Incarnation, s.head.Incarnation
+		case s.seen(): // or confirmed
+			s.inc = max(s.inc, s.head.Incarnation)
 		}
 	}
 }

@@ -18,8 +18,9 @@ func (s *step) lighten() {
 		members = append(members, p.member())
 	}
 	jobs, partitions := s.assignedRecords()
-	s.light = cluster.Excerpt(s.roster.Index, s.leadership(), members, jobs, partitions)
-	s.emit(Applying{Value: s.light})
+	light := cluster.Excerpt(s.roster.Index, s.leadership(), members, jobs, partitions)
+	s.light = &light
+	s.emit(Applying{Value: light})
 }
 
 func (s *step) leadership() cluster.Leadership {

@@ -115,7 +115,7 @@ func (s *step) dropStrays() {
 // keep forgets what is not needed any more: a member that follows no leader lets the whole value go.
 func (s *step) keep() {
 	if s.Whole() && !s.fold.busy && !s.fold.saving && !s.p.Whole && s.rule.at == ruleNone && s.roster.Index > 0 && s.rank() > s.p.StandBys+1 && !s.windows() {
-		s.fold, s.pulses = folding{}, nil
+		s.fold, s.pulses = folding{value: &cluster.Value{}}, nil
 		s.lighten()
 	}
 	if n := len(s.roster.Members); len(s.pulses) > 2*n+64 {

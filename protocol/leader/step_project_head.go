@@ -2,6 +2,7 @@ package leader
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rota-run/rota/cluster"
 )
@@ -56,13 +57,14 @@ func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 	}
 	want := h.Head
 	want.Format, want.Member, want.Incarnation, want.Pulse, want.State = Format, id, m.Incarnation, m.Pulse, m.State.String()
-	want.Revoked, want.Term, want.Index = m.Revoked, s.rule.term, s.fold.value.Index()
+	want.Revoked, want.Term, want.Index, want.Tasks = m.Revoked, s.rule.term, s.fold.value.Index(), s.inFolder(id)
 	if m.Draining {
 		want.State = "draining"
 	}
-	want.Seq = max(h.Seq+1, uint64(s.fold.value.Index()))
+	want.Seq = max(h.Seq+1, HeadSeq(s.fold.value.Index()))
 	want.Changes = slices.Clone(h.Changes)
-	for _, p := range h.pending {
+	for _, p := range h.pending { // whoever has missed the former change of a task reads it after this one
+		want.Changes = slices.DeleteFunc(want.Changes, func(c Change) bool { return c.Task == p })
 		want.Changes = append(want.Changes, Change{p, want.Seq})
 	}
 	if n := len(want.Changes) - maxChanges; n > 0 {
@@ -73,6 +75,18 @@ func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 		return h, true
 	}
 	return headAt{Head: want, version: h.version, unsure: true}, true
+}
+
+// inFolder is how many assignments a member's folder has for certain.
+func (s *step) inFolder(m cluster.MemberID) (n int) {
+	s.rule.docs.from(folder(m), func(key string, k known) bool {
+		mine := strings.HasPrefix(key, folder(m))
+		if mine && k.version != "" && !k.unsure {
+			n++
+		}
+		return mine
+	})
+	return n
 }
 
 func (s *step) touchHead(m cluster.MemberID) {

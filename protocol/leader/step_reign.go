@@ -86,7 +86,7 @@ func (s *step) decide(wanted func() []cluster.Command) {
 		return
 	}
 	if s.rule.out.Pending == nil {
-		s.rule.out = s.rule.out.Compose(s.writer(), s.fold.value, wanted(), true)
+		s.rule.out = s.rule.out.Compose(s.writer(), *s.fold.value, wanted(), true)
 	}
 	if s.rule.out.Again(s.fold.value.Index()) { // unknown, or acknowledged and yet not in the log
 		s.rule.out = s.rule.out.Sent()
@@ -163,12 +163,12 @@ func (s *step) look() {
 }
 
 // moved finds what an advance of the value changes in what members are shown.
-func (s *step) moved(was cluster.Value) {
+func (s *step) moved(was *cluster.Value) {
 	if s.rule.at != ruleRuling {
 		return
 	}
 	now := s.fold.value
-	for _, r := range cluster.Changes(was, now) {
+	for _, r := range cluster.Changes(*was, *now) {
 		switch {
 		case r.Partition != "":
 			before, _ := was.Partition(r.Partition)
@@ -185,9 +185,19 @@ func (s *step) moved(was cluster.Value) {
 		default:
 			s.rule.roster.stale = true
 			s.touchHead(r.Member)
+			s.doubtAdmitted(was, r.Member)
 		}
 	}
 	s.rule.roster.stale = s.rule.roster.stale || now.Settings() != was.Settings()
+}
+
+// doubtAdmitted has the heartbeat read under which a member was admitted or confirmed: it may have gone before that was entered, and its mailbox with it, and
+// no hint tells of that again.
+func (s *step) doubtAdmitted(was *cluster.Value, id cluster.MemberID) {
+	before, _ := was.Member(id)
+	if m, in := s.fold.value.Member(id); in && m.Pulse != before.Pulse && m.State != cluster.MemberHeld {
+		s.pulses = s.pulses.With(s.pulses.Of(m.Pulse).NotInList())
+	}
 }
 
 // touch marks the assignments of a partition: they are compared with the value, and written where they differ.

@@ -65,8 +65,12 @@ func (s *step) fetched(key string, ok bool) {
 	s.fetch = slices.Delete(s.fetch, i, i+1)
 }
 
-// folderListed reads each assignment that is listed, and those again that are not: a list may be old, and starts and stops nothing by itself.
+// folderListed reads each assignment that is listed, and those again that are not: a list may be old, and starts and stops nothing by itself. So what has
+// changed lately is read too, and a list with less than there should be is made again.
 func (s *step) folderListed(docs []Doc) {
+	for _, c := range s.head.Changes {
+		s.wantSlot(c.Task)
+	}
 	for _, d := range docs {
 		if slot, ok := d.Value.(Slot); ok {
 			s.wantSlot(slot.Task)
@@ -76,6 +80,10 @@ func (s *step) folderListed(docs []Doc) {
 		s.wantSlot(h.Task)
 		return true
 	})
+	if len(docs) < s.head.Tasks {
+		s.head.pause = s.now.Add(s.p.Poll)
+		return
+	}
 	s.head.read, s.head.list = max(s.head.read, s.head.list), 0
 }
 
@@ -88,7 +96,7 @@ func (s *step) fetchSlots() {
 		return
 	}
 	s.readHead()
-	if s.head.list > 0 {
+	if s.head.list > 0 && s.now >= s.head.pause {
 		s.list(folder(s.self()))
 	}
 	for i := range s.fetch {

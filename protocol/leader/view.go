@@ -18,9 +18,9 @@ func (s State) Rule() string { return [...]string{"none", "claimed", "adopting",
 // Value is the newest value that the member has: the whole one where it folds the log, else its excerpt; see [State.Whole].
 func (s State) Value() cluster.Value {
 	if s.Whole() {
-		return s.fold.value
+		return *s.fold.value
 	}
-	return s.light
+	return *s.light
 }
 
 // Whole reports whether Value is the whole value, and not an excerpt with all members and the tasks of this one.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
 )
 
 // Any appends everything that a value holds, with indexes by their rank. A field whose type and name skip lists is left out: what it
@@ -17,8 +18,9 @@ func (n *Names) Any(b []byte, x any, skip ...string) []byte {
 
 // read-only: types that are named by more than their kind.
 var (
-	indexType = reflect.TypeFor[cluster.Index]()
-	valueType = reflect.TypeFor[cluster.Value]()
+	indexType   = reflect.TypeFor[cluster.Index]()
+	valueType   = reflect.TypeFor[cluster.Value]()
+	versionType = reflect.TypeFor[store.Version]()
 )
 
 func (n *Names) reflected(b []byte, v reflect.Value, skip []string) []byte {
@@ -33,8 +35,14 @@ func (n *Names) reflected(b []byte, v reflect.Value, skip []string) []byte {
 		if v.Type() == indexType {
 			return binary.AppendUvarint(b, n.Index(cluster.Index(v.Uint())))
 		}
+		if n != nil && slices.Contains(n.types, v.Type()) {
+			return binary.AppendUvarint(b, n.of(v.Type().Name(), v.Uint()))
+		}
 		return binary.AppendUvarint(b, v.Uint())
 	case reflect.String:
+		if v.Type() == versionType {
+			return n.version(b, v.String())
+		}
 		return append(binary.AppendUvarint(b, uint64(v.Len())), v.String()...)
 	case reflect.Slice, reflect.Array:
 		b = binary.AppendUvarint(b, uint64(v.Len())) //nolint:gosec // a length

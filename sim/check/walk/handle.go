@@ -3,6 +3,7 @@ package walk
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,7 +101,10 @@ func (h *handle) put(d doc) (v store.Version, err error) {
 		if ok != (d.Version != "") || ok && h.s.docs[at].Version != d.Version {
 			return store.ErrConflict
 		}
-		d.Version = next(d.Version, h.s.used.Suspicions)
+		d.Version = h.s.next(d.Doc)
+		if h.s.rules.Decode != nil {
+			d.says = h.s.rules.Decode(d.Key, d.Value)
+		}
 		h.s.docs = slices.Clone(h.s.docs)
 		if ok {
 			h.s.docs[at] = d
@@ -114,15 +118,27 @@ func (h *handle) put(d doc) (v store.Version, err error) {
 	return v, err
 }
 
-// next is the version after v. It begins with how often somebody was away, so that a document which was renewed meanwhile differs; clocks stand
+// next is the version that a document gets. Where versions are not ranked it begins with how often somebody was away, so that a document which was renewed meanwhile differs; clocks stand
 // still otherwise, so nobody renews.
-func next(v store.Version, away int) store.Version {
-	first := store.Version(rune('0' + away))
-	if v == "" {
+func (s *State) next(d store.Doc) store.Version {
+	first := store.Version(rune('0' + s.used.Suspicions))
+	switch {
+	case s.rules.Decode != nil:
+		return s.unique(d.Key)
+	case d.Version == "":
 		return first
 	}
-	return first + v[1:] + "+"
+	return first + d.Version[1:] + "+"
 }
+
+// unique is a version that no document has had.
+func (s *State) unique(key string) store.Version {
+	s.puts++
+	return store.Version(key + versionMark + strconv.FormatUint(s.puts, 10))
+}
+
+// versionMark is between the key and the number of a version that is ranked.
+const versionMark = "\x00"
 
 // Delete implements store.Docs.
 func (h *handle) Delete(_ context.Context, key string, v store.Version) error {

@@ -2,7 +2,10 @@ package walk
 
 import (
 	"encoding/binary"
+	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/sim/machine"
@@ -13,8 +16,7 @@ import (
 func (m Model) Key(s *State) string {
 	n := newNames(s)
 	s.appendKey(nil, n) // collects the indexes
-	slices.Sort(n.indexes)
-	n.indexes, n.ranked = slices.Compact(n.indexes), true
+	n.rank()
 	return string(s.appendKey(make([]byte, 0, 1024), n))
 }
 
@@ -23,7 +25,9 @@ type Names struct {
 	base    *cluster.Value // that everyone has read
 	known   []string       // documents of its members, and of those that may become members by what was written since or is under way
 	indexes []cluster.Index
-	aliases map[string]uint64 // by text, in the order in which they are first met
+	aliases map[string]uint64   // by text, in the order in which they are first met
+	classes map[string][]uint64 // numbers of each class of which only the order counts
+	types   []reflect.Type      // that are such classes
 	ranked  bool
 }
 
@@ -36,7 +40,7 @@ func newNames(s *State) *Names {
 			read = min(read, me.index())
 		}
 	}
-	n := &Names{base: s.at(read), indexes: make([]cluster.Index, 0, 64)}
+	n := &Names{types: s.rules.Ranked, classes: map[string][]uint64{}, base: s.at(read), indexes: make([]cluster.Index, 0, 64)}
 	for m := range n.base.Members() {
 		n.known = append(n.known, m.Pulse)
 	}
@@ -102,6 +106,39 @@ func (n *Names) Alias(b []byte, text string) []byte {
 		n.aliases[text] = a
 	}
 	return binary.AppendUvarint(b, a)
+}
+
+// rank gives what was collected its ranks.
+func (n *Names) rank() {
+	slices.Sort(n.indexes)
+	n.indexes, n.ranked = slices.Compact(n.indexes), true
+	for class, all := range n.classes { // order-free: each by itself
+		slices.Sort(all)
+		n.classes[class] = slices.Compact(all)
+	}
+}
+
+// of is the rank of a number in its class. Zero means something of its own.
+func (n *Names) of(class string, x uint64) uint64 {
+	if x == 0 || n == nil {
+		return x
+	}
+	if !n.ranked {
+		n.classes[class] = append(n.classes[class], x)
+		return 0
+	}
+	at, _ := slices.BinarySearch(n.classes[class], x)
+	return uint64(at) + 1
+}
+
+// version appends a version: where they are ranked, by its rank among those of its document.
+func (n *Names) version(b []byte, v string) []byte {
+	key, number, ranked := strings.Cut(v, versionMark)
+	x, err := strconv.ParseUint(number, 10, 64)
+	if !ranked || err != nil {
+		return append(binary.AppendUvarint(b, uint64(len(v))), v...)
+	}
+	return binary.AppendUvarint(b, n.of(key, x))
 }
 
 // Seq names a sequence number of a writer. Numbers up to the newest applied one are all alike: duplicates.
@@ -190,14 +227,17 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 			b = s.rules.Doc(append(append(b, byte(d.member), d.start), d.session...), d.Doc, n)
 			continue
 		}
-		b = append(append(append(b, d.Key...), 0), d.Version...)
+		b = n.Any(append(append(b, d.Key...), 0), d.Version)
 		if !s.rules.Heartbeat(d.Key) {
-			b = append(append(append(b, 0, byte(d.member), d.start), d.session...), d.Value...)
+			b = append(append(b, 0, byte(d.member), d.start), d.session...)
+			if s.rules.Decode != nil {
+				b = n.Any(b, d.says, s.rules.Skip...)
+			} else {
+				b = append(b, d.Value...)
+			}
 		}
 	}
-	for _, o := range s.orphans {
-		b = s.rules.Effect(b, o.effect, n)
-	}
+	b = s.appendLate(b, n)
 	b = s.appendGuardians(s.appendGroup(b))
 	for i := range s.members {
 		b = s.appendMember(b, s.members[i], n)
@@ -205,12 +245,27 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 	return append(b, s.broken...)
 }
 
+// appendLate appends the late writes; their order makes no difference.
+func (s *State) appendLate(b []byte, n *Names) []byte {
+	if s.rules.Over == nil { // replica has few: the states that differ in their order are walked twice
+		for _, o := range s.orphans {
+			b = s.rules.Effect(b, o.effect, n)
+		}
+		return b
+	}
+	late := make([]machine.Effect, len(s.orphans))
+	for i, o := range s.orphans {
+		late[i] = o.effect
+	}
+	return s.appendCalls(b, late, n)
+}
+
 // appendMember appends what the model keeps beside the member's own state. What runs follows from that.
 func (s *State) appendMember(b []byte, m *member, n *Names) []byte {
 	if !m.up {
 		return append(b, 0, m.starts, flag(m.gone))
 	}
-	b = append(b, 1, m.starts, flag(m.leaving), byte(len(m.calls)), flag(m.answer != nil))
+	b = append(b, 1, m.starts, flag(m.leaving), byte(len(m.calls)), byte(len(m.answers)))
 	if s.rules.Machine.Group {
 		b = s.appendInquiry(append(b, flag(m.awake())), m, n)
 	} else {
@@ -223,8 +278,8 @@ func (s *State) appendMember(b []byte, m *member, n *Names) []byte {
 		b = append(append(b, h...), 0)
 	}
 	b = s.appendCalls(b, m.calls, n)
-	if m.answer != nil {
-		b = s.rules.Event(b, m.answer, m.state, n)
+	for _, a := range m.answers {
+		b = s.rules.Event(b, a, m.state, n)
 	}
 	return s.rules.Key(b, m.state, n)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/check"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/store"
 )
 
 // Model is the system that [check.Explore] walks.
@@ -122,8 +123,15 @@ func (s *State) catchUp() {
 	}
 }
 
-// forget drops the documents of dead processes that nobody will ever ask for.
+// forget drops late writes that can do nothing any more, and the documents of dead processes that nobody will ever ask for.
 func (s *State) forget() {
+	if s.rules.Over != nil {
+		s.orphans = slices.DeleteFunc(slices.Clone(s.orphans), func(o orphan) bool {
+			key, v := s.rules.Over(o.effect)
+			at, ok := s.find(key)
+			return v != "" && (!ok || s.docs[at].Version != v)
+		})
+	}
 	if s.rules.Names == nil {
 		return
 	}
@@ -134,9 +142,10 @@ func (s *State) forget() {
 // wake lets a member that was away find out how late it is, and what came meanwhile.
 func (s *State) wake(i int) {
 	s.step(i, s.rules.Machine.Events.Woken)
-	if m := s.own(i); m.answer != nil {
-		a := m.answer
-		m.answer = nil
+	m := s.own(i)
+	answers := m.answers
+	m.answers = nil
+	for _, a := range answers {
 		s.step(i, a)
 	}
 }
@@ -211,7 +220,7 @@ func (s *State) write(i, k int, f fate) {
 	if m.awake() {
 		s.step(i, ev)
 	} else {
-		m.answer = ev
+		m.answers = append(slices.Clip(m.answers), ev)
 	}
 }
 
@@ -258,7 +267,7 @@ func (s *State) lose(i int, of doc) {
 	s.docs = slices.Clone(s.docs)
 	for k, d := range s.docs {
 		if s.live(d) && s.rules.Heartbeat(d.Key) {
-			s.docs[k].Version = next("", s.used.Suspicions) + d.Version[1:]
+			s.docs[k].Version = s.renewed(d)
 		}
 	}
 	for j, m := range s.members {
@@ -269,6 +278,14 @@ func (s *State) lose(i int, of doc) {
 	if !s.bounds.Timeless {
 		s.own(i).clock += protocol.Instant(2 * ttl)
 	}
+}
+
+// renewed is the version of a heartbeat that was renewed.
+func (s *State) renewed(d doc) store.Version {
+	if s.rules.Decode != nil {
+		return s.unique(d.Key)
+	}
+	return store.Version(rune('0'+s.used.Suspicions)) + d.Version[1:]
 }
 
 // lates are writes that nobody waits for any more.

@@ -31,6 +31,7 @@ type State struct {
 	room      memory.Group
 	seats     []seat // memberships in the group
 	asks      uint64 // calls to the group so far
+	puts      uint64 // of documents so far, for rules that decode
 }
 
 // record is one entry of the log, with what it made of the value.
@@ -46,6 +47,7 @@ type doc struct {
 	member  int
 	start   byte
 	session string // "": it does not go with its process
+	says    any    // for rules that decode
 }
 
 // orphan is a write whose sender does not wait for it.
@@ -65,7 +67,7 @@ type member struct {
 	state   machine.State
 	clock   protocol.Instant
 	calls   []machine.Effect // under way
-	answer  machine.Event    // of a write, waits until the member goes on
+	answers []machine.Event  // of writes, wait until the member goes on; in one order, since they come at once
 	hints   []string         // prefixes that it has yet to be told of, sorted
 	inquiry *inquiry         // to the group; never changed
 	work    supervisor

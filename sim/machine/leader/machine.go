@@ -33,8 +33,8 @@ func Machine() *machine.Machine {
 	}
 }
 
-// State is a member's, whose phase says also how far it is as a leader.
-type State struct{ leader.State }
+// State is a member's, whose phase says also how far it is as a leader. What it points to is never changed.
+type State struct{ *leader.State }
 
 // Phase is the phase of the rule of a member that is joined and leads, else that of the member.
 func (s State) Phase() string {
@@ -45,22 +45,23 @@ func (s State) Phase() string {
 	return phase
 }
 
-func start(s machine.Start) machine.State {
-	return State{leader.NewState(leader.Params{
-		Member: s.Join.Member, Join: leader.Admission{Slots: s.Join.Slots, Labels: s.Join.Labels},
-		Nonce: s.Nonce, TTL: s.TTL, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold, Offer: 2 * s.TTL, SnapshotEvery: s.SnapshotEvery,
-		StandBys: 2, Hints: s.Hints, Vanish: s.Hints && s.Sessions && s.Expire,
-	})}
+func start(a machine.Start) machine.State {
+	s := leader.NewState(leader.Params{
+		Member: a.Join.Member, Join: leader.Admission{Slots: a.Join.Slots, Labels: a.Join.Labels},
+		Nonce: a.Nonce, TTL: a.TTL, Rho: a.Rho, Margin: a.Margin, Poll: a.Poll, Hold: a.Hold, Offer: 2 * a.TTL, SnapshotEvery: a.SnapshotEvery,
+		StandBys: 2, Hints: a.Hints, Vanish: a.Hints && a.Sessions && a.Expire,
+	})
+	return State{&s}
 }
 
-// step is machine.Steps of the protocol's, for a state that is boxed once.
+// step is machine.Steps of the protocol's, for a state that is not copied.
 func step(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
-	next, fx := leader.Step(s.(State).State, ev.(leader.Event))
+	next, fx := leader.Step(*s.(State).State, ev.(leader.Event))
 	out := make([]machine.Effect, len(fx))
 	for i, e := range fx {
 		out[i] = e
 	}
-	return State{next}, out
+	return State{&next}, out
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {

@@ -3,6 +3,8 @@ package leader
 import (
 	"context"
 	"errors"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -21,7 +23,31 @@ func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true,
 		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
+		Decode: decode, Ranked: []reflect.Type{reflect.TypeFor[leader.HeadSeq]()}, Skip: leader.Unkeyed(), Over: over,
 	}
+}
+
+// over is the version over which a call writes.
+func over(e machine.Effect) (string, store.Version) {
+	switch e := e.(type) {
+	case leader.Put:
+		return e.Key, e.Version
+	case leader.Delete:
+		return e.Key, e.Version
+	}
+	return "", ""
+}
+
+// decode is what a document says; garbage says nothing.
+func decode(key string, text []byte) any {
+	if heartbeat(key) {
+		return nil
+	}
+	d, err := leader.Decode(key, text)
+	if err != nil {
+		return string(text)
+	}
+	return d
 }
 
 func folds(s machine.State) bool {
@@ -31,21 +57,32 @@ func folds(s machine.State) bool {
 
 func heartbeat(key string) bool { return len(key) > 6 && key[:6] == protocol.HeartbeatPrefix }
 
-// way: reads are prompt, for members hear of changes. What only tells again of what the log has is written at once: the roster, and a head without news of
-// an assignment.
-func way(_ walk.Config, e machine.Effect) walk.Way {
+// way: what members wait for, or are late with, is the log, the document of the leader, and the assignments. The others are read as soon as somebody is told of
+// them, and tell of nothing that has not been decided: a mailbox that is written late is to the leader what an entry that it appends late is to all, and a
+// head that is written late what an assignment is that is written late. They are written at once here; the simulator delays them. With a
+// suspicion an assignment is removed at once too: by then its member has said that it has stopped, or was removed itself.
+func way(c walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
-	case leader.Append, leader.Delete:
+	case leader.Append:
 		return walk.Risky
-	case leader.Put:
-		if h, ok := e.Doc.(leader.Head); ok && (len(h.Changes) == 0 || h.Changes[len(h.Changes)-1].Seq < h.Seq) || e.Key == leader.RosterKey {
+	case leader.Delete:
+		if e.Key != leader.LeaderKey && c.Suspicions > 0 {
 			return walk.Quiet
 		}
-		return walk.Risky
+		return wayOf(e.Key)
+	case leader.Put:
+		return wayOf(e.Key)
 	case leader.Renew:
 		return walk.Unseen
 	case leader.SaveSnapshot:
 		return walk.Ignored
+	}
+	return walk.Quiet
+}
+
+func wayOf(key string) walk.Way {
+	if key == leader.LeaderKey || strings.HasPrefix(key, leader.AssignPrefix) {
+		return walk.Risky
 	}
 	return walk.Quiet
 }
