@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/rota-run/rota/internal/nearest"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -133,7 +135,18 @@ func (o Options) kind(url string) (Kind, error) {
 	if url == "" {
 		return Kind{}, wrong([]string{kinds[0].Example}, "no store: where do the members meet?")
 	}
+	if near, ok := nearest.Name(scheme, schemes(kinds)); ok {
+		i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Scheme == near })
+		return Kind{}, wrong([]string{kinds[i].Example}, "store %q: unknown kind, did you mean %s", storeurl.Hide(url), near)
+	}
 	return Kind{}, wrong(Examples(o), "store %q: unknown kind", storeurl.Hide(url))
+}
+
+func schemes(kinds []Kind) (out []string) {
+	for _, k := range kinds {
+		out = append(out, k.Scheme)
+	}
+	return out
 }
 
 // wrong is an error of who wrote the URL.

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -37,12 +39,15 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if err := folders(c, out); err != nil {
+		return err
+	}
 	s, err := file.Open(ctx, *dir, file.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	m, err := rota.Join(ctx, rota.Config{Member: *member, Store: s, TTL: *ttl, Types: []rota.Type{sums(out)}})
+	m, err := rota.Join(ctx, rota.Config{Member: *member, Store: s, TTL: *ttl, Types: []rota.Type{sums(out)}, Logger: warnings()})
 	if err != nil {
 		return err
 	}
@@ -51,4 +56,27 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		err = m.Wait(ctx, *job)
 	}
 	return errors.Join(err, m.Leave(context.WithoutCancel(ctx)))
+}
+
+// folders refuses a missing input and makes a missing output: else each file would fail by itself, again and again.
+func folders(c config, out io.Writer) error {
+	if info, err := os.Stat(c.In); err != nil || !info.IsDir() {
+		return fmt.Errorf("-in %q is not a directory; try: mkdir %s, put files there, or name another one", c.In, cmp.Or(c.In, "photos"))
+	}
+	if c.Out == "" {
+		return errors.New("no -out; try: -out ./sums")
+	}
+	if _, err := os.Stat(c.Out); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(c.Out, 0o750); err != nil {
+		return fmt.Errorf("make -out: %w", err)
+	}
+	_, err := fmt.Fprintf(out, "made %q\n", c.Out)
+	return err
+}
+
+// warnings go where people look: what fails by itself is tried again, and must not be silent.
+func warnings() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

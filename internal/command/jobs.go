@@ -41,7 +41,7 @@ func newJobs(e env) *cobra.Command {
 		case *follow:
 			return misused("rota jobs JOB --follow", "rota jobs --follow takes a job")
 		case *state != "" && !slices.Contains(jobStates(), *state):
-			return misused("one of "+strings.Join(jobStates(), ", "), "state %q: there is none", *state)
+			return misused("--state "+nearestOr(*state, jobStates(), strings.Join(jobStates(), " or --state ")), "state %q: there is none", *state)
 		}
 		return o.showJobs(*state, *all)
 	})

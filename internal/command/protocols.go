@@ -32,7 +32,11 @@ func protocolNamed(name string) (protocol.Protocol, error) {
 			return p, nil
 		}
 	}
-	return nil, misused("--protocol "+protocols()[0].Name(), "unknown protocol %q: must be one of %s", name, protocolNames())
+	var names []string
+	for _, p := range protocols() {
+		names = append(names, p.Name())
+	}
+	return nil, misused("--protocol "+nearestOr(name, names, names[0]), "unknown protocol %q: must be one of %s", name, protocolNames())
 }
 
 // protocolAt returns the protocol by which the members of a place agree; the default where none has ever joined.

@@ -61,6 +61,14 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 	return try
 }
 
+// nearestOr is the known name that was meant, else another one to try.
+func nearestOr(name string, known []string, otherwise string) string {
+	if near, ok := nearest.Name(name, known); ok {
+		return near
+	}
+	return otherwise
+}
+
 // flagText shortens what pflag says: without the Go type and function that refused.
 func flagText(err error) string {
 	s := err.Error()

@@ -151,7 +151,7 @@ func (c *config) complete() error {
 func logger(e env, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, misused("--log-level info", "log-level %q is none of debug, info, warn, error", level)
+		return nil, misused("--log-level "+nearestOr(level, []string{"debug", "info", "warn", "error"}, "info"), "log-level %q is none of debug, info, warn, error", level)
 	}
 	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: l})), nil
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rota-run/rota/internal/nearest"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
@@ -91,6 +93,12 @@ func (e env) openPublisher(text string) (publish.Publisher, string, error) {
 			return nil, "", failed("another --publish", "publish %s: %w", kind, err)
 		}
 		return p, "samples to " + kind, nil
+	}
+	if near, ok := nearest.Name(kind, []string{"stdout", "none", "file"}); ok {
+		if near == "file" {
+			near += ":" + cmp.Or(storeurl.Hide(rest), "PATH")
+		}
+		return nil, "", misused("--publish "+near, "publish %q: unknown sink", storeurl.Hide(text))
 	}
 	return nil, "", misused(strings.Join(e.sinks(), ", ")+" or --publish none", "publish %q: unknown sink", storeurl.Hide(text))
 }

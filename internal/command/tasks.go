@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,9 @@ import (
 
 // rowsShown is how many rows are printed without --all.
 const rowsShown = 50
+
+// taskStates are those that rota tasks --state takes.
+var taskStates = []string{"running", "failing", "backing-off", "owner-silent", "moving", "offered", "waiting", "paused", "parked", "blocked", "held", "finished"}
 
 func newTasks(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "tasks [TASK]", Short: "list the tasks and who runs them, or show one", Args: cobra.MaximumNArgs(1)}
@@ -25,6 +30,8 @@ func newTasks(e env) *cobra.Command {
 		switch {
 		case len(args) == 1 && *definition:
 			return o.printDefinition(cluster.PartitionID(args[0]))
+		case *state != "" && !slices.Contains(taskStates, strings.ReplaceAll(*state, " ", "-")):
+			return misused("--state "+nearestOr(*state, taskStates, strings.Join(taskStates, " or --state ")), "state %q: there is none", *state)
 		case *definition:
 			return misused("rota tasks TASK --definition", "--definition takes a task")
 		}

@@ -25,6 +25,10 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		"no store":          {"run tasks", exitUsage, "no store"},
 		"no store to read":  {"status", exitUsage, "no store"},
 		"unknown store":     {"run --store zookeper://zk1 tasks", exitUsage, "unknown kind"},
+		"similar store":     {"run --store zookeper://zk1 tasks", exitUsage, "did you mean zookeeper\ntry: --store zookeeper://"},
+		"similar protocol":  {"run --store memory: --protocol leese --listen none tasks", exitUsage, "try: --protocol lease"},
+		"similar level":     {"run --store memory: --log-level wran tasks", exitUsage, "try: --log-level warn"},
+		"similar sink":      {"run --store memory: --publish fiel:x tasks", exitUsage, "try: --publish file:x"},
 		"secret in a store": {"run --store nope://me:hunter2@host tasks", exitUsage, "***"},
 		"store not there":   {"status --store file:nope", exitFailed, "no store"},
 		"memory elsewhere":  {"tasks --store memory:", exitUsage, "inside one process"},
@@ -67,7 +71,7 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 				t.Errorf("exit %d, want %d; it said %s", code, c.code, stderr)
 			case stdout != "":
 				t.Errorf("stdout has %q", stdout)
-			case !strings.HasPrefix(said, "rota: ") || !strings.Contains(said, c.want):
+			case !strings.HasPrefix(said, "rota: ") || !strings.Contains(stderr, c.want):
 				t.Errorf("it said %q, want something about %q", said, c.want)
 			case !strings.HasPrefix(lines[len(lines)-1], "try: "):
 				t.Errorf("it does not say what to try: %q", stderr)

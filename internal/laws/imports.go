@@ -68,7 +68,7 @@ var rules = []rule{
 	{"rotatest", append([]string{".", "store/handle"}, shell...)},
 	{"sim/machine/*", append([]string{"protocol/*", "sim/…"}, contracts...)},
 	{"sim/…", append([]string{"sim/…", "store/memory", "node/guardian/ward"}, contracts...)}, // it knows no protocol
-	{"stores", []string{"store", "store/*", "internal/storeurl"}},
+	{"stores", []string{"store", "store/*", "internal/storeurl", "internal/nearest"}},
 	{"rotacmd", []string{".", "store", "stores", "internal/command"}},
 	{"internal/command/…", []string{"…"}}, // the command rota
 	{"cmd/…", []string{"…"}},

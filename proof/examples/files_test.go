@@ -92,6 +92,7 @@ type tally struct {
 
 func (a *tally) take(t *testing.T, e event) {
 	switch e.verb {
+	case "made":
 	case "list":
 		a.lists = e.of
 		a.pages++

@@ -1,0 +1,67 @@
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a real terminal: who starts in it has it as the controlling one.
+func terminal(t *testing.T) (screen, keyboard *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := int(screen.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyboard, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return screen, keyboard
+}
+
+// Whoever closes the terminal of a member makes it leave in order: its task goes to the other one at once, and the journal says that it left, not that it died.
+func TestAClosedTerminal(t *testing.T) {
+	p := newPlace(t)
+	p.noops(2)
+	p.start("b", "tasks")
+	screen, keyboard := terminal(t)
+	args := []string{"run", "--store", p.store, "--member", "a", "--listen", "none", "--publish", "none", "--ttl", "30s", "tasks"}
+	cmd := exec.Command(filepath.Join(programs, "rota"), args...)
+	cmd.Dir = p.dir
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = keyboard, keyboard, keyboard
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	if err := keyboard.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitShares(2, "a:1 b:1")
+	if err := screen.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the member ended with %v", err)
+	}
+	p.awaitShares(2, "b:2")
+	out, _, _ := p.rota("journal", "--store", p.store)
+	if !strings.Contains(out, "a is draining") || strings.Contains(out, "heartbeat is gone") || strings.Contains(out, "pulse is gone") {
+		t.Errorf("journal:\n%s", out)
+	}
+}
