@@ -51,6 +51,7 @@ func protocols() []protocol {
 	return []protocol{
 		{name: "replica", walks: 12, states: 436_900, seeds: 200, hours: "1", pairs: true, hourly: 200, kinds: 40, flaws: 88, stores: []string{"file", "etcd", "nats", "postgres", "zookeeper"}},
 		{name: "leader", suffix: "-leader", walks: 4, states: 7_400, seeds: 50, hours: "0.1", hourly: 6, kinds: 40},
+		{name: "lease", suffix: "-lease", walks: 7, states: 1_065, seeds: 50, hours: "0.1", hourly: 5.5, kinds: 39, flaws: 18},
 	}
 }
 
