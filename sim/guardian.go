@@ -155,7 +155,7 @@ func (g *guarded) died(runs []*run) {
 			g.p.w.oracle.ended(r)
 		}
 	}
-	if g.stuck = len(g.programs) > 0 && g.chance.oneIn(10); g.stuck {
+	if g.stuck = len(g.programs) > 0 && !g.p.w.healing && g.chance.oneIn(10); g.stuck {
 		g.p.w.after(3*int64(g.p.w.plan.ttl), g.endPrograms)
 	}
 	g.late = cmp.Or(g.late, g.chance.between(int64(100*time.Microsecond), int64(20*time.Millisecond)))
