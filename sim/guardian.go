@@ -127,10 +127,11 @@ func (g *guarded) holds(s *session) bool {
 	})
 }
 
-// recover ends the faults of a live member's guardians.
+// recover ends the faults of a live member's guardians. Each gets a new one, which must know as much as the one before.
 func (g *guarded) recover() {
 	if g != nil {
 		g.late, g.doubled = 0, false
+		g.lose()
 		g.begin()
 	}
 }

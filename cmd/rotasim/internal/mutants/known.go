@@ -21,6 +21,7 @@ func known() map[string]string {
 		"a guardian acts when its line is closed, though its parent may live": "--protocol replica --stop --workers 1 --first 6 --seeds 1 --hours 0.2",
 		"a guardian ends the session though a program is left":                "--protocol replica --stop --workers 1 --first 22 --seeds 1 --hours 0.2",
 		"a guardian ends the session while programs run":                      "--protocol replica --stop --workers 1 --first 10 --seeds 1 --hours 0.2",
+		"a new guardian hears of no session":                                  "--protocol replica --stop --workers 1 --first 22 --seeds 1 --hours 0.2",
 		"a job is changed by another source":                                  "--protocol replica --stop --workers 1 --first 1 --seeds 1 --hours 0.2 --again 0",
 		"a joiner names a pulse that is not there":                            "check --protocol replica --states 100000 --members 2 --suspicions 1 --failures 1",
 		"a joiner that died stays prepared":                                   "check --protocol replica --states 100000 --members 2 --partitions 2 --crashes 1 --restarts 1 --leaves 1",
