@@ -127,10 +127,11 @@ func (g *guarded) holds(s *session) bool {
 	})
 }
 
-// recover ends the faults of a live member's guardians.
+// recover ends the faults of a live member's guardians. Each gets a new one, which must know as much as the one before.
 func (g *guarded) recover() {
 	if g != nil {
 		g.late, g.doubled = 0, false
+		g.lose()
 		g.begin()
 	}
 }
@@ -155,7 +156,7 @@ func (g *guarded) died(runs []*run) {
 			g.p.w.oracle.ended(r)
 		}
 	}
-	if g.stuck = len(g.programs) > 0 && g.chance.oneIn(10); g.stuck {
+	if g.stuck = len(g.programs) > 0 && !g.p.w.healing && g.chance.oneIn(10); g.stuck {
 		g.p.w.after(3*int64(g.p.w.plan.ttl), g.endPrograms)
 	}
 	g.late = cmp.Or(g.late, g.chance.between(int64(100*time.Microsecond), int64(20*time.Millisecond)))
