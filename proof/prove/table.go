@@ -50,7 +50,7 @@ type protocol struct {
 func protocols() []protocol {
 	return []protocol{
 		{name: "replica", walks: 12, states: 436_900, seeds: 200, hours: "1", pairs: true, hourly: 200, kinds: 40, flaws: 88, stores: []string{"file", "etcd", "nats", "postgres", "zookeeper"}},
-		{name: "leader", suffix: "-leader", walks: 7, states: 25_700, seeds: 100, hours: "0.2", pairs: true, hourly: 20, kinds: 40},
+		{name: "leader", suffix: "-leader", walks: 7, states: 25_700, seeds: 50, hours: "0.1", hourly: 6, kinds: 40},
 	}
 }
 
