@@ -12,19 +12,25 @@ import (
 	flaw "github.com/rota-run/rota/internal/mutant"
 )
 
-// knownOf is what is known of the flaws of a protocol. Those of sync have a file of their own.
+// knownOf is what is known of the flaws of a protocol. Those of leader and of sync have files of their own.
 func knownOf(protocol string) map[string]string {
-	if protocol == "sync" {
+	switch protocol {
+	case "leader":
+		return knownLeader()
+	case "sync":
 		return knownSync()
 	}
 	return known()
 }
 
-// Learn writes to a file, as Go source, where each flaw was found: known.go, or known_sync.go for the protocol sync. The next run tries that first.
+// Learn writes to a file, as Go source, where each flaw was found: known.go, or known_leader.go and known_sync.go for the protocols leader and sync. The next run tries that first.
 // Flaws that were not looked for, or that survived, keep what was known of them.
 func Learn(file string, found []Found) error {
-	at, function, flaws := known(), "known", slices.DeleteFunc(all(), func(f flaw.Flaw) bool { return has(Table("sync"), f.Name) })
-	if strings.HasSuffix(file, "known_sync.go") {
+	at, function, flaws := known(), "known", slices.DeleteFunc(all(), func(f flaw.Flaw) bool { return has(Table("leader"), f.Name) || has(Table("sync"), f.Name) })
+	switch {
+	case strings.HasSuffix(file, "known_leader.go"):
+		at, function, flaws = knownLeader(), "knownLeader", Table("leader")
+	case strings.HasSuffix(file, "known_sync.go"):
 		at, function, flaws = knownSync(), "knownSync", Table("sync")
 	}
 	for _, f := range found {
