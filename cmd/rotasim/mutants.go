@@ -39,7 +39,7 @@ func mutantsCommand() *cobra.Command {
 	f.StringVar(&o.protocol, "protocol", "replica", "the protocol whose flaws are put in; the value and the supervisor are tried with replica")
 	f.StringVar(&o.only, "only", "", "the name of one flaw")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "flaws at once")
-	f.StringVar(&o.learn, "learn", "", "write where each flaw was found to this Go file, known.go (of lease: known_lease.go, of sync: known_sync.go) in cmd/rotasim/internal/mutants, for the next run to look there first")
+	f.StringVar(&o.learn, "learn", "", "write where each flaw was found to this Go file, known.go (of another protocol: known_leader.go, known_lease.go, known_sync.go) in cmd/rotasim/internal/mutants, for the next run to look there first")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
 	return c
 }

@@ -12,9 +12,11 @@ import (
 	flaw "github.com/rota-run/rota/internal/mutant"
 )
 
-// knownOf is what is known of the flaws of a protocol. Those of lease and sync have a file of their own.
+// knownOf is what is known of the flaws of a protocol. Each but replica has a file of its own.
 func knownOf(protocol string) map[string]string {
 	switch protocol {
+	case "leader":
+		return knownLeader()
 	case "lease":
 		return knownLease()
 	case "sync":
@@ -23,12 +25,14 @@ func knownOf(protocol string) map[string]string {
 	return known()
 }
 
-// Learn writes to a file, as Go source, where each flaw was found: known.go, known_lease.go or known_sync.go. The next run tries that first.
+// Learn writes to a file, as Go source, where each flaw was found: known.go, or known_leader.go, known_lease.go or known_sync.go. The next run tries that first.
 // Flaws that were not looked for, or that survived, keep what was known of them.
 func Learn(file string, found []Found) error {
-	others := slices.Concat(Table("lease"), Table("sync"))
+	others := slices.Concat(Table("leader"), Table("lease"), Table("sync"))
 	at, function, flaws := known(), "known", slices.DeleteFunc(all(), func(f flaw.Flaw) bool { return has(others, f.Name) })
 	switch {
+	case strings.HasSuffix(file, "known_leader.go"):
+		at, function, flaws = knownLeader(), "knownLeader", Table("leader")
 	case strings.HasSuffix(file, "known_lease.go"):
 		at, function, flaws = knownLease(), "knownLease", Table("lease")
 	case strings.HasSuffix(file, "known_sync.go"):
