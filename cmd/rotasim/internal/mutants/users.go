@@ -18,7 +18,7 @@ func users() []flaw.Flaw {
 		flaw.New("children run beside their parents", partition,
 			"if ok && parent.State != PartitionFinished {", "if ok && parent.State == PartitionWaiting {"),
 		flaw.New("children wait for ever", partition,
-			"if p, _ := d.edit(id); d.parentsFinished(p) {", "if p, _ := d.edit(id); !d.parentsFinished(p) {"),
+			"if p, _ := d.edit(id); d.startable(p) {", "if p, _ := d.edit(id); !d.startable(p) {"),
 		flaw.New("a split is accepted from a former owner", partition,
 			"	if why := p.owned(c.Token); why != \"\" {\n\t\treturn why\n\t}\n\tjob, task, key := c.Partition.Split()", "	job, task, key := c.Partition.Split()"),
 		flaw.New("a failure counts twice", partition,
