@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -79,7 +80,7 @@ func TestFlowOfJob(t *testing.T) {
 		t.Errorf("the tasks are %+v", job.Flow.Tasks)
 	}
 	c.Queue = away{q}
-	if r := request(c, "GET", "/v1/job?job=f", nil); r.StatusCode != 200 || !strings.Contains(body(t, r), `"flow_error":"ask how far job f is: the queue is away"`) {
+	if r := request(c, "GET", "/v1/job?job=f", nil); r.StatusCode != http.StatusOK || !strings.Contains(body(t, r), `"flow_error":"ask how far job f is: the queue is away"`) {
 		t.Errorf("a queue that is away: %s", r.Status)
 	}
 }

@@ -90,12 +90,6 @@ func (d *draft) apply(c Command) string {
 		return d.confirmMember(c)
 	case DrainMember:
 		return d.drainMember(c)
-	case SubmitJob:
-		return d.submitJob(c)
-	case UpdateJob:
-		return d.updateJob(c)
-	case KillJob:
-		return d.killJob(c)
 	case Started:
 		return d.started(c)
 	case Stopped:
@@ -108,12 +102,25 @@ func (d *draft) apply(c Command) string {
 		return d.advanceWindow(c)
 	case UnparkPartition:
 		return d.unparkPartition(c)
+	case Configure:
+		return d.configure(c)
+	}
+	return d.applyToJob(c)
+}
+
+// applyToJob does the commands about a job as a whole.
+func (d *draft) applyToJob(c Command) string {
+	switch c := c.(type) {
+	case SubmitJob:
+		return d.submitJob(c)
+	case UpdateJob:
+		return d.updateJob(c)
+	case KillJob:
+		return d.killJob(c)
 	case PauseJob:
 		return d.pauseJob(c)
 	case ResumeJob:
 		return d.resumeJob(c)
-	case Configure:
-		return d.configure(c)
 	}
 	return d.applyPlacement(c)
 }

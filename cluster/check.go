@@ -35,19 +35,6 @@ func CheckCommand(c Command) error {
 		return at("member", CheckName(string(c.Member)))
 	case DrainMember:
 		return at("member", CheckName(string(c.Member)))
-	case SubmitJob:
-		return checkJob(c.Job, &c.Spec)
-	case UpdateJob:
-		return checkJob(c.Job, &c.Spec)
-	case PauseJob:
-		if c.By == "" {
-			return errors.New("by: it is empty")
-		}
-		return errors.Join(at("job", CheckName(string(c.Job))), at("by", checkText(c.By)))
-	case ResumeJob:
-		return at("job", CheckName(string(c.Job)))
-	case KillJob:
-		return at("job", CheckName(string(c.Job)))
 	case FinishPartition:
 		return at("message", checkText(c.Message))
 	case SplitPartition:
@@ -66,6 +53,26 @@ func CheckCommand(c Command) error {
 		if c.Placement > PlacementShared {
 			return errors.New("placement: an unknown choice")
 		}
+	}
+	return checkJobCommand(c)
+}
+
+// checkJobCommand checks the commands about a job as a whole.
+func checkJobCommand(c Command) error {
+	switch c := c.(type) {
+	case SubmitJob:
+		return checkJob(c.Job, &c.Spec)
+	case UpdateJob:
+		return checkJob(c.Job, &c.Spec)
+	case KillJob:
+		return at("job", CheckName(string(c.Job)))
+	case PauseJob:
+		if c.By == "" {
+			return errors.New("by: it is empty")
+		}
+		return errors.Join(at("job", CheckName(string(c.Job))), at("by", checkText(c.By)))
+	case ResumeJob:
+		return at("job", CheckName(string(c.Job)))
 	}
 	return nil // Started, Stopped, Unpark, offers: nothing to check but what the value knows
 }

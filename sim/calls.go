@@ -15,16 +15,7 @@ func (p *process) call(e machine.Effect, c machine.Call) {
 	if c.Keep {
 		w.saved = w.oracle.ref.Applied()
 	}
-	f, kind := p.fateOf(c)
-	if c.List && w.now < p.unlisted && !w.healing {
-		f = noRequest
-	}
-	if kind == machine.DirtyRead {
-		p.isolated = w.now + p.chance.between(int64(w.plan.ttl)/16, int64(w.plan.ttl))
-	}
-	if f == fine && w.now < p.isolated && !w.healing {
-		f = dirty
-	}
+	f, kind := p.doom(c)
 	sent := p.clock.at(w.now)
 	timeout := int64(p.caller.Timeout(e))
 	there, back := p.delay(), p.delay()
@@ -52,6 +43,22 @@ func (p *process) call(e machine.Effect, c machine.Call) {
 		}
 		w.after(at-w.now, func() { p.answer(ev, sent) })
 	})
+}
+
+// doom is the fate of a call, by chance and by what goes on for a while.
+func (p *process) doom(c machine.Call) (fate, machine.Kind) {
+	w := p.w
+	f, kind := p.fateOf(c)
+	if c.List && w.now < p.unlisted && !w.healing {
+		f = noRequest
+	}
+	if kind == machine.DirtyRead {
+		p.isolated = w.now + p.chance.between(int64(w.plan.ttl)/16, int64(w.plan.ttl))
+	}
+	if f == fine && w.now < p.isolated && !w.healing {
+		f = dirty
+	}
+	return f, kind
 }
 
 // strain is what a fault makes of a call: its fate, and how long its request and its answer take.
