@@ -80,20 +80,9 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 // and reads the API with it.
 func Handler(c Config) http.Handler {
 	h := &handler{c: c, turns: make(chan struct{}, maxTurns)}
-	sums, lists := newRoom(maxHeavy), newRoom(maxHeavy)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/status", sums.bound(h.status))
-	mux.HandleFunc("GET /v1/why", sums.bound(h.why))
-	mux.HandleFunc("GET /v1/job", sums.bound(h.job))
-	mux.HandleFunc("GET /v1/members", h.members)
-	mux.HandleFunc("GET /v1/tasks", h.tasks)
-	mux.HandleFunc("GET /v1/jobs", lists.bound(h.jobs))
-	mux.HandleFunc("GET /v1/plan", lists.bound(h.plan))
-	mux.HandleFunc("GET /v1/journal", lists.bound(h.journal))
-	mux.HandleFunc("GET /v1/events", newRoom(maxStreams).bound(h.events))
-	mux.HandleFunc("GET /readyz", h.ready)
-	if c.Metrics != nil {
-		mux.Handle("GET /metrics", c.Metrics)
+	for _, op := range h.operations() {
+		mux.HandleFunc("GET "+op.path, op.handle)
 	}
 	guarded := h.guard(mux)
 	open := http.NewServeMux()

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/rota-run/rota/journal"
+)
+
+// operation is one path of the API, as it is answered and as it is described.
+type operation struct {
+	path    string
+	summary string
+	params  []parameter
+	answer  any    // a value of the type of the answer, or of one element of a list
+	shape   shape  // of the answer
+	media   string // of an answer that is no JSON
+	codes   map[int]string
+	handle  http.HandlerFunc
+}
+
+// shape is how the answer holds its type.
+type shape int
+
+const (
+	one    shape = iota // as it is
+	listed              // a page of many, with a header Link to the next one
+	raw                 // text
+)
+
+// parameter is one of the query.
+type parameter struct {
+	name, summary string
+	kind          string // of JSON schema: string, integer, boolean
+	required      bool
+	many          bool
+}
+
+var paged = []parameter{ // read-only: a table
+	{name: "limit", summary: "how many at most, from 1 to 10000; 1000 unless said", kind: "integer"},
+	{name: "after", summary: "the last one of the page before; take it from the header Link", kind: "string"},
+}
+
+// operations are all paths but those of the page.
+func (h *handler) operations() []operation {
+	sums, lists := newRoom(maxHeavy), newRoom(maxHeavy)
+	unavailable := map[int]string{http.StatusServiceUnavailable: "the store does not answer, or there are too many requests of this kind at a time"}
+	missing := func(what string) map[int]string {
+		return map[int]string{http.StatusNotFound: "there is no such " + what, http.StatusServiceUnavailable: unavailable[http.StatusServiceUnavailable]}
+	}
+	ops := []operation{
+		{path: "/v1/status", summary: "Sums, problems, moves of the last hour", answer: Status{}, codes: unavailable, handle: sums.bound(h.status)},
+		{path: "/v1/members", summary: "The members, sorted by name", params: paged, answer: Member{}, shape: listed, codes: unavailable, handle: h.members},
+		{path: "/v1/tasks", summary: "The partitions of all tasks, sorted by name", shape: listed, answer: Task{}, codes: unavailable, handle: h.tasks, params: append([]parameter{
+			{name: "state", summary: "only those in this state; backing-off for backing off", kind: "string"},
+			{name: "owner", summary: "only those of this member", kind: "string"},
+			{name: "own", summary: "also those of Rota itself", kind: "boolean"},
+		}, paged...)},
+		{path: "/v1/jobs", summary: "The jobs that clients submitted, sorted by name", shape: listed, answer: Job{}, codes: unavailable, handle: lists.bound(h.jobs), params: append([]parameter{
+			{name: "all", summary: "also those that sources define", kind: "boolean"},
+		}, paged...)},
+		{path: "/v1/job", summary: "One job", answer: Job{}, codes: missing("job"), handle: sums.bound(h.job), params: []parameter{
+			{name: "job", summary: "its name", kind: "string", required: true},
+		}},
+		{path: "/v1/why", summary: "Why a task runs where it runs, or does not", answer: Why{}, codes: missing("task"), handle: sums.bound(h.why), params: []parameter{
+			{name: "task", summary: "its name: job, job/task, job#key or job/task#key", kind: "string", required: true},
+		}},
+		{path: "/v1/plan", summary: "What would come of members that go", answer: Plan{}, codes: missing("member"), handle: lists.bound(h.plan), params: []parameter{
+			{name: "without", summary: "a member that would go", kind: "string", required: true, many: true},
+		}},
+		{path: "/v1/journal", summary: "The newest records of the journal, oldest first", shape: listed, answer: journal.Record{}, codes: unavailable, handle: lists.bound(h.journal), params: append([]parameter{
+			{name: "task", summary: "only those about this task, or about the tasks of this job", kind: "string"},
+			{name: "since", summary: "not older than this duration, such as 1h", kind: "string"},
+		}, paged...)},
+		{path: "/v1/events", summary: "What changes, as server-sent events: begin and reset with a Beginning, changed with a Changed, ready with a Beginning", shape: raw, media: "text/event-stream", codes: unavailable, handle: newRoom(maxStreams).bound(h.events)},
+		{path: "/v1/openapi.json", summary: "This description", shape: raw, media: "application/json", handle: h.describe},
+		{path: "/readyz", summary: "Whether the member can do its work", answer: Readiness{}, codes: map[int]string{http.StatusServiceUnavailable: "it cannot, for these reasons"}, handle: h.ready},
+	}
+	if h.c.Metrics != nil {
+		ops = append(ops, operation{path: "/metrics", summary: "Metrics for Prometheus", shape: raw, media: "text/plain", handle: h.c.Metrics.ServeHTTP})
+	}
+	return ops
+}

@@ -1,0 +1,303 @@
+package openapi_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/proof/process/processtest"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// value has a member, a task of a folder and a job.
+func value(t *testing.T) cluster.Value {
+	t.Helper()
+	var v cluster.Value
+	for i, c := range []cluster.Command{
+		cluster.PrepareJoin{Member: "a", Pulse: "pulse/a", Slots: 2},
+		cluster.SubmitJob{Job: "check", Spec: cluster.JobSpec{Source: "tasks", Tasks: []cluster.TaskSpec{{Type: "noop", MaxAttempts: 1}}}},
+		cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "read", Type: "noop"}, {Name: "load", Type: "noop"}}}},
+		cluster.SubmitJob{Job: "later", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
+	} {
+		at := cluster.Index(i + 1)
+		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, AtMS: 1000, Commands: []cluster.Command{c}})
+		if !done.Results[0].Accepted {
+			t.Fatal(done.Results[0].Reason)
+		}
+		v = next
+	}
+	return v
+}
+
+var errAway = errors.New("the store is away")
+
+// away fails when it is told to.
+type away struct {
+	store.Docs
+	journal.Journal
+	down atomic.Bool
+}
+
+func (a *away) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	if a.down.Load() {
+		return nil, errAway
+	}
+	return a.Docs.List(ctx, prefix)
+}
+
+func (a *away) Read(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	if a.down.Load() {
+		return nil, errAway
+	}
+	return a.Journal.Read(ctx, q)
+}
+
+// world is a served API, and what has been answered.
+type world struct {
+	t      *testing.T
+	store  *away
+	config api.Config
+	gate   chan struct{} // while not nil, requests for the value wait for it
+	mu     sync.Mutex
+	asked  atomic.Int64 // requests that wait
+
+	url      string
+	validate validator.Validator
+	given    map[string]bool // "path code"
+	promised []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	docs, v := memory.New(), value(t)
+	kept := journal.NewMemory(100)
+	if err := kept.Append(t.Context(), journal.Record{AtMS: 1, Kind: journal.Moved, Partition: "check", To: "a"}, journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "check", To: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, store: &away{Docs: docs, Journal: kept}, given: map[string]bool{}}
+	w.config = api.Config{
+		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: api.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
+		Local: func() any { return nil }, Token: "secret",
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/plain; version=0.0.4"); fmt.Fprintln(w, "up 1") }),
+		Ready: func() []string {
+			if w.store.down.Load() {
+				return []string{"the store is away"}
+			}
+			return nil
+		},
+	}
+	w.url = w.serve(w.config)
+	w.learn()
+	return w
+}
+
+func (w *world) serve(c api.Config) string {
+	s := httptest.NewServer(api.Handler(c))
+	w.t.Cleanup(s.Close)
+	w.t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return s.URL
+}
+
+func (w *world) wait() {
+	w.mu.Lock()
+	gate := w.gate
+	w.mu.Unlock()
+	if gate != nil {
+		w.asked.Add(1)
+		<-gate
+		w.asked.Add(-1)
+	}
+}
+
+// learn reads the description, checks it as such, and notes what it promises.
+func (w *world) learn() {
+	w.t.Helper()
+	r := w.ask(w.url, "/v1/openapi.json", nil)
+	b, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK {
+		w.t.Fatalf("%d %v", r.StatusCode, err)
+	}
+	doc, err := libopenapi.NewDocument(b)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v, errs := validator.NewValidator(doc)
+	if len(errs) > 0 {
+		w.t.Fatal(errs)
+	}
+	if ok, faults := v.ValidateDocument(); !ok {
+		for _, f := range faults {
+			w.t.Errorf("%v", f)
+		}
+		w.t.Fatalf("the description is no OpenAPI: %s", b)
+	}
+	w.validate = v
+	model, err := doc.BuildV3Model()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for path, item := range model.Model.Paths.PathItems.FromOldest() {
+		for code := range item.Get.Responses.Codes.FromOldest() {
+			w.promised = append(w.promised, path+" "+code)
+		}
+	}
+	w.check(r.Request, r, b)
+}
+
+func (w *world) ask(url, path string, change func(*http.Request)) *http.Response {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, url+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer secret")
+	if change != nil {
+		change(r)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+// get asks, and checks the answer against the description.
+func (w *world) get(path string, want int, change func(*http.Request)) {
+	w.t.Helper()
+	w.getFrom(w.url, path, want, change)
+}
+
+func (w *world) getFrom(url, path string, want int, change func(*http.Request)) {
+	w.t.Helper()
+	r := w.ask(url, path, change)
+	var b []byte
+	if r.Header.Get("Content-Type") != "text/event-stream" { // that does not end
+		var err error
+		if b, err = io.ReadAll(r.Body); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if r.StatusCode != want {
+		w.t.Errorf("%s: %d, want %d: %s", path, r.StatusCode, want, b)
+	}
+	w.check(r.Request, r, b)
+}
+
+func (w *world) check(q *http.Request, r *http.Response, body []byte) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	path, _, _ := strings.Cut(q.URL.Path, "?")
+	w.given[fmt.Sprintf("%s %d", path, r.StatusCode)] = true
+	if r.Header.Get("Content-Type") == "text/event-stream" {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if ok, faults := w.validate.ValidateHttpResponse(q, r); !ok {
+		for _, f := range faults {
+			w.t.Errorf("%s: %d %s is not as described: %s: %s", q.URL, r.StatusCode, body, f.Message, f.Reason)
+		}
+	}
+}
+
+// asked has the parameters that a path needs.
+var needs = map[string]string{"/v1/job": "?job=etl", "/v1/why": "?task=check", "/v1/plan": "?without=a"} // read-only: a table
+
+// TestTheDescriptionHolds provokes each answer that is promised, and finds none that is not.
+func TestTheDescriptionHolds(t *testing.T) {
+	w := newWorld(t)
+	var paths []string
+	for _, p := range w.promised {
+		path, _, _ := strings.Cut(p, " ")
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	if len(paths) < 12 {
+		t.Fatalf("only %v", paths)
+	}
+	open := api.Config{Value: w.config.Value}
+	tokenless := w.serve(open)
+	for _, path := range paths {
+		full := path + needs[path]
+		w.get(full, http.StatusOK, nil)
+		w.get(full, http.StatusUnauthorized, func(r *http.Request) { r.Header.Del("Authorization") })
+		w.get(full, http.StatusForbidden, func(r *http.Request) { r.Header.Set("Origin", "https://example.com") })
+		if path != "/metrics" {
+			w.getFrom(tokenless, full, http.StatusMisdirectedRequest, func(r *http.Request) { r.Host = "rota.example.com" })
+		}
+	}
+	w.getFrom(w.serve(api.Config{Value: w.config.Value, Metrics: w.config.Metrics}), "/metrics", http.StatusMisdirectedRequest, func(r *http.Request) { r.Host = "rota.example.com" })
+
+	for _, path := range []string{"/v1/members?limit=x", "/v1/tasks?limit=0", "/v1/jobs?limit=99999", "/v1/journal?since=soon", "/v1/plan", "/v1/job", "/v1/why"} {
+		w.get(path, http.StatusBadRequest, nil)
+	}
+	for _, path := range []string{"/v1/job?job=none", "/v1/why?task=none", "/v1/plan?without=none"} {
+		w.get(path, http.StatusNotFound, nil)
+	}
+	w.get("/v1/tasks?limit=1&state=running&owner=a", http.StatusOK, nil)
+	w.get("/v1/jobs?all=true&limit=1", http.StatusOK, nil)
+
+	w.store.down.Store(true)
+	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=check", "/v1/journal", "/readyz"} {
+		w.get(path, http.StatusServiceUnavailable, nil)
+	}
+	w.store.down.Store(false)
+	w.crowd("/v1/jobs", 4)
+	w.crowd("/v1/job?job=etl", 4)
+	w.crowd("/v1/plan?without=a", 4)
+	for range 100 {
+		w.ask(w.url, "/v1/events", nil)
+	}
+	w.get("/v1/events", http.StatusServiceUnavailable, nil)
+
+	for _, p := range w.promised {
+		if !w.given[p] {
+			t.Errorf("%s is promised and was never given", p)
+		}
+	}
+	for p := range w.given { // order-free: each by itself
+		if !slices.Contains(w.promised, p) {
+			t.Errorf("%s was given and is not promised", p)
+		}
+	}
+	t.Logf("%d answers of %d paths", len(w.promised), len(paths))
+}
+
+// crowd sends so many requests at once that no other one of their kind is answered.
+func (w *world) crowd(path string, n int64) {
+	w.t.Helper()
+	gate := make(chan struct{})
+	w.mu.Lock()
+	w.gate = gate
+	w.mu.Unlock()
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() { w.ask(w.url, path, nil) })
+	}
+	processtest.Await(w.t, fmt.Sprintf("%d requests for %s wait", n, path), func() bool { return w.asked.Load() == n })
+	w.get(path, http.StatusServiceUnavailable, nil)
+	w.mu.Lock()
+	w.gate = nil
+	w.mu.Unlock()
+	close(gate)
+	all.Wait()
+}
