@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/rota-run/rota/journal"
@@ -33,6 +34,19 @@ type parameter struct {
 	kind          string // of JSON schema: string, integer, boolean
 	required      bool
 	many          bool
+}
+
+// checked refuses a request that lacks a parameter.
+func (op *operation) checked() http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for _, p := range op.params {
+			if p.required && r.URL.Query().Get(p.name) == "" {
+				fail(w, http.StatusBadRequest, fmt.Sprintf("%s is missing: %s", p.name, p.summary))
+				return
+			}
+		}
+		op.handle(w, r)
+	}
 }
 
 var paged = []parameter{ // read-only: a table

@@ -82,7 +82,7 @@ func Handler(c Config) http.Handler {
 	h := &handler{c: c, turns: make(chan struct{}, maxTurns)}
 	mux := http.NewServeMux()
 	for _, op := range h.operations() {
-		mux.HandleFunc("GET "+op.path, op.handle)
+		mux.HandleFunc("GET "+op.path, op.checked())
 	}
 	guarded := h.guard(mux)
 	open := http.NewServeMux()
@@ -249,10 +249,6 @@ func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
 	var without []cluster.MemberID
 	for _, m := range r.URL.Query()["without"] {
 		without = append(without, cluster.MemberID(m))
-	}
-	if len(without) == 0 {
-		fail(w, http.StatusBadRequest, "say which member would go: ?without=MEMBER")
-		return
 	}
 	plan, err := PlanWithout(h.c.Value(), without)
 	if err != nil {

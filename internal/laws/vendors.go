@@ -27,6 +27,7 @@ var vendors = []rule{
 	{"github.com/johannesboyne/gofakes3", []string{"contrib/aws/examples/…"}},
 	{"github.com/elastic/elastic-transport-go", []string{"store/elastic", "publish/*"}},
 	{"github.com/chromedp", nil}, // the proof alone
+	{"github.com/pb33f", nil},
 	{"github.com/prometheus/client_golang", []string{"api", "cmd/…", "internal/command/…"}},
 	{"github.com/prometheus/client_model", []string{"tasks", "api"}},
 	{"github.com/prometheus/common", []string{"tasks", "api"}},

@@ -86,7 +86,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	docs, v := memory.New(), value(t)
+	docs, v := memory.New().Open(), value(t)
 	kept := journal.NewMemory(100)
 	if err := kept.Append(t.Context(), journal.Record{AtMS: 1, Kind: journal.Moved, Partition: "check", To: "a"}, journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "check", To: "a"}); err != nil {
 		t.Fatal(err)
