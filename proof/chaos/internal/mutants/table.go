@@ -15,7 +15,7 @@ func table() []mutant {
 	changes := []string{"kill", "start-same-name", "start-new-name", "leave"}
 	return []mutant{
 		{
-			flaw.New("an owner says that it has stopped and goes on for a while", "protocol/replica/step_assign.go",
+			flaw.New("an owner says that it has stopped and goes on for a while", "protocol/duty/step.go",
 				"d.Role == cluster.RoleStop && (r == nil || ended):", "d.Role == cluster.RoleStop:",
 				"		if d.Role == cluster.RoleStop {\n", "		if d.Role == cluster.RoleStop && d.Token == 0 {\n",
 			), changes, 30, "G2",
