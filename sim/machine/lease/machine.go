@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -50,6 +51,7 @@ func caller(s machine.Start, st machine.Store) machine.Caller {
 
 // truth is what the documents say after a change of one of them.
 func truth() machine.Truth {
+	var mu sync.Mutex // walks of one state and another share what is decoded
 	var a lease.Assembler
 	return func(before cluster.Value, docs func() []store.Doc, key string) machine.Change {
 		for _, prefix := range [...]string{"lock/", "node/", "view/", "protocol", "position/", "journal/"} {
@@ -57,6 +59,8 @@ func truth() machine.Truth {
 				return machine.Change{After: before}
 			}
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		return machine.Change{After: a.Assemble(docs())}
 	}
 }
