@@ -132,7 +132,7 @@ func (s *step) surveyed(ev Surveyed) {
 	}
 	p := newPass(f, s.wallMS, s.writeName())
 	s.lead.known = p.keys()
-	s.lead.writes = append(s.lead.writes, p.writes()...)
+	s.lead.writes = append(slices.Clip(s.lead.writes), p.writes()...)
 	s.value = p.after
 	s.publish(f, p)
 	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy
@@ -162,7 +162,7 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 		case n.State == nodeFenced:
 			s.removeMember(m, was.Reason("its session has ended", s.silence(o)))
 		case s.dead(o):
-			s.lead.writes = append(s.lead.writes, s.fenced(d, n))
+			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d, n))
 		}
 	}
 	s.lead.beats, s.lead.holdAt = beats, held
@@ -219,7 +219,7 @@ func (s *step) publish(f *facts, p *pass) {
 	}
 	if !sameBoard(next, b) {
 		next.Write = s.writeName()
-		s.lead.writes = append(s.lead.writes, leadWrite{doc: written(keyBoard, f.version(keyBoard), next)})
+		s.lead.writes = append(slices.Clip(s.lead.writes), leadWrite{doc: written(keyBoard, f.version(keyBoard), next)})
 	}
 }
 
