@@ -123,7 +123,7 @@ func DecodeRecord(b []byte) (cluster.Entry, error) {
 		return cluster.Entry{}, errors.Join(errNoRecord, err)
 	}
 	e := cluster.Entry{
-		Writer: cluster.WriterID(r.TaskID), Seq: r.Sequence, Format: r.Format, AtMS: at.UnixMilli(), BaseIndex: r.Base.Index, BaseChain: r.Base.Chain,
+		Writer: cluster.WriterID(r.TaskID), Seq: r.Sequence, Format: r.Format, AtMS: min(max(at.UnixMilli(), 0), lastMS), BaseIndex: r.Base.Index, BaseChain: r.Base.Chain,
 	}
 	e.Commands, err = r.ConnectorState[0].commands()
 	return e, err
