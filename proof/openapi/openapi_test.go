@@ -95,7 +95,10 @@ func newWorld(t *testing.T) *world {
 	w.config = api.Config{
 		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: api.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
 		Local: func() any { return nil }, Token: "secret",
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/plain; version=0.0.4"); fmt.Fprintln(w, "up 1") }),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+			fmt.Fprintln(w, "up 1")
+		}),
 		Ready: func() []string {
 			if w.store.down.Load() {
 				return []string{"the store is away"}
@@ -218,7 +221,7 @@ func (w *world) check(q *http.Request, r *http.Response, body []byte) {
 	}
 }
 
-// asked has the parameters that a path needs.
+// needs are the parameters that a path needs.
 var needs = map[string]string{"/v1/job": "?job=etl", "/v1/why": "?task=check", "/v1/plan": "?without=a"} // read-only: a table
 
 // TestTheDescriptionHolds provokes each answer that is promised, and finds none that is not.
