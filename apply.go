@@ -127,7 +127,7 @@ func (m *Member) change(ctx context.Context, id cluster.JobID, decide func(old *
 }
 
 // shows waits until this member knows a job that was not there before: under the protocol lease it hears of it from the leader, a moment after the store has
-// it, and whoever has submitted it goes on to wait for its end.
+// it, and the next call may wait for its end.
 func (m *Member) shows(ctx context.Context, id cluster.JobID, old *cluster.Job) error {
 	for old == nil {
 		next := m.node.Changed()

@@ -46,7 +46,7 @@ type follower struct {
 }
 
 // events sends what changes, as server-sent events, until the client goes: "begin", "changed", "reset", "ready". The identifier of an event is the index
-// of the log. A stream that goes on after that of Last-Event-ID begins with "begin" if anything has changed since.
+// of the log. With the newest one as Last-Event-ID the stream has no "begin".
 func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	c := http.NewResponseController(w)
 	if err := c.SetReadDeadline(time.Time{}); err != nil {

@@ -96,10 +96,10 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%+v is not what the value has: %+v", task, p)
 		}
 	}
-	value.Store(v) // a stream that goes on where the value is says nothing until it changes
+	value.Store(v) // another one than the identifier names
 	again := listen(t, s.URL, e.id)
 	if e := again.next(); e.name != "begin" {
-		t.Errorf("the value is older than the identifier, and the stream goes on with %+v", e)
+		t.Errorf("got %+v, want begin", e)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestPausesUnderAnyCommands(t *testing.T) {
 	})
 }
 
-// mustRest: of a paused job nobody gets anything, and whoever had some of it is to stop.
+// mustRest: nobody is granted a partition of a paused job, and its owners must stop.
 func mustRest(t interface{ Fatalf(string, ...any) }, old, v Value) {
 	for p := range v.Partitions() {
 		job, _, _ := p.ID.Split()

@@ -74,25 +74,43 @@ func DecodeSnapshot(data []byte) (Value, error) {
 
 // load reads the records in the order that lets each refer to those before it.
 func (d *draft) load(r *decoder) {
-	for range r.count() {
-		d.setMember(decodeMember(r))
-	}
-	for range r.count() {
-		if d.loadJob(decodeJob(r)); r.err != nil {
-			return
-		}
-	}
-	for range r.count() {
-		if d.loadPartition(r, decodePartition(r)); r.err != nil {
-			return
-		}
-	}
-	for range r.count() {
+	loadSorted(r, func() MemberID {
+		m := decodeMember(r)
+		d.setMember(m)
+		return m.ID
+	})
+	loadSorted(r, func() JobID {
+		j := decodeJob(r)
+		d.loadJob(j)
+		return j.ID
+	})
+	loadSorted(r, func() PartitionID {
+		p := decodePartition(r)
+		d.loadPartition(r, p)
+		return p.ID
+	})
+	loadSorted(r, func() WriterID {
 		id, rec := decodeWriter(r)
 		d.buf = appendWriter(d.buf[:0], id, rec)
 		rec.hash = hashBytes(kindWriter, d.buf)
 		d.digest += rec.hash
 		d.writers.set(id, rec)
+		return id
+	})
+}
+
+// loadSorted reads a list of records. The digest is a sum and does not see their order, so a list in another order is refused here.
+func loadSorted[K ~string](r *decoder, record func() K) {
+	var last K
+	for i := range r.count() {
+		key := record()
+		if i > 0 && key <= last {
+			r.fail("records that are not sorted")
+		}
+		if r.err != nil {
+			return
+		}
+		last = key
 	}
 }
 

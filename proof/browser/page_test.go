@@ -200,6 +200,21 @@ func loseMember(t *testing.T, w *browser.Window, c *place) {
 	w.Picture("old")
 }
 
+// TestATaskThatFails shows that it fails, and that it does so no more: nothing of that is in the value.
+func TestATaskThatFails(t *testing.T) {
+	w := browser.Open(t)
+	c := start(t, 0)
+	program := filepath.Join(c.dir, "check")
+	c.join(t, "a", true, "--allow-exec", program)
+	c.task(t, "site", fmt.Sprintf("type: exec\nevery: 200ms\nconfig: {argv: [%q]}\n", program))
+	w.Go(c.address + "#tasks")
+	w.Await("it fails", has(".row .failing", "failing"))
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o750); err != nil { //nolint:gosec // a program of the test
+		t.Fatal(err)
+	}
+	w.Await("it runs", has(".row .running", "running"))
+}
+
 // TestAJob submits a job with two tasks and finds its graph.
 func TestAJob(t *testing.T) {
 	w := browser.Open(t)

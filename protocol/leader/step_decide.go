@@ -41,10 +41,11 @@ type offered struct {
 	since protocol.Instant
 }
 
-// holdSeen is when a held member was first seen held.
+// holdSeen is when a held member was first seen held. All that one entry has admitted have the same incarnation: only with the name is it of one member.
 type holdSeen struct {
-	inc   cluster.Incarnation
-	since protocol.Instant
+	member cluster.MemberID
+	inc    cluster.Incarnation
+	since  protocol.Instant
 }
 
 // boxesEvery is how often the mailboxes are listed without a hint.
@@ -236,8 +237,8 @@ func (s *step) releases() (out []cluster.Command) {
 		if m.State != cluster.MemberHeld {
 			continue
 		}
-		h := holdSeen{m.Incarnation, s.now}
-		if i := slices.IndexFunc(s.rule.holds, func(h holdSeen) bool { return h.inc == m.Incarnation }); i >= 0 {
+		h := holdSeen{m.ID, m.Incarnation, s.now}
+		if i := slices.IndexFunc(s.rule.holds, func(h holdSeen) bool { return h.member == m.ID && h.inc == m.Incarnation }); i >= 0 {
 			h = s.rule.holds[i]
 		}
 		holds = append(holds, h)

@@ -15,6 +15,7 @@ export class Model {
   loaded = false;
   heard = 0; // when the member last said something, by this clock
   moves = []; // the last ones, newest first
+  #worse = new Set(); // tasks that fail, or whose owner is silent, at the last look
   #listeners = new Set();
   #onMove;
   #names = null; // of the tasks, sorted; null when they have changed
@@ -109,10 +110,23 @@ export class Model {
   async refresh() {
     const members = await get("/v1/members?limit=1000");
     for (const m of members) if (this.members.has(m.member)) this.members.set(m.member, m);
+    const worse = new Map();
     for (const state of ["failing", "backing-off", "owner-silent"]) {
-      for (const t of await get(`/v1/tasks?limit=1000&state=${state}`)) if (this.tasks.has(t.task)) this.#put(t, false);
+      await pages(`/v1/tasks?limit=5000&state=${state}`, (page) => page.forEach((t) => worse.set(t.task, t)));
     }
+    for (const name of this.#worse) {
+      const t = this.tasks.get(name);
+      if (t && !worse.has(name)) this.#put(this.#better(t), false);
+    }
+    for (const [name, t] of worse) if (this.tasks.has(name)) this.#put(t, false);
+    this.#worse = new Set(worse.keys());
     this.changed();
+  }
+
+  // better is a task that no longer fails. The state of the value comes as an event, and stays.
+  #better(t) {
+    const failing = ["failing", "backing off", "owner silent"].includes(t.state);
+    return failing ? { ...t, state: "running", message: "", failures: 0 } : t;
   }
 
   #apply(c) {

@@ -164,7 +164,7 @@ func (c *Cluster) heal(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// rest ends the history at an instant at which no task is on its way to another member: evening goes on after the faults.
+// rest ends the history at an instant at which no task moves: loads are evened after the faults too.
 func (c *Cluster) rest() {
 	c.await("no task is on its way", func() bool {
 		c.end = c.now()
