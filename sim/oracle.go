@@ -24,8 +24,8 @@ type oracle struct {
 	state   map[cluster.PartitionID]cluster.PartitionState
 	running map[cluster.PartitionID][]*run
 	last    map[cluster.WriterID]repeats
-	held    map[cluster.Incarnation]int64 // when a hold began, true time
-	failed  map[cluster.PartitionID]*run  // the newest run that failed
+	held    map[heldLife]int64           // when a hold began, true time
+	failed  map[cluster.PartitionID]*run // the newest run that failed
 
 	listings map[cluster.PartitionID]map[cluster.PartitionID]int // by partitioner: how often it has listed each item
 
@@ -57,7 +57,7 @@ const refsKept = 4096
 func newOracle(w *world) *oracle {
 	o := &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
 		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{}, running: map[cluster.PartitionID][]*run{},
-		last: map[cluster.WriterID]repeats{}, held: map[cluster.Incarnation]int64{}, failed: map[cluster.PartitionID]*run{},
+		last: map[cluster.WriterID]repeats{}, held: map[heldLife]int64{}, failed: map[cluster.PartitionID]*run{},
 		listings: map[cluster.PartitionID]map[cluster.PartitionID]int{}}
 	if w.machine.Truth != nil {
 		o.truth = w.machine.Truth()

@@ -10,6 +10,12 @@ import (
 // holdTime is for how long grants are kept for a member that announced its restart.
 const holdTime = time.Minute
 
+// heldLife is one life of a member. The incarnation alone is not enough: one epoch joins several members under one index.
+type heldLife struct {
+	member      cluster.MemberID
+	incarnation cluster.Incarnation
+}
+
 // holds: what is held for a member is not given away before its time, by any clock.
 func (o *oracle) holds(e cluster.Entry, done cluster.Applied) {
 	for i, c := range e.Commands {
@@ -19,10 +25,10 @@ func (o *oracle) holds(e cluster.Entry, done cluster.Applied) {
 		switch c := c.(type) {
 		case cluster.LeaveCluster:
 			if m, ok := o.ref.Member(c.Member); ok && m.State == cluster.MemberHeld {
-				o.held[m.Incarnation] = o.w.now
+				o.held[heldLife{m.ID, m.Incarnation}] = o.w.now
 			}
 		case cluster.ReleaseHold:
-			began, ok := o.held[c.Incarnation]
+			began, ok := o.held[heldLife{c.Member, c.Incarnation}]
 			if early := int64(holdTime) * 1000 / (1000 + o.w.plan.rho); ok && o.w.now-began < early {
 				o.violate("G8", fmt.Sprintf("what is held for %s was given away after %s", c.Member, time.Duration(o.w.now-began)))
 			}

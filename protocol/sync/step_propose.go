@@ -45,10 +45,11 @@ func (s *step) wanted() []cluster.Command {
 	return nil
 }
 
-// holdSeen is when a held member was first seen held.
+// holdSeen is when a held member was first seen held. All that one epoch has joined have the same incarnation: only with the name is it of one member.
 type holdSeen struct {
-	inc   cluster.Incarnation
-	since protocol.Instant
+	member cluster.MemberID
+	inc    cluster.Incarnation
+	since  protocol.Instant
 }
 
 // releases frees the grants of held members whose time is over, by our own clock.
@@ -57,8 +58,8 @@ func (s *step) releases() []cluster.Command {
 	r := s.reactions()
 	holds := make([]holdSeen, 0, len(r.Held))
 	for _, m := range r.Held {
-		h := holdSeen{m.Incarnation, s.now}
-		if i := slices.IndexFunc(s.holds, func(h holdSeen) bool { return h.inc == m.Incarnation }); i >= 0 {
+		h := holdSeen{m.ID, m.Incarnation, s.now}
+		if i := slices.IndexFunc(s.holds, func(h holdSeen) bool { return h.member == m.ID && h.inc == m.Incarnation }); i >= 0 {
 			h = s.holds[i]
 		}
 		holds = append(holds, h)
