@@ -24,6 +24,28 @@ func (w *world) evened() {
 	}
 }
 
+// shared waits until owners have nothing left to share. Where they do, a join moves nothing at its own index: what it asks of them comes when they have read
+// it, and is no movement without a cause. That it ends, within the bound of a move, is part of the promise.
+func (w *world) shared() {
+	if !w.machine.Group {
+		return
+	}
+	bound := w.gapBound(machine.LeaveInOrder)
+	if !w.until(w.now+int64(bound), func() bool { return unshared(&w.oracle.ref) == "" && w.served() }) {
+		w.oracle.violate("G8", fmt.Sprintf("%s after all was well: %s %s", bound, unshared(&w.oracle.ref), w.unserved()))
+	}
+}
+
+// unshared says what an owner should give away, "" for nothing.
+func unshared(v *cluster.Value) string {
+	for m := range v.Members() {
+		if s := v.Shares(m.ID); len(s) > 0 {
+			return fmt.Sprintf("%s has yet to share %s with %q", m.ID, s[0].Partition, s[0].To)
+		}
+	}
+	return ""
+}
+
 // uneven says what should be on another member, "" for nothing.
 func (w *world) uneven() string {
 	ref := w.oracle.ref

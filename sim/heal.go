@@ -50,7 +50,7 @@ func (w *world) heal() {
 	w.result.Recovery = time.Duration(w.now - began)
 	w.result.RecoveryBound = bound
 	for _, check := range []func(){
-		w.still, w.evened,
+		w.shared, w.still, w.evened,
 		func() { w.probe(machine.Crash) }, func() { w.probe(machine.PauseLong) }, func() { w.probe(machine.LeaveInOrder) },
 		w.drained, w.tidied,
 	} {
