@@ -192,9 +192,16 @@ func (w *world) probe(k machine.Kind) {
 	} else {
 		w.start(p.name)
 	}
-	if bound := w.recoveryBound(); !w.until(w.now+int64(bound), w.served) {
-		w.oracle.violate("G9", fmt.Sprintf("%s after %s came back: %s", bound, p.name, w.unserved()))
+	if bound := w.recoveryBound(); !w.until(w.now+int64(bound), func() bool { return w.back(was) && w.served() }) {
+		w.oracle.violate("G9", fmt.Sprintf("%s after %s came back: in the cluster again: %t. %s", bound, p.name, w.back(was), w.unserved()))
 	}
+}
+
+// back tells whether a member that had gone is in the cluster again, in another life. That its process counts itself as joined is not enough: one that was
+// suspended does so until it hears that it was removed, and the next failure would be measured together with its return.
+func (w *world) back(was cluster.Member) bool {
+	m, ok := w.oracle.ref.Member(was.ID)
+	return ok && m.State == cluster.MemberJoined && m.Incarnation != was.Incarnation
 }
 
 // The bounds. Durations are of clocks that may be wrong by ρ, so true time is longer by 1/(1−ρ).

@@ -46,7 +46,7 @@
 //
 // Pools of slots: jobs that need them are refused. Nobody is asked whether it is alive but by the group: a broker that is frozen for the TTL stops all work
 // (its members' leases end), and gives it back when it answers. A member that dies while the group forms a generation lets the others wait for it; their
-// leases may end before, and they go on when the generation is complete.
+// leases may end before, and they go on when the generation is complete. A Join that arrives after its sender has given it up counts as such a member.
 //
 // # Failures
 //
