@@ -1,12 +1,14 @@
 package leader
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -227,4 +229,43 @@ func TestLeavingWhileItIsConfirmed(t *testing.T) {
 	s.until("it was confirmed", confirmed, "b")
 	s.give(b, Stop{Now: s.now, Reason: "told to"})
 	s.until("it has left", func() bool { return b.over })
+}
+
+// Where heartbeats vanish with their session, one stays whose session was never closed: the leader lists them, and removes it. So it does with many.
+func TestAHeartbeatOfNobodyIsRemoved(t *testing.T) {
+	t.Parallel()
+	for _, vanish := range []bool{false, true} {
+		s := newStage(t, "a")
+		s.members["a"].p.Vanish = vanish
+		s.until("a leads", s.joined("a"))
+		for i := range 200 {
+			s.set(fmt.Sprint(protocol.HeartbeatPrefix, "gone", i), heartbeat.Text{})
+		}
+		s.until("they were removed", func() bool { return len(s.below(protocol.HeartbeatPrefix)) == 1 })
+	}
+}
+
+// A leader whose log does not answer sees what its successor has written: it undoes none of that. What was written by hand it does undo, once the log shows
+// nobody else.
+func TestAFormerLeaderUndoesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	a := s.members["a"]
+	s.ask("a", single("t"))
+	s.until("t runs", func() bool { return a.runs("t") })
+	key := SlotKey("a", "t")
+	later := s.get(key).Value.(Slot)
+	later.Term, later.State, later.Token = later.Term+1, Sealing, later.Token+1
+	version := s.set(key, later)
+	reads := func(e Effect) bool { _, ok := e.(ReadLog); return ok }
+	s.until("it reads the log", func() bool { return slices.ContainsFunc(a.calls, reads) })
+	read := s.hold(a, reads)
+	s.give(a, Got{Now: s.now, Sent: s.now, Doc: s.get(key)})
+	s.pass(ttl / 2)
+	if d := s.get(key); d.Version != version {
+		t.Fatalf("it was overwritten: %+v", d)
+	}
+	s.give(a, s.make(a, read))
+	s.until("it was undone", func() bool { slot, _ := s.get(key).Value.(Slot); return slot.Term < later.Term && slot.State == Active })
 }

@@ -118,7 +118,7 @@ func (s *step) keep() {
 		s.fold, s.pulses = folding{value: &cluster.Value{}}, nil
 		s.lighten()
 	}
-	if n := len(s.roster.Members); len(s.pulses) > 2*n+64 {
+	if n := len(s.roster.Members); len(s.pulses) > 2*n+64 && s.rule.at == ruleNone { // a leader counts how long strays have been silent
 		s.pulses = slices.DeleteFunc(slices.Clone(s.pulses), func(o heartbeat.Observation) bool {
 			return !slices.ContainsFunc(s.roster.Members, func(p Peer) bool { return p.Pulse == o.Key })
 		})

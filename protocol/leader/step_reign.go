@@ -36,6 +36,7 @@ type rule struct {
 	patrol  protocol.Instant
 	patrols cluster.MemberID
 	audit   audit
+	doubt   doubt
 }
 
 // adopted are the prefixes that a new leader reads before it decides anything.
@@ -62,7 +63,9 @@ func (s *step) reign() {
 	if s.rule.at == ruleRuling {
 		s.look()
 		s.decide(s.wanted)
-		s.project()
+		if !s.rule.doubt.seen {
+			s.project()
+		}
 		s.auditSlots()
 	}
 }

@@ -6,7 +6,7 @@ import flaw "github.com/rota-run/rota/internal/mutant"
 func ofLeader() []flaw.Flaw {
 	const placement = "cluster/placement.go"
 	const slots, life, decide = "protocol/leader/step_slots.go", "protocol/leader/step_life.go", "protocol/leader/step_decide.go"
-	const project, observe, docs, elect = "protocol/leader/step_project.go", "protocol/leader/step_observe.go", "protocol/leader/step_docs.go", "protocol/leader/step_elect.go"
+	const project, docs, elect = "protocol/leader/step_project.go", "protocol/leader/step_docs.go", "protocol/leader/step_elect.go"
 	return []flaw.Flaw{
 		flaw.New("a member starts before its ack is accepted", slots,
 			"if h.State == Active || h.State == Taking {", "if h.State == Active || h.State == Taking || h.State == Acking {"),
@@ -34,8 +34,10 @@ func ofLeader() []flaw.Flaw {
 			"	if !at.stale || s.isBusy(RosterKey) {", "	if !at.stale || at.Index > 0 || s.isBusy(RosterKey) {"),
 		flaw.New("an urgent look at a heartbeat waits", docs,
 			"min(s.probing[i].next, s.probing[i].sent.Add(at.Sub(s.now)))", "s.probing[i].next"),
-		flaw.New("strays of silent sessions stay", observe,
-			"(!s.p.Vanish || s.rule.at == ruleRuling) && s.now", "!s.p.Vanish && s.now"),
+		flaw.New("a member that leaves is not let go", decide,
+			"case b.Want == WantLeave && in &&", "case b.Want == WantLeave && in && m.Revoked &&"),
+		flaw.New("what has failed is not heard", decide,
+			"case say.Say == SayFailed && state == Active &&", "case say.Say == SayFailed && state == Taking &&"),
 		flaw.New("nobody follows a dead leader", elect,
 			"case former || move == elect.Remove:", "case former:"),
 		flaw.New("the term is not checked", placement,
