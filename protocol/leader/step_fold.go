@@ -71,7 +71,7 @@ func (s *step) readLog() {
 		return
 	}
 	f.busy, f.hint, f.after = true, false, f.value.Index()
-	s.rule.doubt.asked = s.rule.doubt.seen
+	s.rule.later.asked = s.rule.later.seen
 	s.emit(ReadLog{After: f.after})
 }
 
@@ -97,7 +97,7 @@ func (s *step) read(ev Read) {
 		f.began, f.ready = true, cluster.Index(ev.Page.Head)
 	}
 	s.apply(ev.Page.Records)
-	s.undoubted(cluster.Index(ev.Page.Head))
+	s.laterRead(cluster.Index(ev.Page.Head))
 	f.hint = f.hint || len(ev.Page.Records) > 0 && uint64(f.value.Index()) < ev.Page.Head
 }
 

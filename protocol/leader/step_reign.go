@@ -36,7 +36,7 @@ type rule struct {
 	patrol  protocol.Instant
 	patrols cluster.MemberID
 	audit   audit
-	doubt   doubt
+	later   laterTerm
 }
 
 // adopted are the prefixes that a new leader reads before it decides anything.
@@ -63,7 +63,7 @@ func (s *step) reign() {
 	if s.rule.at == ruleRuling {
 		s.look()
 		s.decide(s.wanted)
-		if !s.rule.doubt.seen {
+		if !s.rule.later.seen {
 			s.project()
 		}
 		s.auditSlots()

@@ -11,7 +11,7 @@ func (s *step) written(d Doc) {
 	if s.rule.at == ruleNone {
 		return
 	}
-	s.doubtTerm(d)
+	s.noteTerm(d)
 	switch {
 	case d.Key == RosterKey:
 		r, _ := d.Value.(Roster)
