@@ -20,16 +20,7 @@ func (s *step) auditSlots() {
 	if !s.p.Audit || s.now < s.rule.audit.next {
 		return
 	}
-	m := s.fold.value.Following(s.rule.audit.last)
-	switch {
-	case m == s.self(): // the list of our own folder means something else: see folderListed
-		n := 0
-		s.knownOf(m, func(key string, k known) {
-			s.doubt(key, k)
-			n++
-		})
-		s.audited(m, n)
-	case m != "" && s.list(folder(m)):
+	if m := s.fold.value.Following(s.rule.audit.last); m != "" && s.list(folder(m)) {
 		s.audited(m, 0)
 	}
 }
@@ -41,8 +32,11 @@ func (s *step) audited(m cluster.MemberID, documents int) {
 	s.rule.audit = audit{next: s.now.Add(max(s.p.TTL, time.Duration(documents+1)*each)), last: m}
 }
 
-// folderAudited finds assignments of another member that are not as we have written them. A list may be old: they are read before anything is written.
+// folderAudited finds assignments of a member that are not as we have written them. A list may be old: they are read before anything is written.
 func (s *step) folderAudited(prefix string, docs []Doc) {
+	if s.rule.at != ruleRuling {
+		return // it did when it asked
+	}
 	m := cluster.MemberID(strings.TrimSuffix(strings.TrimPrefix(prefix, AssignPrefix), "/"))
 	s.audited(m, len(docs))
 	listed := make(map[string]store.Version, len(docs))

@@ -20,6 +20,7 @@ type head struct {
 	read  HeadSeq          // Seq up to which our folder was read
 	list  HeadSeq          // the whole folder is to be read; it is as of this Seq then
 	pause protocol.Instant // it is not listed before
+	asked bool             // it is being listed for that: an audit's list may have begun too early
 }
 
 // roster is all members, as they were read last.
@@ -181,6 +182,8 @@ func (s *step) headGot(d Doc) {
 
 func (s *step) listed(ev Listed) {
 	s.returned(ev.Prefix, ev.Err)
+	asked := ev.Prefix == folder(s.self()) && s.head.asked
+	s.head.asked = s.head.asked && !asked
 	if ev.Err != "" {
 		s.lookAgain(ev.Prefix)
 		return
@@ -190,9 +193,11 @@ func (s *step) listed(ev Listed) {
 			s.emit(Refusing{Key: d.Key, Reason: d.Bad})
 		}
 	}
-	switch ev.Prefix {
-	case folder(s.self()):
+	if asked {
 		s.folderListed(ev.Docs)
+		return
+	}
+	switch ev.Prefix {
 	case protocol.HeartbeatPrefix:
 		s.pulsesListed(ev.Docs)
 	case MailboxPrefix:

@@ -96,8 +96,8 @@ func (s *step) fetchSlots() {
 		return
 	}
 	s.readHead()
-	if s.head.list > 0 && s.now >= s.head.pause {
-		s.list(folder(s.self()))
+	if s.head.list > 0 && s.now >= s.head.pause && s.list(folder(s.self())) {
+		s.head.asked = true
 	}
 	for i := range s.fetch {
 		if f := s.fetch[i]; !f.sent && len(s.busy) < readsAtOnce && s.get(SlotKey(s.self(), f.task)) {
