@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Buffered writes records in the background: Add never blocks. Records that do not fit into the queue are dropped and counted.
+// Buffered writes records in the background: Add never blocks. Records that do not fit into the queue are summed up: one record says how many there were
+// of a kind, with one cause.
 type Buffered struct {
 	to      Journal
 	queue   chan Record
@@ -20,6 +21,9 @@ type Buffered struct {
 
 	mu    sync.RWMutex // Add reads, the end writes: no record is queued that nobody will take
 	ended bool
+
+	sumsMu sync.Mutex
+	sums   sums
 }
 
 const (
@@ -41,8 +45,8 @@ func NewBuffered(to Journal, log *slog.Logger) *Buffered {
 	return &Buffered{to: to, queue: make(chan Record, queueLength), log: log}
 }
 
-// Add queues a record, with the present time unless it has one. It is safe from any goroutine and never blocks. After Run has returned, records
-// are dropped.
+// Add queues a record, with the present time unless it has one; if the queue is full, it is summed up with others like it. It is safe from any goroutine
+// and never blocks. After Run has returned, records are dropped.
 func (b *Buffered) Add(r Record) {
 	if r.AtMS == 0 {
 		r.AtMS = time.Now().UnixMilli()
@@ -56,11 +60,20 @@ func (b *Buffered) Add(r Record) {
 	select {
 	case b.queue <- r:
 	default:
-		b.dropped.Add(1)
+		b.sum(r)
 	}
 }
 
-// Dropped is the number of lost records: the queue was full, a record was too large for the store, or the process ended while the store was unreachable.
+func (b *Buffered) sum(r Record) {
+	b.sumsMu.Lock()
+	defer b.sumsMu.Unlock()
+	if b.sums == nil {
+		b.sums = make(sums)
+	}
+	b.sums.add(r)
+}
+
+// Dropped is the number of lost records: one was too large for the store, or the process ended while the store was unreachable.
 func (b *Buffered) Dropped() int64 { return b.dropped.Load() }
 
 // Run writes until ctx ends, then makes one attempt, for two seconds at most, to write the rest of the queue. It is called once.
@@ -73,9 +86,31 @@ func (b *Buffered) Run(ctx context.Context) {
 				b.end(rest)
 				return
 			}
+			if len(b.queue) == 0 {
+				b.writeSums(ctx)
+			}
 		}
 	}
 	b.end(nil)
+}
+
+func (b *Buffered) takeSums() sums {
+	b.sumsMu.Lock()
+	defer b.sumsMu.Unlock()
+	s := b.sums
+	b.sums = nil
+	return s
+}
+
+// writeSums writes what did not fit into the queue, when that is empty again.
+func (b *Buffered) writeSums(ctx context.Context) {
+	s := b.takeSums()
+	if len(s) == 0 {
+		return
+	}
+	if rest := b.write(ctx, s.records()); len(rest) > 0 {
+		b.drop(int(s.count()), context.Cause(ctx))
+	}
 }
 
 func (b *Buffered) batch(first Record) []Record {
@@ -146,12 +181,18 @@ func (b *Buffered) end(rest []Record) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushFor)
 	defer cancel()
+	s := b.takeSums()
 	for len(rest) > 0 {
 		n := min(len(rest), batchLength)
 		if err := b.try(ctx, rest[:n], flushFor); err != nil {
-			b.drop(len(rest), err)
+			b.drop(len(rest)+int(s.count()), err)
 			return
 		}
 		rest = rest[n:]
+	}
+	if len(s) > 0 {
+		if err := b.try(ctx, s.records(), flushFor); err != nil {
+			b.drop(int(s.count()), err)
+		}
 	}
 }
