@@ -34,7 +34,11 @@ func (h *handler) ours(next http.Handler) http.Handler {
 			fail(w, http.StatusMisdirectedRequest, "this server answers on loopback only: ask it by 127.0.0.1, [::1] or localhost")
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, 1)
+		most := int64(1)
+		if r.Method == http.MethodPost {
+			most = maxDefinition
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		next.ServeHTTP(w, r)
 	})
 }

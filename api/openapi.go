@@ -16,7 +16,7 @@ func (h *handler) describe(w http.ResponseWriter, _ *http.Request) {
 	d := &describer{schemas: object{}}
 	paths := object{}
 	for _, op := range h.operations() {
-		paths[op.path] = object{"get": d.operation(op)}
+		paths[op.path] = object{strings.ToLower(op.verb()): d.operation(op)}
 	}
 	d.schema(reflect.TypeFor[Beginning]())
 	d.schema(reflect.TypeFor[Changed]())
@@ -25,7 +25,7 @@ func (h *handler) describe(w http.ResponseWriter, _ *http.Request) {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Rota", "version": "1", "license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
-			"description": "What a member knows of its cluster. Nothing here changes it. Names of fields and their meaning do not change within a major version; new fields may come.",
+			"description": "What a member knows of its cluster, and, where the member has a token, what changes it. Names of fields and their meaning do not change within a major version; new fields may come.",
 		},
 		"servers": []object{{"url": "/"}}, "paths": paths, "components": components,
 	}
@@ -57,6 +57,9 @@ func (d *describer) operation(op operation) object {
 		responses[strconv.Itoa(code)] = object{"description": text, "content": object{"application/json": object{"schema": d.schema(body)}}}
 	}
 	out := object{"operationId": name, "summary": op.summary, "responses": responses}
+	if op.body != "" {
+		out["requestBody"] = object{"required": true, "content": object{op.body: object{"schema": object{"type": "string"}}}}
+	}
 	if len(op.params) > 0 {
 		out["parameters"] = parameters(op.params)
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -9,15 +10,19 @@ import (
 
 // operation is one path of the API, as it is answered and as it is described.
 type operation struct {
+	method  string // GET unless said
 	path    string
 	summary string
 	params  []parameter
 	answer  any    // a value of the type of the answer, or of one element of a list
 	shape   shape  // of the answer
 	media   string // of an answer that is no JSON
+	body    string // media type of the request's body
 	codes   map[int]string
 	handle  http.HandlerFunc
 }
+
+func (op *operation) verb() string { return cmp.Or(op.method, http.MethodGet) }
 
 // shape is how the answer holds its type.
 type shape int
@@ -92,5 +97,5 @@ func (h *handler) operations() []operation {
 	if h.c.Metrics != nil {
 		ops = append(ops, operation{path: "/metrics", summary: "Metrics for Prometheus", shape: raw, media: "text/plain", handle: h.c.Metrics.ServeHTTP})
 	}
-	return ops
+	return append(ops, h.actions()...)
 }

@@ -29,6 +29,7 @@ type Config struct {
 	Ready    func() []string // why the member cannot do its work; empty when it can
 	Metrics  http.Handler    // default: none
 	Token    string          // required of every request but /healthz when not ""
+	Actions  *Actions        // default: none, and then it only shows
 	Logger   *slog.Logger    // default: discard
 	// Connections is how many connections a server holds at most; default: 128, and never more than a quarter of the process's file descriptors.
 	Connections int
@@ -36,7 +37,7 @@ type Config struct {
 	done <-chan struct{} // ends streams
 }
 
-// The bounds of a request. Nothing here reads a body.
+// The bounds of a request. Only a submission has a body: see maxDefinition.
 const (
 	headerTimeout  = 5 * time.Second
 	writeTimeout   = 30 * time.Second
@@ -76,13 +77,13 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 	return nil
 }
 
-// Handler answers the API's paths and those of the page, all of them with GET or HEAD. The page itself shows nothing of the cluster: it asks for the token
+// Handler answers the API's paths and those of the page: GET and HEAD show, POST changes the cluster where there are [Actions]. The page itself shows nothing of the cluster: it asks for the token
 // and reads the API with it.
 func Handler(c Config) http.Handler {
 	h := &handler{c: c, turns: make(chan struct{}, maxTurns)}
 	mux := http.NewServeMux()
 	for _, op := range h.operations() {
-		mux.HandleFunc("GET "+op.path, op.checked())
+		mux.HandleFunc(op.verb()+" "+op.path, op.checked())
 	}
 	guarded := h.guard(mux)
 	open := http.NewServeMux()

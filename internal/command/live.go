@@ -100,6 +100,7 @@ func (c *config) serve(ctx context.Context, l net.Listener, token string, n *nod
 		Queue: queue,
 		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
+		Actions: c.actions(n),
 		Metrics: promhttp.HandlerFor(metricsOf(n, queue), promhttp.HandlerOpts{}),
 	})
 	if err != nil {

@@ -135,7 +135,7 @@ func (s *submission) read(e env, path string) error {
 
 // accepts tells the types of the members' own program.
 func (s *submission) accepts(name string) bool {
-	return slices.Contains(s.foreign, name) || strings.Contains(name, ".") && !strings.HasPrefix(name, "rota.")
+	return slices.Contains(s.foreign, name) || foreignType(name)
 }
 
 // tellForeign says which types were taken on trust.

@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,7 @@ type world struct {
 
 	url      string
 	validate validator.Validator
+	methods  map[string]string // by path: each has one
 	given    map[string]bool // "path code"
 	promised []string
 }
@@ -94,7 +96,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, store: &away{Docs: docs, Journal: kept}, given: map[string]bool{}}
 	w.config = api.Config{
 		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: api.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
-		Local: func() any { return nil }, Token: "secret",
+		Local: func() any { return nil }, Token: "secret", Actions: w.actions(),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 			fmt.Fprintln(w, "up 1")
@@ -156,8 +158,13 @@ func (w *world) learn() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.methods = map[string]string{}
 	for path, item := range model.Model.Paths.PathItems.FromOldest() {
-		for code := range item.Get.Responses.Codes.FromOldest() {
+		op := item.Get
+		if w.methods[path] = http.MethodGet; item.Post != nil {
+			op, w.methods[path] = item.Post, http.MethodPost
+		}
+		for code := range op.Responses.Codes.FromOldest() {
 			w.promised = append(w.promised, path+" "+code)
 		}
 	}
@@ -166,9 +173,17 @@ func (w *world) learn() {
 
 func (w *world) ask(url, path string, change func(*http.Request)) *http.Response {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, url+path, nil)
+	only, _, _ := strings.Cut(path, "?")
+	method, body := cmp.Or(w.methods[only], http.MethodGet), ""
+	if only == "/v1/submit" {
+		body = "id: new"
+	}
+	r, err := http.NewRequestWithContext(w.t.Context(), method, url+path, strings.NewReader(body))
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/yaml")
 	}
 	r.Header.Set("Authorization", "Bearer secret")
 	if change != nil {
@@ -222,7 +237,32 @@ func (w *world) check(q *http.Request, r *http.Response, body []byte) {
 }
 
 // needs are the parameters that a path needs.
-var needs = map[string]string{"/v1/job": "?job=etl", "/v1/why": "?task=check", "/v1/plan": "?without=a"} // read-only: a table
+var needs = map[string]string{ // read-only: a table
+	"/v1/job": "?job=etl", "/v1/why": "?task=check", "/v1/plan": "?without=a", "/v1/kill": "?job=etl", "/v1/pause": "?job=etl", "/v1/resume": "?job=etl",
+	"/v1/drain": "?member=a", "/v1/undrain": "?member=a", "/v1/unpark": "?task=check",
+}
+
+// actions accept all but what is about "none"; while the store is down they do not know.
+func (w *world) actions() *api.Actions {
+	return &api.Actions{
+		Do: func(_ context.Context, c cluster.Command) (cluster.Result, error) {
+			w.wait()
+			if w.store.down.Load() {
+				return cluster.Result{}, errAway
+			}
+			if strings.HasSuffix(fmt.Sprint(c), " none") || strings.Contains(fmt.Sprint(c), " none ") {
+				return cluster.Result{Reason: "there is none"}, nil
+			}
+			return cluster.Result{Accepted: true}, nil
+		},
+		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
+			if len(definition) > 100 {
+				return "", cluster.JobSpec{}, errors.New("not a definition")
+			}
+			return "new", cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}, nil
+		},
+	}
+}
 
 // TestTheDescriptionHolds provokes each answer that is promised, and finds none that is not.
 func TestTheDescriptionHolds(t *testing.T) {
@@ -237,7 +277,7 @@ func TestTheDescriptionHolds(t *testing.T) {
 	if len(paths) < 12 {
 		t.Fatalf("only %v", paths)
 	}
-	open := api.Config{Value: w.config.Value}
+	open := api.Config{Value: w.config.Value, Actions: w.config.Actions}
 	tokenless := w.serve(open)
 	for _, path := range paths {
 		full := path + needs[path]
@@ -252,6 +292,27 @@ func TestTheDescriptionHolds(t *testing.T) {
 
 	for _, path := range []string{"/v1/members?limit=x", "/v1/tasks?limit=0", "/v1/jobs?limit=99999", "/v1/journal?since=soon", "/v1/plan", "/v1/job", "/v1/why"} {
 		w.get(path, http.StatusBadRequest, nil)
+	}
+	for path, method := range w.methods { // order-free: each by itself
+		if method != http.MethodPost {
+			continue
+		}
+		full := path + strings.ReplaceAll(strings.ReplaceAll(needs[path], "=etl", "=none"), "=a", "=none")
+		if path == "/v1/unpark" {
+			full = path + "?task=none"
+		}
+		if path == "/v1/submit" {
+			full = path + "?job=none"
+			w.get(path, http.StatusBadRequest, send(101))
+			w.get(path, http.StatusRequestEntityTooLarge, send(1<<20+1))
+		} else {
+			w.get(path, http.StatusBadRequest, nil)
+		}
+		w.get(full, http.StatusConflict, nil)
+		w.store.down.Store(true)
+		w.get(path+needs[path], http.StatusServiceUnavailable, nil)
+		w.store.down.Store(false)
+		w.getFrom(tokenless, path+needs[path], http.StatusForbidden, nil)
 	}
 	for _, path := range []string{"/v1/job?job=none", "/v1/why?task=none", "/v1/plan?without=none"} {
 		w.get(path, http.StatusNotFound, nil)
@@ -283,6 +344,13 @@ func TestTheDescriptionHolds(t *testing.T) {
 		}
 	}
 	t.Logf("%d answers of %d paths", len(w.promised), len(paths))
+}
+
+// send makes a request's body a text of n bytes.
+func send(n int) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("x", n))), int64(n)
+	}
 }
 
 // crowd sends so many requests at once that no other one of their kind is answered.

@@ -99,6 +99,7 @@ type renewal struct {
 	heartbeat.Lease
 	key  string
 	busy bool
+	over bool // it was refused while we leave
 }
 
 // look is when something is looked at again.

@@ -2,7 +2,6 @@ package leader
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -117,7 +116,7 @@ func (s *step) admissions() (out []cluster.Command) {
 		switch {
 		case b.Want == WantLeave && in && m.Incarnation == b.Incarnation && m.Pulse == b.Pulse:
 			out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: b.Reason})
-		case b.Want == WantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld && s.alive(b.Pulse) && (m.Pulse != b.Pulse || m.Revoked):
+		case b.Want == WantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld && s.alive(b.Pulse) && (later(b.Pulse, m.Pulse) || m.Pulse == b.Pulse && m.Revoked):
 			out = append(out, cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Pulse: b.Pulse})
 		case b.Want == WantJoin && s.alive(b.Pulse) && (!in || m.Pulse != b.Pulse && s.replaceable(m, b.Pulse)):
 			out = append(out, cluster.PrepareJoin{
@@ -138,8 +137,7 @@ func (s *step) alive(pulse string) bool {
 
 // replaceable reports whether a start of a member may be replaced by one with another heartbeat: it is dead, held, or a former life of the same process.
 func (s *step) replaceable(m cluster.Member, pulse string) bool {
-	i := strings.LastIndexByte(pulse, '-')
-	return m.State == cluster.MemberHeld || i > 0 && strings.HasPrefix(m.Pulse, pulse[:i+1]) || s.dead(s.pulses.Of(m.Pulse))
+	return m.State == cluster.MemberHeld || later(pulse, m.Pulse) || s.dead(s.pulses.Of(m.Pulse)) && !later(m.Pulse, pulse)
 }
 
 // deaths are the commands that remove members whose heartbeat is gone or silent.

@@ -269,3 +269,38 @@ func TestAFormerLeaderUndoesNothing(t *testing.T) {
 	s.give(a, s.make(a, read))
 	s.until("it was undone", func() bool { slot, _ := s.get(key).Value.(Slot); return slot.Term < later.Term && slot.State == Active })
 }
+
+// An old list of mailboxes shows what a member asked for in a former life: nobody is put back into that.
+func TestAnOldMailboxAsksForNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	a, b := s.members["a"], s.start("b", "n0")
+	s.until("b asks", func() bool { m, _ := s.get(MailboxKey("b")).Value.(Mailbox); return m.Want == WantJoin }, "a")
+	old := s.get(MailboxKey("b"))
+	s.until("b has joined", s.joined("a", "b"))
+	s.give(b, Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	was := b.inc
+	s.until("b was confirmed", func() bool { return b.inc > was && b.phase == phaseMember })
+	s.give(a, Got{Now: s.now, Sent: s.now, Doc: s.get(old.Value.(Mailbox).Pulse)})
+	for _, want := range []Want{WantJoin, WantConfirm} {
+		box := old.Value.(Mailbox)
+		box.Want, box.Incarnation = want, b.inc
+		s.give(a, Listed{Now: s.now, Prefix: MailboxPrefix, Docs: []Doc{{Key: old.Key, Version: old.Version, Value: box}, s.get(MailboxKey("a"))}})
+		s.pass(ttl / 20)
+		if m, _ := s.value().Member("b"); m.Pulse != b.renewal.key {
+			t.Fatalf("%s: b has the heartbeat %s, and renews %s", want, m.Pulse, b.renewal.key)
+		}
+	}
+}
+
+// The session of the only member ends while it leaves: it can say nothing any more, and ends.
+func TestLeavingWithoutASession(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	a := s.members["a"]
+	s.give(a, Stop{Now: s.now, Reason: "told to"})
+	s.give(a, Renewed{Now: s.now, Key: a.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	s.until("it has ended", func() bool { return a.over }, "a")
+}

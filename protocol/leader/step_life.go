@@ -22,6 +22,17 @@ func (s *step) ours(pulse string) bool {
 	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
 }
 
+// later reports whether a heartbeat is of a later life of the same start than another one. A list of mailboxes may be old, and ask for a life that has ended.
+func later(pulse, than string) bool {
+	i, j := strings.LastIndexByte(pulse, '-')+1, strings.LastIndexByte(than, '-')+1
+	if i == 0 || pulse[:i] != than[:j] {
+		return false
+	}
+	life, err := strconv.ParseUint(pulse[i:], 10, 64)
+	former, err2 := strconv.ParseUint(than[j:], 10, 64)
+	return err == nil && err2 == nil && life > former
+}
+
 // rival reports whether a heartbeat is of another start under our name.
 func (s *step) rival(pulse string) bool {
 	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/") && !s.ours(pulse)
@@ -89,7 +100,8 @@ func (s *step) renewed(ev Renewed) {
 	case outbox.Done:
 		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.p.timing())
 	case outbox.Refused:
-		s.renewal.Next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life
+		s.renewal.Next = s.now.Add(s.p.Poll)
+		s.renewal.over = s.phase == phaseLeaving // it begins no other life
 		s.lapse()
 	default: // not acknowledged: for us it was not renewed
 		s.renewal.Next = s.now.Add(s.p.Poll)
@@ -245,6 +257,11 @@ func (s *step) leave(reason string) {
 // settle ends the member when it has left, or was never in. What it has asked for and not been given it takes back.
 func (s *step) settle() {
 	if s.phase != phaseLeaving || !s.idle() {
+		return
+	}
+	if s.renewal.over { // its session has ended: nothing that it says counts any more, and others see that it is gone
+		s.phase = phaseGone
+		s.emit(Left{})
 		return
 	}
 	never := s.inc == 0 && s.mailbox.known && !s.isBusy(MailboxKey(s.self()))

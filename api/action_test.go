@@ -1,0 +1,135 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+)
+
+// acting is a cluster that notes what it was told, and answers as the test says.
+type acting struct {
+	said   []string
+	answer cluster.Result
+	err    error
+}
+
+func (a *acting) config(t *testing.T) api.Config {
+	c := config(t)
+	c.Token = "secret"
+	c.Actions = &api.Actions{
+		Do: func(_ context.Context, c cluster.Command) (cluster.Result, error) {
+			a.said = append(a.said, fmt.Sprintf("%T %v", c, c))
+			return a.answer, a.err
+		},
+		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
+			if string(definition) == "bad" {
+				return "", cluster.JobSpec{}, errors.New("line 1: not a definition")
+			}
+			return cluster.JobID(definition), cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}, nil
+		},
+	}
+	return c
+}
+
+func trusted(r *http.Request) { r.Header.Set("Authorization", "Bearer secret") }
+
+func TestActions(t *testing.T) {
+	t.Parallel()
+	a := &acting{answer: cluster.Result{Accepted: true}}
+	c := a.config(t)
+	for path, want := range map[string]string{ // order-free: each by itself
+		"/v1/kill?job=etl":        "cluster.KillJob kill-job etl",
+		"/v1/pause?job=etl":       "cluster.PauseJob pause-job etl",
+		"/v1/resume?job=etl":      "cluster.ResumeJob resume-job etl",
+		"/v1/drain?member=a":      "cluster.DrainMember drain-member a",
+		"/v1/undrain?member=a":    "cluster.DrainMember undrain-member a",
+		"/v1/unpark?task=etl%2Fx": "cluster.UnparkPartition unpark-partition etl/x",
+	} {
+		a.said = nil
+		r := request(c, "POST", path, trusted)
+		got := body(t, r)
+		if r.StatusCode != http.StatusOK || len(a.said) != 1 || !strings.HasPrefix(a.said[0], want) || !strings.Contains(got, `"said":"`) {
+			t.Errorf("%s: %s, %s, the cluster was told %q; want %s", path, r.Status, got, a.said, want)
+		}
+		for name, change := range map[string]func(*http.Request){ // order-free: each by itself
+			"without a token":       func(*http.Request) {},
+			"with a wrong token":    func(r *http.Request) { r.Header.Set("Authorization", "Bearer secrets") },
+			"from a page elsewhere": func(r *http.Request) { trusted(r); r.Header.Set("Origin", "https://example.com") },
+		} {
+			a.said = nil
+			if r := request(c, "POST", path, change); r.StatusCode/100 != 4 || a.said != nil {
+				t.Errorf("%s %s: %s, the cluster was told %q", path, name, r.Status, a.said)
+			}
+		}
+		if r := request(c, "GET", path, trusted); r.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("GET %s: %s", path, r.Status)
+		}
+	}
+}
+
+// Whoever reaches the port of a member without a token can look, and change nothing.
+func TestActionsNeedAToken(t *testing.T) {
+	t.Parallel()
+	a := &acting{answer: cluster.Result{Accepted: true}}
+	c := a.config(t)
+	c.Token = ""
+	r := request(c, "POST", "/v1/kill?job=etl", nil)
+	if got := body(t, r); r.StatusCode != http.StatusForbidden || !strings.Contains(got, "--api-token") || a.said != nil {
+		t.Errorf("%s %s, the cluster was told %q", r.Status, got, a.said)
+	}
+	c.Actions = nil
+	if r := request(c, "POST", "/v1/kill?job=etl", nil); r.StatusCode != http.StatusNotFound {
+		t.Errorf("without actions: %s", r.Status)
+	}
+}
+
+func TestActionsThatFail(t *testing.T) {
+	t.Parallel()
+	a := &acting{answer: cluster.Result{Reason: "there is no such job"}}
+	c := a.config(t)
+	for _, x := range []struct {
+		path, text string
+		err        error
+		code       int
+		want       string
+	}{
+		{"/v1/kill?job=none", "", nil, 409, "there is no such job"},
+		{"/v1/kill?job=none", "", context.DeadlineExceeded, 503, "it may be done all the same"},
+		{"/v1/kill", "", nil, 400, "job is missing"},
+		{"/v1/drain?member=%20", "", nil, 400, "member"},
+		{"/v1/submit", "bad", nil, 400, "line 1: not a definition"},
+		{"/v1/submit", "", nil, 400, "id: NAME"},
+		{"/v1/submit?job=rota.x", "x", nil, 400, "rota."},
+		{"/v1/submit", strings.Repeat("x", 1<<20+1), nil, 413, "1048576 bytes"},
+	} {
+		a.err = x.err
+		r := request(c, "POST", x.path, func(r *http.Request) { trusted(r); r.Body = io.NopCloser(strings.NewReader(x.text)) })
+		if got := body(t, r); r.StatusCode != x.code || !strings.Contains(got, x.want) {
+			t.Errorf("%s: %s %s, want %d %s", x.path, r.Status, got, x.code, x.want)
+		}
+	}
+}
+
+func TestSubmission(t *testing.T) {
+	t.Parallel()
+	a := &acting{answer: cluster.Result{Accepted: true}}
+	c := a.config(t)
+	for _, path := range []string{"/v1/submit", "/v1/submit?job=other", "/v1/submit?update=true"} {
+		r := request(c, "POST", path, func(r *http.Request) { trusted(r); r.Body = io.NopCloser(strings.NewReader("runs")) })
+		if r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s %s", path, r.Status, body(t, r))
+		}
+	}
+	names := []string{"cluster.SubmitJob", "cluster.SubmitJob", "cluster.UpdateJob"}
+	if !slices.EqualFunc(a.said, names, strings.HasPrefix) || !strings.Contains(a.said[1], "other") {
+		t.Errorf("the cluster was told %q", a.said)
+	}
+}
