@@ -82,7 +82,7 @@ type world struct {
 	url      string
 	validate validator.Validator
 	methods  map[string]string // by path: each has one
-	given    map[string]bool // "path code"
+	given    map[string]bool   // "path code"
 	promised []string
 }
 
