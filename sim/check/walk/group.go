@@ -158,6 +158,13 @@ func (w *moves) group() {
 			s.feed(memory.GroupCall{Fail: true})
 		})
 	}
+	forgotten, _ := w.s.room.Step(0, memory.GroupCall{Forget: true})
+	if w.s.used.Forgets < w.bounds.Forgets && forgotten.String() != w.s.room.String() {
+		w.add("the group, which nobody is in, is forgotten", func(s *State) {
+			s.used.Forgets++
+			s.room = forgotten
+		})
+	}
 }
 
 // silent: the group has not heard of a member for its session: it is dead, or it was away.
