@@ -27,7 +27,6 @@ type oracle struct {
 	held    map[heldLife]int64           // when a hold began, true time
 	failed  map[cluster.PartitionID]*run // the newest run that failed
 
-	starts   uint64                                              // of the group, when the newest epoch was announced
 	listings map[cluster.PartitionID]map[cluster.PartitionID]int // by partitioner: how often it has listed each item
 
 	moves             int64
@@ -118,7 +117,7 @@ func (o *oracle) apply(before *cluster.Value, e cluster.Entry, done cluster.Appl
 	if e.Writer == poisoner && (done.Foreign == "" || o.ref.Digest() != before.Digest()) {
 		o.violate("G1", fmt.Sprintf("entry %d, of another history, counts: %+v", e.Index, done))
 	}
-	o.said(before, e, done)
+	o.said(e, done)
 	o.windows(e, *before, done)
 	o.again(e)
 	o.holds(e, done)

@@ -6,9 +6,9 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// said holds what members say against what is so: what has stopped under a token does not run under it, and a start of the group is counted once it was
-// forgotten.
-func (o *oracle) said(before *cluster.Value, e cluster.Entry, done cluster.Applied) {
+// said holds what members say against what is so: what has stopped under a token does not run under it, and no more starts of the group are counted than
+// there were.
+func (o *oracle) said(e cluster.Entry, done cluster.Applied) {
 	for i, c := range e.Commands {
 		if done.Duplicate || !done.Results[i].Accepted {
 			continue
@@ -21,11 +21,9 @@ func (o *oracle) said(before *cluster.Value, e cluster.Entry, done cluster.Appli
 				}
 			}
 		case cluster.Epoch:
-			starts := o.w.disk.room.starts
-			if was, ok := before.Epoch(); ok && c.Start > was.Start && starts == o.starts {
-				o.violate("G1", fmt.Sprintf("entry %d: %v counts another start of the group, which nobody has forgotten since epoch %s", e.Index, c, was))
+			if n := o.w.disk.room.forgotten; c.Start > 1+n {
+				o.violate("G1", fmt.Sprintf("entry %d: %v counts start %d of the group, which was forgotten %d times", e.Index, c, c.Start, n))
 			}
-			o.starts = starts
 		}
 	}
 }
