@@ -18,6 +18,8 @@ type room struct {
 	calls uint64
 	waits map[uint64]func(memory.GroupAnswer)
 	turns uint64 // so far: a deadline that was set in an earlier one is void
+	// forgotten is how often the group began again, with small generations.
+	forgotten uint64
 }
 
 func newRoom(w *world) *room {
@@ -51,6 +53,7 @@ func (r *room) step(c memory.GroupCall) {
 func (r *room) forget() {
 	if _, busy := r.group.Deadline(); !busy {
 		r.w.count(machine.GroupForgets, machine.Cluster)
+		r.forgotten++
 		r.step(memory.GroupCall{Forget: true})
 	}
 }

@@ -117,6 +117,7 @@ func (o *oracle) apply(before *cluster.Value, e cluster.Entry, done cluster.Appl
 	if e.Writer == poisoner && (done.Foreign == "" || o.ref.Digest() != before.Digest()) {
 		o.violate("G1", fmt.Sprintf("entry %d, of another history, counts: %+v", e.Index, done))
 	}
+	o.said(e, done)
 	o.windows(e, *before, done)
 	o.again(e)
 	o.holds(e, done)

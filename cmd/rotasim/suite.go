@@ -95,9 +95,11 @@ func pushSync() []walk.Config {
 	return []walk.Config{
 		{Members: 2, Partitions: 1, Crashes: 1, Duplicates: 1, Prompt: true},
 		{Members: 2, Partitions: 1, Leaves: 1, Failures: 1, Prompt: true},
+		{Members: 2, Partitions: 2, Leaves: 1, Prompt: true},
 		{Members: 2, Partitions: 2, Crashes: 1, Restarts: 1, Prompt: true},
 		{Members: 2, Partitions: 1, Crashes: 1, Suspicions: 1, Prompt: true},
 		{Members: 3, Partitions: 1, Crashes: 1, Prompt: true},
+		{Members: 1, Partitions: 1, Crashes: 1, Restarts: 1, Failures: 1, Forgets: 1, Prompt: true},
 	}
 }
 

@@ -33,6 +33,11 @@ func (s *step) announced() bool {
 	return ok && e.Leader == s.self() && e.Generation == s.group.generation && e.Start == s.group.begun
 }
 
+func announces(c cluster.Command) bool {
+	_, ok := c.(cluster.Epoch)
+	return ok
+}
+
 // named are the members of our generation as the epoch names them: of two under one name, the one that is in the value, else the first.
 func (s *step) named() []cluster.EpochMember {
 	out := make([]cluster.EpochMember, 0, len(s.group.members))
@@ -91,6 +96,9 @@ func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 	for i, c := range e.Commands {
 		if !results[i].Accepted { // what asked for it may ask for the same again
 			s.rest = s.now.Add(s.p.Poll)
+			if announces(c) {
+				s.group.begun = 0 // one of this number, by our name, is that of a former start
+			}
 		}
 		if o, ok := c.(cluster.Own); ok && o.Member == s.self() {
 			s.told.upTo = e.BaseIndex // what came to it while the entry was on its way is not in it

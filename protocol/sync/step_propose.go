@@ -84,7 +84,11 @@ func (s *step) appended(ev Appended) {
 		s.log.hint = true
 		s.out = s.out.Unknown().Pause(s.now.Add(s.p.Poll))
 	case NotDone:
+		said := s.out.Pending.Entry.Commands
 		s.out = s.out.Requeue().Pause(s.now.Add(s.p.Poll))
+		if s.out.Pending == nil && slices.ContainsFunc(said, announces) {
+			s.group.begun = 0 // nothing was announced
+		}
 	case Refused:
 		s.reply(s.out.TooLarge(ev.Err))
 	}

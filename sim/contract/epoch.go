@@ -1,14 +1,16 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/rota-run/rota/cluster"
 )
 
 // epoch: it goes up, brings nobody back who has left, and leaves those whom it names as they were.
 func (c *change) epoch(d cluster.Epoch) string {
-	if was, _ := c.before.Epoch(); !was.Above(d.Start, d.Generation) {
+	if was, _ := c.before.Epoch(); cmp.Or(cmp.Compare(d.Start, was.Start), cmp.Compare(d.Generation, was.Generation)) <= 0 {
 		return "the epoch " + was.String() + " is not below it"
 	}
 	if !c.alone() {
@@ -48,7 +50,7 @@ func (c *change) share(d cluster.Share) string {
 	p, _ := c.before.Partition(d.Partition)
 	m, ok := c.before.Member(d.To)
 	switch {
-	case !c.alone():
+	case !c.sharing():
 	case p.Token != d.Token || p.Owner == "":
 		return "its owner has another token"
 	case d.To != "" && (!ok || m.State != cluster.MemberJoined):
@@ -59,16 +61,35 @@ func (c *change) share(d cluster.Share) string {
 
 // void: a share that is refused changes nothing.
 func (c *change) void() string {
-	if !c.alone() || c.done.Results[0].Accepted {
+	if !c.sharing() {
 		return ""
 	}
-	s, ok := c.entry.Commands[0].(cluster.Share)
-	if !ok {
-		return ""
+	given := make(map[cluster.PartitionID]bool)
+	for i, command := range c.entry.Commands {
+		if s, ok := command.(cluster.Share); ok && c.done.Results[i].Accepted {
+			given[s.Partition] = true
+		}
 	}
-	was, _ := c.before.Partition(s.Partition)
-	if now, _ := c.after.Partition(s.Partition); now.Owner != was.Owner || now.Token != was.Token || now.State != was.State {
-		return fmt.Sprintf("%v was refused, and %s is another", s, s.Partition)
+	for i, command := range c.entry.Commands {
+		s, ok := command.(cluster.Share)
+		if !ok || c.done.Results[i].Accepted || given[s.Partition] {
+			continue
+		}
+		was, _ := c.before.Partition(s.Partition)
+		if now, _ := c.after.Partition(s.Partition); now.Owner != was.Owner || now.Token != was.Token || now.State != was.State {
+			return fmt.Sprintf("%v was refused, and %s is another", s, s.Partition)
+		}
 	}
 	return ""
+}
+
+// sharing: the entry shares, or says what its writer owns, and does nothing else.
+func (c *change) sharing() bool {
+	return !slices.ContainsFunc(c.entry.Commands, func(command cluster.Command) bool {
+		switch command.(type) {
+		case cluster.Share, cluster.Own:
+			return false
+		}
+		return true
+	})
 }

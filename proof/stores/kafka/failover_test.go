@@ -79,6 +79,23 @@ func killLeader(t *testing.T, c *server.Cluster, topic string) {
 	}
 }
 
+// coordinator is the broker that coordinates a group.
+func coordinator(t *testing.T, c *server.Cluster, group string) int {
+	t.Helper()
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	find := kmsg.NewPtrFindCoordinatorRequest()
+	find.CoordinatorKey, find.CoordinatorKeys = group, []string{group}
+	resp, err := client.Request(rig.LongDeadline(t), find)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(resp.(*kmsg.FindCoordinatorResponse).Coordinators[0].NodeID) - 1 //nolint:forcetypeassert // the answer to such a request
+}
+
 // TestFrozenBroker stops the only broker without closing anything. Calls end with their ctx, and Close does not wait for it.
 func TestFrozenBroker(t *testing.T) {
 	t.Parallel()
@@ -212,18 +229,7 @@ func TestCoordinatorDies(t *testing.T) {
 		return m
 	}
 	first := join()
-	client, err := c.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	find := kmsg.NewPtrFindCoordinatorRequest()
-	find.CoordinatorKey, find.CoordinatorKeys = o.Name, []string{o.Name}
-	resp, err := client.Request(ctx, find)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead := int(resp.(*kmsg.FindCoordinatorResponse).Coordinators[0].NodeID) - 1 //nolint:forcetypeassert // the answer to such a request
+	dead := coordinator(t, c, o.Name)
 	if err := c.Kill(dead); err != nil {
 		t.Fatal(err)
 	}

@@ -139,8 +139,7 @@ func owned(m *sync.Member, id cluster.MemberID) (n int) {
 // start runs a member until the test ends.
 func start(t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.MemberID) (context.Context, *sync.Member) {
 	t.Helper()
-	ctx := rig.LongDeadline(t)
-	running, cancel := context.WithCancel(ctx)
+	running, cancel := context.WithCancel(t.Context())
 	m, over := run(running, t, open, id)
 	t.Cleanup(func() {
 		cancel()
@@ -148,7 +147,7 @@ func start(t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.Member
 			t.Error(err)
 		}
 	})
-	return ctx, m
+	return rig.LongDeadline(t), m
 }
 
 // run runs a member, and a supervisor that has nothing to do, until ctx ends.

@@ -20,6 +20,7 @@ type Config struct {
 	Duplicates int  // appends that are done although their answer is lost, or are done twice
 	Failures   int  // appends that the store provably does not do
 	Leaves     int  // members that are asked to leave in order
+	Forgets    int  // of the group, while nobody is in it
 	Guardians  bool // each process has a guardian
 	Lines      int  // lines between a process that lives and its guardian that are closed
 	Handover   cluster.Handover
@@ -47,6 +48,7 @@ func (c Config) String() string {
 	add(c.Duplicates, "duplicates")
 	add(c.Failures, "failures")
 	add(c.Leaves, "leaves")
+	add(c.Forgets, "groups forgotten")
 	if c.Guardians {
 		parts = append(parts, "guardians")
 	}
@@ -98,7 +100,7 @@ func (c Config) Check() error {
 	if c.Partitions < 1 || c.Partitions > 9 {
 		return fmt.Errorf("%d partitions can't be walked: choose 1 to 9", c.Partitions)
 	}
-	if min(c.Crashes, c.Restarts, c.Suspicions, c.Duplicates, c.Failures, c.Leaves, c.Lines) < 0 {
+	if min(c.Crashes, c.Restarts, c.Suspicions, c.Duplicates, c.Failures, c.Leaves, c.Forgets, c.Lines) < 0 {
 		return errors.New("a number of faults is negative")
 	}
 	return nil

@@ -67,10 +67,17 @@ func (m *member) answered() bool {
 	return m.up && m.awake() && m.inquiry != nil && m.inquiry.answer != nil
 }
 
+// mostRounds is more than members ask the group before time passes.
+const mostRounds = 100
+
 // heed delivers the answers that come at once, and forgets memberships that are over.
 func (s *State) heed() {
-	for again := true; again && s.broken == ""; {
-		again = false
+	rounds := 0
+	for again := true; again && s.broken == ""; rounds++ {
+		if again = false; rounds > mostRounds {
+			s.broken = "the group is asked again and again, and no time passes"
+			return
+		}
 		for i, m := range s.members {
 			if m.answered() && s.way(m.inquiry.effect) == Unseen {
 				s.hearGroup(i)
@@ -149,6 +156,13 @@ func (w *moves) group() {
 		w.add("the server of the group dies", func(s *State) {
 			s.used.Failures++
 			s.feed(memory.GroupCall{Fail: true})
+		})
+	}
+	forgotten, _ := w.s.room.Step(0, memory.GroupCall{Forget: true})
+	if w.s.used.Forgets < w.bounds.Forgets && forgotten.String() != w.s.room.String() {
+		w.add("the group, which nobody is in, is forgotten", func(s *State) {
+			s.used.Forgets++
+			s.room = forgotten
 		})
 	}
 }

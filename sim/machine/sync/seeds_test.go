@@ -18,6 +18,14 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestSharingBeginsAgain: in this seed the group changes once more while owners share.
+func TestSharingBeginsAgain(t *testing.T) {
+	t.Parallel()
+	if r := sim.Run(sim.Config{Machine: sync.Machine(), Seed: 810, Duration: 12 * time.Minute}); r.Violation != nil {
+		t.Error(r.Violation)
+	}
+}
+
 // TestSameSeedSameRun: a call that waits for the group goes on in the same order each time.
 func TestSameSeedSameRun(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,7 @@ func TestNothingBreaks(t *testing.T) {
 		{"two members", 10, walk.Config{Members: 2, Partitions: 1, Prompt: true}},
 		{"two members, a crash", 30, walk.Config{Members: 2, Partitions: 1, Crashes: 1, Prompt: true}},
 		{"two members, a suspicion", 30, walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Prompt: true}},
+		{"a group that is forgotten", 60, walk.Config{Members: 1, Partitions: 1, Crashes: 1, Restarts: 1, Forgets: 1, Prompt: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

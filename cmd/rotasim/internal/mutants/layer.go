@@ -51,14 +51,17 @@ func layers(protocol string) []layer {
 		check("--members", "2", "--crashes", "1", "--suspicions", "1", "--duplicates", "1"),
 		sim("--first", "50", "--seeds", "200", "--hours", "1"),
 	}
-	if protocol == "sync" { // its walks have few states, and what they miss needs storms
+	if protocol == "sync" { // its walks have few states; what they miss needs storms, or another history, which one seed of fifty has
 		return []layer{
+			check("--members", "2", "--crashes", "1"),
+			check("--members", "1", "--crashes", "1", "--restarts", "1", "--forgets", "1"),
+			check("--members", "2", "--partitions", "2", "--leaves", "1"),
+			check("--members", "2", "--suspicions", "1"),
 			sim("--first", "0", "--seeds", "5", "--hours", "0.2", "--again", "0"),
 			check("--members", "2", "--partitions", "2", "--crashes", "1", "--restarts", "1"),
-			check("--members", "2", "--suspicions", "1", "--prompt=false"),
-			check("--members", "2", "--leaves", "1", "--failures", "1"),
-			check("--members", "3", "--crashes", "1"),
-			sim("--first", "5", "--seeds", "35", "--hours", "0.2"),
+			sim("--first", "148", "--seeds", "1", "--hours", "0.2", "--again", "0"),
+			check("--members", "3", "--partitions", "2", "--leaves", "1", "--states", "15000"),
+			sim("--first", "5", "--seeds", "35", "--hours", "0.2", "--again", "0"),
 		}
 	}
 	if protocol == "lease" { // each hour of the simulator takes longer

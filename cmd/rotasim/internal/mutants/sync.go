@@ -3,14 +3,14 @@ package mutants
 import flaw "github.com/rota-run/rota/internal/mutant"
 
 // ofSync are the flaws of the protocol sync, and of the value where owners share. Not in it, because nothing can come of them: a share of what is on its way,
-// for an owner writes one entry after the other and leaves out what moves; and an epoch with a stranger in it, for the caller appends nothing that cannot be
-// read back, and strangers do not stay. Open: nothing has noticed yet a share to a member that is not in the epoch, a share of a former owner, a target that
-// is lost and stays the target, a leader that guesses that the group began again, a removed member that goes on, a step that is said too early, and another
-// history that is read on. They were taken out (docs/guide/protocols.md) and must come back.
+// for an owner writes one entry after the other and leaves out what moves; an epoch with a stranger in it, for the caller appends nothing that cannot be
+// read back, and strangers do not stay; and a member that does not see in the log that it was removed, for it owns nothing then, and its next heartbeat says
+// so too. Open: a leader that guesses that the group began again needs one that reads the log and gets no answer from the group, which neither the simulator
+// nor a walk has; a test of the step notices it.
 func ofSync() []flaw.Flaw {
 	const value, partition = "cluster/command_epoch.go", "cluster/apply_partition.go"
 	const group, life, epoch, step = "protocol/sync/step_group.go", "protocol/sync/step_life.go", "protocol/sync/step_epoch.go", "protocol/sync/step.go"
-	const propose = "protocol/sync/step_propose.go"
+	const propose, assign, member = "protocol/sync/step_propose.go", "protocol/sync/step_assign.go", "cluster/apply_member.go"
 	return []flaw.Flaw{
 		flaw.New("a late epoch is accepted", value,
 			"case !d.epoch.Above(c.Start, c.Generation):", "case c.Generation == 0:"),
@@ -47,5 +47,18 @@ func ofSync() []flaw.Flaw {
 			"if ev.Index == s.value.Index()+1 {", "if ev.Index > s.value.Index() {"),
 		flaw.New("what was held is never given away", propose,
 			"if s.now.Sub(h.since) >= s.p.Hold {", "if s.now.Sub(h.since) >= s.p.Hold && h.since < 0 {"),
+		flaw.New("a share to a member that is not in the epoch counts", value,
+			"case !ok || m.State != MemberJoined:\n\t\treturn \"void", "case to == p.Owner && !ok:\n\t\treturn \"void"),
+		flaw.New("a former owner's share counts", value,
+			"	if why := p.owned(c.Token); why != \"\" {\n\t\treturn why\n\t}\n\tswitch {\n\tcase p.State", "	if why := p.owned(p.Token); why != \"\" {\n\t\treturn why\n\t}\n\tswitch {\n\tcase p.State"),
+		flaw.New("a target that is lost stays the target", member,
+			"p.Next, p.NextToken = \"\", 0\n\tif p.State == PartitionAdopting {", "p.NextToken = 0\n\tif p.State == PartitionAdopting {"),
+		flaw.New("a member that joins again keeps what ran", life,
+			"if s.idle() && !s.group.busy {", "if !s.group.busy {",
+			"	s.phase = phaseRemoved\n\ts.revoke(0)\n", "	s.phase = phaseRemoved\n"),
+		flaw.New("a step is said before the supervisor knows", assign,
+			"if s.reported < s.assigned.Version {", "if s.reported > s.assigned.Version {"),
+		flaw.New("another history is read on", "protocol/history/history.go",
+			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
 	}
 }

@@ -1,0 +1,47 @@
+package sync
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// announced are the epochs that the member asks for.
+func announced(fx []Effect) (out []cluster.Epoch) {
+	for _, a := range appends(fx) {
+		for _, c := range a.Entry.Commands {
+			if e, ok := c.(cluster.Epoch); ok {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// TestALeaderDoesNotGuess: an epoch of a higher generation says that a leader is out of date, or that the group was forgotten. A heartbeat that was sent after it
+// says which; before it is answered, nothing is announced.
+func TestALeaderDoesNotGuess(t *testing.T) {
+	t.Parallel()
+	for _, a := range []Answer{Agreed, Outside} {
+		r := newRig(t)
+		r.step(Woken{Now: 1})
+		r.read(2)
+		self := cluster.PrepareJoin{Member: "a", Pulse: pulseOf("m1")}
+		r.step(Joined{Now: 3, ID: "m1", Generation: 1, Leads: true, Members: []Companion{{Join: self}}, Answer: Agreed})
+		r.step(Synced{Now: 5, Sent: 4, Answer: Agreed})
+		r.write(2000, r.epoch(7, map[cluster.MemberID]string{"b": "m2"}))
+		now := protocol.Instant(time.Second)
+		guessed := announced(r.read(now))
+		guessed = append(guessed, announced(r.step(Woken{Now: now + 1}))...)
+		guessed = append(guessed, announced(r.step(Beaten{Now: now + 2, Sent: now - 1, Answer: Agreed}))...)
+		if len(guessed) > 0 {
+			t.Errorf("announced %v before the group has said which generation is its present one", guessed)
+		}
+		got := announced(r.step(Beaten{Now: now + 10, Sent: now + 3, Answer: a}))
+		if forgotten := a == Agreed; forgotten && (len(got) != 1 || got[0].Start != 2 || got[0].Generation != 1) || !forgotten && len(got) > 0 {
+			t.Errorf("after the answer %d it announces %v", a, got)
+		}
+	}
+}
