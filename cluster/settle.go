@@ -45,7 +45,7 @@ func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
 	d.placeEvery()
 	d.allocate, d.used = true, make(map[string]bool, v.derived.held.len())
 	v.derived.held.each(func(key string, _ heldSlot) bool { d.used[key] = true; return true })
-	if !d.vacateDraining() { // what was offered may be claimed before its end is written: the next plan begins when documents show that it is gone
+	if draining, doubled := d.vacateDraining(), d.vacateDoubled(); !draining && !doubled { // what was offered may be claimed before its end is written: the next plan begins when documents show that it is gone
 		d.planSlots()
 	}
 	free := d.frees(todo.Free)
@@ -61,6 +61,35 @@ func (d *draft) vacateDraining() (had bool) {
 		return true
 	})
 	return had
+}
+
+// vacateDoubled takes slots back that two partitions have, and reports whether there was one: a leader that knew an old document of the one made the other.
+// Whoever has claimed it keeps it, for no member claims a slot twice.
+func (d *draft) vacateDoubled() bool {
+	if d.derived.pools.len() == 0 {
+		return false
+	}
+	holder := make(map[string]*partitionRecord)
+	var doubled []PartitionID
+	d.partitions.each(func(_ PartitionID, p *partitionRecord) bool {
+		if p.Slot == 0 || p.Owner == "" || p.Dropped {
+			return true
+		}
+		key := slotKey(p.Owner, p.Slot)
+		switch other, taken := holder[key]; {
+		case !taken:
+			holder[key] = p
+		case other.Offered && !p.Offered:
+			doubled, holder[key] = append(doubled, other.ID), p
+		default:
+			doubled = append(doubled, p.ID)
+		}
+		return true
+	})
+	for _, id := range doubled {
+		d.vacate(id, "its slot is taken by another task")
+	}
+	return len(doubled) > 0
 }
 
 func (v Value) jobIDs() (ids []JobID) {

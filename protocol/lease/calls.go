@@ -110,23 +110,37 @@ func (c *Caller) write(ctx context.Context, e Write) Event {
 }
 
 // survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and decides nothing: what it leaves out is read
-// by its key, as are all jobs, by which partitions are judged; and each write of a partition is conditional on what was listed of it.
+// by its key, and so is all that it shows otherwise than it was read before. A write is conditional on its own document alone: by what an old list shows of one
+// partition, another one would be made.
 func (c *Caller) survey(ctx context.Context, e Survey) Event {
 	sent := c.Now()
-	docs, err := surveyAll(ctx, c.Store, e.Keys)
+	docs, err := surveyAll(ctx, c.Store, e.Keys, e.stands)
 	return c.closed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Err: shell.Text(err)})
 }
 
-func surveyAll(ctx context.Context, docs store.Docs, keys []string) ([]store.Doc, error) {
+// stands tells whether a listed document may be used as it is: it was read by its key, and neither has the list shown another since nor did we write one.
+func (e Survey) stands(d store.Doc) bool {
+	if e.known == nil || e.known.docs[d.Key].Version != d.Version {
+		return false
+	}
+	_, wrote := slices.BinarySearch(e.wrote, d.Key)
+	return !wrote
+}
+
+func asListed(store.Doc) bool { return true }
+
+func surveyAll(ctx context.Context, docs store.Docs, keys []string, stands func(store.Doc) bool) ([]store.Doc, error) {
 	listed := make(map[string]bool)
 	var out []store.Doc
+	var jobs []string
 	for _, prefix := range [...]string{partitionPrefix, jobPrefix} {
 		page, err := docs.List(ctx, prefix)
 		if err != nil {
 			return nil, err
 		}
+		jobs = append(jobs, jobsOf(page)...)
 		for _, d := range page {
-			if prefix == jobPrefix { // what is removed because of its job is not removed because of an old listing
+			if prefix == jobPrefix || !stands(d) { // what is removed because of its job is not removed because of an old listing
 				keys = append(slices.Clip(keys), d.Key)
 				continue
 			}
@@ -135,7 +149,7 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string) ([]store.Doc
 		}
 	}
 	var ask []string
-	for _, k := range append(slices.Clip(keys), jobsOf(out)...) {
+	for _, k := range append(slices.Clip(keys), jobs...) {
 		if !listed[k] {
 			listed[k] = true
 			ask = append(ask, k)
