@@ -47,8 +47,8 @@
 // # What is not guaranteed
 //
 // A move of a task with hand-over no-gap or fast waits for the former owner as one of at-most-one does. Shares are even when all is at rest; meanwhile what
-// has been free for longer than a TTL may be claimed by anyone. An item of a window that was taken out may run once more, under a smaller token, if a leader's
-// write was on its way for longer than its whole term. A suspended process may go on for a moment after it wakes: what must not happen then needs the token.
+// has been free for longer than a TTL may be claimed by anyone. An item of a window that was taken out may run once more, under a token that it had, if a leader's
+// write was on its way for longer than its whole term, or if a copy of the store that was cut off answered the reads that led to it. A suspended process may go on for a moment after it wakes: what must not happen then needs the token.
 // There is no log, and so no history.
 //
 // # Failures
