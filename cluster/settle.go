@@ -14,6 +14,8 @@ type Pending struct {
 	Said []Command
 	// Stale are partitions that have not seen the present spec of their job.
 	Stale []PartitionID
+	// Partial are jobs of which partitions may be missing: they are not completed.
+	Partial []JobID
 	// Free is the previous result: if the plan leaves a choice, the same members stay first.
 	Free []Free
 }
@@ -28,7 +30,7 @@ type Free struct {
 // shares, which jobs are complete. Each changed record follows from others that do not change back, so the changes may be written one by
 // one, and by several members that settle at once. Settling again changes nothing. The second result is what may be claimed, sorted.
 func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
-	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true}
+	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true, partial: todo.Partial}
 	for _, c := range todo.Said {
 		d.carryOut(c)
 	}

@@ -53,7 +53,8 @@
 //
 // # Failures
 //
-// A list that lags, by seconds or more: what differs from what was read by its key is read by its key, as is all of it by a leader that is new.
+// A list that lags, by seconds or more: what binds other documents, as what a window has said, is read by its key if it is not as it was read before; a job
+// of which the list shows what was is not completed.
 // Store away: the member goes on until its lease ends, stops its work, and joins again in another session.
 // Unknown outcome of a write: the document is read, and tells by its name whether the write was stored.
 // A document that is damaged or foreign decides nothing and is never written over; one of a newer format ends the member.

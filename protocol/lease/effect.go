@@ -30,7 +30,8 @@ type (
 		ID   uint64
 		Keys []string
 	}
-	// Survey reads documents, and all partitions and jobs that a list shows. What the list shows of a partition counts where it is as the last survey has read it.
+	// Survey reads documents, and all partitions and jobs that a list shows. What the list shows of a partition that binds others counts where it is as
+	// the last survey has read it.
 	Survey struct {
 		shell.Call
 		Keys  []string

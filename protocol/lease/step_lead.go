@@ -133,13 +133,13 @@ func (s *step) surveyed(ev Surveyed) {
 	if rests {
 		return
 	}
-	p := newPass(f, s.wallMS, s.writeName())
+	p := newPass(f, s.wallMS, s.writeName(), ev.Old...)
 	s.lead.known = p.keys()
 	s.lead.writes = append(slices.Clip(s.lead.writes), p.writes()...)
 	s.lead.wrote = partitionsOf(s.lead.writes)
 	s.value = p.after
 	s.publish(f, p)
-	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy
+	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy && ev.Old == nil
 }
 
 // partitionsOf are the keys of the partitions that are written, sorted.
