@@ -20,7 +20,7 @@ func knownLease() map[string]string {
 		"lease: the wall clock decides":                       "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
 		"lease: what an old read does not show is given up":   "--protocol lease --stop --workers 1 --first 21 --seeds 1 --hours 0.1 --again 0",
 		"lease: what an old list shows counts":                "--protocol lease --stop --workers 1 --first 996 --seeds 1 --hours 0.1 --again 0",
-		"lease: what is read back counts":                     "--protocol lease --stop --workers 1 --first 35 --seeds 1 --hours 0.1 --again 0",
+		"lease: what is read back counts":                     "--protocol lease --stop --workers 1 --first 7 --seeds 1 --hours 0.1 --again 0",
 		"lease: whoever is to give up is not told":            "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
 		"lease: whoever is told to stop goes on":              "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
 		"lease: work goes on when the session has ended":      "check --protocol lease --states 100000 --members 2 --suspicions 1 --failures 1",
