@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"cmp"
+	"slices"
 
 	"github.com/rota-run/rota/schedule"
 )
@@ -287,7 +288,7 @@ func (d *draft) completeJob(job JobID) {
 	if !ok || j.State != JobRunning || j.open > 0 {
 		return
 	}
-	if j.unfinished() {
+	if j.unfinished() || slices.Contains(d.partial, job) {
 		return
 	}
 	for i := range j.Spec.Tasks {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 )
 
@@ -102,6 +103,47 @@ func TestSlotsOfTheDraining(t *testing.T) {
 		}
 		if v, free = Assemble(partsOf(v)).Settle(9, 0, Pending{}); len(free) != 1 || free[0].First == m {
 			t.Errorf("offered %t: then free: %v\n%v", offered, free, v)
+		}
+	}
+}
+
+// TestDoubledSlot: documents that were made one by one may give a slot to two partitions. Whoever has claimed it keeps it, and the other one goes: nobody would
+// ever claim it.
+func TestDoubledSlot(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		claimed []PartitionID
+		want    PartitionID
+	}{{nil, "x/s#a:1"}, {[]PartitionID{"x/s#a:1"}, "x/s#a:1"}, {[]PartitionID{"x/t#a:1"}, "x/t#a:1"}, {[]PartitionID{"x/s#a:1", "x/t#a:1"}, "x/s#a:1"}} {
+		parts := partsOf(claimed(t))
+		parts.Members = parts.Members[:1]
+		parts.Members[0].Slots = 1
+		task := func(name string) TaskSpec { return TaskSpec{Name: name, Type: "noop", Spread: SpreadPool, Max: 1} }
+		v, r := Assemble(parts).Do(3, 0, SubmitJob{Job: "x", Spec: JobSpec{Tasks: []TaskSpec{task("s"), task("t")}}})
+		if !r.Accepted {
+			t.Fatal(r.Reason)
+		}
+		parts = partsOf(v)
+		for _, id := range []PartitionID{"x/s#a:1", "x/t#a:1"} {
+			p := Part{Partition: Partition{ID: id, Slot: 1, Token: 1, Owner: "a", State: PartitionGranted, Offered: true}, By: 1}
+			if slices.Contains(c.claimed, id) {
+				p.Token, p.Offered = 2, false
+			}
+			parts.Partitions = append(parts.Partitions, p)
+		}
+		v, _ = Assemble(parts).Settle(9, 0, Pending{})
+		for p := range v.Partitions() {
+			if p.State == PartitionReleasing { // both were claimed: one is told to stop
+				v, _ = v.Do(p.Token, 0, Stopped{p.ID, p.Token})
+			}
+		}
+		v, _ = Assemble(partsOf(v)).Settle(9, 0, Pending{})
+		var left []PartitionID
+		for p := range v.Partitions() {
+			left = append(left, p.ID)
+		}
+		if len(left) != 1 || left[0] != c.want {
+			t.Errorf("claimed %q: left %q, want %q", c.claimed, left, c.want)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type draft struct {
 	writer    WriterID        // of the entry
 	unlogged  bool            // the value does not come about by a log: its chain hash names nothing
 	used      map[string]bool // by slotKey: what took this slot must be gone for all to see before it is given again
+	partial   []JobID         // not completed: see Pending
 	alone     bool            // one command, whose consequences for other records Settle derives
 	taken     int             // number of commands of a repeated request
 	records   []Record        // set or removed by this entry

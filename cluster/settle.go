@@ -14,6 +14,8 @@ type Pending struct {
 	Said []Command
 	// Stale are partitions that have not seen the present spec of their job.
 	Stale []PartitionID
+	// Partial are jobs of which partitions may be missing: they are not completed.
+	Partial []JobID
 	// Free is the previous result: if the plan leaves a choice, the same members stay first.
 	Free []Free
 }
@@ -28,7 +30,7 @@ type Free struct {
 // shares, which jobs are complete. Each changed record follows from others that do not change back, so the changes may be written one by
 // one, and by several members that settle at once. Settling again changes nothing. The second result is what may be claimed, sorted.
 func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
-	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true}
+	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true, partial: todo.Partial}
 	for _, c := range todo.Said {
 		d.carryOut(c)
 	}
@@ -45,7 +47,7 @@ func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
 	d.placeEvery()
 	d.allocate, d.used = true, make(map[string]bool, v.derived.held.len())
 	v.derived.held.each(func(key string, _ heldSlot) bool { d.used[key] = true; return true })
-	if !d.vacateDraining() { // what was offered may be claimed before its end is written: the next plan begins when documents show that it is gone
+	if draining, doubled := d.vacateDraining(), d.vacateDoubled(); !draining && !doubled { // what was offered may be claimed before its end is written: the next plan begins when documents show that it is gone
 		d.planSlots()
 	}
 	free := d.frees(todo.Free)
@@ -61,6 +63,35 @@ func (d *draft) vacateDraining() (had bool) {
 		return true
 	})
 	return had
+}
+
+// vacateDoubled takes slots back that two partitions have, and reports whether there was one: a leader that knew an old document of the one made the other.
+// Whoever has claimed it keeps it, for no member claims a slot twice.
+func (d *draft) vacateDoubled() bool {
+	if d.derived.pools.len() == 0 {
+		return false
+	}
+	holder := make(map[string]*partitionRecord)
+	var doubled []PartitionID
+	d.partitions.each(func(_ PartitionID, p *partitionRecord) bool {
+		if p.Slot == 0 || p.Owner == "" || p.Dropped {
+			return true
+		}
+		key := slotKey(p.Owner, p.Slot)
+		switch other, taken := holder[key]; {
+		case !taken:
+			holder[key] = p
+		case other.Offered && !p.Offered:
+			doubled, holder[key] = append(doubled, other.ID), p
+		default:
+			doubled = append(doubled, p.ID)
+		}
+		return true
+	})
+	for _, id := range doubled {
+		d.vacate(id, "its slot is taken by another task")
+	}
+	return len(doubled) > 0
 }
 
 func (v Value) jobIDs() (ids []JobID) {

@@ -110,44 +110,74 @@ func (c *Caller) write(ctx context.Context, e Write) Event {
 }
 
 // survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and decides nothing: what it leaves out is read
-// by its key, as are all jobs, by which partitions are judged; and each write of a partition is conditional on what was listed of it.
+// by its key, as are jobs, and so is a partition that binds others if it is shown otherwise than it was read before. A write is conditional on its own document
+// alone: by what an old list shows of one partition, another one would be made.
 func (c *Caller) survey(ctx context.Context, e Survey) Event {
 	sent := c.Now()
-	docs, err := surveyAll(ctx, c.Store, e.Keys)
-	return c.closed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Err: shell.Text(err)})
+	docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.stands)
+	return c.closed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old, Err: shell.Text(err)})
 }
 
-func surveyAll(ctx context.Context, docs store.Docs, keys []string) ([]store.Doc, error) {
-	listed := make(map[string]bool)
-	var out []store.Doc
-	for _, prefix := range [...]string{partitionPrefix, jobPrefix} {
-		page, err := docs.List(ctx, prefix)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range page {
-			if prefix == jobPrefix { // what is removed because of its job is not removed because of an old listing
-				keys = append(slices.Clip(keys), d.Key)
-				continue
-			}
-			listed[d.Key] = true
+// stands tells whether a listed document may be used as it is: it was read by its key, and neither has the list shown another since nor did we write one; or
+// no other document follows from it.
+func (e Survey) stands(d store.Doc) bool {
+	if _, wrote := slices.BinarySearch(e.wrote, d.Key); !wrote && e.known != nil && e.known.docs[d.Key].Version == d.Version {
+		return true
+	}
+	p, ok := learn([]store.Doc{d}).of(d.Key)
+	return !ok || len(p.said) == 0 && p.partition.Slot == 0
+}
+
+func asListed(store.Doc) bool { return true }
+
+// surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it.
+func surveyAll(ctx context.Context, docs store.Docs, keys []string, stands func(store.Doc) bool) (out []store.Doc, old []cluster.JobID, err error) {
+	partitions, err := docs.List(ctx, partitionPrefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	jobs, err := docs.List(ctx, jobPrefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	ask := append(slices.Clip(keys), jobsOf(partitions)...)
+	for _, d := range jobs { // what is removed because of its job is not removed because of an old list
+		ask = append(ask, d.Key)
+	}
+	listed := make(map[string]store.Doc, len(partitions))
+	used := make(map[string]bool, len(partitions))
+	for _, d := range partitions {
+		listed[d.Key] = d
+		if used[d.Key] = stands(d); used[d.Key] {
 			out = append(out, d)
+		} else {
+			ask = append(ask, d.Key)
 		}
 	}
-	var ask []string
-	for _, k := range append(slices.Clip(keys), jobsOf(out)...) {
-		if !listed[k] {
-			listed[k] = true
-			ask = append(ask, k)
-		}
-	}
+	ask = slices.DeleteFunc(ask, func(key string) bool {
+		again := used[key]
+		used[key] = true
+		return again
+	})
 	more, err := store.GetAll(ctx, docs, ask)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	for _, d := range more {
+		was := listed[d.Key]
+		if !strings.HasPrefix(d.Key, partitionPrefix) || was.Version == d.Version {
+			continue
+		}
+		if d.Version == "" {
+			d = was
+		}
+		if job, ok := jobOf(d); ok && !slices.Contains(old, job) {
+			old = append(old, job)
+		}
 	}
 	out = append(out, more...)
 	slices.SortFunc(out, func(a, b store.Doc) int { return strings.Compare(a.Key, b.Key) })
-	return out, nil
+	return out, old, nil
 }
 
 // jobsOf are the documents of the jobs of partitions: without its job nothing is known of a partition.

@@ -47,12 +47,14 @@
 // # What is not guaranteed
 //
 // A move of a task with hand-over no-gap or fast waits for the former owner as one of at-most-one does. Shares are even when all is at rest; meanwhile what
-// has been free for longer than a TTL may be claimed by anyone. An item of a window that was taken out may run once more, under a smaller token, if a leader's
-// write was on its way for longer than its whole term. A suspended process may go on for a moment after it wakes: what must not happen then needs the token.
+// has been free for longer than a TTL may be claimed by anyone. An item of a window that was taken out may run once more, under a token that it had, if a leader's
+// write was on its way for longer than its whole term, or if a copy of the store that was cut off answered the reads that led to it. A suspended process may go on for a moment after it wakes: what must not happen then needs the token.
 // There is no log, and so no history.
 //
 // # Failures
 //
+// A list that lags, by seconds or more: what binds other documents, as what a window has said, is read by its key if it is not as it was read before; a job
+// of which the list shows what was is not completed.
 // Store away: the member goes on until its lease ends, stops its work, and joins again in another session.
 // Unknown outcome of a write: the document is read, and tells by its name whether the write was stored.
 // A document that is damaged or foreign decides nothing and is never written over; one of a newer format ends the member.

@@ -30,10 +30,13 @@ type (
 		ID   uint64
 		Keys []string
 	}
-	// Survey reads documents, and all partitions and jobs that a list shows.
+	// Survey reads documents, and all partitions and jobs that a list shows. What the list shows of a partition that binds others counts where it is as
+	// the last survey has read it.
 	Survey struct {
 		shell.Call
-		Keys []string
+		Keys  []string
+		known *facts   // what that survey has read; nil for none in this term
+		wrote []string // partitions that were written since, sorted
 	}
 	// Write puts a document over the version in it, or deletes that version.
 	Write struct {

@@ -45,6 +45,7 @@ type (
 		Now, Sent protocol.Instant
 		WallMS    int64
 		Docs      []store.Doc
+		Old       []cluster.JobID // of which the list shows what was
 		Err       string
 	}
 	// Written answers Write.

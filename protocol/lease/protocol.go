@@ -28,7 +28,7 @@ func (Protocol) New(c protocol.Config) (protocol.Member, error) { return New(c) 
 
 // Observe implements protocol.Protocol: it assembles all documents.
 func (Protocol) Observe(ctx context.Context, s protocol.Store, _ cluster.Value) (cluster.Value, error) {
-	docs, err := surveyAll(ctx, s, []string{keyConfig, keyNodes})
+	docs, _, err := surveyAll(ctx, s, []string{keyConfig, keyNodes}, asListed)
 	if err != nil {
 		return cluster.Value{}, fmt.Errorf("read the documents: %w", err)
 	}

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -17,6 +18,8 @@ type lead struct {
 	holds  bool             // the lock is ours, as it was read
 	term   uint64           // of the lock
 	known  []string
+	read   *facts   // by the last survey of this term
+	wrote  []string // partitions that the pass after it has written, sorted
 	beats  heartbeat.Observations
 	writes []leadWrite
 	show   call
@@ -34,7 +37,7 @@ type leadWrite struct {
 	remove bool
 }
 
-// holdSeen is when a member that has announced a restart was first seen so.
+// holdSeen is when a member that has announced a restart was first seen so. An incarnation is of one member: the Node List is written once for each.
 type holdSeen struct {
 	inc   cluster.Incarnation
 	since protocol.Instant
@@ -66,7 +69,7 @@ func (s *step) leadOn() {
 		}
 		keys = append(keys, s.lead.known...)
 		slices.Sort(keys)
-		s.emit(Survey{Keys: slices.Compact(keys)})
+		s.emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote})
 	}
 }
 
@@ -111,7 +114,7 @@ func (s *step) surveyed(ev Surveyed) {
 	}
 	f := s.known.learn(ev.Docs)
 	rests := s.lead.rests && f.same(s.known)
-	s.known = f
+	s.known, s.lead.read, s.lead.wrote = f, f, nil
 	for _, d := range ev.Docs {
 		if err := f.problem(d.Key); err != nil {
 			s.complain(f, err)
@@ -130,12 +133,24 @@ func (s *step) surveyed(ev Surveyed) {
 	if rests {
 		return
 	}
-	p := newPass(f, s.wallMS, s.writeName())
+	p := newPass(f, s.wallMS, s.writeName(), ev.Old...)
 	s.lead.known = p.keys()
 	s.lead.writes = append(slices.Clip(s.lead.writes), p.writes()...)
+	s.lead.wrote = partitionsOf(s.lead.writes)
 	s.value = p.after
 	s.publish(f, p)
-	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy
+	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy && ev.Old == nil
+}
+
+// partitionsOf are the keys of the partitions that are written, sorted.
+func partitionsOf(writes []leadWrite) (keys []string) {
+	for _, w := range writes {
+		if strings.HasPrefix(w.doc.Key, partitionPrefix) {
+			keys = append(keys, w.doc.Key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // judge fences sessions that are silent, and takes members out whose session is fenced or gone. Only then are their partitions free.

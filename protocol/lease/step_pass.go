@@ -19,9 +19,10 @@ type pass struct {
 	first         map[cluster.PartitionID]cluster.Index // of items that were listed: from which their tokens begin
 }
 
-func newPass(f *facts, atMS int64, name string) *pass {
+// newPass makes one. Of old jobs it may not have all partitions.
+func newPass(f *facts, atMS int64, name string, old ...cluster.JobID) *pass {
 	p := &pass{f: f, atMS: atMS, name: name, byID: make(map[cluster.PartitionID]partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
-	var todo cluster.Pending
+	todo := cluster.Pending{Partial: old}
 	for _, x := range f.partitions {
 		p.byID[x.partition.ID] = x
 		job, _, _ := x.partition.ID.Split()

@@ -146,8 +146,7 @@ func drain(w *world) {
 	w.start("a", "b")
 	w.tasks("a", 10)
 	w.shares(map[cluster.MemberID]int{"a": 5, "b": 5})
-	w.submit("a", cluster.DrainMember{Member: "b", On: true})
-	w.shares(map[cluster.MemberID]int{"a": 10})
+	w.drains("a", "b", map[cluster.MemberID]int{"a": 10})
 	w.submit("a", cluster.DrainMember{Member: "b"})
 	w.shares(map[cluster.MemberID]int{"a": 5, "b": 5})
 }
@@ -175,7 +174,7 @@ func split(w *world) {
 		}
 	})
 	w.start("b")
-	w.shares(map[cluster.MemberID]int{"b": 1})
+	w.drains("b", "a", map[cluster.MemberID]int{"b": 1})
 	w.asOwner("b", "s#p", func(p cluster.Partition) []cluster.Command {
 		return []cluster.Command{cluster.FinishPartition{Partition: p.ID, Token: p.Token}}
 	})

@@ -141,19 +141,36 @@ func (w *world) tasks(via cluster.MemberID, n int) {
 // shares waits until the members run exactly so many partitions each, and nobody else any.
 func (w *world) shares(want map[cluster.MemberID]int) {
 	w.t.Helper()
-	w.until(fmt.Sprintf("shares %v", want), func(got map[cluster.MemberID]int) bool {
-		for m, n := range want {
-			if got[m] != n {
-				return false
-			}
+	w.until(fmt.Sprintf("shares %v", want), func(got map[cluster.MemberID]int) bool { return same(got, want) })
+}
+
+func same(got, want map[cluster.MemberID]int) bool {
+	for m, n := range want { // order-free: all are compared
+		if got[m] != n {
+			return false
 		}
-		for m, n := range got {
-			if want[m] != n {
-				return false
-			}
+	}
+	for m, n := range got { // order-free: all are compared
+		if want[m] != n {
+			return false
 		}
-		return true
-	})
+	}
+	return true
+}
+
+// drains drains a member until the shares are so: one that stood still for its TTL has joined again since, and is not draining.
+func (w *world) drains(via, id cluster.MemberID, want map[cluster.MemberID]int) {
+	w.t.Helper()
+	got, _ := w.ledger.shares()
+	for end := time.Now().Add(patience); !same(got, want); got, _ = w.ledger.shares() {
+		if time.Now().After(end) {
+			w.t.Fatalf("not within %s: shares %v while %s drains; got %v\n%s", patience, want, id, got, w.values())
+		}
+		if m, ok := w.peers[via].m.Value().Member(id); ok && !m.Draining {
+			w.submit(via, cluster.DrainMember{Member: id, On: true})
+		}
+		time.Sleep(20 * time.Millisecond) // waits: between two looks, with a deadline
+	}
 }
 
 // until waits until what runs is as told.

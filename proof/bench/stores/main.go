@@ -25,6 +25,8 @@ import (
 	"github.com/rota-run/rota/proof/bench/stores/internal/appends"
 	"github.com/rota-run/rota/proof/bench/stores/internal/idle"
 	"github.com/rota-run/rota/proof/server"
+	"github.com/rota-run/rota/protocol/lease"
+	"github.com/rota-run/rota/protocol/replica"
 )
 
 func main() {
@@ -119,12 +121,21 @@ func measureIdle(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	o := idle.Options{Out: stdout}
 	s.flags.IntVar(&o.Members, "members", 100, "members, all in this process, 1 to 1000")
 	partitions := s.flags.String("partitions", "1000,10000", "numbers of partitions, separated by commas; 100,000 on 100 members need some 10 GB")
+	name := s.flags.String("protocol", "replica", "replica or lease")
 	s.flags.DurationVar(&o.TTL, "ttl", 10*time.Second, "TTL of the members, at least 1s")
 	s.flags.DurationVar(&o.For, "for", time.Minute, "how long is counted, at least 1s")
 	s.flags.DurationVar(&o.Start, "start", 5*time.Minute, "how long it may take until all partitions run, at least 1s")
 	var err error
 	if o.Kinds, err = s.parse(args); err != nil {
 		return err
+	}
+	switch *name {
+	case "replica":
+		o.Protocol = replica.Protocol{}
+	case "lease":
+		o.Protocol = lease.Protocol{}
+	default:
+		return s.misused("%q is no protocol that is measured", *name)
 	}
 	for _, text := range strings.Split(*partitions, ",") {
 		n, err := strconv.Atoi(text)

@@ -53,10 +53,11 @@ func TestAppend(t *testing.T) {
 // TestIdle holds a small cluster to the goal, where a busy machine does not change the count: no member is removed, nothing is written.
 func TestIdle(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"memory", "etcd", "nats"} {
-		t.Run(kind, func(t *testing.T) {
+	for _, c := range [][2]string{{"memory", "replica"}, {"memory", "lease"}, {"etcd", "replica"}, {"nats", "replica"}} {
+		t.Run(c[0]+" "+c[1], func(t *testing.T) {
 			t.Parallel() // most of it is waiting
-			rows := rowsOf[idle.Row](t, "idle", "--store", kind, "--members", "4", "--partitions", "40", "--ttl", "8s", "--for", "3s")
+			kind := c[0]
+			rows := rowsOf[idle.Row](t, "idle", "--store", kind, "--protocol", c[1], "--members", "4", "--partitions", "40", "--ttl", "8s", "--for", "3s")
 			if len(rows) != 1 {
 				t.Fatalf("%d rows", len(rows))
 			}
@@ -71,7 +72,7 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		nil, {"now"}, {"append", "--help"}, {"append", "--store", "memory"}, {"append", "--rounds", "0"}, {"append", "--store", "nosuch"},
-		{"idle", "more"}, {"idle", "--partitions", "many"}, {"idle", "--members", "0"}, {"idle", "--ttl", "1ms"},
+		{"idle", "more"}, {"idle", "--partitions", "many"}, {"idle", "--members", "0"}, {"idle", "--ttl", "1ms"}, {"idle", "--protocol", "none"},
 	} {
 		var out bytes.Buffer
 		if code := run(context.Background(), args, &out, &out); code != 2 || !strings.Contains(out.String(), "rotabench") {

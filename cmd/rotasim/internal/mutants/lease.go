@@ -50,7 +50,7 @@ func leaseClaims() []flaw.Flaw {
 
 // leaseLeader are those of the leader and its passes.
 func leaseLeader() []flaw.Flaw {
-	const lead, look, pass = "protocol/lease/step_lead.go", "protocol/lease/step_look.go", "protocol/lease/step_pass.go"
+	const lead, look, pass, calls = "protocol/lease/step_lead.go", "protocol/lease/step_look.go", "protocol/lease/step_pass.go", "protocol/lease/calls.go"
 	return []flaw.Flaw{
 		flaw.New("lease: the wall clock decides", lead,
 			"		case s.dead(o):\n", "		case s.wallMS-n.AtMS > s.p.TTL.Milliseconds():\n"),
@@ -65,6 +65,8 @@ func leaseLeader() []flaw.Flaw {
 			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),
 		flaw.New("lease: a token begins again", pass,
 			"Token: firstToken(max(of, p.first[id])), Of: of", "Token: firstToken(1), Of: of"),
+		flaw.New("lease: what an old list shows counts", calls,
+			"surveyAll(ctx, c.Store, e.Keys, e.stands)", "surveyAll(ctx, c.Store, e.Keys, asListed)"),
 		flaw.New("lease: whoever is to give up is not told", pass,
 			"x.doc.Holder != \"\" && len(b.Stop) < maxBoard {", "x.doc.Holder != \"\" && len(b.Stop) < 0 {"),
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/rota-run/rota/protocol/replica"
-	"github.com/rota-run/rota/store"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -14,28 +12,31 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/proof/bench/internal/place"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
 
 // crowd is members in one process.
 type crowd struct {
-	place   *place.Place
-	ttl     time.Duration
-	calls   atomic.Uint64 // of handles, where there is no server that counts
-	running atomic.Int64  // partitions
-	lost    atomic.Int64  // members that found themselves removed, or whose store did not answer
-	nodes   []*node.Node
-	stores  []store.Full
-	ended   chan error
-	all     sync.WaitGroup
-	stop    context.CancelFunc
-	hurry   chan struct{}
+	place    *place.Place
+	ttl      time.Duration
+	protocol protocol.Protocol
+	calls    atomic.Uint64 // of handles, where there is no server that counts
+	running  atomic.Int64  // partitions
+	lost     atomic.Int64  // members that found themselves removed, or whose store did not answer
+	nodes    []*node.Node
+	stores   []store.Full
+	ended    chan error
+	all      sync.WaitGroup
+	stop     context.CancelFunc
+	hurry    chan struct{}
 }
 
 // gather starts members one after the other, each when the one before has joined.
 func gather(ctx context.Context, p *place.Place, o Options) (*crowd, error) {
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c := &crowd{place: p, ttl: o.TTL, ended: make(chan error, o.Members), stop: stop, hurry: make(chan struct{})}
+	c := &crowd{place: p, ttl: o.TTL, protocol: o.Protocol, ended: make(chan error, o.Members), stop: stop, hurry: make(chan struct{})}
 	for i := range o.Members {
 		if err := c.join(ctx, run, fmt.Sprintf("m%03d", i)); err != nil {
 			return nil, errors.Join(fmt.Errorf("member %d: %w", i, err), c.close())
@@ -59,7 +60,7 @@ func (c *crowd) join(ctx, run context.Context, name string) error {
 	}
 	joined := make(chan struct{}, 1)
 	n, err := node.New(node.Config{
-		Member: cluster.MemberID(name), Store: st, Protocol: replica.Protocol{}, TTL: c.ttl, Types: work.Types{"hold": c.hold()}, DrainTimeout: time.Millisecond,
+		Member: cluster.MemberID(name), Store: st, Protocol: c.protocol, TTL: c.ttl, Types: work.Types{"hold": c.hold()}, DrainTimeout: time.Millisecond,
 		Events: node.Events{
 			Joined: func(cluster.Incarnation, time.Duration) {
 				select {

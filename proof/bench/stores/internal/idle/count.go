@@ -12,13 +12,14 @@ import (
 // whole is a store with all abilities that a member uses.
 type whole interface {
 	store.Full
+	store.GetMany
 	store.Watcher
 	store.LogWatcher
 	store.Sessions
 }
 
 // errPoor says that a store lacks an ability, so that its calls cannot be counted without changing what is measured.
-var errPoor = errors.New("the store has no watches or no sessions")
+var errPoor = errors.New("the store has no reads of many documents, no watches or no sessions")
 
 // counted counts the calls of a handle.
 type counted struct {
@@ -37,6 +38,11 @@ func count(s store.Full, calls *atomic.Uint64) (store.Full, error) {
 func (c *counted) Get(ctx context.Context, key string) (store.Doc, error) {
 	c.calls.Add(1)
 	return c.whole.Get(ctx, key)
+}
+
+func (c *counted) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	c.calls.Add(1)
+	return c.whole.Gets(ctx, keys)
 }
 
 func (c *counted) Put(ctx context.Context, d store.Doc) (store.Version, error) {
