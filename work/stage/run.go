@@ -75,7 +75,7 @@ func (w *worker) full(depths []store.Depth) bool {
 }
 
 func (w *worker) receive(ctx context.Context, s store.Shard) (flow.Event, error) {
-	limit := messages
+	limit := max(w.limit, messages)
 	if w.input != nil {
 		limit = 1
 	}
@@ -135,7 +135,7 @@ func (w *worker) close(ctx context.Context) (err error) {
 
 // work applies the function to what is held, and commits. What the function fails on is delivered again, later each time.
 func (w *worker) work(ctx context.Context) error {
-	keep := w.keepLeases(ctx)
+	keep, began, delivered := w.keepLeases(ctx), time.Now(), len(w.held)
 	units, failed, err := w.units(ctx)
 	if err == nil && ctx.Err() == nil && len(units) > 0 {
 		failed, err = w.commitAll(ctx, units, failed)
@@ -149,7 +149,18 @@ func (w *worker) work(ctx context.Context) error {
 		return err
 	}
 	w.held = nil
+	w.pace(delivered, time.Since(began))
 	return w.rest(ctx, failed)
+}
+
+// pace says how many messages to take at a time: more while a whole delivery is soon done, so that others do not wait for what one has taken.
+func (w *worker) pace(delivered int, took time.Duration) {
+	switch {
+	case took > soon:
+		w.limit = messages
+	case delivered >= w.limit:
+		w.limit = min(2*max(w.limit, messages), mostMessages)
+	}
 }
 
 // rest lets messages rest that have failed.

@@ -31,6 +31,9 @@ type Input struct {
 	Read func(ctx context.Context, g *work.Grant, at []byte, out *Out) (next []byte, end bool, err error)
 	// Poll is how long to wait after a read that gave nothing; default 1 s.
 	Poll time.Duration
+	// Ahead is how often Read is called, at most, before what it gave is stored; default 1. More is faster, for a Read that does not wait for what is
+	// not there yet.
+	Ahead int
 }
 
 // The default settings, and how the run of a stage paces itself.
@@ -41,11 +44,14 @@ const (
 	// Bound is how many messages wait in the edges from one task to another before the task that fills them is held back.
 	Bound = 1000
 
-	lease     = 10 * time.Second
-	messages  = 16 // of one delivery
-	lookAfter = 8  // deliveries
-	shortest  = 5 * time.Millisecond
-	longest   = 500 * time.Millisecond
+	lease    = 10 * time.Second
+	messages = 16 // of one delivery, at least as a limit
+	soon     = 200 * time.Millisecond
+
+	mostMessages = 64
+	lookAfter    = 8 // deliveries
+	shortest     = 5 * time.Millisecond
+	longest      = 500 * time.Millisecond
 )
 
 // Run implements work.Runner.
@@ -62,7 +68,7 @@ func (i Input) Run(ctx context.Context, g *work.Grant) error {
 	if i.Read == nil {
 		return errors.New("run input: Read is missing")
 	}
-	i.Poll = cmp.Or(max(i.Poll, 0), time.Second)
+	i.Poll, i.Ahead = cmp.Or(max(i.Poll, 0), time.Second), max(i.Ahead, 1)
 	return run(ctx, g, func(w *worker) { w.input = &i })
 }
 
@@ -115,6 +121,7 @@ type worker struct {
 	edges   []flow.Edge
 	held    []store.Message
 	pause   time.Duration
+	limit   int // messages of a delivery
 }
 
 func (w *worker) run(ctx context.Context) error {
