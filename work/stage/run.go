@@ -24,9 +24,7 @@ func (w *worker) do(ctx context.Context, e flow.Effect) (flow.Event, error) {
 		}
 		return flow.Done{}, w.work(ctx)
 	case flow.Pause:
-		err := w.wait(ctx, w.pause)
-		w.pause = min(2*w.pause, longest)
-		return flow.Done{}, err
+		return flow.Done{}, w.doze(ctx)
 	case flow.Seal:
 		return flow.Done{}, w.seal(ctx, store.Shard(w.out[e.Shard]))
 	case flow.Close:
@@ -52,10 +50,13 @@ func (w *worker) look(ctx context.Context) (flow.Event, error) {
 		return nil, fmt.Errorf("the queue told of %d shards, asked for %d", len(all), len(asked))
 	}
 	looked := flow.Looked{Complete: all[0].Sealed}
+	pending := uint64(0)
 	for _, d := range all[1 : 1+len(w.in)] {
 		looked.Drained = append(looked.Drained, d.Drained())
+		pending += d.Pending
 	}
 	looked.Held = w.full(all[1+len(w.in):])
+	w.quiet = pending == 0 && !looked.Held
 	return looked, nil
 }
 
@@ -85,7 +86,7 @@ func (w *worker) receive(ctx context.Context, s store.Shard) (flow.Event, error)
 	var err error
 	w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: s, Limit: limit, Lease: lease})
 	if len(w.held) > 0 {
-		w.pause = shortest
+		w.busy()
 	}
 	return flow.Received{Some: len(w.held) > 0}, err
 }

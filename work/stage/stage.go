@@ -52,6 +52,12 @@ const (
 	lookAfter    = 8 // deliveries
 	shortest     = 5 * time.Millisecond
 	longest      = 500 * time.Millisecond
+
+	// After calm with nothing to do a worker looks when somebody rings, and otherwise seldom: a ring can get lost, and messages that come back because
+	// their worker is dead ring nothing.
+	calm   = 30 * time.Second
+	deaf   = 20 * time.Second
+	uneasy = 5 * time.Second // where others have messages
 )
 
 // Run implements work.Runner.
@@ -122,6 +128,11 @@ type worker struct {
 	held    []store.Message
 	pause   time.Duration
 	limit   int // messages of a delivery
+
+	idle   time.Duration   // for how long there was nothing to do
+	quiet  bool            // the last look showed nothing that waits for anybody
+	rung   <-chan struct{} // where it hears of changes, if it has been idle for long
+	unhear func()
 }
 
 func (w *worker) run(ctx context.Context) error {
@@ -133,6 +144,7 @@ func (w *worker) run(ctx context.Context) error {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
+	defer w.listen(false)
 	state, next := flow.NewState(flow.Params{
 		In: len(w.in), Out: len(w.out), Sink: w.stage != nil && w.stage.Seal != nil, First: w.first(), LookAfter: lookAfter,
 	})
