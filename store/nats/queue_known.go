@@ -13,8 +13,8 @@ type queue struct {
 	mu     sync.Mutex
 	flows  map[string]known
 	making map[string]chan struct{} // closed when the flow was made, or not
-	leases map[string]leased // by receipt
-	going  bool              // the goroutine that keeps leases
+	leases map[string]leased        // by receipt
+	going  bool                     // the goroutine that keeps leases
 }
 
 // known is what a handle knows of a flow.
