@@ -29,7 +29,10 @@ type Input[C, Out any] struct {
 	// hundred segments at a time are a good number. What it sends follows from the position: after a crash it is asked for the same one again. An input of a task
 	// that has several Parts reads the one that g.Index says, from 0.
 	Read func(ctx context.Context, g *Grant, config C, at []byte, out *Sender[Out]) (next []byte, end bool, err error)
-	Out  Codec[Out]
+	// Ahead is how often Read is called, at most, before what it gave is stored; default 1. 16 is several times as fast on a server, and right for
+	// a Read that does not wait for what is not there yet.
+	Ahead int
+	Out   Codec[Out]
 }
 
 // Output is a task type that takes segments out of a flow. Write is required.
@@ -92,7 +95,7 @@ func NewStage[C, In, Out any](name string, s Stage[C, In, Out]) Type {
 func NewInput[C, Out any](name string, i Input[C, Out]) Type {
 	codec := codecOf(i.Out)
 	return newSegments(name, work.Segments{Out: nameOf[Out]()}, i.Read != nil, func(config C) work.Runner {
-		return stage.Input{Read: func(ctx context.Context, g *Grant, at []byte, o *stage.Out) ([]byte, bool, error) {
+		return stage.Input{Ahead: i.Ahead, Read: func(ctx context.Context, g *Grant, at []byte, o *stage.Out) ([]byte, bool, error) {
 			if len(at) == 0 {
 				at = nil
 			}

@@ -80,6 +80,8 @@ func flowTypes(a *arrivals) work.Types {
 		}
 		return make([]byte, min(n+7, each)), n+7 >= each, nil
 	}}
+	ahead := source
+	ahead.Ahead = 3
 	pass := flows.Stage{Do: func(_ context.Context, _ *work.Grant, in [][]byte, out *flows.Out) error {
 		time.Sleep(a.pass) // waits: in virtual time
 		for _, s := range in {
@@ -105,7 +107,7 @@ func flowTypes(a *arrivals) work.Types {
 			return nil
 		},
 	}
-	return work.Types{"keep": stageType("keep", keep), "source": stageType("source", source), "pass": stageType("pass", pass), "sink": stageType("sink", sink)}
+	return work.Types{"keep": stageType("keep", keep), "source": stageType("source", source), "ahead": stageType("ahead", ahead), "pass": stageType("pass", pass), "sink": stageType("sink", sink)}
 }
 
 // threeSources is three sources, of which two lead to a, and a and the third to b, and b to out.
@@ -115,7 +117,7 @@ func threeSources() cluster.JobSpec {
 	}
 	edge := func(from string, shards int) string { return fmt.Sprintf(`{"task":%q,"shards":%d}`, from, shards) }
 	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{
-		task("s1", "source", ""), task("s2", "source", ""), task("s3", "source", ""),
+		task("s1", "ahead", ""), task("s2", "source", ""), task("s3", "source", ""),
 		task("a", "pass", edge("s1", 2)+","+edge("s2", 3)), task("b", "pass", edge("a", 2)+","+edge("s3", 1)), task("out", "sink", `{"task":"b","shards":2,"by":"*"}`),
 	}}
 	for _, e := range [][2]string{{"s1", "a"}, {"s2", "a"}, {"a", "b"}, {"s3", "b"}, {"b", "out"}} {

@@ -191,7 +191,11 @@ func (n *Node) frozen(f work.Frozen) {
 	if runs == 0 {
 		return
 	}
-	r := journal.Record{Kind: journal.Suspended, Message: fmt.Sprintf("the process did not run; it has %d tasks", runs)}
+	what := fmt.Sprint(runs, " tasks")
+	if runs == 1 {
+		what = "1 task"
+	}
+	r := journal.Record{Kind: journal.Suspended, Message: "the process did not run; it has " + what}
 	n.gap(&r, f.To.Sub(f.From))
 	n.record(r)
 }

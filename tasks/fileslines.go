@@ -22,11 +22,12 @@ type linesConfig struct {
 	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; files that appear during the read may be missed
 }
 
-// The bounds of one read.
+// The bounds of one read, and of reads.
 const (
 	linesOfRead = 500
 	bytesOfRead = 256 << 10
 	longestLine = 512 << 10
+	linesAhead  = 16 // reads before what they gave is stored
 )
 
 // linesRunner puts out the lines of files, once.
@@ -48,7 +49,7 @@ func (o Options) filesLines() work.Type {
 			for i, p := range c.Paths {
 				r.places = append(r.places, o.readable(p, fmt.Sprintf("paths[%d]", i), &f))
 			}
-			return checked(stage.Input{Read: r.read}, f)
+			return checked(stage.Input{Read: r.read, Ahead: linesAhead}, f)
 		},
 	}
 }

@@ -27,9 +27,10 @@ func (s *Supervisor) Run(ctx context.Context, assignments <-chan protocol.Assign
 	if again {
 		return errors.New("run supervisor: Run was called before")
 	}
-	stopPacer := s.pacer.start()
+	stopPacer, stopBell := s.pacer.start(), s.bell.start(ctx)
 	s.loop(ctx, assignments)
 	stopPacer()
+	stopBell()
 	s.trustUntil.Store(0)
 	s.mu.Lock()
 	left := s.abandoned

@@ -74,6 +74,7 @@ type Supervisor struct {
 	log   *slog.Logger
 	clock func() protocol.Instant
 	pacer *pacer
+	bell  *bell
 	inbox inbox
 	runs  sync.WaitGroup // goroutines of runs and rounds
 
@@ -108,7 +109,7 @@ func New(c Config) (*Supervisor, error) {
 		inbox: inbox{signal: make(chan struct{}, 1)},
 		state: NewState(StepConfig{Member: c.Member, Types: types, Grace: c.Grace, Seed: c.Seed}),
 	}
-	s.pacer = newPacer(s)
+	s.pacer, s.bell = newPacer(s), newBell(c.Positions, c.Logger)
 	return s, nil
 }
 

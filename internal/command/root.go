@@ -26,15 +26,14 @@ func newRoot(e env) *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			try := "rota --help"
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 && len(args[0]) > 3 {
-				try = "rota " + near[0]
-			}
-			return misused(try, "there is no command %q", args[0])
+			return noCommand(cmd, args[0])
 		},
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd == root && !strings.HasPrefix(e.args[0], "-") { // its flags are those of the command that was meant
+			return noCommand(cmd, e.args[0])
+		}
 		return misused(nearestFlag(cmd, err), "%s", flagText(err))
 	})
 	for _, c := range []func(env) *cobra.Command{
@@ -44,6 +43,14 @@ func newRoot(e env) *cobra.Command {
 		root.AddCommand(c(e))
 	}
 	return root
+}
+
+func noCommand(root *cobra.Command, name string) error {
+	try := "rota --help"
+	if near := root.SuggestionsFor(name); len(near) > 0 && len(name) > 3 {
+		try = "rota " + near[0]
+	}
+	return misused(try, "there is no command %q", name)
 }
 
 // nearestFlag is what to try where a flag is wrong: the flag of a similar name, else the help.

@@ -22,6 +22,8 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		"unknown flag":      {"run --stoer x", exitUsage, "unknown flag: --stoer"},
 		"bad duration":      {"run --ttl soon", exitUsage, `invalid argument "soon"`},
 		"unknown command":   {"statsu", exitUsage, `no command "statsu"`},
+		"command and flag":  {"statsu --store file:x", exitUsage, "no command \"statsu\"\ntry: rota status"},
+		"flag of nothing":   {"--stoer file:x", exitUsage, "unknown flag: --stoer"},
 		"no store":          {"run tasks", exitUsage, "no store"},
 		"no store to read":  {"status", exitUsage, "no store"},
 		"unknown store":     {"run --store zookeper://zk1 tasks", exitUsage, "unknown kind"},

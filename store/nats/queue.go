@@ -28,15 +28,9 @@ const (
 
 	// ackWait is how long the server waits for a sign from the holder of a message. Handles send one while the lease of a message lasts.
 	ackWait = 15 * time.Second
-)
 
-// queue is what a handle keeps of flows.
-type queue struct {
-	mu     sync.Mutex
-	flows  map[string][]store.Shard
-	leases map[string]leased // by receipt
-	going  bool              // the goroutine that keeps leases
-}
+	makeTogether = 8 // shards
+)
 
 func hashed(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -89,6 +83,11 @@ func (s *Store) makeFlow(ctx context.Context, flow string, shards []store.Shard)
 	if err != nil {
 		return err
 	}
+	done, err := s.queue.turn(ctx, flow)
+	if err != nil {
+		return err
+	}
+	defer done()
 	records := s.queueStream(s.names.records(flow), "flow "+flow, s.names.recordsSubjects(flow))
 	records.Metadata = map[string]string{metaFlow: flow, metaShards: string(list)}
 	have, err := s.makeStream(ctx, records)
@@ -98,13 +97,30 @@ func (s *Store) makeFlow(ctx context.Context, flow string, shards []store.Shard)
 	if have.Metadata[metaShards] != string(list) {
 		return fmt.Errorf("it has other shards: %w", store.ErrConflict)
 	}
-	for _, shard := range shards {
-		if err := s.makeShard(ctx, flow, shard); err != nil {
-			return flowError(err)
-		}
+	if s.queue.made(flow, shards) {
+		return nil
 	}
-	s.queue.remember(flow, shards)
+	if err := s.makeShards(ctx, flow, shards); err != nil {
+		return flowError(err)
+	}
+	s.queue.remember(flow, shards, true)
 	return nil
+}
+
+// makeShards makes several at a time: each takes the server as long as a few writes.
+func (s *Store) makeShards(ctx context.Context, flow string, shards []store.Shard) error {
+	errs := make([]error, len(shards))
+	var wg sync.WaitGroup
+	room := make(chan struct{}, makeTogether)
+	for i, shard := range shards {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			errs[i] = s.makeShard(ctx, flow, shard)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 func (s *Store) makeShard(ctx context.Context, flow string, shard store.Shard) error {
@@ -184,16 +200,16 @@ func (s *Store) readShards(ctx context.Context, flow string) ([]store.Shard, err
 // shardsOf is readShards that asks once. A flow that was dropped since is found out by who uses it.
 func (s *Store) shardsOf(ctx context.Context, flow string) ([]store.Shard, error) {
 	s.queue.mu.Lock()
-	shards, ok := s.queue.flows[flow]
+	known, ok := s.queue.flows[flow]
 	s.queue.mu.Unlock()
 	if ok {
-		return shards, nil
+		return known.shards, nil
 	}
 	shards, err := s.readShards(ctx, flow)
 	if err != nil {
 		return nil, err
 	}
-	s.queue.remember(flow, shards)
+	s.queue.remember(flow, shards, false)
 	return shards, nil
 }
 
@@ -219,19 +235,4 @@ func (s *Store) gone(ctx context.Context, flow string, err error) error {
 		return ask
 	}
 	return err
-}
-
-func (q *queue) remember(flow string, shards []store.Shard) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.flows == nil {
-		q.flows = make(map[string][]store.Shard)
-	}
-	q.flows[flow] = slices.Clone(shards)
-}
-
-func (q *queue) forget(flow string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.flows, flow)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -84,7 +85,7 @@ func (s *Store) checkShards(ctx context.Context, name string, u *store.Unit) err
 		if err := s.checkShard(ctx, name, u.Outputs[i].Shard); err != nil {
 			return err
 		}
-		if u.Steady || u.Outputs[i].Seal {
+		if u.Steady || u.Outputs[i].Seal || slices.ContainsFunc(u.Outputs[:i], func(p store.Put) bool { return !p.Seal && p.Shard == u.Outputs[i].Shard }) {
 			continue
 		}
 		seal, err := s.lastOf(ctx, name, u.Outputs[i].Shard, s.names.sealOf(name, u.Outputs[i].Shard))
@@ -117,6 +118,13 @@ type commitment struct {
 	store *Store
 	flow  string
 	unit  store.Unit
+	early []written // the outputs up to here
+}
+
+// written is what became of an output.
+type written struct {
+	answer flow.Answer
+	err    error
 }
 
 func (c *commitment) run(ctx context.Context) (fresh bool, err error) {
@@ -148,9 +156,26 @@ func (c *commitment) do(ctx context.Context, w flow.Write, output int) (flow.Ans
 		c.unit.Outputs, err = decodeOutputs(m.data)
 		return flow.Stored, err
 	case flow.Output:
-		return c.output(ctx, &c.unit.Outputs[output], output)
+		if output >= len(c.early) {
+			c.outputs(ctx)
+		}
+		return c.early[output].answer, c.early[output].err
 	}
 	return flow.Stored, c.acknowledge()
+}
+
+// outputs writes the next outputs: messages at the same time, as it makes no difference in which order they are stored; a seal and the last output, which
+// may be a position or a state, when all before them are.
+func (c *commitment) outputs(ctx context.Context) {
+	from, n := len(c.early), 1
+	for ; from+n < len(c.unit.Outputs)-1 && n < together && !c.unit.Outputs[from].Seal && !c.unit.Outputs[from+n].Seal; n++ {
+	}
+	c.early = append(c.early, make([]written, n)...)
+	var wg sync.WaitGroup
+	for i := from; i < from+n; i++ {
+		wg.Go(func() { c.early[i].answer, c.early[i].err = c.output(ctx, &c.unit.Outputs[i], i) })
+	}
+	wg.Wait()
 }
 
 // output stores a message under a name that its unit and its place give it, or the seal of a shard, which has one name.

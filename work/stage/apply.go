@@ -105,31 +105,48 @@ func (w *worker) call(ctx context.Context, segments [][]byte, out *Out) (err err
 	return out.err
 }
 
-// read reads what comes behind the position in m, and makes the unit that stores it together with the next position.
+// read reads what comes behind the position in m, up to Ahead times, and makes the unit that stores it together with the next position.
 func (w *worker) read(ctx context.Context, m store.Message) ([]store.Unit, error) {
+	u, at, size := store.Unit{Inputs: []store.Message{m}}, m.Data, 0
+	for n := range w.input.Ahead {
+		out := newOut(w.edges, m.Number+uint64(n)) //nolint:gosec // not negative
+		next, end, err := w.readOnce(ctx, m, at, out, n == 0)
+		if n > 0 && (err != nil || size+out.size > MaxOutput || out.count == 0 && !end && string(next) == string(at)) {
+			break // it is read again, behind what was read before
+		}
+		if err != nil {
+			return nil, err
+		}
+		u.Outputs, at, size = append(u.Outputs, out.some()...), next, size+out.size
+		if end {
+			u.Outputs = append(u.Outputs, store.Put{Shard: m.Shard, Seal: true})
+			return []store.Unit{u}, nil
+		}
+		if size+out.size > MaxOutput { // the next one is likely to be as large
+			break
+		}
+	}
+	u.Outputs = append(u.Outputs, store.Put{Shard: m.Shard, Data: at})
+	return []store.Unit{u}, nil
+}
+
+// readOnce reads what comes behind a position, or waits until there is something.
+func (w *worker) readOnce(ctx context.Context, m store.Message, at []byte, out *Out, wait bool) (next []byte, end bool, err error) {
 	g := *w.grant
 	g.Index, g.Count = int64(m.Shard.Number), int64(len(w.in))
 	for {
-		out := newOut(w.edges, m.Number)
-		next, end, err := w.input.Read(ctx, &g, m.Data, out)
+		next, end, err = w.input.Read(ctx, &g, at, out)
 		if err == nil {
 			err = out.err
 		}
 		if err != nil {
-			return nil, failure{fmt.Errorf("read part %d: %w", m.Shard.Number, err)}
+			return nil, false, failure{fmt.Errorf("read part %d: %w", m.Shard.Number, err)}
 		}
-		if out.count == 0 && !end && string(next) == string(m.Data) {
-			if err := w.wait(ctx, w.input.Poll); err != nil {
-				return nil, err
-			}
-			continue
+		if out.count > 0 || end || string(next) != string(at) || !wait {
+			return next, end, nil
 		}
-		u := store.Unit{Inputs: []store.Message{m}, Outputs: out.some()}
-		if end {
-			u.Outputs = append(u.Outputs, store.Put{Shard: m.Shard, Seal: true})
-		} else {
-			u.Outputs = append(u.Outputs, store.Put{Shard: m.Shard, Data: next})
+		if err := w.wait(ctx, w.input.Poll); err != nil {
+			return nil, false, err
 		}
-		return []store.Unit{u}, nil
 	}
 }

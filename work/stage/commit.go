@@ -18,6 +18,9 @@ func (w *worker) commit(ctx context.Context, units ...store.Unit) error {
 func (w *worker) persist(ctx context.Context, units ...store.Unit) (fresh []bool, err error) {
 	for pause := shortest; ; pause = min(2*pause, longest) {
 		fresh, err = w.flow.Queue.Commit(ctx, w.flow.Name, units...)
+		if w.flow.Ring != nil {
+			w.flow.Ring()
+		}
 		if ctx.Err() != nil || fatal(err) || !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
 			return fresh, err
 		}

@@ -66,7 +66,7 @@ func (w *worker) receiveKeyed(ctx context.Context, chain store.Shard) (flow.Even
 			return nil, err
 		}
 		if len(batch) > 0 {
-			w.pause = shortest
+			w.busy()
 			return flow.Received{Some: true}, nil
 		}
 	}

@@ -24,9 +24,7 @@ func (w *worker) do(ctx context.Context, e flow.Effect) (flow.Event, error) {
 		}
 		return flow.Done{}, w.work(ctx)
 	case flow.Pause:
-		err := w.wait(ctx, w.pause)
-		w.pause = min(2*w.pause, longest)
-		return flow.Done{}, err
+		return flow.Done{}, w.doze(ctx)
 	case flow.Seal:
 		return flow.Done{}, w.seal(ctx, store.Shard(w.out[e.Shard]))
 	case flow.Close:
@@ -52,10 +50,13 @@ func (w *worker) look(ctx context.Context) (flow.Event, error) {
 		return nil, fmt.Errorf("the queue told of %d shards, asked for %d", len(all), len(asked))
 	}
 	looked := flow.Looked{Complete: all[0].Sealed}
+	pending := uint64(0)
 	for _, d := range all[1 : 1+len(w.in)] {
 		looked.Drained = append(looked.Drained, d.Drained())
+		pending += d.Pending
 	}
 	looked.Held = w.full(all[1+len(w.in):])
+	w.quiet = pending == 0 && !looked.Held
 	return looked, nil
 }
 
@@ -75,7 +76,7 @@ func (w *worker) full(depths []store.Depth) bool {
 }
 
 func (w *worker) receive(ctx context.Context, s store.Shard) (flow.Event, error) {
-	limit := messages
+	limit := max(w.limit, messages)
 	if w.input != nil {
 		limit = 1
 	}
@@ -85,7 +86,7 @@ func (w *worker) receive(ctx context.Context, s store.Shard) (flow.Event, error)
 	var err error
 	w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: s, Limit: limit, Lease: lease})
 	if len(w.held) > 0 {
-		w.pause = shortest
+		w.busy()
 	}
 	return flow.Received{Some: len(w.held) > 0}, err
 }
@@ -135,7 +136,7 @@ func (w *worker) close(ctx context.Context) (err error) {
 
 // work applies the function to what is held, and commits. What the function fails on is delivered again, later each time.
 func (w *worker) work(ctx context.Context) error {
-	keep := w.keepLeases(ctx)
+	keep, began, delivered := w.keepLeases(ctx), time.Now(), len(w.held)
 	units, failed, err := w.units(ctx)
 	if err == nil && ctx.Err() == nil && len(units) > 0 {
 		failed, err = w.commitAll(ctx, units, failed)
@@ -149,7 +150,18 @@ func (w *worker) work(ctx context.Context) error {
 		return err
 	}
 	w.held = nil
+	w.pace(delivered, time.Since(began))
 	return w.rest(ctx, failed)
+}
+
+// pace says how many messages to take at a time: more while a whole delivery is soon done, so that others do not wait for what one has taken.
+func (w *worker) pace(delivered int, took time.Duration) {
+	switch {
+	case took > soon:
+		w.limit = messages
+	case delivered >= w.limit:
+		w.limit = min(2*max(w.limit, messages), mostMessages)
+	}
 }
 
 // rest lets messages rest that have failed.

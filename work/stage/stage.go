@@ -31,6 +31,9 @@ type Input struct {
 	Read func(ctx context.Context, g *work.Grant, at []byte, out *Out) (next []byte, end bool, err error)
 	// Poll is how long to wait after a read that gave nothing; default 1 s.
 	Poll time.Duration
+	// Ahead is how often Read is called, at most, before what it gave is stored; default 1. More is faster, for a Read that does not wait for what is
+	// not there yet.
+	Ahead int
 }
 
 // The default settings, and how the run of a stage paces itself.
@@ -41,11 +44,20 @@ const (
 	// Bound is how many messages wait in the edges from one task to another before the task that fills them is held back.
 	Bound = 1000
 
-	lease     = 10 * time.Second
-	messages  = 16 // of one delivery
-	lookAfter = 8  // deliveries
-	shortest  = 5 * time.Millisecond
-	longest   = 500 * time.Millisecond
+	lease    = 10 * time.Second
+	messages = 16 // of one delivery, at least as a limit
+	soon     = 200 * time.Millisecond
+
+	mostMessages = 64
+	lookAfter    = 8 // deliveries
+	shortest     = 5 * time.Millisecond
+	longest      = 500 * time.Millisecond
+
+	// After calm with nothing to do a worker looks when somebody rings, and otherwise seldom: a ring can get lost, and messages that come back because
+	// their worker is dead ring nothing.
+	calm   = 30 * time.Second
+	deaf   = 20 * time.Second
+	uneasy = 5 * time.Second // where others have messages
 )
 
 // Run implements work.Runner.
@@ -62,7 +74,7 @@ func (i Input) Run(ctx context.Context, g *work.Grant) error {
 	if i.Read == nil {
 		return errors.New("run input: Read is missing")
 	}
-	i.Poll = cmp.Or(max(i.Poll, 0), time.Second)
+	i.Poll, i.Ahead = cmp.Or(max(i.Poll, 0), time.Second), max(i.Ahead, 1)
 	return run(ctx, g, func(w *worker) { w.input = &i })
 }
 
@@ -115,6 +127,12 @@ type worker struct {
 	edges   []flow.Edge
 	held    []store.Message
 	pause   time.Duration
+	limit   int // messages of a delivery
+
+	idle   time.Duration   // for how long there was nothing to do
+	quiet  bool            // the last look showed nothing that waits for anybody
+	rung   <-chan struct{} // where it hears of changes, if it has been idle for long
+	unhear func()
 }
 
 func (w *worker) run(ctx context.Context) error {
@@ -126,6 +144,7 @@ func (w *worker) run(ctx context.Context) error {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
+	defer w.listen(false)
 	state, next := flow.NewState(flow.Params{
 		In: len(w.in), Out: len(w.out), Sink: w.stage != nil && w.stage.Seal != nil, First: w.first(), LookAfter: lookAfter,
 	})

@@ -2,14 +2,10 @@ package nats_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"syscall"
 	"testing"
 	"time"
-
-	nc "github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
@@ -24,7 +20,7 @@ const (
 var hopData = make([]byte, hopSegments*200)
 
 // measured reports segments a second, and CPU of each: of this process, which the server is in as well.
-func measured(b *testing.B, hop func() error) {
+func measured(b *testing.B, messages int, hop func() error) {
 	b.Helper()
 	cpu := func() time.Duration {
 		var u syscall.Rusage
@@ -39,7 +35,7 @@ func measured(b *testing.B, hop func() error) {
 			b.Fatal(err)
 		}
 	}
-	segments := float64(b.N * hopMessages * hopSegments)
+	segments := float64(b.N * messages * hopSegments)
 	b.ReportMetric(segments/b.Elapsed().Seconds(), "segments/s")
 	b.ReportMetric(float64((cpu()-began).Nanoseconds())/segments, "cpu-ns/segment")
 }
@@ -58,7 +54,7 @@ func BenchmarkHop(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	measured(b, func() error {
+	measured(b, hopMessages, func() error {
 		var units []store.Unit
 		for len(units) < hopMessages {
 			got, err := s.Receive(ctx, "f@1", store.Receive{Shard: from, Limit: hopMessages - len(units), Lease: time.Minute})
@@ -77,65 +73,15 @@ func BenchmarkHop(b *testing.B) {
 
 // BenchmarkBareHop is the same with the vendor's client: fetch, publish create-only without waiting for each answer, acknowledge.
 func BenchmarkBareHop(b *testing.B) {
-	js, _ := client(b)
-	ctx := context.Background()
-	var consumers []jetstream.Consumer
-	var subjects []string
-	for range 2 {
-		name := bucket()
-		subject := "hop." + name
-		stream, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "hop_" + name, Subjects: []string{subject + ".>"}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		c, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{Durable: "w", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: -1})
-		if err != nil {
-			b.Fatal(err)
-		}
-		consumers, subjects = append(consumers, c), append(subjects, subject)
+	edges := []*bareEdge{newBareEdge(b), newBareEdge(b)}
+	if err := edges[0].fill(0, 0, hopMessages); err != nil {
+		b.Fatal(err)
 	}
-	put := func(to, round, i int, data []byte) (jetstream.PubAckFuture, error) {
-		m := &nc.Msg{Subject: fmt.Sprintf("%s.%d.%d", subjects[to], round, i), Data: data, Header: nc.Header{jetstream.ExpectedLastSubjSeqHeader: {"0"}}}
-		return js.PublishMsgAsync(m)
-	}
-	for i := range hopMessages {
-		if _, err := put(0, 0, i, hopData); err != nil {
-			b.Fatal(err)
-		}
-	}
-	<-js.PublishAsyncComplete()
-	from, round := 0, 0
-	measured(b, func() error {
+	round := 0
+	measured(b, hopMessages, func() error {
 		round++
-		var got []jetstream.Msg
-		var acks []jetstream.PubAckFuture
-		for len(got) < hopMessages {
-			batch, err := consumers[from].FetchNoWait(hopMessages - len(got))
-			if err != nil {
-				return err
-			}
-			for m := range batch.Messages() {
-				ack, err := put(1-from, round, len(got), m.Data())
-				if err != nil {
-					return err
-				}
-				got, acks = append(got, m), append(acks, ack)
-			}
-			if err := batch.Error(); err != nil && !errors.Is(err, nc.ErrTimeout) {
-				return err
-			}
-		}
-		for i, a := range acks {
-			select {
-			case <-a.Ok():
-			case err := <-a.Err():
-				return err
-			}
-			if err := got[i].Ack(); err != nil {
-				return err
-			}
-		}
-		from = 1 - from
-		return nil
+		err := edges[0].move(edges[1], round, hopMessages)
+		edges[0], edges[1] = edges[1], edges[0]
+		return err
 	})
 }
