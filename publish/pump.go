@@ -89,6 +89,9 @@ func (p *pump) await(ctx context.Context, giveUp func(), done <-chan error) erro
 	case err := <-done:
 		return p.finish(err)
 	case <-grace.C:
+		if p.end != nil {
+			go func() { _ = p.finish(<-done) }() // closed when the call returns, if it does
+		}
 		return errStuck
 	}
 }
