@@ -30,7 +30,7 @@ import (
 // each of them at least once, but for what the collector refused, which is counted.
 func TestSinks(t *testing.T) {
 	p := newPlace(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*patience)
 	defer cancel()
 	broker, err := kafka.Start(ctx, kafka.Options{})
 	child.Require(t, "kafka", err)
@@ -47,13 +47,14 @@ func TestSinks(t *testing.T) {
 	for i := range 5 {
 		p.task(fmt.Sprintf("t%d.yaml", i), "type: noop\nevery: 100ms\nconfig: {emit: true}\n")
 	}
-	m := p.start("a", "tasks", "--listen", "127.0.0.1:0", "--publish", "stdout", "--publish", "kafka://"+broker.Servers()[0]+"?topic=samples",
-		"--publish", "elastic://"+search.Servers()[0]+"?index=samples", "--publish", "otlp://"+otlp.address)
+	m := p.start("a", "tasks", "--listen", "127.0.0.1:0", "--publish", "stdout", "--publish", "kafka://"+broker.Servers()[0]+"?topic=samples&timeout=3s",
+		"--publish", "elastic://"+search.Servers()[0]+"?index=samples&timeout=3s", "--publish", "otlp://"+otlp.address)
+	api := m.api()
 	growing := func(except string) {
 		t.Helper()
-		before := p.sinks()
+		before := sinks(api)
 		await(t, "all sinks go on but "+except, func() bool {
-			for kind, s := range p.sinks() {
+			for kind, s := range sinks(api) {
 				if kind != except && s.Sent < before[kind].Sent+30 {
 					return false
 				}
@@ -61,7 +62,7 @@ func TestSinks(t *testing.T) {
 			return len(before) == 4
 		})
 	}
-	await(t, "four sinks are shown", func() bool { return len(p.sinks()) == 4 })
+	await(t, "four sinks are shown", func() bool { return len(sinks(api)) == 4 })
 	growing("none")
 	for kind, outage := range map[string]struct{ stop, start func() error }{
 		"kafka":   {func() error { return broker.Kill(0) }, func() error { return broker.Restart(ctx, 0) }},
@@ -71,7 +72,7 @@ func TestSinks(t *testing.T) {
 		if err := outage.stop(); err != nil {
 			t.Fatal(err)
 		}
-		await(t, kind+" lags", func() bool { s := p.sinks()[kind]; return s.Queued > 0 && s.LastError != "" && s.LagMS > 0 })
+		await(t, kind+" lags", func() bool { s := sinks(api)[kind]; return s.Queued > 0 && s.LastError != "" && s.LagMS > 0 })
 		growing(kind)
 		if err := outage.start(); err != nil {
 			t.Fatal(err)
@@ -79,7 +80,7 @@ func TestSinks(t *testing.T) {
 		growing("none")
 	}
 	otlp.refuse(true)
-	await(t, "what the collector refuses is dropped", func() bool { return p.sinks()["otlp"].Dropped >= 10 })
+	await(t, "what the collector refuses is dropped", func() bool { return sinks(api)["otlp"].Dropped >= 10 })
 	otlp.refuse(false)
 	growing("none")
 	for i := range 5 {
@@ -88,7 +89,7 @@ func TestSinks(t *testing.T) {
 	var last map[string]publish.Status
 	await(t, "all is sent", func() bool {
 		before := last
-		last = p.sinks()
+		last = sinks(api)
 		for kind, s := range last {
 			if s.Queued > 0 || s.Sent != before[kind].Sent {
 				return false
@@ -98,6 +99,11 @@ func TestSinks(t *testing.T) {
 	})
 	text, _, _ := p.rota("status", "--store", p.store)
 	t.Logf("%s", text)
+	for _, want := range []string{"kafka://" + broker.Servers()[0] + "?topic=samples", "elastic://" + search.Servers()[0], "otlp://" + otlp.address, "on a", "queued 0", "dropped 0"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("status lacks %q", want)
+		}
+	}
 	m.signal(syscall.SIGTERM)
 	if code := m.end(); code != exitOK {
 		t.Errorf("exit %d: %s", code, m.Stderr.String())
@@ -139,15 +145,32 @@ func checkSinks(ctx context.Context, t *testing.T, want map[string]bool, last ma
 	}
 }
 
-// sinks are those of the member as rota status has them, by their kinds.
-func (p *place) sinks() map[string]publish.Status {
-	out, _, _ := p.rota("status", "--json", "--store", p.store)
-	var s struct{ Sinks []publish.Status }
-	if err := json.Unmarshal([]byte(out), &s); err != nil {
+// api is the address of the API that a member says when it has joined.
+func (m *running) api() string {
+	m.t.Helper()
+	var address string
+	await(m.t, "the member says where its API is", func() (ok bool) {
+		_, address, ok = strings.Cut(m.Stderr.String(), "API http://")
+		return ok && strings.ContainsAny(address, " \n")
+	})
+	return address[:strings.IndexAny(address, " \n")]
+}
+
+// sinks are those of the member by their kinds; nil where the API does not answer.
+func sinks(api string) map[string]publish.Status {
+	resp, err := http.Get("http://" + api + "/v1/status") //nolint:noctx // the await has a bound
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	var s struct {
+		Local struct{ Sinks []publish.Status }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
 		return nil
 	}
 	all := map[string]publish.Status{}
-	for _, s := range s.Sinks {
+	for _, s := range s.Local.Sinks {
 		kind, _, _ := strings.Cut(s.Name, ":")
 		all[kind] = s
 	}
