@@ -52,14 +52,23 @@ func TestSinks(t *testing.T) {
 	api := m.api()
 	growing := func(except string) {
 		t.Helper()
-		before := sinks(api)
+		var before, now map[string]publish.Status
+		await(t, "the sinks are shown", func() bool { before = sinks(api); return len(before) == 4 })
+		defer func() {
+			if t.Failed() {
+				t.Logf("the sinks: %+v", now)
+			}
+		}()
 		await(t, "all sinks go on but "+except, func() bool {
-			for kind, s := range sinks(api) {
+			if now = sinks(api); len(now) != 4 {
+				return false
+			}
+			for kind, s := range now {
 				if kind != except && s.Sent < before[kind].Sent+30 {
 					return false
 				}
 			}
-			return len(before) == 4
+			return true
 		})
 	}
 	await(t, "four sinks are shown", func() bool { return len(sinks(api)) == 4 })

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -107,6 +108,10 @@ func TestOptions(t *testing.T) {
 	s, err := New(Options{Topic: "t", User: "u", Password: "p"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	// The client would count it from when a sample was measured: what had waited for a broker would never be sent.
+	if limit := s.(*sink).p.(*kgo.Client).OptValue(kgo.RecordDeliveryTimeout); limit != time.Duration(0) {
+		t.Errorf("a record may be %v old", limit)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

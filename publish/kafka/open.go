@@ -30,7 +30,8 @@ const DefaultBroker = "127.0.0.1:9092"
 
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
 
-// deliverWithin bounds what the client itself repeats; publish.Batcher goes on after it.
+// deliverWithin bounds a request. There is no limit for a record: the client counts it from the record's timestamp, which is when a sample was measured, so that one that had
+// waited for a broker would never be sent. The ctx of Send bounds an attempt.
 const deliverWithin = 10 * time.Second
 
 // New returns a sink; nothing is connected yet.
@@ -46,7 +47,7 @@ func New(o Options) (publish.Sink, error) {
 	}
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(o.Brokers...), kgo.ClientID("rota"), kgo.DisableClientMetrics(), kgo.MetadataMinAge(200 * time.Millisecond),
-		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerLinger(0), kgo.RecordDeliveryTimeout(deliverWithin), kgo.ProduceRequestTimeout(deliverWithin),
+		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerLinger(0), kgo.ProduceRequestTimeout(deliverWithin),
 		kgo.RetryTimeout(deliverWithin), kgo.UnknownTopicRetries(1), kgo.AllowIdempotentProduceCancellation(),
 	}
 	if o.TLS != nil {
