@@ -192,19 +192,21 @@ func (n *Node) Propose(ctx context.Context, commands ...cluster.Command) ([]clus
 
 // Status is what only this process knows.
 type Status struct {
-	Member         protocol.Status `json:"member"`
-	Work           work.Status     `json:"work"`
-	Calls          call.Status     `json:"calls"`
-	JournalDropped int64           `json:"journal_dropped"`
-	Samples        publish.Stats   `json:"samples"`
-	UpMS           int64           `json:"up_ms"`
+	Name           cluster.MemberID `json:"name"` // of the member
+	Member         protocol.Status  `json:"member"`
+	Work           work.Status      `json:"work"`
+	Calls          call.Status      `json:"calls"`
+	JournalDropped int64            `json:"journal_dropped"`
+	Samples        publish.Stats    `json:"samples"`
+	Sinks          []publish.Status `json:"sinks"` // where the samples go
+	UpMS           int64            `json:"up_ms"`
 }
 
 // Status returns the present status.
 func (n *Node) Status() Status {
-	s := Status{Member: n.member.Status(), Work: n.sup.Status(), Calls: n.calls.Status(), JournalDropped: n.records.Dropped()}
+	s := Status{Name: n.c.Member, Sinks: []publish.Status{}, Member: n.member.Status(), Work: n.sup.Status(), Calls: n.calls.Status(), JournalDropped: n.records.Dropped()}
 	if n.c.Publisher != nil {
-		s.Samples = n.c.Publisher.Stats()
+		s.Samples, s.Sinks = n.c.Publisher.Stats(), publish.Sinks(n.c.Publisher)
 	}
 	if away := n.away.Load(); away != nil && s.Member.StoreError == "" {
 		s.Member.StoreError = (*away).Error()

@@ -3,7 +3,8 @@
 // # Purpose
 //
 // A [Publisher] connects the tasks of a member to one sink. This package holds the contract, the [Sample] and the
-// publishers that need only an io.Writer: [NewWriter] (standard output), [NewFile] and [Fanout], which joins several.
+// publishers that need only an io.Writer: [NewWriter] (standard output), [NewFile] and [Fanout], which joins several. [NewBatcher] makes a publisher of a
+// [Sink] on a server: see the packages below this one.
 //
 // # Guarantees
 //
@@ -17,6 +18,8 @@
 // queue are lost and counted; the newest are dropped, to keep the history in the queue.
 //
 // # Failures
+//
+// What a [Sink] says may succeed later is sent again, with back-off and chance; what it refuses is dropped and counted.
 //
 // A full disk or quota and a sink that would block are retried with back-off, from the exact byte where the write stopped. Any other
 // error ends Run, [ErrReaderGone] if the reader of a pipe has closed it; later samples are dropped and counted.

@@ -44,3 +44,23 @@ func (f fanout) Stats() Stats {
 	}
 	return sum
 }
+
+// Sinks returns the status of each sink.
+func (f fanout) Sinks() []Status {
+	var all []Status
+	for _, p := range f {
+		all = append(all, Sinks(p)...)
+	}
+	return all
+}
+
+// Reopen opens again what others may have renamed, in each publisher that can do it.
+func (f fanout) Reopen() error {
+	var errs []error
+	for _, p := range f {
+		if file, ok := p.(interface{ Reopen() error }); ok {
+			errs = append(errs, file.Reopen())
+		}
+	}
+	return errors.Join(errs...)
+}

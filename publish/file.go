@@ -21,7 +21,7 @@ func NewFile(path string, o Options) (*Writer, error) {
 	}
 	to := &file{path: path, f: f}
 	w := NewWriter(path, to, o)
-	w.close, w.reopen = to.Close, to.reopen
+	w.end, w.reopen = to.Close, to.reopen
 	return w, nil
 }
 

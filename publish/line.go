@@ -18,3 +18,12 @@ func appendLine(to *bytes.Buffer, s Sample) error {
 	enc.SetEscapeHTML(false)
 	return enc.Encode(s)
 }
+
+// Line is the sample as one line of JSON, as [Writer] writes it, without the newline.
+func (s Sample) Line() ([]byte, error) {
+	var buf bytes.Buffer
+	if err := appendLine(&buf, s); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

@@ -3,7 +3,10 @@ package publish
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strconv"
 )
 
 // Sample is measured data: points of one series. Its JSON is that of the source document coalesce:
@@ -46,4 +49,19 @@ func (p *Point) UnmarshalJSON(b []byte) error {
 		p.Value = *parts[1]
 	}
 	return nil
+}
+
+// Series names what the points of a sample belong to, in one form for each name and set of tags: name{"a"="1","b"="2"}. It is a key, as for partitions of a topic.
+func (s Sample) Series() string {
+	out := []byte(s.Name)
+	out = append(out, '{')
+	for i, k := range slices.Sorted(maps.Keys(s.Tags)) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = strconv.AppendQuote(out, k)
+		out = append(out, '=')
+		out = strconv.AppendQuote(out, s.Tags[k])
+	}
+	return string(append(out, '}'))
 }

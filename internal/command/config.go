@@ -56,8 +56,16 @@ func shownValue(f *pflag.Flag) string {
 	switch {
 	case f.Name == "api-token" && v != "":
 		return "***"
-	case f.Name == "store" || f.Name == "publish":
+	case f.Name == "store":
 		return storeurl.Hide(v)
+	case f.Name == "publish":
+		var shown []string
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			for _, text := range sinkTexts(list.GetSlice()) {
+				shown = append(shown, storeurl.Hide(text))
+			}
+		}
+		return strings.Join(shown, " ")
 	}
 	return v
 }

@@ -69,7 +69,7 @@ func (c *config) openMember(ctx context.Context) (store.Full, error) {
 // keep runs what the member keeps until the function that it returns is called.
 func (c *config) keep(ctx context.Context) (end func() error, err error) {
 	config := c.node
-	config.Publisher, _, err = c.openPublisher(c.publish)
+	config.Publisher, _, err = c.openPublishers(c.publish)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (p Program) check(builtin work.Types) error {
 		}
 	}
 	for _, k := range p.Publishers {
-		if slices.Contains([]string{"", "stdout", "none", "file"}, k.Scheme) || k.Open == nil {
+		if slices.Contains(append(sinkNames(), "", "none"), k.Scheme) || k.Open == nil {
 			faults = append(faults, fmt.Errorf("publisher %q: it needs Open and a scheme of its own", k.Scheme))
 		}
 	}

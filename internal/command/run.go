@@ -32,7 +32,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.Int64("slots", 0, "room for tasks that run on slots, one on each")
 	f.String("listen", "", "address of the API; default: the first free port of 127.0.0.1:7600-7699; none: no API")
 	f.StringSlice("source", nil, "a directory of task files with a name of its own, NAME=DIR; may be repeated. A plain DIR has its last element as its name")
-	f.String("publish", "stdout", "where samples go: stdout, file:PATH or none")
+	f.StringArray("publish", []string{"stdout"}, "where samples go: stdout, file:PATH, "+sinkForms()+", or none; may be repeated")
 	f.StringSlice("allow-net", nil, "addresses that are not public and that tasks may connect to all the same, as CIDR")
 	f.StringSlice("allow-exec", nil, "absolute path of a program that tasks may start; may be repeated")
 	f.StringSlice("allow-env", nil, "name of a variable that tasks may set for programs, or its beginning and a star; may be repeated")
@@ -81,17 +81,18 @@ func newRun(e env) *cobra.Command {
 // config is what a member runs with.
 type config struct {
 	env
-	store, publish, listen string
-	protocol               string // "" for that of the place
-	cert, key, token       string
-	dirs, sources          []string
-	node                   node.Config
-	allow                  allowed
-	devTypes               bool
-	sampleText             string
-	stateDir               string // "" for none
-	deaf                   bool   // to signals: it is not alone in this process
-	guarded                bool   // a guardian is wanted
+	store, listen    string
+	publish          []string
+	protocol         string // "" for that of the place
+	cert, key, token string
+	dirs, sources    []string
+	node             node.Config
+	allow            allowed
+	devTypes         bool
+	sampleText       string
+	stateDir         string // "" for none
+	deaf             bool   // to signals: it is not alone in this process
+	guarded          bool   // a guardian is wanted
 }
 
 func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
@@ -100,7 +101,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	}
 	f := &getter{f: cmd.Flags()}
 	c := &config{
-		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.text("publish"), listen: f.text("listen"),
+		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.array("publish"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
 		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail"), write: f.list("allow-write")},
 		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"),
@@ -227,6 +228,12 @@ func (g *getter) list(name string) []string {
 	return v
 }
 
+func (g *getter) array(name string) []string {
+	v, err := g.f.GetStringArray(name)
+	g.keep(err)
+	return v
+}
+
 func (g *getter) pairs(name string) map[string]string {
 	v, err := g.f.GetStringToString(name)
 	g.keep(err)
@@ -261,7 +268,7 @@ func (c *config) runOn(ctx context.Context, st store.Full) error {
 	if c.node.Protocol, err = protocolFor(ctx, c.protocol, st); err != nil {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
 	}
-	if c.node.Publisher, c.sampleText, err = c.openPublisher(c.publish); err != nil {
+	if c.node.Publisher, c.sampleText, err = c.openPublishers(c.publish); err != nil {
 		return err
 	}
 	l, token, err := c.openAPI()

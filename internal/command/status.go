@@ -62,6 +62,7 @@ func (o *observer) watchStatus(ctx context.Context) error {
 type statusReport struct {
 	api.Status
 	Wrong      []string     `json:"wrong"` // what --check says; empty where all is well
+	Sinks      []memberSink `json:"sinks"` // of the members whose API answers
 	MemberList []api.Member `json:"member_list"`
 	TaskList   []api.Task   `json:"task_list"`
 }
@@ -91,13 +92,15 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	wrong := s.Wrong()
 	switch {
 	case o.json:
-		err = o.printJSON(statusReport{s, wrong, o.members(sight), o.tasks(sight, false)})
+		err = o.printJSON(statusReport{s, wrong, o.sinksOf(ctx), o.members(sight), o.tasks(sight, false)})
 	case check && len(wrong) > 0:
 		return failed(o.hint("rota status"), "%s", strings.Join(wrong, ", "))
 	case check:
 		_, err = fmt.Fprintf(o.stdout, "ok: %s, %s\n", many(s.Members.Total, "member"), many(s.Tasks.Total, "task"))
 	default:
-		err = o.printStatus(s)
+		if err = o.printStatus(s); err == nil {
+			err = table(o.stdout, sinkRows(o.sinksOf(ctx), o.now))
+		}
 	}
 	if err == nil && check && len(wrong) > 0 {
 		return errSilent

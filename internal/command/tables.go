@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rota-run/rota/internal/nearest"
 	"github.com/rota-run/rota/internal/storeurl"
-	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/stores"
@@ -68,48 +65,6 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 		return failed("another address, or start the server there; docs/stores/"+scheme+".md says what the words mean", "%w", err)
 	}
 	return failed("rota store check "+name, "%w", err)
-}
-
-func (e env) openPublisher(text string) (publish.Publisher, string, error) {
-	kind, rest, _ := strings.Cut(text, ":")
-	switch {
-	case text == "stdout":
-		return publish.NewWriter("stdout", e.stdout, publish.Options{}), "samples on stdout", nil
-	case text == "none":
-		return nil, "samples are dropped", nil
-	case kind == "file" && rest != "":
-		p, err := publish.NewFile(rest, publish.Options{})
-		if err != nil {
-			return nil, "", failed("another --publish", "%w", err)
-		}
-		return p, "samples in " + rest, nil
-	}
-	for _, k := range e.own.Publishers {
-		if k.Scheme != kind {
-			continue
-		}
-		p, err := k.Open(rest)
-		if err != nil {
-			return nil, "", failed("another --publish", "publish %s: %w", kind, err)
-		}
-		return p, "samples to " + kind, nil
-	}
-	if near, ok := nearest.Name(kind, []string{"stdout", "none", "file"}); ok {
-		if near == "file" {
-			near += ":" + cmp.Or(storeurl.Hide(rest), "PATH")
-		}
-		return nil, "", misused("--publish "+near, "publish %q: unknown sink", storeurl.Hide(text))
-	}
-	return nil, "", misused(strings.Join(e.sinks(), ", ")+" or --publish none", "publish %q: unknown sink", storeurl.Hide(text))
-}
-
-// sinks are what --publish takes, without none.
-func (e env) sinks() []string {
-	sinks := []string{"--publish stdout", "--publish file:PATH"}
-	for _, k := range e.own.Publishers {
-		sinks = append(sinks, "--publish "+k.Scheme+":…")
-	}
-	return sinks
 }
 
 // allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories of log files, and of what they write.

@@ -20,7 +20,7 @@ var vendors = []rule{
 	{"go.etcd.io/etcd", []string{"store/etcd"}},
 	{"go.uber.org/zap", []string{"store/etcd"}},        // etcd takes no other logger
 	{"google.golang.org/grpc", []string{"store/etcd"}}, // codes of errors
-	{"github.com/nats-io", []string{"store/nats"}},
+	{"github.com/nats-io", []string{"store/nats", "publish/*"}},
 	{"github.com/jackc/pgx/v5", []string{"store/postgres"}},
 	{"github.com/twmb/franz-go", []string{"store/kafka", "publish/*", "contrib/kafka/…"}},
 	{"github.com/aws", []string{"contrib/aws/…"}},
@@ -28,11 +28,13 @@ var vendors = []rule{
 	{"github.com/elastic/elastic-transport-go", []string{"store/elastic", "publish/*"}},
 	{"github.com/chromedp", nil}, // the proof alone
 	{"github.com/pb33f", nil},
+	{"go.opentelemetry.io/proto/otlp", nil},
 	{"github.com/prometheus/client_golang", []string{"api", "cmd/…", "internal/command/…"}},
 	{"github.com/prometheus/client_model", []string{"tasks", "api"}},
 	{"github.com/prometheus/common", []string{"tasks", "api"}},
 	{"cel.dev/cel-go", []string{"tasks"}},
-	{"google.golang.org/protobuf", []string{"tasks"}}, // values of expressions
+	{"google.golang.org/protobuf", []string{"tasks", "publish/*"}}, // values of expressions, bytes on the wire
+	{"github.com/klauspost/compress", []string{"publish/*"}},
 	{"github.com/shirou/gopsutil/v4", []string{"tasks"}},
 	{"github.com/spf13", []string{"cmd/…", "internal/command/…"}},
 	{"github.com/mattn/go-isatty", []string{"cmd/…", "internal/command/…"}},

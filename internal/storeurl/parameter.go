@@ -82,6 +82,8 @@ func (u *URL) set(key, value string, t *tlsFiles, getenv func(string) string) (e
 		t.key = value
 	case "server-name":
 		t.name = value
+	default:
+		u.Extra[key] = value
 	}
 	return err
 }

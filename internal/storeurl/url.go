@@ -2,6 +2,7 @@ package storeurl
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -21,6 +22,8 @@ type Scheme struct {
 	Keys []string
 	// UserAtHost lets the user, without a password, stand before the hosts: user@host. People write it so for this store.
 	UserAtHost bool
+	// Sink says that it takes samples: it is no store, its path may be empty, and its Keys may be any. Their values are in Extra.
+	Sink bool
 }
 
 // URL is where a store is, and how to be let in.
@@ -44,6 +47,8 @@ type URL struct {
 	Credentials string
 	// Schema is the place of the cluster in the database that Path names; "" where Path is the place.
 	Schema string
+	// Extra is what else a sink takes: no secrets.
+	Extra map[string]string
 }
 
 // DefaultPath is used where a URL names none.
@@ -54,32 +59,46 @@ var common = []string{"user", "password", "tls", "ca", "cert", "key", "server-na
 
 // Parse reads the URL of a server. Secrets that it names are fetched from the environment and from files.
 func Parse(text string, kind Scheme, getenv func(string) string) (URL, error) {
+	u, err := read(text, kind, getenv)
+	if err != nil {
+		what := "store"
+		if kind.Sink {
+			what = "publish"
+		}
+		return URL{}, fmt.Errorf("%s %s: %w", what, Hide(text), err)
+	}
+	return u, nil
+}
+
+func read(text string, kind Scheme, getenv func(string) string) (URL, error) {
 	// net/url takes one host only, so it reads the rest.
 	authority, rest, ok := cutAuthority(text, kind.Name)
 	u, err := url.Parse(rest)
 	if !ok || err != nil || u.Fragment != "" {
-		return URL{}, fmt.Errorf("store %s: not a URL: write %s", Hide(text), kind.Example())
+		return URL{}, fmt.Errorf("not a URL: write %s", kind.Example())
 	}
-	out := URL{Scheme: kind.Name}
+	out := URL{Scheme: kind.Name, Extra: map[string]string{}}
 	if out.User, authority, ok = cutUser(authority); !ok || out.User != "" && !kind.UserAtHost {
-		return URL{}, fmt.Errorf("store %s: what stands before the @ is seen by everyone: write ?user=NAME&password=env:NAME_OF_A_VARIABLE", Hide(text))
+		return URL{}, errors.New("what stands before the @ is seen by everyone: write ?user=NAME&password=env:NAME_OF_A_VARIABLE")
 	}
 	path := strings.Trim(u.Path, "/")
 	if slices.Contains(kind.Keys, "schema") {
 		path, out.Schema, _ = strings.Cut(path, "/")
 	}
 	if out.Hosts, err = hosts(authority, kind); err != nil {
-		return URL{}, fmt.Errorf("store %s: %w", Hide(text), err)
+		return URL{}, err
 	}
-	if out.Path, err = place(path); err != nil {
-		return URL{}, fmt.Errorf("store %s: %w", Hide(text), err)
+	if path != "" || !kind.Sink {
+		if out.Path, err = place(path); err != nil {
+			return URL{}, err
+		}
 	}
 	if err := out.parameters(u.RawQuery, kind, getenv); err != nil {
-		return URL{}, fmt.Errorf("store %s: %w", Hide(text), err)
+		return URL{}, err
 	}
 	if slices.Contains(kind.Keys, "schema") {
 		if out.Schema, err = place(out.Schema); err != nil {
-			return URL{}, fmt.Errorf("store %s: schema: %w", Hide(text), err)
+			return URL{}, fmt.Errorf("schema: %w", err)
 		}
 	}
 	return out, nil
@@ -104,7 +123,12 @@ func cutUser(authority string) (user, hosts string, ok bool) {
 }
 
 // Example is a URL of this kind.
-func (k Scheme) Example() string { return k.Name + "://127.0.0.1:" + k.Port + "/" + DefaultPath }
+func (k Scheme) Example() string {
+	if k.Sink {
+		return k.Name + "://127.0.0.1:" + k.Port
+	}
+	return k.Name + "://127.0.0.1:" + k.Port + "/" + DefaultPath
+}
 
 // String is the URL without its parameters. A schema stands behind the database.
 func (u URL) String() string {

@@ -1,0 +1,102 @@
+package command
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/publish"
+)
+
+func TestBadSinks(t *testing.T) {
+	t.Parallel()
+	e := env{getenv: func(name string) string { return map[string]string{"TOKEN": "hunter2-x9"}[name] }}
+	for name, c := range map[string]struct {
+		texts     []string
+		says, try string
+	}{
+		"unknown":               {[]string{"carrier-pigeon:x"}, "unknown sink", "kafka://127.0.0.1:9092?topic=samples"},
+		"similar":               {[]string{"kafak://a?topic=x"}, "unknown sink", "--publish 'kafka://127.0.0.1:9092?topic=samples'"},
+		"no topic":              {[]string{"kafka://127.0.0.1"}, `topic ""`, "?topic=samples"},
+		"no index":              {[]string{"elastic://127.0.0.1"}, "data stream or index", "?index=samples"},
+		"no bucket":             {[]string{"influx://127.0.0.1"}, "either a bucket", "bucket=BUCKET"},
+		"no subject":            {[]string{"nats://127.0.0.1"}, `subject ""`, "?subject=samples"},
+		"no host":               {[]string{"otlp://"}, "no host", "otlp://127.0.0.1:4318"},
+		"not a URL":             {[]string{"otlp:127.0.0.1"}, "not a URL", "otlp://127.0.0.1:4318"},
+		"unknown parameter":     {[]string{"otlp://127.0.0.1?topic=x"}, `unknown parameter "topic"`, "otlp://"},
+		"a secret in the URL":   {[]string{"otlp://127.0.0.1?token=hunter2-x9"}, "env:NAME", "otlp://"},
+		"a secret before the @": {[]string{"otlp://ann:hunter2-x9@127.0.0.1"}, "before the @", "otlp://"},
+		"no such variable":      {[]string{"otlp://127.0.0.1?token=env:NONE"}, "NONE", "otlp://"},
+		"a missing file":        {[]string{"remotewrite://127.0.0.1?token=file:/no/such"}, "no such file", "remotewrite://"},
+		"twice":                 {[]string{"otlp://127.0.0.1", "otlp://127.0.0.1:4318?token=env:TOKEN"}, "twice", "each sink once"},
+		"none and one":          {[]string{"none", "stdout"}, "other sinks", "--publish none alone"},
+		"tls twice":             {[]string{"otlp+tls://127.0.0.1?tls=off"}, "twice", "otlp://"},
+		"empty":                 {[]string{""}, "unknown sink", "--publish stdout"},
+	} {
+		_, _, err := e.openPublishers(c.texts)
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		text := err.Error()
+		var f *fault
+		if errors.As(err, &f) {
+			text += " try: " + f.try
+		}
+		if !strings.Contains(text, c.says) || !strings.Contains(text, c.try) || strings.Contains(text, "hunter2") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+func TestSinksHaveNames(t *testing.T) {
+	t.Parallel()
+	e := env{getenv: func(string) string { return "hunter2-x9" }, stdout: &strings.Builder{}}
+	texts := []string{
+		"stdout", "elastic+tls://a,b:1?index=x&api-key=env:K", "influx://h?bucket=b&org=o&token=env:K otlp://[::1]/up/metrics?token=env:K",
+		"nats://n?subject=a.b&token=env:K", "remotewrite://p?user=u&password=env:K", "influx://h?database=d&user=u&password=env:K",
+	}
+	p, said, err := e.openPublishers(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "stdout, elastic://a:9200,b:1?index=x, influx://h:8086?bucket=b, otlp://[::1]:4318/up/metrics, nats://n:4222?subject=a.b, remotewrite://p:9090, influx://h:8086?database=d"
+	var names []string
+	for _, s := range publish.Sinks(p) {
+		names = append(names, s.Name)
+	}
+	if got := strings.Join(names, ", "); got != want || said != "samples to "+want {
+		t.Errorf("got %s, %s", got, said)
+	}
+}
+
+func TestSinkRows(t *testing.T) {
+	t.Parallel()
+	now := time.UnixMilli(1795190400000)
+	rows := sinkRows([]memberSink{
+		{"a", publish.Status{Name: "stdout", Stats: publish.Stats{Sent: 9}}},
+		{"a", publish.Status{Name: "kafka://k:9092?topic=x", Stats: publish.Stats{Queued: 1200, Sent: 3, Dropped: 2, Errors: 1}, LagMS: 61_400, LastError: "topic x: refused", LastErrorAtMS: now.UnixMilli()}},
+		{"b", publish.Status{Name: "stdout", Stats: publish.Stats{Dropped: 1}}},
+	}, now)
+	if len(rows) != 2 {
+		t.Fatalf("%q", rows)
+	}
+	got := strings.Join(rows[0], " · ")
+	for _, want := range []string{"sink · kafka://k:9092?topic=x · on a · queued 1,200 · sent 3 · dropped 2 · errors 1 · lag 1m1s · last error", "topic x: refused"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+}
+
+func TestPublishInSettings(t *testing.T) {
+	p := newPlace(t)
+	p.write("rota.yaml", "publish: [stdout, 'kafka://a:1,b:2?topic=x&user=u&password=env:SECRET']\n")
+	for vars, want := range map[string]string{"": "stdout kafka://a:1,b:2", "none": "none", "stdout otlp://a?token=env:X": "stdout otlp://a"} {
+		out, errs, code := with(map[string]string{"ROTA_PUBLISH": vars}, "", "config")
+		if code != exitOK || !strings.Contains(strings.Join(strings.Fields(out), " "), "publish "+want+" ") {
+			t.Errorf("%q: exit %d: %s%s", vars, code, errs, out)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package influx
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/publish/internal/post"
+)
+
+// Options say where samples go. Bucket or Database is needed.
+type Options struct {
+	Servers  []string // host:port; default 127.0.0.1:8086
+	Org      string   // of InfluxDB 2
+	Bucket   string   // of InfluxDB 2 and 3
+	Database string   // of InfluxDB 1
+	// Retention is a retention policy of InfluxDB 1; "" for its default.
+	Retention string
+	// Token is for InfluxDB 2 and 3; User and Password for 1.
+	Token, User, Password string
+	TLS                   *tls.Config       // nil: no encryption
+	Transport             http.RoundTripper // default: one with bounded connections
+}
+
+// DefaultServer is where InfluxDB is on one's own machine.
+const DefaultServer = "127.0.0.1:8086"
+
+type sink struct{ c *post.Client }
+
+// New returns a sink; nothing is connected yet.
+func New(o Options) (publish.Sink, error) {
+	if (o.Bucket == "") == (o.Database == "") {
+		return nil, errors.New("influx needs either a bucket (InfluxDB 2 and 3) or a database (InfluxDB 1)")
+	}
+	p := post.Options{Servers: o.Servers, TLS: o.TLS, User: o.User, Password: o.Password, Transport: o.Transport, Header: http.Header{}}
+	if len(p.Servers) == 0 {
+		p.Servers = []string{DefaultServer}
+	}
+	if o.Token != "" {
+		p.Header.Set("Authorization", "Token "+o.Token)
+	}
+	query := url.Values{"precision": {"ms"}}
+	set := func(key, value string) {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	p.Path = "/api/v2/write?"
+	if o.Database != "" {
+		p.Path = "/write?"
+	}
+	set("org", o.Org)
+	set("bucket", o.Bucket)
+	set("db", o.Database)
+	set("rp", o.Retention)
+	p.Path += query.Encode()
+	return &sink{post.New(p)}, nil
+}
+
+// Send implements publish.Sink.
+func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
+	var body []byte
+	e := post.Encode(batch, func(sample publish.Sample) (err error) {
+		body, err = appendSample(body, sample)
+		return err
+	})
+	if len(e.Samples) == 0 {
+		return e.With(publish.Outcome{})
+	}
+	a, err := s.c.Post(ctx, "text/plain; charset=utf-8", body)
+	return e.With(s.c.Outcome(e.Samples, a, err))
+}
+
+// Close implements publish.Sink.
+func (s *sink) Close() error { return s.c.Close() }

@@ -1,0 +1,102 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/rota-run/rota/publish"
+)
+
+// producer is what a sink needs of a client.
+type producer interface {
+	ProduceSync(ctx context.Context, records ...*kgo.Record) kgo.ProduceResults
+	Close()
+}
+
+type sink struct {
+	topic string
+	p     producer
+}
+
+// Send implements publish.Sink.
+func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
+	var out publish.Outcome
+	records, of := make([]*kgo.Record, 0, len(batch)), make(map[*kgo.Record]publish.Sample, len(batch))
+	for _, sample := range batch {
+		line, err := sample.Line()
+		if err != nil {
+			out.Refused, out.Err = out.Refused+1, err
+			continue
+		}
+		r := &kgo.Record{Topic: s.topic, Key: []byte(sample.Series()), Value: line}
+		if len(sample.Points) > 0 {
+			r.Timestamp = time.UnixMilli(sample.Points[0].AtMS)
+		}
+		records, of[r] = append(records, r), sample
+	}
+	failed := map[*kgo.Record]error{}
+	for _, r := range s.p.ProduceSync(ctx, records...) { // in the order in which they ended
+		if r.Err != nil {
+			failed[r.Record] = r.Err
+		}
+	}
+	again := map[string]bool{} // series whose order would suffer
+	for _, r := range records {
+		err := failed[r]
+		switch {
+		case again[string(r.Key)] || err != nil && passing(err):
+			again[string(r.Key)] = true
+			out.Retry = append(out.Retry, of[r])
+		case err != nil:
+			out.Refused++
+		}
+		if err != nil {
+			out.Err = fmt.Errorf("topic %s: %w", s.topic, reason(ctx, err))
+		}
+	}
+	return out
+}
+
+// passing reports whether a record may be taken later: all but what the cluster said about the record or the rights.
+func passing(err error) bool {
+	var said *kerr.Error
+	if !errors.As(err, &said) || said.Retriable {
+		return true
+	}
+	switch said.Code {
+	case kerr.OutOfOrderSequenceNumber.Code, kerr.InvalidProducerEpoch.Code, kerr.UnknownProducerID.Code, kerr.InvalidProducerIDMapping.Code, kerr.ProducerFenced.Code:
+		return true // the client begins again with a new identity
+	}
+	return false
+}
+
+func reason(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
+		return cause
+	}
+	return err
+}
+
+// closeWithin bounds how long the end waits for requests in flight.
+const closeWithin = 300 * time.Millisecond
+
+// Close implements publish.Sink.
+func (s *sink) Close() error {
+	closed := make(chan struct{})
+	go func() {
+		s.p.Close()
+		close(closed)
+	}()
+	t := time.NewTimer(closeWithin)
+	defer t.Stop()
+	select {
+	case <-closed:
+	case <-t.C:
+	}
+	return nil
+}
