@@ -64,7 +64,7 @@ func parse(t *testing.T, line string) parsed {
 	p.name, line, by = cut(line, ", ")
 	for by == ',' {
 		var key string
-		key, line, by = cut(line, "=")
+		key, line, _ = cut(line, "=")
 		p.tags[key], line, by = cut(line, ", ")
 	}
 	var field string

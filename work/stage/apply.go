@@ -105,14 +105,14 @@ func (w *worker) call(ctx context.Context, segments [][]byte, out *Out) (err err
 	return out.err
 }
 
-// read reads what comes behind the position in m, up to Ahead times, and makes the unit that stores it together with the next position.
+// read reads what follows the position in m, up to Ahead times, and makes the unit that stores it together with the next position.
 func (w *worker) read(ctx context.Context, m store.Message) ([]store.Unit, error) {
 	u, at, size := store.Unit{Inputs: []store.Message{m}}, m.Data, 0
 	for n := range w.input.Ahead {
 		out := newOut(w.edges, m.Number+uint64(n)) //nolint:gosec // not negative
 		next, end, err := w.readOnce(ctx, m, at, out, n == 0)
 		if n > 0 && (err != nil || size+out.size > MaxOutput || out.count == 0 && !end && string(next) == string(at)) {
-			break // it is read again, behind what was read before
+			break // it is read again, after what was read before is stored
 		}
 		if err != nil {
 			return nil, err
@@ -127,10 +127,10 @@ func (w *worker) read(ctx context.Context, m store.Message) ([]store.Unit, error
 		}
 	}
 	u.Outputs = append(u.Outputs, store.Put{Shard: m.Shard, Data: at})
-	return []store.Unit{u}, nil
+	return []store.Unit{u}, nil //nolint:nilerr // an error after the first read comes again with the next unit
 }
 
-// readOnce reads what comes behind a position, or waits until there is something.
+// readOnce reads what follows a position, or waits until there is something.
 func (w *worker) readOnce(ctx context.Context, m store.Message, at []byte, out *Out, wait bool) (next []byte, end bool, err error) {
 	g := *w.grant
 	g.Index, g.Count = int64(m.Shard.Number), int64(len(w.in))
