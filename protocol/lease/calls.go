@@ -114,13 +114,13 @@ func (c *Caller) write(ctx context.Context, e Write) Event {
 // alone: by what an old list shows of one partition, another one would be made.
 func (c *Caller) survey(ctx context.Context, e Survey) Event {
 	sent := c.Now()
-	docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.stands)
+	docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.usable)
 	return c.closed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old, Err: shell.Text(err)})
 }
 
-// stands tells whether a listed document may be used as it is: it was read by its key, and neither has the list shown another since nor did we write one; or
+// usable reports whether a listed document may be used as it is: it was read by its key, and neither has the list shown another since nor did we write one; or
 // no other document follows from it.
-func (e Survey) stands(d store.Doc) bool {
+func (e Survey) usable(d store.Doc) bool {
 	if _, wrote := slices.BinarySearch(e.wrote, d.Key); !wrote && e.known != nil && e.known.docs[d.Key].Version == d.Version {
 		return true
 	}
@@ -131,7 +131,7 @@ func (e Survey) stands(d store.Doc) bool {
 func asListed(store.Doc) bool { return true }
 
 // surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it.
-func surveyAll(ctx context.Context, docs store.Docs, keys []string, stands func(store.Doc) bool) (out []store.Doc, old []cluster.JobID, err error) {
+func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(store.Doc) bool) (out []store.Doc, old []cluster.JobID, err error) {
 	partitions, err := docs.List(ctx, partitionPrefix)
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +148,7 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string, stands func(
 	used := make(map[string]bool, len(partitions))
 	for _, d := range partitions {
 		listed[d.Key] = d
-		if used[d.Key] = stands(d); used[d.Key] {
+		if used[d.Key] = usable(d); used[d.Key] {
 			out = append(out, d)
 		} else {
 			ask = append(ask, d.Key)

@@ -44,7 +44,7 @@ func (s *step) passes(t *testing.T, p *paper, list []store.Doc) (wrote []string)
 	if !ok {
 		t.Fatalf("it does %+v, want a survey", s.fx)
 	}
-	docs, old, err := surveyAll(context.Background(), lagging{paper: p, list: list}, e.Keys, e.stands)
+	docs, old, err := surveyAll(context.Background(), lagging{paper: p, list: list}, e.Keys, e.usable)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func leaseLeader() []flaw.Flaw {
 		flaw.New("lease: a token begins again", pass,
 			"Token: firstToken(max(of, p.first[id])), Of: of", "Token: firstToken(1), Of: of"),
 		flaw.New("lease: what an old list shows counts", calls,
-			"surveyAll(ctx, c.Store, e.Keys, e.stands)", "surveyAll(ctx, c.Store, e.Keys, asListed)"),
+			"surveyAll(ctx, c.Store, e.Keys, e.usable)", "surveyAll(ctx, c.Store, e.Keys, asListed)"),
 		flaw.New("lease: whoever is to give up is not told", pass,
 			"x.doc.Holder != \"\" && len(b.Stop) < maxBoard {", "x.doc.Holder != \"\" && len(b.Stop) < 0 {"),
 	}
