@@ -178,7 +178,7 @@ func split(w *world) {
 	w.asOwner("b", "s#p", func(p cluster.Partition) []cluster.Command {
 		return []cluster.Command{cluster.FinishPartition{Partition: p.ID, Token: p.Token}}
 	})
-	w.shares(map[cluster.MemberID]int{"b": 2})
+	w.drains("b", "a", map[cluster.MemberID]int{"b": 2})
 }
 
 // many has a TTL that no machine stands still for: with a short one a busy machine loses all of them at once, again and again, and this is no story of that.

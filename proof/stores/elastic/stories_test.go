@@ -35,7 +35,7 @@ func TestStorm(t *testing.T) {
 
 // TestStoriesOfLease runs the stories of the protocol of claims.
 func TestStoriesOfLease(t *testing.T) {
-	each(t, func(t *testing.T, s *shared) { protocoltest.Run(t, s.setup(t, lease.Protocol{}, 2*time.Second)) })
+	each(t, func(t *testing.T, s *shared) { protocoltest.Run(t, s.setup(t, lease.Protocol{}, 4*time.Second)) })
 }
 
 // TestStormOfLease runs its members whose links to a real server break at random.
