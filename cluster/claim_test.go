@@ -133,7 +133,7 @@ func TestDoubledSlot(t *testing.T) {
 		}
 		v, _ = Assemble(parts).Settle(9, 0, Pending{})
 		for p := range v.Partitions() {
-			if p.State == PartitionReleasing { // both were claimed: one is told to stop
+			if p.State == PartitionReleasing { // both were claimed: one must stop
 				v, _ = v.Do(p.Token, 0, Stopped{p.ID, p.Token})
 			}
 		}

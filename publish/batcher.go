@@ -45,7 +45,7 @@ type Batcher struct {
 
 var _ Publisher = (*Batcher)(nil)
 
-// NewBatcher returns a publisher that sends to s and closes it when Run ends. The name stands in errors and in the status, so it contains no secret.
+// NewBatcher returns a publisher that sends to s and closes it when Run ends. The name is shown in errors and in the status, so it must contain no secret.
 func NewBatcher(name string, s Sink, o Options) *Batcher {
 	b := &Batcher{pump: newPump(name, o), sink: s}
 	b.send, b.end = b.sendAll, s.Close

@@ -43,8 +43,8 @@ func (w *world) shared() {
 	w.oracle.violate("G8", fmt.Sprintf("%s after all was well: %s %s", bound, unshared(&w.oracle.ref), w.unserved()))
 }
 
-// changesInPeace is more than come when all is well: a write that was late for minutes may still change who is there, and a partition that is done the load.
-// What owners share then begins again.
+// changesInPeace bounds the changes after the last fault: a write that was late for minutes may still change the members, and a finished partition the load.
+// Sharing begins again after each.
 const changesInPeace = 10
 
 // unshared says what an owner should give away, "" for nothing.

@@ -77,6 +77,9 @@ func killed(p *place, store string) {
 	if most, bound := with[len(with)-1], takenOverWithin(store); most > bound {
 		p.t.Errorf("taken over after %v, want %v at most", most, bound)
 	}
+	if median, bound := with[len(with)/2], 500*time.Millisecond; takenOverWithin(store) < killTTL && median > bound {
+		p.t.Errorf("taken over after %v in the median, want %v at most", median, bound)
+	}
 	if most := without[len(without)-1]; most > killTTL+time.Second {
 		p.t.Errorf("without a guardian: taken over after %v", most)
 	}

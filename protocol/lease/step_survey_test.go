@@ -25,7 +25,7 @@ func (l lagging) List(_ context.Context, prefix string) ([]store.Doc, error) {
 	return slices.DeleteFunc(slices.Clone(l.list), func(d store.Doc) bool { return !strings.HasPrefix(d.Key, prefix) }), nil
 }
 
-// ruler is a leader, who is a member too.
+// ruler is a leader, and a member too.
 func ruler(t *testing.T, p *paper) (*step, cluster.Incarnation) {
 	t.Helper()
 	s := &step{State: State{p: Params{Join: cluster.PrepareJoin{Member: "a"}, Nonce: "n"}, phase: phaseMember, known: &facts{}}}

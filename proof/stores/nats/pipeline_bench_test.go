@@ -140,7 +140,7 @@ func stored(a jetstream.PubAckFuture) error {
 	}
 }
 
-// fill publishes messages, each when the one before is stored: where it goes on after a crash is in what it has stored.
+// fill publishes messages one by one: after a crash it continues after the last one that is stored.
 func (e *bareEdge) fill(round, from, n int) error {
 	for i := from; i < from+n; i++ {
 		a, err := e.put(round, i, hopData)
