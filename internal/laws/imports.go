@@ -30,8 +30,9 @@ var rules = []rule{
 
 	{"store", nil},
 	{"store/storetest", []string{"store"}},
-	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue"}}, // it has a log alone
-	{"store/*", []string{"store", "flow", "internal/crowd"}},              // a vendor's folder is a leaf
+	{"internal/driver", []string{"store"}},
+	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue"}},       // it has a log alone
+	{"store/*", []string{"store", "flow", "internal/crowd", "internal/driver"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store"}},
 	{"lock", []string{"cluster", "store", "protocol", "protocol/heartbeat"}},

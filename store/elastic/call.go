@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -117,7 +118,7 @@ func (s *Store) change(ctx context.Context, r request) (answer, error) {
 		s.current.CompareAndSwap(turn, turn+1)
 		switch {
 		case sent:
-			return a, fmt.Errorf("%w: %s: %w", store.ErrUnknown, server, because(ctx, hint(err)))
+			return a, fmt.Errorf("%w: %s: %w", store.ErrUnknown, server, driver.Because(ctx, hint(err)))
 		case ctx.Err() != nil:
 			return a, context.Cause(ctx)
 		case attempt+1 >= len(s.o.Servers):
@@ -147,12 +148,4 @@ func (s *Store) ask(ctx context.Context, r request) (answer, error) {
 		}
 		return a, fmt.Errorf("%w: %s: %w", store.ErrUnavailable, server, hint(err))
 	}
-}
-
-// because adds why ctx has ended, if it has, to an error that came about without it.
-func because(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, context.Cause(ctx))
 }

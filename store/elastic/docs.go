@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -23,7 +24,7 @@ func (s *Store) put(ctx context.Context, d store.Doc) (store.Version, error) {
 	if err := store.CheckKey(d.Key); err != nil {
 		return "", err
 	}
-	if err := checkSize(d.Value); err != nil {
+	if err := driver.CheckSize(d.Value, MaxValue); err != nil {
 		return "", err
 	}
 	ctx, leave, err := s.enterChange(ctx)

@@ -120,13 +120,6 @@ func hint(err error) error {
 	return err
 }
 
-func checkSize(b []byte) error {
-	if len(b) > MaxValue {
-		return fmt.Errorf("%d bytes, at most %d: %w", len(b), MaxValue, store.ErrTooLarge)
-	}
-	return nil
-}
-
 // unknown says that a call may have changed something, and why nobody can tell.
 func unknown(why error) error {
 	if errors.Is(why, store.ErrUnknown) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -132,7 +133,7 @@ func (s *Store) identify(ctx context.Context) error {
 	made := err == nil && a.good() || errors.Is(err, store.ErrUnknown) || err == nil && faultOf(a).Type == "resource_already_exists_exception"
 	if !made {
 		if err == nil {
-			err = notDone(writeError(a))
+			err = driver.NotDone(writeError(a))
 		}
 		return err
 	}
@@ -194,12 +195,4 @@ func (s *Store) checkHealth(ctx context.Context) error {
 	}
 	return fmt.Errorf("%w: the health of the index %q is red: no node that has its newest copy is up: start the missing nodes; GET /_cluster/allocation/explain says more",
 		store.ErrUnavailable, s.o.Index)
-}
-
-// notDone makes the error of a preparation: whatever became of it, what the caller asked for was not begun.
-func notDone(err error) error {
-	if errors.Is(err, store.ErrUnknown) {
-		return fmt.Errorf("%w: %v", store.ErrUnavailable, err) //nolint:errorlint // that of the preparation is unknown, that of the call is not
-	}
-	return err
 }

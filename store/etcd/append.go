@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -13,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rota-run/rota/internal/crowd"
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -22,31 +22,11 @@ const (
 	batchBytes   = 1 << 20
 )
 
-// addition is one record that waits to be appended.
-type addition struct {
-	data  string
-	state additionState // guarded by appender.mu
-	done  chan struct{} // closed when index and err are set
-	index uint64
-	err   error
-}
-
-type additionState int
-
-const (
-	waiting   additionState = iota // nothing was sent that is still open
-	sent                           // its transaction is under way
-	withdrawn                      // its caller is gone: it must not be sent again
-)
-
 // appender is the one goroutine of a handle that appends. Records that come while it waits for an answer share the next transaction, so
 // that callers of one handle do not compete; handles do, and the loser retries after the other's records.
 type appender struct {
-	s *Store
-
-	mu    sync.Mutex
-	queue []*addition
-	wake  chan struct{} // has room for one
+	s     *Store
+	queue *driver.Queue
 
 	// Only the goroutine uses what follows.
 	known    bool   // whether head and revision are what was last seen
@@ -59,7 +39,7 @@ type appender struct {
 }
 
 func newAppender(s *Store) *appender {
-	a := &appender{s: s, wake: make(chan struct{}, 1), most: batchRecords}
+	a := &appender{s: s, queue: driver.NewQueue(), most: batchRecords}
 	s.inside.Add(1)
 	go a.loop()
 	return a
@@ -75,7 +55,7 @@ func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
 }
 
 func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
-	if err := checkSize(data, MaxRecord); err != nil {
+	if err := driver.CheckSize(data, MaxRecord); err != nil {
 		return 0, err
 	}
 	calling, leave, err := s.enterChange(ctx)
@@ -83,47 +63,15 @@ func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
 		return 0, err
 	}
 	defer leave()
-	op := &addition{data: string(data), done: make(chan struct{})}
-	s.appender.submit(op)
-	select {
-	case <-op.done:
-	case <-calling.Done():
-		if s.appender.withdraw(op) {
-			return 0, context.Cause(calling)
-		}
-		select {
-		case <-op.done: // the answer came at the same time
-		default:
-			return 0, fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(calling))
-		}
-	}
-	return op.index, because(calling, op.err)
-}
-
-func (a *appender) submit(op *addition) {
-	a.mu.Lock()
-	a.queue = append(a.queue, op)
-	a.mu.Unlock()
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
-}
-
-// withdraw gives a record up; it reports whether that was before anything was sent that may still be executed.
-func (a *appender) withdraw(op *addition) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	unsent := op.state == waiting
-	op.state = withdrawn
-	return unsent
+	q := s.appender.queue
+	return q.Wait(calling, q.Add(data))
 }
 
 func (a *appender) loop() {
 	defer a.s.inside.Done()
 	for {
 		select {
-		case <-a.wake:
+		case <-a.queue.Wake:
 		case <-a.s.ctx.Done():
 			return // whoever waits sees the end of the handle by himself
 		}
@@ -134,78 +82,34 @@ func (a *appender) loop() {
 
 // once makes one transaction; false if there is nothing to do.
 func (a *appender) once() bool {
-	if a.s.ctx.Err() != nil || a.pending() == 0 {
+	if a.s.ctx.Err() != nil || a.queue.Len() == 0 {
 		return false
 	}
 	if err := a.learn(); err != nil {
-		a.finish(a.take(), err)
+		driver.Answer(a.take(), 0, err)
 		return true
 	}
-	a.crowd.Wait(a.pending, a.most, a.wake, a.s.ctx.Done())
+	a.crowd.Wait(a.queue.Len, a.most, a.queue.Wake, a.s.ctx.Done())
 	batch := a.take()
 	if len(batch) == 0 {
 		return true
 	}
 	began := time.Now()
-	again, err := a.try(batch)
+	first, again, err := a.try(batch)
 	if !again {
 		a.conflicts = 0
-		a.crowd.Answered(time.Since(began), len(batch)+a.pending())
-		a.finish(batch, err)
+		a.crowd.Answered(time.Since(began), len(batch)+a.queue.Len())
+		driver.Answer(batch, first, err)
 		return true
 	}
-	a.back(batch)
+	a.queue.Back(batch)
 	if a.conflicts++; a.conflicts > 1 { // others are quick: do not all come back at once
 		pause(a.s.ctx, time.Duration(min(a.conflicts, 10))*time.Millisecond)
 	}
 	return true
 }
 
-func (a *appender) pending() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.queue)
-}
-
-// take takes the oldest records, and drops those that were withdrawn.
-func (a *appender) take() []*addition {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var batch []*addition
-	size := 0
-	for len(a.queue) > 0 && len(batch) < a.most {
-		op := a.queue[0]
-		if size += len(op.data); len(batch) > 0 && size > batchBytes {
-			break
-		}
-		a.queue[0] = nil
-		a.queue = a.queue[1:]
-		if op.state == waiting {
-			op.state = sent
-			batch = append(batch, op)
-		}
-	}
-	return batch
-}
-
-// back puts records of which it is proven that they were not appended to the front again.
-func (a *appender) back(batch []*addition) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, op := range batch {
-		if op.state == sent {
-			op.state = waiting
-		}
-	}
-	a.queue = append(batch, a.queue...)
-}
-
-func (a *appender) finish(batch []*addition, err error) {
-	for _, op := range batch {
-		op.err = err
-		close(op.done)
-	}
-}
+func (a *appender) take() []*driver.Record { return a.queue.Take(a.most, batchBytes, 0) }
 
 // learn reads where the log ends, if that is not known.
 func (a *appender) learn() error {
@@ -245,13 +149,13 @@ func number(kvs []*mvccpb.KeyValue) (uint64, error) {
 }
 
 // try sends a transaction that appends a batch. again: it is proven that nothing was appended, and another try may succeed.
-func (a *appender) try(batch []*addition) (again bool, err error) {
+func (a *appender) try(batch []*driver.Record) (first uint64, again bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(a.s.ctx, a.s.timeout, fmt.Errorf("no answer within %v", a.s.timeout))
 	defer cancel()
 	head := a.s.keys.head()
 	puts := make([]clientv3.Op, 0, len(batch)+1)
 	for i, op := range batch {
-		puts = append(puts, clientv3.OpPut(a.s.keys.record(a.head+1+uint64(i)), op.data))
+		puts = append(puts, clientv3.OpPut(a.s.keys.record(a.head+1+uint64(i)), string(op.Data)))
 	}
 	last := a.head + uint64(len(batch))
 	puts = append(puts, clientv3.OpPut(head, strconv.FormatUint(last, 10)))
@@ -262,16 +166,14 @@ func (a *appender) try(batch []*addition) (again bool, err error) {
 	case err != nil:
 		a.known = false
 		err = a.s.full(ctx, err, head, a.revision)
-		return a.smaller(len(batch), err), err
+		return 0, a.smaller(len(batch), err), err
 	case !r.Succeeded:
 		err := a.see(rangeOf(r, 0).Kvs)
-		return err == nil, err
+		return 0, err == nil, err
 	}
-	for i, op := range batch {
-		op.index = a.head + 1 + uint64(i)
-	}
+	first = a.head + 1
 	a.head, a.revision = last, r.Header.Revision
-	return false, nil
+	return first, false, nil
 }
 
 // smaller reports whether the server, which allows less than is usual, may take a smaller batch.

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -140,7 +141,7 @@ func checkDoc(d store.Doc) error {
 	if err := store.CheckKey(d.Key); err != nil {
 		return err
 	}
-	return checkSize(d.Value, MaxRecord)
+	return driver.CheckSize(d.Value, MaxRecord)
 }
 
 // write puts a document if its version is current.

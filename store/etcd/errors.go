@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -67,7 +68,7 @@ func renewable(err error) bool {
 // writeError gives the error of a change its meaning. sent reports whether the request may have left this machine.
 func writeError(ctx context.Context, err error, sent bool) error {
 	if meaning, proof := refused(err); proof {
-		return because(ctx, meaning)
+		return driver.Because(ctx, meaning)
 	}
 	switch {
 	case !sent && ctx.Err() != nil:
@@ -80,14 +81,6 @@ func writeError(ctx context.Context, err error, sent bool) error {
 	return fmt.Errorf("%w: %w", store.ErrUnknown, err)
 }
 
-// because adds why ctx has ended, if it has, to an error that came about without it.
-func because(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, context.Cause(ctx))
-}
-
 // readError gives the error of a call that changes nothing its meaning.
 func readError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -97,31 +90,4 @@ func readError(ctx context.Context, err error) error {
 		return meaning
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-}
-
-// notDone makes the error of a preparation: whatever became of it, what the caller asked for was not begun.
-func notDone(err error) error {
-	if errors.Is(err, store.ErrUnknown) {
-		return fmt.Errorf("%w: %w", store.ErrUnavailable, preparation{err})
-	}
-	return err
-}
-
-// preparation is an error without store.ErrUnknown among what it wraps; the cause that ended a ctx stays.
-type preparation struct{ err error }
-
-func (p preparation) Error() string { return p.err.Error() }
-
-// Is and As look at what is wrapped. There is no Unwrap, by which errors.Is would find what is hidden.
-func (p preparation) Is(target error) bool {
-	return target != store.ErrUnknown && errors.Is(p.err, target)
-}
-
-func (p preparation) As(target any) bool { return errors.As(p.err, target) }
-
-func checkSize(b []byte, most int) error {
-	if len(b) > most {
-		return fmt.Errorf("%d bytes, at most %d: %w", len(b), most, store.ErrTooLarge)
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -32,7 +33,7 @@ func (s *Store) grant(ctx context.Context, ttl time.Duration) (l *lease, asked t
 	asked = time.Now()
 	r, err := change(ctx, s, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) { return s.client.Grant(ctx, seconds) })
 	if err != nil {
-		return nil, asked, notDone(err) // a lease that nobody knows holds nothing and runs out
+		return nil, asked, driver.NotDone(err) // a lease that nobody knows holds nothing and runs out
 	}
 	if r.TTL < seconds {
 		return nil, asked, fmt.Errorf("asked for a lease of %d s, the server granted %d s", seconds, r.TTL)

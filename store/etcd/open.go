@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -178,7 +179,7 @@ func (s *Store) create(ctx context.Context) error {
 		if readErr == nil && len(format.Kvs) > 0 {
 			return nil
 		}
-		return notDone(err)
+		return driver.NotDone(err)
 	}
 	return err
 }

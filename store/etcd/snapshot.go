@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -103,11 +104,11 @@ func (s *Store) readChunks(ctx context.Context, p pointer) ([]byte, error) {
 // SaveSnapshot implements store.Log. All chunks but the last are written first; the transaction with the last one makes the snapshot the
 // newest, if no newer one exists by then. An index that the log has not reached is refused.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
-	return s.wrap(because(ctx, s.saveSnapshot(ctx, r)), "save snapshot at %d", r.Index)
+	return s.wrap(driver.Because(ctx, s.saveSnapshot(ctx, r)), "save snapshot at %d", r.Index)
 }
 
 func (s *Store) saveSnapshot(ctx context.Context, r store.Record) error {
-	if err := checkSize(r.Data, MaxSnapshot); err != nil {
+	if err := driver.CheckSize(r.Data, MaxSnapshot); err != nil {
 		return err
 	}
 	ctx, leave, err := s.enterChange(ctx)
@@ -162,7 +163,7 @@ func (s *Store) store(ctx context.Context, d draft, revision int64) error {
 		})
 		if err != nil {
 			s.dropChunks(ctx, s.keys.chunkFolder(d.Index, d.ID), "")
-			return notDone(err) // nobody has heard of these chunks
+			return driver.NotDone(err) // nobody has heard of these chunks
 		}
 	}
 	for {

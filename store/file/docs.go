@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -175,7 +176,7 @@ func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 }
 
 func (s *Store) put(ctx context.Context, d store.Doc, owner *session) (store.Version, error) {
-	if err := errors.Join(store.CheckKey(d.Key), checkSize(d.Value, MaxRecord)); err != nil {
+	if err := errors.Join(store.CheckKey(d.Key), driver.CheckSize(d.Value, MaxRecord)); err != nil {
 		return "", err
 	}
 	// The caller may change its bytes when this returns, which may be before the transaction ends.

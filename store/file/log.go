@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -19,7 +20,7 @@ func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
 }
 
 func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
-	if err := checkSize(data, MaxRecord); err != nil {
+	if err := driver.CheckSize(data, MaxRecord); err != nil {
 		return 0, err
 	}
 	data = append(make([]byte, 0, len(data)), data...) // the caller's bytes may change before the transaction ends

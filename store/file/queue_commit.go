@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -23,7 +24,7 @@ func (s *Store) commitUnits(ctx context.Context, flow string, units []store.Unit
 			return nil, err
 		}
 		for i := range u.Outputs {
-			if err := checkSize(u.Outputs[i].Data, MaxRecord); err != nil {
+			if err := driver.CheckSize(u.Outputs[i].Data, MaxRecord); err != nil {
 				return nil, err
 			}
 			size += len(u.Outputs[i].Data)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -58,7 +59,7 @@ func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
 }
 
 func (s *Store) saveSnapshot(ctx context.Context, r store.Record) error {
-	if err := checkSize(r.Data, MaxSnapshot); err != nil {
+	if err := driver.CheckSize(r.Data, MaxSnapshot); err != nil {
 		return err
 	}
 	data := append(make([]byte, 0, len(r.Data)), r.Data...)

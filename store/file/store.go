@@ -96,13 +96,6 @@ func (s *Store) wrap(err error, format string, args ...any) error {
 	return fmt.Errorf("%s in %s: %w", fmt.Sprintf(format, args...), s.dir, err)
 }
 
-func checkSize(b []byte, most int) error {
-	if len(b) > most {
-		return fmt.Errorf("%d bytes, at most %d: %w", len(b), most, store.ErrTooLarge)
-	}
-	return nil
-}
-
 // Close implements store.Store. Sessions of this handle end at once. Their documents are removed by this process if it gets its
 // turn to write soon, else by any process that reads them. A second call does nothing.
 func (s *Store) Close() error {

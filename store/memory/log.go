@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -18,7 +19,7 @@ func (l *log) head() uint64 { return l.trimmed + uint64(len(l.records)) }
 
 // Append implements store.Log.
 func (h *Store) Append(ctx context.Context, data []byte) (uint64, error) {
-	if err := checkSize(data, MaxRecord); err != nil {
+	if err := driver.CheckSize(data, MaxRecord); err != nil {
 		return 0, fmt.Errorf("append: %w", err)
 	}
 	if err := h.enter(ctx); err != nil {
@@ -66,7 +67,7 @@ func (h *Store) Snapshot(ctx context.Context) (store.Record, error) {
 
 // SaveSnapshot implements store.Log. A snapshot of an index that the log has not reached is refused.
 func (h *Store) SaveSnapshot(ctx context.Context, s store.Record) error {
-	if err := checkSize(s.Data, MaxSnapshot); err != nil {
+	if err := driver.CheckSize(s.Data, MaxSnapshot); err != nil {
 		return fmt.Errorf("save snapshot at %d: %w", s.Index, err)
 	}
 	if err := h.enter(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -205,7 +206,7 @@ func checkUnit(u store.Unit) error {
 		return err
 	}
 	for i := range u.Outputs {
-		if err := checkSize(u.Outputs[i].Data, MaxRecord); err != nil {
+		if err := driver.CheckSize(u.Outputs[i].Data, MaxRecord); err != nil {
 			return err
 		}
 	}

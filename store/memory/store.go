@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -115,14 +116,7 @@ func checkDoc(d store.Doc) error {
 	if err := store.CheckKey(d.Key); err != nil {
 		return err
 	}
-	return checkSize(d.Value, MaxRecord)
-}
-
-func checkSize(b []byte, most int) error {
-	if len(b) > most {
-		return fmt.Errorf("%d bytes, at most %d: %w", len(b), most, store.ErrTooLarge)
-	}
-	return nil
+	return driver.CheckSize(d.Value, MaxRecord)
 }
 
 // Delete implements store.Docs.

@@ -11,6 +11,7 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -72,7 +73,7 @@ func describeStore(ctx context.Context, err error) error {
 	}
 	var refused *apiError
 	if !errors.As(err, &refused) {
-		return unchanged(err)
+		return driver.NotDone(err)
 	}
 	switch refused.Code {
 	case codeNotEnabled, codeNotEnabledAccount:

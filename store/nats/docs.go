@@ -7,6 +7,7 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -66,7 +67,7 @@ func (s *Store) put(ctx context.Context, d store.Doc, h nc.Header) (uint64, erro
 	for errors.Is(err, errMoved) {
 		var m message
 		if m, err = s.current(ctx, subject); err != nil {
-			return 0, unchanged(err)
+			return 0, driver.NotDone(err)
 		}
 		if m.marker() || m.version() != d.Version {
 			return 0, store.ErrConflict
@@ -92,7 +93,7 @@ func (s *Store) create(ctx context.Context, subject string, h nc.Header, data []
 	for errors.Is(err, errMoved) {
 		var m message
 		if m, err = s.current(ctx, subject); err != nil {
-			return 0, unchanged(err)
+			return 0, driver.NotDone(err)
 		}
 		if !m.marker() {
 			return 0, store.ErrConflict
@@ -125,7 +126,7 @@ func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
 		m, readErr := s.current(ctx, subject)
 		switch {
 		case readErr != nil:
-			return unchanged(readErr)
+			return driver.NotDone(readErr)
 		case m.marker():
 			return store.ErrNotFound
 		case m.version() != v:

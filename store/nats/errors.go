@@ -120,31 +120,3 @@ func sendError(ctx context.Context, err error, change bool) error {
 	}
 	return cause
 }
-
-// unchanged is the error of a call that failed before it sent its change, made of one that was met on the way.
-func unchanged(err error) error {
-	if !errors.Is(err, store.ErrUnknown) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", store.ErrUnavailable, preparation{err})
-}
-
-// preparation is an error without store.ErrUnknown among what it wraps; the cause that ended a ctx stays.
-type preparation struct{ err error }
-
-func (p preparation) Error() string { return p.err.Error() }
-
-// Is and As look at what is wrapped. There is no Unwrap, by which errors.Is would find what is hidden.
-func (p preparation) Is(target error) bool {
-	return target != store.ErrUnknown && errors.Is(p.err, target)
-}
-
-func (p preparation) As(target any) bool { return errors.As(p.err, target) }
-
-// because adds why ctx has ended, if it has, to an error that came about before: a call may have had something to tidy up.
-func because(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, context.Cause(ctx))
-}

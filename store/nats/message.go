@@ -8,6 +8,7 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -96,7 +97,7 @@ func (s *Store) current(ctx context.Context, subject string) (message, error) {
 		case err == nil:
 			return m, nil
 		case !errors.Is(err, errMoved):
-			return message{}, unchanged(err)
+			return message{}, driver.NotDone(err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -190,7 +191,7 @@ func (o *session) repeat(ctx context.Context, but string) error {
 			continue
 		}
 		if err := o.repeatOne(ctx, key); err != nil {
-			return unchanged(err)
+			return driver.NotDone(err)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -93,7 +94,7 @@ func sum(data []byte) string {
 
 // SaveSnapshot implements store.Log. A snapshot may be larger than one message: it is split into chunks.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
-	if err := because(ctx, s.saveSnapshot(ctx, r)); err != nil {
+	if err := driver.Because(ctx, s.saveSnapshot(ctx, r)); err != nil {
 		return fmt.Errorf("save snapshot at %d: %w", r.Index, err)
 	}
 	return nil
@@ -141,7 +142,7 @@ func (s *Store) replaceSnapshot(ctx context.Context, at uint64, r store.Record) 
 		seq, err := s.swap(ctx, s.names.chunk(p.ID, p.Chunks), 0, nil, rest[:n])
 		if err != nil {
 			s.sweep(ctx, purgeRequest{Filter: s.names.chunksOf(p.ID)})
-			return unchanged(err)
+			return driver.NotDone(err)
 		}
 		if first == 0 {
 			first = seq

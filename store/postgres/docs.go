@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -73,7 +74,7 @@ func checkDoc(d store.Doc) error {
 	if err := store.CheckKey(d.Key); err != nil {
 		return err
 	}
-	return checkSize(d.Value, MaxRecord)
+	return driver.CheckSize(d.Value, MaxRecord)
 }
 
 // write puts a document if its version is current. session is the number of one, or nil.

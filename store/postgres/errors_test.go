@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -57,7 +58,7 @@ func TestOutcomes(t *testing.T) {
 // TestPreparation: a call that was not begun is not unknown, whatever became of what comes before it.
 func TestPreparation(t *testing.T) {
 	t.Parallel()
-	err := notDone(writeError(context.Background(), io.ErrUnexpectedEOF))
+	err := driver.NotDone(writeError(context.Background(), io.ErrUnexpectedEOF))
 	if errors.Is(err, store.ErrUnknown) || !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "EOF") {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -64,7 +65,7 @@ func (l *line) ready(ctx context.Context) error {
 		case <-changed:
 		case <-ctx.Done():
 			if failure != nil {
-				return because(ctx, unsent(context.Background(), notSent{failure}))
+				return driver.Because(ctx, unsent(context.Background(), notSent{failure}))
 			}
 			return fmt.Errorf("%w: %w", store.ErrUnavailable, context.Cause(ctx))
 		}

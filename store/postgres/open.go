@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -121,5 +122,5 @@ func (s *Store) create(ctx context.Context, c *conn, schemaExists bool) error {
 	case c.IsClosed():
 		return unsent(ctx, err) // it is the same, whoever makes it
 	}
-	return notDone(writeError(ctx, err))
+	return driver.NotDone(writeError(ctx, err))
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -48,7 +49,7 @@ func (s *Store) openSession(ctx context.Context, ttl time.Duration) (*session, e
 	defer leave()
 	n := &session{s: s, id: newID(), ttl: ttl, done: make(chan struct{}), settled: make(chan struct{})}
 	if _, err := s.change(ctx, sqlOpenSession, n.id, ttl.Milliseconds()); err != nil {
-		return nil, notDone(err) // a session that nobody knows holds nothing, and is removed when it was silent
+		return nil, driver.NotDone(err) // a session that nobody knows holds nothing, and is removed when it was silent
 	}
 	if !s.keep(n) {
 		return nil, store.ErrClosed

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -97,11 +98,11 @@ func (s *Store) readChunks(ctx context.Context, p pointer) ([]byte, error) {
 // SaveSnapshot implements store.Log. All chunks but the last are written first; the transaction with the last one makes the snapshot the
 // newest, if no newer one exists by then. An index that the log has not reached is refused.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
-	return s.wrap(because(ctx, s.saveSnapshot(ctx, r)), "save snapshot at %d", r.Index)
+	return s.wrap(driver.Because(ctx, s.saveSnapshot(ctx, r)), "save snapshot at %d", r.Index)
 }
 
 func (s *Store) saveSnapshot(ctx context.Context, r store.Record) error {
-	if err := checkSize(r.Data, MaxSnapshot); err != nil {
+	if err := driver.CheckSize(r.Data, MaxSnapshot); err != nil {
 		return err
 	}
 	ctx, leave, err := s.enterChange(ctx)
@@ -148,7 +149,7 @@ func (s *Store) store(ctx context.Context, d draft) error {
 	for n, chunk := range d.chunks[:last] {
 		if _, err := s.change(ctx, sqlChunk, d.index, d.folder, n, chunk); err != nil {
 			s.dropChunks(ctx, sqlDropDraft, d.index, d.folder)
-			return notDone(err) // nobody has heard of these chunks
+			return driver.NotDone(err) // nobody has heard of these chunks
 		}
 	}
 	rows, err := s.change(ctx, sqlPoint, d.index, d.folder, last, d.chunks[last], d.sum)

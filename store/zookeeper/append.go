@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rota-run/rota/internal/crowd"
+	"github.com/rota-run/rota/internal/driver"
 )
 
 // The limits of a batch, in records and bytes, and the overhead of each record: a request has at most 1 MB.
@@ -24,30 +25,21 @@ const (
 	unsynced      = 2 // attempts after which the server must catch up before the header is read
 )
 
-// waiting is an append that waits for its answer.
-type waiting struct {
-	data  []byte
-	done  chan struct{}
-	index uint64
-	err   error
-}
-
 // appender writes what callers want to append, batch by batch: those that come while a batch is under way make the next one, together with those who come
 // back when it is answered. Its goroutine lives only while something waits.
 type appender struct {
 	s     *Store
 	wg    sync.WaitGroup
-	wake  chan struct{} // room for one: something waits
-	crowd crowd.Crowd   // the goroutine's own
+	queue *driver.Queue
+	crowd crowd.Crowd // the goroutine's own
 
 	mu     sync.Mutex
-	queue  []*waiting
 	busy   bool
 	known  headerAt // newest header that this handle has seen
 	learnt bool     // known is set
 }
 
-func newAppender(s *Store) *appender { return &appender{s: s, wake: make(chan struct{}, 1)} }
+func newAppender(s *Store) *appender { return &appender{s: s, queue: driver.NewQueue()} }
 
 // Append implements store.Log. Concurrent calls of one handle share a request. A lost answer is found again, if the
 // connection comes back in time: see Lost answers in the package comment.
@@ -60,50 +52,25 @@ func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
 }
 
 func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
-	if err := checkSize(data); err != nil {
+	if err := driver.CheckSize(data, MaxRecord); err != nil {
 		return 0, err
 	}
 	if err := s.enterWriting(ctx); err != nil {
 		return 0, err
 	}
-	w := &waiting{data: append([]byte(nil), data...), done: make(chan struct{})}
-	s.appender.put(w)
-	select {
-	case <-w.done:
-		return w.index, because(ctx, s.failed(w.err))
-	case <-ctx.Done():
-	}
-	if s.appender.withdraw(w) {
-		return 0, fmt.Errorf("not sent: %w", context.Cause(ctx))
-	}
-	return 0, s.failed(&sentError{context.Cause(ctx)})
+	return s.appender.queue.Wait(ctx, s.appender.put(data))
 }
 
-func (a *appender) put(w *waiting) {
+// put adds a record, and begins a goroutine where there is none.
+func (a *appender) put(data []byte) *driver.Record {
+	r := a.queue.Add(data)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.queue = append(a.queue, w)
 	if !a.busy {
 		a.busy = true
 		a.wg.Go(a.run)
 	}
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
-}
-
-// withdraw takes a call back that is in no batch yet.
-func (a *appender) withdraw(w *waiting) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for i, other := range a.queue {
-		if other == w {
-			a.queue = append(a.queue[:i:i], a.queue[i+1:]...)
-			return true
-		}
-	}
-	return false
+	return r
 }
 
 func (a *appender) wait() { a.wg.Wait() }
@@ -111,17 +78,14 @@ func (a *appender) wait() { a.wg.Wait() }
 // run writes batches until nobody waits.
 func (a *appender) run() {
 	for a.goOn() {
-		a.crowd.Wait(a.waiting, batchRecords, a.wake, a.s.link.closing)
-		batch, began := a.take(), time.Now()
+		a.crowd.Wait(a.queue.Len, batchRecords, a.queue.Wake, a.s.link.closing)
+		batch, began := a.queue.Take(batchRecords, batchBytes, recordCost), time.Now()
 		if len(batch) == 0 { // all were withdrawn
 			continue
 		}
 		first, err := a.write(batch)
-		a.crowd.Answered(time.Since(began), len(batch)+a.waiting())
-		for i, w := range batch {
-			w.index, w.err = first+uint64(i), err //nolint:gosec // i is not negative
-			close(w.done)
-		}
+		a.crowd.Answered(time.Since(began), len(batch)+a.queue.Len())
+		driver.Answer(batch, first, a.s.failed(err))
 	}
 }
 
@@ -129,32 +93,8 @@ func (a *appender) run() {
 func (a *appender) goOn() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.busy = len(a.queue) > 0
+	a.busy = a.queue.Len() > 0
 	return a.busy
-}
-
-func (a *appender) waiting() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.queue)
-}
-
-func (a *appender) take() []*waiting {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n, size := 0, 0
-	for n < len(a.queue) && n < batchRecords {
-		size += len(a.queue[n].data) + recordCost
-		if n > 0 && size > batchBytes {
-			break
-		}
-		n++
-	}
-	batch := a.queue[:n:n]
-	if a.queue = a.queue[n:]; len(a.queue) == 0 {
-		a.queue = nil
-	}
-	return batch
 }
 
 // learn remembers a header, unless a newer one is known.
@@ -181,7 +121,7 @@ func (a *appender) newest(ctx context.Context) (headerAt, error) {
 // The header's version is named by the request, and each success changes it: so of all requests that name one version at most one is done. A lost answer is
 // therefore no loss: the same request is sent again. If it is done, the first one was not and never will be; if the version has gone on, then the first
 // record at the place shows its writer by the name of its batch.
-func (a *appender) write(batch []*waiting) (first uint64, err error) {
+func (a *appender) write(batch []*driver.Record) (first uint64, err error) {
 	ctx, name, lost := context.Background(), newLife(), error(nil)
 	h, err := a.newest(ctx)
 	for attempt := 0; err == nil; attempt++ {
@@ -219,12 +159,12 @@ func (a *appender) write(batch []*waiting) (first uint64, err error) {
 }
 
 // attempt makes the request.
-func (a *appender) attempt(ctx context.Context, h headerAt, name string, batch []*waiting) (headerAt, error) {
+func (a *appender) attempt(ctx context.Context, h headerAt, name string, batch []*driver.Record) (headerAt, error) {
 	next := h.header
 	next.head += uint64(len(batch))
 	ops := []any{a.s.setHeader(next, h.version)}
 	for i, w := range batch {
-		data := append([]byte(name), w.data...)
+		data := append([]byte(name), w.Data...)
 		ops = append(ops, &zk.CreateRequest{Path: a.s.recordPath(h.head + 1 + uint64(i)), Data: data, Acl: a.s.acl}) //nolint:gosec // i is not negative
 	}
 	results, err := multi(ctx, a.s.link, ops...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -17,14 +18,7 @@ func checkDoc(d store.Doc) error {
 	if err := store.CheckKey(d.Key); err != nil {
 		return err
 	}
-	return checkSize(d.Value)
-}
-
-func checkSize(b []byte) error {
-	if len(b) > MaxRecord {
-		return fmt.Errorf("%d bytes, at most %d: %w", len(b), MaxRecord, store.ErrTooLarge)
-	}
-	return nil
+	return driver.CheckSize(d.Value, MaxRecord)
 }
 
 // Get implements store.Docs.

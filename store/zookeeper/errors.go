@@ -125,11 +125,3 @@ func explain(err error) error {
 	}
 	return err
 }
-
-// because adds why ctx has ended, if it has, to an error that came about before: a call may have had something to tidy up.
-func because(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, context.Cause(ctx))
-}

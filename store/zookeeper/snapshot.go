@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -123,7 +124,7 @@ func (s *Store) readParts(ctx context.Context, p pointer) (store.Record, error) 
 
 // SaveSnapshot implements store.Log. The parts are written first, one after the other; then the pointer is changed, in one step.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
-	if err := because(ctx, s.saveSnapshot(ctx, r)); err != nil {
+	if err := driver.Because(ctx, s.saveSnapshot(ctx, r)); err != nil {
 		return fmt.Errorf("save snapshot at %d: %w", r.Index, err)
 	}
 	return nil
@@ -208,7 +209,7 @@ func (s *Store) point(ctx context.Context, p pointer, old pointerAt) error {
 			err = again
 		}
 		if lost != nil {
-			return because(ctx, s.failed(lost))
+			return driver.Because(ctx, s.failed(lost))
 		}
 		return s.failed(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/internal/driver"
 )
 
 // trimStep is how many records one request deletes.
@@ -14,7 +16,7 @@ const trimStep = 500
 // Trim implements store.Log. First the header records the trimmed index, in one step; then the records are deleted, some hundreds with each request. The
 // next call deletes what a crash leaves.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
-	if err := because(ctx, s.trim(ctx, index)); err != nil {
+	if err := driver.Because(ctx, s.trim(ctx, index)); err != nil {
 		return fmt.Errorf("trim log to %d: %w", index, err)
 	}
 	return nil
