@@ -4,10 +4,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/rota-run/rota"
 )
 
 // TestReadmeExample compares the Go code of README.md with [Example], which is compiled and run.
@@ -89,5 +92,22 @@ func TestThreatsHaveTheirTests(t *testing.T) {
 	}
 	for name := range named {
 		t.Errorf("SECURITY.md names %s, and there is no such test", name)
+	}
+}
+
+// go doc shows no methods of an alias: the comment of Grant names all of them.
+func TestGrantNamesItsMethods(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("rota.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(text), "Grant = work.Grant")
+	comment := before[strings.LastIndex(before, "// Grant is"):]
+	methods := reflect.TypeFor[*rota.Grant]()
+	for i := range methods.NumMethod() {
+		if name := methods.Method(i).Name; !strings.Contains(comment, name) {
+			t.Errorf("the comment does not name %s", name)
+		}
 	}
 }

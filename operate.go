@@ -2,6 +2,7 @@ package rota
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
@@ -32,6 +33,18 @@ func (m *Member) Resume(ctx context.Context, job string) error {
 		return fmt.Errorf("%s: %w: %s", what, ErrRefused, noPauses)
 	}
 	return m.ask(ctx, what, cluster.ResumeJob{Job: cluster.JobID(job)})
+}
+
+// RunNow has the owner of a task begin a round at once, or when its present round is over; the planned rounds stay as they are. The task is named as for
+// Unpark; a job is all of its partitions. It is an error of kind [ErrRefused] where the task is paused, or has no rounds. If the owner stops before the round
+// is over, the next one runs it: at least once.
+func (m *Member) RunNow(ctx context.Context, task string) error {
+	_, err := m.node.RunNow(ctx, task, m.name)
+	var none *node.NoRoundError
+	if errors.As(err, &none) {
+		return fmt.Errorf("run %q now: %w: %w", task, ErrRefused, err)
+	}
+	return err
 }
 
 // Unpark gives a partition that failed too often another row of attempts. It is named as everywhere: "job", "job/task", "job#key" or "job/task#key".

@@ -121,6 +121,40 @@ func TestDrainAndEvents(t *testing.T) {
 	})
 }
 
+// TestRunNow: a round that is asked for at one member begins at the owner, at once; where there is none to ask for, the error says so.
+func TestRunNow(t *testing.T) {
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		s := memory.New()
+		rounds := make(chan string, 4)
+		check := rota.NewCheck("check", func(ctx context.Context, _ *rota.Grant, _ struct{}) error {
+			rounds <- rota.MemberFrom(ctx).Name()
+			return nil
+		})
+		steady, _ := runs("steady")
+		a := joinAs(t, ctx, s, rota.Config{Member: "a", Types: []rota.Type{check, steady}})
+		for name, task := range map[string]rota.Task{"hourly": {Type: "check", Every: time.Hour}, "steady": {Type: "steady"}} { // order-free: each by itself
+			if err := a.Submit(ctx, name, task); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect(t, ctx, rounds, "a")
+		b := joinAs(t, ctx, s, rota.Config{Member: "b", Types: []rota.Type{check, steady}})
+		began := time.Now()
+		if err := b.RunNow(ctx, "hourly"); err != nil {
+			t.Fatal(err)
+		}
+		<-rounds
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it began after %v", took)
+		}
+		for _, name := range []string{"steady", "none"} {
+			if err := b.RunNow(ctx, name); !errors.Is(err, rota.ErrRefused) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
 // TestMemberFrom: what runs on a member reaches it by its ctx, in tasks, in rounds and in functions.
 func TestMemberFrom(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {

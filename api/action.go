@@ -15,9 +15,17 @@ import (
 type Actions struct {
 	// Do gives the cluster a command and journals it; an error means that nobody has answered, and that it may be done all the same.
 	Do func(ctx context.Context, c cluster.Command) (cluster.Result, error)
+	// RunNow asks for a round of a task, and journals it; an *AskError means that there is none to be had.
+	RunNow func(ctx context.Context, task string) error
 	// Job reads the definition of a job, as rota submit does.
 	Job func(definition []byte) (cluster.JobID, cluster.JobSpec, error)
 }
+
+// AskError says why a task has no rounds to ask for.
+type AskError struct{ Reason string }
+
+// Error is the reason.
+func (e *AskError) Error() string { return e.Reason }
 
 // Accepted is the answer of an action that the cluster has accepted.
 type Accepted struct {
@@ -42,6 +50,7 @@ func (h *handler) actions() []operation {
 			handle: few.bound(h.trusted(func(w http.ResponseWriter, r *http.Request) { h.act(w, r, command(r.URL.Query().Get(param))) })),
 		}
 	}
+	task := "the name of a task"
 	job, member := "the name of a job; a task file is one", "the name of a member"
 	return []operation{
 		{
@@ -59,9 +68,14 @@ func (h *handler) actions() []operation {
 			return cluster.DrainMember{Member: cluster.MemberID(name), On: true}
 		}),
 		action("/v1/undrain", "Give a drained member tasks again", "member", member, func(name string) cluster.Command { return cluster.DrainMember{Member: cluster.MemberID(name)} }),
-		action("/v1/unpark", "Try a task again that failed too often", "task", "the name of a task", func(name string) cluster.Command {
+		action("/v1/unpark", "Try a task again that failed too often", "task", task, func(name string) cluster.Command {
 			return cluster.UnparkPartition{Partition: cluster.PartitionID(name)}
 		}),
+		{
+			method: http.MethodPost, path: "/v1/run-now", summary: "Have the owner of a task that runs in rounds begin one", answer: Accepted{}, codes: actionCodes,
+			params: []parameter{{name: "task", summary: task, kind: "string", required: true}},
+			handle: few.bound(h.trusted(h.runNow)),
+		},
 	}
 }
 
@@ -101,6 +115,22 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request, c cluster.Command)
 		fail(w, http.StatusConflict, fmt.Sprintf("%v: %s", c, result.Reason))
 	default:
 		answer(w, Accepted{fmt.Sprint(c)})
+	}
+}
+
+func (h *handler) runNow(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), actWithin)
+	defer cancel()
+	task := r.URL.Query().Get("task")
+	said := "run-now " + task
+	var refused *AskError
+	switch err := h.c.Actions.RunNow(ctx, task); {
+	case errors.As(err, &refused):
+		fail(w, http.StatusConflict, said+": "+refused.Reason)
+	case err != nil:
+		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%s: %v; it may be done all the same", said, err))
+	default:
+		answer(w, Accepted{said})
 	}
 }
 

@@ -29,6 +29,13 @@ func (a *acting) config(t *testing.T) api.Config {
 			a.said = append(a.said, fmt.Sprintf("%T %v", c, c))
 			return a.answer, a.err
 		},
+		RunNow: func(_ context.Context, task string) error {
+			a.said = append(a.said, "run-now "+task)
+			if a.err == nil && !a.answer.Accepted {
+				return &api.AskError{Reason: a.answer.Reason}
+			}
+			return a.err
+		},
 		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
 			if string(definition) == "bad" {
 				return "", cluster.JobSpec{}, errors.New("line 1: not a definition")
@@ -46,12 +53,13 @@ func TestActions(t *testing.T) {
 	a := &acting{answer: cluster.Result{Accepted: true}}
 	c := a.config(t)
 	for path, want := range map[string]string{ // order-free: each by itself
-		"/v1/kill?job=etl":        "cluster.KillJob kill-job etl",
-		"/v1/pause?job=etl":       "cluster.PauseJob pause-job etl",
-		"/v1/resume?job=etl":      "cluster.ResumeJob resume-job etl",
-		"/v1/drain?member=a":      "cluster.DrainMember drain-member a",
-		"/v1/undrain?member=a":    "cluster.DrainMember undrain-member a",
-		"/v1/unpark?task=etl%2Fx": "cluster.UnparkPartition unpark-partition etl/x",
+		"/v1/kill?job=etl":         "cluster.KillJob kill-job etl",
+		"/v1/pause?job=etl":        "cluster.PauseJob pause-job etl",
+		"/v1/resume?job=etl":       "cluster.ResumeJob resume-job etl",
+		"/v1/drain?member=a":       "cluster.DrainMember drain-member a",
+		"/v1/undrain?member=a":     "cluster.DrainMember undrain-member a",
+		"/v1/unpark?task=etl%2Fx":  "cluster.UnparkPartition unpark-partition etl/x",
+		"/v1/run-now?task=etl%2Fx": "run-now etl/x",
 	} {
 		a.said = nil
 		r := request(c, "POST", path, trusted)
@@ -104,6 +112,9 @@ func TestActionsThatFail(t *testing.T) {
 		{"/v1/kill?job=none", "", nil, 409, "there is no such job"},
 		{"/v1/kill?job=none", "", context.DeadlineExceeded, 503, "it may be done all the same"},
 		{"/v1/kill", "", nil, 400, "job is missing"},
+		{"/v1/run-now?task=none", "", nil, 409, "run-now none: there is no such job"},
+		{"/v1/run-now?task=x", "", context.DeadlineExceeded, 503, "it may be done all the same"},
+		{"/v1/run-now", "", nil, 400, "task is missing"},
 		{"/v1/drain?member=%20", "", nil, 400, "member"},
 		{"/v1/submit", "bad", nil, 400, "line 1: not a definition"},
 		{"/v1/submit", "", nil, 400, "id: NAME"},

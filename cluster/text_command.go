@@ -134,9 +134,18 @@ func (c PauseJob) String() string { return fmt.Sprintf("pause-job %s by %q", c.J
 // String returns the command on one line.
 func (c ResumeJob) String() string { return "resume-job " + string(c.Job) }
 
-// String returns the command on one line.
+// String returns the command on one line: what it changes.
 func (c Configure) String() string {
-	s := fmt.Sprintf("configure move_budget=%d format=%d retention=%d", c.MoveBudget, c.Format, c.Retention)
+	s := "configure"
+	if c.MoveBudget != 0 {
+		s += fmt.Sprintf(" move_budget=%d", c.MoveBudget)
+	}
+	if c.Format != 0 {
+		s += fmt.Sprintf(" format=%d", c.Format)
+	}
+	if c.Retention != 0 {
+		s += fmt.Sprintf(" retention=%d", c.Retention)
+	}
 	if c.JobScheduler != "" {
 		s += " job_scheduler=" + c.JobScheduler
 	}

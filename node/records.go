@@ -75,16 +75,19 @@ func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
 }
 
 // Asked journals what was done at the word of the program that this member is part of.
-func (n *Node) Asked(c cluster.Command) { n.record(AskedRecord(c)) }
+func (n *Node) Asked(c cluster.Command) { n.record(AskedRecord(c, string(n.c.Member))) }
 
-// AskedRecord is the record of a command that people give: what it says, and the job or task that it is about.
-func AskedRecord(c cluster.Command) journal.Record {
-	r := journal.Record{Kind: journal.Asked, Message: fmt.Sprint(c)}
+// AskedRecord is the record of a command that somebody gives: what it says, and the job or task that it is about. A name in the command is not said twice.
+func AskedRecord(c cluster.Command, by string) journal.Record {
+	r := journal.Record{Kind: journal.Asked, Message: fmt.Sprint(c), Member: by}
 	switch c := c.(type) {
 	case cluster.KillJob:
 		r.Partition = string(c.Job)
 	case cluster.PauseJob:
 		r.Partition = string(c.Job)
+		if c.By == by {
+			r.Message = "pause-job " + string(c.Job)
+		}
 	case cluster.ResumeJob:
 		r.Partition = string(c.Job)
 	case cluster.UnparkPartition:

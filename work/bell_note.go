@@ -1,8 +1,13 @@
 package work
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/rota-run/rota/store"
 )
 
 // bellNote is what the document of the bell says: in which flows something has happened lately, and in which order.
@@ -58,4 +63,21 @@ func (n bellNote) ring(flows []string) bellNote {
 // since tells whether a flow was rung after a ring that was heard. A note that was lost, or too long ago, may have said so.
 func (n bellNote) since(heard uint64, flow string) bool {
 	return n.Last < heard || n.Dropped > heard || n.Flows[flow] > heard
+}
+
+// RingFlow notes that something has happened in a flow, named as by [FlowName]: for a process that is no member.
+func RingFlow(ctx context.Context, docs store.Docs, flow string) error {
+	for try := 0; ; try++ {
+		d, err := docs.Get(ctx, bellKey)
+		if err == nil || errors.Is(err, store.ErrNotFound) {
+			d.Key, d.Value = bellKey, readNote(d.Value).ring([]string{flow}).encode()
+			_, err = docs.Put(ctx, d)
+		}
+		if err == nil {
+			return nil
+		}
+		if try+1 == bellTries || !errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("ring for flow %s: %w", flow, err)
+		}
+	}
 }

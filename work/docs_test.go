@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +27,8 @@ type docs struct {
 	onDelete func(key string) error
 	// onGet is asked before each read.
 	onGet func() error
+	// hints has one after each put; nil for a store that does not hint.
+	hints chan struct{}
 }
 
 func (d *docs) locked(f func()) { d.mu.Lock(); defer d.mu.Unlock(); f() }
@@ -61,6 +65,10 @@ func (d *docs) Put(_ context.Context, doc store.Doc) (store.Version, error) {
 		d.n++
 		doc.Version = store.Version(fmt.Sprint(d.n))
 		d.byID[doc.Key] = doc
+		select {
+		case d.hints <- struct{}{}:
+		default:
+		}
 	}
 	return doc.Version, fault
 }
@@ -80,7 +88,24 @@ func (d *docs) Delete(_ context.Context, key string, v store.Version) error {
 	return nil
 }
 
-func (d *docs) List(context.Context, string) ([]store.Doc, error) { return nil, errors.ErrUnsupported }
+func (d *docs) List(_ context.Context, prefix string) (found []store.Doc, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(d.byID)) {
+		if strings.HasPrefix(key, prefix) {
+			found = append(found, d.byID[key])
+		}
+	}
+	return found, nil
+}
+
+// Watch hints of all puts, where a test wants hints.
+func (d *docs) Watch(context.Context, string) (<-chan struct{}, error) {
+	if d.hints == nil {
+		return nil, errors.ErrUnsupported
+	}
+	return d.hints, nil
+}
 
 // positionRun runs f under a grant of p and token on a supervisor with those documents.
 func positionRun(t *testing.T, d *docs, p string, token cluster.Token, f func(context.Context, *work.Grant)) {

@@ -86,11 +86,16 @@ func (p *pacer) fire(e *periodic, now protocol.Instant) {
 
 // queue queues the first round that e owes, unless the one before still runs.
 func (p *pacer) queue(e *periodic) {
-	if e.place != placeNone || len(e.owed) == 0 {
+	if e.place != placeNone || len(e.owed) == 0 && e.extra == nil {
 		return
 	}
-	e.present, e.place = e.owed[0], placeQueued
-	e.owed = append(e.owed[:0], e.owed[1:]...)
+	e.place = placeQueued
+	if e.extra != nil {
+		e.present, e.extra = *e.extra, nil
+	} else {
+		e.present = e.owed[0]
+		e.owed = append(e.owed[:0], e.owed[1:]...)
+	}
 	e.lane.queue = append(e.lane.queue, e)
 }
 
@@ -138,6 +143,8 @@ func (p *pacer) add(ctx context.Context, r *run, last lastRound) {
 	e.lane = p.lane(r.typ)
 	e.begin(p.s.clock(), p.s.conf.Wall(), p.s.conf.MaxSpread, last)
 	p.wheel.add(&e.timer, e.next)
+	r.paced.Store(true)
+	p.s.asks.look()
 	if e.next < p.sleeps {
 		p.sleeps = e.next
 		select {

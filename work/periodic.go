@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // place is where the present round of a periodic run is.
@@ -40,12 +41,18 @@ type periodic struct {
 	place   roundPlace
 	cancel  context.CancelCauseFunc
 	errors  errorRow
+
+	extra    *round        // was asked for, and has not begun
+	asked    store.Version // the newest request for a round that this run knows
+	answered store.Version // the newest one whose round is over
 }
 
 // round is one round that is due: since when, and for what time by the wall clock.
 type round struct {
 	due     protocol.Instant
 	planned time.Time
+	asked   store.Version // the request that it answers
+	extra   bool          // nothing but that request has planned it
 }
 
 // newPeriodic reads the schedule of the run's definition.
@@ -218,8 +225,11 @@ func (p *pacer) round(e *periodic) {
 	r.call(ctx, &g, func(err error) {
 		whole := err == nil || !r.stopped.Load() // one that was cut short is for the next owner
 		e.done(began, err)
-		if whole && e.keeps() {
+		if whole && e.keeps() && !e.present.extra {
 			e.keep(g.Planned)
+		}
+		if whole {
+			e.answer()
 		}
 	})
 }

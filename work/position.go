@@ -146,6 +146,8 @@ func (r *run) storedPosition(ctx context.Context, id cluster.PartitionID) (doc s
 	return doc, p, nil
 }
 
+const positionPrefix = "position/"
+
 // longestSegment bounds the escaped name in a key; longer ones are named by their digest.
 const longestSegment = 200
 
@@ -165,5 +167,5 @@ func positionKey(p cluster.PartitionID) string {
 		sum := sha256.Sum256([]byte(p))
 		name = "@" + hex.EncodeToString(sum[:])
 	}
-	return "position/" + name
+	return positionPrefix + name
 }

@@ -27,8 +27,9 @@ func (s *Supervisor) Run(ctx context.Context, assignments <-chan protocol.Assign
 	if again {
 		return errors.New("run supervisor: Run was called before")
 	}
-	stopPacer, stopBell := s.pacer.start(), s.bell.start(ctx)
+	stopPacer, stopBell, stopAsks := s.pacer.start(), s.bell.start(ctx), s.asks.start(ctx)
 	s.loop(ctx, assignments)
+	stopAsks()
 	stopPacer()
 	stopBell()
 	s.trustUntil.Store(0)

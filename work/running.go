@@ -23,6 +23,7 @@ type run struct {
 	sinceMS   int64
 	stopped   atomic.Bool // its ctx has ended or is about to
 	periodic  *periodic   // nil for a long run
+	paced     atomic.Bool // periodic is set, and is on the wheel
 
 	mu     sync.Mutex // guards what follows
 	cancel context.CancelCauseFunc

@@ -75,6 +75,7 @@ type Supervisor struct {
 	clock func() protocol.Instant
 	pacer *pacer
 	bell  *bell
+	asks  *asks
 	inbox inbox
 	runs  sync.WaitGroup // goroutines of runs and rounds
 
@@ -109,7 +110,7 @@ func New(c Config) (*Supervisor, error) {
 		inbox: inbox{signal: make(chan struct{}, 1)},
 		state: NewState(StepConfig{Member: c.Member, Types: types, Grace: c.Grace, Seed: c.Seed}),
 	}
-	s.pacer, s.bell = newPacer(s), newBell(c.Positions, c.Logger)
+	s.pacer, s.bell, s.asks = newPacer(s), newBell(c.Positions, c.Logger), newAsks(s)
 	return s, nil
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -31,6 +32,14 @@ func (c *config) actions(n *node.Node) *api.Actions {
 				n.Asked(command)
 			}
 			return result, nil
+		},
+		RunNow: func(ctx context.Context, task string) error {
+			_, err := n.RunNow(ctx, task, fmt.Sprintf("API of %s", c.node.Member))
+			var none *node.NoRoundError
+			if errors.As(err, &none) {
+				return &api.AskError{Reason: none.Error()}
+			}
+			return err
 		},
 		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
 			id, spec, err := source.ParseJob(stdinName, definition, c.node.Types, foreignType)

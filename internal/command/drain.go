@@ -122,8 +122,11 @@ func keepDrained(ctx context.Context, e env, st store.Full, c cluster.Command, a
 
 // tell journals who gave a command. It was done: a journal that does not take it is a word to the user and no more.
 func tell(ctx context.Context, e env, st store.Full, c cluster.Command) {
-	r := node.AskedRecord(c)
-	r.AtMS, r.Member = time.Now().UnixMilli(), asker(e)
+	journaled(ctx, e, st, node.AskedRecord(c, asker(e)))
+}
+
+func journaled(ctx context.Context, e env, st store.Full, r journal.Record) {
+	r.AtMS = time.Now().UnixMilli()
 	if err := journal.NewDocs(st, r.Member, 0).Append(ctx, r); err != nil {
 		e.say("it is done, and not in the journal: %v", err)
 	}

@@ -206,6 +206,11 @@ func (o *observer) retryDead(ctx context.Context, cmd *cobra.Command, id cluster
 			return failed(o.hint("rota jobs "+string(id)+" --dead --json"), "put back the dead letters of task %s, %d are back: %w", t.Name, total, err)
 		}
 	}
+	if total > 0 { // a bell that fails costs time: idle stages look by themselves
+		if err := work.RingFlow(ctx, st, work.FlowName(&job)); err != nil {
+			o.say("idle stages see it within 20 s: %v", err)
+		}
+	}
 	o.say("%s put back", many(total, "dead letter"))
 	return nil
 }

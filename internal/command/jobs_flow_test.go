@@ -110,6 +110,9 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	if _, stderr, code := p.rota("jobs", "luck", "--retry-dead", "--store", "file:store"); code != exitOK || !strings.Contains(stderr, "1 dead letter put back") {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
+	if d, err := st.Get(ctx, "flow-bell"); err != nil || !strings.Contains(string(d.Value), `"luck@`) {
+		t.Errorf("idle stages are not told: %s, %v", d.Value, err)
+	}
 	until("it is written", func() bool { return m.has("bad") })
 	m.end.Store(true)
 	if err := member.Wait(ctx, "luck"); err != nil {

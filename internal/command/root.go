@@ -37,7 +37,7 @@ func newRoot(e env) *cobra.Command {
 		return misused(nearestFlag(cmd, err), "%s", flagText(err))
 	})
 	for _, c := range []func(env) *cobra.Command{
-		newRun, newDemo, newStatus, newMembers, newTasks, newWhy, newJournal, newLog, newDrain, newUndrain, newUnpark, newPause, newResume,
+		newRun, newDemo, newStatus, newMembers, newTasks, newWhy, newJournal, newLog, newDrain, newUndrain, newUnpark, newPause, newResume, newRunNow,
 		newSubmit, newValidate, newCall, newCalls, newJobs, newKill, newPlan, newConfigure, newSimulate, newSource, newStore, newCopy, newConfig, newVersion,
 	} {
 		root.AddCommand(c(e))

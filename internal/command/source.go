@@ -74,7 +74,7 @@ func (o *observer) sourceProblems(ctx context.Context) ([]api.Problem, error) {
 		}
 		out = append(out, api.Problem{
 			State: sourcesDiffer, Task: string(directory.Job(name).Job), Text: differ,
-			Try: "make the directories alike; rota source prune " + name + " ends tasks that no directory has",
+			Try: "make the directories alike, or end what no directory has: rota source prune " + name,
 		})
 	}
 	return out, nil

@@ -12,12 +12,18 @@ func TestDemoOnAFakeBroker(t *testing.T) {
 	for _, protocol := range []string{"replica", "sync"} {
 		t.Run(protocol, func(t *testing.T) {
 			p := newPlace(t)
-			c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(c.Close)
-			p.demo("--store", "kafka://"+c.ListenAddrs()[0]+"/weather", "--protocol", protocol)
+			p.demo("--store", fakeBroker(t), "--protocol", protocol)
 		})
 	}
+}
+
+// fakeBroker is a place on a broker inside this process.
+func fakeBroker(t *testing.T) string {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return "kafka://" + c.ListenAddrs()[0] + "/weather"
 }

@@ -239,7 +239,7 @@ func (w *world) check(q *http.Request, r *http.Response, body []byte) {
 // needs are the parameters that a path needs.
 var needs = map[string]string{ // read-only: a table
 	"/v1/job": "?job=etl", "/v1/why": "?task=check", "/v1/plan": "?without=a", "/v1/kill": "?job=etl", "/v1/pause": "?job=etl", "/v1/resume": "?job=etl",
-	"/v1/drain": "?member=a", "/v1/undrain": "?member=a", "/v1/unpark": "?task=check",
+	"/v1/drain": "?member=a", "/v1/undrain": "?member=a", "/v1/unpark": "?task=check", "/v1/run-now": "?task=check",
 }
 
 // actions accept all but what is about "none"; while the store is down they do not know.
@@ -254,6 +254,16 @@ func (w *world) actions() *api.Actions {
 				return cluster.Result{Reason: "there is none"}, nil
 			}
 			return cluster.Result{Accepted: true}, nil
+		},
+		RunNow: func(_ context.Context, task string) error {
+			w.wait()
+			if w.store.down.Load() {
+				return errAway
+			}
+			if task == "none" || task == "" {
+				return &api.AskError{Reason: "there is none"}
+			}
+			return nil
 		},
 		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
 			if len(definition) > 100 {
@@ -298,7 +308,7 @@ func TestTheDescriptionHolds(t *testing.T) {
 			continue
 		}
 		full := path + strings.ReplaceAll(strings.ReplaceAll(needs[path], "=etl", "=none"), "=a", "=none")
-		if path == "/v1/unpark" {
+		if path == "/v1/unpark" || path == "/v1/run-now" {
 			full = path + "?task=none"
 		}
 		if path == "/v1/submit" {

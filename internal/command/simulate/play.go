@@ -33,6 +33,7 @@ func verbs() []verb {
 		{[]string{"scheduler"}, nil, (*World).scheduler},
 		{[]string{"configure"}, []string{"scheduler", "budget", "retention", "format"}, (*World).configure},
 		{[]string{"entry"}, nil, (*World).entry},
+		{[]string{"snapshot", "trim", "read"}, nil, (*World).reader},
 		{[]string{"settle", "step", "sweep", "reset", "show"}, nil, (*World).control},
 		{[]string{"pause"}, []string{"by"}, (*World).pause},
 		{[]string{"resume"}, nil, (*World).resume},
@@ -50,7 +51,7 @@ func Names() (out []string) {
 // Play does one command, lets the members settle, and tells what came of it. The error is a *ScriptError.
 func (w *World) Play(l Line) (Report, error) {
 	before := w.v
-	w.written = nil
+	w.written, w.said = nil, ""
 	if err := w.do(&l); err != nil {
 		return Report{}, err
 	}
@@ -87,7 +88,7 @@ func (w *World) entry(l *Line) error {
 		return err
 	}
 	for _, line := range lines {
-		if line.Name == "entry" || line.Name == "join" || line.Name == "settle" || line.Name == "step" || line.Name == "sweep" {
+		if line.Name == "entry" || line.Name == "join" || line.Name == "settle" || line.Name == "snapshot" || line.Name == "trim" || line.Name == "read" || line.Name == "step" || line.Name == "sweep" {
 			return line.fault("%s is not one command: it cannot stand in an entry", line.Name)
 		}
 		if err := w.do(&line); err != nil {
@@ -129,6 +130,8 @@ func (w *World) result() string {
 		}
 	}
 	switch {
+	case len(refused) == 0 && w.said != "":
+		return "accepted: " + w.said
 	case len(refused) == 0:
 		return "accepted"
 	case accepted:

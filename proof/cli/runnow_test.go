@@ -1,0 +1,69 @@
+package cli_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A round that somebody asks for is run by the owner, by the next one where the owner dies, and by nobody where there is none to ask for: by each protocol.
+func TestRunNow(t *testing.T) {
+	for _, protocol := range []string{"replica", "leader", "lease", "sync"} {
+		t.Run(protocol, func(t *testing.T) {
+			p := newPlace(t)
+			if protocol == "sync" {
+				p.store = fakeBroker(t)
+			}
+			p.task("hourly.yaml", "type: noop\nevery: 1h\n")
+			p.task("slow.yaml", "type: noop\nevery: 2h\n")
+			p.task("log.yaml", "type: tail\nconfig:\n  paths: [/tmp/rota-run-now.log]\n")
+			a := p.start("a", "--protocol", protocol, "tasks")
+			await(t, "three tasks at a", func() bool { return p.owned("a") == 3 })
+			p.mustRun("hourly")
+			p.start("b", "--protocol", protocol, "tasks")
+			p.must("run-now", "slow", "--store", p.store)
+			a.signal(syscall.SIGKILL)
+			p.mustRun("slow")
+			p.mustRun("hourly")
+
+			for name, why := range map[string]string{ // order-free: each by itself
+				"log":  "run-now log: a task of type tail runs all the time, not in rounds",
+				"none": "run-now none: no such live task",
+			} {
+				if _, stderr, code := p.rota("run-now", name, "--store", p.store); code != exitFailed || !strings.Contains(stderr, why) || !strings.Contains(stderr, "try: rota why "+name+" --store "+p.store) {
+					t.Errorf("%s: exit %d: %s", name, code, stderr)
+				}
+			}
+			p.must("configure", "--format", "3", "--store", p.store)
+			p.must("pause", "hourly", "--store", p.store)
+			if _, stderr, code := p.rota("run-now", "hourly", "--store", p.store); code != exitFailed || !strings.Contains(stderr, "it is paused by ") {
+				t.Errorf("paused: exit %d: %s", code, stderr)
+			}
+			out, _, _ := p.rota("journal", "--store", p.store)
+			for _, want := range []string{"run-now hourly  by ", "run-now slow  by ", "pause-job hourly  by ", "configure format=3  by "} {
+				if !strings.Contains(out, want) {
+					t.Errorf("the journal lacks %q:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+// mustRun asks for a round, and waits until it is over.
+func (p *place) mustRun(task string) {
+	p.t.Helper()
+	out, stderr, code := p.rota("run-now", task, "--wait", "--store", p.store)
+	if code != exitOK || !strings.Contains(stderr, task+" has run a round") {
+		p.t.Fatalf("run-now %s: exit %d: %s%s", task, code, out, stderr)
+	}
+}
+
+// owned is how many tasks of files a member has.
+func (p *place) owned(member string) (n int) {
+	for _, task := range p.tasks() {
+		if task.Owner == member && task.State == "running" && !strings.HasPrefix(task.Task, "rota.") {
+			n++
+		}
+	}
+	return n
+}
