@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/publish/kafka"
 	"github.com/rota-run/rota/publish/nats"
 	"github.com/rota-run/rota/publish/otlp"
+	"github.com/rota-run/rota/publish/otlpgrpc"
 	"github.com/rota-run/rota/publish/remotewrite"
 )
 
@@ -35,6 +36,7 @@ func serverSinks() []serverSink {
 		kind("kafka", "9092", "?topic=samples", openKafkaSink, "mechanism", "topic"),
 		kind("nats", "4222", "?subject=samples", openNATSSink, "token", "creds", "subject"),
 		kind("otlp", "4318", "", openOTLPSink, "token", "service"),
+		kind("otlp+grpc", "4317", "", openOTLPGRPCSink, "token", "service"),
 		kind("remotewrite", "9090", "", openRemoteWriteSink, "token"),
 	}
 }
@@ -126,6 +128,10 @@ func openNATSSink(u storeurl.URL) (publish.Sink, error) {
 
 func openOTLPSink(u storeurl.URL) (publish.Sink, error) {
 	return otlp.New(otlp.Options{Servers: u.Hosts, Path: u.Path, Service: u.Extra["service"], Token: u.Token, User: u.User, Password: u.Password, TLS: u.TLS}), nil
+}
+
+func openOTLPGRPCSink(u storeurl.URL) (publish.Sink, error) {
+	return otlpgrpc.New(otlpgrpc.Options{Servers: u.Hosts, Service: u.Extra["service"], Token: u.Token, User: u.User, Password: u.Password, TLS: u.TLS})
 }
 
 func openRemoteWriteSink(u storeurl.URL) (publish.Sink, error) {

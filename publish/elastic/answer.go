@@ -46,7 +46,7 @@ func judge(batch []publish.Sample, body []byte, say func([]byte) string) publish
 	if points != len(r.Items) {
 		return publish.RetryAll(batch, 0, errShort)
 	}
-	var out publish.Outcome
+	out := publish.Outcome{Login: true}
 	for _, s := range batch {
 		retry, refused := false, false
 		for range s.Points {
@@ -56,6 +56,7 @@ func judge(batch []publish.Sample, body []byte, say func([]byte) string) publish
 				continue
 			}
 			out.Err = fmt.Errorf("a document: status %d: %s", i.Status, say([]byte(i.Error.Type+": "+i.Error.Reason)))
+			out.Login = out.Login && post.Login(i.Status) // also an index without room, which the server makes read-only
 			retry, refused = retry || post.Passing(i.Status), true
 		}
 		switch {

@@ -34,7 +34,7 @@ const (
 
 // Send implements publish.Sink.
 func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
-	var out publish.Outcome
+	out := publish.Outcome{Login: true}
 	for len(batch) > 0 {
 		r, rest := s.request(batch, &out)
 		if len(r.messages) == 0 {
@@ -47,7 +47,7 @@ func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome
 			out.Retry, out.Err = append(r.samples, rest...), s.fault(ctx, err)
 			return out
 		default:
-			out.Refused, out.Err = out.Refused+len(r.samples), s.fault(ctx, err)
+			out.Refused, out.Err, out.Login = out.Refused+len(r.samples), s.fault(ctx, err), out.Login && login(err)
 		}
 		batch = rest
 	}
@@ -66,6 +66,7 @@ func (s *sink) request(batch []publish.Sample, out *publish.Outcome) (r request,
 	for i, sample := range batch {
 		m, err := s.message(sample)
 		if err != nil {
+			out.Login = false
 			out.Refused, out.Err = out.Refused+1, fmt.Errorf("sample %.100q: %w", sample.Name, err)
 			continue
 		}
@@ -106,6 +107,12 @@ func passing(err error) bool {
 		return false
 	}
 	return true
+}
+
+// login reports whether Pub/Sub refuses who publishes.
+func login(err error) bool {
+	code := status.Code(err)
+	return code == codes.PermissionDenied || code == codes.Unauthenticated
 }
 
 func (s *sink) fault(ctx context.Context, err error) error {

@@ -29,6 +29,8 @@ func (f fake) Publish(ctx context.Context, req *pubsubpb.PublishRequest, _ ...ga
 	}
 	switch m {
 	case publishtest.Refuse:
+		return nil, status.Error(codes.InvalidArgument, "no")
+	case publishtest.Expel:
 		return nil, status.Error(codes.PermissionDenied, "no")
 	case publishtest.Busy:
 		return nil, status.Error(codes.ResourceExhausted, "quota")

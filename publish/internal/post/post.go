@@ -146,8 +146,13 @@ func (c *Client) clean(server string, err error) error {
 
 // Text is what a server said as one line without secrets.
 func (c *Client) Text(said []byte) string {
+	return Text(said, c.secrets()...)
+}
+
+// Text is what a server said as one line without secrets.
+func Text(said []byte, secrets ...string) string {
 	text := string(said[:min(len(said), 4*mostText)])
-	for _, secret := range c.secrets() {
+	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "***")
 	}
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
@@ -178,7 +183,14 @@ func (c *Client) Outcome(batch []publish.Sample, a Answer, err error) publish.Ou
 	case a.Passing():
 		return publish.RetryAll(batch, a.Wait, c.Fault(a))
 	}
-	return publish.Refuse(batch, c.Fault(a))
+	out := publish.Refuse(batch, c.Fault(a))
+	out.Login = Login(a.Status)
+	return out
+}
+
+// Login reports whether a status refuses who asks, not what is asked.
+func Login(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusProxyAuthRequired
 }
 
 // Fault is an answer that is not good, as an error.
