@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -139,6 +140,31 @@ func TestItemsAreJudgedOneByOne(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsAreAskedFor: only where a document was not taken the request is repeated, for an answer about each.
+func TestErrorsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	answers := []string{`{"errors":false}`, `{"errors":true}`, `{"errors":true,"items":[{"create":{"status":409}},{"create":{"status":400,"error":{"type":"t","reason":"r"}}}]}`}
+	s, err := New(Options{Target: "samples", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.URL.RawQuery)
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answers[len(asked)-1])), Request: r}, nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1}}}, {Name: "b", Points: []publish.Point{{AtMS: 1}}}}
+	if out := s.Send(t.Context(), batch); out.Err != nil || len(asked) != 1 {
+		t.Errorf("%+v after %v", out, asked)
+	}
+	if out := s.Send(t.Context(), batch); out.Refused != 1 || len(out.Retry) > 0 || len(asked) != 3 || !strings.Contains(asked[2], "items") {
+		t.Errorf("%+v after %v", out, asked)
+	}
+}
+
+type roundTrip func(r *http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestNames(t *testing.T) {
 	t.Parallel()

@@ -87,12 +87,17 @@ func Passing(status int) bool {
 
 // Post sends one body. An error means that nobody knows whether a server has it.
 func (c *Client) Post(ctx context.Context, contentType string, body []byte) (Answer, error) {
+	return c.PostTo(ctx, c.o.Path, contentType, body)
+}
+
+// PostTo is Post to another path.
+func (c *Client) PostTo(ctx context.Context, path, contentType string, body []byte) (Answer, error) {
 	scheme := "http://"
 	if c.o.TLS != nil {
 		scheme = "https://"
 	}
 	server := c.o.Servers[c.current%len(c.o.Servers)]
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+server+c.o.Path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+server+path, bytes.NewReader(body))
 	if err != nil {
 		return Answer{}, c.clean(server, err)
 	}
