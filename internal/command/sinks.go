@@ -88,7 +88,11 @@ func (k serverSink) open(text string, getenv func(string) string) (publish.Publi
 		return nil, "", misused(try, "publish %s: %w", storeurl.Hide(text), err)
 	}
 	name := sinkName(u)
-	return publish.NewBatcher(name, s, publish.Options{SendTimeout: u.Timeout}), name, nil
+	o := publish.Options{SendTimeout: u.Timeout}
+	if k.scheme.Name == "elastic" {
+		o.Batch = elastic.Batch
+	}
+	return publish.NewBatcher(name, s, o), name, nil
 }
 
 // sinkName is the URL without what may be a secret.

@@ -26,6 +26,9 @@ type Options struct {
 // DefaultServer is where a server is on one's own machine.
 const DefaultServer = "127.0.0.1:9200"
 
+// Batch is a good publish.Options.Batch: a server syncs its log to disk for each request.
+const Batch = 2000
+
 // target is what servers take as a name.
 var target = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,199}$`)
 

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	name = "samples" // of the topic and of the data stream
-	bulk = 500       // documents of a request, for both
+	name = "samples"     // of the topic and of the data stream
+	bulk = elastic.Batch // documents of a request, for both
 )
 
 // prepare makes the topic and the template of the data stream.
@@ -97,13 +97,13 @@ func oursKafka(broker string) client {
 		if err != nil {
 			return err
 		}
-		return through(s, all)
+		return through(s, all, 0)
 	}
 }
 
 // through publishes samples, as a member does it, one after the other.
-func through(s publish.Sink, all []publish.Sample) error {
-	b := publish.NewBatcher("bench", s, publish.Options{Queue: len(all), FlushTimeout: 10 * time.Minute})
+func through(s publish.Sink, all []publish.Sample, batch int) error {
+	b := publish.NewBatcher("bench", s, publish.Options{Batch: batch, Queue: len(all), FlushTimeout: 10 * time.Minute})
 	for _, s := range all {
 		b.Publish(s)
 	}
@@ -157,6 +157,6 @@ func oursElastic(server string) client {
 		if err != nil {
 			return err
 		}
-		return through(s, all)
+		return through(s, all, bulk)
 	}
 }
