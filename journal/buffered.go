@@ -14,7 +14,7 @@ import (
 // Buffered writes records in the background: Add never blocks. Records that do not fit into the queue are summed up: one record says how many there were
 // of a kind, with one cause.
 type Buffered struct {
-	to      Journal
+	to      Appender
 	queue   chan Record
 	dropped atomic.Int64
 	log     *slog.Logger
@@ -37,8 +37,8 @@ const (
 	flushFor = 2 * time.Second
 )
 
-// NewBuffered returns a buffer of 4096 records in front of a journal; Run writes. Without a logger nothing is logged.
-func NewBuffered(to Journal, log *slog.Logger) *Buffered {
+// NewBuffered returns a buffer of 4096 records in front of a place for them; Run writes. Without a logger nothing is logged.
+func NewBuffered(to Appender, log *slog.Logger) *Buffered {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}

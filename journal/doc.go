@@ -2,7 +2,7 @@
 //
 // # Purpose
 //
-// [Docs] keeps records in the cluster's own store, [Memory] in the process. [Buffered] buffers records for either, so that callers
+// [Docs] keeps records in the cluster's own store, [Memory] in the process. [File] appends them to a file, for other programs. [Buffered] buffers records for either, so that callers
 // do not wait for a store.
 //
 // # Guarantees

@@ -52,7 +52,7 @@ type Record struct {
 
 // Storage is the place of a malformed definition (source document coalesce, malformed-task-error).
 type Storage struct {
-	Type   string   `json:"type"` // "directory"
+	Type   string   `json:"type"` // "directory", or what the files of a program say
 	Path   string   `json:"path"`
 	Line   int      `json:"line,omitempty"` // from 1; 0 if unknown
 	Column int      `json:"column,omitempty"`
@@ -67,10 +67,15 @@ type Query struct {
 	Limit     int       // most records, the newest ones; 0 for 1000
 }
 
-// Journal stores records.
-type Journal interface {
+// Appender is a place that takes records: a [Journal], or one that only other programs read.
+type Appender interface {
 	// Append stores records; it may be called from any goroutine. A record may be duplicated after an unknown outcome.
 	Append(ctx context.Context, records ...Record) error
+}
+
+// Journal stores records.
+type Journal interface {
+	Appender
 	// Read returns the matching records, oldest first.
 	Read(ctx context.Context, q Query) ([]Record, error)
 }

@@ -48,8 +48,10 @@ type Config struct {
 	Publisher publish.Publisher
 	// Journal keeps records; default: in the store.
 	Journal journal.Journal
-	Address string // of the API, for people
-	Version string
+	// Storages get a copy of each record. Each has a queue of its own: one that is away delays neither the journal nor the others.
+	Storages []journal.Appender
+	Address  string // of the API, for people
+	Version  string
 	// DrainTimeout bounds how long partitions may take to move away before the node leaves; default 10 s.
 	DrainTimeout time.Duration
 	// Hold, if not 0, makes each leave an announced restart: the node does not drain, and the others keep its partitions for it, as long as their own Hold says.
@@ -87,6 +89,7 @@ type Node struct {
 	calls    *call.Worker
 	whole    whole
 	records  *journal.Buffered
+	copies   []*journal.Buffered // of the records, on their way to Storages
 	started  time.Time
 	changed  *signal
 	tally    *tally
@@ -120,6 +123,9 @@ func New(c Config) (*Node, error) {
 	n := &Node{c: c, changed: newSignal(), rejoined: make(chan struct{}, 1), tally: newTally(), failing: newFailing(), started: time.Now()}
 	n.sources = newSources(n)
 	n.records = journal.NewBuffered(c.Journal, c.Logger)
+	for _, s := range c.Storages {
+		n.copies = append(n.copies, journal.NewBuffered(s, c.Logger))
+	}
 	var err error
 	if n.member, err = n.newMember(); err != nil {
 		return nil, fmt.Errorf("member %s: %w", c.Member, err)
@@ -204,7 +210,7 @@ type Status struct {
 
 // Status returns the present status.
 func (n *Node) Status() Status {
-	s := Status{Name: n.c.Member, Sinks: []publish.Status{}, Member: n.member.Status(), Work: n.sup.Status(), Calls: n.calls.Status(), JournalDropped: n.records.Dropped()}
+	s := Status{Name: n.c.Member, Sinks: []publish.Status{}, Member: n.member.Status(), Work: n.sup.Status(), Calls: n.calls.Status(), JournalDropped: n.dropped()}
 	if n.c.Publisher != nil {
 		s.Samples, s.Sinks = n.c.Publisher.Stats(), publish.Sinks(n.c.Publisher)
 	}
@@ -310,6 +316,9 @@ func (n *Node) claimPlace(ctx context.Context) error {
 // runTails runs what must outlive the work, so that its last words arrive.
 func (n *Node) runTails(ctx context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { n.records.Run(ctx) })
+	for _, c := range n.copies {
+		wg.Go(func() { c.Run(ctx) })
+	}
 	wg.Go(func() { n.keepFailing(ctx) })
 	wg.Go(func() { n.sweepFlows(ctx) })
 	wg.Go(func() { n.wakeLookers(ctx) })

@@ -17,6 +17,18 @@ import (
 func (n *Node) record(r journal.Record) {
 	r.Member = string(n.c.Member)
 	n.records.Add(r)
+	for _, c := range n.copies {
+		c.Add(r)
+	}
+}
+
+// dropped is the number of records that were lost, in the journal and in its copies.
+func (n *Node) dropped() int64 {
+	all := n.records.Dropped()
+	for _, c := range n.copies {
+		all += c.Dropped()
+	}
+	return all
 }
 
 func (n *Node) joined(inc cluster.Incarnation) {

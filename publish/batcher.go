@@ -22,6 +22,9 @@ type Outcome struct {
 	Retry   []Sample      // samples to send again, in their order
 	Wait    time.Duration // how long the sink asks to wait before that; 0: as long as the back-off says
 	Err     error         // why some were refused or are to be sent again; it contains no secret
+	// Login says that the sink did not refuse these samples, but who sends them. A publisher from which it has taken samples before keeps them for a while, and sends them again:
+	// a login that has expired, or a right that was lost, is often given again.
+	Login bool
 }
 
 // Refuse is the outcome of a batch that the sink will never take.
@@ -32,6 +35,14 @@ func RetryAll(batch []Sample, wait time.Duration, err error) Outcome {
 	return Outcome{Retry: batch, Wait: wait, Err: err}
 }
 
+// RefuseLogin is the outcome of a batch whose sender the sink does not let in.
+func RefuseLogin(batch []Sample, err error) Outcome {
+	return Outcome{Refused: len(batch), Err: err, Login: true}
+}
+
+// loginPatience is how long a sink that let the publisher in before may refuse its login before samples are dropped.
+const loginPatience = 10 * time.Minute
+
 // longestWait bounds what a sink may ask for.
 const longestWait = 5 * time.Minute
 
@@ -41,6 +52,9 @@ var errUntold = errors.New("the sink did not say why")
 type Batcher struct {
 	pump
 	sink Sink
+	// Of the login; only the goroutine that sends uses them.
+	letIn bool      // the sink has taken samples since it gave the login up
+	outAt time.Time // since when it refuses the login; zero while it does not
 }
 
 var _ Publisher = (*Batcher)(nil)
@@ -56,7 +70,7 @@ func NewBatcher(name string, s Sink, o Options) *Batcher {
 func (b *Batcher) sendAll(soft, hard context.Context, batch []Sample) error {
 	wait := b.o.RetryMin
 	for {
-		out := b.attempt(hard, batch)
+		out := b.excuse(batch, b.attempt(hard, batch))
 		refused := min(max(out.Refused, 0), len(batch))
 		retry := min(len(out.Retry), len(batch)-refused)
 		if out.Err == nil && refused+retry > 0 {
@@ -78,6 +92,23 @@ func (b *Batcher) sendAll(soft, hard context.Context, batch []Sample) error {
 		}
 		wait = min(2*wait, b.o.RetryMax)
 	}
+}
+
+// excuse makes a refused login one to retry, where the sink has let the publisher in before.
+func (b *Batcher) excuse(batch []Sample, out Outcome) Outcome {
+	if !out.Login || out.Refused != len(batch) {
+		if out.Refused+len(out.Retry) < len(batch) {
+			b.letIn, b.outAt = true, time.Time{}
+		}
+		return out
+	}
+	if b.outAt.IsZero() {
+		b.outAt = time.Now()
+	}
+	if b.letIn = b.letIn && time.Since(b.outAt) < loginPatience; b.letIn {
+		return RetryAll(batch, out.Wait, out.Err)
+	}
+	return out
 }
 
 // rest waits before the next attempt: as the back-off says, or between one and two times what the sink asks for.

@@ -21,6 +21,8 @@ func (p plain) Send(ctx context.Context, batch []publish.Sample) publish.Outcome
 	switch m {
 	case publishtest.Refuse:
 		return publish.Refuse(batch, errors.New("never"))
+	case publishtest.Expel:
+		return publish.RefuseLogin(batch, errors.New("who are you"))
 	case publishtest.Busy:
 		return publish.RetryAll(batch, p.s.Wait(), errors.New("busy"))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/internal/command"
+	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/stores"
 )
@@ -56,6 +57,22 @@ func WithSource(name string, files fs.FS) Option {
 			p.Sources = make(map[string]fs.FS)
 		}
 		p.Sources[name] = files
+	}
+}
+
+// WithFiles adds a kind of source of task files: run --source NAME=SCHEME:REST opens it with the rest. Its files are looked at as those of [WithSource] are; a
+// Storage of package source/directory says what faults call it.
+func WithFiles(scheme string, open func(rest string) (fs.FS, error)) Option {
+	return func(p *command.Program) {
+		p.Files = append(p.Files, command.FilesKind{Scheme: scheme, Open: open})
+	}
+}
+
+// WithStorage adds a kind of place for the records of the journal, beside the cluster's own store: run --storage SCHEME:REST opens it with the rest. What it fails to
+// take is tried again, and neither the journal nor the tasks wait for it.
+func WithStorage(scheme string, open func(rest string) (journal.Appender, error)) Option {
+	return func(p *command.Program) {
+		p.Storages = append(p.Storages, command.StorageKind{Scheme: scheme, Open: open})
 	}
 }
 

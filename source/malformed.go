@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -11,8 +12,9 @@ import (
 // MalformedError is a fault of a definition, with its place.
 type MalformedError struct {
 	Path    string
-	Line    int // from 1; 0 when it is about the whole file
-	Column  int // from 1, in characters
+	Storage string // what kind of storage Path is in; "" for a directory
+	Line    int    // from 1; 0 when it is about the whole file
+	Column  int    // from 1, in characters
 	Message string
 	Hint    string   // what to try; "" for none
 	Lines   []string // the relevant lines, numbered, with a caret below the place
@@ -38,7 +40,7 @@ func (e *MalformedError) text() string {
 func (e *MalformedError) Record() journal.Record {
 	return journal.Record{
 		Kind: journal.Malformed, Partition: string(ID(e.Path)), Message: e.text(),
-		Storage: &journal.Storage{Type: "directory", Path: e.Path, Line: e.Line, Column: e.Column, Lines: e.Lines},
+		Storage: &journal.Storage{Type: cmp.Or(e.Storage, "directory"), Path: e.Path, Line: e.Line, Column: e.Column, Lines: e.Lines},
 	}
 }
 

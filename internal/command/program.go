@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/source/directory"
@@ -25,7 +26,21 @@ type Program struct {
 	Functions  []call.Function
 	Stores     []stores.Kind
 	Sources    map[string]fs.FS
+	Files      []FilesKind
+	Storages   []StorageKind
 	Publishers []PublisherKind
+}
+
+// FilesKind is a kind of task files that are elsewhere than in a directory: --source NAME=SCHEME:REST.
+type FilesKind struct {
+	Scheme string
+	Open   func(rest string) (fs.FS, error)
+}
+
+// StorageKind is a kind of place that gets the records of the journal: --storage SCHEME:REST.
+type StorageKind struct {
+	Scheme string
+	Open   func(rest string) (journal.Appender, error)
 }
 
 // PublisherKind is a kind of sink: --publish SCHEME:REST.
@@ -79,6 +94,16 @@ func (p Program) check(builtin work.Types) error {
 	for _, k := range p.Publishers {
 		if slices.Contains(append(sinkNames(), "", "none"), k.Scheme) || k.Open == nil {
 			faults = append(faults, fmt.Errorf("publisher %q: it needs Open and a scheme of its own", k.Scheme))
+		}
+	}
+	for _, k := range p.Files {
+		if k.Scheme == "" || k.Open == nil {
+			faults = append(faults, fmt.Errorf("files %q: they need a scheme and Open", k.Scheme))
+		}
+	}
+	for _, k := range p.Storages {
+		if slices.Contains([]string{"", "file", "none"}, k.Scheme) || k.Open == nil {
+			faults = append(faults, fmt.Errorf("storage %q: it needs Open and a scheme of its own", k.Scheme))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Sources)) {

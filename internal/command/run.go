@@ -33,6 +33,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.String("listen", "", "address of the API; default: the first free port of 127.0.0.1:7600-7699; none: no API")
 	f.StringSlice("source", nil, "a directory of task files with a name of its own, NAME=DIR; may be repeated. A plain DIR has its last element as its name")
 	f.StringArray("publish", []string{"stdout"}, "where samples go: stdout, file:PATH, "+sinkForms()+", or none; may be repeated")
+	f.StringArray("storage", nil, "where records of the journal go besides the store: file:PATH; may be repeated")
 	f.StringSlice("allow-net", nil, "addresses that are not public and that tasks may connect to all the same, as CIDR")
 	f.StringSlice("allow-exec", nil, "absolute path of a program that tasks may start; may be repeated")
 	f.StringSlice("allow-env", nil, "name of a variable that tasks may set for programs, or its beginning and a star; may be repeated")
@@ -83,6 +84,7 @@ type config struct {
 	env
 	store, listen    string
 	publish          []string
+	storages         []string
 	protocol         string // "" for that of the place
 	cert, key, token string
 	dirs, sources    []string
@@ -101,7 +103,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	}
 	f := &getter{f: cmd.Flags()}
 	c := &config{
-		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.array("publish"), listen: f.text("listen"),
+		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.array("publish"), storages: f.array("storage"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
 		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail"), write: f.list("allow-write")},
 		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"),
@@ -269,6 +271,9 @@ func (c *config) runOn(ctx context.Context, st store.Full) error {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
 	}
 	if c.node.Publisher, c.sampleText, err = c.openPublishers(c.publish); err != nil {
+		return err
+	}
+	if c.node.Storages, err = c.openStorages(c.storages); err != nil {
 		return err
 	}
 	l, token, err := c.openAPI()

@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/publish/kafka"
 	"github.com/rota-run/rota/publish/nats"
 	"github.com/rota-run/rota/publish/otlp"
+	"github.com/rota-run/rota/publish/otlpgrpc"
 	"github.com/rota-run/rota/publish/remotewrite"
 )
 
@@ -35,6 +36,7 @@ func serverSinks() []serverSink {
 		kind("kafka", "9092", "?topic=samples", openKafkaSink, "mechanism", "topic"),
 		kind("nats", "4222", "?subject=samples", openNATSSink, "token", "creds", "subject"),
 		kind("otlp", "4318", "", openOTLPSink, "token", "service"),
+		kind("otlp+grpc", "4317", "", openOTLPGRPCSink, "token", "service"),
 		kind("remotewrite", "9090", "", openRemoteWriteSink, "token"),
 	}
 }
@@ -86,7 +88,11 @@ func (k serverSink) open(text string, getenv func(string) string) (publish.Publi
 		return nil, "", misused(try, "publish %s: %w", storeurl.Hide(text), err)
 	}
 	name := sinkName(u)
-	return publish.NewBatcher(name, s, publish.Options{SendTimeout: u.Timeout}), name, nil
+	o := publish.Options{SendTimeout: u.Timeout}
+	if k.scheme.Name == "elastic" {
+		o.Batch = elastic.Batch
+	}
+	return publish.NewBatcher(name, s, o), name, nil
 }
 
 // sinkName is the URL without what may be a secret.
@@ -126,6 +132,10 @@ func openNATSSink(u storeurl.URL) (publish.Sink, error) {
 
 func openOTLPSink(u storeurl.URL) (publish.Sink, error) {
 	return otlp.New(otlp.Options{Servers: u.Hosts, Path: u.Path, Service: u.Extra["service"], Token: u.Token, User: u.User, Password: u.Password, TLS: u.TLS}), nil
+}
+
+func openOTLPGRPCSink(u storeurl.URL) (publish.Sink, error) {
+	return otlpgrpc.New(otlpgrpc.Options{Servers: u.Hosts, Service: u.Extra["service"], Token: u.Token, User: u.User, Password: u.Password, TLS: u.TLS})
 }
 
 func openRemoteWriteSink(u storeurl.URL) (publish.Sink, error) {

@@ -3,13 +3,17 @@ package command
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/source/directory"
 )
 
@@ -18,7 +22,8 @@ const sourcesDiffer = "sources differ"
 
 // declare makes a source of each directory; two with the same name are one source of both.
 func (c *config) declare() error {
-	c.node.Sources, c.node.Files = make(map[string][]string), c.own.Sources
+	c.node.Sources, c.node.Files = make(map[string][]string), make(map[string]fs.FS)
+	maps.Copy(c.node.Files, c.own.Sources)
 	for _, dir := range c.dirs {
 		name, err := directory.Name(dir)
 		if err != nil {
@@ -36,11 +41,36 @@ func (c *config) declare() error {
 		if err := cluster.CheckName(string(directory.Job(name).Job)); name == "" || err != nil {
 			return misused("--source tasks="+dir, "%q cannot be the name of a source", name)
 		}
+		files, err := c.openFiles(name, dir)
+		if err != nil {
+			return err
+		}
+		if files != nil {
+			c.node.Files[name] = files
+			continue
+		}
 		if err := c.declareOne(name, dir); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// openFiles opens task files that are elsewhere than in a directory; nil where the text names none.
+func (c *config) openFiles(name, text string) (fs.FS, error) {
+	scheme, rest, _ := strings.Cut(text, ":")
+	i := slices.IndexFunc(c.own.Files, func(k FilesKind) bool { return k.Scheme == scheme })
+	if i < 0 {
+		return nil, nil
+	}
+	if c.node.Files[name] != nil {
+		return nil, misused("--source other="+storeurl.Hide(text), "source %s: it is there twice", name)
+	}
+	files, err := c.own.Files[i].Open(rest)
+	if err != nil {
+		return nil, misused("--source "+name+"="+scheme+":…", "source %s: %w", name, err)
+	}
+	return files, nil
 }
 
 func (c *config) declareOne(name, dir string) error {

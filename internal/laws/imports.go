@@ -40,7 +40,8 @@ var rules = []rule{
 	{"status", []string{"cluster", "store", "lock"}},
 	{"publish", nil},
 	{"publish/internal/post", []string{"publish"}},
-	{"publish/*", []string{"publish", "publish/internal/post"}},
+	{"publish/internal/otlpwire", []string{"publish"}},
+	{"publish/*", []string{"publish", "publish/internal/post", "publish/internal/otlpwire"}},
 	{"protocol", []string{"cluster", "store"}},
 	{"protocol/protocoltest", []string{"cluster", "store", "protocol"}},
 	{"protocol/heartbeat", []string{"store", "protocol"}},
@@ -71,11 +72,12 @@ var rules = []rule{
 	{"sim/machine/*", append([]string{"protocol/*", "sim/…"}, contracts...)},
 	{"sim/…", append([]string{"sim/…", "store/memory", "node/guardian/ward"}, contracts...)}, // it knows no protocol
 	{"stores", []string{"store", "store/*", "internal/storeurl", "internal/nearest"}},
-	{"rotacmd", []string{".", "store", "stores", "internal/command"}},
+	{"rotacmd", []string{".", "journal", "store", "stores", "internal/command"}},
 	{"internal/command/…", []string{"…"}}, // the command rota
 	{"cmd/…", []string{"…"}},
 	{"examples/…", []string{"…"}},
 	{"contrib/*/examples/*", append([]string{".", "protocol/*", "store/*", "contrib/…"}, contracts...)}, // a user chooses the protocol
+	{"contrib/*/rota-*", []string{"rotacmd", "contrib/…"}},                                              // a binary with all of the command and more
 	// A module of its own uses what everybody can use: the compiler would let it have internal packages.
 	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, contracts...)},
 	{"proof/…", []string{"…"}},

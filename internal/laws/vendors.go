@@ -18,8 +18,11 @@ var vendors = []rule{
 	{"modernc.org/sqlite", []string{"store/file"}},
 	{"github.com/go-zookeeper/zk", []string{"store/zookeeper"}},
 	{"go.etcd.io/etcd", []string{"store/etcd"}},
-	{"go.uber.org/zap", []string{"store/etcd"}},        // etcd takes no other logger
-	{"google.golang.org/grpc", []string{"store/etcd"}}, // codes of errors
+	{"go.uber.org/zap", []string{"store/etcd"}},                                                // etcd takes no other logger
+	{"google.golang.org/grpc", []string{"store/etcd", "publish/otlpgrpc", "contrib/google/…"}}, // of etcd the codes of errors
+	{"cloud.google.com/go", []string{"contrib/google/…"}},
+	{"google.golang.org/api", []string{"contrib/google/…"}}, // options of those clients
+	{"github.com/googleapis/gax-go/v2", []string{"contrib/google/…"}},
 	{"github.com/nats-io", []string{"store/nats", "publish/*"}},
 	{"github.com/jackc/pgx/v5", []string{"store/postgres"}},
 	{"github.com/twmb/franz-go", []string{"store/kafka", "publish/*", "contrib/kafka/…"}},
@@ -33,7 +36,7 @@ var vendors = []rule{
 	{"github.com/prometheus/client_model", []string{"tasks", "api"}},
 	{"github.com/prometheus/common", []string{"tasks", "api"}},
 	{"cel.dev/cel-go", []string{"tasks"}},
-	{"google.golang.org/protobuf", []string{"tasks", "publish/*"}}, // values of expressions, bytes on the wire
+	{"google.golang.org/protobuf", []string{"tasks", "publish/*", "publish/internal/*", "contrib/google/internal/*"}}, // values of expressions, bytes on the wire
 	{"github.com/klauspost/compress", []string{"publish/*"}},
 	{"github.com/shirou/gopsutil/v4", []string{"tasks"}},
 	{"github.com/spf13", []string{"cmd/…", "internal/command/…"}},

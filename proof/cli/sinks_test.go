@@ -26,7 +26,7 @@ import (
 	"github.com/rota-run/rota/publish"
 )
 
-// TestSinks: one member publishes to standard output, Kafka, Elasticsearch and OTLP at once. Each server is killed and started again while the others go on: what was printed is in
+// TestSinks: one member publishes to standard output, Kafka, Elasticsearch and OTLP, by HTTP and by gRPC, at once. Each server is killed and started again while the others go on: what was printed is in
 // each of them at least once, but for what the collector refused, which is counted.
 func TestSinks(t *testing.T) {
 	p := newPlace(t)
@@ -43,24 +43,27 @@ func TestSinks(t *testing.T) {
 	otlp := &receiver{t: t, points: map[string]bool{}}
 	otlp.start("127.0.0.1:0")
 	t.Cleanup(otlp.stop)
+	other := &grpcReceiver{receiver: receiver{t: t, points: map[string]bool{}}}
+	other.start("127.0.0.1:0")
+	t.Cleanup(other.stop)
 
 	for i := range 5 {
 		p.task(fmt.Sprintf("t%d.yaml", i), "type: noop\nevery: 100ms\nconfig: {emit: true}\n")
 	}
 	m := p.start("a", "tasks", "--listen", "127.0.0.1:0", "--publish", "stdout", "--publish", "kafka://"+broker.Servers()[0]+"?topic=samples&timeout=3s",
-		"--publish", "elastic://"+search.Servers()[0]+"?index=samples&timeout=3s", "--publish", "otlp://"+otlp.address)
+		"--publish", "elastic://"+search.Servers()[0]+"?index=samples&timeout=3s", "--publish", "otlp://"+otlp.address, "--publish", "otlp+grpc://"+other.address)
 	api := m.api()
 	growing := func(except string) {
 		t.Helper()
 		var before, now map[string]publish.Status
-		await(t, "the sinks are shown", func() bool { before = sinks(api); return len(before) == 4 })
+		await(t, "the sinks are shown", func() bool { before = sinks(api); return len(before) == 5 })
 		defer func() {
 			if t.Failed() {
 				t.Logf("the sinks: %+v", now)
 			}
 		}()
 		await(t, "all sinks go on but "+except, func() bool {
-			if now = sinks(api); len(now) != 4 {
+			if now = sinks(api); len(now) != 5 {
 				return false
 			}
 			for kind, s := range now {
@@ -71,12 +74,13 @@ func TestSinks(t *testing.T) {
 			return true
 		})
 	}
-	await(t, "four sinks are shown", func() bool { return len(sinks(api)) == 4 })
+	await(t, "five sinks are shown", func() bool { return len(sinks(api)) == 5 })
 	growing("none")
 	for kind, outage := range map[string]struct{ stop, start func() error }{
-		"kafka":   {func() error { return broker.Kill(0) }, func() error { return broker.Restart(ctx, 0) }},
-		"elastic": {func() error { return search.Kill(0) }, func() error { return search.Restart(ctx, 0) }},
-		"otlp":    {func() error { otlp.stop(); return nil }, func() error { otlp.start(otlp.address); return nil }},
+		"kafka":     {func() error { return broker.Kill(0) }, func() error { return broker.Restart(ctx, 0) }},
+		"elastic":   {func() error { return search.Kill(0) }, func() error { return search.Restart(ctx, 0) }},
+		"otlp+grpc": {func() error { other.stop(); return nil }, func() error { other.start(other.address); return nil }},
+		"otlp":      {func() error { otlp.stop(); return nil }, func() error { otlp.start(otlp.address); return nil }},
 	} {
 		if err := outage.stop(); err != nil {
 			t.Fatal(err)
@@ -104,11 +108,11 @@ func TestSinks(t *testing.T) {
 				return false
 			}
 		}
-		return len(before) == 4
+		return len(before) == 5
 	})
 	text, _, _ := p.rota("status", "--store", p.store)
 	t.Logf("%s", text)
-	for _, want := range []string{"kafka://" + broker.Servers()[0] + "?topic=samples", "elastic://" + search.Servers()[0], "otlp://" + otlp.address, "on a", "queued 0", "dropped 0"} {
+	for _, want := range []string{"kafka://" + broker.Servers()[0] + "?topic=samples", "elastic://" + search.Servers()[0], "otlp://" + otlp.address, "otlp+grpc://" + other.address, "on a", "queued 0", "dropped 0"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("status lacks %q", want)
 		}
@@ -117,10 +121,10 @@ func TestSinks(t *testing.T) {
 	if code := m.end(); code != exitOK {
 		t.Errorf("exit %d: %s", code, m.Stderr.String())
 	}
-	checkSinks(ctx, t, printed(t, m.Stdout.String()), last, broker, search, otlp)
+	checkSinks(ctx, t, printed(t, m.Stdout.String()), last, broker, search, otlp, other)
 }
 
-func checkSinks(ctx context.Context, t *testing.T, want map[string]bool, last map[string]publish.Status, broker *kafka.Cluster, search *elastic.Cluster, otlp *receiver) {
+func checkSinks(ctx context.Context, t *testing.T, want map[string]bool, last map[string]publish.Status, broker *kafka.Cluster, search *elastic.Cluster, otlp *receiver, other *grpcReceiver) {
 	t.Helper()
 	for kind, s := range last {
 		if s.Sent+s.Dropped != int64(len(want)) || kind != "otlp" && s.Dropped > 0 {
@@ -146,6 +150,11 @@ func checkSinks(ctx context.Context, t *testing.T, want map[string]bool, last ma
 	}
 	if n := missing("elastic", found(t, search)); n > 0 {
 		t.Errorf("elastic lacks %d samples", n)
+	}
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	if n := missing("otlp+grpc", other.points); n > 0 {
+		t.Errorf("otlp+grpc lacks %d samples", n)
 	}
 	otlp.mu.Lock()
 	defer otlp.mu.Unlock()
@@ -341,6 +350,15 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if err := proto.Unmarshal(body.Bytes(), &export); err != nil || req.URL.Path != "/v1/metrics" {
 		r.t.Errorf("%s: %v", req.URL.Path, err)
 	}
+	if r.take(&export) {
+		http.Error(w, "what is this", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
+}
+
+// take notes the points of a request, and reports whether it is refused.
+func (r *receiver) take(export *collector.ExportMetricsServiceRequest) (refused bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, resource := range export.ResourceMetrics {
@@ -363,9 +381,5 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			}
 		}
 	}
-	if r.refuses {
-		http.Error(w, "quota", http.StatusForbidden)
-		return
-	}
-	w.Header().Set("Content-Type", "application/x-protobuf")
+	return r.refuses
 }

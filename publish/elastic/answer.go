@@ -30,6 +30,12 @@ func (i item) good() bool { return i.Status/100 == 2 || i.Status == http.StatusC
 
 var errShort = errors.New("the answer has another number of items than the request")
 
+// hasErrors reports whether a good answer says that a document was not taken.
+func hasErrors(body []byte) bool {
+	var r reply
+	return json.Unmarshal(body, &r) == nil && r.Errors
+}
+
 // judge says what became of each sample: it was sent when each of its points was, and is sent again when one of them may be taken later.
 func judge(batch []publish.Sample, body []byte, say func([]byte) string) publish.Outcome {
 	var r reply
@@ -46,7 +52,7 @@ func judge(batch []publish.Sample, body []byte, say func([]byte) string) publish
 	if points != len(r.Items) {
 		return publish.RetryAll(batch, 0, errShort)
 	}
-	var out publish.Outcome
+	out := publish.Outcome{Login: true}
 	for _, s := range batch {
 		retry, refused := false, false
 		for range s.Points {
@@ -56,6 +62,7 @@ func judge(batch []publish.Sample, body []byte, say func([]byte) string) publish
 				continue
 			}
 			out.Err = fmt.Errorf("a document: status %d: %s", i.Status, say([]byte(i.Error.Type+": "+i.Error.Reason)))
+			out.Login = out.Login && post.Login(i.Status) // also an index without room, which the server makes read-only
 			retry, refused = retry || post.Passing(i.Status), true
 		}
 		switch {

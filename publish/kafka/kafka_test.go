@@ -27,6 +27,8 @@ func (f fake) ProduceSync(ctx context.Context, records ...*kgo.Record) (out kgo.
 	err := f.s.Meet(ctx, m)
 	switch m {
 	case publishtest.Refuse:
+		err = kerr.MessageTooLarge
+	case publishtest.Expel:
 		err = kerr.TopicAuthorizationFailed
 	case publishtest.Busy:
 		err = kerr.ThrottlingQuotaExceeded

@@ -45,6 +45,7 @@ func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome
 			failed[r.Record] = r.Err
 		}
 	}
+	out.Login = len(records) > 0 && len(failed) == len(records)
 	again := map[string]bool{} // series whose order would suffer
 	for _, r := range records {
 		err := failed[r]
@@ -56,6 +57,7 @@ func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome
 			out.Refused++
 		}
 		if err != nil {
+			out.Login = out.Login && login(err)
 			out.Err = fmt.Errorf("topic %s: %w", s.topic, reason(ctx, err))
 		}
 	}
@@ -73,6 +75,11 @@ func passing(err error) bool {
 		return true // the client begins again with a new identity
 	}
 	return false
+}
+
+// login reports whether the cluster refuses who writes.
+func login(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) || errors.Is(err, kerr.SaslAuthenticationFailed)
 }
 
 func reason(ctx context.Context, err error) error {

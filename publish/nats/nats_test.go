@@ -43,8 +43,11 @@ type fake struct {
 
 func (f *fake) stream() (stream, error) {
 	f.m = f.s.Mood()
-	if f.m == publishtest.Down {
+	switch f.m {
+	case publishtest.Down:
 		return nil, nc.ErrDisconnected
+	case publishtest.Expel:
+		return nil, nc.ErrAuthorization
 	}
 	return f, nil
 }
@@ -73,7 +76,7 @@ func (f *fake) PublishMsgAsync(m *nc.Msg, _ ...jetstream.PublishOpt) (jetstream.
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	publishtest.Run(t, publishtest.Rig{NoWait: true, Open: func(t *testing.T, s *publishtest.Script) publish.Sink { return &sink{"samples", &fake{t: t, s: s}} }})
+	publishtest.Run(t, publishtest.Rig{Patient: true, NoWait: true, Open: func(t *testing.T, s *publishtest.Script) publish.Sink { return &sink{"samples", &fake{t: t, s: s}} }})
 }
 
 // verdicts is a server that answers the messages by what is in them.

@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"encoding/hex"
 	"math"
 	"net/http"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/publish/internal/otlpwire"
 	"github.com/rota-run/rota/publish/publishtest"
 )
 
@@ -30,7 +30,7 @@ func value(point []byte) float64 {
 	for len(point) > 0 {
 		field, kind, n := protowire.ConsumeTag(point)
 		size := protowire.ConsumeFieldValue(field, kind, point[n:])
-		if field == pointDouble {
+		if field == otlpwire.PointDouble {
 			v, _ := protowire.ConsumeFixed64(point[n:])
 			return math.Float64frombits(v)
 		}
@@ -46,56 +46,13 @@ func TestSuite(t *testing.T) {
 			if r.URL.Path != "/v1/metrics" || r.Header.Get("Content-Type") != "application/x-protobuf" {
 				t.Errorf("%s of %s", r.URL.Path, r.Header.Get("Content-Type"))
 			}
-			scope := bytesOf(bytesOf(body, requestResourceMetrics), resourceScopeMetrics)
-			for _, m := range all(scope, scopeMetrics) {
-				for _, p := range all(bytesOf(m, metricGauge), gaugePoints) {
-					s.Take(string(bytesOf(m, metricName)), value(p))
+			scope := otlpwire.BytesOf(otlpwire.BytesOf(body, otlpwire.RequestResourceMetrics), otlpwire.ResourceScopeMetrics)
+			for _, m := range all(scope, otlpwire.ScopeMetrics) {
+				for _, p := range all(otlpwire.BytesOf(m, otlpwire.MetricGauge), otlpwire.GaugePoints) {
+					s.Take(string(otlpwire.BytesOf(m, otlpwire.MetricName)), value(p))
 				}
 			}
 			return http.StatusOK, nil
 		})})
 	}})
-}
-
-// TestBytes: the proof decodes the same with the official types.
-func TestBytes(t *testing.T) {
-	t.Parallel()
-	m, err := appendMetric(nil, publish.Sample{Name: "up", Tags: map[string]string{"b": "2", "a": ""}, Points: []publish.Point{{AtMS: 1, Value: 1}, {AtMS: 2, Value: math.NaN()}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := hex.EncodeToString(request(m, "rota"))
-	want := "0a730a180a160a0c736572766963652e6e616d6512060a04726f746112570a060a04726f7461124d0a0275702a470a251940420f000000000021000000000000f03f3a070a016112020a003a080a016212030a01320a1e1980841e000000000040013a070a016112020a003a080a016212030a0132"
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	for _, s := range []publish.Sample{{Name: "a"}, {Name: "\xff", Points: []publish.Point{{}}}, {Name: "a", Tags: map[string]string{"k": "\xff"}, Points: []publish.Point{{}}}} {
-		if got, err := appendMetric(nil, s); err == nil || len(got) > 0 {
-			t.Errorf("%+v: no error", s)
-		}
-	}
-}
-
-func TestPartialSuccess(t *testing.T) {
-	t.Parallel()
-	partial := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 2)
-	partial = appendText(partial, 2, "too old")
-	answer := appendMessage(nil, 1, partial)
-	s := New(Options{}).(*sink)
-	out := s.partial(make([]publish.Sample, 5), answer)
-	if out.Refused != 2 || len(out.Retry) > 0 || out.Err == nil || out.Err.Error() != "2 points were rejected: too old" {
-		t.Errorf("%+v", out)
-	}
-	if out := s.partial(make([]publish.Sample, 1), answer); out.Refused != 1 {
-		t.Errorf("more points than samples: %+v", out)
-	}
-	if out := s.partial(make([]publish.Sample, 1), nil); out.Refused != 0 || out.Err != nil {
-		t.Errorf("an empty answer: %+v", out)
-	}
-}
-
-// FuzzRejected: an answer of any bytes is read without a panic.
-func FuzzRejected(f *testing.F) {
-	f.Add([]byte{0x0a, 2, 8, 3})
-	f.Fuzz(func(_ *testing.T, b []byte) { rejected(b) })
 }

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/publish/internal/otlpwire"
 	"github.com/rota-run/rota/publish/internal/post"
 )
 
@@ -52,13 +52,13 @@ func New(o Options) publish.Sink {
 func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
 	var metrics []byte
 	e := post.Encode(batch, func(sample publish.Sample) (err error) {
-		metrics, err = appendMetric(metrics, sample)
+		metrics, err = otlpwire.AppendMetric(metrics, sample)
 		return err
 	})
 	if len(e.Samples) == 0 {
 		return e.With(publish.Outcome{})
 	}
-	a, err := s.c.Post(ctx, "application/x-protobuf", request(metrics, s.service))
+	a, err := s.c.Post(ctx, "application/x-protobuf", otlpwire.Request(metrics, s.service))
 	if err == nil && a.Good() {
 		return e.With(s.partial(e.Samples, a.Body))
 	}
@@ -66,11 +66,7 @@ func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome
 }
 
 func (s *sink) partial(batch []publish.Sample, answer []byte) publish.Outcome {
-	points, why := rejected(answer)
-	if points == 0 {
-		return publish.Outcome{}
-	}
-	return publish.Refuse(batch[:min(points, uint64(len(batch)))], fmt.Errorf("%d points were rejected: %s", points, s.c.Text([]byte(why))))
+	return otlpwire.Partial(batch, answer, s.c.Text)
 }
 
 // Close implements publish.Sink.

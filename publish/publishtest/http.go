@@ -33,6 +33,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch m {
 	case Refuse:
 		return answer(r, http.StatusBadRequest, nil, "bad request of "+r.Header.Get("Authorization")+"\nthe end"), nil
+	case Expel:
+		return answer(r, http.StatusForbidden, nil, "not allowed: "+r.Header.Get("Authorization")), nil
 	case Busy:
 		return answer(r, http.StatusTooManyRequests, http.Header{"Retry-After": {strconv.Itoa(int(t.s.Wait().Seconds()))}}, "busy"), nil
 	}

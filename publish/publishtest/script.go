@@ -22,6 +22,7 @@ const (
 	Busy               // it asks to come again later
 	Refuse             // it never takes these samples
 	Lose               // it takes the samples, and the answer is lost
+	Expel              // it does not let the sender in
 )
 
 // ErrDown is the error of a connection to a server that is [Down], or whose answer is lost.

@@ -20,6 +20,8 @@ type Rig struct {
 	Open func(t *testing.T, s *Script) publish.Sink
 	// NoWait says that the server has no way to ask for a time to wait.
 	NoWait bool
+	// Patient says that a refused login looks like a server that is away, and is waited for without a bound.
+	Patient bool
 }
 
 // Run runs the suite. Tests of packages that call it need no server.
@@ -31,6 +33,7 @@ func Run(t *testing.T, r Rig) {
 		"an answer is lost":           lost,
 		"a dead server delays nobody": delaysNobody,
 		"what is refused is dropped":  refused,
+		"a login expires":             expires,
 		"a busy server is waited for": busy,
 		"the end flushes":             flushes,
 		"the end has a bound":         bounded,
@@ -187,6 +190,36 @@ func refused(t *testing.T, rig Rig) {
 	r.quiet(time.Second)
 	r.end(publish.Stats{Sent: 3, Dropped: 7}, false)
 	r.arrived(keys(7, 3))
+}
+
+// expires: what was measured while the sink did not let the publisher in arrives when it does again, unless that takes too long.
+func expires(t *testing.T, rig Rig) {
+	r := start(t, rig)
+	r.Publish(samples(0, 3)...)
+	r.quiet(time.Second)
+	r.s.Set(Expel)
+	r.Publish(samples(3, 7)...)
+	r.quiet(9 * time.Minute)
+	if s := r.Sinks()[0]; s.Queued != 7 || s.Dropped != 0 || s.LastError == "" {
+		t.Errorf("while the login is refused: %+v", s)
+	}
+	r.s.Set(Up)
+	r.quiet(20 * time.Second)
+	r.s.Set(Expel)
+	r.Publish(samples(10, 2)...)
+	r.quiet(11 * time.Minute)
+	if s := r.Sinks()[0]; !rig.Patient && (s.Queued != 0 || s.Dropped != 2) {
+		t.Errorf("after a long time: %+v", s)
+	}
+	r.s.Set(Up)
+	r.Publish(samples(12, 1)...)
+	r.quiet(20 * time.Second)
+	if rig.Patient {
+		r.end(publish.Stats{Sent: 13}, false)
+		return
+	}
+	r.end(publish.Stats{Sent: 11, Dropped: 2}, false)
+	r.arrived(append(keys(0, 10), keys(12, 1)...))
 }
 
 func busy(t *testing.T, rig Rig) {

@@ -23,6 +23,16 @@ type disk struct{ *os.Root }
 
 func (d disk) read(name string) ([]byte, error) { return read(d.Root, name) }
 
+// programFiles is what paths begin with of files that a program gives and that say nothing else.
+const programFiles = "program"
+
+// Storage is a file system whose files are in a storage of another kind, such as a database. Faults name it, as the kind of their storage and at the beginning of their paths.
+type Storage interface {
+	fs.FS
+	// Storage returns the kind, one word.
+	Storage() string
+}
+
 // given are files that a program gives, such as those that are compiled into it.
 type given struct{ files fs.FS }
 

@@ -80,7 +80,7 @@ func (s *Scanner) Scan() Scan {
 		l.dir(dir)
 	}
 	if s.files != nil {
-		l.folder(given{s.files}, programFiles)
+		l.program(s.files)
 	}
 	l.refuseTwins()
 	s.known = l.parsed
@@ -123,8 +123,20 @@ func (l *look) dir(dir string) {
 	l.folder(disk{root}, dir)
 }
 
-// programFiles is what paths begin with of files that a program gives.
-const programFiles = "program"
+// program scans files that a program gives.
+func (l *look) program(files fs.FS) {
+	known, where := len(l.scan.Faults), programFiles
+	server, ok := files.(Storage)
+	if ok {
+		where = server.Storage()
+	}
+	l.folder(given{files}, where)
+	for _, e := range l.scan.Faults[known:] {
+		if ok {
+			e.Storage = where
+		}
+	}
+}
 
 func (l *look) folder(root folder, dir string) {
 	names := 0

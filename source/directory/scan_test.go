@@ -284,6 +284,25 @@ func TestFilesOfAProgram(t *testing.T) {
 	}
 }
 
+// stored is files of a database.
+type stored struct{ fs.FS }
+
+func (stored) Storage() string { return "database" }
+
+func TestFaultsNameTheStorage(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"a.yaml": "type: ["})
+	s := ScanFiles([]string{dir}, stored{fstest.MapFS{"b.yaml": {Data: []byte("type: [")}, "c.yaml": {Data: []byte(good)}}}, "s", types())
+	var got []string
+	for _, e := range s.Faults {
+		r := e.Record()
+		got = append(got, r.Storage.Type+" "+strings.TrimPrefix(r.Storage.Path, dir+"/")+" "+r.Partition)
+	}
+	if want := "directory a.yaml a, database database/b.yaml b"; strings.Join(got, ", ") != want && strings.Join([]string{got[1], got[0]}, ", ") != want || s.Definitions[0].Path != "database/c.yaml" {
+		t.Errorf("got %q, %+v", got, s.Definitions)
+	}
+}
+
 type failingFS struct{}
 
 func (failingFS) Open(name string) (fs.File, error) {

@@ -87,12 +87,17 @@ func Passing(status int) bool {
 
 // Post sends one body. An error means that nobody knows whether a server has it.
 func (c *Client) Post(ctx context.Context, contentType string, body []byte) (Answer, error) {
+	return c.PostTo(ctx, c.o.Path, contentType, body)
+}
+
+// PostTo is Post to another path.
+func (c *Client) PostTo(ctx context.Context, path, contentType string, body []byte) (Answer, error) {
 	scheme := "http://"
 	if c.o.TLS != nil {
 		scheme = "https://"
 	}
 	server := c.o.Servers[c.current%len(c.o.Servers)]
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+server+c.o.Path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+server+path, bytes.NewReader(body))
 	if err != nil {
 		return Answer{}, c.clean(server, err)
 	}
@@ -146,8 +151,13 @@ func (c *Client) clean(server string, err error) error {
 
 // Text is what a server said as one line without secrets.
 func (c *Client) Text(said []byte) string {
+	return Text(said, c.secrets()...)
+}
+
+// Text is what a server said as one line without secrets.
+func Text(said []byte, secrets ...string) string {
 	text := string(said[:min(len(said), 4*mostText)])
-	for _, secret := range c.secrets() {
+	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "***")
 	}
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
@@ -178,7 +188,14 @@ func (c *Client) Outcome(batch []publish.Sample, a Answer, err error) publish.Ou
 	case a.Passing():
 		return publish.RetryAll(batch, a.Wait, c.Fault(a))
 	}
-	return publish.Refuse(batch, c.Fault(a))
+	out := publish.Refuse(batch, c.Fault(a))
+	out.Login = Login(a.Status)
+	return out
+}
+
+// Login reports whether a status refuses who asks, not what is asked.
+func Login(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusProxyAuthRequired
 }
 
 // Fault is an answer that is not good, as an error.

@@ -1,0 +1,116 @@
+package datastore
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"cloud.google.com/go/datastore"
+)
+
+// task is a task as it was taken.
+type task struct {
+	key     *datastore.Key
+	version string
+	data    string
+	updated int64
+}
+
+// state is what is known of the tasks, by file name. It is replaced as a whole.
+type state struct {
+	tasks    map[string]task
+	scanned  time.Time // when all keys were read
+	reloaded time.Time // when all versions were compared
+}
+
+// next reads what has changed. The first state has everything.
+func (r reader) next(ctx context.Context, old *state, now time.Time) (*state, error) {
+	first := old == nil
+	if first {
+		old = &state{}
+	}
+	out := &state{tasks: maps.Clone(old.tasks), scanned: old.scanned, reloaded: old.reloaded}
+	if out.tasks == nil {
+		out.tasks = make(map[string]task)
+	}
+	if !first {
+		updates, err := r.since(ctx, old.newest(now).Add(-r.c.Drift).UnixMilli())
+		if err != nil {
+			return nil, err
+		}
+		out.take(updates, r.c.Filter)
+	}
+	if first || now.Sub(old.scanned) >= r.c.Rescan {
+		all := first || now.Sub(old.reloaded) >= r.c.Reload
+		if err := r.rescan(ctx, out, all); err != nil {
+			return nil, err
+		}
+		out.scanned = now
+		if all {
+			out.reloaded = now
+		}
+	}
+	return out, nil
+}
+
+// newest is the time of the newest update, but not one in the future: a clock that is ahead must not hide what others write.
+func (s *state) newest(now time.Time) time.Time {
+	newest := int64(0)
+	for _, t := range s.tasks {
+		if at := t.updated; at <= now.UnixMilli() {
+			newest = max(newest, at)
+		}
+	}
+	return time.UnixMilli(newest)
+}
+
+// rescan reads all keys, and then the tasks that are new, those that are missing, to be sure, and, if all are wanted, the others.
+func (r reader) rescan(ctx context.Context, s *state, all bool) error {
+	keys, err := r.keys(ctx)
+	if err != nil {
+		return err
+	}
+	var wanted []*datastore.Key
+	missing := maps.Clone(s.tasks)
+	for _, k := range keys {
+		name := fileName(k)
+		delete(missing, name)
+		if _, known := s.tasks[name]; all || !known {
+			wanted = append(wanted, k)
+		}
+	}
+	for _, t := range missing {
+		wanted = append(wanted, t.key)
+	}
+	tasks, err := r.get(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool, len(tasks))
+	for _, f := range tasks {
+		there[fileName(f.key)] = true
+	}
+	for _, k := range wanted {
+		if name := fileName(k); !there[name] {
+			delete(s.tasks, name)
+		}
+	}
+	s.take(tasks, r.c.Filter)
+	return nil
+}
+
+// take takes tasks up as they are now. One whose version is the same stays as it was, but for the time.
+func (s *state) take(tasks []found, filter []string) {
+	for _, f := range tasks {
+		name := fileName(f.key)
+		if !f.has(filter) {
+			delete(s.tasks, name)
+			continue
+		}
+		now := task{key: f.key, version: f.version, data: f.data, updated: f.updated}
+		if was, known := s.tasks[name]; known && was.version == now.version && now.version != "" {
+			now.data = was.data
+		}
+		s.tasks[name] = now
+	}
+}

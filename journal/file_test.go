@@ -1,0 +1,47 @@
+package journal_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/journal"
+)
+
+// A file has a line for each record, and may be renamed between two of them.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	f, err := journal.NewFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Append(t.Context(), said(1, "a", "<one>"), said(2, "b", "two\nlines")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Append(t.Context(), said(3, "a", "three")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{path + ".1": {`"message":"<one>"`, `"message":"two\nlines"`}, path: {`"message":"three"`}} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+		if len(lines) != len(want) {
+			t.Fatalf("%s has %d lines, want %d: %s", name, len(lines), len(want), text)
+		}
+		for i, w := range want {
+			if !strings.Contains(lines[i], w) {
+				t.Errorf("line %s lacks %s", lines[i], w)
+			}
+		}
+	}
+	if _, err := journal.NewFile(filepath.Join(path, "x")); err == nil {
+		t.Error("a file below a file: no error")
+	}
+}
