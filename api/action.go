@@ -62,6 +62,10 @@ func (h *handler) actions() []operation {
 		action("/v1/unpark", "Try a task again that failed too often", "task", "the name of a task", func(name string) cluster.Command {
 			return cluster.UnparkPartition{Partition: cluster.PartitionID(name)}
 		}),
+		{
+			method: http.MethodPost, path: "/v1/configure", summary: "Change settings of the cluster, which all members follow", answer: Accepted{}, codes: actionCodes, params: settingParameters,
+			handle: few.bound(h.trusted(h.configure)),
+		},
 	}
 }
 
