@@ -32,10 +32,14 @@ func (h *handler) tail(w http.ResponseWriter, r *http.Request) {
 	}
 	f := &follower{h: h, r: r, w: w, said: time.Now()}
 	begin := time.Now()
-	if ms, _, ok := strings.Cut(r.Header.Get("Last-Event-ID"), "."); ok {
-		if n, err := strconv.ParseInt(ms, 10, 64); err == nil && n >= 0 && n < 1<<53 {
-			begin = time.UnixMilli(n).Add(-tailAgain)
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		ms, _, _ := strings.Cut(last, ".")
+		n, err := strconv.ParseInt(ms, 10, 64)
+		if err != nil || n < 0 || n >= 1<<53 {
+			fail(w, http.StatusBadRequest, fmt.Sprintf("Last-Event-ID: %q is not the identifier of a record", last))
+			return
 		}
+		begin = time.UnixMilli(n).Add(-tailAgain)
 	}
 	t := &journalTail{follower: f, task: r.URL.Query().Get("task"), shown: map[string]int64{}}
 	before, err := t.read(begin.Add(-tailBack))
