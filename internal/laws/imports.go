@@ -77,6 +77,7 @@ var rules = []rule{
 	{"contrib/*/examples/*", append([]string{".", "protocol/*", "store/*", "contrib/…"}, contracts...)}, // a user chooses the protocol
 	// A module of its own uses what everybody can use: the compiler would let it have internal packages.
 	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, contracts...)},
+	{"deploy", nil},
 	{"proof/…", []string{"…"}},
 	{"internal/…", nil}, // tools of the house know nothing of the product
 }
