@@ -192,7 +192,7 @@ func TestChartRefuses(t *testing.T) {
 		"at '/replicas'":                      {"store": "etcd://e/r", "replicas": 0},
 		"at '/ttl'":                           {"store": "etcd://e/r", "ttl": "soon"},
 		"at '/protocol'":                      {"store": "etcd://e/r", "protocol": "raft"},
-		"at '/tasks'":                         {"store": "etcd://e/r", "tasks": values{"a.txt": "x"}},
+		"'a.txt' does not match":              {"store": "etcd://e/r", "tasks": values{"a.txt": "x"}},
 	} {
 		if _, err := render(t, v); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", v, err, want)

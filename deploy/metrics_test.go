@@ -80,7 +80,7 @@ func panels(t *testing.T) map[string][]string {
 	return out
 }
 
-// cluster is two members with tasks and a flow that cannot end, scraped twice.
+// cluster is two members with tasks and a flow whose job does not end, scraped twice.
 func cluster(t *testing.T) *scrapes {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func cluster(t *testing.T) *scrapes {
 	}
 	for name, text := range map[string]string{
 		"tasks/a.yaml": "type: noop\nevery: 100ms\n", "tasks/b.yaml": "type: noop\nevery: 100ms\n", "text": "one\ntwo\n",
-		"flow.yaml": "id: flow\ntasks:\n- {name: read, type: files.lines, config: {paths: [" + filepath.Join(dir, "text") + "]}}\n- {name: keep, type: map, from: read, labels: {nobody: has}, config: {expr: it}}\n",
+		"flow.yaml": "id: flow\ntasks:\n- {name: read, type: files.lines, config: {paths: [" + filepath.Join(dir, "text") + "]}}\n- {name: keep, type: map, from: read, config: {expr: it}}\n- {name: beside, type: noop, every: 1s}\n",
 	} { // order-free: each by itself
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func cluster(t *testing.T) *scrapes {
 	must(t, command("submit", "--store", "file:store", "flow.yaml"))
 	s := &scrapes{at: time.UnixMilli(1_700_000_000_000)}
 	ready := func(samples []sample) bool {
-		return has(samples, `rota_flow_segments{task="keep",state="pending"}`, 1) && has(samples, `rota_rounds_total`, 1) && has(samples, `rota_samples_total{outcome="sent"}`, 1)
+		return has(samples, `rota_flow_segments{task="keep",state="in"}`, 1) && has(samples, `rota_rounds_total`, 1) && has(samples, `rota_samples_total{outcome="sent"}`, 1)
 	}
 	await(t, "all has happened that metrics tell of", func() bool {
 		s.samples = nil

@@ -44,7 +44,7 @@ export class History {
   #askTime() {
     const text = this.time.value.trim();
     const day = new Date();
-    const clock = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text);
+    const clock = /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text);
     let at = new Date(text.replace(" ", "T"));
     if (clock) {
       at = new Date(day.getFullYear(), day.getMonth(), day.getDate(), clock[1], clock[2], clock[3] || 0);
