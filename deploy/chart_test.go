@@ -234,9 +234,9 @@ func TestPodRuns(t *testing.T) {
 					t.Errorf("%q says %q", probe.Exec.Command, out)
 				}
 			}
-			if out := must(t, command([]string{"/usr/bin/rota", "tasks"})); !strings.Contains(out, "weather-rota-0") {
-				t.Errorf("the task does not run:\n%s", out)
-			}
+			await(t, "the task runs", func() bool {
+				return strings.Contains(must(t, command([]string{"/usr/bin/rota", "tasks"})), "weather-rota-0")
+			})
 			member.leave(t)
 			if out, err := command(one.ReadinessProbe.Exec.Command).CombinedOutput(); err == nil {
 				t.Errorf("it is ready after it has left: %s", out)

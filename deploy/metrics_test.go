@@ -88,8 +88,8 @@ func cluster(t *testing.T) *scrapes {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"tasks/a.yaml": "type: noop\nevery: 100ms\n", "tasks/b.yaml": "type: noop\nevery: 100ms\n", "text": "one\ntwo\n",
-		"flow.yaml": "id: flow\ntasks:\n- {name: read, type: files.lines, config: {paths: [" + filepath.Join(dir, "text") + "]}}\n- {name: keep, type: map, from: read, config: {expr: it}}\n- {name: beside, type: noop, every: 1s}\n",
+		"tasks/a.yaml": "type: noop\nevery: 100ms\n", "tasks/b.yaml": "type: host\nevery: 100ms\n", "text": "one\ntwo\n",
+		"flow.yaml": "id: flow\ntasks:\n- {name: read, type: files.lines, config: {paths: [" + filepath.Join(dir, "text") + "]}}\n- {name: keep, type: map, from: read, config: {expr: it}}\n- {name: beside, type: noop, max: 1, every: 1s}\n",
 	} { // order-free: each by itself
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func cluster(t *testing.T) *scrapes {
 	for _, name := range []string{"a", "b"} {
 		address := "127.0.0.1:" + freePort(t)
 		addresses = append(addresses, address)
-		args := []string{"run", "--store", "file:store", "--member", name, "--slots", "2", "--publish", "file:" + name + ".json", "--allow-tail", dir, "--listen", address, "tasks"}
+		args := []string{"run", "--store", "file:store", "--member", name, "--slots", "4", "--publish", "file:" + name + ".json", "--allow-tail", dir, "--listen", address, "tasks"}
 		start(t, command(args...)).awaitSaid(t, "joined")
 	}
 	must(t, command("submit", "--store", "file:store", "flow.yaml"))

@@ -271,11 +271,11 @@ func TestAJob(t *testing.T) {
 func TestAFlow(t *testing.T) {
 	w := browser.Open(t)
 	c := start(t, 0)
-	c.join(t, "a", true, "--slots", "4", "--allow-tail", c.dir)
+	c.join(t, "a", true, "--slots", "8", "--allow-tail", c.dir)
 	text := "id: words\ntasks:\n- {name: read, type: files.lines, config: {paths: [" + filepath.Join(c.dir, "text") + "]}}\n" +
 		"- {name: split, type: map, from: read, config: {expr: 'it.split(\" \")', each: true}}\n" +
 		"- {name: long, type: filter, from: split, config: {expr: 'it.size() >= 5'}}\n" +
-		"- {name: keep, type: map, from: long, config: {expr: it}}\n- {name: beside, type: noop, every: 1s}\n"
+		"- {name: keep, type: map, from: long, config: {expr: it}}\n- {name: beside, type: noop, max: 1, every: 1s}\n"
 	for name, text := range map[string]string{"words.yaml": text, "text": "the quick brown fox\njumps over the lazy dog\n"} { // order-free: each by itself
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o640); err != nil {
 			t.Fatal(err)
