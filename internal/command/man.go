@@ -98,7 +98,15 @@ func manualFlag(b *strings.Builder, f *pflag.Flag) {
 // roff keeps a text from being read as roff.
 func roff(s string) string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\e`), "-", `\-`)
-	lines := strings.Split(s, "\n")
+	var plain strings.Builder
+	for _, r := range s {
+		if r < 0x80 {
+			plain.WriteRune(r)
+		} else {
+			fmt.Fprintf(&plain, `\[u%04X]`, r)
+		}
+	}
+	lines := strings.Split(plain.String(), "\n")
 	for i, l := range lines {
 		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
 			lines[i] = `\&` + l

@@ -43,6 +43,7 @@ func (o *observer) logAt(ctx context.Context, text string, all bool) error {
 	if err != nil {
 		return err
 	}
+	at = at.Truncate(time.Second).Add(time.Second - time.Millisecond) // what happened in that second had happened: rota log prints no more
 	m, err := past.AsOf(ctx, at.UnixMilli())
 	if err != nil {
 		return o.notHeld(err)

@@ -79,7 +79,7 @@ func TestManualIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(groff, "-man", "-ww", "-Tascii", "-z")
+		cmd := exec.Command(groff, "-man", "-ww", "-Tutf8", "-z")
 		cmd.Stdin = strings.NewReader(string(page))
 		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("man %s: %v: %s", name, err, out)

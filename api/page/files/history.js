@@ -43,15 +43,16 @@ export class History {
 
   #askTime() {
     const text = this.time.value.trim();
-    const day = new Date();
+    const now = new Date();
     const clock = /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text);
     let at = new Date(text.replace(" ", "T"));
     if (clock) {
-      at = new Date(day.getFullYear(), day.getMonth(), day.getDate(), clock[1], clock[2], clock[3] || 0);
-      if (at > day) at.setDate(at.getDate() - 1);
+      at = new Date(now.getFullYear(), now.getMonth(), now.getDate(), clock[1], clock[2], clock[3] || 0);
+      if (at > now) at.setDate(at.getDate() - 1);
     }
+    if (!isNaN(at)) at.setMilliseconds(999); // what happened in that second had happened
     if (isNaN(at)) this.#fail(`“${text}” is not a time`);
-    else this.#ask("at=" + encodeURIComponent(at.toISOString().replace(/\.\d+Z$/, "Z")));
+    else this.#ask("at=" + encodeURIComponent(at.toISOString()));
   }
 
   async #ask(query) {
