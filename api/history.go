@@ -88,6 +88,7 @@ func (p *Past) At(ctx context.Context, index cluster.Index) (Moment, error) {
 	if err != nil {
 		return Moment{}, err
 	}
+	s.chosen.Index = uint64(index) // also where a record of the log is no entry
 	return s.moment(), nil
 }
 

@@ -186,7 +186,14 @@ func lookBack(t *testing.T, w *browser.Window, c *place) {
 			t.Fatal("no entry shows the four tasks of c")
 		}
 		browser.Ask[bool](w, fmt.Sprintf(`(document.getElementById("moment").value = %d, %s)`, at, moved))
-		w.Await("that entry is shown", fmt.Sprintf(`document.querySelector(".history").textContent.startsWith("HISTORY, not now: index %d,")`, at))
+		said := ""
+		processtest.Await(t, fmt.Sprintf("entry %d is shown", at), func() bool {
+			if now := strings.Join(shown(w, ".history"), ""); now != said {
+				t.Logf("at %d of %d: %s", at, newest, now)
+				said = now
+			}
+			return strings.HasPrefix(said, fmt.Sprintf("HISTORY, not now: index %d,", at))
+		})
 		if browser.Ask[int](w, `document.querySelectorAll('[data-then="c"] .row').length`) == 4 {
 			break
 		}

@@ -4,6 +4,7 @@ import { count, el, word } from "./dom.js";
 import { List } from "./list.js";
 
 const most = 10_000; // tasks that one answer has
+const again = 1_000; // ms until it asks again when the member has no answer
 const settle = 150; // ms without a further move of the slider, before it asks
 
 export class History {
@@ -67,8 +68,9 @@ export class History {
       this.slider.value = m.index;
     } catch (e) {
       if (asked !== this.#asked) return;
-      if (e.message === "/v1/history?limit=" + most + "&" + query + ": 404") this.#fail("This cluster keeps no log, so there is no history: its protocol keeps documents.");
+      if (e.message.startsWith("/v1/history") && e.status === 404) this.#fail("This cluster keeps no log, so there is no history: its protocol keeps documents.");
       else this.#fail(e.message);
+      if (e.status === 503 || !e.status) setTimeout(() => asked === this.#asked && this.#ask(query), again);
     }
     this.actions.redraw();
   }
