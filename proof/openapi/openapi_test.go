@@ -103,6 +103,7 @@ type world struct {
 	gate   chan struct{} // while not nil, requests for the value wait for it
 	mu     sync.Mutex
 	asked  atomic.Int64 // requests that wait
+	open   int64        // streams of events: they look at the value too
 
 	url      string
 	validate validator.Validator
@@ -234,6 +235,9 @@ func (w *world) getFrom(url, path string, want int, change func(*http.Request)) 
 	w.t.Helper()
 	r := w.ask(url, path, change)
 	var b []byte
+	if r.Header.Get("Content-Type") == "text/event-stream" && r.Request.URL.Path == "/v1/events" {
+		w.open++
+	}
 	if r.Header.Get("Content-Type") != "text/event-stream" { // that does not end
 		var err error
 		if b, err = io.ReadAll(r.Body); err != nil {
@@ -397,7 +401,7 @@ func (w *world) crowd(path string, n int64) {
 	for range n {
 		all.Go(func() { w.ask(w.url, path, nil) })
 	}
-	processtest.Await(w.t, fmt.Sprintf("%d requests for %s wait", n, path), func() bool { return w.asked.Load() == n })
+	processtest.Await(w.t, fmt.Sprintf("%d requests for %s wait", n, path), func() bool { return w.asked.Load() == n+w.open })
 	w.get(path, http.StatusServiceUnavailable, nil)
 	w.mu.Lock()
 	w.gate = nil
