@@ -12,13 +12,16 @@ PKG         ?= ./...
 STAGES      ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build test unit proof race laws vet lint fmt-check tidy-check fuzz properties bench sim check mutants demo chaos powercut nightly ci clean
+.PHONY: help build release test unit proof race laws vet lint fmt-check tidy-check fuzz properties bench sim check mutants demo chaos powercut nightly ci clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/rota, static
-	CGO_ENABLED=0 go build -trimpath -o $(BIN)/rota ./cmd/rota
+build: ## build bin/rota, static, reproducible
+	deploy/build $(BIN)/rota
+
+release: ## all platforms, manual, completions and notes into dist/: VERSION=0.2.0
+	deploy/release
 
 test: fmt-check vet tidy-check unit properties ## all that a change must pass, in minutes, without servers
 
@@ -85,6 +88,8 @@ nightly: ## the long versions
 	cd proof && go run ./chaos mutants --seed $(SEED) --json
 	cd proof && go run ./flows --runs 100 --seed $(SEED) --json
 	cd proof && go test -count=1 -tags nightly -timeout 1h -run TestPrimaryKilled ./stores/elastic
+	.ci/platforms linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+	cd deploy && ROTA_TEST_COLD=yes go test -count=1 -timeout 1h -run TestReproducible .
 	.ci/mutation
 	go test -count=1 -tags proof -timeout 2h -run 'TestProofLarge|TestSeedsMany|TestFlawsAreFound' ./lock ./call ./flow
 

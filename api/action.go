@@ -76,6 +76,10 @@ func (h *handler) actions() []operation {
 			params: []parameter{{name: "task", summary: task, kind: "string", required: true}},
 			handle: few.bound(h.trusted(h.runNow)),
 		},
+		{
+			method: http.MethodPost, path: "/v1/configure", summary: "Change settings of the cluster, which all members follow", answer: Accepted{}, codes: actionCodes, params: settingParameters,
+			handle: few.bound(h.trusted(h.configure)),
+		},
 	}
 }
 

@@ -33,6 +33,7 @@ const (
 	beat       = 5 * time.Second        // a stream says at least so often that it lives
 	maxChanges = 2_000                  // more are not listed: read everything again
 	maxStreams = 100
+	maxRecent  = 128 // values that a stream can go on from; they share what has not changed
 )
 
 // follower is one open stream.
@@ -46,7 +47,7 @@ type follower struct {
 }
 
 // events sends what changes, as server-sent events, until the client goes: "begin", "changed", "reset", "ready". The identifier of an event is the index
-// of the log. With the newest one as Last-Event-ID the stream has no "begin".
+// of the log. With a recent one as Last-Event-ID the stream has no "begin", and goes on with what has changed since.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	c := http.NewResponseController(w)
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
@@ -55,7 +56,9 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	f := &follower{h: h, r: r, w: w, seen: h.c.Value()}
-	if r.Header.Get("Last-Event-ID") != fmt.Sprint(uint64(f.seen.Index())) && !f.begin("begin") {
+	if seen, ok := h.recent.find(r.Header.Get("Last-Event-ID")); ok {
+		f.seen, f.unready, f.said = seen, fmt.Sprint(f.reasons()), time.Now()
+	} else if !f.begin("begin") {
 		return
 	}
 	tick := time.NewTicker(glance)
@@ -130,6 +133,7 @@ func (f *follower) send(event string, data any) bool {
 	}
 	b, err := json.Marshal(data)
 	<-f.h.turns
+	f.h.recent.keep(f.seen)
 	return err == nil && f.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", uint64(f.seen.Index()), event, b))
 }
 

@@ -44,9 +44,11 @@ func (s *events) next() (e event) {
 	return e
 }
 
-func listen(t *testing.T, url, last string) *events {
+func listen(t *testing.T, url, last string) *events { return listenTo(t, url+"/v1/events", last) }
+
+func listenTo(t *testing.T, url, last string) *events {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/events", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,10 +98,27 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%+v is not what the value has: %+v", task, p)
 		}
 	}
-	value.Store(v) // another one than the identifier names
-	again := listen(t, s.URL, e.id)
-	if e := again.next(); e.name != "begin" {
-		t.Errorf("got %+v, want begin", e)
+	if e := listen(t, s.URL, "999").next(); e.name != "begin" {
+		t.Errorf("got %+v, want begin: nobody has seen that index", e)
+	}
+}
+
+// TestEventsGoOn: a stream with the identifier of an event begins with what has changed since.
+func TestEventsGoOn(t *testing.T) {
+	var value atomic.Value
+	v := world(t)
+	value.Store(v)
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return value.Load().(cluster.Value) }}))
+	t.Cleanup(s.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	begin := listen(t, s.URL, "").next()
+	at := v.Index() + 1
+	next, _ := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, AtMS: 9000, Commands: []cluster.Command{cluster.LeaveCluster{Member: "a", Incarnation: 1}}})
+	value.Store(next)
+	e := listen(t, s.URL, begin.id).next()
+	var changed api.Changed
+	if err := json.Unmarshal([]byte(e.data), &changed); err != nil || e.name != "changed" || len(changed.GoneMembers) != 1 || changed.Index != uint64(at) {
+		t.Errorf("got %+v, want what has changed since", e)
 	}
 }
 

@@ -91,8 +91,14 @@ func (h *handler) operations() []operation {
 			{name: "since", summary: "not older than this duration, such as 1h", kind: "string"},
 		}, paged...)},
 		{path: "/v1/events", summary: "What changes, as server-sent events: begin and reset with a Beginning, changed with a Changed, ready with a Beginning", shape: raw, media: "text/event-stream", codes: unavailable, handle: newRoom(maxStreams).bound(h.events)},
+		{path: "/v1/journal/events", summary: "Records of the journal as they come, as server-sent events: record, with a Record", shape: raw, media: "text/event-stream", codes: unavailable, handle: newRoom(maxTails).bound(h.tail), params: []parameter{
+			{name: "task", summary: "only those about this task, or about the tasks of this job", kind: "string"},
+		}},
 		{path: "/v1/openapi.json", summary: "This description", shape: raw, media: "application/json", handle: h.describe},
 		{path: "/readyz", summary: "Whether the member can do its work", answer: Readiness{}, codes: map[int]string{http.StatusServiceUnavailable: "it cannot, for these reasons"}, handle: h.ready},
+	}
+	if h.c.Past != nil {
+		ops = append(ops, h.pastOperations(newRoom(maxReplays))...)
 	}
 	if h.c.Metrics != nil {
 		ops = append(ops, operation{path: "/metrics", summary: "Metrics for Prometheus", shape: raw, media: "text/plain", handle: h.c.Metrics.ServeHTTP})

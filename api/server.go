@@ -22,6 +22,7 @@ type Config struct {
 	Value    func() cluster.Value
 	Journal  journal.Journal // default: none
 	Lookout  *Lookout        // sees who is alive and what fails; default: none, and then the value alone is shown
+	Past     *Past           // reads the log; default: none, and then there is no history
 	Queue    store.Queue     // has the segments of flows; default: none, and then nothing of flows is shown
 	Store    string          // for people, without secrets
 	Protocol string          // its name, for people
@@ -97,6 +98,8 @@ func Handler(c Config) http.Handler {
 type handler struct {
 	c     Config
 	turns chan struct{} // see stream
+	// recent are values that streams have shown last, so that one can go on where another ended.
+	recent recent
 }
 
 func (h *handler) status(w http.ResponseWriter, r *http.Request) {

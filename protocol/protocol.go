@@ -132,4 +132,6 @@ type Client interface {
 type Historian interface {
 	// History yields the applied entries with an index above after, as far as they are kept, each with the resulting value.
 	History(ctx context.Context, s Store, after cluster.Index, yield func(cluster.Value, Applied) bool) error
+	// Oldest returns the value that the oldest kept entry follows: that of the snapshot, or the empty one.
+	Oldest(ctx context.Context, s Store) (cluster.Value, error)
 }

@@ -96,8 +96,12 @@ func takenText(e *protocol.NameTakenError, v cluster.Value) error {
 // serve answers the API until ctx ends. A member goes on without it.
 func (c *config) serve(ctx context.Context, l net.Listener, token string, n *node.Node) {
 	queue, _ := c.node.Store.(store.Queue) // nil: it has none
+	var past *api.Past
+	if historian, ok := c.node.Protocol.(protocol.Historian); ok {
+		past = &api.Past{Historian: historian, Store: c.node.Store}
+	}
 	err := api.Serve(ctx, l, api.Config{
-		Queue: queue,
+		Queue: queue, Past: past,
 		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
 		Actions: c.actions(n),

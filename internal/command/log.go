@@ -16,7 +16,13 @@ import (
 func newLog(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "log", Short: "show the log: who said what, and what it did"}
 	from := cmd.Flags().Uint64("from", 0, "the first index; default: the last 50 entries")
+	at := cmd.Flags().String("at", "", "instead: what the cluster was at this time, such as 14:02 or \"2026-11-22 14:02:05\"")
+	all := cmd.Flags().Bool("all", false, "with --at: all tasks, however many")
+	asked(cmd.Flags(), "from", "at", "all")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+		if *at != "" {
+			return o.logAt(ctx, *at, *all)
+		}
 		entries, err := o.history(ctx, *from)
 		if err != nil {
 			return err

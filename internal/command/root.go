@@ -37,11 +37,12 @@ func newRoot(e env) *cobra.Command {
 		return misused(nearestFlag(cmd, err), "%s", flagText(err))
 	})
 	for _, c := range []func(env) *cobra.Command{
-		newRun, newDemo, newStatus, newMembers, newTasks, newWhy, newJournal, newLog, newDrain, newUndrain, newUnpark, newPause, newResume, newRunNow,
-		newSubmit, newValidate, newCall, newCalls, newJobs, newKill, newPlan, newConfigure, newSimulate, newSource, newStore, newCopy, newConfig, newVersion,
+		newRun, newDemo, newStatus, newMembers, newTasks, newWhy, newJournal, newLog, newReplay, newDrain, newUndrain, newUnpark, newPause, newResume, newRunNow,
+		newSubmit, newValidate, newCall, newCalls, newJobs, newKill, newPlan, newConfigure, newSimulate, newSource, newStore, newCopy, newConfig, newHealth, newCompletion, newMan, newVersion,
 	} {
 		root.AddCommand(c(e))
 	}
+	complete(root)
 	return root
 }
 

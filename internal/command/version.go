@@ -8,35 +8,55 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set when a release is linked.
-var version = "0.1.0"
+// Set when a release is linked: see deploy/build.
+var (
+	version = "0.1.0"
+	linked  = "" // the commit, where the build does not know it by itself
+)
 
-// revision is the commit that the binary was built from, "" where that is not known.
+// revision is the commit that the binary was built from, "" where that is not known. A plus at its end says that files were changed since.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return ""
+		return shortRevision(linked, false)
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(12, len(s.Value))]
+	return revisionOf(linked, info.Settings)
+}
+
+func revisionOf(linked string, settings []debug.BuildSetting) string {
+	commit, changed := linked, false
+	for _, s := range settings {
+		switch {
+		case s.Key == "vcs.revision" && linked == "":
+			commit = s.Value
+		case s.Key == "vcs.modified" && linked == "":
+			changed = s.Value == "true"
 		}
 	}
-	return ""
+	return shortRevision(commit, changed)
+}
+
+func shortRevision(commit string, changed bool) string {
+	commit = commit[:min(12, len(commit))]
+	if commit != "" && changed {
+		commit += "+"
+	}
+	return commit
 }
 
 func newVersion(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "print the version", Args: noArgs}
+	cmd := &cobra.Command{Use: "version", Short: "print the version and the commit", Args: noArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print JSON")
 	cmd.RunE = func(*cobra.Command, []string) error {
+		platform := runtime.GOOS + "/" + runtime.GOARCH
 		if *asJSON {
-			return e.printJSON(map[string]string{"version": version, "revision": revision(), "go": runtime.Version()})
+			return e.printJSON(map[string]string{"version": version, "revision": revision(), "go": runtime.Version(), "platform": platform})
 		}
-		line := "rota " + version
-		if r := revision(); r != "" {
-			line += " (" + r + ")"
+		commit := revision()
+		if commit == "" {
+			commit = "unknown"
 		}
-		_, err := fmt.Fprintln(e.stdout, line)
+		_, err := fmt.Fprintf(e.stdout, "%s %s (commit %s, %s, %s)\n", e.own.name(), version, commit, runtime.Version(), platform)
 		return err
 	}
 	return cmd

@@ -80,6 +80,7 @@ var rules = []rule{
 	{"contrib/*/rota-*", []string{"rotacmd", "contrib/…"}},                                              // a binary with all of the command and more
 	// A module of its own uses what everybody can use: the compiler would let it have internal packages.
 	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, contracts...)},
+	{"deploy", nil},
 	{"proof/…", []string{"…"}},
 	{"internal/…", nil}, // tools of the house know nothing of the product
 }

@@ -32,6 +32,10 @@ var vendors = []rule{
 	{"github.com/chromedp", nil}, // the proof alone
 	{"github.com/pb33f", nil},
 	{"go.opentelemetry.io/proto/otlp", nil},
+	{"helm.sh/helm/v4", nil}, // the tests of deploy alone
+	{"k8s.io/api", nil},
+	{"sigs.k8s.io/yaml", nil},
+	{"github.com/prometheus/prometheus", nil},
 	{"github.com/prometheus/client_golang", []string{"api", "cmd/…", "internal/command/…"}},
 	{"github.com/prometheus/client_model", []string{"tasks", "api"}},
 	{"github.com/prometheus/common", []string{"tasks", "api"}},

@@ -114,6 +114,7 @@ func TestPage(t *testing.T) {
 	useKeyboard(t, w, c)
 	readJournal(t, w, c)
 	askForPlan(t, w, c)
+	lookBack(t, w, c)
 	goDark(t, w, c)
 	usePhone(t, w, c)
 	if said := w.Console(); len(said) > 0 {
@@ -170,6 +171,45 @@ func askForPlan(t *testing.T, w *browser.Window, c *place) {
 	browser.Ask[bool](w, `(document.querySelector('[data-member="b"] button').click(), true)`)
 	w.Await("all of b would move", has("#detail p", "6 tasks of 12 would move, 0 would wait"))
 	w.Key(kb.Escape)
+}
+
+// lookBack finds the member that was killed in the history of the log, and that the page says that it is history.
+func lookBack(t *testing.T, w *browser.Window, c *place) {
+	t.Helper()
+	browser.Ask[bool](w, `(location.hash = "history", true)`)
+	w.Await("the newest entry is shown, without c", `document.querySelector(".history")?.textContent.startsWith("HISTORY, not now: index ") && document.querySelector('[data-then="a"]') && !document.querySelector('[data-then="c"]')`)
+	newest := browser.Ask[int](w, `Number(document.getElementById("moment").max)`)
+	moved := `(document.getElementById("moment").dispatchEvent(new Event("input")), true)`
+	// c had four tasks at some entry: walk back to the last one of those.
+	for at := newest; ; at-- {
+		if at == 0 {
+			t.Fatal("no entry shows the four tasks of c")
+		}
+		browser.Ask[bool](w, fmt.Sprintf(`(document.getElementById("moment").value = %d, %s)`, at, moved))
+		said := ""
+		processtest.Await(t, fmt.Sprintf("entry %d is shown", at), func() bool {
+			if now := strings.Join(shown(w, ".history"), ""); now != said {
+				t.Logf("at %d of %d: %s", at, newest, now)
+				said = now
+			}
+			return strings.HasPrefix(said, fmt.Sprintf("HISTORY, not now: index %d,", at))
+		})
+		if browser.Ask[int](w, `document.querySelectorAll('[data-then="c"] .row').length`) == 4 {
+			break
+		}
+	}
+	if text := strings.Join(shown(w, ".history"), ""); !strings.Contains(text, "by the clock of ") {
+		t.Errorf("it does not say whose clock: %q", text)
+	}
+	w.Picture("history")
+	browser.Ask[bool](w, `([...document.querySelectorAll(".controls button")].at(-1).click(), true)`)
+	w.Await("what has changed since is shown", has("#detail td", "gone")+" && "+has("#detail p", "HISTORY: index"))
+	w.Key(kb.Escape)
+	browser.Ask[bool](w, `(document.getElementById("moment-time").value = "23:61:00", document.querySelector(".controls form").requestSubmit(), true)`)
+	w.Await("a wrong time is refused", has(".history", "is not a time"))
+	browser.Ask[bool](w, `(document.getElementById("moment-time").value = new Date().toTimeString().slice(0, 8), document.querySelector(".controls form").requestSubmit(), true)`)
+	w.Await("now is the newest entry", fmt.Sprintf(`document.querySelector(".history").textContent.startsWith("HISTORY, not now: index ") && Number(document.getElementById("moment").value) >= %d`, newest))
+	browser.Ask[bool](w, `(location.hash = "members", true)`)
 }
 
 // goDark prefers dark colours.
@@ -229,6 +269,31 @@ func TestAJob(t *testing.T) {
 	w.Go(c.address + "#jobs")
 	w.Await("the graph has two tasks and an edge", `document.querySelectorAll("svg.graph rect").length === 2 && document.querySelectorAll("svg.graph path").length === 1`)
 	w.Picture("job")
+	if said := w.Console(); len(said) > 0 {
+		t.Errorf("the console: %q", said)
+	}
+}
+
+// TestAFlow shows how far a flow is. A task beside it never ends, so the job stays.
+func TestAFlow(t *testing.T) {
+	w := browser.Open(t)
+	c := start(t, 0)
+	c.join(t, "a", true, "--slots", "8", "--allow-tail", c.dir)
+	text := "id: words\ntasks:\n- {name: read, type: files.lines, config: {paths: [" + filepath.Join(c.dir, "text") + "]}}\n" +
+		"- {name: split, type: map, from: read, config: {expr: 'it.split(\" \")', each: true}}\n" +
+		"- {name: long, type: filter, from: split, config: {expr: 'it.size() >= 5'}}\n" +
+		"- {name: keep, type: map, from: long, config: {expr: it}}\n- {name: beside, type: noop, max: 1, every: 1s}\n"
+	for name, text := range map[string]string{"words.yaml": text, "text": "the quick brown fox\njumps over the lazy dog\n"} { // order-free: each by itself
+		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := c.command("submit", "--store", "file:store", "words.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	w.Go(c.address + "#jobs")
+	w.Await("three words have come to the last task", `document.querySelectorAll("svg.graph path").length === 3 && `+has("svg.graph text", "in 3 · out 0 · pending 0"))
+	w.Picture("flow")
 	if said := w.Console(); len(said) > 0 {
 		t.Errorf("the console: %q", said)
 	}

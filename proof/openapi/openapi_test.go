@@ -28,9 +28,8 @@ import (
 )
 
 // value has a member, a task of a folder and a job.
-func value(t *testing.T) cluster.Value {
+func value(t *testing.T) (v cluster.Value, log []step) {
 	t.Helper()
-	var v cluster.Value
 	for i, c := range []cluster.Command{
 		cluster.PrepareJoin{Member: "a", Pulse: "pulse/a", Slots: 2},
 		cluster.SubmitJob{Job: "check", Spec: cluster.JobSpec{Source: "tasks", Tasks: []cluster.TaskSpec{{Type: "noop", MaxAttempts: 1}}}},
@@ -38,13 +37,15 @@ func value(t *testing.T) cluster.Value {
 		cluster.SubmitJob{Job: "later", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
 	} {
 		at := cluster.Index(i + 1)
-		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, AtMS: 1000, Commands: []cluster.Command{c}})
+		e := cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, AtMS: 1000, Commands: []cluster.Command{c}}
+		next, done := v.Apply(e)
 		if !done.Results[0].Accepted {
 			t.Fatal(done.Results[0].Reason)
 		}
 		v = next
+		log = append(log, step{e, v})
 	}
-	return v
+	return v, log
 }
 
 var errAway = errors.New("the store is away")
@@ -53,6 +54,7 @@ var errAway = errors.New("the store is away")
 type away struct {
 	store.Docs
 	journal.Journal
+	log  []step
 	down atomic.Bool
 }
 
@@ -70,6 +72,29 @@ func (a *away) Read(ctx context.Context, q journal.Query) ([]journal.Record, err
 	return a.Journal.Read(ctx, q)
 }
 
+// Oldest and History are those of a log with the entries of value.
+func (a *away) Oldest(context.Context, protocol.Store) (cluster.Value, error) {
+	if a.down.Load() {
+		return cluster.Value{}, errAway
+	}
+	return cluster.Value{}, nil
+}
+
+func (a *away) History(_ context.Context, _ protocol.Store, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
+	for _, x := range a.log {
+		if x.Index > after && !yield(x.v, protocol.Applied{Entry: x.Entry}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// step is an entry and the value after it.
+type step struct {
+	cluster.Entry
+	v cluster.Value
+}
+
 // world is a served API, and what has been answered.
 type world struct {
 	t      *testing.T
@@ -78,6 +103,7 @@ type world struct {
 	gate   chan struct{} // while not nil, requests for the value wait for it
 	mu     sync.Mutex
 	asked  atomic.Int64 // requests that wait
+	open   int64        // streams of events: they look at the value too
 
 	url      string
 	validate validator.Validator
@@ -88,13 +114,15 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	docs, v := memory.New().Open(), value(t)
+	docs := memory.New().Open()
+	v, log := value(t)
 	kept := journal.NewMemory(100)
 	if err := kept.Append(t.Context(), journal.Record{AtMS: 1, Kind: journal.Moved, Partition: "check", To: "a"}, journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "check", To: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, store: &away{Docs: docs, Journal: kept}, given: map[string]bool{}}
+	w := &world{t: t, store: &away{Docs: docs, Journal: kept, log: log}, given: map[string]bool{}}
 	w.config = api.Config{
+		Past:  &api.Past{Historian: w.store, Store: nil},
 		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: api.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
 		Local: func() any { return nil }, Token: "secret", Actions: w.actions(),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -207,6 +235,9 @@ func (w *world) getFrom(url, path string, want int, change func(*http.Request)) 
 	w.t.Helper()
 	r := w.ask(url, path, change)
 	var b []byte
+	if r.Header.Get("Content-Type") == "text/event-stream" && r.Request.URL.Path == "/v1/events" {
+		w.open++
+	}
 	if r.Header.Get("Content-Type") != "text/event-stream" { // that does not end
 		var err error
 		if b, err = io.ReadAll(r.Body); err != nil {
@@ -240,6 +271,7 @@ func (w *world) check(q *http.Request, r *http.Response, body []byte) {
 var needs = map[string]string{ // read-only: a table
 	"/v1/job": "?job=etl", "/v1/why": "?task=check", "/v1/plan": "?without=a", "/v1/kill": "?job=etl", "/v1/pause": "?job=etl", "/v1/resume": "?job=etl",
 	"/v1/drain": "?member=a", "/v1/undrain": "?member=a", "/v1/unpark": "?task=check", "/v1/run-now": "?task=check",
+	"/v1/configure": "?retention=5", "/v1/history/diff": "?from=1&to=2",
 }
 
 // actions accept all but what is about "none"; while the store is down they do not know.
@@ -250,7 +282,7 @@ func (w *world) actions() *api.Actions {
 			if w.store.down.Load() {
 				return cluster.Result{}, errAway
 			}
-			if strings.HasSuffix(fmt.Sprint(c), " none") || strings.Contains(fmt.Sprint(c), " none ") {
+			if c == (cluster.Configure{MoveBudget: 404}) || strings.HasSuffix(fmt.Sprint(c), " none") || strings.Contains(fmt.Sprint(c), " none ") {
 				return cluster.Result{Reason: "there is none"}, nil
 			}
 			return cluster.Result{Accepted: true}, nil
@@ -300,9 +332,10 @@ func TestTheDescriptionHolds(t *testing.T) {
 	}
 	w.getFrom(w.serve(api.Config{Value: w.config.Value, Metrics: w.config.Metrics}), "/metrics", http.StatusMisdirectedRequest, func(r *http.Request) { r.Host = "rota.example.com" })
 
-	for _, path := range []string{"/v1/members?limit=x", "/v1/tasks?limit=0", "/v1/jobs?limit=99999", "/v1/journal?since=soon", "/v1/plan", "/v1/job", "/v1/why"} {
+	for _, path := range []string{"/v1/members?limit=x", "/v1/tasks?limit=0", "/v1/jobs?limit=99999", "/v1/journal?since=soon", "/v1/plan", "/v1/job", "/v1/why", "/v1/history?index=x", "/v1/history/diff"} {
 		w.get(path, http.StatusBadRequest, nil)
 	}
+	w.get("/v1/journal/events", http.StatusBadRequest, func(r *http.Request) { r.Header.Set("Last-Event-ID", "yesterday") })
 	for path, method := range w.methods { // order-free: each by itself
 		if method != http.MethodPost {
 			continue
@@ -310,6 +343,9 @@ func TestTheDescriptionHolds(t *testing.T) {
 		full := path + strings.ReplaceAll(strings.ReplaceAll(needs[path], "=etl", "=none"), "=a", "=none")
 		if path == "/v1/unpark" || path == "/v1/run-now" {
 			full = path + "?task=none"
+		}
+		if path == "/v1/configure" {
+			full = path + "?move_budget=404"
 		}
 		if path == "/v1/submit" {
 			full = path + "?job=none"
@@ -324,14 +360,15 @@ func TestTheDescriptionHolds(t *testing.T) {
 		w.store.down.Store(false)
 		w.getFrom(tokenless, path+needs[path], http.StatusForbidden, nil)
 	}
-	for _, path := range []string{"/v1/job?job=none", "/v1/why?task=none", "/v1/plan?without=none"} {
+	for _, path := range []string{"/v1/history?index=99", "/v1/history/diff?from=1&to=99", "/v1/job?job=none", "/v1/why?task=none", "/v1/plan?without=none"} {
 		w.get(path, http.StatusNotFound, nil)
 	}
+	w.get("/v1/history?index=2", http.StatusOK, nil)
 	w.get("/v1/tasks?limit=1&state=running&owner=a", http.StatusOK, nil)
 	w.get("/v1/jobs?all=true&limit=1", http.StatusOK, nil)
 
 	w.store.down.Store(true)
-	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=check", "/v1/journal", "/readyz"} {
+	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=check", "/v1/journal", "/v1/journal/events", "/v1/history", "/v1/history/diff?from=1&to=2", "/readyz"} {
 		w.get(path, http.StatusServiceUnavailable, nil)
 	}
 	w.store.down.Store(false)
@@ -374,7 +411,7 @@ func (w *world) crowd(path string, n int64) {
 	for range n {
 		all.Go(func() { w.ask(w.url, path, nil) })
 	}
-	processtest.Await(w.t, fmt.Sprintf("%d requests for %s wait", n, path), func() bool { return w.asked.Load() == n })
+	processtest.Await(w.t, fmt.Sprintf("%d requests for %s wait", n, path), func() bool { return w.asked.Load() == n+w.open })
 	w.get(path, http.StatusServiceUnavailable, nil)
 	w.mu.Lock()
 	w.gate = nil

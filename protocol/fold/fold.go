@@ -27,6 +27,19 @@ func History(ctx context.Context, l store.Log, after cluster.Index, yield func(c
 	return Log(ctx, l, &v, func(a protocol.Applied) bool { return a.Entry.Index <= after || yield(v, a) })
 }
 
+// Oldest is the value that the oldest entry which can be applied follows: that of the snapshot where entries were trimmed, else the empty one.
+func Oldest(ctx context.Context, l store.Log) (cluster.Value, error) {
+	var v cluster.Value
+	_, err := l.Read(ctx, 0, 1)
+	switch {
+	case errors.Is(err, store.ErrTruncated):
+		return v, loadSnapshot(ctx, l, &v)
+	case err != nil:
+		return v, fmt.Errorf("read the log: %w", err)
+	}
+	return v, nil
+}
+
 // readLimit is how many records one read asks for.
 const readLimit = 2000
 

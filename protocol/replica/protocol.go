@@ -60,3 +60,12 @@ func (Protocol) History(ctx context.Context, s protocol.Store, after cluster.Ind
 	}
 	return fold.History(ctx, log, after, yield)
 }
+
+// Oldest implements protocol.Historian.
+func (Protocol) Oldest(ctx context.Context, s protocol.Store) (cluster.Value, error) {
+	log, ok := s.(store.Full)
+	if !ok {
+		return cluster.Value{}, errNoLog
+	}
+	return fold.Oldest(ctx, log)
+}

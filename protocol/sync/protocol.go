@@ -76,3 +76,12 @@ func (Protocol) History(ctx context.Context, s protocol.Store, after cluster.Ind
 	}
 	return fold.History(ctx, log, after, yield)
 }
+
+// Oldest implements protocol.Historian.
+func (Protocol) Oldest(ctx context.Context, s protocol.Store) (cluster.Value, error) {
+	log, err := records(s)
+	if err != nil {
+		return cluster.Value{}, err
+	}
+	return fold.Oldest(ctx, log)
+}

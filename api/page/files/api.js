@@ -17,7 +17,7 @@ async function ask(path, options = {}) {
   if (r.status === 401) throw new Unauthorized("the token is missing or wrong");
   if (!r.ok) {
     const body = await r.json().catch(() => ({}));
-    throw new Error(body.error || `${path}: ${r.status}`);
+    throw Object.assign(new Error(body.error || `${path}: ${r.status}`), { status: r.status });
   }
   return r;
 }

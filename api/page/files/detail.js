@@ -1,6 +1,7 @@
 // The pane at the side: why a task runs where it runs, and what would come of a member that goes.
 import { get } from "./api.js";
 import { ago, count, el, word } from "./dom.js";
+import { pointText } from "./history.js";
 import { rowOf } from "./journal.js";
 
 export class Detail {
@@ -27,6 +28,11 @@ export class Detail {
   // member shows the plan without a member.
   member(name) {
     return this.#open(`If ${name} goes`, async () => planOf(await get("/v1/plan?without=" + encodeURIComponent(name))));
+  }
+
+  // changes shows what differs between two indexes of the log.
+  changes(from, to) {
+    return this.#open(`From index ${from} to ${to}`, async () => changesOf(await get(`/v1/history/diff?from=${from}&to=${to}`)));
   }
 
   async #open(title, content) {
@@ -72,4 +78,19 @@ function planOf(p) {
   for (const s of p.slots) out.push(el("p", {}, `${s.task}: ${s.before} → ${s.after} slots`));
   if (p.waits.length) out.push(el("h3", {}, "Would wait"), ...p.waits.slice(0, 50).map((w) => el("p", {}, `${w.task}: ${w.reason?.text || ""}`)));
   return out;
+}
+
+function changesOf(d) {
+  const place = (t) => (t ? (t.owner ? `${t.state} on ${t.owner}` : t.state) : "");
+  const rows = [
+    ...d.members.map((c) => [c.member, c.before && `${c.before.state}, ${c.before.tasks}`, c.after && `${c.after.state}, ${c.after.tasks}`]),
+    ...d.jobs.map((c) => [c.job, c.before, c.after]),
+    ...d.tasks.map((c) => [c.task, place(c.before), place(c.after)]),
+  ];
+  if (rows.length === 0) return [el("p", {}, "Nothing differs.")];
+  const shown = rows.slice(0, 500).map(([name, before, after]) => el("tr", {}, el("td", {}, name), el("td", {}, before || "—"), el("td", {}, after || "gone")));
+  return [
+    el("p", {}, `HISTORY: ${pointText(d.from)} — ${pointText(d.to)}. ${count(rows.length, "change")}${rows.length > 500 ? ", the first 500" : ""}.`),
+    el("table", {}, el("thead", {}, el("tr", {}, ...["What", "Before", "After"].map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, ...shown)),
+  ];
 }

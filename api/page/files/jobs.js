@@ -55,7 +55,7 @@ function edgesOf(job) {
   const short = (name) => name.slice(name.indexOf("/") + 1);
   return job.tasks.flatMap((t) => {
     const to = short(t.task);
-    return [...(flow.get(to)?.from || []), ...(t.after || []).map(short)].map((from) => [from, to]);
+    return [...new Set([...(flow.get(to)?.from || []), ...(t.after || []).map(short)])].map((from) => [from, to]);
   });
 }
 

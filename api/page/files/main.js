@@ -3,6 +3,7 @@ import { setToken, Unauthorized } from "./api.js";
 import { Detail } from "./detail.js";
 import { ago, clock, count } from "./dom.js";
 import { filterOf } from "./filter.js";
+import { History } from "./history.js";
 import { Jobs } from "./jobs.js";
 import { Journal } from "./journal.js";
 import { Members } from "./members.js";
@@ -14,9 +15,9 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 const $ = (id) => document.getElementById(id);
 
 const detail = new Detail($("detail"));
-const actions = { openTask: (name) => detail.task(name), openMember: (name) => detail.member(name), redraw: () => redraw() };
+const actions = { openTask: (name) => detail.task(name), openMember: (name) => detail.member(name), openChanges: (from, to) => detail.changes(from, to), redraw: () => redraw() };
 const model = new Model((move) => moved(move));
-const views = { members: new Members(model, actions), tasks: new Tasks(model, actions), jobs: new Jobs(), journal: new Journal(model, actions) };
+const views = { members: new Members(model, actions), tasks: new Tasks(model, actions), jobs: new Jobs(), journal: new Journal(model, actions), history: new History(model, actions) };
 
 let view = null;
 let filter = filterOf("");

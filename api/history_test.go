@@ -1,0 +1,234 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+)
+
+// log is a history of jobs, one a second, that begins after a snapshot of two.
+type log struct {
+	values  []cluster.Value
+	entries []cluster.Entry
+	begin   int
+	err     error
+}
+
+func newLog(t *testing.T, begin int, times ...int64) *log {
+	t.Helper()
+	l := &log{values: []cluster.Value{{}}, begin: begin}
+	for i, at := range times {
+		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), Format: cluster.Format, AtMS: at, Commands: []cluster.Command{
+			cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i+1)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
+		}}
+		v, done := l.values[i].Apply(e)
+		if !done.Results[0].Accepted {
+			t.Fatal(done.Results[0].Reason)
+		}
+		l.values, l.entries = append(l.values, v), append(l.entries, e)
+	}
+	return l
+}
+
+func (l *log) Oldest(context.Context, protocol.Store) (cluster.Value, error) {
+	return l.values[l.begin], l.err
+}
+
+func (l *log) History(_ context.Context, _ protocol.Store, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
+	for i := l.begin; i < len(l.entries); i++ {
+		if l.entries[i].Index > after && !yield(l.values[i+1], protocol.Applied{Entry: l.entries[i]}) {
+			return l.err
+		}
+	}
+	return l.err
+}
+
+// TestPast goes back to the snapshot, and no further.
+func TestPast(t *testing.T) {
+	t.Parallel()
+	p := &api.Past{Historian: newLog(t, 2, 1000, 2000, 3000, 4000)}
+	for index := cluster.Index(0); index <= 6; index++ {
+		m, err := p.At(t.Context(), index)
+		var out *api.OutOfLogError
+		switch {
+		case index < 2 || index > 4:
+			if !errors.As(err, &out) || out.Oldest.Index != 2 || out.Newest.Index != 4 {
+				t.Errorf("%d: %v", index, err)
+			}
+		case err != nil || m.Index != uint64(index) || m.Total != int(index) || m.Oldest.Index != 2 || m.Newest.AtMS != 4000: //nolint:gosec // small
+			t.Errorf("%d: %v %+v", index, err, m)
+		}
+	}
+	d, err := p.Diff(t.Context(), 2, 4)
+	if err != nil || len(d.Tasks) != 2 || d.Tasks[0].Before != nil || d.Tasks[0].After.Task != "j3" || len(d.Jobs) != 2 {
+		t.Errorf("%v %+v", err, d)
+	}
+}
+
+// TestAsOf: the position with the fewest entries on the wrong side of an instant; one clock that is far off decides nothing.
+func TestAsOf(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		times []int64
+		at    int64
+		want  uint64
+	}{
+		"before all":       {[]int64{1000, 2000, 3000}, 500, 0},
+		"on one":           {[]int64{1000, 2000, 3000}, 2000, 2},
+		"between":          {[]int64{1000, 2000, 3000}, 2500, 2},
+		"after all":        {[]int64{1000, 2000, 3000}, 9000, 3},
+		"a fast clock":     {[]int64{1000, 99_000, 2000, 3000, 4000}, 3500, 4},
+		"a slow clock":     {[]int64{1000, 2000, 3000, 4000, 5000, 10}, 2500, 2},
+		"same millisecond": {[]int64{1000, 1000, 1000}, 1000, 3},
+	} {
+		m, err := (&api.Past{Historian: newLog(t, 0, c.times...)}).AsOf(t.Context(), c.at)
+		if err != nil || m.Index != c.want {
+			t.Errorf("%s: %v, index %d, want %d", name, err, m.Index, c.want)
+		}
+	}
+	m, err := (&api.Past{Historian: newLog(t, 0, 1000, 9000, 2000)}).AsOf(t.Context(), 1000)
+	if err != nil || m.SkewMS != 7000 {
+		t.Errorf("%v, the clocks differ by %d", err, m.SkewMS)
+	}
+	if _, err := (&api.Past{Historian: newLog(t, 0)}).AsOf(t.Context(), 1); err == nil {
+		t.Error("an empty log has a history")
+	}
+}
+
+// TestHistoryInTheAPI has a limit, and says what is wrong with a question.
+func TestHistoryInTheAPI(t *testing.T) {
+	l := newLog(t, 2, 1000, 2000, 3000, 4000)
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return l.values[4] }, Past: &api.Past{Historian: l}}))
+	defer s.Close()
+	for path, c := range map[string]struct {
+		code int
+		want string
+	}{
+		"":                           {200, `"index":4`},
+		"?index=3":                   {200, `"oldest":{"index":2}`},
+		"?index=3&limit=1":           {200, `"total":3`},
+		"?at=1970-01-01T00:00:03.5Z": {200, `"index":3`},
+		"?index=1":                   {404, "the log does not hold index 1: it goes from 2 to 4"},
+		"?index=x":                   {400, "not an index"},
+		"?at=noon":                   {400, "not a time"},
+		"?index=1&at=1":              {400, "exclude each other"},
+		"?limit=0":                   {400, "limit"},
+		"/diff?from=2&to=4":          {200, `"job":"j3"`},
+		"/diff?from=4&to=2":          {400, "the lower one first"},
+		"/diff?from=4":               {400, "to is missing"},
+		"/diff?from=0&to=4":          {404, "does not hold index 0"},
+	} {
+		if code, body := asked(t, s.URL+"/v1/history"+path); code != c.code || !strings.Contains(body, c.want) {
+			t.Errorf("%s: %d %s, want %d with %s", path, code, body, c.code, c.want)
+		}
+	}
+	var m api.Moment
+	_, body := asked(t, s.URL+"/v1/history?limit=1")
+	if err := json.Unmarshal([]byte(body), &m); err != nil || len(m.Tasks) != 1 || m.Total != 4 {
+		t.Errorf("%v %+v", err, m)
+	}
+	l.err = errors.New("the store is away")
+	if code, body := asked(t, s.URL+"/v1/history"); code != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+func asked(t *testing.T, url string) (int, string) {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	return r.StatusCode, readAll(t, r)
+}
+
+func readAll(t *testing.T, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestConfigure changes what is named, and refuses the rest.
+func TestConfigure(t *testing.T) {
+	var done []cluster.Command
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Token: "secret", Actions: &api.Actions{
+		Do: func(_ context.Context, c cluster.Command) (cluster.Result, error) {
+			done = append(done, c)
+			return cluster.Result{Accepted: true}, nil
+		},
+	}}))
+	defer s.Close()
+	for query, want := range map[string]int{
+		"?retention=7&job_scheduler=greedy": 200, "": 400, "?retention=0": 400, "?retention=x": 400, "?move_budget=-1": 400, "?color=red": 400, "?format=99999999999": 400,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/configure"+query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer secret")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := readAll(t, answer); answer.StatusCode != want {
+			t.Errorf("%s: %d %s, want %d", query, answer.StatusCode, body, want)
+		}
+		answer.Body.Close()
+	}
+	if len(done) != 1 || done[0] != (cluster.Configure{JobScheduler: "greedy", Retention: 7}) {
+		t.Errorf("done: %v", done)
+	}
+}
+
+// TestJournalEvents: records come as they are written, a late one too, each once; a stream that goes on repeats no more than a minute.
+func TestJournalEvents(t *testing.T) {
+	now := time.Now().UnixMilli()
+	kept := journal.NewMemory(100)
+	add := func(at int64, task string) {
+		if err := kept.Append(t.Context(), journal.Record{AtMS: at, Kind: journal.Moved, Partition: task, To: "a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: kept}))
+	t.Cleanup(s.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	add(now-300_000, "old")
+	stream := listenTo(t, s.URL+"/v1/journal/events", "")
+	add(now+1000, "one")
+	one := stream.next()
+	add(now-200_000, "late")
+	late := stream.next()
+	add(now+2000, "two")
+	two := stream.next()
+	for want, e := range map[string]event{"one": one, "late": late, "two": two} {
+		if e.name != "record" || !strings.Contains(e.data, `"partition":"`+want+`"`) {
+			t.Errorf("got %+v, want %s", e, want)
+		}
+	}
+	again := listenTo(t, s.URL+"/v1/journal/events?task=two", two.id)
+	if e := again.next(); e.id != two.id {
+		t.Errorf("got %+v, want the last record again: it names itself %s", e, two.id)
+	}
+	from := listenTo(t, s.URL+"/v1/journal/events", one.id)
+	for _, want := range []event{one, two} {
+		if e := from.next(); e != want {
+			t.Errorf("got %+v, want %+v", e, want)
+		}
+	}
+}

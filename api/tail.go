@@ -1,0 +1,120 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/journal"
+)
+
+// The pace of /v1/journal/events.
+const (
+	tailPace = time.Second
+	// tailBack is how far back a look goes: a record may come late, and clocks of members differ.
+	tailBack = 10 * time.Minute
+	// tailAgain is how far before the last event a stream that goes on begins.
+	tailAgain = time.Minute
+	maxTails  = 16
+)
+
+// tail sends records of the journal as they come, until the client goes. The identifier of an event is the record's time in ms and a hash of it. With one as Last-Event-ID
+// the stream begins a minute before it, so that what came late is not left out: what the client has by its identifier it drops.
+func (h *handler) tail(w http.ResponseWriter, r *http.Request) {
+	c := http.NewResponseController(w)
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		fail(w, http.StatusNotImplemented, "this connection cannot carry events")
+		return
+	}
+	f := &follower{h: h, r: r, w: w, said: time.Now()}
+	begin := time.Now()
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		ms, _, _ := strings.Cut(last, ".")
+		n, err := strconv.ParseInt(ms, 10, 64)
+		if err != nil || n < 0 || n >= 1<<53 {
+			fail(w, http.StatusBadRequest, fmt.Sprintf("Last-Event-ID: %q is not the identifier of a record", last))
+			return
+		}
+		begin = time.UnixMilli(n).Add(-tailAgain)
+	}
+	t := &journalTail{follower: f, task: r.URL.Query().Get("task"), shown: map[string]int64{}}
+	before, err := t.read(begin.Add(-tailBack))
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, x := range before {
+		if x.AtMS < begin.UnixMilli() {
+			t.note(x)
+		}
+	}
+	tick := time.NewTicker(tailPace)
+	defer tick.Stop()
+	for ok := f.write(": begin\n\n") && t.send(before); ok; {
+		select {
+		case <-tick.C:
+			ok = t.look()
+		case <-r.Context().Done():
+			return
+		case <-h.c.done:
+			return
+		}
+	}
+}
+
+// journalTail sends each record once.
+type journalTail struct {
+	*follower
+	task  string
+	shown map[string]int64 // identifiers, with their time in ms
+}
+
+func (t *journalTail) read(since time.Time) ([]journal.Record, error) {
+	return t.h.read(t.r, journal.Query{Partition: t.task, Since: since, Limit: maxPage})
+}
+
+// note is the identifier of a record, and whether it is new.
+func (t *journalTail) note(r journal.Record) (id string, data []byte, isNew bool) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return "", nil, false
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write(data) // never fails
+	id = fmt.Sprintf("%d.%016x", r.AtMS, hash.Sum64())
+	_, twice := t.shown[id]
+	t.shown[id] = r.AtMS
+	return id, data, !twice
+}
+
+// look sends what is new; false if the client cannot be reached. A store that is away is waited for.
+func (t *journalTail) look() bool {
+	since := time.Now().Add(-tailBack)
+	records, err := t.read(since)
+	if err != nil && !t.write(": the store does not answer\n\n") {
+		return false
+	}
+	if !t.send(records) {
+		return false
+	}
+	for id, at := range t.shown { // order-free: each by itself
+		if at < since.Add(-tailBack).UnixMilli() {
+			delete(t.shown, id)
+		}
+	}
+	return time.Since(t.said) < beat || t.write(": beat\n\n")
+}
+
+func (t *journalTail) send(records []journal.Record) bool {
+	for _, r := range records {
+		if id, data, isNew := t.note(r); isNew && !t.write(fmt.Sprintf("id: %s\nevent: record\ndata: %s\n\n", id, data)) {
+			return false
+		}
+	}
+	return true
+}

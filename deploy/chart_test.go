@@ -1,0 +1,304 @@
+package deploy_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// objects are what a chart makes, by kind.
+type objects struct {
+	set     *apps.StatefulSet
+	service *core.Service
+	budget  *policy.PodDisruptionBudget
+	account *core.ServiceAccount
+	tasks   *core.ConfigMap
+	notes   string
+}
+
+// render lets Helm render the chart, and reads each object as the API of Kubernetes has it: an unknown field is an error.
+func render(t *testing.T, values map[string]any) (o objects, err error) {
+	t.Helper()
+	chart, err := loader.LoadDir("helm/rota")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: "weather", Namespace: "checks", Revision: 1, IsInstall: true}, nil)
+	if err != nil {
+		return o, err
+	}
+	files, err := engine.Engine{Strict: true}.Render(chart, all)
+	if err != nil {
+		return o, err
+	}
+	for name, text := range files { // order-free: each by itself
+		kind := struct {
+			Kind string `json:"kind"`
+		}{}
+		switch {
+		case strings.HasSuffix(name, "NOTES.txt"):
+			o.notes = text
+			continue
+		case strings.TrimSpace(text) == "" || strings.HasSuffix(name, ".tpl"):
+			continue
+		}
+		if err := yaml.Unmarshal([]byte(text), &kind); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, text)
+		}
+		var into any
+		switch kind.Kind {
+		case "StatefulSet":
+			o.set = new(apps.StatefulSet)
+			into = o.set
+		case "Service":
+			o.service = new(core.Service)
+			into = o.service
+		case "PodDisruptionBudget":
+			o.budget = new(policy.PodDisruptionBudget)
+			into = o.budget
+		case "ServiceAccount":
+			o.account = new(core.ServiceAccount)
+			into = o.account
+		case "ConfigMap":
+			o.tasks = new(core.ConfigMap)
+			into = o.tasks
+		default:
+			t.Fatalf("%s: unknown kind %q", name, kind.Kind)
+		}
+		if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, text)
+		}
+	}
+	return o, nil
+}
+
+type values = map[string]any
+
+func opened(more values) values {
+	out := values{"api": values{"tlsSecret": "tls", "tokenSecret": values{"name": "token"}}}
+	for k, v := range more { // order-free: into a map
+		out[k] = v
+	}
+	return out
+}
+
+// TestChart renders the chart as people set it up.
+func TestChart(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]values{
+		"store alone":  {"store": "zookeeper://zk-0.zk/rota"},
+		"secret store": {"storeSecret": values{"name": "store", "key": "url"}},
+		"tasks":        {"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}},
+		"own tasks":    {"store": "etcd://e/r", "tasksConfigMap": "mine"},
+		"open":         opened(values{"store": "etcd://e/r", "slots": 4, "protocol": "lease", "publish": []any{"kafka://k/?topic=t"}}),
+		"kept":         {"store": "etcd://e/r", "persistence": values{"enabled": true, "storageClass": "fast"}},
+		"all the rest": {
+			"store": "etcd://e/r", "priorityClassName": "high", "podAnnotations": values{"a": "b"}, "podLabels": values{"team": "x"}, "nodeSelector": values{"disk": "ssd"},
+			"tolerations": []any{values{"key": "k", "operator": "Exists"}}, "imagePullSecrets": []any{values{"name": "s"}}, "extraArgs": []any{"--label", "zone=a"},
+			"env": []any{values{"name": "TOKEN", "value": "x"}}, "affinity": values{"nodeAffinity": values{}}, "drainTimeout": "45s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, err := render(t, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.check(t, v)
+		})
+	}
+}
+
+// check finds what a member in a pod needs.
+func (o *objects) check(t *testing.T, v values) {
+	t.Helper()
+	if o.set == nil || o.service == nil || o.budget == nil || o.account == nil {
+		t.Fatalf("an object is missing: %+v", o)
+	}
+	pod, one := o.set.Spec.Template.Spec, o.set.Spec.Template.Spec.Containers[0]
+	switch {
+	case o.set.Spec.UpdateStrategy.Type != apps.RollingUpdateStatefulSetStrategyType || !slices.Contains(one.Args, "--hold=60s") || !slices.Contains(one.Args, "--member=$(POD_NAME)"):
+		t.Errorf("an update moves tasks: %q", one.Args)
+	case *pod.SecurityContext.RunAsUser != 65532 || !*pod.SecurityContext.RunAsNonRoot || !*one.SecurityContext.ReadOnlyRootFilesystem || *one.SecurityContext.AllowPrivilegeEscalation:
+		t.Error("it has rights that it does not need")
+	case o.budget.Spec.MaxUnavailable.IntValue() != 1 || o.budget.Spec.Selector.MatchLabels["app.kubernetes.io/instance"] != "weather":
+		t.Errorf("the budget is %+v", o.budget.Spec)
+	case one.ReadinessProbe == nil || one.StartupProbe == nil || !slices.Contains(one.LivenessProbe.Exec.Command, "--live"):
+		t.Error("a probe is missing")
+	case o.set.Spec.ServiceName != o.service.Name || o.service.Spec.ClusterIP != "None" || *pod.AutomountServiceAccountToken:
+		t.Error("the service is not that of the set, or a pod has a token")
+	}
+	for key, want := range o.set.Spec.Selector.MatchLabels { // order-free: each by itself
+		if o.set.Spec.Template.Labels[key] != want || o.service.Spec.Selector[key] != want {
+			t.Errorf("the label %s is not that of the pods", key)
+		}
+	}
+	grace := int64(30)
+	if v["drainTimeout"] == "45s" {
+		grace = 65
+	}
+	if *pod.TerminationGracePeriodSeconds != grace {
+		t.Errorf("a pod has %d s to drain, want %d", *pod.TerminationGracePeriodSeconds, grace)
+	}
+	mounted := map[string]bool{}
+	for _, m := range one.VolumeMounts {
+		mounted[m.Name] = true
+	}
+	for _, volume := range pod.Volumes {
+		if !mounted[volume.Name] {
+			t.Errorf("nothing uses the volume %s", volume.Name)
+		}
+		delete(mounted, volume.Name)
+	}
+	for _, claim := range o.set.Spec.VolumeClaimTemplates {
+		delete(mounted, claim.Name)
+	}
+	if len(mounted) > 0 {
+		t.Errorf("no volume for %v", mounted)
+	}
+	if !strings.Contains(o.notes, "port-forward weather-rota-0 7600") {
+		t.Errorf("the notes are %q", o.notes)
+	}
+}
+
+// TestChartRefuses what would not work.
+func TestChartRefuses(t *testing.T) {
+	t.Parallel()
+	for want, v := range map[string]values{
+		"say where the members meet":          {},
+		"a file store is for one machine":     {"store": "file:/data/x"},
+		"both tlsSecret and tokenSecret.name": {"store": "etcd://e/r", "api": values{"tlsSecret": "tls"}},
+		"additional properties 'replica'":     {"store": "etcd://e/r", "replica": 2},
+		"at '/replicas'":                      {"store": "etcd://e/r", "replicas": 0},
+		"at '/ttl'":                           {"store": "etcd://e/r", "ttl": "soon"},
+		"at '/protocol'":                      {"store": "etcd://e/r", "protocol": "raft"},
+		"'a.txt' does not match":              {"store": "etcd://e/r", "tasks": values{"a.txt": "x"}},
+	} {
+		if _, err := render(t, v); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", v, err, want)
+		}
+	}
+}
+
+// TestPodRuns runs what the chart says, on this machine: the arguments are those of a member that joins, and the probes find it ready.
+func TestPodRuns(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]values{
+		"loopback": {"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}},
+		"network":  opened(values{"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}, "persistence": values{"enabled": true}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, port := t.TempDir(), freePort(t)
+			v["api"] = merged(v["api"], "port", port)
+			o, err := render(t, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mount(t, dir, o.tasks.Data)
+			here := strings.NewReplacer("/etc/rota", dir, "/usr/bin/rota", rota, "$(POD_NAME)", "weather-rota-0", "/data", dir, "0.0.0.0", "127.0.0.1")
+			one := o.set.Spec.Template.Spec.Containers[0]
+			command := func(args []string) *exec.Cmd {
+				words := make([]string, len(args))
+				for i, a := range args {
+					words[i] = here.Replace(a)
+				}
+				cmd := exec.Command(words[0], words[1:]...)
+				cmd.Dir, cmd.Env = dir, append(os.Environ(), "ROTA_STORE=file:"+filepath.Join(dir, "store"))
+				return cmd
+			}
+			member := start(t, command(append([]string{"/usr/bin/rota"}, one.Args...)))
+			member.awaitSaid(t, "joined as the first member")
+			for _, probe := range []*core.Probe{one.StartupProbe, one.ReadinessProbe, one.LivenessProbe} {
+				if out := must(t, command(probe.Exec.Command)); out != "ok\n" {
+					t.Errorf("%q says %q", probe.Exec.Command, out)
+				}
+			}
+			await(t, "the task runs", func() bool {
+				return strings.Contains(must(t, command([]string{"/usr/bin/rota", "tasks"})), "weather-rota-0")
+			})
+			member.leave(t)
+			if out, err := command(one.ReadinessProbe.Exec.Command).CombinedOutput(); err == nil {
+				t.Errorf("it is ready after it has left: %s", out)
+			}
+		})
+	}
+}
+
+func merged(old any, key, port string) values {
+	out := values{}
+	if m, ok := old.(values); ok {
+		out = m
+	}
+	n := 0
+	for _, digit := range port {
+		n = 10*n + int(digit-'0')
+	}
+	out[key] = n
+	return out
+}
+
+// mount lays files where a pod has them: those of a config map are links below ..data, as Kubernetes makes them.
+func mount(t *testing.T, dir string, tasks map[string]string) {
+	t.Helper()
+	for _, d := range []string{"tasks/..2026_11_22", "tls", "token"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o750); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := map[string]string{"token/token": "open-sesame"}
+	files["tls/tls.crt"], files["tls/tls.key"] = certificate(t)
+	for name, text := range tasks { // order-free: into a map
+		files["tasks/..2026_11_22/"+name] = text
+		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(dir, "tasks", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("..2026_11_22", filepath.Join(dir, "tasks", "..data")); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files { // order-free: each by itself
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// certificate is of a name that a probe does not ask by.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "rota"}, DNSNames: []string{"rota.example.org"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+}

@@ -1,0 +1,59 @@
+package deploy_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestUnits lets systemd read the units, with the binary of this test in place of the installed one.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is not here")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"rota.service", "rota@.service"} {
+		text := strings.ReplaceAll(read(t, filepath.Join("systemd", name)), "/usr/bin/rota ", rota+" ")
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"rota.service", "rota@1.service"} {
+		out, err := exec.Command("systemd-analyze", "verify", "--man=no", filepath.Join(dir, name)).CombinedOutput()
+		if err != nil || strings.Contains(string(out), "rota") {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+	out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold=25", "--no-pager", filepath.Join(dir, "rota.service")).CombinedOutput()
+	if strings.Contains(string(out), "unrecognized option") || strings.Contains(string(out), "Unknown option") {
+		t.Logf("this systemd-analyze does not judge files: %s", out)
+		return
+	}
+	if err != nil {
+		t.Errorf("a service that is exposed above 2.5: %v\n%s", err, out)
+	}
+}
+
+var flag = regexp.MustCompile(`--[a-z-]+`)
+
+// TestUnitsKnowTheCommand: each flag is one of rota run, and stopping takes longer than draining.
+func TestUnitsKnowTheCommand(t *testing.T) {
+	t.Parallel()
+	help := must(t, exec.Command(rota, "run", "--help"))
+	for _, name := range []string{"rota.service", "rota@.service"} {
+		text := read(t, filepath.Join("systemd", name))
+		line := regexp.MustCompile(`(?m)^ExecStart=.*$`).FindString(text)
+		for _, f := range flag.FindAllString(line, -1) {
+			if !strings.Contains(help, f+" ") {
+				t.Errorf("%s: rota run has no %s", name, f)
+			}
+		}
+		if !strings.Contains(text, "TimeoutStopSec=30s") || !strings.Contains(text, "KillMode=mixed") || !strings.Contains(help, "before the member leaves (default 10s)") {
+			t.Errorf("%s: it is killed before it has drained", name)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package command
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	settings := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}}
+	if got := revisionOf("", settings); got != "0123456789ab+" {
+		t.Error(got)
+	}
+	if got := revisionOf("feedfeedfeedfeed", settings); got != "feedfeedfeed" {
+		t.Error(got)
+	}
+	if got := revisionOf("", nil); got != "" {
+		t.Error(got)
+	}
+	out, _, code := here("", "version")
+	if code != 0 || !strings.HasPrefix(out, "rota "+version+" (commit ") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+}
+
+// TestHealth asks servers that are ready, not ready, guarded by a token, and not there.
+func TestHealth(t *testing.T) {
+	ready := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/healthz":
+		case r.Header.Get("Authorization") != "Bearer open":
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"error":"no valid token"}`))
+		default:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"ready":false,"reasons":["the store is away"]}`))
+		}
+	})
+	s, sealed := httptest.NewServer(ready), httptest.NewTLSServer(ready)
+	defer s.Close()
+	defer sealed.Close()
+	cert := filepath.Join(t.TempDir(), "cert.pem")
+	other := filepath.Join(t.TempDir(), "other.pem")
+	if err := os.WriteFile(cert, pemOf(sealed.Certificate()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := httptest.NewServer(ready)
+	gone.Close()
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"health --live " + s.URL, exitOK, "ok"},
+		{"health " + s.URL, exitFailed, "no valid token"},
+		{"health --api-token env:T " + s.URL, exitFailed, "not ready: the store is away"},
+		{"health --live --tls-cert " + cert + " " + sealed.URL, exitOK, "ok"},
+		{"health --live " + sealed.URL, exitFailed, "certificate"},
+		{"health --live --tls-cert " + other + " " + sealed.URL, exitUsage, "PEM"},
+		{"health " + gone.URL, exitFailed, "no answer from"},
+		{"health --api-token hunter2 " + s.URL, exitUsage, "env:NAME"},
+	} {
+		out, errs, code := with(map[string]string{"T": "open"}, "", strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) || strings.Contains(out+errs, "hunter2") {
+			t.Errorf("%s: exit %d, want %d and %q:\n%s%s", c.args, code, c.code, c.want, out, errs)
+		}
+	}
+}
+
+// TestManual has a page for each command, with each of its flags.
+func TestManual(t *testing.T) {
+	dir := t.TempDir()
+	if _, errs, code := here("", "man", "--dir", dir); code != 0 {
+		t.Fatal(errs)
+	}
+	root := newRoot(env{getenv: func(string) string { return "" }})
+	pages := 0
+	for _, c := range everyCommand(root) {
+		if c.Hidden {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages++
+		for _, line := range strings.Split(strings.TrimSpace(c.Flags().FlagUsages()), "\n") {
+			name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "--"), " ")
+			if name != "" && !strings.Contains(string(b), strings.ReplaceAll("--"+name, "-", `\-`)) {
+				t.Errorf("%s: the page has no --%s", c.CommandPath(), name)
+			}
+		}
+	}
+	if pages < 30 {
+		t.Errorf("%d pages", pages)
+	}
+	if _, errs, code := here("", "man", "rnu"); code != exitUsage || !strings.Contains(errs, "try: ") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// TestCompletionKnows what a shell asks for: commands, and the values of flags.
+func TestCompletionKnows(t *testing.T) {
+	for args, want := range map[string]string{
+		"__complete dr": "drain", "__complete run --protocol l": "lease", "__complete tasks --state ow": "owner-silent", "__complete run --log-level w": "warn",
+		"__complete status --store zoo": "zookeeper://", "__complete completion f": "fish", "__complete store c": "check",
+	} {
+		if out, _, code := here("", strings.Fields(args)...); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: exit %d, want %s in %q", args, code, want, out)
+		}
+	}
+	if _, errs, code := here("", "completion", "fisch"); code != exitUsage || !strings.Contains(errs, "try: rota completion fish") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+func pemOf(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+}
