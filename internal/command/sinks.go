@@ -89,8 +89,11 @@ func (k serverSink) open(text string, getenv func(string) string) (publish.Publi
 	}
 	name := sinkName(u)
 	o := publish.Options{SendTimeout: u.Timeout}
-	if k.scheme.Name == "elastic" {
+	switch k.scheme.Name {
+	case "elastic":
 		o.Batch = elastic.Batch
+	case "kafka":
+		o.Batch = kafka.Batch
 	}
 	return publish.NewBatcher(name, s, o), name, nil
 }

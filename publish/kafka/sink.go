@@ -18,6 +18,9 @@ type producer interface {
 	Close()
 }
 
+// Batch is a good publish.Options.Batch: the answers of the brokers are waited for before the next batch.
+const Batch = 2000
+
 type sink struct {
 	topic string
 	p     producer
@@ -26,7 +29,7 @@ type sink struct {
 // Send implements publish.Sink.
 func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
 	var out publish.Outcome
-	records, of := make([]*kgo.Record, 0, len(batch)), make(map[*kgo.Record]publish.Sample, len(batch))
+	records, samples := make([]*kgo.Record, 0, len(batch)), make([]publish.Sample, 0, len(batch))
 	for _, sample := range batch {
 		line, err := sample.Line()
 		if err != nil {
@@ -37,7 +40,7 @@ func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome
 		if len(sample.Points) > 0 {
 			r.Timestamp = time.UnixMilli(sample.Points[0].AtMS)
 		}
-		records, of[r] = append(records, r), sample
+		records, samples = append(records, r), append(samples, sample)
 	}
 	failed := map[*kgo.Record]error{}
 	for _, r := range s.p.ProduceSync(ctx, records...) { // in the order in which they ended
@@ -46,13 +49,16 @@ func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome
 		}
 	}
 	out.Login = len(records) > 0 && len(failed) == len(records)
+	if len(failed) == 0 {
+		return out
+	}
 	again := map[string]bool{} // series whose order would suffer
-	for _, r := range records {
+	for i, r := range records {
 		err := failed[r]
 		switch {
 		case again[string(r.Key)] || err != nil && passing(err):
 			again[string(r.Key)] = true
-			out.Retry = append(out.Retry, of[r])
+			out.Retry = append(out.Retry, samples[i])
 		case err != nil:
 			out.Refused++
 		}
