@@ -2,11 +2,13 @@ package directory
 
 import (
 	"crypto/sha256"
+	"io/fs"
 	"sync"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/work"
 )
 
 // Cache has the contents of files that were read, so that several looks of one process at the same directories read and parse each file once.
@@ -17,6 +19,13 @@ type Cache struct {
 
 // NewCache returns an empty cache.
 func NewCache() *Cache { return &Cache{sources: make(map[string]*contents)} }
+
+// Scan scans what a source has, like [ScanFiles].
+func (c *Cache) Scan(dirs []string, files fs.FS, name string, types work.Types) Scan {
+	s := NewScanner(dirs, name, types)
+	s.files, s.known = files, c.of(name)
+	return s.Scan()
+}
 
 // of are the contents of a source; of no cache, those of one scanner alone.
 func (c *Cache) of(name string) *contents {
