@@ -255,6 +255,11 @@ func (c *config) run(ctx context.Context) error {
 		return err
 	}
 	defer st.Close()
+	if s, ok := st.(interface{ TakeSeat() error }); ok && !c.node.NoSessions {
+		if err := s.TakeSeat(); err != nil {
+			return failed("stop one of the members, or use a store on a server: --store etcd://…", "%w", err)
+		}
+	}
 	defer c.guarding(st)()
 	if c.node.Types, err = c.typesOf(c.allow, c.devTypes); err != nil {
 		return err
