@@ -202,3 +202,38 @@ func TestAFolderThatIsSuddenlyEmptyIsSeen(t *testing.T) {
 		t.Errorf("got %+v, want an empty directory", scan)
 	}
 }
+
+// BenchmarkOneChange is what one changed file costs among many: with the look that a hint leads to, with a scan of everything, and before, when each file was read.
+func BenchmarkOneChange(b *testing.B) {
+	const n = 100_000
+	dir := b.TempDir()
+	for i := range n {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("task-%06d.yaml", i)), []byte(good), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s := NewScanner([]string{dir}, "s", types())
+	s.Scan()
+	for path, p := range s.known.files { // order-free: each by itself
+		p.settled = true
+		s.known.files[path] = p
+	}
+	one := filepath.Join(dir, "task-000001.yaml")
+	for _, c := range []struct {
+		name string
+		look func()
+	}{
+		{"hint", func() { s.again(only(one)) }},
+		{"scan", func() { s.Scan() }},
+		{"reading", func() { s.known.files = make(map[string]parsed, n); s.Scan() }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for i := range b.N {
+				if err := os.WriteFile(one, fmt.Appendf(nil, "type: noop\nevery: %ds\n", i%50+1), 0o600); err != nil {
+					b.Fatal(err)
+				}
+				c.look()
+			}
+		})
+	}
+}

@@ -60,8 +60,8 @@ type parsed struct {
 }
 
 // settles is after how long a file is read once more: two writes within the resolution of a file system's clock (2 s on the coarsest) leave the same stamp,
-// a later one does not. No clock of another machine is compared.
-const settles = 2500 * time.Millisecond
+// a later one does not. No clock of another machine is compared. It is long enough for all who look at 100,000 files at their start to read them once.
+const settles = 15 * time.Second
 
 // contents are what the files of a source mean, by path.
 type contents struct {

@@ -43,7 +43,7 @@ func (h *holding) look(scan Scan, value cluster.Value, name string) (again bool)
 	touched, all := scan.touched(h.missing)
 	found := present(&scan, touched, all)
 	if all {
-		touched = slices.Collect(maps.Keys(h.have.sum))
+		touched = slices.Collect(maps.Keys(h.have.sum)) // order-free: each by itself
 	}
 	lost := make(map[cluster.JobID]bool)
 	for _, id := range touched {
