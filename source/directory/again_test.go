@@ -58,6 +58,9 @@ func TestALookCostsWhatChanged(t *testing.T) {
 		files[fmt.Sprintf("sub%d/t%04d.yaml", i%3, i)] = good
 	}
 	dir := tree(t, files)
+	if !stampOf(stat(t, filepath.Join(dir, "sub1/t0001.yaml"))).ok {
+		t.Skip("this system does not say enough about a file to leave it unread")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		cache := NewCache()
 		s := NewScanner([]string{dir}, "s", types())
@@ -100,9 +103,6 @@ func TestALookCostsWhatChanged(t *testing.T) {
 			}
 		}
 		look("nothing", changes{}, "0 stats, 0 reads")
-		if _, err := os.Stat(one); err != nil || !stampOf(stat(t, one)).ok {
-			t.Skip("this system does not say enough about a file to leave it unread")
-		}
 		look("soon", changes{all: true}, "2000 stats, 0 reads")
 		time.Sleep(settles) // waits: virtual time
 		look("once more, for the resolution of the clock", changes{all: true}, "2000 stats, 2000 reads")
