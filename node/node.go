@@ -39,6 +39,8 @@ type Config struct {
 	Sources map[string][]string
 	// Files are task files that the program itself has, by source name.
 	Files map[string]fs.FS
+	// Cache has what was read of the sources before, so that this node need not read it again; default: an empty one.
+	Cache *directory.Cache
 	Types work.Types
 	// Functions are what this member runs calls of, one on each slot that no task has.
 	Functions []call.Function

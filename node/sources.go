@@ -22,6 +22,9 @@ type sources struct {
 }
 
 func newSources(n *Node) *sources {
+	if n.c.Cache == nil {
+		n.c.Cache = directory.NewCache()
+	}
 	return &sources{n: n, names: directory.Names(n.c.Sources, n.c.Files), joined: make(chan struct{})}
 }
 
@@ -35,7 +38,7 @@ func (s *sources) removed() { s.incarnation.Store(0) }
 // config is what the sources work with.
 func (s *sources) config() directory.Config {
 	return directory.Config{
-		Dirs: s.n.c.Sources, Files: s.n.c.Files, Member: s.n.c.Member, Docs: s.n.c.Store, Incarnation: s.present, Types: func() work.Types { return s.n.c.Types },
+		Dirs: s.n.c.Sources, Files: s.n.c.Files, Member: s.n.c.Member, Docs: s.n.c.Store, Cache: s.n.c.Cache, Incarnation: s.present, Types: func() work.Types { return s.n.c.Types },
 		Value: s.n.member.Value, Propose: s.n.member.Propose, Journal: s.record,
 	}
 }

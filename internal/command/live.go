@@ -18,6 +18,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/quiet"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
@@ -50,6 +51,7 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	if err != nil {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
 	}
+	c.node.Cache = directory.NewCache()
 	w := &welcome{c: c, before: before}
 	c.node.Events = node.Events{Joined: w.joined, Removed: w.removed, Started: w.started}
 	n, err := node.New(c.node)
@@ -57,13 +59,13 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 		return misused("rota run --help", "%w", err)
 	}
 	w.node = n
-	c.say("%s", w.first())
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	hurry, done := c.onSignals(stop, n)
 	defer done()
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	wg.Go(w.begin) // joining does not wait until all task files are read
 	serving, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
 	if l != nil {
@@ -80,6 +82,9 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if l, ok := c.node.Logger.Handler().(*quiet.Limiter); ok {
+		l.Flush()
 	}
 	c.say("%s left in order", c.node.Member)
 	return nil
@@ -119,6 +124,33 @@ type welcome struct {
 	node   *node.Node
 	once   sync.Once
 	moved  atomic.Int64
+
+	mu    sync.Mutex
+	begun bool
+	later []string // lines that wait for the first one
+}
+
+// begin says the first line, and what was to be said meanwhile.
+func (w *welcome) begin() {
+	first := w.first()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.c.say("%s", first)
+	for _, line := range w.later {
+		w.c.say("%s", line)
+	}
+	w.begun, w.later = true, nil
+}
+
+// say says a line after the first one.
+func (w *welcome) say(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.begun {
+		w.later = append(w.later, fmt.Sprintf(format, args...))
+		return
+	}
+	w.c.say(format, args...)
 }
 
 // first is the line before joining.
@@ -129,7 +161,7 @@ func (w *welcome) first() string {
 	}
 	for _, name := range directory.Names(w.c.node.Sources, w.c.node.Files) {
 		dirs, files := w.c.node.Sources[name], w.c.node.Files[name]
-		s := directory.ScanFiles(dirs, files, name, w.c.node.Types)
+		s := w.c.node.Cache.Scan(dirs, files, name, w.c.node.Types)
 		if files != nil {
 			dirs = append(slices.Clone(dirs), "source "+name)
 		}
@@ -159,19 +191,19 @@ func (w *welcome) joined(_ cluster.Incarnation, took time.Duration) {
 	again := true
 	w.once.Do(func() { again = false })
 	if again {
-		w.c.say("%s again", who)
+		w.say("%s again", who)
 		return
 	}
-	w.c.say("%s in %s · %s · status: rota status --store %s", who, gapText(took.Milliseconds()), w.c.sampleText, storeurl.Hide(w.c.store))
+	w.say("%s in %s · %s · status: rota status --store %s", who, gapText(took.Milliseconds()), w.c.sampleText, storeurl.Hide(w.c.store))
 	for _, name := range directory.Names(w.c.node.Sources, w.c.node.Files) {
 		if reader := readerOf(w.node.Value(), name); reader != "" && reader != w.c.node.Member {
-			w.c.say("source %s: the files of %s count", name, reader)
+			w.say("source %s: the files of %s count", name, reader)
 		}
 	}
 }
 
 func (w *welcome) removed(reason string) {
-	w.c.say("woke up removed (%s): stopped its tasks, joining anew", reason)
+	w.say("woke up removed (%s): stopped its tasks, joining anew", reason)
 }
 
 // movedHere tells whether a start is that of a task which another member had before: not one that starts again here, and not one that this member gets back.
@@ -182,7 +214,7 @@ func movedHere(p cluster.Partition, r work.RunStarted, self cluster.MemberID) bo
 // started says, once, when others hand over tasks to the new member.
 func (w *welcome) started(r work.RunStarted) {
 	if name, source := strings.CutPrefix(string(r.Partition), directory.LabelKey("")); source {
-		w.c.say("source %s: the files of this member count", name)
+		w.say("source %s: the files of this member count", name)
 		return
 	}
 	if p, ok := w.node.Value().Partition(r.Partition); !ok || !movedHere(p, r, w.c.node.Member) {
@@ -190,7 +222,7 @@ func (w *welcome) started(r work.RunStarted) {
 	}
 	if w.moved.Add(1) == 1 {
 		time.AfterFunc(time.Second, func() {
-			w.c.say("%s moved here from others", many(int(w.moved.Swap(0)), "task"))
+			w.say("%s moved here from others", many(int(w.moved.Swap(0)), "task"))
 		})
 	}
 }

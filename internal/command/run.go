@@ -16,6 +16,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/quiet"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
 )
@@ -156,7 +157,7 @@ func logger(e env, level string) (*slog.Logger, error) {
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, misused("--log-level "+nearestOr(level, []string{"debug", "info", "warn", "error"}, "info"), "log-level %q is none of debug, info, warn, error", level)
 	}
-	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: l})), nil
+	return slog.New(quiet.Limit(slog.NewTextHandler(quiet.NewWriter(e.stderr), &slog.HandlerOptions{Level: l}))), nil
 }
 
 // openAPI listens; nil where no API is wanted.
@@ -256,6 +257,11 @@ func (c *config) run(ctx context.Context) error {
 		return err
 	}
 	defer st.Close()
+	if s, ok := st.(interface{ TakeSeat() error }); ok && !c.node.NoSessions {
+		if err := s.TakeSeat(); err != nil {
+			return failed("stop one of the members, or use a store on a server: --store etcd://…", "%w", err)
+		}
+	}
 	defer c.guarding(st)()
 	if c.node.Types, err = c.typesOf(c.allow, c.devTypes); err != nil {
 		return err

@@ -47,7 +47,7 @@ var vendors = []rule{
 	{"github.com/mattn/go-isatty", []string{"cmd/…", "internal/command/…"}},
 	{"golang.org/x/term", []string{"cmd/…", "internal/command/…"}},
 	{"golang.org/x/net", []string{"tasks", "api"}},
-	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "node", "node/guardian", "cmd/…", "internal/command/…"}},
+	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "node", "node/guardian", "cmd/…", "internal/command/…", "internal/quiet"}},
 	{"golang.org/x/sync", []string{"node", "work", "api", "cmd/…", "internal/command/…", "sim/…", "store/*"}},
 	// Libraries for tests: only conformance suites are not tests themselves.
 	{"github.com/anishathalye/porcupine", []string{"store/storetest", "protocol/protocoltest", "sim/…"}},

@@ -78,14 +78,17 @@ func read(text string, kind Scheme, getenv func(string) string) (URL, error) {
 		return URL{}, fmt.Errorf("not a URL: write %s", kind.Example())
 	}
 	out := URL{Scheme: kind.Name, Extra: map[string]string{}}
-	if out.User, authority, ok = cutUser(authority); !ok || out.User != "" && !kind.UserAtHost {
-		return URL{}, errors.New("what stands before the @ is seen by everyone: write ?user=NAME&password=env:NAME_OF_A_VARIABLE")
+	if out.User, authority, ok = cutUser(authority); !ok || out.User != "" && !kind.UserAtHost || strayAt(rest) {
+		return URL{}, errBeforeAt
 	}
 	path := strings.Trim(u.Path, "/")
 	if slices.Contains(kind.Keys, "schema") {
 		path, out.Schema, _ = strings.Cut(path, "/")
 	}
 	if out.Hosts, err = hosts(authority, kind); err != nil {
+		if strings.Contains(rest, "@") { // perhaps it is half of a password
+			err = errBeforeAt
+		}
 		return URL{}, err
 	}
 	if path != "" || !kind.Sink {
@@ -102,6 +105,14 @@ func read(text string, kind Scheme, getenv func(string) string) (URL, error) {
 		}
 	}
 	return out, nil
+}
+
+var errBeforeAt = errors.New("what stands before the @ is seen by everyone: write ?user=NAME&password=env:NAME_OF_A_VARIABLE")
+
+// strayAt reports whether what follows the hosts has an @ that is in no value: it ends a password with a slash or a question mark in it.
+func strayAt(rest string) bool {
+	before, _, found := strings.Cut(rest, "@")
+	return found && !strings.Contains(before, "=")
 }
 
 // cutAuthority splits "scheme://hosts/path?query" into hosts and the rest, which begins with a slash or a question mark, or is empty.
@@ -216,11 +227,14 @@ func place(path string) (string, error) {
 
 // Hide removes what may be a secret from the text of a store: what stands before an @, and what follows a question mark.
 func Hide(text string) string {
-	text, _, _ = strings.Cut(text, "?")
-	at := strings.LastIndex(text, "@")
-	if at < 0 {
-		return text
+	scheme, _, _ := strings.Cut(text, ":")
+	shown, hidden, _ := strings.Cut(text, "?")
+	if strings.Contains(hidden, "@") && strings.Contains(text, "://") { // the question mark may be in a password
+		return scheme + "://***"
 	}
-	scheme, _, _ := strings.Cut(text[:at], ":")
-	return scheme + "://***" + text[at:]
+	at := strings.LastIndex(shown, "@")
+	if at < 0 {
+		return shown
+	}
+	return scheme + "://***" + shown[at:]
 }

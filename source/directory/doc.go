@@ -21,7 +21,8 @@
 // # What is not guaranteed
 //
 // Names that begin with a dot are skipped, including directories; files with other extensions are counted and not read. A half-written but
-// well-formed file is used until the next scan. If the operating system sends no change events (network file systems, too many
+// well-formed file is used until the next scan. A file that is written twice within the resolution of its file system's clock, with the same size, and
+// without an event of the operating system, is noticed a quarter of a minute later. If the operating system sends no change events (network file systems, too many
 // directories), the next scan finds the changes: every 5 s, or up to 30 s if a scan takes longer than a quarter of a second.
 //
 // # Failures

@@ -14,17 +14,23 @@ import (
 type folder interface {
 	FS() fs.FS
 	Stat(name string) (fs.FileInfo, error)
-	// read reads a file of at most the size of a definition, never more.
-	read(name string) ([]byte, error)
+	// read reads a file of at most the size of a definition, never more, and returns its state at that time.
+	read(name string) ([]byte, fs.FileInfo, error)
+	watched() bool // the system tells of changes
+	Close() error
 }
 
 // disk is a directory of this machine, which nothing is read outside of.
 type disk struct{ *os.Root }
 
-func (d disk) read(name string) ([]byte, error) { return read(d.Root, name) }
+func openDisk(dir string) (folder, error) {
+	root, err := os.OpenRoot(dir)
+	return disk{root}, err
+}
 
-// programFiles is what paths begin with of files that a program gives and that say nothing else.
-const programFiles = "program"
+func (d disk) read(name string) ([]byte, fs.FileInfo, error) { return read(d.Root, name) }
+
+func (disk) watched() bool { return true }
 
 // Storage is a file system whose files are in a storage of another kind, such as a database. Faults name it, as the kind of their storage and at the beginning of their paths.
 type Storage interface {
@@ -40,24 +46,25 @@ func (g given) FS() fs.FS { return g.files }
 
 func (g given) Stat(name string) (fs.FileInfo, error) { return fs.Stat(g.files, name) }
 
-func (g given) read(name string) ([]byte, error) {
-	info, err := fs.Stat(g.files, name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errIrregular
-	}
+func (given) watched() bool { return false }
+
+func (given) Close() error { return nil }
+
+func (g given) read(name string) ([]byte, fs.FileInfo, error) {
 	f, err := g.files.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
 	}
 	data, err := io.ReadAll(io.LimitReader(f, source.MaxFile+1))
 	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("read: %w", err)
+		return nil, nil, fmt.Errorf("read: %w", err)
 	}
 	if len(data) > source.MaxFile {
-		return nil, &sizeError{max(info.Size(), int64(len(data)))}
+		return nil, nil, &sizeError{max(info.Size(), int64(len(data)))}
 	}
-	return data, nil
+	return data, info, nil
 }

@@ -6,9 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -70,28 +67,6 @@ func published(ctx context.Context, docs store.Docs, name string) (map[cluster.M
 	return out, nil
 }
 
-// contents are the ids of a scan with the hashes of their definitions.
-func contents(scan Scan) map[cluster.JobID]string {
-	out := make(map[cluster.JobID]string, len(scan.Definitions)+len(scan.Blocked))
-	for _, id := range scan.Blocked {
-		out[id] = ""
-	}
-	for _, d := range scan.Definitions {
-		out[d.ID] = d.Sum
-	}
-	return out
-}
-
-// sumsOf are the hashes of contents: of the ids alone, and with their definitions.
-func sumsOf(names map[cluster.JobID]string) (ids, all string) {
-	one, both := fnvBasis, fnvBasis
-	for _, id := range slices.Sorted(maps.Keys(names)) {
-		one = fnv(one, string(id)+"\n")
-		both = fnv(both, string(id)+" "+names[id]+"\n")
-	}
-	return strconv.FormatUint(one, 36), strconv.FormatUint(both, 36)
-}
-
 // sumOf is the hash of a definition, the same for files of equal meaning.
 func sumOf(spec cluster.JobSpec) string {
 	data, err := json.Marshal(spec.Tasks)
@@ -102,16 +77,9 @@ func sumOf(spec cluster.JobSpec) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// bounded is the inventory without what is too large for a document.
+// bounded is the inventory without those of the removed that are too many for a document.
 func (i Inventory) bounded() Inventory {
 	size := 0
-	for id, sum := range i.Names { // order-free: a sum of lengths
-		size += len(id) + len(sum) + len(`"":"",`)
-	}
-	if size > maxNames {
-		i.Names = nil
-	}
-	size = 0
 	for n, id := range i.Gone {
 		if size += len(id) + len(`"",`); size > maxGone {
 			i.Gone = i.Gone[:n] // the next ones follow when the jobs of these have ended

@@ -14,36 +14,52 @@ const (
 	share       = 20 // a scan may take one part in this many of the time
 )
 
-// looks scans the directories of a source and calls act: at once, soon after something changed or act asked for it, and now and then, until ctx ends.
-// A hint from others leads to a look too; act is told of it.
+// looks looks at the directories of a source and calls act: at once, soon after something changed or act asked for it, and now and then, until ctx ends.
+// A look after a change costs what changed; scans of everything take at most a third of the time. A hint from others leads to a look too; act is told of it.
 func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others <-chan struct{}, act func(scan Scan, hinted bool) (again bool)) {
 	w := newWatcher(log)
 	defer w.close()
-	scanner := NewScanner(c.Dirs[name], name, c.Types())
-	scanner.files = c.Files[name]
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	hinted := false
-	for {
+	s := NewScanner(c.Dirs[name], name, c.Types())
+	s.files, s.known = c.Files[name], c.Cache.of(name)
+	what, hinted := changes{all: true}, false
+	var due, calm time.Time // of the next scan of everything; before calm a hint does not lead to one
+	for ctx.Err() == nil {
 		start := time.Now()
-		scan := scanner.Scan()
-		took := time.Since(start)
-		unseen := w.follow(scan.Folders)
-		again := act(scan, hinted)
-		timer.Reset(c.pause(took, w.whole && scanner.files == nil, again || unseen))
-		hinted = false
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		case <-w.hints:
-		case _, open := <-others:
-			hinted = true
-			if !open {
-				others = nil
-			}
+		scan := s.again(what)
+		took, unseen := time.Since(start), false
+		if scan.only == nil {
+			unseen = w.follow(scan.Folders)
+			due, calm = time.Now().Add(c.pause(took, w.whole && s.files == nil, false)), time.Now().Add(min(2*took, maxRescan))
+		}
+		next := time.Until(due)
+		if again := act(scan, hinted); again || unseen {
+			next = min(next, c.pause(took, true, true))
+		} else {
+			what = changes{}
+		}
+		var open bool
+		if hinted, open = wait(ctx, next, w.hints, others); !open {
+			others = nil
+		}
+		what.join(w.take())
+		if what.all = what.all || unseen || !time.Now().Before(due); what.all {
+			wait(ctx, time.Until(calm), nil, nil)
 		}
 	}
+}
+
+// wait waits so long, or for a hint. other: it was one of others; open is false when these have ended.
+func wait(ctx context.Context, atMost time.Duration, hints, others <-chan struct{}) (other, open bool) {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-hints:
+	case _, open = <-others:
+		return true, open
+	}
+	return false, true
 }
 
 // pause is how long to wait for a hint before the next look.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -23,53 +24,46 @@ func (e *sizeError) Error() string { return fmt.Sprintf("it has %d bytes", e.siz
 const tries = 3
 
 // read reads a file of at most the size of a definition, never more.
-func read(root *os.Root, name string) ([]byte, error) {
-	info, err := root.Stat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular(): // not even opened: opening a pipe or a device can have effects
-		return nil, errIrregular
-	}
+func read(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	for range tries {
-		data, err := readOnce(root, name)
+		data, info, err := readOnce(root, name)
 		if !errors.Is(err, errChanging) {
-			return data, err
+			return data, info, err
 		}
 	}
-	return nil, errChanging
+	return nil, nil, errChanging
 }
 
-func readOnce(root *os.Root, name string) ([]byte, error) {
+func readOnce(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	// Without waiting: the name may have become a pipe since.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	before, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case !before.Mode().IsRegular():
-		return nil, errIrregular
+		return nil, nil, errIrregular
 	case before.Size() > source.MaxFile:
-		return nil, &sizeError{before.Size()}
+		return nil, nil, &sizeError{before.Size()}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, source.MaxFile+1))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	after, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case len(data) > source.MaxFile:
-		return nil, &sizeError{after.Size()}
+		return nil, nil, &sizeError{after.Size()}
 	case !unchanged(before, after, len(data)):
-		return nil, errChanging
+		return nil, nil, errChanging
 	}
-	return data, nil
+	return data, after, nil
 }
 
 // unchanged reports whether a file of which n bytes were read between two looks was the same all the time, as far as the looks can tell.

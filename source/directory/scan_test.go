@@ -230,8 +230,8 @@ func TestScannerAgreesWithAFreshOne(t *testing.T) {
 		}
 	}
 	must(t, os.RemoveAll(filepath.Join(dir, "sub")))
-	if got := s.Scan(); len(got.Definitions) != 2 || len(s.known) != 2 {
-		t.Errorf("got %s and %d contents remembered, want 2", describe(dir, got), len(s.known))
+	if got := s.Scan(); len(got.Definitions) != 2 || len(s.known.files) != 2 {
+		t.Errorf("got %s and %d contents remembered, want 2", describe(dir, got), len(s.known.files))
 	}
 }
 
@@ -248,7 +248,7 @@ func BenchmarkScan(b *testing.B) {
 			s := NewScanner([]string{dir}, "s", types())
 			for b.Loop() {
 				if fresh {
-					s.known = nil
+					s.known = newContents()
 				}
 				if got := s.Scan(); len(got.Definitions) != 1000 {
 					b.Fatalf("%d definitions", len(got.Definitions))

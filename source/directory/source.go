@@ -54,6 +54,7 @@ type Config struct {
 	Files  map[string]fs.FS    // by source name: files that the program itself has
 	Member cluster.MemberID
 	Docs   store.Docs // where the members publish their inventories
+	Cache  *Cache     // shared by what reads these directories in this process; nil: nothing is shared
 	// Incarnation returns that of this member; false while it has not joined.
 	Incarnation func() (cluster.Incarnation, bool)
 	Types       func() work.Types // to check definitions with

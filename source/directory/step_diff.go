@@ -21,9 +21,25 @@ const tooMany = 10
 // Diff derives the commands that bring the jobs of a source in line with a scan, and the faults found meanwhile. Only jobs of this source
 // are changed. Commands are sorted by job, removals last.
 func Diff(scan Scan, value cluster.Value, name string, f Fence) ([]cluster.Command, []*source.MalformedError) {
+	scan.only = nil
+	return diff(scan, value, name, f, nil)
+}
+
+// diff is Diff for what a scan looked at again, and what is pending.
+func diff(scan Scan, value cluster.Value, name string, f Fence, pending map[cluster.JobID]bool) ([]cluster.Command, []*source.MalformedError) {
 	var out []cluster.Command
 	var faults []*source.MalformedError
-	for _, d := range scan.Definitions {
+	touched, all := scan.touched(pending)
+	definitions := scan.Definitions
+	if !all {
+		definitions = nil
+		for _, id := range touched {
+			if d, ok := scan.definition(id); ok {
+				definitions = append(definitions, d)
+			}
+		}
+	}
+	for _, d := range definitions {
 		job, ok := value.Job(d.ID)
 		live := ok && job.State == cluster.JobRunning
 		switch {
@@ -39,7 +55,7 @@ func Diff(scan Scan, value cluster.Value, name string, f Fence) ([]cluster.Comma
 			out = append(out, cluster.SubmitJob{Job: d.ID, Spec: d.Spec, By: f.Partition, ByToken: f.Token})
 		}
 	}
-	kills := removed(scan, value, name, f)
+	kills := removed(scan, value, name, f, touched, all)
 	if len(kills) > tooMany && len(scan.Empty) > 0 {
 		return out, append(faults, &source.MalformedError{
 			Path:    scan.Empty[0],
@@ -51,21 +67,19 @@ func Diff(scan Scan, value cluster.Value, name string, f Fence) ([]cluster.Comma
 }
 
 // removed are the commands that end jobs whose files are gone.
-func removed(scan Scan, value cluster.Value, name string, f Fence) []cluster.Command {
+func removed(scan Scan, value cluster.Value, name string, f Fence, touched []cluster.JobID, all bool) []cluster.Command {
 	if !scan.Complete {
 		return nil
 	}
-	present := make(map[cluster.JobID]bool, len(scan.Definitions)+len(scan.Blocked))
-	for _, d := range scan.Definitions {
-		present[d.ID] = true
-	}
-	for _, id := range scan.Blocked {
-		present[id] = true
+	if all {
+		for job := range value.Jobs() {
+			touched = append(touched, job.ID)
+		}
 	}
 	var out []cluster.Command
-	for job := range value.Jobs() {
-		if job.State == cluster.JobRunning && job.Spec.Source == name && !present[job.ID] {
-			out = append(out, cluster.KillJob{Job: job.ID, By: f.Partition, ByToken: f.Token})
+	for _, id := range touched {
+		if runs(value, id, name) && !scan.has(id) {
+			out = append(out, cluster.KillJob{Job: id, By: f.Partition, ByToken: f.Token})
 		}
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 
 // holding is a member's copy of a source from look to look: what it has, and what was removed from it.
 type holding struct {
-	have       map[cluster.JobID]string
+	have       census
 	gone       map[cluster.JobID]bool
 	missing    map[cluster.JobID]bool // files that the look before did not find
 	incomplete bool
@@ -17,21 +17,21 @@ type holding struct {
 
 // note takes up what a scan finds while the copy cannot be published: a file that is removed before the member has joined was in its copy.
 func (h *holding) note(scan Scan) {
-	if h.have == nil {
-		h.have = make(map[cluster.JobID]string)
+	touched, all := scan.touched(nil)
+	for id, sum := range present(&scan, touched, all) { // order-free: each by itself
+		h.have.put(id, sum)
 	}
-	maps.Copy(h.have, contents(scan))
 }
 
 // resume takes up what this member published before it was started again: a file that was removed meanwhile was removed from its copy. What this start has
 // found already is newer.
 func (h *holding) resume(before Inventory) {
-	have := maps.Clone(before.Names)
-	if have == nil {
-		have = make(map[cluster.JobID]string)
+	for id, sum := range before.Names { // order-free: each by itself
+		if _, newer := h.have.sum[id]; !newer {
+			h.have.put(id, sum)
+		}
 	}
-	maps.Copy(have, h.have)
-	h.have, h.gone = have, make(map[cluster.JobID]bool, len(before.Gone))
+	h.gone = make(map[cluster.JobID]bool, len(before.Gone))
 	for _, id := range before.Gone {
 		h.gone[id] = true
 	}
@@ -40,10 +40,15 @@ func (h *holding) resume(before Inventory) {
 // look compares the copy with a scan, and reports whether a second look has to confirm that a file was removed. A scan that could not look at everything
 // removes nothing, nor does a directory that is suddenly empty, as one whose disk is not mounted is.
 func (h *holding) look(scan Scan, value cluster.Value, name string) (again bool) {
-	found := contents(scan)
+	touched, all := scan.touched(h.missing)
+	found := present(&scan, touched, all)
+	if all {
+		touched = slices.Collect(maps.Keys(h.have.sum)) // order-free: each by itself
+	}
 	lost := make(map[cluster.JobID]bool)
-	for _, id := range slices.Sorted(maps.Keys(h.have)) {
-		if _, ok := found[id]; !ok {
+	for _, id := range touched {
+		_, had := h.have.sum[id]
+		if _, has := found[id]; had && !has {
 			lost[id] = true
 		}
 	}
@@ -51,17 +56,20 @@ func (h *holding) look(scan Scan, value cluster.Value, name string) (again bool)
 	if h.gone == nil {
 		h.gone = make(map[cluster.JobID]bool)
 	}
-	for _, id := range slices.Sorted(maps.Keys(lost)) {
+	for id := range lost { // order-free: each by itself
 		if h.incomplete || !h.missing[id] {
-			found[id] = h.have[id]
 			again = again || !h.incomplete
 			continue
 		}
 		h.gone[id] = true
+		h.have.drop(id)
 	}
-	h.have, h.missing = found, lost
-	for _, id := range slices.Sorted(maps.Keys(h.gone)) {
-		if _, back := found[id]; back || !runs(value, id, name) {
+	for id, sum := range found { // order-free: each by itself
+		h.have.put(id, sum)
+	}
+	h.missing = lost
+	for id := range h.gone { // order-free: each by itself
+		if _, back := h.have.sum[id]; back || !runs(value, id, name) {
 			delete(h.gone, id)
 		}
 	}
@@ -70,9 +78,9 @@ func (h *holding) look(scan Scan, value cluster.Value, name string) (again bool)
 
 // inventory is the copy as it is published.
 func (h *holding) inventory(inc cluster.Incarnation) Inventory {
-	ids, sum := sumsOf(h.have)
+	ids, sum := h.have.sums()
 	return Inventory{
-		Incarnation: inc, Count: len(h.have), IDs: ids, Sum: sum, Names: h.have,
+		Incarnation: inc, Count: len(h.have.sum), IDs: ids, Sum: sum, Names: h.have.names(),
 		Gone: slices.Sorted(maps.Keys(h.gone)), Incomplete: h.incomplete,
 	}.bounded()
 }

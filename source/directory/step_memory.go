@@ -22,11 +22,12 @@ type memory struct {
 	// Differ is the difference of the copies, as journaled.
 	Differ string `json:"differ,omitempty"`
 
-	differ  string                 // at the look before
-	since   time.Duration          // when it began to be so
-	missing map[cluster.JobID]bool // jobs whose files the look before did not find
-	own     map[cluster.JobID]bool // jobs whose files this run of the reader has found in its own copy
-	seen    map[string]bool        // faults of the look before
+	differ  string                   // at the look before
+	since   time.Duration            // when it began to be so
+	missing map[cluster.JobID]bool   // jobs whose files the look before did not find
+	own     map[cluster.JobID]bool   // jobs whose files this run of the reader has found in its own copy
+	seen    map[string]bool          // faults of the look before
+	found   []*source.MalformedError // faults of the look before, beside those of its scan
 }
 
 type telling struct {
@@ -53,23 +54,52 @@ const steady = 5 * time.Second
 // step decides what to do after a look, at a time since the reader was started. To remove a job, and to say that a file is malformed, takes two looks: the
 // first may have met a file that was just being replaced. Nothing is removed while the copies of the members are not known (nil).
 func (m *memory) step(scan Scan, value cluster.Value, name string, f Fence, copies *Copies, now time.Duration) wanted {
-	commands, found := Diff(scan, value, name, f)
+	commands, found := diff(scan, value, name, f, m.missing)
+	found = m.others(found, &scan)
 	w := wanted{again: scan.Unsettled}
+	ids := ""
+	sum := func() string {
+		if ids == "" {
+			ids, _ = everything(scan).sums()
+		}
+		return ids
+	}
 	w.commands = m.confirm(commands, &w, func(id cluster.JobID) bool {
-		return copies != nil && copies.removable(id, m.own[id], func() string { ids, _ := sumsOf(contents(scan)); return ids })
+		return copies != nil && copies.removable(id, m.own[id], sum)
 	})
 	m.find(scan, value, name)
 	if copies != nil {
 		m.compare(copies.Differ(), name, now, &w)
 	}
 	m.tell(slices.Concat(scan.Faults, found), scan.Complete && !scan.Unsettled, &w)
-	m.forget(commands, &w)
+	m.forget(commands, &scan, &w)
 	return w
+}
+
+// others adds to the faults that were found beside those of the scan those of what it did not look at again.
+func (m *memory) others(found []*source.MalformedError, scan *Scan) []*source.MalformedError {
+	if scan.only != nil {
+		for _, e := range m.found {
+			if !scan.only[source.ID(e.Path)] {
+				found = append(found, e)
+			}
+		}
+	}
+	m.found = found
+	return found
 }
 
 // find notes what the own copy has. The member's inventory is published by looks of its own: a file that comes and goes between two of them is in
 // none, and yet the reader may have submitted it.
 func (m *memory) find(scan Scan, value cluster.Value, name string) {
+	if touched, all := scan.touched(nil); !all {
+		for _, id := range touched {
+			if scan.has(id) {
+				m.own[id] = true
+			}
+		}
+		return
+	}
 	next := make(map[cluster.JobID]bool, len(scan.Definitions)+len(scan.Blocked))
 	for _, d := range scan.Definitions {
 		next[d.ID] = true
@@ -195,13 +225,13 @@ func (m *memory) refused(c cluster.Command, reason string) (journal.Record, bool
 }
 
 // forget drops refusals of what is no longer said.
-func (m *memory) forget(commands []cluster.Command, w *wanted) {
+func (m *memory) forget(commands []cluster.Command, scan *Scan, w *wanted) {
 	said := make(map[cluster.JobID]bool, len(commands))
 	for _, c := range commands {
 		said[jobOf(c)] = true
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.Refused)) {
-		if !said[id] {
+		if !said[id] && (scan.only == nil || scan.only[id]) {
 			delete(m.Refused, id)
 			w.changed = true
 		}

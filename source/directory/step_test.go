@@ -299,3 +299,55 @@ func TestBatchesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasNotLookedAtStays: a look at a few files compares these and what is pending, and nothing else.
+func TestWhatWasNotLookedAtStays(t *testing.T) {
+	t.Parallel()
+	var w world
+	w.declare("m")
+	for _, c := range many("s", 5) {
+		w.apply(c)
+	}
+	w.apply(cluster.SubmitJob{Job: "of-a-client", Spec: spec("", "1")})
+	all := []string{"j00=1", "j01=1", "j02=1", "j03=1", "j04=1", "of-a-client=1", "!z"}
+	var m memory
+	var h holding
+	look := func(what string, s Scan, only []cluster.JobID, commands, records string) {
+		t.Helper()
+		if only != nil {
+			s.only = make(map[cluster.JobID]bool)
+			for _, id := range only {
+				s.only[id] = true
+			}
+		}
+		h.look(s, w.value, "s")
+		got := m.step(s, w.value, "s", Fence{}, w.copies(map[cluster.MemberID]*holding{"m": &h}), 0)
+		if text(got.commands) != commands || kinds(got.records) != records {
+			t.Errorf("%s: got %q, %q\nwant %q, %q", what, text(got.commands), kinds(got.records), commands, records)
+		}
+		for _, c := range got.commands {
+			w.apply(c)
+		}
+		fresh := everything(s)
+		for id := range h.missing {
+			if sum, kept := h.have.sum[id]; kept {
+				fresh.put(id, sum)
+			}
+		}
+		gotIDs, gotSum := h.have.sums()
+		if ids, sum := fresh.sums(); ids != gotIDs || sum != gotSum || fresh.bytes != h.have.bytes {
+			t.Errorf("%s: the copy has %v, the scan %v", what, h.have.sum, fresh.sum)
+		}
+	}
+	look("first", found(all...), nil, "", "")
+	look("second", found(all...), nil, "", "malformed-task-error z bad; malformed-task-error of-a-client a job \"of-a-client\" exists already, from a client (rename the file, or kill the job)")
+	w.apply(cluster.KillJob{Job: "j04"})
+	changed := slices.Clone(all)
+	changed[1] = "j01=2"
+	look("one changed", found(changed...), []cluster.JobID{"j01"}, "update-job j01 noop", "")
+	look("nothing", found(changed...), []cluster.JobID{}, "", "")
+	fewer := slices.Delete(slices.Clone(changed), 2, 3)
+	look("one removed", found(fewer...), []cluster.JobID{"j02"}, "", "")
+	look("confirmed by a look at another one", found(fewer...), []cluster.JobID{"j00"}, "kill-job j02", "")
+	look("and everything", found(fewer...), nil, "submit-job j04 noop", "")
+}

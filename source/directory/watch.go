@@ -3,6 +3,7 @@ package directory
 import (
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -21,6 +22,8 @@ const (
 type watcher struct {
 	fs    *fsnotify.Watcher // nil where the system has no watches
 	hints chan struct{}
+	mu    sync.Mutex
+	since changes // since they were last taken
 	done  chan struct{}
 	log   *slog.Logger
 	whole bool // all directories are watched
@@ -68,6 +71,21 @@ func (w *watcher) follow(folders []string) (added bool) {
 	return added
 }
 
+func (w *watcher) note(c changes) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.since.join(c)
+}
+
+// take returns what has changed since the last time.
+func (w *watcher) take() changes {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.since
+	w.since = changes{}
+	return c
+}
+
 // close ends the watches; when it returns no goroutine is left.
 func (w *watcher) close() {
 	if w.fs != nil {
@@ -94,11 +112,13 @@ func (w *watcher) forward() {
 			if !matters(ev) {
 				continue
 			}
+			w.note(changes{names: map[string]bool{ev.Name: true}})
 		case err, ok := <-w.fs.Errors:
 			if !ok {
 				return
 			}
-			w.log.Debug("watch directories", "err", err) // events may be lost: look
+			w.log.Debug("watch directories", "err", err)
+			w.note(changes{all: true}) // events may be lost
 		case <-timer.C:
 			first = time.Time{}
 			select {

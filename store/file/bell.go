@@ -30,7 +30,10 @@ func docSlot(path string) int {
 }
 
 // bell is the file in which each commit puts another number, by chance, into the slots of what it changed.
-type bell struct{ file *os.File }
+//
+// A renewed heartbeat rings nothing: it would wake each process of the directory. It changes a number in another file, so that a look at the database's own
+// version does not take it for a commit whose bell was not rung.
+type bell struct{ file, beats *os.File }
 
 // peal is what the bell showed at one time.
 type peal [slotCount]uint64
@@ -41,7 +44,11 @@ func openBell(root *os.Root, o Options) (*bell, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &bell{file: f}, nil
+		beats, err := openPrivate(root, turnName, 0, o)
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return &bell{file: f, beats: beats}, nil
 	}
 	f, err := root.Open(bellName)
 	if errors.Is(err, fs.ErrNotExist) { // the database is there, or we would not have come here
@@ -50,7 +57,31 @@ func openBell(root *os.Root, o Options) (*bell, error) {
 	if err != nil {
 		return nil, hinted(err)
 	}
-	return &bell{file: f}, nil
+	beats, err := root.Open(turnName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(hinted(err), f.Close())
+	}
+	return &bell{file: f, beats: beats}, nil
+}
+
+// beat notes that a heartbeat was renewed. Who calls it holds the turn.
+func (b *bell) beat() error {
+	var raw [8]byte
+	binary.LittleEndian.PutUint64(raw[:], rand.Uint64())
+	_, err := b.beats.WriteAt(raw[:], 0)
+	return err
+}
+
+// renewed is a number that each renewal changes.
+func (b *bell) renewed() (uint64, error) {
+	var raw [8]byte
+	if b.beats == nil { // nobody writes here
+		return 0, nil
+	}
+	if _, err := b.beats.ReadAt(raw[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(raw[:]), nil
 }
 
 // look reads the numbers; those that were never written are zero.
@@ -81,4 +112,9 @@ func (b *bell) ring(changed slots) error {
 	return errs
 }
 
-func (b *bell) close() error { return b.file.Close() }
+func (b *bell) close() error {
+	if b.beats == nil {
+		return b.file.Close()
+	}
+	return errors.Join(b.file.Close(), b.beats.Close())
+}

@@ -171,11 +171,12 @@ func span(prefix string) (from, to string) {
 
 // Put implements store.Docs. The written document is tied to no session, even if the previous one was.
 func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := s.put(ctx, d, nil)
+	v, err := s.put(ctx, d, nil, false)
 	return v, s.wrap(err, "put %q", d.Key)
 }
 
-func (s *Store) put(ctx context.Context, d store.Doc, owner *session) (store.Version, error) {
+// put writes a document. A renewal wakes nobody and does not wait for the disk: a session ends with the machine's power.
+func (s *Store) put(ctx context.Context, d store.Doc, owner *session, renewal bool) (store.Version, error) {
 	if err := errors.Join(store.CheckKey(d.Key), driver.CheckSize(d.Value, MaxRecord)); err != nil {
 		return "", err
 	}
@@ -185,7 +186,7 @@ func (s *Store) put(ctx context.Context, d store.Doc, owner *session) (store.Ver
 		value = []byte{}
 	}
 	version := newVersion()
-	err := s.change(ctx, len(d.Key)+len(value), func(tx *tx) error {
+	o := newOp(len(d.Key)+len(value), func(tx *tx) error {
 		current, err := s.current(tx, d.Key)
 		switch {
 		case err != nil:
@@ -195,12 +196,17 @@ func (s *Store) put(ctx context.Context, d store.Doc, owner *session) (store.Ver
 		case current != d.Version:
 			return refuse(store.ErrConflict)
 		}
-		tx.changed[docSlot(d.Key)] = true
+		if renewal {
+			tx.renewed = true
+		} else {
+			tx.changed[docSlot(d.Key)] = true
+		}
 		_, err = tx.exec(`INSERT OR REPLACE INTO docs (key, ver, sess, sum, value) VALUES (?, ?, ?, ?, ?)`,
 			d.Key, string(version), owner.name(), docSum(d.Key, string(version), owner.name(), value), value)
 		return err
 	})
-	if err != nil {
+	o.light = renewal
+	if err := s.do(ctx, o); err != nil {
 		return "", err
 	}
 	return version, nil

@@ -65,7 +65,8 @@ type notifier struct {
 	last    peal
 	conn    *sql.Conn
 	version int64
-	checked peal // what the bell showed when version was read
+	checked peal   // what the bell showed when version was read
+	renewed uint64 // and what is changed by heartbeats
 
 	looks atomic.Int64 // tests: how often the database was asked for its version
 }
@@ -231,10 +232,14 @@ func (n *notifier) checkVersion() {
 	if err != nil {
 		return // look tells
 	}
-	if n.version != version && n.version != 0 && now == n.checked {
+	renewed, err := n.store.bell.renewed()
+	if err != nil {
+		return // it is asked again
+	}
+	if n.version != version && n.version != 0 && now == n.checked && renewed == n.renewed {
 		n.hintAll()
 	}
-	n.version, n.checked = version, now
+	n.version, n.checked, n.renewed = version, now, renewed
 }
 
 func (n *notifier) readVersion() (version int64, err error) {

@@ -18,6 +18,8 @@ type Options struct {
 	// private to the owner, as far as the file system has modes; but anyone who may write to the directory can replace
 	// them.
 	AllowShared bool
+	// Processes is how many handles may have sessions at a time, the same number for all; default MaxProcesses. More need more processors.
+	Processes int
 	// Logger gets the repairs of the store; default: discard.
 	Logger *slog.Logger
 
@@ -37,6 +39,9 @@ const (
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Processes <= 0 {
+		o.Processes = MaxProcesses
 	}
 	if o.guard == 0 {
 		o.guard = guardEvery

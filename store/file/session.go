@@ -48,6 +48,9 @@ func (s *Store) openSession(ctx context.Context) (*session, error) {
 	if s.writer == nil {
 		return nil, errReadOnly
 	}
+	if err := s.takeSeat(); err != nil {
+		return nil, err
+	}
 	id := unique()
 	file, err := lockedFile(s.root, id, s.options)
 	if err != nil {
@@ -85,18 +88,24 @@ func lockedFile(root *os.Root, id string, o Options) (*os.File, error) {
 
 // Put implements store.Session.
 func (c *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := c.put(ctx, d)
+	v, err := c.put(ctx, d, false)
 	return v, c.store.wrap(err, "put %q with session", d.Key)
 }
 
-func (c *session) put(ctx context.Context, d store.Doc) (store.Version, error) {
+// Renew implements store.Renewer. It does not wait for the disk, and changes no slot of the bell.
+func (c *session) Renew(ctx context.Context, d store.Doc) (store.Version, error) {
+	v, err := c.put(ctx, d, d.Version != "")
+	return v, c.store.wrap(err, "renew %q with session", d.Key)
+}
+
+func (c *session) put(ctx context.Context, d store.Doc, renewal bool) (store.Version, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	if !c.alive() {
 		return "", store.ErrSession
 	}
-	v, err := c.store.put(ctx, d, c)
+	v, err := c.store.put(ctx, d, c, renewal)
 	if errors.Is(err, store.ErrClosed) {
 		err = store.ErrSession
 	}

@@ -50,6 +50,7 @@ type Store struct {
 	mu       sync.Mutex
 	closed   bool
 	inside   sync.WaitGroup // calls that read; Add only with mu held and not closed
+	seat     *os.File       // nil until this handle has sessions
 	sessions map[*session]struct{}
 	burying  map[string]bool // sessions whose documents are about to be removed
 }
@@ -147,6 +148,9 @@ func (s *Store) free() error {
 	}
 	if s.turn != nil {
 		errs = append(errs, s.turn.close())
+	}
+	if s.seat != nil {
+		errs = append(errs, s.seat.Close())
 	}
 	if s.bell != nil {
 		errs = append(errs, s.bell.close())

@@ -12,6 +12,7 @@ type tx struct {
 	conn       *sql.Conn
 	lazy       bool // commits do not wait for the disk
 	changed    slots
+	renewed    bool     // heartbeats
 	index      uint64   // newest record that it appends, 0 for none
 	after      []func() // run after the commit
 }
@@ -120,7 +121,7 @@ func (t *tx) wait(disk bool) error {
 }
 
 func (t *tx) begin() error {
-	t.changed, t.index, t.after = slots{}, 0, nil
+	t.changed, t.renewed, t.index, t.after = slots{}, false, 0, nil
 	_, err := t.exec("BEGIN IMMEDIATE")
 	return err
 }

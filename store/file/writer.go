@@ -175,6 +175,11 @@ func (w *writer) write(batch []*op) (outcomes []error, after []func()) {
 			w.log.Warn("note how far the log was committed; a loss of its end may go unnoticed", "error", err)
 		}
 	}
+	if w.tx.renewed {
+		if err := w.bell.beat(); err != nil {
+			w.log.Warn("note that heartbeats were renewed; readers look once more", "error", err)
+		}
+	}
 	if err := w.bell.ring(w.tx.changed); err != nil {
 		w.log.Warn("ring the bell for readers; they look by themselves", "error", err)
 	}

@@ -1,0 +1,132 @@
+package quiet
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// disk takes so many bytes and then says that it is full.
+type disk struct {
+	bytes.Buffer
+	free  int
+	calls int
+}
+
+func (d *disk) Write(b []byte) (int, error) {
+	d.calls++
+	if len(b) > d.free {
+		n := d.free
+		d.Buffer.Write(b[:n])
+		d.free = 0
+		return n, syscall.ENOSPC
+	}
+	d.free -= len(b)
+	return d.Buffer.Write(b)
+}
+
+// TestTheSameIsSaidSeldom: what goes wrong a thousand times a second is in the log a few times, and all of it is accounted for.
+func TestTheSameIsSaidSeldom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		limit := Limit(slog.NewTextHandler(&out, nil))
+		log := slog.New(limit)
+		const total = 60_000
+		for i := range total {
+			log.With("n", i).Warn("write the file")
+			if i%1000 == 0 {
+				log.WithGroup("g").Info("another thing", "i", i)
+			}
+			time.Sleep(time.Millisecond) // waits: virtual time
+		}
+		limit.Flush()
+		lines, left := 0, 0
+		for line := range strings.Lines(out.String()) {
+			var n int
+			switch i := strings.Index(line, "left_out="); {
+			case i >= 0:
+				if _, err := fmt.Sscanf(line[i:], "left_out=%d", &n); err != nil || !strings.Contains(line, `message="write the file"`) {
+					t.Fatalf("got %q", line)
+				}
+				left += n
+			case strings.Contains(line, "write the file"):
+				lines++
+			}
+		}
+		if lines+left != total || lines > 7*Burst {
+			t.Errorf("%d lines and %d left out of %d", lines, left, total)
+		}
+		if got := strings.Count(out.String(), "another thing"); got != 60 {
+			t.Errorf("another message was written %d times of 60", got)
+		}
+	})
+}
+
+// TestAFullDiskIsSaidOnce: lines that cannot be written are counted, and one line says so when there is space again.
+func TestAFullDiskIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	d := &disk{free: 25}
+	w := NewWriter(d)
+	say := func(line string) {
+		t.Helper()
+		if n, err := io.WriteString(w, line); n != len(line) || err != nil {
+			t.Fatalf("the log failed: %d, %v", n, err)
+		}
+	}
+	say("first line\n")
+	for range 1000 {
+		say("a line that is lost\n") // the first in part
+	}
+	if w.Lost() != 1000 {
+		t.Errorf("%d are counted", w.Lost())
+	}
+	d.free = 10
+	say("still no space\n")
+	d.free = 1000
+	say("back\n")
+	say("last\n")
+	want := "first line\na line that is\n1001 lines of this log were lost: no space left on device\nback\nlast\n"
+	want = strings.Replace(want, "a line that is\n", "a line that is\n1000 line\n", 1) // each beginning ends its line
+	if got := d.String(); got != want || w.Lost() != 0 {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestNobodyReadsThePipe: a log to a pipe that is full waits once, and loses lines instead of stopping the member.
+func TestNobodyReadsThePipe(t *testing.T) {
+	t.Parallel()
+	r, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer out.Close()
+	w := NewWriter(out)
+	line := strings.Repeat("x", 1023) + "\n"
+	ended := make(chan int)
+	go func() {
+		n := 0
+		for ; w.Lost() < 1000; n++ {
+			io.WriteString(w, line)
+		}
+		ended <- n
+	}()
+	select {
+	case n := <-ended:
+		buf := make([]byte, n*len(line))
+		go io.ReadFull(r, buf[:(n-1000)*len(line)])
+		for w.Lost() > 0 {
+			io.WriteString(w, "back\n")
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("a line waits for the reader of the pipe")
+	}
+}

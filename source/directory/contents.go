@@ -1,0 +1,103 @@
+package directory
+
+import (
+	"crypto/sha256"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/work"
+)
+
+// Cache has the contents of files that were read, so that several looks of one process at the same directories read and parse each file once.
+type Cache struct {
+	mu      sync.Mutex
+	sources map[string]*contents
+}
+
+// NewCache returns an empty cache.
+func NewCache() *Cache { return &Cache{sources: make(map[string]*contents)} }
+
+// Scan scans what a source has, like [ScanFiles].
+func (c *Cache) Scan(dirs []string, files fs.FS, name string, types work.Types) Scan {
+	s := NewScanner(dirs, name, types)
+	s.files, s.known = files, c.of(name)
+	return s.Scan()
+}
+
+// of are the contents of a source; of no cache, those of one scanner alone.
+func (c *Cache) of(name string) *contents {
+	if c == nil {
+		return newContents()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sources[name] == nil {
+		c.sources[name] = newContents()
+	}
+	return c.sources[name]
+}
+
+// stamp is the state of a file, as far as the system says it.
+type stamp struct {
+	inode                   uint64
+	size, modified, changed int64
+	ok                      bool // it distinguishes contents
+}
+
+// parsed is what a content means.
+type parsed struct {
+	sum   [sha256.Size]byte
+	spec  cluster.JobSpec
+	mark  string // Definition.Sum
+	fault *source.MalformedError
+
+	stamp   stamp
+	read    time.Time // when the content was first read with this stamp
+	settled bool      // it was read twice with this stamp, with a while between
+}
+
+// settles is after how long a file is read once more: two writes within the resolution of a file system's clock (2 s on the coarsest) leave the same stamp,
+// a later one does not. No clock of another machine is compared. It is long enough for all who look at 100,000 files at their start to read them once.
+const settles = 15 * time.Second
+
+// contents are what the files of a source mean, by path.
+type contents struct {
+	turn  sync.Mutex // held during a scan: who comes second finds what the first has read
+	files map[string]parsed
+}
+
+func newContents() *contents { return &contents{files: make(map[string]parsed)} }
+
+// of returns what a file means, if its state says that its content is the one that was read.
+func (c *contents) of(path string, s stamp) (parsed, bool) {
+	p, ok := c.files[path]
+	return p, ok && s.ok && p.stamp == s && (p.settled || time.Since(p.read) < settles)
+}
+
+// read notes a content that was just read, and parses it unless it is what it was.
+func (c *contents) read(path string, data []byte, s stamp, parse func() parsed) parsed {
+	now, sum := time.Now(), sha256.Sum256(data)
+	p, ok := c.files[path]
+	if !ok || p.sum != sum {
+		p = parse()
+		p.sum = sum
+	}
+	if p.stamp != s || p.read.IsZero() {
+		p.stamp, p.read, p.settled = s, now, false
+	}
+	p.settled = p.settled || now.Sub(p.read) >= settles
+	c.files[path] = p
+	return p
+}
+
+// keep forgets the files that a scan of everything has not seen.
+func (c *contents) keep(seen map[string]bool) {
+	for path := range c.files { // order-free: each by itself
+		if !seen[path] {
+			delete(c.files, path)
+		}
+	}
+}

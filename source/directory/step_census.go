@@ -1,0 +1,79 @@
+package directory
+
+import (
+	"maps"
+	"strconv"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// census is which files a copy has, with hashes that cost what changes, not what there is: sums of the hashes of the elements.
+type census struct {
+	sum       map[cluster.JobID]string // of the definition, "" for an unusable file
+	ids, both uint64
+	bytes     int // of all ids and hashes, as JSON
+}
+
+func (c *census) put(id cluster.JobID, sum string) {
+	if c.sum == nil {
+		c.sum = make(map[cluster.JobID]string)
+	}
+	c.drop(id)
+	c.sum[id] = sum
+	c.count(id, sum, 1)
+}
+
+func (c *census) drop(id cluster.JobID) {
+	if sum, ok := c.sum[id]; ok {
+		delete(c.sum, id)
+		c.count(id, sum, -1)
+	}
+}
+
+func (c *census) count(id cluster.JobID, sum string, times int) {
+	one := fnv(fnvBasis, string(id)+"\n")
+	c.ids += uint64(times) * one //nolint:gosec // modulo 2^64, as meant
+	c.both += uint64(times) * fnv(one, sum)
+	c.bytes += times * (len(id) + len(sum) + len(`"":"",`))
+}
+
+// sums are the hashes of the ids alone, and with their definitions.
+func (c *census) sums() (ids, both string) {
+	return strconv.FormatUint(c.ids, 36), strconv.FormatUint(c.both, 36)
+}
+
+// names are the elements, nil if they are too large for a document.
+func (c *census) names() map[cluster.JobID]string {
+	if c.bytes > maxNames {
+		return nil
+	}
+	return maps.Clone(c.sum)
+}
+
+// everything is what a scan has, whatever it looked at.
+func everything(scan Scan) *census {
+	c := &census{sum: make(map[cluster.JobID]string, len(scan.Definitions)+len(scan.Blocked))}
+	for _, id := range scan.Blocked {
+		c.put(id, "")
+	}
+	for _, d := range scan.Definitions {
+		c.put(d.ID, d.Sum)
+	}
+	return c
+}
+
+// present are the elements that a scan looked at, and those of pending, with their hashes.
+func present(scan *Scan, touched []cluster.JobID, all bool) map[cluster.JobID]string {
+	if all {
+		return everything(*scan).sum
+	}
+	out := make(map[cluster.JobID]string, len(touched))
+	for _, id := range touched {
+		if d, ok := scan.definition(id); ok {
+			out[id] = d.Sum
+		} else if scan.has(id) {
+			out[id] = ""
+		}
+	}
+	return out
+}

@@ -1,0 +1,45 @@
+package file
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAFullDirectory: as many handles have sessions as may, the next one is refused with the number, and gets the seat of one that ends.
+func TestAFullDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir() + "/store"
+	o := Options{Processes: 3}
+	var open []*Store
+	handle := func() *Store {
+		t.Helper()
+		s, err := Open(deadline(t), dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	for range o.Processes {
+		s := handle()
+		for range 2 { // one seat, however many sessions
+			if _, err := s.OpenSession(deadline(t), time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+		open = append(open, s)
+	}
+	late := handle()
+	_, err := late.OpenSession(deadline(t), time.Minute)
+	if !errors.Is(err, ErrFull) || !errors.Is(late.TakeSeat(), ErrFull) || !strings.Contains(err.Error(), "3 processes take part here") {
+		t.Fatalf("got %v, want ErrFull with the number", err)
+	}
+	if err := open[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.OpenSession(deadline(t), time.Minute); err != nil {
+		t.Errorf("a seat is free, and yet: %v", err)
+	}
+}
