@@ -17,7 +17,7 @@
 // # What is not guaranteed
 //
 // A task may run again after a crash: at least once, not exactly once. A function that ignores its context may overlap with its successor: give the
-// token to what it changes, or ask [Grant.Trusted] right before.
+// token to what it changes, or ask [Grant.Valid] right before.
 //
 // # Failures
 //

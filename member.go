@@ -43,7 +43,7 @@ type Config struct {
 	Hold   time.Duration
 	Logger *slog.Logger // default: discard
 	Events Events       // optional callbacks
-	// Clock is the clock by which the member trusts itself; default protocol.Now, the clock of the machine that goes on while it is suspended. Only tests
+	// Clock is the clock by which the member holds a lease; default protocol.Now, the clock of the machine that goes on while it is suspended. Only tests
 	// set it, in a bubble of testing/synctest, to protocol.NewProcessClock(): there a member of a store in memory lives in virtual time.
 	Clock func() protocol.Instant
 }

@@ -14,7 +14,7 @@ import (
 type (
 	// Grant is one partition to work on, under a token, until its context ends. Its methods, which go doc shows with package work (go doc work.Grant.SavePosition):
 	// LoadPosition and SavePosition keep how far the work is, for the next owner; Split replaces the partition by others; Emit and Value publish samples;
-	// Trusted reports whether the lease is valid.
+	// Valid reports whether the lease is valid.
 	Grant = work.Grant
 	// Type is a task type.
 	Type = work.Type
@@ -87,6 +87,6 @@ var (
 	CauseMoved     = work.CauseMoved
 	CauseKilled    = work.CauseKilled
 	CauseDrained   = work.CauseDrained
-	CauseTrustLost = work.CauseTrustLost
+	CauseLeaseLost = work.CauseLeaseLost
 	CauseShutdown  = work.CauseShutdown
 )

@@ -35,13 +35,13 @@ func world(t *testing.T) cluster.Value {
 		return cluster.SubmitJob{Job: cluster.JobID(name), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}, Source: "tasks"}}
 	}
 	for i, commands := range [][]cluster.Command{
-		{cluster.PrepareJoin{Member: "a", Pulse: "pulse/a/1", Labels: []cluster.Label{{Key: "zone", Value: "x"}}, Address: "127.0.0.1:7600", Version: "1"}},
+		{cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Labels: []cluster.Label{{Key: "zone", Value: "x"}}, Address: "127.0.0.1:7600", Version: "1"}},
 		{
 			job("runs", cluster.TaskSpec{}), job("parks", cluster.TaskSpec{MaxAttempts: 1}),
 			job("waits", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}), job("rota.source.tasks", cluster.TaskSpec{}),
 		},
 		{cluster.FinishPartition{Partition: "parks", Token: 2, Outcome: cluster.OutcomeFailed, Message: "connection refused"}},
-		{cluster.PrepareJoin{Member: "b", Pulse: "pulse/b/1"}},
+		{cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b/1"}},
 		{cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 1}},
 		{cluster.DrainMember{Member: "a", On: true}},
 	} {

@@ -29,7 +29,7 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
 	v := cluster.Value{}
 	for _, c := range []cluster.Command{
-		cluster.PrepareJoin{Member: "a", Pulse: "p", Slots: 2}, cluster.SubmitJob{Job: "f", Spec: spec},
+		cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "f", Spec: spec},
 	} {
 		v, _ = v.Do(v.Index()+1, 1000, c)
 	}

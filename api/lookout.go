@@ -64,15 +64,15 @@ func (l *Lookout) read(ctx context.Context, v cluster.Value) (map[string]store.D
 		}
 	}
 	for m := range v.Members() {
-		if _, ok := out[m.Pulse]; ok || !hasHeartbeat(m) {
+		if _, ok := out[m.Heartbeat]; ok || !hasHeartbeat(m) {
 			continue
 		}
-		d, err := l.docs.Get(ctx, m.Pulse)
+		d, err := l.docs.Get(ctx, m.Heartbeat)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
 		if err == nil {
-			out[m.Pulse] = d
+			out[m.Heartbeat] = d
 		}
 	}
 	return out, nil
@@ -86,7 +86,7 @@ func hasHeartbeat(m cluster.Member) bool {
 // prefixOf is where the protocol keeps the heartbeat of a member; "" where there is none.
 func prefixOf(m cluster.Member) string {
 	for _, p := range [...]string{protocol.HeartbeatPrefix, protocol.NodePrefix} {
-		if strings.HasPrefix(m.Pulse, p) {
+		if strings.HasPrefix(m.Heartbeat, p) {
 			return p
 		}
 	}
@@ -112,13 +112,13 @@ func (l *Lookout) judge(s *Sight, v cluster.Value, docs map[string]store.Doc) {
 		if !hasHeartbeat(m) {
 			continue
 		}
-		d, ok := docs[m.Pulse]
+		d, ok := docs[m.Heartbeat]
 		if !ok || fenced(d) {
 			s.beats[m.ID] = Heartbeat{State: HeartbeatGone}
 			continue
 		}
-		signs[m.Pulse] = l.signs[m.Pulse].next(now, d.Version)
-		s.beats[m.ID] = signs[m.Pulse].heartbeat(now, s.now, d.Value)
+		signs[m.Heartbeat] = l.signs[m.Heartbeat].next(now, d.Version)
+		s.beats[m.ID] = signs[m.Heartbeat].heartbeat(now, s.now, d.Value)
 	}
 	l.signs = signs
 }

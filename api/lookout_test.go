@@ -266,7 +266,7 @@ func TestHeartbeatsOfSessions(t *testing.T) {
 	defer docs.Close()
 	f := &folded{}
 	for _, m := range []cluster.MemberID{"a", "b", "c"} {
-		f.apply(cluster.PrepareJoin{Member: m, Pulse: protocol.NodePrefix + string(m) + "/1-0"})
+		f.apply(cluster.PrepareJoin{Member: m, Heartbeat: protocol.NodePrefix + string(m) + "/1-0"})
 	}
 	for key, state := range map[string]string{"a": "live", "b": "fenced"} {
 		text := fmt.Sprintf(`{"state":%q,"member":%q,"at_ms":%d,"ttl_ms":10000}`, state, key, time.Now().UnixMilli())

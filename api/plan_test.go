@@ -20,7 +20,7 @@ func (f *folded) apply(commands ...cluster.Command) {
 
 // join lets a member join: its predecessor in the ring accepts it.
 func (f *folded) join(id cluster.MemberID, c cluster.PrepareJoin) {
-	c.Member, c.Pulse = id, "pulse/"+string(id)
+	c.Member, c.Heartbeat = id, "pulse/"+string(id)
 	f.apply(c)
 	m, _ := f.v.Member(id)
 	for by := range f.v.Members() {

@@ -35,7 +35,7 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 			t.Errorf("%s: %+v, reason %v", id, w, w.Reason)
 		}
 	}
-	apply(cluster.PrepareJoin{Member: "a", Pulse: "p", Slots: 2})
+	apply(cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2})
 	apply(cluster.SubmitJob{Job: "etl", Spec: spec})
 	check("etl/read", "running", "", "a:1", "a:2")
 	check("etl/read#a:1", "running", "")
@@ -83,7 +83,7 @@ func TestABatchIsNoProblem(t *testing.T) {
 		spec.Tasks = append(spec.Tasks, cluster.TaskSpec{Name: name, Type: "noop", Spread: cluster.SpreadPool})
 	}
 	v, did := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Format: cluster.Format, Commands: []cluster.Command{
-		cluster.PrepareJoin{Member: "a", Pulse: "p", Slots: 2}, cluster.SubmitJob{Job: "etl", Spec: spec},
+		cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "etl", Spec: spec},
 	}})
 	if !did.Results[1].Accepted {
 		t.Fatal(did.Results[1].Reason)

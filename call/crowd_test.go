@@ -59,7 +59,7 @@ func (c *crowd) apply(command cluster.Command) {
 func (c *crowd) join(s store.Docs, name cluster.MemberID, slots int64, functions ...call.Function) {
 	c.t.Helper()
 	first, others := c.Value().FirstJoined()
-	c.apply(cluster.PrepareJoin{Member: name, Slots: slots, Weight: 100, Pulse: "pulse/" + string(name)})
+	c.apply(cluster.PrepareJoin{Member: name, Slots: slots, Weight: 100, Heartbeat: "pulse/" + string(name)})
 	me, _ := c.Value().Member(name)
 	if by, _ := c.Value().Member(first); others {
 		c.apply(cluster.AcceptJoin{Member: name, Incarnation: me.Incarnation, By: first, ByIncarnation: by.Incarnation})

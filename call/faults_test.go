@@ -52,7 +52,7 @@ func faulty(t *testing.T, s *crowd, seed uint64, shares map[storetest.Outcome]in
 	return f
 }
 
-// Answers get lost, requests get lost, writes are made late, the store refuses: as long as no member loses its trust, each call that was submitted runs exactly once
+// Answers get lost, requests get lost, writes are made late, the store refuses: as long as no member loses its lease, each call that was submitted runs exactly once
 // and gives its result exactly once; one whose submission was answered by an error runs at most once.
 func TestLostAnswersNeitherLoseNorDoubleACall(t *testing.T) {
 	for seed := range uint64(20) {

@@ -23,7 +23,7 @@ func (m model) Key(s system) string {
 	}
 	for p := range m.members {
 		q := &s.members[p]
-		k.bits(q.dead, q.trusts)
+		k.bits(q.dead, q.leased)
 		k.small(int(q.inc), q.knows)
 		for _, r := range q.runs {
 			k.runner(r)

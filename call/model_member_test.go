@@ -15,7 +15,7 @@ import (
 type member struct {
 	dead   bool
 	inc    cluster.Incarnation
-	trusts bool // itself, by its own clock
+	leased bool // itself, by its own clock
 	knows  int  // how much of the log it has applied
 	claims int
 	runs   [mostCalls]*runner
@@ -42,7 +42,7 @@ type runner struct {
 func (r *runner) performing() bool { _, ok := r.fx.(perform); return ok }
 
 // mayAct: the ctx of the run has not ended, whoever looks.
-func (q *member) mayAct(r *runner) bool { return !q.dead && q.trusts && q.inc == r.inc }
+func (q *member) mayAct(r *runner) bool { return !q.dead && q.leased && q.inc == r.inc }
 
 func (w *moves) member(p int) {
 	q := &w.from.members[p]
@@ -62,7 +62,7 @@ func (w *moves) fate(p int, name string) {
 		w.add(name+" dies", func(n *system) {
 			n.left.crash--
 			x := &n.members[p]
-			x.dead, x.trusts = true, false
+			x.dead, x.leased = true, false
 			for i, r := range x.runs {
 				if r != nil {
 					n.abandon(r.req)
@@ -71,11 +71,11 @@ func (w *moves) fate(p int, name string) {
 			}
 		})
 	}
-	if left.lapse > 0 && q.trusts {
-		w.add("the trust of "+name+" ends", func(n *system) { n.left.lapse--; n.members[p].trusts = false })
+	if left.lapse > 0 && q.leased {
+		w.add("the lease of "+name+" ends", func(n *system) { n.left.lapse--; n.members[p].leased = false })
 	}
 	in := strings.Count(w.from.log, strings.ToUpper(name)) == strings.Count(w.from.log, name)
-	if in && !q.trusts {
+	if in && !q.leased {
 		w.add(name+" is counted out", func(n *system) { n.log += strings.ToUpper(name) })
 	}
 	if !in && !q.dead && left.rejoin > 0 && q.knows == len(w.from.log) {
@@ -84,7 +84,7 @@ func (w *moves) fate(p int, name string) {
 			n.log += name
 			rec, _ := w.m.values[n.log].Member(memberName(p))
 			x := &n.members[p]
-			x.inc, x.trusts, x.knows = rec.Incarnation, true, len(n.log)
+			x.inc, x.leased, x.knows = rec.Incarnation, true, len(n.log)
 		})
 	}
 	if !q.dead && q.knows < len(w.from.log) {
@@ -98,7 +98,7 @@ func (w *moves) run(p, i int) {
 	r := q.runs[i]
 	switch {
 	case r == nil:
-		if d := w.from.calls[i]; q.trusts && d.version != 0 && !d.call.State.Final() {
+		if d := w.from.calls[i]; q.leased && d.version != 0 && !d.call.State.Final() {
 			w.add(fmt.Sprintf("%s lists %d", name, i), func(n *system) {
 				n.members[p].runs[i] = &runner{listed: true, call: n.get(i).call, inc: q.inc, knows: q.knows}
 			})
@@ -170,7 +170,7 @@ func (m model) runDoes(n *system, p, i int, r runner) {
 			r.a, r.fx = r.a.step(paused{})
 			continue
 		case confirm:
-			r.a, r.fx = r.a.step(confirmed{q.trusts && q.inc == r.inc})
+			r.a, r.fx = r.a.step(confirmed{q.leased && q.inc == r.inc})
 			r.token = r.a.call.Token
 			continue
 		case perform:

@@ -14,7 +14,7 @@ import (
 // thing: Step, attempt, writing, claimant, submission, heading, cancelling, hearing, tally, fateOf, and the cluster's value.
 //
 // A write is made in two moves, it is done by the store and its answer is heard. A read is one: what is read is acted on by a write, which comes later. There are no
-// clocks: that a member's trust in itself is over by its own clock is a move, and that the cluster counts it out is another, which comes later; that is what the protocol
+// clocks: that a member's lease is over by its own clock is a move, and that the cluster counts it out is another, which comes later; that is what the protocol
 // promises. An era is longer than anything is kept, and than a request is under way.
 type model struct {
 	members  int
@@ -34,7 +34,7 @@ type model struct {
 type faults struct {
 	crash  int8 // members die
 	die    int8 // the caller dies
-	lapse  int8 // a member's trust ends, and it is counted out
+	lapse  int8 // a member's lease ends, and it is counted out
 	rejoin int8 // it is taken in again
 	late   int8 // a write's outcome is unknown: it comes later, or never
 	lost   int8 // a write is done and its answer lost
@@ -129,7 +129,7 @@ func (m model) chronicle() map[string]cluster.Value {
 	}
 	for p := range m.members {
 		index++
-		v = apply(v, index, cluster.PrepareJoin{Member: memberName(p), Slots: 2, Weight: 100, Pulse: "pulse/" + string(memberName(p))})
+		v = apply(v, index, cluster.PrepareJoin{Member: memberName(p), Slots: 2, Weight: 100, Heartbeat: "pulse/" + string(memberName(p))})
 	}
 	known := map[string]cluster.Value{"": v}
 	wave := []string{""}
@@ -146,7 +146,7 @@ func (m model) chronicle() map[string]cluster.Value {
 					next = append(next, text)
 				} else {
 					text := log + string('a'+rune(p))
-					known[text] = apply(v, at, cluster.PrepareJoin{Member: memberName(p), Slots: 2, Weight: 100, Pulse: "pulse/" + string(memberName(p))})
+					known[text] = apply(v, at, cluster.PrepareJoin{Member: memberName(p), Slots: 2, Weight: 100, Heartbeat: "pulse/" + string(memberName(p))})
 					next = append(next, text)
 				}
 			}
@@ -166,7 +166,7 @@ func (m model) Start() []system {
 	s := system{left: m.faults, caller: &caller{head: head{}, tally: tally{}}}
 	for p := range m.members {
 		rec, _ := m.values[""].Member(memberName(p))
-		s.members[p] = member{inc: rec.Incarnation, trusts: true}
+		s.members[p] = member{inc: rec.Incarnation, leased: true}
 	}
 	if m.from >= fromPage {
 		s = m.follow(s, "the caller opens a page", "the store does the head of the caller", "the caller hears of its head")

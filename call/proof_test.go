@@ -19,7 +19,7 @@ func scenarios() []scenario {
 		{"no fault", model{members: 2, handler: true, waiter: true}},
 		{"two attempts", model{members: 1, attempts: 2, handler: true, ways: ways{err: true, permanent: true, timeout: true}, from: fromQueued}},
 		{"a member dies", model{members: 2, handler: true, faults: faults{crash: 1}, from: fromQueued}},
-		{"trust ends", model{members: 2, attempts: 2, faults: faults{lapse: 1}, from: fromQueued}},
+		{"lease ends", model{members: 2, attempts: 2, faults: faults{lapse: 1}, from: fromQueued}},
 		{"a write is late", model{members: 1, handler: true, ways: errs, faults: faults{late: 1}, from: fromQueued}},
 		{"an answer is lost", model{members: 1, handler: true, ways: errs, faults: faults{lost: 1}, from: fromQueued}},
 		{"an answer is lost, a call fails", model{members: 1, faults: faults{lost: 1, fail: 1}, from: fromQueued}},
@@ -39,7 +39,7 @@ func scenarios() []scenario {
 // seconds are scenarios that take seconds each: they are walked with the build tag proof.
 func seconds() []scenario {
 	return []scenario{
-		{"trust ends, and it comes back", model{members: 2, faults: faults{lapse: 1, rejoin: 1}, from: fromQueued}},
+		{"lease ends, and it comes back", model{members: 2, faults: faults{lapse: 1, rejoin: 1}, from: fromQueued}},
 		{"a wish to cancel, a member dies", model{members: 2, attempts: 2, faults: faults{cancel: 1, crash: 1}, from: fromQueued}},
 		{"the page is old, a write is late", model{members: 1, faults: faults{eras: 1, late: 1}, from: fromPage, sweeps: true}},
 	}

@@ -16,13 +16,13 @@ import (
 )
 
 var (
-	causeTrust   = work.CauseTrustLost
+	causeLease   = work.CauseLeaseLost
 	causeDrained = work.CauseDrained
 )
 
 // causeOf says why a member stops its runs when ctx has ended.
 func causeOf(ctx context.Context) error {
-	if cause := context.Cause(ctx); errors.Is(cause, work.CauseTrustLost) {
+	if cause := context.Cause(ctx); errors.Is(cause, work.CauseLeaseLost) {
 		return cause
 	}
 	return work.CauseDrained
@@ -159,7 +159,7 @@ func (r *run) perform() Event {
 	cause := context.Cause(ctx)
 	return way{
 		result: result, err: err, timedOut: errors.Is(cause, context.DeadlineExceeded),
-		handed: errors.Is(cause, work.CauseTrustLost) || errors.Is(cause, work.CauseDrained),
+		handed: errors.Is(cause, work.CauseLeaseLost) || errors.Is(cause, work.CauseDrained),
 	}.event(r.id, r.call.Limits)
 }
 
@@ -235,7 +235,7 @@ func (c runContext) Err() error {
 		return err
 	}
 	if inc, until := c.r.w.c.Tenure(); inc != c.r.inc || until <= c.r.w.c.Clock() {
-		c.r.stop(causeTrust)
+		c.r.stop(causeLease)
 	}
 	return c.Context.Err()
 }

@@ -241,7 +241,7 @@ func (w *Worker) guard(inc cluster.Incarnation, until, now protocol.Instant, dra
 	for _, r := range w.runs {
 		switch {
 		case r.inc != inc || until <= now:
-			r.stop(causeTrust)
+			r.stop(causeLease)
 		case draining:
 			r.stop(causeDrained)
 		default:

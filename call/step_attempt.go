@@ -56,7 +56,7 @@ func (lost) effect()      {}
 
 // The answers to these.
 type (
-	confirmed struct{ trusted bool }
+	confirmed struct{ valid bool }
 	performed struct{ event Event }
 )
 
@@ -119,7 +119,7 @@ func (a attempt) claimEnded(w wrote) (attempt, effect) {
 func (a attempt) goOn(ans answer) (attempt, effect) {
 	switch ans := ans.(type) {
 	case confirmed:
-		if ans.trusted {
+		if ans.valid {
 			return a, perform{}
 		}
 		return a.end(Release{})

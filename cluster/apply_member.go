@@ -20,7 +20,7 @@ func (d *draft) prepareJoin(c PrepareJoin) string {
 	}
 	d.setMember(Member{
 		ID: c.Member, Incarnation: d.at, State: MemberPrepared, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity,
-		Labels: c.Labels, Pulse: c.Pulse, Address: c.Address, Version: c.Version, SinceMS: d.atMS,
+		Labels: c.Labels, Heartbeat: c.Heartbeat, Address: c.Address, Version: c.Version, SinceMS: d.atMS,
 	})
 	if d.settings.Placement == PlacementOffered { // the leader has seen its heartbeat
 		m, _ := d.Value.members.get(c.Member)
@@ -115,7 +115,7 @@ func (d *draft) confirmMember(c ConfirmMember) string {
 	if !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld {
 		return "no such member: it was removed"
 	}
-	m.Incarnation, m.Pulse = d.at, c.Pulse
+	m.Incarnation, m.Heartbeat = d.at, c.Heartbeat
 	if m.Revoked {
 		m.Revoked = false
 		d.membersChanged()

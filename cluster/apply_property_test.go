@@ -44,7 +44,7 @@ func (c *choices) joining(v Value) Command {
 		by, _ := v.Member(v.before(m.ID))
 		return AcceptJoin{m.ID, c.near(m.Incarnation), by.ID, by.Incarnation}
 	}
-	p := PrepareJoin{Member: c.member(), Slots: int64(c.n(4)), Weight: pick[int64](c, 0, 50, 200), Capacity: pick[int64](c, 0, 0, 2), Pulse: "p"}
+	p := PrepareJoin{Member: c.member(), Slots: int64(c.n(4)), Weight: pick[int64](c, 0, 50, 200), Capacity: pick[int64](c, 0, 0, 2), Heartbeat: "p"}
 	if old, ok := v.Member(p.Member); ok {
 		p.Replaces = c.near(old.Incarnation)
 	}

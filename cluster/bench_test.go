@@ -25,7 +25,7 @@ func (w *bench) write(commands ...Command) {
 }
 
 func (w *bench) join(id MemberID) {
-	w.write(PrepareJoin{Member: id, Pulse: "pulse/" + string(id)})
+	w.write(PrepareJoin{Member: id, Heartbeat: "pulse/" + string(id)})
 	if m, _ := w.v.Member(id); m.State == MemberPrepared {
 		by, _ := w.v.Member(w.v.before(id))
 		w.write(AcceptJoin{id, m.Incarnation, by.ID, by.Incarnation})
@@ -125,7 +125,7 @@ func BenchmarkLeaveJoin(b *testing.B) {
 	b.Run("leave", func(b *testing.B) {
 		for b.Loop() {
 			w.b, w.v, w.seq = b, full, seq
-			w.write(LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "its pulse is gone"})
+			w.write(LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "its heartbeat is gone"})
 		}
 	})
 	b.Run("join", func(b *testing.B) {

@@ -30,7 +30,7 @@ func CheckCommand(c Command) error {
 	case LeaveCluster:
 		return errors.Join(at("member", CheckName(string(c.Member))), at("reason", checkText(c.Reason)))
 	case ConfirmMember:
-		return errors.Join(at("member", CheckName(string(c.Member))), at("pulse", checkPulse(c.Pulse)))
+		return errors.Join(at("member", CheckName(string(c.Member))), at("pulse", checkHeartbeat(c.Heartbeat)))
 	case ReleaseHold:
 		return at("member", CheckName(string(c.Member)))
 	case DrainMember:
@@ -113,7 +113,7 @@ func checkConfigure(c Configure) error {
 func checkPrepareJoin(c *PrepareJoin) error {
 	err := errors.Join(at("member", CheckName(string(c.Member))), at("slots", checkSlots(c.Slots)),
 		at("weight", notNegative(c.Weight)), at("capacity", notNegative(c.Capacity)), at("labels", checkLabels(c.Labels)),
-		at("pulse", checkPulse(c.Pulse)), at("address", checkText(c.Address)), at("version", checkText(c.Version)))
+		at("pulse", checkHeartbeat(c.Heartbeat)), at("address", checkText(c.Address)), at("version", checkText(c.Version)))
 	return err
 }
 
@@ -124,7 +124,7 @@ func checkSlots(n int64) error {
 	return notNegative(n)
 }
 
-func checkPulse(key string) error {
+func checkHeartbeat(key string) error {
 	if key == "" {
 		return errors.New("it is empty")
 	}

@@ -11,7 +11,7 @@ import (
 func claimed(t *testing.T, jobs ...JobID) Value {
 	t.Helper()
 	v := Assemble(Parts{Index: 2, Settings: Settings{Placement: PlacementClaimed}, Members: []Member{
-		{ID: "a", Incarnation: 1, State: MemberJoined, Pulse: "node/a"}, {ID: "b", Incarnation: 2, State: MemberJoined, Pulse: "node/b"},
+		{ID: "a", Incarnation: 1, State: MemberJoined, Heartbeat: "node/a"}, {ID: "b", Incarnation: 2, State: MemberJoined, Heartbeat: "node/b"},
 	}})
 	for i, id := range jobs {
 		var r Result

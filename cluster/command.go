@@ -9,15 +9,15 @@ type (
 	// PrepareJoin is written by a member that wants to join. Incarnation becomes the index of its entry. A present member
 	// with the same ID is removed first (a restart), if it is the one that the joiner found dead. If no member is joined, it joins at once.
 	PrepareJoin struct {
-		Member   MemberID
-		Replaces Incarnation // the start that it found dead under the same ID; 0 if none. Refused if another is present.
-		Slots    int64
-		Weight   int64 // share of the load; 0 means 100
-		Capacity int64 // most partitions that it takes; 0 means no limit
-		Labels   []Label
-		Pulse    string // key of the heartbeat document of this start
-		Address  string // address of its API; for people, not for decisions
-		Version  string // of its binary; for people, not for decisions
+		Member    MemberID
+		Replaces  Incarnation // the start that it found dead under the same ID; 0 if none. Refused if another is present.
+		Slots     int64
+		Weight    int64 // share of the load; 0 means 100
+		Capacity  int64 // most partitions that it takes; 0 means no limit
+		Labels    []Label
+		Heartbeat string // key of the heartbeat document of this start
+		Address   string // address of its API; for people, not for decisions
+		Version   string // of its binary; for people, not for decisions
 	}
 	// AcceptJoin is written by the present predecessor in the ring, once it watches the joiner's heartbeat and has observed it.
 	// By must be that predecessor, joined, with incarnation ByIncarnation.
@@ -52,7 +52,7 @@ type (
 	ConfirmMember struct {
 		Member      MemberID
 		Incarnation Incarnation
-		Pulse       string
+		Heartbeat   string
 	}
 	// DrainMember stops or resumes new grants to a member; with On, its grants move away under their hand-over contract.
 	DrainMember struct {

@@ -34,9 +34,9 @@ type (
 	}
 )
 
-// EpochMember is one member of an epoch. Its Pulse tells starts apart.
+// EpochMember is one member of an epoch. Its Heartbeat tells starts apart.
 type EpochMember struct {
-	// Incarnation is that of a member which the leader knows, and then Join has the name and the pulse alone. One that has left since is passed over.
+	// Incarnation is that of a member which the leader knows, and then Join has the name and the heartbeat alone. One that has left since is passed over.
 	Incarnation Incarnation
 	Join        PrepareJoin
 }
@@ -104,7 +104,7 @@ func (d *draft) loseOthers(named []EpochMember) {
 	var lost []Member
 	d.Value.members.each(func(id MemberID, m memberRecord) bool {
 		i, ok := findMember(named, id)
-		if m.State != MemberHeld && (!ok || named[i].Join.Pulse != m.Pulse) {
+		if m.State != MemberHeld && (!ok || named[i].Join.Heartbeat != m.Heartbeat) {
 			lost = append(lost, m.Member)
 		}
 		return true
@@ -127,12 +127,12 @@ func findMember(sorted []EpochMember, id MemberID) (int, bool) {
 // welcome joins a member that is new in an epoch.
 func (d *draft) welcome(m EpochMember) {
 	c := m.Join
-	if old, ok := d.Value.members.get(c.Member); m.Incarnation != 0 || ok && old.Pulse == c.Pulse {
+	if old, ok := d.Value.members.get(c.Member); m.Incarnation != 0 || ok && old.Heartbeat == c.Heartbeat {
 		return // it is there, or has left since
 	}
 	d.join(Member{
 		ID: c.Member, Incarnation: d.at, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity,
-		Labels: c.Labels, Pulse: c.Pulse, Address: c.Address, Version: c.Version, SinceMS: d.atMS,
+		Labels: c.Labels, Heartbeat: c.Heartbeat, Address: c.Address, Version: c.Version, SinceMS: d.atMS,
 	})
 }
 

@@ -47,7 +47,7 @@ func (s *scripted) ok(c Command) {
 // join lets a member join; the only one is in at once.
 func (s *scripted) join(id MemberID) {
 	s.t.Helper()
-	s.ok(PrepareJoin{Member: id, Pulse: "p"})
+	s.ok(PrepareJoin{Member: id, Heartbeat: "p"})
 	m, _ := s.v.Member(id)
 	if m.State == MemberJoined {
 		return
@@ -59,7 +59,7 @@ func (s *scripted) join(id MemberID) {
 func (s *scripted) leave(id MemberID, died bool) {
 	s.t.Helper()
 	m, _ := s.v.Member(id)
-	s.ok(LeaveCluster{Member: id, Incarnation: m.Incarnation, Reason: "its pulse is gone", Died: died})
+	s.ok(LeaveCluster{Member: id, Incarnation: m.Incarnation, Reason: "its heartbeat is gone", Died: died})
 }
 
 func (s *scripted) task() Partition {

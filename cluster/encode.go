@@ -25,7 +25,7 @@ func appendMember(b []byte, m Member) []byte {
 	b = appendVarint(b, m.Weight)
 	b = appendVarint(b, m.Capacity)
 	b = appendList(b, m.Labels, appendLabel)
-	b = appendString(b, m.Pulse)
+	b = appendString(b, m.Heartbeat)
 	b = appendString(b, m.Address)
 	b = appendString(b, m.Version)
 	b = appendUvarint(b, uint64(m.Changed))
@@ -37,7 +37,7 @@ func decodeMember(r *decoder) Member {
 	flags := r.enum(drainingFlag | revokedFlag)
 	return Member{
 		ID: m.ID, Incarnation: m.Incarnation, State: m.State, Draining: flags&drainingFlag != 0, Revoked: flags&revokedFlag != 0, Slots: r.varint(), Weight: r.varint(), Capacity: r.varint(),
-		Labels: decodeList(r, decodeLabel), Pulse: r.string(), Address: r.string(), Version: r.string(),
+		Labels: decodeList(r, decodeLabel), Heartbeat: r.string(), Address: r.string(), Version: r.string(),
 		Changed: Index(r.uvarint()), SinceMS: r.varint(),
 	}
 }

@@ -117,7 +117,7 @@ func appendCommand(b []byte, c Command) []byte {
 	case ReleaseHold:
 		return appendJoinRef(b, tagReleaseHold, c.Member, c.Incarnation)
 	case ConfirmMember:
-		return appendString(appendJoinRef(b, tagConfirmMember, c.Member, c.Incarnation), c.Pulse)
+		return appendString(appendJoinRef(b, tagConfirmMember, c.Member, c.Incarnation), c.Heartbeat)
 	case DrainMember:
 		return appendBool(appendString(append(b, tagDrainMember), c.Member), c.On)
 	case SubmitJob:
@@ -171,13 +171,13 @@ func appendPrepareJoin(b []byte, c PrepareJoin) []byte {
 	b = appendUvarint(appendString(b, c.Member), uint64(c.Replaces))
 	b = appendVarint(appendVarint(appendVarint(b, c.Slots), c.Weight), c.Capacity)
 	b = appendList(b, c.Labels, appendLabel)
-	return appendString(appendString(appendString(b, c.Pulse), c.Address), c.Version)
+	return appendString(appendString(appendString(b, c.Heartbeat), c.Address), c.Version)
 }
 
 func (r *decoder) prepareJoin() PrepareJoin {
 	return PrepareJoin{
 		Member: MemberID(r.string()), Replaces: Index(r.uvarint()), Slots: r.varint(), Weight: r.varint(), Capacity: r.varint(),
-		Labels: decodeList(r, decodeLabel), Pulse: r.string(), Address: r.string(), Version: r.string(),
+		Labels: decodeList(r, decodeLabel), Heartbeat: r.string(), Address: r.string(), Version: r.string(),
 	}
 }
 
@@ -264,7 +264,7 @@ func decodeCommand(r *decoder) Command {
 	case tagReleaseHold:
 		return ReleaseHold{Member: r.member(), Incarnation: r.token()}
 	case tagConfirmMember:
-		return ConfirmMember{Member: r.member(), Incarnation: r.token(), Pulse: r.string()}
+		return ConfirmMember{Member: r.member(), Incarnation: r.token(), Heartbeat: r.string()}
 	case tagDrainMember:
 		return DrainMember{Member: r.member(), On: r.bool()}
 	case tagSubmitJob:

@@ -24,7 +24,7 @@ func BenchmarkEpoch(b *testing.B) {
 			if i == lost {
 				continue
 			}
-			m := EpochMember{Join: PrepareJoin{Member: name(i), Pulse: "g/" + string(name(i))}}
+			m := EpochMember{Join: PrepareJoin{Member: name(i), Heartbeat: "g/" + string(name(i))}}
 			if old, ok := v.Member(name(i)); ok {
 				m.Incarnation = old.Incarnation
 			}

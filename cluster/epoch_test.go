@@ -44,11 +44,11 @@ func (c *choices) epoch(v Value) Command {
 		if c.n(3) == 0 {
 			continue
 		}
-		m := EpochMember{Join: PrepareJoin{Member: id, Pulse: "g/" + string(id), Capacity: pick[int64](c, 0, 0, 2)}}
+		m := EpochMember{Join: PrepareJoin{Member: id, Heartbeat: "g/" + string(id), Capacity: pick[int64](c, 0, 0, 2)}}
 		if old, ok := v.Member(id); ok && c.n(5) > 0 {
-			m.Incarnation, m.Join.Pulse = old.Incarnation, old.Pulse
+			m.Incarnation, m.Join.Heartbeat = old.Incarnation, old.Heartbeat
 		} else if c.bool() {
-			m.Join.Pulse += "/again"
+			m.Join.Heartbeat += "/again"
 		}
 		e.Members = append(e.Members, m)
 	}
@@ -121,16 +121,16 @@ func mustBeInEpoch(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry,
 func mustBeNamed(t interface{ Fatalf(string, ...any) }, was, v Value, c Epoch) {
 	for m := range v.Members() {
 		i, ok := findMember(c.Members, m.ID)
-		if m.State == MemberJoined && (!ok || c.Members[i].Join.Pulse != m.Pulse) {
+		if m.State == MemberJoined && (!ok || c.Members[i].Join.Heartbeat != m.Heartbeat) {
 			t.Fatalf("%v has the member %v", c, m)
 		}
 	}
 	for _, m := range c.Members {
 		got, ok := v.Member(m.Join.Member)
-		if m.Incarnation == 0 && (!ok || got.State != MemberJoined || got.Pulse != m.Join.Pulse) {
+		if m.Incarnation == 0 && (!ok || got.State != MemberJoined || got.Heartbeat != m.Join.Heartbeat) {
 			t.Fatalf("%v has %v for %s", c, got, m.Join.Member)
 		}
-		if old, had := was.Member(m.Join.Member); had && old.Pulse == m.Join.Pulse && old.State == MemberJoined && old.Incarnation != got.Incarnation {
+		if old, had := was.Member(m.Join.Member); had && old.Heartbeat == m.Join.Heartbeat && old.State == MemberJoined && old.Incarnation != got.Incarnation {
 			t.Fatalf("%v made of %v another incarnation: %v", c, old, got)
 		}
 	}
@@ -152,7 +152,7 @@ func group(t *testing.T, members ...MemberID) Value {
 	t.Helper()
 	e := Epoch{Start: 1, Generation: 1, Leader: members[0]}
 	for _, m := range members {
-		e.Members = append(e.Members, EpochMember{Join: PrepareJoin{Member: m, Pulse: "g/" + string(m)}})
+		e.Members = append(e.Members, EpochMember{Join: PrepareJoin{Member: m, Heartbeat: "g/" + string(m)}})
 	}
 	return say(t, Value{}, "", e)
 }
@@ -169,7 +169,7 @@ func say(t *testing.T, v Value, why string, c Command) Value {
 
 func member(v Value, id MemberID) EpochMember {
 	m, _ := v.Member(id)
-	return EpochMember{Incarnation: m.Incarnation, Join: PrepareJoin{Member: id, Pulse: "g/" + string(id)}}
+	return EpochMember{Incarnation: m.Incarnation, Join: PrepareJoin{Member: id, Heartbeat: "g/" + string(id)}}
 }
 
 func owner(t *testing.T, v Value, id PartitionID, want MemberID) Partition {

@@ -35,7 +35,7 @@ func (g *golden) memberCommand(a arguments) Command {
 	case "prepare": // prepare a zone=x weight=200 capacity=3 replaces=10
 		delete(g.dead, id) // its heartbeat is there
 		return PrepareJoin{Member: id, Replaces: Index(a.number("replaces", 0)), Slots: a.number("slots", 0), Weight: a.number("weight", 0),
-			Capacity: a.number("capacity", 0), Labels: a.labels(), Pulse: "pulse/" + string(id)}
+			Capacity: a.number("capacity", 0), Labels: a.labels(), Heartbeat: "pulse/" + string(id)}
 	case "accept": // accept b by=a
 		by := MemberID(a.text("by"))
 		if by == "" {
@@ -48,7 +48,7 @@ func (g *golden) memberCommand(a arguments) Command {
 	case "leave": // leave a reason=(it was told to) hold
 		return LeaveCluster{Member: id, Incarnation: inc, Reason: a.text("reason"), Hold: a.has("hold")}
 	case "confirm":
-		return ConfirmMember{Member: id, Incarnation: inc, Pulse: "pulse/" + string(id) + "/again"}
+		return ConfirmMember{Member: id, Incarnation: inc, Heartbeat: "pulse/" + string(id) + "/again"}
 	case "release-hold":
 		return ReleaseHold{id, inc}
 	}

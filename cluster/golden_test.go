@@ -232,7 +232,7 @@ func gone(m Member) Command {
 	if m.State == MemberPrepared {
 		return AbortJoin{m.ID, m.Incarnation}
 	}
-	return LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "its pulse is gone"}
+	return LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "its heartbeat is gone"}
 }
 
 func (g *golden) settleAll() {

@@ -12,7 +12,7 @@ func windowValue(t *testing.T) Value {
 	s := &script{t: t}
 	pool := TaskSpec{Name: "pool", Type: "x", Spread: SpreadPool, Repartition: true}
 	listed := TaskSpec{Name: "listed", Type: "x", Spread: SpreadPartitioned, Partitions: []string{"list"}}
-	s.ok(PrepareJoin{Member: "a", Slots: 2, Pulse: "p"}, SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{pool, listed}}})
+	s.ok(PrepareJoin{Member: "a", Slots: 2, Heartbeat: "p"}, SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{pool, listed}}})
 	p, _ := s.v.Partition("j/listed#list")
 	s.ok(AdvanceWindow{Partition: p.ID, Token: p.Token, Cursor: []byte("c"), Items: []Item{{"i1", []byte("input")}, {"i2", nil}}})
 	p, _ = s.v.Partition("j/listed#i1")

@@ -21,7 +21,7 @@ type Member struct {
 	Weight      int64
 	Capacity    int64
 	Labels      []Label // sorted by key
-	Pulse       string
+	Heartbeat   string
 	Address     string
 	Version     string
 	// Changed is the index of the last entry that changed the duties of this member.

@@ -23,7 +23,7 @@ func (c *choices) ledCommand(v Value) Command {
 		return TakeRequest{Writer: pick[WriterID](c, "r1", "r2"), Seq: uint64(c.n(4)), Count: uint32(c.n(3))}
 	}
 	if c.n(4) == 0 {
-		p := PrepareJoin{Member: c.member(), Slots: int64(c.n(4)), Pulse: "p"}
+		p := PrepareJoin{Member: c.member(), Slots: int64(c.n(4)), Heartbeat: "p"}
 		if old, ok := v.Member(p.Member); ok {
 			p.Replaces = c.near(old.Incarnation)
 		}
@@ -112,7 +112,7 @@ func TestApplyUnderLeaders(t *testing.T) {
 // A chain of steps that was cut still leads back over some hundred entries, and a longer way costs a look at all.
 func TestChangesOverManyEntries(t *testing.T) {
 	t.Parallel()
-	v, _ := Value{}.Apply(Entry{Index: 1, Writer: "w", Seq: 1, Format: 1, Commands: []Command{PrepareJoin{Member: "a", Pulse: "p"}}})
+	v, _ := Value{}.Apply(Entry{Index: 1, Writer: "w", Seq: 1, Format: 1, Commands: []Command{PrepareJoin{Member: "a", Heartbeat: "p"}}})
 	values := []Value{v}
 	for i := range 3 * maxSteps {
 		v, _ = v.Apply(Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(i + 2), Format: 1, Commands: []Command{DrainMember{Member: "a", On: i%2 == 0}}})

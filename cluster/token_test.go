@@ -24,7 +24,7 @@ func TestNoTwoOwnersShareAToken(t *testing.T) {
 	}
 	join := func(m cluster.MemberID) {
 		had, _ := v.Member(m)
-		apply(cluster.PrepareJoin{Member: m, Replaces: had.Incarnation, Pulse: "p"})
+		apply(cluster.PrepareJoin{Member: m, Replaces: had.Incarnation, Heartbeat: "p"})
 		if now, _ := v.Member(m); now.State != cluster.MemberJoined {
 			before := map[cluster.MemberID]cluster.MemberID{"b": "a", "c": "a"}[m]
 			by, _ := v.Member(before)
@@ -67,8 +67,8 @@ func TestFastMovesLeaveNobodyBehind(t *testing.T) {
 	for i, c := range []cluster.Command{
 		cluster.Configure{MoveBudget: 1},
 		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}},
-		cluster.PrepareJoin{Member: "a", Pulse: "p"},
-		cluster.PrepareJoin{Member: "b", Pulse: "q"},
+		cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+		cluster.PrepareJoin{Member: "b", Heartbeat: "q"},
 		cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 3},
 	} {
 		n := uint64(i + 1) //nolint:gosec // a small number

@@ -82,7 +82,7 @@ func single(id string) SubmitJob {
 	return SubmitJob{Job: JobID(id), Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop"}}}}
 }
 
-func prepare(m string) PrepareJoin { return PrepareJoin{Member: MemberID(m), Pulse: "pulse/" + m} }
+func prepare(m string) PrepareJoin { return PrepareJoin{Member: MemberID(m), Heartbeat: "pulse/" + m} }
 
 func (s *script) join(ids ...string) {
 	s.t.Helper()
@@ -140,7 +140,7 @@ func TestJoinAndShare(t *testing.T) {
 		t.Fatalf("owners %v\n%s", got, s.v)
 	}
 	m, _ := s.v.Member("b")
-	s.ok(LeaveCluster{Member: "b", Incarnation: m.Incarnation, Reason: "its pulse is gone"})
+	s.ok(LeaveCluster{Member: "b", Incarnation: m.Incarnation, Reason: "its heartbeat is gone"})
 	if got := s.owners(); got["a"] != 6 || got["c"] != 6 {
 		t.Fatalf("owners %v\n%s", got, s.v)
 	}

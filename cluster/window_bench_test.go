@@ -43,7 +43,7 @@ func newWindowBench(b testing.TB, others int) *windowBench {
 	w := &windowBench{b: b}
 	for i := range 10 {
 		id := MemberID(fmt.Sprintf("m%02d", i))
-		w.do(PrepareJoin{Member: id, Pulse: "p"})
+		w.do(PrepareJoin{Member: id, Heartbeat: "p"})
 		if m, _ := w.v.Member(id); m.State == MemberPrepared {
 			by, _ := w.v.Member(w.v.before(id))
 			w.do(AcceptJoin{id, m.Incarnation, by.ID, by.Incarnation})

@@ -20,7 +20,7 @@ func BenchmarkSlots(b *testing.B) {
 	}
 	join := func(v Value, i int) Value {
 		id := fmt.Sprintf("member-%04d", i)
-		v = write(v, PrepareJoin{Member: MemberID(id), Slots: 10, Pulse: "p"})
+		v = write(v, PrepareJoin{Member: MemberID(id), Slots: 10, Heartbeat: "p"})
 		m, _ := v.Member(MemberID(id))
 		if m.State == MemberPrepared {
 			by, _ := v.Member(v.before(m.ID))

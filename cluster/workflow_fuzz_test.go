@@ -5,7 +5,7 @@ import "testing"
 // Any bytes are an entry or a snapshot, written again as they were, or are refused; what is read can be applied, with workflows in it.
 func FuzzWorkflowBytes(f *testing.F) {
 	s := &script{t: f}
-	s.ok(PrepareJoin{Member: "a", Slots: 3, Pulse: "p"})
+	s.ok(PrepareJoin{Member: "a", Slots: 3, Heartbeat: "p"})
 	spec := JobSpec{Tasks: []TaskSpec{{Name: "x", Type: "n", Spread: SpreadPool, Max: 2}, {Name: "y", Type: "n", Spread: SpreadPool}}}
 	spec.Edges, spec.Coverage = []Edge{{"y", "x"}}, true
 	for _, c := range []Command{SubmitJob{Job: "j", Spec: spec}, UpdateJob{Job: "j", Spec: JobSpec{Tasks: spec.Tasks}}, Configure{JobScheduler: "greedy"}, KillJob{Job: "j"}} {

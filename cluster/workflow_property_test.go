@@ -39,7 +39,7 @@ func drawCommand(t *rapid.T, v Value) Command {
 			by, _ := v.Member(v.before(m))
 			return AcceptJoin{m, rec.Incarnation, by.ID, by.Incarnation}
 		}
-		return PrepareJoin{Member: m, Replaces: rec.Incarnation, Slots: rapid.Int64Range(0, 3).Draw(t, "slots"), Pulse: "p"}
+		return PrepareJoin{Member: m, Replaces: rec.Incarnation, Slots: rapid.Int64Range(0, 3).Draw(t, "slots"), Heartbeat: "p"}
 	case "leave":
 		return LeaveCluster{Member: m, Incarnation: rec.Incarnation, Hold: rapid.Bool().Draw(t, "hold")}
 	case "drain":

@@ -197,7 +197,7 @@ var worse = map[string][]change{ // read-only: a table
 	"RotaNobodyRuns":           {{`rota_member_joined`, 0}},
 	"RotaStoreAway":            {{`rota_store_up`, 0}},
 	"RotaNotJoined":            {{`rota_member_joined{rota_member="a"}`, 0}},
-	"RotaLeaseRunsOut":         {{`rota_member_trust_seconds{rota_member="a"}`, 1}},
+	"RotaLeaseRunsOut":         {{`rota_member_lease_seconds{rota_member="a"}`, 1}},
 	"RotaRemovedOften":         {{`rota_member_removals_total{rota_member="a"}`, 5}},
 	"RotaTasksWait":            {{`rota_cluster_partitions{state="waiting"}`, 1}},
 	"RotaTasksParked":          {{`rota_cluster_partitions{state="parked"}`, 1}},

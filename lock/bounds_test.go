@@ -16,7 +16,7 @@ func TestTheLineIsBounded(t *testing.T) {
 	for _, e := range entries(0, 1+maxWaiting) { // one holds it
 		full = full.with(e)
 	}
-	me := entry{ID: "me", Pulse: "p", TTLMS: 1000}
+	me := entry{ID: "me", Heartbeat: "p", TTLMS: 1000}
 	enter := func(now table) effect {
 		c := claim{terms: terms{me: me, size: 1, pause: time.Second}}
 		_, fx := c.step(tableRead{now: 1, table: now, version: "1"})

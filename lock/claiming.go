@@ -17,7 +17,7 @@ import (
 // claiming does what a claim decides. One goroutine at a time drives it: whoever acquires or releases, or one in the background.
 type claiming struct {
 	c     *Client
-	p     *pulse
+	p     *keeper
 	place string // key of the table's document; its folder is watched
 
 	turn    chan struct{} // has room for the one who drives: a channel, so that waiting for it ends with a context
@@ -31,8 +31,8 @@ type claiming struct {
 	held    atomic.Pointer[Held]
 }
 
-func (c *Client) newClaiming(p *pulse, place string, t terms) *claiming {
-	t.me = entry{ID: rand.Text(), Pulse: p.key, TTLMS: c.o.TTL.Milliseconds(), Owner: c.o.Owner}
+func (c *Client) newClaiming(p *keeper, place string, t terms) *claiming {
+	t.me = entry{ID: rand.Text(), Heartbeat: p.key, TTLMS: c.o.TTL.Milliseconds(), Owner: c.o.Owner}
 	t.pause, t.began = c.pause(), c.o.Clock()
 	return &claiming{
 		c: c, p: p, place: place, turn: make(chan struct{}, 1), hints: make(chan string, 8), watched: make(map[string]context.CancelFunc),
@@ -44,7 +44,7 @@ func (c *Client) newClaiming(p *pulse, place string, t terms) *claiming {
 // stopped, and the caller must drive it on. The caller has the turn.
 func (r *claiming) drive(ctx context.Context, ev event) bool {
 	for !r.ended {
-		if _, isStop := ev.(stop); !isStop && r.state.phase < leaving && (ctx.Err() != nil || !r.p.trusted()) {
+		if _, isStop := ev.(stop); !isStop && r.state.phase < leaving && (ctx.Err() != nil || !r.p.valid()) {
 			r.state, _ = r.state.step(ev)
 			r.state, _ = r.state.step(stop{r.c.o.Clock()})
 			return false
@@ -105,14 +105,14 @@ func (r *claiming) call(ctx context.Context, fx effect) event {
 		return r.read(ctx)
 	case writeTable:
 		return r.write(ctx, fx)
-	case lookPulse:
+	case lookHeartbeat:
 		sent := r.c.o.Clock()
 		d, err := r.c.store.Get(ctx, fx.key)
 		if errors.Is(err, store.ErrNotFound) {
 			err = nil
 		}
 		r.trouble = err
-		return pulseSeen{now: r.c.o.Clock(), sent: sent, key: fx.key, version: d.Version, err: err}
+		return heartbeatSeen{now: r.c.o.Clock(), sent: sent, key: fx.key, version: d.Version, err: err}
 	}
 	panic(fmt.Sprintf("lock: no call for %T", fx)) // the set of effects is closed
 }
@@ -150,7 +150,7 @@ func (r *claiming) write(ctx context.Context, fx writeTable) event {
 }
 
 func (r *claiming) wait(ctx context.Context, w wait) event {
-	r.watch(w.pulses)
+	r.watch(w.heartbeats)
 	timer := time.NewTimer(max(0, w.until.Sub(r.c.o.Clock())))
 	defer timer.Stop()
 	lost := r.p.ctx.Done()
@@ -208,12 +208,12 @@ func (r *claiming) stopLater() {
 
 // watch keeps watches on the table and on some heartbeats, and ends all others. Without watches, or if they cannot be set up, polling
 // must suffice.
-func (r *claiming) watch(pulses []string) {
+func (r *claiming) watch(heartbeats []string) {
 	w, ok := r.c.store.(store.Watcher)
 	if !ok || r.state.phase != waiting {
 		return
 	}
-	want := append([]string{""}, pulses[:min(len(pulses), maxWatched)]...)
+	want := append([]string{""}, heartbeats[:min(len(heartbeats), maxWatched)]...)
 	r.unwatch(want)
 	for _, key := range want {
 		if r.watched[key] != nil {

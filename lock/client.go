@@ -70,7 +70,7 @@ type Client struct {
 	wg     sync.WaitGroup
 
 	mu     sync.Mutex
-	pulse  *pulse // the present one; nil before the first
+	keeper *keeper // the present one; nil before the first
 	seen   heartbeat.Observations
 	claims map[*claiming]struct{}           // that may have something in the store
 	listed map[string]heartbeat.Observation // what sweeps have seen
@@ -114,8 +114,8 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	c.cancel()
 	c.mu.Lock()
-	p := c.pulse
-	c.pulse, c.shut = nil, true
+	p := c.keeper
+	c.keeper, c.shut = nil, true
 	c.mu.Unlock()
 	if p != nil {
 		p.retire(ctx, ErrClosed)
@@ -147,7 +147,7 @@ func (c *Client) background(f func()) {
 }
 
 // enter finds a heartbeat whose lease is valid, or makes one, and adds a claim to it.
-func (c *Client) enter(ctx context.Context) (*pulse, error) {
+func (c *Client) enter(ctx context.Context) (*keeper, error) {
 	for {
 		p, err := c.current()
 		if err != nil {
@@ -160,7 +160,7 @@ func (c *Client) enter(ctx context.Context) (*pulse, error) {
 			p.leave()
 			return nil, errors.Join(context.Cause(ctx), p.trouble())
 		}
-		if p.trusted() {
+		if p.valid() {
 			return p, nil
 		}
 		p.leave()
@@ -171,18 +171,18 @@ func (c *Client) enter(ctx context.Context) (*pulse, error) {
 }
 
 // current returns the present heartbeat, with one more claim on it.
-func (c *Client) current() (*pulse, error) {
+func (c *Client) current() (*keeper, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.life.Err() != nil {
 		return nil, ErrClosed
 	}
-	if c.pulse == nil || !c.pulse.join() {
-		c.pulse = newPulse(c)
-		c.pulse.join()
-		c.wg.Go(c.pulse.run)
+	if c.keeper == nil || !c.keeper.join() {
+		c.keeper = newHeartbeat(c)
+		c.keeper.join()
+		c.wg.Go(c.keeper.run)
 	}
-	return c.pulse, nil
+	return c.keeper, nil
 }
 
 // observed is what all claims of this process know of the heartbeats of others.

@@ -12,7 +12,7 @@ type Held struct {
 	r      *claiming
 	what   string
 	token  cluster.Token
-	ctx    *trusting
+	ctx    *leased
 	cancel context.CancelCauseFunc
 }
 
@@ -22,7 +22,7 @@ func (r *claiming) hold(what string) *Held {
 	h := &Held{r: r, what: what, token: e.Token}
 	inner, cancel := context.WithCancelCause(r.p.ctx)
 	h.cancel = cancel
-	h.ctx = &trusting{Context: inner, p: r.p, cancel: cancel}
+	h.ctx = &leased{Context: inner, p: r.p, cancel: cancel}
 	r.held.Store(h)
 	if r.c.life.Err() != nil { // Close looks for what is held after it has ended this
 		cancel(ErrClosed)
@@ -62,28 +62,28 @@ func (h *Held) Release(ctx context.Context) error {
 	return fmt.Errorf("release %s: not confirmed, going on in the background: %w", h.what, err)
 }
 
-// trusting is a context that looks at the clock when it is asked.
-type trusting struct {
+// leased is a context that looks at the clock when it is asked.
+type leased struct {
 	context.Context
-	p      *pulse
+	p      *keeper
 	cancel context.CancelCauseFunc
 }
 
 // look ends the context if the lock is lost.
-func (t *trusting) look() {
-	if t.Context.Err() == nil && !t.p.trusted() {
+func (t *leased) look() {
+	if t.Context.Err() == nil && !t.p.valid() {
 		t.cancel(context.Cause(t.p.ctx))
 	}
 }
 
 // Err implements context.Context.
-func (t *trusting) Err() error {
+func (t *leased) Err() error {
 	t.look()
 	return t.Context.Err()
 }
 
 // Done implements context.Context.
-func (t *trusting) Done() <-chan struct{} {
+func (t *leased) Done() <-chan struct{} {
 	t.look()
 	return t.Context.Done()
 }

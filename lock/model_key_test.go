@@ -89,7 +89,7 @@ func (k *keyer) table(t table) {
 
 func (k *keyer) process(q *process) {
 	k.bits(q.begun, q.dead, q.suspended, q.lapsed, q.asked, q.ended, q.life.over, q.life.doubt, q.life.created, q.claim.fresh, q.claim.wrote, q.claim.doubt)
-	k.small(k.ahead(q.trust), k.id(versionOf(q.pulse)), k.ago(q.called))
+	k.small(k.ahead(q.lease), k.id(versionOf(q.keeper)), k.ago(q.called))
 	if q.dead {
 		return
 	}
@@ -115,7 +115,7 @@ func (k *keyer) request(r request) {
 		return
 	}
 	k.bits(r.answered)
-	k.small(int64(r.from), k.ago(r.sent), int64(r.pulse))
+	k.small(int64(r.from), k.ago(r.sent), int64(r.keeper))
 	if r.writes() {
 		k.small(k.id(r.version))
 		k.table(r.table)
@@ -132,7 +132,7 @@ func (k *keyer) request(r request) {
 		k.table(ev.table)
 	case tableWritten:
 		k.small(int64(ev.outcome), k.id(ev.version))
-	case pulseSeen:
+	case heartbeatSeen:
 		k.small(k.id(ev.version))
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // model is some processes that each take one lock once, a store, and the faults that a scenario allows. What decides is the real thing: life.step and
-// claim.step. A tick is a millisecond and the TTL three of them, so a heartbeat is trusted for two ticks and a bit after it was sent, and others wait for four.
+// claim.step. A tick is a millisecond and the TTL three of them, so a heartbeat is valid for two ticks and a bit after it was sent, and others wait for four.
 //
 // A call is made in two moves, it is done by the store and its answer arrives, both in the tick in which it was sent, unless a fault is between. What
 // only one process can notice, an answer or the end of its wait, comes before all else: it could as well come later, since nothing else depends on it.
@@ -41,9 +41,9 @@ const (
 	flawBlind       flaw = "a write whose outcome is unknown is taken for one that was not made"
 	flawHopeful     flaw = "a write whose outcome is unknown is taken for one that was made"
 	flawNoVersion   flaw = "the store writes a table whatever its version"
-	flawLooked      flaw = "a look at a pulse counts from its answer, not from before it was sent"
+	flawLooked      flaw = "a look at a heartbeat counts from its answer, not from before it was sent"
 	flawEarly       flaw = "a session ends sooner than the TTL after it was renewed"
-	flawRevive      flaw = "a pulse that was not trusted any more is renewed and trusted again"
+	flawRevive      flaw = "a heartbeat that was not valid any more is renewed and valid again"
 	flawNoClock     flaw = "the holder does not look at the clock"
 	flawSameToken   flaw = "a lock that is handed over keeps its token"
 	flawReleaseLate flaw = "a release frees the lock without a version"
@@ -66,14 +66,14 @@ type system struct {
 
 type process struct {
 	begun, dead, suspended bool
-	lapsed                 bool // its heartbeat is not trusted any more
+	lapsed                 bool // its heartbeat is not valid any more
 	asked                  bool // its claim has begun
 	life                   life
 	claim                  claim
-	trust                  protocol.Instant
+	lease                  protocol.Instant
 	beatCall, claimCall    request
 	wakeLife, wakeClaim    protocol.Instant
-	pulse                  int // version of its heartbeat in the store; 0: there is none
+	keeper                 int // version of its heartbeat in the store; 0: there is none
 	called                 protocol.Instant
 	ended                  bool // its session
 }
@@ -86,7 +86,7 @@ type request struct {
 	answered bool
 	life     lifeEvent // the answer
 	claim    event
-	pulse    int // whose it looks at
+	keeper   int // whose it looks at
 	version  store.Version
 	table    table
 }
@@ -109,7 +109,7 @@ func (m model) Start() []system {
 		if m.slow && p == 1 {
 			own = 2 * ttl
 		}
-		me := entry{ID: name(p), Pulse: name(p), TTLMS: own.Milliseconds()}
+		me := entry{ID: name(p), Heartbeat: name(p), TTLMS: own.Milliseconds()}
 		if m.flaw == flawImpatient {
 			me.TTLMS = 1
 		}
@@ -117,9 +117,9 @@ func (m model) Start() []system {
 		s.procs[p].claim = claim{terms: terms{me: me, size: m.size, pause: ttl / 6}}
 	}
 	if m.held {
-		s = m.follow(s, "a begins", "a goes on with its pulse", "the store does the beat of a", "a hears of its beat", "a asks for the lock",
+		s = m.follow(s, "a begins", "a goes on with its heartbeat", "the store does the beat of a", "a hears of its beat", "a asks for the lock",
 			"the store does the read of a", "a hears of its read", "the store does the write of a", "a hears of its write",
-			"b begins", "b goes on with its pulse", "the store does the beat of b", "b hears of its beat", "b asks for the lock",
+			"b begins", "b goes on with its heartbeat", "the store does the beat of b", "b hears of its beat", "b asks for the lock",
 			"the store does the read of b", "b hears of its read", "the store does the write of b", "b hears of its write")
 	}
 	return []system{s}
@@ -192,21 +192,21 @@ func (w *moves) local(p int) bool {
 			w.m.lifeStep(n, p, r.life)
 		}, func(n *system) *request { return &n.procs[p].beatCall })
 	case q.beatCall.kind == "" && !q.lapsed && q.wakeLife <= w.from.now:
-		w.add(name(p)+" goes on with its pulse", func(n *system) { w.m.lifeStep(n, p, lifeWoken{n.now}) })
+		w.add(name(p)+" goes on with its heartbeat", func(n *system) { w.m.lifeStep(n, p, lifeWoken{n.now}) })
 	case q.claimCall.answered:
 		w.answer(p, &q.claimCall, func(n *system, r request) {
 			n.procs[p].claimCall = request{}
 			w.m.claimStep(n, p, r.claim)
 		}, func(n *system) *request { return &n.procs[p].claimCall })
-	case !q.asked && q.trust != 0 && !q.lapsed:
+	case !q.asked && q.lease != 0 && !q.lapsed:
 		w.add(name(p)+" asks for the lock", func(n *system) {
 			n.procs[p].asked = true
 			w.m.claimStep(n, p, woken{n.now})
 		})
 	case q.asked && q.claimCall.kind == "" && q.claim.phase != holding && q.claim.phase != over && q.wakeClaim <= w.from.now:
 		w.add(name(p)+" goes on", func(n *system) { w.m.claimStep(n, p, woken{n.now}) })
-	case q.asked && q.claimCall.kind == "" && q.claim.phase < leaving && !w.m.trusts(&w.from, p):
-		w.add(name(p)+" has lost its pulse", func(n *system) { w.m.claimStep(n, p, stop{n.now}) })
+	case q.asked && q.claimCall.kind == "" && q.claim.phase < leaving && !w.m.leased(&w.from, p):
+		w.add(name(p)+" has lost its heartbeat", func(n *system) { w.m.claimStep(n, p, stop{n.now}) })
 	}
 	if len(w.out) == before {
 		return false
@@ -266,7 +266,7 @@ func (m model) die(n *system, p int) {
 	}
 	q.beatCall, q.claimCall = request{}, request{}
 	if m.expires {
-		q.pulse, q.ended = 0, true
+		q.keeper, q.ended = 0, true
 	}
 }
 
@@ -303,8 +303,8 @@ func (w *moves) process(p int) {
 		w.user(p)
 		w.strikes(p)
 	}
-	if m := w.m; m.expires && q.pulse != 0 && w.from.now.Sub(q.called) >= m.sessionLife(q) {
-		w.add("the session of "+name(p)+" expires", func(n *system) { n.procs[p].pulse, n.procs[p].ended = 0, true })
+	if m := w.m; m.expires && q.keeper != 0 && w.from.now.Sub(q.called) >= m.sessionLife(q) {
+		w.add("the session of "+name(p)+" expires", func(n *system) { n.procs[p].keeper, n.procs[p].ended = 0, true })
 	}
 }
 
@@ -348,20 +348,20 @@ func (m model) do(n *system, r *request) {
 		switch {
 		case m.expires && q.ended:
 			b.outcome = ended
-		case versionOf(q.pulse) != r.version:
+		case versionOf(q.keeper) != r.version:
 			b.outcome = refused
 		default:
 			n.last++
-			q.pulse, q.called = n.last, r.sent
-			b.version = versionOf(q.pulse)
+			q.keeper, q.called = n.last, r.sent
+			b.version = versionOf(q.keeper)
 		}
 		r.life = b
 	case "feel":
-		r.life = felt{version: versionOf(q.pulse)}
+		r.life = felt{version: versionOf(q.keeper)}
 	case "read":
 		r.claim = tableRead{table: n.table, version: versionOf(n.version)}
 	case "look":
-		r.claim = pulseSeen{sent: r.sent, key: name(r.pulse), version: versionOf(n.procs[r.pulse].pulse)}
+		r.claim = heartbeatSeen{sent: r.sent, key: name(r.keeper), version: versionOf(n.procs[r.keeper].keeper)}
 	case "write":
 		r.claim = m.write(n, r)
 	}
@@ -416,7 +416,7 @@ func (m model) stamp(ev event, now protocol.Instant) event {
 			ev.outcome, ev.version = done, "?"
 		}
 		return ev
-	case pulseSeen:
+	case heartbeatSeen:
 		ev.now = now
 		if m.flaw == flawLooked {
 			ev.sent = now
@@ -434,7 +434,7 @@ func (m model) lifeStep(n *system, p int, ev lifeEvent) {
 	}
 	l, fx := q.life.step(ev)
 	if q.life = l; !l.over {
-		q.trust = max(q.trust, l.validUntil())
+		q.lease = max(q.lease, l.validUntil())
 	}
 	call := request{from: p, sent: n.now}
 	switch fx := fx.(type) {
@@ -453,7 +453,7 @@ func (m model) lifeStep(n *system, p int, ev lifeEvent) {
 func (m model) claimStep(n *system, p int, ev event) {
 	q := &n.procs[p]
 	c, fx := q.claim.step(m.stamp(ev, n.now))
-	if _, isStop := ev.(stop); !isStop && c.phase < leaving && !m.trusts(n, p) {
+	if _, isStop := ev.(stop); !isStop && c.phase < leaving && !m.leased(n, p) {
 		c, fx = c.step(stop{n.now})
 	}
 	q.claim = c
@@ -463,8 +463,8 @@ func (m model) claimStep(n *system, p int, ev event) {
 		call.kind = "read"
 	case writeTable:
 		call.kind, call.table, call.version = "write", fx.table, fx.version
-	case lookPulse:
-		call.kind, call.pulse = "look", int(fx.key[0]-'a')
+	case lookHeartbeat:
+		call.kind, call.keeper = "look", int(fx.key[0]-'a')
 	case wait:
 		q.wakeClaim, call = fx.until, request{}
 	case granted:
@@ -479,13 +479,13 @@ func (m model) claimStep(n *system, p int, ev event) {
 	q.claimCall = call
 }
 
-// trusts is what the shell asks before each step, and a holder before each act: the clock.
-func (m model) trusts(s *system, p int) bool {
+// leased is what the shell asks before each step, and a holder before each act: the clock.
+func (m model) leased(s *system, p int) bool {
 	q := &s.procs[p]
 	if m.flaw == flawNoClock {
 		return !q.lapsed
 	}
-	return q.trust != 0 && !q.lapsed && s.now < q.trust
+	return q.lease != 0 && !q.lapsed && s.now < q.lease
 }
 
 // The promises.
@@ -500,7 +500,7 @@ func (m model) judge(s *system) {
 	holders := 0
 	for p := range m.procs {
 		q := &s.procs[p]
-		if q.claim.phase == holding && !q.dead && m.trusts(s, p) {
+		if q.claim.phase == holding && !q.dead && m.leased(s, p) {
 			holders++
 		}
 		if q.claim.phase == over && s.table.has(name(p)) {

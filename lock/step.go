@@ -69,8 +69,8 @@ type (
 	woken struct{ now protocol.Instant }
 	// hinted: the table may have changed, or the heartbeat of that key.
 	hinted struct {
-		now   protocol.Instant
-		pulse string // "" for the table
+		now    protocol.Instant
+		keeper string // "" for the table
 	}
 	// tableRead answers readTable; version is "" when there is none.
 	tableRead struct {
@@ -88,8 +88,8 @@ type (
 		err     error
 		fatal   bool
 	}
-	// pulseSeen answers lookPulse. sent is an instant before the call was made.
-	pulseSeen struct {
+	// heartbeatSeen answers lookHeartbeat. sent is an instant before the call was made.
+	heartbeatSeen struct {
 		now, sent protocol.Instant
 		key       string
 		version   store.Version // "" when there is none
@@ -108,11 +108,11 @@ type (
 		table   table
 		version store.Version
 	}
-	lookPulse struct{ key string }
+	lookHeartbeat struct{ key string }
 	// wait lasts until an instant, or a hint of the table or of one of the heartbeats.
 	wait struct {
-		until  protocol.Instant
-		pulses []string
+		until      protocol.Instant
+		heartbeats []string
 	}
 	// granted: it holds the lock, for as long as the lease of the process's heartbeat is valid.
 	granted struct{ token cluster.Token }
@@ -120,19 +120,19 @@ type (
 	left struct{ err error }
 )
 
-func (e woken) at() protocol.Instant        { return e.now }
-func (e hinted) at() protocol.Instant       { return e.now }
-func (e tableRead) at() protocol.Instant    { return e.now }
-func (e tableWritten) at() protocol.Instant { return e.now }
-func (e pulseSeen) at() protocol.Instant    { return e.now }
-func (e stop) at() protocol.Instant         { return e.now }
+func (e woken) at() protocol.Instant         { return e.now }
+func (e hinted) at() protocol.Instant        { return e.now }
+func (e tableRead) at() protocol.Instant     { return e.now }
+func (e tableWritten) at() protocol.Instant  { return e.now }
+func (e heartbeatSeen) at() protocol.Instant { return e.now }
+func (e stop) at() protocol.Instant          { return e.now }
 
-func (readTable) effect()  {}
-func (writeTable) effect() {}
-func (lookPulse) effect()  {}
-func (wait) effect()       {}
-func (granted) effect()    {}
-func (left) effect()       {}
+func (readTable) effect()     {}
+func (writeTable) effect()    {}
+func (lookHeartbeat) effect() {}
+func (wait) effect()          {}
+func (granted) effect()       {}
+func (left) effect()          {}
 
 // step handles an event and returns what to do next.
 func (c claim) step(ev event) (claim, effect) {
@@ -148,9 +148,9 @@ func (c claim) step(ev event) (claim, effect) {
 func (c *claim) take(ev event) {
 	switch ev := ev.(type) {
 	case hinted:
-		if ev.pulse == "" {
+		if ev.keeper == "" {
 			c.fresh = false
-		} else if o := c.seen.Of(ev.pulse); o.Known {
+		} else if o := c.seen.Of(ev.keeper); o.Known {
 			c.seen = c.seen.With(o.Hinted())
 		}
 	case tableRead:
@@ -161,7 +161,7 @@ func (c *claim) take(ev event) {
 		c.table, c.version, c.fresh, c.read = ev.table, ev.version, true, c.now
 	case tableWritten:
 		c.written(ev)
-	case pulseSeen:
+	case heartbeatSeen:
 		if ev.err != nil {
 			c.failed(ev.err, false)
 			return
@@ -280,16 +280,16 @@ func (c *claim) probe(why error, entries []entry, all bool) effect {
 	var dead []string
 	alive := false
 	for _, e := range entries {
-		if e.Pulse == c.me.Pulse {
+		if e.Heartbeat == c.me.Heartbeat {
 			alive = true
 			continue
 		}
-		o := c.seen.Of(e.Pulse)
+		o := c.seen.Of(e.Heartbeat)
 		if !o.Known || o.Looked < c.began {
 			if alive && all {
 				break
 			}
-			return lookPulse{e.Pulse}
+			return lookHeartbeat{e.Heartbeat}
 		}
 		if o.Dead(silenceOf(e.ttl())) {
 			dead = append(dead, e.ID)
@@ -318,9 +318,9 @@ func (c *claim) stand() effect {
 	c.phase = waiting
 	pause := c.pause * time.Duration(1+place/8) // a claim far from the front polls less often
 	due := c.read.Add(pause)
-	var dead, pulses []string
+	var dead, heartbeats []string
 	for _, e := range c.before(place) {
-		o := c.seen.Of(e.Pulse)
+		o := c.seen.Of(e.Heartbeat)
 		silence := silenceOf(e.ttl())
 		if o.Dead(silence) {
 			dead = append(dead, e.ID)
@@ -328,10 +328,10 @@ func (c *claim) stand() effect {
 		}
 		next := nextLook(o, silence, pause)
 		if next <= c.now {
-			return lookPulse{e.Pulse}
+			return lookHeartbeat{e.Heartbeat}
 		}
 		due = min(due, next)
-		pulses = append(pulses, e.Pulse)
+		heartbeats = append(heartbeats, e.Heartbeat)
 	}
 	switch {
 	case len(dead) > 0:
@@ -339,7 +339,7 @@ func (c *claim) stand() effect {
 	case due <= c.now:
 		return readTable{}
 	}
-	return wait{due, pulses}
+	return wait{due, heartbeats}
 }
 
 // nextLook is when to poll a heartbeat again: periodically, and at the end of a silence.
@@ -359,5 +359,5 @@ func (c *claim) before(place int) []entry {
 	if place > 0 {
 		all = append(all, c.table.Waiters[place-1])
 	}
-	return slices.DeleteFunc(all, func(e entry) bool { return e.Pulse == c.me.Pulse })
+	return slices.DeleteFunc(all, func(e entry) bool { return e.Heartbeat == c.me.Heartbeat })
 }

@@ -33,11 +33,11 @@ type table struct {
 
 // entry is one claim.
 type entry struct {
-	ID    string        `json:"id"`    // random for each claim
-	Pulse string        `json:"pulse"` // key of the heartbeat document of its process
-	TTLMS int64         `json:"ttl_ms"`
-	Owner string        `json:"owner,omitempty"` // for people
-	Token cluster.Token `json:"token,omitempty"` // of a holder
+	ID        string        `json:"id"`    // random for each claim
+	Heartbeat string        `json:"pulse"` // key of the heartbeat document of its process
+	TTLMS     int64         `json:"ttl_ms"`
+	Owner     string        `json:"owner,omitempty"` // for people
+	Token     cluster.Token `json:"token,omitempty"` // of a holder
 }
 
 func (e entry) ttl() time.Duration { return time.Duration(e.TTLMS) * time.Millisecond }
@@ -139,5 +139,5 @@ func (t table) check() error {
 
 // sound: the texts and the TTL are such as this package writes.
 func (e entry) sound() bool {
-	return e.ID != "" && e.Pulse != "" && max(len(e.ID), len(e.Pulse), len(e.Owner)) <= maxText && e.ttl() > 0 && e.TTLMS <= maxTTL.Milliseconds()
+	return e.ID != "" && e.Heartbeat != "" && max(len(e.ID), len(e.Heartbeat), len(e.Owner)) <= maxText && e.ttl() > 0 && e.TTLMS <= maxTTL.Milliseconds()
 }

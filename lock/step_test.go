@@ -16,7 +16,7 @@ import (
 func entries(from, n int) []entry {
 	var out []entry
 	for i := range n {
-		out = append(out, entry{ID: fmt.Sprint("id", from+i), Pulse: fmt.Sprint("pulse", from+i), TTLMS: 1000})
+		out = append(out, entry{ID: fmt.Sprint("id", from+i), Heartbeat: fmt.Sprint("pulse", from+i), TTLMS: 1000})
 	}
 	return out
 }
@@ -101,7 +101,7 @@ func TestSilence(t *testing.T) {
 
 func FuzzDecodeTable(f *testing.F) {
 	for _, text := range []string{
-		`{"format":1,"size":1,"token":2,"writes":3,"holders":[{"id":"a","pulse":"p","ttl_ms":1000,"token":2}],"waiters":[{"id":"b","pulse":"q","ttl_ms":1}]}`,
+		`{"format":1,"size":1,"token":2,"writes":3,"holders":[{"id":"a","heartbeat":"p","ttl_ms":1000,"token":2}],"waiters":[{"id":"b","heartbeat":"q","ttl_ms":1}]}`,
 		`{"format":1,"size":2,"token":0,"writes":1}`, `{"format":2}`, `{`, `{}{}`, ``,
 	} {
 		f.Add([]byte(text))
@@ -118,7 +118,7 @@ func FuzzDecodeTable(f *testing.F) {
 		if _, err := decodeTable(again); err != nil {
 			t.Fatalf("%s is read, and what is written of it is not: %v", data, err)
 		}
-		if next := was.with(entry{ID: "fresh", Pulse: "p", TTLMS: 1}); len(next.Waiters) <= maxWaiting && !was.has("fresh") {
+		if next := was.with(entry{ID: "fresh", Heartbeat: "p", TTLMS: 1}); len(next.Waiters) <= maxWaiting && !was.has("fresh") {
 			if err := next.check(); err != nil && err.Error() != "" && len(was.Holders) <= was.Size {
 				t.Fatalf("with one more: %v", err)
 			}

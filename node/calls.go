@@ -44,7 +44,7 @@ func (n *Node) runCalls(ctx context.Context, gone, hurry <-chan struct{}) <-chan
 	go func() {
 		select {
 		case <-gone:
-			stop(work.CauseTrustLost)
+			stop(work.CauseLeaseLost)
 		case <-ended:
 		}
 	}()

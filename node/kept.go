@@ -97,7 +97,7 @@ func (k *Kept) Run(ctx context.Context, c Config) error {
 	}
 	c.Logger.Warn("runs what was assigned to it before and keeps on store loss, until the store answers", "tasks", len(k.grants))
 	assignments := make(chan protocol.Assignment, 1)
-	assignments <- protocol.Assignment{Grants: k.grants, TrustUntil: math.MaxInt64}
+	assignments <- protocol.Assignment{Grants: k.grants, ValidUntil: math.MaxInt64}
 	return s.Run(ctx, assignments)
 }
 

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	got := metricsText(metricsOf(Status{
-		Member: protocol.Status{Joined: true, StoreError: "away", TrustMS: 1500, Pending: 2},
+		Member: protocol.Status{Joined: true, StoreError: "away", LeaseMS: 1500, Pending: 2},
 		Work: work.Status{
 			Counts:   work.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8, Failed: 9, Failing: 42},
 			Lateness: work.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14, Skipped: 43,
@@ -99,8 +99,8 @@ func TestMetricsOfARunningNode(t *testing.T) {
 				t.Errorf("%s is %v, want %v", name, v, want)
 			}
 		}
-		if got["rota_log_index"] == 0 || got["rota_member_trust_seconds"] == 0 {
-			t.Errorf("no index or trust: %v", got)
+		if got["rota_log_index"] == 0 || got["rota_member_lease_seconds"] == 0 {
+			t.Errorf("no index or lease: %v", got)
 		}
 	})
 }

@@ -12,7 +12,7 @@ func (n *Node) Ready() []string {
 	if s.StoreError != "" {
 		reasons = append(reasons, fmt.Sprintf("the store does not answer: %s", s.StoreError))
 	}
-	if s.Joined && s.TrustMS == 0 {
+	if s.Joined && s.LeaseMS == 0 {
 		reasons = append(reasons, "it cannot prove that others still count on it, so its tasks are stopped")
 	}
 	return reasons

@@ -154,7 +154,7 @@ func (n *Node) runStopped(ev work.RunStopped) {
 	if ev.Outcome == work.Failed {
 		n.failing.failed()
 	}
-	if errors.Is(ev.Cause, work.CauseTrustLost) || errors.Is(ev.Cause, work.CauseMoved) {
+	if errors.Is(ev.Cause, work.CauseLeaseLost) || errors.Is(ev.Cause, work.CauseMoved) {
 		n.tally.stopped(ev.Partition, ev.Until)
 	}
 	if n.c.Events.Stopped != nil {

@@ -32,7 +32,7 @@ type Config struct {
 	LeaveTimeout  time.Duration // limit of a graceful leave; default TTL
 	Whole         bool          // this member needs the whole value, even if the protocol could do without it
 	SnapshotEvery uint64        // entries between snapshots, if the protocol keeps a log; default 2000
-	// Clock is the clock of Assignment.TrustUntil; default protocol.Now. Only tests set it: under testing/synctest to protocol.NewProcessClock(). Everything
+	// Clock is the clock of Assignment.ValidUntil; default protocol.Now. Only tests set it: under testing/synctest to protocol.NewProcessClock(). Everything
 	// that acts on the assignments must read the same clock.
 	Clock  func() Instant
 	Logger *slog.Logger // default: discard

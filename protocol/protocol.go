@@ -45,8 +45,8 @@ type Assignment struct {
 	Grants []Grant       // sorted by partition; shared, read-only
 	// Version grows when Grants differ from those of the previous assignment.
 	Version uint64
-	// TrustUntil is the end of the lease: after it nothing may be done under these grants, except by tasks that keep running on store loss.
-	TrustUntil Instant
+	// ValidUntil is the end of the lease: after it nothing may be done under these grants, except by tasks that keep running on store loss.
+	ValidUntil Instant
 }
 
 // Report is the supervisor's report on one partition. It is level-triggered too: the complete present state is reported again
@@ -100,7 +100,7 @@ type View interface {
 type Status struct {
 	Joined     bool   `json:"joined"`
 	StoreError string `json:"store_error,omitempty"` // "" if the store answers
-	TrustMS    int64  `json:"trust_ms"`              // remaining validity of the present grants
+	LeaseMS    int64  `json:"lease_ms"`              // remaining validity of the present grants
 	Pending    int    `json:"pending"`               // proposals that are not written yet
 	// Foreign counts the log entries, since the member started, that no member with its history can have written.
 	Foreign uint64 `json:"foreign,omitempty"`

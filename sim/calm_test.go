@@ -18,7 +18,7 @@ func TestUnshared(t *testing.T) {
 		}
 		v = next
 	}
-	a := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "a", Pulse: "1"}}
+	a := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "a", Heartbeat: "1"}}
 	say(cluster.Epoch{Start: 1, Generation: 1, Leader: "a", Members: []cluster.EpochMember{a}})
 	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Handover: cluster.HandoverFast, Partitions: []string{"0", "1"}}
 	say(cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}})
@@ -26,7 +26,7 @@ func TestUnshared(t *testing.T) {
 		t.Errorf("alone: %s", got)
 	}
 	a.Incarnation = 1
-	b := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "b", Pulse: "2"}}
+	b := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "b", Heartbeat: "2"}}
 	say(cluster.Epoch{Start: 1, Generation: 2, Leader: "a", Members: []cluster.EpochMember{a, b}})
 	if got := unshared(&v); !strings.HasPrefix(got, "a has yet to share j#") {
 		t.Errorf("after a join: %q", got)

@@ -14,7 +14,7 @@
 //
 // # What is not guaranteed
 //
-// The world is a model. Real are the step functions of replica and work, the decisions of guardians, the value, placement, and replica's Caller with its writer of pulses. Modelled
+// The world is a model. Real are the step functions of replica and work, the decisions of guardians, the value, placement, and replica's Caller with its writer of heartbeats. Modelled
 // are the store (within its contract: docs say what the real servers do beyond it), goroutines (any event may wait, in the order in which they came),
 // and runners. The shells' own goroutines are tested where they are.
 //

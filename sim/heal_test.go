@@ -17,8 +17,8 @@ func TestBackIsAnotherLife(t *testing.T) {
 	epoch := func(generation uint64, members ...cluster.EpochMember) {
 		say(cluster.Epoch{Start: 1, Generation: generation, Leader: "a", Members: members})
 	}
-	a := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "a", Pulse: "1"}}
-	b := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "b", Pulse: "2"}}
+	a := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "a", Heartbeat: "1"}}
+	b := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "b", Heartbeat: "2"}}
 	epoch(1, a, b)
 	was, _ := w.oracle.ref.Member("b")
 	if a.Incarnation = 1; w.back(was) {
@@ -27,7 +27,7 @@ func TestBackIsAnotherLife(t *testing.T) {
 	if epoch(2, a); w.back(was) {
 		t.Error("it is not in the epoch")
 	}
-	b.Join.Pulse = "3"
+	b.Join.Heartbeat = "3"
 	if epoch(3, a, b); !w.back(was) {
 		t.Errorf("it is in the epoch: %v", w.oracle.ref)
 	}

@@ -196,7 +196,7 @@ func (o *oracle) exclusive(r *run) {
 }
 
 // started is G2 and at-most-one: nobody else runs the partition now, unless what runs there was suspended, or ignores its cancel
-// although its member has lost trust.
+// although its member has lost its lease.
 func (o *oracle) started(r *run) {
 	o.exclusive(r)
 	o.shared(r)
@@ -212,9 +212,9 @@ func (o *oracle) started(r *run) {
 		if r.handover != cluster.HandoverAtMostOne || other.handover != cluster.HandoverAtMostOne || o.doomed {
 			continue
 		}
-		if !other.p.paused && other.p.trusts() {
-			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs on %s under token %d, which trusts itself for another %s",
-				r.partition, r.p.name, r.token, other.p.name, other.token, other.p.trust.Sub(other.p.clock.at(o.w.now))))
+		if !other.p.paused && other.p.leased() {
+			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs on %s under token %d, whose lease is valid for another %s",
+				r.partition, r.p.name, r.token, other.p.name, other.token, other.p.lease.Sub(other.p.clock.at(o.w.now))))
 		}
 	}
 	o.w.note("%s starts %s under token %d", r.p.label(), r.partition, r.token)
@@ -239,13 +239,13 @@ func (o *oracle) ended(r *run) {
 
 func (o *oracle) finished(r *run) { o.done[runID{r.partition, r.token}] = true }
 
-// acted is G3 as the resource sees it: it refuses smaller tokens. A member that trusts itself is never refused under at-most-one, for
+// acted is G3 as the resource sees it: it refuses smaller tokens. A member that holds a lease is never refused under at-most-one, for
 // then somebody else has begun while it had a right to act.
 func (o *oracle) acted(r *run) {
 	if last := o.acts[r.partition]; r.token < last {
 		o.refused++
 		if r.handover == cluster.HandoverAtMostOne && !o.doomed {
-			o.violate("G3", fmt.Sprintf("%s acted on %s under token %d, which it trusts, after an act under token %d", r.p.name, r.partition, r.token, last))
+			o.violate("G3", fmt.Sprintf("%s acted on %s under token %d, under a valid lease, after an act under token %d", r.p.name, r.partition, r.token, last))
 		}
 		return
 	}

@@ -21,7 +21,7 @@ func TestHoldsOfOneEpoch(t *testing.T) {
 		o.holds(e, done)
 	}
 	named := func(id cluster.MemberID) cluster.EpochMember {
-		return cluster.EpochMember{Join: cluster.PrepareJoin{Member: id, Pulse: string(id)}}
+		return cluster.EpochMember{Join: cluster.PrepareJoin{Member: id, Heartbeat: string(id)}}
 	}
 	say(0, cluster.Epoch{Start: 1, Generation: 1, Leader: "a", Members: []cluster.EpochMember{named("a"), named("b"), named("c")}})
 	say(time.Second, cluster.LeaveCluster{Member: "b", Incarnation: 1, Hold: true})

@@ -51,7 +51,7 @@ type process struct {
 	isolated   int64            // until then an isolated copy of the store answers its calls: see DirtyRead
 	kept       map[runID]bool   // runs that ended well under a grant that the supervisor had
 	ticks      uint64
-	trust      protocol.Instant
+	lease      protocol.Instant
 	runs       []*run // in the order in which they began
 
 	halted error
@@ -285,5 +285,5 @@ func (p *process) resume() {
 	}
 }
 
-// trusts tells whether the process, if it looked, would trust its grants now.
-func (p *process) trusts() bool { return p.clock.at(p.w.now) < p.trust }
+// leased tells whether the process, if it looked, would find its lease valid now.
+func (p *process) leased() bool { return p.clock.at(p.w.now) < p.lease }

@@ -56,7 +56,7 @@ func (p *process) assign(a protocol.Assignment) {
 	p.w.after(p.chance.between(1, longest), func() {
 		p.reaches(func() {
 			p.told = false
-			p.trust = p.assignment.TrustUntil
+			p.lease = p.assignment.ValidUntil
 			p.assigned = p.assignment.Grants
 			p.supervise(work.Assigned{Now: p.clock.at(p.w.now), Assignment: p.assignment})
 		})
@@ -112,14 +112,14 @@ func (p *process) begin(e work.Start) {
 	p.act(r)
 }
 
-// act lets the run change a resource that is fenced by its token, now and then, as a runner does that asks Trusted before an effect.
+// act lets the run change a resource that is fenced by its token, now and then, as a runner does that asks Valid before an effect.
 func (p *process) act(r *run) {
 	p.w.after(p.chance.between(int64(10*time.Millisecond), int64(p.w.plan.ttl)), func() {
 		p.reaches(func() {
 			if r.over {
 				return
 			}
-			if !r.stopping && p.trusts() {
+			if !r.stopping && p.leased() {
 				p.w.oracle.acted(r)
 			}
 			p.act(r)

@@ -12,9 +12,9 @@ type StoreMode uint8
 
 // The modes.
 const (
-	Heartbeats StoreMode = iota // pulses are documents that are written again and again
-	KernelLock                  // a pulse goes with its process, and is written again and again
-	Leases                      // a pulse goes when its session has been silent for its TTL
+	Heartbeats StoreMode = iota // heartbeats are documents that are written again and again
+	KernelLock                  // a heartbeat goes with its process, and is written again and again
+	Leases                      // a heartbeat goes when its session has been silent for its TTL
 )
 
 // String names the mode.

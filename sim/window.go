@@ -31,7 +31,7 @@ func (r *run) lists() {
 			if r.over {
 				return
 			}
-			if !r.stopping && p.trusts() {
+			if !r.stopping && p.leased() {
 				r.advance(p.state.Value())
 			}
 			r.lists()
@@ -123,7 +123,7 @@ func (o *oracle) shared(r *run) {
 			continue
 		}
 		for _, other := range runs {
-			if other.count != 0 && !o.together(r, other) && !other.p.paused && other.p.trusts() {
+			if other.count != 0 && !o.together(r, other) && !other.p.paused && other.p.leased() {
 				o.violate("G2", fmt.Sprintf("%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition, r.p.name, r.count, id, other.p.name, other.count))
 			}
 		}

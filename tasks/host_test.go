@@ -109,9 +109,9 @@ func TestWitnessWritesOneLinePerAct(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.SetTrusted(false)
-	if err := worktest.Run(t, typ, g); !errors.Is(err, work.CauseTrustLost) {
-		t.Errorf("got %v, want that trust is lost", err)
+	h.SetValid(false)
+	if err := worktest.Run(t, typ, g); !errors.Is(err, work.CauseLeaseLost) {
+		t.Errorf("got %v, want that the lease is lost", err)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -119,7 +119,7 @@ func TestWitnessWritesOneLinePerAct(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	if len(lines) != 2 {
-		t.Fatalf("got %d lines, want two: an untrusted member must not act", len(lines))
+		t.Fatalf("got %d lines, want two: an member without a lease must not act", len(lines))
 	}
 	var first, second witnessLine
 	for i, to := range []*witnessLine{&first, &second} {

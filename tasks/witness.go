@@ -59,8 +59,8 @@ func (c witnessConfig) act(g *work.Grant, item int64) (err error) {
 		return fmt.Errorf("encode witness line: %w", err)
 	}
 	line = append(line, '\n')
-	if !g.Trusted() {
-		return fmt.Errorf("act as witness: %w", work.CauseTrustLost)
+	if !g.Valid() {
+		return fmt.Errorf("act as witness: %w", work.CauseLeaseLost)
 	}
 	if _, err := f.Write(line); err != nil { // one write with O_APPEND: never mixed with another member's
 		return fmt.Errorf("write witness line: %w", err)

@@ -54,7 +54,7 @@ func (c itemsConfig) run(ctx context.Context, g *work.Grant) error {
 		case <-pause.C:
 		}
 		if err := (witnessConfig{c.Path}).act(g, done+1); err != nil {
-			if errors.Is(err, work.CauseTrustLost) {
+			if errors.Is(err, work.CauseLeaseLost) {
 				continue // it comes back, or ctx ends
 			}
 			return err

@@ -31,7 +31,7 @@ func BenchmarkPeriodic100k(b *testing.B) {
 	before, cpu := heap(), cpuTime(b)
 	grants := periodicGrants(checks)
 	start := time.Now()
-	assignments <- protocol.Assignment{Version: 1, TrustUntil: protocol.Now().Add(time.Hour), Grants: grants}
+	assignments <- protocol.Assignment{Version: 1, ValidUntil: protocol.Now().Add(time.Hour), Grants: grants}
 	time.Sleep(span) // waits: the load is the passing of time
 	used, took := cpuTime(b)-cpu, time.Since(start)
 	st := s.Status()

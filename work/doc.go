@@ -27,7 +27,7 @@
 //
 //   - Never two runs of one partition at once on this member, and no two rounds.
 //   - A partition that is neither reported as active nor part of the assignment of the reported version does not run and will not.
-//   - No round begins after TrustUntil, by the suspend-aware clock read at that instant, even in a process that has just been resumed.
+//   - No round begins after ValidUntil, by the suspend-aware clock read at that instant, even in a process that has just been resumed.
 //   - A panic of a runner is a failure of its partition ("panic: ...") and of nothing else.
 //   - Run returns after all goroutines have ended, except runs that ignore their ctx for longer than the grace period, which it names.
 //
@@ -35,7 +35,7 @@
 //
 // Code that ignores its ctx cannot be stopped. It stays reported as active, is journaled once after the grace period, and may overlap with the next
 // owner once this member's lease has expired. A round or run in progress when the process is suspended continues for a moment after it resumes, until
-// the loop has checked the clock; ask [Grant.Trusted], or let the resource check the token.
+// the loop has checked the clock; ask [Grant.Valid], or let the resource check the token.
 //
 // # Failures
 //

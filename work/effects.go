@@ -70,8 +70,8 @@ func (s *Supervisor) cause(fx Stop) error {
 		return s.conf.Removed(fx.Partition)
 	case StopChanged:
 		return CauseKilled
-	case StopTrust:
-		return CauseTrustLost
+	case StopLease:
+		return CauseLeaseLost
 	case StopShutdown:
 		return CauseShutdown
 	}

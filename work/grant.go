@@ -18,7 +18,7 @@ var (
 	CauseMoved     = errors.New("moved to another member")
 	CauseKilled    = errors.New("the job was killed or changed")
 	CauseDrained   = errors.New("the member is draining or leaving")
-	CauseTrustLost = errors.New("the member cannot prove that it still owns the partition")
+	CauseLeaseLost = errors.New("the member cannot prove that it still owns the partition")
 	CauseShutdown  = errors.New("the process is stopping")
 )
 
@@ -48,8 +48,8 @@ type Grant struct {
 type Host interface {
 	// Emit takes samples that already carry their tags.
 	Emit(samples ...publish.Sample)
-	// Trusted reports whether the member's lease for this grant is valid at this instant.
-	Trusted(g *Grant) bool
+	// Valid reports whether the member's lease for this grant is valid at this instant.
+	Valid(g *Grant) bool
 	// LoadPosition returns the stored position, nil if none.
 	LoadPosition(ctx context.Context, g *Grant) ([]byte, error)
 	// SavePosition stores the position; ErrToken if a newer owner already stored one.
@@ -80,9 +80,9 @@ func (g *Grant) Value(name string, v float64, tags map[string]string) {
 	g.Emit(name, tags, publish.Point{AtMS: time.Now().UnixMilli(), Value: v})
 }
 
-// Trusted reports whether this member's lease for the partition is valid at this instant. Call it right before an effect that is neither
+// Valid reports whether this member's lease for the partition is valid at this instant. Call it right before an effect that is neither
 // idempotent nor fenced by the token.
-func (g *Grant) Trusted() bool { return g.Host.Trusted(g) }
+func (g *Grant) Valid() bool { return g.Host.Valid(g) }
 
 // LoadPosition returns the position that SavePosition stored last, for any owner; nil if there is none.
 func (g *Grant) LoadPosition(ctx context.Context) ([]byte, error) { return g.Host.LoadPosition(ctx, g) }

@@ -21,12 +21,12 @@ func (r *run) Emit(samples ...publish.Sample) {
 	r.s.conf.Publisher.Publish(samples...)
 }
 
-// Trusted implements Host: by the clock at this instant, so that a process that was suspended knows before the supervisor has checked.
-func (r *run) Trusted(*Grant) bool {
+// Valid implements Host: by the clock at this instant, so that a process that was suspended knows before the supervisor has checked.
+func (r *run) Valid(*Grant) bool {
 	if r.stopped.Load() {
 		return false
 	}
-	return r.keep || r.s.clock() < protocol.Instant(r.s.trustUntil.Load())
+	return r.keep || r.s.clock() < protocol.Instant(r.s.validUntil.Load())
 }
 
 // Split implements Host.

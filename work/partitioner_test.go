@@ -32,7 +32,7 @@ func newLog(t *testing.T) *log {
 	t.Helper()
 	l := &log{changed: make(chan struct{})}
 	task := cluster.TaskSpec{Type: "x", Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}}
-	_, _ = l.propose(t.Context(), cluster.PrepareJoin{Member: "m1", Pulse: "p"}, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
+	_, _ = l.propose(t.Context(), cluster.PrepareJoin{Member: "m1", Heartbeat: "p"}, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
 	return l
 }
 
@@ -172,7 +172,7 @@ func TestABusyClusterAsksTheSourceNoMore(t *testing.T) {
 			return work.Page{Cursor: cursor}, nil
 		}}, nil)
 		for i := range 100 {
-			_, _ = l.propose(t.Context(), cluster.PrepareJoin{Member: cluster.MemberID(fmt.Sprint("n", i)), Pulse: "p"})
+			_, _ = l.propose(t.Context(), cluster.PrepareJoin{Member: cluster.MemberID(fmt.Sprint("n", i)), Heartbeat: "p"})
 			synctest.Wait()
 		}
 		if asked.Load() != 1 {

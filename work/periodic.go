@@ -208,8 +208,8 @@ func (p *pacer) round(e *periodic) {
 	defer p.over(e)
 	r := e.run
 	began := p.s.clock()
-	if !r.Trusted(r.grant) {
-		r.distrusted()
+	if !r.Valid(r.grant) {
+		r.expired()
 		return
 	}
 	ctx, cancel := r.context(e.base)
@@ -280,8 +280,8 @@ func (r *run) skip(n int64) {
 	r.s.skipped.Add(n)
 }
 
-func (r *run) distrusted() {
+func (r *run) expired() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stats.untrusted++
+	r.stats.expired++
 }

@@ -32,7 +32,7 @@ func (s *Supervisor) Run(ctx context.Context, assignments <-chan protocol.Assign
 	stopAsks()
 	stopPacer()
 	stopBell()
-	s.trustUntil.Store(0)
+	s.validUntil.Store(0)
 	s.mu.Lock()
 	left := s.abandoned
 	s.mu.Unlock()
@@ -75,16 +75,16 @@ func (s *Supervisor) step(ctx context.Context, e Event) {
 	if e != nil {
 		events = append(events, e)
 	}
-	s.lowerTrust(e)
+	s.lowerLease(e)
 	s.mu.Lock()
 	effects := Step(s.state, append(events, Tick{Now: s.clock()})...)
-	until := s.state.trustUntil
+	until := s.state.validUntil
 	s.mu.Unlock()
 	stops := lastStop(effects) + 1
 	for _, fx := range effects[:stops] {
 		s.do(ctx, fx)
 	}
-	s.trustUntil.Store(int64(until)) // after the stops: a revoked grant must not profit; before the starts: a run starts with a valid lease
+	s.validUntil.Store(int64(until)) // after the stops: a revoked grant must not profit; before the starts: a run starts with a valid lease
 	for _, fx := range effects[stops:] {
 		s.do(ctx, fx)
 	}
@@ -114,10 +114,10 @@ func lastStop(effects []Effect) int {
 	return -1
 }
 
-// lowerTrust applies a shorter lease at once.
-func (s *Supervisor) lowerTrust(e Event) {
-	if a, ok := e.(Assigned); ok && int64(a.Assignment.TrustUntil) < s.trustUntil.Load() {
-		s.trustUntil.Store(int64(a.Assignment.TrustUntil))
+// lowerLease applies a shorter lease at once.
+func (s *Supervisor) lowerLease(e Event) {
+	if a, ok := e.(Assigned); ok && int64(a.Assignment.ValidUntil) < s.validUntil.Load() {
+		s.validUntil.Store(int64(a.Assignment.ValidUntil))
 	}
 }
 

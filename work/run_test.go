@@ -72,21 +72,21 @@ func (b *bed) clock() protocol.Instant {
 	return protocol.Instant(time.Since(b.start) + b.offset + time.Hour)
 }
 
-// give assigns grants, trusted for a time, and lets everything settle.
-func (b *bed) give(trust time.Duration, grants ...protocol.Grant) {
+// give assigns grants under a lease, and lets everything settle.
+func (b *bed) give(lease time.Duration, grants ...protocol.Grant) {
 	b.version++
-	b.trust(trust, grants...)
+	b.lease(lease, grants...)
 }
 
 // send assigns grants for good without waiting, for use outside a bubble.
 func (b *bed) send(grants ...protocol.Grant) {
 	b.version++
-	b.assign <- protocol.Assignment{Grants: grants, Version: b.version, TrustUntil: b.clock().Add(time.Hour)}
+	b.assign <- protocol.Assignment{Grants: grants, Version: b.version, ValidUntil: b.clock().Add(time.Hour)}
 }
 
-// trust says the same again.
-func (b *bed) trust(trust time.Duration, grants ...protocol.Grant) {
-	b.assign <- protocol.Assignment{Grants: grants, Version: b.version, TrustUntil: b.clock().Add(trust)}
+// lease says the same again.
+func (b *bed) lease(lease time.Duration, grants ...protocol.Grant) {
+	b.assign <- protocol.Assignment{Grants: grants, Version: b.version, ValidUntil: b.clock().Add(lease)}
 	synctest.Wait()
 }
 

@@ -35,12 +35,12 @@ type run struct {
 
 // runStats is the part of a run in Status.
 type runStats struct {
-	rounds, failures, skipped, untrusted int64
-	inRow                                int64 // failed rounds since the last good one
-	lastError                            string
-	lastErrorMS                          int64
-	lateness                             time.Duration
-	took                                 time.Duration
+	rounds, failures, skipped, expired int64
+	inRow                              int64 // failed rounds since the last good one
+	lastError                          string
+	lastErrorMS                        int64
+	lateness                           time.Duration
+	took                               time.Duration
 }
 
 func (s *Supervisor) newRun(fx Start) *run {

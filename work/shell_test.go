@@ -43,24 +43,24 @@ func TestSuspendedMemberDoesNothingAfterWaking(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if late.Load() != 0 || before == 0 || len(b.rounds) != before {
-			t.Fatalf("%d rounds began without trust; %d before, %d after", late.Load(), before, len(b.rounds))
+			t.Fatalf("%d rounds began without a lease; %d before, %d after", late.Load(), before, len(b.rounds))
 		}
-		if b.runState("a") != "waiting" || !errors.Is(b.stopped[0].Cause, work.CauseTrustLost) {
+		if b.runState("a") != "waiting" || !errors.Is(b.stopped[0].Cause, work.CauseLeaseLost) {
 			t.Fatalf("a is %s, stopped %+v", b.runState("a"), b.stopped)
 		}
-		b.trust(20*time.Second, a)
+		b.lease(20*time.Second, a)
 		until.Store(int64(b.clock().Add(20 * time.Second)))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if len(b.rounds) == before || late.Load() != 0 {
-			t.Fatal("with trust renewed no round began")
+			t.Fatal("with a lease renewed no round began")
 		}
 		b.give(time.Second, a, keep)
 		until.Store(int64(b.clock().Add(time.Second)))
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		if b.runState("a") != "waiting" || b.runState("k") != "running" || late.Load() < 100 {
-			t.Fatalf("without trust a is %s, k is %s with %d rounds", b.runState("a"), b.runState("k"), late.Load())
+			t.Fatalf("without a lease a is %s, k is %s with %d rounds", b.runState("a"), b.runState("k"), late.Load())
 		}
 		if err := b.finish(); err != nil {
 			t.Fatal(err)
@@ -68,8 +68,8 @@ func TestSuspendedMemberDoesNothingAfterWaking(t *testing.T) {
 	})
 }
 
-// TestRoundThatWaitsForRoomChecksTrustWhenItBegins: it was due with trust and gets its turn without.
-func TestRoundThatWaitsForRoomChecksTrustWhenItBegins(t *testing.T) {
+// TestRoundThatWaitsForRoomChecksTheLeaseWhenItBegins: it was due with a lease and gets its turn without.
+func TestRoundThatWaitsForRoomChecksTheLeaseWhenItBegins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var begun atomic.Int64
@@ -362,12 +362,12 @@ func TestGrantActsThroughTheSupervisor(t *testing.T) {
 			errs = append(errs, g.Split(ctx, []cluster.Child{{Key: "k2"}}))
 			accept = false
 			errs = append(errs, g.Split(ctx, nil))
-			if !g.Trusted() {
-				t.Error("not trusted while running")
+			if !g.Valid() {
+				t.Error("not valid while running")
 			}
 			<-ctx.Done()
-			if g.Trusted() {
-				t.Error("trusted after ctx has ended")
+			if g.Valid() {
+				t.Error("valid after ctx has ended")
 			}
 			return nil
 		}), func(c *work.Config) {
@@ -394,23 +394,23 @@ func TestGrantActsThroughTheSupervisor(t *testing.T) {
 	})
 }
 
-// TestARunIsTrustedFromItsBeginning has a run ask at once, while the supervisor is still busy with what else there is to do about its assignment.
-func TestARunIsTrustedFromItsBeginning(t *testing.T) {
+// TestARunIsValidFromItsBeginning has a run ask at once, while the supervisor is still busy with what else there is to do about its assignment.
+func TestARunIsValidFromItsBeginning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := make(chan bool, 1)
-		trusted := false
+		valid := false
 		b := newBed(t, typeOf(false, func(ctx context.Context, g *work.Grant) error {
-			asked <- g.Trusted()
+			asked <- g.Valid()
 			<-ctx.Done()
 			return nil
 		}), func(c *work.Config) {
-			first := sync.OnceFunc(func() { trusted = <-asked })
+			first := sync.OnceFunc(func() { valid = <-asked })
 			c.Report = func(uint64, []protocol.Report) { first() }
 		})
 		b.give(time.Hour, grant("a", 1, "x", ""))
-		if !trusted {
-			t.Error("a run that has just begun is not trusted")
+		if !valid {
+			t.Error("a run that has just begun is not valid")
 		}
 		if err := b.finish(); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 // Status is the part of the state of runs that only this process knows.
 type Status struct {
 	Version  uint64      `json:"version"`  // of the newest applied assignment
-	TrustMS  int64       `json:"trust_ms"` // remaining time of the lease; negative: time since it expired
+	LeaseMS  int64       `json:"lease_ms"` // remaining time of the lease; negative: time since it expired
 	Counts   Counts      `json:"counts"`
 	Lateness Lateness    `json:"lateness"`
 	Skipped  int64       `json:"skipped"`        // rounds, over the life of the process, that were due while one before still ran, or the process did not
@@ -48,7 +48,7 @@ type RunStatus struct {
 	Failures    int64               `json:"failures,omitempty"`      // failed rounds
 	FailedInRow int64               `json:"failed_in_row,omitempty"` // failed rounds since the last successful one
 	Skipped     int64               `json:"skipped,omitempty"`       // rounds that were due while a previous one still ran, or while the process did not run
-	Untrusted   int64               `json:"untrusted,omitempty"`     // rounds not begun because the lease had expired
+	Expired     int64               `json:"expired_lease,omitempty"` // rounds not begun because the lease had expired
 	LatenessUS  int64               `json:"lateness_us,omitempty"`
 	TookUS      int64               `json:"took_us,omitempty"`
 	LastError   string              `json:"last_error,omitempty"`
@@ -61,7 +61,7 @@ func (s *Supervisor) Status() Status {
 	defer s.mu.Unlock()
 	st := Status{Version: s.state.version, Lateness: s.lateness.quantiles(), Skipped: s.skipped.Load(), Unsent: s.unsent.Load(), Runs: make([]RunStatus, 0, len(s.state.order))}
 	if s.state.assigned {
-		st.TrustMS = s.state.trustUntil.Sub(s.clock()).Milliseconds()
+		st.LeaseMS = s.state.validUntil.Sub(s.clock()).Milliseconds()
 	}
 	for _, p := range s.state.order {
 		st.Counts.add(p.phase)
@@ -97,7 +97,7 @@ func (r *run) addTo(st *RunStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	st.SinceMS = r.sinceMS
-	st.Rounds, st.Failures, st.Skipped, st.Untrusted = r.stats.rounds, r.stats.failures, r.stats.skipped, r.stats.untrusted
+	st.Rounds, st.Failures, st.Skipped, st.Expired = r.stats.rounds, r.stats.failures, r.stats.skipped, r.stats.expired
 	st.FailedInRow = r.stats.inRow
 	st.LatenessUS, st.TookUS = r.stats.lateness.Microseconds(), r.stats.took.Microseconds()
 	if r.stats.lastError != "" {

@@ -38,8 +38,8 @@ type State struct {
 	now        protocol.Instant
 	assigned   bool // there was an assignment
 	version    uint64
-	trustUntil protocol.Instant
-	trusted    bool
+	validUntil protocol.Instant
+	valid      bool
 	shutdown   bool
 	ended      bool
 
@@ -71,7 +71,7 @@ func Step(s *State, events ...Event) []Effect {
 	for _, e := range events {
 		s.now = max(s.now, e.now())
 		s.take(e)
-		s.checkTrust()
+		s.checkLease()
 		s.fireTimers()
 	}
 	s.sweep()
@@ -84,15 +84,15 @@ func (s *State) take(e Event) {
 	switch e := e.(type) {
 	case Assigned:
 		// An expired lease ends before the grants are applied, and a renewed one counts after them: nothing starts under old grants.
-		if s.trustUntil = e.Assignment.TrustUntil; s.now >= s.trustUntil {
-			s.checkTrust()
+		if s.validUntil = e.Assignment.ValidUntil; s.now >= s.validUntil {
+			s.checkLease()
 		}
 		s.assign(e.Assignment)
-	case Trust:
-		s.trustUntil = e.Until
+	case Lease:
+		s.validUntil = e.Until
 	case Exited:
-		lost := s.trusted && s.now >= s.trustUntil
-		s.trusted = s.trusted && !lost // the room that the run leaves is not for grants whose lease has expired meanwhile
+		lost := s.valid && s.now >= s.validUntil
+		s.valid = s.valid && !lost // the room that the run leaves is not for grants whose lease has expired meanwhile
 		s.exited(e)
 		if lost {
 			s.reconcileAll()
@@ -103,13 +103,13 @@ func (s *State) take(e Event) {
 	}
 }
 
-// checkTrust notices that the lease has expired or is valid again, and then checks every partition.
-func (s *State) checkTrust() {
-	trusted := s.assigned && s.now < s.trustUntil
-	if trusted == s.trusted {
+// checkLease notices that the lease has expired or is valid again, and then checks every partition.
+func (s *State) checkLease() {
+	valid := s.assigned && s.now < s.validUntil
+	if valid == s.valid {
 		return
 	}
-	s.trusted = trusted
+	s.valid = valid
 	s.reconcileAll()
 }
 
@@ -197,8 +197,8 @@ func (s *State) arm() {
 		s.timers.pop()
 	}
 	var at protocol.Instant
-	if s.trusted {
-		at = s.trustUntil
+	if s.valid {
+		at = s.validUntil
 	}
 	if len(s.timers) > 0 && (at == 0 || s.timers[0].at < at) {
 		at = s.timers[0].at

@@ -20,8 +20,8 @@ type (
 		Now        protocol.Instant
 		Assignment protocol.Assignment
 	}
-	// Trust changes only the end of the lease of the present assignment.
-	Trust struct{ Now, Until protocol.Instant }
+	// Lease changes only the end of the lease of the present assignment.
+	Lease struct{ Now, Until protocol.Instant }
 	// Tick reports that time has passed.
 	Tick struct{ Now protocol.Instant }
 	// Exited reports that the run that Start began has ended. There is exactly one for each Start.
@@ -38,13 +38,13 @@ type (
 )
 
 func (Assigned) event() {}
-func (Trust) event()    {}
+func (Lease) event()    {}
 func (Tick) event()     {}
 func (Exited) event()   {}
 func (Shutdown) event() {}
 
 func (e Assigned) now() protocol.Instant { return e.Now }
-func (e Trust) now() protocol.Instant    { return e.Now }
+func (e Lease) now() protocol.Instant    { return e.Now }
 func (e Tick) now() protocol.Instant     { return e.Now }
 func (e Exited) now() protocol.Instant   { return e.Now }
 func (e Shutdown) now() protocol.Instant { return e.Now }
@@ -67,13 +67,13 @@ const (
 	StopUnassigned StopCause = iota
 	StopToken                // granted to this member again under another token
 	StopChanged              // type or definition changed
-	StopTrust
+	StopLease
 	StopShutdown
 )
 
 // String names the cause.
 func (c StopCause) String() string {
-	return [...]string{"unassigned", "token", "changed", "trust", "shutdown"}[c]
+	return [...]string{"unassigned", "token", "changed", "lease", "shutdown"}[c]
 }
 
 // An Effect is an action that Step requests, in order. The set is closed.

@@ -95,8 +95,8 @@ func (s *State) mustStop(p *part) (StopCause, bool) {
 		return StopToken, true
 	case !sameWork(p.grant.Spec, p.spec):
 		return StopChanged, true
-	case !s.trusted && !p.keep:
-		return StopTrust, true
+	case !s.valid && !p.keep:
+		return StopLease, true
 	}
 	return 0, false
 }
@@ -107,7 +107,7 @@ func (s *State) begin(p *part) {
 	case s.shutdown:
 	case p.grant.Attempt > 0 && !p.waited:
 		s.backOff(p)
-	case !s.trusted:
+	case !s.valid:
 	case p.bad != "":
 		s.fail(p, p.bad)
 	case s.types[p.grant.Spec.Type].max > 0:

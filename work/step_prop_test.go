@@ -19,7 +19,7 @@ type world struct {
 	t       *rapid.T
 	state   *work.State
 	now     protocol.Instant
-	trust   protocol.Instant
+	lease   protocol.Instant
 	version uint64
 	grants  map[cluster.PartitionID]protocol.Grant
 	active  map[cluster.PartitionID]*activeRun
@@ -95,8 +95,8 @@ func (w *world) started(fx work.Start) {
 		w.t.Fatalf("%s: two runs at once", show(fx))
 	case !ok || g.Token != fx.Grant.Token || g.Attempt != fx.Grant.Attempt || g.Spec.Type != fx.Grant.Spec.Type:
 		w.t.Fatalf("%s: not what is assigned", show(fx))
-	case w.now >= w.trust:
-		w.t.Fatalf("%s: trust ended at %v, it is %v", show(fx), w.trust, w.now)
+	case w.now >= w.lease:
+		w.t.Fatalf("%s: lease ended at %v, it is %v", show(fx), w.lease, w.now)
 	case w.over:
 		w.t.Fatalf("%s: after Shutdown", show(fx))
 	}
@@ -111,7 +111,7 @@ func (w *world) check() {
 			w.t.Fatalf("%s runs under token %d, reported is %+v", p, r.token, rep)
 		}
 		g, assigned := w.grants[p]
-		wanted := assigned && g.Token == r.token && !w.over && (r.keep || w.now < w.trust)
+		wanted := assigned && g.Token == r.token && !w.over && (r.keep || w.now < w.lease)
 		if !wanted && !r.stopping {
 			w.t.Fatalf("%s must not run under token %d and was not stopped (assigned %v)", p, r.token, assigned)
 		}
@@ -142,7 +142,7 @@ func (w *world) say() {
 	for _, p := range slices.Sorted(maps.Keys(w.grants)) {
 		grants = append(grants, w.grants[p])
 	}
-	w.step(work.Assigned{Now: w.now, Assignment: protocol.Assignment{Version: w.version, TrustUntil: w.trust, Grants: grants}})
+	w.step(work.Assigned{Now: w.now, Assignment: protocol.Assignment{Version: w.version, ValidUntil: w.lease, Grants: grants}})
 }
 
 // change makes a random change of the grants.
@@ -186,10 +186,10 @@ func (w *world) random() {
 		w.now += protocol.Instant(rapid.Int64Range(0, int64(20*time.Second)).Draw(w.t, "pass"))
 		w.step(work.Tick{Now: w.now})
 	case 4:
-		w.trust = w.now.Add(time.Duration(rapid.Int64Range(-1, int64(20*time.Second)).Draw(w.t, "trust")))
-		w.step(work.Trust{Now: w.now, Until: w.trust})
+		w.lease = w.now.Add(time.Duration(rapid.Int64Range(-1, int64(20*time.Second)).Draw(w.t, "lease")))
+		w.step(work.Lease{Now: w.now, Until: w.lease})
 	case 5:
-		w.trust = w.now.Add(time.Duration(rapid.Int64Range(0, int64(60*time.Second)).Draw(w.t, "trust")))
+		w.lease = w.now.Add(time.Duration(rapid.Int64Range(0, int64(60*time.Second)).Draw(w.t, "lease")))
 		w.say()
 	}
 }
@@ -198,7 +198,7 @@ func (w *world) random() {
 func (w *world) settle() {
 	for range 60 {
 		w.now += protocol.Instant(10 * time.Minute)
-		w.trust = w.now.Add(time.Hour)
+		w.lease = w.now.Add(time.Hour)
 		for _, p := range slices.Sorted(maps.Keys(w.grants)) {
 			g := w.grants[p]
 			if rep := w.reports[p]; rep.State == protocol.RunFailed && rep.Token == g.Token && rep.Attempt == g.Attempt {
@@ -277,7 +277,7 @@ func TestStepIsDeterministic(t *testing.T) {
 				}
 			}
 			now := seconds(fmt.Sprintf("%ds", i))
-			events := []work.Event{work.Assigned{Now: now, Assignment: protocol.Assignment{Version: uint64(i), TrustUntil: now + protocol.Instant(1+i%3), Grants: grants}}}
+			events := []work.Event{work.Assigned{Now: now, Assignment: protocol.Assignment{Version: uint64(i), ValidUntil: now + protocol.Instant(1+i%3), Grants: grants}}}
 			for p := range 40 {
 				events = append(events, work.Exited{Now: now, Partition: cluster.PartitionID(fmt.Sprintf("p%02d", (p*13)%40)), Token: cluster.Token(1 + (p+i)/50), Outcome: work.Outcome(p % 3)})
 			}
@@ -306,7 +306,7 @@ func BenchmarkStep100k(b *testing.B) {
 	until := protocol.Instant(time.Hour)
 	state := func() *work.State {
 		s := work.NewState(work.StepConfig{Member: "m1", Types: []work.StepType{{Name: "x"}}})
-		work.Step(s, work.Assigned{Now: 1, Assignment: protocol.Assignment{Version: 1, TrustUntil: until, Grants: grants}})
+		work.Step(s, work.Assigned{Now: 1, Assignment: protocol.Assignment{Version: 1, ValidUntil: until, Grants: grants}})
 		return s
 	}
 	b.Run("first", func(b *testing.B) {
@@ -318,7 +318,7 @@ func BenchmarkStep100k(b *testing.B) {
 		s := state()
 		for b.Loop() {
 			until++
-			work.Step(s, work.Assigned{Now: 2, Assignment: protocol.Assignment{Version: 1, TrustUntil: until, Grants: grants}})
+			work.Step(s, work.Assigned{Now: 2, Assignment: protocol.Assignment{Version: 1, ValidUntil: until, Grants: grants}})
 		}
 	})
 	b.Run("one-changed", func(b *testing.B) {
@@ -328,7 +328,7 @@ func BenchmarkStep100k(b *testing.B) {
 			v++
 			changed := slices.Clone(grants)
 			changed[v%uint64(len(changed))].Handover = cluster.HandoverFast
-			work.Step(s, work.Assigned{Now: 2, Assignment: protocol.Assignment{Version: v, TrustUntil: until, Grants: changed}})
+			work.Step(s, work.Assigned{Now: 2, Assignment: protocol.Assignment{Version: v, ValidUntil: until, Grants: changed}})
 		}
 	})
 }

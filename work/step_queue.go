@@ -23,7 +23,7 @@ func (s *State) enqueue(p *part) {
 
 // pump starts the longest waiting while there is room.
 func (s *State) pump(t *typeState) {
-	for t != nil && s.trusted && !s.shutdown && !t.full() && len(t.queue) > 0 {
+	for t != nil && s.valid && !s.shutdown && !t.full() && len(t.queue) > 0 {
 		n := t.queue[0]
 		t.queue[0] = place{}
 		t.queue = t.queue[1:]

@@ -19,7 +19,7 @@ func TestStepScripts(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/step", func(t *testing.T, path string) {
 		t.Parallel()
-		sc := &script{t: t, trust: seconds("60s")}
+		sc := &script{t: t, lease: seconds("60s")}
 		datadriven.RunTest(t, path, sc.run)
 	})
 }
@@ -28,7 +28,7 @@ type script struct {
 	t     *testing.T
 	state *work.State
 	now   protocol.Instant
-	trust protocol.Instant
+	lease protocol.Instant
 	specs map[string]*cluster.TaskSpec
 }
 
@@ -49,11 +49,11 @@ func (sc *script) run(t *testing.T, d *datadriven.TestData) string {
 		sc.specs = map[string]*cluster.TaskSpec{}
 		return ""
 	case "assign":
-		sc.trust = seconds(arg("trust", time.Duration(sc.trust).String()))
+		sc.lease = seconds(arg("lease", time.Duration(sc.lease).String()))
 		v, _ := strconv.ParseUint(arg("version", "1"), 10, 64)
-		e = work.Assigned{Now: sc.now, Assignment: protocol.Assignment{Version: v, TrustUntil: sc.trust, Grants: sc.grants(d.Input)}}
-	case "trust":
-		e = work.Trust{Now: sc.now, Until: seconds(arg("until", "0s"))}
+		e = work.Assigned{Now: sc.now, Assignment: protocol.Assignment{Version: v, ValidUntil: sc.lease, Grants: sc.grants(d.Input)}}
+	case "lease":
+		e = work.Lease{Now: sc.now, Until: seconds(arg("until", "0s"))}
 	case "tick":
 		e = work.Tick{Now: sc.now}
 	case "shutdown":

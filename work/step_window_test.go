@@ -33,7 +33,7 @@ func (m *model) do(commands ...cluster.Command) []cluster.Result {
 func newModel(t *rapid.T) *model {
 	m := &model{t: t, inputs: rapid.IntRange(0, 60).Draw(t, "inputs"), window: rapid.IntRange(1, 20).Draw(t, "window"), added: map[string]int{}}
 	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}}
-	m.do(cluster.PrepareJoin{Member: "a", Pulse: "p"}, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
+	m.do(cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
 	return m
 }
 

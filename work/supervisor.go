@@ -27,7 +27,7 @@ type Publisher interface {
 type Config struct {
 	Types  Types
 	Member cluster.MemberID
-	// Clock is the suspend-aware clock that also made Assignment.TrustUntil; default protocol.Now.
+	// Clock is the suspend-aware clock that also made Assignment.ValidUntil; default protocol.Now.
 	Clock func() protocol.Instant
 	// Wall is the clock for cron and for records; default time.Now.
 	Wall func() time.Time
@@ -79,7 +79,7 @@ type Supervisor struct {
 	inbox inbox
 	runs  sync.WaitGroup // goroutines of runs and rounds
 
-	trustUntil atomic.Int64 // protocol.Instant; read right before each round
+	validUntil atomic.Int64 // protocol.Instant; read right before each round
 	stepped    atomic.Int64 // protocol.Instant of the last step
 	ranUntil   atomic.Int64 // protocol.Instant until which the process ran before the present step: before now if it was suspended
 	unsent     atomic.Int64 // samples without a publisher

@@ -206,7 +206,7 @@ func TestStoppedRunsLeaveTheWheel(t *testing.T) {
 		assignments, done := make(chan protocol.Assignment), make(chan error, 1)
 		go func() { done <- s.Run(ctx, assignments) }()
 		give := func(version uint64, grants ...protocol.Grant) int {
-			assignments <- protocol.Assignment{Version: version, TrustUntil: protocol.Instant(time.Hour), Grants: grants}
+			assignments <- protocol.Assignment{Version: version, ValidUntil: protocol.Instant(time.Hour), Grants: grants}
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
 			return s.pacer.wheel.size

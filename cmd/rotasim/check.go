@@ -47,7 +47,7 @@ func checkCommand() *cobra.Command {
 	f.IntVar(&o.bounds.Lines, "lines", 0, "lines between a process that lives and its guardian that are closed")
 	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
 	f.BoolVar(&o.bounds.Prompt, "prompt", true, "members without an append under way read at once what is new: far fewer states")
-	f.BoolVar(&o.bounds.Sweeps, "sweeps", false, "members list all pulses too: many more states")
+	f.BoolVar(&o.bounds.Sweeps, "sweeps", false, "members list all heartbeats too: many more states")
 	f.StringVar(&o.suite, "suite", "", "walk a list of bounds instead, each of them completely: push, nightly or guardian")
 	f.IntVar(&o.states, "states", 0, "stop after so many states (default: none); a suite that is stopped fails")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")

@@ -86,8 +86,8 @@ func (c *consumption) handle(ctx context.Context, b batch) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !c.grant.Trusted() {
-			return work.CauseTrustLost
+		if !c.grant.Valid() {
+			return work.CauseLeaseLost
 		}
 		some := b.records[:min(len(b.records), c.config.MaxRecords)]
 		done, err := c.loop.Take(ctx, c.grant, some)

@@ -105,14 +105,14 @@ func TestAnOldTokenEnds(t *testing.T) {
 	}
 }
 
-// Without trust nothing is taken.
-func TestWithoutTrustNothingIsTaken(t *testing.T) {
+// Without a lease nothing is taken.
+func TestWithoutLeaseNothingIsTaken(t *testing.T) {
 	b := setup(t, 1, "orders")
 	b.produce("orders", 0, 5, 0)
 	h := worktest.NewHost()
-	h.SetTrusted(false)
+	h.SetValid(false)
 	_, ended := b.start(b.loop(), b.grant(h, "orders/0", 3))
-	if err := <-ended; !errors.Is(err, work.CauseTrustLost) || len(b.taken) != 0 {
+	if err := <-ended; !errors.Is(err, work.CauseLeaseLost) || len(b.taken) != 0 {
 		t.Errorf("it ended with %v, and took %v", err, b.taken)
 	}
 }

@@ -45,7 +45,7 @@ var errEnded = errors.New("the grant has ended")
 
 // write appends changes in one call. It begins a line of its own: another process may have left one without its end.
 func (s *sink) write(g *rota.Grant, some []change) error {
-	if !g.Trusted() {
+	if !g.Valid() {
 		return errEnded
 	}
 	var text strings.Builder

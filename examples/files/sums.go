@@ -80,14 +80,14 @@ func sum(ctx context.Context, g *rota.Grant, c config, name string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return result{dir: c.Out, name: name, token: uint64(g.Token), trusted: g.Trusted}.write(hex.EncodeToString(h.Sum(nil)))
+	return result{dir: c.Out, name: name, token: uint64(g.Token), valid: g.Valid}.write(hex.EncodeToString(h.Sum(nil)))
 }
 
 // result is one file of the output: "sum token".
 type result struct {
 	dir, name string
 	token     uint64
-	trusted   func() bool
+	valid     func() bool
 }
 
 var errOld = errors.New("a newer owner has written the result")
@@ -105,7 +105,7 @@ func (r result) write(sum string) error {
 	case err != nil:
 	case was > r.token:
 		err = errOld
-	case !r.trusted():
+	case !r.valid():
 		err = errors.New("the grant has ended")
 	default:
 		return os.Rename(temporary, path)

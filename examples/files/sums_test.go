@@ -65,12 +65,12 @@ func TestResultsAreFenced(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, step := range []struct {
-		token   uint64
-		trusted bool
-		ok      bool
+		token uint64
+		valid bool
+		ok    bool
 	}{{2, false, false}, {2, true, true}, {1, true, false}, {2, true, true}, {3, false, false}, {3, true, true}} {
 		before, _ := tokenIn(filepath.Join(dir, "x.sha256"))
-		err := result{dir: dir, name: "x", token: step.token, trusted: func() bool { return step.trusted }}.write("sum")
+		err := result{dir: dir, name: "x", token: step.token, valid: func() bool { return step.valid }}.write("sum")
 		after, readErr := tokenIn(filepath.Join(dir, "x.sha256"))
 		want := before
 		if step.ok {

@@ -30,7 +30,7 @@ func newHealth(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "health [URL]", Short: "ask a member whether it can do its work", Long: healthHelp, Args: cobra.MaximumNArgs(1)}
 	live := cmd.Flags().Bool("live", false, "only whether the process answers")
 	token := cmd.Flags().String("api-token", "", "token of the API: env:NAME or file:/path")
-	cert := cmd.Flags().String("tls-cert", "", "trust this certificate, PEM, for whatever name the URL has")
+	cert := cmd.Flags().String("tls-cert", "", "lease this certificate, PEM, for whatever name the URL has")
 	asked(cmd.Flags(), "live")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		url := "http://" + api.DefaultAddress

@@ -53,8 +53,8 @@ func newWritten(t *testing.T, specs map[cluster.JobID]cluster.JobSpec) *written 
 			t.Fatal(err)
 		}
 	}
-	say(cluster.PrepareJoin{Member: "a", Pulse: "pulse/a/1", Slots: 1})
-	say(cluster.PrepareJoin{Member: "b", Pulse: "pulse/b/1"})
+	say(cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Slots: 1})
+	say(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b/1"})
 	m, _ := w.value.Member("b")
 	say(cluster.AcceptJoin{Member: "b", Incarnation: m.Incarnation, By: "a", ByIncarnation: 1})
 	for id, spec := range specs {

@@ -27,7 +27,7 @@ func history(t *testing.T) *place {
 		after   time.Duration
 		command cluster.Command
 	}{
-		{"a", 1 * time.Second, cluster.PrepareJoin{Member: "a", Pulse: "pulse/a"}},
+		{"a", 1 * time.Second, cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a"}},
 		{"fast", time.Hour, cluster.SubmitJob{Job: "c1", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
 		{"a", 3 * time.Second, cluster.SubmitJob{Job: "c2", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
 		{"a", 4 * time.Second, cluster.KillJob{Job: "c1"}},

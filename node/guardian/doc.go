@@ -34,5 +34,5 @@
 // # Where it comes from
 //
 // The kernel drops the file locks of a dead process at once; this gives the same to sessions on servers. That the two witnesses of a death must agree is the same rule by
-// which a watcher never trusts a hint alone.
+// which a watcher never relies on a hint alone.
 package guardian

@@ -352,7 +352,7 @@ func large(t testing.TB) cluster.Value {
 	}
 	for i := range 10 {
 		id := cluster.MemberID(fmt.Sprintf("member-%d", i))
-		apply(cluster.PrepareJoin{Member: id, Pulse: "pulse/" + string(id)})
+		apply(cluster.PrepareJoin{Member: id, Heartbeat: "pulse/" + string(id)})
 		m, _ := v.Member(id)
 		for by := range v.Members() {
 			if v.Successor(by.ID) == id && m.State == cluster.MemberPrepared {

@@ -31,7 +31,7 @@ import (
 func value(t *testing.T) (v cluster.Value, log []step) {
 	t.Helper()
 	for i, c := range []cluster.Command{
-		cluster.PrepareJoin{Member: "a", Pulse: "pulse/a", Slots: 2},
+		cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a", Slots: 2},
 		cluster.SubmitJob{Job: "check", Spec: cluster.JobSpec{Source: "tasks", Tasks: []cluster.TaskSpec{{Type: "noop", MaxAttempts: 1}}}},
 		cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "read", Type: "noop"}, {Name: "load", Type: "noop"}}}},
 		cluster.SubmitJob{Job: "later", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},

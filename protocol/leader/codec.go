@@ -89,11 +89,11 @@ func knows(format int) bool { return format >= 1 && format <= Format }
 func decodeDoc(key string, data []byte) (any, error) {
 	switch {
 	case key == LeaderKey:
-		return decode(data, func(h *Holder) bool { return knows(h.Format) && h.Member != "" && h.Pulse != "" && h.Term > 0 })
+		return decode(data, func(h *Holder) bool { return knows(h.Format) && h.Member != "" && h.Heartbeat != "" && h.Term > 0 })
 	case key == RosterKey:
 		return decode(data, func(r *Roster) bool { return knows(r.Format) && r.Index > 0 })
 	case strings.HasPrefix(key, MailboxPrefix):
-		return decode(data, func(m *Mailbox) bool { return knows(m.Format) && MailboxKey(m.Member) == key && m.Pulse != "" })
+		return decode(data, func(m *Mailbox) bool { return knows(m.Format) && MailboxKey(m.Member) == key && m.Heartbeat != "" })
 	case strings.HasPrefix(key, headPrefix):
 		return decode(data, func(h *Head) bool { return knows(h.Format) && HeadKey(h.Member) == key && h.Index > 0 })
 	case strings.HasPrefix(key, AssignPrefix):

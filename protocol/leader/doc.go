@@ -8,9 +8,9 @@
 //
 // # State
 //
-//	claim ──→ pulse ──→ join ──→ joined ──→ leaving ──→ gone
+//	claim ──→ heartbeat ──→ join ──→ joined ──→ leaving ──→ gone
 //	(no live   (ours is  (the      │  ↑ │
-//	 process    written)  mailbox  │  │ └─→ confirm (its trust has lapsed: another heartbeat, and the leader must confirm it)
+//	 process    written)  mailbox  │  │ └─→ confirm (its lease has expired: another heartbeat, and the leader must confirm it)
 //	 has our              asks)    ↓  │ joins again, as another life
 //	 name)                       removed
 //
@@ -44,7 +44,7 @@
 // # Guarantees
 //
 //   - At every index a partition has at most one owner; it runs only when it is not offered any more (G1).
-//   - A member trusts its grants until TTL(1−ρ) − margin after it sent the last renewal that was acknowledged, and the leader removes it when its heartbeat is gone
+//   - A member holds its grants until TTL(1−ρ) − margin after it sent the last renewal that was acknowledged, and the leader removes it when its heartbeat is gone
 //     or was silent for TTL(1+ρ). A member that is only suspended keeps its work (G2).
 //   - A member starts a task from a read of its assignment, never from a list. A new assignment is always created as an offer, and becomes active only over the
 //     version that was read: a late write of a former leader starts nothing.
@@ -62,7 +62,7 @@
 //
 // # Failures
 //
-// Store away: a member goes on until its trust ends. Leader dead: nothing moves until a stand-by rules; what runs goes on. A document that is garbage, foreign or
+// Store away: a member goes on until its lease ends. Leader dead: nothing moves until a stand-by rules; what runs goes on. A document that is garbage, foreign or
 // of a newer format is refused, told of once (Events.Refused), and stops nobody; the leader writes over those that it owns when they change next.
 //
 // # Where it comes from

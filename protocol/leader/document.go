@@ -66,18 +66,18 @@ func SlotKey(m cluster.MemberID, p cluster.PartitionID) string {
 
 // Holder is the document of the leader.
 type Holder struct {
-	Format int              `json:"format"`
-	Member cluster.MemberID `json:"member"`
-	Pulse  string           `json:"pulse"` // its heartbeat
-	Term   uint64           `json:"term"`  // that it asks for; the log decides
-	AtMS   int64            `json:"at_ms"` // for people
+	Format    int              `json:"format"`
+	Member    cluster.MemberID `json:"member"`
+	Heartbeat string           `json:"pulse"` // its heartbeat
+	Term      uint64           `json:"term"`  // that it asks for; the log decides
+	AtMS      int64            `json:"at_ms"` // for people
 }
 
 // Mailbox is what a member tells the leader.
 type Mailbox struct {
 	Format      int                 `json:"format"`
 	Member      cluster.MemberID    `json:"member"`
-	Pulse       string              `json:"pulse"` // the heartbeat of its present life
+	Heartbeat   string              `json:"pulse"` // the heartbeat of its present life
 	Want        Want                `json:"want"`
 	Incarnation cluster.Incarnation `json:"incarnation,omitempty"` // that it has; to be confirmed, or to leave
 	Reason      string              `json:"reason,omitempty"`      // to leave
@@ -167,7 +167,7 @@ type Head struct {
 	Format      int                 `json:"format"`
 	Member      cluster.MemberID    `json:"member"`
 	Incarnation cluster.Incarnation `json:"incarnation"`
-	Pulse       string              `json:"pulse"`
+	Heartbeat   string              `json:"pulse"`
 	State       string              `json:"state"`
 	Revoked     bool                `json:"revoked,omitempty"`
 	Term        uint64              `json:"term"`
@@ -196,7 +196,7 @@ type Peer struct {
 	State       cluster.MemberState `json:"state"`
 	Draining    bool                `json:"draining,omitempty"`
 	Revoked     bool                `json:"revoked,omitempty"`
-	Pulse       string              `json:"pulse"`
+	Heartbeat   string              `json:"pulse"`
 	SinceMS     int64               `json:"since_ms"`
 	Admission
 }

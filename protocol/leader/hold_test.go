@@ -24,7 +24,7 @@ func TestEachHoldHasItsTime(t *testing.T) {
 		}
 		v = next
 	}
-	apply(cluster.Lead{Member: "a", Term: 1, OfferMS: 1000}, cluster.PrepareJoin{Member: "a", Pulse: "pulse/a"}, cluster.PrepareJoin{Member: "b", Pulse: "pulse/b"}, cluster.PrepareJoin{Member: "c", Pulse: "pulse/c"})
+	apply(cluster.Lead{Member: "a", Term: 1, OfferMS: 1000}, cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a"}, cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b"}, cluster.PrepareJoin{Member: "c", Heartbeat: "pulse/c"})
 	state := NewState(Params{Hold: time.Minute})
 	for _, c := range []struct {
 		at    time.Duration

@@ -28,7 +28,7 @@ func opened(members ...cluster.MemberID) *book {
 	b := &book{}
 	b.enter(cluster.Lead{Member: "a", Term: 1})
 	for _, m := range members {
-		b.enter(cluster.PrepareJoin{Member: m, Pulse: "p", Slots: 1})
+		b.enter(cluster.PrepareJoin{Member: m, Heartbeat: "p", Slots: 1})
 	}
 	return b
 }
@@ -58,7 +58,7 @@ func TestEachTransition(t *testing.T) {
 	noGap := cluster.TaskSpec{Handover: cluster.HandoverNoGap, MaxAttempts: 1}
 	parts := cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"1", "2"}}
 	leave := func(b *book) { b.enter(cluster.LeaveCluster{Member: "a", Incarnation: b.inc("a")}) }
-	confirm := func(b *book) { b.enter(cluster.ConfirmMember{Member: "a", Incarnation: b.inc("a"), Pulse: "q"}) }
+	confirm := func(b *book) { b.enter(cluster.ConfirmMember{Member: "a", Incarnation: b.inc("a"), Heartbeat: "q"}) }
 	revoke := func(b *book) { b.enter(cluster.RevokeOffer{Partition: "t", Token: b.part("t").Token}) }
 	kill := func(b *book) { b.enter(cluster.KillJob{Job: "t"}) }
 	done := func(id cluster.PartitionID) func(*book) {
@@ -83,7 +83,7 @@ func TestEachTransition(t *testing.T) {
 		b := opened("z")
 		submit(noGap)(b)
 		accept(b)
-		b.enter(cluster.PrepareJoin{Member: "a", Pulse: "p"})
+		b.enter(cluster.PrepareJoin{Member: "a", Heartbeat: "p"})
 		b.enter(cluster.DrainMember{Member: "z", On: true})
 		return b
 	}
@@ -117,7 +117,7 @@ func TestEachTransition(t *testing.T) {
 		{Taking, Active, taking, func(b *book) { b.enter(cluster.Started{Partition: "t", Token: b.part("t").NextToken}) }, "t"},
 		{Taking, Idle, taking, kill, "t"},
 		{Taking, Dead, taking, leave, "t"},
-		{Dead, Idle, func() *book { b := idle(); leave(b); return b }, func(b *book) { b.enter(cluster.PrepareJoin{Member: "a", Pulse: "p"}) }, "t"},
+		{Dead, Idle, func() *book { b := idle(); leave(b); return b }, func(b *book) { b.enter(cluster.PrepareJoin{Member: "a", Heartbeat: "p"}) }, "t"},
 	} {
 		b := c.begin()
 		from := SlotOf(b.v, "a", c.task)
@@ -170,7 +170,7 @@ func anything(t *rapid.T, b *book, members []cluster.MemberID) cluster.Command {
 	p := b.part(id)
 	switch rapid.IntRange(0, 11).Draw(t, "what") {
 	case 0:
-		return cluster.PrepareJoin{Member: m, Pulse: "p", Replaces: b.inc(m)}
+		return cluster.PrepareJoin{Member: m, Heartbeat: "p", Replaces: b.inc(m)}
 	case 1:
 		return cluster.LeaveCluster{Member: m, Incarnation: b.inc(m), Hold: rapid.Bool().Draw(t, "hold")}
 	case 2, 3:
@@ -184,7 +184,7 @@ func anything(t *rapid.T, b *book, members []cluster.MemberID) cluster.Command {
 	case 5:
 		return cluster.RevokeOffer{Partition: id, Token: p.Token, Declined: rapid.Bool().Draw(t, "declined")}
 	case 6:
-		return cluster.ConfirmMember{Member: m, Incarnation: b.inc(m), Pulse: "q"}
+		return cluster.ConfirmMember{Member: m, Incarnation: b.inc(m), Heartbeat: "q"}
 	case 7:
 		return cluster.FinishPartition{Partition: id, Token: p.Token, Outcome: cluster.Outcome(rapid.IntRange(0, 1).Draw(t, "outcome")), Attempt: p.Attempts}
 	case 8:

@@ -46,15 +46,15 @@ type Params struct {
 type phase uint8
 
 const (
-	phaseClaim   phase = iota // making sure that no other live process has our name
-	phasePulse                // the heartbeat is being written for the first time
-	phaseJoin                 // the mailbox asks to join
-	phaseMember               // joined
-	phaseConfirm              // its trust has lapsed: it must not go on before the leader has confirmed it under a new heartbeat
-	phaseRemoved              // found itself removed: waits for its work to stop, then joins again
-	phaseLeaving              // stops its work, then asks to leave
-	phaseGone                 // over, in order
-	phaseHalted               // over, because going on would be wrong
+	phaseClaim     phase = iota // making sure that no other live process has our name
+	phaseHeartbeat              // the heartbeat is being written for the first time
+	phaseJoin                   // the mailbox asks to join
+	phaseMember                 // joined
+	phaseConfirm                // its lease has expired: it must not go on before the leader has confirmed it under a new heartbeat
+	phaseRemoved                // found itself removed: waits for its work to stop, then joins again
+	phaseLeaving                // stops its work, then asks to leave
+	phaseGone                   // over, in order
+	phaseHalted                 // over, because going on would be wrong
 )
 
 // State is all that one member knows. It is a value: Step returns another one and shares what it does not change.
@@ -65,23 +65,23 @@ type State struct {
 	life  uint64 // how many times it joined; part of the heartbeat's key
 	stop  string // reason to leave; "" while it stays
 
-	inc       cluster.Incarnation
-	admitted  cluster.Index // the incarnation in which it joined: tokens of before are of another membership
-	claims    heartbeat.Observations
-	renewal   renewal
-	mailbox   mailbox
-	head      head
-	slots     tree[held] // what is assigned to this member, by task
-	fetch     []fetch    // assignments that are to be read
-	roster    roster
-	light     *cluster.Value // what a member has that does not fold
-	asks      asks
-	fold      folding
-	vote      vote
-	rule      rule
-	pulses    heartbeat.Observations // of the members, for those that fold
-	sweepNext protocol.Instant
-	probing   []probe // heartbeats that are being read
+	inc        cluster.Incarnation
+	admitted   cluster.Index // the incarnation in which it joined: tokens of before are of another membership
+	claims     heartbeat.Observations
+	renewal    renewal
+	mailbox    mailbox
+	head       head
+	slots      tree[held] // what is assigned to this member, by task
+	fetch      []fetch    // assignments that are to be read
+	roster     roster
+	light      *cluster.Value // what a member has that does not fold
+	asks       asks
+	fold       folding
+	vote       vote
+	rule       rule
+	heartbeats heartbeat.Observations // of the members, for those that fold
+	sweepNext  protocol.Instant
+	probing    []probe // heartbeats that are being read
 
 	reports  []protocol.Report
 	reported uint64 // Assignment.Version that reports reflect

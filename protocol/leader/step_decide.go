@@ -73,7 +73,7 @@ func (s *step) boxesListed(docs []Doc) {
 	}
 	for m := range s.fold.value.Members() {
 		if _, ok := s.rule.boxes.all.get(string(m.ID)); !ok && m.State != cluster.MemberHeld {
-			s.pulses = s.pulses.With(s.pulses.Of(m.Pulse).NotInList())
+			s.heartbeats = s.heartbeats.With(s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
 	}
 }
@@ -114,14 +114,14 @@ func (s *step) admissions() (out []cluster.Command) {
 	s.rule.boxes.all.each(func(_ string, b box) bool {
 		m, in := v.Member(b.Member)
 		switch {
-		case b.Want == WantLeave && in && m.Incarnation == b.Incarnation && m.Pulse == b.Pulse:
+		case b.Want == WantLeave && in && m.Incarnation == b.Incarnation && m.Heartbeat == b.Heartbeat:
 			out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: b.Reason})
-		case b.Want == WantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld && s.alive(b.Pulse) && (later(b.Pulse, m.Pulse) || m.Pulse == b.Pulse && m.Revoked):
-			out = append(out, cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Pulse: b.Pulse})
-		case b.Want == WantJoin && s.alive(b.Pulse) && (!in || m.Pulse != b.Pulse && s.replaceable(m, b.Pulse)):
+		case b.Want == WantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld && s.alive(b.Heartbeat) && (later(b.Heartbeat, m.Heartbeat) || m.Heartbeat == b.Heartbeat && m.Revoked):
+			out = append(out, cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Heartbeat: b.Heartbeat})
+		case b.Want == WantJoin && s.alive(b.Heartbeat) && (!in || m.Heartbeat != b.Heartbeat && s.replaceable(m, b.Heartbeat)):
 			out = append(out, cluster.PrepareJoin{
 				Member: b.Member, Replaces: m.Incarnation, Slots: b.Join.Slots, Weight: b.Join.Weight, Capacity: b.Join.Capacity, Labels: b.Join.Labels,
-				Pulse: b.Pulse, Address: b.Join.Address, Version: b.Join.Version,
+				Heartbeat: b.Heartbeat, Address: b.Join.Address, Version: b.Join.Version,
 			})
 		}
 		return true
@@ -130,21 +130,21 @@ func (s *step) admissions() (out []cluster.Command) {
 }
 
 // alive reports whether a read has found a heartbeat, and not for too long the same.
-func (s *step) alive(pulse string) bool {
-	o := s.pulses.Of(pulse)
+func (s *step) alive(heartbeat string) bool {
+	o := s.heartbeats.Of(heartbeat)
 	return o.Known && !o.Gone() && !s.dead(o)
 }
 
 // replaceable reports whether a start of a member may be replaced by one with another heartbeat: it is dead, held, or a former life of the same process.
-func (s *step) replaceable(m cluster.Member, pulse string) bool {
-	return m.State == cluster.MemberHeld || later(pulse, m.Pulse) || s.dead(s.pulses.Of(m.Pulse)) && !later(m.Pulse, pulse)
+func (s *step) replaceable(m cluster.Member, heartbeat string) bool {
+	return m.State == cluster.MemberHeld || later(heartbeat, m.Heartbeat) || s.dead(s.heartbeats.Of(m.Heartbeat)) && !later(m.Heartbeat, heartbeat)
 }
 
 // deaths are the commands that remove members whose heartbeat is gone or silent.
 func (s *step) deaths() (out []cluster.Command) {
 	for m := range s.fold.value.Members() {
-		o := s.pulses.Of(m.Pulse)
-		if m.State == cluster.MemberHeld || !s.dead(o) || m.Pulse == s.renewal.key {
+		o := s.heartbeats.Of(m.Heartbeat)
+		if m.State == cluster.MemberHeld || !s.dead(o) || m.Heartbeat == s.renewal.key {
 			continue
 		}
 		reason := "its heartbeat was not renewed"
@@ -160,7 +160,7 @@ func (s *step) deaths() (out []cluster.Command) {
 // heardAll are the commands that enter what members say of their tasks.
 func (s *step) heardAll() (out []cluster.Command) {
 	s.rule.boxes.all.each(func(_ string, b box) bool {
-		if m, in := s.fold.value.Member(b.Member); !in || m.Pulse != b.Pulse {
+		if m, in := s.fold.value.Member(b.Member); !in || m.Heartbeat != b.Heartbeat {
 			return true
 		}
 		for _, say := range b.Says {

@@ -131,7 +131,7 @@ func (s *step) got(ev Got) {
 	}
 	switch {
 	case strings.HasPrefix(key, protocol.HeartbeatPrefix):
-		s.pulseGot(ev)
+		s.heartbeatGot(ev)
 	case key == LeaderKey:
 		s.holderGot(ev)
 	case key == RosterKey:
@@ -152,13 +152,13 @@ func (s *step) got(ev Got) {
 	}
 }
 
-func (s *step) pulseGot(ev Got) {
+func (s *step) heartbeatGot(ev Got) {
 	d := ev.Doc
 	if was := s.claims.Of(d.Key); s.phase == phaseClaim && s.rival(d.Key) {
 		s.claimSeen(was, was.Read(d.Version, d.TTL, ev.Sent, s.now))
 	}
 	s.vote.Election = s.vote.Probed(d.Key, d.Version, d.TTL, ev.Sent, s.now)
-	s.pulses = s.pulses.With(s.pulses.Of(d.Key).Read(d.Version, d.TTL, ev.Sent, s.now))
+	s.heartbeats = s.heartbeats.With(s.heartbeats.Of(d.Key).Read(d.Version, d.TTL, ev.Sent, s.now))
 }
 
 // rosterGot takes in the members, if they are newer than what we have.
@@ -199,7 +199,7 @@ func (s *step) listed(ev Listed) {
 	}
 	switch ev.Prefix {
 	case protocol.HeartbeatPrefix:
-		s.pulsesListed(ev.Docs)
+		s.heartbeatsListed(ev.Docs)
 	case MailboxPrefix:
 		s.boxesListed(ev.Docs)
 	case headPrefix:

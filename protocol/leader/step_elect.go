@@ -10,7 +10,7 @@ func (s *step) holderGot(ev Got) {
 	seen := elect.Seen{Version: ev.Doc.Version}
 	s.vote.holder = Holder{}
 	if h, ok := ev.Doc.Value.(Holder); ok {
-		seen.Holder, seen.Heartbeat, s.vote.holder = string(h.Member), h.Pulse, h
+		seen.Holder, seen.Heartbeat, s.vote.holder = string(h.Member), h.Heartbeat, h
 	}
 	s.vote.Election = s.vote.Read(seen, s.now)
 }
@@ -65,7 +65,7 @@ func (s *step) act(move elect.Move) {
 	case move == elect.Probe:
 		s.probeHolder()
 	case move == elect.Claim && !leaves:
-		s.put(Put{Key: LeaderKey, Doc: Holder{Format: Format, Member: s.self(), Pulse: s.renewal.key, Term: s.vote.holder.Term + 1}, Life: s.life + 1})
+		s.put(Put{Key: LeaderKey, Doc: Holder{Format: Format, Member: s.self(), Heartbeat: s.renewal.key, Term: s.vote.holder.Term + 1}, Life: s.life + 1})
 	case move == elect.Lead && s.rule.at == ruleNone:
 		s.rule.at = ruleClaimed
 	}

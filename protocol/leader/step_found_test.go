@@ -76,7 +76,7 @@ func TestADeadMembersMailboxGoes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
 	s.until("a leads", s.joined("a"))
-	s.set(MailboxKey("z"), Mailbox{Format: Format, Member: "z", Pulse: "pulse/z/n0-0", Want: WantStay, Incarnation: 1})
+	s.set(MailboxKey("z"), Mailbox{Format: Format, Member: "z", Heartbeat: "pulse/z/n0-0", Want: WantStay, Incarnation: 1})
 	s.until("it has gone", func() bool { return s.get(MailboxKey("z")).Version == "" })
 }
 
@@ -282,14 +282,14 @@ func TestAnOldMailboxAsksForNothing(t *testing.T) {
 	s.give(b, Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
 	was := b.inc
 	s.until("b was confirmed", func() bool { return b.inc > was && b.phase == phaseMember })
-	s.give(a, Got{Now: s.now, Sent: s.now, Doc: s.get(old.Value.(Mailbox).Pulse)})
+	s.give(a, Got{Now: s.now, Sent: s.now, Doc: s.get(old.Value.(Mailbox).Heartbeat)})
 	for _, want := range []Want{WantJoin, WantConfirm} {
 		box := old.Value.(Mailbox)
 		box.Want, box.Incarnation = want, b.inc
 		s.give(a, Listed{Now: s.now, Prefix: MailboxPrefix, Docs: []Doc{{Key: old.Key, Version: old.Version, Value: box}, s.get(MailboxKey("a"))}})
 		s.pass(ttl / 20)
-		if m, _ := s.value().Member("b"); m.Pulse != b.renewal.key {
-			t.Fatalf("%s: b has the heartbeat %s, and renews %s", want, m.Pulse, b.renewal.key)
+		if m, _ := s.value().Member("b"); m.Heartbeat != b.renewal.key {
+			t.Fatalf("%s: b has the heartbeat %s, and renews %s", want, m.Heartbeat, b.renewal.key)
 		}
 	}
 }

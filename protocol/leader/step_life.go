@@ -12,30 +12,30 @@ import (
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
-// pulseKey is the key of the heartbeat of this life of the member. It is never used again.
-func (s *step) pulseKey() string {
+// heartbeatKey is the key of the heartbeat of this life of the member. It is never used again.
+func (s *step) heartbeatKey() string {
 	return protocol.HeartbeatPrefix + string(s.self()) + "/" + s.p.Nonce + "-" + strconv.FormatUint(s.life, 10)
 }
 
 // ours reports whether a heartbeat is of this start: of a former life of it, in which nothing runs any more, or of the present one.
-func (s *step) ours(pulse string) bool {
-	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
+func (s *step) ours(heartbeat string) bool {
+	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
 }
 
 // later reports whether a heartbeat is of a later life of the same start than another one. A list of mailboxes may be old, and ask for a life that has ended.
-func later(pulse, than string) bool {
-	i, j := strings.LastIndexByte(pulse, '-')+1, strings.LastIndexByte(than, '-')+1
-	if i == 0 || pulse[:i] != than[:j] {
+func later(heartbeat, than string) bool {
+	i, j := strings.LastIndexByte(heartbeat, '-')+1, strings.LastIndexByte(than, '-')+1
+	if i == 0 || heartbeat[:i] != than[:j] {
 		return false
 	}
-	life, err := strconv.ParseUint(pulse[i:], 10, 64)
+	life, err := strconv.ParseUint(heartbeat[i:], 10, 64)
 	former, err2 := strconv.ParseUint(than[j:], 10, 64)
 	return err == nil && err2 == nil && life > former
 }
 
 // rival reports whether a heartbeat is of another start under our name.
-func (s *step) rival(pulse string) bool {
-	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/") && !s.ours(pulse)
+func (s *step) rival(heartbeat string) bool {
+	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.self())+"/") && !s.ours(heartbeat)
 }
 
 // timing is what our own lease goes by.
@@ -51,11 +51,11 @@ func (s *step) silence(o heartbeat.Observation) time.Duration {
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
 
 func (s *step) renew() {
-	if s.phase < phasePulse || s.phase > phaseLeaving || s.phase == phaseRemoved {
+	if s.phase < phaseHeartbeat || s.phase > phaseLeaving || s.phase == phaseRemoved {
 		return
 	}
 	if s.renewal.key == "" {
-		s.renewal.key = s.pulseKey()
+		s.renewal.key = s.heartbeatKey()
 	}
 	if s.renewal.busy || s.now < s.renewal.Next {
 		return
@@ -77,15 +77,15 @@ func (s *step) lapse() {
 	case phaseMember:
 		s.phase = phaseConfirm
 	case phaseJoin:
-		s.phase = phasePulse // nobody may hear of the new heartbeat before it is there
-	case phaseConfirm, phasePulse:
+		s.phase = phaseHeartbeat // nobody may hear of the new heartbeat before it is there
+	case phaseConfirm, phaseHeartbeat:
 	default:
 		return
 	}
 	s.life++
 	s.renewal = renewal{}
-	if s.assigned.TrustUntil != 0 {
-		s.assigned.TrustUntil = 0
+	if s.assigned.ValidUntil != 0 {
+		s.assigned.ValidUntil = 0
 		s.emit(Assign{Assignment: s.assigned})
 	}
 }
@@ -123,7 +123,7 @@ func (s *step) walkOne() {
 	switch s.phase {
 	case phaseClaim:
 		s.claimName()
-	case phasePulse:
+	case phaseHeartbeat:
 		if s.renewal.Held {
 			s.phase = phaseJoin
 		}
@@ -151,12 +151,12 @@ func (s *step) claimName() {
 	if !s.mailbox.known || !s.head.known {
 		return
 	}
-	for _, pulse := range []string{s.mailbox.others, s.head.Pulse} {
-		if pulse == "" || s.ours(pulse) {
+	for _, heartbeat := range []string{s.mailbox.others, s.head.Heartbeat} {
+		if heartbeat == "" || s.ours(heartbeat) {
 			continue
 		}
-		if o := s.claims.Of(pulse); !s.dead(o) {
-			s.probe(pulse, s.nextLook(o))
+		if o := s.claims.Of(heartbeat); !s.dead(o) {
+			s.probe(heartbeat, s.nextLook(o))
 			return
 		}
 	}
@@ -164,7 +164,7 @@ func (s *step) claimName() {
 		s.drop(MailboxKey(s.self()), s.mailbox.version)
 		return
 	}
-	s.phase = phasePulse
+	s.phase = phaseHeartbeat
 }
 
 // claimSeen takes in the heartbeat of another start under our name.
@@ -176,7 +176,9 @@ func (s *step) claimSeen(was, now heartbeat.Observation) {
 }
 
 // seen reports whether the leader sees this life of ours.
-func (s *step) seen() bool { return s.head.known && s.head.Pulse == s.renewal.key && s.renewal.Held }
+func (s *step) seen() bool {
+	return s.head.known && s.head.Heartbeat == s.renewal.key && s.renewal.Held
+}
 
 // awaitJoin looks for our admission.
 func (s *step) awaitJoin() {
@@ -210,7 +212,7 @@ func (s *step) gone() bool {
 		return false
 	}
 	p, ok := s.roster.peer(s.self())
-	return !ok || !s.ours(p.Pulse) || p.Incarnation != s.inc && p.Pulse != s.renewal.key
+	return !ok || !s.ours(p.Heartbeat) || p.Incarnation != s.inc && p.Heartbeat != s.renewal.key
 }
 
 // awaitConfirm looks for our confirmation, or for our removal.
@@ -251,7 +253,7 @@ func (s *step) leave(reason string) {
 		return
 	}
 	s.phase = phaseLeaving
-	s.revoke(s.assigned.TrustUntil) // what runs stops because it leaves, not because it lost trust
+	s.revoke(s.assigned.ValidUntil) // what runs stops because it leaves, not because it lost its lease
 }
 
 // settle ends the member when it has left, or was never in. What it has asked for and not been given it takes back.

@@ -30,21 +30,21 @@ func (s *step) leadership() cluster.Leadership {
 func (p Peer) member() cluster.Member {
 	return cluster.Member{
 		ID: p.Member, Incarnation: p.Incarnation, State: p.State, Draining: p.Draining, Revoked: p.Revoked, Slots: p.Slots, Weight: p.Weight,
-		Capacity: p.Capacity, Labels: p.Labels, Pulse: p.Pulse, Address: p.Address, Version: p.Version, SinceMS: p.SinceMS,
+		Capacity: p.Capacity, Labels: p.Labels, Heartbeat: p.Heartbeat, Address: p.Address, Version: p.Version, SinceMS: p.SinceMS,
 	}
 }
 
 // peerOf is a member as the roster shows it.
 func peerOf(m cluster.Member) Peer {
 	return Peer{
-		Member: m.ID, Incarnation: m.Incarnation, State: m.State, Draining: m.Draining, Revoked: m.Revoked, Pulse: m.Pulse, SinceMS: m.SinceMS,
+		Member: m.ID, Incarnation: m.Incarnation, State: m.State, Draining: m.Draining, Revoked: m.Revoked, Heartbeat: m.Heartbeat, SinceMS: m.SinceMS,
 		Admission: Admission{Slots: m.Slots, Weight: m.Weight, Capacity: m.Capacity, Labels: m.Labels, Address: m.Address, Version: m.Version},
 	}
 }
 
 func (p Peer) same(o Peer) bool {
 	return p.Member == o.Member && p.Incarnation == o.Incarnation && p.State == o.State && p.Draining == o.Draining && p.Revoked == o.Revoked &&
-		p.Pulse == o.Pulse && p.Slots == o.Slots && p.Weight == o.Weight && p.Capacity == o.Capacity && slices.Equal(p.Labels, o.Labels)
+		p.Heartbeat == o.Heartbeat && p.Slots == o.Slots && p.Weight == o.Weight && p.Capacity == o.Capacity && slices.Equal(p.Labels, o.Labels)
 }
 
 // assignedRecords are the jobs and partitions of our assignments.

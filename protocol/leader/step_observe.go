@@ -20,12 +20,12 @@ func (s *step) observe() {
 		s.sweepNext = s.now.Add(s.sweepEvery())
 	}
 	for m := range s.fold.value.Members() {
-		o, until := s.pulses.Of(m.Pulse), s.now
+		o, until := s.heartbeats.Of(m.Heartbeat), s.now
 		if s.p.Vanish {
 			until = o.Seen // lists are rare: what was not looked at is not known to be silent
 		}
 		if m.State != cluster.MemberHeld && o.Suspect(until, s.silence(o)) {
-			s.probe(m.Pulse, s.now.Add(s.p.Poll))
+			s.probe(m.Heartbeat, s.now.Add(s.p.Poll))
 		}
 	}
 	if s.rule.at == ruleRuling {
@@ -39,7 +39,7 @@ func (s *step) observeJoiners() {
 	var left []string
 	s.rule.boxes.all.each(func(id string, b box) bool {
 		m, in := s.fold.value.Member(b.Member)
-		o := s.pulses.Of(b.Pulse)
+		o := s.heartbeats.Of(b.Heartbeat)
 		if !in && s.dead(o) {
 			if s.drop(MailboxKey(b.Member), b.version) { // nobody reads it any more
 				left = append(left, id)
@@ -49,11 +49,11 @@ func (s *step) observeJoiners() {
 		if in && b.Want != WantJoin && b.Want != WantConfirm {
 			return true
 		}
-		if !s.alive(b.Pulse) && !o.Gone() || b.Want == WantJoin && s.p.Vanish {
-			s.probe(b.Pulse, s.now.Add(s.p.Poll))
+		if !s.alive(b.Heartbeat) && !o.Gone() || b.Want == WantJoin && s.p.Vanish {
+			s.probe(b.Heartbeat, s.now.Add(s.p.Poll))
 		}
-		if in && m.Pulse != b.Pulse && m.State != cluster.MemberHeld {
-			s.probe(m.Pulse, s.nextLook(s.pulses.Of(m.Pulse)))
+		if in && m.Heartbeat != b.Heartbeat && m.State != cluster.MemberHeld {
+			s.probe(m.Heartbeat, s.nextLook(s.heartbeats.Of(m.Heartbeat)))
 		}
 		return true
 	})
@@ -69,30 +69,30 @@ func (s *step) patrol() {
 	}
 	s.rule.patrol = s.now.Add(max(s.p.TTL/3, s.p.Poll))
 	next := s.fold.value.Following(s.rule.patrols)
-	if m, ok := s.fold.value.Member(next); ok && m.State != cluster.MemberHeld && m.Pulse != s.renewal.key {
-		s.probe(m.Pulse, s.now)
+	if m, ok := s.fold.value.Member(next); ok && m.State != cluster.MemberHeld && m.Heartbeat != s.renewal.key {
+		s.probe(m.Heartbeat, s.now)
 	}
 	s.rule.patrols = next
 }
 
-func (s *step) pulsesListed(docs []Doc) {
+func (s *step) heartbeatsListed(docs []Doc) {
 	listed := make(map[string]store.Version, len(docs))
 	next := make(heartbeat.Observations, 0, len(docs))
 	for _, d := range docs {
 		listed[d.Key] = d.Version
-		o := s.pulses.Of(d.Key).InList(d.Version, d.TTL, s.now)
+		o := s.heartbeats.Of(d.Key).InList(d.Version, d.TTL, s.now)
 		if s.p.Vanish {
 			o.Seen = s.now
 		}
 		next = append(next, o)
 	}
 	for m := range s.fold.value.Members() {
-		if _, ok := listed[m.Pulse]; !ok && m.State != cluster.MemberHeld {
-			next = append(next, s.pulses.Of(m.Pulse).NotInList())
+		if _, ok := listed[m.Heartbeat]; !ok && m.State != cluster.MemberHeld {
+			next = append(next, s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
 	}
 	slices.SortFunc(next, func(a, b heartbeat.Observation) int { return strings.Compare(a.Key, b.Key) })
-	s.pulses = next
+	s.heartbeats = next
 	s.dropStrays()
 }
 
@@ -101,11 +101,11 @@ func (s *step) dropStrays() {
 	if s.rule.at != ruleRuling {
 		return
 	}
-	owned := make(map[string]bool, len(s.pulses))
+	owned := make(map[string]bool, len(s.heartbeats))
 	for m := range s.fold.value.Members() {
-		owned[m.Pulse] = true
+		owned[m.Heartbeat] = true
 	}
-	for _, o := range s.pulses {
+	for _, o := range s.heartbeats {
 		if !owned[o.Key] && o.Key != s.renewal.key && o.Version != "" && s.now.Sub(o.Since) >= 4*s.silence(o) {
 			s.drop(o.Key, o.Version)
 		}
@@ -115,12 +115,12 @@ func (s *step) dropStrays() {
 // keep forgets what is not needed any more: a member that follows no leader lets the whole value go.
 func (s *step) keep() {
 	if s.Whole() && !s.fold.busy && !s.fold.saving && !s.p.Whole && s.rule.at == ruleNone && s.roster.Index > 0 && s.rank() > s.p.StandBys+1 && !s.windows() {
-		s.fold, s.pulses = folding{value: &cluster.Value{}}, nil
+		s.fold, s.heartbeats = folding{value: &cluster.Value{}}, nil
 		s.lighten()
 	}
-	if n := len(s.roster.Members); len(s.pulses) > 2*n+64 && s.rule.at == ruleNone { // a leader counts how long strays have been silent
-		s.pulses = slices.DeleteFunc(slices.Clone(s.pulses), func(o heartbeat.Observation) bool {
-			return !slices.ContainsFunc(s.roster.Members, func(p Peer) bool { return p.Pulse == o.Key })
+	if n := len(s.roster.Members); len(s.heartbeats) > 2*n+64 && s.rule.at == ruleNone { // a leader counts how long strays have been silent
+		s.heartbeats = slices.DeleteFunc(slices.Clone(s.heartbeats), func(o heartbeat.Observation) bool {
+			return !slices.ContainsFunc(s.roster.Members, func(p Peer) bool { return p.Heartbeat == o.Key })
 		})
 	}
 }

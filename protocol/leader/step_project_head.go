@@ -56,7 +56,7 @@ func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 		return h, true
 	}
 	want := h.Head
-	want.Format, want.Member, want.Incarnation, want.Pulse, want.State = Format, id, m.Incarnation, m.Pulse, m.State.String()
+	want.Format, want.Member, want.Incarnation, want.Heartbeat, want.State = Format, id, m.Incarnation, m.Heartbeat, m.State.String()
 	want.Revoked, want.Term, want.Index, want.Tasks = m.Revoked, s.rule.term, s.fold.value.Index(), s.inFolder(id)
 	if m.Draining {
 		want.State = "draining"

@@ -198,8 +198,8 @@ func (s *step) moved(was *cluster.Value) {
 // no hint tells of that again.
 func (s *step) doubtAdmitted(was *cluster.Value, id cluster.MemberID) {
 	before, _ := was.Member(id)
-	if m, in := s.fold.value.Member(id); in && m.Pulse != before.Pulse && m.State != cluster.MemberHeld {
-		s.pulses = s.pulses.With(s.pulses.Of(m.Pulse).NotInList())
+	if m, in := s.fold.value.Member(id); in && m.Heartbeat != before.Heartbeat && m.State != cluster.MemberHeld {
+		s.heartbeats = s.heartbeats.With(s.heartbeats.Of(m.Heartbeat).NotInList())
 	}
 }
 

@@ -19,7 +19,7 @@ type held struct {
 // readHead finds what has changed in our folder. It looks at the newest head that is known: the one that admits us has its first changes.
 func (s *step) readHead() {
 	h := s.head.Head
-	if !s.ours(h.Pulse) || h.Seq <= s.head.read {
+	if !s.ours(h.Heartbeat) || h.Seq <= s.head.read {
 		return
 	}
 	if h.Since > s.head.read || s.head.read == 0 {
@@ -135,8 +135,8 @@ func (s *step) assign() {
 		s.changed = false
 		next = duty.Granted(next, s.head.Index, s.grants())
 	}
-	next.TrustUntil = s.renewal.Until(s.p.timing())
-	if next.Version != s.assigned.Version || next.TrustUntil != s.assigned.TrustUntil {
+	next.ValidUntil = s.renewal.Until(s.p.timing())
+	if next.Version != s.assigned.Version || next.ValidUntil != s.assigned.ValidUntil {
 		s.assigned = next
 		s.emit(Assign{Assignment: next})
 	}
@@ -162,11 +162,11 @@ func (h held) grant() protocol.Grant {
 }
 
 // revoke takes all grants away from the supervisor.
-func (s *step) revoke(trust protocol.Instant) {
-	if len(s.assigned.Grants) == 0 && s.assigned.TrustUntil == trust && s.assigned.Version > 0 {
+func (s *step) revoke(lease protocol.Instant) {
+	if len(s.assigned.Grants) == 0 && s.assigned.ValidUntil == lease && s.assigned.Version > 0 {
 		return
 	}
-	s.assigned = protocol.Assignment{Index: s.head.Index, Version: s.assigned.Version + 1, TrustUntil: trust}
+	s.assigned = protocol.Assignment{Index: s.head.Index, Version: s.assigned.Version + 1, ValidUntil: lease}
 	s.emit(Assign{Assignment: s.assigned})
 }
 
@@ -242,7 +242,7 @@ type mailbox struct {
 func (m *mailbox) mine() bool { return m.version != "" && m.have.Want != "" }
 
 func (m Mailbox) same(o Mailbox) bool {
-	return m.Pulse == o.Pulse && m.Want == o.Want && m.Incarnation == o.Incarnation && m.Reason == o.Reason && slices.Equal(m.Says, o.Says)
+	return m.Heartbeat == o.Heartbeat && m.Want == o.Want && m.Incarnation == o.Incarnation && m.Reason == o.Reason && slices.Equal(m.Says, o.Says)
 }
 
 // post writes our mailbox when there is something new to say.
@@ -272,7 +272,7 @@ func (s *step) post() {
 }
 
 func (s *step) wants() Mailbox {
-	m := Mailbox{Format: Format, Member: s.self(), Pulse: s.renewal.key, Want: WantStay, Incarnation: s.inc, Join: s.p.Join}
+	m := Mailbox{Format: Format, Member: s.self(), Heartbeat: s.renewal.key, Want: WantStay, Incarnation: s.inc, Join: s.p.Join}
 	switch {
 	case s.phase == phaseJoin:
 		m.Want = WantJoin
@@ -289,8 +289,8 @@ func (s *step) wants() Mailbox {
 
 func (s *step) mailboxGot(d Doc) {
 	s.mailbox.known, s.mailbox.version, s.mailbox.others = true, d.Version, ""
-	if m, ok := d.Value.(Mailbox); ok && m.Pulse != s.renewal.key {
-		s.mailbox.others = m.Pulse
+	if m, ok := d.Value.(Mailbox); ok && m.Heartbeat != s.renewal.key {
+		s.mailbox.others = m.Heartbeat
 	} else if ok {
 		s.mailbox.have = m
 		return

@@ -184,8 +184,8 @@ func TestSuspendedIsNotLost(t *testing.T) {
 	s.until("b has lost its work", func() bool { _, in := s.value().Member("b"); return !in }, "b")
 	b := s.members["b"]
 	s.give(b, Woken{Now: s.now})
-	if b.last.TrustUntil > s.now {
-		t.Fatalf("b trusts itself until %d at %d, while others run its work", b.last.TrustUntil, s.now)
+	if b.last.ValidUntil > s.now {
+		t.Fatalf("b holds a lease until %d at %d, while others run its work", b.last.ValidUntil, s.now)
 	}
 	s.until("b is back", s.joined("a", "b"))
 }
@@ -207,7 +207,7 @@ func TestForeignDocuments(t *testing.T) {
 	s.pass(10 * ttl)
 	s.until("all goes on", func() bool {
 		return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 && s.joined("a", "b")() &&
-			s.members["a"].last.TrustUntil > s.now && s.get(LeaderKey).Bad == ""
+			s.members["a"].last.ValidUntil > s.now && s.get(LeaderKey).Bad == ""
 	})
 	seen := make(map[string]bool)
 	for _, k := range s.bad {

@@ -7,9 +7,9 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Phase names where the member is: claim, pulse, join, joined, confirm, removed, leaving, gone or halted.
+// Phase names where the member is: claim, heartbeat, join, joined, confirm, removed, leaving, gone or halted.
 func (s State) Phase() string {
-	return [...]string{"claim", "pulse", "join", "joined", "confirm", "removed", "leaving", "gone", "halted"}[s.phase]
+	return [...]string{"claim", "heartbeat", "join", "joined", "confirm", "removed", "leaving", "gone", "halted"}[s.phase]
 }
 
 // Rule names where the member is as a leader: none, claimed, adopting or ruling.
@@ -37,7 +37,7 @@ func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
 	if s.phase != phaseMember {
 		return 0, 0
 	}
-	return s.inc, s.assigned.TrustUntil
+	return s.inc, s.assigned.ValidUntil
 }
 
 // Status is what the member knows of its membership.

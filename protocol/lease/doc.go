@@ -36,7 +36,7 @@
 //   - A partition is held by the session that is in its document, and only where that session is in the Node List (G1). Each claim has a larger token:
 //     index of the submission << 24 | claims. A partition that goes and comes back keeps its document, and so its token, for as long as its job lives.
 //   - A session leaves the Node List by its own will, or after it was fenced: its heartbeat was silent for TTL(1+ρ) by the clock of the member that fenced
-//     it, and the fence was acknowledged. A heartbeat that meets a fence fails, a fence that meets a heartbeat fails. The owner itself trusts a claim until
+//     it, and the fence was acknowledged. A heartbeat that meets a fence fails, a fence that meets a heartbeat fails. The owner itself holds a claim until
 //     TTL(1−ρ) − margin after it sent the last renewal that was acknowledged (G2).
 //   - A member acts on its own acknowledged claims alone, never on what it reads. What a read shows counts for a write of unknown outcome, or for a
 //     fence, when a write on top of it was acknowledged: the copy of the store that answered may have been cut off.

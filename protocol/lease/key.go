@@ -75,7 +75,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 		k.any(h.partition, h.specIndex, h.missing != 0, s.now >= h.next)
 		k.version(partitionKey(h.id), h.version)
 	}
-	k.any(s.shuns, s.reports, s.reported < s.assigned.Version, s.now < s.assigned.TrustUntil)
+	k.any(s.shuns, s.reports, s.reported < s.assigned.Version, s.now < s.assigned.ValidUntil)
 	for _, g := range s.assigned.Grants {
 		k.any(g.Partition, g.Token, g.Attempt)
 	}
@@ -101,7 +101,7 @@ func (k *namer) look(s *State) {
 	k.version(keyLeader, l.election.Seen.Version)
 	k.observation(l.election.Holder, s)
 	for _, m := range l.members {
-		k.any(m.ID, m.Pulse, m.State)
+		k.any(m.ID, m.Heartbeat, m.State)
 	}
 	for _, f := range l.since {
 		k.any(s.now.Sub(f.since) >= s.p.Patience)
@@ -194,7 +194,7 @@ func readable(d store.Doc) store.Doc {
 
 func (k *namer) value(v *cluster.Value) {
 	for m := range v.Members() {
-		k.any(m.ID, m.State, m.Incarnation, m.Pulse, m.Draining)
+		k.any(m.ID, m.State, m.Incarnation, m.Heartbeat, m.Draining)
 	}
 	for p := range v.Partitions() {
 		k.any(p.ID, p.Owner, p.State, p.Token, p.Offered, p.Dropped, p.Next, p.Slot)

@@ -35,7 +35,7 @@ func (s *givenUpSession) Put(ctx context.Context, d store.Doc) (store.Version, e
 }
 
 // TestNoHeartbeatOfAnotherSession: once its session was given up, a heartbeat that is still there is not renewed in another session. It would go with the
-// former one while the member trusts it.
+// former one while the member holds its lease.
 func TestNoHeartbeatOfAnotherSession(t *testing.T) {
 	t.Parallel()
 	s := &givenUp{Store: memory.New().Open()}

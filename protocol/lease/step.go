@@ -12,7 +12,7 @@ import (
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
 type Params struct {
-	// Join is the template of the member's prepare-join; Replaces and Pulse are filled in.
+	// Join is the template of the member's prepare-join; Replaces and Heartbeat are filled in.
 	Join cluster.PrepareJoin
 	// Nonce tells this start of the process from all others: it is part of its sessions and of the names of its writes.
 	Nonce string
@@ -255,11 +255,11 @@ func (s *step) halt(err error) {
 }
 
 // revoke takes all grants away from the supervisor.
-func (s *step) revoke(trust protocol.Instant) {
-	if len(s.assigned.Grants) == 0 && s.assigned.TrustUntil == trust && s.assigned.Version > 0 {
+func (s *step) revoke(lease protocol.Instant) {
+	if len(s.assigned.Grants) == 0 && s.assigned.ValidUntil == lease && s.assigned.Version > 0 {
 		return
 	}
-	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1, TrustUntil: trust}
+	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1, ValidUntil: lease}
 	s.emit(Assign{Assignment: s.assigned})
 }
 

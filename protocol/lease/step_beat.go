@@ -99,7 +99,7 @@ func (s *step) renewed(ev Renewed) {
 	}
 	s.beat.busy = false
 	s.answered(ev.Err)
-	if ev.Ended { // its document may still be there, and goes at any moment: whoever renewed it in another session would trust what vanishes
+	if ev.Ended { // its document may still be there, and goes at any moment: whoever renewed it in another session would rely on what vanishes
 		s.lapse("its session with the store has ended")
 		return
 	}
@@ -185,8 +185,8 @@ func (s *step) nameRead(ev Fetched) {
 		s.name.clear = true
 		return
 	}
-	if len(ev.Docs) < 2 || ev.Docs[1].Key != was.Pulse {
-		s.name.seen, s.name.next = heartbeat.Observation{Key: was.Pulse}, s.now
+	if len(ev.Docs) < 2 || ev.Docs[1].Key != was.Heartbeat {
+		s.name.seen, s.name.next = heartbeat.Observation{Key: was.Heartbeat}, s.now
 		return
 	}
 	s.otherStart(ev, s.ours(session(was)))

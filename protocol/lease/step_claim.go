@@ -195,8 +195,8 @@ func (s *step) assign() {
 		return
 	}
 	next := duty.Granted(s.assigned, s.value.Index(), s.grants())
-	next.TrustUntil = s.beat.Until(s.p.timing())
-	if next.Version != s.assigned.Version || next.TrustUntil != s.assigned.TrustUntil {
+	next.ValidUntil = s.beat.Until(s.p.timing())
+	if next.Version != s.assigned.Version || next.ValidUntil != s.assigned.ValidUntil {
 		s.assigned = next
 		s.emit(Assign{Assignment: next})
 	}

@@ -214,7 +214,7 @@ func unfenced(c cluster.Command, f *facts, w writer) *verdict {
 	if i < 0 || f.members[i].State == cluster.MemberHeld || session(f.members[i]) == w.session {
 		return nil
 	}
-	key := f.members[i].Pulse
+	key := f.members[i].Heartbeat
 	d, ok := f.docs[key]
 	if !ok {
 		return &verdict{more: []string{keyNodes, key}}

@@ -105,7 +105,7 @@ func (p *paper) join(session string) cluster.Incarnation {
 	if m, ok := p.value().Member(cluster.MemberID(id)); ok {
 		replaces = m.Incarnation
 	}
-	p.must(cluster.PrepareJoin{Member: cluster.MemberID(id), Pulse: nodeKey(session), Slots: 2, Replaces: replaces}, session)
+	p.must(cluster.PrepareJoin{Member: cluster.MemberID(id), Heartbeat: nodeKey(session), Slots: 2, Replaces: replaces}, session)
 	m, _ := p.value().Member(cluster.MemberID(id))
 	if m.State != cluster.MemberJoined {
 		p.t.Fatalf("%s is %s", id, m.State)
@@ -166,7 +166,7 @@ func TestOnlyTheFencedAreTakenOver(t *testing.T) {
 	p.pass()
 	token := p.claim("x", "a/1", a)
 	p.refuses(cluster.LeaveCluster{Member: "a", Incarnation: a}, "b/1", "not been fenced")
-	p.refuses(cluster.PrepareJoin{Member: "a", Pulse: "node/a/2", Replaces: a}, "a/2", "not been fenced")
+	p.refuses(cluster.PrepareJoin{Member: "a", Heartbeat: "node/a/2", Replaces: a}, "a/2", "not been fenced")
 	p.refuses(cluster.Claim{Partition: "x", Token: token, Member: "b", Incarnation: b}, "b/1", "it is granted")
 	p.fence("a/1")
 	p.refuses(cluster.Claim{Partition: "x", Token: token, Member: "b", Incarnation: b}, "b/1", "it is granted")
@@ -417,7 +417,7 @@ func TestHeartbeatMeetsFence(t *testing.T) {
 	doc := written(s.beat.key, "9", nodeDoc{State: nodeFenced})
 	doc.Version = "9"
 	s, _ = Step(s, Fetched{Now: 20, ID: fx[i].(Fetch).ID, Docs: []store.Doc{doc}})
-	if s.Phase() == "joined" || s.Assigned().TrustUntil != 0 || s.Incarnation() != 0 {
-		t.Errorf("phase %s, trusted until %d", s.Phase(), s.Assigned().TrustUntil)
+	if s.Phase() == "joined" || s.Assigned().ValidUntil != 0 || s.Incarnation() != 0 {
+		t.Errorf("phase %s, valid until %d", s.Phase(), s.Assigned().ValidUntil)
 	}
 }

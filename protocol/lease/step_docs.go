@@ -225,7 +225,7 @@ func fnv1a(s string, salt byte) uint64 {
 	return h
 }
 
-func session(m cluster.Member) string { return strings.TrimPrefix(m.Pulse, nodePrefix) }
+func session(m cluster.Member) string { return strings.TrimPrefix(m.Heartbeat, nodePrefix) }
 
 func nodeKey(session string) string { return nodePrefix + session }
 

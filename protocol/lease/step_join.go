@@ -29,7 +29,7 @@ func (s *step) walk() {
 func (s *step) join() {
 	if !s.trying("") {
 		c := s.p.Join
-		c.Pulse, c.Replaces = s.beat.key, s.name.replaces
+		c.Heartbeat, c.Replaces = s.beat.key, s.name.replaces
 		s.try(c)
 	}
 }
@@ -67,7 +67,7 @@ func (s *step) leave(reason string) {
 		return
 	}
 	s.phase = phaseLeaving
-	s.revoke(s.assigned.TrustUntil) // what runs stops because it leaves, not because it lost trust
+	s.revoke(s.assigned.ValidUntil) // what runs stops because it leaves, not because it lost its lease
 }
 
 // settle ends the member when the Node List is without it. What it had claimed is free then.

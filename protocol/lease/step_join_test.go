@@ -7,7 +7,7 @@ import (
 )
 
 // TestARefusedEntryEndsTheLife: an entry that was stored though its maker did not hear of it refuses the next one. The heartbeat of that life would then be
-// taken for one of a former life, and removed while the member trusts it.
+// taken for one of a former life, and removed while the member holds its lease.
 func TestARefusedEntryEndsTheLife(t *testing.T) {
 	t.Parallel()
 	s := &step{State: State{phase: phaseJoin, known: &facts{}, beat: beat{key: "node/m/a-0", version: "7", count: 3}}}

@@ -65,7 +65,7 @@ func (s *step) leadOn() {
 		s.lead.busy, s.lead.hint, s.lead.last = true, false, s.now
 		keys := []string{keyBoard, keyConfig, keyLeader, keyNodes}
 		for _, m := range s.look.members {
-			keys = append(keys, m.Pulse)
+			keys = append(keys, m.Heartbeat)
 		}
 		keys = append(keys, s.lead.known...)
 		slices.Sort(keys)
@@ -162,11 +162,11 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 			held = append(held, s.judgeHeld(m))
 			continue
 		}
-		d, ok := f.docs[m.Pulse]
+		d, ok := f.docs[m.Heartbeat]
 		if !ok || m.ID == s.self() {
 			continue
 		}
-		was := s.lead.beats.Of(m.Pulse)
+		was := s.lead.beats.Of(m.Heartbeat)
 		o := was.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
 		beats = beats.With(o)
 		n, there, err := read[nodeDoc](d)

@@ -13,7 +13,7 @@ type ledger struct {
 	mu      sync.Mutex
 	running map[cluster.PartitionID]run
 	tokens  map[cluster.PartitionID]cluster.Token
-	trusts  map[cluster.MemberID]trust
+	leased  map[cluster.MemberID]lease
 	faults  []string
 	starts  int
 	changed chan struct{}
@@ -24,17 +24,17 @@ type run struct {
 	token  cluster.Token
 }
 
-// trust is until when a member may act, by its own clock.
-type trust struct {
+// lease is until when a member may act, by its own clock.
+type lease struct {
 	until protocol.Instant
 	clock func() protocol.Instant
 }
 
-func (t trust) ended() bool { return t.clock == nil || t.clock() >= t.until }
+func (t lease) ended() bool { return t.clock == nil || t.clock() >= t.until }
 
 func newLedger() *ledger {
 	return &ledger{
-		running: make(map[cluster.PartitionID]run), tokens: make(map[cluster.PartitionID]cluster.Token), trusts: make(map[cluster.MemberID]trust),
+		running: make(map[cluster.PartitionID]run), tokens: make(map[cluster.PartitionID]cluster.Token), leased: make(map[cluster.MemberID]lease),
 		changed: make(chan struct{}),
 	}
 }
@@ -43,11 +43,11 @@ func newLedger() *ledger {
 func (l *ledger) start(p cluster.PartitionID, r run) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.trusts[r.member].ended() {
+	if l.leased[r.member].ended() {
 		return false
 	}
-	// A run whose trust has ended may not act; that its goroutine has yet to notice, on a busy machine, is no overlap.
-	if other, ok := l.running[p]; ok && other.member != r.member && !l.trusts[other.member].ended() {
+	// A run whose lease has expired may not act; that its goroutine has yet to notice, on a busy machine, is no overlap.
+	if other, ok := l.running[p]; ok && other.member != r.member && !l.leased[other.member].ended() {
 		l.faults = append(l.faults, fmt.Sprintf("%s started on %s (token %d) while it runs on %s (token %d)", p, r.member, r.token, other.member, other.token))
 	}
 	if last := l.tokens[p]; r.token < last {
@@ -82,10 +82,10 @@ func (l *ledger) tell() {
 }
 
 // note keeps until when a member may act.
-func (l *ledger) note(m cluster.MemberID, t trust) {
+func (l *ledger) note(m cluster.MemberID, t lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trusts[m] = t
+	l.leased[m] = t
 }
 
 // shares counts what each member runs.

@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// peer is a member with a supervisor that starts and stops at once, and stops when its trust ends.
+// peer is a member with a supervisor that starts and stops at once, and stops when its lease ends.
 type peer struct {
 	id     cluster.MemberID
 	m      protocol.Member
@@ -64,21 +64,21 @@ func (p *peer) obeyAll(alive context.Context, running map[cluster.PartitionID]cl
 		case <-alive.Done():
 			return
 		}
-		p.ledger.note(p.id, trust{last.TrustUntil, p.clock})
-		left := last.TrustUntil.Sub(p.clock())
-		trusted := left > 0
-		if !trusted {
+		p.ledger.note(p.id, lease{last.ValidUntil, p.clock})
+		left := last.ValidUntil.Sub(p.clock())
+		valid := left > 0
+		if !valid {
 			left = time.Hour // until the next assignment
 		}
 		end.Reset(left)
-		p.obey(running, last, trusted)
+		p.obey(running, last, valid)
 		p.m.Report(last.Version, reports(last, running))
 	}
 }
 
-func (p *peer) obey(running map[cluster.PartitionID]cluster.Token, a protocol.Assignment, trusted bool) {
+func (p *peer) obey(running map[cluster.PartitionID]cluster.Token, a protocol.Assignment, valid bool) {
 	want := make(map[cluster.PartitionID]cluster.Token)
-	if trusted {
+	if valid {
 		for _, g := range a.Grants {
 			want[g.Partition] = g.Token
 		}

@@ -24,28 +24,28 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 	switch e := e.(type) {
 	case ReadLog:
 		return c.Paged(c.readLog(ctx, uint64(e.After)))
-	case CheckPulse:
+	case CheckHeartbeat:
 		if store.CheckKey(e.Key) != nil { // no store has such a document, and no member has written it
-			return PulseSeen{Now: c.Now(), Key: e.Key}
+			return HeartbeatSeen{Now: c.Now(), Key: e.Key}
 		}
 		d, err := c.look(ctx, e)
-		return PulseSeen{Now: c.Now(), Key: e.Key, Version: d.Version, TTL: heartbeat.StatedTTL(d.Value), Err: shell.Text(err)}
-	case ListPulses:
-		return c.listPulses(ctx)
-	case DropPulse:
+		return HeartbeatSeen{Now: c.Now(), Key: e.Key, Version: d.Version, TTL: heartbeat.StatedTTL(d.Value), Err: shell.Text(err)}
+	case ListHeartbeats:
+		return c.listHeartbeats(ctx)
+	case DropHeartbeat:
 		if err := c.Store.Delete(ctx, e.Key, e.Version); err != nil {
-			c.Logger.Debug("drop a stray pulse", "key", e.Key, "err", err)
+			c.Logger.Debug("drop a stray heartbeat", "key", e.Key, "err", err)
 		}
 		return nil
 	}
 	return c.LogCaller.Call(ctx, e)
 }
 
-func (c *Caller) listPulses(ctx context.Context) Event {
+func (c *Caller) listHeartbeats(ctx context.Context) Event {
 	docs, err := c.Store.List(ctx, protocol.HeartbeatPrefix)
-	pulses := make([]Pulse, len(docs))
+	heartbeats := make([]Heartbeat, len(docs))
 	for i, doc := range docs {
-		pulses[i] = Pulse{Key: doc.Key, Version: doc.Version, TTL: heartbeat.StatedTTL(doc.Value)}
+		heartbeats[i] = Heartbeat{Key: doc.Key, Version: doc.Version, TTL: heartbeat.StatedTTL(doc.Value)}
 	}
-	return PulsesListed{Now: c.Now(), Pulses: pulses, Err: shell.Text(err)}
+	return HeartbeatsListed{Now: c.Now(), Heartbeats: heartbeats, Err: shell.Text(err)}
 }

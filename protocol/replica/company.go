@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// company lets a routine look at a pulse wait for the next read of the log, so that a store that gives no hints, and is polled, is sent one request for
+// company lets a routine look at a heartbeat wait for the next read of the log, so that a store that gives no hints, and is polled, is sent one request for
 // both. At most one look waits, since Step has at most one under way.
 type company struct {
 	mu      sync.Mutex
@@ -37,8 +37,8 @@ func (c *Caller) together() store.LogWith {
 	return with
 }
 
-// look reads a pulse, which has no version where there is none.
-func (c *Caller) look(ctx context.Context, e CheckPulse) (store.Doc, error) {
+// look reads a heartbeat, which has no version where there is none.
+func (c *Caller) look(ctx context.Context, e CheckHeartbeat) (store.Doc, error) {
 	if e.Routine && c.together() != nil {
 		if s, met := c.company.meet(ctx, e.Key, c.TTL/10); met {
 			return s.doc, s.err

@@ -59,9 +59,9 @@ func TestARoutineLookGoesWithTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		look := func(routine bool) (seen replica.PulseSeen, took time.Duration) {
+		look := func(routine bool) (seen replica.HeartbeatSeen, took time.Duration) {
 			from := time.Now()
-			seen = c.Call(t.Context(), replica.CheckPulse{Key: "pulse/o/n", Routine: routine}).(replica.PulseSeen)
+			seen = c.Call(t.Context(), replica.CheckHeartbeat{Key: "pulse/o/n", Routine: routine}).(replica.HeartbeatSeen)
 			return seen, time.Since(from)
 		}
 		later := func(d time.Duration) {

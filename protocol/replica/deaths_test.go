@@ -21,7 +21,7 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 		n++
 		b.add(cluster.Entry{Writer: "other", Seq: n, Format: format, Commands: []cluster.Command{c}})
 	}
-	other(cluster.PrepareJoin{Member: "x", Pulse: "pulse/x/1"}, 1)
+	other(cluster.PrepareJoin{Member: "x", Heartbeat: "pulse/x/1"}, 1)
 	other(cluster.Configure{Format: 2}, 1)
 	other(cluster.SubmitJob{Job: "poison", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t"}}}}, 2)
 	b.read()
@@ -37,10 +37,10 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 	b.read()
 	b.phase("joined")
 
-	check := take[replica.CheckPulse](b)
-	b.step(replica.PulseSeen{Now: b.now, Key: check.Key})
+	check := take[replica.CheckHeartbeat](b)
+	b.step(replica.HeartbeatSeen{Now: b.now, Key: check.Key})
 	report := b.written()
-	if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "x", Incarnation: x.Incarnation, Reason: "its pulse is gone, for an unknown time", Died: true})) {
+	if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "x", Incarnation: x.Incarnation, Reason: "its heartbeat is gone, for an unknown time", Died: true})) {
 		t.Fatalf("it reported %v", report.Commands)
 	}
 	p, _ := b.state.Value().Partition("poison")
@@ -80,7 +80,7 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"no key at all", "a//b", "pulse/somebody/1"} {
 		b := newBench(t)
-		b.add(cluster.Entry{Writer: "other", Seq: 1, Format: 1, Commands: []cluster.Command{cluster.PrepareJoin{Member: "ghost", Pulse: key}}})
+		b.add(cluster.Entry{Writer: "other", Seq: 1, Format: 1, Commands: []cluster.Command{cluster.PrepareJoin{Member: "ghost", Heartbeat: key}}})
 		b.read()
 		b.renew()
 		b.written()
@@ -91,12 +91,12 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 		b.step(replica.Hinted{Now: b.now})
 		b.read()
 		b.phase("joined")
-		check := take[replica.CheckPulse](b)
+		check := take[replica.CheckHeartbeat](b)
 		st := memory.New().Open()
 		c := &replica.Caller{LogCaller: shell.LogCaller{Member: "m", Store: st, TTL: benchTTL, Now: func() protocol.Instant { return b.now }, Wall: time.Now}}
 		b.step(c.Call(t.Context(), check))
 		report := b.written()
-		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1, Reason: "its pulse is gone, for an unknown time"})) {
+		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1, Reason: "its heartbeat is gone, for an unknown time"})) {
 			t.Errorf("%q: it reported %v", key, report.Commands)
 		}
 		if _, ok := b.state.Value().Member("ghost"); ok {

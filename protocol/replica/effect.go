@@ -31,16 +31,16 @@ type (
 )
 
 type (
-	// CheckPulse reads one pulse. A Routine one decides nothing yet: it may wait for the next read of the log, to be made with it in one request.
-	CheckPulse struct {
+	// CheckHeartbeat reads one heartbeat. A Routine one decides nothing yet: it may wait for the next read of the log, to be made with it in one request.
+	CheckHeartbeat struct {
 		shell.Call
 		Key     string
 		Routine bool
 	}
-	// ListPulses lists all pulses.
-	ListPulses struct{ shell.Call }
-	// DropPulse removes a pulse document that nobody renews any more, if it is still at Version.
-	DropPulse struct {
+	// ListHeartbeats lists all heartbeats.
+	ListHeartbeats struct{ shell.Call }
+	// DropHeartbeat removes a heartbeat document that nobody renews any more, if it is still at Version.
+	DropHeartbeat struct {
 		shell.Call
 		Key     string
 		Version store.Version

@@ -40,31 +40,31 @@ type (
 )
 
 type (
-	// PulseSeen answers CheckPulse; Version is "" when there is none.
-	PulseSeen struct {
+	// HeartbeatSeen answers CheckHeartbeat; Version is "" when there is none.
+	HeartbeatSeen struct {
 		Now     protocol.Instant
 		Key     string
 		Version store.Version
 		TTL     time.Duration // for which its owner says that others wait; 0: it does not say
 		Err     string
 	}
-	// PulsesListed answers ListPulses. A key that is missing proves nothing.
-	PulsesListed struct {
-		Now    protocol.Instant
-		Pulses []Pulse // sorted by key
-		Err    string
+	// HeartbeatsListed answers ListHeartbeats. A key that is missing proves nothing.
+	HeartbeatsListed struct {
+		Now        protocol.Instant
+		Heartbeats []Heartbeat // sorted by key
+		Err        string
 	}
 )
 
-// Pulse is one pulse document.
-type Pulse struct {
+// Heartbeat is one heartbeat document.
+type Heartbeat struct {
 	Key     string
 	Version store.Version
 	TTL     time.Duration // for which its owner says that others wait; 0: it does not say
 }
 
 // At implements Event.
-func (e PulseSeen) At() protocol.Instant { return e.Now }
+func (e HeartbeatSeen) At() protocol.Instant { return e.Now }
 
 // At implements Event.
-func (e PulsesListed) At() protocol.Instant { return e.Now }
+func (e HeartbeatsListed) At() protocol.Instant { return e.Now }

@@ -95,13 +95,13 @@ func TestTheOneThatDiffersStops(t *testing.T) {
 	}
 }
 
-// TestADoubtWithoutAnswer: the member asks again, and begins nothing meanwhile; its trust is not renewed.
+// TestADoubtWithoutAnswer: the member asks again, and begins nothing meanwhile; its lease is not renewed.
 func TestADoubtWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	b := joinedBench(t)
 	b.poison(1)
 	ask := take[replica.CheckLog](b)
-	trust := b.state.Assigned().TrustUntil
+	lease := b.state.Assigned().ValidUntil
 	b.step(replica.LogChecked{Now: b.now, Asked: ask.At, Err: "away"})
 	for range 3 {
 		b.pass(time.Second)
@@ -109,8 +109,8 @@ func TestADoubtWithoutAnswer(t *testing.T) {
 		ask = take[replica.CheckLog](b)
 		b.step(replica.LogChecked{Now: b.now, Asked: ask.At, Err: "away"})
 	}
-	if got := b.state.Assigned().TrustUntil; got > trust {
-		t.Errorf("it trusts itself until %d, before the doubt until %d", got, trust)
+	if got := b.state.Assigned().ValidUntil; got > lease {
+		t.Errorf("it holds a lease until %d, before the doubt until %d", got, lease)
 	}
 	b.pass(time.Second)
 	b.step(replica.Woken{Now: b.now})

@@ -12,20 +12,20 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// idler is a member that watches another one, and the other one's pulse. Nothing happens but renewals.
+// idler is a member that watches another one, and the other one's heartbeat. Nothing happens but renewals.
 type idler struct {
 	*bench
-	pulse   int           // how often the other one has renewed
-	ttl     time.Duration // that its pulse states; 0: none
-	reads   int
-	looks   int
-	looked  map[string]int // the same, by pulse
-	lists   int
-	blind   bool // lists leave out all pulses
-	appends int
+	heartbeat int           // how often the other one has renewed
+	ttl       time.Duration // that its heartbeat states; 0: none
+	reads     int
+	looks     int
+	looked    map[string]int // the same, by heartbeat
+	lists     int
+	blind     bool // lists leave out all heartbeats
+	appends   int
 }
 
-const otherPulse = protocol.HeartbeatPrefix + "o/n-0"
+const otherHeartbeat = protocol.HeartbeatPrefix + "o/n-0"
 
 func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 	p := replica.Params{
@@ -39,7 +39,7 @@ func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 	v := d.state.Value()
 	d.add(cluster.Entry{
 		Writer: "o", Seq: 1, Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
-		Commands: []cluster.Command{cluster.PrepareJoin{Member: "o", Pulse: otherPulse, Weight: 100}},
+		Commands: []cluster.Command{cluster.PrepareJoin{Member: "o", Heartbeat: otherHeartbeat, Weight: 100}},
 	})
 	d.step(replica.Hinted{Now: d.now})
 	d.answer()
@@ -63,17 +63,17 @@ func (d *idler) answer() {
 		case replica.ReadLog:
 			d.reads++
 			d.read()
-		case replica.CheckPulse:
+		case replica.CheckHeartbeat:
 			d.looks++
 			d.looked[e.Key]++
-			d.step(replica.PulseSeen{Now: d.now, Key: e.Key, Version: d.version(), TTL: d.ttl})
-		case replica.ListPulses:
+			d.step(replica.HeartbeatSeen{Now: d.now, Key: e.Key, Version: d.version(), TTL: d.ttl})
+		case replica.ListHeartbeats:
 			d.lists++
-			var pulses []replica.Pulse
+			var heartbeats []replica.Heartbeat
 			if !d.blind {
-				pulses = []replica.Pulse{{Key: otherPulse, Version: d.version(), TTL: d.ttl}}
+				heartbeats = []replica.Heartbeat{{Key: otherHeartbeat, Version: d.version(), TTL: d.ttl}}
 			}
-			d.step(replica.PulsesListed{Now: d.now, Pulses: pulses})
+			d.step(replica.HeartbeatsListed{Now: d.now, Heartbeats: heartbeats})
 		case replica.Renew:
 			d.step(replica.Renewed{Now: d.now, Sent: d.now, Key: e.Key, Outcome: replica.Done})
 		case replica.Append:
@@ -84,9 +84,9 @@ func (d *idler) answer() {
 	}
 }
 
-func (d *idler) version() store.Version { return store.Version(fmt.Sprint("v", d.pulse)) }
+func (d *idler) version() store.Version { return store.Version(fmt.Sprint("v", d.heartbeat)) }
 
-// idle lets ten TTLs pass, in which the other member renews its pulse, and the store hints at that if it does.
+// idle lets ten TTLs pass, in which the other member renews its heartbeat, and the store hints at that if it does.
 func (d *idler) idle(hints bool) {
 	d.reads, d.looks, d.lists, d.appends = 0, 0, 0, 0
 	const steps = 60 // in a TTL
@@ -94,7 +94,7 @@ func (d *idler) idle(hints bool) {
 		d.pass(benchTTL / steps)
 		d.tick()
 		if i%(steps/3) == 0 {
-			d.pulse++
+			d.heartbeat++
 			if hints {
 				d.step(replica.Hinted{Now: d.now, Prefix: protocol.HeartbeatPrefix})
 				d.answer()
@@ -118,7 +118,7 @@ func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 	}
 }
 
-// TestALookSettlesWhatAListLeftOut: members joined while the pulses were being listed. Each is looked at once for that, not until the next list, which may be minutes
+// TestALookSettlesWhatAListLeftOut: members joined while the heartbeats were being listed. Each is looked at once for that, not until the next list, which may be minutes
 // away where all members take turns.
 func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 		v := d.state.Value()
 		d.add(cluster.Entry{
 			Writer: "o", Seq: uint64(i + 2), Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
-			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name), Pulse: protocol.HeartbeatPrefix + name + "/n-0", Weight: 100}},
+			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name), Heartbeat: protocol.HeartbeatPrefix + name + "/n-0", Weight: 100}},
 		})
 		d.step(replica.Hinted{Now: d.now})
 		d.answer()
@@ -148,21 +148,21 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 			settled++
 		}
 	}
-	if settled < len(joiners)-1 { // one may be the pulse that this member watches
+	if settled < len(joiners)-1 { // one may be the heartbeat that this member watches
 		t.Errorf("looks in a TTL after a list that left all out: %v, want at most one at each that is not watched", d.looked)
 	}
 }
 
-// TestASilentPulseIsFoundInTime: with and without hints, though looks are rare where there are some, a member that falls silent is reported when its
-// time is over, and not before. Its time is that of its own TTL, by which it trusts itself, if its pulse states one.
-func TestASilentPulseIsFoundInTime(t *testing.T) {
+// TestASilentHeartbeatIsFoundInTime: with and without hints, though looks are rare where there are some, a member that falls silent is reported when its
+// time is over, and not before. Its time is that of its own TTL, by which it holds its lease, if its heartbeat states one.
+func TestASilentHeartbeatIsFoundInTime(t *testing.T) {
 	t.Parallel()
 	for _, hints := range []bool{true, false} {
 		for _, stated := range []time.Duration{0, benchTTL, benchTTL / 2, 3 * benchTTL} {
 			d := newIdler(t, func(p replica.Params) replica.Params { return p.Told(hints, hints, hints) })
 			d.ttl = stated
 			d.idle(hints)
-			d.pulse++ // the last one
+			d.heartbeat++ // the last one
 			if hints {
 				d.step(replica.Hinted{Now: d.now, Prefix: protocol.HeartbeatPrefix})
 			}

@@ -14,7 +14,7 @@ type Naming interface {
 	Index(i cluster.Index) uint64
 	// Seq names a sequence number of a writer. Only its order matters, and where the writer's newest applied one stands in it.
 	Seq(w cluster.WriterID, seq uint64) int64
-	// Known tells whether what is known of a pulse can still matter: whether a member may have it, now or later.
+	// Known tells whether what is known of a heartbeat can still matter: whether a member may have it, now or later.
 	Known(key string) bool
 	// Command appends a command.
 	Command(b []byte, c cluster.Command) []byte
@@ -34,7 +34,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	}
 	k.number(int64(s.renewal.Acked), int64(s.renewal.Next), int64(s.checkSent))
 	k.observation(s.claim)
-	for _, o := range s.pulses {
+	for _, o := range s.heartbeats {
 		if n.Known(o.Key) {
 			k.observation(o)
 		}
@@ -101,7 +101,7 @@ func (k *keyWriter) outbox(w cluster.WriterID, o outbox.Box) {
 
 func (k *keyWriter) work(s State) {
 	k.flag(s.reported < s.assigned.Version)
-	k.number(int64(s.assigned.TrustUntil), int64(len(s.reports)), int64(len(s.assigned.Grants)), int64(len(s.holds)))
+	k.number(int64(s.assigned.ValidUntil), int64(len(s.reports)), int64(len(s.assigned.Grants)), int64(len(s.holds)))
 	for _, r := range s.reports {
 		k.text(string(r.Partition), r.Message)
 		k.index(r.Token)

@@ -13,9 +13,9 @@ import (
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
 type Params struct {
-	// Join is the template of the member's prepare-join; Replaces and Pulse are filled in.
+	// Join is the template of the member's prepare-join; Replaces and Heartbeat are filled in.
 	Join cluster.PrepareJoin
-	// Nonce tells this start of the process from all others: it is part of the writer's ID and of the pulse's key.
+	// Nonce tells this start of the process from all others: it is part of the writer's ID and of the heartbeat's key.
 	Nonce string
 	// TTL is how long others wait when this member is silent, and it waits for one that does not state its own.
 	TTL time.Duration
@@ -25,9 +25,9 @@ type Params struct {
 	Margin time.Duration
 	// Poll is how often log and successor are looked at where nothing tells of changes, and the pause behind what failed.
 	Poll time.Duration
-	// LogEvery and PulseEvery are how often they are looked at without a hint, where the store hints: hints may get lost. 0 stands for Poll.
-	LogEvery, PulseEvery time.Duration
-	// SweepInTurn: pulses of the dead vanish by themselves, so that whoever comes next in the ring finds them at once, and a sweep is only for what
+	// LogEvery and HeartbeatEvery are how often they are looked at without a hint, where the store hints: hints may get lost. 0 stands for Poll.
+	LogEvery, HeartbeatEvery time.Duration
+	// SweepInTurn: heartbeats of the dead vanish by themselves, so that whoever comes next in the ring finds them at once, and a sweep is only for what
 	// should not be. All members together sweep as often as else each of them.
 	SweepInTurn bool
 	// Hold is how long grants are kept for an announced restart.
@@ -42,16 +42,16 @@ type Params struct {
 type phase uint8
 
 const (
-	phaseReading phase = iota // folding the log up to the head seen at the start: no effects before
-	phaseClaim                // making sure that no other live process has our name
-	phasePulse                // the pulse is being written for the first time
-	phaseJoin                 // prepare-join is to be written, or is under way
-	phaseMember               // prepared or joined
-	phaseConfirm              // its trust has lapsed: it must not go on before the cluster has confirmed it under a new pulse
-	phaseRemoved              // found itself removed: waits for its work to stop, then joins anew
-	phaseLeaving              // stops its work, then writes its own leave
-	phaseGone                 // over, in order
-	phaseHalted               // over, because going on would be wrong
+	phaseReading   phase = iota // folding the log up to the head seen at the start: no effects before
+	phaseClaim                  // making sure that no other live process has our name
+	phaseHeartbeat              // the heartbeat is being written for the first time
+	phaseJoin                   // prepare-join is to be written, or is under way
+	phaseMember                 // prepared or joined
+	phaseConfirm                // its lease has expired: it must not go on before the cluster has confirmed it under a new heartbeat
+	phaseRemoved                // found itself removed: waits for its work to stop, then joins anew
+	phaseLeaving                // stops its work, then writes its own leave
+	phaseGone                   // over, in order
+	phaseHalted                 // over, because going on would be wrong
 )
 
 // State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
@@ -63,7 +63,7 @@ type State struct {
 	ready cluster.Index // head seen at the start
 	began bool          // ready is known
 	inc   cluster.Incarnation
-	life  uint64 // how many times it joined; part of the pulse's key
+	life  uint64 // how many times it joined; part of the heartbeat's key
 	stop  string // reason to leave; "" while it stays
 
 	joined    bool // this life has been joined
@@ -73,28 +73,28 @@ type State struct {
 	askedAt   cluster.Index
 	checkSent protocol.Instant
 
-	claim    heartbeat.Observation // of another start under our name
-	renewal  renewal
-	pulses   heartbeat.Observations // of all members
-	history  history.History        // of what was applied
-	log      logReader
-	out      outbox.Box
-	sweep    call
-	check    call
-	snapshot call
-	snapAt   uint64        // entries applied at the last snapshot
-	cost     int           // of replaying what was applied since the last snapshot
-	even     cluster.Value // the newest one passed in this step that a snapshot can be taken of
-	evenCost int           // cost when it was passed
-	holds    []holdSeen
-	calm     duty.Calm
+	claim      heartbeat.Observation // of another start under our name
+	renewal    renewal
+	heartbeats heartbeat.Observations // of all members
+	history    history.History        // of what was applied
+	log        logReader
+	out        outbox.Box
+	sweep      call
+	check      call
+	snapshot   call
+	snapAt     uint64        // entries applied at the last snapshot
+	cost       int           // of replaying what was applied since the last snapshot
+	even       cluster.Value // the newest one passed in this step that a snapshot can be taken of
+	evenCost   int           // cost when it was passed
+	holds      []holdSeen
+	calm       duty.Calm
 
 	reports  []protocol.Report
 	reported uint64 // Assignment.Version that reports reflect
 	assigned protocol.Assignment
 	changed  cluster.Index // Reactions.Changed that assigned reflects
 	wake     protocol.Instant
-	watching string // key of the pulse that the shell watches
+	watching string // key of the heartbeat that the shell watches
 	problem  string // why the store does not answer; "" while it does
 }
 
@@ -148,10 +148,10 @@ func (s *step) take(ev Event) {
 		s.appended(ev)
 	case Renewed:
 		s.renewed(ev)
-	case PulseSeen:
-		s.pulseSeen(ev)
-	case PulsesListed:
-		s.pulsesListed(ev)
+	case HeartbeatSeen:
+		s.heartbeatSeen(ev)
+	case HeartbeatsListed:
+		s.heartbeatsListed(ev)
 	case SnapshotSaved:
 		s.snapshot.busy = false
 	case Reported:
@@ -171,7 +171,7 @@ func (s *step) advance() {
 	s.walk()
 	s.renew()
 	s.watch()
-	s.sweepPulses()
+	s.sweepHeartbeats()
 	s.checkLog()
 	if !s.history.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
 		s.assign()
@@ -201,11 +201,11 @@ func (s *step) halt(err error) {
 }
 
 // revoke takes all grants away from the supervisor.
-func (s *step) revoke(trust protocol.Instant) {
-	if len(s.assigned.Grants) == 0 && s.assigned.TrustUntil == trust && s.assigned.Version > 0 {
+func (s *step) revoke(lease protocol.Instant) {
+	if len(s.assigned.Grants) == 0 && s.assigned.ValidUntil == lease && s.assigned.Version > 0 {
 		return
 	}
-	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1, TrustUntil: trust}
+	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1, ValidUntil: lease}
 	s.emit(Assign{Assignment: s.assigned})
 }
 
@@ -234,14 +234,14 @@ func (s *step) setWake() {
 }
 
 // Told fills in how often is looked without a hint: seldom at what the store tells of by itself. That is a bit more than the time between two
-// renewals of a pulse, each of which is a hint. With vanish, the store ends the sessions of silent processes.
-func (p Params) Told(log, pulses, vanish bool) Params {
-	p.LogEvery, p.PulseEvery, p.SweepInTurn = p.Poll, p.Poll, pulses && vanish
+// renewals of a heartbeat, each of which is a hint. With vanish, the store ends the sessions of silent processes.
+func (p Params) Told(log, heartbeats, vanish bool) Params {
+	p.LogEvery, p.HeartbeatEvery, p.SweepInTurn = p.Poll, p.Poll, heartbeats && vanish
 	if log {
 		p.LogEvery = max(p.Poll, p.TTL*2/5)
 	}
-	if pulses {
-		p.PulseEvery = max(p.Poll, p.TTL*2/5)
+	if heartbeats {
+		p.HeartbeatEvery = max(p.Poll, p.TTL*2/5)
 	}
 	return p
 }

@@ -16,8 +16,8 @@ func (s *step) assign() {
 		s.duties = s.value.Duties(s.self())
 		next = duty.Granted(next, s.value.Index(), duty.Grants(s.value, s.duties))
 	}
-	next.TrustUntil = s.renewal.Until(s.p.timing())
-	if next.Version != s.assigned.Version || next.TrustUntil != s.assigned.TrustUntil {
+	next.ValidUntil = s.renewal.Until(s.p.timing())
+	if next.Version != s.assigned.Version || next.ValidUntil != s.assigned.ValidUntil {
 		s.assigned = next
 		s.emit(Assign{Assignment: next})
 	}

@@ -11,8 +11,8 @@ import (
 
 func (s *step) self() cluster.MemberID { return s.p.Join.Member }
 
-// pulseKey is the key of the pulse of this life of the member. It is never used again.
-func (s *step) pulseKey() string {
+// heartbeatKey is the key of the heartbeat of this life of the member. It is never used again.
+func (s *step) heartbeatKey() string {
 	return protocol.HeartbeatPrefix + string(s.self()) + "/" + s.p.Nonce + "-" + strconv.FormatUint(s.life, 10)
 }
 
@@ -35,7 +35,7 @@ func (s *step) walkOne() {
 		}
 	case phaseClaim:
 		s.claimName()
-	case phasePulse:
+	case phaseHeartbeat:
 		if s.renewal.Held {
 			s.phase = phaseJoin
 		}
@@ -50,36 +50,36 @@ func (s *step) walkOne() {
 	}
 }
 
-// claimName makes sure that no live process is in the cluster under our name: it waits until that one's pulse is gone or has been
+// claimName makes sure that no live process is in the cluster under our name: it waits until that one's heartbeat is gone or has been
 // silent, and gives up when it sees it renewed.
 func (s *step) claimName() {
 	m, ok := s.value.Member(s.self())
 	if !ok || m.State == cluster.MemberHeld {
 		s.claim = heartbeat.Observation{}
-		s.phase = phasePulse
+		s.phase = phaseHeartbeat
 		return
 	}
-	if s.claim.Key != m.Pulse {
-		s.claim = heartbeat.Observation{Key: m.Pulse}
+	if s.claim.Key != m.Heartbeat {
+		s.claim = heartbeat.Observation{Key: m.Heartbeat}
 	}
-	if s.ours(m.Pulse) || s.dead(s.claim) {
-		s.phase = phasePulse
+	if s.ours(m.Heartbeat) || s.dead(s.claim) {
+		s.phase = phaseHeartbeat
 	}
 }
 
-// ours tells whether a pulse is of this start: of a former life of it, in which nothing runs any more.
-func (s *step) ours(pulse string) bool {
-	return strings.HasPrefix(pulse, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
+// ours tells whether a heartbeat is of this start: of a former life of it, in which nothing runs any more.
+func (s *step) ours(heartbeat string) bool {
+	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
 }
 
 // awaitJoin looks for our prepare-join in the value.
 func (s *step) awaitJoin() {
 	m, ok := s.value.Member(s.self())
 	switch {
-	case ok && m.Pulse == s.renewal.key:
+	case ok && m.Heartbeat == s.renewal.key:
 		s.inc = m.Incarnation
 		s.phase = phaseMember
-	case ok && m.State != cluster.MemberHeld && m.Pulse != s.claim.Key:
+	case ok && m.State != cluster.MemberHeld && m.Heartbeat != s.claim.Key:
 		s.phase = phaseClaim // another start was quicker
 	}
 }
@@ -100,7 +100,7 @@ func (s *step) stayMember() {
 func (s *step) awaitConfirm() {
 	m, ok := s.value.Member(s.self())
 	switch {
-	case ok && m.Pulse == s.renewal.key && s.renewal.Held:
+	case ok && m.Heartbeat == s.renewal.key && s.renewal.Held:
 		s.inc = m.Incarnation
 		s.phase = phaseMember
 	case !ok || m.Incarnation != s.inc:
@@ -135,7 +135,7 @@ func (s *step) leave(reason string) {
 		return
 	}
 	s.phase = phaseLeaving
-	s.revoke(s.assigned.TrustUntil) // what runs stops because it leaves, not because it lost trust
+	s.revoke(s.assigned.ValidUntil) // what runs stops because it leaves, not because it lost its lease
 }
 
 // settle ends the member when its leave stands in the log, or was not needed.
@@ -152,5 +152,5 @@ func (s *step) settle() {
 // present is this life of the member in the value.
 func (s *step) present() (cluster.Member, bool) {
 	m, ok := s.value.Member(s.self())
-	return m, ok && m.Pulse == s.renewal.key && m.State != cluster.MemberHeld
+	return m, ok && m.Heartbeat == s.renewal.key && m.State != cluster.MemberHeld
 }

@@ -40,7 +40,7 @@ func (s *step) wanted() []cluster.Command {
 		return s.memberCommands()
 	case phaseConfirm:
 		if s.renewal.Held {
-			return []cluster.Command{cluster.ConfirmMember{Member: s.self(), Incarnation: s.inc, Pulse: s.renewal.key}}
+			return []cluster.Command{cluster.ConfirmMember{Member: s.self(), Incarnation: s.inc, Heartbeat: s.renewal.key}}
 		}
 	case phaseLeaving:
 		if m, ok := s.present(); ok && s.idle() {
@@ -52,7 +52,7 @@ func (s *step) wanted() []cluster.Command {
 
 func (s *step) prepareJoin() cluster.Command {
 	c := s.p.Join
-	c.Pulse = s.renewal.key
+	c.Heartbeat = s.renewal.key
 	if m, ok := s.value.Member(s.self()); ok {
 		c.Replaces = m.Incarnation
 	}
@@ -63,7 +63,7 @@ func (s *step) memberCommands() []cluster.Command {
 	r := s.reactions()
 	out := s.deaths()
 	if r.Accept {
-		if o := s.pulses.Of(r.Watch.Pulse); o.Known && !s.dead(o) {
+		if o := s.heartbeats.Of(r.Watch.Heartbeat); o.Known && !s.dead(o) {
 			out = append(out, cluster.AcceptJoin{
 				Member: r.Watch.ID, Incarnation: r.Watch.Incarnation, By: s.self(), ByIncarnation: s.inc,
 			})

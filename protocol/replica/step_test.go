@@ -131,7 +131,7 @@ func TestOutcomeInSnapshot(t *testing.T) {
 	}
 }
 
-// TestSuspendedWhileJoining: a joiner that was suspended for longer than it may trust itself begins again under another pulse. Its old one was
+// TestSuspendedWhileJoining: a joiner that was suspended for longer than it may hold its lease begins again under another heartbeat. Its old one was
 // silent: others may have accepted it and counted it out, or may be about to. Found by simulation: such a member read that it was joined, up to an
 // entry before that of its removal, and ran what others ran.
 func TestSuspendedWhileJoining(t *testing.T) {
@@ -144,30 +144,30 @@ func TestSuspendedWhileJoining(t *testing.T) {
 	b.phase("join")
 	b.pass(benchTTL)
 	b.step(replica.Hinted{Now: b.now})
-	old := join.Commands[0].(cluster.PrepareJoin).Pulse
+	old := join.Commands[0].(cluster.PrepareJoin).Heartbeat
 	for _, e := range b.fx {
 		if r, ok := e.(replica.Renew); ok && r.Key == old {
-			t.Error("renews a pulse that was silent for the TTL")
+			t.Error("renews a heartbeat that was silent for the TTL")
 		}
 	}
 	b.renew()
 	b.read()
-	if a := b.state.Assigned(); len(a.Grants) > 0 || a.TrustUntil > 0 {
-		t.Errorf("got %+v, want nothing to do under a pulse that was silent", a)
+	if a := b.state.Assigned(); len(a.Grants) > 0 || a.ValidUntil > 0 {
+		t.Errorf("got %+v, want nothing to do under a heartbeat that was silent", a)
 	}
 	// Its own former attempt is no other process of this name: it replaces it at once.
 	again := b.written().Commands[0].(cluster.PrepareJoin)
-	if again.Pulse == old || again.Replaces != 2 {
-		t.Errorf("got %+v, want one that replaces the attempt at index 2 under a new pulse", again)
+	if again.Heartbeat == old || again.Replaces != 2 {
+		t.Errorf("got %+v, want one that replaces the attempt at index 2 under a new heartbeat", again)
 	}
 	b.read()
 	b.phase("joined")
 }
 
-// TestNobodyHearsOfAPulseBeforeItIsThere: a joiner that begins another life says nothing of its new pulse before the pulse is written. Found by
-// simulation, seed 21: another member saw that the pulse of a joined member was not there, wrote its leave, and the store did that append when the
-// pulse had long come and the member trusted itself.
-func TestNobodyHearsOfAPulseBeforeItIsThere(t *testing.T) {
+// TestNobodyHearsOfAHeartbeatBeforeItIsThere: a joiner that begins another life says nothing of its new heartbeat before the heartbeat is written. Found by
+// simulation, seed 21: another member saw that the heartbeat of a joined member was not there, wrote its leave, and the store did that append when the
+// heartbeat had long come and the member held a lease.
+func TestNobodyHearsOfAHeartbeatBeforeItIsThere(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.read()
@@ -176,10 +176,10 @@ func TestNobodyHearsOfAPulseBeforeItIsThere(t *testing.T) {
 	b.step(replica.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: replica.NotDone, Err: "no space"})
 	b.pass(benchTTL)
 	b.step(replica.Woken{Now: b.now})
-	b.phase("pulse")
+	b.phase("heartbeat")
 	for _, e := range b.fx {
 		if a, ok := e.(replica.Append); ok {
-			t.Errorf("appends %v before its pulse is there", a.Entry.Commands)
+			t.Errorf("appends %v before its heartbeat is there", a.Entry.Commands)
 		}
 	}
 	b.renew()
@@ -213,9 +213,9 @@ func TestSuspendedWhileConfirming(t *testing.T) {
 	b.phase("confirm")
 }
 
-// TestAMemberThatLeavesWithoutItsPulse: the store ends the session of a member that is leaving. Found in virtual time: it renewed that pulse again and again without a
+// TestAMemberThatLeavesWithoutItsHeartbeat: the store ends the session of a member that is leaving. Found in virtual time: it renewed that heartbeat again and again without a
 // pause.
-func TestAMemberThatLeavesWithoutItsPulse(t *testing.T) {
+func TestAMemberThatLeavesWithoutItsHeartbeat(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.read()

@@ -5,12 +5,12 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Phase names where the member stands: reading, claim, pulse, join, prepared, joined, confirm, removed, leaving, gone or halted.
+// Phase names where the member stands: reading, claim, heartbeat, join, prepared, joined, confirm, removed, leaving, gone or halted.
 func (s State) Phase() string {
 	if s.phase == phaseMember && s.joined {
 		return "joined"
 	}
-	return [...]string{"reading", "claim", "pulse", "join", "prepared", "confirm", "removed", "leaving", "gone", "halted"}[s.phase]
+	return [...]string{"reading", "claim", "heartbeat", "join", "prepared", "confirm", "removed", "leaving", "gone", "halted"}[s.phase]
 }
 
 // Value is the newest value that the member has applied.
@@ -24,7 +24,7 @@ func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
 	if s.phase != phaseMember || !s.joined {
 		return 0, 0
 	}
-	return s.inc, s.assigned.TrustUntil
+	return s.inc, s.assigned.ValidUntil
 }
 
 // Status is what the member knows of its membership.

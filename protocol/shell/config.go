@@ -48,7 +48,7 @@ func Check(c protocol.Config, p protocol.Protocol) error {
 		faults = append(faults, fmt.Errorf("the TTL %s is above %s: for so long nobody would take the tasks of a dead member", c.TTL, maxTTL))
 	}
 	join := Join(c)
-	join.Pulse = protocol.HeartbeatPrefix
+	join.Heartbeat = protocol.HeartbeatPrefix
 	if err := cluster.CheckCommand(join); err != nil {
 		faults = append(faults, err)
 	}

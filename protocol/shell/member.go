@@ -22,7 +22,7 @@ type State interface {
 	Assigned() protocol.Assignment
 	// Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
 	Tenure() (cluster.Incarnation, protocol.Instant)
-	// Status is what the state says of the membership; the shell adds TrustMS.
+	// Status is what the state says of the membership; the shell adds LeaseMS.
 	Status() protocol.Status
 }
 
@@ -150,8 +150,8 @@ func (r *Member[S]) Tenure() (cluster.Incarnation, protocol.Instant) { return r.
 func (r *Member[S]) Status() protocol.Status {
 	s := r.present()
 	st := s.Status()
-	if left := s.Assigned().TrustUntil.Sub(r.c.Clock()); left > 0 {
-		st.TrustMS = left.Milliseconds()
+	if left := s.Assigned().ValidUntil.Sub(r.c.Clock()); left > 0 {
+		st.LeaseMS = left.Milliseconds()
 	}
 	return st
 }

@@ -32,7 +32,7 @@ type state struct {
 func (s state) Value() cluster.Value          { return cluster.Value{} }
 func (s state) Assigned() protocol.Assignment { return s.assigned }
 func (s state) Tenure() (cluster.Incarnation, protocol.Instant) {
-	return cluster.Incarnation(len(s.seen)), s.assigned.TrustUntil
+	return cluster.Incarnation(len(s.seen)), s.assigned.ValidUntil
 }
 func (s state) Status() protocol.Status { return protocol.Status{Pending: len(s.seen)} }
 
@@ -280,7 +280,7 @@ func TestAssignments(t *testing.T) {
 		r := start(t, open(), protocol.Config{}, func(ev shell.Event) (fx []shell.Effect) {
 			if e, ok := ev.(shell.Woken); ok {
 				for v := range uint64(3) {
-					fx = append(fx, shell.Assign{Assignment: protocol.Assignment{Version: v + 1, TrustUntil: e.Now.Add(time.Minute)}})
+					fx = append(fx, shell.Assign{Assignment: protocol.Assignment{Version: v + 1, ValidUntil: e.Now.Add(time.Minute)}})
 				}
 				return fx
 			}
@@ -292,7 +292,7 @@ func TestAssignments(t *testing.T) {
 		if a := <-r.m.Assignments(); a.Version != 3 {
 			t.Errorf("assignment %d, want the newest", a.Version)
 		}
-		if st := r.m.Status(); st.TrustMS != 40_000 || st.Pending != 1 {
+		if st := r.m.Status(); st.LeaseMS != 40_000 || st.Pending != 1 {
 			t.Errorf("status %+v", st)
 		}
 		if inc, until := r.m.Tenure(); inc != 1 || until.Sub(r.clock()) != 40*time.Second {

@@ -124,14 +124,14 @@ func companion(g store.GroupMember) Companion {
 	m := Companion{ID: g.ID}
 	check := cluster.PrepareJoin{}
 	if json.Unmarshal(g.Data, &check) == nil {
-		check.Pulse, check.Replaces = pulseOf(g.ID), 0
+		check.Heartbeat, check.Replaces = heartbeatOf(g.ID), 0
 	}
 	m.Join, m.Bad = check, reflect.ValueOf(check).IsZero() || cluster.CheckCommand(check) != nil
 	return m
 }
 
-// pulseOf is what the value calls a membership in the group.
-func pulseOf(id string) string { return "group/" + id }
+// heartbeatOf is what the value calls a membership in the group.
+func heartbeatOf(id string) string { return "group/" + id }
 
 // append writes a record, and says what a reader makes of it.
 func (c *Caller) append(ctx context.Context, e Append) Event {

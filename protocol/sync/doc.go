@@ -35,7 +35,7 @@
 //   - An epoch moves nothing of those that it names. A join therefore stops nobody: the members share with the new one, as their plans say.
 //   - A share counts at its offset, if its target is in the present epoch; else it is void, and the owner keeps what it has. What is on its way to a member
 //     that is lost goes on to another one.
-//   - A member trusts its grants until TTL(1−ρ) − margin after it sent the last Sync or Heartbeat that the group agreed to. The group keeps it for the TTL
+//   - A member holds its grants until TTL(1−ρ) − margin after it sent the last Sync or Heartbeat that the group agreed to. The group keeps it for the TTL
 //     after that call, so no generation without it is formed before (G2). A lease that ran out begins again when the group agrees to a heartbeat: it was
 //     never without the member.
 //   - After a crash the partitions have another owner within 2 TTL + TTL/8 + 2 polls + 4 round trips, and mostly within the TTL: a second TTL is for a group that

@@ -67,7 +67,7 @@ func (r *rig) epoch(generation uint64, ids map[cluster.MemberID]string) cluster.
 	c := cluster.Epoch{Start: 1, Generation: generation}
 	for _, name := range []cluster.MemberID{"a", "b"} {
 		if id, ok := ids[name]; ok {
-			c.Members = append(c.Members, cluster.EpochMember{Join: cluster.PrepareJoin{Member: name, Pulse: pulseOf(id)}})
+			c.Members = append(c.Members, cluster.EpochMember{Join: cluster.PrepareJoin{Member: name, Heartbeat: heartbeatOf(id)}})
 		}
 	}
 	c.Leader = c.Members[0].Join.Member
@@ -116,7 +116,7 @@ func TestK6TheEvictedStop(t *testing.T) {
 	r := newRig(t)
 	const sent = protocol.Instant(100)
 	r.join(sent)
-	until := r.state.Assigned().TrustUntil
+	until := r.state.Assigned().ValidUntil
 	if until <= sent || until >= sent.Add(rigTTL) {
 		t.Fatalf("the lease ends at %d, the group waits until %d", until, sent.Add(rigTTL))
 	}
@@ -124,11 +124,11 @@ func TestK6TheEvictedStop(t *testing.T) {
 		r.step(Beaten{Now: sent.Add(time.Duration(i+1) * time.Second), Sent: sent.Add(time.Duration(i) * time.Second), Answer: a, Err: "away"})
 		r.step(Hinted{Now: sent.Add(time.Duration(i+1) * time.Second)})
 	}
-	if now := r.state.Assigned().TrustUntil; now != until {
+	if now := r.state.Assigned().ValidUntil; now != until {
 		t.Errorf("without the group's consent the lease was moved from %d to %d", until, now)
 	}
 	r.step(Beaten{Now: sent.Add(5 * time.Second), Sent: sent.Add(4 * time.Second), Answer: Outside})
-	if a := r.state.Assigned(); r.state.Phase() != "removed" || len(a.Grants) != 0 || a.TrustUntil != 0 {
+	if a := r.state.Assigned(); r.state.Phase() != "removed" || len(a.Grants) != 0 || a.ValidUntil != 0 {
 		t.Errorf("it is %s with %+v", r.state.Phase(), a)
 	}
 }

@@ -16,7 +16,7 @@ func TestEachHoldHasItsTime(t *testing.T) {
 	r := newRig(t)
 	r.state.p.Hold = time.Minute
 	e := r.epoch(1, map[cluster.MemberID]string{"a": "m1", "b": "m2"})
-	e.Members = append(e.Members, cluster.EpochMember{Join: cluster.PrepareJoin{Member: "c", Pulse: pulseOf("m3")}})
+	e.Members = append(e.Members, cluster.EpochMember{Join: cluster.PrepareJoin{Member: "c", Heartbeat: heartbeatOf("m3")}})
 	r.write(2000, e)
 	for _, c := range []struct {
 		at    time.Duration

@@ -28,7 +28,7 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 		r := newRig(t)
 		r.step(Woken{Now: 1})
 		r.read(2)
-		self := cluster.PrepareJoin{Member: "a", Pulse: pulseOf("m1")}
+		self := cluster.PrepareJoin{Member: "a", Heartbeat: heartbeatOf("m1")}
 		r.step(Joined{Now: 3, ID: "m1", Generation: 1, Leads: true, Members: []Companion{{Join: self}}, Answer: Agreed})
 		r.step(Synced{Now: 5, Sent: 4, Answer: Agreed})
 		r.write(2000, r.epoch(7, map[cluster.MemberID]string{"b": "m2"}))

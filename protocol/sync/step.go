@@ -199,11 +199,11 @@ func (s *step) halt(err error) {
 }
 
 // revoke takes all grants away from the supervisor.
-func (s *step) revoke(trust protocol.Instant) {
-	if len(s.assigned.Grants) == 0 && s.assigned.TrustUntil == trust && s.assigned.Version > 0 {
+func (s *step) revoke(lease protocol.Instant) {
+	if len(s.assigned.Grants) == 0 && s.assigned.ValidUntil == lease && s.assigned.Version > 0 {
 		return
 	}
-	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1, TrustUntil: trust}
+	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1, ValidUntil: lease}
 	s.emit(Assign{Assignment: s.assigned})
 }
 

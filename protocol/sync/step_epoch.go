@@ -46,8 +46,8 @@ func (s *step) named() []cluster.EpochMember {
 			continue
 		}
 		m := cluster.EpochMember{Join: c.Join}
-		if old, ok := s.value.Member(c.Join.Member); ok && old.Pulse == c.Join.Pulse && old.State == cluster.MemberJoined {
-			m = cluster.EpochMember{Incarnation: old.Incarnation, Join: cluster.PrepareJoin{Member: old.ID, Pulse: old.Pulse}}
+		if old, ok := s.value.Member(c.Join.Member); ok && old.Heartbeat == c.Join.Heartbeat && old.State == cluster.MemberJoined {
+			m = cluster.EpochMember{Incarnation: old.Incarnation, Join: cluster.PrepareJoin{Member: old.ID, Heartbeat: old.Heartbeat}}
 		}
 		out = append(out, m)
 	}

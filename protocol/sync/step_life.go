@@ -33,7 +33,7 @@ func (s *step) walk() {
 // present is this membership in the value.
 func (s *step) present() (cluster.Member, bool) {
 	m, ok := s.value.Member(s.self())
-	return m, ok && s.group.id != "" && m.Pulse == pulseOf(s.group.id) && m.State == cluster.MemberJoined
+	return m, ok && s.group.id != "" && m.Heartbeat == heartbeatOf(s.group.id) && m.State == cluster.MemberJoined
 }
 
 // awaitEpoch looks for ourselves in the value.
@@ -96,7 +96,7 @@ func (s *step) comeBack() {
 func (s *step) leave(reason string) {
 	s.stop = reason
 	s.phase = phaseLeaving
-	s.revoke(s.assigned.TrustUntil) // what runs stops because it leaves, not because it lost trust
+	s.revoke(s.assigned.ValidUntil) // what runs stops because it leaves, not because it lost its lease
 }
 
 // settle ends the member when its leave stands in the log, or was not needed. The group is left by the caller's Close.

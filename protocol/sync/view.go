@@ -28,7 +28,7 @@ func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
 	if s.phase != phaseMember {
 		return 0, 0
 	}
-	return s.inc, s.assigned.TrustUntil
+	return s.inc, s.assigned.ValidUntil
 }
 
 // Status is what the member knows of its membership.

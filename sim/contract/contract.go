@@ -112,7 +112,7 @@ func (c *change) prepared(d cluster.PrepareJoin) string {
 	if ok && m.Incarnation != d.Replaces || !ok && d.Replaces != 0 {
 		return fmt.Sprintf("incarnation %d is in the cluster", m.Incarnation)
 	}
-	if now, ok := c.after.Member(d.Member); c.alone() && (!ok || now.Incarnation != c.entry.Index || now.Pulse != d.Pulse) {
+	if now, ok := c.after.Member(d.Member); c.alone() && (!ok || now.Incarnation != c.entry.Index || now.Heartbeat != d.Heartbeat) {
 		return "it is not prepared afterwards"
 	}
 	return ""
@@ -149,8 +149,8 @@ func (c *change) confirmed(d cluster.ConfirmMember) string {
 	if m, _ := c.before.Member(d.Member); m.Incarnation != d.Incarnation {
 		return fmt.Sprintf("its incarnation is %d", m.Incarnation)
 	}
-	if m, ok := c.after.Member(d.Member); ok && c.alone() && (m.Incarnation != c.entry.Index || m.Pulse != d.Pulse) {
-		return "it has no new incarnation and pulse"
+	if m, ok := c.after.Member(d.Member); ok && c.alone() && (m.Incarnation != c.entry.Index || m.Heartbeat != d.Heartbeat) {
+		return "it has no new incarnation and heartbeat"
 	}
 	return ""
 }

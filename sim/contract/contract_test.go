@@ -32,8 +32,8 @@ func life() [][]cluster.Command {
 	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadSingle, MaxAttempts: 1}
 	return [][]cluster.Command{
 		{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}}},
-		{cluster.PrepareJoin{Member: "a", Pulse: "p"}},
-		{cluster.PrepareJoin{Member: "b", Pulse: "q"}},
+		{cluster.PrepareJoin{Member: "a", Heartbeat: "p"}},
+		{cluster.PrepareJoin{Member: "b", Heartbeat: "q"}},
 		{cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "a", ByIncarnation: 2}},
 	}
 }
@@ -43,7 +43,7 @@ func TestWhatApplyDoesIsRight(t *testing.T) {
 	v := play(t, append(life(),
 		[]cluster.Command{cluster.DrainMember{Member: "a", On: true}},
 		[]cluster.Command{cluster.Stopped{Partition: "j", Token: 2}},
-		[]cluster.Command{cluster.ConfirmMember{Member: "b", Incarnation: 3, Pulse: "r"}},
+		[]cluster.Command{cluster.ConfirmMember{Member: "b", Incarnation: 3, Heartbeat: "r"}},
 		[]cluster.Command{cluster.LeaveCluster{Member: "a", Incarnation: 2}},
 	)...)
 	if p, _ := v.Partition("j"); p.Owner != "b" {
@@ -66,7 +66,7 @@ func TestFlaws(t *testing.T) {
 		{"accepted by a stranger", cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "x", ByIncarnation: 1}, "who accepts has another incarnation"},
 		{"an old incarnation leaves", cluster.LeaveCluster{Member: "a", Incarnation: 1}, "its incarnation is 2"},
 		{"it left and is there", cluster.LeaveCluster{Member: "a", Incarnation: 2}, "it is there still"},
-		{"confirmed as it was", cluster.ConfirmMember{Member: "a", Incarnation: 2, Pulse: "n"}, "no new incarnation"},
+		{"confirmed as it was", cluster.ConfirmMember{Member: "a", Incarnation: 2, Heartbeat: "n"}, "no new incarnation"},
 		{"not drained", cluster.DrainMember{Member: "a", On: true}, "not so afterwards"},
 		{"stopped under an old token", cluster.Stopped{Partition: "j", Token: 1}, "its token is 2"},
 		{"finished under an old token", cluster.FinishPartition{Partition: "j", Token: 1}, "its token is 2"},
@@ -92,7 +92,7 @@ func TestOnlyTheLeaderDecides(t *testing.T) {
 	t.Parallel()
 	v := play(t,
 		[]cluster.Command{cluster.Lead{Member: "a", Term: 1}},
-		[]cluster.Command{cluster.PrepareJoin{Member: "a", Pulse: "p"}},
+		[]cluster.Command{cluster.PrepareJoin{Member: "a", Heartbeat: "p"}},
 	)
 	if _, led := v.Leader(); !led {
 		t.Fatal("nobody leads")

@@ -19,13 +19,13 @@ func (c *change) epoch(d cluster.Epoch) string {
 	for _, n := range d.Members {
 		was, there := c.before.Member(n.Join.Member)
 		now, is := c.after.Member(n.Join.Member)
-		same := there && was.Pulse == n.Join.Pulse && was.State == cluster.MemberJoined
+		same := there && was.Heartbeat == n.Join.Heartbeat && was.State == cluster.MemberJoined
 		switch {
 		case same && now.Incarnation != was.Incarnation:
 			return fmt.Sprintf("%s was in the cluster, and is another incarnation", was.ID)
 		case !same && n.Incarnation != 0 && is && now.Incarnation == c.entry.Index:
 			return fmt.Sprintf("it brought %s back, which had left", now.ID)
-		case n.Incarnation == 0 && (!is || now.Pulse != n.Join.Pulse):
+		case n.Incarnation == 0 && (!is || now.Heartbeat != n.Join.Heartbeat):
 			return fmt.Sprintf("%s is not in it", n.Join.Member)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func split() [][]cluster.Command {
 	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, MaxAttempts: 3, Partitions: []string{"1"}}
 	return [][]cluster.Command{
-		{cluster.PrepareJoin{Member: "a", Pulse: "p"}},
+		{cluster.PrepareJoin{Member: "a", Heartbeat: "p"}},
 		{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}}},
 		{cluster.SplitPartition{Partition: "j#1", Token: 2, Children: []cluster.Child{{Key: "1a", Parents: []string{"1"}}}}},
 		{cluster.FinishPartition{Partition: "j#1", Token: 2, Outcome: cluster.OutcomeFailed, Message: "no"}},
@@ -65,7 +65,7 @@ func TestFlawsOfPlaces(t *testing.T) {
 func window() [][]cluster.Command {
 	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}}
 	return [][]cluster.Command{
-		{cluster.PrepareJoin{Member: "a", Pulse: "p"}},
+		{cluster.PrepareJoin{Member: "a", Heartbeat: "p"}},
 		{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}}},
 		{cluster.AdvanceWindow{Partition: "j#list", Token: 2, Cursor: []byte("c"), Items: []cluster.Item{{Key: "p"}, {Key: "q"}}}},
 		{cluster.FinishPartition{Partition: "j#p", Token: 3}},

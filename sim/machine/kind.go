@@ -14,8 +14,8 @@ const (
 	LateWrite       Kind = "late-write"        // a change takes effect seconds or minutes after its caller gave up
 	FailedCall      Kind = "failed-call"       // the store says that nothing was done
 	LastAnswer      Kind = "last-answer"       // a renewal is stored at once and answered late, and with its answer the member is cut off
-	LateLook        Kind = "late-look"         // a look at a pulse is done at once and answered late, no list comes before it, and then nothing reaches the pulse's owner for a while
-	HalfCall        Kind = "half-call"         // a new pulse is begun, and the member is cut off before it is written, or before it hears of that
+	LateLook        Kind = "late-look"         // a look at a heartbeat is done at once and answered late, no list comes before it, and then nothing reaches the heartbeat's owner for a while
+	HalfCall        Kind = "half-call"         // a new heartbeat is begun, and the member is cut off before it is written, or before it hears of that
 	Cut             Kind = "cut"               // nothing reaches the store, and no answer the member
 	CutOut          Kind = "cut-out"           // nothing reaches the store
 	CutIn           Kind = "cut-in"            // no answer reaches the member

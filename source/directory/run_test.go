@@ -35,7 +35,7 @@ type bundle struct {
 func setup(t *testing.T, files map[string]string) *bundle {
 	b := &bundle{t: t, dir: tree(t, files), host: worktest.NewHost(), types: types, docs: memstore.New().Open(), changed: make(chan struct{})}
 	t.Cleanup(func() { b.docs.Close() })
-	b.world.apply(cluster.PrepareJoin{Member: "m1", Pulse: "p", Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
+	b.world.apply(cluster.PrepareJoin{Member: "m1", Heartbeat: "p", Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
 	b.world.apply(Job("s"))
 	return b
 }

@@ -30,7 +30,7 @@ func (w *world) apply(commands ...cluster.Command) []cluster.Result {
 // declare makes members that declare the source s.
 func (w *world) declare(members ...cluster.MemberID) {
 	for _, m := range members {
-		w.apply(cluster.PrepareJoin{Member: m, Pulse: string(m), Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
+		w.apply(cluster.PrepareJoin{Member: m, Heartbeat: string(m), Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
 	}
 }
 

@@ -124,8 +124,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sighting is an observation of another's session.
-type sighting struct {
+// observation is an observation of another's session.
+type observation struct {
 	beat  int64
 	since time.Time // by our own clock
 }
@@ -133,7 +133,7 @@ type sighting struct {
 // beat shows that our sessions are alive, learns which of them others have ended, and removes those of others that were silent for long: they were left by
 // processes whose end nobody could prove.
 func (j *judge) beat() {
-	seen := map[int64]sighting{}
+	seen := map[int64]observation{}
 	for n := 1; wait(j.s.ctx, j.every()); n++ {
 		ids := j.s.sessionIDs()
 		if len(ids) == 0 {
@@ -177,13 +177,13 @@ func (j *judge) notice(asked []int64, alive []row) {
 }
 
 // observe compares the sessions of others with what was seen before, and removes the silent ones.
-func (j *judge) observe(before map[int64]sighting, rows []row, now time.Time) map[int64]sighting {
-	after := make(map[int64]sighting, len(rows))
+func (j *judge) observe(before map[int64]observation, rows []row, now time.Time) map[int64]observation {
+	after := make(map[int64]observation, len(rows))
 	for _, r := range rows {
 		id, ttl, beat := r.int(0), time.Duration(r.int(1))*time.Millisecond, r.int(2)
 		was, known := before[id]
 		if !known || was.beat != beat {
-			was = sighting{beat, now}
+			was = observation{beat, now}
 		}
 		after[id] = was
 		if now.Sub(was.since) < silentFor*max(ttl, beatMost) {

@@ -8,7 +8,7 @@
 // # State
 //
 //	/rota                     "rota 1": the format
-//	  docs/+pulse+m1/boot     a document of key pulse/m1/boot: its life, a line feed, the value. Folders are container nodes
+//	  docs/+heartbeat+m1/boot     a document of key pulse/m1/boot: its life, a line feed, the value. Folders are container nodes
 //	  lives/<life>            empty; exists exactly as long as the document of that life
 //	  log                     "head trimmed freed": three indexes
 //	    00000000000000000017  a record: the random name of its batch, and the bytes

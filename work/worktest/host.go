@@ -18,7 +18,7 @@ type Host struct {
 	mu        sync.Mutex
 	samples   []publish.Sample
 	changed   chan struct{} // closed and replaced when a sample or child arrives, or a position is saved
-	distrust  bool
+	expired   bool
 	positions map[cluster.PartitionID]position
 	children  map[cluster.PartitionID][]cluster.Child
 	failure   error
@@ -48,11 +48,11 @@ func (h *Host) Emit(samples ...publish.Sample) {
 	h.tell()
 }
 
-// Trusted is true until SetTrusted changes it.
-func (h *Host) Trusted(*work.Grant) bool {
+// Valid is true until SetValid changes it.
+func (h *Host) Valid(*work.Grant) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.distrust
+	return !h.expired
 }
 
 // LoadPosition returns the stored position, nil if none.
@@ -105,11 +105,11 @@ func (h *Host) tell() {
 	h.changed = make(chan struct{})
 }
 
-// SetTrusted sets what Trusted answers.
-func (h *Host) SetTrusted(on bool) {
+// SetValid sets what Valid answers.
+func (h *Host) SetValid(on bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.distrust = !on
+	h.expired = !on
 }
 
 // Fail makes positions and splits fail with err from now on; nil heals them.

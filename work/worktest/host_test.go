@@ -47,18 +47,18 @@ func TestPositionsAreFenced(t *testing.T) {
 	}
 }
 
-func TestHostFailsAndDistrusts(t *testing.T) {
+func TestHostFailsAndExpires(t *testing.T) {
 	t.Parallel()
 	g, h := worktest.NewGrant(t, work.Definition{})
-	if !g.Trusted() {
-		t.Fatal("a new host does not trust")
+	if !g.Valid() {
+		t.Fatal("a new host does not lease")
 	}
-	h.SetTrusted(false)
+	h.SetValid(false)
 	broken := errors.New("broken")
 	h.Fail(broken)
 	err := g.Split(t.Context(), []cluster.Child{{Key: "a"}})
-	if g.Trusted() || !errors.Is(err, broken) || len(h.Children(g.Partition)) != 0 {
-		t.Fatalf("trusted %v, split %v, children %v", g.Trusted(), err, h.Children(g.Partition))
+	if g.Valid() || !errors.Is(err, broken) || len(h.Children(g.Partition)) != 0 {
+		t.Fatalf("valid %v, split %v, children %v", g.Valid(), err, h.Children(g.Partition))
 	}
 }
 

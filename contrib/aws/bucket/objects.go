@@ -17,7 +17,7 @@ import (
 // Objects is what one process does with objects. Take is required.
 type Objects struct {
 	// Take works on one object. It is done when Take returns nil. It may be called again for the same object, under a larger g.Token, where
-	// a run was cut: write results so that an old token cannot overwrite a newer one, or ask g.Trusted right before.
+	// a run was cut: write results so that an old token cannot overwrite a newer one, or ask g.Valid right before.
 	Take func(ctx context.Context, g *rota.Grant, o Object) error
 	// MaxConcurrent is how many objects this process works on at once; 0 means 8.
 	MaxConcurrent int

@@ -68,8 +68,8 @@ func (t taking) object(ctx context.Context, at place, in listed) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case !t.grant.Trusted():
-		return work.CauseTrustLost
+	case !t.grant.Valid():
+		return work.CauseLeaseLost
 	case t.config.Follow == Marks:
 		return t.markDone(ctx, at, o)
 	case t.config.Follow == Delete:

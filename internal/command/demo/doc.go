@@ -19,7 +19,7 @@
 //     and only then others see it die: tasks that can't be killed would else act for a moment behind their owner's death, which no process does. The gap
 //     counts from the loss, so the time that the end of the tasks takes is in it; whether they overlap with others is judged by their real ends.
 //   - suspension: the store does not answer the member any more. Its session stays, as that of a process that stands still, so others notice by
-//     the silence of its pulse. Its tasks go on, which is stricter than SIGSTOP: the member must stop them by its own clock before others start them.
+//     the silence of its heartbeat. Its tasks go on, which is stricter than SIGSTOP: the member must stop them by its own clock before others start them.
 //     [Judge] cuts nothing there. Overlaps are counted as they were, the gap is from its own stop to the start elsewhere, and the silence is told and
 //     bounded besides. When it is let go on, it finds itself removed and joins anew.
 //   - leave: the end of its ctx, which is what SIGTERM ends in a process.

@@ -88,7 +88,7 @@ func (p *Play) settled(live []string) (bool, error) {
 	return true, nil
 }
 
-// run is one of a partition under a token; a member that has lost its trust for a moment stops it, and starts it again.
+// run is one of a partition under a token; a member that has lost its lease for a moment stops it, and starts it again.
 type run struct {
 	partition string
 	token     uint64

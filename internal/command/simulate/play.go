@@ -169,7 +169,7 @@ func (w *World) join(l *Line) error {
 		return err
 	}
 	for _, name := range names {
-		c.Member, c.Pulse = cluster.MemberID(name), "pulse/"+name
+		c.Member, c.Heartbeat = cluster.MemberID(name), "pulse/"+name
 		old, ok := w.v.Member(c.Member)
 		replaces := int64(0)
 		if ok && (w.dead[c.Member] || old.State == cluster.MemberHeld) && !w.paused {
@@ -179,7 +179,7 @@ func (w *World) join(l *Line) error {
 			return err
 		}
 		c.Replaces = cluster.Incarnation(replaces)
-		delete(w.dead, c.Member) // its pulse is there
+		delete(w.dead, c.Member) // its heartbeat is there
 		w.write("", c)
 		if m, _ := w.v.Member(c.Member); l.Name == "join" && m.State == cluster.MemberPrepared && m.ID != "" {
 			w.write("", w.accept(m))
@@ -222,7 +222,7 @@ func (w *World) about(l *Line, m cluster.Member) cluster.Command {
 	case "abort":
 		return cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation}
 	case "confirm":
-		return cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Pulse: "pulse/" + string(m.ID) + "/again"}
+		return cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Heartbeat: "pulse/" + string(m.ID) + "/again"}
 	case "release-hold":
 		return cluster.ReleaseHold{Member: m.ID, Incarnation: m.Incarnation}
 	}

@@ -11,7 +11,7 @@ import (
 type World struct {
 	v       cluster.Value
 	seq     uint64
-	dead    map[cluster.MemberID]bool // crashed: they do nothing, and their pulse is gone
+	dead    map[cluster.MemberID]bool // crashed: they do nothing, and their heartbeat is gone
 	paused  bool                      // members do nothing until they are told to
 	stride  cluster.Index             // from one entry to the next
 	batch   *[]cluster.Command        // of an entry that is being put together; else nil
@@ -67,7 +67,7 @@ func (w *World) settle() {
 	}
 }
 
-// sweep reports every member whose pulse is gone.
+// sweep reports every member whose heartbeat is gone.
 func (w *World) sweep() {
 	for m := range w.v.Members() {
 		if w.dead[m.ID] && m.State != cluster.MemberHeld {
@@ -76,12 +76,12 @@ func (w *World) sweep() {
 	}
 }
 
-// gone is what is written about a member whose pulse is gone.
+// gone is what is written about a member whose heartbeat is gone.
 func gone(m cluster.Member) cluster.Command {
 	if m.State == cluster.MemberPrepared {
 		return cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation}
 	}
-	return cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "its pulse is gone"}
+	return cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "its heartbeat is gone"}
 }
 
 // step lets each live member, or each of some, write once what the value, as it stood before, asks of it.

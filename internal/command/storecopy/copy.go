@@ -75,7 +75,7 @@ func describe(v cluster.Value) Report {
 	return r
 }
 
-// documents copies all but pulses. One that is there already with the same content is left: an earlier attempt has written it.
+// documents copies all but heartbeats. One that is there already with the same content is left: an earlier attempt has written it.
 func documents(ctx context.Context, from store.Docs, to store.Docs, r *Report) error {
 	docs, err := from.List(ctx, "")
 	if err != nil {

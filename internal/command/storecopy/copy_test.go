@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// source is a store with a cluster of one job, a position and a pulse.
+// source is a store with a cluster of one job, a position and a heartbeat.
 func source(t *testing.T) *memory.Store {
 	t.Helper()
 	s := memory.New().Open()
@@ -101,7 +101,7 @@ func TestCopyRefuses(t *testing.T) {
 	if _, err := Copy(t.Context(), replica.Protocol{}, from, empty, false); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("over another document: %v", err)
 	}
-	join := cluster.PrepareJoin{Member: "m", Pulse: "pulse/m/1"}
+	join := cluster.PrepareJoin{Member: "m", Heartbeat: "pulse/m/1"}
 	if _, err := replica.NewClient(from).Propose(t.Context(), join); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 //
 // The value is what a cluster is; the log is only how its members agree on it. So the copy gets the value as a snapshot, at the same index of
 // a log that begins behind it: tokens go on growing, and the first member that joins there finds everything as it was. Documents, such as positions
-// and the journal, are copied one by one. Pulses are not: they belong to processes of the former store.
+// and the journal, are copied one by one. Heartbeats are not: they belong to processes of the former store.
 //
 // # Order
 //

@@ -4,7 +4,7 @@
 // # What is compared
 //
 // The members are clients of github.com/twmb/franz-go, cooperative sticky, with the session timeout as long as Rota's TTL and a third of that between heartbeats,
-// as Rota renews its pulse. The gap is from the instant of the kill until the last partition of the killed has been assigned to a member that lives, by what
+// as Rota renews its heartbeat. The gap is from the instant of the kill until the last partition of the killed has been assigned to a member that lives, by what
 // that member wrote down when it was told; fetching begins after that and is not counted. All processes of one machine share the clock.
 //
 // # What is not compared

@@ -76,8 +76,8 @@ func benchmarkAppend(b *testing.B, callers int) {
 func BenchmarkAppend1(b *testing.B) { benchmarkAppend(b, 1) }
 func BenchmarkAppend8(b *testing.B) { benchmarkAppend(b, 8) }
 
-// BenchmarkPulse is what a member costs the server with each renewal, and with each look at another one.
-func BenchmarkPulse(b *testing.B) {
+// BenchmarkHeartbeat is what a member costs the server with each renewal, and with each look at another one.
+func BenchmarkHeartbeat(b *testing.B) {
 	s := openWith(b, nats.Options{Bucket: bucket()})
 	owner, err := s.OpenSession(b.Context(), 1e12)
 	if err != nil {

@@ -191,7 +191,7 @@ func TestPutRenewsAll(t *testing.T) {
 	wantValue(t, a, "s/still", "x", still)
 }
 
-// TestExpiredAtTheServerAlone lets a document vanish while the session still trusts itself, as after the suspension of a machine.
+// TestExpiredAtTheServerAlone lets a document vanish while the session still holds a lease, as after the suspension of a machine.
 func TestExpiredAtTheServerAlone(t *testing.T) {
 	t.Parallel()
 	b := bucket()

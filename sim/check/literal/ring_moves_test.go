@@ -47,7 +47,7 @@ func (w *moves) work(p peer) {
 		s := w.from
 		s.peers[p].fired = s.peers[p].fired.without(q)
 		s.append(command{kind: leaveCluster, about: q})
-		w.add(s, "%v sees that the pulse of %v is gone, and appends leave-cluster(%v)", p, q, q)
+		w.add(s, "%v sees that the heartbeat of %v is gone, and appends leave-cluster(%v)", p, q, q)
 	}
 	if int(l.at) < len(w.from.log) {
 		s := w.from
@@ -99,7 +99,7 @@ func (w *moves) begin() {
 
 func (w *moves) join(p peer, what string) {
 	s := w.from
-	l := local{phase: joining, pulse: true, at: uint8(len(s.log))}
+	l := local{phase: joining, heartbeat: true, at: uint8(len(s.log))}
 	s.peers[p] = l
 	s.append(command{kind: peerGC, about: p})
 	w.add(s, "%v %s: it appends peer-gc(%v)", p, what, p)
@@ -136,9 +136,9 @@ func (s *ringState) kill(p peer) {
 	s.vanish(p)
 }
 
-// vanish removes a pulse. The watches on it fire.
+// vanish removes a heartbeat. The watches on it fire.
 func (s *ringState) vanish(p peer) {
-	s.peers[p].pulse = false
+	s.peers[p].heartbeat = false
 	for q := peerA; q < peers; q++ {
 		if l := &s.peers[q]; l.watches.has(p) {
 			l.watches, l.fired = l.watches.without(p), l.fired.with(p)

@@ -17,7 +17,7 @@ func (m Document) read(s *ringState, p peer) (local, string) {
 	case c.kind == prepareJoin && c.about == p && r.l.phase == joining:
 		return r.l, r.bind()
 	case c.kind == abortJoin && c.about == p && r.l.phase != inside:
-		r.l = local{phase: backOff, pulse: r.l.pulse, at: r.l.at}
+		r.l = local{phase: backOff, heartbeat: r.l.heartbeat, at: r.l.at}
 		return r.l, "it drops its watch and backs off"
 	case c.kind == notifyWatchers && c.watcher == p && changed:
 		return r.l, r.notified(c)
@@ -39,31 +39,31 @@ type reader struct {
 	before, after pairs
 }
 
-// watch sets a watch. On a pulse that is gone it fires at once, if whoever sets it looks at the answer.
+// watch sets a watch. On a heartbeat that is gone it fires at once, if whoever sets it looks at the answer.
 func (r *reader) watch(q peer) {
 	switch {
 	case q == r.p || q == nobody:
-	case r.s.peers[q].pulse:
+	case r.s.peers[q].heartbeat:
 		r.l.watches = r.l.watches.with(q)
 	case !r.m.sc.noLook:
 		r.l.fired = r.l.fired.with(q)
 	}
 }
 
-// collect is peer-gc: leave-cluster for each member whose pulse is missing, then the attempt itself.
+// collect is peer-gc: leave-cluster for each member whose heartbeat is missing, then the attempt itself.
 func (r *reader) collect() string {
 	var gone peerSet
 	for q := range r.before.members().each {
-		if !r.s.peers[q].pulse {
+		if !r.s.peers[q].heartbeat {
 			gone = gone.with(q)
 			r.l.push(command{kind: leaveCluster, about: q})
 		}
 	}
 	r.l.push(command{kind: prepareJoin, about: r.p})
 	if gone == 0 {
-		return "all pulses are there"
+		return "all heartbeats are there"
 	}
-	return fmt.Sprintf("the pulse of %v is gone", gone)
+	return fmt.Sprintf("the heartbeat of %v is gone", gone)
 }
 
 // bind is the joiner that meets its own prepare-join.

@@ -14,7 +14,7 @@ const (
 	promiseIn      = "every living joiner gets in"
 	promiseWatched = "everyone in the cluster is watched by a living member"
 	promiseRing    = "the members are one ring"
-	promiseAlive   = "nobody whose pulse stands is removed"
+	promiseAlive   = "nobody whose heartbeat stands is removed"
 )
 
 // phase is where a peer stands in its life.
@@ -32,14 +32,14 @@ const (
 
 // local is what one peer has besides the log.
 type local struct {
-	phase   phase
-	pulse   bool // its ephemeral node is there
-	again   bool // the reply to its last append was lost: it sends it again
-	at      uint8
-	watches peerSet // watches that are set
-	fired   peerSet // watches that have fired, and are not reported yet
-	queue   [4]command
-	queued  uint8
+	phase     phase
+	heartbeat bool // its ephemeral node is there
+	again     bool // the reply to its last append was lost: it sends it again
+	at        uint8
+	watches   peerSet // watches that are set
+	fired     peerSet // watches that have fired, and are not reported yet
+	queue     [4]command
+	queued    uint8
 }
 
 func (l *local) reads() bool { return l.phase >= joining && l.phase <= inside }
@@ -79,7 +79,7 @@ func (m Document) Start() []ringState {
 	s := ringState{base: inRing(m.sc.members), crashes: 1, lost: m.sc.lost}
 	s.base.id = m.sc.firstID
 	for p := range m.sc.members.each {
-		s.peers[p] = local{phase: inside, pulse: true}
+		s.peers[p] = local{phase: inside, heartbeat: true}
 		s.peers[p].watches = s.peers[p].watches.with(s.base.pairs[p])
 	}
 	return []ringState{s}

@@ -14,7 +14,7 @@ type Scenario struct {
 	lost             int     // how many appends may have their reply lost
 
 	// How the document is read where it can be read in two ways.
-	noLook  bool  // a watch that is set on a pulse that is gone waits for its creation, as ZooKeeper's exists watch does
+	noLook  bool  // a watch that is set on a heartbeat that is gone waits for its creation, as ZooKeeper's exists watch does
 	eager   bool  // a joiner reports a death that it sees; otherwise that is buffered until it is in
 	firstID uint8 // message id of the last command before the start; it chooses the joiner's target
 }
@@ -52,12 +52,12 @@ func Scenarios() []Scenario {
 		},
 		{
 			Name: "two-neighbours", Title: "Two neighbours die at once",
-			Flaw:    "“P adds a ZooKeeper watch to R's pulse node”: a watch on a node that is already gone waits for its creation. No rule looks at all pulses while anybody lives.",
+			Flaw:    "“P adds a ZooKeeper watch to R's heartbeat node”: a watch on a node that is already gone waits for its creation. No rule looks at all heartbeats while anybody lives.",
 			members: setOf(peerA, peerB, peerC, peerD), crash: setOf(peerB, peerC), together: true, noLook: true,
 		},
 		{
 			Name: "two-neighbours-and-joiner", Title: "Two neighbours die while one joins",
-			Flaw: "Here a watch on a pulse that is gone does fire, and a joiner reports what it sees. It still breaks: the watcher has moved its watch to the joiner, " +
+			Flaw: "Here a watch on a heartbeat that is gone does fire, and a joiner reports what it sees. It still breaks: the watcher has moved its watch to the joiner, " +
 				"whose target is removed before it is accepted.",
 			members: abc, joiners: j, crash: setOf(peerB, peerC), together: true, eager: true, firstID: 5, Shows: promiseWatched,
 		},

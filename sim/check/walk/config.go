@@ -16,7 +16,7 @@ type Config struct {
 	Partitions int  // of one job that was submitted before
 	Crashes    int  // between any two effects
 	Restarts   int  // of crashed members, under their names
-	Suspicions int  // pulses of live members that vanish
+	Suspicions int  // heartbeats of live members that vanish
 	Duplicates int  // appends that are done although their answer is lost, or are done twice
 	Failures   int  // appends that the store provably does not do
 	Leaves     int  // members that are asked to leave in order
@@ -24,12 +24,12 @@ type Config struct {
 	Guardians  bool // each process has a guardian
 	Lines      int  // lines between a process that lives and its guardian that are closed
 	Handover   cluster.Handover
-	Sweeps     bool // members list all pulses when they join, as they do now and then; without, only the watched ones are looked at
+	Sweeps     bool // members list all heartbeats when they join, as they do now and then; without, only the watched ones are looked at
 	// Prompt makes members read all that is new in one go: at once while they have no append under way, at any time while they have one.
 	// That leaves out the states in which a member decides on what is no longer true; what it has decided and not yet written grows
 	// old all the same.
 	Prompt bool
-	// Timeless lets a suspected member go on as if no time had passed: its pulse has vanished before its trust was over. No store may do
+	// Timeless lets a suspected member go on as if no time had passed: its heartbeat has vanished before its lease was over. No store may do
 	// that, so G2 must break. It shows that the walk would notice.
 	Timeless bool
 }

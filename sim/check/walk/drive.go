@@ -40,7 +40,7 @@ func (s *State) effect(i int, e machine.Effect) {
 			m.calls = append(slices.Clip(m.calls), e)
 		}
 	case machine.Assign:
-		m.work = supervisor{version: a.Version, trust: a.TrustUntil, grants: a.Grants}
+		m.work = supervisor{version: a.Version, lease: a.ValidUntil, grants: a.Grants}
 		s.step(i, s.rules.Machine.Events.Reported(m.work.version, m.reports()))
 	case machine.Left:
 		m.gone = true
@@ -53,7 +53,7 @@ func (s *State) effect(i int, e machine.Effect) {
 
 // reports are what the supervisor tells: it runs what it was told to run, and nothing fails.
 func (m *member) reports() []protocol.Report {
-	if m.work.trust == 0 {
+	if m.work.lease == 0 {
 		return nil
 	}
 	out := make([]protocol.Report, len(m.work.grants))

@@ -42,10 +42,10 @@ func newNames(s *State) *Names {
 	}
 	n := &Names{types: s.rules.Ranked, classes: map[string][]uint64{}, base: s.at(read), indexes: make([]cluster.Index, 0, 64)}
 	for m := range n.base.Members() {
-		n.known = append(n.known, m.Pulse)
+		n.known = append(n.known, m.Heartbeat)
 	}
 	for _, r := range s.after(read) {
-		n.known = Pulses(n.known, r.entry.Commands)
+		n.known = Heartbeats(n.known, r.entry.Commands)
 	}
 	if s.rules.Names == nil {
 		return n
@@ -63,14 +63,14 @@ func newNames(s *State) *Names {
 	return n
 }
 
-// Pulses appends the heartbeats that commands name.
-func Pulses(to []string, cs []cluster.Command) []string {
+// Heartbeats appends the heartbeats that commands name.
+func Heartbeats(to []string, cs []cluster.Command) []string {
 	for _, c := range cs {
 		switch c := c.(type) {
 		case cluster.PrepareJoin:
-			to = append(to, c.Pulse)
+			to = append(to, c.Heartbeat)
 		case cluster.ConfirmMember:
-			to = append(to, c.Pulse)
+			to = append(to, c.Heartbeat)
 		}
 	}
 	return to
@@ -153,7 +153,7 @@ func (n *Names) Seq(w cluster.WriterID, seq uint64) int64 {
 func (n *Names) Command(b []byte, c cluster.Command) []byte {
 	switch c := c.(type) {
 	case cluster.PrepareJoin:
-		return n.mention(append(b, 1), string(c.Member)+c.Pulse, c.Replaces)
+		return n.mention(append(b, 1), string(c.Member)+c.Heartbeat, c.Replaces)
 	case cluster.AcceptJoin:
 		return n.mention(append(b, 2), string(c.Member)+string(c.By), c.Incarnation, c.ByIncarnation)
 	case cluster.AbortJoin:
@@ -161,7 +161,7 @@ func (n *Names) Command(b []byte, c cluster.Command) []byte {
 	case cluster.LeaveCluster:
 		return n.mention(append(b, 4), string(c.Member), c.Incarnation)
 	case cluster.ConfirmMember:
-		return n.mention(append(b, 5), string(c.Member)+c.Pulse, c.Incarnation)
+		return n.mention(append(b, 5), string(c.Member)+c.Heartbeat, c.Incarnation)
 	case cluster.Started:
 		return n.mention(append(b, 6), string(c.Partition), c.Token)
 	case cluster.Stopped:
@@ -193,7 +193,7 @@ func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
 func (n *Names) value(b []byte, v *cluster.Value) []byte {
 	for m := range v.Members() {
 		b = append(append(b, m.ID...), 1, byte(m.State))
-		b = n.mention(b, m.Pulse, m.Incarnation, m.Changed)
+		b = n.mention(b, m.Heartbeat, m.Incarnation, m.Changed)
 	}
 	for p := range v.Partitions() {
 		b = append(append(b, p.Owner...), 2, byte(p.State))

@@ -76,7 +76,7 @@ type member struct {
 // supervisor is what runs.
 type supervisor struct {
 	version uint64
-	trust   protocol.Instant
+	lease   protocol.Instant
 	grants  []protocol.Grant
 }
 
@@ -86,7 +86,7 @@ func (m *member) acts(p cluster.PartitionID) bool { return m.token(p) != 0 }
 
 // token is the one under which the member does the work of a partition; 0 when it does not.
 func (m *member) token(p cluster.PartitionID) cluster.Token {
-	if !m.up || m.clock >= m.work.trust {
+	if !m.up || m.clock >= m.work.lease {
 		return 0
 	}
 	i := slices.IndexFunc(m.work.grants, func(g protocol.Grant) bool { return g.Partition == p })

@@ -13,17 +13,17 @@ import (
 // faults are those of the standard table, and what only a leader can do. The two ends of a run that rewrite the log are not among them: plain members
 // do not read it.
 func faults() []machine.Fault {
-	all := []string{"claim", "pulse", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed", "leaving"}
+	all := []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed", "leaving"}
 	works := []string{"joined", "ruling"}
 	table := machine.Table(machine.Phases{
 		All:     all,
-		Writes:  []string{"pulse", "join", "joined", "claimed", "ruling", "confirm", "leaving"},
+		Writes:  []string{"heartbeat", "join", "joined", "claimed", "ruling", "confirm", "leaving"},
 		Renews:  works,
 		Looks:   works,
-		Begins:  []string{"pulse", "confirm"},
+		Begins:  []string{"heartbeat", "confirm"},
 		Told:    []string{"join", "joined", "ruling", "leaving"},
 		Lists:   []string{"joined", "adopting", "ruling"},
-		Leaves:  []string{"claim", "pulse", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed"},
+		Leaves:  []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed"},
 		Doubled: []string{"join", "joined", "ruling", "confirm", "leaving"},
 		Runs:    works,
 		Stops:   []string{"joined", "ruling", "confirm", "leaving"},
@@ -37,7 +37,7 @@ func faults() []machine.Fault {
 func stray(v *cluster.Value, docs []store.Doc) string {
 	owned := map[string]bool{}
 	for m := range v.Members() {
-		owned[m.Pulse] = true
+		owned[m.Heartbeat] = true
 	}
 	for _, d := range docs {
 		if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) && !owned[d.Key] {

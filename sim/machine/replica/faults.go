@@ -6,14 +6,14 @@ import "github.com/rota-run/rota/sim/machine"
 func faults() []machine.Fault {
 	joined := []string{"joined"}
 	return append(machine.Table(machine.Phases{
-		All:     []string{"reading", "claim", "pulse", "join", "prepared", "joined", "confirm", "removed", "leaving"},
-		Writes:  []string{"pulse", "join", "prepared", "joined", "confirm", "leaving"},
+		All:     []string{"reading", "claim", "heartbeat", "join", "prepared", "joined", "confirm", "removed", "leaving"},
+		Writes:  []string{"heartbeat", "join", "prepared", "joined", "confirm", "leaving"},
 		Renews:  joined,
 		Looks:   joined,
-		Begins:  []string{"pulse", "confirm"},
+		Begins:  []string{"heartbeat", "confirm"},
 		Told:    []string{"prepared", "joined", "leaving"},
 		Lists:   []string{"prepared", "joined"},
-		Leaves:  []string{"reading", "claim", "pulse", "join", "prepared", "joined", "confirm", "removed"},
+		Leaves:  []string{"reading", "claim", "heartbeat", "join", "prepared", "joined", "confirm", "removed"},
 		Doubled: []string{"prepared", "joined", "confirm", "leaving"},
 		Runs:    joined,
 		Stops:   []string{"joined", "confirm", "leaving"}, // a removed member has lapsed, and so stopped, before

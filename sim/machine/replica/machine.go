@@ -57,15 +57,15 @@ func watches(s machine.State) ([]string, bool) {
 
 func act(e machine.Effect) machine.Act {
 	switch e := e.(type) {
-	case replica.ReadLog, replica.ReadSnapshot, replica.CheckLog, replica.DropPulse:
+	case replica.ReadLog, replica.ReadSnapshot, replica.CheckLog, replica.DropHeartbeat:
 		return machine.Call{}
 	case replica.Append:
 		return machine.Call{Write: true}
 	case replica.Renew:
 		return machine.Call{Renew: true, Begin: e.Create}
-	case replica.CheckPulse:
+	case replica.CheckHeartbeat:
 		return machine.Call{Looks: true, Whom: owner(e.Key)}
-	case replica.ListPulses:
+	case replica.ListHeartbeats:
 		return machine.Call{List: true}
 	case replica.SaveSnapshot:
 		return machine.Call{Keep: true}
@@ -95,7 +95,7 @@ func owner(key string) cluster.MemberID {
 func stray(v *cluster.Value, docs []store.Doc) string {
 	owned := map[string]bool{}
 	for m := range v.Members() {
-		owned[m.Pulse] = true
+		owned[m.Heartbeat] = true
 	}
 	for _, d := range docs {
 		if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) && !owned[d.Key] {
@@ -129,17 +129,17 @@ func describe(x any) string {
 		return fmt.Sprintf("appended #%d at %d (outcome %d)%s", e.Seq, e.Index, e.Outcome, problem(e.Err))
 	case replica.Renewed:
 		return fmt.Sprintf("renewed %s (outcome %d)%s", e.Key, e.Outcome, problem(e.Err))
-	case replica.PulseSeen:
-		return fmt.Sprintf("pulse %s is at %q%s", e.Key, e.Version, problem(e.Err))
-	case replica.PulsesListed:
-		return fmt.Sprintf("%d pulses%s", len(e.Pulses), problem(e.Err))
+	case replica.HeartbeatSeen:
+		return fmt.Sprintf("heartbeat %s is at %q%s", e.Key, e.Version, problem(e.Err))
+	case replica.HeartbeatsListed:
+		return fmt.Sprintf("%d heartbeats%s", len(e.Heartbeats), problem(e.Err))
 	case replica.Reported:
 		return fmt.Sprintf("supervisor at version %d runs %d", e.Version, len(e.Reports))
 	case replica.Append:
 		return fmt.Sprintf("append #%d [%s]", e.Entry.Seq, machine.Commands(e.Entry.Commands))
 	case replica.Renew:
 		return "renew " + e.Key
-	case replica.CheckPulse:
+	case replica.CheckHeartbeat:
 		return "check " + e.Key
 	case replica.Assign:
 		return fmt.Sprintf("assign version %d: %d grants", e.Assignment.Version, len(e.Assignment.Grants))

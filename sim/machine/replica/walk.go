@@ -28,9 +28,9 @@ func way(c walk.Config, e machine.Effect) walk.Way {
 			return walk.Secret
 		}
 		return walk.Unseen
-	case replica.CheckPulse:
+	case replica.CheckHeartbeat:
 		return walk.Quiet
-	case replica.ListPulses:
+	case replica.ListHeartbeats:
 		if c.Sweeps {
 			return walk.Quiet
 		}
@@ -46,12 +46,12 @@ func way(c walk.Config, e machine.Effect) walk.Way {
 
 // prompt: a look at a heartbeat that is there, a list without gaps.
 func prompt(st walk.Store, s machine.State, e machine.Effect) bool {
-	if e, ok := e.(replica.CheckPulse); ok {
+	if e, ok := e.(replica.CheckHeartbeat); ok {
 		return st.Exists(e.Key)
 	}
 	v := s.Value()
 	for m := range v.Members() {
-		if !st.Exists(m.Pulse) { // nobody is held here
+		if !st.Exists(m.Heartbeat) { // nobody is held here
 			return false
 		}
 	}
@@ -61,10 +61,10 @@ func prompt(st walk.Store, s machine.State, e machine.Effect) bool {
 func names(e machine.Effect) []string {
 	switch e := e.(type) {
 	case replica.Append:
-		return walk.Pulses(nil, e.Entry.Commands)
+		return walk.Heartbeats(nil, e.Entry.Commands)
 	case replica.Renew:
 		return []string{e.Key}
-	case replica.CheckPulse:
+	case replica.CheckHeartbeat:
 		return []string{e.Key}
 	}
 	return nil
@@ -78,7 +78,7 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 		return n.Entry(append(b, 'a'), e.Entry)
 	case replica.Renew:
 		return append(append(append(b, 'r'), e.Key...), 0)
-	case replica.CheckPulse:
+	case replica.CheckHeartbeat:
 		return append(append(append(b, 'c'), e.Key...), 0)
 	}
 	return append(b, 'l')

@@ -54,9 +54,9 @@ func value() []flaw.Flaw {
 		flaw.New("an outdated leave removes the next incarnation", member,
 			"case !ok || m.Incarnation != c.Incarnation:\n\t\treturn \"no such member\"", "case !ok:\n\t\treturn \"no such member\""),
 		flaw.New("a confirmed member keeps its incarnation", member,
-			"m.Incarnation, m.Pulse = d.at, c.Pulse", "m.Pulse = c.Pulse"),
-		flaw.New("a confirmed member keeps its old pulse", member,
-			"m.Incarnation, m.Pulse = d.at, c.Pulse", "m.Incarnation = d.at"),
+			"m.Incarnation, m.Heartbeat = d.at, c.Heartbeat", "m.Heartbeat = c.Heartbeat"),
+		flaw.New("a confirmed member keeps its old heartbeat", member,
+			"m.Incarnation, m.Heartbeat = d.at, c.Heartbeat", "m.Incarnation = d.at"),
 		flaw.New("whoever was removed confirms itself", member,
 			"if !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld {\n\t\treturn \"no such member: it was removed\"",
 			"if !ok || m.State == MemberHeld {\n\t\treturn \"no such member: it was removed\""),
@@ -89,42 +89,42 @@ func ofReplica() []flaw.Flaw {
 		timing      = "protocol/heartbeat/timing.go"
 		observation = "protocol/heartbeat/observation.go"
 
-		join    = "protocol/replica/step_join.go"
-		log     = "protocol/replica/step_log.go"
-		pulse   = "protocol/replica/step_pulse.go"
-		propose = "protocol/replica/step_propose.go"
-		assign  = "protocol/replica/step_assign.go"
-		answer  = "protocol/outbox/answer.go"
+		join      = "protocol/replica/step_join.go"
+		log       = "protocol/replica/step_log.go"
+		heartbeat = "protocol/replica/step_heartbeat.go"
+		propose   = "protocol/replica/step_propose.go"
+		assign    = "protocol/replica/step_assign.go"
+		answer    = "protocol/outbox/answer.go"
 	)
 	return []flaw.Flaw{
-		flaw.New("others wait for less than the trust of a silent member", timing,
+		flaw.New("others wait for less than the lease of a silent member", timing,
 			"return period(t.TTL, 1000+t.Rho)", "return period(t.TTL, 1000-4*t.Rho)"),
-		flaw.New("a member trusts itself for longer than others wait", timing,
+		flaw.New("a member holds its lease for longer than others wait", timing,
 			"return period(t.TTL, 1000-t.Rho) - t.Margin", "return period(t.TTL, 1000+4*t.Rho) + t.Margin"),
-		flaw.New("trust counts from the answer", pulse,
+		flaw.New("a lease counts from the answer", heartbeat,
 			"s.renewal.Renewed(ev.Sent, s.p.timing())\n", "s.renewal.Renewed(ev.Sent, s.p.timing())\n\t\ts.renewal.Acked = max(s.renewal.Acked, ev.Now)\n"),
-		flaw.New("a joiner that was suspended renews its silent pulse", pulse,
+		flaw.New("a joiner that was suspended renews its silent heartbeat", heartbeat,
 			"if s.renewal.Lapsed(s.now, s.p.timing()) {", "if s.phase == phaseMember && s.renewal.Lapsed(s.now, s.p.timing()) {"),
-		flaw.New("a member that lost its trust goes on under its old pulse", pulse,
+		flaw.New("a member that lost its lease goes on under its old heartbeat", heartbeat,
 			"	s.life++\n\ts.renewal = renewal{}\n\tif s.assigned", "	if s.assigned"),
-		flaw.New("the supervisor is not told that trust has ended", pulse,
-			"s.assigned.TrustUntil = 0\n", "s.assigned.TrustUntil = s.now.Add(s.p.TTL)\n"),
-		flaw.New("a joiner names a pulse that is not there", pulse,
-			"s.phase = phasePulse // nobody", "// nobody"),
+		flaw.New("the supervisor is not told that a lease has expired", heartbeat,
+			"s.assigned.ValidUntil = 0\n", "s.assigned.ValidUntil = s.now.Add(s.p.TTL)\n"),
+		flaw.New("a joiner names a heartbeat that is not there", heartbeat,
+			"s.phase = phaseHeartbeat // nobody", "// nobody"),
 		flaw.New("a look counts from its answer", observation,
 			"o.Known, o.Looked = true, max(sent, o.Since)", "o.Known, o.Looked = true, now"),
 		flaw.New("a listing is believed", observation,
 			"o.Listed, o.Missing = false, true", "o.Listed, o.Missing, o.Known, o.Version = false, true, true, \"\""),
-		flaw.New("a lost pulse is not noticed by its owner", pulse,
+		flaw.New("a lost heartbeat is not noticed by its owner", heartbeat,
 			"		s.renewal.Next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life\n\t\ts.lapse()\n", "		s.renewal.Acked, s.renewal.Next = ev.Sent, ev.Sent.Add(s.p.TTL / 3)\n"),
-		flaw.New("nobody sweeps", pulse,
+		flaw.New("nobody sweeps", heartbeat,
 			"if s.phase != phaseMember || s.sweep.busy || s.now < s.sweep.next {", "if s.phase != phaseMember || s.sweep.busy || s.now >= s.sweep.next {"),
-		flaw.New("the dead are not reported", pulse,
+		flaw.New("the dead are not reported", heartbeat,
 			"		if !s.dead(o) {\n\t\t\tcontinue", "		if !o.Gone() {\n\t\t\tcontinue"),
 		flaw.New("a live process's name is taken over", join,
-			"if s.ours(m.Pulse) || s.dead(s.claim) {", "if s.ours(m.Pulse) || s.claim.Key != \"\" {"),
+			"if s.ours(m.Heartbeat) || s.dead(s.claim) {", "if s.ours(m.Heartbeat) || s.claim.Key != \"\" {"),
 		flaw.New("its own former life stops a member", join,
-			"if s.ours(m.Pulse) || s.dead(s.claim) {", "if s.dead(s.claim) {"),
+			"if s.ours(m.Heartbeat) || s.dead(s.claim) {", "if s.dead(s.claim) {"),
 		flaw.New("a removed member works on", join,
 			"	s.joined = false\n\ts.revoke(0)\n", "	s.joined = false\n"),
 		flaw.New("a removed member does not come back", join,
@@ -153,10 +153,10 @@ func ofReplica() []flaw.Flaw {
 func supervisor() []flaw.Flaw {
 	const step, part = "work/step.go", "work/step_part.go"
 	return []flaw.Flaw{
-		flaw.New("work goes on when trust has ended", step,
-			"trusted := s.assigned && s.now < s.trustUntil", "trusted := s.assigned && s.trustUntil >= 0"),
-		flaw.New("a run that ends makes room for one whose trust has ended", step,
-			"lost := s.trusted && s.now >= s.trustUntil", "lost := s.trusted && s.now < 0"),
+		flaw.New("work goes on when a lease has expired", step,
+			"valid := s.assigned && s.now < s.validUntil", "valid := s.assigned && s.validUntil >= 0"),
+		flaw.New("a run that ends makes room for one whose lease has expired", step,
+			"lost := s.valid && s.now >= s.validUntil", "lost := s.valid && s.now < 0"),
 		flaw.New("a run goes on under a newer token", part,
 			"case p.grant.Token != p.token:\n\t\treturn StopToken, true\n", ""),
 		flaw.New("a run that was taken away goes on", part,

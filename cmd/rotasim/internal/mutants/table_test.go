@@ -40,7 +40,7 @@ func TestTheSeedIsRemembered(t *testing.T) {
 	t.Parallel()
 	all := layers("replica")
 	last := all[len(all)-1]
-	if got := strings.Join(last.at("G9 broken in seed 211 at event 34330 (1h1m55s): 1m55s after the last fault: m00-35 is pulse").args, " "); got != "--protocol replica --stop --workers 1 --first 211 --seeds 1 --hours 1" {
+	if got := strings.Join(last.at("G9 broken in seed 211 at event 34330 (1h1m55s): 1m55s after the last fault: m00-35 is heartbeat").args, " "); got != "--protocol replica --stop --workers 1 --first 211 --seeds 1 --hours 1" {
 		t.Errorf("remembered as %q", got)
 	}
 	walk := all[1]

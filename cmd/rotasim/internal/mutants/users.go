@@ -57,12 +57,12 @@ func users() []flaw.Flaw {
 // doers are such flaws of those who do it: the protocol and the supervisor.
 func doers() []flaw.Flaw {
 	const (
-		join    = "protocol/replica/step_join.go"
-		log     = "protocol/replica/step_log.go"
-		pulse   = "protocol/replica/step_pulse.go"
-		propose = "protocol/replica/step_propose.go"
-		answer  = "protocol/outbox/answer.go"
-		part    = "work/step_part.go"
+		join      = "protocol/replica/step_join.go"
+		log       = "protocol/replica/step_log.go"
+		heartbeat = "protocol/replica/step_heartbeat.go"
+		propose   = "protocol/replica/step_propose.go"
+		answer    = "protocol/outbox/answer.go"
+		part      = "work/step_part.go"
 	)
 	return []flaw.Flaw{
 		flaw.New("holds are never released", propose,
@@ -73,11 +73,11 @@ func doers() []flaw.Flaw {
 			"	at := p.Own\n", "	at := 0\n"),
 		flaw.New("a request inside a snapshot is never answered", answer,
 			"out = append(out, Answer{ID: r.ID, Unknown: true,", "_ = append(out, Answer{ID: r.ID, Unknown: true,"),
-		flaw.New("a joiner that died stays prepared", pulse,
+		flaw.New("a joiner that died stays prepared", heartbeat,
 			"			out = append(out, cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation})\n", ""),
-		flaw.New("the watcher does not look", pulse,
-			"	case phaseMember, phaseConfirm:\n\t\treturn s.reactions().Watch.Pulse\n", ""),
-		flaw.New("stray pulses stay for ever", pulse,
+		flaw.New("the watcher does not look", heartbeat,
+			"	case phaseMember, phaseConfirm:\n\t\treturn s.reactions().Watch.Heartbeat\n", ""),
+		flaw.New("stray heartbeats stay for ever", heartbeat,
 			"if first, ok := s.value.FirstJoined(); !ok || first != s.self() {\n\t\treturn\n\t}\n\towned", "if first, ok := s.value.FirstJoined(); ok || first != s.self() {\n\t\treturn\n\t}\n\towned"),
 		flaw.New("a second start takes over from a quicker one", join,
 			"		s.phase = phaseClaim // another start was quicker\n", ""),

@@ -140,7 +140,7 @@ func (c *Cluster) suspendShort(context.Context) (string, error) {
 	return c.suspendFor(c.between(5, 50))
 }
 
-// suspendEdge is long enough that trust may end, and others may or may not have noticed.
+// suspendEdge is long enough that a lease may end, and others may or may not have noticed.
 func (c *Cluster) suspendEdge(context.Context) (string, error) {
 	return c.suspendFor(c.between(75, 130))
 }

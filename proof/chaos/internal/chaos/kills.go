@@ -165,7 +165,7 @@ func (c *Cluster) leader() *started {
 	return nil
 }
 
-// watcher is the process whose member watches another one's pulse; nil if there is none.
+// watcher is the process whose member watches another one's heartbeat; nil if there is none.
 func (c *Cluster) watcher(m cluster.MemberID) *started {
 	v := c.follower.now()
 	for _, p := range c.awake() {

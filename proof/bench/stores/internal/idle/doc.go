@@ -12,6 +12,6 @@
 //
 // # What it is compared with
 //
-// The goal is members × 3 / TTL for the pulses, and one request for each member and second for all the rest, whatever the number of partitions. Under the
+// The goal is members × 3 / TTL for the heartbeats, and one request for each member and second for all the rest, whatever the number of partitions. Under the
 // protocol lease it is one for each member and poll, and three more for the leader.
 package idle

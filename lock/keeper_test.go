@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// pulses are the keys of the heartbeats in the store.
-func pulses(t *testing.T, s store.Docs) []string {
+// heartbeats are the keys of the heartbeats in the store.
+func heartbeatKeys(t *testing.T, s store.Docs) []string {
 	t.Helper()
 	docs, err := s.List(deadline(t), "lock-pulse/")
 	if err != nil {
@@ -24,32 +24,32 @@ func pulses(t *testing.T, s store.Docs) []string {
 	return keys
 }
 
-// TestPulseIsRemoved: a heartbeat is there while something is held, and goes when its client is closed.
-func TestPulseIsRemoved(t *testing.T) {
+// TestHeartbeatIsRemoved: a heartbeat is there while something is held, and goes when its client is closed.
+func TestHeartbeatIsRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, heartbeats := range []bool{false, true} {
 			server := memory.New()
 			c := client(t, server.Open(), lock.Options{NoSessions: heartbeats})
-			if n := len(pulses(t, server.Open())); n != 0 {
-				t.Errorf("%d pulses before anything was held", n)
+			if n := len(heartbeatKeys(t, server.Open())); n != 0 {
+				t.Errorf("%d heartbeats before anything was held", n)
 			}
 			acquire(t, c.Lock("x"))
-			if n := len(pulses(t, server.Open())); n != 1 {
-				t.Errorf("%d pulses while something is held", n)
+			if n := len(heartbeatKeys(t, server.Open())); n != 1 {
+				t.Errorf("%d heartbeats while something is held", n)
 			}
 			if err := c.Close(deadline(t)); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(pulses(t, server.Open())); n != 0 {
-				t.Errorf("%d pulses after the client was closed", n)
+			if n := len(heartbeatKeys(t, server.Open())); n != 0 {
+				t.Errorf("%d heartbeats after the client was closed", n)
 			}
 		}
 	})
 }
 
-// TestPulseIsSwept: a heartbeat that nobody needs goes after three TTLs, and then the next lock begins another one; and the heartbeat of a dead process is removed
+// TestHeartbeatIsSwept: a heartbeat that nobody needs goes after three TTLs, and then the next lock begins another one; and the heartbeat of a dead process is removed
 // within two sweeps, which are ten TTLs apart, by any process that holds something else.
-func TestPulseIsSwept(t *testing.T) {
+func TestHeartbeatIsSwept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const ttl = 300 * time.Millisecond
 		server := memory.New()
@@ -61,15 +61,15 @@ func TestPulseIsSwept(t *testing.T) {
 		if err := held.Release(deadline(t)); err != nil {
 			t.Fatal(err)
 		}
-		await(t, 4*ttl, "the pulse that nobody needs is gone", func() bool { return len(pulses(t, witness)) == 0 })
+		await(t, 4*ttl, "the heartbeat that nobody needs is gone", func() bool { return len(heartbeatKeys(t, witness)) == 0 })
 		acquire(t, c.Lock("y"))
-		dead := pulses(t, witness)
+		dead := heartbeatKeys(t, witness)
 		if len(dead) != 1 {
-			t.Fatalf("pulses %q, want one", dead)
+			t.Fatalf("heartbeats %q, want one", dead)
 		}
 		handle.Close()                                             // like kill -9; nobody wants y
 		other := acquire(t, client(t, server.Open(), o).Lock("z")) // holding keeps the heartbeat, and with it the sweeps
-		await(t, 21*ttl, "the pulse of the dead process is gone", func() bool { return !slices.Contains(pulses(t, witness), dead[0]) })
+		await(t, 21*ttl, "the heartbeat of the dead process is gone", func() bool { return !slices.Contains(heartbeatKeys(t, witness), dead[0]) })
 		if err := other.Err(); err != nil {
 			t.Errorf("the sweeper: %v", err)
 		}

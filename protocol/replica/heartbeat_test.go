@@ -19,7 +19,7 @@ import (
 )
 
 // TestARenewalOfAFormerLifeComesLate: calls are made on goroutines of their own, so one of a former life may begin after those of the present one.
-// It must not end the session of the present pulse: others would see that pulse gone and take over from a member that trusts itself.
+// It must not end the session of the present heartbeat: others would see that heartbeat gone and take over from a member that holds a lease.
 func TestARenewalOfAFormerLifeComesLate(t *testing.T) {
 	t.Parallel()
 	for _, noSessions := range []bool{false, true} {
@@ -76,10 +76,10 @@ func lateRenewal(t *testing.T, s store.Full, noSessions bool) {
 		t.Errorf("a renewal of the first life that comes late: %+v, want that it is not done", got)
 	}
 	if _, err := s.Get(ctx, first.Key); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("the pulse of the first life: %v, want that there is none", err)
+		t.Errorf("the heartbeat of the first life: %v, want that there is none", err)
 	}
 	if after, err := s.Get(ctx, second.Key); err != nil || after.Version != before.Version {
-		t.Errorf("the pulse of the second life has version %q, %v; want %q, untouched", after.Version, err, before.Version)
+		t.Errorf("the heartbeat of the second life has version %q, %v; want %q, untouched", after.Version, err, before.Version)
 	}
 	second.Create = false
 	for range 4 { // beyond the renewals after which the former session is closed
@@ -87,7 +87,7 @@ func lateRenewal(t *testing.T, s store.Full, noSessions bool) {
 			t.Fatalf("renew the second life again: %+v", got)
 		}
 		if _, err := s.Get(ctx, second.Key); err != nil {
-			t.Fatalf("its pulse: %v", err)
+			t.Fatalf("its heartbeat: %v", err)
 		}
 	}
 }
@@ -120,8 +120,8 @@ func TestARenewalWaitsForTheOneBefore(t *testing.T) {
 	})
 }
 
-// TestAPulseStatesItsTTL, and reads and lists find it there.
-func TestAPulseStatesItsTTL(t *testing.T) {
+// TestAHeartbeatStatesItsTTL, and reads and lists find it there.
+func TestAHeartbeatStatesItsTTL(t *testing.T) {
 	t.Parallel()
 	s := memory.New().Open()
 	defer s.Close()
@@ -140,12 +140,12 @@ func TestAPulseStatesItsTTL(t *testing.T) {
 		want[protocol.HeartbeatPrefix+"b/"+key] = 0
 	}
 	want[protocol.HeartbeatPrefix+"b/short"] = 300 * time.Millisecond
-	list, ok := c.Call(t.Context(), ListPulses{}).(PulsesListed)
-	if !ok || len(list.Pulses) != len(want) {
+	list, ok := c.Call(t.Context(), ListHeartbeats{}).(HeartbeatsListed)
+	if !ok || len(list.Heartbeats) != len(want) {
 		t.Fatalf("got %+v", list)
 	}
-	for _, p := range list.Pulses {
-		seen, ok := c.Call(t.Context(), CheckPulse{Key: p.Key}).(PulseSeen)
+	for _, p := range list.Heartbeats {
+		seen, ok := c.Call(t.Context(), CheckHeartbeat{Key: p.Key}).(HeartbeatSeen)
 		if !ok || p.TTL != want[p.Key] || seen.TTL != want[p.Key] {
 			t.Errorf("%s: listed %s, seen %s, want %s", p.Key, p.TTL, seen.TTL, want[p.Key])
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// pulsePrefix is the key prefix of the heartbeats of all processes.
-const pulsePrefix = "lock-pulse/"
+// heartbeatPrefix is the key prefix of the heartbeats of all processes.
+const heartbeatPrefix = "lock-pulse/"
 
 // idleLife is how many TTLs an unneeded heartbeat is kept.
 const idleLife = 3
@@ -21,9 +21,9 @@ const idleLife = 3
 // errIdle ends an unneeded heartbeat.
 var errIdle = errors.New("nothing is held or waited for")
 
-// pulse is the heartbeat of this process, from its creation until its lease expires. It is never resumed: a later one has
+// heartbeat is the heartbeat of this process, from its creation until its lease expires. It is never resumed: a later one has
 // another key.
-type pulse struct {
+type keeper struct {
 	c      *Client
 	key    string
 	ctx    context.Context // ends, with the cause, when nothing may be done under it any more
@@ -31,7 +31,7 @@ type pulse struct {
 	ready  chan struct{}    // closed when its lease is valid for the first time
 	over   chan struct{}    // closed when run has ended
 	alarm  *time.Timer      // at the end of the lease
-	writer pulseWriter      // of run alone
+	writer heartbeatWriter  // of run alone
 	swept  protocol.Instant // the same
 	mu     sync.Mutex
 	until  protocol.Instant // 0: no lease yet
@@ -40,8 +40,8 @@ type pulse struct {
 	err    error            // of the last call
 }
 
-func newPulse(c *Client) *pulse {
-	p := &pulse{c: c, key: pulsePrefix + rand.Text() + "/alive", ready: make(chan struct{}), over: make(chan struct{})}
+func newHeartbeat(c *Client) *keeper {
+	p := &keeper{c: c, key: heartbeatPrefix + rand.Text() + "/alive", ready: make(chan struct{}), over: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.alarm = time.AfterFunc(time.Hour, p.ring)
 	p.alarm.Stop()
@@ -49,7 +49,7 @@ func newPulse(c *Client) *pulse {
 }
 
 // join adds a claim; false if it is over.
-func (p *pulse) join() bool {
+func (p *keeper) join() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx.Err() != nil || p.expired() {
@@ -60,15 +60,15 @@ func (p *pulse) join() bool {
 }
 
 // leave takes a claim off.
-func (p *pulse) leave() {
+func (p *keeper) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.claims--
 	p.idle = p.c.o.Clock()
 }
 
-// trusted reports whether the lease of the heartbeat is valid at this instant, by the clock. Once expired, it stays so.
-func (p *pulse) trusted() bool {
+// valid reports whether the lease of the heartbeat is valid at this instant, by the clock. Once expired, it stays so.
+func (p *keeper) valid() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expired()
@@ -76,7 +76,7 @@ func (p *pulse) trusted() bool {
 }
 
 // expired ends the heartbeat if its time is up. p.mu is held.
-func (p *pulse) expired() bool {
+func (p *keeper) expired() bool {
 	if p.until == 0 || p.until > p.c.o.Clock() {
 		return false
 	}
@@ -85,7 +85,7 @@ func (p *pulse) expired() bool {
 }
 
 // ring is called when the time may be up.
-func (p *pulse) ring() {
+func (p *keeper) ring() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.expired() && p.ctx.Err() == nil {
@@ -93,8 +93,8 @@ func (p *pulse) ring() {
 	}
 }
 
-// trust extends the lease, unless it has expired.
-func (p *pulse) trust(until protocol.Instant) {
+// lease extends the lease, unless it has expired.
+func (p *keeper) lease(until protocol.Instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.expired() || p.ctx.Err() != nil || until <= p.until {
@@ -108,20 +108,20 @@ func (p *pulse) trust(until protocol.Instant) {
 	}
 }
 
-func (p *pulse) trouble() error {
+func (p *keeper) trouble() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-func (p *pulse) note(err error) {
+func (p *keeper) note(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.err = err
 }
 
 // tired reports whether the heartbeat has been unneeded for long, and ends it then.
-func (p *pulse) tired() bool {
+func (p *keeper) tired() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.claims > 0 || p.until == 0 || p.c.o.Clock().Sub(p.idle) < idleLife*p.c.o.TTL {
@@ -132,14 +132,14 @@ func (p *pulse) tired() bool {
 }
 
 // retire ends the heartbeat, waits for run to end, and removes the document.
-func (p *pulse) retire(ctx context.Context, why error) {
+func (p *keeper) retire(ctx context.Context, why error) {
 	p.cancel(why)
 	<-p.over
 	p.writer.close(ctx, p.c)
 }
 
 // run renews the heartbeat until its lease expires.
-func (p *pulse) run() {
+func (p *keeper) run() {
 	defer close(p.over)
 	defer p.alarm.Stop()
 	p.writer.key = p.key
@@ -148,7 +148,7 @@ func (p *pulse) run() {
 	for p.ctx.Err() == nil {
 		var fx lifeEffect
 		if l, fx = l.step(ev); !l.over {
-			p.trust(l.validUntil())
+			p.lease(l.validUntil())
 		}
 		switch fx := fx.(type) {
 		case beat:
@@ -169,7 +169,7 @@ func (p *pulse) run() {
 	}
 }
 
-func (p *pulse) beat(version store.Version) lifeEvent {
+func (p *keeper) beat(version store.Version) lifeEvent {
 	ctx, cancel := context.WithTimeout(p.ctx, p.c.o.TTL/3) // so that there is time for another one
 	defer cancel()
 	sent := p.c.o.Clock()
@@ -178,7 +178,7 @@ func (p *pulse) beat(version store.Version) lifeEvent {
 	return beaten{now: p.c.o.Clock(), sent: sent, outcome: out, version: v}
 }
 
-func (p *pulse) feel() lifeEvent {
+func (p *keeper) feel() lifeEvent {
 	ctx, cancel := context.WithTimeout(p.ctx, p.c.o.TTL/3)
 	defer cancel()
 	d, err := p.c.store.Get(ctx, p.key)
@@ -190,7 +190,7 @@ func (p *pulse) feel() lifeEvent {
 	return felt{now: p.c.o.Clock(), version: d.Version, failed: err != nil && !gone}
 }
 
-func (p *pulse) rest(until protocol.Instant) lifeEvent {
+func (p *keeper) rest(until protocol.Instant) lifeEvent {
 	timer := time.NewTimer(max(0, until.Sub(p.c.o.Clock())))
 	defer timer.Stop()
 	select {
@@ -207,7 +207,7 @@ func (p *pulse) rest(until protocol.Instant) lifeEvent {
 
 // sweep removes the heartbeats of processes that died while they held nothing, if sessions do not remove them. A process observed at the same version for
 // four silences is dead; the version in the call ensures that it has not changed since.
-func (p *pulse) sweep() {
+func (p *keeper) sweep() {
 	now, every := p.c.o.Clock(), sweepEvery*p.c.o.TTL
 	if p.writer.session != nil || p.swept != 0 && now.Sub(p.swept) < every {
 		return
@@ -215,9 +215,9 @@ func (p *pulse) sweep() {
 	p.swept = now
 	ctx, cancel := context.WithTimeout(p.ctx, p.c.o.TTL/3)
 	defer cancel()
-	docs, err := p.c.store.List(ctx, pulsePrefix)
+	docs, err := p.c.store.List(ctx, heartbeatPrefix)
 	if err != nil {
-		p.c.o.Logger.Debug("list the pulses of locks", "err", err)
+		p.c.o.Logger.Debug("list the heartbeats of locks", "err", err)
 		return
 	}
 	for _, d := range p.c.strays(docs, now) {
@@ -230,14 +230,14 @@ func (p *pulse) sweep() {
 // sweepEvery is how many TTLs lie between two sweeps.
 const sweepEvery = 10
 
-// pulseWriter writes the document of a heartbeat: through a session if the store has them, so that it is removed with the process.
-type pulseWriter struct {
+// heartbeatWriter writes the document of a heartbeat: through a session if the store has them, so that it is removed with the process.
+type heartbeatWriter struct {
 	key     string
 	session store.Session
 	version store.Version // of the last write that was acknowledged or seen
 }
 
-func (w *pulseWriter) write(ctx context.Context, c *Client, version store.Version) (store.Version, outcome, error) {
+func (w *heartbeatWriter) write(ctx context.Context, c *Client, version store.Version) (store.Version, outcome, error) {
 	if err := w.open(ctx, c); err != nil {
 		return "", outcomeOf(err), err
 	}
@@ -256,7 +256,7 @@ func (w *pulseWriter) write(ctx context.Context, c *Client, version store.Versio
 	return v, outcomeOf(err), err
 }
 
-func (w *pulseWriter) open(ctx context.Context, c *Client) error {
+func (w *heartbeatWriter) open(ctx context.Context, c *Client) error {
 	s, ok := c.store.(store.Sessions)
 	if !ok || c.o.NoSessions || w.session != nil {
 		return nil
@@ -270,7 +270,7 @@ func (w *pulseWriter) open(ctx context.Context, c *Client) error {
 }
 
 // ended is closed when the session has ended; nil without one.
-func (w *pulseWriter) ended() <-chan struct{} {
+func (w *heartbeatWriter) ended() <-chan struct{} {
 	if w.session == nil {
 		return nil
 	}
@@ -278,7 +278,7 @@ func (w *pulseWriter) ended() <-chan struct{} {
 }
 
 // close removes the heartbeat, if it can; otherwise others will find it silent.
-func (w *pulseWriter) close(ctx context.Context, c *Client) {
+func (w *heartbeatWriter) close(ctx context.Context, c *Client) {
 	var err error
 	switch {
 	case w.session != nil:

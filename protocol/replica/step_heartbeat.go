@@ -32,11 +32,11 @@ func (s *step) silence(o heartbeat.Observation) time.Duration {
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
 
 func (s *step) renew() {
-	if s.phase < phasePulse || s.phase > phaseLeaving || s.phase == phaseRemoved {
+	if s.phase < phaseHeartbeat || s.phase > phaseLeaving || s.phase == phaseRemoved {
 		return
 	}
 	if s.renewal.key == "" {
-		s.renewal.key = s.pulseKey()
+		s.renewal.key = s.heartbeatKey()
 	}
 	if s.renewal.busy || s.now < s.renewal.Next {
 		return
@@ -60,15 +60,15 @@ func (s *step) lapse() {
 	case phaseMember:
 		s.phase = phaseConfirm
 	case phaseJoin:
-		s.phase = phasePulse // nobody may hear of the new pulse before it is there
-	case phaseConfirm, phasePulse:
+		s.phase = phaseHeartbeat // nobody may hear of the new heartbeat before it is there
+	case phaseConfirm, phaseHeartbeat:
 	default:
 		return
 	}
 	s.life++
 	s.renewal = renewal{}
-	if s.assigned.TrustUntil != 0 {
-		s.assigned.TrustUntil = 0
+	if s.assigned.ValidUntil != 0 {
+		s.assigned.ValidUntil = 0
 		s.emit(Assign{Assignment: s.assigned})
 	}
 }
@@ -90,7 +90,7 @@ func (s *step) renewed(ev Renewed) {
 	}
 }
 
-// watch looks at the pulse that this member is responsible for, and at suspects.
+// watch looks at the heartbeat that this member is responsible for, and at suspects.
 func (s *step) watch() {
 	want := s.watchKey()
 	if want != s.watching {
@@ -115,23 +115,23 @@ func (s *step) look(key string) {
 	if key == s.watching {
 		s.check.next = s.nextLook()
 	}
-	s.emit(CheckPulse{Key: key, Routine: key == s.watching && s.routine()})
+	s.emit(CheckHeartbeat{Key: key, Routine: key == s.watching && s.routine()})
 }
 
-// routine says that the watched pulse cannot be found silent for long enough yet.
+// routine says that the watched heartbeat cannot be found silent for long enough yet.
 func (s *step) routine() bool {
-	o := s.pulses.Of(s.watching)
+	o := s.heartbeats.Of(s.watching)
 	return o.Known && !o.Gone() && s.now < o.Since.Add(s.silence(o))
 }
 
-// nextLook is when the watched pulse is looked at again, unless a hint comes before: at the latest when it may have been silent for long enough.
+// nextLook is when the watched heartbeat is looked at again, unless a hint comes before: at the latest when it may have been silent for long enough.
 func (s *step) nextLook() protocol.Instant {
-	o := s.pulses.Of(s.watching)
+	o := s.heartbeats.Of(s.watching)
 	end := o.Since.Add(s.silence(o))
 	if !o.Known || o.Gone() || end <= s.now {
 		return s.now.Add(s.p.Poll)
 	}
-	return min(end, s.now.Add(max(s.p.Poll, s.p.PulseEvery)))
+	return min(end, s.now.Add(max(s.p.Poll, s.p.HeartbeatEvery)))
 }
 
 func (s *step) watchKey() string {
@@ -139,12 +139,12 @@ func (s *step) watchKey() string {
 	case phaseClaim:
 		return s.claim.Key
 	case phaseMember, phaseConfirm:
-		return s.reactions().Watch.Pulse
+		return s.reactions().Watch.Heartbeat
 	}
 	return ""
 }
 
-func (s *step) pulseSeen(ev PulseSeen) {
+func (s *step) heartbeatSeen(ev HeartbeatSeen) {
 	s.check.busy = false
 	if s.answered(ev.Err); ev.Err != "" {
 		s.check.rest = s.now.Add(s.p.Poll)
@@ -154,10 +154,10 @@ func (s *step) pulseSeen(ev PulseSeen) {
 	if ev.Key == s.claim.Key && s.phase == phaseClaim {
 		s.claimSeen(ev)
 	}
-	s.pulses = s.pulses.With(s.pulses.Of(ev.Key).Read(ev.Version, ev.TTL, s.checkSent, s.now))
+	s.heartbeats = s.heartbeats.With(s.heartbeats.Of(ev.Key).Read(ev.Version, ev.TTL, s.checkSent, s.now))
 }
 
-func (s *step) claimSeen(ev PulseSeen) {
+func (s *step) claimSeen(ev HeartbeatSeen) {
 	was := s.claim
 	s.claim = was.Read(ev.Version, ev.TTL, s.checkSent, s.now)
 	if was.Known && !was.Gone() && ev.Version != "" && ev.Version != was.Version {
@@ -165,14 +165,14 @@ func (s *step) claimSeen(ev PulseSeen) {
 	}
 }
 
-// sweepPulses compares all members with all pulses from time to time: that finds those whose watcher died with them.
-func (s *step) sweepPulses() {
+// sweepHeartbeats compares all members with all heartbeats from time to time: that finds those whose watcher died with them.
+func (s *step) sweepHeartbeats() {
 	if s.phase != phaseMember || s.sweep.busy || s.now < s.sweep.next {
 		return
 	}
 	s.sweep.busy = true
 	s.sweep.next = s.now.Add(s.sweepEvery())
-	s.emit(ListPulses{})
+	s.emit(ListHeartbeats{})
 }
 
 func (s *step) sweepEvery() time.Duration {
@@ -187,28 +187,28 @@ func (s *step) sweepEvery() time.Duration {
 	return max(all, every)
 }
 
-func (s *step) pulsesListed(ev PulsesListed) {
+func (s *step) heartbeatsListed(ev HeartbeatsListed) {
 	s.sweep.busy = false
 	if s.answered(ev.Err); ev.Err != "" {
 		return
 	}
-	listed := make(map[string]store.Version, len(ev.Pulses))
-	next := make(heartbeat.Observations, 0, len(ev.Pulses))
-	for _, p := range ev.Pulses {
+	listed := make(map[string]store.Version, len(ev.Heartbeats))
+	next := make(heartbeat.Observations, 0, len(ev.Heartbeats))
+	for _, p := range ev.Heartbeats {
 		listed[p.Key] = p.Version
-		o := s.pulses.Of(p.Key).InList(p.Version, p.TTL, s.now)
+		o := s.heartbeats.Of(p.Key).InList(p.Version, p.TTL, s.now)
 		if s.p.SweepInTurn {
 			o.Seen = s.now
 		}
 		next = append(next, o)
 	}
 	for m := range s.value.Members() {
-		if _, ok := listed[m.Pulse]; !ok && m.State != cluster.MemberHeld {
-			next = append(next, s.pulses.Of(m.Pulse).NotInList())
+		if _, ok := listed[m.Heartbeat]; !ok && m.State != cluster.MemberHeld {
+			next = append(next, s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
 	}
 	slices.SortFunc(next, func(a, b heartbeat.Observation) int { return strings.Compare(a.Key, b.Key) })
-	s.pulses = next
+	s.heartbeats = next
 	s.dropStrays()
 }
 
@@ -217,7 +217,7 @@ func (s *step) nextSuspect() string {
 	if s.phase != phaseMember {
 		return ""
 	}
-	for _, o := range s.pulses {
+	for _, o := range s.heartbeats {
 		until := s.now
 		if s.p.SweepInTurn {
 			until = o.Seen // what was not looked at is not known to be silent
@@ -233,47 +233,47 @@ func (s *step) nextSuspect() string {
 	return ""
 }
 
-// other is the member, another one than this, that a pulse belongs to.
-func (s *step) other(pulse string) (cluster.Member, bool) {
-	id, _, _ := strings.Cut(strings.TrimPrefix(pulse, protocol.HeartbeatPrefix), "/")
+// other is the member, another one than this, that a heartbeat belongs to.
+func (s *step) other(heartbeat string) (cluster.Member, bool) {
+	id, _, _ := strings.Cut(strings.TrimPrefix(heartbeat, protocol.HeartbeatPrefix), "/")
 	m, ok := s.value.Member(cluster.MemberID(id))
-	if !ok || m.Pulse != pulse {
-		m, ok = s.strange(pulse)
+	if !ok || m.Heartbeat != heartbeat {
+		m, ok = s.strange(heartbeat)
 	}
 	return m, ok && m.State != cluster.MemberHeld && m.ID != s.self()
 }
 
 // strange is a member whose heartbeat has a key that members do not choose: whoever wrote its entry is none. It is watched like every other.
-func (s *step) strange(pulse string) (cluster.Member, bool) {
+func (s *step) strange(heartbeat string) (cluster.Member, bool) {
 	for m := range s.value.Members() {
-		if m.Pulse == pulse {
+		if m.Heartbeat == heartbeat {
 			return m, true
 		}
 	}
 	return cluster.Member{}, false
 }
 
-// dropStrays removes pulses that belong to nobody: left by processes that died before they joined, or after they were removed.
+// dropStrays removes heartbeats that belong to nobody: left by processes that died before they joined, or after they were removed.
 func (s *step) dropStrays() {
 	if first, ok := s.value.FirstJoined(); !ok || first != s.self() {
 		return
 	}
-	owned := make(map[string]bool, len(s.pulses))
+	owned := make(map[string]bool, len(s.heartbeats))
 	for m := range s.value.Members() {
-		owned[m.Pulse] = true
+		owned[m.Heartbeat] = true
 	}
-	for _, o := range s.pulses {
+	for _, o := range s.heartbeats {
 		if !owned[o.Key] && o.Key != s.renewal.key && o.Version != "" && s.now.Sub(o.Since) >= 4*s.silence(o) {
-			s.emit(DropPulse{Key: o.Key, Version: o.Version})
+			s.emit(DropHeartbeat{Key: o.Key, Version: o.Version})
 		}
 	}
 }
 
-// deaths are the commands that report members whose pulse is gone or silent. The predecessor in the ring reports at once; the others
+// deaths are the commands that report members whose heartbeat is gone or silent. The predecessor in the ring reports at once; the others
 // wait by their rank, so that one report is written and not n.
 func (s *step) deaths() []cluster.Command {
 	var out []cluster.Command
-	for _, o := range s.pulses {
+	for _, o := range s.heartbeats {
 		if !s.dead(o) {
 			continue
 		}
@@ -285,9 +285,9 @@ func (s *step) deaths() []cluster.Command {
 			out = append(out, cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation})
 			continue
 		}
-		reason := "its pulse was not renewed"
+		reason := "its heartbeat was not renewed"
 		if o.Gone() {
-			reason = "its pulse is gone"
+			reason = "its heartbeat is gone"
 		}
 		reason = o.Reason(reason, s.silence(o))
 		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason, Died: s.value.CountsDeaths()})
