@@ -245,6 +245,13 @@ func (c *guardian) end(key string) {
 	}
 }
 
+// struck is a death that a fault has announced. It is one of the faults: once they are over, members fail one at a time.
+func (p *process) struck() {
+	if !p.w.healing {
+		p.die()
+	}
+}
+
 // hitGuardian lets a fault happen to a member's guardian.
 func (p *process) hitGuardian(k machine.Kind, r chance) {
 	if p.guard == nil || p.guard.line == nil {
@@ -261,10 +268,10 @@ func (p *process) hitGuardian(k machine.Kind, r chance) {
 	case machine.GuardianLost:
 		p.guard.lose()
 		if r.oneIn(2) {
-			p.w.after(r.between(0, 2*int64(restartPause)), p.die)
+			p.w.after(r.between(0, 2*int64(restartPause)), p.struck)
 		}
 	case machine.GuardianCutOff:
 		p.guard.cutOff()
-		p.w.after(r.between(0, int64(time.Minute)), p.die)
+		p.w.after(r.between(0, int64(time.Minute)), p.struck)
 	}
 }

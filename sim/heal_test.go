@@ -32,3 +32,12 @@ func TestBackIsAnotherLife(t *testing.T) {
 		t.Errorf("it is in the epoch: %v", w.oracle.ref)
 	}
 }
+
+// TestFaultsEndWithTheFaults: a death that a fault has announced is not one when the faults are over. Found by seed 638: it fell into the measure of another member's
+// pause, in a cluster of two.
+func TestFaultsEndWithTheFaults(t *testing.T) {
+	p := &process{w: &world{healing: true}, up: true}
+	if p.struck(); !p.up {
+		t.Error("a member died of a fault after the faults were over")
+	}
+}

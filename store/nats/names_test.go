@@ -44,7 +44,7 @@ func TestKeysByExample(t *testing.T) {
 		"a/b-c_D9":        "a.b-c_D9",
 		"a.b/c":           "a=2Eb.c",
 		"#@=:.":           "=23=40=3D=3A=2E",
-		"pulse/m#1/x@y:z": "heartbeat.m=231.x=40y=3Az",
+		"pulse/m#1/x@y:z": "pulse.m=231.x=40y=3Az",
 	} {
 		if got := encodeKey(key); got != want {
 			t.Errorf("%q became %q, want %q", key, got, want)
