@@ -86,30 +86,34 @@ func (p Program) check(builtin work.Types) error {
 		}
 		seen[t.Name] = true
 	}
-	for _, k := range p.Stores {
-		if k.Scheme == "" || k.Open == nil {
-			faults = append(faults, fmt.Errorf("store %q: it needs a scheme and Open", k.Scheme))
-		}
-	}
-	for _, k := range p.Publishers {
-		if slices.Contains(append(sinkNames(), "", "none"), k.Scheme) || k.Open == nil {
-			faults = append(faults, fmt.Errorf("publisher %q: it needs Open and a scheme of its own", k.Scheme))
-		}
-	}
-	for _, k := range p.Files {
-		if k.Scheme == "" || k.Open == nil {
-			faults = append(faults, fmt.Errorf("files %q: they need a scheme and Open", k.Scheme))
-		}
-	}
-	for _, k := range p.Storages {
-		if slices.Contains([]string{"", "file", "none"}, k.Scheme) || k.Open == nil {
-			faults = append(faults, fmt.Errorf("storage %q: it needs Open and a scheme of its own", k.Scheme))
-		}
-	}
+	faults = append(faults, p.checkSchemes()...)
 	for _, name := range slices.Sorted(maps.Keys(p.Sources)) {
 		if err := cluster.CheckName(string(directory.Job(name).Job)); name == "" || err != nil || p.Sources[name] == nil {
 			faults = append(faults, fmt.Errorf("source %q: it needs files and a name of letters, digits, . _ and -", name))
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// checkSchemes says what is wrong with what is opened by a scheme.
+func (p Program) checkSchemes() []error {
+	var faults []error
+	check := func(what, scheme string, opens bool, taken ...string) {
+		if !opens || slices.Contains(append(taken, ""), scheme) {
+			faults = append(faults, fmt.Errorf("%s %q: it needs Open and a scheme of its own", what, scheme))
+		}
+	}
+	for _, k := range p.Stores {
+		check("store", k.Scheme, k.Open != nil)
+	}
+	for _, k := range p.Publishers {
+		check("publisher", k.Scheme, k.Open != nil, append(sinkNames(), "none")...)
+	}
+	for _, k := range p.Files {
+		check("files", k.Scheme, k.Open != nil)
+	}
+	for _, k := range p.Storages {
+		check("storage", k.Scheme, k.Open != nil, "file", "none")
+	}
+	return faults
 }

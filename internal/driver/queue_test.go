@@ -55,11 +55,11 @@ func TestWithdrawn(t *testing.T) {
 		q, gone := NewQueue(), errors.New("gone")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(gone)
-		early, late := q.Add([]byte("early")), (*Record)(nil)
-		if _, err := q.Wait(ctx, early); !errors.Is(err, gone) || errors.Is(err, store.ErrUnknown) {
+		if _, err := q.Wait(ctx, q.Add([]byte("early"))); !errors.Is(err, gone) || errors.Is(err, store.ErrUnknown) {
 			t.Errorf("got %v, want that it was not sent", err)
 		}
-		if late = q.Add([]byte("late")); texts(q.Take(9, 99, 0)) != "late" {
+		late := q.Add([]byte("late"))
+		if texts(q.Take(9, 99, 0)) != "late" {
 			t.Error("a withdrawn record was sent")
 		}
 		if _, err := q.Wait(ctx, late); !errors.Is(err, gone) || !errors.Is(err, store.ErrUnknown) {

@@ -109,7 +109,7 @@ func (l *look) files(names map[string]bool) bool {
 	roots := make(map[string]folder)
 	defer func() {
 		for _, r := range roots { // order-free: all are closed
-			r.Close()
+			_ = r.Close() // it was only read
 		}
 	}()
 	for _, full := range slices.Sorted(maps.Keys(names)) {

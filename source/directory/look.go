@@ -43,7 +43,7 @@ func (l *look) dir(dir string) {
 		l.incomplete(dir, err)
 		return
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // it was only read
 	l.folder(root, dir)
 }
 
