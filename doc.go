@@ -21,5 +21,5 @@
 //
 // # Failures
 //
-// A member that cannot reach the store stops its tasks before others may start them, and joins anew when the store answers again.
+// A member that cannot reach the store stops its tasks before others may start them, and rejoins when the store answers again.
 package rota

@@ -82,7 +82,7 @@ func (p *partitionRecord) owned(token Token) string {
 	case p.Offered:
 		return "its offer has not been accepted"
 	case p.former():
-		return "it was submitted anew: its owner runs the former one, and only has to stop"
+		return "it was resubmitted: its owner runs the former one, and only has to stop"
 	}
 	return ""
 }

@@ -162,7 +162,7 @@ func checkJob(id JobID, s *JobSpec) error {
 			errs = append(errs, at(path+".name", CheckName(t.Name)))
 		}
 		if names[t.Name] {
-			errs = append(errs, fmt.Errorf("%s.name: %q stands twice", path, t.Name))
+			errs = append(errs, fmt.Errorf("%s.name: duplicate %q", path, t.Name))
 		}
 		names[t.Name] = true
 		errs = append(errs, at(path, checkTask(t)))
@@ -201,7 +201,7 @@ func checkKeys(keys []string) error {
 			return fmt.Errorf("[%d]: %w", i, err)
 		}
 		if seen[k] {
-			return fmt.Errorf("[%d]: the key %q stands twice", i, k)
+			return fmt.Errorf("[%d]: duplicate key %q", i, k)
 		}
 		seen[k] = true
 	}
@@ -221,7 +221,7 @@ func checkChildren(children []Child) error {
 			return fmt.Errorf("%s.parents: they are not sorted, or too many", path)
 		}
 		if slices.ContainsFunc(children[:i], func(o Child) bool { return o.Key == c.Key }) {
-			return fmt.Errorf("%s.key: %q stands twice", path, c.Key)
+			return fmt.Errorf("%s.key: duplicate %q", path, c.Key)
 		}
 	}
 	return nil

@@ -87,7 +87,7 @@ func checkEdges(s *JobSpec) error {
 		case e.From == e.To:
 			errs = append(errs, fmt.Errorf("spec.edges[%d]: from %q to itself", i, e.From))
 		case seen[e]:
-			errs = append(errs, fmt.Errorf("spec.edges[%d]: the edge from %q to %q stands twice", i, e.From, e.To))
+			errs = append(errs, fmt.Errorf("spec.edges[%d]: duplicate edge from %q to %q", i, e.From, e.To))
 		}
 		seen[e] = true
 	}

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var writeGolden = flag.Bool("write-codec", false, "write testdata/codec anew; a change of what is there breaks every log that exists")
+var writeGolden = flag.Bool("write-codec", false, "write testdata/codec again; a change of what is there breaks every log that exists")
 
 // samples is one of each command. TestEveryCommandIsHere compares it with the source.
 func samples() []Command {

@@ -11,7 +11,7 @@ type (
 	// removed, those that are new are joined, and what has no owner then is placed. It counts if it is above the present one: first by Start, then by
 	// Generation.
 	Epoch struct {
-		Start      uint64 // how often the group began anew, with small generations
+		Start      uint64 // how often the group began again, with small generations
 		Generation uint64
 		Leader     MemberID
 		Members    []EpochMember // sorted by name

@@ -61,7 +61,7 @@ func checkItems(items []Item) error {
 			return fmt.Errorf("[%d].key: %w", i, err)
 		}
 		if seen[it.Key] {
-			return fmt.Errorf("[%d].key: %q stands twice", i, it.Key)
+			return fmt.Errorf("[%d].key: duplicate %q", i, it.Key)
 		}
 		seen[it.Key] = true
 		size += len(it.Input)

@@ -197,7 +197,7 @@ func TestCheckWorkflow(t *testing.T) {
 		"spec.edges[0]: in a batch both ends are of spread pool":        {Tasks: []TaskSpec{pool("a"), {Name: "b", Type: "x"}}, Workflow: Workflow{Batch: true, Edges: []Edge{{"a", "b"}}}},
 		"spec.scheduler: an unknown choice":                             {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Scheduler: 7}},
 		"spec.edges: 10001 edges, at most 10000 are allowed":            {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Edges: make([]Edge, MaxEdges+1)}},
-		"spec.tasks[1].name: \"a\" stands twice":                        {Tasks: []TaskSpec{pool("a"), pool("a")}},
+		"spec.tasks[1].name: duplicate \"a\"":                           {Tasks: []TaskSpec{pool("a"), pool("a")}},
 		"spec.tasks: their percentages come to 101, at most 100 are al": {Tasks: []TaskSpec{{Name: "a", Type: "x", Spread: SpreadPool, Percent: 51}, {Name: "b", Type: "x", Spread: SpreadPool, Percent: 50}}, Workflow: Workflow{Scheduler: schedule.TasksPercentage}},
 	} {
 		err := CheckCommand(SubmitJob{Job: "j", Spec: spec})

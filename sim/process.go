@@ -183,7 +183,7 @@ func (p *process) do(e machine.Effect) {
 		p.call(e, a)
 	case machine.Wake:
 		p.wakes++
-		p.rung = false // setting a timer anew takes back that it has fired
+		p.rung = false // setting a timer again takes back that it has fired
 		p.wakeLater(a.At, p.wakes)
 	case machine.Assign:
 		p.assign(a.Assignment)

@@ -212,7 +212,7 @@ func alive(*process) bool { return true }
 // twins tells whether another process has, or had a while ago, the same name.
 func (w *world) twins(p *process) bool { return w.names[p.name] > 1 }
 
-// died starts a process anew after a while, under its name or another one.
+// died starts a process again after a while, under its name or another one.
 func (w *world) died(p *process) {
 	w.forget(p)
 	if w.healing {

@@ -238,7 +238,7 @@ func TestTailResumes(t *testing.T) {
 		"rotated, none new":          {func(t *testing.T, log string) { write(t, log, "4\n"); rename(t, log, log+".1") }, 4},
 		"cut and written again":      {func(t *testing.T, log string) { _ = os.Truncate(log, 0); write(t, log, "x\n") }, 4},
 		"cut and longer than it was": {func(t *testing.T, log string) { _ = os.Truncate(log, 0); write(t, log, "other words\nand more\n") }, 5},
-		"removed and made anew": {func(t *testing.T, log string) {
+		"removed and recreated": {func(t *testing.T, log string) {
 			_ = os.Remove(log)
 			write(t, log, "x\ny\n")
 		}, 5},

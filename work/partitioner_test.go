@@ -280,7 +280,7 @@ func TestAPartitionerSaysWhatIsWrong(t *testing.T) {
 		"step 0 was refused: the key list is that of another partition": func(context.Context, *work.Grant, []byte, int) (work.Page, error) {
 			return work.Page{Items: []cluster.Item{{Key: "list"}}}, nil
 		},
-		"step 0 was refused: items: [1].key: \"a\" stands twice": func(context.Context, *work.Grant, []byte, int) (work.Page, error) {
+		"step 0 was refused: items: [1].key: duplicate \"a\"": func(context.Context, *work.Grant, []byte, int) (work.Page, error) {
 			return work.Page{Items: []cluster.Item{{Key: "a"}, {Key: "a"}}}, nil
 		},
 	} {

@@ -46,7 +46,7 @@ func (r *reader) bounds(ctx context.Context, p part, timeout time.Duration) (b b
 		return b, err
 	}
 	if p.number >= t.partitions {
-		return b, fmt.Errorf("the topic %s has %d partitions, there is no %d: was it made anew with fewer? submit the job again", p.topic, t.partitions, p.number)
+		return b, fmt.Errorf("the topic %s has %d partitions, there is no %d: was it recreated with fewer? submit the job again", p.topic, t.partitions, p.number)
 	}
 	b.topic = t.id
 	if b.start, err = r.list(ctx, p, atStart, timeout); err == nil {
@@ -142,7 +142,7 @@ func hint(err error) string {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return "create the topic, or correct its name in the task's partitions"
 	case errors.Is(err, kerr.UnknownTopicID):
-		return "the topic was deleted, or made anew: its partitions are asked for again"
+		return "the topic was deleted, or recreated: its partitions are asked for again"
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return "allow the client's user to Describe and Read the topic, or give the loop's options the right user"
 	case errors.Is(err, kerr.GroupAuthorizationFailed):

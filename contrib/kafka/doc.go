@@ -18,7 +18,7 @@
 // its partition cannot set back, or forward, what the next one has saved. A run that ends in order, because its partition moves or its member
 // leaves, saves where it stands; nothing is taken twice then.
 //
-// A partition that was added to a topic later is consumed from its first record. A topic that was deleted and made anew is noticed by its ID,
+// A partition that was added to a topic later is consumed from its first record. A topic that was deleted and recreated is noticed by its ID,
 // and consumed from the first record of the new one.
 //
 // # What is not guaranteed

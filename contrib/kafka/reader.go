@@ -163,9 +163,9 @@ func (r *reader) tell(topic string, b batch) {
 }
 
 // errAnew ends runs of a topic that is another by now.
-var errAnew = errors.New("the topic was made anew")
+var errAnew = errors.New("the topic was recreated")
 
-// renew makes the client forget a topic that was made anew, which it would ask for under the old ID for ever. Runs that still consume the old one
+// renew makes the client forget a topic that was recreated, which it would ask for under the old ID for ever. Runs that still consume the old one
 // end with an error. One that knows no ID changes nothing.
 func (r *reader) renew(topic, id string) {
 	if id == "" || r.ids[topic] == id {

@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// The same on brokers that are not written for tests: two members, one leaves; the topic grows; it is made anew.
+// The same on brokers that are not written for tests: two members, one leaves; the topic grows; it is recreated.
 func TestOnRealBrokers(t *testing.T) {
 	addrs := os.Getenv("ROTA_KAFKA_BROKERS")
 	if addrs == "" {
@@ -68,7 +68,7 @@ func TestOnRealBrokers(t *testing.T) {
 	if _, err := admin.DeleteTopic(ctx, topic); err != nil {
 		t.Fatal(err)
 	}
-	b.await("it can be made anew", func() bool {
+	b.await("it can be recreated", func() bool {
 		_, err := admin.CreateTopic(ctx, 4, 1, nil, topic)
 		return err == nil
 	})

@@ -203,7 +203,7 @@ func (w *welcome) joined(_ cluster.Incarnation, took time.Duration) {
 }
 
 func (w *welcome) removed(reason string) {
-	w.say("woke up removed (%s): stopped its tasks, joining anew", reason)
+	w.say("was removed (%s): stopped its tasks, rejoining", reason)
 }
 
 // movedHere tells whether a start is that of a task which another member had before: not one that starts again here, and not one that this member gets back.

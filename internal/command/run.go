@@ -155,7 +155,7 @@ func (c *config) complete() error {
 func logger(e env, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, misused("--log-level "+nearestOr(level, []string{"debug", "info", "warn", "error"}, "info"), "log-level %q is none of debug, info, warn, error", level)
+		return nil, misused("--log-level "+nearestOr(level, []string{"debug", "info", "warn", "error"}, "info"), "log-level %q must be one of debug, info, warn, error", level)
 	}
 	return slog.New(quiet.Limit(slog.NewTextHandler(quiet.NewWriter(e.stderr), &slog.HandlerOptions{Level: l}))), nil
 }

@@ -69,7 +69,7 @@ func (u *URL) set(key, value string, t *tlsFiles, getenv func(string) string) (e
 	case "replicas":
 		u.Replicas, err = strconv.Atoi(value)
 		if err != nil || u.Replicas < 1 || u.Replicas > 5 {
-			return fmt.Errorf("%q is none of 1 to 5", value)
+			return fmt.Errorf("%q must be 1 to 5", value)
 		}
 	case "tls":
 		t.on, err = onOff(value)

@@ -104,7 +104,7 @@ func TestFaults(t *testing.T) {
 		{"postgres://h/x/y?schema=z", "the path names a schema"},
 		{"postgres://h/x?schema=a%20b", "schema: "},
 		{"postgres://h/x?schema=", "no value"},
-		{"nats://h/x?replicas=9", "none of 1 to 5"},
+		{"nats://h/x?replicas=9", "must be 1 to 5"},
 		{"nats://h/x?a=%zz", "not KEY=VALUE"},
 		{"nats://h/x#f", "write nats://"},
 	} {

@@ -9,7 +9,7 @@
 //
 //	reading ──→ claim ──→ heartbeat ──→ join ──→ member ──→ leaving ──→ gone
 //	 (to the     (no live   (ours is    (prepare-   │  ↑
-//	  head at     process    written)    join is     │  │ joins anew, as another life
+//	  head at     process    written)    join is     │  │ rejoins, as another life
 //	  the start)  has our                in the log) ↓  │
 //	              name)                            removed (stops all that it ran)
 //
@@ -43,7 +43,7 @@
 //
 // Store away: the member goes on until its lease ends, stops its work, and resumes when the store answers and its grants are still there.
 // Unknown outcome of an append: the same entry is appended again under the same number; the value drops the duplicate.
-// Removed though alive: it stops what it ran, waits until that has ended, and joins anew.
+// Removed though alive: it stops what it ran, waits until that has ended, and rejoins.
 //
 // # Where it comes from
 //

@@ -48,7 +48,7 @@ const (
 	phaseJoin                   // prepare-join is to be written, or is under way
 	phaseMember                 // prepared or joined
 	phaseConfirm                // its lease has expired: it must not go on before the cluster has confirmed it under a new heartbeat
-	phaseRemoved                // found itself removed: waits for its work to stop, then joins anew
+	phaseRemoved                // found itself removed: waits for its work to stop, then rejoins
 	phaseLeaving                // stops its work, then writes its own leave
 	phaseGone                   // over, in order
 	phaseHalted                 // over, because going on would be wrong

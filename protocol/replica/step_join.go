@@ -115,7 +115,7 @@ func (s *step) remove() {
 	s.emit(Removing{Reason: "the cluster has removed it"})
 }
 
-// comeBack joins anew, as another life, once nothing of the former one runs.
+// comeBack rejoins, as another life, once nothing of the former one runs.
 func (s *step) comeBack() {
 	if !s.idle() {
 		return

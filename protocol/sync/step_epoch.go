@@ -21,7 +21,7 @@ func (s *step) announce() []cluster.Command {
 		if g.lease.Acked < s.epochAt {
 			return nil // it may be that a later generation was announced: a heartbeat after that epoch says whether ours is the present one
 		}
-		start = e.Start + 1 // the group was forgotten, and began anew
+		start = e.Start + 1 // the group was forgotten, and began again
 	}
 	g.begun = start
 	return []cluster.Command{cluster.Epoch{Start: start, Generation: g.generation, Leader: s.self(), Members: s.named()}}

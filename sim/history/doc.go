@@ -16,6 +16,6 @@
 //
 // # What is not guaranteed
 //
-// What nobody wrote down was not seen. The bound of G4 counts anew when the owner itself, or the member that the partition has just been granted
+// What nobody wrote down was not seen. The bound of G4 counts again when the owner itself, or the member that the partition has just been granted
 // to, fails: the promise is about one failure. Excused spans (the store away, no live member) are taken from the caller on trust; they stand in the report.
 package history

@@ -85,7 +85,7 @@ func without(s span, others []span) []span {
 	return out
 }
 
-// counted are the pieces of a gap that each count against the bound: what is excused is taken out, and the bound counts anew when a
+// counted are the pieces of a gap that each count against the bound: what is excused is taken out, and the bound counts again when a
 // member that the partition was granted to failed.
 func (j *judge) counted(p *part, gap span) []span {
 	var excused []span

@@ -15,7 +15,7 @@ type History struct {
 	Records []Record
 	// Promises of partitions; one that is not listed has the zero promise.
 	Promises []Promise
-	// Excused are spans in which nobody could run a partition. They do not count as gaps, and the bound counts anew at their end.
+	// Excused are spans in which nobody could run a partition. They do not count as gaps, and the bound counts again at their end.
 	Excused []Span
 	// Stalls are spans in which the whole machine stood still: all processes were suspended, though nobody sent them a signal.
 	Stalls []Span

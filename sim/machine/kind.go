@@ -42,7 +42,7 @@ const (
 	Foreign         Kind = "foreign-entry"     // an entry of a writer nobody knows, with commands that are stale or nonsense
 	Drain           Kind = "drain"             // an operator drains a member, and takes it back
 	Hold            Kind = "hold"              // a member announces its restart and dies: its grants are held for a while
-	KillJob         Kind = "kill-job"          // an operator kills a job; it is submitted anew
+	KillJob         Kind = "kill-job"          // an operator kills a job; it is resubmitted
 	UpdateJob       Kind = "update-job"        // an operator changes a job
 	Split           Kind = "split"             // a partition is split
 	TailLost        Kind = "tail-lost"         // the store loses acknowledged entries and writes others in their place
@@ -53,7 +53,7 @@ const (
 	CrashAfterWrite Kind = "crash-after-write" // kill -9 when one of several writes has reached the store
 	TwoLeaders      Kind = "two-leaders"       // two members take themselves for the leader at the same instant
 	GroupFails      Kind = "group-fails"       // the server that keeps the group dies: what was no fact is forgotten
-	GroupForgets    Kind = "group-forgets"     // nobody is in the group for so long that it begins anew
+	GroupForgets    Kind = "group-forgets"     // nobody is in the group for so long that it begins again
 	Storm           Kind = "rebalance-storm"   // strangers join the group, one after the other
 	AllAtOnce       Kind = "all-at-once"       // every member is killed at once
 	GuardianLate    Kind = "guardian-late"     // kill -9, and the member's guardian gets no processor for a while

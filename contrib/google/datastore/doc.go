@@ -8,7 +8,7 @@
 //
 // # Guarantees
 //
-// A task is taken anew when its version has changed. What was updated is asked for often, from the newest update that is known, less an allowance for the difference of
+// A task is taken again when its version has changed. What was updated is asked for often, from the newest update that is known, less an allowance for the difference of
 // clocks. All keys are read at the start and now and then: that finds what was deleted, and what a clock that was too late hid. A task is removed only when a read by its
 // key confirms that it is gone or no longer has the metadata. An error removes nothing. Where a malformed task is, or one whose ID cannot be the name of a job, is
 // journaled; the last good definition keeps running.

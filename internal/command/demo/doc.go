@@ -21,7 +21,7 @@
 //   - suspension: the store does not answer the member any more. Its session stays, as that of a process that stands still, so others notice by
 //     the silence of its heartbeat. Its tasks go on, which is stricter than SIGSTOP: the member must stop them by its own clock before others start them.
 //     [Judge] cuts nothing there. Overlaps are counted as they were, the gap is from its own stop to the start elsewhere, and the silence is told and
-//     bounded besides. When it is let go on, it finds itself removed and joins anew.
+//     bounded besides. When it is let go on, it finds itself removed and rejoins.
 //   - leave: the end of its ctx, which is what SIGTERM ends in a process.
 //
 // # What is not guaranteed

@@ -183,7 +183,7 @@ func (p *Play) crash(ctx context.Context) error {
 	return p.comeBack(ctx, "b")
 }
 
-// comeBack starts a member anew.
+// comeBack starts a member again.
 func (p *Play) comeBack(ctx context.Context, name string) error {
 	at := protocol.Now()
 	p.act(Join, name, at, p.fairShare())
@@ -222,7 +222,7 @@ func (p *Play) suspend(ctx context.Context) error {
 	if err := p.members["c"].resume(); err != nil {
 		return fmt.Errorf("resume c: %w", err)
 	}
-	if err := p.settle(ctx, "c finds itself removed and joins anew", names...); err != nil {
+	if err := p.settle(ctx, "c finds itself removed and rejoins", names...); err != nil {
 		return err
 	}
 	return p.tell(back, p.options.words().resume)

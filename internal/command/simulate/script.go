@@ -111,7 +111,7 @@ func command(text string, number int) (Line, error) {
 		case i == 0:
 			l.Name = t
 		case isOption && l.has(key):
-			return l, &ScriptError{Line: number, Reason: fmt.Sprintf("%s stands twice", key)}
+			return l, &ScriptError{Line: number, Reason: fmt.Sprintf("duplicate %s", key)}
 		case isOption:
 			l.opts = append(l.opts, option{key, list(value)})
 		default:

@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// The scripts in testdata: what a person sees. Run with -rewrite to write the outcomes anew.
+// The scripts in testdata: what a person sees. Run with -rewrite to write the outcomes again.
 func TestPlays(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/plays", func(t *testing.T, path string) {

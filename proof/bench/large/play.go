@@ -50,7 +50,7 @@ func (c *crowd) play(ctx context.Context) error {
 	if err := c.await(ctx, func() bool { return time.Now().After(until) }); err != nil {
 		return err
 	}
-	fmt.Printf("at rest for %v: members were removed %d times\n", c.watch, c.count("woke up removed"))
+	fmt.Printf("at rest for %v: members were removed %d times\n", c.watch, c.count("was removed"))
 	c.report()
 	if !c.kill {
 		return nil

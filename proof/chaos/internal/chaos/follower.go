@@ -46,7 +46,7 @@ func follow(ctx context.Context, proto string, open func(context.Context) (Log, 
 	return f, f.open(ctx, open)
 }
 
-// open opens the store, also anew after it was closed. What was read is kept.
+// open opens the store, also after it was closed. What was read is kept.
 func (f *follower) open(ctx context.Context, open func(context.Context) (Log, error)) (err error) {
 	if f.store, err = open(ctx); err != nil {
 		return err

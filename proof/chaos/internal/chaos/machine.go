@@ -104,7 +104,7 @@ func (m machine) close() error {
 	return err
 }
 
-// copyDir copies the files of a directory, anew.
+// copyDir copies the files of a directory.
 func copyDir(from, to string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return fmt.Errorf("copy the store: %w", err)

@@ -8,7 +8,7 @@ type Report struct {
 	Segments int      `json:"segments"` // of the flow, looked for after each cut and found in one place
 	FS       []string `json:"fs"`
 	NotDone  []string `json:"not_done"`  // file systems that could not be had, and why
-	Stores   int      `json:"stores"`    // that were made anew, some of them cut right then
+	Stores   int      `json:"stores"`    // that were recreated, some of them cut right then
 	Unknown  int      `json:"unknown"`   // entries that were on their way when it was cut, and are there
 	Late     int      `json:"late"`      // entries whose acknowledgement came while the power was being cut
 	LateGone int      `json:"late_gone"` // of these, not there
