@@ -47,7 +47,7 @@ func table() []mutant {
 		},
 		{
 			flaw.New("a file that is removed does not end its task", "source/directory/step_diff.go",
-				"	kills := removed(scan, value, name, f)\n", "	kills := removed(scan, value, name, f)[:0]\n",
+				"	kills := removed(scan, value, name, f, touched, all)\n", "	kills := removed(scan, value, name, f, touched, all)[:0]\n",
 			), []string{"task-remove"}, 3, "G9",
 		},
 		{
