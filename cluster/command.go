@@ -15,7 +15,7 @@ type (
 		Weight    int64 // share of the load; 0 means 100
 		Capacity  int64 // most partitions that it takes; 0 means no limit
 		Labels    []Label
-		Heartbeat string // key of the heartbeat document of this start
+		Heartbeat string `json:"pulse"` // key of the heartbeat document of this start; "pulse" in records that exist
 		Address   string // address of its API; for people, not for decisions
 		Version   string // of its binary; for people, not for decisions
 	}
@@ -52,7 +52,7 @@ type (
 	ConfirmMember struct {
 		Member      MemberID
 		Incarnation Incarnation
-		Heartbeat   string
+		Heartbeat   string `json:"pulse"`
 	}
 	// DrainMember stops or resumes new grants to a member; with On, its grants move away under their hand-over contract.
 	DrainMember struct {

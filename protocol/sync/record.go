@@ -2,6 +2,7 @@ package sync
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -221,6 +222,9 @@ func decodeCommand(b []byte) (cluster.Command, error) {
 	return nil, errors.New("an unknown command")
 }
 
+// nameOf is the name of a field: that of its tag, if it has one.
+func nameOf(f reflect.StructField) string { return cmp.Or(f.Tag.Get("json"), f.Name) }
+
 // lower is a name of Go as one of JSON.
 func lower(name string) string {
 	r, n := utf8.DecodeRuneInString(name)
@@ -267,7 +271,7 @@ func appendFields(b []byte, v reflect.Value) ([]byte, error) {
 		if about.Anonymous {
 			b, err = appendFields(b, f)
 		} else {
-			b, err = appendValue(append(appendName(b, about.Name), ':'), f)
+			b, err = appendValue(append(appendName(b, nameOf(about)), ':'), f)
 			b = append(b, ',')
 		}
 		if err != nil {
