@@ -32,7 +32,7 @@ func (n *Node) dropped() int64 {
 }
 
 func (n *Node) joined(inc cluster.Incarnation) {
-	n.sources.admitted(inc)
+	n.sources.admitted()
 	select {
 	case n.rejoined <- struct{}{}:
 	default:
@@ -45,7 +45,6 @@ func (n *Node) joined(inc cluster.Incarnation) {
 }
 
 func (n *Node) removed(reason string) {
-	n.sources.removed()
 	n.witness.note(n.c.Clock(), "removed", "", 0)
 	n.tally.count(func(s *sums) { s.removals++ })
 	n.record(journal.Record{Kind: journal.MemberLeft, Message: "found itself removed", Cause: reason})

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -14,11 +13,10 @@ import (
 
 // sources are what a node does for the sources that it declares.
 type sources struct {
-	n           *Node
-	names       []string      // sorted
-	joined      chan struct{} // closed when the member has joined for the first time
-	once        sync.Once
-	incarnation atomic.Uint64 // 0 while the member is not admitted
+	n      *Node
+	names  []string      // sorted
+	joined chan struct{} // closed when the member has joined for the first time
+	once   sync.Once
 }
 
 func newSources(n *Node) *sources {
@@ -28,12 +26,7 @@ func newSources(n *Node) *sources {
 	return &sources{n: n, names: directory.Names(n.c.Sources, n.c.Files), joined: make(chan struct{})}
 }
 
-func (s *sources) admitted(inc cluster.Incarnation) {
-	s.incarnation.Store(uint64(inc))
-	s.once.Do(func() { close(s.joined) })
-}
-
-func (s *sources) removed() { s.incarnation.Store(0) }
+func (s *sources) admitted() { s.once.Do(func() { close(s.joined) }) }
 
 // config is what the sources work with.
 func (s *sources) config() directory.Config {
@@ -49,9 +42,9 @@ func (s *sources) record(r journal.Record) {
 	s.n.record(r)
 }
 
-// present is the incarnation of this member, once the value here has it.
+// present is the incarnation of this member, once the value here has it. A member that was confirmed under another heartbeat has another one.
 func (s *sources) present() (cluster.Incarnation, bool) {
-	inc := cluster.Incarnation(s.incarnation.Load())
+	inc, _ := s.n.member.Tenure()
 	m, ok := s.n.member.Value().Member(s.n.c.Member)
 	return inc, ok && inc != 0 && m.Incarnation == inc
 }
