@@ -19,7 +19,7 @@ type producer interface {
 }
 
 // Batch is a good publish.Options.Batch: the answers of the brokers are waited for before the next batch.
-const Batch = 2000
+const Batch = 5000
 
 type sink struct {
 	topic string

@@ -97,7 +97,7 @@ func oursKafka(broker string) client {
 		if err != nil {
 			return err
 		}
-		return through(s, all, 0)
+		return through(s, all, kafka.Batch)
 	}
 }
 
