@@ -47,7 +47,7 @@ func NewFunc[A, R any](name string, run func(ctx context.Context, arg A) (R, err
 // Permanent marks an error of a function: no further attempt may help.
 func Permanent(err error) error { return call.Permanent(err) }
 
-// TokenOf is the fencing token of the run of a function that ctx belongs to. It grows with each run of the same call.
+// TokenOf returns the fencing token of the function run that ctx belongs to. It grows with each run of the same call.
 func TokenOf(ctx context.Context) Token { return Token(call.TokenOf(ctx)) }
 
 // Calls is the client by which this member submits calls; it makes a Member a [CallTarget]. Its queue is the member's name.

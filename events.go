@@ -15,7 +15,7 @@ type Events struct {
 	Owned, Lost func(partition string, token Token)
 	// Removed: the others counted this member out. It stops its work and joins again.
 	Removed func(reason string)
-	// StoreLost: the store does not answer; StoreBack: it answers again, after so long.
+	// StoreLost is called when the store stops answering, StoreBack when it answers again, with the length of the outage.
 	StoreLost func(err error)
 	StoreBack func(after time.Duration)
 }

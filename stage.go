@@ -15,8 +15,8 @@ import (
 //
 // The segments that a function puts out count once, however often it runs for the same ones: after a crash another member does it again.
 type Stage[C, In, Out any] struct {
-	// Do works on some segments and sends what comes of them. Where it fails, nothing that it sent counts; the segments are tried again, then one by
-	// one, and those that fail still are dead letters.
+	// Do processes a batch of segments and sends its output. If it fails, nothing that it sent counts. The batch is retried, then its segments one by
+	// one, and those that still fail become dead letters.
 	Do       func(ctx context.Context, g *Grant, config C, in []In, out *Sender[Out]) error
 	Attempts int // how often a batch is tried as a whole; default 3
 	In       Codec[In]

@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Entry is one record of the log with what it did.
+// Entry is one record of the log, with its effects.
 type Entry struct {
 	Index     uint64    `json:"index"`
 	AtMS      int64     `json:"at_ms"` // by the clock of its writer

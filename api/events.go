@@ -24,7 +24,7 @@ type Beginning struct {
 	Index    uint64   `json:"index"`
 	Store    string   `json:"store"` // for people
 	Protocol string   `json:"protocol"`
-	Unready  []string `json:"unready"` // why the answering member cannot do its work, such as a store that does not answer: what it shows is old then
+	Unready  []string `json:"unready"` // why the answering member cannot do its work, for example because the store does not answer: its data is old then
 }
 
 // The pace of /v1/events.

@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Past reads what the cluster was, from the entries that the log of its place still holds. Its methods may be called from any goroutine.
+// Past reads earlier states of the cluster from the entries that its log still holds. Its methods may be called from any goroutine.
 type Past struct {
 	Historian protocol.Historian
 	Store     protocol.Store
@@ -22,7 +22,7 @@ type Point struct {
 	Writer string `json:"writer,omitempty"` // of the entry
 }
 
-// Moment is what the cluster was at a position of the log. It is history: nothing in it was seen now.
+// Moment is the state of the cluster at a position of the log, not its present state.
 type Moment struct {
 	Point
 	Oldest  Point    `json:"oldest"` // how far back the log goes
@@ -215,12 +215,10 @@ func differenceOf(before, after state) Difference {
 }
 
 func memberAt(v cluster.Value, id cluster.MemberID) *Member {
-	m, ok := v.Member(id)
-	if !ok {
-		return nil
+	if m, ok := v.Member(id); ok {
+		return new(memberOf(v, m))
 	}
-	shown := memberOf(v, m)
-	return &shown
+	return nil
 }
 
 func jobAt(v cluster.Value, id cluster.JobID) string {
@@ -232,10 +230,8 @@ func jobAt(v cluster.Value, id cluster.JobID) string {
 }
 
 func taskAt(v cluster.Value, id cluster.PartitionID) *Task {
-	p, ok := v.Partition(id)
-	if !ok {
-		return nil
+	if p, ok := v.Partition(id); ok {
+		return new(taskOf(v, p))
 	}
-	t := taskOf(v, p)
-	return &t
+	return nil
 }

@@ -34,7 +34,7 @@ type JobTask struct {
 	Slots      []string   `json:"slots,omitempty"`    // that it runs on, member:number
 	Message    string     `json:"message,omitempty"`  // of the last failure of a partition that has not run well since
 	Failures   int64      `json:"failures,omitempty"` // in a row, of that partition
-	Reason     *Reason    `json:"reason,omitempty"`   // why it, or one of its partitions, does not run
+	Reason     *Reason    `json:"reason,omitempty"`   // why the task or one of its partitions does not run
 }
 
 // Done is the state of a task that is finished.

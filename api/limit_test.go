@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
@@ -129,6 +130,7 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 			served <- Serve(ctx, l, Config{Value: func() cluster.Value { return cluster.Value{} }, Connections: 2})
 		}()
 		var conns []net.Conn
+		began := time.Now()
 		for i := range 3 {
 			c, err := l.dial(ctx)
 			if err != nil {
@@ -146,6 +148,9 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
+		}
+		if waited := time.Since(began); waited >= idleTimeout {
+			t.Errorf("the third connection waited %v: the idle one has only timed out", waited)
 		}
 		if _, err := conns[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("the idle connection: %v, want that it is closed", err)

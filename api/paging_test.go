@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
@@ -132,6 +135,23 @@ func TestJournalPages(t *testing.T) {
 	}
 }
 
+// TestTimesOfAQueryAreBounded: text that is no duration is refused before it is read, and is not sent back.
+func TestTimesOfAQueryAreBounded(t *testing.T) {
+	t.Parallel()
+	c := api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: journal.NewMemory(1)}
+	for since, want := range map[string]int{
+		"1h": 200, "2562047h": 200, "-1s": 400, "soon": 400, "9999999999h": 400, strings.Repeat("1s", 5000): 400, strings.Repeat("%00", 3000): 400,
+	} {
+		w := request(c, "GET", "/v1/journal?since="+since, nil)
+		if w.StatusCode != want {
+			t.Errorf("since=%.20s: %d, want %d", since, w.StatusCode, want)
+		}
+		if b := body(t, w); len(b) > 500 {
+			t.Errorf("since=%.20s: the answer has %d bytes", since, len(b))
+		}
+	}
+}
+
 // watched is a response that looks at the heap when the first part of the answer arrives.
 type watched struct {
 	*httptest.ResponseRecorder
@@ -167,6 +187,43 @@ func TestASlowReaderHoldsNoList(t *testing.T) { //nolint:paralleltest // it meas
 		t.Errorf("an answer of %d bytes: parts of up to %d bytes, the heap grew by %d", w.total, w.largest, grown)
 	}
 	runtime.KeepAlive(v)
+}
+
+// stuckReader takes nothing until its gate opens.
+type stuckReader struct {
+	*httptest.ResponseRecorder
+	gate chan struct{}
+}
+
+func (s stuckReader) Write(b []byte) (int, error) {
+	<-s.gate
+	return s.ResponseRecorder.Write(b)
+}
+
+// TestSlowReadersKeepNoTurn: however many readers take nothing, another one gets its answer.
+func TestSlowReadersKeepNoTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := many(t, cluster.Value{}, 1, 500)
+		h := api.Handler(api.Config{Value: func() cluster.Value { return v }})
+		gate := make(chan struct{})
+		ask := func(w http.ResponseWriter) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/v1/tasks?limit=500", nil))
+		}
+		for range 10 {
+			go ask(stuckReader{httptest.NewRecorder(), gate})
+		}
+		synctest.Wait()
+		w := httptest.NewRecorder()
+		ask(w)
+		var tasks []api.Task
+		if err := json.Unmarshal(w.Body.Bytes(), &tasks); err != nil || len(tasks) != 500 {
+			t.Errorf("got %d tasks, %v", len(tasks), err)
+		}
+		close(gate)
+	})
 }
 
 func TestAListEndsWhenItsReaderIsGone(t *testing.T) {

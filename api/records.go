@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/work"
 )
 
 func (h *handler) read(r *http.Request, q journal.Query) ([]journal.Record, error) {
@@ -84,11 +85,11 @@ func journalQuery(r *http.Request) (journal.Query, cursor, error) {
 	v := r.URL.Query()
 	q := journal.Query{Partition: v.Get("task")}
 	if s := v.Get("since"); s != "" {
-		d, err := time.ParseDuration(s)
-		if err != nil || d < 0 {
-			return q, cursor{}, fmt.Errorf("since=%q is not a duration such as 1h", s)
+		var d work.Duration
+		if err := d.UnmarshalText([]byte(s)); err != nil || d < 0 {
+			return q, cursor{}, fmt.Errorf("since=%.40q is not a duration such as 1h", s)
 		}
-		q.Since = time.Now().Add(-d)
+		q.Since = time.Now().Add(-time.Duration(d))
 	}
 	c, err := cursorOf(r)
 	return q, c, err

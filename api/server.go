@@ -23,13 +23,13 @@ type Config struct {
 	Journal  journal.Journal // default: none
 	Lookout  *Lookout        // sees who is alive and what fails; default: none, and then the value alone is shown
 	Past     *Past           // reads the log; default: none, and then there is no history
-	Queue    store.Queue     // has the segments of flows; default: none, and then nothing of flows is shown
+	Queue    store.Queue     // holds the segments of flows; without it, flows are not shown
 	Store    string          // for people, without secrets
 	Protocol string          // its name, for people
 	Local    func() any      // what only this process knows; default: nothing
 	Ready    func() []string // why the member cannot do its work; empty when it can
 	Metrics  http.Handler    // default: none
-	Token    string          // required of every request but /healthz when not ""
+	Token    string          // if not empty, every request except /healthz must have it
 	Actions  *Actions        // default: none, and then it only shows
 	Logger   *slog.Logger    // default: discard
 	// Connections is how many connections a server holds at most; default: 128, and never more than a quarter of the process's file descriptors.

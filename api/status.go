@@ -79,7 +79,7 @@ type Moves struct {
 	LongestGapMS int64 `json:"longest_gap_ms"` // among those whose gap is known
 }
 
-// Problem is something that a person may have to look at.
+// Problem is something that may need manual intervention.
 type Problem struct {
 	State   string `json:"state"` // parked, paused, waiting, failed, malformed, failing, backing off; of a member: silent, gone
 	Task    string `json:"task"`  // or job; "" of a member

@@ -74,22 +74,50 @@ type journalTail struct {
 	shown map[string]int64 // identifiers, with their time in ms
 }
 
+// read returns the records since a time, some of them twice. A page has the newest records: if it is full and even the oldest one is new, more came than
+// fit, and the page before it is read too.
 func (t *journalTail) read(since time.Time) ([]journal.Record, error) {
-	return t.h.read(t.r, journal.Query{Partition: t.task, Since: since, Limit: maxPage})
+	q := journal.Query{Partition: t.task, Since: since, Limit: maxPage}
+	var out []journal.Record
+	for {
+		page, err := t.h.read(t.r, q)
+		out = append(page, out...)
+		if err != nil || len(page) < q.Limit {
+			return out, err
+		}
+		if id, _ := identify(page[0]); t.has(id) {
+			return out, nil
+		}
+		until := time.UnixMilli(page[0].AtMS + 1)
+		if until.Equal(q.Until) { // all of one millisecond, the smallest step
+			q.Limit *= 2
+		}
+		q.Until = until
+	}
 }
 
-// note is the identifier of a record, and whether it is new.
-func (t *journalTail) note(r journal.Record) (id string, data []byte, isNew bool) {
+// identify returns the identifier of a record, and its text.
+func identify(r journal.Record) (id string, data []byte) {
 	data, err := json.Marshal(r)
 	if err != nil {
-		return "", nil, false
+		return "", nil
 	}
 	hash := fnv.New64a()
 	_, _ = hash.Write(data) // never fails
-	id = fmt.Sprintf("%d.%016x", r.AtMS, hash.Sum64())
-	_, twice := t.shown[id]
+	return fmt.Sprintf("%d.%016x", r.AtMS, hash.Sum64()), data
+}
+
+func (t *journalTail) has(id string) bool {
+	_, shown := t.shown[id]
+	return shown
+}
+
+// note returns the identifier of a record, its text, and whether it is new.
+func (t *journalTail) note(r journal.Record) (id string, data []byte, isNew bool) {
+	id, data = identify(r)
+	isNew = id != "" && !t.has(id)
 	t.shown[id] = r.AtMS
-	return id, data, !twice
+	return id, data, isNew
 }
 
 // look sends what is new; false if the client cannot be reached. A store that is away is waited for.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -219,6 +220,7 @@ func mustFold(t interface{ Fatalf(string, ...any) }, old Value, data []byte) Val
 		t.Fatalf("an entry that was applied did something")
 	}
 	mustKeepTokens(t, old, v)
+	mustDerive(t, old, v)
 	mustBelong(t, v)
 	mustShare(t, v)
 	mustBeWhole(t, v)
@@ -237,6 +239,15 @@ func mustKeepTokens(t interface{ Fatalf(string, ...any) }, old, v Value) {
 			t.Fatalf("the token of %s fell from %d to %d\n%+v\n%+v", p.ID, was.Token, p.Token, was, p)
 		case p.Owner != was.Owner && p.Owner != "" && was.Owner != "" && p.Token <= was.Token:
 			t.Fatalf("%s went from %s to %s under tokens %d and %d", p.ID, was.Owner, p.Owner, was.Token, p.Token)
+		}
+	}
+}
+
+// mustDerive: duties that are derived from those before are the same as those from scratch.
+func mustDerive(t interface{ Fatalf(string, ...any) }, old, v Value) {
+	for _, m := range []MemberID{"a", "b", "c", "d"} {
+		if got, want := v.DutiesAfter(old, old.Duties(m), m), v.Duties(m); !slices.Equal(got, want) {
+			t.Fatalf("the duties of %s after an entry are\n%s\nand from scratch\n%s", m, showDuties(got), showDuties(want))
 		}
 	}
 }
@@ -330,7 +341,7 @@ func mustReact(t interface{ Fatalf(string, ...any) }, v Value) {
 	}
 	for m := range v.Members() {
 		r := v.Reactions(m.ID)
-		if a, b := fmt.Sprintf("%+v %+v", r, v.Duties(m.ID)), fmt.Sprintf("%+v %+v", copied.Reactions(m.ID), copied.Duties(m.ID)); a != b {
+		if a, b := fmt.Sprintf("%+v %s", r, showDuties(v.Duties(m.ID))), fmt.Sprintf("%+v %s", copied.Reactions(m.ID), showDuties(copied.Duties(m.ID))); a != b {
 			t.Fatalf("%s: one value asks for\n%s\nand for\n%s", m.ID, a, b)
 		}
 		if r.Accept {
@@ -346,6 +357,14 @@ func mustReact(t interface{ Fatalf(string, ...any) }, v Value) {
 		}
 		mustDischarge(t, v, m.ID)
 	}
+}
+
+func showDuties(duties []Duty) string {
+	var out strings.Builder
+	for _, d := range duties {
+		fmt.Fprintf(&out, "%+v %+v\n", *d.Partition, d)
+	}
+	return out.String()
 }
 
 func mustDischarge(t interface{ Fatalf(string, ...any) }, v Value, m MemberID) {

@@ -17,7 +17,7 @@ type Part struct {
 
 // Assemble makes a value from its records. What a former incarnation of a member has claimed is free; a partition without a job is left out.
 func Assemble(parts Parts) Value {
-	d := &draft{unlogged: true}
+	d := &draft{unlogged: true, loading: true}
 	d.index, d.at, d.settings = parts.Index, parts.Index, parts.Settings
 	d.digest = d.settingsHash()
 	for _, m := range parts.Members {
@@ -29,7 +29,6 @@ func Assemble(parts Parts) Value {
 	for _, p := range parts.Partitions {
 		d.assemble(p)
 	}
-	d.touched, d.records = nil, nil
 	return d.value()
 }
 

@@ -33,6 +33,7 @@ type draft struct {
 	alone     bool            // one command, whose consequences for other records Settle derives
 	taken     int             // number of commands of a repeated request
 	records   []Record        // set or removed by this entry
+	loading   bool            // the value is made of its records: all of them are the draft's own
 	buf       []byte
 }
 
@@ -55,9 +56,16 @@ func (d *draft) value() Value {
 	return v
 }
 
+// note names a record as changed.
+func (d *draft) note(r Record) {
+	if !d.loading {
+		d.records = append(d.records, r)
+	}
+}
+
 // touch notes that what the member should be doing has changed.
 func (d *draft) touch(m MemberID) {
-	if m == "" {
+	if m == "" || d.loading {
 		return
 	}
 	if d.touched == nil {
@@ -76,7 +84,7 @@ func (d *draft) stampTouched() {
 }
 
 func (d *draft) setMember(m Member) {
-	d.records = append(d.records, Record{Member: m.ID})
+	d.note(Record{Member: m.ID})
 	old, ok := d.Value.members.get(m.ID)
 	if ok {
 		d.digest -= old.hash
@@ -98,7 +106,7 @@ func (d *draft) removeMember(id MemberID) {
 	if !ok {
 		return
 	}
-	d.records = append(d.records, Record{Member: id})
+	d.note(Record{Member: id})
 	d.digest -= old.hash
 	d.countJoined(&old.Member, -1)
 	if had := old.slots(); had > 0 {
@@ -115,7 +123,7 @@ func (d *draft) countJoined(m *Member, by int) {
 }
 
 func (d *draft) setJob(rec *jobRecord) {
-	d.records = append(d.records, Record{Job: rec.ID})
+	d.note(Record{Job: rec.ID})
 	if old, ok := d.jobs.get(rec.ID); ok {
 		d.digest -= old.hash
 		d.indexJob(old, -1)
@@ -132,7 +140,7 @@ func (d *draft) removeJob(id JobID) {
 	if !ok {
 		return
 	}
-	d.records = append(d.records, Record{Job: id})
+	d.note(Record{Job: id})
 	d.digest -= old.hash
 	d.indexJob(old, -1)
 	d.jobs.remove(id)
@@ -164,6 +172,10 @@ func (d *draft) countOpen(id JobID, by int) int {
 	if !ok {
 		return math.MaxInt
 	}
+	if d.loading {
+		old.open += by
+		return old.open
+	}
 	rec := *old
 	rec.open += by
 	d.jobs.set(id, &rec)
@@ -172,7 +184,7 @@ func (d *draft) countOpen(id JobID, by int) int {
 
 func (d *draft) setPartition(p *partitionRecord) {
 	p.ChangedMS = d.atMS
-	d.records = append(d.records, Record{Partition: p.ID})
+	d.note(Record{Partition: p.ID})
 	old, had := d.partitions.get(p.ID)
 	if had {
 		d.digest -= old.hash
@@ -230,7 +242,7 @@ func (d *draft) removePartition(id PartitionID) {
 	if !ok {
 		return
 	}
-	d.records = append(d.records, Record{Partition: id})
+	d.note(Record{Partition: id})
 	d.digest -= old.hash
 	d.touch(old.Owner)
 	d.touch(old.Next)

@@ -3,7 +3,7 @@ package cluster
 // Excerpt makes a value from some of the records of another: all members, complete as of an index, and some jobs and partitions. Partitions
 // without their job are left out. It is only for reading; nothing is applied to it.
 func Excerpt(index Index, l Leadership, members []Member, jobs []Job, partitions []Partition) Value {
-	d := &draft{}
+	d := &draft{loading: true}
 	d.index, d.at, d.leader = index, index, l
 	d.settings.Placement = PlacementOffered
 	for _, m := range members {
@@ -19,6 +19,5 @@ func Excerpt(index Index, l Leadership, members []Member, jobs []Job, partitions
 			d.setPartition(rec)
 		}
 	}
-	d.touched, d.records = nil, nil
 	return d.value()
 }

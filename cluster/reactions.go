@@ -1,5 +1,10 @@
 package cluster
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Reactions is what the value alone requires of one member. It is level-triggered: a member that acts on it after a crash, a missed watch or
 // a jump to a snapshot has lost nothing.
 type Reactions struct {
@@ -47,29 +52,87 @@ const (
 	RoleAdopt             // run it under Token, then write Started
 )
 
-// Duty is a member's duty for one partition.
+// Duty is a member's duty for one partition. Equal duties of two values that follow from each other are the same duty: nothing of the partition or its spec
+// has changed.
 type Duty struct {
-	Partition Partition
+	Partition *Partition // shared, read-only
 	Role      Role
 	Token     Token
+	SpecIndex Index // that of the job
 }
 
 // Duties lists the member's duties, sorted by partition.
 func (v Value) Duties(self MemberID) []Duty {
 	var duties []Duty
-	for p := range v.OwnedBy(self) {
-		d := Duty{Partition: p, Token: p.Token}
-		switch {
-		case p.State == PartitionHeld || p.Offered:
-			continue
-		case p.Owner != self && p.State != PartitionAdopting:
-			continue // it is on its way here, but its owner has yet to stop
-		case p.Owner != self:
-			d.Role, d.Token = RoleAdopt, p.NextToken
-		case p.State == PartitionReleasing:
-			d.Role = RoleStop
+	v.derived.byMember.below(memberKey(self, ""), func(_ string, p PartitionID) bool {
+		if d, ok := v.duty(p, self); ok {
+			duties = append(duties, d)
 		}
-		duties = append(duties, d)
-	}
+		return true
+	})
 	return duties
+}
+
+// DutiesAfter is Duties, given those of an earlier value. If this value follows from that by at most some hundred entries, it derives only what they have
+// changed.
+func (v Value) DutiesAfter(before Value, duties []Duty, self MemberID) []Duty {
+	touched, ok := v.recent.since(before.chain)
+	if !ok || len(touched) > v.partitions.len() {
+		return v.Duties(self)
+	}
+	ids := v.partitionsIn(touched)
+	out := make([]Duty, 0, len(duties)+len(ids))
+	for _, id := range ids {
+		n, had := slices.BinarySearchFunc(duties, id, func(d Duty, id PartitionID) int { return cmp.Compare(d.Partition.ID, id) })
+		out, duties = append(out, duties[:n]...), duties[n:]
+		if had {
+			duties = duties[1:]
+		}
+		if d, ok := v.duty(id, self); ok {
+			out = append(out, d)
+		}
+	}
+	return append(out, duties...)
+}
+
+// partitionsIn lists the partitions among these records, and those of their jobs, sorted.
+func (v Value) partitionsIn(records []Record) []PartitionID {
+	ids := make([]PartitionID, 0, len(records))
+	for _, r := range records {
+		switch {
+		case r.Partition != "":
+			ids = append(ids, r.Partition)
+		case r.Job != "":
+			v.eachOf(r.Job, func(p Partition) bool {
+				ids = append(ids, p.ID)
+				return true
+			})
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// duty derives the member's duty for a partition; false if it has none.
+func (v Value) duty(id PartitionID, self MemberID) (Duty, bool) {
+	rec, ok := v.partitions.get(id)
+	if !ok || rec.Owner != self && rec.Next != self {
+		return Duty{}, false
+	}
+	p := &rec.Partition
+	d := Duty{Partition: p, Token: p.Token}
+	switch {
+	case p.State == PartitionHeld || p.Offered:
+		return Duty{}, false
+	case p.Owner != self && p.State != PartitionAdopting:
+		return Duty{}, false // it is on its way here, but its owner has yet to stop
+	case p.Owner != self:
+		d.Role, d.Token = RoleAdopt, p.NextToken
+	case p.State == PartitionReleasing:
+		d.Role = RoleStop
+	}
+	if job, ok := v.jobs.get(p.job()); ok {
+		d.SpecIndex = job.SpecIndex
+	}
+	return d, true
 }

@@ -40,7 +40,7 @@ func DecodeSnapshot(data []byte) (Value, error) {
 		return Value{}, &FormatError{Format: uint32(data[1])}
 	}
 	r := &decoder{data: data, off: 2}
-	d := &draft{}
+	d := &draft{loading: true}
 	d.index = Index(r.uvarint())
 	d.at = d.index
 	d.chain = Hash(r.uvarint())
@@ -68,7 +68,6 @@ func DecodeSnapshot(data []byte) (Value, error) {
 		return Value{}, r.err
 	}
 	d.bases = []base{{d.index, d.chain}}
-	d.touched, d.records = nil, nil // what changed for whom is in the records
 	return d.value(), nil
 }
 

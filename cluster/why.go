@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/schedule"
 )
 
@@ -53,10 +54,10 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 	case PartitionParked:
 		if p.Cause == poisoned {
 			return Reason{Rule: "poison", Text: strconv.FormatInt(p.Deaths, 10) + " members died in a row while they ran it, last: " + string(p.From),
-				Try: "find out what it does to them, then change its definition or rota unpark " + string(id)}
+				Try: "find out what it does to them, then change its definition or rota unpark " + plain.Word(string(id))}
 		}
 		return Reason{Rule: "parked", Text: "failed " + strconv.FormatInt(p.Attempts, 10) + " times, last: " + p.Message,
-			Try: "mend what fails, then change its definition or rota unpark " + string(id)}
+			Try: "mend what fails, then change its definition or rota unpark " + plain.Word(string(id))}
 	case PartitionBlocked:
 		return Reason{Rule: "parents", Text: "waits until its parents are finished: " + strings.Join(p.Parents, ", ")}
 	case PartitionHeld:

@@ -87,7 +87,7 @@ func (g Graph) Keyed(task string) bool {
 	return t.Keyed
 }
 
-// Ingress lists the shards from which a task receives: those of its edges, or of its chains if it takes from no other.
+// Ingress lists the shards from which a task receives: those of its edges, or of its chains if it has no edges.
 func (g Graph) Ingress(task string) []Shard {
 	if g.Source(task) {
 		return g.Chains(task)

@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 // BenchmarkRead reads a journal of 100,000 records in a directory, one a second, in documents of the size that single appends make.
 func BenchmarkRead(b *testing.B) {
-	s, err := file.Open(b.Context(), b.TempDir(), file.Options{})
+	s, err := file.Open(b.Context(), filepath.Join(b.TempDir(), "store"), file.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

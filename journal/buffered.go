@@ -37,7 +37,7 @@ const (
 	flushFor = 2 * time.Second
 )
 
-// NewBuffered returns a buffer of 4096 records in front of a place for them; Run writes. Without a logger nothing is logged.
+// NewBuffered returns a buffer of 4096 records in front of an Appender; Run writes them. Without a logger nothing is logged.
 func NewBuffered(to Appender, log *slog.Logger) *Buffered {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

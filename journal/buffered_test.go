@@ -213,3 +213,51 @@ func TestBufferedSumsUpWhatDoesNotFit(t *testing.T) {
 		}
 	})
 }
+
+// TestBufferedWritesBatches: what waits is written at once, as much as fits into a batch, and what did not fit into the queue when that is empty, not at the end of the process.
+func TestBufferedWritesBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var sizes []int
+		to := newMoody(func(n int) error {
+			sizes = append(sizes, n)
+			return nil
+		})
+		b := journal.NewBuffered(to, nil)
+		for range 4096 + 2 {
+			b.Add(journal.Record{AtMS: 1, Kind: journal.Moved, Cause: "a left"})
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		done.Go(func() { b.Run(ctx) })
+		synctest.Wait()
+		if len(sizes) != 42 || sizes[0] != 100 || sizes[39] != 100 || sizes[40] != 96 || sizes[41] != 1 {
+			t.Errorf("written at once: %v; want 40 times 100, 96, and the sum of two", sizes)
+		}
+		stop()
+		done.Wait()
+	})
+}
+
+// TestBufferedCountsSumsThatAreLost: at the end the store is gone, so what was summed up is lost and counted, each record of it.
+func TestBufferedCountsSumsThatAreLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		b := journal.NewBuffered(newMoody(func(int) error {
+			if n++; n > 41 {
+				return store.ErrUnavailable
+			}
+			return nil
+		}), nil)
+		for range 4096 + 5 {
+			b.Add(journal.Record{AtMS: 1, Kind: journal.Moved, Cause: "a left"})
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		b.Run(ctx)
+		if b.Dropped() != 5 {
+			t.Errorf("%d dropped, want the five that were summed up", b.Dropped())
+		}
+	})
+}

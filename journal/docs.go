@@ -19,8 +19,8 @@ import (
 // record in the document, so no record is under an hour before its own. The milliseconds are those of the newest record that the document began with.
 const prefix = "journal/"
 
-// Docs is the journal in the cluster's own store. An Append extends the previous document while that is small and of the same
-// hour: a read of few documents is much faster than one of many.
+// Docs is the journal in the cluster's own store. An Append extends the previous document if that is small and of the same
+// hour, because reading few documents is much faster than reading many.
 type Docs struct {
 	docs   store.Docs
 	member string

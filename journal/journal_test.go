@@ -68,6 +68,8 @@ func TestReadSelects(t *testing.T) {
 			{journal.Query{Since: time.UnixMilli(now - 4000)}, "four three three-again"},
 			{journal.Query{Since: time.UnixMilli(now - 4000), Limit: 1, Partition: "a/b"}, "four"},
 			{journal.Query{Since: time.UnixMilli(now + 3600_000)}, ""},
+			{journal.Query{Until: time.UnixMilli(now - 3000)}, "old five four"},
+			{journal.Query{Until: time.UnixMilli(now - 2999)}, "old five four three three-again"},
 		} {
 			got, err := j.Read(t.Context(), c.q)
 			if err != nil || messages(got) != c.want {
@@ -220,10 +222,16 @@ func TestMemoryKeepsTheNewest(t *testing.T) {
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	gap, overlap := int64(12), int64(-90)
+	gap, overlap, none := int64(12), int64(-90), int64(0)
 	for want, r := range map[string]journal.Record{
 		"checks/web-eu  web-3 → web-1  web-3 left in order  gap 12ms": {Kind: journal.Moved, Partition: "checks/web-eu", From: "web-3", To: "web-1", Cause: "web-3 left in order", GapMS: &gap},
 		"a  → web-1  overlap 90ms":                                    {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &overlap},
+		"a  → web-1  gap 0s":                                          {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &none},
+		"a  → web-1  gap unknown":                                     {Kind: journal.Moved, Partition: "a", To: "web-1"},
+		"a  lost with web-1":                                          {Kind: journal.Suspended, Partition: "a", From: "web-1", Message: "lost with web-1"},
+		"a  killed  by me@host":                                       {Kind: journal.Asked, Partition: "a", Member: "me@host", Message: "killed", GapMS: &gap},
+		"a  killed":                                                   {Kind: journal.Asked, Partition: "a", Message: "killed"},
+		"a  failed  gap 12ms":                                         {Kind: journal.RunError, Partition: "a", Member: "web-1", Message: "failed", GapMS: &gap},
 		"a  dial: refused  [31mred":                                   {Kind: journal.RunError, Partition: "a", Message: "dial:\nrefused\x1b\x1b[31mred"},
 		"tasks/a.yaml  it is empty":                                   {Kind: journal.Malformed, Partition: "a", Message: "it is empty", Storage: &journal.Storage{Path: "tasks/a.yaml"}},
 	} {

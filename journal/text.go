@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/rota-run/rota/internal/plain"
 )
 
-// Line returns the record on one line, without its time and kind. Control characters become spaces.
+// Line returns the record on one line, without its time and kind. Control and bidi characters become spaces.
 func (r Record) Line() string {
 	var parts []string
 	add := func(s string) {
@@ -40,17 +41,7 @@ func (r Record) Line() string {
 	case r.Kind == Moved:
 		add("gap unknown")
 	}
-	return plain(strings.Join(parts, "  "))
-}
-
-// plain keeps what came from files and errors from breaking the line or driving a terminal.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
+	return plain.Line(strings.Join(parts, "  "), ' ')
 }
 
 func gap(ms int64) string {
@@ -65,7 +56,7 @@ func (r Record) String() string {
 	s := fmt.Sprintf("%s  %-10s  %s", time.UnixMilli(r.AtMS).Format("15:04:05"), short(r.Kind), r.Line())
 	if r.Storage != nil {
 		for _, l := range r.Storage.Lines {
-			s += "\n      " + plain(l)
+			s += "\n      " + plain.Line(l, ' ')
 		}
 	}
 	return s

@@ -48,3 +48,44 @@ func TestTheLeaseIsCountedFromTheRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestOthersWaitLongerThanALeaseIsValid: a holder whose clock is slow by the drift has lost its lease before a watcher whose clock is fast by it counts it as dead.
+func TestOthersWaitLongerThanALeaseIsValid(t *testing.T) {
+	t.Parallel()
+	const ttl = 10 * time.Second
+	if got, want := timing(ttl).Valid(), 9*time.Second; got != want {
+		t.Errorf("a lease is valid for %v, want %v", got, want)
+	}
+	if got, want := silenceOf(ttl), 11*time.Second; got != want {
+		t.Errorf("others wait %v, want %v", got, want)
+	}
+}
+
+// TestAHeartbeatThatIsFoundIsOurs: a look at a heartbeat in doubt makes it known, after which its absence ends the lease; before, absence means that it was not written.
+func TestAHeartbeatThatIsFoundIsOurs(t *testing.T) {
+	t.Parallel()
+	l := life{ttl: 10 * time.Second}
+	l, _ = l.step(lifeWoken{now: 1})
+	if l, _ = l.step(felt{now: 2}); l.over {
+		t.Error("a heartbeat that was never written has ended the lease")
+	}
+	if l, _ = l.step(felt{now: 3, version: "7"}); l.over || l.version != "7" {
+		t.Errorf("version %q, over %v", l.version, l.over)
+	}
+	if l, _ = l.step(felt{now: 4}); !l.over {
+		t.Error("a heartbeat that has gone has not ended the lease")
+	}
+}
+
+// TestPlacesOfASemaphore: as text, as many places are read as can be written, and each change of a table counts.
+func TestPlacesOfASemaphore(t *testing.T) {
+	t.Parallel()
+	for n, good := range map[int]bool{0: false, 1: true, maxSize: true, maxSize + 1: false} {
+		if err := (Semaphore{name: "a", size: n}).checkText(); (err == nil) != good {
+			t.Errorf("%d places: %v", n, err)
+		}
+	}
+	if now := (table{Writes: 3}).touched(); now.Writes != 4 || now.Format != format {
+		t.Errorf("a table that was touched: %+v", now)
+	}
+}

@@ -33,7 +33,7 @@ type Options struct {
 // minTTL keeps the renewals above the round trip of a store.
 const (
 	minTTL = 300 * time.Millisecond
-	maxTTL = 24 * time.Hour
+	maxTTL = heartbeat.MaxTTL
 )
 
 func (o Options) withDefaults() Options {

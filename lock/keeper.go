@@ -21,18 +21,17 @@ const idleLife = 3
 // errIdle ends an unneeded heartbeat.
 var errIdle = errors.New("nothing is held or waited for")
 
-// heartbeat is the heartbeat of this process, from its creation until its lease expires. It is never resumed: a later one has
-// another key.
+// keeper keeps the heartbeat of this process alive, from its first write until its lease expires. It is never resumed: a later one has another key.
 type keeper struct {
 	c      *Client
 	key    string
-	ctx    context.Context // ends, with the cause, when nothing may be done under it any more
+	ctx    context.Context // cancelled, with a cause, when nothing may be done under it any more
 	cancel context.CancelCauseFunc
-	ready  chan struct{}    // closed when its lease is valid for the first time
-	over   chan struct{}    // closed when run has ended
-	alarm  *time.Timer      // at the end of the lease
-	writer heartbeatWriter  // of run alone
-	swept  protocol.Instant // the same
+	ready  chan struct{}    // closed when the lease is valid for the first time
+	over   chan struct{}    // closed when run has returned
+	alarm  *time.Timer      // fires at the end of the lease
+	writer heartbeatWriter  // used by run alone
+	swept  protocol.Instant // used by run alone
 	mu     sync.Mutex
 	until  protocol.Instant // 0: no lease yet
 	claims int
@@ -48,7 +47,7 @@ func newHeartbeat(c *Client) *keeper {
 	return p
 }
 
-// join adds a claim; false if it is over.
+// join adds a claim; false if the heartbeat is over.
 func (p *keeper) join() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,7 +58,7 @@ func (p *keeper) join() bool {
 	return true
 }
 
-// leave takes a claim off.
+// leave removes a claim.
 func (p *keeper) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +66,7 @@ func (p *keeper) leave() {
 	p.idle = p.c.o.Clock()
 }
 
-// valid reports whether the lease of the heartbeat is valid at this instant, by the clock. Once expired, it stays so.
+// valid reports whether the lease is valid now. Once expired, it stays so.
 func (p *keeper) valid() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +83,7 @@ func (p *keeper) expired() bool {
 	return true
 }
 
-// ring is called when the time may be up.
+// ring is called when the lease may have expired.
 func (p *keeper) ring() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,8 +92,8 @@ func (p *keeper) ring() {
 	}
 }
 
-// lease extends the lease, unless it has expired.
-func (p *keeper) lease(until protocol.Instant) {
+// extend makes the lease valid until an instant, unless it has expired.
+func (p *keeper) extend(until protocol.Instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.expired() || p.ctx.Err() != nil || until <= p.until {
@@ -120,7 +119,7 @@ func (p *keeper) note(err error) {
 	p.err = err
 }
 
-// tired reports whether the heartbeat has been unneeded for long, and ends it then.
+// tired ends the heartbeat if it has been unneeded for long, and reports whether it did.
 func (p *keeper) tired() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +147,7 @@ func (p *keeper) run() {
 	for p.ctx.Err() == nil {
 		var fx lifeEffect
 		if l, fx = l.step(ev); !l.over {
-			p.lease(l.validUntil())
+			p.extend(l.validUntil())
 		}
 		switch fx := fx.(type) {
 		case beat:
@@ -293,7 +292,7 @@ func (w *heartbeatWriter) close(ctx context.Context, c *Client) {
 	}
 }
 
-// outcomeOf tells the outcomes of a change apart.
+// outcomeOf returns the outcome of a change by its error.
 func outcomeOf(err error) outcome {
 	switch {
 	case err == nil:

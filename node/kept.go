@@ -43,7 +43,7 @@ type keptFile struct {
 	Grants []protocol.Grant `json:"grants"`
 }
 
-// OpenKept reads the file of a member, which need not exist yet.
+// OpenKept reads the file of a member. The file need not exist yet.
 func OpenKept(path string, member cluster.MemberID) (*Kept, error) {
 	k := &Kept{path: path, member: member}
 	data, err := os.ReadFile(path)

@@ -2,7 +2,7 @@ package node
 
 import "fmt"
 
-// Ready says why this member cannot do its work now; nothing when it can. It may be called from any goroutine.
+// Ready returns the reasons why this member cannot do its work now; none if it can. It may be called from any goroutine.
 func (n *Node) Ready() []string {
 	s := n.member.Status()
 	var reasons []string

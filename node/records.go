@@ -85,7 +85,7 @@ func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
 	}
 }
 
-// Asked journals what was done at the word of the program that this member is part of.
+// Asked journals a command that the program around this member has requested.
 func (n *Node) Asked(c cluster.Command) { n.record(AskedRecord(c, string(n.c.Member))) }
 
 // AskedRecord is the record of a command that somebody gives: what it says, and the job or task that it is about. A name in the command is not said twice.

@@ -19,7 +19,8 @@ func (e *NoRoundError) Error() string { return e.Err.Error() }
 // Unwrap gives the reason.
 func (e *NoRoundError) Unwrap() error { return e.Err }
 
-// RunNow asks the owners of a task, or of all partitions of a job, for a round that begins now, and journals who has asked. It returns for which partitions.
+// RunNow requests a round at once from the owners of a task, or of all partitions of a job, and journals the request. It returns one Ask for each
+// partition.
 func (n *Node) RunNow(ctx context.Context, name, by string) ([]work.Ask, error) {
 	asks, err := RunNow(ctx, n.c.Store, n.Whole(), n.c.Types, name, by)
 	if len(asks) > 0 {
@@ -28,7 +29,8 @@ func (n *Node) RunNow(ctx context.Context, name, by string) ([]work.Ask, error) 
 	return asks, err
 }
 
-// RunNow asks in a process that is no member; v is what it sees, types are those that it knows. The error is a *NoRoundError where nothing can be asked for.
+// RunNow requests a round from a process that is not a member. v is the value that it has read, types are the types that it knows. The error is a
+// *NoRoundError if no round can be requested.
 func RunNow(ctx context.Context, docs store.Docs, v cluster.Value, types work.Types, name, by string) ([]work.Ask, error) {
 	partitions, err := work.Rounds(v, name, types)
 	if err != nil {

@@ -29,7 +29,7 @@ type Grant struct {
 	// ListedBy is the key of the partitioner that listed this item of its window, Input its input; see cluster.AdvanceWindow.
 	ListedBy string
 	Input    []byte
-	// Index and Count are the share of a slot of a repartitioned task: number Index, from 0, of Count slots.
+	// Index and Count identify a slot's share of a repartitioned task: it has number Index, from 0, of Count slots.
 	Index, Count int64
 	// Spec is the task's spec; two grants with the same SpecIndex have the same Spec.
 	Spec      *cluster.TaskSpec

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/publishtest"
@@ -70,6 +72,77 @@ func TestASinkThatIsWrongCostsOnlySamples(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
+}
+
+// then is a sink that has one outcome for each call, and takes everything when they are used up.
+func then(outcomes ...func(batch []publish.Sample) publish.Outcome) wrong {
+	return func(batch []publish.Sample) publish.Outcome {
+		if len(outcomes) == 0 {
+			return publish.Outcome{}
+		}
+		now := outcomes[0]
+		outcomes = outcomes[1:]
+		return now(batch)
+	}
+}
+
+func refuse(refused, retry int) func([]publish.Sample) publish.Outcome {
+	return func(batch []publish.Sample) publish.Outcome {
+		return publish.Outcome{Refused: refused, Retry: batch[len(batch)-retry:]}
+	}
+}
+
+func expel(batch []publish.Sample) publish.Outcome {
+	return publish.RefuseLogin(batch, errors.New("who are you"))
+}
+
+// TestOutcomesAddUp: whatever a sink says of three samples, each of them is counted once.
+func TestOutcomesAddUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		send wrong
+		want publish.Stats
+	}{
+		"more than there are":      {then(refuse(2, 3)), publish.Stats{Sent: 1, Dropped: 2, Errors: 1}},
+		"one of each":              {then(refuse(1, 1)), publish.Stats{Sent: 2, Dropped: 1, Errors: 1}},
+		"two are tried again":      {then(refuse(0, 2)), publish.Stats{Sent: 3, Errors: 1}},
+		"the login, never let in":  {then(expel), publish.Stats{Dropped: 3, Errors: 1}},
+		"the login, busy before":   {then(refuse(0, 3), expel), publish.Stats{Dropped: 3, Errors: 2}},
+		"the login, let in before": {then(refuse(0, 2), expel, expel), publish.Stats{Sent: 3, Errors: 3}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := publish.NewBatcher("x", c.send, publish.Options{})
+			b.Publish(make([]publish.Sample, 3)...)
+			ctx, stop := context.WithCancel(t.Context())
+			stop()
+			_ = b.Run(ctx) // it cannot be closed
+			if got := b.Stats(); got != c.want {
+				t.Errorf("%s: %+v, want %+v", name, got, c.want)
+			}
+		})
+	}
+}
+
+// TestTheBackoffBeginsAgain: pauses double while the sink takes nothing, and are short again when it has taken something.
+func TestTheBackoffBeginsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Time
+		said := then(refuse(0, 3), refuse(0, 3), refuse(0, 3), refuse(0, 2), refuse(0, 2))
+		b := publish.NewBatcher("x", wrong(func(batch []publish.Sample) publish.Outcome {
+			at = append(at, time.Now())
+			return said(batch)
+		}), publish.Options{RetryMin: time.Second, RetryMax: time.Hour, FlushTimeout: time.Hour})
+		b.Publish(make([]publish.Sample, 3)...)
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		_ = b.Run(ctx) // it cannot be closed
+		for i, most := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, time.Second, 2 * time.Second} {
+			if d := at[i+1].Sub(at[i]); d < most/2 || d > most {
+				t.Errorf("pause %d is %v, want between %v and %v", i+1, d, most/2, most)
+			}
+		}
+	})
 }
 
 func TestSeriesHasOneForm(t *testing.T) {

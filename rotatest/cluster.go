@@ -52,7 +52,7 @@ func (c *Cluster) Client(o rota.ClientOptions) *rota.Client {
 	return client
 }
 
-// Member is a member that can be taken down.
+// Member is a member that a test can crash or suspend.
 type Member struct {
 	*rota.Member
 	t      testing.TB

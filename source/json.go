@@ -133,10 +133,16 @@ func (r *jsonReader) object(out *node, depth int) (*node, error) {
 	return out, err
 }
 
+// maxNumber bounds the text of a number: reading a whole one takes a time that grows with the square of its digits.
+const maxNumber = 400
+
 // decimal makes a number of decimal text. Equal numbers get equal text: whole ones their digits, others the shortest that reads back the same.
 func (f *file) decimal(out *node, s string) (*node, error) {
 	out.kind = number
-	if i, ok := new(big.Int).SetString(s, 10); ok && len(s) < 400 {
+	if len(s) > maxNumber {
+		return nil, f.fault(out.place, fmt.Sprintf("a number of %d characters, at most %d are allowed", len(s), maxNumber), "put it into quotes if it is a text")
+	}
+	if i, ok := new(big.Int).SetString(s, 10); ok {
 		out.json = i.String()
 		return out, nil
 	}

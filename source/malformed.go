@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"unicode"
 
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/journal"
 )
 
@@ -49,12 +49,7 @@ const maxText = 500
 
 // oneLine makes what came from a file or a task type fit into one line.
 func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(strings.TrimSpace(s), "\ufffd"))
+	s = plain.Line(strings.ToValidUTF8(strings.TrimSpace(s), "\ufffd"), ' ')
 	if r := []rune(s); len(r) > maxText {
 		return string(r[:maxText]) + "…"
 	}
@@ -85,7 +80,7 @@ func numbered(line int, s string) string {
 
 // window is the visible part of a line. A tab becomes a space, so that the caret is at the right column.
 func window(line string, from int) string {
-	r := []rune(oneWidth(line))
+	r := []rune(plain.Line(line, ' '))
 	left, right := "", ""
 	if from > 0 {
 		left = "…"
@@ -95,13 +90,4 @@ func window(line string, from int) string {
 		r, right = r[:maxExtract], "…"
 	}
 	return left + string(r) + right
-}
-
-func oneWidth(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
 }

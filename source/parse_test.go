@@ -34,14 +34,25 @@ func TestBoundsOfAFile(t *testing.T) {
 		"deep stack in JSON": {"a.json", strings.Repeat("[", source.MaxFile), "a.json:1:10001: it is not JSON: invalid character '[' exceeded max depth"},
 		"a lone return":      {"a.yaml", "type: noop\revery: 1s", "a.yaml:1:11: a control character, U+000D"},
 		"a long name":        {strings.Repeat("x", 129) + ".yaml", "type: noop", "129 characters, at most 128"},
+		"a long duration":    {"a.yaml", "type: noop\nevery: " + strings.Repeat("1s", 500_000), "a.yaml:2:8: every: 1000000 bytes are no duration"},
+		"an endless period":  {"a.yaml", "type: noop\nevery: 999999999h", "a.yaml:2:8: every: "},
+		"the longest period": {"a.yaml", "type: noop\nevery: 8785h", "at most 8784h, a year"},
+		"the last period":    {"a.yaml", "type: noop\nevery: 8784h", ""},
+		"no period":          {"a.yaml", "type: noop\nevery: 1us", "at least 1ms"},
+		"many digits":        {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 1_000_000) + `}}`, "a.json:1:30: a number of 1000000 characters, at most 400 are allowed"},
+		"many digits, YAML":  {"a.yaml", "type: noop\nweight: " + strings.Repeat("1", 1_000_000), "a.yaml:2:9: a number of 1000000 characters, at most 400 are allowed"},
+		"a long fraction":    {"a.json", `{"type":"noop","config":{"a":0.` + strings.Repeat("1", 1_000_000) + `}}`, "a number of 1000002 characters"},
+		"as many as may be":  {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 400) + `}}`, ""},
+		"bidi in a tag":      {"a.yaml", "type: noop\ntags: {a: \"x\u202ey\"}", "control or invisible character"},
+		"bidi in a fault":    {"a.yaml", "type: noop\n\u202eevry: 1s", "a.yaml:2:1: "},
 		"a long word":        {"a.yaml", strings.Repeat("x", 1000) + ": 1", "…"},
 	} {
 		_, _, err := source.Parse(c.path, []byte(c.in), types())
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %.300v, want %q", name, err, c.want)
 		}
-		if err != nil && (len(err.Error()) > 3000 || strings.Contains(err.Error(), "\n")) {
-			t.Errorf("%s: the error has %d bytes, or several lines", name, len(err.Error()))
+		if err != nil && (len(err.Error()) > 3000 || strings.ContainsAny(err.Error(), "\n\u202e")) {
+			t.Errorf("%s: the error has %d bytes, several lines, or hidden characters: %.300s", name, len(err.Error()), err)
 		}
 	}
 }

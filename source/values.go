@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/plain"
 )
 
 // setter stores the value of a field, or says why it does not fit and what to try.
@@ -58,15 +59,22 @@ func wholeTo(to *int64, least, most int64, hint string) setter {
 	}
 }
 
-const maxPeriod = 366 * 24 * time.Hour
+const (
+	maxPeriod   = 366 * 24 * time.Hour
+	maxDuration = 64 // bytes
+)
 
 func durationTo(ms *int64) setter {
 	return func(v *node) (string, string) {
 		s, ok := v.scalar()
+		if !ok {
+			return wrongKind(v, "a duration such as 10s")
+		}
+		if len(s) > maxDuration {
+			return fmt.Sprintf("%d bytes are no duration", len(s)), "such as 10s or 1m30s"
+		}
 		d, err := time.ParseDuration(strings.TrimSpace(s))
 		switch {
-		case !ok:
-			return wrongKind(v, "a duration such as 10s")
 		case v.kind == number:
 			return fmt.Sprintf("%.40s has no unit", v.raw), "such as 10s or 1m30s"
 		case err != nil && strings.Trim(s, "0123456789") == "d":
@@ -114,8 +122,8 @@ func (d *decoder) pairsOf(name string, to *[]cluster.Label) setter {
 			var s string
 			message, hint := textTo(&s)(p.value)
 			switch {
-			case p.key == "" || len(p.key) > 128 || oneWidth(p.key+s) != p.key+s:
-				d.fail(p.place, fmt.Sprintf("%s: %.40q is empty, longer than 128 bytes, or has a control character", name, p.key), "")
+			case p.key == "" || len(p.key) > 128 || strings.ContainsFunc(p.key+s, plain.Deceives):
+				d.fail(p.place, fmt.Sprintf("%s: %.40q is empty, longer than 128 bytes, or has a control or invisible character", name, p.key), "")
 			case message != "":
 				d.fail(p.value.place, fmt.Sprintf("%s.%s: %s", name, p.key, message), hint)
 			case len(s) > cluster.MaxText:

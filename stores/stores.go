@@ -28,7 +28,7 @@ type Options struct {
 	Access Access
 	// Beside, if not "", is added to the place that the URL names, to use another place beside it.
 	Beside string
-	// Kinds are stores of one's own. One that has the scheme of a store of Rota replaces it.
+	// Kinds are additional stores. One with the scheme of a built-in store replaces it.
 	Kinds []Kind
 	// Getenv finds the secrets that a URL names as env:NAME; default os.Getenv.
 	Getenv func(name string) string

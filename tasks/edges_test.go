@@ -25,6 +25,10 @@ func TestAnEndlessBodyIsCut(t *testing.T) {
 	wantDown(t, h, "http", "body")
 	h, _ = round(t, local, "scrape", object{"url": s.URL, "max_bytes": 100_000})
 	wantDown(t, h, "scrape", "limit")
+	h, _ = round(t, local, "http", object{"url": s.URL, "max_body": 100_000}) // nobody looks at it
+	if up := h.LastValue(t, "http.up"); up != 1 {
+		t.Errorf("up is %v for an endless body that nobody looks at, want 1", up)
+	}
 }
 
 // TestTheFirstCertificateToEndCounts: a chain is as good as its shortest link, and a server as its best chain.

@@ -1,39 +1,16 @@
 package tasks
 
 import (
-	"strconv"
-	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	escape "github.com/rota-run/rota/internal/plain"
 )
 
 // maxErrorText bounds the text of an error that may quote a target.
 const maxErrorText = 1000
 
-// plain escapes what could make a terminal or a reader see another text: control characters, bytes that are no UTF-8, line separators, and
-// invisible characters such as those that turn the direction of writing. The joiners that some scripts need stay.
-func plain(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, deceives) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 || deceives(r) {
-			quoted := strconv.QuoteToASCII(s[i : i+n])
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String()
-}
-
-func deceives(r rune) bool {
-	const nonJoiner, joiner = '\u200c', '\u200d'
-	return r != nonJoiner && r != joiner && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
-}
+// plain escapes what could make a terminal or a reader see another text.
+func plain(s string) string { return escape.Escaped(s) }
 
 // plainTags makes names and values of tags plain. It returns tags itself where there is nothing to do.
 func plainTags(tags map[string]string) map[string]string {

@@ -69,7 +69,7 @@ func TestTailLinksStayBelow(t *testing.T) {
 	}
 }
 
-// TestTailFileThatIsReplaced: between finding and opening, a link takes the file's place.
+// TestTailFileThatIsReplaced: between finding and opening, a link or another file takes the file's place.
 func TestTailFileThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -90,6 +90,16 @@ func TestTailFileThatIsReplaced(t *testing.T) {
 	if f, err := found[0].open(); err == nil {
 		f.f.Close()
 		t.Error("opened the file that a link leads to")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(other, path); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := found[0].open(); err == nil {
+		f.f.Close()
+		t.Error("opened another file under the name")
 	}
 }
 
@@ -122,6 +132,17 @@ func TestFilesOfTheKernel(t *testing.T) {
 		if got := ofTheKernel(f); got != want {
 			t.Errorf("%s: of the kernel: %v, want %v", path, got, want)
 		}
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
 		f.Close()
+		opened, err := tailFound{path: path, root: filepath.Dir(path), rel: filepath.Base(path), info: info}.open()
+		if (err != nil) != want {
+			t.Errorf("open %s: %v", path, err)
+		}
+		if err == nil {
+			opened.f.Close()
+		}
 	}
 }

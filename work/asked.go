@@ -95,8 +95,9 @@ func (a *asks) take(ctx context.Context) error {
 	}
 	found, err := a.docs.List(ctx, askPrefix)
 	for _, d := range found {
-		var w askWord
-		if json.Unmarshal(d.Value, &w) != nil || askKey(w.Partition) != d.Key {
+		w, wrong := readAsk(d)
+		if wrong != nil {
+			err = errors.Join(err, a.refuse(ctx, d, wrong))
 			continue
 		}
 		a.s.mu.Lock()
@@ -105,6 +106,29 @@ func (a *asks) take(ctx context.Context) error {
 		if r != nil {
 			err = errors.Join(err, a.give(ctx, r, d))
 		}
+	}
+	return err
+}
+
+func readAsk(d store.Doc) (askWord, error) {
+	var w askWord
+	if err := json.Unmarshal(d.Value, &w); err != nil {
+		return w, err
+	}
+	if askKey(w.Partition) != d.Key {
+		return w, fmt.Errorf("the document of partition %q has the key %q", w.Partition, askKey(w.Partition))
+	}
+	return w, nil
+}
+
+// refuse removes a document that no owner can read. The member that removed it reports it, so that there is one record.
+func (a *asks) refuse(ctx context.Context, d store.Doc, why error) error {
+	err := a.docs.Delete(ctx, d.Key, d.Version)
+	switch {
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
+		return nil
+	case err == nil, errors.Is(err, store.ErrUnknown):
+		a.s.journal(journal.Record{Kind: journal.Refused, Message: fmt.Sprintf("document %q is not a request for a round and was removed: %v; try: rota run-now TASK", d.Key, why)})
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (e Events) stopped(r RunStopped) {
 	}
 }
 
-// Frozen tells that the process was suspended, or had no processor: nothing ran here between two instants. It comes before what follows from that.
+// Frozen reports that the process was suspended, or had no processor: nothing ran here between two instants. It precedes the events that follow from that.
 type Frozen struct{ From, To protocol.Instant }
 
 func (e Events) frozen(f Frozen) {

@@ -121,8 +121,14 @@ func DecodeConfig(d Definition, v any) error {
 // Duration is a time.Duration that is written "10s" in JSON and YAML.
 type Duration time.Duration
 
+// maxDuration bounds the text of a duration, in bytes.
+const maxDuration = 64
+
 // UnmarshalText parses "1m30s".
 func (d *Duration) UnmarshalText(b []byte) error {
+	if len(b) > maxDuration {
+		return fmt.Errorf("%d bytes are no duration such as 10s or 1m30s", len(b))
+	}
 	v, err := time.ParseDuration(string(b))
 	if err != nil {
 		return fmt.Errorf("%q is not a duration such as 10s or 1m30s", b)

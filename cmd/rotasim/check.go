@@ -72,6 +72,9 @@ func (o *checkOptions) run(out, progress io.Writer) error {
 	if err := o.bounds.Check(); err != nil {
 		return err
 	}
+	if p.rules.Once && o.bounds.Restarts > 0 {
+		return fmt.Errorf("restarts of %s are not walked: a walk has no clock\ntry: rotasim --protocol %s, which simulates them", o.protocol, o.protocol)
+	}
 	began := time.Now()
 	r := o.walk(p, progress)
 	fmt.Fprintln(out, o.bounds)

@@ -70,6 +70,16 @@ func TestCheckSaysWhatWasWalked(t *testing.T) {
 	}
 }
 
+// TestLeaderDoesNotRestart: what a walk cannot show is refused, instead of a violation that is none.
+func TestLeaderDoesNotRestart(t *testing.T) {
+	t.Parallel()
+	c := command()
+	c.SetArgs([]string{"check", "--protocol", "leader", "--crashes", "1", "--restarts", "1"})
+	if err := c.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "restarts of leader are not walked") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestMutantsOutcome: a run that did not try each flaw, or did not notice one, fails.
 func TestMutantsOutcome(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/store"
 	"slices"
 	"strings"
@@ -177,7 +178,7 @@ func (c *caller) tellSubmitted(h *call.Handle) error {
 	if c.json {
 		return c.printJSON(Called{Call: h.ID(), State: "submitted"})
 	}
-	c.say("submitted · its result: rota call --attach %s --store %s", h.ID(), c.store)
+	c.say("submitted · its result: rota call --attach %s --store %s", h.ID(), plain.Word(c.store))
 	_, err := fmt.Fprintln(c.stdout, h.ID())
 	return err
 }
@@ -189,7 +190,7 @@ func (c *caller) doCancel(ctx context.Context, h *call.Handle) error {
 	if c.json {
 		return c.printJSON(Called{Call: h.ID(), State: "cancelling"})
 	}
-	c.say("call %s does not begin any more, and stops if it runs · how it ends: rota call --attach %s --store %s", h.ID(), h.ID(), c.store)
+	c.say("call %s does not begin any more, and stops if it runs · how it ends: rota call --attach %s --store %s", h.ID(), h.ID(), plain.Word(c.store))
 	return nil
 }
 
@@ -202,7 +203,7 @@ func (c *caller) await(ctx context.Context, h *call.Handle) error {
 		ctx, stop = context.WithTimeout(ctx, c.patience)
 		defer stop()
 	}
-	again := fmt.Sprintf("rota call --attach %s --store %s", h.ID(), c.store)
+	again := fmt.Sprintf("rota call --attach %s --store %s", h.ID(), plain.Word(c.store))
 	hint := time.AfterFunc(sayAfter, func() { c.say("waiting for call %s · should this end: %s", h.ID(), again) })
 	result, err := h.Wait(ctx)
 	hint.Stop()
@@ -215,7 +216,7 @@ func (c *caller) await(ctx context.Context, h *call.Handle) error {
 	var e *call.Error
 	switch {
 	case errors.As(err, &e):
-		return failed("rota journal --store "+c.store+" tells of each attempt", "%w", err)
+		return failed("rota journal --store "+plain.Word(c.store)+" tells of each attempt", "%w", err)
 	case err != nil:
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/command/demo"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -78,7 +79,7 @@ func answers(ctx context.Context, e env, text string) error {
 		}
 	}
 	if err != nil {
-		return failed("rota store check "+shellWord(storeurl.Hide(text))+"; or rota demo without --store", "store %s cannot be used: %w", storeurl.Hide(text), err)
+		return failed("rota store check "+plain.Word(storeurl.Hide(text))+"; or rota demo without --store", "store %s cannot be used: %w", storeurl.Hide(text), err)
 	}
 	return nil
 }

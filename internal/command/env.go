@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
+
+	"github.com/rota-run/rota/internal/plain"
 )
 
 // env is what a command has of the world around it.
@@ -15,6 +18,7 @@ type env struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	own            Program
+	root           fs.FS // what cgroups are read from; nil for this machine's
 }
 
 // The exit codes.
@@ -81,7 +85,7 @@ func (e env) complain(err error, f *fault) {
 
 // say writes a line for people.
 func (e env) say(format string, args ...any) {
-	fmt.Fprintln(e.stderr, e.own.renamed(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(e.stderr, e.own.renamed(printable(fmt.Sprintf(format, args...))))
 }
 
 // printJSON writes one value on one line.
@@ -90,6 +94,6 @@ func (e env) printJSON(v any) error {
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
-	_, err = fmt.Fprintf(e.stdout, "%s\n", b)
+	_, err = fmt.Fprintf(e.stdout, "%s\n", plain.JSON(b))
 	return err
 }

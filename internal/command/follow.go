@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/store"
 )
 
@@ -105,7 +106,7 @@ func (o *observer) follow(ctx context.Context, f *follower) error {
 	err := o.watch(ctx, func() (bool, error) {
 		job, ok := api.JobOf(o.value, f.job)
 		if !ok {
-			return true, failed("rota jobs --store "+o.name, "there is no job %q any more", f.job)
+			return true, failed("rota jobs --store "+plain.Word(o.name), "there is no job %q any more", f.job)
 		}
 		if err := o.addFlow(ctx, &job); err != nil {
 			job.Flow = nil // the next look may tell

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/plain"
 )
 
 func newJobs(e env) *cobra.Command {
@@ -127,7 +128,7 @@ func jobNote(j *api.Job) string {
 func (o *observer) showJob(ctx context.Context, id cluster.JobID, follow bool) error {
 	job, ok := api.JobOf(o.value, id)
 	if !ok {
-		return failed("rota jobs --all --store "+o.name, "there is no job %q", id)
+		return failed("rota jobs --all --store "+plain.Word(o.name), "there is no job %q", id)
 	}
 	if follow {
 		return o.follow(context.WithoutCancel(ctx), &follower{job: id, out: o.stdout, json: o.json})

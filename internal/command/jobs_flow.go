@@ -12,6 +12,7 @@ import (
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 	flows "github.com/rota-run/rota/work/stage"
@@ -128,7 +129,7 @@ func (o *observer) flowQueue(id cluster.JobID) (store.Queue, cluster.Job, flow.G
 	queue, ok := o.store.(store.Queue)
 	graph, err := work.GraphOf(&job)
 	if err != nil || len(graph.Edges) == 0 || !ok {
-		return nil, job, graph, failed(o.hint("rota jobs "+string(id)), "job %s is no flow: it has no dead letters", id)
+		return nil, job, graph, failed(o.hint("rota jobs "+plain.Word(string(id))), "job %s is no flow: it has no dead letters", id)
 	}
 	return queue, job, graph, nil
 }
@@ -173,7 +174,7 @@ func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
 	if err := table(o.stdout, rows); err != nil || len(all) == 0 {
 		return err
 	}
-	fmt.Fprintf(o.stdout, "put them back: %s\n", o.hint("rota jobs "+string(id)+" --retry-dead"))
+	fmt.Fprintf(o.stdout, "put them back: %s\n", o.hint("rota jobs "+plain.Word(string(id))+" --retry-dead"))
 	return nil
 }
 
@@ -203,7 +204,7 @@ func (o *observer) retryDead(ctx context.Context, cmd *cobra.Command, id cluster
 	for _, t := range graph.Tasks {
 		n, err := putBack(ctx, queue, work.FlowName(&job), t.Name)
 		if total += n; err != nil {
-			return failed(o.hint("rota jobs "+string(id)+" --dead --json"), "put back the dead letters of task %s, %d are back: %w", t.Name, total, err)
+			return failed(o.hint("rota jobs "+plain.Word(string(id))+" --dead --json"), "put back the dead letters of task %s, %d are back: %w", t.Name, total, err)
 		}
 	}
 	if total > 0 { // a bell that fails costs time: idle stages look by themselves

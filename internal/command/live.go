@@ -18,6 +18,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/quiet"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
@@ -194,7 +195,7 @@ func (w *welcome) joined(_ cluster.Incarnation, took time.Duration) {
 		w.say("%s again", who)
 		return
 	}
-	w.say("%s in %s · %s · status: rota status --store %s", who, gapText(took.Milliseconds()), w.c.sampleText, storeurl.Hide(w.c.store))
+	w.say("%s in %s · %s · status: rota status --store %s", who, gapText(took.Milliseconds()), w.c.sampleText, plain.Word(storeurl.Hide(w.c.store)))
 	for _, name := range directory.Names(w.c.node.Sources, w.c.node.Files) {
 		if reader := readerOf(w.node.Value(), name); reader != "" && reader != w.c.node.Member {
 			w.say("source %s: the files of %s count", name, reader)

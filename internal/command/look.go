@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/plain"
 )
 
 // longestLook is how long a command looks for a heartbeat at most.
@@ -57,7 +58,7 @@ func undecided(s api.Sight, sure bool) (out []string) {
 // hint completes a command of ours so that it can be copied: with the store, where the user named that on the command line.
 func (o *observer) hint(command string) string {
 	if o.named && !strings.Contains(command, "--store") {
-		command += " --store " + shellWord(o.name)
+		command += " --store " + plain.Word(o.name)
 	}
 	return o.own.renamed(command)
 }
@@ -68,14 +69,6 @@ func (o *observer) try(text string) string {
 		return o.hint(text)
 	}
 	return text
-}
-
-// shellWord quotes what a shell would take apart.
-func shellWord(s string) string {
-	if strings.ContainsAny(s, " &?;|<>()$`\"'*[]{}!\\#~") {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
 }
 
 // members are the members with their heartbeats.

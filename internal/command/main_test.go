@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,20 @@ import (
 )
 
 // Here a command runs in the process of the test, without a clock. What a user sees of processes that run on is tested in proof/cli.
+
+// TestMain gives the tests a home of their own: what runs on this machine besides takes none of their seats.
+func TestMain(m *testing.M) {
+	home, err := os.MkdirTemp("", "home-")
+	if err == nil {
+		err = errors.Join(os.Setenv("HOME", home), os.Setenv("XDG_CACHE_HOME", home))
+	}
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(home) // a temporary directory
+	os.Exit(code)
+}
 
 // here runs a command in this process.
 func here(stdin string, args ...string) (stdout, stderr string, code int) {

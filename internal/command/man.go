@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rota-run/rota/internal/plain"
 )
 
 const manHelp = `Prints the manual page of a command, from the same table as --help: rota man run | man -l -
@@ -41,7 +43,7 @@ func writeManual(root *cobra.Command, dir string) error {
 		name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
 		f, err := os.Create(filepath.Join(dir, name))
 		if err != nil {
-			return failed("mkdir -p "+shellWord(dir), "write the manual: %w", err)
+			return failed("mkdir -p "+plain.Word(dir), "write the manual: %w", err)
 		}
 		if err := errors.Join(manual(f, c), f.Close()); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)

@@ -12,22 +12,25 @@ import (
 
 // limitMemory lets the garbage collector work harder before the kernel would end the process: it sets a soft limit of nine tenths of what
 // the cgroups of the process allow. GOMEMLIMIT, which the runtime reads itself, has precedence. It returns the limit, 0 where it set none.
-func limitMemory(getenv func(string) string) int64 {
+func limitMemory(getenv func(string) string, root fs.FS) int64 {
 	if getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
-	root, err := os.OpenRoot("/")
-	if err != nil {
-		return 0
-	}
-	defer root.Close()
-	most := cgroupMemory(root.FS())
+	most := cgroupMemory(root)
 	if most == 0 {
 		return 0
 	}
 	limit := most / 10 * 9
 	debug.SetMemoryLimit(limit)
 	return limit
+}
+
+// machine is the file system of this machine.
+func (e env) machine() fs.FS {
+	if e.root == nil {
+		return os.DirFS("/")
+	}
+	return e.root
 }
 
 // cgroupMemory is the least memory limit of the cgroups that the process is in, as bytes; 0 where there is none. It reads both versions of

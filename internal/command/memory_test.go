@@ -1,8 +1,11 @@
 package command
 
 import (
+	"bytes"
+	"io/fs"
 	"math"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"testing/fstest"
 )
@@ -48,13 +51,25 @@ func TestLimitMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
 	debug.SetMemoryLimit(math.MaxInt64)
-	if got := limitMemory(func(string) string { return "1GiB" }); got != 0 || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+	root := fstest.MapFS{"proc/self/cgroup": {Data: []byte("0::/a\n")}, "sys/fs/cgroup/a/memory.max": {Data: []byte("1000000000\n")}}
+	// A member that goes no further than its arguments, and the limit that it has by then.
+	run := func(variables map[string]string, root fs.FS) int64 {
+		t.Helper()
+		debug.SetMemoryLimit(math.MaxInt64)
+		var out bytes.Buffer
+		getenv := func(name string) string { return variables[name] }
+		if execute(env{args: strings.Fields("run --store memory: --listen none --ttl 1ms"), stdin: &out, stdout: &out, stderr: &out, getenv: getenv, root: root}) != exitUsage {
+			t.Fatalf("the member did more than look at its arguments: %s", &out)
+		}
+		return debug.SetMemoryLimit(-1)
+	}
+	if got := run(nil, root); got != 900_000_000 {
+		t.Errorf("the limit is %d, want nine tenths of what the cgroup allows", got)
+	}
+	if got := run(map[string]string{"GOMEMLIMIT": "1GiB"}, root); got != math.MaxInt64 {
 		t.Errorf("GOMEMLIMIT is overruled by %d", got)
 	}
-	switch got := limitMemory(func(string) string { return "" }); {
-	case got == 0 && debug.SetMemoryLimit(-1) != math.MaxInt64:
-		t.Error("a limit is set that is not returned")
-	case got != 0 && debug.SetMemoryLimit(-1) != got:
-		t.Errorf("the limit is %d, want %d", debug.SetMemoryLimit(-1), got)
+	if got := run(nil, fstest.MapFS{}); got != math.MaxInt64 {
+		t.Errorf("without a cgroup the limit is %d", got)
 	}
 }

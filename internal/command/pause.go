@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/storeurl"
 )
 
@@ -30,7 +31,7 @@ func pauser(e env, cmd *cobra.Command, command func(name string) cluster.Command
 	cmd.Args = exactArg("the name of a job; rota jobs --all shows them")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		if !o.value.Pauses() {
-			return failed("rota configure --format 3 --store "+o.name+", once all members know it", "pauses are not switched on in this cluster: they need format 3")
+			return failed("rota configure --format 3 --store "+plain.Word(o.name)+", once all members know it", "pauses are not switched on in this cluster: they need format 3")
 		}
 		place, err := cmd.Flags().GetString("store")
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/plain"
 )
 
 func newPlan(e env) *cobra.Command {
@@ -26,7 +27,7 @@ func newPlan(e env) *cobra.Command {
 		}
 		plan, err := api.PlanWithout(o.value, ids)
 		if err != nil {
-			return failed("rota members --store "+o.name, "%w", err)
+			return failed("rota members --store "+plain.Word(o.name), "%w", err)
 		}
 		if o.json {
 			return o.printJSON(plan)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/rota-run/rota/store"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -45,6 +46,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.Bool("guardian", true, "a small process that ends this member's programs and session when the member is killed, so that others take over at once")
 	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
 	f.String("state-dir", "", "directory where the member keeps what it runs: with it, a start while the store is away runs tasks with on_store_loss: keep, and waits")
+	f.Int64("most-members", 0, "most members on this machine whose store is on a server; 0: 32 for each processor")
 	f.String("witness", "", "file that gets a line for each start and stop of a task")
 	f.String("tls-cert", "", "certificate of the API, PEM")
 	f.String("tls-key", "", "its key, PEM")
@@ -72,7 +74,7 @@ func newRun(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if limit := limitMemory(e.getenv); limit > 0 {
+		if limit := limitMemory(e.getenv, e.machine()); limit > 0 {
 			c.node.Logger.Info("memory is limited by the cgroup", "soft_limit_bytes", limit)
 		}
 		return c.run(cmd.Context())
@@ -96,6 +98,8 @@ type config struct {
 	stateDir         string // "" for none
 	deaf             bool   // to signals: it is not alone in this process
 	guarded          bool   // a guardian is wanted
+	most             int64  // members on this machine; 0 for what its processors take
+	seat             io.Closer
 }
 
 func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
@@ -107,7 +111,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.array("publish"), storages: f.array("storage"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
 		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail"), write: f.list("allow-write")},
-		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"),
+		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"), most: f.number("most-members"),
 	}
 	c.node = node.Config{
 		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
@@ -131,6 +135,9 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 func (c *config) complete() error {
 	if c.node.Hold < 0 || c.node.Hold > time.Hour {
 		return misused("--hold 30s", "hold: %s is not between 0 and 1h", c.node.Hold)
+	}
+	if c.most < 0 || c.most > 10_000 {
+		return misused("--most-members 100", "most-members: %d is not between 0 and 10000", c.most)
 	}
 	if c.node.Hold > 0 && c.node.Member == "" {
 		return misused("--member web-1 --hold "+c.node.Hold.String(), "hold: the tasks wait for a member of the same name, and without --member the name is another one each time")
@@ -247,6 +254,12 @@ func (g *getter) pairs(name string) map[string]string {
 func (c *config) run(ctx context.Context) error {
 	if err := c.keepIn(c.stateDir); err != nil {
 		return err
+	}
+	if err := c.takeSeat(); err != nil {
+		return err
+	}
+	if c.seat != nil {
+		defer c.seat.Close()
 	}
 	st, err := c.openMember(ctx)
 	if errors.Is(err, errStopped) {

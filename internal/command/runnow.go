@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/store"
@@ -45,7 +46,7 @@ func newRunNow(e env) *cobra.Command {
 		}
 		var none *node.NoRoundError
 		if errors.As(err, &none) {
-			return failed("rota why "+name+" --store "+o.name, "run-now %s: %w", name, none)
+			return failed("rota why "+plain.Word(name)+" --store "+plain.Word(o.name), "run-now %s: %w", name, none)
 		}
 		if err != nil {
 			return fmt.Errorf("store %s: %w", o.name, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/source/directory"
 )
@@ -134,7 +135,7 @@ func newSourcePrune(e env) *cobra.Command {
 		}
 		ids, err := directory.CopiesOf(o.value, args[0], inventories).Orphans()
 		if err != nil {
-			return failed("rota members --store "+o.name, "%w", err)
+			return failed("rota members --store "+plain.Word(o.name), "%w", err)
 		}
 		place, err := cmd.Flags().GetString("store")
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/journal"
 )
 
@@ -98,7 +100,7 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	case check:
 		_, err = fmt.Fprintf(o.stdout, "ok: %s, %s\n", many(s.Members.Total, "member"), many(s.Tasks.Total, "task"))
 	default:
-		if err = o.printStatus(s); err == nil {
+		if err = o.printStatus(s, unguardedIn(sight)); err == nil {
 			err = table(o.stdout, sinkRows(o.sinksOf(ctx), o.now))
 		}
 	}
@@ -117,29 +119,29 @@ func since(records []journal.Record, t time.Time) []journal.Record {
 	return nil
 }
 
-func (o *observer) printStatus(s api.Status) error {
+func (o *observer) printStatus(s api.Status, unguarded []string) error {
 	w := o.stdout
 	fmt.Fprintf(w, "store %s · protocol %s · index %s · digest %s\n", s.Store, s.Protocol, grouped(int(s.Index)), s.Digest[:8])
 	if l := s.Leader; l != nil {
 		fmt.Fprintf(w, "leader %s · term %d · since %s · stand-bys %s\n", l.Member, l.Term, clock(l.SinceMS, o.now), cmp.Or(strings.Join(l.StandBys, ", "), "none"))
 	}
 	fmt.Fprintf(w, "members %s", grouped(s.Members.Total))
-	fmt.Fprint(w, memberText(s.Members))
+	fmt.Fprint(w, memberText(s.Members, unguarded))
 	fmt.Fprintf(w, " · tasks %s%s · moves in the last hour %s", grouped(s.Tasks.Total), taskText(s.Tasks), grouped(s.Moves.LastHour))
 	if s.Moves.LongestGapMS > 0 {
 		fmt.Fprintf(w, ", longest gap %s", gapText(s.Moves.LongestGapMS))
 	}
 	fmt.Fprintln(w)
 	if s.Members.Total == 0 && s.Tasks.Total > 0 {
-		fmt.Fprintf(w, "! no member is running: nothing runs   → rota run --store %s\n", shellWord(o.name))
+		fmt.Fprintf(w, "! no member is running: nothing runs   → rota run --store %s\n", plain.Word(o.name))
 		return nil
 	}
 	if s.Members.Silent > 0 && s.Members.Silent == s.Members.Total && s.Tasks.Total > 0 {
-		fmt.Fprintf(w, "! no member is alive: nothing runs   → rota run --store %s\n", shellWord(o.name))
+		fmt.Fprintf(w, "! no member is alive: nothing runs   → rota run --store %s\n", plain.Word(o.name))
 	}
 	var rows [][]string
 	for _, p := range s.Problems[:min(len(s.Problems), o.shown)] {
-		name, next := p.Task, o.hint("rota why "+p.Task)
+		name, next := p.Task, o.hint("rota why "+plain.Word(p.Task))
 		switch {
 		case p.Member != "":
 			name, next = p.Member, o.hint("rota members")
@@ -157,7 +159,21 @@ func (o *observer) printStatus(s api.Status) error {
 	return nil
 }
 
-func memberText(c api.MemberCounts) string {
+// unguardedIn are the members without a guardian that need one, sorted.
+func unguardedIn(s api.Sight) (out []string) {
+	for m, h := range s.Heartbeats() {
+		if h.Unguarded() {
+			out = append(out, string(m))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// namedMost is how many members a line names.
+const namedMost = 3
+
+func memberText(c api.MemberCounts, unguarded []string) string {
 	var parts []string
 	if c.Silent > 0 {
 		parts = append(parts, fmt.Sprintf("%d probably dead", c.Silent))
@@ -165,8 +181,12 @@ func memberText(c api.MemberCounts) string {
 	if c.Draining > 0 {
 		parts = append(parts, fmt.Sprintf("%d draining", c.Draining))
 	}
-	if c.Unguarded > 0 {
-		parts = append(parts, fmt.Sprintf("%d without a guardian", c.Unguarded))
+	if n := len(unguarded); n > 0 {
+		names := strings.Join(unguarded[:min(n, namedMost)], " ")
+		if n > namedMost {
+			names += " …"
+		}
+		parts = append(parts, fmt.Sprintf("%d without a guardian: %s", n, names))
 	}
 	if len(parts) == 0 {
 		return ""

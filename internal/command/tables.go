@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
@@ -55,7 +56,7 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 	case errors.As(err, &wrong):
 		return misused("--store "+strings.Join(wrong.Instead, " or --store "), "%w", wrong.Err)
 	case a != member && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotFound)):
-		return failed("rota run --store "+name+" ./tasks", "%w", err)
+		return failed("rota run --store "+plain.Word(name)+" ./tasks", "%w", err)
 	case errors.Is(err, file.ErrShared) && wrongDir == nil:
 		return failed("chmod 700 "+dir+", or a new directory in it: --store file:"+dir+"/store; or --store 'file:"+dir+"?shared=yes"+
 			"': then those who may write there can remove or replace the files of the cluster", "%w", err)
@@ -64,7 +65,7 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 	case suffix != "": // a check of the store is what was just tried
 		return failed("another address, or start the server there; docs/stores/"+scheme+".md says what the words mean", "%w", err)
 	}
-	return failed("rota store check "+name, "%w", err)
+	return failed("rota store check "+plain.Word(name), "%w", err)
 }
 
 // allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories of log files, and of what they write.

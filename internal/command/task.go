@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/plain"
 )
 
 // Definition is what rota tasks TASK --definition prints.
@@ -25,7 +26,7 @@ func (o *observer) showTask(sight api.Sight, name string) error {
 	i := slices.IndexFunc(tasks, func(t api.Task) bool { return t.Task == name })
 	switch {
 	case i < 0:
-		return failed(o.hint("rota why "+name), "there is no task %q", name)
+		return failed(o.hint("rota why "+plain.Word(name)), "there is no task %q", name)
 	case o.json:
 		return o.printJSON(tasks[i])
 	}
@@ -37,7 +38,7 @@ func (o *observer) printDefinition(id cluster.PartitionID) error {
 	j, _ := o.value.Job(job)
 	spec, ok := j.Task(name)
 	if !ok {
-		return failed(o.hint("rota why "+string(id)), "there is no task %q", id)
+		return failed(o.hint("rota why "+plain.Word(string(id))), "there is no task %q", id)
 	}
 	d := Definition{
 		Task: string(id), Job: string(job), Type: spec.Type, Spread: spec.Spread.String(), Handover: spec.Handover.String(),

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/rota-run/rota/internal/plain"
 )
 
 // grouped writes 48211 as 48,211.
@@ -72,12 +74,5 @@ func table(w io.Writer, rows [][]string) error {
 	return tw.Flush()
 }
 
-// printable keeps control characters, which others may have put into a name or a message, from the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '·'
-		}
-		return r
-	}, s)
-}
+// printable keeps control and bidi characters, which others may have put into a name or a message, from the terminal.
+func printable(s string) string { return plain.Line(s, '·') }

@@ -13,8 +13,10 @@ import (
 // What is built of a package.
 var (
 	program = []string{"build", "-buildvcs=false"}
-	tests   = []string{"test", "-c", "-vet=off"}
+	tests   = []string{"test", "-c", "-vet=off", "-gcflags=-e"} // all that the compiler complains of, for BuildViable
 )
+
+const tableName = "overlay.json"
 
 // overlay has the texts of files, by path, that the compiler reads in place of those on the disk.
 type overlay map[string]string
@@ -33,7 +35,7 @@ func (o overlay) compile(ctx context.Context, root, dir, pkg string, how []strin
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the compiler
 	cmd.Dir = root
 	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w: %s", err, said)
+		return "", &refusedError{cause: err, said: string(said)}
 	}
 	return out, nil
 }
@@ -47,6 +49,6 @@ func (o overlay) write(dir string) (string, error) {
 		errs = append(errs, os.WriteFile(changed, []byte(text), 0o600))
 	}
 	b, err := json.Marshal(map[string]map[string]string{"Replace": replace})
-	table := filepath.Join(dir, "overlay.json")
+	table := filepath.Join(dir, tableName)
 	return table, errors.Join(append(errs, err, os.WriteFile(table, b, 0o600))...)
 }

@@ -89,6 +89,9 @@ func (u *URL) set(key, value string, t *tlsFiles, getenv func(string) string) (e
 }
 
 func duration(text string) (time.Duration, error) {
+	if len(text) > 64 {
+		return 0, fmt.Errorf("%d bytes are no time from 100ms to 1h: write 6s", len(text))
+	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 100*time.Millisecond || d > time.Hour {
 		return 0, fmt.Errorf("%q is not a time from 100ms to 1h: write 6s", text)

@@ -93,6 +93,8 @@ func TestFaults(t *testing.T) {
 		{"etcd://h/x?sesion=6s", `unknown parameter "sesion": etcd takes ca, cert, key,`},
 		{"etcd://h/x?session=6s", `unknown parameter "session"`},
 		{"zookeeper://h/x?session=6", "write 6s"},
+		{"zookeeper://h/x?session=99h", "from 100ms to 1h"},
+		{"zookeeper://h/x?session=" + strings.Repeat("1s", 50_000), "100000 bytes are no time"},
 		{"zookeeper://h/x?session=", "no value"},
 		{"etcd://h/x?timeout=1s&timeout=2s", "twice"},
 		{"etcd://h/x?tls=yes", "neither on nor off"},

@@ -18,7 +18,7 @@ type Full interface {
 	store.Docs
 }
 
-// Open makes an empty store and returns what opens a handle on it, as in storetest.
+// Open makes an empty store and returns a function that opens a handle on it, as in storetest.
 type Open[S Full] func(t *testing.T) func(t *testing.T) S
 
 // patience bounds what a suite waits for. It is long because it is met only by a failure.

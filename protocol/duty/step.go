@@ -81,27 +81,5 @@ func stepOf(d cluster.Duty, r *protocol.Report) cluster.Command {
 	return nil
 }
 
-// Grants returns what a member with these duties runs.
-func Grants(v cluster.Value, duties []cluster.Duty) []protocol.Grant {
-	out := make([]protocol.Grant, 0, len(duties))
-	for _, d := range duties {
-		if d.Role == cluster.RoleStop {
-			continue
-		}
-		id, task, _ := d.Partition.ID.Split()
-		job, ok := v.Job(id)
-		if !ok {
-			continue
-		}
-		spec, ok := job.Task(task)
-		if !ok {
-			continue
-		}
-		out = append(out, protocol.Grant{
-			Partition: d.Partition.ID, Token: d.Token, Handover: spec.Handover, Attempt: d.Partition.Attempts,
-			Parents: d.Partition.Parents, ListedBy: d.Partition.ListedBy, Input: d.Partition.Input,
-			Index: d.Partition.Index, Count: d.Partition.Count, Spec: spec, SpecIndex: job.SpecIndex, From: d.Partition.From, Cause: d.Partition.Cause,
-		})
-	}
-	return out
-}
+// runs reports whether the member runs the partition of a duty.
+func runs(d cluster.Duty) bool { return d.Role != cluster.RoleStop }

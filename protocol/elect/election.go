@@ -20,7 +20,7 @@ type Election struct {
 	Known  bool // the document was read at least once since it may have changed
 	Seen   Seen
 	Holder heartbeat.Observation // of the holder's heartbeat; of the document itself if that cannot be decoded
-	Vacant protocol.Instant      // since when there is known to be no live holder; 0: there is one, or it is unknown
+	Vacant protocol.Instant      // when it became known that there is no live holder; 0 if there is one, or if it is unknown
 }
 
 // Move is the next step.

@@ -1,22 +1,23 @@
-// Package fold reads the log of a place without being a member: to its newest value, or entry by entry.
+// Package fold reads the log of a place, entry by entry, and applies it to a value. Members, clients and read-only commands share it.
 //
 // # Purpose
 //
-// Read-only commands, clients and screens read what members have agreed on, without taking part. It is the same for all protocols that keep a log.
+// Protocols with a log differ in who appends, not in how the log is read. [Reader] is the pure part of a member: it decides what is read next, and handles
+// the answers. The functions read as an observer, without being a member. [Client] appends commands as one.
 //
 // # State
 //
-// None: the caller keeps the value, and passes it in again to continue.
+// A Reader has the calls in flight, the recent history and the snapshot that is due. The value is the caller's, who passes it in again to continue.
 //
 // # Guarantees
 //
-//   - It writes nothing.
-//   - It returns the value at the head of the log, as of a moment after the call began.
-//   - It skips trimmed entries through the snapshot that replaces them.
+//   - An observer writes nothing, and returns the value at the head of the log, as of a moment after the call began.
+//   - Trimmed entries are skipped through the snapshot that replaces them.
+//   - A Reader applies each entry once, in the order of the log, and halts where the log is not the one that it has read before.
 //
 // # What is not guaranteed
 //
-// The cluster may have decided more since. A rewritten log is not noticed.
+// The cluster may have decided more since. An observer does not notice a rewritten log.
 //
 // # Failures
 //
@@ -24,5 +25,5 @@
 //
 // # Where it comes from
 //
-// It was a part of package replica.
+// It was a part of package replica, and was written again in the packages sync and leader.
 package fold

@@ -57,17 +57,11 @@ func Log(ctx context.Context, l store.Log, v *cluster.Value, yield func(protocol
 			return fmt.Errorf("read the log: %w", err)
 		}
 		for _, rec := range page.Records {
-			e, ok, err := v.Decode(cluster.Index(rec.Index), rec.Data)
+			a, cost, err := applyRecord(v, rec)
 			if err != nil {
 				return fmt.Errorf("read the log: %w", err)
 			}
-			if !ok {
-				*v = v.Skip(cluster.Index(rec.Index), rec.Data)
-				continue
-			}
-			next, done := v.Apply(e)
-			*v = next
-			if !yield(protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate, Foreign: done.Foreign}) {
+			if cost > 0 && !yield(a) {
 				return nil
 			}
 		}

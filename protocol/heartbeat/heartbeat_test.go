@@ -2,6 +2,7 @@ package heartbeat_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,16 +135,17 @@ func TestText(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		string(data):                           7001 * time.Millisecond,
 		`{"owner":"x","ttl_ms":300,"at_ms":1}`: 300 * time.Millisecond,
-		`{"ttl_ms":100000000000}`:              100_000_000 * time.Second,
-		`{"ttl_ms":100000000001}`:              0,
-		`{"ttl_ms":9223372036854775807}`:       0,
-		`{"ttl_ms":0}`:                         0,
-		`{"ttl_ms":-1}`:                        0,
-		`{"ttl_ms":1.5}`:                       0,
-		`{"member":"b","at_ms":1}`:             0,
-		`[]`:                                   0,
-		`7s`:                                   0,
-		``:                                     0,
+		`{"ttl_ms":86400000}`:                  heartbeat.MaxTTL,
+		`{"ttl_ms":86400001}`:                  0,
+		`{"ttl_ms":7000,"owner":"` + strings.Repeat("x", 64<<10) + `"}`: 0,
+		`{"ttl_ms":9223372036854775807}`:                                0,
+		`{"ttl_ms":0}`:                                                  0,
+		`{"ttl_ms":-1}`:                                                 0,
+		`{"ttl_ms":1.5}`:                                                0,
+		`{"member":"b","at_ms":1}`:                                      0,
+		`[]`:                                                            0,
+		`7s`:                                                            0,
+		``:                                                              0,
 		`{"member":"b","ttl_ms":300} and no JSON`: 0,
 	} {
 		if got := heartbeat.StatedTTL([]byte(text)); got != want {

@@ -33,7 +33,7 @@ func (all Observations) With(o Observation) Observations {
 	return slices.Insert(next, i, o)
 }
 
-// Newer joins the observations of two watchers of one process: of each heartbeat the read that was sent later.
+// Newer merges the observations of two watchers of one process. For each heartbeat it keeps the read that was sent later.
 func (all Observations) Newer(others Observations) Observations {
 	for _, o := range others {
 		if mine := all.Of(o.Key); !mine.Known || mine.Looked < o.Looked {

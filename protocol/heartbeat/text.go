@@ -15,10 +15,13 @@ type Text struct {
 	TTLMS    int64  `json:"ttl_ms"` // how long others wait for the owner; see [Text.Encode]
 }
 
-// longestTTL bounds what is believed, in ms: three years.
-const longestTTL = 100_000_000_000
+// MaxTTL is the longest TTL that an owner may have, and so the longest that is believed: nobody waits longer for a heartbeat that stays unchanged.
+const MaxTTL = 24 * time.Hour
 
-// Encode states the owner's TTL in whole milliseconds, rounded up.
+// maxDocument bounds a document that is read: names of two owners, a sentence, and two numbers.
+const maxDocument = 64 << 10
+
+// Encode returns the content of the document. It states the owner's TTL in whole milliseconds, rounded up.
 func (t Text) Encode(ttl time.Duration) ([]byte, error) {
 	t.TTLMS = (ttl + time.Millisecond - 1).Milliseconds()
 	return json.Marshal(t)
@@ -27,7 +30,7 @@ func (t Text) Encode(ttl time.Duration) ([]byte, error) {
 // StatedTTL is how long others wait for the owner of a document, as the document states; 0 if it states no reasonable duration.
 func StatedTTL(document []byte) time.Duration {
 	var t Text
-	if json.Unmarshal(document, &t) != nil || t.TTLMS < 1 || t.TTLMS > longestTTL {
+	if len(document) > maxDocument || json.Unmarshal(document, &t) != nil || t.TTLMS < 1 || t.TTLMS > MaxTTL.Milliseconds() {
 		return 0
 	}
 	return time.Duration(t.TTLMS) * time.Millisecond

@@ -1,6 +1,9 @@
 package heartbeat
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Timing are the durations that keep an owner and its watchers apart.
 type Timing struct {
@@ -17,6 +20,11 @@ func (t Timing) Valid() time.Duration { return period(t.TTL, 1000-t.Rho) - t.Mar
 
 // Silence is how long a heartbeat must stay unchanged, by a watcher's clock, before its owner's lease has lapsed.
 func (t Timing) Silence() time.Duration { return period(t.TTL, 1000+t.Rho) }
+
+// SilenceOf is the silence of the owner of an observed heartbeat: by its own TTL if it states one.
+func (t Timing) SilenceOf(o Observation) time.Duration {
+	return Timing{TTL: cmp.Or(o.TTL, t.TTL), Rho: t.Rho}.Silence()
+}
 
 // Every is the time between two renewals: three fit into a TTL, so that one may fail.
 func (t Timing) Every() time.Duration { return t.TTL / 3 }

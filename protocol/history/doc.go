@@ -1,9 +1,9 @@
-// Package history finds out whether a member has applied what the store's log says.
+// Package history verifies that a member has applied what the store's log contains.
 //
 // # Purpose
 //
-// An entry says which history its writer had applied. Where that is not this member's, one of the two differs from the log: the store lost or rewrote
-// entries that the member had read, or the writer did not read this log. The store decides: what somebody who starts now would read is right.
+// An entry names the history that its writer had applied. If that is not this member's, one of the two differs from the log: the store lost or rewrote
+// entries that the member had read, or the writer did not read this log. The store decides: what a new reader would read now is right.
 //
 // # State
 //
@@ -11,7 +11,7 @@
 //
 // # Guarantees
 //
-//   - A member whose history is that of the log goes on, whatever an entry says.
+//   - A member whose history is that of the log continues, whatever an entry says.
 //   - A member whose history is not that of the log learns it by the first answer of the store after such an entry.
 //   - Doubts in a row cost one question for each rest.
 //

@@ -14,7 +14,7 @@ type Foreign struct {
 	Reason string // why the newest one is one of them
 }
 
-// Note takes in an entry that was applied; agrees tells what History.Agrees said of it.
+// Note records an applied entry; agrees is the result of History.Agrees for it.
 func (f Foreign) Note(a protocol.Applied, agrees bool) Foreign {
 	switch {
 	case a.Foreign != "":

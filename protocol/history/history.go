@@ -18,13 +18,13 @@ type Point struct {
 	Chain cluster.Hash
 }
 
-// At is where a value stands.
+// At returns the point of a value.
 func At(v cluster.Value) Point { return Point{v.Index(), v.Chain()} }
 
 // History is what a member has applied lately, oldest first. It is a value: its methods return another one.
 type History struct {
 	points []Point
-	// Doubted: an entry has named another history, and the store has not said yet which one it has.
+	// Doubted: an entry has named another history, and the store has not been asked yet which one it has.
 	Doubted bool
 	// Foreign is how many entries have named another history.
 	Foreign uint64
@@ -46,7 +46,7 @@ func (h History) From(p Point) History {
 	return h
 }
 
-// Agrees tells whether the writer of an entry has this history, with newer points behind it, as far as it is kept.
+// Agrees reports whether the writer of an entry had applied this history, followed by newer points, as far as it is kept.
 func (h History) Agrees(e cluster.Entry, newer []Point) bool {
 	chain, ok := find(newer, e.BaseIndex)
 	if !ok {
@@ -72,7 +72,7 @@ func (h History) Suspect(now protocol.Instant, f Foreign) History {
 	return h
 }
 
-// Ask tells whether the store is to be asked now which history it has up to the newest point.
+// Ask reports whether to ask the store now which history it has up to the newest point.
 func (h History) Ask(now protocol.Instant) (History, bool) {
 	if !h.Doubted || h.asking || now < h.next {
 		return h, false
@@ -81,8 +81,8 @@ func (h History) Ask(now protocol.Instant) (History, bool) {
 	return h, true
 }
 
-// Answer takes in what the store has at an index; asked is the one that it was asked about. It returns why this member's history is not that of the log; ""
-// where it is, or where the answer, which may have failed, does not say.
+// Answer handles what the store has at an index; asked is the index that it was asked for. It returns why this member's history is not that of the log; ""
+// if it is, or if the answer failed or cannot be compared.
 func (h History) Answer(now protocol.Instant, asked cluster.Index, has Point, failed bool, rest time.Duration) (History, string) {
 	h.asking, h.next = false, now.Add(rest)
 	if failed {

@@ -40,7 +40,7 @@ type (
 		shell.Call
 		Prefix string
 	}
-	// Put writes a document: over the one at Version, or, where that is "", a new one. With Life it goes with the heartbeat of that life; 0 for none.
+	// Put writes a document if it is still at Version; "" creates it. With Life, the store removes it with the heartbeat of that life; 0 for none.
 	Put struct {
 		shell.Call
 		Key     string

@@ -22,7 +22,8 @@ type Naming interface {
 func Unkeyed() []string {
 	return []string{
 		"Slot.Spec", "Slot.Term", "Head.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version", "Mailbox.Join", "asks.Box", "Observation.Before",
-		"folding.answers", "folding.lastSnap", "folding.after", "folding.ready", "folding.history", "folding.saved",
+		"folding.answers", "Reader.History", "Reader.Ready", "Reader.Snap", "Reader.Rest", "Reader.after", "snaps.savedAt", "snaps.lastSnap", "snaps.cost", "snaps.even",
+		"snaps.evenCost",
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// SlotState is where a task is on a member, or, where there is no task, where the member is. The states are those of the source document.
+// SlotState is the state of a task on a member, or of the member if it has no task. The states are those of the source document.
 type SlotState string
 
 // The states.

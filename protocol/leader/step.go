@@ -141,8 +141,7 @@ func Step(s State, ev Event) (State, []Effect) {
 // step is one call of Step: a state of our own and the effects so far.
 type step struct {
 	State
-	fx   []Effect
-	even *cluster.Value // the newest one passed in this step that a snapshot can be taken of
+	fx []Effect
 }
 
 func (s *step) emit(e Effect) { s.fx = append(s.fx, e) }
@@ -161,7 +160,7 @@ func (s *step) take(ev Event) {
 	case LogChecked:
 		s.logChecked(ev)
 	case SnapshotSaved:
-		s.fold.saving = false
+		s.fold.Saved()
 	case Appended:
 		s.appended(ev)
 	case Renewed:
@@ -195,7 +194,7 @@ func (s *step) advance() {
 	s.ask()
 	s.readLog()
 	s.checkLog()
-	if !s.fold.history.Doubted { // else it decides nothing before the store has said which history it has
+	if !s.fold.History.Doubted { // else it decides nothing before the store has said which history it has
 		s.elect()
 		s.observe()
 		s.reign()

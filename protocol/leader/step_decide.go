@@ -40,13 +40,6 @@ type offered struct {
 	since protocol.Instant
 }
 
-// holdSeen is when a held member was first seen held. All that one entry has admitted have the same incarnation: only with the name is it of one member.
-type holdSeen struct {
-	member cluster.MemberID
-	inc    cluster.Incarnation
-	since  protocol.Instant
-}
-
 // boxesEvery is how often the mailboxes are listed without a hint.
 func (s *step) boxesEvery() time.Duration {
 	if s.p.Hints {
@@ -228,23 +221,9 @@ func (s *step) accepts(p cluster.Partition) bool {
 	return ok && slices.ContainsFunc(b.Says, func(say Saying) bool { return say.Task == p.ID && say.Token == p.Token && say.Say == SayAccept })
 }
 
-// releases frees the grants of held members whose time is over, by our own clock.
+// releases frees the grants of held members whose time is over.
 func (s *step) releases() (out []cluster.Command) {
-	var holds []holdSeen
-	for m := range s.fold.value.Members() {
-		if m.State != cluster.MemberHeld {
-			continue
-		}
-		h := holdSeen{m.ID, m.Incarnation, s.now}
-		if i := slices.IndexFunc(s.rule.holds, func(h holdSeen) bool { return h.member == m.ID && h.inc == m.Incarnation }); i >= 0 {
-			h = s.rule.holds[i]
-		}
-		holds = append(holds, h)
-		if s.now.Sub(h.since) >= s.p.Hold {
-			out = append(out, cluster.ReleaseHold{Member: m.ID, Incarnation: m.Incarnation})
-		}
-	}
-	s.rule.holds = holds
+	out, s.rule.holds = s.rule.holds.Release(s.fold.value.Members(), s.now, s.p.Hold)
 	return out
 }
 

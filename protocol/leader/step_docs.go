@@ -48,7 +48,7 @@ type probe struct {
 func (s *step) hinted(prefix string) {
 	switch prefix {
 	case "":
-		s.fold.hint = true
+		s.fold.Hint = true
 	case leaderPrefix:
 		s.vote.hint = true
 	case rosterPrefix:

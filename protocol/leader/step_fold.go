@@ -3,24 +3,15 @@ package leader
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/history"
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/protocol/fold"
 )
 
 // folding is what a member has of the log that folds it: the leader, stand-bys, and those whose tasks look at the whole value.
 type folding struct {
-	look
-	value    *cluster.Value  // never changed
-	history  history.History // of what was applied
-	busy     bool
-	began    bool          // ready is known
-	ready    cluster.Index // head that was seen at the start
-	after    cluster.Index // of the read that is under way
-	watched  bool
-	answers  []taken
-	saving   bool
-	saved    uint64 // entries applied at the last snapshot
-	lastSnap cluster.Index
+	fold.Reader
+	value   *cluster.Value // never changed
+	watched bool
+	answers []taken
 }
 
 // taken is a request that was taken, and what it did.
@@ -36,7 +27,7 @@ const maxTaken = 512
 
 // folds reports whether this member needs the whole value. Once it has begun it goes on.
 func (s *step) folds() bool {
-	return s.fold.began || s.fold.busy || s.p.Whole || s.rule.at != ruleNone || s.standsBy() || s.windows()
+	return s.fold.Began || s.fold.Busy || s.p.Whole || s.rule.at != ruleNone || s.standsBy() || s.windows()
 }
 
 // standsBy reports whether this member is the leader, or one of the first to follow it.
@@ -67,105 +58,54 @@ func (s *step) windows() bool {
 
 func (s *step) readLog() {
 	f := &s.fold
-	if !s.folds() || f.busy || s.now < s.rest || !f.due(s.now) {
+	f.Rest = s.rest
+	if !s.folds() {
 		return
 	}
-	f.busy, f.hint, f.after = true, false, f.value.Index()
-	s.rule.later.asked = s.rule.later.seen
-	s.emit(ReadLog{After: f.after})
+	if read, ok := f.Look(s.now, f.value.Index()); ok {
+		s.rule.later.asked = s.rule.later.seen
+		s.emit(read)
+	}
 }
 
 func (s *step) read(ev Read) {
-	f := &s.fold
-	f.busy, f.next = false, s.now.Add(s.p.Poll)
-	if s.answered(ev.Err); ev.Err != "" {
-		return
+	s.answered(ev.Err)
+	s.folded(func(v *cluster.Value) fold.Taken { return s.fold.Read(v, ev, s.logTurn(v)) })
+	if ev.Err == "" && !ev.Truncated {
+		s.laterRead(cluster.Index(ev.Page.Head))
 	}
-	if s.p.Hints {
-		f.next = s.now.Add(s.rarely())
-	}
-	if ev.Truncated {
-		f.busy = true
-		s.emit(ReadSnapshot{})
-		return
-	}
-	if cluster.Index(ev.Page.Head) < f.after { // what we appended since need not be there yet
-		s.halt(&protocol.DivergedError{Index: f.after, Reason: "the log is shorter than what was read from it before"})
-		return
-	}
-	if !f.began {
-		f.began, f.ready = true, cluster.Index(ev.Page.Head)
-	}
-	s.apply(ev.Page.Records)
-	s.laterRead(cluster.Index(ev.Page.Head))
-	f.hint = f.hint || len(ev.Page.Records) > 0 && uint64(f.value.Index()) < ev.Page.Head
 }
 
 func (s *step) snapshotRead(ev SnapshotRead) {
-	f := &s.fold
-	f.busy, f.next = false, s.now.Add(s.p.Poll)
-	switch s.answered(ev.Err); {
-	case ev.Halt != nil:
-		s.halt(ev.Halt)
-	case ev.Err != "" || !ev.Found:
-	case ev.Value.Index() > f.value.Index():
-		was := f.value
-		f.value, f.hint, f.saved = &ev.Value, true, ev.Value.Applied()
-		f.history = f.history.From(history.At(*f.value))
-		s.rule.out, _ = s.rule.out.Lost(f.value.Wrote(s.writer()))
+	s.answered(ev.Err)
+	s.folded(func(v *cluster.Value) fold.Taken {
+		t := s.fold.Loaded(v, ev, s.logTurn(v))
+		if t.Moved {
+			s.rule.out, _ = s.rule.out.Lost(v.Wrote(s.writer()))
+		}
+		return t
+	})
+}
+
+func (s *step) logTurn(v *cluster.Value) fold.Turn {
+	return fold.Turn{Now: s.now, Retry: s.now.Add(s.p.Poll), Next: s.now.Add(s.rarely()), Took: func(a protocol.Applied) {
+		s.rule.out, _ = s.rule.out.Took(s.writer(), v, a)
+		s.noteTaken(a.Entry, a.Results)
+	}}
+}
+
+// folded changes a copy of the value, and does what that leads to.
+func (s *step) folded(change func(*cluster.Value) fold.Taken) {
+	was, now := s.fold.value, *s.fold.value
+	t := change(&now)
+	if t.Moved {
+		s.fold.value = &now
 		s.moved(was)
-		s.emit(Applying{Value: s.Value()})
 	}
-}
-
-// apply folds records into the value, those of them that are new.
-func (s *step) apply(records []store.Record) {
-	was := s.fold.value
-	applied := make([]protocol.Applied, 0, len(records))
-	var points []history.Point
-	var foreign history.Foreign
-	for _, r := range records {
-		if cluster.Index(r.Index) <= s.fold.value.Index() {
-			continue
-		}
-		e, ok, err := s.fold.value.Decode(cluster.Index(r.Index), r.Data)
-		switch {
-		case err != nil:
-			s.halt(err)
-			return
-		case !ok:
-			next := s.fold.value.Skip(cluster.Index(r.Index), r.Data)
-			s.fold.value = &next
-		default:
-			a := s.applyEntry(e)
-			applied = append(applied, a)
-			foreign = foreign.Note(a, s.fold.history.Agrees(e, points))
-		}
-		points = append(points, history.At(*s.fold.value))
-		if s.fold.value.Even() {
-			s.even = s.fold.value
-		}
+	s.fx = append(s.fx, t.Effects(s.Value(), func() bool { return s.rule.at == ruleRuling })...)
+	if t.Halt != nil {
+		s.halt(t.Halt)
 	}
-	s.fold.history = s.fold.history.With(points)
-	if s.fold.value.Index() == was.Index() {
-		return
-	}
-	s.moved(was)
-	s.emit(Applying{Value: s.Value(), Entries: applied})
-	s.suspect(foreign)
-}
-
-func (s *step) applyEntry(e cluster.Entry) protocol.Applied {
-	next, done := s.fold.value.Apply(e)
-	s.fold.value = &next
-	switch {
-	case done.Duplicate:
-		s.rule.out, _ = s.rule.out.Lost(s.fold.value.Wrote(s.writer()))
-	case e.Writer == s.writer() && s.rule.out.Waits(e.Seq):
-		s.rule.out, _ = s.rule.out.Applied(done.Results)
-	}
-	s.noteTaken(e, done.Results)
-	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate, Foreign: done.Foreign}
 }
 
 // noteTaken keeps what the requests of an entry did, for the leader that answers them.
@@ -181,14 +121,21 @@ func (s *step) noteTaken(e cluster.Entry, results []cluster.Result) {
 	}
 }
 
-// saveSnapshot lets the leader write a snapshot now and then. Entries before the former one are freed, so that readers that are a little behind need not
-// load it.
+// saveSnapshot lets the leader write a snapshot now and then.
 func (s *step) saveSnapshot() {
-	f, even := &s.fold, s.even
-	if even == nil || s.rule.at != ruleRuling || f.saving || f.value.Applied()-f.saved < s.p.SnapshotEvery || even.Index() <= f.lastSnap {
-		return
+	if save, ok := s.fold.Save(s.fold.value, fold.Saves{Every: s.p.SnapshotEvery, Writes: func() bool { return s.rule.at == ruleRuling }}); ok {
+		s.emit(save)
 	}
-	f.saving = true
-	s.emit(SaveSnapshot{Value: *even, TrimTo: f.lastSnap})
-	f.saved, f.lastSnap = even.Applied(), even.Index()
+}
+
+// checkLog asks the store which history it has, while there is a doubt.
+func (s *step) checkLog() {
+	if check, ok := s.fold.Check(s.now, s.fold.value.Index()); ok {
+		s.emit(check)
+	}
+}
+
+func (s *step) logChecked(ev LogChecked) {
+	s.answered(ev.Err)
+	s.folded(func(v *cluster.Value) fold.Taken { return s.fold.Checked(ev, s.logTurn(v)) })
 }

@@ -22,7 +22,7 @@ func (s *step) noteTerm(d Doc) {
 	}
 	if term > s.rule.term {
 		s.rule.later = laterTerm{seen: true}
-		s.fold.hint = true
+		s.fold.Hint = true
 	}
 }
 

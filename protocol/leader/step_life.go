@@ -1,7 +1,6 @@
 package leader
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,12 +13,12 @@ import (
 
 // heartbeatKey is the key of the heartbeat of this life of the member. It is never used again.
 func (s *step) heartbeatKey() string {
-	return protocol.HeartbeatPrefix + string(s.self()) + "/" + s.p.Nonce + "-" + strconv.FormatUint(s.life, 10)
+	return protocol.HeartbeatPrefix + heartbeat.Epoch(string(s.self()), s.p.Nonce, s.life)
 }
 
 // ours reports whether a heartbeat is of this start: of a former life of it, in which nothing runs any more, or of the present one.
-func (s *step) ours(heartbeat string) bool {
-	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
+func (s *step) ours(key string) bool {
+	return heartbeat.IsEpoch(strings.TrimPrefix(key, protocol.HeartbeatPrefix), string(s.self()), s.p.Nonce)
 }
 
 // later reports whether a heartbeat is of a later life of the same start than another one. A list of mailboxes may be old, and ask for a life that has ended.
@@ -43,10 +42,8 @@ func (p Params) timing() heartbeat.Timing {
 	return heartbeat.Timing{TTL: p.TTL, Rho: p.Rho, Margin: p.Margin}
 }
 
-// silence is how long another owner's heartbeat must stay unchanged: by its own TTL, which may be another one than ours.
-func (s *step) silence(o heartbeat.Observation) time.Duration {
-	return heartbeat.Timing{TTL: cmp.Or(o.TTL, s.p.TTL), Rho: s.p.Rho}.Silence()
-}
+// silence is how long the owner of a heartbeat must be silent.
+func (s *step) silence(o heartbeat.Observation) time.Duration { return s.p.timing().SilenceOf(o) }
 
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
 

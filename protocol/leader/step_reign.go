@@ -5,8 +5,9 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/duty"
+	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/outbox"
-	"github.com/rota-run/rota/store"
 )
 
 // ruling is how far a leader is.
@@ -31,7 +32,7 @@ type rule struct {
 	docs    tree[known]  // assignments as they are in the store, by key
 	dirty   tree[target] // assignments that may have to be written, by member and task
 	offers  []offered    // oldest first
-	holds   []holdSeen
+	holds   duty.Holds
 	listed  map[string]bool // what was read to adopt it; never changed
 	patrol  protocol.Instant
 	patrols cluster.MemberID
@@ -103,27 +104,23 @@ func (s *step) appended(ev Appended) {
 	if !s.rule.out.Waits(ev.Seq) {
 		return // it was read in the log before the answer came
 	}
-	switch ev.Outcome {
-	case outbox.Done:
+	if ev.Outcome == outbox.Done {
 		s.acknowledged(ev)
-	case outbox.Unknown:
-		s.fold.hint = true
-		s.rule.out = s.rule.out.Unknown().Pause(s.now.Add(s.p.Poll))
-	case outbox.NotDone:
-		s.rule.out = s.rule.out.Requeue().Pause(s.now.Add(s.p.Poll))
-	case outbox.Refused:
-		s.rule.out, _ = s.rule.out.TooLarge(ev.Err)
-	}
-}
-
-// acknowledged takes in where our entry is in the log. Right behind what was applied it is what a read would bring: indexes grow, and no entry changes.
-func (s *step) acknowledged(ev Appended) {
-	if ev.Index == s.fold.value.Index()+1 {
-		s.apply([]store.Record{{Index: uint64(ev.Index), Data: ev.Data}})
 		return
 	}
-	s.rule.out = s.rule.out.At(ev.Index)
-	s.fold.hint = true
+	s.fold.Hint = s.fold.Hint || ev.Outcome == outbox.Unknown
+	s.rule.out, _ = s.rule.out.Failed(ev.Outcome, ev.Err, s.now.Add(s.p.Poll))
+}
+
+// acknowledged handles the index of our entry.
+func (s *step) acknowledged(ev Appended) {
+	s.folded(func(v *cluster.Value) fold.Taken {
+		t, ok := s.fold.Acknowledged(v, ev, s.logTurn(v))
+		if !ok {
+			s.rule.out = s.rule.out.At(ev.Index)
+		}
+		return t
+	})
 }
 
 // adopt reads what is there: members, assignments, requests. Only then is anything decided.

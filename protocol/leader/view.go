@@ -12,7 +12,7 @@ func (s State) Phase() string {
 	return [...]string{"claim", "heartbeat", "join", "joined", "confirm", "removed", "leaving", "gone", "halted"}[s.phase]
 }
 
-// Rule names where the member is as a leader: none, claimed, adopting or ruling.
+// Rule names the member's state as a leader: none, claimed, adopting or ruling.
 func (s State) Rule() string { return [...]string{"none", "claimed", "adopting", "ruling"}[s.rule.at] }
 
 // Value is the newest value that the member has: the whole one where it folds the log, else its excerpt; see [State.Whole].
@@ -24,7 +24,7 @@ func (s State) Value() cluster.Value {
 }
 
 // Whole reports whether Value is the whole value, and not an excerpt with all members and the tasks of this one.
-func (s State) Whole() bool { return s.fold.began && s.fold.value.Index() >= s.fold.ready }
+func (s State) Whole() bool { return s.fold.Began && s.fold.value.Index() >= s.fold.Ready }
 
 // Assigned is what the member has told its supervisor last.
 func (s State) Assigned() protocol.Assignment { return s.assigned }
@@ -42,7 +42,7 @@ func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, Pending: len(s.asks.Queue), Light: !s.Whole(), Foreign: s.fold.history.Foreign}
+	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, Pending: len(s.asks.Queue), Light: !s.Whole(), Foreign: s.fold.History.Foreign}
 }
 
 // Watching are the prefixes that the store is asked to tell of, and whether it is asked to tell of the log.

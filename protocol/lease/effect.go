@@ -24,7 +24,7 @@ type (
 )
 
 type (
-	// Fetch reads documents, one after the other or at once: none is older than the call.
+	// Fetch reads documents, in one request or several. Each is at least as new as the call.
 	Fetch struct {
 		shell.Call
 		ID   uint64

@@ -28,7 +28,7 @@ type Params struct {
 	Patience time.Duration
 	// Hold is how long grants are kept for an announced restart.
 	Hold time.Duration
-	// Seed makes the pauses between two claims differ among members.
+	// Seed makes the pauses between claims different for each member.
 	Seed uint64
 }
 

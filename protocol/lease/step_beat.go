@@ -1,9 +1,7 @@
 package lease
 
 import (
-	"cmp"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,7 +28,7 @@ func (s *step) self() cluster.MemberID { return s.p.Join.Member }
 
 // session names this life of the process. It is never used again.
 func (s *step) session() string {
-	return string(s.self()) + "/" + s.p.Nonce + "-" + strconv.FormatUint(s.life, 10)
+	return heartbeat.Epoch(string(s.self()), s.p.Nonce, s.life)
 }
 
 func (s *step) renew() {
@@ -194,7 +192,7 @@ func (s *step) nameRead(ev Fetched) {
 
 // ours tells whether a session is of this start of the process: of a former life, in which nothing runs any more.
 func (s *step) ours(session string) bool {
-	return strings.HasPrefix(session, string(s.self())+"/"+s.p.Nonce+"-")
+	return heartbeat.IsEpoch(session, string(s.self()), s.p.Nonce)
 }
 
 // otherStart judges the heartbeat of another start under our name: it fences that session when it is dead, and gives up when it is alive.
@@ -236,10 +234,8 @@ func (s *step) fenced(d store.Doc, n nodeDoc) leadWrite {
 	return leadWrite{doc: written(d.Key, d.Version, n)}
 }
 
-// silence is how long another session must stay unchanged: by its own TTL, which may be another one than ours.
-func (s *step) silence(o heartbeat.Observation) time.Duration {
-	return heartbeat.Timing{TTL: cmp.Or(o.TTL, s.p.TTL), Rho: s.p.Rho}.Silence()
-}
+// silence is how long the owner of a heartbeat must be silent.
+func (s *step) silence(o heartbeat.Observation) time.Duration { return s.p.timing().SilenceOf(o) }
 
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
 

@@ -42,6 +42,29 @@ func (b Box) Returned() Box {
 	return b
 }
 
+// Failed records that an append was not done, or may not be; a retry is not before an instant.
+func (b Box) Failed(o Outcome, err string, retry protocol.Instant) (Box, []Answer) {
+	switch o {
+	case Unknown:
+		return b.Unknown().Pause(retry), nil
+	case Refused:
+		return b.TooLarge(err)
+	}
+	return b.Requeue().Pause(retry), nil
+}
+
+// Took records that an entry of any writer was applied to the value. It answers the requests of the pending entry if it is that one, or if the value shows
+// that it was applied before.
+func (b Box) Took(writer cluster.WriterID, v *cluster.Value, a protocol.Applied) (Box, []Answer) {
+	switch {
+	case a.Duplicate:
+		return b.Lost(v.Wrote(writer))
+	case a.Entry.Writer == writer && b.Waits(a.Entry.Seq):
+		return b.Applied(a.Results)
+	}
+	return b, nil
+}
+
 // At records the index of the pending entry in the log.
 func (b Box) At(index cluster.Index) Box {
 	next := *b.Pending

@@ -14,16 +14,16 @@ import (
 // patience bounds every wait of a story: far above what is promised, since these are tests of behaviour and not of speed.
 const patience = time.Minute
 
-// Handle is one member's way to the store.
+// Handle is a member and its connection to the store.
 type Handle struct {
 	Member protocol.Member
-	// Clock is the one that Member reads; default protocol.Now.
+	// Clock is the clock of Member; default protocol.Now.
 	Clock func() protocol.Instant
-	// Crash ends the handle as the death of the process would.
+	// Crash closes the handle without a word, as the death of the process does.
 	Crash func()
-	// Away makes the store answer nothing (true) or again (false) to this member.
+	// Away disconnects this member from the store (true), or connects it again (false).
 	Away func(bool)
-	// Break breaks this member's way to the store in one of several ways, by number, and tells how; Away(false) mends it. Only Storm needs it.
+	// Break makes this member's calls fail in one of several ways, by number, and returns how; Away(false) ends that. Only Storm needs it.
 	Break func(which uint64) string
 }
 
@@ -36,9 +36,9 @@ type Setup struct {
 	// Virtual runs each story in a bubble of testing/synctest: its time passes only while all of it waits, so no machine is too slow for it. Open is
 	// called in the bubble and gives its members protocol.NewProcessClock(). Only a store without I/O can be tested so.
 	Virtual bool
-	// Seed is that of a storm; 0 is another one each time.
+	// Seed of a storm; 0 for a random one.
 	Seed uint64
-	// Many is how many members the story of many has; 0 leaves it out.
+	// Many is the number of members in the story of many members; 0 skips it.
 	Many int
 }
 

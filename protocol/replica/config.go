@@ -16,5 +16,5 @@ func params(c protocol.Config, nonce string) Params {
 	_, log := c.Store.(store.LogWatcher)
 	_, docs := c.Store.(store.Watcher)
 	sessions, ok := c.Store.(store.Sessions)
-	return p.Told(log, docs && !c.NoSessions, ok && !c.NoSessions && sessions.SessionsExpire())
+	return p.Hinted(log, docs && !c.NoSessions, ok && !c.NoSessions && sessions.SessionsExpire())
 }

@@ -106,12 +106,12 @@ func (d *idler) idle(hints bool) {
 // TestWhatTheStoreTellsOfIsSeldomAskedFor counts the calls of a member that has nothing to do.
 func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 	t.Parallel()
-	d := newIdler(t, func(p replica.Params) replica.Params { return p.Told(true, true, true) })
+	d := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(true, true, true) })
 	d.idle(true)
 	if d.reads > 26 || d.looks > 31 || d.lists > 11 || d.appends != 0 {
 		t.Errorf("in ten TTLs %d reads, %d looks, %d lists, %d appends; want at most 26, 31, 11 and none", d.reads, d.looks, d.lists, d.appends)
 	}
-	poor := newIdler(t, func(p replica.Params) replica.Params { return p.Told(false, false, false) })
+	poor := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(false, false, false) })
 	poor.idle(false)
 	if poor.reads < 140 || poor.looks < 140 || poor.lists < 19 || poor.appends != 0 {
 		t.Errorf("without hints %d reads, %d looks, %d lists, %d appends; want at least 140, 140, 19 and none", poor.reads, poor.looks, poor.lists, poor.appends)
@@ -122,7 +122,7 @@ func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 // away where all members take turns.
 func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 	t.Parallel()
-	d := newIdler(t, func(p replica.Params) replica.Params { return p.Told(true, true, true) })
+	d := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(true, true, true) })
 	joiners := []string{"p", "q", "r"}
 	for i, name := range joiners {
 		v := d.state.Value()
@@ -159,7 +159,7 @@ func TestASilentHeartbeatIsFoundInTime(t *testing.T) {
 	t.Parallel()
 	for _, hints := range []bool{true, false} {
 		for _, stated := range []time.Duration{0, benchTTL, benchTTL / 2, 3 * benchTTL} {
-			d := newIdler(t, func(p replica.Params) replica.Params { return p.Told(hints, hints, hints) })
+			d := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(hints, hints, hints) })
 			d.ttl = stated
 			d.idle(hints)
 			d.heartbeat++ // the last one

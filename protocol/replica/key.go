@@ -27,9 +27,9 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := keyWriter{b, n}
 	k.number(int64(s.phase), int64(s.now), int64(s.life)) //nolint:gosec // only told apart
 	k.index(s.inc, s.changed)
-	k.flag(s.began, s.joined, s.sweep.busy, s.check.busy, s.log.busy, s.log.hint, s.log.snap, s.snapshot.busy, s.renewal.busy, s.renewal.Held, s.out.Busy)
+	k.flag(s.log.Began, s.joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.renewal.busy, s.renewal.Held, s.out.Busy)
 	k.text(s.stop, s.watching, s.renewal.key)
-	for _, c := range [...]call{s.log.call, s.sweep, s.check, {next: s.out.Next}} {
+	for _, c := range [...]call{{next: s.log.Next, rest: s.log.Rest}, s.sweep, s.check, {next: s.out.Next}} {
 		k.number(int64(c.next), int64(c.rest))
 	}
 	k.number(int64(s.renewal.Acked), int64(s.renewal.Next), int64(s.checkSent))
@@ -113,7 +113,7 @@ func (k *keyWriter) work(s State) {
 		k.number(g.Attempt)
 	}
 	for _, h := range s.holds {
-		k.index(h.inc)
-		k.number(int64(h.since))
+		k.index(h.Incarnation)
+		k.number(int64(h.Since))
 	}
 }

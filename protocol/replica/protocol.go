@@ -1,9 +1,6 @@
 package replica
 
 import (
-	"context"
-	"errors"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
@@ -11,61 +8,40 @@ import (
 )
 
 // Protocol is replica as one of the ways to agree.
-type Protocol struct{}
+type Protocol struct{ fold.Observer[opener] }
 
 var (
 	_ protocol.Protocol  = Protocol{}
 	_ protocol.Historian = Protocol{}
 )
 
-var errNoLog = errors.New("the protocol replica needs a store with a log: store/doclog makes one from documents")
+// opener finds the log in the store.
+type opener struct{}
+
+func (opener) Log(s protocol.Store) (store.Log, error) { return fold.Full(s, "replica") }
 
 // Name implements protocol.Protocol.
 func (Protocol) Name() string { return "replica" }
 
 // Fits implements protocol.Protocol: the store needs a log.
 func (Protocol) Fits(s protocol.Store) error {
-	if _, ok := s.(store.Full); !ok {
-		return errNoLog
-	}
-	return nil
+	_, err := fold.Full(s, "replica")
+	return err
 }
 
 // New implements protocol.Protocol.
 func (Protocol) New(c protocol.Config) (protocol.Member, error) { return New(c) }
 
-// Observe implements protocol.Protocol: it folds the log to its head.
-func (Protocol) Observe(ctx context.Context, s protocol.Store, v cluster.Value) (cluster.Value, error) {
-	log, ok := s.(store.Full)
-	if !ok {
-		return v, errNoLog
-	}
-	return fold.Observe(ctx, log, v)
-}
-
 // Client implements protocol.Protocol.
 func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
-	log, ok := s.(store.Full)
-	if !ok {
-		return nil, errNoLog
+	full, err := fold.Full(s, "replica")
+	if err != nil {
+		return nil, err
 	}
-	return NewClient(log), nil
+	return NewClient(full), nil
 }
 
-// History implements protocol.Historian.
-func (Protocol) History(ctx context.Context, s protocol.Store, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
-	log, ok := s.(store.Full)
-	if !ok {
-		return errNoLog
-	}
-	return fold.History(ctx, log, after, yield)
-}
-
-// Oldest implements protocol.Historian.
-func (Protocol) Oldest(ctx context.Context, s protocol.Store) (cluster.Value, error) {
-	log, ok := s.(store.Full)
-	if !ok {
-		return cluster.Value{}, errNoLog
-	}
-	return fold.Oldest(ctx, log)
+// NewClient makes a client with a writer ID of its own.
+func NewClient(l store.Log) *fold.Client {
+	return &fold.Client{Log: l, Encode: func(_ cluster.Value, e cluster.Entry) ([]byte, error) { return e.Encode(), nil }}
 }

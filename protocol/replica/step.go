@@ -6,8 +6,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
+	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/heartbeat"
-	"github.com/rota-run/rota/protocol/history"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -15,20 +15,20 @@ import (
 type Params struct {
 	// Join is the template of the member's prepare-join; Replaces and Heartbeat are filled in.
 	Join cluster.PrepareJoin
-	// Nonce tells this start of the process from all others: it is part of the writer's ID and of the heartbeat's key.
+	// Nonce distinguishes this start of the process from all others: it is part of the writer's ID and of the heartbeat's key.
 	Nonce string
-	// TTL is how long others wait when this member is silent, and it waits for one that does not state its own.
+	// TTL is how long others wait when this member is silent. This member waits as long for one that states no TTL.
 	TTL time.Duration
 	// Rho is the bound on the error of a clock's rate, in thousandths.
 	Rho int64
 	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
 	Margin time.Duration
-	// Poll is how often log and successor are looked at where nothing tells of changes, and the pause behind what failed.
+	// Poll is how often the member reads the log and its successor's heartbeat if the store does not hint, and the pause after a failure.
 	Poll time.Duration
-	// LogEvery and HeartbeatEvery are how often they are looked at without a hint, where the store hints: hints may get lost. 0 stands for Poll.
+	// LogEvery and HeartbeatEvery are how often it reads them without a hint if the store hints, because hints may get lost. 0 means Poll.
 	LogEvery, HeartbeatEvery time.Duration
-	// SweepInTurn: heartbeats of the dead vanish by themselves, so that whoever comes next in the ring finds them at once, and a sweep is only for what
-	// should not be. All members together sweep as often as else each of them.
+	// SweepInTurn: the store removes the heartbeats of dead members, so that the predecessor in the ring detects a death at once, and sweeps only find
+	// what should not happen. All members together then sweep as often as otherwise each of them.
 	SweepInTurn bool
 	// Hold is how long grants are kept for an announced restart.
 	Hold time.Duration
@@ -38,7 +38,7 @@ type Params struct {
 	SnapshotEvery uint64
 }
 
-// phase is where this start of the member stands.
+// phase is how far this start of the member is.
 type phase uint8
 
 const (
@@ -60,15 +60,13 @@ type State struct {
 	phase phase
 	now   protocol.Instant
 	value cluster.Value
-	ready cluster.Index // head seen at the start
-	began bool          // ready is known
 	inc   cluster.Incarnation
 	life  uint64 // how many times it joined; part of the heartbeat's key
 	stop  string // reason to leave; "" while it stays
 
-	joined    bool // this life has been joined
-	lastSnap  cluster.Index
-	duties    []cluster.Duty    // as of changed
+	joined    bool              // this life has been joined
+	derived   duty.Derived      // as of changed
+	silent    bool              // there is nothing to say of the duties until they or the reports change
 	asked     cluster.Reactions // what the value at index askedAt asks of us
 	askedAt   cluster.Index
 	checkSent protocol.Instant
@@ -76,17 +74,11 @@ type State struct {
 	claim      heartbeat.Observation // of another start under our name
 	renewal    renewal
 	heartbeats heartbeat.Observations // of all members
-	history    history.History        // of what was applied
-	log        logReader
+	log        fold.Reader
 	out        outbox.Box
 	sweep      call
 	check      call
-	snapshot   call
-	snapAt     uint64        // entries applied at the last snapshot
-	cost       int           // of replaying what was applied since the last snapshot
-	even       cluster.Value // the newest one passed in this step that a snapshot can be taken of
-	evenCost   int           // cost when it was passed
-	holds      []holdSeen
+	holds      duty.Holds
 	calm       duty.Calm
 
 	reports  []protocol.Report
@@ -153,11 +145,11 @@ func (s *step) take(ev Event) {
 	case HeartbeatsListed:
 		s.heartbeatsListed(ev)
 	case SnapshotSaved:
-		s.snapshot.busy = false
+		s.log.Saved()
 	case Reported:
-		s.reports, s.reported = ev.Reports, ev.Version
+		s.reports, s.reported, s.silent = ev.Reports, ev.Version, false
 	case Proposed:
-		s.proposed(ev)
+		s.out = s.out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
 	case Closed:
 		s.halt(ev.Err)
 	case Stop:
@@ -173,7 +165,7 @@ func (s *step) advance() {
 	s.watch()
 	s.sweepHeartbeats()
 	s.checkLog()
-	if !s.history.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
+	if !s.log.History.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
 		s.assign()
 		s.propose()
 		s.saveSnapshot()
@@ -209,7 +201,7 @@ func (s *step) revoke(lease protocol.Instant) {
 	s.emit(Assign{Assignment: s.assigned})
 }
 
-// idle tells whether nothing runs here and nothing will be started under grants that were taken away.
+// idle reports whether nothing runs here and nothing will be started under grants that were taken away.
 func (s *step) idle() bool {
 	return len(s.assigned.Grants) == 0 && len(s.reports) == 0 && s.reported >= s.assigned.Version
 }
@@ -222,7 +214,7 @@ func (s *step) setWake() {
 			next = c.next
 		}
 	}
-	due(s.log.call)
+	due(call{busy: s.log.Busy, next: s.log.Next})
 	due(s.sweep)
 	due(s.check)
 	due(call{busy: s.renewal.busy, next: s.renewal.Next})
@@ -233,9 +225,9 @@ func (s *step) setWake() {
 	}
 }
 
-// Told fills in how often is looked without a hint: seldom at what the store tells of by itself. That is a bit more than the time between two
-// renewals of a heartbeat, each of which is a hint. With vanish, the store ends the sessions of silent processes.
-func (p Params) Told(log, heartbeats, vanish bool) Params {
+// Hinted sets how often the member reads without a hint: rarely where the store hints. The time is a bit longer than that between two renewals of a
+// heartbeat, each of which is a hint. With vanish, the store ends the sessions of silent processes.
+func (p Params) Hinted(log, heartbeats, vanish bool) Params {
 	p.LogEvery, p.HeartbeatEvery, p.SweepInTurn = p.Poll, p.Poll, heartbeats && vanish
 	if log {
 		p.LogEvery = max(p.Poll, p.TTL*2/5)

@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -19,15 +18,13 @@ type renewal struct {
 	busy bool
 }
 
-// timing is what our own lease goes by.
+// timing are the durations of our own lease.
 func (p Params) timing() heartbeat.Timing {
 	return heartbeat.Timing{TTL: p.TTL, Rho: p.Rho, Margin: p.Margin}
 }
 
-// silence is how long another owner's heartbeat must stay unchanged: by its own TTL, which may be another one than ours.
-func (s *step) silence(o heartbeat.Observation) time.Duration {
-	return heartbeat.Timing{TTL: cmp.Or(o.TTL, s.p.TTL), Rho: s.p.Rho}.Silence()
-}
+// silence is how long the owner of a heartbeat must be silent.
+func (s *step) silence(o heartbeat.Observation) time.Duration { return s.p.timing().SilenceOf(o) }
 
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
 
@@ -90,7 +87,7 @@ func (s *step) renewed(ev Renewed) {
 	}
 }
 
-// watch looks at the heartbeat that this member is responsible for, and at suspects.
+// watch reads the heartbeat that this member is responsible for, and those of suspects.
 func (s *step) watch() {
 	want := s.watchKey()
 	if want != s.watching {
@@ -118,13 +115,13 @@ func (s *step) look(key string) {
 	s.emit(CheckHeartbeat{Key: key, Routine: key == s.watching && s.routine()})
 }
 
-// routine says that the watched heartbeat cannot be found silent for long enough yet.
+// routine reports whether the watched heartbeat cannot have been silent for long enough yet.
 func (s *step) routine() bool {
 	o := s.heartbeats.Of(s.watching)
 	return o.Known && !o.Gone() && s.now < o.Since.Add(s.silence(o))
 }
 
-// nextLook is when the watched heartbeat is looked at again, unless a hint comes before: at the latest when it may have been silent for long enough.
+// nextLook is when the watched heartbeat is read again, unless a hint comes first: at the latest when it may have been silent for long enough.
 func (s *step) nextLook() protocol.Instant {
 	o := s.heartbeats.Of(s.watching)
 	end := o.Since.Add(s.silence(o))
@@ -212,7 +209,7 @@ func (s *step) heartbeatsListed(ev HeartbeatsListed) {
 	s.dropStrays()
 }
 
-// nextSuspect is a heartbeat, other than the watched one, that seems missing or silent and that a decisive read has not judged yet.
+// nextSuspect is a heartbeat, other than the watched one, that seems missing or silent and that no decisive read has confirmed yet.
 func (s *step) nextSuspect() string {
 	if s.phase != phaseMember {
 		return ""
@@ -233,7 +230,7 @@ func (s *step) nextSuspect() string {
 	return ""
 }
 
-// other is the member, another one than this, that a heartbeat belongs to.
+// other is the member, not this one, that a heartbeat belongs to.
 func (s *step) other(heartbeat string) (cluster.Member, bool) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(heartbeat, protocol.HeartbeatPrefix), "/")
 	m, ok := s.value.Member(cluster.MemberID(id))
@@ -243,7 +240,7 @@ func (s *step) other(heartbeat string) (cluster.Member, bool) {
 	return m, ok && m.State != cluster.MemberHeld && m.ID != s.self()
 }
 
-// strange is a member whose heartbeat has a key that members do not choose: whoever wrote its entry is none. It is watched like every other.
+// strange finds the member whose heartbeat has a key that members do not choose: its entry was not written by a member. It is watched like every other.
 func (s *step) strange(heartbeat string) (cluster.Member, bool) {
 	for m := range s.value.Members() {
 		if m.Heartbeat == heartbeat {
@@ -255,7 +252,7 @@ func (s *step) strange(heartbeat string) (cluster.Member, bool) {
 
 // dropStrays removes heartbeats that belong to nobody: left by processes that died before they joined, or after they were removed.
 func (s *step) dropStrays() {
-	if first, ok := s.value.FirstJoined(); !ok || first != s.self() {
+	if !s.first() {
 		return
 	}
 	owned := make(map[string]bool, len(s.heartbeats))

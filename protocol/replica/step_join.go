@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -13,7 +12,7 @@ func (s *step) self() cluster.MemberID { return s.p.Join.Member }
 
 // heartbeatKey is the key of the heartbeat of this life of the member. It is never used again.
 func (s *step) heartbeatKey() string {
-	return protocol.HeartbeatPrefix + string(s.self()) + "/" + s.p.Nonce + "-" + strconv.FormatUint(s.life, 10)
+	return protocol.HeartbeatPrefix + heartbeat.Epoch(string(s.self()), s.p.Nonce, s.life)
 }
 
 // walk moves from phase to phase as far as the state allows.
@@ -30,7 +29,7 @@ func (s *step) walk() {
 func (s *step) walkOne() {
 	switch s.phase {
 	case phaseReading:
-		if s.began && s.value.Index() >= s.ready {
+		if s.log.Began && s.value.Index() >= s.log.Ready {
 			s.phase = phaseClaim
 		}
 	case phaseClaim:
@@ -68,8 +67,8 @@ func (s *step) claimName() {
 }
 
 // ours tells whether a heartbeat is of this start: of a former life of it, in which nothing runs any more.
-func (s *step) ours(heartbeat string) bool {
-	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.self())+"/"+s.p.Nonce+"-")
+func (s *step) ours(key string) bool {
+	return heartbeat.IsEpoch(strings.TrimPrefix(key, protocol.HeartbeatPrefix), string(s.self()), s.p.Nonce)
 }
 
 // awaitJoin looks for our prepare-join in the value.

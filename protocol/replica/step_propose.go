@@ -4,18 +4,11 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/outbox"
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/protocol/shell"
 )
 
-func (s *step) proposed(ev Proposed) {
-	s.out = s.out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
-}
-
-func (s *step) writer() cluster.WriterID {
-	return cluster.WriterID(string(s.self()) + "-" + s.p.Nonce)
-}
+func (s *step) writer() cluster.WriterID { return shell.Writer(s.self(), s.p.Nonce) }
 
 // propose appends what is wanted, when nothing is under way.
 func (s *step) propose() {
@@ -76,27 +69,9 @@ func (s *step) memberCommands() []cluster.Command {
 	return out
 }
 
-// holdSeen is when a held member was first seen held.
-type holdSeen struct {
-	inc   cluster.Incarnation
-	since protocol.Instant
-}
-
-// releases frees the grants of held members whose time is over, by our own clock.
-func (s *step) releases(r cluster.Reactions) []cluster.Command {
-	var out []cluster.Command
-	holds := make([]holdSeen, 0, len(r.Held))
-	for _, m := range r.Held {
-		h := holdSeen{m.Incarnation, s.now}
-		if i := slices.IndexFunc(s.holds, func(h holdSeen) bool { return h.inc == m.Incarnation }); i >= 0 {
-			h = s.holds[i]
-		}
-		holds = append(holds, h)
-		if s.now.Sub(h.since) >= s.p.Hold {
-			out = append(out, cluster.ReleaseHold{Member: m.ID, Incarnation: m.Incarnation})
-		}
-	}
-	s.holds = holds
+// releases frees the grants of held members whose time is over.
+func (s *step) releases(r cluster.Reactions) (out []cluster.Command) {
+	out, s.holds = s.holds.Release(slices.Values(r.Held), s.now, s.p.Hold)
 	return out
 }
 
@@ -106,27 +81,21 @@ func (s *step) appended(ev Appended) {
 	if !s.out.Waits(ev.Seq) {
 		return
 	}
-	switch ev.Outcome {
-	case Done:
+	if ev.Outcome == Done {
 		s.acknowledged(ev)
-	case Unknown:
-		s.log.hint = true
-		s.out = s.out.Unknown().Pause(s.now.Add(s.p.Poll))
-	case NotDone:
-		s.out = s.out.Requeue().Pause(s.now.Add(s.p.Poll))
-	case Refused:
-		s.reply(s.out.TooLarge(ev.Err))
-	}
-}
-
-// acknowledged takes in where our entry stands. Right behind what was applied it is what a read would bring: indexes grow, and no entry ever changes.
-func (s *step) acknowledged(ev Appended) {
-	if ev.Index == s.value.Index()+1 {
-		s.apply([]store.Record{{Index: uint64(ev.Index), Data: ev.Data}})
 		return
 	}
-	s.out = s.out.At(ev.Index)
-	s.log.hint = true
+	s.log.Hint = s.log.Hint || ev.Outcome == Unknown
+	s.reply(s.out.Failed(ev.Outcome, ev.Err, s.now.Add(s.p.Poll)))
+}
+
+// acknowledged handles the index of our entry.
+func (s *step) acknowledged(ev Appended) {
+	t, ok := s.log.Acknowledged(&s.value, ev, s.logTurn())
+	if !ok {
+		s.out = s.out.At(ev.Index)
+	}
+	s.taken(t)
 }
 
 // reply answers requests.
@@ -136,13 +105,3 @@ func (s *step) reply(out outbox.Box, answers []outbox.Answer) {
 		s.emit(Reply(a))
 	}
 }
-
-// resolve answers the requests of our own entry when it was applied here.
-func (s *step) resolve(e cluster.Entry, results []cluster.Result) {
-	if e.Writer == s.writer() && s.out.Waits(e.Seq) {
-		s.reply(s.out.Applied(results))
-	}
-}
-
-// unresolved gives up on our entry when it was applied where we did not see it: in a snapshot that we jumped to.
-func (s *step) unresolved() { s.reply(s.out.Lost(s.value.Wrote(s.writer()))) }

@@ -29,7 +29,7 @@ func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, Pending: len(s.out.Queue), Foreign: s.history.Foreign}
+	return protocol.Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, Pending: len(s.out.Queue), Foreign: s.log.History.Foreign}
 }
 
 // Now is the newest instant that the member has seen.

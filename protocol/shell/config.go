@@ -11,12 +11,11 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 )
 
 // minTTL keeps the poll interval above the round trip of a store.
 const minTTL = 300 * time.Millisecond
-
-const maxTTL = 24 * time.Hour
 
 // Defaults is a config with all that it leaves out.
 func Defaults(c protocol.Config) protocol.Config {
@@ -44,8 +43,8 @@ func Check(c protocol.Config, p protocol.Protocol) error {
 	if c.TTL < minTTL {
 		faults = append(faults, fmt.Errorf("the TTL %s is below %s", c.TTL, minTTL))
 	}
-	if c.TTL > maxTTL {
-		faults = append(faults, fmt.Errorf("the TTL %s is above %s: for so long nobody would take the tasks of a dead member", c.TTL, maxTTL))
+	if c.TTL > heartbeat.MaxTTL {
+		faults = append(faults, fmt.Errorf("the TTL %s is above %s: for so long nobody would take the tasks of a dead member", c.TTL, heartbeat.MaxTTL))
 	}
 	join := Join(c)
 	join.Heartbeat = protocol.HeartbeatPrefix

@@ -26,7 +26,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	for _, x := range []any{
 		s.phase, s.stop, s.inc, s.changed, s.told, g.id, g.generation, g.leads, g.need, g.busy, g.begun, g.lease.Held, s.reports, s.problem != "",
 		s.Before(g.lease.Acked), g.lease.Lapsed(s.now, s.p.timing()), s.now >= g.next, s.now < s.assigned.ValidUntil, s.reported < s.assigned.Version,
-		s.log.busy, s.log.hint, s.log.snap,
+		s.log.Busy, s.log.Hint, s.log.Snap,
 	} {
 		b = n.Any(b, x)
 	}

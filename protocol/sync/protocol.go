@@ -1,18 +1,16 @@
 package sync
 
 import (
-	"context"
 	"errors"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
-	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
 // Protocol is sync as one of the ways to agree.
-type Protocol struct{}
+type Protocol struct{ fold.Observer[opener] }
 
 var (
 	_ protocol.Protocol  = Protocol{}
@@ -41,47 +39,39 @@ func (Protocol) Fits(s protocol.Store) error {
 // New implements protocol.Protocol.
 func (Protocol) New(c protocol.Config) (protocol.Member, error) { return New(c) }
 
-// records is the sync topic, decoded.
-func records(s protocol.Store) (Records, error) {
+// opener finds the sync topic in the store, decoded.
+type opener struct{}
+
+func (opener) Log(s protocol.Store) (store.Log, error) {
 	log, ok := s.(store.Full)
 	if !ok {
-		return Records{}, errNoLog
+		return nil, errNoLog
 	}
 	return Records{log}, nil
 }
 
-// Observe implements protocol.Protocol: it folds the topic to its end.
-func (Protocol) Observe(ctx context.Context, s protocol.Store, v cluster.Value) (cluster.Value, error) {
-	log, err := records(s)
-	if err != nil {
-		return v, err
-	}
-	return fold.Observe(ctx, log, v)
-}
-
-// Client implements protocol.Protocol.
+// Client implements protocol.Protocol. Before a cluster has its first member, its client also chooses the placement, which says what jobs can run.
 func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
-	log, err := records(s)
+	log, err := opener{}.Log(s)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{log: log, writer: cluster.WriterID("client-" + shell.Nonce())}, nil
+	return &fold.Client{Log: log, Encode: encodeReadable, First: chosen}, nil
 }
 
-// History implements protocol.Historian.
-func (Protocol) History(ctx context.Context, s protocol.Store, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
-	log, err := records(s)
-	if err != nil {
-		return err
+func chosen(v cluster.Value) []cluster.Command {
+	if v.Settings().Placement != cluster.PlacementPlanned {
+		return nil
 	}
-	return fold.History(ctx, log, after, yield)
+	return []cluster.Command{cluster.Place{Placement: cluster.PlacementShared}}
 }
 
-// Oldest implements protocol.Historian.
-func (Protocol) Oldest(ctx context.Context, s protocol.Store) (cluster.Value, error) {
-	log, err := records(s)
+// encodeReadable encodes an entry as a record of the present epoch. It refuses one that cannot be read back.
+func encodeReadable(v cluster.Value, e cluster.Entry) ([]byte, error) {
+	message, err := EncodeRecord(e, epochOf(v))
 	if err != nil {
-		return cluster.Value{}, err
+		return nil, err
 	}
-	return fold.Oldest(ctx, log)
+	_, err = DecodeRecord(message)
+	return message, err
 }

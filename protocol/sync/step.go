@@ -6,8 +6,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
+	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/heartbeat"
-	"github.com/rota-run/rota/protocol/history"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -70,30 +70,24 @@ type State struct {
 	now     protocol.Instant
 	value   cluster.Value
 	epochAt protocol.Instant // when the present epoch was applied
-	ready   cluster.Index    // head seen at the start
-	began   bool             // ready is known
 	inc     cluster.Incarnation
 	stop    string // reason to leave; "" while it stays
 	passed  protocol.Instant
 
 	group    group
-	duties   []cluster.Duty    // as of changed
+	derived  duty.Derived      // as of changed
+	silent   bool              // there is nothing to say of the duties until they or the reports change
 	asked    cluster.Reactions // what the value at index askedAt asks of us
 	askedAt  cluster.Index
 	shares   []cluster.Share // as of sharedAt
 	sharedAt cluster.Index
 	told     told
 	rest     protocol.Instant // something of ours was refused: no epoch and no share before
-	lastSnap cluster.Index
 
-	history  history.History
-	log      logReader
-	out      outbox.Box
-	snapshot call
-	snapAt   uint64        // entries applied at the last snapshot
-	even     cluster.Value // the newest one passed in this step that a snapshot can be taken of
-	holds    []holdSeen
-	calm     duty.Calm
+	log   fold.Reader
+	out   outbox.Box
+	holds duty.Holds
+	calm  duty.Calm
 
 	reports  []protocol.Report
 	reported uint64 // Assignment.Version that reports reflect
@@ -101,13 +95,6 @@ type State struct {
 	changed  cluster.Index // Reactions.Changed that assigned reflects
 	wake     protocol.Instant
 	problem  string // why the store does not answer; "" while it does
-}
-
-// call is one kind of store call: at most one is under way.
-type call struct {
-	busy bool
-	next protocol.Instant // not before, unless there is a hint
-	rest protocol.Instant // not before, whatever the hint: the last one failed
 }
 
 // NewState is a member that has just started.
@@ -122,7 +109,11 @@ func Step(s State, ev Event) (State, []Effect) {
 		return s, nil
 	}
 	st.now = max(s.now, ev.At())
+	was, _ := s.value.Epoch()
 	st.take(ev)
+	if now, _ := st.value.Epoch(); now != was {
+		st.epochAt = st.now
+	}
 	if st.phase != phaseHalted {
 		st.advance()
 	}
@@ -141,7 +132,7 @@ func (s *step) take(ev Event) {
 	switch ev := ev.(type) {
 	case Woken:
 	case Hinted:
-		s.log.hint = true
+		s.log.Hint = true
 	case Read:
 		s.read(ev)
 	case SnapshotRead:
@@ -151,9 +142,9 @@ func (s *step) take(ev Event) {
 	case LogChecked:
 		s.logChecked(ev)
 	case SnapshotSaved:
-		s.snapshot.busy = false
+		s.log.Saved()
 	case Reported:
-		s.reports, s.reported = ev.Reports, ev.Version
+		s.reports, s.reported, s.silent = ev.Reports, ev.Version, false
 	case Proposed:
 		s.out = s.out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
 	case Closed:
@@ -171,7 +162,7 @@ func (s *step) advance() {
 	s.walk()
 	s.keepGroup()
 	s.checkLog()
-	if !s.history.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
+	if !s.log.History.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
 		s.assign()
 		s.propose()
 		s.saveSnapshot()
@@ -220,7 +211,7 @@ func (s *step) setWake() {
 			next = at
 		}
 	}
-	due(s.log.busy, s.log.next)
+	due(s.log.Busy, s.log.Next)
 	due(s.group.busy, s.group.next)
 	due(s.out.Busy, s.out.Next)
 	if next != s.wake {

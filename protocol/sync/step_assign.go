@@ -13,8 +13,8 @@ func (s *step) assign() {
 	next := s.assigned
 	if r := s.reactions(); r.Changed != s.changed || next.Version == 0 {
 		s.changed = r.Changed
-		s.duties = s.value.Duties(s.self())
-		next = duty.Granted(next, s.value.Index(), duty.Grants(s.value, s.duties))
+		s.derived, s.silent = s.derived.At(s.value, s.self()), false
+		next = duty.Granted(next, s.value.Index(), s.derived.Grants)
 	}
 	next.ValidUntil = s.group.lease.Until(s.p.timing())
 	if next.Version != s.assigned.Version || next.ValidUntil != s.assigned.ValidUntil {
@@ -28,7 +28,11 @@ func (s *step) steps() []cluster.Command {
 	if s.reported < s.assigned.Version {
 		return nil // the supervisor has yet to take in what it should do: "not reported" proves nothing
 	}
+	if s.silent {
+		return nil
+	}
 	var out []cluster.Command
-	out, s.calm = s.calm.Steps(s.duties, s.reports, s.now, s.p.TTL)
+	out, s.calm = s.calm.Steps(s.derived.Duties, s.reports, s.now, s.p.TTL)
+	s.silent = len(out) == 0 && len(s.calm) == 0
 	return out
 }

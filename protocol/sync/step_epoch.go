@@ -70,7 +70,7 @@ func (s *step) own() []cluster.Command {
 	if !c.Full && s.changed <= s.told.upTo {
 		return nil
 	}
-	for _, d := range s.duties {
+	for _, d := range s.derived.Duties {
 		if d.Role == cluster.RoleAdopt {
 			continue
 		}

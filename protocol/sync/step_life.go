@@ -3,6 +3,7 @@ package sync
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/duty"
 )
 
 func (s *step) self() cluster.MemberID { return s.p.Join.Member }
@@ -13,7 +14,7 @@ func (s *step) walk() {
 		before := s.phase
 		switch s.phase {
 		case phaseReading:
-			if s.began && s.value.Index() >= s.ready {
+			if s.log.Began && s.value.Index() >= s.log.Ready {
 				s.phase = phaseWaiting
 			}
 		case phaseWaiting:
@@ -87,7 +88,7 @@ func (s *step) comeBack() {
 		return
 	}
 	if s.idle() && !s.group.busy {
-		s.inc, s.changed, s.duties = 0, 0, nil
+		s.inc, s.changed, s.derived = 0, 0, duty.Derived{}
 		s.phase = phaseWaiting
 	}
 }

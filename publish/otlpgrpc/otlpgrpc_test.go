@@ -3,7 +3,6 @@ package otlpgrpc
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/rota-run/rota/publish"
-	"github.com/rota-run/rota/publish/internal/otlpwire"
+	"github.com/rota-run/rota/publish/internal/wiretest"
 	"github.com/rota-run/rota/publish/publishtest"
 )
 
@@ -63,43 +62,11 @@ func (f fake) Invoke(ctx context.Context, method string, args, _ any, _ ...grpc.
 	case publishtest.Busy:
 		return busy(f.s.Wait())
 	}
-	scope := otlpwire.BytesOf(otlpwire.BytesOf(*args.(*[]byte), otlpwire.RequestResourceMetrics), otlpwire.ResourceScopeMetrics)
-	for _, metric := range all(scope, otlpwire.ScopeMetrics) {
-		for _, p := range all(otlpwire.BytesOf(metric, otlpwire.MetricGauge), otlpwire.GaugePoints) {
-			f.s.Take(string(otlpwire.BytesOf(metric, otlpwire.MetricName)), value(p))
-		}
-	}
+	wiretest.Points(*args.(*[]byte), f.s.Take)
 	if m == publishtest.Lose {
 		return status.Error(codes.Unavailable, "connection reset")
 	}
 	return nil
-}
-
-// all are the values of a field of bytes.
-func all(message []byte, want protowire.Number) (out [][]byte) {
-	for len(message) > 0 {
-		field, kind, n := protowire.ConsumeTag(message)
-		size := protowire.ConsumeFieldValue(field, kind, message[n:])
-		if field == want && kind == protowire.BytesType {
-			v, _ := protowire.ConsumeBytes(message[n:])
-			out = append(out, v)
-		}
-		message = message[n+size:]
-	}
-	return out
-}
-
-func value(point []byte) float64 {
-	for len(point) > 0 {
-		field, kind, n := protowire.ConsumeTag(point)
-		size := protowire.ConsumeFieldValue(field, kind, point[n:])
-		if field == otlpwire.PointDouble {
-			v, _ := protowire.ConsumeFixed64(point[n:])
-			return math.Float64frombits(v)
-		}
-		point = point[n+size:]
-	}
-	return math.NaN()
 }
 
 func TestSuite(t *testing.T) {

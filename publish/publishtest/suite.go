@@ -12,7 +12,7 @@ import (
 	"github.com/rota-run/rota/publish"
 )
 
-// Secret is what a rig gives to its sink as password or token: it must never be seen.
+// Secret is the password or token that a rig gives to its sink. It must never appear in an error or a log.
 const Secret = "hunter2-x9"
 
 // Rig opens a sink for a test, with a fake server that does what the script says. It is called in a bubble of testing/synctest.

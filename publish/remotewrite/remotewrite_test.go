@@ -10,22 +10,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/publish/internal/wiretest"
 	"github.com/rota-run/rota/publish/publishtest"
 )
-
-// all are the values of a field of bytes.
-func all(message []byte, want protowire.Number) (out [][]byte) {
-	for len(message) > 0 {
-		field, kind, n := protowire.ConsumeTag(message)
-		size := protowire.ConsumeFieldValue(field, kind, message[n:])
-		if field == want && kind == protowire.BytesType {
-			v, _ := protowire.ConsumeBytes(message[n:])
-			out = append(out, v)
-		}
-		message = message[n+size:]
-	}
-	return out
-}
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
@@ -38,9 +25,9 @@ func TestSuite(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			for _, series := range all(plain, requestSeries) {
-				name := all(all(series, seriesLabels)[0], labelValue)[0]
-				for _, p := range all(series, seriesSamples) {
+			for _, series := range wiretest.All(plain, requestSeries) {
+				name := wiretest.All(wiretest.All(series, seriesLabels)[0], labelValue)[0]
+				for _, p := range wiretest.All(series, seriesSamples) {
 					bits, _ := protowire.ConsumeFixed64(p[1:])
 					s.Take(string(name), math.Float64frombits(bits))
 				}
@@ -73,8 +60,8 @@ func FuzzLabels(f *testing.F) {
 			return
 		}
 		before, names := "", 0
-		for _, l := range all(all(series, requestSeries)[0], seriesLabels) {
-			label, v := string(all(l, labelName)[0]), string(all(l, labelValue)[0])
+		for _, l := range wiretest.All(wiretest.All(series, requestSeries)[0], seriesLabels) {
+			label, v := string(wiretest.All(l, labelName)[0]), string(wiretest.All(l, labelValue)[0])
 			if label <= before || clean(label, false) != label || v == "" {
 				t.Errorf("label %q=%q after %q", label, v, before)
 			}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/source"
@@ -16,6 +17,7 @@ import (
 // changes are what may have changed since a scan.
 type changes struct {
 	all   bool
+	due   bool            // everything is looked at again, though nothing says that something has changed
 	names map[string]bool // paths; at most maxChanges
 }
 
@@ -34,6 +36,9 @@ func (c *changes) add(name string) {
 
 func (c *changes) everything() { c.all, c.names = true, nil }
 
+// told reports whether something is said to have changed.
+func (c *changes) told() bool { return c.all || len(c.names) > 0 }
+
 // join adds what others are.
 func (c *changes) join(others changes) {
 	if c.all || others.all {
@@ -48,15 +53,16 @@ func (c *changes) join(others changes) {
 // again looks at what may have changed and costs as much as that, or scans everything where that alone shows what has changed. The slices of the scan are
 // valid until the next call.
 func (s *Scanner) again(c changes) Scan {
-	if c.all || s.paths == nil || !s.last.Complete || s.files != nil {
-		return s.Scan()
+	if c.all || c.due || s.looked.IsZero() || !s.last.Complete || s.files != nil {
+		return s.everything(!c.told())
 	}
 	s.known.turn.Lock()
 	scan, ok := s.some(slices.Sorted(maps.Keys(c.names)))
 	s.known.turn.Unlock()
 	if !ok {
-		return s.Scan()
+		return s.everything(false)
 	}
+	s.looked = time.Now()
 	return scan
 }
 
@@ -72,7 +78,7 @@ func (s *Scanner) some(names []string) (Scan, bool) {
 		}
 	}
 	for id := range only { // order-free: a union
-		for _, p := range s.paths[id] {
+		for _, p := range s.paths.of(id) {
 			files[p] = true
 		}
 	}
@@ -128,13 +134,11 @@ func (l *look) files(names map[string]bool) bool {
 
 // merge puts what a look has found about some ids into the last scan.
 func (s *Scanner) merge(l *look, only map[cluster.JobID]bool) {
+	s.own()
 	last := &s.last
 	last.only, last.Unsettled = only, l.scan.Unsettled
 	for id := range only { // order-free: each by itself
-		s.paths[id] = l.paths[id]
-		if len(l.paths[id]) == 0 {
-			delete(s.paths, id)
-		}
+		s.paths.take(id, l.paths)
 		d, has := l.scan.definition(id)
 		i, had := slices.BinarySearchFunc(last.Definitions, id, func(d Definition, id cluster.JobID) int { return strings.Compare(string(d.ID), string(id)) })
 		switch {

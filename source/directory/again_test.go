@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +19,10 @@ import (
 // counter counts what is asked of the directories of a scanner.
 type counter struct {
 	folder
-	stats, reads *int
+	lists, stats, reads *int
 }
+
+func (c counter) FS() fs.FS { *c.lists++; return c.folder.FS() }
 
 func (c counter) Stat(name string) (fs.FileInfo, error) { *c.stats++; return c.folder.Stat(name) }
 
@@ -30,14 +33,14 @@ func (c counter) read(name string) ([]byte, fs.FileInfo, error) {
 
 // counted makes a scanner count, and returns what gives and resets the counts.
 func counted(s *Scanner) (counts func() string) {
-	var stats, reads int
+	var lists, stats, reads int
 	s.open = func(dir string) (folder, error) {
 		f, err := openDisk(dir)
-		return counter{f, &stats, &reads}, err
+		return counter{f, &lists, &stats, &reads}, err
 	}
 	return func() string {
-		defer func() { stats, reads = 0, 0 }()
-		return fmt.Sprintf("%d stats, %d reads", stats, reads)
+		defer func() { lists, stats, reads = 0, 0, 0 }()
+		return fmt.Sprintf("%d listings, %d stats, %d reads", lists, stats, reads)
 	}
 }
 
@@ -77,11 +80,11 @@ func TestALookCostsWhatChanged(t *testing.T) {
 			}
 			return scan
 		}
-		look("first", changes{all: true}, "2000 stats, 2000 reads")
+		look("first", changes{all: true}, "1 listings, 0 stats, 2000 reads")
 		other := NewScanner([]string{dir}, "s", types())
 		other.known = cache.of("s")
 		otherCounts := counted(other)
-		if other.Scan(); otherCounts() != "2000 stats, 0 reads" {
+		if other.Scan(); otherCounts() != "1 listings, 0 stats, 0 reads" {
 			t.Error("a second scanner of the process read the files again")
 		}
 		one := filepath.Join(dir, "sub1/t0001.yaml")
@@ -93,7 +96,7 @@ func TestALookCostsWhatChanged(t *testing.T) {
 				must(t, os.WriteFile(one+".tmp", []byte(text), 0o600))
 				must(t, os.Rename(one+".tmp", one))
 			}
-			scan := look("a change", only(one, one+".tmp"), "1 stats, 1 reads")
+			scan := look("a change", only(one, one+".tmp"), "0 listings, 1 stats, 1 reads")
 			if touched, all := scan.touched(nil); all || !slices.Equal(touched, []cluster.JobID{"t0001"}) {
 				t.Fatalf("everything was compared, or %v", touched)
 			}
@@ -102,16 +105,94 @@ func TestALookCostsWhatChanged(t *testing.T) {
 				t.Fatalf("got %s, want %s", d.Spec.Tasks[0].Definition, want)
 			}
 		}
-		look("nothing", changes{}, "0 stats, 0 reads")
-		look("soon", changes{all: true}, "2000 stats, 0 reads")
+		look("nothing", changes{}, "0 listings, 0 stats, 0 reads")
+		look("soon", changes{all: true}, "1 listings, 0 stats, 0 reads")
 		time.Sleep(settles) // waits: virtual time
-		look("once more, for the resolution of the clock", changes{all: true}, "2000 stats, 2000 reads")
-		look("settled", changes{all: true}, "2000 stats, 0 reads")
+		look("once more, for the resolution of the clock", changes{all: true}, "1 listings, 0 stats, 2000 reads")
+		look("settled", changes{all: true}, "1 listings, 0 stats, 0 reads")
 		time.Sleep(time.Hour) // waits: virtual time
-		look("settled", changes{all: true}, "2000 stats, 0 reads")
+		look("settled", changes{all: true}, "1 listings, 0 stats, 0 reads")
 		put(t, one, good)
-		look("changed without a hint", changes{all: true}, "2000 stats, 1 reads")
+		look("changed without a hint", changes{all: true}, "1 listings, 0 stats, 1 reads")
 	})
+}
+
+// Scanners of a process that look at about the same time use one scan, and none uses one twice to confirm what it has seen.
+func TestScannersShareASweep(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"a.yaml": good, "b.yaml": good})
+	cache := NewCache()
+	scanner := func() (*Scanner, func() string) {
+		s := NewScanner([]string{dir}, "s", types())
+		s.known = cache.of("s")
+		return s, counted(s)
+	}
+	first, counts := scanner()
+	first.Scan()
+	if got := counts(); got != "1 listings, 0 stats, 2 reads" {
+		t.Fatal(got)
+	}
+	cache.of("s").last.began = time.Now().Add(-time.Hour) // as if it had taken an hour
+	second, secondCounts := scanner()
+	if got := second.Scan(); len(got.Definitions) != 2 || secondCounts() != "0 listings, 0 stats, 0 reads" {
+		t.Errorf("%d definitions, and it did not use the scan of the first one", len(got.Definitions))
+	}
+	put(t, filepath.Join(dir, "a.yaml"), "type: noop\nevery: 9s\n")
+	second.again(only(filepath.Join(dir, "a.yaml")))
+	if d, _ := first.last.definition("a"); strings.Contains(string(d.Spec.Tasks[0].Definition), "9000") {
+		t.Error("what one scanner has found has changed the scan of the other one")
+	}
+	secondCounts()
+	if second.again(changes{due: true}); secondCounts() != "1 listings, 0 stats, 0 reads" {
+		t.Error("a scanner used the same scan again, or one that began before its last look")
+	}
+}
+
+// A sweep that began before a scanner's last look, or that ended long ago, shows an older state.
+func TestCurrent(t *testing.T) {
+	t.Parallel()
+	at := func(s float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(s * float64(time.Second))) }
+	w := &sweep{began: at(0), ended: at(2)}
+	for _, c := range []struct {
+		last, now time.Time
+		want      bool
+	}{
+		{time.Time{}, at(3), true},
+		{time.Time{}, at(4), false},
+		{at(-1), at(3), true},
+		{at(-0.2), at(3), false},
+		{at(1), at(3), false},
+	} {
+		if got := w.current(c.last, c.now); got != c.want {
+			t.Errorf("after a look at %v, at %v: %t", c.last, c.now, got)
+		}
+	}
+	if (*sweep)(nil).current(time.Time{}, at(0)) {
+		t.Error("none is current")
+	}
+}
+
+// What was told is looked at by a scanner itself, however new the scan of another one is.
+func TestWhatIsToldIsLookedAt(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"a.yaml": good})
+	s := NewScanner([]string{dir}, "s", types())
+	counts := counted(s)
+	s.Scan()
+	for _, c := range []changes{{all: true}, {due: true, names: map[string]bool{filepath.Join(dir, "a.yaml"): true}}} {
+		s.looked = time.Now().Add(-time.Hour)
+		s.known.last.began, s.known.last.ended = time.Now().Add(-time.Minute), time.Now()
+		counts()
+		if s.again(c); counts() == "0 listings, 0 stats, 0 reads" {
+			t.Errorf("%+v: it used the scan of another one", c)
+		}
+	}
+	s.looked = time.Now().Add(-time.Hour)
+	s.known.last.began, s.known.last.ended = time.Now().Add(-time.Minute), time.Now()
+	counts()
+	if s.again(changes{due: true}); counts() != "0 listings, 0 stats, 0 reads" {
+		t.Error("it did not use the scan of another one though nothing was told")
+	}
 }
 
 func stat(t *testing.T, name string) fs.FileInfo {

@@ -3,6 +3,7 @@ package directory
 import (
 	"crypto/sha256"
 	"io/fs"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -50,7 +51,7 @@ type stamp struct {
 // parsed is what a content means.
 type parsed struct {
 	sum   [sha256.Size]byte
-	spec  cluster.JobSpec
+	spec  *cluster.JobSpec
 	mark  string // Definition.Sum
 	fault *source.MalformedError
 
@@ -65,8 +66,9 @@ const settles = 15 * time.Second
 
 // contents are what the files of a source mean, by path.
 type contents struct {
-	turn  sync.Mutex // held during a scan: who comes second finds what the first has read
+	turn  sync.Mutex // held during a scan: the next one finds what this one has read
 	files map[string]parsed
+	last  *sweep // the newest scan of everything; nil for none
 }
 
 func newContents() *contents { return &contents{files: make(map[string]parsed)} }
@@ -98,6 +100,19 @@ func (c *contents) keep(seen map[string]bool) {
 	for path := range c.files { // order-free: each by itself
 		if !seen[path] {
 			delete(c.files, path)
+		}
+	}
+}
+
+// intern takes the specs of the jobs in the value that are the same, so that a process has one of each.
+func (c *contents) intern(v cluster.Value) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	for path, p := range c.files { // order-free: each by itself
+		job, ok := v.Job(source.ID(filepath.ToSlash(path)))
+		if ok && p.fault == nil && job.Spec != p.spec && same(job.Spec, p.spec) {
+			p.spec = job.Spec
+			c.files[path] = p
 		}
 	}
 }

@@ -16,11 +16,12 @@ import (
 // look is one scan under way.
 type look struct {
 	*Scanner
-	scan  Scan
-	paths map[cluster.JobID][]string // all files that define an id, good or not
-	seen  map[string]bool            // the paths of files
-	gone  int                        // files that were not there when they were looked at
-	again bool                       // something said that these files changed: their states are not asked
+	scan    Scan
+	paths   claims
+	folders map[string]place
+	seen    map[string]bool // the paths of files
+	gone    int             // files that were not there when they were looked at
+	again   bool            // something said that these files changed: their states are not asked
 }
 
 func (l *look) fault(file, message, hint string) {
@@ -89,9 +90,19 @@ func (l *look) entry(root folder, dir, name string, d fs.DirEntry, err error) er
 	case !source.Extension(name):
 		l.scan.Ignored++
 	default:
-		l.file(root, name, full)
+		l.listed(root, name, full, d)
 	}
 	return nil
+}
+
+// listed looks at a file of a listing, which has its state already in directories of this machine.
+func (l *look) listed(root folder, name, full string, d fs.DirEntry) {
+	if !root.watched() {
+		l.file(root, name, full)
+		return
+	}
+	info, err := d.Info()
+	l.stated(root, name, full, info, err)
 }
 
 // link looks where a link leads. Directories are not followed: a link to one above it would have no end.
@@ -115,18 +126,18 @@ func (l *look) link(root folder, name, full string) {
 
 // claim notes that a file defines its id; false if the same file was seen by another way into its directory.
 func (l *look) claim(name, full string) bool {
-	id := source.ID(name)
-	if slices.Contains(l.paths[id], full) {
-		return false
-	}
-	l.paths[id] = append(l.paths[id], full)
-	return true
+	return l.paths.add(source.ID(name), full)
 }
 
 func (l *look) block(name string) { l.scan.Blocked = append(l.scan.Blocked, source.ID(name)) }
 
 func (l *look) file(root folder, name, full string) {
 	info, err := root.Stat(name)
+	l.stated(root, name, full, info, err)
+}
+
+// stated looks at a file of which the state is known, or why it is not.
+func (l *look) stated(root folder, name, full string, info fs.FileInfo, err error) {
 	if err == nil && !info.Mode().IsRegular() { // not even opened: opening a pipe or a device can have effects
 		err = errIrregular
 	}
@@ -175,7 +186,7 @@ func (l *look) content(name, full string, data []byte, info fs.FileInfo, err err
 func (l *look) parse(full string, data []byte) parsed {
 	_, spec, err := source.Parse(full, data, l.types)
 	spec.Source = l.name
-	p := parsed{spec: spec, mark: sumOf(spec)}
+	p := parsed{spec: &spec, mark: sumOf(spec)}
 	if err != nil && !errors.As(err, &p.fault) {
 		p.fault = &source.MalformedError{Path: full, Message: err.Error()}
 	}
@@ -209,11 +220,9 @@ func sortFaults(faults []*source.MalformedError) {
 // refuseTwins reports ids that several files define; none of them is used.
 func (l *look) refuseTwins() {
 	twins := make(map[cluster.JobID]bool)
-	for id, paths := range l.paths {
-		if len(paths) < 2 {
-			continue
-		}
+	for id := range l.paths.more { // order-free: faults are sorted
 		twins[id] = true
+		paths := l.paths.of(id)
 		l.block(string(id) + ".yaml")
 		slices.Sort(paths)
 		for i, p := range paths {

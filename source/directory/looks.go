@@ -21,14 +21,16 @@ func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others
 	defer w.close()
 	s := NewScanner(c.Dirs[name], name, c.Types())
 	s.files, s.known = c.Files[name], c.Cache.of(name)
-	what, hinted := changes{all: true}, false
+	what, hinted := changes{due: true}, false
 	var due, calm time.Time // of the next scan of everything; before calm a hint does not lead to one
 	for ctx.Err() == nil {
 		start := time.Now()
 		scan := s.again(what)
 		took, unseen := time.Since(start), false
 		if scan.only == nil {
+			took = s.took
 			unseen = w.follow(scan.Folders)
+			s.looked = time.Now() // what changes from now on is told
 			due, calm = time.Now().Add(c.pause(took, w.whole && s.files == nil, false)), time.Now().Add(min(2*took, maxRescan))
 		}
 		next := time.Until(due)
@@ -42,7 +44,7 @@ func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others
 			others = nil
 		}
 		what.join(w.take())
-		if what.all = what.all || unseen || !time.Now().Before(due); what.all {
+		if what.due = what.due || unseen || !time.Now().Before(due); what.all || what.due {
 			wait(ctx, time.Until(calm), nil, nil)
 		}
 	}

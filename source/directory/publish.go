@@ -73,6 +73,9 @@ func (p *publisher) key() string { return prefix(p.name) + string(p.Member) }
 // act publishes what a scan changes, and reports whether to look again soon.
 func (p *publisher) act(ctx context.Context, scan Scan) (again bool) {
 	again = p.logFaults(scan)
+	if scan.only == nil {
+		p.Cache.of(p.name).intern(p.Value())
+	}
 	calls, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	again, err := p.publish(calls, scan, again)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/source"
@@ -14,7 +15,7 @@ import (
 // Definition is one good file.
 type Definition struct {
 	ID   cluster.JobID
-	Spec cluster.JobSpec
+	Spec *cluster.JobSpec // shared, read-only
 	Path string
 	Sum  string // hash of the definition's meaning
 }
@@ -60,8 +61,11 @@ type Scanner struct {
 	open  func(dir string) (folder, error)
 
 	last    Scan
-	paths   map[cluster.JobID][]string // of the last scan
-	folders map[string]place           // by path, of the last scan of everything
+	paths   claims           // of the last scan
+	folders map[string]place // by path, of the last scan of everything
+	shared  bool             // others use the last scan too
+	took    time.Duration    // the last scan of everything
+	looked  time.Time        // when the last look ended; zero for none
 }
 
 // place is a directory inside one of the source's.
@@ -72,12 +76,19 @@ func NewScanner(dirs []string, name string, types work.Types) *Scanner {
 	return &Scanner{dirs: dirs, name: name, types: types, known: newContents(), open: openDisk}
 }
 
-// Scan scans everything once.
-func (s *Scanner) Scan() Scan {
+// Scan scans everything once. The first scan of a scanner may be what another one with the same [Cache] has just scanned.
+func (s *Scanner) Scan() Scan { return s.everything(s.looked.IsZero()) }
+
+// everything scans everything, or where that is allowed takes what another scanner has just scanned.
+func (s *Scanner) everything(others bool) Scan {
 	s.known.turn.Lock()
 	defer s.known.turn.Unlock()
+	if w := s.known.last; others && w.current(s.looked, time.Now()) {
+		return s.use(w)
+	}
+	w := &sweep{began: time.Now(), folders: make(map[string]place)}
 	l := s.look()
-	s.folders = make(map[string]place)
+	l.folders = w.folders
 	for _, dir := range s.dirs {
 		l.dir(dir)
 	}
@@ -86,8 +97,9 @@ func (s *Scanner) Scan() Scan {
 	}
 	l.finish()
 	s.known.keep(l.seen)
-	s.last, s.paths = l.scan, l.paths
-	return l.scan
+	w.scan, w.paths, w.ended = l.scan, l.paths, time.Now()
+	s.known.last = w
+	return s.use(w)
 }
 
 // program scans files that a program gives.
@@ -107,7 +119,7 @@ func (l *look) program(files fs.FS) {
 
 // look begins a scan.
 func (s *Scanner) look() *look {
-	return &look{Scanner: s, scan: Scan{Complete: true}, paths: make(map[cluster.JobID][]string), seen: make(map[string]bool)}
+	return &look{Scanner: s, scan: Scan{Complete: true}, paths: newClaims(), folders: s.folders, seen: make(map[string]bool)}
 }
 
 // definition is the one of an id.

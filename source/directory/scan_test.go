@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
 )
@@ -224,7 +225,7 @@ func TestScannerAgreesWithAFreshOne(t *testing.T) {
 			t.Errorf("step %d: got\n%s\nwant\n%s", i, describe(dir, got), describe(dir, want))
 		}
 		for j := range min(len(got.Definitions), len(want.Definitions)) {
-			if !same(&got.Definitions[j].Spec, &want.Definitions[j].Spec) {
+			if !same(got.Definitions[j].Spec, want.Definitions[j].Spec) {
 				t.Errorf("step %d: %s has another spec than in the file", i, got.Definitions[j].ID)
 			}
 		}
@@ -307,4 +308,28 @@ type failingFS struct{}
 
 func (failingFS) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+}
+
+// A process has one spec for each job: that of the value, once the job is there.
+func TestOneSpecForEachJob(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"a.yaml": good, "b.yaml": good})
+	cache := NewCache()
+	scan := cache.Scan([]string{dir}, nil, "s", types())
+	w := &world{}
+	for _, d := range scan.Definitions {
+		other := *d.Spec
+		if d.ID == "b" {
+			other.Source = "another"
+		}
+		w.apply(cluster.SubmitJob{Job: d.ID, Spec: other})
+	}
+	cache.of("s").intern(w.value)
+	for _, id := range []cluster.JobID{"a", "b"} {
+		job, _ := w.value.Job(id)
+		p := cache.of("s").files[filepath.Join(dir, string(id)+".yaml")]
+		if one := p.spec == job.Spec; one != (id == "a") {
+			t.Errorf("%s: the spec is the value's: %t", id, one)
+		}
+	}
 }

@@ -47,12 +47,12 @@ func diff(scan Scan, value cluster.Value, name string, f Fence, pending map[clus
 			faults = append(faults, &source.MalformedError{
 				Path: d.Path, Message: fmt.Sprintf("a job %q exists already, from %s", d.ID, origin(job)), Hint: "rename the file, or kill the job",
 			})
-		case live && same(job.Spec, &d.Spec):
+		case live && same(job.Spec, d.Spec):
 		case live:
-			out = append(out, cluster.UpdateJob{Job: d.ID, Spec: d.Spec, By: f.Partition, ByToken: f.Token})
-		case ok && job.State == cluster.JobCompleted && same(job.Spec, &d.Spec):
+			out = append(out, cluster.UpdateJob{Job: d.ID, Spec: *d.Spec, By: f.Partition, ByToken: f.Token})
+		case ok && job.State == cluster.JobCompleted && same(job.Spec, d.Spec):
 		default:
-			out = append(out, cluster.SubmitJob{Job: d.ID, Spec: d.Spec, By: f.Partition, ByToken: f.Token})
+			out = append(out, cluster.SubmitJob{Job: d.ID, Spec: *d.Spec, By: f.Partition, ByToken: f.Token})
 		}
 	}
 	kills := removed(scan, value, name, f, touched, all)
@@ -103,7 +103,7 @@ func same(a, b *cluster.JobSpec) bool {
 
 // The bounds of one proposal.
 const (
-	maxBatch = 500
+	maxBatch = 1000
 	maxBytes = 512 << 10 // of definitions and keys; what one command alone exceeds goes alone
 )
 

@@ -58,7 +58,7 @@ func found(files ...string) Scan {
 			continue
 		}
 		id, content, _ := strings.Cut(f, "=")
-		s.Definitions = append(s.Definitions, Definition{ID: cluster.JobID(id), Spec: spec("s", content), Path: id + ".yaml", Sum: content})
+		s.Definitions = append(s.Definitions, Definition{ID: cluster.JobID(id), Spec: new(spec("s", content)), Path: id + ".yaml", Sum: content})
 	}
 	return s
 }
@@ -177,7 +177,7 @@ func checkJob(t *rapid.T, id cluster.JobID, scan Scan, before, after cluster.Val
 		}
 	case gone && isLive:
 		t.Fatalf("%s has no file and lives", id)
-	case i >= 0 && (!isLive || !same(is.Spec, &scan.Definitions[i].Spec)):
+	case i >= 0 && (!isLive || !same(is.Spec, scan.Definitions[i].Spec)):
 		t.Fatalf("%s is not what its file says", id)
 	}
 }

@@ -34,8 +34,8 @@ type appender struct {
 	revision int64  // mod revision of the head's key; 0: there is none yet
 	most     int    // records in a transaction
 
-	conflicts int // since the last transaction that was not one
-	crowd     crowd.Crowd
+	contest contest
+	crowd   crowd.Crowd
 }
 
 func newAppender(s *Store) *appender {
@@ -97,14 +97,16 @@ func (a *appender) once() bool {
 	began := time.Now()
 	first, again, err := a.try(batch)
 	if !again {
-		a.conflicts = 0
+		a.contest.win()
 		a.crowd.Answered(time.Since(began), len(batch)+a.queue.Len())
 		driver.Answer(batch, first, err)
 		return true
 	}
 	a.queue.Back(batch)
-	if a.conflicts++; a.conflicts > 1 { // others are quick: do not all come back at once
-		pause(a.s.ctx, time.Duration(min(a.conflicts, 10))*time.Millisecond)
+	a.contest.lose(time.Since(began))
+	if about := a.contest.pause(); about > 0 {
+		pause(a.s.ctx, about)
+		a.known = false // others went on meanwhile: a read is cheaper than another loss
 	}
 	return true
 }

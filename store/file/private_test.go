@@ -42,12 +42,12 @@ func checkModes(t *testing.T, dir string, own fs.FileMode) {
 		if err != nil {
 			return err
 		}
-		want := fileMode
+		want := fs.FileMode(0o600)
 		switch {
 		case path == dir:
 			want = own
 		case entry.IsDir():
-			want = dirMode
+			want = 0o700
 		default:
 			seen++
 		}
@@ -66,8 +66,8 @@ func TestPrivate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(place(t), "a", "b")
 	busyStore(t, dir, Options{})
-	checkModes(t, dir, dirMode)
-	checkModes(t, filepath.Dir(filepath.Dir(dir)), dirMode)
+	checkModes(t, dir, 0o700)
+	checkModes(t, filepath.Dir(filepath.Dir(dir)), 0o700)
 }
 
 // TestSharedDirectory: a directory that others may enter is refused to members, clients and observers, until it is closed to them or allowed.
@@ -123,7 +123,7 @@ func TestOlderFilesAreNarrowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := openIn(t, dir, Options{})
-	checkModes(t, dir, dirMode)
+	checkModes(t, dir, 0o700)
 	for _, h := range []*Store{s, other} {
 		if _, err := h.Append(deadline(t), []byte("y")); err != nil {
 			t.Error(err)

@@ -14,7 +14,7 @@ type session struct {
 	done   chan struct{}
 }
 
-// SessionsExpire implements store.Sessions: a process keeps its sessions while it exists, however long it is silent.
+// SessionsExpire implements store.Sessions. The sessions of a process last until it ends, however long it is silent.
 func (h *Store) SessionsExpire() bool { return false }
 
 // OpenSession implements store.Sessions. The ttl has no meaning here.

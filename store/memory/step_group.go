@@ -101,7 +101,7 @@ func (g Group) String() string {
 	return out
 }
 
-// Deadline is when the group changes without a request: a Step without a request must come then.
+// Deadline returns when the group changes without a request. The caller must call Step without a request then.
 func (g Group) Deadline() (time.Duration, bool) {
 	var times []time.Duration
 	if g.phase == groupForming || g.phase == groupCompleting {

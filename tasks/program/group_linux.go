@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is the control group of a room. Whoever holds its directory locked lives, or guards for one that lived; the programs of a group without a lock
-// belong to nobody.
+// group is the control group of a room. Its process holds the directory locked for itself alone, until it dies: then the programs belong to nobody, and
+// everyone who sees that ends them, several at once if need be.
 type group struct {
 	own  string // that of the process
 	dir  string
@@ -35,17 +35,38 @@ func newGroup(name string) (*group, error) {
 		return nil, err
 	}
 	g := &group{own: own, dir: filepath.Join(own, groupPrefix+name)}
-	if err := os.Mkdir(g.dir, 0o755); err != nil {
-		return nil, err
-	}
-	if _, err = os.Stat(filepath.Join(g.dir, killFile)); err == nil {
-		g.file, err = hold(g.dir, unix.LOCK_SH)
-	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(g.dir))
+	for attempt := 0; g.file == nil; attempt++ {
+		if g.file, err = makeGroup(g.dir); err != nil && (attempt == 100 || !errors.Is(err, errSwept)) {
+			return nil, err
+		}
 	}
 	g.sweep()
 	return g, nil
+}
+
+// errSwept reports that another process took a group for one of a dead owner, before it was locked.
+var errSwept = errors.New("another process has removed the control group")
+
+// makeGroup makes the directory of a group and locks it.
+func makeGroup(dir string) (*os.File, error) {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := hold(dir, unix.LOCK_EX)
+	if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, fs.ErrNotExist) {
+		_ = removeAll(dir) // the other process does the same
+		return nil, errSwept
+	}
+	if err == nil {
+		_, err = os.Stat(filepath.Join(dir, killFile))
+	}
+	if err == nil {
+		return f, nil
+	}
+	if _, gone := os.Stat(dir); gone != nil { // it was removed before it was locked
+		return nil, errors.Join(errSwept, f.Close())
+	}
+	return nil, errors.Join(err, f.Close(), os.Remove(dir))
 }
 
 // ownGroup is the directory of the control group, of version 2, that this process is in.
@@ -105,7 +126,7 @@ func (g *group) sweep() {
 		if dir == g.dir {
 			continue
 		}
-		if f, err := hold(dir, unix.LOCK_EX); err == nil {
+		if f, err := hold(dir, unix.LOCK_SH); err == nil { // its owner is dead
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			_ = endGroup(ctx, dir)
 			cancel()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -313,9 +314,18 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 	p := newPipe(t)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), ownerVariable+"=(setsid env -i sh -c 'echo $$ >"+p.path+"; exec sleep 1000' &)")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, group, _ := strings.Cut(strings.TrimSpace(line), " ")
 	left := p.next(t)
 	if _, err := r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
 		t.Fatal(err)
@@ -327,10 +337,40 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
+	// Another process has just begun to do the same.
+	other, err := hold(group, unix.LOCK_SH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
 	if _, err := r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
 		t.Fatal(err)
 	}
 	if alive(t, left) {
 		t.Error("a process of a dead owner is left")
 	}
+}
+
+// Rooms that are made at the same moment do not take each other's groups for those of dead owners.
+func TestRoomsAtOnce(t *testing.T) {
+	if r := NewRoom(Options{}); r.group == nil {
+		t.Skip("NOT TESTED: this process may make no control groups of version 2")
+	} else if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				r := NewRoom(Options{})
+				if r.group == nil {
+					t.Error("a room has no group")
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

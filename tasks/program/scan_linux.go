@@ -41,8 +41,9 @@ func (c *catch) all() error {
 		}
 		grown, unclear := false, false
 		for _, p := range withDescendants(now, func(p process) bool {
-			unclear = unclear || p.starting()
-			return p.marked(c.mark)
+			marks, doubt := p.marked(c.mark)
+			unclear = unclear || doubt
+			return marks
 		}) {
 			if _, ok := c.held[p.pid]; !ok && c.hold(p) {
 				grown = true
@@ -62,17 +63,6 @@ func (c *catch) all() error {
 // kthreadd is the parent of the kernel's own threads.
 const kthreadd = 2
 
-// starting reports whether a process is just replacing its program: for that moment it has neither arguments nor environment, and cannot be told from others.
-func (p process) starting() bool {
-	if p.pid == kthreadd || p.parent == kthreadd || p.parent == 0 {
-		return false
-	}
-	proc := "/proc/" + strconv.Itoa(p.pid)
-	environ, err1 := os.ReadFile(proc + "/environ")
-	args, err2 := os.ReadFile(proc + "/cmdline")
-	return err1 == nil && err2 == nil && len(environ) == 0 && len(args) == 0
-}
-
 // hold suspends a process. It holds it by a descriptor and looks again, since numbers are used again.
 func (c *catch) hold(p process) bool {
 	fd, err := unix.PidfdOpen(p.pid, 0)
@@ -80,7 +70,7 @@ func (c *catch) hold(p process) bool {
 		return false // it has ended
 	}
 	now, ok := look(p.pid)
-	if !ok || now.parent != p.parent && !p.marked(c.mark) {
+	if !ok || now.parent != p.parent && !p.still(c.mark) {
 		_ = unix.Close(fd)
 		return false
 	}
@@ -157,9 +147,34 @@ func look(pid int) (process, bool) {
 	return process{pid, parent}, err == nil
 }
 
-func (p process) marked(mark string) bool {
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
-	return err == nil && marked(string(environ), mark)
+// marked reports whether a process has the mark. unclear: it is just replacing its program, or ending: for that moment it has neither arguments nor environment,
+// and cannot be told from others. An environment that is empty beside arguments was read before the new program's was there, or is empty for good.
+func (p process) marked(mark string) (marks, unclear bool) {
+	if p.pid == kthreadd || p.parent == kthreadd {
+		return false, false
+	}
+	proc := "/proc/" + strconv.Itoa(p.pid)
+	for range 2 {
+		environ, err := os.ReadFile(proc + "/environ")
+		if err != nil || len(environ) > 0 {
+			return err == nil && marked(string(environ), mark), errors.Is(err, unix.ESRCH)
+		}
+		args, err := os.ReadFile(proc + "/cmdline")
+		if err != nil || len(args) == 0 {
+			return false, (err == nil || errors.Is(err, unix.ESRCH)) && p.parent != 0
+		}
+	}
+	return false, false
+}
+
+// still is marked for one that had the mark a moment ago.
+func (p process) still(mark string) bool {
+	marks, unclear := p.marked(mark)
+	for patience := 100; unclear && patience > 0; patience-- {
+		time.Sleep(time.Millisecond)
+		marks, unclear = p.marked(mark)
+	}
+	return marks
 }
 
 // withDescendants are the processes that are meant and what descends from them. This process is never among them.

@@ -8,7 +8,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Out takes the segments that one batch puts out. It is not safe for concurrent use.
+// Out collects the output segments of one batch. It is not safe for concurrent use.
 type Out struct {
 	edges []*egress
 	size  int

@@ -3,4 +3,5 @@
 //
 //	go run -C proof ./bench/large                              # 100,000 tasks, three members
 //	go run -C proof ./bench/large --members 64 --tasks 64      # many processes, for as long as --watch says
+//	go run -C proof ./bench/large --members 200 --tasks 200 --server etcd
 package main

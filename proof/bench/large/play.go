@@ -18,7 +18,9 @@ import (
 type crowd struct {
 	options
 	members []*member
+	refused []*member       // they ended before they joined
 	looks   []time.Duration // what rota status took
+	blind   bool            // it is not called
 }
 
 // member is one process.
@@ -37,10 +39,14 @@ func (c *crowd) play(ctx context.Context) error {
 		}
 	}
 	since := func() time.Duration { return time.Duration(protocol.Now() - began).Round(time.Millisecond) }
-	if err := c.await(ctx, func() bool { return c.count("joined as", "joined ") == len(c.members) }); err != nil {
+	joins := func() bool { c.dismiss(); return c.count("joined as", "joined ") == len(c.members) }
+	if err := c.await(ctx, joins); err != nil {
 		return fmt.Errorf("members join: %d of %d: %w", c.count("joined as", "joined "), len(c.members), err)
 	}
 	fmt.Printf("%d members joined after %v\n", len(c.members), since())
+	if n := len(c.refused); n > 0 {
+		fmt.Printf("%d were refused: %s\n", n, strings.TrimSpace(c.refused[0].said.String()))
+	}
 	if err := c.await(ctx, func() bool { return len(c.running()) == c.tasks }); err != nil {
 		return fmt.Errorf("tasks run: %d of %d: %w", len(c.running()), c.tasks, err)
 	}
@@ -50,7 +56,7 @@ func (c *crowd) play(ctx context.Context) error {
 	if err := c.await(ctx, func() bool { return time.Now().After(until) }); err != nil {
 		return err
 	}
-	fmt.Printf("at rest for %v: members were removed %d times\n", c.watch, c.count("was removed"))
+	fmt.Printf("at rest for %v: members were removed %d times\n", c.watch, c.times("was removed"))
 	c.report()
 	if !c.kill {
 		return nil
@@ -58,7 +64,7 @@ func (c *crowd) play(ctx context.Context) error {
 	return c.killOne(ctx)
 }
 
-// killOne kills the first member and waits until others run its tasks.
+// killOne kills the first member and waits until others run its tasks. Meanwhile it does not look with the command, which would take the processors from them.
 func (c *crowd) killOne(ctx context.Context) error {
 	dead := c.members[0]
 	had := dead.witness.held()
@@ -66,7 +72,7 @@ func (c *crowd) killOne(ctx context.Context) error {
 	if err := dead.Kill(); err != nil {
 		return err
 	}
-	c.members = c.members[1:]
+	c.members, c.blind = c.members[1:], true
 	if err := c.await(ctx, func() bool { return len(c.running()) == c.tasks }); err != nil {
 		return fmt.Errorf("tasks of the killed member run: %d of %d: %w", len(c.running()), c.tasks, err)
 	}
@@ -86,10 +92,8 @@ func (c *crowd) await(ctx context.Context, holds func() bool) error {
 			return context.DeadlineExceeded
 		}
 		began := time.Now()
-		if out, err := exec.CommandContext(ctx, c.rota, "status", "--store", c.store).CombinedOutput(); err == nil {
-			c.looks = append(c.looks, time.Since(began))
-		} else if !strings.Contains(string(out), "there is no store") {
-			fmt.Printf("status: %v: %s\n", err, strings.TrimSpace(string(out)))
+		if !c.blind {
+			c.look(ctx)
 		}
 		time.Sleep(max(0, time.Second-time.Since(began)))
 		for _, m := range c.members {
@@ -101,12 +105,40 @@ func (c *crowd) await(ctx context.Context, holds func() bool) error {
 	return nil
 }
 
+// look times the command.
+func (c *crowd) look(ctx context.Context) {
+	began := time.Now()
+	if out, err := exec.CommandContext(ctx, c.rota, "status", "--store", c.store).CombinedOutput(); err == nil {
+		c.looks = append(c.looks, time.Since(began))
+	} else if said := string(out); !strings.Contains(said, "there is no store") && !strings.Contains(said, "is empty") {
+		fmt.Printf("status: %v: %s\n", err, strings.TrimSpace(said))
+	}
+}
+
 // count is how many members have said one of these.
 func (c *crowd) count(texts ...string) (n int) {
 	for _, m := range c.members {
 		if slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(m.said.String(), "\n"+t) }) {
 			n++
 		}
+	}
+	return n
+}
+
+// dismiss takes out those that were refused.
+func (c *crowd) dismiss() {
+	c.members = slices.DeleteFunc(c.members, func(m *member) bool {
+		if m.Ended() {
+			c.refused = append(c.refused, m)
+		}
+		return m.Ended()
+	})
+}
+
+// times is how often members have said this.
+func (c *crowd) times(text string) (n int) {
+	for _, m := range c.members {
+		n += strings.Count(m.said.String(), "\n"+text)
 	}
 	return n
 }
@@ -145,6 +177,11 @@ func (c *crowd) report() {
 		u := usageOf(m.PID())
 		now, peak, cpu = max(now, u.now), max(peak, u.peak), cpu+u.cpu
 	}
+	if c.served != nil && c.served.Requests != nil {
+		if n, err := c.served.Requests(context.Background()); err == nil {
+			fmt.Printf("  messages to the server: %d\n", n)
+		}
+	}
 	load, _ := os.ReadFile("/proc/loadavg")
 	fmt.Printf("  memory of a member: %d MB, %d MB at most; processor time of all %v; load %s\n", now>>10, peak>>10, cpu.Round(100*time.Millisecond), strings.Fields(string(load) + " ?")[0])
 }
@@ -165,6 +202,11 @@ func (c *crowd) start(ctx context.Context, name string) error {
 func (c *crowd) end() error {
 	var first error
 	for _, m := range c.members {
+		if c.logs != "" {
+			if err := os.WriteFile(filepath.Join(c.logs, m.name+".log"), []byte(m.said.String()), 0o600); err != nil && first == nil {
+				first = err
+			}
+		}
 		if err := m.Kill(); err != nil && first == nil {
 			first = err
 		}

@@ -21,6 +21,8 @@ type Rules struct {
 	Read func(machine.State, store.Page) machine.Event
 	// Folds tells whether a member folds the log by calls of its own; it is for machines whose Read is nil.
 	Folds func(machine.State) bool
+	// Once: members that crash do not start again. A walk has no clock, so it cannot wake one that waits for the end of its former start.
+	Once bool
 	// Settled: a walk begins when all members have joined, one after the other, and every partition runs. The machine's members are told of changes: at
 	// once, or, while a write of theirs is under way, in a move of its own.
 	Settled bool

@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/sim/machine/kernel"
 )
 
 // Machine is leader.
@@ -72,12 +73,6 @@ func caller(s machine.Start, st machine.Store) machine.Caller {
 
 func act(e machine.Effect) machine.Act {
 	switch e := e.(type) {
-	case leader.ReadLog, leader.ReadSnapshot, leader.CheckLog:
-		return machine.Call{}
-	case leader.Append:
-		return machine.Call{Write: true}
-	case leader.Renew:
-		return machine.Call{Renew: true, Begin: e.Create}
 	case leader.Get:
 		id, _, _ := strings.Cut(strings.TrimPrefix(e.Key, protocol.HeartbeatPrefix), "/")
 		return machine.Call{Looks: strings.HasPrefix(e.Key, protocol.HeartbeatPrefix), Whom: cluster.MemberID(id)}
@@ -87,24 +82,12 @@ func act(e machine.Effect) machine.Act {
 		return machine.Call{Write: true, Part: strings.HasPrefix(e.Key, leader.AssignPrefix)}
 	case leader.Delete:
 		return machine.Call{Write: true}
-	case leader.SaveSnapshot:
-		return machine.Call{Keep: true}
-	case leader.WakeAt:
-		return machine.Wake{At: e.At}
-	case leader.Assign:
-		return machine.Assign{Assignment: e.Assignment}
 	case leader.Applying:
-		if e.Value.Chain() != 0 { // an excerpt has none
-			return machine.Applied{Value: e.Value}
+		if e.Value.Chain() == 0 { // of an excerpt
+			return machine.Told{}
 		}
-	case leader.Reply:
-		return machine.Reply{ID: e.ID, Results: e.Results}
-	case leader.Left:
-		return machine.Left{}
-	case leader.Halt:
-		return machine.Halt{Err: e.Err}
 	}
-	return machine.Told{}
+	return kernel.Act(e)
 }
 
 // notice: two members at once take themselves for the leader.
@@ -138,28 +121,14 @@ func recovery(t machine.Times) time.Duration {
 
 func describe(x any) string {
 	switch e := x.(type) {
-	case leader.Read:
-		return fmt.Sprintf("read %d entries, head %d%s", len(e.Page.Records), e.Page.Head, problem(e.Err))
-	case leader.Appended:
-		return fmt.Sprintf("appended #%d at %d (outcome %d)%s", e.Seq, e.Index, e.Outcome, problem(e.Err))
-	case leader.Renewed:
-		return fmt.Sprintf("renewed %s (outcome %d)%s", e.Key, e.Outcome, problem(e.Err))
 	case leader.Got:
-		return fmt.Sprintf("got %s at %q: %+v%s", e.Doc.Key, e.Doc.Version, e.Doc.Value, problem(e.Err))
+		return fmt.Sprintf("got %s at %q: %+v%s", e.Doc.Key, e.Doc.Version, e.Doc.Value, kernel.Problem(e.Err))
 	case leader.Listed:
-		return fmt.Sprintf("%d below %s%s", len(e.Docs), e.Prefix, problem(e.Err))
+		return fmt.Sprintf("%d below %s%s", len(e.Docs), e.Prefix, kernel.Problem(e.Err))
 	case leader.Wrote:
-		return fmt.Sprintf("wrote %s at %q (outcome %d)%s", e.Key, e.Version, e.Outcome, problem(e.Err))
-	case leader.Reported:
-		return fmt.Sprintf("supervisor at version %d runs %d", e.Version, len(e.Reports))
+		return fmt.Sprintf("wrote %s at %q (outcome %d)%s", e.Key, e.Version, e.Outcome, kernel.Problem(e.Err))
 	case leader.Hinted:
 		return "hint at " + e.Prefix
-	case leader.ReadLog:
-		return fmt.Sprintf("read after %d", e.After)
-	case leader.Append:
-		return fmt.Sprintf("append #%d [%s]", e.Entry.Seq, machine.Commands(e.Entry.Commands))
-	case leader.Renew:
-		return "renew " + e.Key
 	case leader.Get:
 		return "get " + e.Key
 	case leader.List:
@@ -168,19 +137,6 @@ func describe(x any) string {
 		return fmt.Sprintf("put %s over %q: %+v", e.Key, e.Version, e.Doc)
 	case leader.Delete:
 		return fmt.Sprintf("delete %s at %q", e.Key, e.Version)
-	case leader.Assign:
-		return fmt.Sprintf("assign version %d: %d grants", e.Assignment.Version, len(e.Assignment.Grants))
-	case leader.Halt:
-		return "halt: " + e.Err.Error()
-	case leader.Applying:
-		return fmt.Sprintf("applied %d entries", len(e.Entries))
 	}
-	return ""
-}
-
-func problem(err string) string {
-	if err == "" {
-		return ""
-	}
-	return ": " + err
+	return kernel.Describe(x)
 }

@@ -21,7 +21,7 @@ func Rules() *walk.Rules {
 	m := Machine()
 	m.Caller = func(s machine.Start, st machine.Store) machine.Caller { return walker{caller(s, st), s, st} }
 	return &walk.Rules{
-		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true,
+		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true, Once: true,
 		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
 		Decode: decode, Ranked: []reflect.Type{reflect.TypeFor[leader.HeadSeq]()}, Skip: leader.Unkeyed(), Over: over,
 	}

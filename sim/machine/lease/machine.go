@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/sim/machine/kernel"
 	"github.com/rota-run/rota/store"
 )
 
@@ -84,18 +85,10 @@ func act(e machine.Effect) machine.Act {
 		return machine.Call{}
 	case lease.Show:
 		return machine.Call{Write: true}
-	case lease.WakeAt:
-		return machine.Wake{At: e.At}
-	case lease.Assign:
-		return machine.Assign{Assignment: e.Assignment}
-	case lease.Reply:
-		return machine.Reply{ID: e.ID, Results: e.Results}
-	case lease.Left:
-		return machine.Left{}
-	case lease.Halt:
-		return machine.Halt{Err: e.Err}
+	case lease.Applying: // the value has no index of its own to be compared by
+		return machine.Told{}
 	}
-	return machine.Told{} // the value has no index of its own to be compared by
+	return kernel.Act(e)
 }
 
 // owner of a heartbeat.
@@ -151,25 +144,19 @@ func describe(x any) string {
 		for _, d := range e.Docs {
 			s += fmt.Sprintf(" %s@%q", d.Key, d.Version)
 		}
-		return s + problem(e.Err)
+		return s + kernel.Problem(e.Err)
 	case lease.Surveyed:
-		return fmt.Sprintf("surveyed %d documents%s", len(e.Docs), problem(e.Err))
+		return fmt.Sprintf("surveyed %d documents%s", len(e.Docs), kernel.Problem(e.Err))
 	case lease.Written:
-		return fmt.Sprintf("written #%d (outcome %d) %q%s", e.ID, e.Outcome, e.Version, problem(e.Err))
+		return fmt.Sprintf("written #%d (outcome %d) %q%s", e.ID, e.Outcome, e.Version, kernel.Problem(e.Err))
 	case lease.Renewed:
-		return fmt.Sprintf("renewed %s #%d (outcome %d)%s", e.Key, e.Beat, e.Outcome, problem(e.Err))
-	case lease.Reported:
-		return fmt.Sprintf("supervisor at version %d runs %d", e.Version, len(e.Reports))
+		return fmt.Sprintf("renewed %s #%d (outcome %d)%s", e.Key, e.Beat, e.Outcome, kernel.Problem(e.Err))
 	case lease.Fetch:
 		return fmt.Sprintf("fetch #%d %s", e.ID, strings.Join(e.Keys, " "))
 	case lease.Write:
 		return fmt.Sprintf("write #%d %s over %q (delete %v) %s", e.ID, e.Doc.Key, e.Doc.Version, e.Delete, e.Doc.Value)
 	case lease.Renew:
 		return fmt.Sprintf("renew %s #%d over %q", e.Key, e.Beat, e.Version)
-	case lease.Assign:
-		return fmt.Sprintf("assign version %d: %d grants", e.Assignment.Version, len(e.Assignment.Grants))
-	case lease.Halt:
-		return "halt: " + e.Err.Error()
 	case lease.Removing:
 		return "removed: " + e.Reason
 	case lease.Applying:
@@ -179,12 +166,5 @@ func describe(x any) string {
 		}
 		return s
 	}
-	return ""
-}
-
-func problem(err string) string {
-	if err == "" {
-		return ""
-	}
-	return ": " + err
+	return kernel.Describe(x)
 }

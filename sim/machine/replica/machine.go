@@ -12,6 +12,7 @@ import (
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/sim/machine/kernel"
 	"github.com/rota-run/rota/store"
 )
 
@@ -37,7 +38,7 @@ func Machine() *machine.Machine {
 
 func start(s machine.Start) machine.State {
 	p := replica.Params{Join: s.Join, Nonce: s.Nonce, TTL: s.TTL, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold, SnapshotEvery: s.SnapshotEvery}
-	return replica.NewState(p.Told(s.Hints, s.Hints && s.Sessions, s.Expire))
+	return replica.NewState(p.Hinted(s.Hints, s.Hints && s.Sessions, s.Expire))
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
@@ -57,32 +58,14 @@ func watches(s machine.State) ([]string, bool) {
 
 func act(e machine.Effect) machine.Act {
 	switch e := e.(type) {
-	case replica.ReadLog, replica.ReadSnapshot, replica.CheckLog, replica.DropHeartbeat:
+	case replica.DropHeartbeat:
 		return machine.Call{}
-	case replica.Append:
-		return machine.Call{Write: true}
-	case replica.Renew:
-		return machine.Call{Renew: true, Begin: e.Create}
 	case replica.CheckHeartbeat:
 		return machine.Call{Looks: true, Whom: owner(e.Key)}
 	case replica.ListHeartbeats:
 		return machine.Call{List: true}
-	case replica.SaveSnapshot:
-		return machine.Call{Keep: true}
-	case replica.WakeAt:
-		return machine.Wake{At: e.At}
-	case replica.Assign:
-		return machine.Assign{Assignment: e.Assignment}
-	case replica.Applying:
-		return machine.Applied{Value: e.Value}
-	case replica.Reply:
-		return machine.Reply{ID: e.ID, Results: e.Results}
-	case replica.Left:
-		return machine.Left{}
-	case replica.Halt:
-		return machine.Halt{Err: e.Err}
 	}
-	return machine.Told{}
+	return kernel.Act(e)
 }
 
 // owner of a heartbeat.
@@ -123,39 +106,12 @@ func recovery(t machine.Times) time.Duration {
 
 func describe(x any) string {
 	switch e := x.(type) {
-	case replica.Read:
-		return fmt.Sprintf("read %d entries, head %d%s", len(e.Page.Records), e.Page.Head, problem(e.Err))
-	case replica.Appended:
-		return fmt.Sprintf("appended #%d at %d (outcome %d)%s", e.Seq, e.Index, e.Outcome, problem(e.Err))
-	case replica.Renewed:
-		return fmt.Sprintf("renewed %s (outcome %d)%s", e.Key, e.Outcome, problem(e.Err))
 	case replica.HeartbeatSeen:
-		return fmt.Sprintf("heartbeat %s is at %q%s", e.Key, e.Version, problem(e.Err))
+		return fmt.Sprintf("heartbeat %s is at %q%s", e.Key, e.Version, kernel.Problem(e.Err))
 	case replica.HeartbeatsListed:
-		return fmt.Sprintf("%d heartbeats%s", len(e.Heartbeats), problem(e.Err))
-	case replica.Reported:
-		return fmt.Sprintf("supervisor at version %d runs %d", e.Version, len(e.Reports))
-	case replica.Append:
-		return fmt.Sprintf("append #%d [%s]", e.Entry.Seq, machine.Commands(e.Entry.Commands))
-	case replica.Renew:
-		return "renew " + e.Key
+		return fmt.Sprintf("%d heartbeats%s", len(e.Heartbeats), kernel.Problem(e.Err))
 	case replica.CheckHeartbeat:
 		return "check " + e.Key
-	case replica.Assign:
-		return fmt.Sprintf("assign version %d: %d grants", e.Assignment.Version, len(e.Assignment.Grants))
-	case replica.Halt:
-		return "halt: " + e.Err.Error()
-	case replica.ReadLog:
-		return fmt.Sprintf("read after %d", e.After)
-	case replica.Applying:
-		return fmt.Sprintf("applied %d entries", len(e.Entries))
 	}
-	return ""
-}
-
-func problem(err string) string {
-	if err == "" {
-		return ""
-	}
-	return ": " + err
+	return kernel.Describe(x)
 }

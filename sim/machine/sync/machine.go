@@ -10,6 +10,7 @@ import (
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/protocol/sync"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/sim/machine/kernel"
 	"github.com/rota-run/rota/store"
 )
 
@@ -60,31 +61,15 @@ func encode(e cluster.Entry) []byte {
 }
 
 func act(e machine.Effect) machine.Act {
-	switch e := e.(type) {
-	case sync.ReadLog, sync.ReadSnapshot, sync.CheckLog:
-		return machine.Call{}
+	switch e.(type) {
 	case sync.Append:
 		return machine.Call{Write: true}
 	case sync.JoinGroup, sync.SyncGroup, sync.LeaveGroup:
 		return machine.Call{Write: true, Group: true}
 	case sync.Beat:
 		return machine.Call{Renew: true, Group: true}
-	case sync.SaveSnapshot:
-		return machine.Call{Keep: true}
-	case sync.WakeAt:
-		return machine.Wake{At: e.At}
-	case sync.Assign:
-		return machine.Assign{Assignment: e.Assignment}
-	case sync.Applying:
-		return machine.Applied{Value: e.Value}
-	case sync.Reply:
-		return machine.Reply{ID: e.ID, Results: e.Results}
-	case sync.Left:
-		return machine.Left{}
-	case sync.Halt:
-		return machine.Halt{Err: e.Err}
 	}
-	return machine.Told{}
+	return kernel.Act(e)
 }
 
 // gap is G4: the TTL until the group has removed the silent one, twice where a change of the group waits for it first; an eighth of it until the others hear
@@ -104,39 +89,18 @@ func recovery(t machine.Times) time.Duration {
 
 func describe(x any) string {
 	switch e := x.(type) {
-	case sync.Read:
-		return fmt.Sprintf("read %d entries, head %d%s", len(e.Page.Records), e.Page.Head, problem(e.Err))
-	case sync.Appended:
-		return fmt.Sprintf("appended #%d at %d (outcome %d)%s", e.Seq, e.Index, e.Outcome, problem(e.Err))
 	case sync.Joined:
-		return fmt.Sprintf("in the group as %s, generation %d, leads %t, answer %d%s", e.ID, e.Generation, e.Leads, e.Answer, problem(e.Err))
+		return fmt.Sprintf("in the group as %s, generation %d, leads %t, answer %d%s", e.ID, e.Generation, e.Leads, e.Answer, kernel.Problem(e.Err))
 	case sync.Synced:
-		return fmt.Sprintf("synced, answer %d%s", e.Answer, problem(e.Err))
+		return fmt.Sprintf("synced, answer %d%s", e.Answer, kernel.Problem(e.Err))
 	case sync.Beaten:
-		return fmt.Sprintf("beaten, answer %d%s", e.Answer, problem(e.Err))
-	case sync.Reported:
-		return fmt.Sprintf("supervisor at version %d runs %d", e.Version, len(e.Reports))
+		return fmt.Sprintf("beaten, answer %d%s", e.Answer, kernel.Problem(e.Err))
 	case sync.Append:
 		return fmt.Sprintf("append #%d [%s]", e.Entry.Seq, machine.Commands(e.Entry.Commands))
 	case sync.JoinGroup:
 		return "join the group as " + e.ID
 	case sync.Beat:
 		return fmt.Sprintf("beat %s in %d", e.Seat.ID, e.Seat.Generation)
-	case sync.Assign:
-		return fmt.Sprintf("assign version %d: %d grants", e.Assignment.Version, len(e.Assignment.Grants))
-	case sync.Halt:
-		return "halt: " + e.Err.Error()
-	case sync.ReadLog:
-		return fmt.Sprintf("read after %d", e.After)
-	case sync.Applying:
-		return fmt.Sprintf("applied %d entries", len(e.Entries))
 	}
-	return ""
-}
-
-func problem(err string) string {
-	if err == "" {
-		return ""
-	}
-	return ": " + err
+	return kernel.Describe(x)
 }

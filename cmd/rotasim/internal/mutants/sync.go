@@ -10,7 +10,7 @@ import flaw "github.com/rota-run/rota/internal/mutant"
 func ofSync() []flaw.Flaw {
 	const value, partition = "cluster/command_epoch.go", "cluster/apply_partition.go"
 	const group, life, epoch, step = "protocol/sync/step_group.go", "protocol/sync/step_life.go", "protocol/sync/step_epoch.go", "protocol/sync/step.go"
-	const propose, assign, member = "protocol/sync/step_propose.go", "protocol/sync/step_assign.go", "cluster/apply_member.go"
+	const assign, member = "protocol/sync/step_assign.go", "cluster/apply_member.go"
 	return []flaw.Flaw{
 		flaw.New("a late epoch is accepted", value,
 			"case !d.epoch.Above(c.Start, c.Generation):", "case c.Generation == 0:"),
@@ -43,10 +43,10 @@ func ofSync() []flaw.Flaw {
 			"	for _, c := range s.shares {", "	for _, c := range s.shares[:0] {"),
 		flaw.New("two processes of one name wait for each other", life,
 			"s.now.Sub(s.passed) >= namesLast*s.p.TTL", "s.passed > s.now"),
-		flaw.New("an own record is applied before those that come before it", propose,
-			"if ev.Index == s.value.Index()+1 {", "if ev.Index > s.value.Index() {"),
-		flaw.New("what was held is never given away", propose,
-			"if s.now.Sub(h.since) >= s.p.Hold {", "if s.now.Sub(h.since) >= s.p.Hold && h.since < 0 {"),
+		flaw.New("an own record is applied before those that come before it", "protocol/fold/step_reader.go",
+			"if ev.Index == v.Index()+1 {", "if ev.Index > v.Index() {"),
+		flaw.New("what was held is never given away", "protocol/duty/holds.go",
+			"if now.Sub(at.Since) >= limit {", "if now.Sub(at.Since) < 0 {"),
 		flaw.New("a share to a member that is not in the epoch counts", value,
 			"case !ok || m.State != MemberJoined:\n\t\treturn \"void", "case to == p.Owner && !ok:\n\t\treturn \"void"),
 		flaw.New("a former owner's share counts", value,

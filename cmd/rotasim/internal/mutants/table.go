@@ -90,7 +90,7 @@ func ofReplica() []flaw.Flaw {
 		observation = "protocol/heartbeat/observation.go"
 
 		join      = "protocol/replica/step_join.go"
-		log       = "protocol/replica/step_log.go"
+		reader    = "protocol/fold/step_reader.go"
 		heartbeat = "protocol/replica/step_heartbeat.go"
 		propose   = "protocol/replica/step_propose.go"
 		assign    = "protocol/replica/step_assign.go"
@@ -133,14 +133,14 @@ func ofReplica() []flaw.Flaw {
 			"if m, ok := s.present(); ok && s.idle() {", "if m, ok := s.present(); ok {"),
 		flaw.New("an entry inside a snapshot is appended for ever", answer,
 			"if p == nil || wrote < p.Entry.Seq {", "if p == nil || wrote >= p.Entry.Seq {"),
-		flaw.New("an own entry is applied before those that stand before it", propose,
-			"if ev.Index == s.value.Index()+1 {", "if ev.Index > s.value.Index() {"),
-		flaw.New("an answer that was under way is taken for a shorter log", log,
-			"if cluster.Index(ev.Page.Head) < s.log.after {", "if cluster.Index(ev.Page.Head) < s.value.Index() {"),
+		flaw.New("an own entry is applied before those that stand before it", reader,
+			"if ev.Index == v.Index()+1 {", "if ev.Index > v.Index() {"),
+		flaw.New("an answer that was under way is taken for a shorter log", reader,
+			"if cluster.Index(ev.Page.Head) < r.after {", "if cluster.Index(ev.Page.Head) < v.Index() {"),
 		flaw.New("a rewritten history is not noticed", "protocol/history/history.go",
 			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
-		flaw.New("an entry of a newer version is skipped", log,
-			"if err != nil {\n\t\t\ts.halt(err)", "if err != nil && r.Index == 0 {\n\t\t\ts.halt(err)"),
+		flaw.New("an entry of a newer version is skipped", reader,
+			"if err != nil {\n\t\t\treturn Taken{Halt: err}", "if err != nil && rec.Index == 0 {\n\t\t\treturn Taken{Halt: err}"),
 		flaw.New("an entry of a format that is not switched on ends all members", "cluster/value.go",
 			"case errors.As(err, &newer) && newer.Format <= on:", "case errors.As(err, &newer):"),
 		flaw.New("steps are told before the supervisor knows", assign,

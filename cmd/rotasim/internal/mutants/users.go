@@ -59,16 +59,16 @@ func doers() []flaw.Flaw {
 	const (
 		join      = "protocol/replica/step_join.go"
 		log       = "protocol/replica/step_log.go"
+		holds     = "protocol/duty/holds.go"
 		heartbeat = "protocol/replica/step_heartbeat.go"
-		propose   = "protocol/replica/step_propose.go"
 		answer    = "protocol/outbox/answer.go"
 		part      = "work/step_part.go"
 	)
 	return []flaw.Flaw{
-		flaw.New("holds are never released", propose,
-			"if s.now.Sub(h.since) >= s.p.Hold {", "if s.now.Sub(h.since) < 0 {"),
-		flaw.New("holds are released at once", propose,
-			"if s.now.Sub(h.since) >= s.p.Hold {", "if s.now.Sub(h.since) >= 0 {"),
+		flaw.New("holds are never released", holds,
+			"if now.Sub(at.Since) >= limit {", "if now.Sub(at.Since) < 0 {"),
+		flaw.New("holds are released at once", holds,
+			"if now.Sub(at.Since) >= limit {", "if now.Sub(at.Since) >= 0 {"),
 		flaw.New("a request gets the answer of another", answer,
 			"	at := p.Own\n", "	at := 0\n"),
 		flaw.New("a request inside a snapshot is never answered", answer,
@@ -78,11 +78,11 @@ func doers() []flaw.Flaw {
 		flaw.New("the watcher does not look", heartbeat,
 			"	case phaseMember, phaseConfirm:\n\t\treturn s.reactions().Watch.Heartbeat\n", ""),
 		flaw.New("stray heartbeats stay for ever", heartbeat,
-			"if first, ok := s.value.FirstJoined(); !ok || first != s.self() {\n\t\treturn\n\t}\n\towned", "if first, ok := s.value.FirstJoined(); ok || first != s.self() {\n\t\treturn\n\t}\n\towned"),
+			"if !s.first() {\n\t\treturn\n\t}\n\towned", "if s.now >= 0 {\n\t\treturn\n\t}\n\towned"),
 		flaw.New("a second start takes over from a quicker one", join,
 			"		s.phase = phaseClaim // another start was quicker\n", ""),
 		flaw.New("nobody writes snapshots", log,
-			"if first, ok := s.value.FirstJoined(); !ok || first != s.p.Join.Member {\n\t\treturn\n\t}\n\ts.snapshot", "if first, ok := s.value.FirstJoined(); ok || first != s.p.Join.Member {\n\t\treturn\n\t}\n\ts.snapshot"),
+			"return s.phase == phaseMember && s.first()", "return s.phase > phaseHalted && s.first()"),
 		flaw.New("the runs of a type have no bound", "work/step_queue.go",
 			"t.max > 0 && t.running >= t.max", "t.max > 0 && t.running > t.max"),
 		flaw.New("a failed run is begun again at once", part,

@@ -17,7 +17,7 @@ func table() []mutant {
 		{
 			flaw.New("an owner says that it has stopped and goes on for a while", "protocol/duty/step.go",
 				"d.Role == cluster.RoleStop && (r == nil || ended):", "d.Role == cluster.RoleStop:",
-				"		if d.Role == cluster.RoleStop {\n", "		if d.Role == cluster.RoleStop && d.Token == 0 {\n",
+				"bool { return d.Role != cluster.RoleStop }", "bool { return d.Token != 0 }",
 			), changes, 30, "G2",
 		},
 		{

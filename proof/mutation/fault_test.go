@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+const source = `package p
+
+const two = 1 + 1
+
+func less(a, b int) bool { return a < b }
+
+func named(a int) (err error) {
+	err, b := error(nil), -a
+	_ = b
+	return err
+}
+`
+
+// TestFaultsOfAFile: each place becomes the line with its fault; those that cannot be laid over the source are left out.
+func TestFaultsOfAFile(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "p.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	faults, err := read(root, "p.go", []place{
+		{"ARITHMETIC_BASE", 3, 15}, {"CONDITIONALS_BOUNDARY", 5, 37}, {"CONDITIONALS_NEGATION", 5, 37}, {"INVERT_NEGATIVES", 8, 24},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range faults {
+		got = append(got, f.key())
+	}
+	if want := []string{"p.go: func less(a, b int) bool { return a <= b }", "p.go: func less(a, b int) bool { return a >= b }"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := read(root, "p.go", []place{{"ARITHMETIC_BASE", 5, 37}}); err == nil {
+		t.Error("a comparison was taken for a calculation")
+	}
+}
+
+// TestTheSampleIsOfTheSeed: a seed chooses the same faults again, and another one others.
+func TestTheSampleIsOfTheSeed(t *testing.T) {
+	t.Parallel()
+	sample := func(n int, seed uint64) (lines []int) {
+		all := make([]fault, 100)
+		for i := range all {
+			all[i].line = i
+		}
+		for _, f := range choose(all, n, seed) {
+			lines = append(lines, f.line)
+		}
+		return lines
+	}
+	if !slices.Equal(sample(10, 1), sample(10, 1)) || slices.Equal(sample(10, 1), sample(10, 2)) || len(sample(1000, 1)) != 100 {
+		t.Errorf("%v, %v, %v", sample(10, 1), sample(10, 1), sample(10, 2))
+	}
+}
+
+func TestABlockHoldsItsEnds(t *testing.T) {
+	t.Parallel()
+	b := block{"a.go", 3, 10, 5, 2}
+	for at, want := range map[[2]int]bool{{3, 10}: true, {5, 2}: true, {4, 1}: true, {3, 9}: false, {5, 3}: false, {2, 50}: false, {6, 1}: false} {
+		if got := b.holds(fault{file: "p/a.go", line: at[0], column: at[1]}); got != want {
+			t.Errorf("%v: %v, want %v", at, got, want)
+		}
+	}
+	if b.holds(fault{file: "p/b.go", line: 4, column: 1}) {
+		t.Error("of another file")
+	}
+}
+
+// TestEquivalentFaultsAreLeftOut: an entry that fits no fault any more is an error.
+func TestEquivalentFaultsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	faults := []fault{{file: "p/a.go", text: "if a <= 0 {"}, {file: "p/a.go", text: "if a >= 0 {"}}
+	left, err := without(faults, "p/a.go: if a <= 0 { // it is never 0\np/q/a.go: x // of another package\n", "p")
+	if err != nil || len(left) != 1 || left[0].text != "if a >= 0 {" {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	for _, bad := range []string{"p/a.go: if a == 0 { // it is gone", "p/a.go: if a <= 0 {"} {
+		if _, err := without(faults, bad, "p"); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+// Command mutation plants faults in packages, one at a time, and counts those that the tests of the package notice.
+//
+//	mutation --gremlins bin/gremlins [--sample 150] [--seed 1] [--workers 2] [--aim 85] ./lock ./call
+//
+// # Purpose
+//
+// Gremlins names the places where a comparison, a calculation, a sign or a step can be turned round. All of them go into one program of the package's
+// tests, which takes one at its start: nothing is compiled for a single fault. Each fault is tried with the tests alone that reach its place, the fastest
+// first. With --sample so many of a package are tried, which the seed chooses.
+//
+// The output is one JSON line for each package, then the faults that no test noticed. In it, mutants are all that can be planted in functions;
+// refused are those that the compiler refuses, which nobody has to notice; equivalent are those of equivalent.txt, which change nothing that a user
+// or a caller could see; tried are the others, or the sample of them; unreached are missed ones whose place no test runs; percent is noticed of tried.
+//
+// # What is not guaranteed
+//
+// Only the tests of the package itself are run, not those of its users. Faults in constants and in variables of packages are not planted, nor those in
+// a function that declares its named result again. A fault that makes tests hang is noticed by their time limit.
+//
+// Exit codes: 0 each package reached the aim, 1 one did not, or could not be tried, 2 usage. A run that is interrupted prints what it has tried so far, which is a smaller
+// sample if it was a sample, and ends with 1.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/rota-run/rota/internal/mutant"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	os.Exit(code)
+}
+
+// options are what the command line says.
+type options struct {
+	gremlins     string
+	sample       int
+	seed         uint64
+	workers, aim int
+}
+
+func run(ctx context.Context, args []string, out io.Writer) int {
+	var o options
+	f := flag.NewFlagSet("mutation", flag.ContinueOnError)
+	f.StringVar(&o.gremlins, "gremlins", "gremlins", "program that finds the places")
+	f.IntVar(&o.sample, "sample", 0, "how many faults of each package to try (0: all)")
+	f.Uint64Var(&o.seed, "seed", 1, "choice of the sample")
+	f.IntVar(&o.workers, "workers", runtime.NumCPU(), "faults that are tried at a time")
+	f.IntVar(&o.aim, "aim", 85, "percent that must be noticed")
+	if err := f.Parse(args); err != nil {
+		return 2
+	}
+	code := 0
+	for _, pkg := range f.Args() {
+		if ctx.Err() != nil {
+			return 1
+		}
+		r, err := play(ctx, o, pkg)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "mutation: %s: %v\n", pkg, err)
+			code = 1
+			continue
+		}
+		r.print(out)
+		if r.Percent < o.aim || ctx.Err() != nil {
+			code = 1
+		}
+	}
+	return code
+}
+
+// report is what became of the faults of a package.
+type report struct {
+	Package    string `json:"package"`
+	Mutants    int    `json:"mutants"`
+	Refused    int    `json:"refused"`
+	Equivalent int    `json:"equivalent"`
+	Tried      int    `json:"tried"`
+	Noticed    int    `json:"noticed"`
+	Missed     int    `json:"missed"`
+	Unreached  int    `json:"unreached"`
+	Percent    int    `json:"percent"`
+	Sample     int    `json:"sample,omitempty"` // 0: all were tried
+	Seed       uint64 `json:"seed,omitempty"`
+	Seconds    int    `json:"seconds"`
+	survivors  []string
+}
+
+func (r *report) print(out io.Writer) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // numbers and words
+	}
+	fmt.Fprintf(out, "%s\n", b)
+	for _, s := range r.survivors {
+		fmt.Fprintf(out, "  %s\n", s)
+	}
+}
+
+// count adds what became of a fault.
+func (r *report) count(f fault, what fate) {
+	switch what {
+	case noticed:
+		r.Noticed++
+	case missed:
+		r.Missed++
+		r.survivors = append(r.survivors, f.String())
+	case unreached:
+		r.Missed++
+		r.Unreached++
+		r.survivors = append(r.survivors, f.String()+" unreached")
+	case untried:
+		return
+	}
+	r.Tried++
+}
+
+// play tries the faults of one package.
+func play(ctx context.Context, o options, pkg string) (*report, error) {
+	root, err := mutant.Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mutation-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	b := &bench{root: root, dir: dir, pkg: pkg, blocks: make(map[block]bool)}
+	return b.play(ctx, o)
+}

@@ -1,0 +1,61 @@
+package duty
+
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// Derived is what a value asks of a member: its duties, and the grants of what it runs, each sorted by partition. It is a value; the zero one is of no value.
+type Derived struct {
+	Duties []cluster.Duty
+	Grants []protocol.Grant
+
+	of cluster.Value
+}
+
+// At is what another value asks of the same member. After a few entries it costs what they have changed, and copies of the lists.
+func (d Derived) At(v cluster.Value, self cluster.MemberID) Derived {
+	next := Derived{of: v, Duties: v.DutiesAfter(d.of, d.Duties, self)}
+	next.Grants = d.grants(v, next.Duties)
+	return next
+}
+
+// grants takes over those of the duties that are the same.
+func (d Derived) grants(v cluster.Value, duties []cluster.Duty) []protocol.Grant {
+	out := make([]protocol.Grant, 0, len(duties))
+	before, had := d.Duties, d.Grants
+	for _, now := range duties {
+		if !runs(now) {
+			continue
+		}
+		for len(before) > 0 && before[0].Partition.ID < now.Partition.ID {
+			before = before[1:]
+		}
+		for len(had) > 0 && had[0].Partition < now.Partition.ID {
+			had = had[1:]
+		}
+		if len(before) > 0 && before[0] == now && len(had) > 0 && had[0].Partition == now.Partition.ID {
+			out = append(out, had[0])
+		} else if g, ok := grant(v, now); ok {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+func grant(v cluster.Value, d cluster.Duty) (protocol.Grant, bool) {
+	id, task, _ := d.Partition.ID.Split()
+	job, ok := v.Job(id)
+	if !ok {
+		return protocol.Grant{}, false
+	}
+	spec, ok := job.Task(task)
+	if !ok {
+		return protocol.Grant{}, false
+	}
+	p := d.Partition
+	return protocol.Grant{
+		Partition: p.ID, Token: d.Token, Handover: spec.Handover, Attempt: p.Attempts, Parents: p.Parents, ListedBy: p.ListedBy, Input: p.Input,
+		Index: p.Index, Count: p.Count, Spec: spec, SpecIndex: job.SpecIndex, From: p.From, Cause: p.Cause,
+	}, true
+}

@@ -1,0 +1,62 @@
+package protocoltest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// OnMemory makes members of a protocol in virtual time, on stores whose calls can be made to fail.
+func OnMemory(p protocol.Protocol, noSessions bool) Setup {
+	return Setup{Virtual: true, TTL: 2 * time.Second, Open: func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) Handle {
+		server, clock := memory.New(), protocol.NewProcessClock()
+		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle {
+			t.Helper()
+			f := storetest.NewFaultyGroup(server.Open(), nil)
+			m, err := p.New(protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20, Clock: clock, Events: logged(t, id)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return Handle{Member: m, Clock: clock, Crash: func() { _ = f.Close() }, Away: f.Away, Break: f.Break}
+		}
+	}}
+}
+
+// logged logs changes of the membership, for the reader of a failed story.
+func logged(t *testing.T, id cluster.MemberID) protocol.Events {
+	return protocol.Events{
+		Removed: func(reason string) { t.Logf("%s: %s", id, reason) },
+		Did: func(_ cluster.Value, deeds []protocol.Deed) {
+			for _, d := range deeds {
+				switch d.Command.(type) {
+				case cluster.PrepareJoin, cluster.AbortJoin, cluster.ConfirmMember, cluster.LeaveCluster, cluster.Lead, cluster.RevokeOffer, cluster.Epoch:
+					t.Logf("%s did %v %v", id, d.Command, d.Result)
+				}
+			}
+		},
+	}
+}
+
+// StoriesOnMemory tells all stories on memory, that of many members too.
+func StoriesOnMemory(t *testing.T, p protocol.Protocol) {
+	s := OnMemory(p, false)
+	s.Many = 30
+	Run(t, s)
+}
+
+// StormsOnMemory plays storms of eight seeds. With alternate, every second one is on a store without sessions.
+func StormsOnMemory(t *testing.T, p protocol.Protocol, alternate bool) {
+	for seed := range uint64(8) {
+		s := OnMemory(p, alternate && seed%2 == 1)
+		s.Seed = seed + 1
+		t.Run(fmt.Sprintf("seed %d", s.Seed), func(t *testing.T) {
+			t.Parallel()
+			Storm(t, s)
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	want := Options{
+		Queue: 10_000, Batch: 500, FlushEvery: 100 * time.Millisecond, FlushTimeout: 2 * time.Second, SendTimeout: 10 * time.Second,
+		RetryMin: 50 * time.Millisecond, RetryMax: 5 * time.Second,
+	}
+	if got := (Options{}).withDefaults(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := (Options{RetryMin: time.Minute}).withDefaults(); got.RetryMax != time.Minute {
+		t.Errorf("the longest pause is %v, shorter than the first", got.RetryMax)
+	}
+}
+
+// TestLag is the age of the oldest sample that is neither sent nor dropped, also while it is being sent.
+func TestLag(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(10, 2)
+		lag := func(want time.Duration) {
+			t.Helper()
+			if got := time.Duration(q.report().LagMS) * time.Millisecond; got != want {
+				t.Errorf("the lag is %v, want %v", got, want)
+			}
+		}
+		q.add(nil)
+		time.Sleep(10 * time.Second)
+		q.add(make([]Sample, 1))
+		lag(0)
+		time.Sleep(50 * time.Millisecond)
+		q.add(make([]Sample, 1)) // too soon for a mark of its own
+		time.Sleep(950 * time.Millisecond)
+		q.add(make([]Sample, 1))
+		time.Sleep(2 * time.Second)
+		lag(3 * time.Second)
+		q.take()
+		lag(3 * time.Second)
+		q.settle(1, 0)
+		lag(3 * time.Second)
+		q.settle(1, 0)
+		lag(2 * time.Second)
+		q.take()
+		lag(2 * time.Second) // in flight alone
+		q.settle(0, 1)
+		lag(0)
+		if s := q.snapshot(); s.Queued != 0 || s.Sent != 2 || s.Dropped != 1 {
+			t.Errorf("got %+v", s)
+		}
+	})
+}
+
+// TestAFullBatchThatIsLeftIsSaid: after one batch was taken, the next one that is complete does not wait for the pause.
+func TestAFullBatchThatIsLeftIsSaid(t *testing.T) {
+	t.Parallel()
+	q := newQueue(10, 2)
+	q.add(make([]Sample, 4))
+	for i, want := range []bool{true, false} {
+		q.take()
+		select {
+		case <-q.full:
+			if !want {
+				t.Errorf("full after batch %d", i)
+			}
+		default:
+			if want {
+				t.Errorf("not full after batch %d", i)
+			}
+		}
+	}
+}
+
+// TestSleep lasts between half of its time and all of it. The end of soft cuts it short, unless that was there before; the end of hard always does.
+func TestSleep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const d = 10 * time.Second
+		ended, end := context.WithCancel(t.Context())
+		end()
+		for _, soft := range []context.Context{t.Context(), ended} {
+			for range 100 {
+				began := time.Now()
+				if ok := sleep(soft, t.Context(), d); !ok || time.Since(began) < d/2 || time.Since(began) > d {
+					t.Fatalf("slept %v of %v, %v", time.Since(began), d, ok)
+				}
+			}
+		}
+		soon, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		began := time.Now()
+		if ok := sleep(soon, t.Context(), d); !ok || time.Since(began) != time.Second {
+			t.Errorf("soft ended: slept %v, %v", time.Since(began), ok)
+		}
+		if ok := sleep(ended, ended, d); ok || time.Since(began) != time.Second {
+			t.Errorf("hard ended: slept %v, %v", time.Since(began)-time.Second, ok)
+		}
+	})
+}
+
+// hangs is a sink whose call does not come back, whatever its context says, until it is let go.
+type hangs struct{ letGo, closed chan struct{} }
+
+func (h hangs) Send(context.Context, []Sample) Outcome { <-h.letGo; return Outcome{} }
+func (h hangs) Close() error                           { close(h.closed); return nil }
+
+// TestACallThatHangsIsLeft: Run returns a quarter of the flush timeout after it, and the sink is closed when the call comes back.
+func TestACallThatHangsIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := hangs{make(chan struct{}), make(chan struct{})}
+		b := NewBatcher("x", h, Options{FlushTimeout: 2 * time.Second})
+		b.Publish(Sample{})
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		began := time.Now()
+		if err := b.Run(ctx); !errors.Is(err, errStuck) || time.Since(began) != 2500*time.Millisecond {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		close(h.letGo)
+		<-h.closed
+	})
+}
+
+// stubborn takes nothing at its first call, and has no error then.
+type stubborn struct {
+	bytes.Buffer
+	calls int
+}
+
+func (s *stubborn) Write(b []byte) (int, error) {
+	if s.calls++; s.calls == 1 {
+		return 0, nil
+	}
+	return s.Buffer.Write(b)
+}
+
+// TestAWriteOfNothingPasses: it counts as an error, and the samples as sent when they are.
+func TestAWriteOfNothingPasses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		good, odd := Sample{Name: "a"}, Sample{Name: "b", Points: []Point{{Value: math.NaN()}}}
+		w := NewWriter("x", &stubborn{}, Options{})
+		w.Publish(good, odd, good)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		time.Sleep(time.Minute)
+		if got, want := w.Stats(), (Stats{Sent: 3, Errors: 1}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if line, err := good.Line(); err != nil || string(line) != `{"name":"a","tags":{},"points":[]}` {
+			t.Errorf("got %s, %v", line, err)
+		}
+		if line, err := odd.Line(); err != nil || string(line) != `{"name":"b","tags":{},"points":[[0,null]]}` {
+			t.Errorf("got %s, %v", line, err)
+		}
+	})
+}

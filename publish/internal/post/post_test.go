@@ -1,0 +1,40 @@
+package post_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rota-run/rota/publish/internal/post"
+)
+
+// TestAnEndlessAnswerIsCut: a server that never ends its answer is left after 32 MiB, and the next one is asked.
+func TestAnEndlessAnswerIsCut(t *testing.T) {
+	t.Parallel()
+	part := make([]byte, 1<<20)
+	var sent atomic.Int64 // MiB
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 200 {
+			if _, err := w.Write(part); err != nil {
+				return
+			}
+			sent.Add(1)
+		}
+	}))
+	defer endless.Close()
+	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "3") }))
+	defer good.Close()
+	c := post.New(post.Options{Servers: []string{strings.TrimPrefix(endless.URL, "http://"), strings.TrimPrefix(good.URL, "http://")}, Path: "/"})
+	defer c.Close()
+	if _, err := c.Post(t.Context(), "text/plain", nil); err == nil || !strings.Contains(err.Error(), "more than 33554432 bytes") {
+		t.Errorf("an endless answer: %v", err)
+	}
+	if n := sent.Load(); n > 100 {
+		t.Errorf("%d MiB of the answer were taken", n)
+	}
+	if a, err := c.Post(t.Context(), "text/plain", nil); err != nil || !a.Good() || a.Wait.Seconds() != 3 {
+		t.Errorf("the next server: %+v, %v", a, err)
+	}
+}

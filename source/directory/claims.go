@@ -1,0 +1,54 @@
+package directory
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// claims are the files that define each id, good or not. Most ids have one file.
+type claims struct {
+	one  map[cluster.JobID]string
+	more map[cluster.JobID][]string // beside the one
+}
+
+func newClaims() claims {
+	return claims{make(map[cluster.JobID]string), make(map[cluster.JobID][]string)}
+}
+
+// add notes a file; false if it is known.
+func (c claims) add(id cluster.JobID, file string) bool {
+	switch first, ok := c.one[id]; {
+	case !ok:
+		c.one[id] = file
+	case first == file || slices.Contains(c.more[id], file):
+		return false
+	default:
+		c.more[id] = append(c.more[id], file)
+	}
+	return true
+}
+
+// of are the files of an id.
+func (c claims) of(id cluster.JobID) []string {
+	first, ok := c.one[id]
+	if !ok {
+		return nil
+	}
+	return append([]string{first}, c.more[id]...)
+}
+
+// take takes what others know of an id.
+func (c claims) take(id cluster.JobID, others claims) {
+	delete(c.one, id)
+	delete(c.more, id)
+	if first, ok := others.one[id]; ok {
+		c.one[id] = first
+	}
+	if more, ok := others.more[id]; ok {
+		c.more[id] = more
+	}
+}
+
+func (c claims) clone() claims { return claims{maps.Clone(c.one), maps.Clone(c.more)} }
