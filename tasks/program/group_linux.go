@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,11 +17,20 @@ import (
 
 // group is the control group of a room. Its process holds the directory locked for itself alone, until it dies: then the programs belong to nobody, and
 // everyone who sees that ends them, several at once if need be.
+//
+// It holds two locks. A flock belongs to a descriptor: children hold it too until they replace their program, and when a process dies, its flocks are
+// released one after the other. Others may see that a member has died, by the flock of its session, before this one is released. A lock of POSIX belongs to
+// the process alone, and the kernel releases all of them before the first flock. So a group with a flock and no lock of POSIX has an owner that is dying.
 type group struct {
 	own  string // that of the process
 	dir  string
 	file *os.File
 }
+
+// processName is in the names of all groups of this process. It must not look at them: a process that closes a descriptor of a file loses its POSIX locks of it.
+//
+// read-only: chosen at the start.
+var processName = rand.Text()[:8]
 
 const (
 	groupPrefix = "rota-"
@@ -34,7 +44,7 @@ func newGroup(name string) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &group{own: own, dir: filepath.Join(own, groupPrefix+name)}
+	g := &group{own: own, dir: filepath.Join(own, groupPrefix+processName+name)}
 	for attempt := 0; g.file == nil; attempt++ {
 		if g.file, err = makeGroup(g.dir); err != nil && (attempt == 100 || !errors.Is(err, errSwept)) {
 			return nil, err
@@ -56,6 +66,9 @@ func makeGroup(dir string) (*os.File, error) {
 	if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, fs.ErrNotExist) {
 		_ = removeAll(dir) // the other process does the same
 		return nil, errSwept
+	}
+	if err == nil {
+		err = unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_RDLCK})
 	}
 	if err == nil {
 		_, err = os.Stat(filepath.Join(dir, killFile))
@@ -123,16 +136,42 @@ func (g *group) sweep() {
 		return
 	}
 	for _, dir := range dirs {
-		if dir == g.dir {
-			continue
-		}
-		if f, err := hold(dir, unix.LOCK_SH); err == nil { // its owner is dead
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			_ = endGroup(ctx, dir)
-			cancel()
-			_ = f.Close()
+		if !strings.HasPrefix(filepath.Base(dir), groupPrefix+processName) {
+			sweepOne(dir)
 		}
 	}
+}
+
+// sweepOne ends the programs of a group whose owner is dead or dying.
+func sweepOne(dir string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if f := inherit(ctx, dir); f != nil {
+		_ = endGroup(ctx, dir)
+		_ = f.Close()
+	}
+}
+
+// inherit locks the group of a dead owner, and waits for one that is dying; nil for one that lives.
+func inherit(ctx context.Context, dir string) *os.File {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil // somebody has removed it
+	}
+	for unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
+		if ownerLives(f) || ctx.Err() != nil {
+			_ = f.Close()
+			return nil
+		}
+		time.Sleep(killPause)
+	}
+	return f
+}
+
+// ownerLives reports whether the owner of a group holds its lock of POSIX. One that cannot be asked about is taken for alive.
+func ownerLives(group *os.File) bool {
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	return unix.FcntlFlock(group.Fd(), unix.F_GETLK, &lock) != nil || lock.Type != unix.F_UNLCK
 }
 
 // close gives the group back.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -203,10 +204,16 @@ func TestEndsItsOwnOnly(t *testing.T) {
 // ownerVariable makes this test's program the owner of a room, whose programs it starts and never ends.
 const ownerVariable = "PROGRAM_TEST_OWNER"
 
+// roomsVariable makes it make so many rooms.
+const roomsVariable = "PROGRAM_TEST_ROOMS"
+
 func TestMain(m *testing.M) {
 	if script := os.Getenv(ownerVariable); script != "" {
 		own(script)
 		return
+	}
+	if count := os.Getenv(roomsVariable); count != "" {
+		os.Exit(makeRooms(count))
 	}
 	os.Exit(m.Run())
 }
@@ -351,7 +358,56 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 	}
 }
 
-// Rooms that are made at the same moment do not take each other's groups for those of dead owners.
+// An owner is dying: another lock of it, by which others see that it is dead, is free already, and that of its group is not yet. They wait for that.
+func TestADyingOwnersGroup(t *testing.T) {
+	r := NewRoom(Options{})
+	if r.group == nil {
+		t.Skip("NOT TESTED: this process may make no control groups of version 2")
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	dying := filepath.Join(r.group.own, groupPrefix+"dying"+r.place.Mark)
+	if err := os.Mkdir(dying, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	flock, err := hold(dying, unix.LOCK_EX) // what is left of its locks
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sleep", "1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(flock.Fd())}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	left := make(chan error, 1)
+	go func() { left <- cmd.Wait() }()
+	swept := make(chan struct{})
+	go func() {
+		defer close(swept)
+		r.group.sweep()
+	}()
+	select {
+	case <-swept:
+		t.Fatal("somebody's programs may begin while a dying owner's are alive")
+	case <-time.After(50 * time.Millisecond): // waits: it goes on waiting
+	}
+	if err := flock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-swept
+	if err := <-left; err == nil {
+		t.Error("a dying owner's program was not ended")
+	}
+	if _, err := os.Stat(dying); err == nil {
+		t.Error("its control group is left")
+	}
+}
+
+// Processes that make rooms at the same moment do not take each other's groups for those of dead owners.
 func TestRoomsAtOnce(t *testing.T) {
 	if r := NewRoom(Options{}); r.group == nil {
 		t.Skip("NOT TESTED: this process may make no control groups of version 2")
@@ -361,16 +417,32 @@ func TestRoomsAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			for range 50 {
-				r := NewRoom(Options{})
-				if r.group == nil {
-					t.Error("a room has no group")
-				}
-				if err := r.Close(); err != nil {
-					t.Error(err)
-				}
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env = append(os.Environ(), roomsVariable+"=50")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
 			}
 		})
 	}
 	all.Wait()
+}
+
+// makeRooms makes rooms and closes them. It returns an exit code.
+func makeRooms(count string) int {
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		panic(err)
+	}
+	for i := range n {
+		r := NewRoom(Options{})
+		if r.group == nil {
+			fmt.Fprintf(os.Stderr, "room %d has no group\n", i)
+			return 1
+		}
+		if err := r.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return 0
 }
