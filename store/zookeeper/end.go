@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/rota-run/rota/store"
@@ -69,20 +70,34 @@ func (s *Store) EndSession(ctx context.Context, key string) error {
 	return fmt.Errorf("end session: %w: %w", store.ErrUnavailable, errors.Join(errs...))
 }
 
-// endAt ends a session by one server. A server may drop the connection of a session that it has just ended instead of answering, so what counts is that
-// the session cannot be taken up any more.
+// drops is how often a server may drop the connection before another one is asked: a quarter of a second with the pauses in between, which double from a
+// millisecond.
+const drops = 8
+
+// endAt ends a session by one server. A server may drop the connection of a session that it has just ended, or is about to end, instead of answering. So
+// what counts is that the session cannot be taken up any more.
 func (s *Store) endAt(ctx context.Context, addr string, i identity) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	var last error
-	for range 3 {
+	for attempt := 0; ; attempt++ {
 		exists, err := s.tryEnd(ctx, addr, i)
 		if !exists && err == nil {
 			return nil
 		}
-		last = err
+		if attempt == drops || !dropped(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Millisecond << attempt):
+		}
 	}
-	return last
+}
+
+// dropped reports whether an error is that of a connection that the other side has ended.
+func dropped(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // tryEnd takes up a session and ends it; exists says that the servers may still have it.
