@@ -77,6 +77,12 @@ type GetMany interface {
 	Gets(ctx context.Context, keys []string) ([]Doc, error)
 }
 
+// Refresher is the ability of a store with stale lists to bring them up to date.
+type Refresher interface {
+	// Refresh returns when List sees each write that was acknowledged before the call. It is costly: for one who moves a cluster, not for members.
+	Refresh(ctx context.Context) error
+}
+
 // LogWith is the ability to read the log and documents in one request.
 type LogWith interface {
 	// ReadWith is Log.Read and GetMany.Gets of the keys, independent of each other: neither result depends on the other one. If the log returns an error,

@@ -39,7 +39,7 @@
 // A write that a server repeated on its own looks like another writer's if the document was replaced or deleted before our check. Then a change that was done, and undone
 // or replaced at once, is reported as a conflict, and a completed Delete returns store.ErrNotFound. This requires the death of a primary within the call.
 //
-// List is a search; it is stale by up to the refresh interval of the index, a second by default.
+// List is a search; it is stale by up to the refresh interval of the index, a second by default. [Store.Refresh] brings it up to date.
 //
 // An index restored from a snapshot of the server may reuse a version.
 //

@@ -192,3 +192,24 @@ func TestIndexNames(t *testing.T) {
 		}
 	}
 }
+
+// A refresh that was refused, or reached only some copies, is not taken for one.
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status int
+		body   string
+		want   string // in the error; "" for none
+	}{
+		{200, `{"_shards":{"total":2,"successful":1,"failed":0}}`, ""},
+		{200, `{"_shards":{"total":2,"successful":1,"failed":1}}`, "1 copies of the index were not refreshed"},
+		{200, `{`, "the answer to a refresh"},
+		{403, `{"error":{"type":"security_exception","reason":"action [indices:admin/refresh] is unauthorized"}}`, "grant the user"},
+	} {
+		s, _ := handle(t, fakeAnswer{verb: "_refresh", status: c.status, body: c.body})
+		err := s.Refresh(t.Context())
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d %s: %v, want %q", c.status, c.body, err, c.want)
+		}
+	}
+}

@@ -40,6 +40,36 @@ func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
 	}
 }
 
+// Refresh implements store.Refresher. It needs the privilege maintenance.
+func (s *Store) Refresh(ctx context.Context) error { return s.wrap(s.refresh(ctx), "refresh") }
+
+func (s *Store) refresh(ctx context.Context) error {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	a, err := s.ask(ctx, request{"POST", "/" + s.o.Index + "/_refresh", nil})
+	if err != nil {
+		return err
+	}
+	if !a.good() {
+		return readError(a)
+	}
+	var made struct {
+		Shards struct {
+			Failed int `json:"failed"`
+		} `json:"_shards"`
+	}
+	if err := json.Unmarshal(a.body, &made); err != nil {
+		return fmt.Errorf("%w: the answer to a refresh: %w", store.ErrUnavailable, err)
+	}
+	if made.Shards.Failed > 0 {
+		return fmt.Errorf("%w: %d copies of the index were not refreshed", store.ErrUnavailable, made.Shards.Failed)
+	}
+	return nil
+}
+
 // search is the next page behind the documents so far.
 func (s *Store) search(ctx context.Context, prefix string, before []store.Doc) ([]store.Doc, error) {
 	query := map[string]any{

@@ -27,6 +27,7 @@ func Docs[S store.Docs](t *testing.T, open Open[S]) {
 		{"update wins once", docsUpdateOnce[S]},
 		{"caller keeps its bytes", docsOwnership[S]},
 		{"list", docsList[S]},
+		{"refreshed list", docsRefresh[S]},
 		{"bad keys", docsBadKeys[S]},
 		{"other handle sees writes", docsHandles[S]},
 		{"cancelled before the call", docsCancelled[S]},
@@ -237,6 +238,25 @@ func docsList[S store.Docs](t *testing.T, open Open[S]) {
 			if d.Version != want[d.Key] || !bytes.Equal(d.Value, []byte("value of "+d.Key)) {
 				t.Errorf("list %q has %q at %q for key %q, want version %q", prefix, d.Value, d.Version, d.Key, want[d.Key])
 			}
+		}
+	}
+}
+
+func docsRefresh[S store.Docs](t *testing.T, open Open[S]) {
+	s, ctx := single(t, open)
+	r, ok := any(s).(store.Refresher)
+	if !ok {
+		t.Skipf("%T is no store.Refresher: its lists are not stale", s)
+	}
+	for i := range 5 {
+		key := fmt.Sprintf("fresh/%d", i)
+		put(t, ctx, s, key, "", "")
+		if err := r.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+		docs, err := s.List(ctx, "fresh/")
+		if err != nil || len(docs) != i+1 || docs[i].Key != key {
+			t.Fatalf("list after the refresh: %d documents, %v; want %d", len(docs), err, i+1)
 		}
 	}
 }

@@ -44,6 +44,7 @@ var mutants = map[string]string{
 	"get of deleted is empty":   "not_found",
 	"list unsorted":             "list",
 	"list ignores prefix":       "list",
+	"refresh does nothing":      "refreshed_list",
 	"cancelled put is done":     "cancelled_before_the_call",
 	"reads stale":               "linearizable",
 	"closed get answers":        "closed",
@@ -182,11 +183,17 @@ func (m *mutant) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 		prefix = ""
 	}
 	docs, err := m.Store.List(ctx, prefix)
-	if m.broken == "list unsorted" {
+	switch {
+	case m.broken == "list unsorted":
 		slices.Reverse(docs)
+	case m.broken == "refresh does nothing" && prefix == "fresh/" && len(docs) > 3:
+		docs = docs[:3]
 	}
 	return docs, err
 }
+
+// Refresh has nothing to do: the lists of memory are never stale.
+func (m *mutant) Refresh(context.Context) error { return nil }
 
 func (m *mutant) Append(ctx context.Context, data []byte) (uint64, error) {
 	n := m.count("appends")

@@ -35,6 +35,9 @@ var ErrMembers = errors.New("it has members")
 // Copy copies what from holds to an empty target. With live, members of the source don't matter: what they write meanwhile is not in the copy,
 // and in the copy they count as dead. It writes nothing to from.
 func Copy(ctx context.Context, p protocol.Protocol, from store.Full, to Target, live bool) (Report, error) {
+	if err := refresh(ctx, from); err != nil {
+		return Report{}, fmt.Errorf("read the source: %w", err)
+	}
 	v, err := p.Observe(ctx, from, cluster.Value{})
 	if err != nil {
 		return Report{}, fmt.Errorf("read the source: %w", err)
@@ -59,6 +62,14 @@ func Copy(ctx context.Context, p protocol.Protocol, from store.Full, to Target, 
 		return r, fmt.Errorf("write the value: %w", err)
 	}
 	return r, verify(ctx, p, to, v)
+}
+
+// refresh brings the lists of a store up to date: otherwise its newest documents would stay behind.
+func refresh(ctx context.Context, s store.Full) error {
+	if r, ok := s.(store.Refresher); ok {
+		return r.Refresh(ctx)
+	}
+	return nil
 }
 
 func describe(v cluster.Value) Report {
@@ -109,8 +120,11 @@ func same(ctx context.Context, to store.Docs, d store.Doc) error {
 	return nil
 }
 
-// verify reads the value back.
+// verify reads the value back. From then on the lists of the target have all.
 func verify(ctx context.Context, p protocol.Protocol, to store.Full, want cluster.Value) error {
+	if err := refresh(ctx, to); err != nil {
+		return fmt.Errorf("read the copy: %w", err)
+	}
 	got, err := p.Observe(ctx, to, cluster.Value{})
 	if err != nil {
 		return fmt.Errorf("read the copy: %w", err)

@@ -85,6 +85,30 @@ func TestCopyBrokenOffIsDoneAgain(t *testing.T) {
 	}
 }
 
+// lagging is a store whose lists do not show what was written since the last refresh.
+type lagging struct {
+	*memory.Store
+	seen []store.Doc
+}
+
+func (l *lagging) Refresh(ctx context.Context) (err error) {
+	l.seen, err = l.Store.List(ctx, "")
+	return err
+}
+
+func (l *lagging) List(context.Context, string) ([]store.Doc, error) { return l.seen, nil }
+
+// The newest documents are copied, and seen in the copy.
+func TestCopyOfStaleLists(t *testing.T) {
+	t.Parallel()
+	to := &lagging{Store: memory.New().Open()}
+	defer to.Close()
+	r, err := Copy(t.Context(), replica.Protocol{}, &lagging{Store: source(t)}, to, false)
+	if err != nil || r.Documents != 1 || len(to.seen) != 1 {
+		t.Errorf("%d documents were copied, the copy shows %d, %v; want 1 and 1", r.Documents, len(to.seen), err)
+	}
+}
+
 func TestCopyRefuses(t *testing.T) {
 	t.Parallel()
 	from, empty := source(t), memory.New().Open()
