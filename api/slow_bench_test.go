@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// BenchmarkSlowReaders: 150 connections ask for 10,000 of 100,000 tasks and read nothing. It tells by how much the live memory has grown, and the process.
+// BenchmarkSlowReaders: 150 connections ask for 10,000 of 100,000 tasks and read nothing. It reports by how much the live memory and the process have grown.
 //
 //	go test ./api -run xxx -bench SlowReaders -benchtime 1x
 func BenchmarkSlowReaders(b *testing.B) {

@@ -1,8 +1,10 @@
 package tasks
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -82,4 +84,39 @@ func TestNothingOfATargetIsShownRaw(t *testing.T) {
 	if tags := plainTags(map[string]string{"k" + hostile: hostile, "a": "b"}); tags[`k\x1b[2J\u202e`] != `\x1b[2J\u202e` || tags["a"] != "b" || len(tags) != 2 {
 		t.Errorf("got %q", tags)
 	}
+}
+
+// A finding quotes a target in the member's log and in the task's error: both are plain, whatever writes them.
+func TestAFindingIsPlain(t *testing.T) {
+	t.Parallel()
+	cause := &AddressError{Kind: "private"}
+	g, h := worktest.NewGrant(t, define(t, object{}))
+	var logged []string
+	g.Log = slog.New(&errorsOnly{&logged})
+	err := (&finder{prefix: "x"}).report(t.Context(), g, fmt.Errorf("%s: %w", hostile, cause))
+	if !errors.Is(err, cause) || plain(err.Error()) != err.Error() {
+		t.Errorf("got %q", err)
+	}
+	if len(logged) != 1 || plain(logged[0]) != logged[0] {
+		t.Errorf("logged %q", logged)
+	}
+	if h.LastValue(t, "x.up") != 0 {
+		t.Error("it is up")
+	}
+}
+
+// errorsOnly is a handler that keeps the texts of errors, as they are.
+type errorsOnly struct{ texts *[]string }
+
+func (errorsOnly) Enabled(context.Context, slog.Level) bool { return true }
+func (h errorsOnly) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (h errorsOnly) WithGroup(string) slog.Handler          { return h }
+func (h errorsOnly) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if err, ok := a.Value.Any().(error); ok {
+			*h.texts = append(*h.texts, err.Error())
+		}
+		return true
+	})
+	return nil
 }

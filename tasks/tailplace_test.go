@@ -3,6 +3,7 @@ package tasks
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 )
 
@@ -143,6 +144,29 @@ func TestFilesOfTheKernel(t *testing.T) {
 		}
 		if err == nil {
 			opened.f.Close()
+		}
+	}
+}
+
+// TestTailBoundsNames: a pattern that leads through more names than one scan may look at is not followed further, and that can be seen.
+func TestTailBoundsNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 20 {
+		sub := filepath.Join(dir, strconv.Itoa(i))
+		if err := os.Mkdir(sub, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(sub, "app.log"), "1\n")
+	}
+	place, err := below.place(filepath.Join(dir, "*/*.log"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for names, want := range map[int]int{100: 20, 10: 0} {
+		left := names
+		if got := place.files(&left); len(got) != want || (left < 0) != (want == 0) {
+			t.Errorf("%d names allowed: found %d files, want %d; %d left", names, len(got), want, left)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func (c *caller) handle(ctx context.Context, st store.Full, client *call.Client)
 	return h, nil
 }
 
-// offered tells whether a member has the function.
+// offered reports whether a member has the function.
 func (c *caller) offered(v cluster.Value) error {
 	var all []string
 	for m := range v.Members() {
@@ -216,7 +216,7 @@ func (c *caller) await(ctx context.Context, h *call.Handle) error {
 	var e *call.Error
 	switch {
 	case errors.As(err, &e):
-		return failed("rota journal --store "+plain.Word(c.store)+" tells of each attempt", "%w", err)
+		return failed("rota journal --store "+plain.Word(c.store)+" shows each attempt", "%w", err)
 	case err != nil:
 		return err
 	}

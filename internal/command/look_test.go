@@ -117,7 +117,7 @@ func TestStatusOfTheDead(t *testing.T) {
 	}
 }
 
-// TestStatusNamesTheUnguarded: who looks sees which members would cost the others a TTL, and why.
+// TestStatusNamesTheUnguarded: status names the members whose death would cost the others a TTL, and the reason.
 func TestStatusNamesTheUnguarded(t *testing.T) {
 	w := newWritten(t, nil)
 	say := func(member, guardian string) {

@@ -13,7 +13,7 @@ import (
 
 // Here a command runs in the process of the test, without a clock. What a user sees of processes that run on is tested in proof/cli.
 
-// TestMain gives the tests a home of their own: what runs on this machine besides takes none of their seats.
+// TestMain gives the tests a home of their own: other members on this machine take none of their seats.
 func TestMain(m *testing.M) {
 	home, err := os.MkdirTemp("", "home-")
 	if err == nil {

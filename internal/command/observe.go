@@ -78,7 +78,9 @@ func observe(ctx context.Context, e env, cmd *cobra.Command) (*observer, error) 
 	if err != nil {
 		return nil, err
 	}
-	debug.SetGCPercent(shortLived)
+	if e.getenv("GOGC") == "" {
+		debug.SetGCPercent(shortLived)
+	}
 	o := &observer{env: e, name: storeurl.Hide(name), store: st, lookout: api.NewLookout(st, protocol.Now), json: asJSON, now: time.Now()}
 	if err := o.refresh(ctx); err != nil {
 		st.Close()

@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/internal/mutant"
 )
 
-// TestViableFlawsAreBuilt: what the compiler refuses is left out, however many there are, and the others can be chosen.
+// TestViableFlawsAreBuilt: flaws that the compiler refuses are left out, however many there are, and the others can be chosen.
 func TestViableFlawsAreBuilt(t *testing.T) {
 	t.Parallel()
 	flaws := mutant.Set{

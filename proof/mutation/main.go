@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 			continue
 		}
 		r.print(out)
-		if r.Percent < o.aim || ctx.Err() != nil {
+		if r.Percent < o.aim || r.Untried > 0 {
 			code = 1
 		}
 	}
@@ -90,6 +90,7 @@ type report struct {
 	Noticed    int    `json:"noticed"`
 	Missed     int    `json:"missed"`
 	Unreached  int    `json:"unreached"`
+	Untried    int    `json:"untried,omitempty"` // the run was interrupted
 	Percent    int    `json:"percent"`
 	Sample     int    `json:"sample,omitempty"` // 0: all were tried
 	Seed       uint64 `json:"seed,omitempty"`
@@ -121,6 +122,7 @@ func (r *report) count(f fault, what fate) {
 		r.Unreached++
 		r.survivors = append(r.survivors, f.String()+" unreached")
 	case untried:
+		r.Untried++
 		return
 	}
 	r.Tried++

@@ -5,7 +5,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Derived is what a value asks of a member: its duties, and the grants of what it runs, each sorted by partition. It is a value; the zero one is of no value.
+// Derived is what a value asks of a member: its duties, and the grants of what it runs, each sorted by partition. The zero one is that of the empty cluster.
 type Derived struct {
 	Duties []cluster.Duty
 	Grants []protocol.Grant

@@ -42,7 +42,7 @@ func logged(t *testing.T, id cluster.MemberID) protocol.Events {
 	}
 }
 
-// StoriesOnMemory tells all stories on memory, that of many members too.
+// StoriesOnMemory runs all stories on memory, that of many members too.
 func StoriesOnMemory(t *testing.T, p protocol.Protocol) {
 	s := OnMemory(p, false)
 	s.Many = 30
