@@ -70,7 +70,7 @@ func (n *node) archive(ctx context.Context, java, path string) error {
 	if n.Process, err = child.Start(exec.Command(java, n.arguments("-XX:ArchiveClassesAtExit="+path)...)); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // once on a machine, which may be busy
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { n.Kill() })
 	defer stop()
