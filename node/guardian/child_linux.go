@@ -83,14 +83,13 @@ func (w *watch) run(open Opener) {
 	}
 }
 
-// greet tells the parent that it is watched.
+// greet lets the parent know, once, that it is watched. Each message needs more of the program's file, and there are few of them.
 func (w *watch) greet() {
-	if w.said {
-		return
-	}
-	w.said = true
 	lighten()
-	_, _ = unix.Write(lineFD, []byte{1})
+	if !w.said {
+		w.said = true
+		_, _ = unix.Write(lineFD, []byte{1})
+	}
 }
 
 // receive takes one message; false when there will be none.

@@ -283,7 +283,7 @@ func TestGuardianAtRest(t *testing.T) {
 		}
 	}
 	if n := field(t, pid, "status", "VmRSS:"); n > 10<<10 {
-		t.Errorf("it uses %d kB of memory", n)
+		t.Errorf("it uses %d kB of memory, of which %d kB are its own", n, field(t, pid, "status", "RssAnon:"))
 	} else {
 		t.Logf("it uses %d kB of memory, of which %d kB are its own", n, field(t, pid, "status", "RssAnon:"))
 	}
