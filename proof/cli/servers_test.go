@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -144,11 +145,13 @@ func TestCopy(t *testing.T) {
 		}
 		a.signal(syscall.SIGTERM)
 		a.end()
-		p.copies(p.store, there)
+		documents := p.copies(p.store, there)
 		if _, errs, code := p.rota("copy", p.store, there); code != exitFailed || !strings.Contains(errs, "is in use") {
 			p.t.Errorf("copied over a cluster: exit %d\n%s", code, errs)
 		}
-		p.copies(there, "file:back")
+		if back := p.copies(there, "file:back"); back != documents || back == 0 {
+			p.t.Errorf("%d documents came, %d went back", documents, back)
+		}
 		p.store = there
 		p.start("b", "tasks")
 		p.awaitShares(4, "b:4")
@@ -164,13 +167,16 @@ func TestCopy(t *testing.T) {
 	})
 }
 
-func (p *place) copies(from, to string) {
+// copies copies a cluster, and returns how many documents it had.
+func (p *place) copies(from, to string) int {
 	p.t.Helper()
 	out, errs, code := p.rota("copy", "--json", from, to)
-	if code != exitOK || !strings.Contains(out, `"partitions":`) {
+	var report struct{ Partitions, Documents int }
+	if code != exitOK || json.Unmarshal([]byte(out), &report) != nil || report.Partitions == 0 {
 		p.t.Fatalf("copy %s to %s: exit %d\n%s%s", from, to, code, out, errs)
 	}
 	p.t.Log(out)
+	return report.Documents
 }
 
 // runs is how many tasks a member runs, by what it has written down.
