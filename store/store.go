@@ -33,6 +33,7 @@ var (
 	ErrTruncated = errors.New("entries before are trimmed") // read the snapshot, then continue after it
 	ErrClosed    = errors.New("store is closed")
 	ErrSession   = errors.New("session has ended")
+	ErrReadOnly  = errors.New("the store was opened for reading only") // nothing was changed, and no retry helps
 	// ErrUnavailable marks a failure of the store itself (unreachable, full, read-only); a later retry may help. Nothing was changed.
 	ErrUnavailable = errors.New("store unavailable")
 )

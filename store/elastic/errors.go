@@ -17,9 +17,6 @@ import (
 // ErrDamaged marks data that exists but is not what this store wrote: another program changed it.
 var ErrDamaged = errors.New("store is damaged")
 
-// errReadOnly is the answer to a change through an observer's handle.
-var errReadOnly = errors.New("the store was opened for reading only")
-
 // fault is what a server says of a request that it did not do as asked.
 type fault struct {
 	Type   string `json:"type"`

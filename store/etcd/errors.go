@@ -14,9 +14,6 @@ import (
 // ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a snapshot of the server.
 var ErrDamaged = errors.New("store is damaged")
 
-// errReadOnly is the answer to a change through an observer's handle.
-var errReadOnly = errors.New("the store was opened for reading only")
-
 // refused reports whether the server proves by its answer that a change was not made, and gives the answer its meaning. The server checks all of
 // these before it executes a request. "Database space exceeded" is not among them: see full.
 func refused(err error) (meaning error, proof bool) {

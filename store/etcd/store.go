@@ -80,7 +80,7 @@ func (s *Store) enter(ctx context.Context) (calling context.Context, leave func(
 // enterChange is enter for a call that would change something.
 func (s *Store) enterChange(ctx context.Context) (calling context.Context, leave func(), err error) {
 	if s.readOnly {
-		return nil, nil, errReadOnly
+		return nil, nil, store.ErrReadOnly
 	}
 	return s.enter(ctx)
 }

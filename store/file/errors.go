@@ -16,9 +16,6 @@ import (
 // ErrDamaged marks data that exists but is wrong. Retrying does not help: restore a copy, or repair the database.
 var ErrDamaged = errors.New("store is damaged")
 
-// errReadOnly is the answer to a change through an observer's handle.
-var errReadOnly = errors.New("the store was opened for reading only")
-
 // refusal is an error of one call that says nothing about the others in its transaction: nothing was changed by it.
 type refusal struct{ error }
 

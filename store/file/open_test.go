@@ -123,8 +123,8 @@ func TestObserver(t *testing.T) {
 	_, sessionErr := observer.OpenSession(ctx, 0)
 	for call, err := range map[string]error{"append": appendErr, "put": putErr, "session": sessionErr, "delete": observer.Delete(ctx, "a", "1"),
 		"save": observer.SaveSnapshot(ctx, store.Record{Index: 1}), "trim": observer.Trim(ctx, 1)} {
-		if !errors.Is(err, errReadOnly) {
-			t.Errorf("%s by an observer: %v, want %v", call, err, errReadOnly)
+		if !errors.Is(err, store.ErrReadOnly) {
+			t.Errorf("%s by an observer: %v, want %v", call, err, store.ErrReadOnly)
 		}
 	}
 }

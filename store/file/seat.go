@@ -7,6 +7,8 @@ import (
 	"os"
 	"path"
 	"strconv"
+
+	"github.com/rota-run/rota/store"
 )
 
 // MaxProcesses is how many handles may have sessions in one directory at a time, unless Options say otherwise. Each process follows what the others write,
@@ -30,7 +32,7 @@ func (s *Store) takeSeat() error {
 	case s.seat != nil:
 		return nil
 	case s.writer == nil:
-		return errReadOnly
+		return store.ErrReadOnly
 	}
 	if err := s.root.Mkdir(seatsDir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return hinted(err)

@@ -46,7 +46,7 @@ func (s *Store) openSession(ctx context.Context) (*session, error) {
 	}
 	defer s.inside.Done()
 	if s.writer == nil {
-		return nil, errReadOnly
+		return nil, store.ErrReadOnly
 	}
 	if err := s.takeSeat(); err != nil {
 		return nil, err

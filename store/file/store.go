@@ -84,7 +84,7 @@ func (s *Store) do(ctx context.Context, o *op) error {
 	}
 	defer s.inside.Done()
 	if s.writer == nil {
-		return errReadOnly
+		return store.ErrReadOnly
 	}
 	return s.writer.do(ctx, o)
 }

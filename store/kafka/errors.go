@@ -14,7 +14,6 @@ import (
 )
 
 var (
-	errReadOnly  = errors.New("the store was opened for reading only")
 	errTimeout   = errors.New("no answer within the store's timeout")
 	errHandshake = errors.New("TLS handshake")
 	// errMoved says that a broker does not lead the partition; nothing was done.

@@ -46,7 +46,7 @@ func (l *line) enterChange(ctx context.Context) error {
 		return err
 	}
 	if l.readOnly {
-		return fmt.Errorf("%w: %w", store.ErrUnavailable, errReadOnly)
+		return store.ErrReadOnly
 	}
 	return nil
 }

@@ -4,5 +4,3 @@ import "errors"
 
 // ErrDamaged reports that a snapshot of the documents cannot be read, or that records are missing from the log.
 var ErrDamaged = errors.New("the documents are damaged")
-
-var errReadOnly = errors.New("the store was opened for reading only")

@@ -203,7 +203,7 @@ func (s *Store) change(ctx context.Context, k kind, key string, v store.Version,
 		return 0, err
 	}
 	if s.o.ReadOnly {
-		return 0, fmt.Errorf("%w: %w", store.ErrUnavailable, errReadOnly)
+		return 0, store.ErrReadOnly
 	}
 	if !s.hasBegun() { // with a snapshot, which must not be newer than the change: it does not say what became of it
 		if err := s.catchUp(ctx, false); err != nil {

@@ -13,7 +13,6 @@ import (
 )
 
 var (
-	errReadOnly     = errors.New("the store was opened for reading only")
 	errDisconnected = errors.New("the connection to the server broke")
 	errTimeout      = errors.New("no answer within the store's timeout")
 

@@ -40,7 +40,7 @@ func (s *Store) receive(ctx context.Context, flow string, r store.Receive) ([]st
 		return s.peek(ctx, flow, r)
 	}
 	if s.readOnly {
-		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, errReadOnly)
+		return nil, store.ErrReadOnly
 	}
 	s.relet(r)
 	if r.Limit == 0 {

@@ -64,7 +64,7 @@ func (s *Store) enterChange(ctx context.Context) error {
 		return err
 	}
 	if s.readOnly {
-		return fmt.Errorf("%w: %w", store.ErrUnavailable, errReadOnly)
+		return store.ErrReadOnly
 	}
 	return nil
 }

@@ -15,9 +15,6 @@ import (
 // ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a backup of the database.
 var ErrDamaged = errors.New("store is damaged")
 
-// errReadOnly is the answer to a change through an observer's handle.
-var errReadOnly = errors.New("the store was opened for reading only")
-
 // Error codes of the server; see the appendix of its manual.
 const (
 	codeForeignKey      = "23503"

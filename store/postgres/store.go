@@ -95,7 +95,7 @@ func (s *Store) begin() bool {
 // enterChange is enter for a call that would change something.
 func (s *Store) enterChange(ctx context.Context) (calling context.Context, leave func(), err error) {
 	if s.options.ReadOnly {
-		return nil, nil, errReadOnly
+		return nil, nil, store.ErrReadOnly
 	}
 	return s.enter(ctx)
 }

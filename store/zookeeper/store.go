@@ -2,7 +2,6 @@ package zookeeper
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 
@@ -58,7 +57,7 @@ func (s *Store) enterWriting(ctx context.Context) error {
 		return err
 	}
 	if s.o.ReadOnly {
-		return fmt.Errorf("the store was opened for reading only: %w", store.ErrUnavailable)
+		return store.ErrReadOnly
 	}
 	return nil
 }

@@ -302,7 +302,7 @@ func TestReadOnly(t *testing.T) {
 		}
 		_, putErr := reader.Put(ctx, store.Doc{Key: "b"})
 		for call, err := range map[string]error{"put": putErr, "delete": reader.Delete(ctx, "a", v)} {
-			if err == nil || !strings.Contains(err.Error(), "opened for reading only") {
+			if !errors.Is(err, store.ErrReadOnly) {
 				t.Errorf("%s: error %v, want a refusal", call, err)
 			}
 		}

@@ -200,7 +200,7 @@ func TestReadOnly(t *testing.T) {
 		"put": putErr, "append": appendErr, "session": sessionErr, "delete": s.Delete(ctx, "a", "1"),
 		"save": s.SaveSnapshot(ctx, store.Record{Index: 1}), "trim": s.Trim(ctx, 1),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "opened for reading only") {
+		if !errors.Is(err, store.ErrReadOnly) {
 			t.Errorf("%s: error %v, want a refusal", call, err)
 		}
 	}

@@ -113,11 +113,11 @@ func TestMustExist(t *testing.T) {
 	o.ReadOnly = true
 	reader := openWith(t, o)
 	_, err = reader.Append(rig.Deadline(t), nil)
-	wantWords(t, err, store.ErrUnavailable, "reading only")
+	wantWords(t, err, store.ErrReadOnly, "reading only")
 	_, err = reader.Put(rig.Deadline(t), store.Doc{Key: "a"})
-	wantWords(t, err, store.ErrUnavailable, "reading only")
+	wantWords(t, err, store.ErrReadOnly, "reading only")
 	_, err = reader.JoinGroup(rig.Deadline(t), store.JoinRequest{})
-	wantWords(t, err, store.ErrUnavailable, "reading only")
+	wantWords(t, err, store.ErrReadOnly, "reading only")
 }
 
 func TestNobodyThere(t *testing.T) {

@@ -249,7 +249,7 @@ func TestReadOnly(t *testing.T) {
 			"put": putErr, "append": appendErr, "open session": sessionErr, "delete": r.Delete(ctx, "a", v),
 			"save snapshot": r.SaveSnapshot(ctx, store.Record{Index: index}), "trim": r.Trim(ctx, index), "seed": r.SeedLog(ctx, 1),
 		} {
-			if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) || !strings.Contains(err.Error(), "opened for reading only") {
+			if !errors.Is(err, store.ErrReadOnly) || errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("%s: %v, want a refusal", call, err)
 			}
 		}
