@@ -1,0 +1,292 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rota-run/rota/schedule"
+)
+
+// loader makes a value of the records of a snapshot, which come sorted. What is derived from partitions it collects, and builds at the end in the order
+// of its keys. A value of many jobs comes about several times faster than by setting one record after the other.
+type loader struct {
+	draft
+	r          *decoder
+	jobs       []*jobRecord // in order
+	at         int          // in jobs, of the last partition
+	jobSlab    slab[jobRecord]
+	partSlab   slab[partitionRecord]
+	classes    map[string]*schedule.Class // by key
+	usual      *schedule.Class            // the last one that says nothing but a weight
+	owned      map[MemberID]*[]*partitionRecord
+	grants     map[place]*[]*partitionRecord
+	loads      map[place]int64 // number of partitions whose load counts to a member
+	waiting    map[*schedule.Class]*[]*partitionRecord
+	references map[*schedule.Class]int
+	keys       texts
+}
+
+// place is a member and a class of what it has.
+type place struct {
+	member MemberID
+	class  *schedule.Class
+}
+
+// slab makes records a few at a time. It makes few, since it is freed as a whole.
+type slab[T any] struct{ free []T }
+
+const slabSize = 8
+
+func (s *slab[T]) next() *T {
+	if len(s.free) == 0 {
+		s.free = make([]T, slabSize)
+	}
+	x := &s.free[0]
+	s.free = s.free[1:]
+	return x
+}
+
+// load reads the records in the order that lets each refer to those before it.
+func (d *draft) load(r *decoder) {
+	r.shared = &shared{}
+	l := &loader{
+		draft: *d, r: r, classes: make(map[string]*schedule.Class), owned: make(map[MemberID]*[]*partitionRecord), grants: make(map[place]*[]*partitionRecord),
+		loads: make(map[place]int64), waiting: make(map[*schedule.Class]*[]*partitionRecord), references: make(map[*schedule.Class]int),
+	}
+	loadSorted(r, func() MemberID {
+		m := decodeMember(r)
+		l.setMember(m)
+		return m.ID
+	})
+	loadSorted(r, l.job)
+	loadSorted(r, l.partition)
+	loadSorted(r, l.writer)
+	if r.err == nil {
+		l.derive()
+	}
+	*d = l.draft
+}
+
+// loadSorted reads a list of records. The digest is a sum and does not see their order, so a list in another order is refused here.
+func loadSorted[K ~string](r *decoder, record func() K) {
+	var last K
+	for i := range r.count() {
+		key := record()
+		if i > 0 && key <= last {
+			r.fail("records that are not sorted")
+		}
+		if r.err != nil {
+			return
+		}
+		last = key
+	}
+}
+
+// hash is that of the record that was just read: its encoding is the only one that it has.
+func (l *loader) hash(kind byte, from int) Hash {
+	l.buf = append(l.buf[:0], l.r.data[from:l.r.off]...)
+	h := hashBytes(kind, l.buf)
+	l.digest += h
+	return h
+}
+
+func (l *loader) job() JobID {
+	from := l.r.off
+	j := decodeJob(l.r)
+	if l.r.err != nil {
+		return ""
+	}
+	rec := l.jobSlab.next()
+	rec.Job, rec.hash = j, l.hash(kindJob, from)
+	if n := len(l.jobs); n > 0 && l.jobs[n-1].Spec == j.Spec && !spreads(j.Spec) {
+		rec.classes, rec.pool = l.jobs[n-1].classes, l.jobs[n-1].pool
+	} else {
+		rec.classes, rec.pool = l.classesOf(j.ID, j.Spec), poolTasks(j.Spec)
+	}
+	l.indexJob(rec, 1)
+	l.draft.jobs.load(rec.ID, rec)
+	l.jobs = append(l.jobs, rec)
+	return rec.ID
+}
+
+// spreads reports whether the job has classes of its own.
+func spreads(s *JobSpec) bool {
+	return slices.ContainsFunc(s.Tasks, func(t TaskSpec) bool { return t.SpreadOver != "" })
+}
+
+func (l *loader) classesOf(id JobID, spec *JobSpec) []*schedule.Class {
+	classes := make([]*schedule.Class, len(spec.Tasks))
+	for i := range spec.Tasks {
+		if t := &spec.Tasks[i]; t.Spread != SpreadEvery && t.Spread != SpreadPool {
+			classes[i] = l.class(id, t)
+		}
+	}
+	return classes
+}
+
+func (l *loader) class(id JobID, t *TaskSpec) *schedule.Class {
+	plain := len(t.Selector) == 0 && t.Pin == "" && t.SpreadOver == ""
+	if plain && l.usual != nil && l.usual.Weight == weightOr(t.Weight) {
+		return l.usual
+	}
+	c := classOf(id, t)
+	known, ok := l.classes[c.Key]
+	if !ok {
+		known, l.classes[c.Key] = &c, &c
+	}
+	if plain {
+		l.usual = known
+	}
+	return known
+}
+
+// jobOf finds the job of the next partition: mostly that of the last one, or the next.
+func (l *loader) jobOf(id JobID) (*jobRecord, bool) {
+	for n := range 2 {
+		if i := l.at + n; i < len(l.jobs) && l.jobs[i].ID == id {
+			l.at = i
+			return l.jobs[i], true
+		}
+	}
+	i, ok := slices.BinarySearchFunc(l.jobs, id, func(j *jobRecord, id JobID) int { return cmp.Compare(j.ID, id) })
+	if !ok {
+		return nil, false
+	}
+	l.at = i
+	return l.jobs[i], true
+}
+
+func (l *loader) partition() PartitionID {
+	from := l.r.off
+	l.expect()
+	p := decodePartition(l.r)
+	if l.r.err != nil {
+		return ""
+	}
+	rec := l.partSlab.next()
+	rec.Partition, rec.hash = p, l.hash(kindPartition, from)
+	j, ok := l.jobOf(rec.job())
+	switch {
+	case p.Dropped:
+	case ok:
+		rec.class = l.classFor(j, rec)
+	default:
+		l.r.fail(fmt.Sprintf("partition %q has no job", p.ID))
+		return p.ID
+	}
+	if ok && rec.open() {
+		j.open++
+	}
+	l.partitions.load(rec.ID, rec)
+	l.collect(rec)
+	return rec.ID
+}
+
+// expect lets the name of a job's only partition be that of the job.
+func (l *loader) expect() {
+	if i := l.at + 1; i < len(l.jobs) {
+		l.r.shared.next = string(l.jobs[i].ID)
+	}
+	if len(l.jobs) > 0 && l.partitions.len() == 0 {
+		l.r.shared.next = string(l.jobs[0].ID)
+	}
+}
+
+// classFor is the class of a partition, which tells the one of a window from others of its task.
+func (l *loader) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
+	c := l.draft.classFor(j, p)
+	if c == nil || !p.inWindow() {
+		return c
+	}
+	known, ok := l.classes[c.Key]
+	if !ok {
+		known, l.classes[c.Key] = c, c
+	}
+	return known
+}
+
+func (l *loader) writer() WriterID {
+	from := l.r.off
+	id, rec := decodeWriter(l.r)
+	rec.hash = l.hash(kindWriter, from)
+	l.writers.set(id, rec)
+	return id
+}
+
+// collect notes what is derived from a partition: derived.index does the same for one at a time.
+func (l *loader) collect(p *partitionRecord) {
+	if p.Slot != 0 && p.Owner != "" {
+		l.indexSlot(p, 1)
+	}
+	if p.Owner != "" {
+		put(l.owned, p.Owner, p)
+	}
+	if p.Next != "" && p.Next != p.Owner {
+		put(l.owned, p.Next, p)
+	}
+	if p.moving() {
+		l.derived.moving++
+	}
+	if p.State == PartitionBlocked {
+		l.derived.indexParents(&p.Partition, 1)
+	}
+	if p.class == nil {
+		return
+	}
+	l.references[p.class]++
+	switch p.State {
+	case PartitionWaiting:
+		put(l.waiting, p.class, p)
+	case PartitionGranted:
+		put(l.grants, place{p.Owner, p.class}, p)
+	}
+	if h := p.holder(); h != "" {
+		l.loads[place{h, p.class}]++
+	}
+}
+
+func put[K comparable](lists map[K]*[]*partitionRecord, k K, p *partitionRecord) {
+	list := lists[k]
+	if list == nil {
+		list = new([]*partitionRecord)
+		lists[k] = list
+	}
+	*list = append(*list, p)
+}
+
+// derive builds what was collected.
+func (l *loader) derive() {
+	for _, m := range slices.Sorted(maps.Keys(l.owned)) {
+		l.list(&l.derived.byMember, memberKey(m, ""), *l.owned[m])
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(l.grants), place.compare) {
+		l.list(&l.derived.movable, movableKey(at.member, at.class.Key, ""), *l.grants[at])
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(l.loads), place.compare) {
+		l.derived.indexLoad(at.member, at.class, l.loads[at])
+	}
+	byKey := func(a, b *schedule.Class) int { return cmp.Compare(a.Key, b.Key) }
+	for _, c := range slices.SortedFunc(maps.Keys(l.waiting), byKey) {
+		l.list(&l.derived.unplaced, c.Key+"\x00", *l.waiting[c])
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(l.references), byKey) {
+		l.derived.indexClass(c, l.references[c])
+	}
+}
+
+func (a place) compare(b place) int {
+	return cmp.Or(cmp.Compare(a.member, b.member), cmp.Compare(a.class.Key, b.class.Key))
+}
+
+// list adds partitions under a prefix.
+func (l *loader) list(t *tree[string, PartitionID], prefix string, list []*partitionRecord) {
+	for _, p := range list {
+		l.buf = append(append(l.buf[:0], prefix...), p.ID...)
+		t.load(l.keys.copy(l.buf), p.ID)
+	}
+}
+
+// load sets a key. It is cheap if the key comes after all others.
+func (t *tree[K, V]) load(k K, v V) { t.edit().Load(k, v) }
