@@ -179,6 +179,12 @@ func (r *decoder) count() int {
 	return int(n)
 }
 
+// peekCount is the count that is read next.
+func (r *decoder) peekCount() int {
+	ahead := *r
+	return ahead.count()
+}
+
 func decodeList[T any](r *decoder, item func(*decoder) T) []T {
 	n := r.count()
 	if n == 0 {

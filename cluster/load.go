@@ -20,12 +20,27 @@ type loader struct {
 	partSlab   slab[partitionRecord]
 	classes    map[string]*schedule.Class // by key
 	usual      *schedule.Class            // the last one that says nothing but a weight
-	owned      map[MemberID]*[]*partitionRecord
-	grants     map[place]*[]*partitionRecord
+	owned      map[MemberID]*list
+	grants     map[place]*list
 	loads      map[place]int64 // number of partitions whose load counts to a member
-	waiting    map[*schedule.Class]*[]*partitionRecord
+	waiting    map[*schedule.Class]*list
 	references map[*schedule.Class]int
-	keys       texts
+}
+
+// list is keys of a derived tree that begin alike and end with the name of a partition, sorted.
+type list struct {
+	prefix string
+	keys   []string
+	texts  texts
+}
+
+func (l *list) add(id PartitionID) { l.keys = append(l.keys, l.texts.join(l.prefix, string(id))) }
+
+// put adds them to the tree.
+func (l *list) put(t *tree[string, PartitionID]) {
+	for _, key := range l.keys {
+		t.load(key, PartitionID(key[len(l.prefix):]))
+	}
 }
 
 // place is a member and a class of what it has.
@@ -52,14 +67,15 @@ func (s *slab[T]) next() *T {
 func (d *draft) load(r *decoder) {
 	r.shared = &shared{}
 	l := &loader{
-		draft: *d, r: r, classes: make(map[string]*schedule.Class), owned: make(map[MemberID]*[]*partitionRecord), grants: make(map[place]*[]*partitionRecord),
-		loads: make(map[place]int64), waiting: make(map[*schedule.Class]*[]*partitionRecord), references: make(map[*schedule.Class]int),
+		draft: *d, r: r, classes: make(map[string]*schedule.Class), owned: make(map[MemberID]*list), grants: make(map[place]*list),
+		loads: make(map[place]int64), waiting: make(map[*schedule.Class]*list), references: make(map[*schedule.Class]int),
 	}
 	loadSorted(r, func() MemberID {
 		m := decodeMember(r)
 		l.setMember(m)
 		return m.ID
 	})
+	l.jobs = make([]*jobRecord, 0, r.peekCount())
 	loadSorted(r, l.job)
 	loadSorted(r, l.partition)
 	loadSorted(r, l.writer)
@@ -221,10 +237,10 @@ func (l *loader) collect(p *partitionRecord) {
 		l.indexSlot(p, 1)
 	}
 	if p.Owner != "" {
-		put(l.owned, p.Owner, p)
+		l.own(p.Owner, p.ID)
 	}
 	if p.Next != "" && p.Next != p.Owner {
-		put(l.owned, p.Next, p)
+		l.own(p.Next, p.ID)
 	}
 	if p.moving() {
 		l.derived.moving++
@@ -238,38 +254,43 @@ func (l *loader) collect(p *partitionRecord) {
 	l.references[p.class]++
 	switch p.State {
 	case PartitionWaiting:
-		put(l.waiting, p.class, p)
+		if l.waiting[p.class] == nil {
+			l.waiting[p.class] = &list{prefix: p.class.Key + "\x00"}
+		}
+		l.waiting[p.class].add(p.ID)
 	case PartitionGranted:
-		put(l.grants, place{p.Owner, p.class}, p)
+		at := place{p.Owner, p.class}
+		if l.grants[at] == nil {
+			l.grants[at] = &list{prefix: movableKey(p.Owner, p.class.Key, "")}
+		}
+		l.grants[at].add(p.ID)
 	}
 	if h := p.holder(); h != "" {
 		l.loads[place{h, p.class}]++
 	}
 }
 
-func put[K comparable](lists map[K]*[]*partitionRecord, k K, p *partitionRecord) {
-	list := lists[k]
-	if list == nil {
-		list = new([]*partitionRecord)
-		lists[k] = list
+func (l *loader) own(m MemberID, p PartitionID) {
+	if l.owned[m] == nil {
+		l.owned[m] = &list{prefix: memberKey(m, "")}
 	}
-	*list = append(*list, p)
+	l.owned[m].add(p)
 }
 
 // derive builds what was collected.
 func (l *loader) derive() {
 	for _, m := range slices.Sorted(maps.Keys(l.owned)) {
-		l.list(&l.derived.byMember, memberKey(m, ""), *l.owned[m])
+		l.owned[m].put(&l.derived.byMember)
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(l.grants), place.compare) {
-		l.list(&l.derived.movable, movableKey(at.member, at.class.Key, ""), *l.grants[at])
+		l.grants[at].put(&l.derived.movable)
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(l.loads), place.compare) {
 		l.derived.indexLoad(at.member, at.class, l.loads[at])
 	}
 	byKey := func(a, b *schedule.Class) int { return cmp.Compare(a.Key, b.Key) }
 	for _, c := range slices.SortedFunc(maps.Keys(l.waiting), byKey) {
-		l.list(&l.derived.unplaced, c.Key+"\x00", *l.waiting[c])
+		l.waiting[c].put(&l.derived.unplaced)
 	}
 	for _, c := range slices.SortedFunc(maps.Keys(l.references), byKey) {
 		l.derived.indexClass(c, l.references[c])
@@ -278,14 +299,6 @@ func (l *loader) derive() {
 
 func (a place) compare(b place) int {
 	return cmp.Or(cmp.Compare(a.member, b.member), cmp.Compare(a.class.Key, b.class.Key))
-}
-
-// list adds partitions under a prefix.
-func (l *loader) list(t *tree[string, PartitionID], prefix string, list []*partitionRecord) {
-	for _, p := range list {
-		l.buf = append(append(l.buf[:0], prefix...), p.ID...)
-		t.load(l.keys.copy(l.buf), p.ID)
-	}
 }
 
 // load sets a key. It is cheap if the key comes after all others.

@@ -72,11 +72,23 @@ type texts struct{ block strings.Builder }
 const textBlock = 8 << 10
 
 func (t *texts) copy(b []byte) string {
-	if t.block.Cap()-t.block.Len() < len(b) {
-		t.block = strings.Builder{}
-		t.block.Grow(max(textBlock, len(b)))
-	}
-	from := t.block.Len()
+	from := t.room(len(b))
 	t.block.Write(b)
 	return t.block.String()[from:]
+}
+
+func (t *texts) join(a, b string) string {
+	from := t.room(len(a) + len(b))
+	t.block.WriteString(a)
+	t.block.WriteString(b)
+	return t.block.String()[from:]
+}
+
+// room is where a text of n bytes will begin.
+func (t *texts) room(n int) int {
+	if t.block.Cap()-t.block.Len() < n {
+		t.block = strings.Builder{}
+		t.block.Grow(max(textBlock, n))
+	}
+	return t.block.Len()
 }
