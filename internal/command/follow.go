@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -21,6 +22,9 @@ const lookEvery = time.Second
 func (o *observer) refresh(ctx context.Context) error {
 	if err := o.findProtocol(ctx); err != nil {
 		return fmt.Errorf("store %s: %w", o.name, err)
+	}
+	if o.value.Index() > 0 {
+		debug.SetGCPercent(looksAgain)
 	}
 	v, err := o.proto.Observe(ctx, o.store, o.value)
 	if err != nil {

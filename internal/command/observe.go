@@ -68,8 +68,12 @@ func settleStore(e env, cmd *cobra.Command) (string, error) {
 	return cmd.Flags().GetString("store")
 }
 
-// shortLived is the garbage collector's target in a process that reads the value and ends: a large one is decoded a third faster.
-const shortLived = 400
+// The targets of the garbage collector. A process that reads the value once, shows something and ends has none below 400 MB; one that looks again has this
+// target from then on.
+const (
+	looksOnce  = 10_000
+	looksAgain = 400
+)
 
 func observe(ctx context.Context, e env, cmd *cobra.Command) (*observer, error) {
 	name, _ := cmd.Flags().GetString("store")
@@ -78,7 +82,8 @@ func observe(ctx context.Context, e env, cmd *cobra.Command) (*observer, error) 
 	if err != nil {
 		return nil, err
 	}
-	debug.SetGCPercent(shortLived)
+	debug.SetGCPercent(looksOnce)
+	bigHeap()
 	o := &observer{env: e, name: storeurl.Hide(name), store: st, lookout: api.NewLookout(st, protocol.Now), json: asJSON, now: time.Now()}
 	if err := o.refresh(ctx); err != nil {
 		st.Close()
