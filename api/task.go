@@ -129,9 +129,12 @@ func stateOf(v cluster.Value, p cluster.Partition) string {
 
 // pausedIn reports whether a partition has no owner because its job is paused.
 func pausedIn(v cluster.Value, p cluster.Partition) bool {
+	if p.State != cluster.PartitionBlocked && p.State != cluster.PartitionWaiting {
+		return false
+	}
 	id, _, _ := p.ID.Split()
 	j, ok := v.Job(id)
-	return ok && j.Paused() && (p.State == cluster.PartitionBlocked || p.State == cluster.PartitionWaiting)
+	return ok && j.Paused()
 }
 
 func reasonOf(v cluster.Value, id cluster.PartitionID) *Reason {

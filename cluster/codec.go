@@ -75,6 +75,7 @@ type decoder struct {
 	deaths bool
 	// pauses says that the entry's format has pauses.
 	pauses bool
+	shared *shared // of a snapshot
 }
 
 func (r *decoder) fail(reason string) {
@@ -149,10 +150,21 @@ func (r *decoder) bytes() []byte {
 
 func (r *decoder) string() string {
 	b := r.bytes()
+	if r.shared != nil {
+		return r.shared.string(r, b)
+	}
 	if !utf8.Valid(b) {
 		r.fail("text that is not UTF-8")
 	}
 	return string(b)
+}
+
+// blob reads bytes that are kept.
+func (r *decoder) blob() []byte {
+	if r.shared != nil {
+		return r.shared.blob(r.bytes())
+	}
+	return r.bytes()
 }
 
 // count reads the length of a list whose items take at least a byte each, so that a wrong one cannot ask for much memory.
@@ -165,6 +177,12 @@ func (r *decoder) count() int {
 		return 0
 	}
 	return int(n)
+}
+
+// peekCount is the count that is read next.
+func (r *decoder) peekCount() int {
+	ahead := *r
+	return ahead.count()
 }
 
 func decodeList[T any](r *decoder, item func(*decoder) T) []T {

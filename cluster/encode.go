@@ -66,7 +66,7 @@ func decodeTask(r *decoder) TaskSpec {
 	t = TaskSpec{
 		Name: t.Name, Type: t.Type, Spread: Spread(spread), Repartition: repartition, Weight: r.varint(),
 		Handover: Handover(r.enum(byte(HandoverFast))), Selector: decodeList(r, decodeLabel), SpreadOver: r.string(),
-		Pin: MemberID(r.string()), MaxAttempts: r.varint(), Partitions: decodeList(r, (*decoder).string), Definition: r.bytes(),
+		Pin: MemberID(r.string()), MaxAttempts: r.varint(), Partitions: decodeList(r, (*decoder).string), Definition: r.blob(),
 	}
 	if t.Spread == SpreadPool {
 		t.Min, t.Max, t.Percent = r.varint(), r.varint(), r.varint()
@@ -102,8 +102,11 @@ func appendJob(b []byte, j Job) []byte {
 func decodeJob(r *decoder) Job {
 	j := Job{ID: JobID(r.string())}
 	state, more, paused := r.jobState()
-	spec := decodeJobSpec(r)
-	j.State, j.Spec, j.SpecIndex, j.SinceMS = JobState(state), &spec, Index(r.uvarint()), r.varint()
+	if j.Spec = r.jobSpec(); more {
+		own := *j.Spec
+		j.Spec = &own
+	}
+	j.State, j.SpecIndex, j.SinceMS = JobState(state), Index(r.uvarint()), r.varint()
 	if more {
 		decodeMore(r, &j)
 	}

@@ -79,7 +79,7 @@ func decodeWindow(r *decoder, p *Partition, flags byte) {
 	if flags&windowFlag == 0 {
 		return
 	}
-	p.ListedBy, p.Input, p.Step, p.Cursor = r.string(), r.bytes(), r.varint(), r.bytes()
+	p.ListedBy, p.Input, p.Step, p.Cursor = r.string(), r.blob(), r.varint(), r.blob()
 	if r.err == nil && !p.inWindow() {
 		r.fail("a part in a window that says nothing")
 	}

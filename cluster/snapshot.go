@@ -71,48 +71,6 @@ func DecodeSnapshot(data []byte) (Value, error) {
 	return d.value(), nil
 }
 
-// load reads the records in the order that lets each refer to those before it.
-func (d *draft) load(r *decoder) {
-	loadSorted(r, func() MemberID {
-		m := decodeMember(r)
-		d.setMember(m)
-		return m.ID
-	})
-	loadSorted(r, func() JobID {
-		j := decodeJob(r)
-		d.loadJob(j)
-		return j.ID
-	})
-	loadSorted(r, func() PartitionID {
-		p := decodePartition(r)
-		d.loadPartition(r, p)
-		return p.ID
-	})
-	loadSorted(r, func() WriterID {
-		id, rec := decodeWriter(r)
-		d.buf = appendWriter(d.buf[:0], id, rec)
-		rec.hash = hashBytes(kindWriter, d.buf)
-		d.digest += rec.hash
-		d.writers.set(id, rec)
-		return id
-	})
-}
-
-// loadSorted reads a list of records. The digest is a sum and does not see their order, so a list in another order is refused here.
-func loadSorted[K ~string](r *decoder, record func() K) {
-	var last K
-	for i := range r.count() {
-		key := record()
-		if i > 0 && key <= last {
-			r.fail("records that are not sorted")
-		}
-		if r.err != nil {
-			return
-		}
-		last = key
-	}
-}
-
 func (d *draft) loadJob(j Job) {
 	if j.Spec == nil {
 		return
@@ -120,20 +78,4 @@ func (d *draft) loadJob(j Job) {
 	rec := &jobRecord{Job: j}
 	rec.classes, rec.pool = d.classesOf(j.ID, j.Spec), poolTasks(j.Spec)
 	d.setJob(rec)
-}
-
-func (d *draft) loadPartition(r *decoder, p Partition) {
-	job, _, _ := p.ID.Split()
-	rec := &partitionRecord{Partition: p}
-	j, ok := d.jobs.get(job)
-	switch {
-	case p.Dropped:
-	case ok:
-		rec.class = d.classFor(j, rec)
-	default:
-		r.fail(fmt.Sprintf("partition %q has no job", p.ID))
-		return
-	}
-	d.atMS = p.ChangedMS
-	d.setPartition(rec)
 }

@@ -165,8 +165,7 @@ func (j *Docs) sweep(ctx context.Context) {
 
 // decode gives the records of a document; one that cannot be decoded gives one that says so.
 func decode(d store.Doc) []Record {
-	var records []Record
-	err := json.Unmarshal(d.Value, &records)
+	records, err := unmarshal(d.Value)
 	if err == nil {
 		return records
 	}

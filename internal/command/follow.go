@@ -22,6 +22,9 @@ func (o *observer) refresh(ctx context.Context) error {
 	if err := o.findProtocol(ctx); err != nil {
 		return fmt.Errorf("store %s: %w", o.name, err)
 	}
+	if o.value.Index() > 0 {
+		o.lookAgain()
+	}
 	v, err := o.proto.Observe(ctx, o.store, o.value)
 	if err != nil {
 		return fmt.Errorf("store %s: %w", o.name, err)

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,9 +67,6 @@ func settleStore(e env, cmd *cobra.Command) (string, error) {
 	return cmd.Flags().GetString("store")
 }
 
-// shortLived is the garbage collector's target in a process that reads the value and ends: a large one is decoded a third faster.
-const shortLived = 400
-
 func observe(ctx context.Context, e env, cmd *cobra.Command) (*observer, error) {
 	name, _ := cmd.Flags().GetString("store")
 	asJSON, _ := cmd.Flags().GetBool("json")
@@ -78,9 +74,7 @@ func observe(ctx context.Context, e env, cmd *cobra.Command) (*observer, error) 
 	if err != nil {
 		return nil, err
 	}
-	if e.getenv("GOGC") == "" {
-		debug.SetGCPercent(shortLived)
-	}
+	e.lookOnce()
 	o := &observer{env: e, name: storeurl.Hide(name), store: st, lookout: api.NewLookout(st, protocol.Now), json: asJSON, now: time.Now()}
 	if err := o.refresh(ctx); err != nil {
 		st.Close()

@@ -1,0 +1,305 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rota-run/rota/schedule"
+)
+
+// loader makes a value of the records of a snapshot, which come sorted. What is derived from partitions it collects, and builds at the end in the order
+// of its keys. A value of many jobs comes about several times faster than by setting one record after the other.
+type loader struct {
+	draft
+	r          *decoder
+	jobs       []*jobRecord // in order
+	at         int          // in jobs, of the last partition
+	jobSlab    slab[jobRecord]
+	partSlab   slab[partitionRecord]
+	classes    map[string]*schedule.Class // by key
+	usual      *schedule.Class            // the last one that says nothing but a weight
+	owned      map[MemberID]*list
+	grants     map[place]*list
+	loads      map[place]int64 // number of partitions whose load counts to a member
+	waiting    map[*schedule.Class]*list
+	references map[*schedule.Class]int
+}
+
+// list is keys of a derived tree that begin alike and end with the name of a partition, sorted.
+type list struct {
+	prefix string
+	keys   []string
+	texts  texts
+}
+
+func (l *list) add(id PartitionID) { l.keys = append(l.keys, l.texts.join(l.prefix, string(id))) }
+
+// put adds them to the tree.
+func (l *list) put(t *tree[string, PartitionID]) {
+	for _, key := range l.keys {
+		t.load(key, PartitionID(key[len(l.prefix):]))
+	}
+}
+
+// place is a member and a class of what it has.
+type place struct {
+	member MemberID
+	class  *schedule.Class
+}
+
+// slab makes records a few at a time. It makes few, since it is freed as a whole.
+type slab[T any] struct{ free []T }
+
+const slabSize = 8
+
+func (s *slab[T]) next() *T {
+	if len(s.free) == 0 {
+		s.free = make([]T, slabSize)
+	}
+	x := &s.free[0]
+	s.free = s.free[1:]
+	return x
+}
+
+// load reads the records in the order that lets each refer to those before it.
+func (d *draft) load(r *decoder) {
+	r.shared = &shared{}
+	l := &loader{
+		draft: *d, r: r, classes: make(map[string]*schedule.Class), owned: make(map[MemberID]*list), grants: make(map[place]*list),
+		loads: make(map[place]int64), waiting: make(map[*schedule.Class]*list), references: make(map[*schedule.Class]int),
+	}
+	loadSorted(r, func() MemberID {
+		m := decodeMember(r)
+		l.setMember(m)
+		return m.ID
+	})
+	l.jobs = make([]*jobRecord, 0, r.peekCount())
+	loadSorted(r, l.job)
+	loadSorted(r, l.partition)
+	loadSorted(r, l.writer)
+	if r.err == nil {
+		l.derive()
+	}
+	*d = l.draft
+}
+
+// loadSorted reads a list of records. The digest is a sum and does not see their order, so a list in another order is refused here.
+func loadSorted[K ~string](r *decoder, record func() K) {
+	var last K
+	for i := range r.count() {
+		key := record()
+		if i > 0 && key <= last {
+			r.fail("records that are not sorted")
+		}
+		if r.err != nil {
+			return
+		}
+		last = key
+	}
+}
+
+// hash is that of the record that was just read: its encoding is the only one that it has.
+func (l *loader) hash(kind byte, from int) Hash {
+	l.buf = append(l.buf[:0], l.r.data[from:l.r.off]...)
+	h := hashBytes(kind, l.buf)
+	l.digest += h
+	return h
+}
+
+func (l *loader) job() JobID {
+	from := l.r.off
+	j := decodeJob(l.r)
+	if l.r.err != nil {
+		return ""
+	}
+	rec := l.jobSlab.next()
+	rec.Job, rec.hash = j, l.hash(kindJob, from)
+	if n := len(l.jobs); n > 0 && l.jobs[n-1].Spec == j.Spec && !spreads(j.Spec) {
+		rec.classes, rec.pool = l.jobs[n-1].classes, l.jobs[n-1].pool
+	} else {
+		rec.classes, rec.pool = l.classesOf(j.ID, j.Spec), poolTasks(j.Spec)
+	}
+	l.indexJob(rec, 1)
+	l.draft.jobs.load(rec.ID, rec)
+	l.jobs = append(l.jobs, rec)
+	return rec.ID
+}
+
+// spreads reports whether the job has classes of its own.
+func spreads(s *JobSpec) bool {
+	return slices.ContainsFunc(s.Tasks, func(t TaskSpec) bool { return t.SpreadOver != "" })
+}
+
+func (l *loader) classesOf(id JobID, spec *JobSpec) []*schedule.Class {
+	classes := make([]*schedule.Class, len(spec.Tasks))
+	for i := range spec.Tasks {
+		if t := &spec.Tasks[i]; t.Spread != SpreadEvery && t.Spread != SpreadPool {
+			classes[i] = l.class(id, t)
+		}
+	}
+	return classes
+}
+
+func (l *loader) class(id JobID, t *TaskSpec) *schedule.Class {
+	plain := len(t.Selector) == 0 && t.Pin == "" && t.SpreadOver == ""
+	if plain && l.usual != nil && l.usual.Weight == weightOr(t.Weight) {
+		return l.usual
+	}
+	c := classOf(id, t)
+	known, ok := l.classes[c.Key]
+	if !ok {
+		known, l.classes[c.Key] = &c, &c
+	}
+	if plain {
+		l.usual = known
+	}
+	return known
+}
+
+// jobOf finds the job of the next partition: mostly that of the last one, or the next.
+func (l *loader) jobOf(id JobID) (*jobRecord, bool) {
+	for n := range 2 {
+		if i := l.at + n; i < len(l.jobs) && l.jobs[i].ID == id {
+			l.at = i
+			return l.jobs[i], true
+		}
+	}
+	i, ok := slices.BinarySearchFunc(l.jobs, id, func(j *jobRecord, id JobID) int { return cmp.Compare(j.ID, id) })
+	if !ok {
+		return nil, false
+	}
+	l.at = i
+	return l.jobs[i], true
+}
+
+func (l *loader) partition() PartitionID {
+	from := l.r.off
+	l.expect()
+	p := decodePartition(l.r)
+	if l.r.err != nil {
+		return ""
+	}
+	rec := l.partSlab.next()
+	rec.Partition, rec.hash = p, l.hash(kindPartition, from)
+	j, ok := l.jobOf(rec.job())
+	switch {
+	case p.Dropped:
+	case ok:
+		rec.class = l.classFor(j, rec)
+	default:
+		l.r.fail(fmt.Sprintf("partition %q has no job", p.ID))
+		return p.ID
+	}
+	if ok && rec.open() {
+		j.open++
+	}
+	l.partitions.load(rec.ID, rec)
+	l.collect(rec)
+	return rec.ID
+}
+
+// expect lets the name of a job's only partition be that of the job.
+func (l *loader) expect() {
+	if i := l.at + 1; i < len(l.jobs) {
+		l.r.shared.next = string(l.jobs[i].ID)
+	}
+	if len(l.jobs) > 0 && l.partitions.len() == 0 {
+		l.r.shared.next = string(l.jobs[0].ID)
+	}
+}
+
+// classFor is the class of a partition, which tells the one of a window from others of its task.
+func (l *loader) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
+	c := l.draft.classFor(j, p)
+	if c == nil || !p.inWindow() {
+		return c
+	}
+	known, ok := l.classes[c.Key]
+	if !ok {
+		known, l.classes[c.Key] = c, c
+	}
+	return known
+}
+
+func (l *loader) writer() WriterID {
+	from := l.r.off
+	id, rec := decodeWriter(l.r)
+	rec.hash = l.hash(kindWriter, from)
+	l.writers.set(id, rec)
+	return id
+}
+
+// collect notes what is derived from a partition: derived.index does the same for one at a time.
+func (l *loader) collect(p *partitionRecord) {
+	if p.Slot != 0 && p.Owner != "" {
+		l.indexSlot(p, 1)
+	}
+	if p.Owner != "" {
+		l.own(p.Owner, p.ID)
+	}
+	if p.Next != "" && p.Next != p.Owner {
+		l.own(p.Next, p.ID)
+	}
+	if p.moving() {
+		l.derived.moving++
+	}
+	if p.State == PartitionBlocked {
+		l.derived.indexParents(&p.Partition, 1)
+	}
+	if p.class == nil {
+		return
+	}
+	l.references[p.class]++
+	switch p.State {
+	case PartitionWaiting:
+		if l.waiting[p.class] == nil {
+			l.waiting[p.class] = &list{prefix: p.class.Key + "\x00"}
+		}
+		l.waiting[p.class].add(p.ID)
+	case PartitionGranted:
+		at := place{p.Owner, p.class}
+		if l.grants[at] == nil {
+			l.grants[at] = &list{prefix: movableKey(p.Owner, p.class.Key, "")}
+		}
+		l.grants[at].add(p.ID)
+	}
+	if h := p.holder(); h != "" {
+		l.loads[place{h, p.class}]++
+	}
+}
+
+func (l *loader) own(m MemberID, p PartitionID) {
+	if l.owned[m] == nil {
+		l.owned[m] = &list{prefix: memberKey(m, "")}
+	}
+	l.owned[m].add(p)
+}
+
+// derive builds what was collected.
+func (l *loader) derive() {
+	for _, m := range slices.Sorted(maps.Keys(l.owned)) {
+		l.owned[m].put(&l.derived.byMember)
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(l.grants), place.compare) {
+		l.grants[at].put(&l.derived.movable)
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(l.loads), place.compare) {
+		l.derived.indexLoad(at.member, at.class, l.loads[at])
+	}
+	byKey := func(a, b *schedule.Class) int { return cmp.Compare(a.Key, b.Key) }
+	for _, c := range slices.SortedFunc(maps.Keys(l.waiting), byKey) {
+		l.waiting[c].put(&l.derived.unplaced)
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(l.references), byKey) {
+		l.derived.indexClass(c, l.references[c])
+	}
+}
+
+func (a place) compare(b place) int {
+	return cmp.Or(cmp.Compare(a.member, b.member), cmp.Compare(a.class.Key, b.class.Key))
+}
+
+// load sets a key. It is cheap if the key comes after all others.
+func (t *tree[K, V]) load(k K, v V) { t.edit().Load(k, v) }
