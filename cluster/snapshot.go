@@ -134,6 +134,7 @@ func (d *draft) loadPartition(r *decoder, p Partition) {
 		r.fail(fmt.Sprintf("partition %q has no job", p.ID))
 		return
 	}
+	d.shareNames(rec, j)
 	d.atMS = p.ChangedMS
 	d.setPartition(rec)
 }
