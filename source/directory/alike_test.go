@@ -18,7 +18,7 @@ func TestEqualFilesShareWhatTheyMean(t *testing.T) {
 	for name, text := range map[string]string{"a.yaml": noop, "b.yaml": noop, "c.json": noop, "d.yaml": "type: noop\nevery: 2m\n", "e.yaml": "type: unknown\n", "f.yaml": "type: unknown\n"} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	types := work.Types{"noop": {Periodic: true}}
+	types := work.Types{"noop": {Periodic: true, New: func(work.Definition) (work.Runner, error) { return nil, nil }}}
 	s := NewScanner([]string{dir}, "s", types)
 	first := s.Scan()
 	if len(first.Definitions) != 4 || len(first.Faults) != 2 || first.Faults[0].Path == first.Faults[1].Path {
