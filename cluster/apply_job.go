@@ -303,10 +303,11 @@ func (d *draft) completeJob(job JobID) {
 func (d *draft) forgetJobs() {
 	limit := int(d.Settings().Retention)
 	for d.derived.ended.len() > limit {
-		_, id, ok := d.derived.ended.m.Min()
-		if !ok {
-			return
-		}
+		var id JobID
+		d.derived.ended.each(func(_ string, first JobID) bool {
+			id = first
+			return false
+		})
 		d.dropAll(id)
 		d.removeJob(id)
 	}

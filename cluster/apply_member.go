@@ -162,7 +162,7 @@ func (d *draft) membersChanged() {
 
 func (d *draft) ownedIDs(m MemberID) []PartitionID {
 	var ids []PartitionID
-	d.derived.byMember.below(memberKey(m, ""), func(_ string, id PartitionID) bool {
+	d.derived.byMember.each(string(m), func(id PartitionID) bool {
 		ids = append(ids, id)
 		return true
 	})

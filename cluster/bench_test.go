@@ -108,6 +108,57 @@ func BenchmarkValueMemory(b *testing.B) {
 	b.ReportMetric(float64(snapshot), "snapshot-B")
 }
 
+// BenchmarkJobsMemory is the memory of a value with 100,000 jobs of one task each, on three members, as a directory of task files makes them: as it came about
+// by entries of 1,000 jobs, and as loaded from its snapshot.
+func BenchmarkJobsMemory(b *testing.B) {
+	const jobs = 100_000
+	var applied, loaded uint64
+	for b.Loop() {
+		before := heap()
+		w := manyJobs(b, jobs, true)
+		applied = heap() - before
+		snapshot := w.v.Snapshot()
+		before = heap()
+		v, err := DecodeSnapshot(snapshot)
+		if err != nil {
+			b.Fatal(err)
+		}
+		loaded = heap() - before
+		runtime.KeepAlive(w)
+		runtime.KeepAlive(v)
+	}
+	b.ReportMetric(float64(applied)/jobs, "applied-B/job")
+	b.ReportMetric(float64(loaded)/jobs, "loaded-B/job")
+}
+
+// manyJobs has jobs of one task each on three members, all alike or each with a definition of its own. Entries are decoded, as those of a log are.
+func manyJobs(b *testing.B, jobs int, alike bool) *bench {
+	b.Helper()
+	w := &bench{b: b}
+	for i := range 3 {
+		w.join(MemberID(fmt.Sprintf("m%03d", i)))
+	}
+	for at := 0; at < jobs; at += 1000 {
+		w.seq++
+		e := Entry{Index: w.v.index + 1, Writer: "w", Seq: w.seq, Format: 1}
+		for i := at; i < min(at+1000, jobs); i++ {
+			definition := `{"every_ms":60000}`
+			if !alike {
+				definition = fmt.Sprintf(`{"every_ms":%d}`, 60_000+i)
+			}
+			e.Commands = append(e.Commands, SubmitJob{Job: JobID(fmt.Sprintf("check-%06d", i)), Spec: JobSpec{
+				Source: "tasks", Tasks: []TaskSpec{{Type: "noop", Definition: []byte(definition)}},
+			}})
+		}
+		read, err := DecodeEntry(e.Index, e.Encode())
+		if err != nil {
+			b.Fatal(err)
+		}
+		w.v, _ = w.v.Apply(read)
+	}
+	return w
+}
+
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

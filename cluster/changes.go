@@ -16,28 +16,49 @@ func (r Record) compare(o Record) int {
 	return cmp.Or(cmp.Compare(r.Member, o.Member), cmp.Compare(r.Job, o.Job), cmp.Compare(r.Partition, o.Partition))
 }
 
-// step is the records that one entry has set or removed. Steps are shared by all values that came about by them.
-type step struct {
-	chain   Hash // of the value that it led to
-	records []Record
-	before  *step
-	length  int    // of the chain of steps
-	older   []step // those before the first of the chain, newest first
+// note is a Record as it is kept.
+type note struct {
+	kind byte
+	id   string
 }
 
-// maxSteps bounds the chain. A new one begins then; the former one is kept beside it, and what is before that is forgotten.
-const maxSteps = 512
+func (n note) record() Record {
+	switch n.kind {
+	case kindMember:
+		return Record{Member: MemberID(n.id)}
+	case kindJob:
+		return Record{Job: JobID(n.id)}
+	}
+	return Record{Partition: PartitionID(n.id)}
+}
 
-func (s *step) then(chain Hash, records []Record) *step {
-	next := &step{chain: chain, records: records, before: s, length: 1}
+// step is the records that one entry has set or removed. Steps are shared by all values that came about by them.
+type step struct {
+	chain  Hash // of the value that it led to
+	notes  []note
+	before *step
+	length int    // of the chain of steps
+	total  int    // notes in it
+	older  []step // those before the first of the chain, newest first
+}
+
+// maxSteps bounds the chain, and maxNotes what it notes before its last step. A new one begins then; the former one is kept beside it, and what is before that
+// is forgotten: who is so far back compares everything.
+const (
+	maxSteps = 512
+	maxNotes = 32 << 10
+)
+
+func (s *step) then(chain Hash, notes []note) *step {
+	next := &step{chain: chain, notes: clone(notes), before: s, length: 1, total: len(notes)}
 	switch {
 	case s == nil:
-	case s.length < maxSteps:
-		next.length, next.older = s.length+1, s.older
+	case s.length < maxSteps && s.total < maxNotes:
+		next.length, next.total, next.older = s.length+1, s.total+len(notes), s.older
 	default:
-		next.before, next.older = nil, make([]step, 0, maxSteps)
+		next.before, next.older = nil, make([]step, 0, s.length)
 		for ; s != nil; s = s.before {
-			next.older = append(next.older, step{chain: s.chain, records: s.records})
+			next.older = append(next.older, step{chain: s.chain, notes: s.notes})
 		}
 	}
 	return next
@@ -46,17 +67,23 @@ func (s *step) then(chain Hash, records []Record) *step {
 // since is the records of the steps behind the value with a chain hash; false where that is not known.
 func (s *step) since(chain Hash) (out []Record, ok bool) {
 	var older []step
+	add := func(notes []note) {
+		for _, n := range notes {
+			out = append(out, n.record())
+		}
+	}
 	for ; s != nil; s = s.before {
 		if s.chain == chain {
 			return out, true
 		}
-		out, older = append(out, s.records...), s.older
+		add(s.notes)
+		older = s.older
 	}
 	for i := range older {
 		if older[i].chain == chain {
 			return out, true
 		}
-		out = append(out, older[i].records...)
+		add(older[i].notes)
 	}
 	return nil, false
 }

@@ -5,10 +5,10 @@ import "github.com/rota-run/rota/schedule"
 // derived is what can be computed from the records alone. It is kept beside them so that a change costs what it touches;
 // a snapshot leaves it out and rebuilds it. Nothing in it may depend on the order in which the records came about.
 type derived struct {
-	byMember tree[string, PartitionID] // member \0 partition: Owner or Next
-	movable  tree[string, PartitionID] // member \0 class \0 partition: granted, free to be moved
-	unplaced tree[string, PartitionID] // class \0 partition: waiting for an owner
-	counts   tree[string, int64]       // member \0 class: owned or on the way to it
+	byMember shelves             // by member: Owner or Next
+	movable  shelves             // by member \0 class: granted, free to be moved
+	unplaced shelves             // by class: waiting for an owner
+	counts   tree[string, int64] // member \0 class: owned or on the way to it
 	loads    tree[MemberID, load]
 	classes  tree[string, classRecord]
 	everies  tree[string, PartitionID]   // job \0 task of the live tasks with spread every
@@ -32,11 +32,7 @@ type classRecord struct {
 	refs  int             // partitions of this class
 }
 
-func memberKey(m MemberID, p PartitionID) string { return string(m) + "\x00" + string(p) }
-
-func movableKey(m MemberID, class string, p PartitionID) string {
-	return string(m) + "\x00" + class + "\x00" + string(p)
-}
+func movableKey(m MemberID, class string) string { return string(m) + "\x00" + class }
 
 // holder is the member whose load the partition counts to; "" if none.
 func (p *Partition) holder() MemberID {
@@ -83,10 +79,10 @@ func (d *derived) index(p *partitionRecord, by int) {
 	d.indexClass(p.class, by)
 	key := p.class.Key
 	if p.State == PartitionWaiting {
-		mark(&d.unplaced, key+"\x00"+string(p.ID), p.ID, by)
+		d.unplaced.mark(key, p.ID, by)
 	}
 	if p.State == PartitionGranted {
-		mark(&d.movable, movableKey(p.Owner, key, p.ID), p.ID, by)
+		d.movable.mark(movableKey(p.Owner, key), p.ID, by)
 	}
 	if h := p.holder(); h != "" {
 		d.indexLoad(h, p.class, int64(by))
@@ -103,10 +99,10 @@ func mark[V any](t *tree[string, V], key string, v V, by int) {
 
 func (d *derived) indexMembers(p *Partition, by int) {
 	if p.Owner != "" {
-		mark(&d.byMember, memberKey(p.Owner, p.ID), p.ID, by)
+		d.byMember.mark(string(p.Owner), p.ID, by)
 	}
 	if p.Next != "" {
-		mark(&d.byMember, memberKey(p.Next, p.ID), p.ID, by)
+		d.byMember.mark(string(p.Next), p.ID, by)
 	}
 }
 

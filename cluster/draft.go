@@ -1,6 +1,10 @@
 package cluster
 
-import "math"
+import (
+	"bytes"
+	"cmp"
+	"math"
+)
 
 // The kinds of records, which make their hashes distinct.
 const (
@@ -32,7 +36,7 @@ type draft struct {
 	partial   []JobID         // not completed: see Pending
 	alone     bool            // one command, whose consequences for other records Settle derives
 	taken     int             // number of commands of a repeated request
-	records   []Record        // set or removed by this entry
+	notes     []note          // of what this entry has set or removed
 	loading   bool            // the value is made of its records: all of them are the draft's own
 	buf       []byte
 }
@@ -45,7 +49,7 @@ func (v Value) draft(e *Entry) *draft {
 func (d *draft) value() Value {
 	d.stampTouched()
 	v := d.Value
-	if v.recent = v.recent.then(v.chain, d.records); d.unlogged {
+	if v.recent = v.recent.then(v.chain, d.notes); d.unlogged {
 		v.recent = nil
 	}
 	v.members.seal()
@@ -57,9 +61,9 @@ func (d *draft) value() Value {
 }
 
 // note names a record as changed.
-func (d *draft) note(r Record) {
+func (d *draft) note(kind byte, id string) {
 	if !d.loading {
-		d.records = append(d.records, r)
+		d.notes = append(d.notes, note{kind, id})
 	}
 }
 
@@ -84,7 +88,7 @@ func (d *draft) stampTouched() {
 }
 
 func (d *draft) setMember(m Member) {
-	d.note(Record{Member: m.ID})
+	d.note(kindMember, string(m.ID))
 	old, ok := d.Value.members.get(m.ID)
 	if ok {
 		d.digest -= old.hash
@@ -106,7 +110,7 @@ func (d *draft) removeMember(id MemberID) {
 	if !ok {
 		return
 	}
-	d.note(Record{Member: id})
+	d.note(kindMember, string(id))
 	d.digest -= old.hash
 	d.countJoined(&old.Member, -1)
 	if had := old.slots(); had > 0 {
@@ -123,10 +127,14 @@ func (d *draft) countJoined(m *Member, by int) {
 }
 
 func (d *draft) setJob(rec *jobRecord) {
-	d.note(Record{Job: rec.ID})
-	if old, ok := d.jobs.get(rec.ID); ok {
+	d.note(kindJob, string(rec.ID))
+	old, ok := d.jobs.get(rec.ID)
+	if ok {
 		d.digest -= old.hash
 		d.indexJob(old, -1)
+	}
+	if !ok || old.Spec != rec.Spec {
+		d.shareSpec(rec)
 	}
 	d.buf = appendJob(d.buf[:0], rec.Job)
 	rec.hash = hashBytes(kindJob, d.buf)
@@ -135,12 +143,47 @@ func (d *draft) setJob(rec *jobRecord) {
 	d.jobs.set(rec.ID, rec)
 }
 
+// shareSpec takes the spec of the job before it where that is the same: jobs that were written alike often follow each other.
+func (d *draft) shareSpec(rec *jobRecord) {
+	d.jobs.backFrom(rec.ID, func(id JobID, near *jobRecord) bool {
+		if id == rec.ID {
+			return true
+		}
+		if alike(near.Spec, rec.Spec) && SameSpec(near.Spec, rec.Spec) {
+			rec.Spec = near.Spec
+		}
+		return false
+	})
+}
+
+// shareNames takes the names that other records have, too, from these. The job may be nil.
+func (d *draft) shareNames(p *partitionRecord, j *jobRecord) {
+	if j != nil && string(j.ID) == string(p.ID) {
+		p.ID = PartitionID(j.ID)
+	}
+	if m, ok := d.Value.members.get(p.Owner); ok {
+		p.Owner = m.ID
+	}
+	if p.From != "" {
+		m, _ := d.Value.members.get(p.From)
+		p.From = cmp.Or(m.ID, p.From)
+	}
+}
+
+// alike is cheap, and true where SameSpec is.
+func alike(a, b *JobSpec) bool {
+	if len(a.Tasks) != len(b.Tasks) || a.Source != b.Source || a.Version != b.Version {
+		return false
+	}
+	return len(a.Tasks) == 0 || a.Tasks[0].Type == b.Tasks[0].Type && bytes.Equal(a.Tasks[0].Definition, b.Tasks[0].Definition)
+}
+
 func (d *draft) removeJob(id JobID) {
 	old, ok := d.jobs.get(id)
 	if !ok {
 		return
 	}
-	d.note(Record{Job: id})
+	d.note(kindJob, string(id))
 	d.digest -= old.hash
 	d.indexJob(old, -1)
 	d.jobs.remove(id)
@@ -184,7 +227,7 @@ func (d *draft) countOpen(id JobID, by int) int {
 
 func (d *draft) setPartition(p *partitionRecord) {
 	p.ChangedMS = d.atMS
-	d.note(Record{Partition: p.ID})
+	d.note(kindPartition, string(p.ID))
 	old, had := d.partitions.get(p.ID)
 	if had {
 		d.digest -= old.hash
@@ -242,7 +285,7 @@ func (d *draft) removePartition(id PartitionID) {
 	if !ok {
 		return
 	}
-	d.note(Record{Partition: id})
+	d.note(kindPartition, string(id))
 	d.digest -= old.hash
 	d.touch(old.Owner)
 	d.touch(old.Next)

@@ -97,7 +97,7 @@ func mustBeInEpoch(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry,
 		case Share:
 			shared[c.Partition] = did.Results[i].Accepted
 		case Own:
-			if did.Results[i].Accepted && len(e.Commands) == 1 && len(v.recent.records) > 0 {
+			if did.Results[i].Accepted && len(e.Commands) == 1 && len(v.recent.notes) > 0 {
 				t.Fatalf("%v changed records", e)
 			}
 		}

@@ -20,27 +20,11 @@ type loader struct {
 	partSlab   slab[partitionRecord]
 	classes    map[string]*schedule.Class // by key
 	usual      *schedule.Class            // the last one that says nothing but a weight
-	owned      map[MemberID]*list
-	grants     map[place]*list
+	owned      map[MemberID][]PartitionID
+	grants     map[place][]PartitionID
 	loads      map[place]int64 // number of partitions whose load counts to a member
-	waiting    map[*schedule.Class]*list
+	waiting    map[*schedule.Class][]PartitionID
 	references map[*schedule.Class]int
-}
-
-// list is keys of a derived tree that begin alike and end with the name of a partition, sorted.
-type list struct {
-	prefix string
-	keys   []string
-	texts  texts
-}
-
-func (l *list) add(id PartitionID) { l.keys = append(l.keys, l.texts.join(l.prefix, string(id))) }
-
-// put adds them to the tree.
-func (l *list) put(t *tree[string, PartitionID]) {
-	for _, key := range l.keys {
-		t.load(key, PartitionID(key[len(l.prefix):]))
-	}
 }
 
 // place is a member and a class of what it has.
@@ -67,8 +51,8 @@ func (s *slab[T]) next() *T {
 func (d *draft) load(r *decoder) {
 	r.shared = &shared{}
 	l := &loader{
-		draft: *d, r: r, classes: make(map[string]*schedule.Class), owned: make(map[MemberID]*list), grants: make(map[place]*list),
-		loads: make(map[place]int64), waiting: make(map[*schedule.Class]*list), references: make(map[*schedule.Class]int),
+		draft: *d, r: r, classes: make(map[string]*schedule.Class), owned: make(map[MemberID][]PartitionID), grants: make(map[place][]PartitionID),
+		loads: make(map[place]int64), waiting: make(map[*schedule.Class][]PartitionID), references: make(map[*schedule.Class]int),
 	}
 	loadSorted(r, func() MemberID {
 		m := decodeMember(r)
@@ -122,7 +106,7 @@ func (l *loader) job() JobID {
 		rec.classes, rec.pool = l.classesOf(j.ID, j.Spec), poolTasks(j.Spec)
 	}
 	l.indexJob(rec, 1)
-	l.draft.jobs.load(rec.ID, rec)
+	l.draft.jobs.set(rec.ID, rec)
 	l.jobs = append(l.jobs, rec)
 	return rec.ID
 }
@@ -195,7 +179,7 @@ func (l *loader) partition() PartitionID {
 	if ok && rec.open() {
 		j.open++
 	}
-	l.partitions.load(rec.ID, rec)
+	l.partitions.set(rec.ID, rec)
 	l.collect(rec)
 	return rec.ID
 }
@@ -254,43 +238,32 @@ func (l *loader) collect(p *partitionRecord) {
 	l.references[p.class]++
 	switch p.State {
 	case PartitionWaiting:
-		if l.waiting[p.class] == nil {
-			l.waiting[p.class] = &list{prefix: p.class.Key + "\x00"}
-		}
-		l.waiting[p.class].add(p.ID)
+		l.waiting[p.class] = append(l.waiting[p.class], p.ID)
 	case PartitionGranted:
 		at := place{p.Owner, p.class}
-		if l.grants[at] == nil {
-			l.grants[at] = &list{prefix: movableKey(p.Owner, p.class.Key, "")}
-		}
-		l.grants[at].add(p.ID)
+		l.grants[at] = append(l.grants[at], p.ID)
 	}
 	if h := p.holder(); h != "" {
 		l.loads[place{h, p.class}]++
 	}
 }
 
-func (l *loader) own(m MemberID, p PartitionID) {
-	if l.owned[m] == nil {
-		l.owned[m] = &list{prefix: memberKey(m, "")}
-	}
-	l.owned[m].add(p)
-}
+func (l *loader) own(m MemberID, p PartitionID) { l.owned[m] = append(l.owned[m], p) }
 
 // derive builds what was collected.
 func (l *loader) derive() {
 	for _, m := range slices.Sorted(maps.Keys(l.owned)) {
-		l.owned[m].put(&l.derived.byMember)
+		l.derived.byMember.load(string(m), l.owned[m])
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(l.grants), place.compare) {
-		l.grants[at].put(&l.derived.movable)
+		l.derived.movable.load(movableKey(at.member, at.class.Key), l.grants[at])
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(l.loads), place.compare) {
 		l.derived.indexLoad(at.member, at.class, l.loads[at])
 	}
 	byKey := func(a, b *schedule.Class) int { return cmp.Compare(a.Key, b.Key) }
 	for _, c := range slices.SortedFunc(maps.Keys(l.waiting), byKey) {
-		l.waiting[c].put(&l.derived.unplaced)
+		l.derived.unplaced.load(c.Key, l.waiting[c])
 	}
 	for _, c := range slices.SortedFunc(maps.Keys(l.references), byKey) {
 		l.derived.indexClass(c, l.references[c])
@@ -301,5 +274,11 @@ func (a place) compare(b place) int {
 	return cmp.Or(cmp.Compare(a.member, b.member), cmp.Compare(a.class.Key, b.class.Key))
 }
 
-// load sets a key. It is cheap if the key comes after all others.
-func (t *tree[K, V]) load(k K, v V) { t.edit().Load(k, v) }
+// load puts partitions, which are sorted, on a new shelf.
+func (s *shelves) load(key string, ids []PartitionID) {
+	var t tree[PartitionID, struct{}]
+	for _, id := range ids {
+		t.setBy(s.of.editor(), id, struct{}{})
+	}
+	s.of.set(key, t)
+}

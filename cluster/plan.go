@@ -140,7 +140,7 @@ func (w *view) Classes() []schedule.Class { return w.classes }
 
 // Unplaced implements schedule.View.
 func (w *view) Unplaced(c int, yield func(string) bool) {
-	w.v.derived.unplaced.below(w.classes[c].Key+"\x00", func(_ string, id PartitionID) bool { return yield(string(id)) })
+	w.v.derived.unplaced.each(w.classes[c].Key, func(id PartitionID) bool { return yield(string(id)) })
 }
 
 // Owned implements schedule.View.
@@ -148,8 +148,8 @@ func (w *view) Owned(m, c int, yield func(string) bool) {
 	if fixed(&w.classes[c], &w.members[m]) {
 		return
 	}
-	prefix := movableKey(MemberID(w.members[m].ID), w.classes[c].Key, "")
-	w.v.derived.movable.below(prefix, func(_ string, id PartitionID) bool { return yield(string(id)) })
+	key := movableKey(MemberID(w.members[m].ID), w.classes[c].Key)
+	w.v.derived.movable.each(key, func(id PartitionID) bool { return yield(string(id)) })
 }
 
 // Count implements schedule.View.

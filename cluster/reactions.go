@@ -64,7 +64,7 @@ type Duty struct {
 // Duties lists the member's duties, sorted by partition.
 func (v Value) Duties(self MemberID) []Duty {
 	var duties []Duty
-	v.derived.byMember.below(memberKey(self, ""), func(_ string, p PartitionID) bool {
+	v.derived.byMember.each(string(self), func(p PartitionID) bool {
 		if d, ok := v.duty(p, self); ok {
 			duties = append(duties, d)
 		}

@@ -21,7 +21,7 @@ func (v Value) after(m MemberID) MemberID {
 		next = id
 		return false
 	}
-	v.members.m.Ascend(m, pick)
+	v.members.from(m, pick)
 	if next == "" {
 		v.members.each(pick)
 	}
@@ -38,9 +38,9 @@ func (v Value) before(m MemberID) MemberID {
 		prev = id
 		return false
 	}
-	v.members.m.Descend(m, pick)
+	v.members.backFrom(m, pick)
 	if prev == "" {
-		v.members.m.Reverse(pick)
+		v.members.back(pick)
 	}
 	return prev
 }

@@ -77,13 +77,6 @@ func (t *texts) copy(b []byte) string {
 	return t.block.String()[from:]
 }
 
-func (t *texts) join(a, b string) string {
-	from := t.room(len(a) + len(b))
-	t.block.WriteString(a)
-	t.block.WriteString(b)
-	return t.block.String()[from:]
-}
-
 // room is where a text of n bytes will begin.
 func (t *texts) room(n int) int {
 	if t.block.Cap()-t.block.Len() < n {

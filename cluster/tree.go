@@ -1,42 +1,386 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
-
-	"github.com/tidwall/btree"
 )
 
 // tree is a sorted map with value semantics: copying the struct shares the nodes, and the first change of a copy leaves
 // the others as they were. Only a draft changes trees; seal makes the next change copy again.
 type tree[K ~string, V any] struct {
-	m     btree.Map[K, V]
-	fresh bool // the nodes on changed paths are ours alone
+	top   *branch[K, V]
+	count int
+	own   *editor // whose nodes may be changed in place; nil while the tree is sealed
 }
 
-func (t *tree[K, V]) edit() *btree.Map[K, V] {
-	if !t.fresh {
-		t.m = *t.m.Copy()
-		t.fresh = true
+// editor marks the nodes that one draft has made. It is not empty: each has an address of its own.
+type editor struct{ _ byte }
+
+// branch is a node of a B+ tree. A leaf has keys with their values. Another one has children, and a lower bound for the keys of each.
+type branch[K ~string, V any] struct {
+	own  *editor
+	keys []K
+	vals []V
+	kids []*branch[K, V]
+}
+
+// Bounds of a node: a full one is split, one with fewer than the least is filled from its neighbour or joined with it.
+const (
+	mostKeys  = 48
+	leastKeys = mostKeys / 4
+	spareKeys = 4
+)
+
+func (t *tree[K, V]) editor() *editor {
+	if t.own == nil {
+		t.own = new(editor)
 	}
-	return &t.m
+	return t.own
 }
 
-func (t *tree[K, V]) seal() { t.fresh = false }
+func (t *tree[K, V]) seal() { t.own = nil }
 
-func (t *tree[K, V]) get(k K) (V, bool) { return t.m.Get(k) }
+func (t *tree[K, V]) get(k K) (v V, ok bool) {
+	n := t.top
+	if n == nil {
+		return v, false
+	}
+	for n.kids != nil {
+		n = n.kids[n.child(k)]
+	}
+	if i, found := n.find(k); found {
+		return n.vals[i], true
+	}
+	return v, false
+}
 
-func (t *tree[K, V]) set(k K, v V) { t.edit().Set(k, v) }
+func (t *tree[K, V]) len() int { return t.count }
 
-func (t *tree[K, V]) remove(k K) { t.edit().Delete(k) }
+// set sets the value of a key.
+func (t *tree[K, V]) set(k K, v V) { t.setBy(t.editor(), k, v) }
 
-func (t *tree[K, V]) len() int { return t.m.Len() }
+func (t *tree[K, V]) setBy(by *editor, k K, v V) {
+	if t.top == nil {
+		t.top = &branch[K, V]{own: by}
+	}
+	t.top = t.top.mine(by)
+	right, added := t.top.set(by, k, v)
+	if right != nil {
+		t.top = &branch[K, V]{own: by, keys: []K{t.top.keys[0], right.keys[0]}, kids: []*branch[K, V]{t.top, right}}
+	}
+	if added {
+		t.count++
+	}
+}
+
+// remove removes a key, if it is there.
+func (t *tree[K, V]) remove(k K) { t.removeBy(t.editor(), k) }
+
+func (t *tree[K, V]) removeBy(by *editor, k K) {
+	if _, ok := t.get(k); !ok {
+		return
+	}
+	t.top = t.top.mine(by)
+	t.top.remove(by, k)
+	t.count--
+	for t.top.kids != nil && len(t.top.kids) == 1 {
+		t.top = t.top.kids[0]
+	}
+	if t.count == 0 {
+		t.top = nil
+	}
+}
 
 // each yields the pairs in order of key.
-func (t *tree[K, V]) each(yield func(K, V) bool) { t.m.Scan(yield) }
+func (t *tree[K, V]) each(yield func(K, V) bool) {
+	if t.top != nil {
+		t.top.each(yield)
+	}
+}
+
+// from yields the pairs in order, beginning with the first key that is not less.
+func (t *tree[K, V]) from(k K, yield func(K, V) bool) {
+	if t.top != nil {
+		t.top.from(k, yield)
+	}
+}
+
+// backFrom yields the pairs in the opposite order, beginning with the last key that is not greater.
+func (t *tree[K, V]) backFrom(k K, yield func(K, V) bool) {
+	if t.top != nil {
+		t.top.backFrom(k, yield)
+	}
+}
+
+// back yields all pairs in the opposite order.
+func (t *tree[K, V]) back(yield func(K, V) bool) {
+	if t.top != nil {
+		t.top.back(yield)
+	}
+}
 
 // below yields the pairs whose key begins with prefix, in order.
 func (t *tree[K, V]) below(prefix K, yield func(K, V) bool) {
-	t.m.Ascend(prefix, func(k K, v V) bool {
+	t.from(prefix, func(k K, v V) bool {
 		return strings.HasPrefix(string(k), string(prefix)) && yield(k, v)
 	})
 }
+
+// find is the place of a key, and whether it is there.
+func (n *branch[K, V]) find(k K) (int, bool) {
+	low, high := 0, len(n.keys)
+	for low < high {
+		if mid := int(uint(low+high) >> 1); n.keys[mid] < k { //nolint:gosec // not negative
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low, low < len(n.keys) && n.keys[low] == k
+}
+
+// child is the place of the child that has the key, if any has.
+func (n *branch[K, V]) child(k K) int {
+	i, found := n.find(k)
+	if found {
+		return i
+	}
+	return max(i-1, 0)
+}
+
+// mine is the node, or a copy of it that the editor may change.
+func (n *branch[K, V]) mine(by *editor) *branch[K, V] {
+	if n.own == by {
+		return n
+	}
+	return &branch[K, V]{own: by, keys: clone(n.keys), vals: clone(n.vals), kids: clone(n.kids)}
+}
+
+// mineAt makes a child the editor's own.
+func (n *branch[K, V]) mineAt(by *editor, i int) *branch[K, V] {
+	n.kids[i] = n.kids[i].mine(by)
+	return n.kids[i]
+}
+
+// clone is a copy with as much room as it needs, nil for nil.
+func clone[T any](s []T) []T {
+	if s == nil {
+		return nil
+	}
+	out := make([]T, len(s))
+	copy(out, s)
+	return out
+}
+
+// set sets a key in an own node. If the node had to be split it returns the right part.
+func (n *branch[K, V]) set(by *editor, k K, v V) (right *branch[K, V], added bool) {
+	if n.kids == nil {
+		i, found := n.find(k)
+		if found {
+			n.keys[i], n.vals[i] = k, v
+			return nil, false
+		}
+		if len(n.keys) == mostKeys {
+			right = n.split(by, i)
+			if i > len(n.keys) || len(right.keys) == 0 {
+				i -= len(n.keys)
+				right.keys, right.vals = put(right.keys, i, k), put(right.vals, i, v)
+				return right, true
+			}
+		}
+		n.keys, n.vals = put(n.keys, i, k), put(n.vals, i, v)
+		return right, true
+	}
+	i := n.child(k)
+	n.keys[i] = min(n.keys[i], k)
+	more, added := n.mineAt(by, i).set(by, k, v)
+	if more == nil {
+		return nil, added
+	}
+	into := n
+	if i++; len(n.keys) == mostKeys {
+		right = n.split(by, i)
+		if i > len(n.keys) || len(right.keys) == 0 {
+			into, i = right, i-len(n.keys)
+		}
+	}
+	into.keys, into.kids = put(into.keys, i, more.keys[0]), put(into.kids, i, more)
+	return right, added
+}
+
+// split takes the right half out of a full node to which something is added at i. At its end only what is added goes to the right: whoever adds in order
+// leaves full nodes.
+func (n *branch[K, V]) split(by *editor, i int) *branch[K, V] {
+	at := len(n.keys) / 2
+	if i == len(n.keys) {
+		at = i
+	}
+	right := &branch[K, V]{own: by, keys: clone(n.keys[at:])}
+	if n.kids != nil {
+		right.kids = clone(n.kids[at:])
+		n.kids = cut(n.kids, at)
+	} else {
+		right.vals = clone(n.vals[at:])
+		n.vals = cut(n.vals, at)
+	}
+	n.keys = cut(n.keys, at)
+	return right
+}
+
+// cut is the first n of a list, without the others in its memory.
+func cut[T any](s []T, n int) []T {
+	if n == len(s) && n == cap(s) {
+		return s
+	}
+	return clone(s[:n])
+}
+
+// put inserts into a list. One that grows gets room for a few more; at its end for many: whoever adds in order fills the node.
+func put[T any](s []T, i int, x T) []T {
+	if len(s) == cap(s) {
+		room := len(s) + max(spareKeys, len(s)/4)
+		if i == len(s) {
+			room = max(2*len(s), 2*spareKeys)
+		}
+		more := make([]T, len(s), min(room, mostKeys))
+		copy(more, s)
+		s = more
+	}
+	return slices.Insert(s, i, x)
+}
+
+// remove removes a key that is there from an own node.
+func (n *branch[K, V]) remove(by *editor, k K) {
+	if n.kids == nil {
+		i, _ := n.find(k)
+		n.keys, n.vals = slices.Delete(n.keys, i, i+1), slices.Delete(n.vals, i, i+1)
+		return
+	}
+	i := n.child(k)
+	n.mineAt(by, i).remove(by, k)
+	if len(n.kids[i].keys) < leastKeys && len(n.kids) > 1 {
+		n.refill(by, i)
+	}
+}
+
+// refill gives a child that has too little what its neighbour has, or half of both.
+func (n *branch[K, V]) refill(by *editor, i int) {
+	i = min(i, len(n.kids)-2)
+	l, r := n.mineAt(by, i), n.kids[i+1]
+	l.keys, l.vals, l.kids = slices.Concat(l.keys, r.keys), join(l.vals, r.vals), join(l.kids, r.kids)
+	if len(l.keys) <= mostKeys*3/4 {
+		n.keys, n.kids = slices.Delete(n.keys, i+1, i+2), slices.Delete(n.kids, i+1, i+2)
+		return
+	}
+	n.kids[i+1] = l.split(by, 0)
+	n.keys[i+1] = n.kids[i+1].keys[0]
+}
+
+func join[T any](a, b []T) []T {
+	if a == nil {
+		return nil
+	}
+	return slices.Concat(a, b)
+}
+
+func (n *branch[K, V]) each(yield func(K, V) bool) bool {
+	for _, kid := range n.kids {
+		if !kid.each(yield) {
+			return false
+		}
+	}
+	for i := range n.vals {
+		if !yield(n.keys[i], n.vals[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *branch[K, V]) from(k K, yield func(K, V) bool) bool {
+	if n.kids == nil {
+		for i, _ := n.find(k); i < len(n.vals); i++ {
+			if !yield(n.keys[i], n.vals[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	at := n.child(k)
+	if !n.kids[at].from(k, yield) {
+		return false
+	}
+	for _, kid := range n.kids[at+1:] {
+		if !kid.each(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *branch[K, V]) back(yield func(K, V) bool) bool {
+	for _, kid := range slices.Backward(n.kids) {
+		if !kid.back(yield) {
+			return false
+		}
+	}
+	for i := range slices.Backward(n.vals) {
+		if !yield(n.keys[i], n.vals[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *branch[K, V]) backFrom(k K, yield func(K, V) bool) bool {
+	if n.kids == nil {
+		i, found := n.find(k)
+		if !found {
+			i--
+		}
+		for ; i >= 0; i-- {
+			if !yield(n.keys[i], n.vals[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	at := n.child(k)
+	if !n.kids[at].backFrom(k, yield) {
+		return false
+	}
+	for _, kid := range slices.Backward(n.kids[:at]) {
+		if !kid.back(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// shelves are sets of partitions by key: as a tree of keys with the partition in them would be, without a key of its own for each.
+type shelves struct {
+	of tree[string, tree[PartitionID, struct{}]]
+}
+
+// mark adds (by > 0) or removes a partition.
+func (s *shelves) mark(key string, id PartitionID, by int) {
+	t, _ := s.of.get(key)
+	if by > 0 {
+		t.setBy(s.of.editor(), id, struct{}{})
+	} else {
+		t.removeBy(s.of.editor(), id)
+	}
+	if t.len() == 0 {
+		s.of.remove(key)
+	} else {
+		s.of.set(key, t)
+	}
+}
+
+// each yields the partitions of a key in order.
+func (s *shelves) each(key string, yield func(PartitionID) bool) {
+	t, _ := s.of.get(key)
+	t.each(func(id PartitionID, _ struct{}) bool { return yield(id) })
+}
+
+func (s *shelves) seal() { s.of.seal() }

@@ -195,7 +195,7 @@ func (v Value) Partition(id PartitionID) (Partition, bool) {
 // OwnedBy yields the partitions whose Owner or Next is the member, sorted by ID.
 func (v Value) OwnedBy(m MemberID) iter.Seq[Partition] {
 	return func(yield func(Partition) bool) {
-		v.derived.byMember.below(memberKey(m, ""), func(_ string, p PartitionID) bool {
+		v.derived.byMember.each(string(m), func(p PartitionID) bool {
 			rec, _ := v.partitions.get(p)
 			return yield(rec.Partition)
 		})
@@ -266,7 +266,7 @@ func (v Value) PartitionsOf(id JobID) iter.Seq[Partition] {
 
 // Following returns the member whose name follows, wrapping at the end; "" if there is none.
 func (v Value) Following(id MemberID) (next MemberID) {
-	v.members.m.Ascend(id, func(m MemberID, _ memberRecord) bool {
+	v.members.from(id, func(m MemberID, _ memberRecord) bool {
 		if m != id {
 			next = m
 		}

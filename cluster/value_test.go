@@ -59,9 +59,15 @@ func dump(v Value) []string {
 			return true
 		}
 	}
-	v.derived.byMember.each(put("byMember"))
-	v.derived.movable.each(put("movable"))
-	v.derived.unplaced.each(put("unplaced"))
+	shelve := func(name string, s *shelves) {
+		s.of.each(func(k string, t tree[PartitionID, struct{}]) bool {
+			t.each(func(p PartitionID, _ struct{}) bool { return put(name)(k, p) })
+			return true
+		})
+	}
+	shelve("byMember", &v.derived.byMember)
+	shelve("movable", &v.derived.movable)
+	shelve("unplaced", &v.derived.unplaced)
 	v.derived.everies.each(put("everies"))
 	v.derived.children.each(put("children"))
 	v.derived.counts.each(func(k string, n int64) bool { out = append(out, fmt.Sprintf("count %q %d", k, n)); return true })

@@ -154,7 +154,7 @@ func (p *pacer) add(ctx context.Context, r *run, last lastRound) {
 	}
 }
 
-func (p *pacer) lane(t Type) *lane {
+func (p *pacer) lane(t *Type) *lane {
 	l := p.lanes[t.Name]
 	if l == nil {
 		l = &lane{max: cmp.Or(t.MaxConcurrent, defaultConcurrent)}

@@ -39,8 +39,12 @@ func (p *pacer) enter(ctx context.Context, r *run) {
 	p.s.runs.Add(1)
 	go func() {
 		defer p.s.runs.Done()
-		defer cancel(nil)
-		if last, ok := p.read(reading, r); ok {
+		last, ok := p.read(reading, r)
+		cancel(nil)
+		r.mu.Lock()
+		r.cancel = nil // it would keep its ctx as long as the run
+		r.mu.Unlock()
+		if ok {
 			p.add(ctx, r, last)
 		}
 	}()

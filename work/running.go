@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,7 @@ import (
 type run struct {
 	s         *Supervisor
 	grant     *Grant
-	typ       Type
+	typ       *Type // shared by the runs of a type, with its name
 	keep      bool
 	runner    Runner
 	startedAt protocol.Instant
@@ -45,14 +46,13 @@ type runStats struct {
 
 func (s *Supervisor) newRun(fx Start) *run {
 	g := &fx.Grant
-	r := &run{s: s, typ: s.conf.Types[g.Spec.Type], keep: fx.Definition.OnStoreLoss == StoreLossKeep,
+	r := &run{s: s, typ: s.types[g.Spec.Type], keep: fx.Definition.OnStoreLoss == StoreLossKeep,
 		startedAt: s.clock(), sinceMS: s.conf.Wall().UnixMilli()}
-	r.typ.Name = g.Spec.Type
 	job, task, key := g.Partition.Split()
 	r.grant = &Grant{
 		Partition: g.Partition, Job: job, Task: task, Key: key, Parents: g.Parents, ListedBy: g.ListedBy, Input: g.Input, Index: g.Index, Count: g.Count, Member: s.conf.Member, Token: g.Token,
 		Attempt: g.Attempt, Definition: *fx.Definition, Host: r,
-		Log: s.log.With("partition", string(g.Partition), "token", uint64(g.Token)),
+		Log: slog.New((*runLog)(r)),
 	}
 	return r
 }

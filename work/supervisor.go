@@ -71,6 +71,7 @@ const (
 // Supervisor runs the partitions that were granted to this member.
 type Supervisor struct {
 	conf  Config
+	types map[string]*Type // those of conf, with their names
 	log   *slog.Logger
 	clock func() protocol.Instant
 	pacer *pacer
@@ -106,9 +107,13 @@ func New(c Config) (*Supervisor, error) {
 	}
 	c.setDefaults()
 	s := &Supervisor{
-		conf: c, log: c.Logger, clock: c.Clock, live: map[cluster.PartitionID]*run{},
+		conf: c, types: make(map[string]*Type, len(c.Types)), log: c.Logger, clock: c.Clock, live: map[cluster.PartitionID]*run{},
 		inbox: inbox{signal: make(chan struct{}, 1)},
 		state: NewState(StepConfig{Member: c.Member, Types: types, Grace: c.Grace, Seed: c.Seed}),
+	}
+	for name, t := range c.Types { // order-free: a map of the same
+		t.Name = name
+		s.types[name] = &t
 	}
 	s.pacer, s.bell, s.asks = newPacer(s), newBell(c.Positions, c.Logger), newAsks(s)
 	return s, nil

@@ -5,9 +5,12 @@ import (
 	"math"
 	"os"
 	"path"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // limitMemory lets the garbage collector work harder before the kernel would end the process: it sets a soft limit of nine tenths of what
@@ -23,6 +26,73 @@ func limitMemory(getenv func(string) string, root fs.FS) int64 {
 	limit := most / 10 * 9
 	debug.SetMemoryLimit(limit)
 	return limit
+}
+
+// The share of the live memory, in percent, that may be garbage before the next collection: that of the runtime while it is little, less where a member has
+// many tasks. A large member does not take twice what it needs, and a small one does not collect more often.
+const (
+	usualGarbage = 100
+	leastGarbage = 40
+	muchGarbage  = 64 << 20 // bytes from which on the share is less
+)
+
+// garbageFor is the share for so many bytes that are live.
+func garbageFor(live uint64) int {
+	if live <= muchGarbage {
+		return usualGarbage
+	}
+	return max(int(usualGarbage*muchGarbage/live), leastGarbage) //nolint:gosec // less than a hundred
+}
+
+// limitGarbage sets the share after each collection, until stop is called, which restores what was set. GOGC, which the runtime reads itself, has precedence.
+func limitGarbage(getenv func(string) string) (stop func()) {
+	if getenv("GOGC") != "" {
+		return func() {}
+	}
+	c := &collector{set: usualGarbage, before: debug.SetGCPercent(usualGarbage)}
+	runtime.SetFinalizer(&cycle{c}, (*cycle).over)
+	return c.stop
+}
+
+// collector is what the shares of one run of the command are set by.
+type collector struct {
+	mu          sync.Mutex
+	set, before int
+	stopped     bool
+}
+
+// cycle is garbage, so that the runtime says when a collection is over.
+type cycle struct{ of *collector }
+
+func (c *cycle) over() {
+	if c.of.adjust() {
+		runtime.SetFinalizer(c, (*cycle).over)
+	}
+}
+
+func (c *collector) adjust() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return false
+	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	if live[0].Value.Kind() != metrics.KindUint64 { // this runtime does not say it
+		return false
+	}
+	if share := garbageFor(live[0].Value.Uint64()); share != c.set {
+		c.set = share
+		debug.SetGCPercent(share)
+	}
+	return true
+}
+
+func (c *collector) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = true
+	debug.SetGCPercent(c.before)
 }
 
 // machine is the file system of this machine.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io/fs"
 	"math"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -71,5 +72,45 @@ func TestLimitMemory(t *testing.T) {
 	}
 	if got := run(nil, fstest.MapFS{}); got != math.MaxInt64 {
 		t.Errorf("without a cgroup the limit is %d", got)
+	}
+}
+
+func TestGarbageFor(t *testing.T) {
+	t.Parallel()
+	for live, want := range map[uint64]int{0: 100, 20 << 20: 100, 64 << 20: 100, 80 << 20: 80, 128 << 20: 50, 160 << 20: 40, 10 << 30: 40, math.MaxUint64: 40} {
+		if got := garbageFor(live); got != want {
+			t.Errorf("%d live bytes: %d %%, want %d %%", live, got, want)
+		}
+	}
+}
+
+// TestLimitGarbage changes the collector of the process, so it is not parallel.
+func TestLimitGarbage(t *testing.T) {
+	before := debug.SetGCPercent(90)
+	defer debug.SetGCPercent(before)
+	now := func() int {
+		share := debug.SetGCPercent(100)
+		debug.SetGCPercent(share)
+		return share
+	}
+	limitGarbage(func(string) string { return "30" })()
+	if got := now(); got != 90 {
+		t.Errorf("GOGC is overruled by %d", got)
+	}
+	stop := limitGarbage(func(string) string { return "" })
+	if got := now(); got != usualGarbage {
+		t.Errorf("a small heap has %d %%", got)
+	}
+	ballast := make([]byte, 3*muchGarbage)
+	for now() != leastGarbage { // until a collection has set it
+		runtime.GC()
+	}
+	runtime.KeepAlive(ballast)
+	for now() == leastGarbage { // what is not live counts no more
+		runtime.GC()
+	}
+	stop()
+	if got := now(); got != 90 {
+		t.Errorf("in the end it is %d", got)
 	}
 }

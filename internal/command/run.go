@@ -77,6 +77,7 @@ func newRun(e env) *cobra.Command {
 		if limit := limitMemory(e.getenv, e.machine()); limit > 0 {
 			c.node.Logger.Info("memory is limited by the cgroup", "soft_limit_bytes", limit)
 		}
+		defer limitGarbage(e.getenv)()
 		return c.run(cmd.Context())
 	}
 	return cmd

@@ -13,7 +13,7 @@ import (
 var pureImports = []string{
 	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math",
 	"math/bits", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
-	"github.com/tidwall/btree", "github.com/cespare/xxhash/v2",
+	"github.com/cespare/xxhash/v2",
 }
 
 // pureNames are the only names of these packages that pure code may use; of other packages it may use all. Time comes in as data.

@@ -78,7 +78,7 @@ func (s *Scanner) some(names []string) (Scan, bool) {
 		}
 	}
 	for id := range only { // order-free: a union
-		for _, p := range s.paths.of(id) {
+		for _, p := range s.filesOf(id) {
 			files[p] = true
 		}
 	}
@@ -140,7 +140,7 @@ func (s *Scanner) merge(l *look, only map[cluster.JobID]bool) {
 	for id := range only { // order-free: each by itself
 		s.paths.take(id, l.paths)
 		d, has := l.scan.definition(id)
-		i, had := slices.BinarySearchFunc(last.Definitions, id, func(d Definition, id cluster.JobID) int { return strings.Compare(string(d.ID), string(id)) })
+		i, had := slices.BinarySearchFunc(last.Definitions, id, compareID)
 		switch {
 		case has && had:
 			last.Definitions[i] = d

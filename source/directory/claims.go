@@ -3,11 +3,13 @@ package directory
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rota-run/rota/cluster"
 )
 
-// claims are the files that define each id, good or not. Most ids have one file.
+// claims are the files that define each id, good or not. Most ids have one file, and most of these are good: once a scan is over, they are only in its
+// definitions.
 type claims struct {
 	one  map[cluster.JobID]string
 	more map[cluster.JobID][]string // beside the one
@@ -39,6 +41,17 @@ func (c claims) of(id cluster.JobID) []string {
 	return append([]string{first}, c.more[id]...)
 }
 
+// leave leaves out the files that are in the definitions.
+func (c *claims) leave(definitions []Definition) {
+	rest := make(map[cluster.JobID]string)
+	for id, file := range c.one { // order-free: a map of the same
+		if _, good := slices.BinarySearchFunc(definitions, id, compareID); !good {
+			rest[id] = file
+		}
+	}
+	c.one = rest
+}
+
 // take takes what others know of an id.
 func (c claims) take(id cluster.JobID, others claims) {
 	delete(c.one, id)
@@ -50,5 +63,7 @@ func (c claims) take(id cluster.JobID, others claims) {
 		c.more[id] = more
 	}
 }
+
+func compareID(d Definition, id cluster.JobID) int { return strings.Compare(string(d.ID), string(id)) }
 
 func (c claims) clone() claims { return claims{maps.Clone(c.one), maps.Clone(c.more)} }

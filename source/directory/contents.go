@@ -48,17 +48,21 @@ type stamp struct {
 	ok                      bool // it distinguishes contents
 }
 
-// parsed is what a content means.
+// parsed is what a content means. There is one for each file: it is as small as it can be.
 type parsed struct {
-	sum   [sha256.Size]byte
+	path  string // the same string for all scans
+	sum   contentSum
 	spec  *cluster.JobSpec
 	mark  string // Definition.Sum
 	fault *source.MalformedError
 
 	stamp   stamp
-	read    time.Time // when the content was first read with this stamp
-	settled bool      // it was read twice with this stamp, with a while between
+	read    time.Duration // when the content was first read with this stamp, since the contents were made; zero for never
+	settled bool          // it was read twice with this stamp, with a while between
 }
+
+// contentSum is the first half of the SHA-256 of a content.
+type contentSum [sha256.Size / 2]byte
 
 // settles is after how long a file is read once more: two writes within the resolution of a file system's clock (2 s on the coarsest) leave the same stamp,
 // a later one does not. No clock of another machine is compared. It is long enough for all who look at 100,000 files at their start to read them once.
@@ -67,31 +71,68 @@ const settles = 15 * time.Second
 // contents are what the files of a source mean, by path.
 type contents struct {
 	turn  sync.Mutex // held during a scan: the next one finds what this one has read
+	made  time.Time
 	files map[string]parsed
 	last  *sweep // the newest scan of everything; nil for none
+	// alike are good contents that were parsed lately: files with equal ones share what they mean.
+	alike map[meaning]parsed
 }
 
-func newContents() *contents { return &contents{files: make(map[string]parsed)} }
+// meaning is what a parsed content depends on.
+type meaning struct {
+	sum       contentSum
+	extension string
+}
+
+// maxAlike bounds alike.
+const maxAlike = 256
+
+func newContents() *contents {
+	return &contents{made: time.Now(), files: make(map[string]parsed), alike: make(map[meaning]parsed)}
+}
+
+// now is the time since the contents were made, never zero.
+func (c *contents) now() time.Duration { return time.Since(c.made) + 1 }
 
 // of returns what a file means, if its state says that its content is the one that was read.
 func (c *contents) of(path string, s stamp) (parsed, bool) {
 	p, ok := c.files[path]
-	return p, ok && s.ok && p.stamp == s && (p.settled || time.Since(p.read) < settles)
+	return p, ok && s.ok && p.stamp == s && (p.settled || c.now()-p.read < settles)
 }
 
 // read notes a content that was just read, and parses it unless it is what it was.
 func (c *contents) read(path string, data []byte, s stamp, parse func() parsed) parsed {
-	now, sum := time.Now(), sha256.Sum256(data)
+	now, whole := c.now(), sha256.Sum256(data)
+	sum := contentSum(whole[:len(contentSum{})])
 	p, ok := c.files[path]
-	if !ok || p.sum != sum {
-		p = parse()
-		p.sum = sum
+	if ok {
+		path = p.path
 	}
-	if p.stamp != s || p.read.IsZero() {
+	if !ok || p.sum != sum {
+		p = c.meaning(meaning{sum, filepath.Ext(path)}, parse)
+		p.path = path
+	}
+	if p.stamp != s || p.read == 0 {
 		p.stamp, p.read, p.settled = s, now, false
 	}
-	p.settled = p.settled || now.Sub(p.read) >= settles
+	p.settled = p.settled || now-p.read >= settles
 	c.files[path] = p
+	return p
+}
+
+// meaning parses a content, unless a good file with the same was parsed lately.
+func (c *contents) meaning(m meaning, parse func() parsed) parsed {
+	if p, ok := c.alike[m]; ok {
+		return p
+	}
+	p := parse()
+	p.sum = m.sum
+	if p.fault == nil {
+		if len(c.alike) == maxAlike {
+			clear(c.alike)
+		}
+		c.alike[m] = p
+	}
 	return p
 }
 

@@ -126,7 +126,7 @@ func (l *look) link(root folder, name, full string) {
 
 // claim notes that a file defines its id; false if the same file was seen by another way into its directory.
 func (l *look) claim(name, full string) bool {
-	return l.paths.add(source.ID(name), full)
+	return l.paths.add(source.ID(filepath.ToSlash(full)), full) // a part of the path: no name of its own
 }
 
 func (l *look) block(name string) { l.scan.Blocked = append(l.scan.Blocked, source.ID(name)) }
@@ -151,7 +151,7 @@ func (l *look) stated(root folder, name, full string, info fs.FileInfo, err erro
 	}
 	if err == nil && !l.again {
 		if p, ok := l.known.of(full, stampOf(info)); ok {
-			l.take(name, full, p)
+			l.take(name, p)
 			return
 		}
 	}
@@ -179,7 +179,7 @@ func (l *look) content(name, full string, data []byte, info fs.FileInfo, err err
 		l.block(name)
 		l.incomplete(full, err)
 	default:
-		l.take(name, full, l.known.read(full, data, stampOf(info), func() parsed { return l.parse(full, data) }))
+		l.take(name, l.known.read(full, data, stampOf(info), func() parsed { return l.parse(full, data) }))
 	}
 }
 
@@ -194,23 +194,25 @@ func (l *look) parse(full string, data []byte) parsed {
 }
 
 // take notes what a file means.
-func (l *look) take(name, full string, p parsed) {
+func (l *look) take(name string, p parsed) {
+	full := p.path
 	l.seen[full] = true
 	if p.fault != nil {
 		l.block(name)
 		l.scan.Faults = append(l.scan.Faults, p.fault)
 		return
 	}
-	l.scan.Definitions = append(l.scan.Definitions, Definition{ID: source.ID(name), Spec: p.spec, Path: full, Sum: p.mark})
+	l.scan.Definitions = append(l.scan.Definitions, Definition{ID: source.ID(filepath.ToSlash(full)), Spec: p.spec, Path: full, Sum: p.mark})
 }
 
 // finish refuses what several files define, and sorts.
 func (l *look) finish() {
 	l.refuseTwins()
-	slices.SortFunc(l.scan.Definitions, func(a, b Definition) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	slices.SortFunc(l.scan.Definitions, func(a, b Definition) int { return compareID(a, b.ID) })
 	sortFaults(l.scan.Faults)
 	slices.Sort(l.scan.Blocked)
 	l.scan.Blocked = slices.Compact(l.scan.Blocked)
+	l.paths.leave(l.scan.Definitions)
 }
 
 func sortFaults(faults []*source.MalformedError) {

@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -124,11 +123,19 @@ func (s *Scanner) look() *look {
 
 // definition is the one of an id.
 func (s *Scan) definition(id cluster.JobID) (Definition, bool) {
-	i, ok := slices.BinarySearchFunc(s.Definitions, id, func(d Definition, id cluster.JobID) int { return strings.Compare(string(d.ID), string(id)) })
+	i, ok := slices.BinarySearchFunc(s.Definitions, id, compareID)
 	if !ok {
 		return Definition{}, false
 	}
 	return s.Definitions[i], true
+}
+
+// filesOf are the files that define an id, well or badly.
+func (s *Scanner) filesOf(id cluster.JobID) []string {
+	if d, ok := s.last.definition(id); ok {
+		return []string{d.Path}
+	}
+	return s.paths.of(id)
 }
 
 // has reports whether a file defines an id, well or badly.

@@ -3,7 +3,6 @@ package directory
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
@@ -28,7 +27,7 @@ func (t *tally) records(scan Scan, name string) []journal.Record {
 	for _, c := range t.done[:min(len(t.done), maxLogged)] {
 		id := jobOf(c)
 		message := "its file is gone from all copies of source " + name
-		if i, ok := slices.BinarySearchFunc(scan.Definitions, id, func(d Definition, id cluster.JobID) int { return strings.Compare(string(d.ID), string(id)) }); ok {
+		if i, ok := slices.BinarySearchFunc(scan.Definitions, id, compareID); ok {
 			message = scan.Definitions[i].Path
 		}
 		out = append(out, journal.Record{Kind: kindOf(c), Partition: string(id), Message: message})

@@ -1,0 +1,49 @@
+package cluster
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// TestEqualSpecsAreOne: jobs that follow each other by name and have equal specs have one in memory, in a value that came about by entries and in one from a
+// snapshot.
+func TestEqualSpecsAreOne(t *testing.T) {
+	t.Parallel()
+	s := &script{t: t}
+	s.join("m")
+	other := single("d")
+	other.Spec.Tasks[0].Definition = []byte("other")
+	s.ok(single("a"))
+	s.ok(single("c"))
+	s.ok(single("b"))
+	s.ok(other)
+	s.ok(single("e"))
+	loaded, err := DecodeSnapshot(s.v.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, v := range map[string]Value{"applied": s.v, "loaded": loaded} {
+		specs := make(map[string]*JobSpec)
+		for j := range v.Jobs() {
+			specs[string(j.ID)] = j.Spec
+		}
+		if specs["a"] != specs["b"] || specs["a"] != specs["c"] {
+			t.Errorf("%s: equal specs are not one", what)
+		}
+		if specs["d"] == specs["c"] || string(specs["d"].Tasks[0].Definition) != "other" || specs["e"] == specs["d"] {
+			t.Errorf("%s: other specs are one", what)
+		}
+		p, _ := v.Partition("a")
+		j, _ := v.Job("a")
+		m, _ := v.Member("m")
+		if unsafe.StringData(string(p.ID)) != unsafe.StringData(string(j.ID)) || unsafe.StringData(string(p.Owner)) != unsafe.StringData(string(m.ID)) {
+			t.Errorf("%s: equal names are not one", what)
+		}
+	}
+	update := UpdateJob{Job: "b", Spec: other.Spec}
+	s.ok(update)
+	a, _ := s.v.Job("a")
+	if string(a.Spec.Tasks[0].Definition) == "other" {
+		t.Error("an update of one job changed another one")
+	}
+}

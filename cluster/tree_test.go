@@ -1,0 +1,144 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestTree: a tree has what a map has, in order, and a copy keeps what it had whatever is done to the other.
+func TestTree(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		type version struct {
+			tree tree[string, int]
+			want map[string]int
+		}
+		span := rapid.SampledFrom([]int{5, 200, 5000}).Draw(t, "span")
+		versions := []version{{want: map[string]int{}}}
+		for round := range rapid.IntRange(1, 12).Draw(t, "rounds") {
+			old := rapid.SampledFrom(versions).Draw(t, "from")
+			now := version{old.tree, maps.Clone(old.want)}
+			inOrder, removes := rapid.Bool().Draw(t, "in order"), rapid.IntRange(0, 9).Draw(t, "removes")
+			at := rapid.IntRange(0, span).Draw(t, "at")
+			for i := range rapid.IntRange(0, 800).Draw(t, "changes") {
+				if at++; !inOrder {
+					at = (at*7919 + i*i) % span
+				}
+				key := fmt.Sprintf("%06d", at%span)
+				if (at+i)%10 < removes {
+					now.tree.remove(key)
+					delete(now.want, key)
+				} else {
+					now.tree.set(key, round)
+					now.want[key] = round
+				}
+			}
+			checkTree(t, &now.tree, now.want)
+			now.tree.seal()
+			versions = append(versions, now)
+		}
+		for _, v := range versions {
+			checkTree(t, &v.tree, v.want)
+		}
+		last := &versions[len(versions)-1]
+		keys := slices.Collect(maps.Keys(last.want))
+		slices.Reverse(keys)
+		for _, key := range keys {
+			last.tree.remove(key)
+		}
+		checkTree(t, &last.tree, nil)
+	})
+}
+
+func checkTree(t *rapid.T, tr *tree[string, int], want map[string]int) {
+	t.Helper()
+	sorted := slices.Sorted(maps.Keys(want))
+	if tr.len() != len(want) {
+		t.Fatalf("it has %d keys, want %d", tr.len(), len(want))
+	}
+	var keys []string
+	note := func(k string, v int) bool {
+		if got, ok := tr.get(k); !ok || got != v || want[k] != v {
+			t.Fatalf("%s has %d and %d, want %d", k, v, got, want[k])
+		}
+		keys = append(keys, k)
+		return true
+	}
+	is := func(what string, want []string) {
+		t.Helper()
+		if !slices.Equal(keys, want) {
+			t.Fatalf("%s: got %v, want %v", what, keys, want)
+		}
+		keys = nil
+	}
+	tr.each(note)
+	is("in order", sorted)
+	from := fmt.Sprintf("%06d", rapid.IntRange(-1, 5001).Draw(t, "from"))
+	i, found := slices.BinarySearch(sorted, from)
+	tr.from(from, note)
+	is("from "+from, sorted[i:])
+	if found {
+		i++
+	}
+	back := slices.Clone(sorted[:i])
+	slices.Reverse(back)
+	tr.backFrom(from, note)
+	is("back from "+from, back)
+	back = slices.Clone(sorted)
+	slices.Reverse(back)
+	tr.back(note)
+	is("back", back)
+	tr.below("0000", note)
+	is("below a prefix", slices.DeleteFunc(slices.Clone(sorted), func(k string) bool { return k >= "0001" }))
+	if len(sorted) > 0 {
+		tr.each(func(k string, _ int) bool { keys = append(keys, k); return false })
+		is("the first", sorted[:1])
+		if _, ok := tr.get(sorted[0] + "x"); ok {
+			t.Fatal("it has what was never set")
+		}
+	}
+	if tr.top != nil {
+		checkBranch(t, tr.top, true)
+	}
+}
+
+// checkBranch checks the bounds of nodes, and returns how deep it is.
+func checkBranch(t *rapid.T, n *branch[string, int], last bool) (depth int) {
+	t.Helper()
+	if len(n.keys) > mostKeys || len(n.keys) != max(len(n.vals), len(n.kids)) {
+		t.Fatalf("a node has %d keys, %d values, %d children", len(n.keys), len(n.vals), len(n.kids))
+	}
+	for i, kid := range n.kids {
+		d := checkBranch(t, kid, last && i == len(n.kids)-1)
+		if i > 0 && d != depth {
+			t.Fatalf("children are %d and %d deep", depth, d)
+		}
+		depth = d
+		if !last && len(kid.keys) < leastKeys && len(n.kids) > 1 {
+			t.Fatalf("a node in the middle has %d keys", len(kid.keys))
+		}
+	}
+	return depth + 1
+}
+
+// TestATreeKeepsNothingOld: a node that was split has no room, and nothing in its memory, for what is in the other half.
+func TestATreeKeepsNothingOld(t *testing.T) {
+	t.Parallel()
+	var tr tree[string, *int]
+	for i := range 10 * mostKeys {
+		tr.set(fmt.Sprintf("%06d", i), new(i))
+	}
+	if leaves := tr.top.kids; len(leaves) != 10 {
+		t.Errorf("%d leaves, want 10 full ones", len(leaves))
+	}
+	tr.set("000010x", new(0))
+	for i, leaf := range tr.top.kids[:2] {
+		if len(leaf.vals) > mostKeys/2+1 || cap(leaf.vals) > mostKeys/2+1+mostKeys/8 {
+			t.Errorf("leaf %d has %d values and room for %d", i, len(leaf.vals), cap(leaf.vals))
+		}
+	}
+}
