@@ -15,6 +15,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -234,16 +235,26 @@ func TestTheWholeValue(t *testing.T) {
 	})
 }
 
-// A leave announces a restart only where the member asks the others to hold its tasks.
+// configured is a protocol that notes the config of its member.
+type configured struct {
+	replica.Protocol
+	got protocol.Config
+}
+
+func (p *configured) New(c protocol.Config) (protocol.Member, error) {
+	p.got = c
+	return p.Protocol.New(c)
+}
+
+// A leave announces a restart only where the others are to hold the member's tasks for a time.
 func TestALeaveHoldsNothingUnasked(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := memory.New()
-		a := start(t, s, "a", nil)
-		b := start(t, s, "b", nil)
-		b.leave()
-		await(t, "b is no member", func() bool { _, ok := a.Value().Member("b"); return !ok })
-		c := start(t, s, "c", func(c *Config) { c.Hold = time.Hour })
-		c.leave()
-		await(t, "c is held", func() bool { m, ok := a.Value().Member("c"); return ok && m.State == cluster.MemberHeld })
-	})
+	t.Parallel()
+	st := memory.New().Open()
+	defer st.Close()
+	for hold, want := range map[time.Duration]bool{0: false, time.Nanosecond: true} {
+		p := &configured{}
+		if _, err := New(Config{Member: "a", Store: st, Protocol: p, Hold: hold}); err != nil || p.got.Restart != want || p.got.Hold != hold || p.got.Whole {
+			t.Errorf("%s: %+v, %v", hold, p.got, err)
+		}
+	}
 }
