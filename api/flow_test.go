@@ -27,12 +27,9 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 		},
 	}
 	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
-	v := cluster.Value{}
-	for _, c := range []cluster.Command{
-		cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "f", Spec: spec},
-	} {
-		v, _ = v.Do(v.Index()+1, 1000, c)
-	}
+	made := &folded{}
+	made.apply(cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "f", Spec: spec})
+	v := made.v
 	j, ok := v.Job("f")
 	if !ok {
 		t.Fatal("the job was refused")
@@ -78,6 +75,9 @@ func TestFlowOfJob(t *testing.T) {
 	w := job.Flow.Tasks[1]
 	if w.In != 3 || w.Pending != 2 || w.Dead != 1 || !w.Sealed || w.Complete || job.Flow.Tasks[0].Out != 5 {
 		t.Errorf("the tasks are %+v", job.Flow.Tasks)
+	}
+	if got := [2]int{job.Flow.Tasks[0].Slots, job.Flow.Tasks[1].Slots}; got != [2]int{1, 1} {
+		t.Errorf("slots %v of two tasks on two slots", got)
 	}
 	c.Queue = away{q}
 	if r := request(c, "GET", "/v1/job?job=f", nil); r.StatusCode != http.StatusOK || !strings.Contains(body(t, r), `"flow_error":"ask how far job f is: the queue is away"`) {

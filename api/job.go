@@ -42,7 +42,7 @@ const Done = "done"
 
 // Ended tells whether nothing of the job will run any more.
 func (j *Job) Ended() bool {
-	return j.State != cluster.JobPending.String() && j.State != cluster.JobRunning.String()
+	return j.State != cluster.JobPending.String() && j.State != cluster.JobRunning.String() && j.State != Paused
 }
 
 // Count tells how many of the tasks are in a state.

@@ -80,9 +80,6 @@ func (k *Kept) Run(ctx context.Context, c Config) error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.Clock == nil {
-		c.Clock = protocol.Now
-	}
 	k.mu.Lock()
 	k.ran = len(k.grants)
 	k.mu.Unlock()

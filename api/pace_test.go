@@ -1,0 +1,193 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// wire is a connection that carries events; it has what was sent.
+type wire struct{ sent strings.Builder }
+
+func (*wire) Header() http.Header                { return http.Header{} }
+func (*wire) WriteHeader(int)                    {}
+func (w *wire) Write(b []byte) (int, error)      { return w.sent.Write(b) }
+func (*wire) Flush()                             {}
+func (*wire) SetReadDeadline(time.Time) error    { return nil }
+func (*wire) SetWriteDeadline(t time.Time) error { return nil }
+func (w *wire) has(what string) int              { return strings.Count(w.sent.String(), what) }
+func (w *wire) counts(events ...string) (s string) {
+	for _, e := range events {
+		s += fmt.Sprint(w.has("event: "+e+"\n"), " ", e, ", ")
+	}
+	return s + fmt.Sprint(w.has(": beat\n"), " beats")
+}
+
+// streaming follows a path in virtual time; what it returns lets time pass, and waits until all was sent.
+func streaming(t *testing.T, c api.Config, path string) (*wire, func(time.Duration)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, done := &wire{}, make(chan struct{})
+	go func() {
+		defer close(done)
+		api.Handler(c).ServeHTTP(w, r)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return w, func(d time.Duration) {
+		time.Sleep(d) // waits: in virtual time
+		synctest.Wait()
+	}
+}
+
+// TestAQuietStream: where nothing changes it says every 5 seconds that it lives, and nothing else.
+func TestAQuietStream(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := world(t)
+		var away atomic.Bool
+		ready := func() []string {
+			if away.Load() {
+				return []string{"the store does not answer"}
+			}
+			return nil
+		}
+		w, pass := streaming(t, api.Config{Value: func() cluster.Value { return v }, Ready: ready}, "/v1/events")
+		check := func(d time.Duration, want string) {
+			t.Helper()
+			pass(d)
+			if got := w.counts("begin", "changed", "ready", "reset"); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+		check(4999*time.Millisecond, "1 begin, 0 changed, 0 ready, 0 reset, 0 beats")
+		check(time.Millisecond, "1 begin, 0 changed, 0 ready, 0 reset, 1 beats")
+		check(55*time.Second, "1 begin, 0 changed, 0 ready, 0 reset, 12 beats")
+		away.Store(true)
+		check(250*time.Millisecond, "1 begin, 0 changed, 1 ready, 0 reset, 12 beats")
+		check(4*time.Second, "1 begin, 0 changed, 1 ready, 0 reset, 12 beats")
+		away.Store(false)
+		check(250*time.Millisecond, "1 begin, 0 changed, 2 ready, 0 reset, 12 beats")
+	})
+}
+
+// TestTheLargestChange: 2,000 records are listed, one more makes the stream begin again.
+func TestTheLargestChange(t *testing.T) {
+	t.Parallel()
+	for jobs, want := range map[int]string{
+		1000: "1 begin, 1 changed, 0 reset, 0 beats",
+		1001: "1 begin, 0 changed, 1 reset, 0 beats",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &folded{}
+			var value atomic.Value
+			value.Store(f.v)
+			w, pass := streaming(t, api.Config{Value: func() cluster.Value { return value.Load().(cluster.Value) }}, "/v1/events")
+			pass(time.Second)
+			for i := range jobs { // each with one partition
+				f.apply(cluster.SubmitJob{Job: cluster.JobID(fmt.Sprint("j", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+			}
+			value.Store(f.v)
+			pass(time.Second)
+			if got := w.counts("begin", "changed", "reset"); got != want {
+				t.Errorf("%d jobs: got %s, want %s", jobs, got, want)
+			}
+		})
+	}
+}
+
+// fresh is a journal that is away or has one record, as new as the clock said when it was made.
+type fresh struct {
+	at   int64
+	away atomic.Bool
+}
+
+func (*fresh) Append(context.Context, ...journal.Record) error { return nil }
+
+func (f *fresh) Read(_ context.Context, q journal.Query) ([]journal.Record, error) {
+	if f.away.Load() {
+		return nil, store.ErrUnavailable
+	}
+	if f.at < q.Since.UnixMilli() {
+		return nil, nil
+	}
+	return []journal.Record{{AtMS: f.at, Kind: journal.Moved, Partition: "x"}}, nil
+}
+
+// TestAQuietJournal: a record is sent once though it is read again and again, and a journal that is away is waited for.
+func TestAQuietJournal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := &fresh{at: time.Now().Add(time.Second).UnixMilli()}
+		w, pass := streaming(t, api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: j}, "/v1/journal/events")
+		pass(59 * time.Second)
+		if got := w.counts("record"); got != "1 record, 11 beats" {
+			t.Errorf("got %s", got)
+		}
+		pass(time.Hour)
+		if got := w.has("event: record"); got != 1 {
+			t.Errorf("the record was sent %d times", got)
+		}
+		j.away.Store(true)
+		pass(3 * time.Second)
+		if got := w.has(": the store does not answer\n"); got != 3 {
+			t.Errorf("said %d times in 3 s that the store does not answer", got)
+		}
+		j.away.Store(false)
+		pass(10 * time.Second)
+		if got := w.has(": the store does not answer\n"); got != 3 {
+			t.Errorf("it is said again though the store answers: %d times", got)
+		}
+	})
+}
+
+// asking counts what is asked of a store.
+type asking struct {
+	store.Docs
+	gets, lists int
+}
+
+func (a *asking) Get(ctx context.Context, key string) (store.Doc, error) {
+	a.gets++
+	return a.Docs.Get(ctx, key)
+}
+
+func (a *asking) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	a.lists++
+	return a.Docs.List(ctx, prefix)
+}
+
+// TestALookListsOnce: heartbeats are not read one by one, but for those that a list has not.
+func TestALookListsOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, m := range []string{"a", "b"} {
+		s.beat(m, 0)
+	}
+	a := &asking{Docs: s.docs}
+	sight, err := api.NewLookout(a, func() protocol.Instant { return 1 }).Look(t.Context(), s.v)
+	if err != nil || a.gets != 1 || a.lists != 2 {
+		t.Errorf("%d reads and %d lists, %v; want one read of what is missing, and lists of heartbeats and of what fails", a.gets, a.lists, err)
+	}
+	n := 0
+	for range sight.Heartbeats() {
+		n++
+	}
+	if n != 3 {
+		t.Errorf("%d heartbeats of 3 members", n)
+	}
+}

@@ -1,0 +1,260 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+)
+
+// valueOf is the value after commands, all of which are accepted.
+func valueOf(t *testing.T, commands ...cluster.Command) cluster.Value {
+	t.Helper()
+	v := cluster.Value{}
+	for i, c := range commands {
+		index := cluster.Index(i + 1)
+		next, did := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Format: cluster.Format, Commands: []cluster.Command{c}})
+		if !did.Results[0].Accepted {
+			t.Fatalf("%v: %s", c, did.Results[0].Reason)
+		}
+		v = next
+	}
+	return v
+}
+
+// Each partition is counted once, under its state.
+func TestCountTasks(t *testing.T) {
+	t.Parallel()
+	var all []cluster.Partition
+	for times, states := range [][]cluster.PartitionState{
+		1: {cluster.PartitionWaiting}, 2: {cluster.PartitionGranted}, 3: {cluster.PartitionReleasing, cluster.PartitionAdopting}, 4: {cluster.PartitionHeld},
+		5: {cluster.PartitionParked}, 7: {cluster.PartitionBlocked}, 8: {cluster.PartitionFinished},
+	} {
+		for range times {
+			for _, s := range states {
+				all = append(all, cluster.Partition{State: s})
+			}
+		}
+	}
+	if got, want := countTasks(slices.Values(all)), (taskCounts{1, 2, 6, 4, 5, 7, 8}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// What another member may run delays a leave; what is on each member does not.
+func TestWhatCanMove(t *testing.T) {
+	t.Parallel()
+	job := func(id cluster.JobID, spec cluster.TaskSpec) cluster.Command {
+		spec.Type = "noop"
+		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
+	}
+	v := valueOf(t, job("any", cluster.TaskSpec{}), job("every", cluster.TaskSpec{Spread: cluster.SpreadEvery}),
+		job("gpu", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}))
+	plain, gpu := cluster.Member{ID: "b"}, cluster.Member{ID: "c", Labels: []cluster.Label{{Key: "gpu", Value: "yes"}}}
+	for _, c := range []struct {
+		id     cluster.PartitionID
+		takers []cluster.Member
+		want   bool
+	}{
+		{"any", []cluster.Member{plain}, true}, {"any", nil, false}, {"every#a", []cluster.Member{plain}, false}, {"gone", []cluster.Member{plain}, false},
+		{"gpu", []cluster.Member{plain}, false}, {"gpu", []cluster.Member{plain, gpu}, true},
+	} {
+		if got := movable(v, c.id, c.takers); got != c.want {
+			t.Errorf("%s to %d members: %t", c.id, len(c.takers), got)
+		}
+	}
+}
+
+// faulty is a store whose reads of some documents fail for a while, and whose writes of some always do.
+type faulty struct {
+	store.Full
+	reads, writes string // prefixes
+	fails         atomic.Int64
+	read          atomic.Int64
+}
+
+func (f *faulty) Get(ctx context.Context, key string) (store.Doc, error) {
+	if f.reads != "" && strings.HasPrefix(key, f.reads) {
+		f.read.Add(1)
+		if f.fails.Add(-1) >= 0 {
+			return store.Doc{}, store.ErrUnavailable
+		}
+	}
+	return f.Full.Get(ctx, key)
+}
+
+func (f *faulty) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if f.writes != "" && strings.HasPrefix(d.Key, f.writes) {
+		return "", store.ErrUnavailable
+	}
+	return f.Full.Put(ctx, d)
+}
+
+// A member that cannot read whether it is drained asks again, until it knows; then it asks no more.
+func TestADrainIsAskedForUntilItIsKnown(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		docs := s.Open()
+		defer docs.Close()
+		if _, err := KeepDrained(t.Context(), docs, "a", true, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		f := &faulty{reads: drainPrefix}
+		f.fails.Store(2)
+		a := start(t, s, "a", func(c *Config) { f.Full, c.Store = c.Store.(store.Full), f })
+		await(t, "it is drained", func() bool { m, _ := a.Value().Member("a"); return m.Draining })
+		time.Sleep(time.Minute) // waits: in virtual time
+		if n := f.read.Load(); n != 3 {
+			t.Errorf("it read its document %d times, want 3", n)
+		}
+	})
+}
+
+// A member keeps its config's defaults where the store is away: it needs neither a clock nor a logger.
+func TestKeptWithoutAClock(t *testing.T) {
+	t.Parallel()
+	path, r := filepath.Join(t.TempDir(), "a.json"), &running{}
+	spec := cluster.TaskSpec{Name: "t", Type: "noted", Definition: []byte(`{"on_store_loss":"keep"}`)}
+	if err := openKept(t, path, "a").write(protocol.Assignment{Version: 1, Grants: []protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		k := openKept(t, path, "a")
+		go func() { done <- k.Run(ctx, Config{Member: "a", Types: r.types()}) }()
+		synctest.Wait()
+		if r.token("j/t") != 7 {
+			t.Error("it does not run")
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A run that fails is told of, also where no round of it does.
+func TestARunThatFailsIsADocument(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		a := start(t, s, "a", nil)
+		a.submit("x", cluster.TaskSpec{Type: "fail"})
+		await(t, "the document has it", func() bool {
+			f, ok := failingAt(t, a.c.Store, "a")
+			return ok && len(f.Runs) == 1 && f.Runs[0].State == StateBackingOff
+		})
+	})
+}
+
+// A request for a round that the store does not take is an error, and says how many it has taken.
+func TestRunNowWhereTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	s := memory.New().Open()
+	defer s.Close()
+	var cured atomic.Bool
+	c := Config{Types: work.Types{}}
+	ill(&cured)(&c)
+	v := valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+		cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "ill", Definition: []byte(`{"every":"1m"}`)}}}})
+	asks, err := RunNow(t.Context(), &faulty{Full: s, writes: "run-now/"}, v, c.Types, "x", "ann")
+	var none *NoRoundError
+	if !errors.Is(err, store.ErrUnavailable) || errors.As(err, &none) || len(asks) != 0 || !strings.Contains(err.Error(), "0 of 1 were asked") {
+		t.Errorf("got %v, %v", asks, err)
+	}
+	if asks, err := RunNow(t.Context(), s, v, c.Types, "x", "ann"); err != nil || len(asks) != 1 {
+		t.Errorf("got %v, %v", asks, err)
+	}
+	if _, err := RunNow(t.Context(), s, v, c.Types, "y", "ann"); !errors.As(err, &none) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// light is a member with an excerpt of the value, and its protocol, which observes what the test says.
+type light struct {
+	protocol.Member
+	protocol.Protocol
+	excerpt, whole cluster.Value
+	err            error
+	from           cluster.Value // what was given to go on from
+}
+
+func (l *light) Status() protocol.Status { return protocol.Status{Light: true} }
+func (l *light) Value() cluster.Value    { return l.excerpt }
+func (l *light) Observe(_ context.Context, _ protocol.Store, v cluster.Value) (cluster.Value, error) {
+	l.from = v
+	return l.whole, l.err
+}
+
+// The whole value is that of the store, else the one that was seen last, for a minute; else the excerpt.
+func TestTheWholeValue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &light{excerpt: valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}), err: store.ErrUnavailable}
+		var log bytes.Buffer
+		n := &Node{c: Config{Protocol: l, Logger: slog.New(slog.NewTextHandler(&log, nil))}, member: l}
+		step := func(want cluster.Index, wantFrom cluster.Index, what string) {
+			t.Helper()
+			if got := n.Whole().Index(); got != want || l.from.Index() != wantFrom {
+				t.Errorf("%s: index %d from %d, want %d from %d", what, got, l.from.Index(), want, wantFrom)
+			}
+		}
+		step(1, 0, "never observed")
+		l.whole, l.err = valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.DrainMember{Member: "a", On: true}), nil
+		logged := log.Len()
+		step(2, 0, "observed")
+		if logged == 0 || log.Len() != logged {
+			t.Errorf("an observation that failed is logged, no other: %s", log.String())
+		}
+		whole := l.whole
+		l.whole, l.err = cluster.Value{}, store.ErrUnavailable
+		time.Sleep(observedFor - 1) // waits: in virtual time
+		step(2, 2, "the store is away")
+		time.Sleep(observedFor - 1) // waits: in virtual time
+		step(2, 2, "still away, and asked in time")
+		time.Sleep(observedFor) // waits: in virtual time
+		synctest.Wait()
+		step(1, 0, "forgotten")
+		l.whole, l.err = whole, nil
+		step(2, 0, "back")
+		n.whole.forget.Stop()
+	})
+}
+
+// configured is a protocol that notes the config of its member.
+type configured struct {
+	replica.Protocol
+	got protocol.Config
+}
+
+func (p *configured) New(c protocol.Config) (protocol.Member, error) {
+	p.got = c
+	return p.Protocol.New(c)
+}
+
+// A leave announces a restart only where the others are to hold the member's tasks for a time.
+func TestALeaveHoldsNothingUnasked(t *testing.T) {
+	t.Parallel()
+	st := memory.New().Open()
+	defer st.Close()
+	for hold, want := range map[time.Duration]bool{0: false, time.Nanosecond: true} {
+		p := &configured{}
+		if _, err := New(Config{Member: "a", Store: st, Protocol: p, Hold: hold}); err != nil || p.got.Restart != want || p.got.Hold != hold || p.got.Whole {
+			t.Errorf("%s: %+v, %v", hold, p.got, err)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package tasks
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// JSON compares all kinds of values, and all that is in them.
+func TestSameJSONOfAllKinds(t *testing.T) {
+	t.Parallel()
+	decode := func(s string) (v any) {
+		d := json.NewDecoder(strings.NewReader(s))
+		d.UseNumber()
+		if err := d.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	all := []string{`null`, `true`, `false`, `""`, `"a"`, `1`, `1.5`, `[]`, `[1]`, `[1,2]`, `[2,1]`, `{}`, `{"a":1}`, `{"a":2}`, `{"b":1}`, `{"a":1,"b":1}`}
+	for _, a := range all {
+		for _, b := range all {
+			if got := sameJSON(decode(a), decode(b)); got != (a == b) {
+				t.Errorf("%s and %s are the same: %t", a, b, got)
+			}
+		}
+	}
+}
+
+// The name of a metric ends before the first character that none has.
+func TestMetricNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a", "z", "A", "Z", "a0", "a9", "_", "a:b", "azAZ09_:"} {
+		for _, end := range []string{"", " 1", "{a=\"b\"} 1", "/", ";", "@", "[", "`"} {
+			if got, _ := metricName([]byte(name + end)); got != name {
+				t.Errorf("%q begins with %q, not %q", name+end, name, got)
+			}
+		}
+	}
+}
+
+// A prefix of an IPv4 address that is written as one of IPv6 is one of IPv4, from its first bit on.
+func TestMappedPrefixes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"::ffff:10.1.2.3/96": "0.0.0.0/0", "::ffff:10.1.2.3/104": "10.0.0.0/8", "::ffff:10.1.2.3/128": "10.1.2.3/32", "::ffff:10.1.2.3/95": "::fffe:0:0/95",
+	} {
+		if p, err := parseCIDR(text); err != nil || p.String() != want {
+			t.Errorf("%s: %s, %v; want %s", text, p, err, want)
+		}
+	}
+}
