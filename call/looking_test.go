@@ -173,7 +173,7 @@ func TestWhatIsJournaled(t *testing.T) {
 	}
 }
 
-// A run that takes a while is looked at: a quarter of a second after its beginning, not only after many.
+// A run that takes a while is looked at: 200 ms after its beginning, not only after many.
 func TestARunIsChecked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

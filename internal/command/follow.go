@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -22,8 +23,9 @@ func (o *observer) refresh(ctx context.Context) error {
 	if err := o.findProtocol(ctx); err != nil {
 		return fmt.Errorf("store %s: %w", o.name, err)
 	}
-	if o.value.Index() > 0 {
-		o.lookAgain()
+	if o.once && o.value.Index() > 0 {
+		debug.SetGCPercent(looksAgain)
+		o.once = false
 	}
 	v, err := o.proto.Observe(ctx, o.store, o.value)
 	if err != nil {

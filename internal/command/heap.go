@@ -12,21 +12,16 @@ const (
 // leastForBigHeap is the memory limit from which on large pages are worth what they may waste.
 const leastForBigHeap = 1 << 30
 
-// lookOnce settles the memory of a process that reads the value, shows something and ends. GOGC and the limit of the cgroup have precedence.
-func (e env) lookOnce() {
+// lookOnce settles the memory of a process that reads the value, shows something and ends. GOGC, with which it returns false, and the limit of the cgroup
+// have precedence.
+func (e env) lookOnce() bool {
 	limit := limitMemory(e.getenv, e.machine())
 	if e.getenv("GOGC") != "" {
-		return
+		return false
 	}
 	debug.SetGCPercent(looksOnce)
 	if limit == 0 || limit >= leastForBigHeap {
 		bigHeap()
 	}
-}
-
-// lookAgain settles that of one that goes on.
-func (e env) lookAgain() {
-	if e.getenv("GOGC") == "" {
-		debug.SetGCPercent(looksAgain)
-	}
+	return true
 }

@@ -18,6 +18,7 @@ import (
 type observer struct {
 	env
 	name    string // of the store, without secrets
+	once    bool   // the garbage collector's target is that of one look
 	named   bool   // on the command line, so that hints must name it too
 	store   store.Full
 	proto   protocol.Protocol // of the place
@@ -74,8 +75,7 @@ func observe(ctx context.Context, e env, cmd *cobra.Command) (*observer, error) 
 	if err != nil {
 		return nil, err
 	}
-	e.lookOnce()
-	o := &observer{env: e, name: storeurl.Hide(name), store: st, lookout: api.NewLookout(st, protocol.Now), json: asJSON, now: time.Now()}
+	o := &observer{env: e, once: e.lookOnce(), name: storeurl.Hide(name), store: st, lookout: api.NewLookout(st, protocol.Now), json: asJSON, now: time.Now()}
 	if err := o.refresh(ctx); err != nil {
 		st.Close()
 		return nil, err

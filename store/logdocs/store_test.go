@@ -90,11 +90,11 @@ func TestReadOnly(t *testing.T) {
 	if d, err := reader.Get(ctx, "a"); err != nil || d.Version != v {
 		t.Errorf("get: %+v, %v", d, err)
 	}
-	if _, err := reader.Put(ctx, store.Doc{Key: "b"}); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("put: %v, want ErrUnavailable", err)
+	if _, err := reader.Put(ctx, store.Doc{Key: "b"}); !errors.Is(err, store.ErrReadOnly) {
+		t.Errorf("put: %v, want ErrReadOnly", err)
 	}
-	if err := reader.Delete(ctx, "a", v); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("delete: %v, want ErrUnavailable", err)
+	if err := reader.Delete(ctx, "a", v); !errors.Is(err, store.ErrReadOnly) {
+		t.Errorf("delete: %v, want ErrReadOnly", err)
 	}
 	if page, err := under.Read(ctx, 0, 10); err != nil || page.Head != 1 {
 		t.Errorf("the log ends at %d, %v; want 1", page.Head, err)
