@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"bytes"
-	"cmp"
 	"math"
 )
 
@@ -154,20 +153,6 @@ func (d *draft) shareSpec(rec *jobRecord) {
 		}
 		return false
 	})
-}
-
-// shareNames takes the names that other records have, too, from these. The job may be nil.
-func (d *draft) shareNames(p *partitionRecord, j *jobRecord) {
-	if j != nil && string(j.ID) == string(p.ID) {
-		p.ID = PartitionID(j.ID)
-	}
-	if m, ok := d.Value.members.get(p.Owner); ok {
-		p.Owner = m.ID
-	}
-	if p.From != "" {
-		m, _ := d.Value.members.get(p.From)
-		p.From = cmp.Or(m.ID, p.From)
-	}
 }
 
 // alike is cheap, and true where SameSpec is.

@@ -83,7 +83,7 @@ func (t *tree[K, V]) removeBy(by *editor, k K) {
 	t.top = t.top.mine(by)
 	t.top.remove(by, k)
 	t.count--
-	for t.top.kids != nil && len(t.top.kids) == 1 {
+	for len(t.top.kids) == 1 {
 		t.top = t.top.kids[0]
 	}
 	if t.count == 0 {

@@ -81,22 +81,22 @@ func (r *reader) field(rec *Record, name string) bool {
 }
 
 // text is the field of that name that is a string.
-func (rec *Record) text(name string) *string {
+func (r *Record) text(name string) *string {
 	switch name {
 	case "kind":
-		return (*string)(&rec.Kind)
+		return (*string)(&r.Kind)
 	case "member":
-		return &rec.Member
+		return &r.Member
 	case "partition":
-		return &rec.Partition
+		return &r.Partition
 	case "message":
-		return &rec.Message
+		return &r.Message
 	case "from":
-		return &rec.From
+		return &r.From
 	case "to":
-		return &rec.To
+		return &r.To
 	case "cause":
-		return &rec.Cause
+		return &r.Cause
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (l *look) link(root folder, name, full string) {
 		l.scan.Ignored++
 	default:
 		if source.Extension(name) {
-			l.claim(name, full)
+			l.claim(full)
 			l.block(name)
 		}
 		l.fault(full, "a link that leads out of the directory, or nowhere", "copy what it should lead to")
@@ -125,7 +125,7 @@ func (l *look) link(root folder, name, full string) {
 }
 
 // claim notes that a file defines its id; false if the same file was seen by another way into its directory.
-func (l *look) claim(name, full string) bool {
+func (l *look) claim(full string) bool {
 	return l.paths.add(source.ID(filepath.ToSlash(full)), full) // a part of the path: no name of its own
 }
 
@@ -146,7 +146,7 @@ func (l *look) stated(root folder, name, full string, info fs.FileInfo, err erro
 		l.scan.Unsettled = l.scan.Unsettled || !l.again
 		return // as if it had not been listed; it takes a second look to remove its job
 	}
-	if !l.claim(name, full) {
+	if !l.claim(full) {
 		return
 	}
 	if err == nil && !l.again {
