@@ -24,7 +24,8 @@ type branch[K ~string, V any] struct {
 	kids []*branch[K, V]
 }
 
-// Bounds of a node: a full one is split, one with fewer than the least is filled from its neighbour or joined with it.
+// Bounds of a node: a full one is split, one that a removal leaves with fewer than the least is filled from its neighbour or joined with it. One that was
+// split at its end may have fewer.
 const (
 	mostKeys  = 48
 	leastKeys = mostKeys / 4
@@ -257,8 +258,12 @@ func (n *branch[K, V]) remove(by *editor, k K) {
 		return
 	}
 	i := n.child(k)
-	n.mineAt(by, i).remove(by, k)
-	if len(n.kids[i].keys) < leastKeys && len(n.kids) > 1 {
+	kid := n.mineAt(by, i)
+	kid.remove(by, k)
+	switch {
+	case len(kid.keys) == 0:
+		n.keys, n.kids = slices.Delete(n.keys, i, i+1), slices.Delete(n.kids, i, i+1)
+	case len(kid.keys) < leastKeys && len(n.kids) > 1:
 		n.refill(by, i)
 	}
 }

@@ -102,24 +102,28 @@ func checkTree(t *rapid.T, tr *tree[string, int], want map[string]int) {
 		}
 	}
 	if tr.top != nil {
-		checkBranch(t, tr.top, true)
+		checkBranch(t, tr.top)
 	}
 }
 
 // checkBranch checks the bounds of nodes, and returns how deep it is.
-func checkBranch(t *rapid.T, n *branch[string, int], last bool) (depth int) {
+func checkBranch(t interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}, n *branch[string, int]) (depth int) {
 	t.Helper()
 	if len(n.keys) > mostKeys || len(n.keys) != max(len(n.vals), len(n.kids)) {
 		t.Fatalf("a node has %d keys, %d values, %d children", len(n.keys), len(n.vals), len(n.kids))
 	}
 	for i, kid := range n.kids {
-		d := checkBranch(t, kid, last && i == len(n.kids)-1)
+		d := checkBranch(t, kid)
 		if i > 0 && d != depth {
 			t.Fatalf("children are %d and %d deep", depth, d)
 		}
 		depth = d
-		if !last && len(kid.keys) < leastKeys && len(n.kids) > 1 {
-			t.Fatalf("a node in the middle has %d keys", len(kid.keys))
+		if len(kid.keys) == 0 {
+			t.Fatal("a node has no keys")
 		}
 	}
 	return depth + 1
@@ -139,6 +143,31 @@ func TestATreeKeepsNothingOld(t *testing.T) {
 	for i, leaf := range tr.top.kids[:2] {
 		if len(leaf.vals) > mostKeys/2+1 || cap(leaf.vals) > mostKeys/2+1+mostKeys/8 {
 			t.Errorf("leaf %d has %d values and room for %d", i, len(leaf.vals), cap(leaf.vals))
+		}
+	}
+}
+
+// TestATreeHasNoEmptyNodes: keys that were added in order at the end leave nodes of one key on each level, and these go with it.
+func TestATreeHasNoEmptyNodes(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{mostKeys, mostKeys * mostKeys, mostKeys * mostKeys * mostKeys} {
+		var tr tree[string, int]
+		for i := range n + 1 {
+			tr.set(fmt.Sprintf("%06d", i), i)
+		}
+		checkBranch(t, tr.top)
+		for i := n; i >= n-2*mostKeys && i >= 0; i-- {
+			tr.remove(fmt.Sprintf("%06d", i))
+			if tr.len() != i {
+				t.Fatalf("it has %d keys, want %d", tr.len(), i)
+			}
+			if i > 0 {
+				checkBranch(t, tr.top)
+			}
+		}
+		tr.set("x", 1)
+		if v, ok := tr.get("x"); !ok || v != 1 {
+			t.Error("a key is lost")
 		}
 	}
 }
