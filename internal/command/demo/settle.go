@@ -43,7 +43,7 @@ func (p *Play) settle(ctx context.Context, what string, live ...string) error {
 		for _, m := range live {
 			select {
 			case <-p.members[m].done():
-				return false, fmt.Errorf("member %s ended: %w; see its log", m, p.members[m].err())
+				return false, fmt.Errorf("member %s ended: %w; %s", m, p.members[m].err(), p.said(m))
 			default:
 			}
 		}
