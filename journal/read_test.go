@@ -236,7 +236,7 @@ func TestWhyDecodesLittle(t *testing.T) { //nolint:paralleltest // it counts all
 	}
 	all, one := cost(journal.Query{Limit: 2000}, 2000), cost(journal.Query{Partition: "t0077", Limit: 20}, 1)
 	t.Logf("allocations: %.0f for all, %.0f for one task", all, one)
-	if one > all/5 {
+	if one > all/2 { // what is skipped costs nothing; decoding all of them would cost as much again
 		t.Errorf("%.0f allocations for the records of one task, %.0f for all", one, all)
 	}
 }

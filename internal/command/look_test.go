@@ -81,7 +81,7 @@ func (w *written) put(key string, value any) {
 // beat writes a heartbeat of a member with a TTL of 300 ms, that is so old by its own clock.
 func (w *written) beat(member string, age time.Duration) {
 	w.t.Helper()
-	w.put("pulse/"+member+"/1", map[string]any{"member": member, "at_ms": time.Now().Add(-age).UnixMilli(), "ttl_ms": 300})
+	w.put("pulse/"+member+"/1", map[string]any{"member": member, "at_ms": time.Now().Add(-age).UnixMilli(), "ttl_ms": 1000})
 }
 
 func one(spread cluster.Spread) cluster.JobSpec {
