@@ -29,8 +29,8 @@ unit: ## the tests alone, laws and examples among them: PKG=./cluster/... for so
 	go test -count=1 -timeout 10m $(PKG)
 
 proof: ## real servers, processes, simulator, checker, mutants, chaos: STAGES=sim,mutants for some, BUDGET=10m for more
-	@.ci/postgres; .ci/chromium; zookeeper=$$(.ci/zookeeper); kafka=$$(.ci/kafka); elastic=$$(.ci/elastic); \
-	  export ROTA_TEST_ZOOKEEPER_JARS=$$zookeeper ROTA_TEST_KAFKA_JARS=$$kafka ROTA_TEST_ELASTIC_HOME=$$elastic; cd proof; go run ./prove $(if $(STAGES),-stages $(STAGES))
+	@.ci/postgres; .ci/chromium; zookeeper=$$(.ci/zookeeper); kafka=$$(.ci/kafka); elastic=$$(.ci/elastic); node=$$(.ci/node); \
+	  export ROTA_TEST_NODE=$$node ROTA_TEST_ZOOKEEPER_JARS=$$zookeeper ROTA_TEST_KAFKA_JARS=$$kafka ROTA_TEST_ELASTIC_HOME=$$elastic; cd proof; go run ./prove $(if $(STAGES),-stages $(STAGES))
 
 race: ## the tests with the race detector (needs a C compiler): PKG=./work/... for some
 	go test -race -count=1 -timeout 15m $(PKG)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -107,13 +108,9 @@ func TestAKilledJobStaysKilled(t *testing.T) {
 		typ, told := greets()
 		m := join(t, ctx, memory.New(), "a", typ)
 		task := greeting("hello", 1)
-		if err := m.Submit(ctx, "job", task); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Submit(ctx, "job", task))
 		expect(t, ctx, told, "hello")
-		if err := m.Kill(ctx, "job"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Kill(ctx, "job"))
 		if err := m.Submit(ctx, "job", task); !errors.Is(err, rota.ErrKilled) {
 			t.Errorf("the same submission: %v", err)
 		}
@@ -123,9 +120,7 @@ func TestAKilledJobStaysKilled(t *testing.T) {
 		if synctest.Wait(); len(told) != 0 {
 			t.Fatal("it runs again")
 		}
-		if err := m.SubmitAgain(ctx, "job", task); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.SubmitAgain(ctx, "job", task))
 		expect(t, ctx, told, "hello")
 	})
 }
@@ -191,9 +186,7 @@ func TestAnHourlyJobRunsOncePerHour(t *testing.T) {
 		for i := range 6 {
 			time.Sleep(20 * time.Minute)
 			next := join(t, ctx, s, fmt.Sprint("m", i+1), check)
-			if err := m.Leave(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, m.Leave(ctx))
 			m = next
 		}
 		time.Sleep(2 * time.Minute)
@@ -201,13 +194,9 @@ func TestAnHourlyJobRunsOncePerHour(t *testing.T) {
 		if len(planned) != 3 || planned[2].Sub(planned[0].Truncate(time.Millisecond)) != 2*time.Hour {
 			t.Fatalf("rounds planned for %v", planned)
 		}
-		if err := m.Kill(ctx, "invoices"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Kill(ctx, "invoices"))
 		time.Sleep(24*time.Hour + 10*time.Minute)
-		if err := m.SubmitAgain(ctx, "invoices", task); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.SubmitAgain(ctx, "invoices", task))
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
 		if len(planned) != 3 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -21,16 +22,12 @@ func TestCallReturnsItsResult(t *testing.T) {
 		a := joinAs(t, ctx, s, rota.Config{Member: "a", Slots: 2, Functions: []rota.Function{add}})
 		joinAs(t, ctx, s, rota.Config{Member: "b", Slots: 2, Functions: []rota.Function{add}})
 		c, err := rota.Open(s.Open(), rota.ClientOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer c.Close(ctx)
 		for i := range 20 {
 			for _, to := range []rota.CallTarget{a, c} {
 				call, err := add.Submit(ctx, to, pair{i, 2})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				if got, err := call.Wait(ctx); err != nil || got != i+2 {
 					t.Fatalf("got %d, %v", got, err)
 				}
@@ -65,9 +62,7 @@ func TestCallsFail(t *testing.T) {
 		} {
 			runs.Store(0)
 			call, err := fail.Submit(ctx, a, c.how)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_, err = call.Wait(ctx)
 			var e *rota.CallError
 			if !errors.As(err, &e) || e.Message != c.want || e.Attempts != c.runs || runs.Load() != c.runs || e.Member != "a" || errors.Is(err, rota.ErrTimeout) {
@@ -75,16 +70,12 @@ func TestCallsFail(t *testing.T) {
 			}
 		}
 		call, err := big.Submit(ctx, a, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err = call.Wait(ctx); err == nil || !strings.Contains(err.Error(), "the result has 70002 bytes, at most 65536") {
 			t.Errorf("got %v", err)
 		}
 		late, err := slow.Submit(ctx, a, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err = late.Wait(ctx); !errors.Is(err, rota.ErrTimeout) {
 			t.Errorf("got %v", err)
 		}
@@ -102,9 +93,7 @@ func TestCallsWithAKeyOrADelay(t *testing.T) {
 		client := func(name string) *rota.Client {
 			st := s.Open()
 			c, err := rota.Open(st, rota.ClientOptions{Name: name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			t.Cleanup(func() { c.Close(context.Background()); st.Close() })
 			return c
 		}
@@ -113,9 +102,7 @@ func TestCallsWithAKeyOrADelay(t *testing.T) {
 		ids := make(map[string]bool)
 		for _, c := range []*rota.Client{one, again, one, other} {
 			call, err := keyed.Submit(ctx, c, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			ids[call.ID()] = true
 			time.Sleep(10 * time.Second) // waits: in virtual time, so that it has ended before the next one
 		}
@@ -127,9 +114,7 @@ func TestCallsWithAKeyOrADelay(t *testing.T) {
 		}
 		began := time.Now()
 		call, err := count.With(rota.FuncOptions{Delay: time.Minute}).Submit(ctx, one, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := call.Wait(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -21,22 +22,16 @@ func TestOneClientForAll(t *testing.T) {
 		docs := s.Open()
 		defer docs.Close()
 		c, err := rota.Open(docs, rota.ClientOptions{Name: "importer"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for range 2 { // again: a client that does not know the outcome of the first
-			if err := c.Submit(ctx, "job", greeting("hello", 0)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Submit(ctx, "job", greeting("hello", 0)))
 		}
 		expect(t, ctx, told, "hello")
 		if err := c.Submit(ctx, "job", greeting("bye", 0)); !errors.Is(err, rota.ErrRefused) {
 			t.Errorf("another task under the same name: %v", err)
 		}
 		call, err := add.Submit(ctx, c, pair{40, 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if sum, err := call.Wait(ctx); err != nil || sum != 42 {
 			t.Errorf("got %d, %v", sum, err)
 		}
@@ -46,9 +41,7 @@ func TestOneClientForAll(t *testing.T) {
 		if _, err := m.Status("two").Get(ctx); !errors.Is(err, rota.ErrNone) {
 			t.Errorf("a status that nobody has reported: %v", err)
 		}
-		if err := c.Kill(ctx, "job"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Kill(ctx, "job"))
 		if err := c.Submit(ctx, "job", greeting("hello", 0)); !errors.Is(err, rota.ErrKilled) {
 			t.Errorf("the job was killed: %v", err)
 		}
@@ -92,9 +85,7 @@ func TestConfigsAreValidated(t *testing.T) {
 	}
 	f := rota.NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, rota.FuncOptions{}, rota.FuncOptions{})
 	c, err := rota.Open(s, rota.ClientOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := f.Submit(t.Context(), c, 1); err == nil || !strings.Contains(err.Error(), "several Options") {
 		t.Errorf("options given twice: %v", err)
 	}

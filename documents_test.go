@@ -11,15 +11,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 )
 
 // TestReadmeExample compares the Go code of README.md with [Example], which is compiled and run.
 func TestReadmeExample(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, rest, found := strings.Cut(string(readme), "```go\n")
 	code, _, closed := strings.Cut(rest, "```\n")
 	if !found || !closed {
@@ -29,9 +28,7 @@ func TestReadmeExample(t *testing.T) {
 		t.Errorf("the example has %d lines, at most 20 are wanted", lines)
 	}
 	example, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, rest, _ = strings.Cut(string(example), "func hello(ctx context.Context) error {\n")
 	body, _, _ := strings.Cut(rest, "\n}\n")
 	if want := strings.ReplaceAll("\t"+strings.TrimSuffix(code, "\n"), "\n", "\n\t"); body != want {
@@ -43,9 +40,7 @@ func TestReadmeExample(t *testing.T) {
 func TestTrackRecordIsShort(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("docs/track-record.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	table, _, _ := strings.Cut(string(text), "\n## ")
 	rows := 0
 	for line := range strings.Lines(table) {
@@ -66,9 +61,7 @@ func TestTrackRecordIsShort(t *testing.T) {
 func TestThreatsHaveTheirTests(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	named := map[string]bool{}
 	for _, m := range regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(text), -1) {
 		named[m[1]] = true
@@ -87,9 +80,7 @@ func TestThreatsHaveTheirTests(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name := range named {
 		t.Errorf("SECURITY.md names %s, and there is no such test", name)
 	}
@@ -99,9 +90,7 @@ func TestThreatsHaveTheirTests(t *testing.T) {
 func TestGrantNamesItsMethods(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("rota.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	before, _, _ := strings.Cut(string(text), "Grant = work.Grant")
 	comment := before[strings.LastIndex(before, "// Grant is"):]
 	methods := reflect.TypeFor[*rota.Grant]()

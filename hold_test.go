@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -42,9 +43,7 @@ func TestRollingRestartMovesNothing(t *testing.T) {
 				for i := range tasks {
 					keys = append(keys, fmt.Sprint(i))
 				}
-				if err := members["a"].Submit(ctx, "job", rota.Task{Type: "steady", Spread: rota.Partitioned, Partitions: keys}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, members["a"].Submit(ctx, "job", rota.Task{Type: "steady", Spread: rota.Partitioned, Partitions: keys}))
 				settled := func(by *rota.Member) map[cluster.PartitionID]cluster.MemberID {
 					t.Helper()
 					for range 600 {
@@ -59,9 +58,7 @@ func TestRollingRestartMovesNothing(t *testing.T) {
 				before := settled(members["a"])
 				moves := 0
 				for _, name := range []string{"a", "b", "c"} {
-					if err := members[name].Leave(ctx); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, members[name].Leave(ctx))
 					time.Sleep(5 * time.Second) // waits: in virtual time, the restart
 					begin(name)
 					now := settled(members[name])
@@ -75,9 +72,7 @@ func TestRollingRestartMovesNothing(t *testing.T) {
 				if hold > 0 && moves != 0 || hold == 0 && moves == 0 {
 					t.Errorf("%d moves", moves)
 				}
-				if err := members["c"].Leave(ctx); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, members["c"].Leave(ctx))
 				for hold > 0 && len(owners(members["a"], "job")) == tasks { // it has not heard of it yet
 					time.Sleep(time.Millisecond) // waits: in virtual time
 				}

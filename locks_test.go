@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -16,38 +17,24 @@ func TestNamesOfMembers(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		server, clock := memory.New(), protocol.NewProcessClock()
 		m, err := rota.Join(ctx, rota.Config{Member: "a", Store: server.Open(), Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		other, err := rota.OpenLocks(server.Open(), rota.LocksOptions{Owner: "b", Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer other.Close(ctx)
 		held, err := m.Lock("x").Acquire(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		text, err := json.Marshal(m.Lock("x"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var l rota.Lock
-		if err := json.Unmarshal(text, &l); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(text, &l))
 		if _, err := l.On(other).TryAcquire(ctx); !errors.Is(err, rota.ErrHeld) {
 			t.Fatalf("try what a member holds: %v", err)
 		}
 		if s, err := l.On(other).State(ctx); err != nil || len(s.Holders) != 1 || s.Holders[0].Owner != "a" {
 			t.Errorf("%+v, %v", s, err)
 		}
-		if err := m.Status("x").Put(ctx, held.Token(), "at work"); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Leave(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Status("x").Put(ctx, held.Token(), "at work"))
+		must.Succeed(t, m.Leave(ctx))
 		if held.Err() == nil {
 			t.Error("it holds the lock though it has left")
 		}

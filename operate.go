@@ -40,8 +40,7 @@ func (m *Member) Resume(ctx context.Context, job string) error {
 // is over, the next one runs it: at least once.
 func (m *Member) RunNow(ctx context.Context, task string) error {
 	_, err := m.node.RunNow(ctx, task, m.name)
-	var none *node.NoRoundError
-	if errors.As(err, &none) {
+	if _, ok := errors.AsType[*node.NoRoundError](err); ok {
 		return fmt.Errorf("run %q now: %w: %w", task, ErrRefused, err)
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -26,16 +27,12 @@ func TestWaitForAKilledJob(t *testing.T) {
 			return nil
 		})
 		m := join(t, ctx, memory.New(), "a", slow)
-		if err := m.Submit(ctx, "job", rota.Task{Type: "slow"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Submit(ctx, "job", rota.Task{Type: "slow"}))
 		<-begun
 		if owner, token := m.OwnerOf("job", ""); owner != "a" || token == 0 {
 			t.Errorf("owned by %q under %d", owner, token)
 		}
-		if err := m.Kill(ctx, "job"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Kill(ctx, "job"))
 		wantEnd(t, m.Wait(ctx, "job"), "killed")
 		if !over.Load() {
 			t.Error("Wait returned while the run went on")
@@ -76,9 +73,7 @@ func TestWaitForAParkedJob(t *testing.T) {
 		if err := m.Unpark(ctx, "job#a"); !errors.Is(err, rota.ErrRefused) {
 			t.Errorf("unpark what is not parked: %v", err)
 		}
-		if err := m.Unpark(ctx, "job#b"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Unpark(ctx, "job#b"))
 		if err := m.Wait(ctx, "job"); err != nil {
 			t.Errorf("after unpark: %v", err)
 		}
@@ -98,19 +93,13 @@ func TestDrainAndEvents(t *testing.T) {
 			}
 		}
 		a := joinAs(t, ctx, s, rota.Config{Member: "a", Types: []rota.Type{typ}, Events: tells("a")})
-		if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Submit(ctx, "job", rota.Task{Type: "watch"}))
 		expect(t, ctx, events, "a owns job true")
 		joinAs(t, ctx, s, rota.Config{Member: "b", Types: []rota.Type{typ}, Events: tells("b")})
-		if err := a.Drain(ctx, a.Name()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Drain(ctx, a.Name()))
 		expect(t, ctx, events, "a lost job")
 		expect(t, ctx, events, "b owns job true")
-		if err := a.Undrain(ctx, "a"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Undrain(ctx, "a"))
 		if owner, _ := a.OwnerOf("job", ""); owner != "b" {
 			t.Errorf("owned by %q, want b: a drained member takes nothing back", owner)
 		}
@@ -133,16 +122,12 @@ func TestRunNow(t *testing.T) {
 		steady, _ := runs("steady")
 		a := joinAs(t, ctx, s, rota.Config{Member: "a", Types: []rota.Type{check, steady}})
 		for name, task := range map[string]rota.Task{"hourly": {Type: "check", Every: time.Hour}, "steady": {Type: "steady"}} { // order-free: each by itself
-			if err := a.Submit(ctx, name, task); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, a.Submit(ctx, name, task))
 		}
 		expect(t, ctx, rounds, "a")
 		b := joinAs(t, ctx, s, rota.Config{Member: "b", Types: []rota.Type{check, steady}})
 		began := time.Now()
-		if err := b.RunNow(ctx, "hourly"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.RunNow(ctx, "hourly"))
 		<-rounds
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("it began after %v", took)
@@ -174,9 +159,7 @@ func TestMemberFrom(t *testing.T) {
 		where := rota.NewFunc("where", func(ctx context.Context, _ int) (string, error) { return name(ctx), nil })
 		m := joinAs(t, ctx, memory.New(), rota.Config{Member: "a", Slots: 1, Types: []rota.Type{steady, round}, Functions: []rota.Function{where}})
 		for job, task := range map[string]rota.Task{"steady": {Type: "steady"}, "round": {Type: "round", Every: time.Second}} {
-			if err := m.Submit(ctx, job, task); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, m.Submit(ctx, job, task))
 		}
 		seen := map[string]bool{<-names: true, <-names: true}
 		for len(seen) < 2 {
@@ -186,9 +169,7 @@ func TestMemberFrom(t *testing.T) {
 			t.Errorf("got %v", seen)
 		}
 		call, err := where.Submit(ctx, m, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got, err := call.Wait(ctx); err != nil || got != "a" {
 			t.Errorf("function on %q, %v", got, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -81,18 +82,14 @@ func TestEveryInputIsDoneOnce(t *testing.T) {
 		}
 		mu.Unlock()
 		task := rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}}
-		if err := members["b"].Submit(ctx, "sum", task); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, members["b"].Submit(ctx, "sum", task))
 		select {
 		case <-half:
 		case <-ctx.Done():
 			t.Fatalf("%d inputs are done", all.count())
 		}
 		lister, _ := members["b"].Value().Partition("sum#all")
-		if err := members[string(lister.Owner)].Leave(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, members[string(lister.Owner)].Leave(ctx))
 		other := members["a"]
 		if lister.Owner == "a" {
 			other = members["b"]
@@ -157,18 +154,14 @@ func TestWaitTellsHowAJobEnded(t *testing.T) {
 		if err := a.Wait(ctx, "job"); err == nil {
 			t.Error("a job that nobody has submitted has ended well")
 		}
-		if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Submit(ctx, "job", rota.Task{Type: "watch"}))
 		expect(t, ctx, told, "start a")
 		short, cancel := context.WithCancel(ctx)
 		cancel()
 		if err := a.Wait(short, "job"); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v while it runs", err)
 		}
-		if err := a.Kill(ctx, "job"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Kill(ctx, "job"))
 		if err := a.Wait(ctx, "job"); err == nil || !strings.Contains(err.Error(), "killed") {
 			t.Errorf("got %v for a job that was killed", err)
 		}

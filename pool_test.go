@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -14,20 +15,14 @@ func TestAPoolTaskRunsOnSlots(t *testing.T) {
 		work, told := runs("work")
 		three, toldThree := runs("three")
 		m := joinAs(t, ctx, memory.New(), rota.Config{Member: "a", Types: []rota.Type{work, three}, Slots: 3})
-		if err := m.Submit(ctx, "some", rota.Task{Type: "work", Spread: rota.Pool, MaxSlots: 2}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Submit(ctx, "some", rota.Task{Type: "work", Spread: rota.Pool, MaxSlots: 2}))
 		expect(t, ctx, told, "start a")
 		expect(t, ctx, told, "start a")
-		if err := m.Submit(ctx, "all", rota.Task{Type: "three", Spread: rota.Pool, MinSlots: 3}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Submit(ctx, "all", rota.Task{Type: "three", Spread: rota.Pool, MinSlots: 3}))
 		if why := m.Value().WhyTask("all", ""); why.Rule != "coverage" {
 			t.Fatalf("it waits for %+v", why)
 		}
-		if err := m.Kill(ctx, "some"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Kill(ctx, "some"))
 		for range 2 {
 			expect(t, ctx, told, "stop a: "+rota.CauseKilled.Error())
 		}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -80,14 +81,10 @@ func TestATaskMovesWhenItsMemberLeaves(t *testing.T) {
 		s := memory.New()
 		typ, told := runs("watch")
 		a := join(t, ctx, s, "a", typ)
-		if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Submit(ctx, "job", rota.Task{Type: "watch"}))
 		expect(t, ctx, told, "start a")
 		join(t, ctx, s, "b", typ)
-		if err := a.Leave(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Leave(ctx))
 		expect(t, ctx, told, "stop a: "+rota.CauseDrained.Error())
 		expect(t, ctx, told, "start b")
 	})
@@ -97,13 +94,9 @@ func TestTheOnlyMemberLeaves(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		typ, told := runs("watch")
 		a := join(t, ctx, memory.New(), "a", typ)
-		if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Submit(ctx, "job", rota.Task{Type: "watch"}))
 		expect(t, ctx, told, "start a")
-		if err := a.Leave(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Leave(ctx))
 		expect(t, ctx, told, "stop a: "+rota.CauseDrained.Error())
 	})
 }
@@ -112,13 +105,9 @@ func TestKillStopsATask(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		typ, told := runs("watch")
 		a := join(t, ctx, memory.New(), "a", typ)
-		if err := a.Submit(ctx, "job", rota.Task{Type: "watch"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Submit(ctx, "job", rota.Task{Type: "watch"}))
 		expect(t, ctx, told, "start a")
-		if err := a.Kill(ctx, "job"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Kill(ctx, "job"))
 		expect(t, ctx, told, "stop a: "+rota.CauseKilled.Error())
 	})
 }
@@ -148,9 +137,7 @@ func TestACheckIsCalledOncePerPeriod(t *testing.T) {
 		for range 3 { // the round that failed ends nothing
 			expect(t, ctx, rounds, "world on a")
 		}
-		if err := a.Kill(ctx, "job"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Kill(ctx, "job"))
 	})
 }
 

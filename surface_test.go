@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/api.txt")
@@ -28,14 +30,10 @@ func TestSurface(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(golden, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got == string(want) {
 		return
 	}
@@ -69,9 +67,7 @@ func publicFolders(t *testing.T) []string {
 		dirs = append(dirs, path)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return dirs
 }
 
@@ -79,18 +75,14 @@ func publicFolders(t *testing.T) []string {
 func surfaceOf(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var s surface
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, d := range f.Decls {
 			s.declaration(d)
 		}

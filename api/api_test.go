@@ -20,6 +20,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 )
@@ -104,9 +105,7 @@ func request(c api.Config, method, path string, change func(*http.Request)) *htt
 func body(t *testing.T, r *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(b)
 }
 
@@ -128,9 +127,7 @@ func TestAnswers(t *testing.T) {
 				t.Fatalf("%v: %s", err, text)
 			}
 			b, err := json.MarshalIndent(v, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			text = digest.ReplaceAllString(string(b), `"digest": "…"`) + "\n"
 		}
 		return res.Status + "\n" + text
@@ -179,9 +176,7 @@ func TestAJournalThatFailsIsNotAnEmptyOne(t *testing.T) {
 func TestListen(t *testing.T) {
 	t.Parallel()
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer busy.Close()
 	full := api.Access{TLS: &tls.Config{MinVersion: tls.VersionTLS12}, Token: "x"}
 	for _, c := range []struct {
@@ -215,14 +210,10 @@ func TestListen(t *testing.T) {
 func TestListenLooksForAFreePort(t *testing.T) {
 	t.Parallel()
 	first, err := api.Listen("", api.Access{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer first.Close()
 	second, err := api.Listen("", api.Access{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer second.Close()
 	a, b := first.Addr().(*net.TCPAddr).Port, second.Addr().(*net.TCPAddr).Port
 	if a == b || a < 7600 || b > api.LastPort {
@@ -233,18 +224,14 @@ func TestListenLooksForAFreePort(t *testing.T) {
 func TestServeEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	l, err := api.Listen("127.0.0.1:0", api.Access{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- api.Serve(ctx, l, config(t)) }()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Get("http://" + l.Addr().String() + "/v1/members")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := body(t, res); !strings.Contains(got, `"member":"a"`) {
 		t.Errorf("got %s", got)
 	}
@@ -258,9 +245,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 func TestServeTellsWhyItEnded(t *testing.T) {
 	t.Parallel()
 	l, err := api.Listen("127.0.0.1:0", api.Access{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	l.Close()
 	if err := api.Serve(t.Context(), l, config(t)); err == nil {
 		t.Error("serving on a closed listener is no error")

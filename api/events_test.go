@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 )
 
 // event is one of a stream.
@@ -49,14 +50,10 @@ func listen(t *testing.T, url, last string) *events { return listenTo(t, url+"/v
 func listenTo(t *testing.T, url, last string) *events {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Header.Set("Last-Event-ID", last)
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { answer.Body.Close() })
 	if got := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || got != "text/event-stream" {
 		t.Fatalf("%d %s", answer.StatusCode, got)
@@ -128,18 +125,14 @@ func TestThePageIsServed(t *testing.T) {
 	defer s.Close()
 	for path, kind := range map[string]string{"/": "text/html", "/page/main.js": "text/javascript", "/page/style.css": "text/css", "/page/icon.svg": "image/svg+xml"} { // order-free
 		r, err := http.Get(s.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Body.Close()
 		if !strings.HasPrefix(r.Header.Get("Content-Type"), kind) || r.StatusCode != http.StatusOK || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
 		}
 	}
 	r, err := http.Get(s.URL + "/v1/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Body.Close()
 	if r.StatusCode != http.StatusUnauthorized {
 		t.Errorf("events without a token: %d", r.StatusCode)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -35,17 +36,13 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 		t.Fatal("the job was refused")
 	}
 	graph, err := work.GraphOf(&j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var shards []store.Shard
 	for _, s := range graph.Shards() {
 		shards = append(shards, store.Shard(s))
 	}
 	q, name := memory.New().Open(), work.FlowName(&j)
-	if err := q.MakeFlow(t.Context(), name, shards); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, q.MakeFlow(t.Context(), name, shards))
 	edge, dead := store.Shard{Edge: "edge/read/write"}, store.Shard{Edge: "dead/write"}
 	units := []store.Unit{
 		{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 3, Data: []byte("a")}}},
@@ -66,9 +63,7 @@ func TestFlowOfJob(t *testing.T) {
 	v, q := flowing(t)
 	c := api.Config{Value: func() cluster.Value { return v }, Queue: q}
 	var job api.Job
-	if err := json.Unmarshal([]byte(body(t, request(c, "GET", "/v1/job?job=f", nil))), &job); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(body(t, request(c, "GET", "/v1/job?job=f", nil))), &job))
 	if job.Flow == nil || job.Flow.Unit != api.UnitSegments || len(job.Flow.Tasks) != 2 {
 		t.Fatalf("the flow is %+v", job.Flow)
 	}

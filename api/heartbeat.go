@@ -15,6 +15,8 @@ type Heartbeat struct {
 	AtMS     int64  `json:"at_ms,omitempty"`     // of the last one, by the member's own clock: for people
 	SilentMS int64  `json:"silent_ms,omitempty"` // not renewed for so long, by the clock of the observer
 	TTLMS    int64  `json:"ttl_ms,omitempty"`    // after so long without one, others take over
+	// UsualTTLMS is the member's usual TTL, where it states a longer one because its renewals are slow; else 0.
+	UsualTTLMS int64 `json:"usual_ttl_ms,omitempty"`
 	// Guardian says whether another process would end the member's session at its death, so that others take over at once: "on", "not needed" where the kernel
 	// does it, or why not. "" where the member does not say.
 	Guardian string `json:"guardian,omitempty"`
@@ -54,6 +56,9 @@ func (h Heartbeat) Unguarded() bool {
 	return h.Guardian != "" && h.Guardian != "on" && h.Guardian != "not needed"
 }
 
+// Slower tells whether the member renews its heartbeat less often than usual.
+func (h Heartbeat) Slower() bool { return h.UsualTTLMS > 0 }
+
 // Age is how old the heartbeat is by the member's own clock and now by the clock of the observer; never negative. For people: clocks differ.
 func (h Heartbeat) Age(now time.Time) time.Duration {
 	return max(now.Sub(time.UnixMilli(h.AtMS)), 0)
@@ -84,10 +89,13 @@ func (s sign) heartbeat(now protocol.Instant, wall time.Time, doc []byte) Heartb
 	var said struct {
 		AtMS     int64  `json:"at_ms"`
 		TTLMS    int64  `json:"ttl_ms"`
+		UsualMS  int64  `json:"usual_ttl_ms"`
 		Guardian string `json:"guardian"`
 	}
 	_ = json.Unmarshal(doc, &said) // what cannot be read says nothing of its time; that it is there counts
-	h := Heartbeat{State: HeartbeatPresent, AtMS: said.AtMS, TTLMS: said.TTLMS, SilentMS: now.Sub(s.since).Milliseconds(), Guardian: said.Guardian}
+	h := Heartbeat{
+		State: HeartbeatPresent, AtMS: said.AtMS, TTLMS: said.TTLMS, UsualTTLMS: said.UsualMS, SilentMS: now.Sub(s.since).Milliseconds(), Guardian: said.Guardian,
+	}
 	switch {
 	case h.TTLMS > 0 && h.SilentMS > h.TTLMS:
 		h.State = HeartbeatSilent

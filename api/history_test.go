@@ -14,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 )
@@ -148,9 +149,7 @@ func TestHistoryInTheAPI(t *testing.T) {
 func asked(t *testing.T, url string) (int, string) {
 	t.Helper()
 	r, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer r.Body.Close()
 	return r.StatusCode, readAll(t, r)
 }
@@ -158,9 +157,7 @@ func asked(t *testing.T, url string) (int, string) {
 func readAll(t *testing.T, r *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(b)
 }
 
@@ -178,14 +175,10 @@ func TestConfigure(t *testing.T) {
 		"?retention=7&job_scheduler=greedy": 200, "": 400, "?retention=0": 400, "?retention=x": 400, "?move_budget=-1": 400, "?color=red": 400, "?format=99999999999": 400,
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/configure"+query, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Header.Set("Authorization", "Bearer secret")
 		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if body := readAll(t, answer); answer.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", query, answer.StatusCode, body, want)
 		}
@@ -201,9 +194,7 @@ func TestJournalEvents(t *testing.T) {
 	now := time.Now().UnixMilli()
 	kept := journal.NewMemory(100)
 	add := func(at int64, task string) {
-		if err := kept.Append(t.Context(), journal.Record{AtMS: at, Kind: journal.Moved, Partition: task, To: "a"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, kept.Append(t.Context(), journal.Record{AtMS: at, Kind: journal.Moved, Partition: task, To: "a"}))
 	}
 	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: kept}))
 	t.Cleanup(s.Close)

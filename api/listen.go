@@ -59,8 +59,7 @@ func listen(host string, port int, search bool) (net.Listener, error) {
 		case err == nil:
 			return l, nil
 		case !search || port >= LastPort || !errors.Is(err, syscall.EADDRINUSE):
-			var op *net.OpError
-			if errors.As(err, &op) {
+			if op, ok := errors.AsType[*net.OpError](err); ok {
 				err = op.Err
 			}
 			return nil, fmt.Errorf("listen on %s: %w", net.JoinHostPort(host, strconv.Itoa(port)), err)

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
@@ -65,9 +66,7 @@ rota_up{rota_member="a"} 1.5
 func TestCollectorOfANode(t *testing.T) {
 	t.Parallel()
 	n, err := node.New(node.Config{Member: "a", Protocol: replica.Protocol{}, Store: memory.New().Open()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := NewCollector(n.Member(), n.Metrics)
 	if faults, err := testutil.CollectAndLint(c); err != nil || len(faults) > 0 {
 		t.Errorf("lint: %v %v", faults, err)
@@ -75,9 +74,7 @@ func TestCollectorOfANode(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(c)
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, want := len(families), len(n.Metrics()); got != want {
 		t.Errorf("%d families of %d metrics", got, want)
 	}

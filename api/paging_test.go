@@ -18,6 +18,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 )
 
@@ -115,9 +116,7 @@ func TestJournalPages(t *testing.T) {
 	m := journal.NewMemory(10_000)
 	add := func(at int64, n int) {
 		for i := range n {
-			if err := m.Append(t.Context(), journal.Record{AtMS: at, Kind: journal.RunError, Message: fmt.Sprintf("%d/%d", at, i)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, m.Append(t.Context(), journal.Record{AtMS: at, Kind: journal.RunError, Message: fmt.Sprintf("%d/%d", at, i)}))
 		}
 	}
 	add(1, 3)
@@ -249,9 +248,7 @@ func TestTheNextPageKeepsTheQuestion(t *testing.T) {
 		t.Fatalf("no next page: %v", res.Header)
 	}
 	u, err := url.Parse(m[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if q := u.Query(); u.Path != "/v1/tasks" || q.Get("state") != "waiting" || q.Get("after") != "j000002" || q.Get("limit") != "2" {
 		t.Errorf("got %s", u)
 	}

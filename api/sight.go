@@ -109,6 +109,9 @@ func (s Sight) Status(v cluster.Value, st *Status) {
 		} else if h.Unguarded() {
 			st.Members.Unguarded++
 		}
+		if s.beats[m].Slower() {
+			st.Members.Slower++
+		}
 		if h := s.beats[m]; h.Lost() {
 			member, _ := v.Member(m)
 			n := st.loses(v, m)

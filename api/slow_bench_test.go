@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 )
 
 // BenchmarkSlowReaders: 150 connections ask for 10,000 of 100,000 tasks and read nothing. It reports by how much the live memory and the process have grown.
@@ -25,18 +26,14 @@ func BenchmarkSlowReaders(b *testing.B) {
 	}
 	for b.Loop() {
 		l, err := api.Listen("127.0.0.1:0", api.Access{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		ctx, cancel := context.WithCancel(b.Context())
 		served := make(chan error, 1)
 		go func() { served <- api.Serve(ctx, l, api.Config{Value: func() cluster.Value { return v }}) }()
 		live, process := heap(), resident(b)
 		for range readers {
 			c, err := net.Dial("tcp", l.Addr().String())
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			defer c.Close()
 			if _, err := fmt.Fprint(c, "GET /v1/tasks?limit=10000 HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 				b.Fatal(err)
@@ -46,9 +43,7 @@ func BenchmarkSlowReaders(b *testing.B) {
 		b.ReportMetric(float64(resident(b)-process)/(1<<20), "MB-process")
 		b.ReportMetric((float64(heap())-float64(live))/(1<<20), "MB-live")
 		cancel()
-		if err := <-served; err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, <-served)
 	}
 	runtime.KeepAlive(v)
 }

@@ -55,6 +55,8 @@ type MemberCounts struct {
 	// Guarded are those of which another process ends the session when they are killed, Unguarded those that have none and need one.
 	Guarded   int `json:"guarded"`
 	Unguarded int `json:"unguarded"`
+	// Slower are those that have a longer TTL than usual, because their renewals are slow.
+	Slower int `json:"slower,omitempty"`
 }
 
 // TaskCounts are the partitions by state, without those of Rota itself.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -29,16 +30,10 @@ func TestCloseWaitsForTheRemovalOfWhatWasCollected(t *testing.T) {
 	var c *Client
 	hold := sync.OnceFunc(func() { c.mu.Lock() }) // until the waiter has its outcome
 	c, err := NewClient(lister{docs, func() { hold() }}, ClientOptions{Queue: "q"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	h, err := c.Submit(t.Context(), "f", []byte("1"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Cancel(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, h.Cancel(t.Context()))
 	if _, err := h.Wait(t.Context()); !errors.Is(err, ErrCancelled) {
 		t.Fatalf("got %v", err)
 	}

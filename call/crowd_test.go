@@ -13,6 +13,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -87,9 +88,7 @@ func (c *crowd) join(s store.Docs, name cluster.MemberID, slots int64, functions
 func client(t *testing.T, s store.Docs, queue string) *call.Client {
 	t.Helper()
 	c, err := call.NewClient(s, call.ClientOptions{Queue: queue, Clock: protocol.NewProcessClock()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -105,9 +104,7 @@ func lab(t *testing.T, slots int64, functions ...call.Function) (*crowd, *call.C
 func submit[A, R any](t *testing.T, f call.Func[A, R], to call.Target, arg A) *call.Call[R] {
 	t.Helper()
 	c, err := f.Submit(t.Context(), to, arg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -156,9 +153,7 @@ func stateOf(t *testing.T, s store.Docs, id string) string {
 		return ""
 	}
 	var r call.Record
-	if err := json.Unmarshal(d.Value, &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(d.Value, &r))
 	return string(r.State)
 }
 

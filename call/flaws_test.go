@@ -1,11 +1,11 @@
 package call
 
 import (
-	"context"
 	"slices"
 	"testing"
 
 	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/mutant/mutanttest"
 	"github.com/rota-run/rota/sim/check"
 )
 
@@ -85,16 +85,12 @@ func flaws() []flaw {
 // TestFlawsFit looks whether each flaw can still be laid over the source, and names a scenario.
 func TestFlawsFit(t *testing.T) {
 	t.Parallel()
-	root, err := mutant.Root(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var set mutant.Set
 	for _, f := range flaws() {
-		if _, err := f.Apply(root); err != nil {
-			t.Error(err)
-		}
+		set = append(set, f.Flaw)
 		if !slices.ContainsFunc(slices.Concat(scenarios(), seconds()), func(s scenario) bool { return s.name == f.scenario }) {
 			t.Errorf("%s: there is no scenario %q", f.Name, f.scenario)
 		}
 	}
+	mutanttest.Fit(t, set)
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -40,9 +41,7 @@ func TestWhichPageIsPeekedAt(t *testing.T) {
 	defer m.Close()
 	docs := &lists{Docs: m}
 	w, err := NewWorker(RunnerConfig{Member: "a", Docs: docs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b := &w.backlog
 	now := protocol.Instant(0).Add(time.Hour)
 	for i, l := range []*leaf{newLeaf("full", 1, 1), newLeaf("newer", 3, 0), newLeaf("older", 2, 0), newLeaf("just", now, 0)} {
@@ -102,9 +101,7 @@ func TestOpenPages(t *testing.T) {
 	b := &backlog{}
 	for _, id := range []string{"q/c-1-0/000", "q/c-1-1/000", "q/d-1-0/000", "r/c-1-0/000"} {
 		at, err := parseID(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		b.add(&leaf{at: at}, 7)
 	}
 	var newest []bool
@@ -160,9 +157,7 @@ func TestWhatIsJournaled(t *testing.T) {
 	for state, want := range map[State]string{Queued: "call id, attempt 2 of 3: no luck", Failed: "call id, attempt 2 of 3: no luck", Cancelled: ""} {
 		got := ""
 		w, err := NewWorker(RunnerConfig{Journal: func(r journal.Record) { got = r.Message }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		before := Record{State: Running, Function: "f", Attempt: 2, Limits: Limits{Attempts: 3}}
 		next := before
 		next.State = state
@@ -180,9 +175,7 @@ func TestARunIsChecked(t *testing.T) {
 		docs := memory.New().Open()
 		defer docs.Close()
 		w, err := NewWorker(RunnerConfig{Docs: docs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		r := &run{w: w, key: "call/q/p/000", since: time.Now(), ctx: ctx, cancel: cancel} // whose document is gone
 		w.runs[r.key] = r

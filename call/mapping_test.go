@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -17,14 +18,10 @@ import (
 func returned(t *testing.T, docs store.Docs, arg string) bool {
 	t.Helper()
 	all, err := docs.List(t.Context(), prefix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, d := range all {
 		r, err := decode(d.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if string(r.Arg) == arg {
 			running, _ := Step(r, d.Key, Claim{By: Runner{Member: "m", Incarnation: 1}})
 			done, _ := Step(running, d.Key, Return{Result: r.Arg})
@@ -42,9 +39,7 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 		for range 20 { // what is noticed first is chance
 			docs := memory.New().Open()
 			c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			ended := make(chan struct{})
 			enough, errs := errors.New("enough"), []error(nil)
@@ -73,9 +68,7 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 				t.Fatalf("it yielded the errors %v, want the cause once", errs)
 			}
 			all, err := docs.List(t.Context(), prefix)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, d := range all {
 				if r, err := decode(d.Value); err != nil || r.State != Cancelled && r.State != Done {
 					t.Fatalf("a call that was outstanding is %s, %v", r.State, err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/mutant"
 )
 
@@ -62,15 +63,11 @@ func TestProofLarge(t *testing.T) {
 func TestFlawsAreFound(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=proof") // what is built has the larger scenarios too
 	root, err := mutant.Root(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, f := range flaws() {
 		t.Run(f.Name, func(t *testing.T) {
 			program, err := f.BuildTests(within(t, 5*time.Minute), root, t.TempDir(), "./call")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			pattern := "^TestProof(Seconds)?$/^" + strings.ReplaceAll(f.scenario, " ", "_") + "$"
 			cmd := exec.CommandContext(within(t, 5*time.Minute), program, "-test.run", pattern)
 			cmd.Dir = filepath.Join(root, "call")

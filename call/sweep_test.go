@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -38,31 +39,23 @@ func sweepingWorker(t *testing.T, docs store.Docs) (*sweeper, *atomic.Int64) {
 		Tenure: func() (cluster.Incarnation, protocol.Instant) { return 1, 1 << 60 },
 		Clock:  func() protocol.Instant { return protocol.Instant(now.Load()) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return newSweeper(w), now
 }
 
 func put(t *testing.T, docs store.Docs, key string, r Record, v store.Version) store.Version {
 	t.Helper()
 	body, err := r.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	next, err := docs.Put(t.Context(), store.Doc{Key: key, Value: body, Version: v})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return next
 }
 
 func keys(t *testing.T, docs store.Docs) (out []string) {
 	t.Helper()
 	all, err := docs.List(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, d := range all {
 		out = append(out, d.Key)
 	}
@@ -101,9 +94,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%d outcomes were counted", n)
 	}
 	for n, v := range map[int]store.Version{2: waiting, 3: running} {
-		if err := docs.Delete(t.Context(), key(n), v); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, docs.Delete(t.Context(), key(n), v))
 	}
 	step(time.Minute, 1)
 	step(9*time.Minute, 1)
@@ -115,9 +106,7 @@ func TestALateSubmissionBringsItsPageBack(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()
 	c, err := NewClient(docs, ClientOptions{Queue: "q"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
 	if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); err != nil {
 		t.Fatal(err)
@@ -126,14 +115,10 @@ func TestALateSubmissionBringsItsPageBack(t *testing.T) {
 	at := p.take(10)
 	p.since = p.since.Add(-2 * pageAge)
 	head, err := docs.Get(t.Context(), at.head())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, gone := range []bool{true, false} {
 		if gone {
-			if err := docs.Delete(t.Context(), head.Key, head.Version); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, docs.Delete(t.Context(), head.Key, head.Version))
 		}
 		if again, err := p.put(t.Context(), p.take(10), []byte("{}")); again || err != nil {
 			t.Fatal(again, err)
@@ -155,31 +140,23 @@ func TestPagesAreRemovedByTheirClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		docs := memory.New().Open()
 		c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var handles []*Handle
 		for range 2*pageSize + 3 {
 			h, err := c.Submit(t.Context(), "f", []byte("1"), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			handles = append(handles, h)
 		}
 		heads := func() int {
 			all, err := docs.List(t.Context(), pagePrefix)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return len(all)
 		}
 		if n := heads(); n != 3 {
 			t.Fatalf("%d pages", n)
 		}
 		for i, h := range handles {
-			if err := h.Cancel(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, h.Cancel(t.Context()))
 			if _, err := h.Wait(t.Context()); err == nil {
 				t.Fatal("no error")
 			}
@@ -272,9 +249,7 @@ func TestASubmissionInDoubtKeepsItsPage(t *testing.T) {
 		return storetest.Pass
 	})
 	c, err := NewClient(f, ClientOptions{Queue: "q"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); !errors.Is(err, store.ErrUnknown) {
 		t.Fatalf("got %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -31,9 +32,7 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 		s, _ := lab(t, 8, double)
 		docs := &lists{Docs: s.Open()}
 		c, err := call.NewClient(docs, call.ClientOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer c.Close()
 		const calls = 300
 		args := make([]int, calls)
@@ -41,9 +40,7 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 			args[i] = i
 		}
 		sent, err := double.SubmitAll(t.Context(), c, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		time.Sleep(time.Minute) // waits: in virtual time; all have ended
 		began := time.Now()
 		for i, h := range sent {

@@ -33,7 +33,7 @@ func (v Value) Apply(e Entry) (Value, Applied) {
 	if why := v.notLed(&e); why != "" {
 		return d.value(), refuseAll(e, why, false)
 	}
-	if w, ok := d.writers.get(e.Writer); ok && e.Seq <= w.seq {
+	if w, ok := d.writers.Get(e.Writer); ok && e.Seq <= w.seq {
 		return d.value(), refuseAll(e, "its writer's number was applied before", true)
 	}
 	d.noteWriter(e.Writer, e.Seq)
@@ -151,13 +151,13 @@ func (d *draft) applyPlacement(c Command) string {
 }
 
 func (d *draft) noteWriter(id WriterID, seq uint64) {
-	old, _ := d.writers.get(id)
+	old, _ := d.writers.Get(id)
 	rec := writerRecord{seq: seq, seen: d.applied}
 	d.buf = appendWriter(d.buf[:0], id, rec)
 	rec.hash = hashBytes(kindWriter, d.buf)
 	d.digest += rec.hash - old.hash
-	d.writers.set(id, rec)
-	if d.writers.len() > maxWriters {
+	d.writers.Set(id, rec)
+	if d.writers.Len() > maxWriters {
 		d.forgetWriters()
 	}
 }
@@ -165,7 +165,7 @@ func (d *draft) noteWriter(id WriterID, seq uint64) {
 func (d *draft) forgetWriters() {
 	oldest := d.applied - maxWriters*3/4
 	var drop []WriterID
-	d.writers.each(func(id WriterID, w writerRecord) bool {
+	d.writers.Each(func(id WriterID, w writerRecord) bool {
 		if w.seen <= oldest {
 			drop = append(drop, id)
 			d.digest -= w.hash
@@ -173,7 +173,7 @@ func (d *draft) forgetWriters() {
 		return true
 	})
 	for _, id := range drop {
-		d.writers.remove(id)
+		d.writers.Remove(id)
 	}
 }
 

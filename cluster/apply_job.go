@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/schedule"
 )
 
@@ -13,7 +14,7 @@ func (d *draft) fenced(by PartitionID, token Token) string {
 	if by == "" {
 		return ""
 	}
-	p, ok := d.partitions.get(by)
+	p, ok := d.partitions.Get(by)
 	if !ok {
 		return "the partition it is written under is unknown"
 	}
@@ -24,7 +25,7 @@ func (d *draft) submitJob(c SubmitJob) string {
 	if why := d.fenced(c.By, c.ByToken); why != "" {
 		return why
 	}
-	old, ok := d.jobs.get(c.Job)
+	old, ok := d.jobs.Get(c.Job)
 	switch {
 	case !d.expected(c.Job, c.Expected):
 		return NotExpected
@@ -58,7 +59,7 @@ func (d *draft) expected(id JobID, e Expected) bool {
 		return true
 	}
 	var index Index
-	if j, ok := d.jobs.get(id); ok {
+	if j, ok := d.jobs.Get(id); ok {
 		index = j.SpecIndex
 	}
 	return e == Expect(index)
@@ -98,7 +99,7 @@ func (d *draft) classesOf(id JobID, spec *JobSpec) []*schedule.Class {
 // class returns the class of a task, the shared one where there is one.
 func (d *draft) class(id JobID, t *TaskSpec) *schedule.Class {
 	c := classOf(id, t)
-	if known, ok := d.derived.classes.get(c.Key); ok {
+	if known, ok := d.derived.classes.Get(c.Key); ok {
 		return known.class
 	}
 	return &c
@@ -162,7 +163,7 @@ func (d *draft) updateJob(c UpdateJob) string {
 	if why := d.fenced(c.By, c.ByToken); why != "" {
 		return why
 	}
-	old, ok := d.jobs.get(c.Job)
+	old, ok := d.jobs.Get(c.Job)
 	switch {
 	case !d.expected(c.Job, c.Expected):
 		return NotExpected
@@ -228,7 +229,7 @@ func (d *draft) updateKeys(j *jobRecord, old, now *TaskSpec) {
 	listed := make(map[string]bool, len(now.Partitions))
 	for _, key := range now.Partitions {
 		listed[key] = true
-		if p, ok := d.partitions.get(NewPartitionID(j.ID, now.Name, key)); !ok || p.Dropped {
+		if p, ok := d.partitions.Get(NewPartitionID(j.ID, now.Name, key)); !ok || p.Dropped {
 			d.addPartition(j, now.Name, key, nil)
 		}
 	}
@@ -243,7 +244,7 @@ func (d *draft) killJob(c KillJob) string {
 	if why := d.fenced(c.By, c.ByToken); why != "" {
 		return why
 	}
-	j, ok := d.jobs.get(c.Job)
+	j, ok := d.jobs.Get(c.Job)
 	if !ok || j.State != JobRunning {
 		return "no such live job"
 	}
@@ -253,7 +254,7 @@ func (d *draft) killJob(c KillJob) string {
 }
 
 func (d *draft) endJob(id JobID, state JobState) {
-	old, ok := d.jobs.get(id)
+	old, ok := d.jobs.Get(id)
 	if !ok {
 		return
 	}
@@ -266,7 +267,7 @@ func (d *draft) endJob(id JobID, state JobState) {
 
 // completeRest is completeJob where partitions were dropped: what is left must be something that was done.
 func (d *draft) completeRest(job JobID) {
-	j, ok := d.jobs.get(job)
+	j, ok := d.jobs.Get(job)
 	if !ok || j.open > 0 {
 		return
 	}
@@ -275,7 +276,7 @@ func (d *draft) completeRest(job JobID) {
 		return
 	}
 	for _, id := range d.allOf(job) {
-		if p, _ := d.partitions.get(id); p.State == PartitionFinished {
+		if p, _ := d.partitions.Get(id); p.State == PartitionFinished {
 			d.completeJob(job)
 			return
 		}
@@ -284,7 +285,7 @@ func (d *draft) completeRest(job JobID) {
 
 // completeJob ends the job when all its partitions are finished.
 func (d *draft) completeJob(job JobID) {
-	j, ok := d.jobs.get(job)
+	j, ok := d.jobs.Get(job)
 	if !ok || j.State != JobRunning || j.open > 0 {
 		return
 	}
@@ -302,9 +303,9 @@ func (d *draft) completeJob(job JobID) {
 // forgetJobs removes the jobs that ended first, beyond the limit. Partitions whose owner has yet to stop outlive their job.
 func (d *draft) forgetJobs() {
 	limit := int(d.Settings().Retention)
-	for d.derived.ended.len() > limit {
+	for d.derived.ended.Len() > limit {
 		var id JobID
-		d.derived.ended.each(func(_ string, first JobID) bool {
+		d.derived.ended.Each(func(_ string, first JobID) bool {
 			id = first
 			return false
 		})
@@ -317,10 +318,10 @@ func (d *draft) forgetJobs() {
 func (d *draft) partitionsOf(job JobID, task string) []PartitionID {
 	base := NewPartitionID(job, task, "")
 	var ids []PartitionID
-	if _, ok := d.partitions.get(base); ok {
+	if _, ok := d.partitions.Get(base); ok {
 		ids = append(ids, base)
 	}
-	d.partitions.below(base+"#", func(id PartitionID, _ *partitionRecord) bool {
+	ordered.Below(&d.partitions, base+"#", func(id PartitionID, _ *partitionRecord) bool {
 		ids = append(ids, id)
 		return true
 	})
@@ -330,7 +331,7 @@ func (d *draft) partitionsOf(job JobID, task string) []PartitionID {
 // allOf lists the partitions of a job.
 func (d *draft) allOf(job JobID) []PartitionID {
 	ids := d.partitionsOf(job, "")
-	d.partitions.below(PartitionID(job)+"/", func(id PartitionID, _ *partitionRecord) bool {
+	ordered.Below(&d.partitions, PartitionID(job)+"/", func(id PartitionID, _ *partitionRecord) bool {
 		ids = append(ids, id)
 		return true
 	})
@@ -379,7 +380,7 @@ func (d *draft) drop(id PartitionID) {
 // handover is the contract of the partition's task; at-most-one where the task is gone.
 func (d *draft) handover(id PartitionID) Handover {
 	job, task, _ := id.Split()
-	if j, ok := d.jobs.get(job); ok {
+	if j, ok := d.jobs.Get(job); ok {
 		if t, ok := j.Task(task); ok {
 			return t.Handover
 		}

@@ -3,7 +3,7 @@ package cluster
 import "cmp"
 
 func (d *draft) prepareJoin(c PrepareJoin) string {
-	old, had := d.Value.members.get(c.Member)
+	old, had := d.Value.members.Get(c.Member)
 	switch {
 	case d.shared():
 		return inGroup
@@ -23,7 +23,7 @@ func (d *draft) prepareJoin(c PrepareJoin) string {
 		Labels: c.Labels, Heartbeat: c.Heartbeat, Address: c.Address, Version: c.Version, SinceMS: d.atMS,
 	})
 	if d.settings.Placement == PlacementOffered { // the leader has seen its heartbeat
-		m, _ := d.Value.members.get(c.Member)
+		m, _ := d.Value.members.Get(c.Member)
 		d.join(m.Member)
 	}
 	d.membersChanged()
@@ -31,8 +31,8 @@ func (d *draft) prepareJoin(c PrepareJoin) string {
 }
 
 func (d *draft) acceptJoin(c AcceptJoin) string {
-	m, ok := d.Value.members.get(c.Member)
-	by, okBy := d.Value.members.get(c.By)
+	m, ok := d.Value.members.Get(c.Member)
+	by, okBy := d.Value.members.Get(c.By)
 	switch {
 	case !ok || m.Incarnation != c.Incarnation:
 		return "no such attempt to join"
@@ -60,7 +60,7 @@ func (d *draft) join(m Member) {
 }
 
 func (d *draft) abortJoin(c AbortJoin) string {
-	m, ok := d.Value.members.get(c.Member)
+	m, ok := d.Value.members.Get(c.Member)
 	switch {
 	case !ok || m.Incarnation != c.Incarnation:
 		return "no such attempt to join"
@@ -74,7 +74,7 @@ func (d *draft) abortJoin(c AbortJoin) string {
 }
 
 func (d *draft) leaveCluster(c LeaveCluster) string {
-	m, ok := d.Value.members.get(c.Member)
+	m, ok := d.Value.members.Get(c.Member)
 	switch {
 	case !ok || m.Incarnation != c.Incarnation:
 		return "no such member"
@@ -97,7 +97,7 @@ func (d *draft) leaveCluster(c LeaveCluster) string {
 }
 
 func (d *draft) releaseHold(c ReleaseHold) string {
-	m, ok := d.Value.members.get(c.Member)
+	m, ok := d.Value.members.Get(c.Member)
 	if !ok || m.Incarnation != c.Incarnation || m.State != MemberHeld {
 		return "nothing is held for it"
 	}
@@ -111,7 +111,7 @@ func (d *draft) confirmMember(c ConfirmMember) string {
 	if d.shared() {
 		return inGroup
 	}
-	m, ok := d.Value.members.get(c.Member)
+	m, ok := d.Value.members.Get(c.Member)
 	if !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld {
 		return "no such member: it was removed"
 	}
@@ -125,7 +125,7 @@ func (d *draft) confirmMember(c ConfirmMember) string {
 }
 
 func (d *draft) drainMember(c DrainMember) string {
-	m, ok := d.Value.members.get(c.Member)
+	m, ok := d.Value.members.Get(c.Member)
 	switch {
 	case !ok:
 		return "no such member"
@@ -149,7 +149,7 @@ func (d *draft) membersChanged() {
 		return
 	}
 	var oldest Member
-	d.Value.members.each(func(_ MemberID, m memberRecord) bool {
+	d.Value.members.Each(func(_ MemberID, m memberRecord) bool {
 		if m.State == MemberPrepared && (oldest.ID == "" || m.Incarnation < oldest.Incarnation) {
 			oldest = m.Member
 		}
@@ -162,7 +162,7 @@ func (d *draft) membersChanged() {
 
 func (d *draft) ownedIDs(m MemberID) []PartitionID {
 	var ids []PartitionID
-	d.derived.byMember.each(string(m), func(id PartitionID) bool {
+	d.derived.byMember.Each(string(m), func(id PartitionID) bool {
 		ids = append(ids, id)
 		return true
 	})

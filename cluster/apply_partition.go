@@ -1,6 +1,10 @@
 package cluster
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/rota-run/rota/internal/ordered"
+)
 
 // grant makes the member the owner under a new token.
 func (d *draft) grant(p *partitionRecord, to MemberID, cause string) {
@@ -147,7 +151,7 @@ func (d *draft) finish(p *partitionRecord) {
 // unblockChildren frees the children whose last parent this was; it has finished or was removed.
 func (d *draft) unblockChildren(parent PartitionID) {
 	var children []PartitionID
-	d.derived.children.below(string(parent)+"\x00", func(_ string, id PartitionID) bool {
+	ordered.Below(&d.derived.children, string(parent)+"\x00", func(_ string, id PartitionID) bool {
 		children = append(children, id)
 		return true
 	})
@@ -162,7 +166,7 @@ func (d *draft) unblockChildren(parent PartitionID) {
 func (d *draft) parentsFinished(p *partitionRecord) bool {
 	job, task, _ := p.ID.Split()
 	for _, key := range p.Parents {
-		parent, ok := d.partitions.get(NewPartitionID(job, task, key))
+		parent, ok := d.partitions.Get(NewPartitionID(job, task, key))
 		if ok && parent.State != PartitionFinished {
 			return false
 		}
@@ -172,7 +176,7 @@ func (d *draft) parentsFinished(p *partitionRecord) bool {
 
 // splitPartition adds children. What it refuses it refuses whole.
 func (d *draft) splitPartition(c SplitPartition) string {
-	p, ok := d.partitions.get(c.Partition)
+	p, ok := d.partitions.Get(c.Partition)
 	if !ok {
 		return "no such partition"
 	}
@@ -180,7 +184,7 @@ func (d *draft) splitPartition(c SplitPartition) string {
 		return why
 	}
 	job, task, key := c.Partition.Split()
-	j, ok := d.jobs.get(job)
+	j, ok := d.jobs.Get(job)
 	if !ok || j.State != JobRunning || p.Dropped {
 		return "its job has ended"
 	}
@@ -207,11 +211,11 @@ func (d *draft) checkChild(job JobID, task, reporter string, ch Child) string {
 		if key == ch.Key {
 			return "the child " + ch.Key + " is its own parent"
 		}
-		if _, ok := d.partitions.get(NewPartitionID(job, task, key)); !ok {
+		if _, ok := d.partitions.Get(NewPartitionID(job, task, key)); !ok {
 			return "the child " + ch.Key + " names the unknown parent " + key
 		}
 	}
-	if old, ok := d.partitions.get(NewPartitionID(job, task, ch.Key)); ok && !old.Dropped && !slices.Equal(old.Parents, ch.Parents) {
+	if old, ok := d.partitions.Get(NewPartitionID(job, task, ch.Key)); ok && !old.Dropped && !slices.Equal(old.Parents, ch.Parents) {
 		return "the child " + ch.Key + " exists with other parents"
 	}
 	return ""
@@ -219,7 +223,7 @@ func (d *draft) checkChild(job JobID, task, reporter string, ch Child) string {
 
 func (d *draft) addChild(j *jobRecord, task string, ch Child) {
 	id := NewPartitionID(j.ID, task, ch.Key)
-	if old, ok := d.partitions.get(id); ok && !old.Dropped {
+	if old, ok := d.partitions.Get(id); ok && !old.Dropped {
 		return // another parent reported it
 	}
 	d.addPartition(j, task, ch.Key, ch.Parents)
@@ -248,7 +252,7 @@ func (d *draft) retry(p *partitionRecord, cause string) {
 // maxAttempts is the limit of the partition's task; 0 for none.
 func (d *draft) maxAttempts(id PartitionID) int64 {
 	job, task, _ := id.Split()
-	j, ok := d.jobs.get(job)
+	j, ok := d.jobs.Get(job)
 	if !ok {
 		return 0
 	}

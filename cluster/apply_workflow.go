@@ -12,7 +12,7 @@ func (d *draft) finishTask(p *partitionRecord) {
 	job, task, _ := p.ID.Split()
 	was := p.Dropped
 	d.removePartition(p.ID) // its run has ended
-	old, ok := d.jobs.get(job)
+	old, ok := d.jobs.Get(job)
 	if !ok || was || old.State != JobRunning {
 		return
 	}
@@ -30,7 +30,7 @@ func (d *draft) finishTask(p *partitionRecord) {
 func (d *draft) failJob(p *partitionRecord) {
 	job, _, _ := p.ID.Split()
 	d.removePartition(p.ID)
-	old, ok := d.jobs.get(job)
+	old, ok := d.jobs.Get(job)
 	if !ok || old.State != JobRunning {
 		return
 	}
@@ -62,7 +62,7 @@ func (j *jobRecord) keepFinished(old *Job) {
 // vacateAll takes the slots of a member that is draining, and reports whether it had any left.
 func (d *draft) vacateAll(m MemberID) (had bool) {
 	for _, id := range d.ownedIDs(m) {
-		if p, _ := d.partitions.get(id); p.Slot != 0 && !p.Dropped {
+		if p, _ := d.partitions.Get(id); p.Slot != 0 && !p.Dropped {
 			d.vacate(id, string(m)+" is draining")
 			had = true
 		}
@@ -83,8 +83,8 @@ func (d *draft) percentRefused(id JobID, spec *JobSpec) string {
 
 // percentages is the sum over the live jobs but one.
 func (d *draft) percentages(but JobID) (sum int64) {
-	d.derived.pools.each(func(_ string, id JobID) bool {
-		if j, _ := d.jobs.get(id); id != but {
+	d.derived.pools.Each(func(_ string, id JobID) bool {
+		if j, _ := d.jobs.Get(id); id != but {
 			sum += j.Spec.Percent
 		}
 		return true

@@ -35,18 +35,18 @@ func Assemble(parts Parts) Value {
 func (d *draft) assemble(part Part) {
 	job, _, _ := part.ID.Split()
 	rec := &partitionRecord{Partition: part.Partition}
-	j, ok := d.jobs.get(job)
+	j, ok := d.jobs.Get(job)
 	if !ok && !part.Dropped {
 		return
 	}
 	if !part.Dropped {
 		rec.class = d.classFor(j, rec)
 	}
-	if _, ok := d.Value.members.get(rec.Next); !ok {
+	if _, ok := d.Value.members.Get(rec.Next); !ok {
 		rec.Next = ""
 	}
 	d.atMS = part.ChangedMS
-	switch owner, ok := d.Value.members.get(rec.Owner); {
+	switch owner, ok := d.Value.members.Get(rec.Owner); {
 	case rec.Owner == "" || ok && (rec.Offered || owner.Incarnation == part.By && owner.State == MemberJoined):
 	case ok && !rec.Offered && owner.State == MemberHeld && owner.Incarnation == part.By && rec.class != nil:
 		rec.State, rec.Next = PartitionHeld, ""

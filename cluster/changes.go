@@ -50,7 +50,7 @@ const (
 )
 
 func (s *step) then(chain Hash, notes []note) *step {
-	next := &step{chain: chain, notes: clone(notes), before: s, length: 1, total: len(notes)}
+	next := &step{chain: chain, notes: slices.Clone(notes), before: s, length: 1, total: len(notes)}
 	switch {
 	case s == nil:
 	case s.length < maxSteps && s.total < maxNotes:
@@ -114,10 +114,10 @@ func (r Record) kind() byte {
 
 // all lists all records.
 func (v Value) all() []Record {
-	out := make([]Record, 0, v.members.len()+v.jobs.len()+v.partitions.len())
-	v.members.each(func(id MemberID, _ memberRecord) bool { out = append(out, Record{Member: id}); return true })
-	v.jobs.each(func(id JobID, _ *jobRecord) bool { out = append(out, Record{Job: id}); return true })
-	v.partitions.each(func(id PartitionID, _ *partitionRecord) bool { out = append(out, Record{Partition: id}); return true })
+	out := make([]Record, 0, v.members.Len()+v.jobs.Len()+v.partitions.Len())
+	v.members.Each(func(id MemberID, _ memberRecord) bool { out = append(out, Record{Member: id}); return true })
+	v.jobs.Each(func(id JobID, _ *jobRecord) bool { out = append(out, Record{Job: id}); return true })
+	v.partitions.Each(func(id PartitionID, _ *partitionRecord) bool { out = append(out, Record{Partition: id}); return true })
 	return out
 }
 
@@ -125,14 +125,14 @@ func (v Value) all() []Record {
 func (v Value) hashOf(r Record) Hash {
 	switch r.kind() {
 	case kindMember:
-		m, _ := v.members.get(r.Member)
+		m, _ := v.members.Get(r.Member)
 		return m.hash
 	case kindJob:
-		if j, ok := v.jobs.get(r.Job); ok {
+		if j, ok := v.jobs.Get(r.Job); ok {
 			return j.hash
 		}
 	default:
-		if p, ok := v.partitions.get(r.Partition); ok {
+		if p, ok := v.partitions.Get(r.Partition); ok {
 			return p.hash
 		}
 	}

@@ -134,7 +134,7 @@ func mustReadGoldenSnapshot(t *testing.T) {
 	if again := v.Snapshot(); !bytes.Equal(again, data) {
 		t.Fatalf("a snapshot was %x, and is written as %x", data, again)
 	}
-	if v.members.len() == 0 || v.jobs.len() == 0 || v.partitions.len() == 0 || v.writers.len() == 0 {
+	if v.members.Len() == 0 || v.jobs.Len() == 0 || v.partitions.Len() == 0 || v.writers.Len() == 0 {
 		t.Fatalf("the snapshot holds too little:\n%s", v)
 	}
 }

@@ -26,7 +26,7 @@ func (v *Value) claimed() bool { return v.settings.Placement == PlacementClaimed
 
 func (d *draft) claim(c Claim) string {
 	p, ok := d.edit(c.Partition)
-	m, joined := d.Value.members.get(c.Member)
+	m, joined := d.Value.members.Get(c.Member)
 	switch {
 	case !d.claimed():
 		return "the members of this cluster do not claim"
@@ -54,7 +54,7 @@ func (d *draft) claim(c Claim) string {
 // claimRefused returns why the rules of the task keep a member from it, "" if they do not.
 func (d *draft) claimRefused(p *partitionRecord, m *Member) string {
 	job, task, _ := p.ID.Split()
-	j, ok := d.jobs.get(job)
+	j, ok := d.jobs.Get(job)
 	if !ok || j.State != JobRunning {
 		return "its job has ended"
 	}

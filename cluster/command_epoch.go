@@ -81,7 +81,7 @@ const inGroup = "the members of this cluster are those of its epoch"
 
 func (d *draft) announce(c Epoch) string {
 	switch {
-	case d.settings.Placement == PlacementPlanned && d.Value.members.len() == 0:
+	case d.settings.Placement == PlacementPlanned && d.Value.members.Len() == 0:
 		d.setPlacement(PlacementShared)
 	case !d.shared():
 		return "the members of this cluster have no epochs"
@@ -102,7 +102,7 @@ func (d *draft) announce(c Epoch) string {
 // loseOthers removes the members that an epoch does not name. Those that announced a restart are waited for.
 func (d *draft) loseOthers(named []EpochMember) {
 	var lost []Member
-	d.Value.members.each(func(id MemberID, m memberRecord) bool {
+	d.Value.members.Each(func(id MemberID, m memberRecord) bool {
 		i, ok := findMember(named, id)
 		if m.State != MemberHeld && (!ok || named[i].Join.Heartbeat != m.Heartbeat) {
 			lost = append(lost, m.Member)
@@ -127,7 +127,7 @@ func findMember(sorted []EpochMember, id MemberID) (int, bool) {
 // welcome joins a member that is new in an epoch.
 func (d *draft) welcome(m EpochMember) {
 	c := m.Join
-	if old, ok := d.Value.members.get(c.Member); m.Incarnation != 0 || ok && old.Heartbeat == c.Heartbeat {
+	if old, ok := d.Value.members.Get(c.Member); m.Incarnation != 0 || ok && old.Heartbeat == c.Heartbeat {
 		return // it is there, or has left since
 	}
 	d.join(Member{
@@ -166,7 +166,7 @@ func (d *draft) share(c Share) string {
 
 // keeps reports whether a partition stays with its owner, however uneven the load is.
 func (d *draft) keeps(p *partitionRecord) bool {
-	owner, ok := d.Value.members.get(p.Owner)
+	owner, ok := d.Value.members.Get(p.Owner)
 	if !ok {
 		return false
 	}
@@ -179,8 +179,8 @@ func (d *draft) shareVoid(p *partitionRecord, to MemberID) string {
 	if to == "" {
 		return ""
 	}
-	m, ok := d.Value.members.get(to)
-	l, _ := d.derived.loads.get(to)
+	m, ok := d.Value.members.Get(to)
+	l, _ := d.derived.loads.Get(to)
 	switch {
 	case !ok || m.State != MemberJoined:
 		return "void: " + string(to) + " is not in the epoch " + d.epoch.String()
@@ -201,7 +201,7 @@ func (d *draft) shareCause(p *partitionRecord, to MemberID) string {
 	if to == "" {
 		return "its owner may not run it"
 	}
-	if owner, _ := d.Value.members.get(p.Owner); owner.Draining {
+	if owner, _ := d.Value.members.Get(p.Owner); owner.Draining {
 		return string(p.Owner) + " is draining"
 	}
 	return "shared by " + string(p.Owner)
@@ -209,7 +209,7 @@ func (d *draft) shareCause(p *partitionRecord, to MemberID) string {
 
 // tell looks whether what a member says of itself is so.
 func (d *draft) tell(c Own) string {
-	m, ok := d.Value.members.get(c.Member)
+	m, ok := d.Value.members.Get(c.Member)
 	switch {
 	case !d.shared():
 		return "the owners of this cluster do not share"
@@ -217,7 +217,7 @@ func (d *draft) tell(c Own) string {
 		return "no such member"
 	}
 	for _, o := range c.Partitions {
-		if p, ok := d.partitions.get(o.Partition); !ok || p.Owner != c.Member || p.Token != o.Token {
+		if p, ok := d.partitions.Get(o.Partition); !ok || p.Owner != c.Member || p.Token != o.Token {
 			return "it does not own " + string(o.Partition) + " under this token"
 		}
 	}

@@ -74,7 +74,7 @@ func (d *draft) revokeOffer(c RevokeOffer) string {
 
 // sideline gives a member nothing more for now.
 func (d *draft) sideline(id MemberID, draining bool) {
-	m, ok := d.Value.members.get(id)
+	m, ok := d.Value.members.Get(id)
 	if !ok {
 		return
 	}
@@ -92,7 +92,7 @@ func (d *draft) sideline(id MemberID, draining bool) {
 
 // takeRequest notes a request, or refuses it. The draft refuses its commands then.
 func (d *draft) takeRequest(c TakeRequest) string {
-	if w, ok := d.writers.get(c.Writer); ok && c.Seq <= w.seq {
+	if w, ok := d.writers.Get(c.Writer); ok && c.Seq <= w.seq {
 		d.taken = int(c.Count)
 		return RequestTaken
 	}

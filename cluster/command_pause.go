@@ -24,7 +24,7 @@ func (v Value) Pauses() bool { return v.Settings().Format >= formatPause }
 func (j *Job) Paused() bool { return j.PausedBy != "" }
 
 func (d *draft) pauseJob(c PauseJob) string {
-	j, ok := d.jobs.get(c.Job)
+	j, ok := d.jobs.Get(c.Job)
 	switch {
 	case !d.Pauses():
 		return "pauses are not switched on: rota configure --format 3"
@@ -41,7 +41,7 @@ func (d *draft) pauseJob(c PauseJob) string {
 }
 
 func (d *draft) resumeJob(c ResumeJob) string {
-	j, ok := d.jobs.get(c.Job)
+	j, ok := d.jobs.Get(c.Job)
 	switch {
 	case !ok || j.State != JobRunning:
 		return "no such live job"
@@ -98,7 +98,7 @@ func (d *draft) haltOne(p *partitionRecord) {
 
 // startable reports whether nothing holds a partition back: neither a parent nor a pause.
 func (d *draft) startable(p *partitionRecord) bool {
-	if j, ok := d.jobs.get(p.job()); ok && j.Paused() {
+	if j, ok := d.jobs.Get(p.job()); ok && j.Paused() {
 		return false
 	}
 	return d.parentsFinished(p)

@@ -1,24 +1,27 @@
 package cluster
 
-import "github.com/rota-run/rota/schedule"
+import (
+	"github.com/rota-run/rota/internal/ordered"
+	"github.com/rota-run/rota/schedule"
+)
 
 // derived is what can be computed from the records alone. It is kept beside them so that a change costs what it touches;
 // a snapshot leaves it out and rebuilds it. Nothing in it may depend on the order in which the records came about.
 type derived struct {
-	byMember shelves             // by member: Owner or Next
-	movable  shelves             // by member \0 class: granted, free to be moved
-	unplaced shelves             // by class: waiting for an owner
-	counts   tree[string, int64] // member \0 class: owned or on the way to it
-	loads    tree[MemberID, load]
-	classes  tree[string, classRecord]
-	everies  tree[string, PartitionID]   // job \0 task of the live tasks with spread every
-	children tree[string, PartitionID]   // parent \0 child, while the child is blocked
-	joined   int                         // members that are joined
-	moving   int64                       // partitions in hand-over
-	pools    tree[string, JobID]         // live jobs with tasks of spread pool
-	free     tree[string, schedule.Slot] // slotKey: slots that run nothing
-	held     tree[string, heldSlot]      // slotKey
-	ended    tree[string, JobID]         // big-endian index of the ending spec \0 job: the oldest ended first
+	byMember ordered.Sets[string, PartitionID] // by member: Owner or Next
+	movable  ordered.Sets[string, PartitionID] // by member \0 class: granted, free to be moved
+	unplaced ordered.Sets[string, PartitionID] // by class: waiting for an owner
+	counts   ordered.Map[string, int64]        // member \0 class: owned or on the way to it
+	loads    ordered.Map[MemberID, load]
+	classes  ordered.Map[string, classRecord]
+	everies  ordered.Map[string, PartitionID]   // job \0 task of the live tasks with spread every
+	children ordered.Map[string, PartitionID]   // parent \0 child, while the child is blocked
+	joined   int                                // members that are joined
+	moving   int64                              // partitions in hand-over
+	pools    ordered.Map[string, JobID]         // live jobs with tasks of spread pool
+	free     ordered.Map[string, schedule.Slot] // slotKey: slots that run nothing
+	held     ordered.Map[string, heldSlot]      // slotKey
+	ended    ordered.Map[string, JobID]         // big-endian index of the ending spec \0 job: the oldest ended first
 }
 
 type load struct {
@@ -79,30 +82,39 @@ func (d *derived) index(p *partitionRecord, by int) {
 	d.indexClass(p.class, by)
 	key := p.class.Key
 	if p.State == PartitionWaiting {
-		d.unplaced.mark(key, p.ID, by)
+		shelve(&d.unplaced, key, p.ID, by)
 	}
 	if p.State == PartitionGranted {
-		d.movable.mark(movableKey(p.Owner, key), p.ID, by)
+		shelve(&d.movable, movableKey(p.Owner, key), p.ID, by)
 	}
 	if h := p.holder(); h != "" {
 		d.indexLoad(h, p.class, int64(by))
 	}
 }
 
-func mark[V any](t *tree[string, V], key string, v V, by int) {
+// shelve adds (by > 0) or removes a partition.
+func shelve(s *ordered.Sets[string, PartitionID], key string, id PartitionID, by int) {
 	if by > 0 {
-		t.set(key, v)
+		s.Add(key, id)
 	} else {
-		t.remove(key)
+		s.Remove(key, id)
+	}
+}
+
+func mark[V any](t *ordered.Map[string, V], key string, v V, by int) {
+	if by > 0 {
+		t.Set(key, v)
+	} else {
+		t.Remove(key)
 	}
 }
 
 func (d *derived) indexMembers(p *Partition, by int) {
 	if p.Owner != "" {
-		d.byMember.mark(string(p.Owner), p.ID, by)
+		shelve(&d.byMember, string(p.Owner), p.ID, by)
 	}
 	if p.Next != "" {
-		d.byMember.mark(string(p.Next), p.ID, by)
+		shelve(&d.byMember, string(p.Next), p.ID, by)
 	}
 }
 
@@ -115,13 +127,13 @@ func (d *derived) indexParents(p *Partition, by int) {
 
 func (d *derived) indexLoad(m MemberID, class *schedule.Class, by int64) {
 	key := string(m) + "\x00" + class.Key
-	n, _ := d.counts.get(key)
+	n, _ := d.counts.Get(key)
 	if n += by; n == 0 {
-		d.counts.remove(key)
+		d.counts.Remove(key)
 	} else {
-		d.counts.set(key, n)
+		d.counts.Set(key, n)
 	}
-	l, _ := d.loads.get(m)
+	l, _ := d.loads.Get(m)
 	if inWindows(class) {
 		l.window += by * class.Weight
 	} else {
@@ -129,34 +141,34 @@ func (d *derived) indexLoad(m MemberID, class *schedule.Class, by int64) {
 	}
 	l.count += by
 	if l.count == 0 {
-		d.loads.remove(m)
+		d.loads.Remove(m)
 	} else {
-		d.loads.set(m, l)
+		d.loads.Set(m, l)
 	}
 }
 
 // indexClass counts the partitions of a class; a class without any is forgotten.
 func (d *derived) indexClass(class *schedule.Class, by int) {
-	c, _ := d.classes.get(class.Key)
+	c, _ := d.classes.Get(class.Key)
 	c.class, c.refs = class, c.refs+by
 	if c.refs == 0 {
-		d.classes.remove(class.Key)
+		d.classes.Remove(class.Key)
 	} else {
-		d.classes.set(class.Key, c)
+		d.classes.Set(class.Key, c)
 	}
 }
 
 func (d *derived) seal() {
-	d.byMember.seal()
-	d.movable.seal()
-	d.unplaced.seal()
-	d.counts.seal()
-	d.loads.seal()
-	d.classes.seal()
-	d.everies.seal()
-	d.children.seal()
-	d.ended.seal()
-	d.pools.seal()
-	d.free.seal()
-	d.held.seal()
+	d.byMember.Seal()
+	d.movable.Seal()
+	d.unplaced.Seal()
+	d.counts.Seal()
+	d.loads.Seal()
+	d.classes.Seal()
+	d.everies.Seal()
+	d.children.Seal()
+	d.ended.Seal()
+	d.pools.Seal()
+	d.free.Seal()
+	d.held.Seal()
 }

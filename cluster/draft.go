@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"math"
+	"slices"
 )
 
 // The kinds of records, which make their hashes distinct.
@@ -51,19 +52,26 @@ func (d *draft) value() Value {
 	if v.recent = v.recent.then(v.chain, d.notes); d.unlogged {
 		v.recent = nil
 	}
-	v.members.seal()
-	v.jobs.seal()
-	v.partitions.seal()
-	v.writers.seal()
+	v.members.Seal()
+	v.jobs.Seal()
+	v.partitions.Seal()
+	v.writers.Seal()
 	v.derived.seal()
 	return v
 }
 
+// fewNotes is room for what a small entry changes.
+const fewNotes = 16
+
 // note names a record as changed.
 func (d *draft) note(kind byte, id string) {
-	if !d.loading {
-		d.notes = append(d.notes, note{kind, id})
+	if d.loading {
+		return
 	}
+	if len(d.notes) == cap(d.notes) { // append alone grows long slices by a quarter, and leaves five times their length behind
+		d.notes = slices.Grow(d.notes, max(len(d.notes), fewNotes))
+	}
+	d.notes = append(d.notes, note{kind, id})
 }
 
 // touch notes that what the member should be doing has changed.
@@ -79,7 +87,7 @@ func (d *draft) touch(m MemberID) {
 
 func (d *draft) stampTouched() {
 	for id := range d.touched { // order-free: each member is stamped alike
-		if m, ok := d.Value.members.get(id); ok && m.Changed != d.at {
+		if m, ok := d.Value.members.Get(id); ok && m.Changed != d.at {
 			m.Changed = d.at
 			d.setMember(m.Member)
 		}
@@ -88,7 +96,7 @@ func (d *draft) stampTouched() {
 
 func (d *draft) setMember(m Member) {
 	d.note(kindMember, string(m.ID))
-	old, ok := d.Value.members.get(m.ID)
+	old, ok := d.Value.members.Get(m.ID)
 	if ok {
 		d.digest -= old.hash
 		d.countJoined(&old.Member, -1)
@@ -101,11 +109,11 @@ func (d *draft) setMember(m Member) {
 	rec := memberRecord{Member: m, hash: hashBytes(kindMember, d.buf)}
 	d.digest += rec.hash
 	d.countJoined(&m, 1)
-	d.Value.members.set(m.ID, rec)
+	d.Value.members.Set(m.ID, rec)
 }
 
 func (d *draft) removeMember(id MemberID) {
-	old, ok := d.Value.members.get(id)
+	old, ok := d.Value.members.Get(id)
 	if !ok {
 		return
 	}
@@ -116,7 +124,7 @@ func (d *draft) removeMember(id MemberID) {
 		d.derived.indexSlots(id, had, 0)
 		d.allocate = true
 	}
-	d.Value.members.remove(id)
+	d.Value.members.Remove(id)
 }
 
 func (d *draft) countJoined(m *Member, by int) {
@@ -127,7 +135,7 @@ func (d *draft) countJoined(m *Member, by int) {
 
 func (d *draft) setJob(rec *jobRecord) {
 	d.note(kindJob, string(rec.ID))
-	old, ok := d.jobs.get(rec.ID)
+	old, ok := d.jobs.Get(rec.ID)
 	if ok {
 		d.digest -= old.hash
 		d.indexJob(old, -1)
@@ -139,12 +147,12 @@ func (d *draft) setJob(rec *jobRecord) {
 	rec.hash = hashBytes(kindJob, d.buf)
 	d.digest += rec.hash
 	d.indexJob(rec, 1)
-	d.jobs.set(rec.ID, rec)
+	d.jobs.Set(rec.ID, rec)
 }
 
 // shareSpec takes the spec of the job before it where that is the same: jobs that were written alike often follow each other.
 func (d *draft) shareSpec(rec *jobRecord) {
-	d.jobs.backFrom(rec.ID, func(id JobID, near *jobRecord) bool {
+	d.jobs.BackFrom(rec.ID, func(id JobID, near *jobRecord) bool {
 		if id == rec.ID {
 			return true
 		}
@@ -164,14 +172,14 @@ func alike(a, b *JobSpec) bool {
 }
 
 func (d *draft) removeJob(id JobID) {
-	old, ok := d.jobs.get(id)
+	old, ok := d.jobs.Get(id)
 	if !ok {
 		return
 	}
 	d.note(kindJob, string(id))
 	d.digest -= old.hash
 	d.indexJob(old, -1)
-	d.jobs.remove(id)
+	d.jobs.Remove(id)
 }
 
 func (d *draft) indexJob(j *jobRecord, by int) {
@@ -196,7 +204,7 @@ func (d *draft) indexJob(j *jobRecord, by int) {
 
 // countOpen changes the number of unfinished partitions of a job. The record is replaced, not changed: older values share it.
 func (d *draft) countOpen(id JobID, by int) int {
-	old, ok := d.jobs.get(id)
+	old, ok := d.jobs.Get(id)
 	if !ok {
 		return math.MaxInt
 	}
@@ -206,14 +214,14 @@ func (d *draft) countOpen(id JobID, by int) int {
 	}
 	rec := *old
 	rec.open += by
-	d.jobs.set(id, &rec)
+	d.jobs.Set(id, &rec)
 	return rec.open
 }
 
 func (d *draft) setPartition(p *partitionRecord) {
 	p.ChangedMS = d.atMS
 	d.note(kindPartition, string(p.ID))
-	old, had := d.partitions.get(p.ID)
+	old, had := d.partitions.Get(p.ID)
 	if had {
 		d.digest -= old.hash
 		d.touch(old.Owner)
@@ -230,7 +238,7 @@ func (d *draft) setPartition(p *partitionRecord) {
 	d.buf = appendPartition(d.buf[:0], p.Partition)
 	p.hash = hashBytes(kindPartition, d.buf)
 	d.digest += p.hash
-	d.partitions.set(p.ID, p)
+	d.partitions.Set(p.ID, p)
 	d.countIfOpen(old, p)
 }
 
@@ -266,7 +274,7 @@ func (d *draft) indexPartition(p *partitionRecord, by int) {
 }
 
 func (d *draft) removePartition(id PartitionID) {
-	old, ok := d.partitions.get(id)
+	old, ok := d.partitions.Get(id)
 	if !ok {
 		return
 	}
@@ -277,14 +285,14 @@ func (d *draft) removePartition(id PartitionID) {
 	d.indexPartition(old, -1)
 	d.allocate = d.allocate || old.Dropped
 	d.replan = d.replan || old.Owner != "" // whoever had it has room
-	d.partitions.remove(id)
+	d.partitions.Remove(id)
 	d.countIfOpen(old, nil)
 	d.unblockChildren(id)
 }
 
 // edit returns a copy of the partition's record to change and give to setPartition.
 func (d *draft) edit(id PartitionID) (*partitionRecord, bool) {
-	old, ok := d.partitions.get(id)
+	old, ok := d.partitions.Get(id)
 	if !ok {
 		return nil, false
 	}

@@ -13,7 +13,7 @@ func Excerpt(index Index, l Leadership, members []Member, jobs []Job, partitions
 		d.loadJob(j)
 	}
 	for _, p := range partitions {
-		if j, ok := d.jobs.get(p.job()); ok {
+		if j, ok := d.jobs.Get(p.job()); ok {
 			rec := &partitionRecord{Partition: p}
 			rec.class = d.classFor(j, rec)
 			d.setPartition(rec)

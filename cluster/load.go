@@ -106,7 +106,7 @@ func (l *loader) job() JobID {
 		rec.classes, rec.pool = l.classesOf(j.ID, j.Spec), poolTasks(j.Spec)
 	}
 	l.indexJob(rec, 1)
-	l.draft.jobs.set(rec.ID, rec)
+	l.draft.jobs.Set(rec.ID, rec)
 	l.jobs = append(l.jobs, rec)
 	return rec.ID
 }
@@ -179,7 +179,7 @@ func (l *loader) partition() PartitionID {
 	if ok && rec.open() {
 		j.open++
 	}
-	l.partitions.set(rec.ID, rec)
+	l.partitions.Set(rec.ID, rec)
 	l.collect(rec)
 	return rec.ID
 }
@@ -189,7 +189,7 @@ func (l *loader) expect() {
 	if i := l.at + 1; i < len(l.jobs) {
 		l.r.shared.next = string(l.jobs[i].ID)
 	}
-	if len(l.jobs) > 0 && l.partitions.len() == 0 {
+	if len(l.jobs) > 0 && l.partitions.Len() == 0 {
 		l.r.shared.next = string(l.jobs[0].ID)
 	}
 }
@@ -211,7 +211,7 @@ func (l *loader) writer() WriterID {
 	from := l.r.off
 	id, rec := decodeWriter(l.r)
 	rec.hash = l.hash(kindWriter, from)
-	l.writers.set(id, rec)
+	l.writers.Set(id, rec)
 	return id
 }
 
@@ -253,17 +253,17 @@ func (l *loader) own(m MemberID, p PartitionID) { l.owned[m] = append(l.owned[m]
 // derive builds what was collected.
 func (l *loader) derive() {
 	for _, m := range slices.Sorted(maps.Keys(l.owned)) {
-		l.derived.byMember.load(string(m), l.owned[m])
+		l.derived.byMember.Add(string(m), l.owned[m]...)
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(l.grants), place.compare) {
-		l.derived.movable.load(movableKey(at.member, at.class.Key), l.grants[at])
+		l.derived.movable.Add(movableKey(at.member, at.class.Key), l.grants[at]...)
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(l.loads), place.compare) {
 		l.derived.indexLoad(at.member, at.class, l.loads[at])
 	}
 	byKey := func(a, b *schedule.Class) int { return cmp.Compare(a.Key, b.Key) }
 	for _, c := range slices.SortedFunc(maps.Keys(l.waiting), byKey) {
-		l.derived.unplaced.load(c.Key, l.waiting[c])
+		l.derived.unplaced.Add(c.Key, l.waiting[c]...)
 	}
 	for _, c := range slices.SortedFunc(maps.Keys(l.references), byKey) {
 		l.derived.indexClass(c, l.references[c])
@@ -272,13 +272,4 @@ func (l *loader) derive() {
 
 func (a place) compare(b place) int {
 	return cmp.Or(cmp.Compare(a.member, b.member), cmp.Compare(a.class.Key, b.class.Key))
-}
-
-// load puts partitions, which are sorted, on a new shelf.
-func (s *shelves) load(key string, ids []PartitionID) {
-	var t tree[PartitionID, struct{}]
-	for _, id := range ids {
-		t.setBy(s.of.editor(), id, struct{}{})
-	}
-	s.of.set(key, t)
 }

@@ -44,7 +44,7 @@ func (v Value) StandBys() (out []MemberID) {
 		return nil
 	}
 	var all []Member
-	v.members.each(func(_ MemberID, m memberRecord) bool {
+	v.members.Each(func(_ MemberID, m memberRecord) bool {
 		if m.State == MemberJoined && m.ID != l.Member {
 			all = append(all, m.Member)
 		}
@@ -63,7 +63,7 @@ func (d *draft) place(c Place) string {
 	switch {
 	case c.Placement == d.settings.Placement:
 		return ""
-	case d.settings.Placement != PlacementPlanned || d.Value.members.len() > 0:
+	case d.settings.Placement != PlacementPlanned || d.Value.members.Len() > 0:
 		return "the placement of this cluster is " + d.settings.Placement.String()
 	case c.Placement == PlacementOffered:
 		return "a leader chooses it, by its first entry"
@@ -103,7 +103,7 @@ func (v *Value) notLed(e *Entry) string {
 
 func (v *Value) leadRefused(c Lead) string {
 	switch {
-	case v.leader.Term == 0 && (v.settings.Placement != PlacementPlanned || v.members.len() > 0):
+	case v.leader.Term == 0 && (v.settings.Placement != PlacementPlanned || v.members.Len() > 0):
 		return "the members of this cluster have no leader"
 	case c.Term <= v.leader.Term:
 		return "the term is not above the present one"

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/schedule"
 )
 
@@ -102,13 +103,13 @@ type view struct {
 
 func newView(v *Value, windows bool) *view {
 	w := &view{v: v, windows: windows}
-	v.members.each(func(id MemberID, m memberRecord) bool {
+	v.members.Each(func(id MemberID, m memberRecord) bool {
 		if m.State == MemberJoined {
 			w.members = append(w.members, w.scheduleMember(&m.Member))
 		}
 		return true
 	})
-	v.derived.classes.each(func(_ string, c classRecord) bool {
+	v.derived.classes.Each(func(_ string, c classRecord) bool {
 		if inWindows(c.class) == windows {
 			w.classes = append(w.classes, *c.class)
 		}
@@ -118,7 +119,7 @@ func newView(v *Value, windows bool) *view {
 }
 
 func (w *view) scheduleMember(m *Member) schedule.Member {
-	l, _ := w.v.derived.loads.get(m.ID)
+	l, _ := w.v.derived.loads.Get(m.ID)
 	if w.windows {
 		l.weight = l.window
 	}
@@ -140,7 +141,7 @@ func (w *view) Classes() []schedule.Class { return w.classes }
 
 // Unplaced implements schedule.View.
 func (w *view) Unplaced(c int, yield func(string) bool) {
-	w.v.derived.unplaced.each(w.classes[c].Key, func(id PartitionID) bool { return yield(string(id)) })
+	w.v.derived.unplaced.Each(w.classes[c].Key, func(id PartitionID) bool { return yield(string(id)) })
 }
 
 // Owned implements schedule.View.
@@ -149,19 +150,19 @@ func (w *view) Owned(m, c int, yield func(string) bool) {
 		return
 	}
 	key := movableKey(MemberID(w.members[m].ID), w.classes[c].Key)
-	w.v.derived.movable.each(key, func(id PartitionID) bool { return yield(string(id)) })
+	w.v.derived.movable.Each(key, func(id PartitionID) bool { return yield(string(id)) })
 }
 
 // Count implements schedule.View.
 func (w *view) Count(m, c int) int {
-	n, _ := w.v.derived.counts.get(w.members[m].ID + "\x00" + w.classes[c].Key)
+	n, _ := w.v.derived.counts.Get(w.members[m].ID + "\x00" + w.classes[c].Key)
 	return int(n)
 }
 
 // Present implements schedule.Sparse: most members have partitions of few classes.
 func (w *view) Present(m int, yield func(c, count int) bool) {
 	prefix := w.members[m].ID + "\x00"
-	w.v.derived.counts.below(prefix, func(key string, n int64) bool {
+	ordered.Below(&w.v.derived.counts, prefix, func(key string, n int64) bool {
 		c, ok := slices.BinarySearchFunc(w.classes, key[len(prefix):], func(c schedule.Class, k string) int { return strings.Compare(c.Key, k) })
 		return !ok || yield(c, int(n))
 	})
@@ -170,13 +171,13 @@ func (w *view) Present(m int, yield func(c, count int) bool) {
 // placeEvery gives each task of spread every one partition on each member that may run it, and takes the others away.
 func (d *draft) placeEvery() {
 	var tasks []PartitionID
-	d.derived.everies.each(func(_ string, id PartitionID) bool {
+	d.derived.everies.Each(func(_ string, id PartitionID) bool {
 		tasks = append(tasks, id)
 		return true
 	})
 	for _, id := range tasks {
 		job, name, _ := id.Split()
-		j, _ := d.jobs.get(job)
+		j, _ := d.jobs.Get(job)
 		t, _ := j.Task(name)
 		wanted := d.membersFor(t)
 		for _, p := range d.partitionsOf(job, name) {
@@ -202,19 +203,19 @@ func (d *draft) unplace(id PartitionID) {
 }
 
 func (d *draft) revoked(id MemberID) bool {
-	m, _ := d.Value.members.get(id)
+	m, _ := d.Value.members.Get(id)
 	return m.Revoked
 }
 
 func (d *draft) has(id PartitionID) bool {
-	_, ok := d.partitions.get(id)
+	_, ok := d.partitions.Get(id)
 	return ok
 }
 
 // membersFor lists the members that run a task of spread every, in order.
 func (d *draft) membersFor(t *TaskSpec) []MemberID {
 	var ids []MemberID
-	d.Value.members.each(func(id MemberID, m memberRecord) bool {
+	d.Value.members.Each(func(id MemberID, m memberRecord) bool {
 		if m.State == MemberJoined && !m.Draining && t.allowed(&m.Member) {
 			ids = append(ids, id)
 		}

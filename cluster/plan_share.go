@@ -79,7 +79,7 @@ func (d *draft) repartition(r *parting) (freed bool) {
 // shares are the slots on which the task runs, and whether former ones have yet to stop.
 func (d *draft) shares(r *parting) (held []*partitionRecord, leaving bool) {
 	for _, id := range d.partitionsOf(r.job, r.task) {
-		p, _ := d.partitions.get(id)
+		p, _ := d.partitions.Get(id)
 		if p.State == PartitionGranted && !p.Dropped {
 			held = append(held, p)
 		} else {

@@ -9,8 +9,8 @@ import (
 
 // pool shows the value to the allocation of slots. jobs are the jobs of the pool, in its order.
 func (v *Value) pool() (p *schedule.Pool, jobs []*jobRecord) {
-	v.derived.pools.each(func(_ string, id JobID) bool {
-		j, _ := v.jobs.get(id)
+	v.derived.pools.Each(func(_ string, id JobID) bool {
+		j, _ := v.jobs.Get(id)
 		jobs = append(jobs, j)
 		return true
 	})
@@ -21,11 +21,11 @@ func (v *Value) pool() (p *schedule.Pool, jobs []*jobRecord) {
 		index[j.ID] = i
 		p.Jobs[i] = j.scheduleJob(uint64(i))
 	}
-	v.derived.free.each(func(_ string, s schedule.Slot) bool {
+	v.derived.free.Each(func(_ string, s schedule.Slot) bool {
 		p.Free = append(p.Free, s)
 		return true
 	})
-	v.derived.held.each(func(_ string, h heldSlot) bool {
+	v.derived.held.Each(func(_ string, h heldSlot) bool {
 		if h.leaving || !addHeld(p, index, h) {
 			p.Busy += v.usable(h.slot)
 		}
@@ -41,7 +41,7 @@ func compareSubmitted(a, b *jobRecord) int {
 
 // usable is 1 for a slot that its member can still give, else 0.
 func (v *Value) usable(s schedule.Slot) int64 {
-	if m, ok := v.members.get(MemberID(s.Member)); ok && s.Number <= m.slots() {
+	if m, ok := v.members.Get(MemberID(s.Member)); ok && s.Number <= m.slots() {
 		return 1
 	}
 	return 0
@@ -92,7 +92,7 @@ func (j *jobRecord) heldBack() map[string]bool {
 
 // planSlots gives slots to the tasks of spread pool and takes them away.
 func (d *draft) planSlots() {
-	if !d.allocate || d.derived.pools.len() == 0 {
+	if !d.allocate || d.derived.pools.Len() == 0 {
 		return
 	}
 	p, jobs := d.Value.pool()

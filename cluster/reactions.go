@@ -23,17 +23,17 @@ type Reactions struct {
 
 // Reactions returns what the member should do.
 func (v Value) Reactions(self MemberID) Reactions {
-	rec, ok := v.members.get(self)
+	rec, ok := v.members.Get(self)
 	if !ok || rec.State == MemberHeld {
 		return Reactions{}
 	}
 	r := Reactions{InCluster: true, State: rec.State, Incarnation: rec.Incarnation, Changed: rec.Changed}
 	if next := v.after(self); next != "" {
-		watched, _ := v.members.get(next)
+		watched, _ := v.members.Get(next)
 		r.Watch = watched.Member
 		r.Accept = rec.State == MemberJoined && watched.State == MemberPrepared
 	}
-	v.members.each(func(id MemberID, m memberRecord) bool {
+	v.members.Each(func(id MemberID, m memberRecord) bool {
 		if m.State == MemberHeld && v.before(id) == self {
 			r.Held = append(r.Held, m.Member)
 		}
@@ -64,7 +64,7 @@ type Duty struct {
 // Duties lists the member's duties, sorted by partition.
 func (v Value) Duties(self MemberID) []Duty {
 	var duties []Duty
-	v.derived.byMember.each(string(self), func(p PartitionID) bool {
+	v.derived.byMember.Each(string(self), func(p PartitionID) bool {
 		if d, ok := v.duty(p, self); ok {
 			duties = append(duties, d)
 		}
@@ -77,7 +77,7 @@ func (v Value) Duties(self MemberID) []Duty {
 // changed.
 func (v Value) DutiesAfter(before Value, duties []Duty, self MemberID) []Duty {
 	touched, ok := v.recent.since(before.chain)
-	if !ok || len(touched) > v.partitions.len() {
+	if !ok || len(touched) > v.partitions.Len() {
 		return v.Duties(self)
 	}
 	ids := v.partitionsIn(touched)
@@ -115,7 +115,7 @@ func (v Value) partitionsIn(records []Record) []PartitionID {
 
 // duty derives the member's duty for a partition; false if it has none.
 func (v Value) duty(id PartitionID, self MemberID) (Duty, bool) {
-	rec, ok := v.partitions.get(id)
+	rec, ok := v.partitions.Get(id)
 	if !ok || rec.Owner != self && rec.Next != self {
 		return Duty{}, false
 	}
@@ -131,7 +131,7 @@ func (v Value) duty(id PartitionID, self MemberID) (Duty, bool) {
 	case p.State == PartitionReleasing:
 		d.Role = RoleStop
 	}
-	if job, ok := v.jobs.get(p.job()); ok {
+	if job, ok := v.jobs.Get(p.job()); ok {
 		d.SpecIndex = job.SpecIndex
 	}
 	return d, true

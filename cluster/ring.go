@@ -5,7 +5,7 @@ package cluster
 
 // Successor returns the member that m watches in the ring; "" if m is alone or not in the ring.
 func (v Value) Successor(m MemberID) MemberID {
-	if self, ok := v.members.get(m); !ok || self.State == MemberHeld {
+	if self, ok := v.members.Get(m); !ok || self.State == MemberHeld {
 		return ""
 	}
 	return v.after(m)
@@ -21,9 +21,9 @@ func (v Value) after(m MemberID) MemberID {
 		next = id
 		return false
 	}
-	v.members.from(m, pick)
+	v.members.From(m, pick)
 	if next == "" {
-		v.members.each(pick)
+		v.members.Each(pick)
 	}
 	return next
 }
@@ -38,9 +38,9 @@ func (v Value) before(m MemberID) MemberID {
 		prev = id
 		return false
 	}
-	v.members.backFrom(m, pick)
+	v.members.BackFrom(m, pick)
 	if prev == "" {
-		v.members.back(pick)
+		v.members.Back(pick)
 	}
 	return prev
 }
@@ -49,7 +49,7 @@ func (v Value) before(m MemberID) MemberID {
 // The predecessor has rank 0.
 func (v Value) Rank(self, watched MemberID) int {
 	rank := 0
-	for m := v.before(watched); m != "" && m != self && rank < v.members.len(); m = v.before(m) {
+	for m := v.before(watched); m != "" && m != self && rank < v.members.Len(); m = v.before(m) {
 		if m == watched {
 			continue
 		}

@@ -19,7 +19,7 @@ func (v Value) Shares(self MemberID) (out []Share) {
 			if mv.From < 0 || view.members[mv.From].ID != string(self) {
 				continue
 			}
-			p, ok := v.partitions.get(PartitionID(mv.Item))
+			p, ok := v.partitions.Get(PartitionID(mv.Item))
 			if !ok || p.State != PartitionGranted {
 				continue
 			}

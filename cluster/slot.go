@@ -38,16 +38,16 @@ func (m *Member) slots() int64 {
 func (d *derived) indexSlots(m MemberID, had, has int64) {
 	for n := had + 1; n <= has; n++ {
 		if key := slotKey(m, n); !d.occupied(key) {
-			d.free.set(key, schedule.Slot{Member: string(m), Number: n})
+			d.free.Set(key, schedule.Slot{Member: string(m), Number: n})
 		}
 	}
 	for n := has + 1; n <= had; n++ {
-		d.free.remove(slotKey(m, n))
+		d.free.Remove(slotKey(m, n))
 	}
 }
 
 func (d *derived) occupied(key string) bool {
-	_, ok := d.held.get(key)
+	_, ok := d.held.Get(key)
 	return ok
 }
 
@@ -57,13 +57,13 @@ func (d *draft) indexSlot(p *partitionRecord, by int) {
 	slot := schedule.Slot{Member: string(p.Owner), Number: p.Slot}
 	d.allocate = true
 	if by > 0 {
-		d.derived.held.set(key, heldSlot{slot: slot, id: p.ID, token: p.Token, leaving: p.State != PartitionGranted || p.Dropped})
-		d.derived.free.remove(key)
+		d.derived.held.Set(key, heldSlot{slot: slot, id: p.ID, token: p.Token, leaving: p.State != PartitionGranted || p.Dropped})
+		d.derived.free.Remove(key)
 		return
 	}
-	d.derived.held.remove(key)
-	if m, ok := d.Value.members.get(p.Owner); ok && p.Slot <= m.slots() {
-		d.derived.free.set(key, slot)
+	d.derived.held.Remove(key)
+	if m, ok := d.Value.members.Get(p.Owner); ok && p.Slot <= m.slots() {
+		d.derived.free.Set(key, slot)
 	}
 }
 

@@ -19,14 +19,14 @@ func (v Value) Snapshot() []byte {
 	if v.settings.Placement == PlacementShared {
 		b = appendAnnouncement(b, v.epoch)
 	}
-	b = appendUvarint(b, uint64(v.members.len()))
-	v.members.each(func(_ MemberID, m memberRecord) bool { b = appendMember(b, m.Member); return true })
-	b = appendUvarint(b, uint64(v.jobs.len()))
-	v.jobs.each(func(_ JobID, j *jobRecord) bool { b = appendJob(b, j.Job); return true })
-	b = appendUvarint(b, uint64(v.partitions.len()))
-	v.partitions.each(func(_ PartitionID, p *partitionRecord) bool { b = appendPartition(b, p.Partition); return true })
-	b = appendUvarint(b, uint64(v.writers.len()))
-	v.writers.each(func(id WriterID, w writerRecord) bool { b = appendWriter(b, id, w); return true })
+	b = appendUvarint(b, uint64(v.members.Len()))
+	v.members.Each(func(_ MemberID, m memberRecord) bool { b = appendMember(b, m.Member); return true })
+	b = appendUvarint(b, uint64(v.jobs.Len()))
+	v.jobs.Each(func(_ JobID, j *jobRecord) bool { b = appendJob(b, j.Job); return true })
+	b = appendUvarint(b, uint64(v.partitions.Len()))
+	v.partitions.Each(func(_ PartitionID, p *partitionRecord) bool { b = appendPartition(b, p.Partition); return true })
+	b = appendUvarint(b, uint64(v.writers.Len()))
+	v.writers.Each(func(id WriterID, w writerRecord) bool { b = appendWriter(b, id, w); return true })
 	return b
 }
 

@@ -11,7 +11,7 @@ func TestASnapshotOutOfOrder(t *testing.T) {
 	v, _ := played(t, richStory(t))
 	data := v.Snapshot()
 	var members [][]byte
-	v.members.each(func(_ MemberID, m memberRecord) bool {
+	v.members.Each(func(_ MemberID, m memberRecord) bool {
 		members = append(members, appendMember(nil, m.Member))
 		return true
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"iter"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/schedule"
 )
 
@@ -20,10 +21,10 @@ type Value struct {
 	epoch    Announcement
 	recent   *step // what changed lately, for Changes
 
-	members    tree[MemberID, memberRecord]
-	jobs       tree[JobID, *jobRecord]
-	partitions tree[PartitionID, *partitionRecord]
-	writers    tree[WriterID, writerRecord]
+	members    ordered.Map[MemberID, memberRecord]
+	jobs       ordered.Map[JobID, *jobRecord]
+	partitions ordered.Map[PartitionID, *partitionRecord]
+	writers    ordered.Map[WriterID, writerRecord]
 
 	derived derived
 }
@@ -147,26 +148,26 @@ func (v Value) CountsDeaths() bool { return v.Settings().Format >= formatDeaths 
 // Members yields the members sorted by ID, including held ones.
 func (v Value) Members() iter.Seq[Member] {
 	return func(yield func(Member) bool) {
-		v.members.each(func(_ MemberID, m memberRecord) bool { return yield(m.Member) })
+		v.members.Each(func(_ MemberID, m memberRecord) bool { return yield(m.Member) })
 	}
 }
 
 // Member returns one member.
 func (v Value) Member(id MemberID) (Member, bool) {
-	m, ok := v.members.get(id)
+	m, ok := v.members.Get(id)
 	return m.Member, ok
 }
 
 // Jobs yields the jobs sorted by ID, including ended ones that are still kept.
 func (v Value) Jobs() iter.Seq[Job] {
 	return func(yield func(Job) bool) {
-		v.jobs.each(func(_ JobID, j *jobRecord) bool { return yield(j.Job) })
+		v.jobs.Each(func(_ JobID, j *jobRecord) bool { return yield(j.Job) })
 	}
 }
 
 // Job returns one job.
 func (v Value) Job(id JobID) (Job, bool) {
-	j, ok := v.jobs.get(id)
+	j, ok := v.jobs.Get(id)
 	if !ok {
 		return Job{}, false
 	}
@@ -174,18 +175,18 @@ func (v Value) Job(id JobID) (Job, bool) {
 }
 
 // PartitionCount returns the number of partitions.
-func (v Value) PartitionCount() int { return v.partitions.len() }
+func (v Value) PartitionCount() int { return v.partitions.Len() }
 
 // Partitions yields the partitions sorted by ID.
 func (v Value) Partitions() iter.Seq[Partition] {
 	return func(yield func(Partition) bool) {
-		v.partitions.each(func(_ PartitionID, p *partitionRecord) bool { return yield(p.Partition) })
+		v.partitions.Each(func(_ PartitionID, p *partitionRecord) bool { return yield(p.Partition) })
 	}
 }
 
 // Partition returns one partition.
 func (v Value) Partition(id PartitionID) (Partition, bool) {
-	p, ok := v.partitions.get(id)
+	p, ok := v.partitions.Get(id)
 	if !ok {
 		return Partition{}, false
 	}
@@ -195,8 +196,8 @@ func (v Value) Partition(id PartitionID) (Partition, bool) {
 // OwnedBy yields the partitions whose Owner or Next is the member, sorted by ID.
 func (v Value) OwnedBy(m MemberID) iter.Seq[Partition] {
 	return func(yield func(Partition) bool) {
-		v.derived.byMember.each(string(m), func(p PartitionID) bool {
-			rec, _ := v.partitions.get(p)
+		v.derived.byMember.Each(string(m), func(p PartitionID) bool {
+			rec, _ := v.partitions.Get(p)
 			return yield(rec.Partition)
 		})
 	}
@@ -210,14 +211,14 @@ func (v Value) Applied() uint64 { return v.applied }
 
 // Wrote returns the largest sequence number that the value has seen of a writer; 0 for an unknown or forgotten one.
 func (v Value) Wrote(w WriterID) uint64 {
-	rec, _ := v.writers.get(w)
+	rec, _ := v.writers.Get(w)
 	return rec.seq
 }
 
 // FirstJoined returns the first joined member by ID: it does what one member should do.
 func (v Value) FirstJoined() (MemberID, bool) {
 	var first MemberID
-	v.members.each(func(id MemberID, m memberRecord) bool {
+	v.members.Each(func(id MemberID, m memberRecord) bool {
 		if m.State == MemberJoined {
 			first = id
 		}
@@ -266,14 +267,14 @@ func (v Value) PartitionsOf(id JobID) iter.Seq[Partition] {
 
 // Following returns the member whose name follows, wrapping at the end; "" if there is none.
 func (v Value) Following(id MemberID) (next MemberID) {
-	v.members.from(id, func(m MemberID, _ memberRecord) bool {
+	v.members.From(id, func(m MemberID, _ memberRecord) bool {
 		if m != id {
 			next = m
 		}
 		return next == ""
 	})
 	if next == "" {
-		v.members.each(func(m MemberID, _ memberRecord) bool {
+		v.members.Each(func(m MemberID, _ memberRecord) bool {
 			next = m
 			return false
 		})

@@ -24,7 +24,7 @@ func (v Value) Waiting() []Waiting {
 
 func (v Value) waitingPartitions() (out []Waiting) {
 	views := [...]*view{newView(&v, false), newView(&v, true)}
-	v.partitions.each(func(id PartitionID, p *partitionRecord) bool {
+	v.partitions.Each(func(id PartitionID, p *partitionRecord) bool {
 		if p.State == PartitionFinished {
 			return true
 		}
@@ -43,7 +43,7 @@ func (v Value) waitingPartitions() (out []Waiting) {
 // WaitingForSlots lists the jobs and tasks of spread pool without a slot, and unused slots, with the reason. A job without slots is
 // listed once, without its tasks.
 func (v Value) WaitingForSlots() (out []Waiting) {
-	if v.derived.pools.len() == 0 && v.derived.free.len() == 0 {
+	if v.derived.pools.Len() == 0 && v.derived.free.Len() == 0 {
 		return nil
 	}
 	p, _ := v.pool()
@@ -71,7 +71,7 @@ func (v Value) WaitingForSlots() (out []Waiting) {
 
 // WhyTask explains why a task of spread pool has no slot; it returns the zero Reason if it has one, is finished, or is not of spread pool.
 func (v Value) WhyTask(job JobID, task string) Reason {
-	rec, ok := v.jobs.get(job)
+	rec, ok := v.jobs.Get(job)
 	if !ok {
 		return Reason{Rule: "unknown", Text: "no such job", Try: "rota tasks"}
 	}
@@ -96,7 +96,7 @@ func (v Value) WhyTask(job JobID, task string) Reason {
 
 // whyHeld explains why a task gets no slot, for reasons within the job.
 func (v Value) whyHeld(job JobID, task string) Reason {
-	j, _ := v.jobs.get(job)
+	j, _ := v.jobs.Get(job)
 	if !j.finished(task) && j.heldBack()[task] {
 		var first []string
 		for _, e := range j.Spec.Edges {
@@ -112,7 +112,7 @@ func (v Value) whyHeld(job JobID, task string) Reason {
 
 // whyParted explains a task that is being repartitioned: all its former slots stop before any starts again.
 func (v Value) whyParted(job JobID, task string) Reason {
-	j, _ := v.jobs.get(job)
+	j, _ := v.jobs.Get(job)
 	t, _ := j.Task(task)
 	if !t.Repartition {
 		return Reason{}
@@ -140,7 +140,7 @@ type TaskSlots struct {
 
 // JobSlots lists the tasks of spread pool of a job, in the topological order of its edges, with their slots; nil if it has none.
 func (v Value) JobSlots(id JobID) []TaskSlots {
-	rec, ok := v.jobs.get(id)
+	rec, ok := v.jobs.Get(id)
 	if !ok || len(rec.pool) == 0 {
 		return nil
 	}

@@ -17,7 +17,7 @@ type Reason struct {
 
 // Why explains why a partition has no running owner; it returns the zero Reason if it has one. For a task of spread pool it is [Value.WhyTask].
 func (v Value) Why(id PartitionID) Reason {
-	p, ok := v.partitions.get(id)
+	p, ok := v.partitions.Get(id)
 	if !ok {
 		return v.whyNone(id)
 	}
@@ -41,7 +41,7 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 	if p.Offered {
 		return Reason{Rule: "offer", Text: string(p.Owner) + " has yet to accept it", Try: "if it lasts, look whether " + string(p.Owner) + " is alive: rota members"}
 	}
-	if j, ok := v.jobs.get(p.job()); ok && j.Paused() && (p.State == PartitionWaiting || p.State == PartitionBlocked) {
+	if j, ok := v.jobs.Get(p.job()); ok && j.Paused() && (p.State == PartitionWaiting || p.State == PartitionBlocked) {
 		return j.whyPaused()
 	}
 	switch p.State {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/schedule"
 )
 
@@ -27,7 +28,7 @@ func (p *Partition) inWindow() bool {
 func (v Value) Window(partitioner PartitionID) iter.Seq[Partition] {
 	return func(yield func(Partition) bool) {
 		job, task, key := partitioner.Split()
-		v.partitions.below(NewPartitionID(job, task, "")+"#", func(_ PartitionID, p *partitionRecord) bool {
+		ordered.Below(&v.partitions, NewPartitionID(job, task, "")+"#", func(_ PartitionID, p *partitionRecord) bool {
 			return p.ListedBy != key || p.Dropped || yield(p.Partition)
 		})
 	}
@@ -105,7 +106,7 @@ func (d *draft) advanceWindow(c AdvanceWindow) string {
 func (d *draft) fillWindow(j *jobRecord, task, by string, c *AdvanceWindow) {
 	for _, done := range c.Done {
 		id := NewPartitionID(j.ID, task, done)
-		if p, ok := d.partitions.get(id); ok && p.State == PartitionFinished && p.ListedBy == by {
+		if p, ok := d.partitions.Get(id); ok && p.State == PartitionFinished && p.ListedBy == by {
 			d.removePartition(id)
 		}
 	}
@@ -119,7 +120,7 @@ func (d *draft) fillWindow(j *jobRecord, task, by string, c *AdvanceWindow) {
 // windowed returns why a partition can have no window, "" if it can.
 func (d *draft) windowed(p *partitionRecord) (*jobRecord, *TaskSpec, string) {
 	job, task, key := p.ID.Split()
-	j, ok := d.jobs.get(job)
+	j, ok := d.jobs.Get(job)
 	if !ok || j.State != JobRunning || p.Dropped {
 		return nil, nil, "its job has ended"
 	}
@@ -132,13 +133,13 @@ func (d *draft) windowed(p *partitionRecord) (*jobRecord, *TaskSpec, string) {
 
 func (d *draft) windowRefused(job JobID, task, by string, c *AdvanceWindow) string {
 	for _, key := range c.Done {
-		p, ok := d.partitions.get(NewPartitionID(job, task, key))
+		p, ok := d.partitions.Get(NewPartitionID(job, task, key))
 		if !ok || p.ListedBy != by || p.State != PartitionFinished {
 			return "the key " + key + " is not of a finished item of this window"
 		}
 	}
 	for _, it := range c.Items {
-		p, ok := d.partitions.get(NewPartitionID(job, task, it.Key))
+		p, ok := d.partitions.Get(NewPartitionID(job, task, it.Key))
 		if ok && !p.Dropped && p.ListedBy != by {
 			return "the key " + it.Key + " is that of another partition of the task: give the item another"
 		}
@@ -148,7 +149,7 @@ func (d *draft) windowRefused(job JobID, task, by string, c *AdvanceWindow) stri
 
 // live reports whether the partition is there, and not only until its former owner has stopped.
 func (d *draft) live(id PartitionID) bool {
-	p, ok := d.partitions.get(id)
+	p, ok := d.partitions.Get(id)
 	return ok && !p.Dropped
 }
 
@@ -163,7 +164,7 @@ func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 		return c
 	}
 	key := stays + c.Key
-	if known, ok := d.derived.classes.get(key); ok {
+	if known, ok := d.derived.classes.Get(key); ok {
 		return known.class
 	}
 	like := *c
@@ -175,7 +176,7 @@ func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 func inWindows(c *schedule.Class) bool { return strings.HasPrefix(c.Key, stays) }
 
 func (v *Value) hasWindows() (some bool) {
-	v.derived.classes.below(stays, func(string, classRecord) bool {
+	ordered.Below(&v.derived.classes, stays, func(string, classRecord) bool {
 		some = true
 		return false
 	})

@@ -3,6 +3,8 @@ package cluster
 import (
 	"iter"
 	"slices"
+
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // topological orders the tasks so that each comes after all tasks that it takes from; if the edges leave a choice, the order of the spec
@@ -118,7 +120,7 @@ func (j Job) TaskOrder() iter.Seq[*TaskSpec] {
 
 // JobState returns the state of a job: the stored one, or pending if it is live and nothing of it runs. False if there is no such job.
 func (v Value) JobState(id JobID) (JobState, bool) {
-	j, ok := v.jobs.get(id)
+	j, ok := v.jobs.Get(id)
 	if !ok {
 		return 0, false
 	}
@@ -137,12 +139,12 @@ func (v Value) JobState(id JobID) (JobState, bool) {
 
 // eachOf yields the partitions of a job in order.
 func (v Value) eachOf(id JobID, yield func(Partition) bool) {
-	if p, ok := v.partitions.get(PartitionID(id)); ok && !yield(p.Partition) {
+	if p, ok := v.partitions.Get(PartitionID(id)); ok && !yield(p.Partition) {
 		return
 	}
 	for _, sep := range []PartitionID{"#", "/"} {
 		more := true
-		v.partitions.below(PartitionID(id)+sep, func(_ PartitionID, p *partitionRecord) bool {
+		ordered.Below(&v.partitions, PartitionID(id)+sep, func(_ PartitionID, p *partitionRecord) bool {
 			more = yield(p.Partition)
 			return more
 		})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/mutant"
 )
 
@@ -49,17 +50,13 @@ func TestSeedsMany(t *testing.T) { walks(t, 20_000) }
 func TestFlawsAreFound(t *testing.T) {
 	ctx := context.Background() // the deadline of the test binary bounds it
 	root, err := mutant.Root(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var set mutant.Set
 	for _, f := range flaws() {
 		set = append(set, f.Flaw)
 	}
 	program, err := set.BuildTests(ctx, root, t.TempDir(), "./flow")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	run := func(name string, environ []string) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // for a flaw that makes the walk endless
 		defer cancel()
@@ -74,9 +71,7 @@ func TestFlawsAreFound(t *testing.T) {
 	for _, f := range flaws() {
 		t.Run(f.Name, func(t *testing.T) {
 			environ, err := set.Environ(f.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			out, err := run(f.scenario, environ)
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || !slices.ContainsFunc(f.promises, func(p string) bool { return strings.Contains(out, ": "+p+":\n") }) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store/file"
 )
@@ -13,9 +14,7 @@ import (
 // BenchmarkRead reads a journal of 100,000 records in a directory, one a second, in documents of the size that single appends make.
 func BenchmarkRead(b *testing.B) {
 	s, err := file.Open(b.Context(), filepath.Join(b.TempDir(), "store"), file.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	defer s.Close()
 	j := journal.NewDocs(s, "m1", forever)
 	const records, each = 100_000, 40 // of 200 bytes
@@ -27,9 +26,7 @@ func BenchmarkRead(b *testing.B) {
 		if len(batch) < each {
 			continue
 		}
-		if err := j.Append(b.Context(), batch...); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, j.Append(b.Context(), batch...))
 		batch = nil
 	}
 	for name, q := range map[string]journal.Query{

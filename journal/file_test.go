@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 )
 
@@ -14,23 +15,13 @@ func TestFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	f, err := journal.NewFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Append(t.Context(), said(1, "a", "<one>"), said(2, "b", "two\nlines")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path, path+".1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Append(t.Context(), said(3, "a", "three")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, f.Append(t.Context(), said(1, "a", "<one>"), said(2, "b", "two\nlines")))
+	must.Succeed(t, os.Rename(path, path+".1"))
+	must.Succeed(t, f.Append(t.Context(), said(3, "a", "three")))
 	for name, want := range map[string][]string{path + ".1": {`"message":"<one>"`, `"message":"two\nlines"`}, path: {`"message":"three"`}} {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		if len(lines) != len(want) {
 			t.Fatalf("%s has %d lines, want %d: %s", name, len(lines), len(want), text)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -19,16 +20,12 @@ func TestTheOldestOfTooManyGo(t *testing.T) {
 		for i := range 5 {
 			old := NewDocs(docs, fmt.Sprint("m", i), 0)
 			old.swept.Store(time.Now().Unix() / 3600) // it leaves that to j
-			if err := old.Append(t.Context(), Record{Kind: RunError, Message: fmt.Sprint(i)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, old.Append(t.Context(), Record{Kind: RunError, Message: fmt.Sprint(i)}))
 			time.Sleep(time.Millisecond)
 		}
 		j := NewDocs(docs, "m", 0)
 		j.most = 3
-		if err := j.Append(t.Context(), Record{Kind: RunError, Message: "5"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, j.Append(t.Context(), Record{Kind: RunError, Message: "5"}))
 		got, err := j.Read(t.Context(), Query{})
 		if err != nil || len(got) != 3 || got[0].Message != "3" || got[2].Message != "5" {
 			t.Errorf("left are %v, %v; want 3, 4 and 5", got, err)
@@ -54,9 +51,7 @@ func TestASweepAnHour(t *testing.T) {
 		docs := &listed{Docs: memory.New().Open()}
 		j := NewDocs(docs, "m", 0)
 		for range 180 { // three hours, from midnight
-			if err := j.Append(t.Context(), Record{Kind: RunError}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, j.Append(t.Context(), Record{Kind: RunError}))
 			time.Sleep(time.Minute)
 		}
 		if docs.lists != 3 {
@@ -70,9 +65,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	m := NewMemory(10)
 	for n := 1; n <= 100; n++ {
-		if err := m.Append(t.Context(), Record{Kind: RunError}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Append(t.Context(), Record{Kind: RunError}))
 		if len(m.records) > 20 || n == 20 && len(m.records) != 20 {
 			t.Fatalf("%d records after %d appends", len(m.records), n)
 		}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -52,9 +53,7 @@ func TestReadSelects(t *testing.T) {
 			{said(now-3000, "a", "three-again")},
 		}
 		for _, b := range batches {
-			if err := j.Append(t.Context(), b...); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, j.Append(t.Context(), b...))
 		}
 		for _, c := range []struct {
 			q    journal.Query
@@ -118,9 +117,7 @@ func TestMembersDoNotCollide(t *testing.T) {
 	server := memory.New()
 	for _, j := range []journal.Journal{journal.NewDocs(server.Open(), "m1", forever), journal.NewDocs(server.Open(), "m1", forever), journal.NewDocs(server.Open(), "m2", forever)} {
 		for range 3 {
-			if err := j.Append(t.Context(), said(1795190400123, "a", "x")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, j.Append(t.Context(), said(1795190400123, "a", "x")))
 		}
 	}
 	got, err := journal.NewDocs(server.Open(), "observer", forever).Read(t.Context(), journal.Query{})
@@ -135,9 +132,7 @@ func TestOldRecordsAreRemoved(t *testing.T) {
 		docs := memory.New().Open()
 		j := journal.NewDocs(docs, "m1", 48*time.Hour)
 		for range 100 { // one an hour
-			if err := j.Append(t.Context(), said(0, "a", "x")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, j.Append(t.Context(), said(0, "a", "x")))
 			time.Sleep(time.Hour)
 		}
 		left, err := docs.List(t.Context(), "")
@@ -152,22 +147,16 @@ func TestManyOldDocumentsAreRemovedBitByBit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		docs := memory.New().Open()
 		for range 1200 {
-			if err := journal.NewDocs(docs, "m1", time.Hour).Append(t.Context(), said(0, "a", "old")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, journal.NewDocs(docs, "m1", time.Hour).Append(t.Context(), said(0, "a", "old")))
 			time.Sleep(time.Nanosecond)
 		}
 		time.Sleep(3 * time.Hour)
 		j := journal.NewDocs(docs, "m2", time.Hour)
 		var left []int
 		for range 4 {
-			if err := j.Append(t.Context(), said(0, "a", "new")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, j.Append(t.Context(), said(0, "a", "new")))
 			all, err := docs.List(t.Context(), "journal/")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			left = append(left, len(all))
 		}
 		if want := []int{701, 201, 1, 1}; !slices.Equal(left, want) {
@@ -180,9 +169,7 @@ func TestBrokenDocumentHidesNothing(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()
 	j := journal.NewDocs(docs, "m1", forever)
-	if err := j.Append(t.Context(), said(1795190400124, "a", "good")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, j.Append(t.Context(), said(1795190400124, "a", "good")))
 	for _, key := range []string{"journal/2026112013/1795190400123-m1-x-1", "journal/what", "journal/a/b/c"} {
 		if _, err := docs.Put(t.Context(), store.Doc{Key: key, Value: []byte("{")}); err != nil {
 			t.Fatal(err)
@@ -211,9 +198,7 @@ func TestMemoryKeepsTheNewest(t *testing.T) {
 	t.Parallel()
 	m := journal.NewMemory(3)
 	for i := range 20 {
-		if err := m.Append(t.Context(), said(int64(i), "a", fmt.Sprint(i))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Append(t.Context(), said(int64(i), "a", fmt.Sprint(i))))
 	}
 	if got, err := m.Read(t.Context(), journal.Query{}); err != nil || messages(got) != "17 18 19" {
 		t.Errorf("got %s, %v", messages(got), err)
@@ -251,9 +236,7 @@ func TestRecordsSurviveJSON(t *testing.T) {
 	in := journal.Record{AtMS: 1, Kind: journal.Malformed, Member: "m", Partition: "p", Message: "x", From: "a", To: "b", Cause: "c", Token: 1<<64 - 1, GapMS: &gap,
 		Storage: &journal.Storage{Type: "directory", Path: "p", Line: 1, Column: 2, Lines: []string{"l"}}}
 	docs := journal.NewDocs(memory.New().Open(), "m1", forever)
-	if err := docs.Append(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, docs.Append(t.Context(), in))
 	out, err := docs.Read(t.Context(), journal.Query{})
 	if err != nil || len(out) != 1 {
 		t.Fatalf("got %+v, %v", out, err)

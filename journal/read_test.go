@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -82,9 +83,7 @@ func (c *counted) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 func documents(t *testing.T, d store.Docs) []store.Doc {
 	t.Helper()
 	all, err := d.List(t.Context(), "journal/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return all
 }
 
@@ -95,9 +94,7 @@ func TestFewDocuments(t *testing.T) {
 		docs := memory.New().Open()
 		j := journal.NewDocs(docs, "m1", forever)
 		for range 1000 {
-			if err := j.Append(t.Context(), said(0, "checks/web", "dial tcp 192.0.2.1:443: connection refused")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, j.Append(t.Context(), said(0, "checks/web", "dial tcp 192.0.2.1:443: connection refused")))
 			time.Sleep(10 * time.Second) // 2 h 47 min in all
 		}
 		all := documents(t, docs)
@@ -126,14 +123,10 @@ func TestARemovedDocumentIsBegunAgain(t *testing.T) {
 	docs := memory.New().Open()
 	j := journal.NewDocs(docs, "m1", 0)
 	for i := range 3 {
-		if err := j.Append(t.Context(), said(0, "a", fmt.Sprint(i))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, j.Append(t.Context(), said(0, "a", fmt.Sprint(i))))
 		if i == 1 {
 			for _, d := range documents(t, docs) {
-				if err := docs.Delete(t.Context(), d.Key, d.Version); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, docs.Delete(t.Context(), d.Key, d.Version))
 			}
 		}
 	}
@@ -155,9 +148,7 @@ func TestAnUnknownWriteLosesNothing(t *testing.T) {
 			}
 			docs.fail = nil
 		}
-		if err := j.Append(t.Context(), said(0, "a", fmt.Sprint(i))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, j.Append(t.Context(), said(0, "a", fmt.Sprint(i))))
 	}
 	got, err := j.Read(t.Context(), journal.Query{})
 	if all := strings.Fields(messages(got)); err != nil || !slices.Equal(slices.Compact(all), []string{"0", "1", "2", "3", "4", "5"}) {
@@ -173,9 +164,7 @@ func TestReadStopsEarly(t *testing.T) {
 		j := journal.NewDocs(docs, "m1", forever)
 		for range 48 {
 			for range 10 {
-				if err := j.Append(t.Context(), said(0, "a", "x")); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, j.Append(t.Context(), said(0, "a", "x")))
 			}
 			time.Sleep(time.Hour)
 		}
@@ -200,9 +189,7 @@ func TestAnOldRecordInANewDocument(t *testing.T) {
 		{said(hour+50*60_000, "a", "two")},
 		{said(hour+10*60_000, "a", "one"), said(hour+60*60_000, "a", "three")},
 	} {
-		if err := journal.NewDocs(server.Open(), fmt.Sprint("m", i), forever).Append(t.Context(), batch...); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, journal.NewDocs(server.Open(), fmt.Sprint("m", i), forever).Append(t.Context(), batch...))
 	}
 	j := journal.NewDocs(server.Open(), "observer", forever)
 	for limit, want := range map[int]string{1: "three", 2: "two three", 3: "one two three"} {
@@ -223,9 +210,7 @@ func TestWhyDecodesLittle(t *testing.T) { //nolint:paralleltest // it counts all
 		batch = append(batch, said(now-int64(i), fmt.Sprintf("t%04d", i), "refused"))
 	}
 	for some := range slices.Chunk(batch, 20) {
-		if err := j.Append(t.Context(), some...); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, j.Append(t.Context(), some...))
 	}
 	cost := func(q journal.Query, want int) float64 {
 		return testing.AllocsPerRun(3, func() {

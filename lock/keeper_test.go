@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -14,9 +15,7 @@ import (
 func heartbeatKeys(t *testing.T, s store.Docs) []string {
 	t.Helper()
 	docs, err := s.List(deadline(t), "lock-pulse/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var keys []string
 	for _, d := range docs {
 		keys = append(keys, d.Key)
@@ -37,9 +36,7 @@ func TestHeartbeatIsRemoved(t *testing.T) {
 			if n := len(heartbeatKeys(t, server.Open())); n != 1 {
 				t.Errorf("%d heartbeats while something is held", n)
 			}
-			if err := c.Close(deadline(t)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Close(deadline(t)))
 			if n := len(heartbeatKeys(t, server.Open())); n != 0 {
 				t.Errorf("%d heartbeats after the client was closed", n)
 			}
@@ -58,9 +55,7 @@ func TestHeartbeatIsSwept(t *testing.T) {
 		handle := server.Open()
 		c := client(t, handle, o)
 		held := acquire(t, c.Lock("x"))
-		if err := held.Release(deadline(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, held.Release(deadline(t)))
 		await(t, 4*ttl, "the heartbeat that nobody needs is gone", func() bool { return len(heartbeatKeys(t, witness)) == 0 })
 		acquire(t, c.Lock("y"))
 		dead := heartbeatKeys(t, witness)

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -39,9 +40,7 @@ func client(t testing.TB, s store.Docs, o lock.Options) *lock.Client {
 	t.Helper()
 	o.Clock = protocol.NewProcessClock()
 	c, err := lock.NewClient(s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(deadline(t)); err != nil {
 			t.Errorf("close: %v", err)
@@ -54,9 +53,7 @@ func client(t testing.TB, s store.Docs, o lock.Options) *lock.Client {
 func acquire(t *testing.T, l lock.Lock) *lock.Held {
 	t.Helper()
 	h, err := l.Acquire(deadline(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return h
 }
 
@@ -76,9 +73,7 @@ func TestHandOver(t *testing.T) {
 			}
 			got <- h
 		}()
-		if err := first.Release(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, first.Release(ctx))
 		second := <-got
 		if first.Token() >= second.Token() || first.Err() == nil || second.Err() != nil {
 			t.Errorf("%d then %d, %v, %v", first.Token(), second.Token(), first.Err(), second.Err())
@@ -91,12 +86,8 @@ func BenchmarkAcquireMemory(b *testing.B) {
 	l := c.Lock("x")
 	for b.Loop() {
 		h, err := l.Acquire(context.Background())
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := h.Release(context.Background()); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
+		must.Succeed(b, h.Release(context.Background()))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
@@ -47,9 +48,7 @@ func TestTableProperties(t *testing.T) {
 				t.Fatalf("token %d after %d", now.Token, before.Token)
 			}
 			data, err := now.encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if back, err := decodeTable(data); err != nil || fmt.Sprintf("%+v", back) != fmt.Sprintf("%+v", now) {
 				t.Fatalf("read back: %+v, %v", back, err)
 			}
@@ -112,9 +111,7 @@ func FuzzDecodeTable(f *testing.F) {
 			return
 		}
 		again, err := was.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := decodeTable(again); err != nil {
 			t.Fatalf("%s is read, and what is written of it is not: %v", data, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -25,9 +26,7 @@ func TestText(t *testing.T) {
 		t.Fatalf("%s, %v", data, err)
 	}
 	var a args
-	if err := json.Unmarshal(data, &a); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &a))
 	if _, err := a.Lock.Acquire(deadline(t)); err == nil || !strings.Contains(err.Error(), "use On") {
 		t.Errorf("acquire what is bound to nothing: %v", err)
 	}
@@ -53,9 +52,7 @@ func TestForeignDocument(t *testing.T) {
 	s := memory.New().Open()
 	foreign := []byte("not ours")
 	v, err := s.Put(deadline(t), doc("lock/x/table", foreign))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := client(t, s, lock.Options{}).Lock("x").Acquire(deadline(t)); err == nil || !strings.Contains(err.Error(), "lock/x/table") {
 		t.Errorf("acquire: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
@@ -32,15 +33,11 @@ func TestGivenUpInDoubt(t *testing.T) {
 func giveUpInDoubt(t *testing.T, script string) {
 	t.Helper()
 	plan, err := storetest.Script(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server, ctx := memory.New(), deadline(t)
 	first := client(t, server.Open(), lock.Options{}).Lock("x")
 	held, err := first.Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	faulty := storetest.NewFaulty(server.Open(), plan)
 	t.Cleanup(faulty.Release)
 	c := client(t, faulty, lock.Options{})
@@ -65,9 +62,7 @@ func giveUpInDoubt(t *testing.T, script string) {
 		}
 		faulty.Release()
 	}
-	if err := held.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, held.Release(ctx))
 	if s, err := first.State(ctx); err != nil || len(s.Holders) != 0 {
 		t.Fatalf("after the release: %+v, %v", s, err)
 	}
@@ -100,19 +95,13 @@ func TestReleaseInDoubt(t *testing.T) {
 func releaseInDoubt(t *testing.T, script string) {
 	t.Helper()
 	plan, err := storetest.Script(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server, ctx := memory.New(), deadline(t)
 	faulty := storetest.NewFaulty(server.Open(), plan)
 	l := client(t, faulty, lock.Options{}).Lock("x")
 	held, err := l.Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := held.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, held.Release(ctx))
 	faulty.Release()
 	next, err := client(t, server.Open(), lock.Options{}).Lock("x").TryAcquire(ctx)
 	if err != nil || next.Token() != held.Token()+1 {

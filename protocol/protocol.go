@@ -101,6 +101,7 @@ type Status struct {
 	Joined     bool   `json:"joined"`
 	StoreError string `json:"store_error,omitempty"` // "" if the store answers
 	LeaseMS    int64  `json:"lease_ms"`              // remaining validity of the present grants
+	TTLMS      int64  `json:"ttl_ms,omitempty"`      // the member's TTL where it is longer than usual, because its renewals are slow; else 0
 	Pending    int    `json:"pending"`               // proposals that are not written yet
 	// Foreign counts the log entries, since the member started, that no member with its history can have written.
 	Foreign uint64 `json:"foreign,omitempty"`

@@ -18,6 +18,8 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,9 +41,7 @@ func TestLineIsTheJSONOfTheDocument(t *testing.T) {
 		"newline":     {Sample{Name: "a\nb"}, `{"name":"a\nb","tags":{},"points":[]}`},
 	} {
 		var buf bytes.Buffer
-		if err := appendLine(&buf, c.in); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, appendLine(&buf, c.in))
 		if got := buf.String(); got != c.want+"\n" {
 			t.Errorf("%s: got %q, want %q and a newline", name, got, c.want)
 		}
@@ -127,9 +127,7 @@ func TestBlockedSinkNeverBlocksPublish(t *testing.T) {
 func TestPipeNobodyReadsEndsWithinTheBound(t *testing.T) {
 	t.Parallel()
 	r, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer r.Close()
 	defer to.Close()
 	w := NewWriter("pipe", to, Options{FlushTimeout: 20 * time.Millisecond})
@@ -148,9 +146,7 @@ func TestPipeNobodyReadsEndsWithinTheBound(t *testing.T) {
 func TestReaderGone(t *testing.T) {
 	t.Parallel()
 	r, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer to.Close()
 	r.Close()
 	w := NewWriter("stdout", to, Options{})
@@ -244,9 +240,7 @@ func TestCountersAddUp(t *testing.T) {
 	}
 	all.Wait()
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, <-ended)
 	if s := w.Stats(); s.Queued != 0 || s.Sent+s.Dropped != 8000 || s.Sent == 0 {
 		t.Errorf("got %+v, want none queued and 8000 sent or dropped", s)
 	}
@@ -257,9 +251,7 @@ func TestRunTwice(t *testing.T) {
 	w := NewWriter("x", io.Discard, Options{})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := w.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Run(ctx))
 	if err := w.Run(ctx); !errors.Is(err, errTwice) {
 		t.Errorf("got %v, want errTwice", err)
 	}
@@ -273,20 +265,14 @@ func TestFileAppendsAndMendsATornLine(t *testing.T) {
 	}
 	for i := range 2 {
 		w, err := NewFile(path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		w.Publish(sample("s", float64(i)))
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		if err := w.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.Run(ctx))
 	}
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 	if len(lines) != 3 || lines[0] != `{"name":"to` {
 		t.Fatalf("got lines %q, want the torn one and two more", lines)
@@ -310,9 +296,7 @@ func TestNewFileSaysWhatIsWrong(t *testing.T) {
 func TestFanoutSurvivesOneSink(t *testing.T) {
 	t.Parallel()
 	r, gone, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer gone.Close()
 	r.Close()
 	to := writes{make(chan time.Time, 10)}
@@ -355,35 +339,25 @@ func TestReopen(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "samples")
 	w, err := NewFile(path, Options{FlushEvery: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- w.Run(ctx) }()
 	lines := func(name string) int {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return bytes.Count(b, []byte("\n"))
 	}
 	const n = 200
 	for i := range n {
 		w.Publish(sample("up", float64(i)))
 		if i == n/2 {
-			if err := os.Rename(path, path+".1"); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Reopen(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Rename(path, path+".1"))
+			must.Succeed(t, w.Reopen())
 		}
 	}
 	stop()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, <-done)
 	if was, is := lines(path+".1"), lines(path); was+is != n || is == 0 {
 		t.Errorf("%d lines in the first file and %d in the second one, of %d", was, is, n)
 	}

@@ -153,7 +153,7 @@ func (w *world) left(id cluster.MemberID) string {
 
 // tidied: nothing that was asked for is forgotten, and nothing is left behind in the store.
 func (w *world) tidied() {
-	bound := 8 * w.plan.ttl
+	bound := 8 * w.longest()
 	w.until(w.late, func() bool { return false }) // what comes after that stays away
 	w.until(w.now+int64(bound), func() bool { return w.machine.Stray(&w.oracle.ref, w.disk.list("")) == "" })
 	if w.broken() {

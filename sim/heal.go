@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/sim/machine/kernel"
 	duty "github.com/rota-run/rota/work"
 )
 
@@ -169,6 +170,7 @@ func (w *world) probe(k machine.Kind) {
 	p := pick(w.chance, up)
 	began := w.now
 	was, _ := w.oracle.ref.Member(p.name)
+	bound := w.gapBound(k)
 	switch k {
 	case machine.Crash:
 		p.die()
@@ -177,7 +179,6 @@ func (w *world) probe(k machine.Kind) {
 	case machine.LeaveInOrder:
 		p.post(w.machine.Events.Stop("told to"))
 	}
-	bound := w.gapBound(k)
 	gone := func() bool { // another process of its name may wait to take its place
 		m, member := w.oracle.ref.Member(p.name)
 		return (!member || m.Incarnation != was.Incarnation) && w.served()
@@ -215,8 +216,25 @@ func (w *world) stretched(d time.Duration) time.Duration {
 	return d * 1000 / time.Duration(1000-w.plan.rho)
 }
 
+// longest is the longest TTL that somebody has, or had when he died.
+func (w *world) longest() time.Duration {
+	ttl := w.plan.ttl
+	if !w.plan.paced {
+		return ttl
+	}
+	for _, p := range w.procs {
+		if p.up || w.machine.Group { // a group does not say for how long it still waits for a dead one
+			ttl = max(ttl, p.state.TTL())
+		}
+	}
+	for _, d := range w.disk.list("") {
+		ttl = max(ttl, kernel.StatedTTL(d.Value))
+	}
+	return ttl
+}
+
 func (w *world) times() machine.Times {
-	return machine.Times{TTL: w.plan.ttl, Poll: w.poll(), Slowest: w.slowest(), Vanishes: w.plan.mode == KernelLock || w.plan.guardians}
+	return machine.Times{TTL: w.longest(), Poll: w.poll(), Slowest: w.slowest(), Vanishes: w.plan.mode == KernelLock || w.plan.guardians}
 }
 
 // gapBound is G4.

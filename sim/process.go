@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/sim/machine"
+	"github.com/rota-run/rota/sim/machine/kernel"
 	"github.com/rota-run/rota/work"
 )
 
@@ -85,6 +86,9 @@ func (w *world) start(name cluster.MemberID) {
 		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: w.poll(), Hold: holdTime, SnapshotEvery: w.plan.snap,
 		Hints: w.plan.watches, Sessions: w.plan.mode != Heartbeats, Expire: w.plan.mode == Leases,
 		Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
+	}
+	if w.plan.paced {
+		s.Longest = kernel.LongestTTL(ttl)
 	}
 	if w.guard(p, id); p.guard != nil {
 		s.Guard = p.guard

@@ -37,6 +37,8 @@ type plan struct {
 	script  []Fault
 	// guardians: each member has one, as rota run gives it.
 	guardians bool
+	// paced: members may state a longer TTL while their renewals are slow, as those of rota run do.
+	paced bool
 }
 
 func drawPlan(c Config) plan {
@@ -58,6 +60,7 @@ func drawPlan(c Config) plan {
 	case 49:
 		p.ending = machine.NewerEntry
 	}
+	p.paced = stream(c.Seed, "paced").oneIn(2) // a stream of its own: what the others do stays as it is
 	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
 	if c.Seed%4 == 2 && p.mode != Heartbeats && c.Machine.Has(machine.GuardianEnds) {
 		p.guardians = true

@@ -25,8 +25,7 @@ func TestJobScripts(t *testing.T) {
 		t.Parallel()
 		datadriven.RunTest(t, path, func(_ *testing.T, d *datadriven.TestData) string {
 			id, spec, err := source.ParseJob(d.Cmd, []byte(d.Input), types(), dotted)
-			var m *source.MalformedError
-			if errors.As(err, &m) {
+			if m, ok := errors.AsType[*source.MalformedError](err); ok {
 				return strings.Join(append([]string{m.Error()}, m.Lines...), "\n") + "\n"
 			}
 			return describeJob(id, spec)

@@ -80,8 +80,7 @@ func TestScripts(t *testing.T) {
 
 func outcome(path, in string) string {
 	id, spec, err := source.Parse(path, []byte(in), types())
-	var m *source.MalformedError
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*source.MalformedError](err); ok {
 		return strings.Join(append([]string{m.Error()}, m.Lines...), "\n") + "\n"
 	}
 	return describe(id, spec)

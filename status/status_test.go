@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/status"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -62,15 +63,11 @@ func TestUnknown(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			plan, err := storetest.Script(script)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			ctx, faulty := deadline(t), storetest.NewFaulty(memory.New().Open(), plan)
 			s := status.New(faulty, "x")
 			for n := range 3 {
-				if err := s.Put(ctx, 1, n); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, s.Put(ctx, 1, n))
 				faulty.Release() // what is late comes now, and changes nothing
 			}
 			if r, err := s.Get(ctx); err != nil || string(r.Value) != "2" || r.Seq != 3 {
@@ -97,9 +94,7 @@ func TestFollow(t *testing.T) {
 		}
 	}()
 	for _, value := range []string{"1", "2", "3"} {
-		if err := writer.Put(ctx, 1, json.RawMessage(value)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, writer.Put(ctx, 1, json.RawMessage(value)))
 		if got := <-seen; got != value {
 			t.Fatalf("saw %s, want %s", got, value)
 		}

@@ -33,6 +33,7 @@ var (
 	ErrTruncated = errors.New("entries before are trimmed") // read the snapshot, then continue after it
 	ErrClosed    = errors.New("store is closed")
 	ErrSession   = errors.New("session has ended")
+	ErrTTL       = errors.New("no session may last for so long")       // nothing was changed; a shorter one may do
 	ErrReadOnly  = errors.New("the store was opened for reading only") // nothing was changed, and no retry helps
 	// ErrUnavailable marks a failure of the store itself (unreachable, full, read-only); a later retry may help. Nothing was changed.
 	ErrUnavailable = errors.New("store unavailable")
@@ -103,7 +104,7 @@ type Watcher interface {
 // Sessions is the ability to hold documents that vanish with their owner.
 type Sessions interface {
 	// OpenSession starts a session whose documents vanish when it ends: closed, its process dead or, where SessionsExpire,
-	// silent for ttl.
+	// silent for ttl. ErrTTL: the store grants no session for so long.
 	OpenSession(ctx context.Context, ttl time.Duration) (Session, error)
 	// SessionsExpire reports whether the store ends the session of a silent but existing process on its own.
 	// If it does not (a kernel lock on one machine), a heartbeat is needed to detect a suspended owner.

@@ -80,8 +80,7 @@ func leaf(raw json.RawMessage, t reflect.Type, path string) *work.ConfigError {
 	if err == nil {
 		return nil
 	}
-	var te *json.UnmarshalTypeError
-	if errors.As(err, &te) {
+	if te, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		err = fmt.Errorf("a %s does not fit, want %s", te.Value, plainName(te.Type))
 	}
 	return &work.ConfigError{Path: path, Err: err}

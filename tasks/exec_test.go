@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
@@ -118,9 +119,7 @@ func TestExecCleanEnvironment(t *testing.T) {
 	})
 	wantUp(t, h, "exec", err)
 	b, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := string(b)
 	if strings.Contains(got, "leaked") || !strings.Contains(got, "KEY=hunter2\n") || !strings.Contains(got, execPath+"\n") || !strings.HasSuffix(got, "\n/\n") {
 		t.Errorf("the program saw %q", got)
@@ -131,18 +130,12 @@ func TestExecCleanEnvironment(t *testing.T) {
 func pidIn(t *testing.T, path string) int {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	line, err := bufio.NewReader(f).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return pid
 }
 
@@ -153,9 +146,7 @@ func wantGone(t *testing.T, pid int) {
 	if errors.Is(err, unix.ESRCH) {
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer unix.Close(fd)
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 60_000)
 	for errors.Is(err, unix.EINTR) { // a child of another test has ended
@@ -169,9 +160,7 @@ func wantGone(t *testing.T, pid int) {
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pid")
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.Mkfifo(path, 0o600))
 	return path
 }
 
@@ -267,14 +256,10 @@ func FuzzExecLines(f *testing.F) {
 func BenchmarkExecRound(b *testing.B) {
 	d := define(b, object{"argv": []string{"/bin/true"}})
 	r, err := Builtin(Options{ExecAllow: []string{"/bin/true"}})["exec"].New(d)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	g, _ := worktest.NewGrant(b, d)
 	g.Host = deaf{}
 	for b.Loop() {
-		if err := r.Run(context.Background(), g); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, r.Run(context.Background(), g))
 	}
 }

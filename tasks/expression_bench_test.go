@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/tasks"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/stage"
@@ -26,17 +27,13 @@ func BenchmarkExpression(b *testing.B) {
 	run := func(do func(context.Context, *work.Grant, [][]byte, *stage.Out) error) func(*testing.B) {
 		return func(b *testing.B) {
 			for b.Loop() {
-				if err := do(b.Context(), nil, in, &stage.Out{}); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, do(b.Context(), nil, in, &stage.Out{}))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(in)), "ns/segment")
 		}
 	}
 	r, err := tasks.Builtin(tasks.Options{})["map"].New(definition(`{"expr":"{\"id\": it.id, \"total\": it.price * 2, \"name\": it.name}"}`))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	b.Run("expression", run(r.(stage.Stage).Do))
 	b.Run("by hand", run(func(_ context.Context, _ *work.Grant, in [][]byte, out *stage.Out) error {
 		for _, s := range in {

@@ -90,8 +90,7 @@ func (f *finder) report(ctx context.Context, g *work.Grant, err error) error {
 	f.changed(g, reason, err)
 	g.Value(f.prefix+".up", 0, nil)
 	g.Value(f.prefix+".failure", 1, map[string]string{"reason": reason})
-	var addr *AddressError
-	if errors.As(err, &addr) {
+	if _, ok := errors.AsType[*AddressError](err); ok {
 		return err
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/stage"
 )
@@ -15,12 +16,8 @@ func definition(config string) work.Definition { return work.Definition{Config: 
 func applyTo(t *testing.T, typ work.Type, expr, segment string) error {
 	t.Helper()
 	config, err := json.Marshal(map[string]string{"expr": expr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := typ.New(definition(string(config)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r.(stage.Stage).Do(context.Background(), nil, [][]byte{[]byte(segment)}, &stage.Out{})
 }

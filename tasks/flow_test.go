@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/tasks"
@@ -31,9 +32,7 @@ tasks:
 func TestFlowOfBuiltinStages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "text"), 0o750); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "text"), 0o750))
 	var want []string
 	for f := range 3 {
 		var text strings.Builder
@@ -41,9 +40,7 @@ func TestFlowOfBuiltinStages(t *testing.T) {
 			fmt.Fprintf(&text, "Word%d-%d is x\r\n", f, i)
 			want = append(want, fmt.Sprintf(`{"size":%d,"word":"word%d-%d"}`, len(fmt.Sprintf("word%d-%d", f, i)), f, i))
 		}
-		if err := os.WriteFile(filepath.Join(dir, "text", fmt.Sprint(f, ".txt")), []byte(text.String()), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, "text", fmt.Sprint(f, ".txt")), []byte(text.String()), 0o640))
 	}
 	table := tasks.Builtin(tasks.Options{TailAllow: []string{dir}, WriteAllow: []string{dir}})
 	var types []rota.Type
@@ -53,16 +50,12 @@ func TestFlowOfBuiltinStages(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
 	defer cancel()
 	m, err := rota.Join(ctx, rota.Config{Member: "m", Store: memory.New().Open(), Slots: 6, Types: types})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer m.Leave(ctx)
 	if _, err := m.SubmitFile(ctx, "lengths.yaml", []byte(strings.ReplaceAll(lengths, "DIR", dir))); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Wait(ctx, "lengths"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Wait(ctx, "lengths"))
 	if _, err := os.Stat(filepath.Join(dir, "out", "done")); err != nil {
 		t.Error(err)
 	}
@@ -70,9 +63,7 @@ func TestFlowOfBuiltinStages(t *testing.T) {
 	var got []string
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got = append(got, strings.Fields(string(text))...)
 	}
 	slices.Sort(got)

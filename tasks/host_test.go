@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
 )
@@ -21,9 +22,7 @@ func textLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, 
 func TestHostReadsThisMachine(t *testing.T) {
 	t.Parallel()
 	h, err := round(t, Options{}, "host", object{"disks": []string{"/", t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range []string{"host.load1", "host.load5", "host.load15", "host.swap_used_percent"} {
 		if v := h.LastValue(t, name); v < 0 {
 			t.Errorf("%s is %v", name, v)
@@ -105,27 +104,21 @@ func TestWitnessWritesOneLinePerAct(t *testing.T) {
 	g, h := worktest.NewGrant(t, define(t, object{"path": path}))
 	typ := Builtin(Options{Witness: true})["witness"]
 	for range 2 {
-		if err := worktest.Run(t, typ, g); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, worktest.Run(t, typ, g))
 	}
 	h.SetValid(false)
 	if err := worktest.Run(t, typ, g); !errors.Is(err, work.CauseLeaseLost) {
 		t.Errorf("got %v, want that the lease is lost", err)
 	}
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	if len(lines) != 2 {
 		t.Fatalf("got %d lines, want two: an member without a lease must not act", len(lines))
 	}
 	var first, second witnessLine
 	for i, to := range []*witnessLine{&first, &second} {
-		if err := json.Unmarshal([]byte(lines[i]), to); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(lines[i]), to))
 	}
 	if want := (witnessLine{"m1", 1, "test", first.AtNS, "act", 0}); first != want || second.AtNS < first.AtNS || first.AtNS <= 0 {
 		t.Errorf("got %+v, then %+v, want %+v", first, second, want)

@@ -220,8 +220,7 @@ func plainURL(u *url.URL) string {
 
 // withoutURL takes the URL off an error of the client.
 func withoutURL(err error) error {
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		return ue.Err
 	}
 	return err

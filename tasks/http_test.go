@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
@@ -162,9 +163,7 @@ func TestHTTPRefusesInternalAddresses(t *testing.T) {
 func TestHTTPRedirectToInternalAddress(t *testing.T) {
 	t.Parallel()
 	inner, err := net.Listen("tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer inner.Close()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://"+inner.Addr().String()+"/latest/meta-data", http.StatusFound)
@@ -179,9 +178,7 @@ func TestHTTPRedirectToInternalAddress(t *testing.T) {
 
 func TestHTTPSecrets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(path, []byte("from-file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("from-file\n"), 0o600))
 	t.Setenv("TASKS_TEST_TOKEN", "hunter2")
 	var got http.Header
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
@@ -310,9 +307,7 @@ func TestOnlyChangesAreLogged(t *testing.T) {
 	g.Log = textLog(&log)
 	bad := &unexpected{"status", errors.New("status is 500")}
 	for _, err := range []error{nil, bad, bad, nil, nil} {
-		if err := f.report(t.Context(), g, err); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.report(t.Context(), g, err))
 	}
 	if got := strings.Count(log.String(), "\n"); got != 2 {
 		t.Errorf("got %d lines, want one when it failed and one when it passed:\n%s", got, log.String())
@@ -324,16 +319,12 @@ func BenchmarkHTTPRound(b *testing.B) {
 	defer s.Close()
 	d := define(b, object{"url": s.URL})
 	r, err := Builtin(local)["http"].New(d)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	g, _ := worktest.NewGrant(b, d)
 	g.Host = deaf{}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := r.Run(b.Context(), g); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, r.Run(b.Context(), g))
 	}
 }
 

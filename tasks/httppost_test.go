@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/tasks"
@@ -62,9 +63,7 @@ func TestPostsSegments(t *testing.T) {
 	server := httptest.NewServer(r)
 	defer server.Close()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo\nbad\nfour\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo\nbad\nfour\n"), 0o600))
 	var types []rota.Type
 	for _, typ := range tasks.Builtin(tasks.Options{TailAllow: []string{dir}}) {
 		types = append(types, typ)
@@ -73,9 +72,7 @@ func TestPostsSegments(t *testing.T) {
 	defer cancel()
 	store := memory.New().Open()
 	m, err := rota.Join(ctx, rota.Config{Member: "m", Store: store, Slots: 2, Types: types})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer m.Leave(ctx)
 	job := fmt.Sprintf(`id: post
 tasks:
@@ -85,9 +82,7 @@ tasks:
 	if _, err := m.SubmitFile(ctx, "post.yaml", []byte(job)); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Wait(ctx, "post"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Wait(ctx, "post"))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if got := strings.Join(r.taken, " "); got != "one two four" || len(r.faults) > 0 {

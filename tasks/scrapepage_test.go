@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/work/worktest"
 )
 
@@ -32,9 +33,7 @@ func bomb(t *testing.T, line string, n int) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, zip.Close())
 	return out.Bytes()
 }
 
@@ -99,9 +98,7 @@ func (r *heapReader) Read(b []byte) (int, error) {
 // TestScrapePageHoldsWhatIsWanted: lines that nobody asked for are not kept, however many there are.
 func TestScrapePageHoldsWhatIsWanted(t *testing.T) {
 	zip, err := gzip.NewReader(bytes.NewReader(bomb(t, "# a comment\na{b=\"c\"} 1\n", 1<<20)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := scrapeConfig{Metrics: []string{"b"}, MaxLines: 2_000_000, MaxBytes: 64 << 20}
 	c.check(&faults{})
 	var before runtime.MemStats

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
 )
@@ -42,9 +43,7 @@ func follow(t *testing.T, config object, edit func(*tailRunner)) *follower {
 	t.Helper()
 	g, h := worktest.NewGrant(t, define(t, config))
 	r, err := Builtin(below)["tail"].New(g.Definition)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f := &follower{t: t, g: g, h: h, r: r.(*tailRunner)}
 	f.r.flush = time.Millisecond
 	if edit != nil {
@@ -100,22 +99,16 @@ func (f *follower) waitPosition(has string) {
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := f.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Close())
 }
 
 func rename(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(from, to))
 }
 
 func TestTailCountsWholeLines(t *testing.T) {
@@ -214,9 +207,7 @@ func TestTailCopyTruncate(t *testing.T) {
 	f.waitPosition("files")
 	write(t, log, "one\ntwo\nthree\n")
 	f.waitSum("tail.lines", 3)
-	if err := os.Truncate(log, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Truncate(log, 0))
 	write(t, log, "a line that makes the file longer than it was\n")
 	f.waitSum("tail.lines", 4)
 	f.end()
@@ -272,9 +263,7 @@ func TestTailResumesARestoredFile(t *testing.T) {
 	f.waitSum("tail.lines", 50)
 	f.end()
 	b, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write(t, log+".restored", string(b)+"new\n") // another inode
 	rename(t, log+".restored", log)
 	f.start()
@@ -290,9 +279,7 @@ func TestTailLostFileIsCounted(t *testing.T) {
 	write(t, log, "1\n")
 	f.waitSum("tail.lines", 1)
 	f.end()
-	if err := os.Remove(log); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(log))
 	f.r.rotateWait = 0
 	f.start()
 	f.waitSum("tail.lost_files", 1)
@@ -302,9 +289,7 @@ func TestTailLostFileIsCounted(t *testing.T) {
 func TestTailKeepsPositionsOfADirectoryThatComesLater(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "mnt")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(dir, 0o700))
 	log := filepath.Join(dir, "app.log")
 	f := follow(t, object{"paths": []string{log}}, nil)
 	f.waitPosition("files")
@@ -516,9 +501,7 @@ func FuzzTailPosition(f *testing.F) {
 		path := filepath.Join(t.TempDir(), "x")
 		write(t, path, "some text\n")
 		file, err := opened(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer file.f.Close()
 		for _, m := range marks {
 			if file.to(m) && (m.Offset < 0 || m.Offset > 10) {
@@ -531,21 +514,15 @@ func FuzzTailPosition(f *testing.F) {
 func BenchmarkTail(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "app.log")
 	text := []byte(strings.Repeat("2026-01-01T00:00:00Z GET /index.html took 12.5ms\n", 100_000))
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, os.WriteFile(path, text, 0o600))
 	r, err := Builtin(below)["tail"].New(define(b, object{"paths": []string{path}, "match": `took (?P<value>[0-9.]+)ms`}))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	g, _ := worktest.NewGrant(b, work.Definition{})
 	g.Host = deaf{}
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		f, err := opened(path)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		tally, buf := newTailTally(r.(*tailRunner), g), make([]byte, 64<<10)
 		for n := 1; n > 0; {
 			if n, err = f.next(buf, tally); err != nil {

@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 func link(t *testing.T, to, at string) {
 	t.Helper()
-	if err := os.Symlink(to, at); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(to, at))
 }
 
 // TestTailDoesNotFollowLinks: whoever may write in a log directory must not make a member read another file.
@@ -40,9 +40,7 @@ func TestTailLinksStayBelow(t *testing.T) {
 	t.Parallel()
 	outer := t.TempDir()
 	root := filepath.Join(outer, "root")
-	if err := os.MkdirAll(filepath.Join(root, "v1"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(root, "v1"), 0o700))
 	write(t, filepath.Join(outer, "secret"), "x\n")
 	write(t, filepath.Join(root, "v1", "app.log"), "1\n")
 	link(t, "v1", filepath.Join(root, "current"))
@@ -51,9 +49,7 @@ func TestTailLinksStayBelow(t *testing.T) {
 	o := Options{TailAllow: []string{root}}
 	for pattern, want := range map[string]int{"current/*.log": 1, "*.log": 0, "*/*.log": 2} {
 		place, err := o.place(filepath.Join(root, pattern), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		left := tailMostNames
 		got := place.files(&left)
 		if len(got) != want {
@@ -78,9 +74,7 @@ func TestTailFileThatIsReplaced(t *testing.T) {
 	write(t, path, "1\n")
 	write(t, other, "secret\n")
 	place, err := below.place(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	left := tailMostNames
 	found := place.files(&left)
 	if len(found) != 1 {
@@ -92,12 +86,8 @@ func TestTailFileThatIsReplaced(t *testing.T) {
 		f.f.Close()
 		t.Error("opened the file that a link leads to")
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(other, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(path))
+	must.Succeed(t, os.Link(other, path))
 	if f, err := found[0].open(); err == nil {
 		f.f.Close()
 		t.Error("opened another file under the name")
@@ -111,9 +101,7 @@ func TestTailLooksAtSoManyNames(t *testing.T) {
 		write(t, filepath.Join(dir, name), "")
 	}
 	place, err := below.place(filepath.Join(dir, "*"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for names, over := range map[int]bool{5: false, 4: true} {
 		left := names
 		if place.files(&left); left < 0 != over {
@@ -134,9 +122,7 @@ func TestFilesOfTheKernel(t *testing.T) {
 			t.Errorf("%s: of the kernel: %v, want %v", path, got, want)
 		}
 		info, err := f.Stat()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		f.Close()
 		opened, err := tailFound{path: path, root: filepath.Dir(path), rel: filepath.Base(path), info: info}.open()
 		if (err != nil) != want {
@@ -154,15 +140,11 @@ func TestTailBoundsNames(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 20 {
 		sub := filepath.Join(dir, strconv.Itoa(i))
-		if err := os.Mkdir(sub, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(sub, 0o700))
 		write(t, filepath.Join(sub, "app.log"), "1\n")
 	}
 	place, err := below.place(filepath.Join(dir, "*/*.log"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for names, want := range map[int]int{100: 20, 10: 0} {
 		left := names
 		if got := place.files(&left); len(got) != want || (left < 0) != (want == 0) {

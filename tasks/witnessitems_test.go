@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
 )
@@ -16,15 +17,11 @@ import (
 func itemsOf(t *testing.T, path string) []int64 {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var items []int64
 	for text := range strings.Lines(string(b)) {
 		var l witnessLine
-		if err := json.Unmarshal([]byte(text), &l); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(text), &l))
 		items = append(items, l.Item)
 	}
 	return items
@@ -36,17 +33,13 @@ func TestWitnessItemsGoesOnWhereTheLastOwnerStopped(t *testing.T) {
 	d := work.Definition{Config: json.RawMessage(fmt.Sprintf(`{"path":%q,"items":3}`, path))}
 	g, h := worktest.NewGrant(t, d)
 	typ := Options{}.witnessItems()
-	if err := worktest.Run(t, typ, g); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, worktest.Run(t, typ, g))
 	if got := fmt.Sprint(itemsOf(t, path)); got != "[1 2 3]" {
 		t.Fatalf("items %s", got)
 	}
 	next := worktest.NewGrantOf(t, h, g.Partition, g.Token+1, d)
 	next.Definition.Config = json.RawMessage(fmt.Sprintf(`{"path":%q,"items":5}`, path))
-	if err := worktest.Run(t, typ, next); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, worktest.Run(t, typ, next))
 	if got := fmt.Sprint(itemsOf(t, path)); got != "[1 2 3 4 5]" {
 		t.Errorf("items %s: the next owner must go on behind the saved position", got)
 	}

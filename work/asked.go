@@ -136,7 +136,7 @@ func (a *asks) refuse(ctx context.Context, d store.Doc, why error) error {
 // give has a run begin a round for a request, once: a list may be old, so the document itself decides.
 func (a *asks) give(ctx context.Context, r *run, d store.Doc) error {
 	if !r.typ.Periodic {
-		r.s.journal(journal.Record{Kind: journal.RunError, Partition: string(r.grant.Partition), Token: uint64(r.grant.Token),
+		r.s.journal(journal.Record{Kind: journal.RunError, Partition: string(r.id), Token: uint64(r.token),
 			Message: fmt.Sprintf("asked for a round: a task of type %s runs all the time, not in rounds", r.typ.Name)})
 		return a.remove(ctx, d.Key, d.Version)
 	}
@@ -212,8 +212,8 @@ func (e *periodic) answer() {
 	p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(e.base, keepWithin)
 	defer cancel()
-	if err := e.run.s.asks.remove(ctx, askKey(e.run.grant.Partition), v); err != nil {
-		e.run.grant.Log.Warn("cannot note that the round that was asked for has run; another owner would run it again", "error", err)
+	if err := e.run.s.asks.remove(ctx, askKey(e.run.id), v); err != nil {
+		e.run.log().Warn("cannot note that the round that was asked for has run; another owner would run it again", "error", err)
 		e.run.s.asks.look()
 	}
 }

@@ -40,7 +40,7 @@ func (s *Supervisor) doStart(ctx context.Context, fx Start) {
 	s.mu.Lock()
 	s.live[fx.Grant.Partition] = r
 	s.mu.Unlock()
-	s.conf.Events.started(RunStarted{Partition: r.grant.Partition, Token: r.grant.Token, Type: r.typ.Name, At: r.startedAt, First: fx.First})
+	s.conf.Events.started(RunStarted{Partition: r.id, Token: r.token, Type: r.typ.Name, At: r.startedAt, First: fx.First})
 	err := r.prepare()
 	switch {
 	case err != nil:
@@ -57,7 +57,7 @@ func (s *Supervisor) doStop(fx Stop) {
 	s.mu.Lock()
 	r := s.live[fx.Partition]
 	s.mu.Unlock()
-	if r == nil || r.grant.Token != fx.Token { // it has ended, and its exit is on the way
+	if r == nil || r.token != fx.Token { // it has ended, and its exit is on the way
 		return
 	}
 	r.stop(s.cause(fx))
@@ -88,8 +88,8 @@ func (s *Supervisor) journal(r journal.Record) {
 func (s *Supervisor) forget(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live[r.grant.Partition] == r {
-		delete(s.live, r.grant.Partition)
+	if s.live[r.id] == r {
+		delete(s.live, r.id)
 	}
 }
 

@@ -14,10 +14,15 @@ import (
 type pacer struct {
 	s    *Supervisor
 	wake chan struct{} // has room for one
-	// reads bounds how many last rounds are read at once.
+	// reads bounds how many requests for last rounds are under way.
 	reads chan struct{}
+	// reading ends with the pacer: nobody waits for what a store that hangs would answer.
+	reading    context.Context
+	endReading context.CancelFunc
 
 	mu      sync.Mutex
+	entries []entry // runs whose last round has yet to be read
+	readers int     // goroutines that do that
 	wheel   *wheel[*periodic]
 	sleeps  protocol.Instant // until when the goroutine sleeps
 	lanes   map[string]*lane
@@ -34,7 +39,9 @@ type lane struct {
 const maxReads = 16
 
 func newPacer(s *Supervisor) *pacer {
-	return &pacer{s: s, wake: make(chan struct{}, 1), reads: make(chan struct{}, maxReads), wheel: newWheel[*periodic](s.clock()), lanes: map[string]*lane{}}
+	p := &pacer{s: s, wake: make(chan struct{}, 1), reads: make(chan struct{}, maxReads), wheel: newWheel[*periodic](s.clock()), lanes: map[string]*lane{}}
+	p.reading, p.endReading = context.WithCancel(context.Background())
+	return p
 }
 
 // start turns the wheel until the returned function is called, which waits for the goroutine.
@@ -44,7 +51,11 @@ func (p *pacer) start() (stop func()) {
 		defer close(done)
 		p.turnWheel(quit)
 	}()
-	return func() { close(quit); <-done }
+	return func() {
+		p.endReading()
+		close(quit)
+		<-done
+	}
 }
 
 func (p *pacer) turnWheel(quit <-chan struct{}) {

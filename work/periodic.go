@@ -22,6 +22,9 @@ const (
 	placeGone // the run has exited
 )
 
+// roundsTogether is between the times at which rounds of long periods are planned.
+const roundsTogether = 50 * time.Millisecond
+
 // longestCron is after how long a schedule by the wall clock looks at it again: it may have been set meanwhile.
 const longestCron = 30 * time.Second
 
@@ -59,7 +62,7 @@ type round struct {
 func newPeriodic(r *run) (*periodic, error) {
 	e := &periodic{run: r}
 	e.timer.value = e
-	d := &r.grant.Definition
+	d := r.definition
 	if d.Cron != "" {
 		var err error
 		e.cron, err = d.cronPlan()
@@ -80,7 +83,7 @@ func (e *periodic) keeps() bool { return e.long() && e.run.s.conf.Positions != n
 
 // begin sets the first round.
 func (e *periodic) begin(now protocol.Instant, wall time.Time, spread time.Duration, last lastRound) {
-	hash := hashID(e.run.grant.Partition)
+	hash := hashID(e.run.id)
 	if !e.long() {
 		e.next = firstDue(now, hash, min(e.period, spread))
 		return
@@ -90,7 +93,7 @@ func (e *periodic) begin(now protocol.Instant, wall time.Time, spread time.Durat
 	case e.cron != nil:
 		e.plan = e.cron
 	case last.at.IsZero() || last.at.Sub(wall) > e.period: // nobody has run it, or by a clock that was wrong
-		e.at = wall.Add(firstDue(now, hash, min(e.period, spread)).Sub(now))
+		e.at = together(wall.Add(firstDue(now, hash, min(e.period, spread)).Sub(now)))
 		e.plan = everyPeriod{from: e.at, period: e.period}
 		e.next = e.instant(now, wall)
 		return
@@ -106,6 +109,15 @@ func (e *periodic) begin(now protocol.Instant, wall time.Time, spread time.Durat
 	}
 }
 
+// together is the next time at which rounds of long periods are planned. Those of a member that fall on the same one wake it once, and their last rounds
+// share a transaction of the store.
+func together(at time.Time) time.Time {
+	if on := at.Truncate(roundsTogether); on.Before(at) {
+		return on.Add(roundsTogether)
+	}
+	return at
+}
+
 // goOn goes on after the last round of an earlier owner: at is the next one, and what was planned in between is owed.
 func (e *periodic) goOn(now protocol.Instant, wall time.Time, last lastRound) {
 	after := last.at
@@ -117,7 +129,7 @@ func (e *periodic) goOn(now protocol.Instant, wall time.Time, last lastRound) {
 		return
 	}
 	missed, more := e.planned(e.plan.Next(later(after, last.since)), wall)
-	if e.run.grant.Definition.CatchUp == CatchUpSkip {
+	if e.run.definition.CatchUp == CatchUpSkip {
 		missed, more = nil, more+int64(len(missed))
 	}
 	e.run.skip(more)
@@ -136,7 +148,7 @@ func later(a, b time.Time) time.Time {
 // planned lists the planned times from the first up to wall, those that are made up for, and counts the others.
 func (e *periodic) planned(first, wall time.Time) (times []time.Time, more int64) {
 	most := 1
-	if e.run.grant.Definition.CatchUp == CatchUpAll {
+	if e.run.definition.CatchUp == CatchUpAll {
 		most = maxOwed
 	}
 	if oldest := wall.Add(-longestOwed); !first.IsZero() && first.Before(oldest) {
@@ -180,7 +192,7 @@ func (e *periodic) schedule(now protocol.Instant, wallClock func() time.Time) (s
 // owe adds a due round, and returns how many are skipped for it.
 func (e *periodic) owe(r round) (skipped int64) {
 	switch {
-	case e.run.grant.Definition.CatchUp == CatchUpAll && e.plan != nil:
+	case e.run.definition.CatchUp == CatchUpAll && e.plan != nil:
 		if len(e.owed) >= maxOwed {
 			e.owed, skipped = e.owed[1:], 1
 		}
@@ -208,7 +220,7 @@ func (p *pacer) round(e *periodic) {
 	defer p.over(e)
 	r := e.run
 	began := p.s.clock()
-	if !r.Valid(r.grant) {
+	if !r.Valid(nil) {
 		r.expired()
 		return
 	}
@@ -220,9 +232,9 @@ func (p *pacer) round(e *periodic) {
 	if r.stopped.Load() { // stopped before cancel could be seen
 		return
 	}
-	g := *r.grant
+	g := r.grant()
 	g.Planned = e.present.planned
-	r.call(ctx, &g, func(err error) {
+	r.call(ctx, g, func(err error) {
 		whole := err == nil || !r.stopped.Load() // one that was cut short is for the next owner
 		e.done(began, err)
 		if whole && e.keeps() && !e.present.extra {
@@ -256,13 +268,12 @@ func (e *periodic) done(began protocol.Instant, err error) {
 		r.stats.lastError, r.stats.lastErrorMS = err.Error(), r.s.conf.Wall().UnixMilli()
 	}
 	r.mu.Unlock()
-	g := r.grant
-	r.s.conf.Events.roundDone(RoundDone{Partition: g.Partition, Token: g.Token, Type: r.typ.Name, Lateness: late, Took: took, Err: err})
+	r.s.conf.Events.roundDone(RoundDone{Partition: r.id, Token: r.token, Type: r.typ.Name, Lateness: late, Took: took, Err: err})
 }
 
 // journal writes what is worth a record: the beginning, the growing length and the end of a row of failures.
 func (e *periodic) journal(now protocol.Instant, err error) {
-	record := journal.Record{Kind: journal.Recovered, Partition: string(e.run.grant.Partition), Token: uint64(e.run.grant.Token)}
+	record := journal.Record{Kind: journal.Recovered, Partition: string(e.run.id), Token: uint64(e.run.token)}
 	if err == nil {
 		record.Message = e.errors.success()
 	} else {

@@ -42,7 +42,7 @@ var errNoPositions = errors.New("this member has no store for positions")
 
 // LoadPosition implements Host.
 func (r *run) LoadPosition(ctx context.Context, g *Grant) ([]byte, error) {
-	_, p, err := r.readPosition(ctx, g)
+	_, p, err := r.readPosition(ctx, g.Partition, g.Token)
 	if err != nil {
 		return nil, fmt.Errorf("load position of %s: %w", describe(g.Partition, g.Token), err)
 	}
@@ -60,15 +60,15 @@ func (r *run) SavePosition(ctx context.Context, g *Grant, position []byte) error
 
 func (r *run) savePosition(ctx context.Context, g *Grant, position []byte) error {
 	position = bytes.Clone(position) // the caller may use it again
-	return r.changePosition(ctx, g, func(p *storedPosition) { p.Position = position })
+	return r.changePosition(ctx, g.Partition, g.Token, func(p *storedPosition) { p.Position = position })
 }
 
 // changePosition changes one part of the document and leaves the rest as it is.
-func (r *run) changePosition(ctx context.Context, g *Grant, change func(*storedPosition)) error {
-	version, p, err := r.knownPosition(ctx, g)
+func (r *run) changePosition(ctx context.Context, id cluster.PartitionID, token cluster.Token, change func(*storedPosition)) error {
+	version, p, err := r.knownPosition(ctx, id, token)
 	var wrote error
 	for try := 0; err == nil && try < positionTries; try++ {
-		p.Partition, p.Token = g.Partition, g.Token
+		p.Partition, p.Token = id, token
 		change(&p)
 		if wrote = r.writePosition(ctx, p, version); wrote == nil {
 			return nil
@@ -77,11 +77,11 @@ func (r *run) changePosition(ctx context.Context, g *Grant, change func(*storedP
 			return wrote
 		}
 		// Somebody else wrote, or perhaps it was this write: the document tells.
-		if version, p, err = r.readPosition(ctx, g); err != nil {
+		if version, p, err = r.readPosition(ctx, id, token); err != nil {
 			break
 		}
 		wanted := p
-		wanted.Partition, wanted.Token = g.Partition, g.Token
+		wanted.Partition, wanted.Token = id, token
 		change(&wanted)
 		if p.equal(&wanted) {
 			return nil
@@ -103,29 +103,37 @@ func (r *run) writePosition(ctx context.Context, p storedPosition, v store.Versi
 }
 
 // knownPosition is what to write over: the document as it was seen last, or as it is.
-func (r *run) knownPosition(ctx context.Context, g *Grant) (store.Version, storedPosition, error) {
+func (r *run) knownPosition(ctx context.Context, id cluster.PartitionID, token cluster.Token) (store.Version, storedPosition, error) {
 	r.mu.Lock()
 	saved := r.saved
 	r.mu.Unlock()
 	if saved.known && r.s.conf.Positions != nil {
 		return saved.version, saved.content, nil
 	}
-	return r.readPosition(ctx, g)
+	return r.readPosition(ctx, id, token)
 }
 
 // readPosition reads the document; ErrToken if a newer owner wrote it.
-func (r *run) readPosition(ctx context.Context, g *Grant) (store.Version, storedPosition, error) {
-	doc, p, err := r.storedPosition(ctx, g.Partition)
+func (r *run) readPosition(ctx context.Context, id cluster.PartitionID, token cluster.Token) (store.Version, storedPosition, error) {
+	doc, p, err := r.storedPosition(ctx, id)
 	if err != nil {
 		return "", p, err
 	}
-	if p.Token > g.Token {
-		return "", p, ErrToken
+	return doc.Version, p, r.saw(doc.Version, p, token)
+}
+
+// saw remembers the document; ErrToken if a newer owner wrote it.
+func (r *run) saw(v store.Version, p storedPosition, token cluster.Token) error {
+	if p.Token > token {
+		return ErrToken
+	}
+	if p.Partition == r.id {
+		p.Partition = r.id // one text for both
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.saved = savedPosition{known: true, version: doc.Version, content: p}
-	return doc.Version, p, nil
+	r.saved = savedPosition{known: true, version: v, content: p}
+	return nil
 }
 
 // storedPosition reads the document of a partition; one without a version if there is none.
@@ -140,10 +148,15 @@ func (r *run) storedPosition(ctx context.Context, id cluster.PartitionID) (doc s
 	case err != nil:
 		return doc, p, err
 	}
+	p, err = decodePosition(doc)
+	return doc, p, err
+}
+
+func decodePosition(doc store.Doc) (p storedPosition, err error) {
 	if err := json.Unmarshal(doc.Value, &p); err != nil {
-		return doc, p, fmt.Errorf("decode %s: %w", doc.Key, err)
+		return p, fmt.Errorf("decode %s: %w", doc.Key, err)
 	}
-	return doc, p, nil
+	return p, nil
 }
 
 const positionPrefix = "position/"

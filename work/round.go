@@ -32,10 +32,27 @@ func (p *pacer) enter(ctx context.Context, r *run) {
 		p.add(ctx, r, lastRound{})
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.entries = append(p.entries, entry{ctx, r})
+	if p.readers < maxReads {
+		p.readers++
+		p.s.runs.Add(1)
+		go p.readEntries()
+	}
+}
+
+// enterAlone reads the last round of one run, and tries again until it is known or the run is over.
+func (p *pacer) enterAlone(ctx context.Context, r *run) {
 	reading, cancel := context.WithCancelCause(ctx)
 	r.mu.Lock()
 	r.cancel = cancel
+	over := r.stopped.Load()
 	r.mu.Unlock()
+	if over {
+		cancel(nil)
+		return
+	}
 	p.s.runs.Add(1)
 	go func() {
 		defer p.s.runs.Done()
@@ -61,9 +78,9 @@ func (p *pacer) read(ctx context.Context, r *run) (last lastRound, ok bool) {
 		if ctx.Err() != nil || errors.Is(err, ErrToken) {
 			return last, false
 		}
-		r.grant.Log.Warn("cannot read which round was the last; none begins before", "error", err)
+		r.log().Warn("cannot read which round was the last; none begins before", "error", err)
 		if pause == firstReread {
-			r.s.journal(journal.Record{Kind: journal.RunError, Partition: string(r.grant.Partition), Token: uint64(r.grant.Token),
+			r.s.journal(journal.Record{Kind: journal.RunError, Partition: string(r.id), Token: uint64(r.token),
 				Message: fmt.Sprintf("no round begins before it is known which was the last: %v", err)})
 		}
 		select {
@@ -82,17 +99,23 @@ func (p *pacer) readOnce(ctx context.Context, r *run) (time.Time, error) {
 	case <-ctx.Done():
 		return time.Time{}, context.Cause(ctx)
 	}
-	_, saved, err := r.readPosition(ctx, r.grant)
-	switch {
-	case err != nil:
+	_, saved, err := r.readPosition(ctx, r.id, r.token)
+	if err != nil {
 		return time.Time{}, err
-	case saved.RoundMS != 0:
-		return time.UnixMilli(saved.RoundMS).UTC(), nil
-	case r.grant.Definition.Cron == "":
-		return time.Time{}, nil
+	}
+	if at, ok := r.lastRound(saved); ok {
+		return at, nil
 	}
 	now := r.s.conf.Wall().UTC()
 	return now, r.saveRound(ctx, now)
+}
+
+// lastRound is when the last round was planned, by the document; zero for none. Not ok is a cron line that begins to count now.
+func (r *run) lastRound(saved storedPosition) (at time.Time, ok bool) {
+	if saved.RoundMS != 0 {
+		return time.UnixMilli(saved.RoundMS).UTC(), true
+	}
+	return time.Time{}, r.definition.Cron == ""
 }
 
 // acceptedAt is when the job was submitted or updated.
@@ -100,7 +123,8 @@ func (r *run) acceptedAt() time.Time {
 	if r.s.conf.Value == nil {
 		return time.Time{}
 	}
-	if j, ok := r.s.conf.Value().Job(r.grant.Job); ok {
+	job, _, _ := r.id.Split()
+	if j, ok := r.s.conf.Value().Job(job); ok {
 		return time.UnixMilli(j.SinceMS).UTC()
 	}
 	return time.Time{}
@@ -112,10 +136,10 @@ func (e *periodic) keep(planned time.Time) {
 	ctx, cancel := context.WithTimeout(e.base, keepWithin)
 	defer cancel()
 	if err := e.run.saveRound(ctx, planned); err != nil && !errors.Is(err, ErrToken) {
-		e.run.grant.Log.Warn("cannot keep that a round has run; another owner would run it again", "planned", planned, "error", err)
+		e.run.log().Warn("cannot keep that a round has run; another owner would run it again", "planned", planned, "error", err)
 	}
 }
 
 func (r *run) saveRound(ctx context.Context, planned time.Time) error {
-	return r.changePosition(ctx, r.grant, func(p *storedPosition) { p.RoundMS = planned.UnixMilli() })
+	return r.changePosition(ctx, r.id, r.token, func(p *storedPosition) { p.RoundMS = planned.UnixMilli() })
 }

@@ -9,11 +9,12 @@ import (
 // them takes more memory than the run.
 type runLog run
 
+func (r *run) log() *slog.Logger { return slog.New((*runLog)(r)) }
+
 func (l *runLog) handler() slog.Handler { return l.s.log.Handler() }
 
 func (l *runLog) full() slog.Handler {
-	g := l.grant
-	return l.handler().WithAttrs([]slog.Attr{slog.String("partition", string(g.Partition)), slog.Uint64("token", uint64(g.Token))})
+	return l.handler().WithAttrs([]slog.Attr{slog.String("partition", string(l.id)), slog.Uint64("token", uint64(l.token))})
 }
 
 // Enabled implements slog.Handler.

@@ -17,8 +17,8 @@ func TestTheLogOfARunNamesIt(t *testing.T) {
 		return a
 	}
 	s := &Supervisor{log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: omit})).With("member", "m")}
-	r := &run{s: s, grant: &Grant{Partition: "p#1", Token: 7}}
-	log := slog.New((*runLog)(r))
+	r := &run{s: s, granted: granted{id: "p#1", token: 7}}
+	log := r.log()
 	log.Info("one", "x", 1)
 	log.Debug("none")
 	log.With("y", 2).Info("two")

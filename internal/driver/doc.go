@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// A driver knows its server. What an error means to a caller who has three outcomes to tell apart, and how the records of concurrent callers share one
-// request, is the same for all servers, and is here once.
+// A driver knows its server. What an error means to a caller who has three outcomes to tell apart, what it says of the call that failed, and how the
+// records of concurrent callers share one request, is the same for all servers, and is here once.
 //
 // # Concurrency
 //

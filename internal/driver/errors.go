@@ -44,3 +44,26 @@ func CheckSize(b []byte, most int) error {
 	}
 	return nil
 }
+
+// Wrap puts what was asked for in front of the error of a call that failed; for a defer at the top of the call, with its named result.
+func Wrap(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
+	}
+}
+
+// Place is where a store lies, for the errors of its calls.
+type Place string
+
+// Wrap is as the function of that name, and says where.
+func (p Place) Wrap(err *error, format string, args ...any) {
+	*err = p.Failed(*err, format, args...)
+}
+
+// Failed is the error of a call that failed, with what was asked for and where; nil stays nil.
+func (p Place) Failed(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s in %s: %w", fmt.Sprintf(format, args...), p, err)
+}

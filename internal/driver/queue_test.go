@@ -94,3 +94,24 @@ func TestNotDone(t *testing.T) {
 		t.Errorf("got %v, want what it was", err)
 	}
 }
+
+// TestWrap: an error says what was asked for, and where; without one there is nothing to say.
+func TestWrap(t *testing.T) {
+	named := func(cause error) (err error) {
+		defer Place("etcd x/rota").Wrap(&err, "put %q", "a")
+		return cause
+	}
+	plain := func(cause error) (err error) {
+		defer Wrap(&err, "put %q", "a")
+		return cause
+	}
+	if named(nil) != nil || plain(nil) != nil {
+		t.Error("an error where there is none")
+	}
+	if err := plain(store.ErrConflict); !errors.Is(err, store.ErrConflict) || !strings.HasPrefix(err.Error(), `put "a": `) {
+		t.Errorf("got %v", err)
+	}
+	if err := named(store.ErrConflict); !errors.Is(err, store.ErrConflict) || !strings.HasPrefix(err.Error(), `put "a" in etcd x/rota: `) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -25,13 +25,16 @@ var (
 // that matches holds. A package that no rule matches is a fault: say here where it stands.
 var rules = []rule{
 	{"schedule", nil},
-	{"cluster", []string{"schedule", "internal/plain"}},
+	{"internal/ordered", nil},
+	{"cluster", []string{"schedule", "internal/plain", "internal/ordered"}},
 	{"flow", nil},
 
 	{"store", nil},
 	{"store/storetest", []string{"store"}},
 	{"internal/driver", []string{"store"}},
-	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue"}},       // it has a log alone
+	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "internal/driver"}}, // it has a log alone
+	{"store/memory", []string{"store", "internal/driver", "internal/ordered"}},
+	{"store/logqueue", []string{"store", "internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "flow", "internal/crowd", "internal/driver"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store", "internal/plain"}},
@@ -53,7 +56,7 @@ var rules = []rule{
 	{"protocol/beat", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox"}},
 	{"protocol/elect", []string{"store", "protocol", "protocol/heartbeat"}},
 	{"protocol/shell", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox", "protocol/beat", "protocol/history"}},
-	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat", "protocol/history", "protocol/duty", "protocol/shell"}}, // protocols do not know each other
+	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat", "protocol/history", "protocol/duty", "protocol/shell", "internal/ordered"}}, // protocols do not know each other
 	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal"}},
 	{"work/stage", []string{"flow", "store", "work"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
@@ -83,6 +86,7 @@ var rules = []rule{
 	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, contracts...)},
 	{"deploy", nil},
 	{"proof/…", []string{"…"}},
+	{"internal/mutant/mutanttest", []string{"internal/mutant", "internal/must"}},
 	{"internal/…", nil}, // tools of the house know nothing of the product
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 const root = "../.."
@@ -19,9 +21,7 @@ var tree = sync.OnceValues(func() ([]*File, error) { return Load(root) }) // rea
 func load(t *testing.T) []*File {
 	t.Helper()
 	files, err := tree()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(files) < 50 {
 		t.Fatalf("%d files found: the walk is broken", len(files))
 	}
@@ -133,28 +133,20 @@ func TestTypes(t *testing.T) {
 func typed(t *testing.T, dir string) *Package {
 	t.Helper()
 	exports, err := FindExports(root, "./"+dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fset := token.NewFileSet()
 	var files []*File
 	for _, name := range names {
 		f, err := Parse(fset, name, path.Join(dir, filepath.Base(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !f.Test && Built(f) {
 			files = append(files, f)
 		}
 	}
 	p, err := exports.Check(Module+"/"+dir, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -163,13 +155,9 @@ func typed(t *testing.T, dir string) *Package {
 func TestEachLawCanFail(t *testing.T) {
 	t.Parallel()
 	exports, err := FindExports(root, "./cluster", "fmt", "maps", "slices", "time")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	names, err := filepath.Glob("testdata/*/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	seen := make(map[string]bool)
 	for _, name := range names {
 		law := path.Base(path.Dir(filepath.ToSlash(name)))
@@ -201,9 +189,7 @@ func TestEachLawCanFail(t *testing.T) {
 func snippet(t *testing.T, name string) (f *File, want string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	lines := strings.SplitN(string(text), "\n", 3)
 	want, ok1 := strings.CutPrefix(lines[0], "// want: ")
 	as, ok2 := strings.CutPrefix(lines[1], "// as: ")
@@ -211,9 +197,7 @@ func snippet(t *testing.T, name string) (f *File, want string) {
 		t.Fatal("the first two lines must be // want: words of the fault, and // as: path")
 	}
 	f, err = Parse(token.NewFileSet(), name, as)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return f, want
 }
 
@@ -236,9 +220,7 @@ func judge(t *testing.T, law string, f *File, exports *Exports) []string {
 		return out
 	case "types":
 		p, err := exports.Check(Module+"/"+f.Dir, withImpureHalf(t, f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return TypedPurity(p)
 	}
 	t.Fatalf("there is no law %q", law)
@@ -252,9 +234,7 @@ func withImpureHalf(t *testing.T, f *File) []*File {
 		return []*File{f}
 	}
 	half, err := Parse(f.Fset, filepath.Join("testdata", "types", "impure.txt"), path.Join(f.Dir, "run.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return []*File{f, half}
 }
 

@@ -10,7 +10,6 @@ import (
 // middle build without it. Patterns are those of rules.
 var vendors = []rule{
 	{"github.com/cespare/xxhash/v2", []string{"cluster", "work", "schedule"}},
-	{"github.com/tidwall/btree", []string{"protocol/leader", "store/memory", "store/logqueue"}},
 	{"github.com/goccy/go-yaml", []string{"source", "cmd/…", "internal/command/…", "api"}},
 	{"github.com/robfig/cron/v3", []string{"source", "work"}},
 	{"github.com/fsnotify/fsnotify", []string{"source/directory", "store/file", "tasks"}},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/mutant"
 )
 
@@ -26,17 +27,13 @@ func TestBuild(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	write("go.mod", "module example.com/m\n\ngo 1.26\n")
 	write("main.go", "package main\n\nfunc main() { print(\"right\") }\n")
 	f := mutant.Flaw{File: "main.go", Changes: []mutant.Change{{Old: "right", New: "wrong"}}}
 	program, err := f.Build(context.Background(), root, filepath.Join(t.TempDir(), "m"), "example.com/m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if out, err := exec.CommandContext(context.Background(), program).CombinedOutput(); err != nil || string(out) != "wrong" {
 		t.Errorf("got %q, %v", out, err)
 	}
@@ -54,18 +51,14 @@ func TestBuildTests(t *testing.T) {
 		"m.go":      "package m\n\nconst one = 1\n",
 		"m_test.go": "package m\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tif one != 1 {\n\t\tt.Error(\"it is not one\")\n\t}\n}\n",
 	} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	for want, f := range map[string]mutant.Flaw{
 		"PASS":          {File: "m.go"},
 		"it is not one": mutant.New("two", "m.go", "one = 1", "one = 2"),
 	} {
 		program, err := f.BuildTests(context.Background(), root, t.TempDir(), "example.com/m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if out, _ := exec.CommandContext(context.Background(), program).CombinedOutput(); !strings.Contains(string(out), want) {
 			t.Errorf("want %q: got %q", want, out)
 		}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 // TestRootPassesOtherModules: a module in a folder, such as proof, is not where flaws are put.
@@ -11,16 +13,12 @@ func TestRootPassesOtherModules(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	inside := filepath.Join(root, "proof", "chaos")
-	if err := os.MkdirAll(inside, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(inside, 0o750))
 	for name, text := range map[string]string{
 		"go.mod":       "// The module.\nmodule " + modulePath + "\n\ngo 1.26\n",
 		"proof/go.mod": "module " + modulePath + "/proof\n",
 	} {
-		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o600))
 	}
 	for _, from := range []string{root, filepath.Dir(inside), inside} {
 		if got, err := rootAbove(from); got != root || err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/mutant"
 )
 
@@ -22,12 +23,8 @@ func module(t *testing.T) string {
 		"sum/sum_test.go": "package sum\n\nimport \"testing\"\n\nfunc TestOf(t *testing.T) {\n\tif c := Of(2, 3); c != 5 {\n\t\tt.Fatal(c)\n\t}\n}\n",
 	} {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return root
 }
@@ -44,9 +41,7 @@ var set = mutant.Set{
 func TestSetTakesOneFlaw(t *testing.T) {
 	t.Parallel()
 	program, err := set.Build(t.Context(), module(t), t.TempDir(), "example.com/m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := run(t, program, set.Sound()); got != "five: 5." {
 		t.Errorf("without a flaw it prints %q", got)
 	}
@@ -54,9 +49,7 @@ func TestSetTakesOneFlaw(t *testing.T) {
 		"minus": "five: -1.", "another word": "six: 5.", "no end": "five: 5", "twice": "five: 10.", "word and end": "seven: 5!",
 	} {
 		environ, err := set.Environ(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := run(t, program, environ); got != want {
 			t.Errorf("%s: it prints %q, want %q", name, got, want)
 		}
@@ -70,16 +63,12 @@ func TestSetTakesOneFlaw(t *testing.T) {
 func TestSetBuildsTests(t *testing.T) {
 	t.Parallel()
 	program, err := set.BuildTests(t.Context(), module(t), t.TempDir(), "example.com/m/sum")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := run(t, program, set.Sound()); got != "PASS\n" {
 		t.Errorf("without a flaw it prints %q", got)
 	}
 	environ, err := set.Environ("minus")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := run(t, program, environ); !strings.Contains(got, "--- FAIL: TestOf") {
 		t.Errorf("with a flaw it prints %q", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/mutant"
 )
 
@@ -22,16 +23,12 @@ func TestViableFlawsAreBuilt(t *testing.T) {
 		flaws = append(flaws, f)
 	}
 	viable, program, err := flaws.BuildViable(t.Context(), module(t), t.TempDir(), "example.com/m/sum")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(viable) != 1 || viable[0].Name != "minus" {
 		t.Fatalf("%d flaws were built: %v", len(viable), viable)
 	}
 	environ, err := viable.Environ("minus")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := run(t, program, environ); !strings.Contains(got, "--- FAIL: TestOf") {
 		t.Errorf("with the flaw it prints %q", got)
 	}

@@ -7,15 +7,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/port"
 )
 
 func listen(t *testing.T, addr string) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return l
 }
 
@@ -23,9 +22,7 @@ func listen(t *testing.T, addr string) net.Listener {
 func alone(t *testing.T, at *net.TCPAddr) error {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer syscall.Close(fd)
 	return syscall.Bind(fd, &syscall.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())})
 }
@@ -36,9 +33,7 @@ func TestKeep(t *testing.T) {
 	at := l.Addr().(*net.TCPAddr)
 	l.Close()
 	release, err := port.Keep(at.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	wantKept(t, at)
 	if _, err := port.Keep("127.0.0.1:none"); err == nil {
 		t.Error("what is no port was kept")
@@ -58,9 +53,7 @@ func wantKept(t *testing.T, at *net.TCPAddr) {
 		}
 		l := listen(t, at.String()) // as the server does when it comes back
 		c, err := net.Dial("tcp", at.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c.Close()
 		l.Close()
 	}
@@ -70,9 +63,7 @@ func wantKept(t *testing.T, at *net.TCPAddr) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	addrs, release, err := port.Find(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var at []*net.TCPAddr
 	for _, addr := range addrs {
 		a, err := net.ResolveTCPAddr("tcp4", addr)
@@ -92,9 +83,7 @@ func TestFind(t *testing.T) {
 func TestFoundPortsAreNobodyElses(t *testing.T) {
 	t.Parallel()
 	addrs, release, err := port.Find(50)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer release()
 	found := map[string]bool{}
 	for _, addr := range addrs {
@@ -105,9 +94,7 @@ func TestFoundPortsAreNobodyElses(t *testing.T) {
 	for range 1000 {
 		l := listen(t, "127.0.0.1:0")
 		c, err := net.Dial("tcp", target.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, addr := range []net.Addr{l.Addr(), c.LocalAddr()} {
 			if found[addr.String()] {
 				t.Errorf("the system gave %s away, which is kept", addr)

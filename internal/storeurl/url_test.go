@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 var kinds = map[string]Scheme{
@@ -47,13 +49,9 @@ func TestParse(t *testing.T) {
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	pw := filepath.Join(t.TempDir(), "pw")
-	if err := os.WriteFile(pw, []byte("from-file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(pw, []byte("from-file\n"), 0o600))
 	u, err := parse(t, "nats://h?user=al&password=file:"+pw+"&replicas=3&tls=on&server-name=s&timeout=2s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if u.User != "al" || u.Password != "from-file" || u.Replicas != 3 || u.TLS == nil || u.TLS.ServerName != "s" || u.Timeout.Seconds() != 2 {
 		t.Errorf("%+v", u)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/browser"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
@@ -36,9 +37,7 @@ type place struct {
 func start(t *testing.T, tasks int, members ...string) *place {
 	t.Helper()
 	c := &place{dir: t.TempDir(), members: map[string]*process.Process{}}
-	if err := os.Mkdir(filepath.Join(c.dir, "tasks"), 0o750); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(c.dir, "tasks"), 0o750))
 	for i := range tasks {
 		c.task(t, fmt.Sprintf("check-%02d", i), "type: noop\nevery: 1s\n")
 	}
@@ -50,9 +49,7 @@ func start(t *testing.T, tasks int, members ...string) *place {
 
 func (c *place) task(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(c.dir, "tasks", name+".yaml"), []byte(text), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, "tasks", name+".yaml"), []byte(text), 0o640))
 }
 
 var listening = regexp.MustCompile(`API (http://[0-9.:]+)`)
@@ -100,9 +97,7 @@ func TestPage(t *testing.T) {
 	w.Picture("members")
 
 	ofC := shown(w, `[data-member="c"] .row .name`)
-	if err := c.members["c"].Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.members["c"].Kill())
 	w.Await("the crash is seen", `!document.querySelector('[data-member="c"]') && document.querySelectorAll(".row").length === 12`)
 	w.Await("the move is said", `document.getElementById("news").textContent.includes("moved")`)
 	w.Picture("move")
@@ -233,9 +228,7 @@ func usePhone(t *testing.T, w *browser.Window, c *place) {
 // loseMember kills the member that serves the page.
 func loseMember(t *testing.T, w *browser.Window, c *place) {
 	t.Helper()
-	if err := c.members["a"].Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.members["a"].Kill())
 	w.Await("it says that it is old", `document.getElementById("freshness").textContent.startsWith("OLD: ") && document.getElementById("freshness").classList.contains("old")`)
 	w.Picture("old")
 }
@@ -260,9 +253,7 @@ func TestAJob(t *testing.T) {
 	w := browser.Open(t)
 	c := start(t, 0, "a")
 	text := "id: etl\ntasks:\n  - {name: read, type: noop, every: 1s}\n  - {name: load, type: noop, every: 1s, after: [read]}\n"
-	if err := os.WriteFile(filepath.Join(c.dir, "etl.yaml"), []byte(text), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, "etl.yaml"), []byte(text), 0o640))
 	if out, err := c.command("submit", "--store", "file:store", "etl.yaml").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -284,9 +275,7 @@ func TestAFlow(t *testing.T) {
 		"- {name: long, type: filter, from: split, config: {expr: 'it.size() >= 5'}}\n" +
 		"- {name: keep, type: map, from: long, config: {expr: it}}\n- {name: beside, type: noop, max: 1, every: 1s}\n"
 	for name, text := range map[string]string{"words.yaml": text, "text": "the quick brown fox\njumps over the lazy dog\n"} { // order-free: each by itself
-		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o640))
 	}
 	if out, err := c.command("submit", "--store", "file:store", "words.yaml").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -305,13 +294,9 @@ func TestStoreAway(t *testing.T) {
 	c := start(t, 2, "a")
 	w.Go(c.address)
 	w.Await("it is live", live)
-	if err := os.Rename(filepath.Join(c.dir, "store"), filepath.Join(c.dir, "elsewhere")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(filepath.Join(c.dir, "store"), filepath.Join(c.dir, "elsewhere")))
 	w.Await("it says so", `document.getElementById("freshness").textContent.startsWith("OLD: the member is not ready")`)
-	if err := os.Rename(filepath.Join(c.dir, "elsewhere"), filepath.Join(c.dir, "store")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(filepath.Join(c.dir, "elsewhere"), filepath.Join(c.dir, "store")))
 	w.Await("it is live again", live)
 }
 
@@ -319,9 +304,7 @@ func TestStoreAway(t *testing.T) {
 func TestToken(t *testing.T) {
 	w := browser.Open(t)
 	c := start(t, 1)
-	if err := os.WriteFile(filepath.Join(c.dir, "token"), []byte("open-sesame"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, "token"), []byte("open-sesame"), 0o600))
 	c.join(t, "a", true, "--api-token", "file:"+filepath.Join(c.dir, "token"))
 	w.Go(c.address)
 	w.Await("it asks for the token", `document.getElementById("login").open`)

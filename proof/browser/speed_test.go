@@ -13,6 +13,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/browser"
 )
 
@@ -88,18 +89,14 @@ func TestManyPages(t *testing.T) {
 	var streams []*bufio.Reader
 	for range 100 {
 		r, err := client.Get(c.url + "/v1/events")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() { r.Body.Close() })
 		streams = append(streams, bufio.NewReader(r.Body))
 	}
 	next := func(s *bufio.Reader, what string) {
 		for {
 			line, err := s.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if strings.HasPrefix(line, "event: "+what) {
 				return
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -17,9 +18,7 @@ import (
 func join(t *testing.T, s rota.Store, name string, slots int64, functions ...rota.Function) {
 	t.Helper()
 	m, err := rota.Join(t.Context(), rota.Config{Member: name, Store: s, TTL: longTTL, Slots: slots, Functions: functions, DrainTimeout: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := m.Leave(context.Background()); err != nil {
 			t.Error(err)
@@ -30,9 +29,7 @@ func join(t *testing.T, s rota.Store, name string, slots int64, functions ...rot
 func submit[A, R any](t *testing.T, f rota.Func[A, R], to rota.CallTarget, arg A) *rota.Call[R] {
 	t.Helper()
 	c, err := f.Submit(t.Context(), to, arg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -111,9 +108,7 @@ func lines(t *testing.T, dir, name string) []string {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	text := strings.TrimSpace(string(b))
 	if text == "" { // it was made, and not written yet
 		return nil
@@ -123,7 +118,5 @@ func lines(t *testing.T, dir, name string) []string {
 
 func open(t *testing.T, dir, name string) {
 	t.Helper()
-	if err := mark(dir, name, "go"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, mark(dir, name, "go"))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 )
 
 // The runner is killed in the middle of the run: the caller gets its result from somebody else.
@@ -56,9 +57,7 @@ func TestACallOutlivesEverybody(t *testing.T) {
 	again := client(t, s, "another")
 	for _, id := range []string{running.ID(), queued.ID(), third.ID()} {
 		call, err := hold.Attach(again, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := wait(t, call); err != nil {
 			t.Error(err)
 		}
@@ -68,9 +67,7 @@ func TestACallOutlivesEverybody(t *testing.T) {
 	} // what was collected is removed then
 	for _, id := range []string{running.ID(), queued.ID(), third.ID()} {
 		other, err := hold.Attach(client(t, s, "third"), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := wait(t, other); !errors.Is(err, rota.ErrGone) {
 			t.Errorf("it was collected, and a second look gives %v", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	processes "github.com/rota-run/rota/proof/process"
 )
 
@@ -15,9 +16,7 @@ func suspend(t *testing.T, dir string, p *process) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")))
 }
 
 // judge looks at what the runs of one call have written, in its order: a token that is smaller than one before it comes from a run that overlaps. A process may be
@@ -27,9 +26,7 @@ func judge(t *testing.T, beats []string, suspensions int) {
 	newest, stale := uint64(0), 0
 	for _, b := range beats {
 		token, err := strconv.ParseUint(strings.Fields(b)[0], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if token < newest {
 			stale++
 		}

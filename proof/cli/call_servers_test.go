@@ -18,7 +18,7 @@ func TestCallsOnServers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*patience) // for all calls
 		defer cancel()
 		open := func() rota.Store {
-			s, err := srv.Open(ctx, "weather", false)
+			s, err := srv.Open(ctx, p.name, false)
 			if err != nil {
 				t.Fatal(err)
 			}

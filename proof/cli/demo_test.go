@@ -26,8 +26,6 @@ type outcome struct {
 func TestDemo(t *testing.T) { newPlace(t).demo() }
 
 // A directory is that of who plays it, not of the members.
-func TestDemoInADirectory(t *testing.T) { newPlace(t).demo("--store", "file:here") }
-
 func TestDemoByClaims(t *testing.T) { newPlace(t).demo("--store", "file:here", "--protocol", "lease") }
 
 // Members inside one process keep the same promises; what stands for a suspension is stricter there, as their tasks go on.

@@ -26,7 +26,9 @@ func TestMain(m *testing.M) {
 	if server.Child() {
 		return
 	}
-	os.Exit(processtest.Main(m, &programs, "github.com/rota-run/rota/cmd/rota", "github.com/rota-run/rota/proof/demoserver"))
+	code := processtest.Main(m, &programs, "github.com/rota-run/rota/cmd/rota", "github.com/rota-run/rota/proof/demoserver")
+	stopServers()
+	os.Exit(code)
 }
 
 // The exit codes of the command.
@@ -48,12 +50,13 @@ type place struct {
 	t     *testing.T
 	dir   string
 	store string // where the members meet
+	name  string // of the store, where it is on a server
 }
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	t.Parallel()
-	p := &place{t, t.TempDir(), "file:store"}
+	p := &place{t: t, dir: t.TempDir(), store: "file:store"}
 	if err := os.Mkdir(filepath.Join(p.dir, "tasks"), 0o750); err != nil {
 		t.Fatal(err)
 	}

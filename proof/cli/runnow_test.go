@@ -11,16 +11,17 @@ func TestRunNow(t *testing.T) {
 	for _, protocol := range []string{"replica", "leader", "lease", "sync"} {
 		t.Run(protocol, func(t *testing.T) {
 			p := newPlace(t)
-			if protocol == "sync" {
-				p.store = fakeBroker(t)
+			ttl := "30s"
+			if protocol == "sync" { // without sessions, a killed member is missed after its TTL
+				p.store, ttl = fakeBroker(t), "5s"
 			}
 			p.task("hourly.yaml", "type: noop\nevery: 1h\n")
 			p.task("slow.yaml", "type: noop\nevery: 2h\n")
 			p.task("log.yaml", "type: tail\nconfig:\n  paths: [/tmp/rota-run-now.log]\n")
-			a := p.start("a", "--protocol", protocol, "tasks")
+			a := p.start("a", "--protocol", protocol, "--ttl", ttl, "tasks")
 			await(t, "three tasks at a", func() bool { return p.owned("a") == 3 })
 			p.mustRun("hourly")
-			p.start("b", "--protocol", protocol, "tasks")
+			p.start("b", "--protocol", protocol, "--ttl", ttl, "tasks")
 			p.must("run-now", "slow", "--store", p.store)
 			a.signal(syscall.SIGKILL)
 			p.mustRun("slow")

@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -16,38 +20,110 @@ import (
 	"github.com/rota-run/rota/sim/history"
 )
 
-// onServers tries something on each kind of server, in a process of its own that ends with the test.
-func onServers(t *testing.T, test func(p *place, s *server.Server)) {
-	t.Parallel()
-	for _, kind := range server.Kinds() {
-		t.Run(kind, func(t *testing.T) {
-			p := newPlace(t)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			s, err := server.Spawn(ctx, kind, t.TempDir())
-			if errors.Is(err, server.ErrMissing) {
-				t.Skipf("NOT TESTED: %v", err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(s.Stop)
-			p.store = s.URL + "/weather"
-			test(p, s)
-		})
+// shared is the server of one kind for all tests that leave it running. Each test has a store of its own on it.
+type shared struct {
+	once   sync.Once
+	dir    string
+	server *server.Server
+	err    error
+}
+
+// start is called once.
+func (s *shared) start(kind string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the server outlives the test
+	defer cancel()
+	if s.dir, s.err = os.MkdirTemp("", "rota-shared-"+kind+"-"); s.err == nil {
+		s.server, s.err = server.Spawn(ctx, kind, s.dir)
 	}
 }
 
+// sharedServers are those of all kinds. Each starts when the first test asks for it.
+var sharedServers = func() map[string]*shared {
+	out := map[string]*shared{}
+	for _, kind := range server.Kinds() {
+		out[kind] = new(shared)
+	}
+	return out
+}()
+
+// stopServers ends the shared servers; they end with this process in any case.
+func stopServers() {
+	for _, s := range sharedServers {
+		if s.server != nil {
+			s.server.Stop()
+		}
+		if s.dir != "" {
+			_ = os.RemoveAll(s.dir) // it is a temporary one
+		}
+	}
+}
+
+// places are how many stores the shared servers have.
+var places atomic.Int64
+
+// onServers tries something on each kind of server, which it leaves as it is, in a store of its own.
+func onServers(t *testing.T, test func(p *place, s *server.Server)) {
+	onShared(t, server.Kinds(), test)
+}
+
+// onShared is onServers for some kinds.
+func onShared(t *testing.T, kinds []string, test func(p *place, s *server.Server)) {
+	onKinds(t, kinds, func(p *place, kind string) {
+		one := sharedServers[kind]
+		one.once.Do(func() { one.start(kind) })
+		p.on(one.server, one.err)
+		test(p, one.server)
+	})
+}
+
+// onOwnServers tries something on each kind of server, in a process of its own that ends with the test.
+func onOwnServers(t *testing.T, test func(p *place, s *server.Server)) {
+	onKinds(t, server.Kinds(), func(p *place, kind string) {
+		ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+		defer cancel()
+		s, err := server.Spawn(ctx, kind, p.t.TempDir())
+		if err == nil {
+			p.t.Cleanup(s.Stop)
+		}
+		p.on(s, err)
+		test(p, s)
+	})
+}
+
+func onKinds(t *testing.T, kinds []string, test func(p *place, kind string)) {
+	t.Parallel()
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) { test(newPlace(t), kind) })
+	}
+}
+
+// on puts the store of a place on a server, if it has started.
+func (p *place) on(s *server.Server, err error) {
+	p.t.Helper()
+	if errors.Is(err, server.ErrMissing) {
+		p.t.Skipf("NOT TESTED: %v", err)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.name = fmt.Sprint("weather", places.Add(1))
+	p.store = s.URL + "/" + p.name
+}
+
+// TestDemoStartsAServer plays it on etcd, NATS and PostgreSQL, by the protocol replica.
 func TestDemoOnServers(t *testing.T) {
-	onServers(t, func(p *place, s *server.Server) {
-		p.demo("--store", p.store)
-		switch scheme, _, _ := strings.Cut(s.URL, "://"); scheme {
+	onShared(t, []string{"elastic", "kafka", "postgres", "zookeeper"}, func(p *place, s *server.Server) {
+		scheme, _, _ := strings.Cut(s.URL, "://")
+		if scheme != "postgres" {
+			p.demo("--store", p.store)
+		}
+		switch scheme {
 		case "zookeeper":
-			p.demo("--store", s.URL+"/led", "--protocol", "leader")
+			p.demo("--store", p.store+"led", "--protocol", "leader")
 		case "kafka":
-			p.demo("--store", s.URL+"/shared", "--protocol", "sync")
-		case "elastic", "postgres":
-			p.demo("--store", s.URL+"/claimed", "--protocol", "lease")
+			p.demo("--store", p.store+"shared", "--protocol", "sync")
+		default:
+			p.demo("--store", p.store+"claimed", "--protocol", "lease")
 		}
 	})
 }
@@ -65,7 +141,7 @@ func TestStoreCheckOnServers(t *testing.T) {
 			}
 		}
 		_, errs, code := p.rota("status", "--store", p.store)
-		if code != exitFailed || !strings.Contains(errs, "try: rota run --store "+s.URL+"/weather ./tasks") {
+		if code != exitFailed || !strings.Contains(errs, "try: rota run --store "+p.store+" ./tasks") {
 			p.t.Errorf("exit %d\n%s", code, errs)
 		}
 	})
@@ -99,10 +175,11 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 
 // While the server is away the members stop what they run, in time, and say so; when it is back they go on, the same processes.
 func TestServerAwayAndBack(t *testing.T) {
-	onServers(t, func(p *place, s *server.Server) {
+	onOwnServers(t, func(p *place, s *server.Server) {
 		p.noops(4)
 		a, b := p.start("a", "--ttl", "2s", "--witness", "a.witness", "tasks"), p.start("b", "--ttl", "2s", "--witness", "b.witness", "tasks")
 		p.awaitShares(4, "a:2 b:2")
+		await(p.t, "both run their share", func() bool { return p.runs("a.witness") == 2 && p.runs("b.witness") == 2 })
 		if err := s.Kill(); errors.Is(err, zookeeper.ErrExternal) || errors.Is(err, elastic.ErrExternal) {
 			p.t.Skipf("NOT TESTED: %v", err)
 		} else if err != nil {
@@ -184,8 +261,8 @@ func (p *place) runs(witness string) (n int) {
 	p.t.Helper()
 	w := process.Witness{Path: filepath.Join(p.dir, witness)}
 	records, err := w.Next()
-	if err != nil || len(records) == 0 {
-		p.t.Fatalf("%s has %d records, %v", witness, len(records), err)
+	if err != nil {
+		p.t.Fatalf("%s: %v", witness, err)
 	}
 	for _, r := range records {
 		switch {

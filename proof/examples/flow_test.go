@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/server/nats"
@@ -28,9 +29,7 @@ func flowTour(t *testing.T) *tour {
 	for i := range 15 {
 		for _, f := range p.files("text", ".txt")[:3] {
 			text, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			p.write(fmt.Sprintf("text/%02d-%s", i, filepath.Base(f)), string(text))
 		}
 	}
@@ -116,21 +115,17 @@ func starting(t *testing.T) context.Context {
 	return ctx
 }
 
-// natsNode is a node inside of this process, and natsNodes three processes.
+// natsNode is a node, and natsNodes are three.
 func natsNode(t *testing.T) string {
-	s, err := nats.Start(starting(t), nats.Options{Dir: folder(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, err := nats.Spawn(starting(t), nats.Options{Dir: folder(t)})
+	must.Succeed(t, err)
 	t.Cleanup(s.Stop)
 	return natsURL(s.URLs())
 }
 
 func natsNodes(t *testing.T) string {
 	p, err := nats.Spawn(starting(t), nats.Options{Dir: folder(t), Nodes: 3, NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(p.Stop)
 	return natsURL(p.URLs())
 }
@@ -142,9 +137,7 @@ func natsURL(nodes []string) string {
 // folder is a folder for a server, which may still write to it for a moment after its end.
 func folder(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "rota-nats-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		processtest.Await(t, "the folder of a server is gone", func() bool { return os.RemoveAll(dir) == nil })
 	})

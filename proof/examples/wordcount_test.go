@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
 )
@@ -29,9 +30,7 @@ func newTour(t *testing.T) *tour {
 	t.Helper()
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "text"), os.DirFS("../../examples/wordcount/text")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.CopyFS(filepath.Join(dir, "text"), os.DirFS("../../examples/wordcount/text")))
 	return &tour{t, dir, "store"}
 }
 
@@ -178,9 +177,7 @@ func TestCountsThoughMembersAreKilled(t *testing.T) {
 	for i, task := range []string{"split", "count", "sum"} {
 		victim := ""
 		processtest.Await(t, task+" runs", func() bool { victim = p.runner(i); return victim != "" })
-		if err := members[victim].Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, members[victim].Kill())
 		processtest.Await(t, task+" has left the slots of "+victim, func() bool {
 			return !slices.ContainsFunc(p.job("wordcount").Tasks[i].Slots, func(s string) bool { return strings.HasPrefix(s, victim+":") })
 		})

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/faultproxy"
 )
 
@@ -28,9 +29,7 @@ type server struct {
 func serve(t *testing.T) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := &server{listener: l, conns: make(chan *net.TCPConn, 16)}
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -68,9 +67,7 @@ func (s *server) conn(t *testing.T) *net.TCPConn {
 func proxy(t *testing.T, target string) *faultproxy.Proxy {
 	t.Helper()
 	p, err := faultproxy.Listen(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -78,9 +75,7 @@ func proxy(t *testing.T, target string) *faultproxy.Proxy {
 func dial(t *testing.T, p *faultproxy.Proxy) *net.TCPConn {
 	t.Helper()
 	c, err := net.Dial("tcp", p.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c.(*net.TCPConn)
 }
@@ -140,9 +135,7 @@ func wantEOF(t *testing.T, c *net.TCPConn) {
 
 func heal(t *testing.T, p *faultproxy.Proxy) {
 	t.Helper()
-	if err := p.Heal(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Heal())
 }
 
 // eventually looks until a condition holds.

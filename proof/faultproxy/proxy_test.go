@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/port"
 	"github.com/rota-run/rota/proof/faultproxy"
 )
@@ -32,9 +33,7 @@ func TestHalfClose(t *testing.T) {
 	t.Parallel()
 	p, client, far := pair(t)
 	send(t, client, "all")
-	if err := client.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CloseWrite())
 	wantRead(t, far, "all")
 	wantEOF(t, far)
 	send(t, far, "still")
@@ -371,9 +370,7 @@ func TestHealEndsADelay(t *testing.T) {
 func TestServerAwayThenBack(t *testing.T) {
 	t.Parallel()
 	addrs, release, err := port.Find(1) // nobody else gets it meanwhile
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer release()
 	p := proxy(t, addrs[0])
 	if c, err := net.Dial("tcp", p.Addr()); err == nil { // the reset may come before the connection is reported
@@ -382,15 +379,11 @@ func TestServerAwayThenBack(t *testing.T) {
 	}
 	eventually(t, "the connection is reset", func() bool { s := p.Stats(); return s.Accepted == 1 && s.Open == 0 })
 	l, err := net.Listen("tcp", addrs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer l.Close()
 	client := dial(t, p)
 	far, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer far.Close()
 	send(t, client, "back")
 	wantRead(t, far.(*net.TCPConn), "back")
@@ -401,9 +394,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	s := serve(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	p, err := faultproxy.Listen(ctx, s.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := dial(t, p)
 	s.conn(t)
 	p.Stall()
@@ -411,9 +402,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	cancel()
 	wantReset(t, client)
 	for range 2 {
-		if err := p.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Close())
 	}
 	release, err := port.Keep(p.Addr()) // who else gets it would take the connection that follows
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"net"
 	"syscall"
 	"testing"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 // TestRefusedPortIsKept wants the port of a proxy that refuses: nobody gets it who does not share, as the system doesn't when it chooses a port.
@@ -28,9 +30,7 @@ func TestRefusedPortIsKept(t *testing.T) {
 func addrPort(t *testing.T, addr string) int {
 	t.Helper()
 	at, err := net.ResolveTCPAddr("tcp4", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return at.Port
 }
 
@@ -38,9 +38,7 @@ func addrPort(t *testing.T, addr string) int {
 func bind(t *testing.T, port int) error {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer syscall.Close(fd)
 	return syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -15,12 +16,8 @@ func BenchmarkAcquireFile(b *testing.B) {
 	l := client(b, openFile(b, filepath.Join(b.TempDir(), "store")), lock.Options{}).Lock("x")
 	for b.Loop() {
 		h, err := l.Acquire(context.Background())
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := h.Release(context.Background()); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
+		must.Succeed(b, h.Release(context.Background()))
 	}
 }
 
@@ -40,9 +37,7 @@ func handOver(b *testing.B, one, two store.Docs) {
 	locks := [2]lock.Lock{client(b, one, lock.Options{}).Lock("x"), client(b, two, lock.Options{}).Lock("x")}
 	ctx := deadline(b)
 	held, err := locks[0].Acquire(ctx)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	var total time.Duration
 	turns := 0
 	for b.Loop() {
@@ -57,15 +52,11 @@ func handOver(b *testing.B, one, two store.Docs) {
 		}()
 		for waits := false; !waits; time.Sleep(20 * time.Microsecond) { // waits: until the other one stands in the line
 			s, err := locks[0].State(ctx)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			waits = len(s.Waiting) == 1
 		}
 		from := time.Now()
-		if err := held.Release(ctx); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, held.Release(ctx))
 		if held = <-next; held == nil {
 			b.FailNow()
 		}

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/protocol"
@@ -89,16 +90,10 @@ func startHolder(t *testing.T, dir, how string) *holder {
 	cmd.Env = append(os.Environ(), holderVariable+"="+dir)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	h := &holder{t: t, cmd: cmd, lines: bufio.NewScanner(stdout)}
 	t.Cleanup(func() { stdin.Close(); h.signal(syscall.SIGCONT); h.kill() })
 	return h
@@ -137,9 +132,7 @@ func (h *holder) held() int64 {
 func openFile(t testing.TB, dir string) *file.Store {
 	t.Helper()
 	s, err := file.Open(deadline(t), dir, file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -167,9 +160,7 @@ func TestHolderIsKilled(t *testing.T) {
 			}()
 			for waits := 0; waits == 0; {
 				s, err := l.State(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				waits = len(s.Waiting)
 			}
 			h.kill()
@@ -196,13 +187,9 @@ func TestHolderIsSuspended(t *testing.T) {
 				t.Fatalf("the holder said %q", word)
 			}
 			s := openFile(t, dir)
-			if err := process.StopOutside(deadline(t), h.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, process.StopOutside(deadline(t), h.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")))
 			held, err := client(t, s, lock.Options{TTL: time.Minute}).Lock("x").Acquire(deadline(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			taken := int64(protocol.Now())
 			if int64(held.Token()) != token+1 {
 				t.Fatalf("token %d after %d", held.Token(), token)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 const source = `package p
@@ -24,15 +26,11 @@ func named(a int) (err error) {
 func TestFaultsOfAFile(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "p.go"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(root, "p.go"), []byte(source), 0o600))
 	faults, err := read(root, "p.go", []place{
 		{"ARITHMETIC_BASE", 3, 15}, {"CONDITIONALS_BOUNDARY", 5, 37}, {"CONDITIONALS_NEGATION", 5, 37}, {"INVERT_NEGATIVES", 8, 24},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, f := range faults {
 		got = append(got, f.key())

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 // compose is as much of the format of Compose as the file uses. What it does not name is a fault of the file, or is to be added here.
@@ -36,9 +38,7 @@ type service struct {
 func readCompose(t *testing.T) compose {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "compose.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var c compose
 	if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
 		t.Fatal(yaml.FormatError(err, false, true))
@@ -94,18 +94,14 @@ func TestServersTakeWhatComposeSays(t *testing.T) {
 			for _, f := range c.Services[name].Configs {
 				instead = append(instead, f.Target, filepath.Join(dir, f.Source))
 				content := strings.ReplaceAll(c.Configs[f.Source].Content, "/data", dir)
-				if err := os.WriteFile(filepath.Join(dir, f.Source), []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(filepath.Join(dir, f.Source), []byte(content), 0o600))
 			}
 			line := strings.NewReplacer(instead...).Replace(strings.Join(c.Services[name].Command, " "))
 			if name == "nats" { // the image's own command, and the port that is none of the file's
 				line = "nats-server " + line + " -a 127.0.0.1 -p " + r.instead[1]
 			}
 			g.Server = line + "\n"
-			if err := (&play{user: u, Guide: g}).serve(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, (&play{user: u, Guide: g}).serve(t.Context()))
 		})
 	}
 }

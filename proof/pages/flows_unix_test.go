@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/pages"
 )
 
@@ -16,13 +17,9 @@ import (
 func TestFlowsPage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "guide", "flows.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all, err := pages.Blocks(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blocks := slices.DeleteFunc(all, func(b pages.Block) bool { return b.Section != "From nothing to the end" })
 	if len(blocks) != 2 || !strings.Contains(blocks[1].Text, "FLOW ") {
 		t.Fatalf("the section has the blocks %+v, want what is typed and the picture", blocks)
@@ -30,16 +27,12 @@ func TestFlowsPage(t *testing.T) {
 	u := newUser(t, programs.build(t, guide(t, "file").Programs))
 	// Only the folder is another one.
 	typed, err := u.types(u.dir, strings.ReplaceAll(blocks[0].Text, "/tmp/flow", filepath.Join(u.dir, "flow")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = await(t.Context(), "the job is completed, and its segments are counted", func() (bool, error) {
 		said := typed.said()
 		return strings.Contains(said, "3 \"quick\"") && strings.Contains(said, "long is completed"), typed.failed()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !strings.Contains(spaced(typed.said()), spaced(blocks[1].Text)) {
 		t.Errorf("the picture is not the one of the page:\n%s", blocks[1].Text)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/pages"
 )
 
@@ -22,25 +23,17 @@ var addressOfAPI = regexp.MustCompile(` · API (http://\S+)`)
 func TestInMemory(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "stores", "file.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blocks, err := pages.Blocks(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	i := slices.IndexFunc(blocks, func(b pages.Block) bool { return b.Section == "In memory" })
 	if i < 0 || !strings.HasPrefix(blocks[i].Text, "rota run --store memory: ") {
 		t.Fatalf("the page has no section %q with the line of a process in %+v", "In memory", blocks)
 	}
 	p := &play{user: newUser(t, programs.build(t, guide(t, "file").Programs))}
-	if err := p.unpack(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.unpack(t.Context()))
 	m, err := p.types(p.dir, "exec "+blocks[i].Text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = await(t.Context(), "the process shows that it runs all tasks", func() (bool, error) {
 		address := addressOfAPI.FindStringSubmatch(m.said())
 		if address == nil {
@@ -58,9 +51,7 @@ func TestInMemory(t *testing.T) {
 		running := func(t api.Task) bool { return t.State == api.Running && t.Owner == m.member() }
 		return len(tasks) == p.tasks && !slices.ContainsFunc(tasks, func(t api.Task) bool { return !running(t) }), nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := p.asks(t.Context(), "rota tasks --store memory:"); err == nil || !strings.Contains(err.Error(), "inside one process") {
 		t.Errorf("another process looks into its memory: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/pages"
 )
 
@@ -16,13 +17,9 @@ import (
 func TestUserOfNATS(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "stores", "nats.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blocks, err := pages.Blocks(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	i := slices.IndexFunc(blocks, func(b pages.Block) bool { return strings.HasPrefix(b.Text, "accounts: {") })
 	if i < 0 {
 		t.Fatal("the page has no block that begins with accounts: {")
@@ -36,9 +33,7 @@ func TestUserOfNATS(t *testing.T) {
 	u := newUser(t, programs.build(t, g.Programs), "NATS_PASSWORD=not-a-secret")
 	p := &play{user: u, Guide: g}
 	server, err := u.types(filepath.Join(u.dir, "server"), g.Server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	last := error(nil)
 	err = await(t.Context(), "the check says which permission is missing", func() (bool, error) {
 		_, last = u.asks(t.Context(), g.Check)
@@ -51,8 +46,6 @@ func TestUserOfNATS(t *testing.T) {
 		func() error { return p.unpack(t.Context()) }, func() error { return p.start(t.Context()) }, func() error { return p.look(t.Context()) },
 		func() error { return p.interrupt(t.Context()) },
 	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, step())
 	}
 }

@@ -22,8 +22,7 @@ func readerOfPostgres(t *testing.T) reader {
 	}
 	for _, name := range []string{"initdb", "postgres"} {
 		program, err := postgres.Program(name)
-		var missing *postgres.MissingError
-		if errors.As(err, &missing) {
+		if _, ok := errors.AsType[*postgres.MissingError](err); ok {
 			t.Skipf("NOT TESTED: the page of PostgreSQL cannot be tried here: %v", err)
 		}
 		if err != nil {

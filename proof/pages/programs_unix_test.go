@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 // workshop is where the programs are built, each once for all tests.
@@ -51,9 +53,7 @@ func (w *workshop) build(t *testing.T, block string) string {
 		if _, ok := w.ran[line]; !ok {
 			w.ran[line] = w.run(t, line)
 		}
-		if err := w.ran[line]; err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.ran[line])
 	}
 	return w.dir
 }
@@ -71,9 +71,7 @@ func (w *workshop) run(t *testing.T, line string) error {
 func guide(t *testing.T, store string, instead ...string) Guide {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, "docs", "stores", store+".md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	g, err := ReadGuide(strings.NewReplacer(instead...).Replace(string(page)))
 	if err != nil {
 		t.Fatalf("docs/stores/%s.md: %v", store, err)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/port"
 	"github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/server/kafka"
@@ -93,21 +94,16 @@ func readerOfNATS(t *testing.T) reader {
 // The official archive is not here. In one of its name lies another bin/zkServer.sh, which starts the same class with the page's configuration.
 func readerOfZooKeeper(t *testing.T) reader {
 	java, lib, err := zookeeper.Parts(t.Context())
-	var missing *zookeeper.MissingError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*zookeeper.MissingError](err); ok {
 		t.Skipf("NOT TESTED: the page of ZooKeeper cannot be tried here: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return reader{
 		instead: []string{"2181", freePort(t), "/tmp/zookeeper", t.TempDir()},
 		prepare: func(t *testing.T, dir string) {
 			name := "apache-zookeeper-" + zookeeper.Version + "-bin"
 			script := map[string]string{"bin/zkServer.sh": fmt.Sprintf(zkServer, java, lib)}
-			if err := writeArchive(filepath.Join(dir, name+".tar.gz"), name, []string{"bin/", "conf/"}, script); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, writeArchive(filepath.Join(dir, name+".tar.gz"), name, []string{"bin/", "conf/"}, script))
 		},
 	}
 }
@@ -115,22 +111,17 @@ func readerOfZooKeeper(t *testing.T) reader {
 // The official archive is not here. In one of its name lies another bin/opensearch, which starts the same class with the page's configuration.
 func readerOfElastic(t *testing.T) reader {
 	home, err := elastic.Homes(t.Context())
-	var missing *elastic.MissingError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*elastic.MissingError](err); ok {
 		t.Skipf("NOT TESTED: the page of Elasticsearch and OpenSearch cannot be tried here: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	version := elastic.OpenSearch.Version
 	return reader{
 		instead: []string{"9200", freePort(t), "/tmp/opensearch", t.TempDir()},
 		prepare: func(t *testing.T, dir string) {
 			script := map[string]string{"bin/opensearch": fmt.Sprintf(osServer, filepath.Join(home, "opensearch-"+version)), "config/log4j2.properties": elastic.Logging, "config/jvm.options": ""}
 			err := writeArchive(filepath.Join(dir, "opensearch-min-"+version+"-linux-x64.tar.gz"), "opensearch-"+version, []string{"bin/", "config/", "tmp/"}, script)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		},
 	}
 }
@@ -166,21 +157,16 @@ echo STARTED
 // The same for Kafka: two scripts, which start the same classes with the page's configuration.
 func readerOfKafka(t *testing.T) reader {
 	java, lib, err := kafka.Parts(t.Context())
-	var missing *kafka.MissingError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*kafka.MissingError](err); ok {
 		t.Skipf("NOT TESTED: the page of Kafka cannot be tried here: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return reader{
 		instead: []string{"9092", freePort(t), "9093", freePort(t), "/tmp/kafka", t.TempDir()},
 		prepare: func(t *testing.T, dir string) {
 			name := "kafka_2.13-" + kafka.Version
 			scripts := map[string]string{"bin/kafka-storage.sh": fmt.Sprintf(kafkaStorage, java, lib), "bin/kafka-server-start.sh": fmt.Sprintf(kafkaServer, java, lib)}
-			if err := writeArchive(filepath.Join(dir, name+".tgz"), name, []string{"bin/", "config/"}, scripts); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, writeArchive(filepath.Join(dir, name+".tgz"), name, []string{"bin/", "config/"}, scripts))
 		},
 	}
 }
@@ -232,9 +218,7 @@ func TestGuides(t *testing.T) {
 			g := guide(t, page, r.instead...)
 			u := newUser(t, programs.build(t, g.Programs), r.env...)
 			r.prepare(t, filepath.Join(u.dir, "server"))
-			if err := u.follow(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, u.follow(t.Context(), g))
 		})
 	}
 }
@@ -242,9 +226,7 @@ func TestGuides(t *testing.T) {
 func TestEachPageIsTried(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(root, "docs", "stores", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tried := readers()
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".md")
@@ -264,17 +246,13 @@ var triedWith = regexp.MustCompile(`(?:all that is said here was tried|Everythin
 func TestVersionsOfThePages(t *testing.T) {
 	t.Parallel()
 	mod, err := os.ReadFile(filepath.Join(root, "proof", "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\nopensearch v" + elastic.OpenSearch.Version + "\nkafka v" + kafka.Version + "\n"
 	for page, module := range map[string]string{
 		"etcd": "go.etcd.io/etcd/server/v3", "kafka": "kafka", "nats": "github.com/nats-io/nats-server/v2", "zookeeper": "zookeeper", "elastic": "opensearch",
 	} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", "stores", page+".md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		m := triedWith.FindSubmatch(text)
 		if m == nil || !regexp.MustCompile(regexp.QuoteMeta(module+" v"+string(m[1]))+`\s`).MatchString(ours) {
 			t.Errorf("docs/stores/%s.md: it says %q, and this is tried with another version of %s", page, m, module)
@@ -302,9 +280,7 @@ func TestAPageThatLeadsNowhere(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(filepath.Join(root, "docs", "stores", "nats.md"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			broken := strings.Replace(string(text), c.old, c.new, 1)
 			g, err := ReadGuide(strings.ReplaceAll(broken, "4222", freePort(t)))
 			if err != nil || broken == string(text) {

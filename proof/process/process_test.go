@@ -11,15 +11,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/process"
 )
 
 func TestStart(t *testing.T) {
 	t.Parallel()
 	p, err := process.Start(exec.Command("sh", "-c", "echo out; echo err >&2; exit 3"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	code, err := p.Wait(deadline(t))
 	if err != nil || code != 3 || !p.Ended() || p.Err() == nil {
 		t.Errorf("code %d, %v; it ended: %t, with %v", code, err, p.Ended(), p.Err())
@@ -41,17 +40,13 @@ func TestStart(t *testing.T) {
 func TestKill(t *testing.T) {
 	t.Parallel()
 	p, err := process.Start(exec.Command("sleep", "600"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.Wait(over); !errors.Is(err, context.Canceled) || p.Ended() || p.Err() != nil {
 		t.Errorf("a process that runs: %v, it ended: %t, with %v", err, p.Ended(), p.Err())
 	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Kill())
 	if code, err := p.Wait(deadline(t)); err != nil || code != -1 || p.Err() == nil {
 		t.Errorf("code %d, %v, ended with %v", code, err, p.Err())
 	}

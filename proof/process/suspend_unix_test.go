@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/process"
 )
 
@@ -66,20 +67,14 @@ func start(t *testing.T, name string) *process.Process {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), lockVariable+"="+name)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	begun, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer begun.Close()
 	cmd.Stdout = theirs
 	p, err := process.Start(cmd)
 	theirs.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		in.Close()
 		if err := p.Kill(); err != nil {
@@ -103,31 +98,21 @@ func deadline(t *testing.T) context.Context {
 func TestStopOutside(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "lock")
-	if err := os.WriteFile(name, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(name, nil, 0o600))
 	p := start(t, name)
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	for round := range 20 {
-		if err := process.StopOutside(deadline(t), p.PID(), name); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, process.StopOutside(deadline(t), p.PID(), name))
 		for range 20 {
 			if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 				t.Fatalf("round %d: a process that was stopped outside of the lock has it: %v", round, err)
 			}
-			if err := syscall.Flock(int(f.Fd()), syscall.LOCK_UN); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, syscall.Flock(int(f.Fd()), syscall.LOCK_UN))
 			time.Sleep(time.Millisecond) // waits: for a thread that runs on, if there is one
 		}
-		if err := process.Continue(p.PID()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, process.Continue(p.PID()))
 	}
 }
 
@@ -137,18 +122,12 @@ func TestStopGivesUp(t *testing.T) {
 	dir := t.TempDir()
 	held, other := filepath.Join(dir, "held"), filepath.Join(dir, "other")
 	for _, name := range []string{held, other} {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, nil, 0o600))
 	}
 	f, err := os.Open(held)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
 	p := start(t, other)
 	ctx, cancel := context.WithTimeout(deadline(t), 50*time.Millisecond)
 	defer cancel()
@@ -164,13 +143,9 @@ func TestStopGivesUp(t *testing.T) {
 func TestStopOfWhatHasEnded(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "lock")
-	if err := os.WriteFile(name, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(name, nil, 0o600))
 	p := start(t, name)
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Kill())
 	if err := process.Stop(deadline(t), p.PID()); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("got %v, want that there is no such process", err)
 	}

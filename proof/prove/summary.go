@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -20,53 +19,19 @@ const mostFlaky = 2
 // mostReruns is how many failed tests are tried again: more are no matter of chance.
 const mostReruns = 5
 
-// mostBeside is how many stages run at once. One of chaos takes a third of a core.
-const mostBeside = 3
-
 // summary counts what passed, failed and was skipped.
 type summary struct {
 	w              io.Writer
 	root           string
+	memory         int  // GB of the machine
+	background     bool // its commands play at the lowest priority
 	passed, failed int
 	skips, flaky   []string
 }
 
-func newSummary(w io.Writer) *summary { return &summary{w: w, root: ".."} }
+func newSummary(w io.Writer) *summary { return &summary{w: w, root: "..", memory: memory()} }
 
 func (s *summary) printf(format string, args ...any) { fmt.Fprintf(s.w, format, args...) }
-
-// playAll runs the stages in their order; neighbours that mostly wait run side by side.
-func (s *summary) playAll(ctx context.Context, stages []stage) {
-	for len(stages) > 0 {
-		n := 1
-		for stages[0].beside && n < min(len(stages), mostBeside) && stages[n].beside {
-			n++
-		}
-		s.playBeside(ctx, stages[:n])
-		stages = stages[n:]
-	}
-}
-
-// playBeside runs stages at once. Each prints when all have ended, in the order of the table.
-func (s *summary) playBeside(ctx context.Context, stages []stage) {
-	if len(stages) == 1 {
-		s.play(ctx, stages[0])
-		return
-	}
-	parts := make([]summary, len(stages))
-	outs := make([]bytes.Buffer, len(stages))
-	var wg sync.WaitGroup
-	for i, st := range stages {
-		parts[i] = summary{w: &outs[i], root: s.root}
-		wg.Go(func() { parts[i].play(ctx, st) })
-	}
-	wg.Wait()
-	for i, p := range parts {
-		s.printf("%s", outs[i].String())
-		s.passed, s.failed = s.passed+p.passed, s.failed+p.failed
-		s.skips, s.flaky = append(s.skips, p.skips...), append(s.flaky, p.flaky...)
-	}
-}
 
 // play runs one stage.
 func (s *summary) play(ctx context.Context, st stage) {
@@ -94,7 +59,11 @@ func (s *summary) playProgram(ctx context.Context, st stage) (done amounts, faul
 	cmd := s.command(ctx, st.dir, st.command)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
+	err := s.start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
 		s.printf("%s", out.String())
 		return nil, []string{err.Error()}
 	}
@@ -161,7 +130,7 @@ func (s *summary) tests(ctx context.Context, dir string, args []string) (*result
 	cmd.Stderr = s.w
 	out, err := cmd.StdoutPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = s.start(cmd)
 	}
 	if err != nil {
 		return r, err
@@ -177,7 +146,19 @@ func (s *summary) command(ctx context.Context, dir string, args []string) *exec.
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the table's commands
 	cmd.Dir = filepath.Join(s.root, dir)
 	cmd.Env = os.Environ()
+	if s.background {
+		retreat(cmd)
+	}
 	return cmd
+}
+
+// start starts a command of [summary.command].
+func (s *summary) start(cmd *exec.Cmd) error {
+	err := cmd.Start()
+	if err == nil && s.background {
+		err = yield(cmd)
+	}
+	return err
 }
 
 // close prints what a person needs to see at the end and returns the exit code.

@@ -12,18 +12,20 @@ func stages() []stage {
 	out := []stage{
 		{name: "lint", dir: ".", command: []string{".ci/lint"}},
 		{name: "vet", dir: "proof", command: []string{"go", "vet", "./..."}},
-		{name: "race", dir: ".", command: goTest("-race", "./..."), tests: true, least: amounts{"passed": 1500}},
-		{name: "fuzz", dir: ".", command: []string{".ci/fuzz", "8000x"}, least: amounts{"fuzzers": 20}},
-		{name: "contrib", dir: ".", command: []string{".ci/modules"}, least: amounts{"modules": 3, "passed": 55}},
-		{name: "deploy", dir: "deploy", command: goTest("./..."), tests: true, rerun: true, least: amounts{"passed": 19}},
-		{name: "platforms", dir: ".", command: []string{".ci/platforms", "windows/amd64"}, least: amounts{"platforms": 1}},
-		{name: "servers", dir: "proof", command: goTest("-race", "-p", "3", "./..."), tests: true, rerun: true, least: serverAmounts()},
-		{name: "suites", dir: ".", command: goTest("-tags", "proof", "-parallel", "16", "./store/storetest"), tests: true, rerun: true, least: amounts{"passed": 100}},
-		{name: "models", dir: ".", command: goTest("-tags", "proof", "-run", "WithDeaths|Seconds", "./lock", "./call", "./store/doclog"), tests: true, least: amounts{"passed": 20}},
-		{name: "doclog", dir: ".", command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/doclog"), tests: true, least: amounts{"passed": 20}},
-		{name: "flow", dir: ".", command: goTest("-tags", "proof", "-run", "TestFlawsAreFound|TestKeyedFlaws|TestSealingScripts|TestSeeds$|TestProof$", "./flow", "./node"), tests: true, least: amounts{"passed": 48}},
-		{name: "flows", dir: "proof", command: []string{"go", "run", "./flows", "--runs", "5", "--together", "5", "--json"}, least: amounts{"runs": 5, "ok": 1, "segments": 3750, "kills": 5, "server_kills": 3}},
-		{name: "logdocs", dir: ".", command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/logdocs", "./store/memory"), tests: true, least: amounts{"passed": 36}},
+		// Without go test's own vet: make test vets the root, and the stage vet the rest.
+		{name: "race", dir: ".", command: goTest("-race", "-vet=off", "./..."), tests: true, least: amounts{"passed": 1500}},
+		{name: "fuzz", dir: ".", computes: true, memory: 2, command: []string{".ci/fuzz", "8000x"}, least: amounts{"fuzzers": 20}},
+		{name: "contrib", dir: ".", lends: true, memory: 3, command: []string{".ci/modules"}, least: amounts{"modules": 3, "passed": 55}},
+		{name: "deploy", dir: "deploy", lends: true, memory: 3, command: goTest("./..."), tests: true, rerun: true, least: amounts{"passed": 19}},
+		{name: "platforms", dir: ".", computes: true, memory: 2, command: []string{".ci/platforms", "windows/amd64"}, least: amounts{"platforms": 1}},
+		// What takes longest begins first.
+		{name: "servers", dir: "proof", lends: true, memory: 4, command: goTest("-race", "-vet=off", "-p", "3", "./stores/elastic", "./cli", "./stores/etcd", "./stores/nats", "./..."), tests: true, rerun: true, least: serverAmounts()},
+		{name: "suites", dir: ".", lends: true, command: goTest("-tags", "proof", "-parallel", "16", "./store/storetest"), tests: true, rerun: true, least: amounts{"passed": 100}},
+		{name: "models", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "WithDeaths|Seconds", "./lock", "./call", "./store/doclog"), tests: true, least: amounts{"passed": 20}},
+		{name: "doclog", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/doclog"), tests: true, least: amounts{"passed": 20}},
+		{name: "flow", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound|TestKeyedFlaws|TestSealingScripts|TestSeeds$|TestProof$", "./flow", "./node"), tests: true, least: amounts{"passed": 48}},
+		{name: "flows", dir: "proof", lends: true, memory: 2, command: []string{"go", "run", "./flows", "--runs", "5", "--together", "5", "--json"}, least: amounts{"runs": 5, "ok": 1, "segments": 3750, "kills": 5, "server_kills": 3}},
+		{name: "logdocs", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/logdocs", "./store/memory"), tests: true, least: amounts{"passed": 36}},
 	}
 	for _, p := range protocols() {
 		out = append(out, p.stages(budget)...)
@@ -67,14 +69,14 @@ func (p protocol) stages(budget string) []stage {
 		seeds = append(seeds, "--all-pairs")
 	}
 	out := []stage{
-		{name: "check" + p.suffix, dir: ".", command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
-		{name: "sim" + p.suffix, dir: ".", command: withBudget(simulate(seeds...), budget), least: amounts{"seeds": float64(p.seeds), "cluster_hours": p.hourly, "fault_kinds": p.kinds}},
+		{name: "check" + p.suffix, dir: ".", computes: true, memory: 2, command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
+		{name: "sim" + p.suffix, dir: ".", computes: true, command: withBudget(simulate(seeds...), budget), least: amounts{"seeds": float64(p.seeds), "cluster_hours": p.hourly, "fault_kinds": p.kinds}},
 	}
 	if p.guardians > 0 {
-		out = append(out, stage{name: "check-guardian" + p.suffix, dir: ".", command: simulate("check", "--suite", "guardian"), least: amounts{"complete": 1, "walks": p.guardians}})
+		out = append(out, stage{name: "check-guardian" + p.suffix, dir: ".", computes: true, command: simulate("check", "--suite", "guardian"), least: amounts{"complete": 1, "walks": p.guardians}})
 	}
 	if p.flaws > 0 {
-		out = append(out, stage{name: "mutants" + p.suffix, dir: ".", command: simulate("mutants"), least: amounts{"tried": p.flaws, "killed": p.flaws}})
+		out = append(out, stage{name: "mutants" + p.suffix, dir: ".", computes: true, command: simulate("mutants"), least: amounts{"tried": p.flaws, "killed": p.flaws}})
 	}
 	return out
 }
@@ -84,7 +86,7 @@ func (p protocol) chaos() []stage {
 	var out []stage
 	for _, store := range p.stores {
 		out = append(out, stage{
-			name: "chaos-" + store + p.suffix, dir: "proof", beside: true,
+			name: "chaos-" + store + p.suffix, dir: "proof", beside: true, lends: true,
 			command: []string{"go", "run", "./chaos", "--protocol", p.name, "--store", store, "--events", "100", "--json"}, least: amounts{"events": 100, "ok": 1},
 		})
 	}

@@ -66,8 +66,7 @@ func Spawn(ctx context.Context, kind, dir string) (*Server, error) {
 
 func spawnElastic(ctx context.Context, kind elastic.Kind, dir string) (*Server, error) {
 	c, err := elastic.Start(ctx, elastic.Options{Kind: kind, Dir: dir})
-	var missing *elastic.MissingError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*elastic.MissingError](err); ok {
 		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
 	}
 	if err != nil {
@@ -93,8 +92,7 @@ func spawnEtcd(ctx context.Context, dir string) (*Server, error) {
 
 func spawnKafka(ctx context.Context, dir string) (*Server, error) {
 	c, err := kafka.Start(ctx, kafka.Options{Dir: dir})
-	var missing *kafka.MissingError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*kafka.MissingError](err); ok {
 		return nil, fmt.Errorf("%w: %w; or set %s to the address of a broker", ErrMissing, err, kafka.Variable)
 	}
 	if err != nil {
@@ -125,8 +123,7 @@ func spawnNATS(ctx context.Context, dir string) (*Server, error) {
 
 func spawnPostgres(ctx context.Context, dir string) (*Server, error) {
 	s, err := postgres.Start(ctx, postgres.Options{Dir: dir})
-	var missing *postgres.MissingError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*postgres.MissingError](err); ok {
 		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
 	}
 	if err != nil {
@@ -137,8 +134,7 @@ func spawnPostgres(ctx context.Context, dir string) (*Server, error) {
 
 func spawnZooKeeper(ctx context.Context, dir string) (*Server, error) {
 	c, err := zookeeper.Start(ctx, zookeeper.Options{Dir: dir})
-	var missing *zookeeper.MissingError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*zookeeper.MissingError](err); ok {
 		return nil, fmt.Errorf("%w: %w; or set %s to the address of a server", ErrMissing, err, zookeeper.Variable)
 	}
 	if err != nil {

@@ -14,6 +14,7 @@
 //   - A removed heartbeat is not written again, unless it is the first write of its epoch: see store.ErrSession.
 //   - The heartbeat of a former epoch stays until the present one was written three times. If it went sooner, members that do not know the new one yet
 //     would report the member as gone.
+//   - A heartbeat states no longer TTL than that of its session, where the store ends the sessions of silent processes.
 //
 // # What is not guaranteed
 //

@@ -1,7 +1,9 @@
 package beat
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,7 +21,7 @@ import (
 type Writer struct {
 	Member     cluster.MemberID
 	Store      store.Docs
-	TTL        time.Duration
+	TTL        time.Duration // the usual one
 	NoSessions bool
 	Guard      protocol.Guard // nil for none
 	Logger     *slog.Logger
@@ -31,6 +33,7 @@ type Writer struct {
 	key     string        // of the life that the rest belongs to; "" before the first
 	life    uint64        // its number
 	session store.Session
+	most    time.Duration // the longest TTL that may be stated in this life: that of its session, if that can expire; 0: any
 	former  store.Session // of the life before: its heartbeat stays until the present one is established
 	writes  int           // of the present life
 	version store.Version
@@ -45,17 +48,19 @@ type Renewal struct {
 	Key    string
 	Create bool
 	Life   uint64
+	TTL    time.Duration // to state; 0: the usual one
 }
 
-// Renew writes the heartbeat. Sent is an instant before the write was sent.
-func (w *Writer) Renew(ctx context.Context, e Renewal) (sent protocol.Instant, out outbox.Outcome, err error) {
+// Renew writes the heartbeat. Sent is an instant before the write was sent, stated the TTL in it: never more than that of a session that can expire.
+func (w *Writer) Renew(ctx context.Context, e Renewal) (sent protocol.Instant, stated time.Duration, out outbox.Outcome, err error) {
+	e.TTL = cmp.Or(e.TTL, w.TTL)
 	if err := w.take(ctx); err != nil {
-		return w.Now(), outbox.NotDone, err
+		return w.Now(), e.TTL, outbox.NotDone, err
 	}
 	defer w.give()
 	sent = w.Now()
-	out, err = w.write(ctx, e)
-	return sent, out, err
+	stated, out, err = w.write(ctx, e)
+	return sent, stated, out, err
 }
 
 // Put writes a document that vanishes with the heartbeat of an epoch, if the store has sessions.
@@ -88,19 +93,26 @@ func (w *Writer) take(ctx context.Context) error {
 
 func (w *Writer) give() { <-w.turn }
 
-func (w *Writer) write(ctx context.Context, e Renewal) (outbox.Outcome, error) {
+func (w *Writer) write(ctx context.Context, e Renewal) (time.Duration, outbox.Outcome, error) {
 	if w.key != e.Key {
 		if w.key != "" && e.Life < w.life {
-			return outbox.NotDone, errFormerLife // to begin it now would end the present one
+			return e.TTL, outbox.NotDone, errFormerLife // to begin it now would end the present one
 		}
 		if err := w.begin(ctx, e); err != nil {
-			return outbox.NotDone, err
+			return e.TTL, outbox.NotDone, err
 		}
 	}
-	value, err := w.text().Encode(w.TTL)
+	stated := Stated(e.TTL, w.most)
+	value, err := json.Marshal(w.text().States(w.TTL, stated))
 	if err != nil {
-		return outbox.NotDone, err
+		return stated, outbox.NotDone, err
 	}
+	out, err := w.store(ctx, e, value)
+	return stated, out, err
+}
+
+// store writes the heartbeat in the present life.
+func (w *Writer) store(ctx context.Context, e Renewal, value []byte) (outbox.Outcome, error) {
 	for range 3 {
 		v, err := w.renew(ctx, store.Doc{Key: e.Key, Value: value, Version: w.version})
 		switch {
@@ -146,13 +158,13 @@ func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) 
 // begin starts another life: with a session of its own.
 func (w *Writer) begin(ctx context.Context, e Renewal) error {
 	w.closeFormer(ctx)
-	w.former, w.session = w.session, nil
+	w.former, w.session, w.most = w.session, nil, 0
 	if s, ok := w.Store.(store.Sessions); ok && !w.NoSessions {
-		session, err := s.OpenSession(ctx, w.TTL)
+		session, most, err := Open(ctx, s, e.TTL, w.TTL)
 		if err != nil {
 			return err
 		}
-		w.session = session
+		w.session, w.most = session, most
 		if w.Guard != nil {
 			w.Guard.Guard(session, e.Key)
 		}

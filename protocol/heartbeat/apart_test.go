@@ -34,8 +34,9 @@ func (c clock) when(i protocol.Instant) int64 { return (int64(i) - c.base + c.ra
 type owner struct {
 	clock  clock
 	timing heartbeat.Timing
-	stored []int64 // when its renewals reached the store: in some order, the outcome of a call may be unknown
-	heard  []lease // what it knew from when on
+	stored []int64         // when its renewals reached the store: in some order, the outcome of a call may be unknown
+	states []time.Duration // the TTL in each of them
+	heard  []lease         // what it knew from when on
 }
 
 type lease struct {
@@ -59,15 +60,17 @@ func drawOwner(t *rapid.T) owner {
 	o := owner{clock: drawClock(t, "the owner"), timing: drawTiming(t)}
 	var l heartbeat.Lease
 	for now, n := int64(0), rapid.IntRange(1, 10).Draw(t, "renewals"); n > 0; n-- {
-		sent := now
+		sent, stated := now, o.timing.Of(o.timing.TTL<<rapid.IntRange(0, 2).Draw(t, "doubled"))
+		l = l.Sending(o.clock.at(sent), stated)
+		o.heard = append(o.heard, lease{sent, l})
 		stored := sent + drawDelay(t, o.timing.TTL, "until it is stored")
-		o.stored = append(o.stored, stored)
+		o.stored, o.states = append(o.stored, stored), append(o.states, stated.TTL)
 		now = stored + drawDelay(t, o.timing.TTL, "until it is answered")
 		if l.Lapsed(o.clock.at(now), o.timing) {
 			break
 		}
 		if rapid.IntRange(0, 4).Draw(t, "lost") > 0 {
-			l = l.Renewed(o.clock.at(sent), o.timing)
+			l = l.Renewed(o.clock.at(sent), stated)
 			o.heard = append(o.heard, lease{now, l})
 			now = max(now, o.clock.when(l.Next))
 		} else {
@@ -77,15 +80,25 @@ func drawOwner(t *rapid.T) owner {
 	return o
 }
 
-// version is what a read finds that the store answers at a time.
-func (o owner) version(at int64) store.Version {
-	n := 0
-	for _, stored := range o.stored {
-		if stored <= at {
-			n++
+// announced is when it knew of its first renewal: others get to know its heartbeat no earlier.
+func (o owner) announced() int64 {
+	for _, h := range o.heard {
+		if h.Held {
+			return h.from
 		}
 	}
-	return store.Version(fmt.Sprint("v", n)) // v0 was there before
+	return 0
+}
+
+// version is what a read finds that the store answers at a time, and the TTL in it. A renewal that comes after a later one meets another version, and fails.
+func (o owner) version(at int64) (store.Version, time.Duration) {
+	n, ttl := 0, o.timing.TTL // v0 was there before
+	for i, stored := range o.stored {
+		if stored <= at {
+			n, ttl = i+1, o.states[i]
+		}
+	}
+	return store.Version(fmt.Sprint("v", n)), ttl
 }
 
 // valid is by how much its lease is still valid at a time, by its own clock.
@@ -103,29 +116,32 @@ func (o owner) valid(at int64) time.Duration {
 }
 
 // TestTheyAreNeverBothRight: an owner that follows its lease and a watcher that follows its observation never overlap, whatever the rates of their clocks
-// within ρ, the delays of the calls, answers that are lost, and lists that are old.
+// within ρ, the delays of the calls, answers that are lost, lists that are old, and the TTLs that the owner states one after the other.
 func TestTheyAreNeverBothRight(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		own := drawOwner(t)
 		ttl, watcher := own.timing.TTL, drawClock(t, "the watcher")
 		o := heartbeat.Observation{Key: "k"}
-		now := rapid.Int64Range(0, 2*ttl.Microseconds()).Draw(t, "first look")
+		now := own.announced() + rapid.Int64Range(0, 2*ttl.Microseconds()).Draw(t, "first look")
 		for range rapid.IntRange(1, 12).Draw(t, "looks") {
 			if rapid.IntRange(0, 3).Draw(t, "list") == 0 {
 				old := rapid.Int64Range(0, now).Draw(t, "how old the list is")
-				o = o.InList(own.version(now-old), ttl, watcher.at(now))
+				version, stated := own.version(now - old)
+				o = o.InList(version, stated, watcher.at(now))
 			} else if rapid.IntRange(0, 9).Draw(t, "not listed") == 0 {
 				o = o.NotInList()
 			}
 			sent := now
 			read := sent + drawDelay(t, ttl, "until it is read")
 			now = read + drawDelay(t, ttl, "until the answer is there")
-			o = o.Read(own.version(read), ttl, watcher.at(sent), watcher.at(now))
-			if left := own.valid(now); o.Dead(own.timing.Silence()) && left > 0 {
+			version, stated := own.version(read)
+			o = o.Read(version, stated, watcher.at(sent), watcher.at(now))
+			silence := own.timing.SilenceOf(o)
+			if left := own.valid(now); o.Dead(silence) && left > 0 {
 				t.Fatalf("counted as dead at %d µs while its lease is valid for another %s", now, left)
 			}
-			if end := watcher.when(o.Since.Add(own.timing.Silence())); end > now && rapid.Bool().Draw(t, "waits for the end of the silence") {
+			if end := watcher.when(o.Since.Add(silence)); end > now && rapid.Bool().Draw(t, "waits for the end of the silence") {
 				now = end
 			} else {
 				now += drawDelay(t, ttl, "pause")

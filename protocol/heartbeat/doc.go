@@ -18,6 +18,8 @@
 // # Guarantees
 //
 //   - An owner's lease is valid until T(1−ρ) − margin after it sent the last acknowledged renewal, by its own clock.
+//   - The TTL may change with each renewal ([Pace] lengthens it while renewals are slow). A longer one counts for the owner when it is acknowledged, a shorter
+//     one as soon as it is sent.
 //   - A watcher counts an owner as dead when a read found no document, or when it has observed the same version for T(1+ρ) by its own clock: from after the
 //     first read that found it until before a read was sent that still found it.
 //   - So if no clock's rate is wrong by more than ρ, an owner that counts as dead by silence has no valid lease, whatever the delays of calls.
@@ -27,7 +29,8 @@
 //
 // An owner that acts without checking its clock may act after its lease. Actions that must not happen then need a fencing token.
 // An owner whose document is removed, or whose session the store ends too early, counts as dead while its lease is valid.
-// A key must never be reused after its lease has lapsed, and a renewal acknowledged after that has no effect: the caller must ensure both.
+// A key must never be reused after its lease has lapsed, a renewal acknowledged after that has no effect, and watchers get to know a key after its first renewal
+// was acknowledged: the caller must ensure that.
 //
 // # Failures
 //

@@ -1,25 +1,55 @@
 package heartbeat
 
-import "github.com/rota-run/rota/protocol"
+import (
+	"cmp"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+)
 
 // Lease is how long the owner of a heartbeat may act, in one epoch: under one key. It is a value.
 type Lease struct {
 	Held  bool             // a renewal was acknowledged
 	Acked protocol.Instant // an instant before the last acknowledged renewal was sent
 	Next  protocol.Instant // when to renew it, or to try again
+	TTL   time.Duration    // that the last acknowledged renewal states; 0: none yet
+	// Short ends the lease earlier, because a renewal with a shorter TTL may have been stored since; 0 if there was none.
+	Short protocol.Instant
 }
 
-// Renewed records the acknowledgement of a renewal that was sent at an instant. A lapsed lease cannot be renewed: see [Lease.Lapsed].
+// Sending records that a renewal is about to be sent that states t.TTL. Where that is shorter than what the last acknowledged one states, others may wait for
+// the shorter time from now on, whatever becomes of the answer. A longer one counts when it is acknowledged, and not before.
+func (l Lease) Sending(now protocol.Instant, t Timing) Lease {
+	if l.Held && t.TTL < l.TTL {
+		short := now.Add(t.Valid())
+		l.Short = min(cmp.Or(l.Short, short), short)
+	}
+	return l
+}
+
+// Wait is how long the call of a renewal may take that states t.TTL: while the lease is held, no longer than one renewal may by what was acknowledged.
+func (l Lease) Wait(t Timing) time.Duration {
+	if l.Held {
+		return min(t.Every(), t.Of(l.TTL).Every())
+	}
+	return t.Every()
+}
+
+// Renewed records the acknowledgement of a renewal that states t.TTL and was sent at an instant. A lapsed lease cannot be renewed: see [Lease.Lapsed].
 func (l Lease) Renewed(sent protocol.Instant, t Timing) Lease {
-	return Lease{Held: true, Acked: max(l.Acked, sent), Next: sent.Add(t.Every())}
+	return Lease{Held: true, Acked: max(l.Acked, sent), Next: sent.Add(t.Every()), TTL: t.TTL}
 }
 
-// Until is the instant at which the lease ends; 0 if there is none yet.
+// Until is the instant at which the lease ends; 0 if there is none yet. Its TTL is that of the last acknowledged renewal.
 func (l Lease) Until(t Timing) protocol.Instant {
 	if !l.Held {
 		return 0
 	}
-	return l.Acked.Add(t.Valid())
+	until := l.Acked.Add(t.Of(l.TTL).Valid())
+	if l.Short != 0 {
+		until = min(until, l.Short)
+	}
+	return until
 }
 
 // Lapsed reports whether the last acknowledged renewal is too old. Check it before you handle an answer: a renewal acknowledged after that proves

@@ -13,6 +13,8 @@ type Text struct {
 	// Guardian says whether another process would end the owner's session at its death: "on", or the reason why none would; "" if none was requested. For people.
 	Guardian string `json:"guardian,omitempty"`
 	TTLMS    int64  `json:"ttl_ms"` // how long others wait for the owner; see [Text.Encode]
+	// UsualMS is the owner's usual TTL where it states a longer one, because its renewals are slow; see [Pace]. For people.
+	UsualMS int64 `json:"usual_ttl_ms,omitempty"`
 }
 
 // MaxTTL is the longest TTL that an owner may have, and so the longest that is believed: nobody waits longer for a heartbeat that stays unchanged.
@@ -23,9 +25,19 @@ const maxDocument = 64 << 10
 
 // Encode returns the content of the document. It states the owner's TTL in whole milliseconds, rounded up.
 func (t Text) Encode(ttl time.Duration) ([]byte, error) {
-	t.TTLMS = (ttl + time.Millisecond - 1).Milliseconds()
-	return json.Marshal(t)
+	return json.Marshal(t.States(ttl, ttl))
 }
+
+// States fills in the TTL that an owner states, and its usual one where that is another.
+func (t Text) States(usual, ttl time.Duration) Text {
+	if t.TTLMS, t.UsualMS = wholeMS(ttl), 0; ttl != usual {
+		t.UsualMS = wholeMS(usual)
+	}
+	return t
+}
+
+// wholeMS are whole milliseconds, rounded up.
+func wholeMS(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
 // StatedTTL is how long others wait for the owner of a document, as the document states; 0 if it states no reasonable duration.
 func StatedTTL(document []byte) time.Duration {

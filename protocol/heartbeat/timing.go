@@ -9,10 +9,18 @@ import (
 type Timing struct {
 	// TTL is the owner's.
 	TTL time.Duration
+	// Longest is the longest TTL that the owner may state while its renewals are slow; see [Pace]. 0: always the usual one.
+	Longest time.Duration
 	// Rho is the bound on the error of a clock's rate, in thousandths. It must be the same for all members.
 	Rho int64
 	// Margin is how much earlier the owner stops than it must, for the time between checking the clock and acting.
 	Margin time.Duration
+}
+
+// Of is the same with another TTL, if that is not 0.
+func (t Timing) Of(ttl time.Duration) Timing {
+	t.TTL = cmp.Or(ttl, t.TTL)
+	return t
 }
 
 // Valid is how long a lease is valid, counted from before its renewal was sent.
@@ -23,7 +31,7 @@ func (t Timing) Silence() time.Duration { return period(t.TTL, 1000+t.Rho) }
 
 // SilenceOf is the silence of the owner of an observed heartbeat: by its own TTL if it states one.
 func (t Timing) SilenceOf(o Observation) time.Duration {
-	return Timing{TTL: cmp.Or(o.TTL, t.TTL), Rho: t.Rho}.Silence()
+	return t.Of(o.TTL).Silence()
 }
 
 // Every is the time between two renewals: three fit into a TTL, so that one may fail.

@@ -19,6 +19,8 @@ type Params struct {
 	Nonce string
 	// TTL is how long others wait when this member is silent, and it waits for one that does not state its own.
 	TTL time.Duration
+	// Longest is the longest TTL that it states while its renewals are slow; see [heartbeat.Pace]. 0: always TTL.
+	Longest time.Duration
 	// Rho is the bound on the error of a clock's rate, in thousandths.
 	Rho int64
 	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
@@ -69,6 +71,7 @@ type State struct {
 	admitted   cluster.Index // the incarnation in which it joined: tokens of before are of another membership
 	claims     heartbeat.Observations
 	renewal    renewal
+	pace       heartbeat.Pace
 	mailbox    mailbox
 	head       head
 	slots      tree[held] // what is assigned to this member, by task
@@ -97,9 +100,18 @@ type State struct {
 // renewal is the state of our own heartbeat, in this life.
 type renewal struct {
 	heartbeat.Lease
-	key  string
-	busy bool
-	over bool // it was refused while we leave
+	key   string
+	busy  bool
+	asked protocol.Instant // when the renewal that is under way was asked for
+	over  bool             // it was refused while we leave
+}
+
+// waited is how long the renewal that is under way has been waiting for its answer.
+func (r renewal) waited(now protocol.Instant) time.Duration {
+	if !r.busy {
+		return 0
+	}
+	return now.Sub(r.asked)
 }
 
 // look is when something is looked at again.

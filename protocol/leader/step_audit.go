@@ -42,7 +42,7 @@ func (s *step) folderAudited(prefix string, docs []Doc) {
 	listed := make(map[string]store.Version, len(docs))
 	for _, d := range docs {
 		listed[d.Key] = d.Version
-		if _, ok := s.rule.docs.get(d.Key); !ok {
+		if _, ok := s.rule.docs.Get(d.Key); !ok {
 			s.get(d.Key) // see slotWritten
 		}
 	}
@@ -60,7 +60,7 @@ func (s *step) knownOf(m cluster.MemberID, yield func(key string, k known)) {
 		known
 	}
 	var all []at
-	s.rule.docs.from(folder(m), func(key string, k known) bool {
+	s.rule.docs.From(folder(m), func(key string, k known) bool {
 		if !strings.HasPrefix(key, folder(m)) {
 			return false
 		}

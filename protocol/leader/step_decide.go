@@ -65,7 +65,7 @@ func (s *step) boxesListed(docs []Doc) {
 		}
 	}
 	for m := range s.fold.value.Members() {
-		if _, ok := s.rule.boxes.all.get(string(m.ID)); !ok && m.State != cluster.MemberHeld {
+		if _, ok := s.rule.boxes.all.Get(string(m.ID)); !ok && m.State != cluster.MemberHeld {
 			s.heartbeats = s.heartbeats.With(s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
 	}
@@ -104,7 +104,7 @@ func (s *step) wanted() []cluster.Command {
 // admissions are the commands about members as such.
 func (s *step) admissions() (out []cluster.Command) {
 	v := *s.fold.value
-	s.rule.boxes.all.each(func(_ string, b box) bool {
+	s.rule.boxes.all.Each(func(_ string, b box) bool {
 		m, in := v.Member(b.Member)
 		switch {
 		case b.Want == WantLeave && in && m.Incarnation == b.Incarnation && m.Heartbeat == b.Heartbeat:
@@ -152,7 +152,7 @@ func (s *step) deaths() (out []cluster.Command) {
 
 // heardAll are the commands that enter what members say of their tasks.
 func (s *step) heardAll() (out []cluster.Command) {
-	s.rule.boxes.all.each(func(_ string, b box) bool {
+	s.rule.boxes.all.Each(func(_ string, b box) bool {
 		if m, in := s.fold.value.Member(b.Member); !in || m.Heartbeat != b.Heartbeat {
 			return true
 		}
@@ -217,7 +217,7 @@ func (s *step) expired() (out []cluster.Command) {
 
 // accepts reports whether the owner has said that it takes the offer.
 func (s *step) accepts(p cluster.Partition) bool {
-	b, ok := s.rule.boxes.all.get(string(p.Owner))
+	b, ok := s.rule.boxes.all.Get(string(p.Owner))
 	return ok && slices.ContainsFunc(b.Says, func(say Saying) bool { return say.Task == p.ID && say.Token == p.Token && say.Say == SayAccept })
 }
 

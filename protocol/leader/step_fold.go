@@ -49,7 +49,7 @@ func (s *step) rank() int {
 // windows reports whether a task runs here that looks at others of its job.
 func (s *step) windows() bool {
 	found := false
-	s.slots.each(func(_ string, h held) bool {
+	s.slots.Each(func(_ string, h held) bool {
 		found = h.Spec.Spread == cluster.SpreadPartitioned
 		return !found
 	})

@@ -39,7 +39,7 @@ func (s *step) rival(heartbeat string) bool {
 
 // timing is what our own lease goes by.
 func (p Params) timing() heartbeat.Timing {
-	return heartbeat.Timing{TTL: p.TTL, Rho: p.Rho, Margin: p.Margin}
+	return heartbeat.Timing{TTL: p.TTL, Longest: p.Longest, Rho: p.Rho, Margin: p.Margin}
 }
 
 // silence is how long the owner of a heartbeat must be silent.
@@ -57,8 +57,9 @@ func (s *step) renew() {
 	if s.renewal.busy || s.now < s.renewal.Next {
 		return
 	}
-	s.renewal.busy = true
-	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life})
+	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
+	s.renewal.busy, s.renewal.asked, s.renewal.Lease = true, s.now, s.renewal.Sending(s.now, t)
+	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
 }
 
 // checkLease notices that the last acknowledged renewal is too old: see package heartbeat. A heartbeat that was silent for long enough is never renewed.
@@ -80,6 +81,7 @@ func (s *step) lapse() {
 		return
 	}
 	s.life++
+	s.pace = s.pace.Lost(s.renewal.Lease, s.renewal.waited(s.now), s.now, s.p.timing())
 	s.renewal = renewal{}
 	if s.assigned.ValidUntil != 0 {
 		s.assigned.ValidUntil = 0
@@ -91,11 +93,15 @@ func (s *step) renewed(ev Renewed) {
 	if ev.Key != s.renewal.key {
 		return // of a former life
 	}
-	s.renewal.busy = false
+	asked := s.renewal.asked
+	s.renewal.busy, s.renewal.asked = false, 0
 	s.answered(ev.Err)
+	if ev.Outcome != outbox.Refused {
+		s.pace = s.pace.Answered(ev.TTL, s.now.Sub(asked), ev.Outcome == outbox.Done, s.now, s.p.timing())
+	}
 	switch ev.Outcome {
 	case outbox.Done:
-		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.p.timing())
+		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))
 	case outbox.Refused:
 		s.renewal.Next = s.now.Add(s.p.Poll)
 		s.renewal.over = s.phase == phaseLeaving // it begins no other life

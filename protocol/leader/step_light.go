@@ -49,7 +49,7 @@ func (p Peer) same(o Peer) bool {
 
 // assignedRecords are the jobs and partitions of our assignments.
 func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Partition) {
-	s.slots.each(func(_ string, h held) bool {
+	s.slots.Each(func(_ string, h held) bool {
 		id, _, _ := h.Task.Split()
 		i := slices.IndexFunc(jobs, func(j cluster.Job) bool { return j.ID == id })
 		if i < 0 {

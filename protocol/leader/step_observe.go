@@ -37,7 +37,7 @@ func (s *step) observe() {
 // observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.
 func (s *step) observeJoiners() {
 	var left []string
-	s.rule.boxes.all.each(func(id string, b box) bool {
+	s.rule.boxes.all.Each(func(id string, b box) bool {
 		m, in := s.fold.value.Member(b.Member)
 		o := s.heartbeats.Of(b.Heartbeat)
 		if !in && s.dead(o) {

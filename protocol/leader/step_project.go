@@ -61,7 +61,7 @@ func (s *step) project() {
 
 func (s *step) projectSlots() {
 	var done []string
-	s.rule.dirty.each(func(k string, t target) bool {
+	s.rule.dirty.Each(func(k string, t target) bool {
 		if s.projectSlot(t) {
 			done = append(done, k)
 		}
@@ -76,7 +76,7 @@ func (s *step) projectSlots() {
 // a former leader, to a document that has been removed since, starts nothing.
 func (s *step) projectSlot(t target) bool {
 	key := SlotKey(t.member, t.task)
-	have, there := s.rule.docs.get(key)
+	have, there := s.rule.docs.Get(key)
 	want, ok := s.slotOf(t)
 	switch {
 	case s.isBusy(key):

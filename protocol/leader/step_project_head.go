@@ -11,7 +11,7 @@ import (
 func (s *step) projectHeads() {
 	var gone []string
 	next := make(map[string]headAt)
-	s.rule.heads.each(func(k string, h headAt) bool {
+	s.rule.heads.Each(func(k string, h headAt) bool {
 		if !h.stale && len(h.pending) == 0 || s.isBusy(HeadKey(cluster.MemberID(k))) {
 			return true
 		}
@@ -79,7 +79,7 @@ func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 
 // inFolder is how many assignments a member's folder has for certain.
 func (s *step) inFolder(m cluster.MemberID) (n int) {
-	s.rule.docs.from(folder(m), func(key string, k known) bool {
+	s.rule.docs.From(folder(m), func(key string, k known) bool {
 		mine := strings.HasPrefix(key, folder(m))
 		if mine && k.version != "" && !k.unsure {
 			n++
@@ -90,7 +90,7 @@ func (s *step) inFolder(m cluster.MemberID) (n int) {
 }
 
 func (s *step) touchHead(m cluster.MemberID) {
-	h, _ := s.rule.heads.get(string(m))
+	h, _ := s.rule.heads.Get(string(m))
 	h.stale = true
 	s.rule.heads.set(string(m), h)
 }

@@ -212,7 +212,7 @@ func (s *step) touch(p cluster.Partition) {
 // clean reports whether all assignments of a member are written.
 func (s *step) clean(m cluster.MemberID) bool {
 	prefix, some := string(m)+"\x00", false
-	s.rule.dirty.from(prefix, func(k string, _ target) bool {
+	s.rule.dirty.From(prefix, func(k string, _ target) bool {
 		some = strings.HasPrefix(k, prefix)
 		return false
 	})

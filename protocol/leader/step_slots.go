@@ -76,7 +76,7 @@ func (s *step) folderListed(docs []Doc) {
 			s.wantSlot(slot.Task)
 		}
 	}
-	s.slots.each(func(_ string, h held) bool {
+	s.slots.Each(func(_ string, h held) bool {
 		s.wantSlot(h.Task)
 		return true
 	})
@@ -110,7 +110,7 @@ func (s *step) fetchSlots() {
 // slotGot takes in an assignment. One of another membership of this member is none; one that cannot be read leaves what was there.
 func (s *step) slotGot(d Doc) {
 	slot, ok := d.Value.(Slot)
-	_, there := s.slots.get(d.Key)
+	_, there := s.slots.Get(d.Key)
 	switch {
 	case s.inc == 0 || d.Bad != "":
 	case ok && slot.Token >= s.admitted && slot.Member == s.self():
@@ -143,8 +143,8 @@ func (s *step) assign() {
 }
 
 func (s *step) grants() []protocol.Grant {
-	out := make([]protocol.Grant, 0, s.slots.len())
-	s.slots.each(func(_ string, h held) bool {
+	out := make([]protocol.Grant, 0, s.slots.Len())
+	s.slots.Each(func(_ string, h held) bool {
 		if h.State == Active || h.State == Taking {
 			out = append(out, h.grant())
 		}
@@ -177,7 +177,7 @@ func (s *step) idle() bool {
 
 // says is what there is to say about our assignments.
 func (s *step) says() (out []Saying) {
-	s.slots.each(func(_ string, h held) bool {
+	s.slots.Each(func(_ string, h held) bool {
 		if say := s.sayOf(h); say.Say != "" {
 			say.Task, say.Token = h.Task, h.Token
 			out = append(out, say)

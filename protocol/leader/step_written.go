@@ -26,7 +26,7 @@ func (s *step) written(d Doc) {
 func (s *step) headWritten(d Doc) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(d.Key, headPrefix), "/")
 	h, _ := d.Value.(Head)
-	was, known := s.rule.heads.get(id)
+	was, known := s.rule.heads.Get(id)
 	if known && !was.unsure && was.version == d.Version {
 		return // as we know it
 	}
@@ -42,7 +42,7 @@ func (s *step) slotWritten(d Doc) {
 		return
 	}
 	slot, ok := d.Value.(Slot)
-	was, _ := s.rule.docs.get(d.Key)
+	was, _ := s.rule.docs.Get(d.Key)
 	same := was.version == d.Version
 	if same && !was.unsure {
 		return // as we know it
@@ -89,7 +89,7 @@ func (s *step) projected(ev Wrote) {
 
 func (s *step) headProjected(ev Wrote) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(ev.Key, headPrefix), "/")
-	h, ok := s.rule.heads.get(id)
+	h, ok := s.rule.heads.Get(id)
 	switch {
 	case !ok:
 	case ev.Err != "":
@@ -105,7 +105,7 @@ func (s *step) headProjected(ev Wrote) {
 
 // slotProjected takes in the outcome of one assignment. What was done is told to the member by its head.
 func (s *step) slotProjected(ev Wrote) {
-	k, ok := s.rule.docs.get(ev.Key)
+	k, ok := s.rule.docs.Get(ev.Key)
 	if ev.Err != "" {
 		k.unsure = true
 		s.rule.docs.set(ev.Key, k)
@@ -124,14 +124,14 @@ func (s *step) slotProjected(ev Wrote) {
 func (s *step) tell(key string) {
 	rest := strings.TrimPrefix(key, AssignPrefix)
 	id, _, _ := strings.Cut(rest, "/")
-	s.rule.dirty.from(id+"\x00", func(at string, t target) bool {
+	s.rule.dirty.From(id+"\x00", func(at string, t target) bool {
 		if !strings.HasPrefix(at, id+"\x00") {
 			return false
 		}
 		if SlotKey(t.member, t.task) != key {
 			return true
 		}
-		h, _ := s.rule.heads.get(id)
+		h, _ := s.rule.heads.Get(id)
 		h.pending = append(h.pending[:len(h.pending):len(h.pending)], t.task)
 		s.rule.heads.set(id, h)
 		return false
@@ -141,7 +141,7 @@ func (s *step) tell(key string) {
 // recheck reads the document that a member seems to have read: it may be one that nobody should have written.
 func (s *step) recheck(m cluster.MemberID, say Saying) {
 	key := SlotKey(m, say.Task)
-	if k, ok := s.rule.docs.get(key); !ok || k.stamp.token != say.Token {
+	if k, ok := s.rule.docs.Get(key); !ok || k.stamp.token != say.Token {
 		k.unsure = true
 		s.rule.docs.set(key, k)
 	}
@@ -159,8 +159,8 @@ func (s *step) compare() {
 	for m := range now.Members() {
 		s.touchHead(m.ID)
 	}
-	s.rule.docs.each(func(_ string, k known) bool {
-		if h, ok := s.rule.heads.get(string(k.member)); ok && k.index > h.Index { // the former leader may have told nobody
+	s.rule.docs.Each(func(_ string, k known) bool {
+		if h, ok := s.rule.heads.Get(string(k.member)); ok && k.index > h.Index { // the former leader may have told nobody
 			h.pending = append(h.pending[:len(h.pending):len(h.pending)], k.task)
 			s.rule.heads.set(string(k.member), h)
 		}

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"context"
 	"errors"
@@ -37,8 +38,8 @@ type Caller struct {
 
 // Timeout is how long the call of an effect may take.
 func (c *Caller) Timeout(e Effect) time.Duration {
-	if _, ok := e.(Renew); ok {
-		return c.TTL / 3
+	if r, ok := e.(Renew); ok {
+		return cmp.Or(r.Wait, c.TTL/3)
 	}
 	return c.TTL
 }

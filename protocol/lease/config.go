@@ -13,7 +13,7 @@ func params(c protocol.Config, nonce string) Params {
 	copy(seed[:], nonce)
 	return Params{
 		Join:  shell.Join(c),
-		Nonce: nonce, TTL: c.TTL, Rho: 50, Margin: c.TTL / 20, Poll: min(c.TTL/20, time.Second), Patience: c.TTL, Hold: c.Hold,
+		Nonce: nonce, TTL: c.TTL, Longest: shell.Longest(c), Rho: 50, Margin: c.TTL / 20, Poll: min(c.TTL/20, time.Second), Patience: c.TTL, Hold: c.Hold,
 		Seed: binary.BigEndian.Uint64(seed[:]),
 	}
 }

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"time"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
@@ -52,7 +54,9 @@ type (
 		Version store.Version
 		Beat    uint64
 		Write   string
-		Life    uint64 // grows with each new key: a call of a former life may still be under way
+		Life    uint64        // grows with each new key: a call of a former life may still be under way
+		TTL     time.Duration // to state; 0: the usual one
+		Wait    time.Duration // how long the call may take; 0: a third of the usual TTL
 	}
 	// ReadView reads a view.
 	ReadView struct {

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"time"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/shell"
@@ -60,6 +62,7 @@ type (
 	Renewed struct {
 		Now, Sent protocol.Instant
 		Key       string
+		TTL       time.Duration // that the heartbeat states if it was written
 		Beat      uint64
 		Outcome   Outcome
 		Version   store.Version

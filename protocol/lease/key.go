@@ -53,13 +53,14 @@ func (k *namer) number(kind string, n uint64) { k.alias(kind, strconv.FormatUint
 func (k *namer) call(c call, now protocol.Instant) { k.any(c.busy, now >= c.next) }
 
 // AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from now on, as long as they
-// have equal Params without a Poll. Of instants it has what is due.
+// have equal Params without a Poll and without a Longest. Of instants it has what is due.
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := &namer{n, b}
 	t := s.p.timing()
 	k.any(s.phase, s.life, s.inc, s.stop, s.problem != "", s.now >= s.claimRest, len(s.queue))
 	k.any(s.beat.Held, s.beat.Lapsed(s.now, t), s.now >= s.beat.Next, s.beat.key, s.beat.busy, s.beat.lost)
 	k.version(s.beat.key, s.beat.version)
+	k.any(s.beat.TTL, s.beat.Short != 0, s.pace.Doubled)
 	k.call(s.beat.read, s.now)
 	k.call(s.name.call, s.now)
 	k.call(s.name.fence, s.now)

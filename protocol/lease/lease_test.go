@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -19,4 +20,15 @@ func TestStoriesOnMemory(t *testing.T) {
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	protocoltest.StormsOnMemory(t, Protocol{}, false)
+}
+
+// TestABusyStore is a store that cannot take as many heartbeats as the usual TTL asks for.
+func TestABusyStore(t *testing.T) {
+	t.Parallel()
+	for _, noSessions := range []bool{false, true} {
+		t.Run(fmt.Sprintf("NoSessions=%t", noSessions), func(t *testing.T) {
+			t.Parallel()
+			protocoltest.Load{Beats: 3, Times: 2, Returns: true, NoSessions: noSessions}.Busy(t, Protocol{})
+		})
+	}
 }

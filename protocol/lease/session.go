@@ -1,12 +1,14 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	beats "github.com/rota-run/rota/protocol/beat"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
@@ -18,6 +20,7 @@ type beatWriter struct {
 	key     string        // of the life that the rest belongs to; "" before the first
 	life    uint64
 	session store.Session
+	most    time.Duration // the longest TTL that may be stated in this life; 0: any
 	version store.Version // that was acknowledged last
 	over    bool          // the session has ended: what it had written is gone, or goes at any moment
 }
@@ -39,11 +42,12 @@ func (w *beatWriter) give() { <-w.turn }
 
 func (c *Caller) renew(ctx context.Context, e Renew) Event {
 	sent := c.Now()
-	ev := Renewed{Sent: sent, Key: e.Key, Beat: e.Beat, Outcome: NotDone}
+	e.TTL = cmp.Or(e.TTL, c.TTL)
+	ev := Renewed{Sent: sent, Key: e.Key, TTL: e.TTL, Beat: e.Beat, Outcome: NotDone}
 	err := c.beat.take(ctx)
 	if err == nil {
 		ev.Sent = c.Now()
-		ev.Version, err = c.beat.write(ctx, c, e)
+		ev.Version, ev.TTL, err = c.beat.write(ctx, c, e)
 		ev.Outcome, ev.Ended = outcome(err), c.beat.over
 		c.beat.give()
 	}
@@ -51,11 +55,13 @@ func (c *Caller) renew(ctx context.Context, e Renew) Event {
 	return c.closed(err, ev)
 }
 
-func (w *beatWriter) write(ctx context.Context, c *Caller, e Renew) (store.Version, error) {
+// write returns the version and the TTL that it states.
+func (w *beatWriter) write(ctx context.Context, c *Caller, e Renew) (store.Version, time.Duration, error) {
 	if err := w.begin(ctx, c, e); err != nil {
-		return "", err
+		return "", e.TTL, err
 	}
-	t := heartbeat.Text{Member: string(c.Member), AtMS: c.Wall().UnixMilli(), TTLMS: (c.TTL + time.Millisecond - 1).Milliseconds()}
+	ttl := beats.Stated(e.TTL, w.most)
+	t := heartbeat.Text{Member: string(c.Member), AtMS: c.Wall().UnixMilli()}.States(c.TTL, ttl)
 	d := written(e.Key, e.Version, nodeDoc{State: nodeLive, Text: t, Beat: e.Beat, Tied: w.session != nil, Write: e.Write})
 	var v store.Version
 	var err error
@@ -69,9 +75,9 @@ func (w *beatWriter) write(ctx context.Context, c *Caller, e Renew) (store.Versi
 		w.version = v
 	case errors.Is(err, store.ErrSession):
 		w.over = true
-		return "", fmt.Errorf("%w: %w", store.ErrConflict, err)
+		return "", ttl, fmt.Errorf("%w: %w", store.ErrConflict, err)
 	}
-	return v, err
+	return v, ttl, err
 }
 
 // begin starts another life: with a session of its own, where the store has them.
@@ -88,11 +94,11 @@ func (w *beatWriter) begin(ctx context.Context, c *Caller, e Renew) error {
 	}
 	w.end(ctx, c)
 	if s, ok := c.Store.(store.Sessions); ok && !c.NoSessions {
-		session, err := s.OpenSession(ctx, c.TTL)
+		session, most, err := beats.Open(ctx, s, e.TTL, c.TTL)
 		if err != nil {
 			return err
 		}
-		w.session = session
+		w.session, w.most = session, most
 	}
 	w.key, w.life, w.version, w.over = e.Key, e.Life, "", false
 	return nil
@@ -109,7 +115,7 @@ func (w *beatWriter) end(ctx context.Context, c *Caller) {
 	if err != nil {
 		c.Logger.Debug("remove our heartbeat", "err", err)
 	}
-	w.session, w.version = nil, ""
+	w.session, w.version, w.most = nil, "", 0
 }
 
 // Close removes the heartbeat after the member has left or halted.

@@ -18,6 +18,8 @@ type Params struct {
 	Nonce string
 	// TTL is how long others wait when this member is silent, and it waits for one that does not state its own.
 	TTL time.Duration
+	// Longest is the longest TTL that it states while its renewals are slow; see [heartbeat.Pace]. 0: always TTL.
+	Longest time.Duration
 	// Rho is the bound on the error of a clock's rate, in thousandths.
 	Rho int64
 	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
@@ -61,6 +63,7 @@ type State struct {
 	random uint64
 
 	beat  beat
+	pace  heartbeat.Pace
 	name  nameCheck
 	look  look
 	lead  lead
@@ -278,7 +281,7 @@ func (s *step) answered(err string) {
 
 // timing is what our own lease goes by.
 func (p Params) timing() heartbeat.Timing {
-	return heartbeat.Timing{TTL: p.TTL, Rho: p.Rho, Margin: p.Margin}
+	return heartbeat.Timing{TTL: p.TTL, Longest: p.Longest, Rho: p.Rho, Margin: p.Margin}
 }
 
 // setWake asks to be woken at the next instant at which something is due.

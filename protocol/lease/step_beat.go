@@ -16,12 +16,21 @@ type beat struct {
 	heartbeat.Lease
 	key     string
 	busy    bool
-	version store.Version // that was acknowledged, or read back as our own
-	count   uint64        // of the renewal that is under way, or was the last
-	write   string        // its name
-	acked   uint64        // of the last renewal that is known to have been stored
-	lost    bool          // its outcome is unknown, or it met another version: read it
+	asked   protocol.Instant // when the renewal that is under way was asked for
+	version store.Version    // that was acknowledged, or read back as our own
+	count   uint64           // of the renewal that is under way, or was the last
+	write   string           // its name
+	acked   uint64           // of the last renewal that is known to have been stored
+	lost    bool             // its outcome is unknown, or it met another version: read it
 	read    call
+}
+
+// waited is how long the renewal that is under way has been waiting for its answeb.
+func (b beat) waited(now protocol.Instant) time.Duration {
+	if !b.busy {
+		return 0
+	}
+	return now.Sub(b.asked)
 }
 
 func (s *step) self() cluster.MemberID { return s.p.Join.Member }
@@ -47,10 +56,11 @@ func (s *step) renew() {
 		}
 		return
 	}
-	s.beat.busy = true
+	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
+	s.beat.busy, s.beat.asked, s.beat.Lease = true, s.now, s.beat.Sending(s.now, t)
 	s.beat.count++
 	s.beat.write = s.writeName()
-	s.emit(Renew{Key: s.beat.key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.life})
+	s.emit(Renew{Key: s.beat.key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.life, TTL: t.TTL, Wait: s.beat.Wait(t)})
 }
 
 // checkLease notices that the last acknowledged renewal is too old: others may have fenced the session since. It is never renewed again.
@@ -73,6 +83,7 @@ func (s *step) lapse(reason string) {
 	default:
 		return
 	}
+	s.pace = s.pace.Lost(s.beat.Lease, s.beat.waited(s.now), s.now, s.p.timing())
 	s.beat = beat{}
 	s.held, s.lead, s.inc = nil, lead{}, 0
 	s.dropTries()
@@ -95,8 +106,12 @@ func (s *step) renewed(ev Renewed) {
 	if ev.Key != s.beat.key || ev.Beat != s.beat.count {
 		return // of a former session
 	}
-	s.beat.busy = false
+	asked := s.beat.asked
+	s.beat.busy, s.beat.asked = false, 0
 	s.answered(ev.Err)
+	if !ev.Ended {
+		s.pace = s.pace.Answered(ev.TTL, s.now.Sub(asked), ev.Outcome == Done, s.now, s.p.timing())
+	}
 	if ev.Ended { // its document may still be there, and goes at any moment: whoever renewed it in another session would rely on what vanishes
 		s.lapse("its session with the store has ended")
 		return
@@ -104,7 +119,7 @@ func (s *step) renewed(ev Renewed) {
 	switch ev.Outcome {
 	case Done:
 		s.beat.version, s.beat.acked = ev.Version, ev.Beat
-		s.beat.Lease = s.beat.Renewed(ev.Sent, s.p.timing())
+		s.beat.Lease = s.beat.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))
 	case NotDone:
 		s.beat.Next = s.now.Add(s.p.Poll)
 	default: // for others it may have been renewed; for us it was not

@@ -11,7 +11,7 @@ import (
 func params(c protocol.Config, nonce string) Params {
 	p := Params{
 		Join:  shell.Join(c),
-		Nonce: nonce, TTL: c.TTL, Rho: 50, Margin: c.TTL / 20, Poll: min(c.TTL/20, time.Second), Hold: c.Hold, Restart: c.Restart, SnapshotEvery: c.SnapshotEvery,
+		Nonce: nonce, TTL: c.TTL, Longest: shell.Longest(c), Rho: 50, Margin: c.TTL / 20, Poll: min(c.TTL/20, time.Second), Hold: c.Hold, Restart: c.Restart, SnapshotEvery: c.SnapshotEvery,
 	}
 	_, log := c.Store.(store.LogWatcher)
 	_, docs := c.Store.(store.Watcher)

@@ -33,6 +33,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 		k.number(int64(c.next), int64(c.rest))
 	}
 	k.number(int64(s.renewal.Acked), int64(s.renewal.Next), int64(s.checkSent))
+	k.number(int64(s.renewal.TTL), int64(s.renewal.Short), int64(s.pace.Doubled), int64(s.pace.Slow), int64(s.pace.Calm), int64(s.renewal.asked))
 	k.observation(s.claim)
 	for _, o := range s.heartbeats {
 		if n.Known(o.Key) {

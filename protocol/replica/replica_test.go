@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -25,4 +26,15 @@ func TestStorm(t *testing.T) {
 func TestStoriesWithHeartbeatsAlone(t *testing.T) {
 	t.Parallel()
 	protocoltest.Run(t, protocoltest.OnMemory(Protocol{}, true))
+}
+
+// TestABusyStore is a store that cannot take as many heartbeats as the usual TTL asks for.
+func TestABusyStore(t *testing.T) {
+	t.Parallel()
+	for _, noSessions := range []bool{false, true} {
+		t.Run(fmt.Sprintf("NoSessions=%t", noSessions), func(t *testing.T) {
+			t.Parallel()
+			protocoltest.Load{Beats: 3, Times: 2, Returns: true, NoSessions: noSessions}.Busy(t, Protocol{})
+		})
+	}
 }

@@ -19,6 +19,8 @@ type Params struct {
 	Nonce string
 	// TTL is how long others wait when this member is silent. This member waits as long for one that states no TTL.
 	TTL time.Duration
+	// Longest is the longest TTL that it states while its renewals are slow; see [heartbeat.Pace]. 0: always TTL.
+	Longest time.Duration
 	// Rho is the bound on the error of a clock's rate, in thousandths.
 	Rho int64
 	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
@@ -73,6 +75,7 @@ type State struct {
 
 	claim      heartbeat.Observation // of another start under our name
 	renewal    renewal
+	pace       heartbeat.Pace
 	heartbeats heartbeat.Observations // of all members
 	log        fold.Reader
 	out        outbox.Box

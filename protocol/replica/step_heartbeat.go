@@ -14,13 +14,22 @@ import (
 // renewal is the state of our own heartbeat, in this epoch.
 type renewal struct {
 	heartbeat.Lease
-	key  string
-	busy bool
+	key   string
+	busy  bool
+	asked protocol.Instant // when the renewal that is under way was asked for
+}
+
+// waited is how long the renewal that is under way has been waiting for its answer.
+func (r renewal) waited(now protocol.Instant) time.Duration {
+	if !r.busy {
+		return 0
+	}
+	return now.Sub(r.asked)
 }
 
 // timing are the durations of our own lease.
 func (p Params) timing() heartbeat.Timing {
-	return heartbeat.Timing{TTL: p.TTL, Rho: p.Rho, Margin: p.Margin}
+	return heartbeat.Timing{TTL: p.TTL, Longest: p.Longest, Rho: p.Rho, Margin: p.Margin}
 }
 
 // silence is how long the owner of a heartbeat must be silent.
@@ -38,8 +47,9 @@ func (s *step) renew() {
 	if s.renewal.busy || s.now < s.renewal.Next {
 		return
 	}
-	s.renewal.busy = true
-	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life})
+	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
+	s.renewal.busy, s.renewal.asked, s.renewal.Lease = true, s.now, s.renewal.Sending(s.now, t)
+	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
 }
 
 // checkLease notices that the last acknowledged renewal is too old. A renewal that is acknowledged after that proves nothing: others may
@@ -63,6 +73,7 @@ func (s *step) lapse() {
 		return
 	}
 	s.life++
+	s.pace = s.pace.Lost(s.renewal.Lease, s.renewal.waited(s.now), s.now, s.p.timing())
 	s.renewal = renewal{}
 	if s.assigned.ValidUntil != 0 {
 		s.assigned.ValidUntil = 0
@@ -74,11 +85,15 @@ func (s *step) renewed(ev Renewed) {
 	if ev.Key != s.renewal.key {
 		return // of a former life
 	}
-	s.renewal.busy = false
+	asked := s.renewal.asked
+	s.renewal.busy, s.renewal.asked = false, 0
 	s.answered(ev.Err)
+	if ev.Outcome != Refused {
+		s.pace = s.pace.Answered(ev.TTL, s.now.Sub(asked), ev.Outcome == Done, s.now, s.p.timing())
+	}
 	switch ev.Outcome {
 	case Done:
-		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.p.timing())
+		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))
 	case Refused:
 		s.renewal.Next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life
 		s.lapse()

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"time"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 )
@@ -27,9 +29,20 @@ func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
 	return s.inc, s.assigned.ValidUntil
 }
 
+// TTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
+func (s State) TTL() time.Duration { return max(s.renewal.TTL, s.pace.TTL(s.p.timing())) }
+
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, Pending: len(s.out.Queue), Foreign: s.log.History.Foreign}
+	return protocol.Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.problem, TTLMS: s.lengthened(), Pending: len(s.out.Queue), Foreign: s.log.History.Foreign}
+}
+
+// lengthened is the TTL in milliseconds where it is longer than usual, else 0.
+func (s State) lengthened() int64 {
+	if ttl := s.TTL(); ttl != s.p.TTL {
+		return ttl.Milliseconds()
+	}
+	return 0
 }
 
 // Now is the newest instant that the member has seen.

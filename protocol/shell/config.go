@@ -54,6 +54,9 @@ func Check(c protocol.Config, p protocol.Protocol) error {
 	return errors.Join(faults...)
 }
 
+// Longest is the longest TTL that a member states while its renewals are slow.
+func Longest(c protocol.Config) time.Duration { return min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL) }
+
 // Join is what a member says of itself when it joins.
 func Join(c protocol.Config) cluster.PrepareJoin {
 	return cluster.PrepareJoin{

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"time"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/outbox"
@@ -98,5 +100,7 @@ type (
 		Key    string
 		Create bool
 		Life   uint64
+		TTL    time.Duration // to state; 0: the usual one
+		Wait   time.Duration // how long the call may take; 0: a third of the usual TTL
 	}
 )

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"time"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/outbox"
@@ -71,10 +73,11 @@ type (
 	}
 	// SnapshotSaved answers SaveSnapshot.
 	SnapshotSaved struct{ Now protocol.Instant }
-	// Renewed answers Renew. Sent is an instant before the call was sent.
+	// Renewed answers Renew. Sent is an instant before the call was sent, TTL what the heartbeat states if it was written.
 	Renewed struct {
 		Now, Sent protocol.Instant
 		Key       string
+		TTL       time.Duration
 		Outcome   outbox.Outcome
 		Err       string
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -42,8 +43,8 @@ func NewLogCaller(c protocol.Config) LogCaller {
 
 // Timeout is how long the call of an effect may take.
 func (c *LogCaller) Timeout(e Effect) time.Duration {
-	if _, ok := e.(Renew); ok {
-		return c.TTL / 3
+	if r, ok := e.(Renew); ok {
+		return cmp.Or(r.Wait, c.TTL/3)
 	}
 	return c.TTL
 }
@@ -74,8 +75,8 @@ func (c *LogCaller) Call(ctx context.Context, e Effect) Event {
 		c.saveSnapshot(ctx, e)
 		return SnapshotSaved{Now: c.Now()}
 	case Renew:
-		sent, out, err := c.Beat().Renew(ctx, beat.Renewal{Key: e.Key, Create: e.Create, Life: e.Life})
-		return Renewed{Now: c.Now(), Sent: sent, Key: e.Key, Outcome: out, Err: Text(err)}
+		sent, ttl, out, err := c.Beat().Renew(ctx, beat.Renewal{Key: e.Key, Create: e.Create, Life: e.Life, TTL: e.TTL})
+		return Renewed{Now: c.Now(), Sent: sent, Key: e.Key, TTL: ttl, Outcome: out, Err: Text(err)}
 	}
 	return nil
 }

@@ -25,6 +25,9 @@ func (r *Member[S]) Run(ctx context.Context) error {
 	return err
 }
 
+// LongerTTL is what a member logs whose TTL is longer than usual; the attribute ttl is how long.
+const LongerTTL = "renewals are slow: the TTL is longer than usual"
+
 // loop does the effects of one Run.
 type loop[S State] struct {
 	*Member[S]
@@ -34,6 +37,7 @@ type loop[S State] struct {
 	watches watches
 	bad     map[string]string // documents that were refused, and why
 	lostAt  time.Time
+	ttlMS   int64 // that was last told; 0: the usual one
 	err     error
 	done    bool
 }
@@ -62,6 +66,7 @@ func (l *loop[S]) run(ctx context.Context) error {
 		l.state = state
 		l.mu.Unlock()
 		l.watch(state)
+		l.paced(state.Status().TTLMS)
 		for _, e := range fx {
 			l.do(e)
 		}
@@ -179,6 +184,19 @@ func (l *loop[S]) refused(e Refusing) {
 	if l.c.Events.Refused != nil {
 		l.c.Events.Refused(e.Key, e.Reason)
 	}
+}
+
+// paced says that the TTL is another one than before.
+func (l *loop[S]) paced(ttlMS int64) {
+	switch ttlMS {
+	case l.ttlMS:
+		return
+	case 0:
+		l.c.Logger.Info("renewals are quick again: the TTL is as usual", "ttl", l.c.TTL)
+	default:
+		l.c.Logger.Info(LongerTTL, "ttl", time.Duration(ttlMS)*time.Millisecond)
+	}
+	l.ttlMS = ttlMS
 }
 
 func (l *loop[S]) storeChanged(problem string) {

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,11 +35,13 @@ func NewCaller(l *shell.LogCaller) *Caller {
 
 // Timeout is how long the call of an effect may take.
 func (c *Caller) Timeout(e Effect) time.Duration {
-	switch e.(type) {
-	case JoinGroup, SyncGroup: // they wait for the others
-		return 2 * c.TTL
+	switch e := e.(type) {
+	case JoinGroup: // it waits for the others, as the next one does
+		return 2 * cmp.Or(e.Session, c.TTL)
+	case SyncGroup:
+		return 2 * cmp.Or(e.Session, c.TTL)
 	case Beat:
-		return c.TTL / 4
+		return cmp.Or(e.Session, c.TTL) / 4
 	}
 	return c.LogCaller.Timeout(e)
 }
@@ -103,7 +106,13 @@ func (c *Caller) join(ctx context.Context, e JoinGroup) Event {
 	if err != nil {
 		return Joined{Now: c.Now(), Err: err.Error()}
 	}
-	m, err := c.group.JoinGroup(ctx, store.JoinRequest{ID: e.ID, Data: about, Session: e.Session, Rebalance: e.Session})
+	r := store.JoinRequest{ID: e.ID, Data: about, Session: e.Session, Rebalance: e.Session}
+	m, err := c.group.JoinGroup(ctx, r)
+	for e.ID == "" && errors.Is(err, store.ErrTTL) && r.Session > e.Usual {
+		r.Session = max(e.Usual, r.Session/2)
+		r.Rebalance = r.Session
+		m, err = c.group.JoinGroup(ctx, r)
+	}
 	if errors.Is(err, store.ErrClosed) {
 		return Closed{Now: c.Now(), Err: err}
 	}
@@ -112,7 +121,7 @@ func (c *Caller) join(ctx context.Context, e JoinGroup) Event {
 		c.id = m.ID
 		c.mu.Unlock()
 	}
-	out := Joined{Now: c.Now(), ID: m.ID, Generation: m.Generation, Leads: m.Leads(), Answer: answer(err), Err: problem(err)}
+	out := Joined{Now: c.Now(), ID: m.ID, Session: r.Session, Generation: m.Generation, Leads: m.Leads(), Answer: answer(err), Err: problem(err)}
 	for _, g := range m.Members {
 		out.Members = append(out.Members, companion(g))
 	}

@@ -41,17 +41,20 @@ type (
 		shell.Call
 		ID      string
 		Join    cluster.PrepareJoin
-		Session time.Duration
+		Session time.Duration // for how long the group is to keep it while it is silent
+		Usual   time.Duration // what is asked for where the group allows no longer Session
 	}
 	// SyncGroup waits until the generation is a fact.
 	SyncGroup struct {
 		shell.Call
-		Seat store.Seat
+		Seat    store.Seat
+		Session time.Duration
 	}
 	// Beat renews the membership.
 	Beat struct {
 		shell.Call
-		Seat store.Seat
+		Seat    store.Seat
+		Session time.Duration
 	}
 	// LeaveGroup ends a membership in which the member was removed.
 	LeaveGroup struct {

@@ -1,6 +1,8 @@
 package sync
 
 import (
+	"time"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/outbox"
@@ -59,6 +61,7 @@ type (
 	Joined struct {
 		Now        protocol.Instant
 		ID         string
+		Session    time.Duration // for how long the group keeps that member while it is silent
 		Generation uint64
 		Leads      bool
 		Members    []Companion // sorted by ID; nil for all but the leader

@@ -20,7 +20,7 @@ type Naming interface {
 }
 
 // AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from now on, as long as they
-// have equal Params without a Poll, their values are alike, and nobody's history diverges. Of instants it has what was before what.
+// have equal Params without a Poll and without a Longest, their values are alike, and nobody's history diverges. Of instants it has what was before what.
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	g := s.group
 	for _, x := range []any{
@@ -47,7 +47,7 @@ func (s State) Before(sent protocol.Instant) bool { return sent < s.epochAt }
 // Beating is the heartbeat that the member may send now; false if another call comes first.
 func (s State) Beating() (Beat, bool) {
 	g := s.group
-	return Beat{Seat: store.Seat{ID: g.id, Generation: g.generation}}, g.need == needBeat && !g.busy && s.phase != phaseReading
+	return Beat{Seat: store.Seat{ID: g.id, Generation: g.generation}, Session: (&step{State: s}).session()}, g.need == needBeat && !g.busy && s.phase != phaseReading
 }
 
 func appendBox(b []byte, w cluster.WriterID, o outbox.Box, n Naming) []byte {

@@ -19,6 +19,8 @@ type Params struct {
 	Nonce string
 	// TTL is how long the group keeps a member that is silent, and waits for one that must join again.
 	TTL time.Duration
+	// Longest is the longest TTL that a membership gets after others were lost; see [heartbeat.Pace]. 0: always TTL.
+	Longest time.Duration
 	// Rho is the bound on the error of a clock's rate, in thousandths.
 	Rho int64
 	// Margin is what a member stops earlier than it must, for the time between looking at the clock and acting.
@@ -38,7 +40,7 @@ type Params struct {
 
 // timing is what the lease goes by. Its watcher is the group, which keeps a member for the TTL at least.
 func (p Params) timing() heartbeat.Timing {
-	return heartbeat.Timing{TTL: p.TTL, Rho: p.Rho, Margin: p.Margin}
+	return heartbeat.Timing{TTL: p.TTL, Longest: p.Longest, Rho: p.Rho, Margin: p.Margin}
 }
 
 // Hinted fills in how often is looked without a hint.
@@ -75,6 +77,7 @@ type State struct {
 	passed  protocol.Instant
 
 	group    group
+	pace     heartbeat.Pace
 	derived  duty.Derived      // as of changed
 	silent   bool              // there is nothing to say of the duties until they or the reports change
 	asked    cluster.Reactions // what the value at index askedAt asks of us

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/rota-run/rota/protocol"
@@ -27,13 +28,18 @@ type group struct {
 	need       need
 	busy       bool
 	next       protocol.Instant // not before
+	asked      protocol.Instant // when the call that is under way was asked for
+	ttl        time.Duration    // for which the group keeps this membership; 0 until it has said so: it cannot be changed
 	fact       protocol.Instant // when the generation became one, here
 	lease      heartbeat.Lease  // of the membership: renewed by Sync and Heartbeat
 	begun      uint64           // Start of the epoch by which its generation was announced, or was tried to be; 0: none
 }
 
 // beatEvery is how much time is between two heartbeats. They also bring the news of a new generation.
-func (p Params) beatEvery() time.Duration { return p.TTL / 8 }
+func (s *step) beatEvery() time.Duration { return s.session() / 8 }
+
+// session is the TTL of this membership, or of the one that is to be asked for.
+func (s *step) session() time.Duration { return cmp.Or(s.group.ttl, s.pace.TTL(s.p.timing())) }
 
 // keepGroup makes the next call.
 func (s *step) keepGroup() {
@@ -46,15 +52,15 @@ func (s *step) keepGroup() {
 		if s.group.id == "" && s.phase != phaseWaiting {
 			return // it is leaving, or what it ran has yet to stop
 		}
-		s.emit(JoinGroup{ID: s.group.id, Join: s.p.Join, Session: s.p.TTL})
+		s.emit(JoinGroup{ID: s.group.id, Join: s.p.Join, Session: s.session(), Usual: s.p.TTL})
 	case needSync:
-		s.emit(SyncGroup{Seat: seat})
+		s.emit(SyncGroup{Seat: seat, Session: s.session()})
 	case needBeat:
-		s.emit(Beat{Seat: seat})
+		s.emit(Beat{Seat: seat, Session: s.session()})
 	case needLeave:
 		s.emit(LeaveGroup{ID: s.group.id})
 	}
-	s.group.busy = true
+	s.group.busy, s.group.asked = true, s.now
 }
 
 func (s *step) heardGroup(ev Event) {
@@ -67,6 +73,9 @@ func (s *step) heardGroup(ev Event) {
 			s.renewed(ev.Sent)
 		}
 	case Beaten:
+		if ev.Answer != Outside {
+			s.pace = s.pace.Answered(s.session(), s.now.Sub(s.group.asked), ev.Answer != Failed, s.now, s.p.timing())
+		}
 		if s.heard(ev.Answer, ev.Err) {
 			s.renewed(ev.Sent)
 		}
@@ -79,8 +88,8 @@ func (s *step) heardGroup(ev Event) {
 // renewed counts the lease from before the call. That the group had us then says that no generation without us was formed before it, however late we hear
 // of it: so a lease that has run out begins again, without asking the log.
 func (s *step) renewed(sent protocol.Instant) {
-	s.group.lease = s.group.lease.Renewed(sent, s.p.timing())
-	s.group.next = sent.Add(s.p.beatEvery())
+	s.group.lease = s.group.lease.Renewed(sent, s.p.timing().Of(s.group.ttl))
+	s.group.next = sent.Add(s.beatEvery())
 }
 
 // heard takes in what the group says to a call, and reports whether it agreed.
@@ -106,7 +115,7 @@ func (s *step) heard(a Answer, err string) bool {
 
 func (s *step) joinedGroup(ev Joined) {
 	if s.group.id == "" {
-		s.group.id = ev.ID // also where the call failed: it is the member that may have joined
+		s.group.id, s.group.ttl = ev.ID, ev.Session // also where the call failed: it is the member that may have joined
 	}
 	if !s.heard(ev.Answer, ev.Err) {
 		return
@@ -117,6 +126,7 @@ func (s *step) joinedGroup(ev Joined) {
 
 // exile: the group goes on without us, and others may have what was ours.
 func (s *step) exile() {
+	s.pace = s.pace.Lost(s.group.lease, 0, s.now, s.p.timing())
 	s.group = group{next: s.now}
 	if s.phase == phaseMember {
 		s.remove("the group has removed it")

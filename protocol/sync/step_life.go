@@ -51,6 +51,9 @@ func (s *step) awaitEpoch() {
 // namesLast is how many TTLs a member waits while epochs that know of it name another start under its name. One that is dead would be out of the group.
 const namesLast = 3
 
+// longest is how many times as long as usual a TTL becomes at most, so that namesLast usual TTLs are longer than any membership of a dead process lasts.
+const longest = 2
+
 // awaitName gives up when another process is in the group under our name, and stays. Time in which the group does not know us does not count; a change of
 // the group ends nothing, for the next epoch may name the same one again.
 func (s *step) awaitName() {

@@ -20,3 +20,9 @@ func TestStorm(t *testing.T) {
 	t.Parallel()
 	protocoltest.StormsOnMemory(t, Protocol{}, false)
 }
+
+// TestABusyStore is a group that cannot take as many heartbeats as the usual TTL asks for.
+func TestABusyStore(t *testing.T) {
+	t.Parallel()
+	protocoltest.Load{Beats: 8, Times: 3}.Busy(t, Protocol{})
+}

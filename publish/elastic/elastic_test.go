@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/publishtest"
 )
@@ -59,9 +60,7 @@ func TestSuite(t *testing.T) {
 			}
 			return http.StatusOK, []byte(`{"errors":false}`)
 		})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return sink
 	}})
 }
@@ -91,9 +90,7 @@ func FuzzDocuments(f *testing.F) {
 	f.Add("a\n\"\\", "\x00", "\u2028", -1e300)
 	f.Fuzz(func(t *testing.T, name, key, value string, v float64) {
 		got, err := appendSample(nil, publish.Sample{Name: name, Tags: map[string]string{key: value}, Points: []publish.Point{{AtMS: 7, Value: v}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if bytes.Count(got, []byte("\n")) != 2 {
 			t.Fatalf("not two lines: %q", got)
 		}
@@ -150,9 +147,7 @@ func TestErrorsAreAskedFor(t *testing.T) {
 		asked = append(asked, r.URL.RawQuery)
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answers[len(asked)-1])), Request: r}, nil
 	})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	batch := []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1}}}, {Name: "b", Points: []publish.Point{{AtMS: 1}}}}
 	if out := s.Send(t.Context(), batch); out.Err != nil || len(asked) != 1 {
 		t.Errorf("%+v after %v", out, asked)

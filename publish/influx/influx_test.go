@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/publishtest"
 )
@@ -25,9 +26,7 @@ func TestSuite(t *testing.T) {
 			}
 			return http.StatusNoContent, nil
 		})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return sink
 	}})
 }
@@ -129,9 +128,7 @@ func TestVersion1AndWhatIsMissing(t *testing.T) {
 	var asked string
 	script := transport(func(r *http.Request) { asked = r.URL.String() + " " + r.Header.Get("Authorization") })
 	s, err := New(Options{Database: "d b", Retention: "year", User: "ann", Password: "pw", Transport: script})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out := s.Send(t.Context(), []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1, Value: 2}}}, {Name: "no points"}})
 	if out.Refused != 1 || len(out.Retry) != 0 || out.Err == nil || !strings.Contains(out.Err.Error(), "no points") {
 		t.Errorf("%+v", out)

@@ -63,6 +63,8 @@ type State interface {
 	Value() cluster.Value
 	Assigned() protocol.Assignment
 	Now() protocol.Instant
+	// TTL is for how long others wait when the member is silent.
+	TTL() time.Duration
 }
 
 // Store is a member's connection to the store.
@@ -83,7 +85,8 @@ type Start struct {
 	Join          cluster.PrepareJoin // name, slots and labels
 	Nonce         string              // of this start
 	TTL           time.Duration
-	Rho           int64 // thousandths
+	Longest       time.Duration // that it may state while its renewals are slow; 0: always TTL
+	Rho           int64         // thousandths
 	Margin, Hold  time.Duration
 	Poll          time.Duration
 	SnapshotEvery uint64

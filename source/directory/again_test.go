@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 )
 
 // counter counts what is asked of the directories of a scanner.
@@ -93,8 +94,8 @@ func TestALookCostsWhatChanged(t *testing.T) {
 			if i%2 == 0 {
 				put(t, one, text)
 			} else {
-				must(t, os.WriteFile(one+".tmp", []byte(text), 0o600))
-				must(t, os.Rename(one+".tmp", one))
+				must.Succeed(t, os.WriteFile(one+".tmp", []byte(text), 0o600))
+				must.Succeed(t, os.Rename(one+".tmp", one))
 			}
 			scan := look("a change", only(one, one+".tmp"), "0 listings, 1 stats, 1 reads")
 			if touched, all := scan.touched(nil); all || !slices.Equal(touched, []cluster.JobID{"t0001"}) {
@@ -198,7 +199,7 @@ func TestWhatIsToldIsLookedAt(t *testing.T) {
 func stat(t *testing.T, name string) fs.FileInfo {
 	t.Helper()
 	info, err := os.Stat(name)
-	must(t, err)
+	must.Succeed(t, err)
 	return info
 }
 
@@ -243,25 +244,25 @@ func mischief(t *testing.T, chance *rand.Rand, dir string, changed map[string]bo
 	changed[name] = true
 	switch what := chance.IntN(9); {
 	case what < 2:
-		must(t, os.RemoveAll(name))
+		must.Succeed(t, os.RemoveAll(name))
 	case what == 2 && links:
-		must(t, os.RemoveAll(name))
-		must(t, os.Symlink(filepath.Join(dir, "a.yaml"), name))
+		must.Succeed(t, os.RemoveAll(name))
+		must.Succeed(t, os.Symlink(filepath.Join(dir, "a.yaml"), name))
 	case what == 3 && links:
-		must(t, os.RemoveAll(name))
-		must(t, os.Symlink("a.yaml", name))
+		must.Succeed(t, os.RemoveAll(name))
+		must.Succeed(t, os.Symlink("a.yaml", name))
 	case what == 4 && chance.IntN(4) == 0:
 		other := filepath.Join(dir, "sub", "deep")
 		changed[other], changed[filepath.Join(other, "c.yaml")] = true, true
-		must(t, os.RemoveAll(other))
+		must.Succeed(t, os.RemoveAll(other))
 		if chance.IntN(2) == 0 {
-			must(t, os.Mkdir(other, 0o750))
-			must(t, os.WriteFile(filepath.Join(other, "c.yaml"), []byte(good), 0o600))
+			must.Succeed(t, os.Mkdir(other, 0o750))
+			must.Succeed(t, os.WriteFile(filepath.Join(other, "c.yaml"), []byte(good), 0o600))
 		}
 	default:
 		text := []string{good, "type: nopp\n", "type: noop\nevery: 3s\n", "{}"}[chance.IntN(4)]
-		must(t, os.RemoveAll(name))
-		must(t, os.WriteFile(name, []byte(text), 0o600))
+		must.Succeed(t, os.RemoveAll(name))
+		must.Succeed(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 }
 
@@ -276,7 +277,7 @@ func TestAFolderThatIsSuddenlyEmptyIsSeen(t *testing.T) {
 	s := NewScanner([]string{dir}, "s", types())
 	s.Scan()
 	for name := range files {
-		must(t, os.Remove(filepath.Join(dir, name)))
+		must.Succeed(t, os.Remove(filepath.Join(dir, name)))
 		c.add(filepath.Join(dir, name))
 	}
 	if scan := s.again(c); len(scan.Empty) != 1 || scan.only != nil {
@@ -289,9 +290,7 @@ func BenchmarkOneChange(b *testing.B) {
 	const n = 100_000
 	dir := b.TempDir()
 	for i := range n {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("task-%06d.yaml", i)), []byte(good), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("task-%06d.yaml", i)), []byte(good), 0o600))
 	}
 	s := NewScanner([]string{dir}, "s", types())
 	s.Scan()
@@ -310,9 +309,7 @@ func BenchmarkOneChange(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for i := range b.N {
-				if err := os.WriteFile(one, fmt.Appendf(nil, "type: noop\nevery: %ds\n", i%50+1), 0o600); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, os.WriteFile(one, fmt.Appendf(nil, "type: noop\nevery: %ds\n", i%50+1), 0o600))
 				c.look()
 			}
 		})

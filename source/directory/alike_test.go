@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/work"
 )
 
@@ -16,7 +17,7 @@ func TestEqualFilesShareWhatTheyMean(t *testing.T) {
 	dir := t.TempDir()
 	noop := `{"type": "noop", "every": "1m"}`
 	for name, text := range map[string]string{"a.yaml": noop, "b.yaml": noop, "c.json": noop, "d.yaml": "type: noop\nevery: 2m\n", "e.yaml": "type: unknown\n", "f.yaml": "type: unknown\n"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	types := work.Types{"noop": {Periodic: true, New: func(work.Definition) (work.Runner, error) { return nil, nil }}}
 	s := NewScanner([]string{dir}, "s", types)

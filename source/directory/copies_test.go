@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	memstore "github.com/rota-run/rota/store/memory"
@@ -59,9 +60,9 @@ func (g *group) kill(m cluster.MemberID) {
 // reads makes a member the reader; it gets what its predecessor remembered.
 func (g *group) reads(m cluster.MemberID) {
 	data, err := g.memory.encode()
-	must(g.t, err)
+	must.Succeed(g.t, err)
 	g.reader, g.memory = m, memory{}
-	must(g.t, decodeMemory(data, &g.memory))
+	must.Succeed(g.t, decodeMemory(data, &g.memory))
 }
 
 // look is one look of each member, and then what the reader does.

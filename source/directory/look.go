@@ -31,8 +31,7 @@ func (l *look) fault(file, message, hint string) {
 // incomplete notes what could not be looked at: nothing will be removed.
 func (l *look) incomplete(file string, err error) {
 	l.scan.Complete = false
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
 	}
 	l.fault(file, "cannot be read: "+err.Error(), "nothing is removed until it can be")
@@ -53,10 +52,16 @@ const programFiles = "program"
 
 func (l *look) folder(root folder, dir string) {
 	names := 0
-	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	visit := func(name string, d fs.DirEntry, err error) error {
 		names++
 		return l.entry(root, dir, name, d, err)
-	})
+	}
+	var err error
+	if root.watched() {
+		err = walk(root.FS(), visit)
+	} else {
+		err = fs.WalkDir(root.FS(), ".", visit)
+	}
 	if err != nil {
 		l.incomplete(dir, err)
 	}

@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 )
 
@@ -11,7 +12,9 @@ const (
 	maxRescan   = 30 * time.Second
 	unwatched   = 1500 * time.Millisecond // between scans where changes are not told
 	secondLook  = 300 * time.Millisecond
-	share       = 20 // a scan may take one part in this many of the time
+	// A scan may take one part in so many of the time. Where changes are told, it finds only what was not.
+	share        = 20
+	watchedShare = 60
 )
 
 // looks looks at the directories of a source and calls act: at once, soon after something changed or act asked for it, and now and then, until ctx ends.
@@ -19,6 +22,7 @@ const (
 func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others <-chan struct{}, act func(scan Scan, hinted bool) (again bool)) {
 	w := newWatcher(log)
 	defer w.close()
+	w.followDirs(c.Dirs[name])
 	s := NewScanner(c.Dirs[name], name, c.Types())
 	s.files, s.known = c.Files[name], c.Cache.of(name)
 	what, hinted := changes{due: true}, false
@@ -31,7 +35,7 @@ func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others
 			took = s.took
 			unseen = w.follow(scan.Folders)
 			s.looked = time.Now() // what changes from now on is told
-			due, calm = time.Now().Add(c.pause(took, w.whole && s.files == nil, false)), time.Now().Add(min(2*took, maxRescan))
+			due, calm = time.Now().Add(apart(c.pause(took, w.whole && s.files == nil, false))), time.Now().Add(min(2*took, maxRescan))
 		}
 		next := time.Until(due)
 		if again := act(scan, hinted); again || unseen {
@@ -49,6 +53,9 @@ func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others
 		}
 	}
 }
+
+// apart is up to a quarter less than a pause, so that members that began together do not scan together for ever.
+func apart(pause time.Duration) time.Duration { return pause - rand.N(pause/4+1) }
 
 // wait waits so long, or for a hint. other: it was one of others; open is false when these have ended.
 func wait(ctx context.Context, atMost time.Duration, hints, others <-chan struct{}) (other, open bool) {
@@ -70,11 +77,11 @@ func (c Config) pause(took time.Duration, watched, again bool) time.Duration {
 	if usual <= 0 {
 		usual = usualRescan
 	}
-	if again {
+	switch {
+	case again:
 		return max(secondLook, 2*took)
+	case watched:
+		return max(usual, min(watchedShare*took, maxRescan))
 	}
-	if !watched {
-		usual = min(usual, unwatched)
-	}
-	return max(usual, min(share*took, maxRescan))
+	return max(min(usual, unwatched), min(share*took, maxRescan))
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 // TestATornReadIsNoticed: a file that was written while it was read is read again, also where it has as many bytes as before.
@@ -13,16 +15,10 @@ func TestATornReadIsNoticed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	look := func(text string, at time.Time) os.FileInfo {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Succeed(t, os.Chtimes(path, at, at))
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return info
 	}
 	at := time.UnixMilli(1795190400000)

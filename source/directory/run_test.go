@@ -2,14 +2,18 @@ package directory
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 	memstore "github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -73,7 +77,7 @@ func (b *bundle) run() (stop func()) {
 	}
 	d := work.Definition{Config: []byte(`{"source":"s"}`)}
 	r, err := conf.Type().New(d)
-	must(b.t, err)
+	must.Succeed(b.t, err)
 	g := worktest.NewGrantOf(b.t, b.host, p.ID, p.Token, d)
 	ctx, cancel := context.WithCancel(b.t.Context())
 	ended, published := make(chan error, 1), make(chan struct{})
@@ -143,27 +147,27 @@ func TestSourceFollowsItsFiles(t *testing.T) {
 	b.wait("break", `a{"every_ms":2000} b{"every_ms":1000}`, `malformed-task-error a unknown field "evry" (did you mean "every"?)`)
 	grow(t, b.dir, map[string]string{"a.yaml": "type: noop\nevery: 3s\n"})
 	b.wait("mend", `a{"every_ms":3000} b{"every_ms":1000}`, "recovered a "+filepath.Join(b.dir, "a.yaml")+" is well-formed again, or gone")
-	must(t, os.Rename(filepath.Join(b.dir, "a.yaml"), filepath.Join(b.dir, "c.yaml")))
+	must.Succeed(t, os.Rename(filepath.Join(b.dir, "a.yaml"), filepath.Join(b.dir, "c.yaml")))
 	b.wait("rename", `b{"every_ms":1000} c{"every_ms":3000}`, "")
 	grow(t, b.dir, map[string]string{"new/deep/d.yaml": good})
 	b.wait("new directories", `b{"every_ms":1000} c{"every_ms":3000} d{}`, "")
 	grow(t, b.dir, map[string]string{"new/deep/e.yaml": good})
 	b.wait("a file in a new directory", `b{"every_ms":1000} c{"every_ms":3000} d{} e{}`, "")
-	must(t, os.RemoveAll(filepath.Join(b.dir, "new")))
-	must(t, os.Remove(filepath.Join(b.dir, "sub", "b.yaml")))
+	must.Succeed(t, os.RemoveAll(filepath.Join(b.dir, "new")))
+	must.Succeed(t, os.Remove(filepath.Join(b.dir, "sub", "b.yaml")))
 	b.wait("remove", `c{"every_ms":3000}`, "")
 }
 
-// TestAFileThatComesBetweenTheScanAndTheWatch: a directory is watched only when a scan has found it.
+// TestAFileThatComesBetweenTheScanAndTheWatch: a folder in a directory is watched only when a scan has found it.
 func TestAFileThatComesBetweenTheScanAndTheWatch(t *testing.T) {
 	t.Parallel()
-	b := setup(t, map[string]string{"a.yaml": good})
+	b := setup(t, map[string]string{"sub/a.yaml": good})
 	var once sync.Once // of the reader's looks and the publisher's
 	b.types = func() work.Types {
 		all := types()
 		slow := all["noop"]
 		slow.New = func(d work.Definition) (work.Runner, error) { // called by the scan, when the directory has been listed
-			once.Do(func() { grow(t, b.dir, map[string]string{"b.yaml": good}) })
+			once.Do(func() { grow(t, b.dir, map[string]string{"sub/b.yaml": good}) })
 			return work.RunnerFunc(nil), nil
 		}
 		all["noop"] = slow
@@ -173,13 +177,35 @@ func TestAFileThatComesBetweenTheScanAndTheWatch(t *testing.T) {
 	b.wait("both", "a{} b{}", "")
 }
 
+// TestTheFirstScanIsNotRepeated: the directories are watched before it, so a change during it is told, and costs what changed.
+func TestTheFirstScanIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	b := setup(t, map[string]string{"a.yaml": good})
+	c := Config{Dirs: map[string][]string{"files": {b.dir}}, Types: types, Rescan: time.Hour}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var looked []string
+	c.looks(ctx, "files", slog.New(slog.DiscardHandler), nil, func(scan Scan, _ bool) bool {
+		looked = append(looked, fmt.Sprint(len(scan.Definitions), scan.only))
+		if len(looked) == 1 {
+			grow(t, b.dir, map[string]string{"b.yaml": good})
+		} else {
+			cancel()
+		}
+		return false
+	})
+	if want := []string{"1 map[]", "2 map[b:true]"}; !slices.Equal(looked, want) {
+		t.Errorf("looked at %v, want %v", looked, want)
+	}
+}
+
 func TestSwappedConfiguration(t *testing.T) {
 	t.Parallel()
 	b := setup(t, map[string]string{"a.yaml": "→..data/a.yaml", "..data": "→..1", "..1/a.yaml": good, "..2/a.yaml": "type: noop\nevery: 9s\n"})
 	b.run()
 	b.wait("start", "a{}", "")
-	must(t, os.Symlink("..2", filepath.Join(b.dir, "..tmp")))
-	must(t, os.Rename(filepath.Join(b.dir, "..tmp"), filepath.Join(b.dir, "..data")))
+	must.Succeed(t, os.Symlink("..2", filepath.Join(b.dir, "..tmp")))
+	must.Succeed(t, os.Rename(filepath.Join(b.dir, "..tmp"), filepath.Join(b.dir, "..data")))
 	b.wait("swap", `a{"every_ms":9000}`, "")
 }
 
@@ -192,7 +218,7 @@ func TestTwinsAreReportedAndKept(t *testing.T) {
 	one, two := filepath.Join(b.dir, "a.yaml"), filepath.Join(b.dir, "sub/a.json")
 	b.wait("twins", "a{}", "malformed-task-error a "+two+` defines the task "a" too; neither is changed (rename one of them); malformed-task-error a `+
 		one+` defines the task "a" too; neither is changed (rename one of them)`)
-	must(t, os.Remove(one))
+	must.Succeed(t, os.Remove(one))
 	b.wait("one left", `a{"every_ms":1000}`, "recovered a "+two+" is well-formed again, or gone")
 }
 
@@ -271,7 +297,9 @@ func TestPause(t *testing.T) {
 		{time.Millisecond, true, false, 5 * time.Second},
 		{time.Millisecond, false, false, 1500 * time.Millisecond},
 		{time.Millisecond, true, true, 300 * time.Millisecond},
-		{500 * time.Millisecond, true, false, 10 * time.Second},
+		{200 * time.Millisecond, true, false, 12 * time.Second},
+		{500 * time.Millisecond, true, false, 30 * time.Second},
+		{500 * time.Millisecond, false, false, 10 * time.Second},
 		{time.Minute, false, false, 30 * time.Second},
 		{time.Second, false, true, 2 * time.Second},
 	} {

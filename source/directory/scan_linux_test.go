@@ -6,18 +6,20 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 func TestHugeFileIsNotRead(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.yaml": good})
 	f, err := os.Create(filepath.Join(dir, "huge.yaml"))
-	must(t, err)
-	must(t, errors.Join(f.Truncate(1<<30), f.Close()))
+	must.Succeed(t, err)
+	must.Succeed(t, errors.Join(f.Truncate(1<<30), f.Close()))
 	var before, after syscall.Rusage
-	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &before))
+	must.Succeed(t, syscall.Getrusage(syscall.RUSAGE_SELF, &before))
 	s := ScanDirs([]string{dir}, "s", types())
-	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &after))
+	must.Succeed(t, syscall.Getrusage(syscall.RUSAGE_SELF, &after))
 	want := "a D/a.yaml s\n! D/huge.yaml: 1073741824 bytes; a definition has at most 1048576 (if it holds tasks, split it into files of one task each; if it is no definition, move it out of the directory)\nblocked [huge]"
 	if got := describe(dir, s); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -30,7 +32,7 @@ func TestHugeFileIsNotRead(t *testing.T) {
 func TestPipeIsNotOpened(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, nil)
-	must(t, syscall.Mkfifo(filepath.Join(dir, "a.yaml"), 0o600))
+	must.Succeed(t, syscall.Mkfifo(filepath.Join(dir, "a.yaml"), 0o600))
 	s := ScanDirs([]string{dir}, "s", types()) // opening it for reading would wait for a writer for ever
 	if got, want := describe(dir, s), "! D/a.yaml: it is not a regular file\nblocked [a]"; got != want {
 		t.Errorf("got %s, want %s", got, want)

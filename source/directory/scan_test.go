@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
 )
@@ -38,12 +39,12 @@ func grow(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
 		full := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(full), 0o750))
+		must.Succeed(t, os.MkdirAll(filepath.Dir(full), 0o750))
 		switch target, link := strings.CutPrefix(content, "→"); {
 		case strings.HasSuffix(name, "/"):
-			must(t, os.MkdirAll(full, 0o750))
+			must.Succeed(t, os.MkdirAll(full, 0o750))
 		case link:
-			must(t, os.Symlink(target, full))
+			must.Succeed(t, os.Symlink(target, full))
 		default:
 			put(t, full, content)
 		}
@@ -57,23 +58,16 @@ func put(t *testing.T, name, content string) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		draft := filepath.Join(t.TempDir(), "draft")
-		must(t, os.WriteFile(draft, []byte(content), 0o600))
-		must(t, os.Link(draft, name))
-		must(t, os.Remove(draft))
+		must.Succeed(t, os.WriteFile(draft, []byte(content), 0o600))
+		must.Succeed(t, os.Link(draft, name))
+		must.Succeed(t, os.Remove(draft))
 		return
 	}
-	must(t, err)
+	must.Succeed(t, err)
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = f.WriteString(content + strings.Repeat("\n", max(0, int(info.Size())-len(content))))
-	must(t, errors.Join(err, f.Close()))
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(err, f.Close()))
 }
 
 // describe is a scan as text, with the directory as D.
@@ -179,16 +173,16 @@ func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.yaml": good, "sub/b.yaml": good, "c.yaml": good})
 	root, err := os.OpenRoot(dir)
-	must(t, err)
+	must.Succeed(t, err)
 	defer root.Close()
 	l := look{Scanner: NewScanner([]string{dir}, "s", types()), scan: Scan{Complete: true}}
-	must(t, l.entry(disk{root}, dir, "sub", nil, &fs.PathError{Op: "open", Path: "sub", Err: syscall.EACCES}))
+	must.Succeed(t, l.entry(disk{root}, dir, "sub", nil, &fs.PathError{Op: "open", Path: "sub", Err: syscall.EACCES}))
 	want := "! D/sub: cannot be read: permission denied (nothing is removed until it can be)\nincomplete"
 	if got := describe(dir, l.scan); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	l.scan = Scan{Complete: true}
-	must(t, l.entry(disk{root}, dir, "sub", nil, &fs.PathError{Op: "open", Path: "sub", Err: syscall.ENOENT}))
+	must.Succeed(t, l.entry(disk{root}, dir, "sub", nil, &fs.PathError{Op: "open", Path: "sub", Err: syscall.ENOENT}))
 	if l.scan.Faults != nil || !l.scan.Unsettled {
 		t.Errorf("a directory that vanished: got %+v, want a second look", l.scan)
 	}
@@ -200,9 +194,9 @@ func TestUnreadableFile(t *testing.T) {
 		t.Skip("NOT TESTED: root may read everything; run this test as another user")
 	}
 	dir := tree(t, map[string]string{"a.yaml": good, "sub/b.yaml": good, "c.yaml": good})
-	must(t, os.Chmod(filepath.Join(dir, "a.yaml"), 0))
-	must(t, os.Chmod(filepath.Join(dir, "sub"), 0))
-	t.Cleanup(func() { must(t, os.Chmod(filepath.Join(dir, "sub"), 0o700)) }) //nolint:gosec // so that it can be removed
+	must.Succeed(t, os.Chmod(filepath.Join(dir, "a.yaml"), 0))
+	must.Succeed(t, os.Chmod(filepath.Join(dir, "sub"), 0))
+	t.Cleanup(func() { must.Succeed(t, os.Chmod(filepath.Join(dir, "sub"), 0o700)) }) //nolint:gosec // so that it can be removed
 	s := ScanDirs([]string{dir}, "s", types())
 	want := "c D/c.yaml s\n! D/a.yaml: cannot be read: permission denied (nothing is removed until it can be)\n" +
 		"! D/sub: cannot be read: permission denied (nothing is removed until it can be)\nblocked [a]\nincomplete"
@@ -230,7 +224,7 @@ func TestScannerAgreesWithAFreshOne(t *testing.T) {
 			}
 		}
 	}
-	must(t, os.RemoveAll(filepath.Join(dir, "sub")))
+	must.Succeed(t, os.RemoveAll(filepath.Join(dir, "sub")))
 	if got := s.Scan(); len(got.Definitions) != 2 || len(s.known.files) != 2 {
 		t.Errorf("got %s and %d contents remembered, want 2", describe(dir, got), len(s.known.files))
 	}
@@ -240,9 +234,7 @@ func BenchmarkScan(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 1000 {
 		text := fmt.Appendf(nil, "type: noop\nevery: %ds\nconfig: {url: \"https://example.org/\", expect: {status: 200}}\n", i+1)
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("task-%d.yaml", i)), text, 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("task-%d.yaml", i)), text, 0o600))
 	}
 	for name, fresh := range map[string]bool{"first": true, "again": false} {
 		b.Run(name, func(b *testing.B) {

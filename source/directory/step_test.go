@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/source"
 )
@@ -239,9 +240,9 @@ func TestMemoryIsKeptAcrossOwners(t *testing.T) {
 	}
 	first.memory.refused(cluster.KillJob{Job: "b"}, "no")
 	data, err := first.memory.encode()
-	must(t, err)
+	must.Succeed(t, err)
 	var second memory
-	must(t, decodeMemory(data, &second))
+	must.Succeed(t, decodeMemory(data, &second))
 	if _, fresh := second.refused(cluster.KillJob{Job: "b"}, "no"); fresh {
 		t.Error("a refusal was told again")
 	}

@@ -3,6 +3,7 @@ package directory
 import (
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -69,6 +70,15 @@ func (w *watcher) follow(folders []string) (added bool) {
 		w.log.Warn("watch directories: scanning now and then instead", "err", failure)
 	}
 	return added
+}
+
+// followDirs watches directories before they are scanned for the first time. Then the scan need not be repeated, unless it finds folders in them.
+func (w *watcher) followDirs(dirs []string) {
+	folders := make([]string, len(dirs))
+	for i, dir := range dirs {
+		folders[i] = filepath.Clean(dir) // as a scan names it
+	}
+	w.follow(folders)
 }
 
 func (w *watcher) note(c changes) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -120,7 +121,7 @@ func TestDeathAtEachWrite(t *testing.T) {
 			break
 		}
 		deaths++
-		want := append(one, must(dieAt(t, ctx, server, (first*7)%40, "two"))...)
+		want := append(one, survived(dieAt(t, ctx, server, (first*7)%40, "two"))...)
 		last := over(t, server.Open(), small())
 		want = append(want, life(ctx, last, "last")...)
 		wantAll(t, ctx, last, want)
@@ -134,15 +135,13 @@ func TestDeathAtEachWrite(t *testing.T) {
 	}
 }
 
-func must(acknowledged []string, _ bool) []string { return acknowledged }
+func survived(acknowledged []string, _ bool) []string { return acknowledged }
 
 func dieAt(t *testing.T, ctx context.Context, server *memory.Server, write int, name string) (acknowledged []string, died bool) {
 	t.Helper()
 	m := &mortal{Docs: server.Open(), left: write}
 	s, err := newLog(m, Options{PartBytes: 5, Ahead: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	acknowledged = life(ctx, s, name)
 	return acknowledged, m.left < 0
 }
@@ -150,9 +149,7 @@ func dieAt(t *testing.T, ctx context.Context, server *memory.Server, write int, 
 func wantAll(t *testing.T, ctx context.Context, s store.Log, want []string) {
 	t.Helper()
 	all, err := contents(ctx, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	times := map[string]int{}
 	for i, r := range all {
 		times[string(r.Data)]++
@@ -178,17 +175,11 @@ func wantSwept(t *testing.T, ctx context.Context, server *memory.Server, s store
 	if _, err := s.Append(ctx, []byte("end")); err != nil {
 		t.Fatal(err)
 	}
-	if err := compactAll(ctx, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, compactAll(ctx, s))
 	snapshot, err := s.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	docs, err := server.Open().List(ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, d := range docs {
 		if d.Key != "#log/meta" && !strings.HasPrefix(d.Key, fmt.Sprintf("#log/s/%020d-", snapshot.Index)) {
 			t.Errorf("%s is left", d.Key)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -36,9 +37,7 @@ func spoiled(t *testing.T, o Options) (*log, *losing) {
 	t.Helper()
 	docs := &losing{Store: memory.New().Open()}
 	l, err := newLog(struct{ Docs }{docs}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l, docs
 }
@@ -47,16 +46,12 @@ func spoiled(t *testing.T, o Options) (*log, *losing) {
 func (l *losing) remove(t *testing.T, suffix string) {
 	t.Helper()
 	docs, err := l.Store.List(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	n := 0
 	for _, d := range docs {
 		if strings.HasSuffix(d.Key, suffix) {
 			n++
-			if err := l.Store.Delete(t.Context(), d.Key, d.Version); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, l.Store.Delete(t.Context(), d.Key, d.Version))
 		}
 	}
 	if n != 1 {
@@ -106,9 +101,7 @@ func TestASnapshotInPieces(t *testing.T) {
 		t.Errorf("a part that was not written: %v", err)
 	}
 	docs.suffix = ""
-	if err := l.SaveSnapshot(deadline(t), store.Record{Index: 3, Data: ten}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.SaveSnapshot(deadline(t), store.Record{Index: 3, Data: ten}))
 	docs.suffix, docs.err = "/000001", store.ErrUnavailable
 	if s, err := l.Snapshot(deadline(t)); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a part that cannot be read: %q, %v", s.Data, err)

@@ -1,26 +1,18 @@
 package doclog
 
 import (
-	"context"
-	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/mutant/mutanttest"
 )
 
-// flaw is a flaw of this package and the test that finds it.
-type flaw struct {
-	mutant.Flaw
-	found string // the pattern of -test.run
-}
-
-func newFlaw(name, file, found string, oldNew ...string) flaw {
-	return flaw{mutant.New(name, "store/doclog/"+file, oldNew...), strings.ReplaceAll(found, " ", "_")}
+func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
+	return mutanttest.New(name, "store/doclog/"+file, found, oldNew...)
 }
 
 // flaws are what could be wrong with the code, each found by a test that it names.
-func flaws() []flaw {
-	return []flaw{
+func flaws() []mutanttest.Flaw {
+	return []mutanttest.Flaw{
 		newFlaw("an append does not look at the base afterwards", "append.go", "TestEveryInterleaving/^an appender and a trimmer$",
 			"	if m.Base < index {", "	if m.Base >= 0 {"),
 		newFlaw("an append below the base is made again", "append.go", "TestEveryInterleaving/^an appender that is passed$",
@@ -75,16 +67,7 @@ func flaws() []flaw {
 	}
 }
 
-// TestFlawsFit looks whether each flaw can still be laid over the source. The build tag proof builds and finds them.
 func TestFlawsFit(t *testing.T) {
 	t.Parallel()
-	root, err := mutant.Root(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range flaws() {
-		if _, err := f.Apply(root); err != nil {
-			t.Error(err)
-		}
-	}
+	mutanttest.Fit(t, mutanttest.Set(flaws()))
 }

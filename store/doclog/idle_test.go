@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
@@ -92,13 +93,9 @@ func idle(t *testing.T, members int, single bool) float64 {
 			docs = struct{ Docs }{docs}
 		}
 		s, err := New(docs, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		m, err := replica.New(protocol.Config{Member: cluster.MemberID(fmt.Sprint("m", i)), Store: s, TTL: 10 * time.Second, LeaveTimeout: time.Minute, Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		handles = append(handles, m)
 		all.Go(func() { _ = m.Run(ctx) })
 		for !m.Status().Joined {

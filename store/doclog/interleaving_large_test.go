@@ -3,15 +3,9 @@
 package doclog
 
 import (
-	"context"
-	"errors"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/mutant/mutanttest"
 )
 
 // seconds are scenarios that take seconds each.
@@ -43,41 +37,7 @@ func TestEveryInterleavingOneByOneSeconds(t *testing.T) {
 	explore(t, oneByOne(seconds()))
 }
 
-// TestFlawsAreFound builds the tests of this package with all flaws laid over the source, and has each found by the test that is named for it.
 func TestFlawsAreFound(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=proof") // what is built has the larger scenarios too
-	root, err := mutant.Root(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var set mutant.Set
-	for _, f := range flaws() {
-		set = append(set, f.Flaw)
-	}
-	program, err := set.BuildTests(within(t, 5*time.Minute), root, t.TempDir(), "./store/doclog")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range flaws() {
-		t.Run(f.Name, func(t *testing.T) {
-			cmd := exec.CommandContext(within(t, 5*time.Minute), program, "-test.run", f.found)
-			cmd.Dir = filepath.Join(root, "store", "doclog")
-			if cmd.Env, err = set.Environ(f.Name); err != nil {
-				t.Fatal(err)
-			}
-			out, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: ") {
-				t.Errorf("%s does not find it: %v\n%s", f.found, err, out)
-			}
-			t.Logf("%.2000s", out)
-		})
-	}
-}
-
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
+	mutanttest.AreFound(t, "store/doclog", flaws())
 }

@@ -3,6 +3,7 @@ package doclog
 import (
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -44,9 +45,7 @@ func TestAbilities(t *testing.T) {
 		watches, sessions bool
 	}{{"bare", bare{s}, false, false}, {"watched", watched{s, s}, true, false}, {"with sessions", owned{s, s}, false, true}, {"all", s, true, true}} {
 		l, err := New(c.docs, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, watches := l.(store.Watcher)
 		_, watchesLog := l.(store.LogWatcher)
 		_, sessions := l.(store.Sessions)
@@ -68,9 +67,7 @@ func TestTheLogsKeys(t *testing.T) {
 		t.Errorf("a key that only begins alike: %v", err)
 	}
 	session, err := s.OpenSession(ctx, patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, get := s.Get(ctx, "#log/meta")
 	_, put := s.Put(ctx, store.Doc{Key: "#log"})
 	_, list := s.List(ctx, "#log/e/")

@@ -22,7 +22,8 @@ type Docs interface {
 }
 
 // Store is documents with a log. It is a [store.Watcher] and [store.LogWatcher] if its documents are a Watcher, and has [store.Sessions] if
-// they have; both are found by type assertion, as for any store. It is safe for concurrent use.
+// they have; both are found by type assertion, as for any store. It is always a [store.Refresher], which does nothing where the lists of its documents are
+// not stale. It is safe for concurrent use.
 type Store interface {
 	Docs
 	store.GetMany
@@ -123,6 +124,14 @@ func (l *log) Get(ctx context.Context, key string) (store.Doc, error) {
 		return store.Doc{}, fmt.Errorf("get: %w", err)
 	}
 	return l.docs.Get(ctx, key)
+}
+
+// Refresh implements store.Refresher.
+func (l *log) Refresh(ctx context.Context) error {
+	if r, ok := l.docs.(store.Refresher); ok {
+		return r.Refresh(ctx)
+	}
+	return nil
 }
 
 // Gets implements store.GetMany: in one request where the documents have it.

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
@@ -41,9 +42,7 @@ type whole interface {
 func over(t testing.TB, docs Docs, o Options) whole {
 	t.Helper()
 	s, err := New(docs, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s.(whole)
 }
@@ -58,9 +57,7 @@ func onFile(t *testing.T) func(t *testing.T) whole {
 	dir := filepath.Join(t.TempDir(), "store")
 	return func(t *testing.T) whole {
 		s, err := file.Open(deadline(t), dir, file.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return over(t, s, Options{})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
@@ -48,13 +49,9 @@ func openMembers(hush bool) func(*testing.T, cluster.MemberID, time.Duration) pr
 			docs = mute{f, f}
 		}
 		s, err := New(docs, Options{PartBytes: 500})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		m, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20, Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return protocoltest.Handle{Member: m, Clock: clock, Crash: func() { _ = s.Close() }, Away: f.Away}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -41,15 +42,11 @@ func TestReadWith(t *testing.T) {
 				docs = struct{ Docs }{counted}
 			}
 			s, err := New(docs, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer s.Close()
 			ctx := deadline(t)
 			v, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for i := range 3 {
 				if _, err := s.Append(ctx, fmt.Append(nil, i)); err != nil {
 					t.Fatal(err)
@@ -64,9 +61,7 @@ func TestReadWith(t *testing.T) {
 			if err != nil || len(page.Records) != 0 || page.Head != 3 || len(found) != 1 || string(found[0].Value) != "x" || counted.requests != c.want {
 				t.Errorf("no news: %+v, %+v, %v, %d requests, want %d", page, found, err, counted.requests, c.want)
 			}
-			if err := errors.Join(s.SaveSnapshot(ctx, store.Record{Index: 3}), s.Trim(ctx, 3)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, errors.Join(s.SaveSnapshot(ctx, store.Record{Index: 3}), s.Trim(ctx, 3)))
 			_, found, err = s.ReadWith(ctx, 1, 10, []string{"a"})
 			if !errors.Is(err, store.ErrTruncated) || len(found) != 1 || found[0].Version != v {
 				t.Errorf("trimmed: %+v, %v; want the document, and ErrTruncated", found, err)

@@ -12,15 +12,8 @@ import (
 )
 
 // Put implements store.Docs.
-func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := s.put(ctx, d)
-	if err != nil {
-		return "", s.wrap(err, "put %q", d.Key)
-	}
-	return v, nil
-}
-
-func (s *Store) put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (s *Store) Put(ctx context.Context, d store.Doc) (_ store.Version, err error) {
+	defer s.place.Wrap(&err, "put %q", d.Key)
 	if err := store.CheckKey(d.Key); err != nil {
 		return "", err
 	}
@@ -107,7 +100,7 @@ func (s *Store) wrote(key string, a answer) (store.Version, error) {
 
 // Delete implements store.Docs.
 func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
-	return s.wrap(s.remove(ctx, key, v), "delete %q", key)
+	return s.place.Failed(s.remove(ctx, key, v), "delete %q", key)
 }
 
 func (s *Store) remove(ctx context.Context, key string, v store.Version) error {

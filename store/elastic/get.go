@@ -15,7 +15,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
 		err = store.ErrNotFound
 	}
 	if err != nil {
-		return store.Doc{}, s.wrap(err, "get %q", key)
+		return store.Doc{}, s.place.Failed(err, "get %q", key)
 	}
 	return docs[0], nil
 }
@@ -23,7 +23,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
 // Gets implements store.GetMany, in one request.
 func (s *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 	docs, err := s.gets(ctx, keys)
-	return docs, s.wrap(err, "get %d documents", len(keys))
+	return docs, s.place.Failed(err, "get %d documents", len(keys))
 }
 
 func (s *Store) gets(ctx context.Context, keys []string) ([]store.Doc, error) {

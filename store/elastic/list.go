@@ -15,7 +15,7 @@ const listPage = 256
 // List implements store.Docs by searches, which are stale by up to the refresh interval of the index.
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	docs, err := s.list(ctx, prefix)
-	return docs, s.wrap(err, "list %q", prefix)
+	return docs, s.place.Failed(err, "list %q", prefix)
 }
 
 func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
@@ -41,7 +41,7 @@ func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
 }
 
 // Refresh implements store.Refresher. It needs the privilege maintenance.
-func (s *Store) Refresh(ctx context.Context) error { return s.wrap(s.refresh(ctx), "refresh") }
+func (s *Store) Refresh(ctx context.Context) error { return s.place.Failed(s.refresh(ctx), "refresh") }
 
 func (s *Store) refresh(ctx context.Context) error {
 	ctx, leave, err := s.enter(ctx)

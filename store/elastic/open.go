@@ -22,7 +22,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := newStore(o)
 	if err := s.open(ctx); err != nil {
 		_ = s.Close() // the first error is the one that matters
-		return nil, s.wrap(err, "open store")
+		return nil, s.place.Failed(err, "open store")
 	}
 	return s, nil
 }

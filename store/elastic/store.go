@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -27,7 +28,7 @@ const MaxValue = 16 << 20
 type Store struct {
 	client   *http.Client
 	o        Options
-	place    string // of errors
+	place    driver.Place // of errors
 	log      *slog.Logger
 	life     string // random: begins the names of this handle's writes
 	writes   atomic.Uint64
@@ -84,16 +85,10 @@ func (s *Store) enterChange(ctx context.Context) (calling context.Context, leave
 	return s.enter(ctx)
 }
 
-// wrap adds the place to an error.
-func (s *Store) wrap(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s in %s: %w", fmt.Sprintf(format, args...), s.place, err)
-}
-
 // place says where a store lies.
-func place(o Options) string { return "elastic " + strings.Join(o.Servers, ",") + "/" + o.Index }
+func place(o Options) driver.Place {
+	return driver.Place("elastic " + strings.Join(o.Servers, ",") + "/" + o.Index)
+}
 
 // Close implements store.Store. Calls in progress end. A second call does nothing.
 func (s *Store) Close() error {

@@ -46,15 +46,8 @@ func newAppender(s *Store) *appender {
 }
 
 // Append implements store.Log.
-func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
-	index, err := s.append(ctx, data)
-	if err != nil {
-		return 0, s.wrap(err, "append")
-	}
-	return index, nil
-}
-
-func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
+func (s *Store) Append(ctx context.Context, data []byte) (_ uint64, err error) {
+	defer s.place.Wrap(&err, "append")
 	if err := driver.CheckSize(data, MaxRecord); err != nil {
 		return 0, err
 	}

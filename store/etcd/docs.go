@@ -36,15 +36,8 @@ func at(key string, revision int64) clientv3.Cmp {
 }
 
 // Get implements store.Docs. It is linearizable.
-func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
-	d, err := s.get(ctx, key)
-	if err != nil {
-		return store.Doc{}, s.wrap(err, "get %q", key)
-	}
-	return d, nil
-}
-
-func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
+func (s *Store) Get(ctx context.Context, key string) (_ store.Doc, err error) {
+	defer s.place.Wrap(&err, "get %q", key)
 	if err := store.CheckKey(key); err != nil {
 		return store.Doc{}, err
 	}
@@ -67,15 +60,8 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 const opsOfTxn = 128
 
 // Gets implements store.GetMany. It is linearizable, and up to 128 documents are from the same moment.
-func (s *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
-	docs, err := s.gets(ctx, keys)
-	if err != nil {
-		return nil, s.wrap(err, "get %d documents", len(keys))
-	}
-	return docs, nil
-}
-
-func (s *Store) gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+func (s *Store) Gets(ctx context.Context, keys []string) (_ []store.Doc, err error) {
+	defer s.place.Wrap(&err, "get %d documents", len(keys))
 	if err := store.CheckKeys(keys); err != nil {
 		return nil, err
 	}
@@ -117,15 +103,8 @@ func (s *Store) document(kv *mvccpb.KeyValue) store.Doc {
 }
 
 // Put implements store.Docs. The written document is tied to no session, even if the previous one was.
-func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := s.put(ctx, d)
-	if err != nil {
-		return "", s.wrap(err, "put %q", d.Key)
-	}
-	return v, nil
-}
-
-func (s *Store) put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (s *Store) Put(ctx context.Context, d store.Doc) (_ store.Version, err error) {
+	defer s.place.Wrap(&err, "put %q", d.Key)
 	if err := checkDoc(d); err != nil {
 		return "", err
 	}
@@ -162,7 +141,7 @@ func (s *Store) write(ctx context.Context, d store.Doc, lease clientv3.LeaseID) 
 
 // Delete implements store.Docs.
 func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
-	return s.wrap(s.delete(ctx, key, v), "delete %q", key)
+	return s.place.Failed(s.delete(ctx, key, v), "delete %q", key)
 }
 
 func (s *Store) delete(ctx context.Context, name string, v store.Version) error {
@@ -194,15 +173,8 @@ func (s *Store) delete(ctx context.Context, name string, v store.Version) error 
 }
 
 // List implements store.Docs. Up to 256 documents are from one instant; of more, each 256 are.
-func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
-	docs, err := s.list(ctx, prefix)
-	if err != nil {
-		return nil, s.wrap(err, "list %q", prefix)
-	}
-	return docs, nil
-}
-
-func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
+func (s *Store) List(ctx context.Context, prefix string) (_ []store.Doc, err error) {
+	defer s.place.Wrap(&err, "list %q", prefix)
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (s *Store) EndSession(ctx context.Context, key string) error {
 	}
 	ctx, leave, err := s.enterChange(ctx)
 	if err != nil {
-		return s.wrap(err, "end session")
+		return s.place.Failed(err, "end session")
 	}
 	defer leave()
 	_, err = change(ctx, s, func(ctx context.Context) (*clientv3.LeaseRevokeResponse, error) {
@@ -38,5 +38,5 @@ func (s *Store) EndSession(ctx context.Context, key string) error {
 	if err == nil || errors.Is(err, store.ErrSession) {
 		return nil
 	}
-	return fmt.Errorf("end session: %w", s.wrap(err, "revoke lease"))
+	return fmt.Errorf("end session: %w", s.place.Failed(err, "revoke lease"))
 }

@@ -31,7 +31,7 @@ func (s *Store) SessionsExpire() bool { return true }
 func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
 	session, err := s.openSession(ctx, ttl)
 	if err != nil {
-		return nil, s.wrap(err, "open session")
+		return nil, s.place.Failed(err, "open session")
 	}
 	return session, nil
 }
@@ -179,7 +179,7 @@ func (n *session) extend(until time.Time) error {
 func (n *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	v, err := n.put(ctx, d)
 	if err != nil {
-		return "", n.s.wrap(err, "put %q with session", d.Key)
+		return "", n.s.place.Failed(err, "put %q with session", d.Key)
 	}
 	return v, nil
 }
@@ -215,7 +215,7 @@ func (n *session) put(ctx context.Context, d store.Doc) (store.Version, error) {
 // Close implements store.Session.
 func (n *session) Close(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return n.s.wrap(context.Cause(ctx), "close session")
+		return n.s.place.Failed(context.Cause(ctx), "close session")
 	}
 	if !n.end() {
 		return nil
@@ -225,10 +225,10 @@ func (n *session) Close(ctx context.Context) error {
 		return nil // Close of the handle told the server
 	}
 	if err != nil {
-		return n.s.wrap(err, "close session")
+		return n.s.place.Failed(err, "close session")
 	}
 	defer leave()
-	return n.s.wrap(n.revoke(ctx), "close session")
+	return n.s.place.Failed(n.revoke(ctx), "close session")
 }
 
 // revoke tells the server that the session is over. Its documents vanish with that.

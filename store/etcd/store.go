@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -39,7 +39,7 @@ type Store struct {
 	client   *clientv3.Client
 	lines    *lines
 	keys     layout
-	place    string // of errors: prefix and endpoints
+	place    driver.Place // of errors: prefix and endpoints
 	log      *slog.Logger
 	timeout  time.Duration
 	readOnly bool
@@ -85,17 +85,9 @@ func (s *Store) enterChange(ctx context.Context) (calling context.Context, leave
 	return s.enter(ctx)
 }
 
-// wrap adds the place to an error.
-func (s *Store) wrap(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s in %s: %w", fmt.Sprintf(format, args...), s.place, err)
-}
-
 // place says where a store lies.
-func place(o Options) string {
-	return "etcd " + strings.Join(o.Endpoints, ",") + "/" + o.Prefix
+func place(o Options) driver.Place {
+	return driver.Place("etcd " + strings.Join(o.Endpoints, ",") + "/" + o.Prefix)
 }
 
 // Close implements store.Store. The sessions of this handle end at once. Close notifies the server, but does not wait long: if the server does
@@ -108,7 +100,7 @@ func (s *Store) Close() error {
 	s.closeSessions(open)
 	s.cancel(store.ErrClosed)
 	s.inside.Wait()
-	return s.wrap(s.client.Close(), "close store")
+	return s.place.Failed(s.client.Close(), "close store")
 }
 
 // shut refuses all later calls and returns the sessions that were open.

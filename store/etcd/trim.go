@@ -12,7 +12,7 @@ const trimMost = 2000
 // Trim implements store.Log. It writes nothing, so it also works on a full server. The server frees the space when it compacts
 // its history; see the package comment.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
-	return s.wrap(s.trim(ctx, index), "trim log to %d", index)
+	return s.place.Failed(s.trim(ctx, index), "trim log to %d", index)
 }
 
 func (s *Store) trim(ctx context.Context, index uint64) error {

@@ -18,11 +18,11 @@ const (
 // Watch implements store.Watcher.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
 	if err := store.CheckPrefix(prefix); err != nil {
-		return nil, s.wrap(err, "watch %q", prefix)
+		return nil, s.place.Failed(err, "watch %q", prefix)
 	}
 	hints, err := s.watch(ctx, s.keys.docs()+prefix, clientv3.WithPrefix())
 	if err != nil {
-		return nil, s.wrap(err, "watch %q", prefix)
+		return nil, s.place.Failed(err, "watch %q", prefix)
 	}
 	return hints, nil
 }
@@ -31,7 +31,7 @@ func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, erro
 func (s *Store) WatchLog(ctx context.Context) (<-chan struct{}, error) {
 	hints, err := s.watch(ctx, s.keys.head())
 	if err != nil {
-		return nil, s.wrap(err, "watch log")
+		return nil, s.place.Failed(err, "watch log")
 	}
 	return hints, nil
 }

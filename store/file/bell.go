@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -17,16 +18,46 @@ const slotCount = 65
 
 const logSlot = 0
 
+// Documents have a second slot, by the first segment of their keys alone, so that whoever watches all heartbeats is not woken by each saved position. These
+// slots follow the mark. Programs that knew only the others do not write them.
+const (
+	familyCount = 32
+	familiesAt  = markAt + markSize
+	bellSize    = familiesAt + familyCount*8
+)
+
 // slots says what a transaction changed.
-type slots [slotCount]bool
+type slots struct {
+	of       [slotCount]bool
+	families [familyCount]bool
+}
+
+// log marks the log as changed.
+func (s *slots) log() { s.of[logSlot] = true }
+
+// doc marks a document as changed.
+func (s *slots) doc(key string) {
+	s.of[docSlot(key)] = true
+	s.families[family(key)] = true
+}
 
 // docSlot is the slot of a key, or of a prefix of two segments or more.
 func docSlot(path string) int {
 	first, rest, _ := strings.Cut(path, "/")
 	second, _, _ := strings.Cut(rest, "/")
+	return 1 + hashed(first+"/"+second, slotCount-1)
+}
+
+// family is the second slot of a key, or of a prefix of one segment or more.
+func family(path string) int {
+	first, _, _ := strings.Cut(path, "/")
+	return hashed(first, familyCount)
+}
+
+func hashed(text string, n uint32) int {
 	h := fnv.New32a()
-	h.Write([]byte(first + "/" + second))
-	return 1 + int(h.Sum32()%(slotCount-1))
+	h.Write([]byte(text))
+	return int(h.Sum32() % n)
 }
 
 // bell is the file in which each commit puts another number, by chance, into the slots of what it changed.
@@ -36,7 +67,26 @@ func docSlot(path string) int {
 type bell struct{ file, beats *os.File }
 
 // peal is what the bell showed at one time.
-type peal [slotCount]uint64
+type peal struct {
+	of       [slotCount]uint64
+	families [familyCount]uint64
+}
+
+// touches reports whether what changed between two peals may concern documents below a prefix.
+func (p peal) touches(next peal, prefix string) bool {
+	switch strings.Count(prefix, "/") {
+	case 0:
+		p.of[logSlot] = next.of[logSlot]
+		return p.of != next.of
+	case 1:
+		if p.families == next.families { // perhaps a program that does not know of families wrote
+			return p.touches(next, "")
+		}
+		return p.families[family(prefix)] != next.families[family(prefix)]
+	}
+	slot := docSlot(prefix)
+	return p.of[slot] != next.of[slot]
+}
 
 func openBell(root *os.Root, o Options) (*bell, error) {
 	if !o.ReadOnly {
@@ -86,30 +136,54 @@ func (b *bell) renewed() (uint64, error) {
 
 // look reads the numbers; those that were never written are zero.
 func (b *bell) look() (peal, error) {
-	var raw [slotCount * 8]byte
-	if _, err := b.file.ReadAt(raw[:], 0); err != nil && !errors.Is(err, io.EOF) {
+	raw, err := b.raw()
+	if err != nil {
 		return peal{}, err
 	}
 	var p peal
-	for i := range p {
-		p[i] = binary.LittleEndian.Uint64(raw[i*8:])
+	for i := range p.of {
+		p.of[i] = binary.LittleEndian.Uint64(raw[i*8:])
+	}
+	for i := range p.families {
+		p.families[i] = binary.LittleEndian.Uint64(raw[familiesAt+i*8:])
 	}
 	return p, nil
 }
 
-// ring gives each slot that changed another number.
-func (b *bell) ring(changed slots) error {
-	var errs error
-	for i, is := range changed {
-		if !is {
-			continue
-		}
-		var raw [8]byte
-		binary.LittleEndian.PutUint64(raw[:], rand.Uint64())
-		_, err := b.file.WriteAt(raw[:], int64(i)*8)
-		errs = errors.Join(errs, err)
+func (b *bell) raw() (raw [bellSize]byte, err error) {
+	_, err = b.file.ReadAt(raw[:], 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	return errs
+	return raw, err
+}
+
+// ring gives each slot that changed another number, with one write for those beside each other: a transaction of positions changes half of them. The caller
+// holds the turn.
+func (b *bell) ring(changed slots) error {
+	raw, err := b.raw()
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.put(raw[:], 0, changed.of[:]), b.put(raw[:], familiesAt, changed.families[:]))
+}
+
+// put changes numbers from an offset on, and writes from the first to the last of them.
+func (b *bell) put(raw []byte, at int, changed []bool) error {
+	first := slices.Index(changed, true)
+	if first < 0 {
+		return nil
+	}
+	end := at
+	for i, is := range changed {
+		if is {
+			binary.LittleEndian.PutUint64(raw[at+i*8:], rand.Uint64())
+			end = at + i*8 + 8
+		}
+	}
+	from := at + first*8
+	_, err := b.file.WriteAt(raw[from:end], int64(from))
+	return err
 }
 
 func (b *bell) close() error {

@@ -2,31 +2,43 @@ package file
 
 import (
 	"fmt"
+	"os"
 	"testing"
 )
 
-// TestTouchedBy: a watch is hinted at what it is about; a renewal of one member's heartbeat is not a hint for all.
+// TestTouchedBy: a watch is hinted at what it is about. A renewal of one member's heartbeat is not a hint for those who watch another one, and a saved position
+// is none for those who watch all heartbeats.
 func TestTouchedBy(t *testing.T) {
 	t.Parallel()
-	ring := func(slot int) (p peal) {
-		p[slot] = 1
+	doc := func(key string) (p peal) {
+		p.of[docSlot(key)], p.families[family(key)] = 1, 1
 		return p
 	}
+	older := func(key string) (p peal) { // by a program that does not know of families
+		p.of[docSlot(key)] = 1
+		return p
+	}
+	var log peal
+	log.of[logSlot] = 1
 	for _, c := range []struct {
 		prefix, key string
 		want        bool
 	}{
 		{"pulse/a/", "pulse/a/1-0", true}, {"pulse/a/", "pulse/b/1-0", false}, {"pulse/", "pulse/b/1-0", true}, {"", "pulse/b/1-0", true},
-		{"pulse/a/1/", "pulse/a/1/x", true}, {"a/", "a/b", true}, {"", "a", true},
+		{"pulse/a/1/", "pulse/a/1/x", true}, {"a/", "a/b", true}, {"", "a", true}, {"pulse/", "position/b", false}, {"position/", "pulse/a/1-0", false},
 	} {
-		if got := (&watch{prefix: c.prefix}).touchedBy(peal{}, ring(docSlot(c.key))); got != c.want {
+		w := &watch{prefix: c.prefix}
+		if got := w.touchedBy(peal{}, doc(c.key)); got != c.want {
 			t.Errorf("prefix %q, key %q: touched %v", c.prefix, c.key, got)
 		}
-		if (&watch{prefix: c.prefix}).touchedBy(peal{}, ring(logSlot)) {
+		if got := w.touchedBy(peal{}, older(c.key)); c.want && !got {
+			t.Errorf("prefix %q, key %q written by an older program: touched %v", c.prefix, c.key, got)
+		}
+		if w.touchedBy(peal{}, log) {
 			t.Errorf("prefix %q: touched by the log", c.prefix)
 		}
 	}
-	if !(&watch{log: true}).touchedBy(peal{}, ring(logSlot)) || (&watch{log: true}).touchedBy(peal{}, ring(docSlot("a/b"))) {
+	if !(&watch{log: true}).touchedBy(peal{}, log) || (&watch{log: true}).touchedBy(peal{}, doc("a/b")) {
 		t.Error("a watch of the log is about the log alone")
 	}
 	shared := map[int]int{}
@@ -38,4 +50,62 @@ func TestTouchedBy(t *testing.T) {
 			t.Errorf("%d of 100 members share slot %d", n, slot)
 		}
 	}
+}
+
+// TestRing: what is rung changes, what is not stays, and so does the mark between the numbers.
+func TestRing(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	b, err := openBell(root, Options{}.withDefaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	if err := b.setMark(7); err != nil {
+		t.Fatal(err)
+	}
+	keys := []string{"position/a", "position/b", "pulse/a/1", "zz"}
+	for n := range 1 << len(keys) {
+		var changed slots
+		changed.of[logSlot] = n%3 == 0
+		for i, key := range keys {
+			if n>>i&1 == 1 {
+				changed.doc(key)
+			}
+		}
+		before, now := rung(t, b, changed)
+		for i, is := range changed.of {
+			if is != (before.of[i] != now.of[i]) {
+				t.Errorf("%b: slot %d changed: %v, want %v", n, i, !is, is)
+			}
+		}
+		for i, is := range changed.families {
+			if is != (before.families[i] != now.families[i]) {
+				t.Errorf("%b: family %d changed: %v, want %v", n, i, !is, is)
+			}
+		}
+	}
+	if mark, err := b.mark(); err != nil || mark != 7 {
+		t.Errorf("mark %d, %v", mark, err)
+	}
+}
+
+// rung is what the bell showed before and after it was rung.
+func rung(t *testing.T, b *bell, changed slots) (before, now peal) {
+	t.Helper()
+	before, err := b.look()
+	if err == nil {
+		err = b.ring(changed)
+	}
+	if err == nil {
+		now, err = b.look()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return before, now
 }

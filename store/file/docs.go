@@ -43,7 +43,7 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 	}
 	defer s.inside.Done()
 	r := row{Doc: store.Doc{Key: key}}
-	err := s.reads.QueryRowContext(ctx, `SELECT ver, sess, sum, value FROM docs WHERE key = ?`, key).Scan(&r.Version, &r.session, &r.sum, &r.Value)
+	err := s.asks.row(ctx, `SELECT ver, sess, sum, value FROM docs WHERE key = ?`, []any{key}, []any{&r.Version, &r.session, &r.sum, &r.Value})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return store.Doc{}, store.ErrNotFound
@@ -145,7 +145,7 @@ func (s *Store) living(rows []row) ([]store.Doc, error) {
 
 // rows are those that a condition names, sorted by key, as they were at one moment.
 func (s *Store) rows(ctx context.Context, condition string, args ...any) ([]row, error) {
-	rows, err := s.reads.QueryContext(ctx, `SELECT key, ver, sess, sum, value FROM docs WHERE `+condition+` ORDER BY key`, args...) //nolint:gosec // the condition is a constant
+	rows, err := s.asks.rows(ctx, `SELECT key, ver, sess, sum, value FROM docs WHERE `+condition+` ORDER BY key`, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (s *Store) put(ctx context.Context, d store.Doc, owner *session, renewal bo
 		if renewal {
 			tx.renewed = true
 		} else {
-			tx.changed[docSlot(d.Key)] = true
+			tx.changed.doc(d.Key)
 		}
 		_, err = tx.exec(`INSERT OR REPLACE INTO docs (key, ver, sess, sum, value) VALUES (?, ?, ?, ?, ?)`,
 			d.Key, string(version), owner.name(), docSum(d.Key, string(version), owner.name(), value), value)
@@ -244,7 +244,7 @@ func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
 		case current != v:
 			return refuse(store.ErrConflict)
 		}
-		tx.changed[docSlot(key)] = true
+		tx.changed.doc(key)
 		_, err = tx.exec(`DELETE FROM docs WHERE key = ?`, key)
 		return err
 	})

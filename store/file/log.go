@@ -26,7 +26,7 @@ func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
 	data = append(make([]byte, 0, len(data)), data...) // the caller's bytes may change before the transaction ends
 	var index uint64
 	err := s.change(ctx, len(data), func(tx *tx) (err error) {
-		tx.changed[logSlot] = true
+		tx.changed.log()
 		index, err = insertRecord(tx, data)
 		return err
 	})
@@ -63,24 +63,35 @@ func (s *Store) read(ctx context.Context, after uint64, limit int) (store.Page, 
 		return store.Page{}, err
 	}
 	defer s.inside.Done()
+	after = min(after, math.MaxInt64)
+	// Most reads find nothing new, and need no transaction.
+	var trimmed, head uint64
+	if err := s.asks.row(ctx, logState, nil, []any{&trimmed, &head}); err != nil {
+		return store.Page{}, readError(ctx, err)
+	}
+	if after >= head && after >= trimmed {
+		return store.Page{Head: head}, nil
+	}
 	tx, err := s.reads.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return store.Page{}, readError(ctx, err)
 	}
 	defer func() { _ = tx.Rollback() }() // it has only read
-	page, err := readPage(ctx, tx, min(after, math.MaxInt64), limit)
+	page, err := readPage(ctx, tx, after, limit)
 	if err != nil {
 		return store.Page{}, readError(ctx, err)
 	}
 	return page, nil
 }
 
+// logState reads up to where the log is trimmed, and its newest index.
+const logState = `SELECT trimmed, (SELECT coalesce(max(idx), 0) FROM log) FROM meta`
+
 // readPage reads trimmed, head and records as they were at one moment.
 func readPage(ctx context.Context, tx *sql.Tx, after uint64, limit int) (store.Page, error) {
 	var trimmed uint64
 	var page store.Page
-	state := tx.QueryRowContext(ctx, `SELECT trimmed, (SELECT coalesce(max(idx), 0) FROM log) FROM meta`)
-	if err := state.Scan(&trimmed, &page.Head); err != nil {
+	if err := tx.QueryRowContext(ctx, logState).Scan(&trimmed, &page.Head); err != nil {
 		return page, err
 	}
 	if after < trimmed {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,14 +34,9 @@ func (w *watch) hint() {
 // touchedBy reports whether a change of the bell concerns the watch.
 func (w *watch) touchedBy(before, now peal) bool {
 	if w.log {
-		return before[logSlot] != now[logSlot]
+		return before.of[logSlot] != now.of[logSlot]
 	}
-	if strings.Count(w.prefix, "/") >= 2 {
-		slot := docSlot(w.prefix)
-		return before[slot] != now[slot]
-	}
-	before[logSlot] = now[logSlot]
-	return before != now
+	return before.touches(now, w.prefix)
 }
 
 // notifier turns file events, and a look from time to time, into hints. It starts with the first watch.

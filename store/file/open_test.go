@@ -240,3 +240,36 @@ func TestOpenWaitsForItsTurnNoLongerThanCtx(t *testing.T) {
 		t.Fatalf("open: %v, want %v", err, cause)
 	}
 }
+
+// A process that looks while another one makes the store sees none, or all of it.
+func TestOpenWhileItIsMade(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	for range 20 {
+		dir := place(t)
+		made := make(chan error, 1)
+		go func() {
+			s, err := Open(ctx, dir, Options{})
+			if err == nil {
+				err = s.Close()
+			}
+			made <- err
+		}()
+		for opened := false; !opened; {
+			s, err := Open(ctx, dir, Options{ReadOnly: true})
+			switch opened = err == nil; {
+			case opened:
+				err = s.Close()
+			case strings.Contains(err.Error(), "another program"):
+			default:
+				err = nil // there is none yet
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-made; err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -117,7 +117,7 @@ func (n *notifier) setMembers(w *watch, members map[string]bool, stale bool) {
 func (n *notifier) members(prefix string) (map[string]bool, error) {
 	from, to := span(prefix)
 	// By the index of documents with a session: below a watched prefix there may be 100,000 without one.
-	rows, err := n.store.reads.QueryContext(background, `SELECT DISTINCT sess FROM docs INDEXED BY docs_sess WHERE sess <> '' AND key >= ? AND key < ?`, from, to)
+	rows, err := n.store.asks.rows(background, `SELECT DISTINCT sess FROM docs INDEXED BY docs_sess WHERE sess <> '' AND key >= ? AND key < ?`, from, to)
 	if err != nil {
 		return nil, err
 	}

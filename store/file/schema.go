@@ -41,14 +41,20 @@ func openDB(dir, mode string, o Options) (*sql.DB, error) {
 	return sql.Open("sqlite", uri.String())
 }
 
-// identify reports whether the database is ours, still empty, or nothing that we may touch.
+// identify reports whether the database is ours, still empty, or nothing that we may touch. It reads all that at one moment: another process may be making
+// the tables.
 func identify(ctx context.Context, c *sql.Conn) (empty bool, err error) {
+	tx, err := c.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return false, describeOpen(err)
+	}
+	defer func() { _ = tx.Rollback() }() // it has only read
 	var app, version, objects int64
 	for _, ask := range []struct {
 		query string
 		to    *int64
 	}{{"PRAGMA application_id", &app}, {"PRAGMA user_version", &version}, {"SELECT count(*) FROM sqlite_schema", &objects}} {
-		if err := c.QueryRowContext(ctx, ask.query).Scan(ask.to); err != nil {
+		if err := tx.QueryRowContext(ctx, ask.query).Scan(ask.to); err != nil {
 			return false, describeOpen(err)
 		}
 	}

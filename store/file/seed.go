@@ -33,7 +33,8 @@ func (s *Store) seed(ctx context.Context, index uint64) error {
 			return err
 		}
 		_, err := tx.exec(`UPDATE meta SET trimmed = ?`, int64(index))
-		tx.index, tx.changed[logSlot] = index, true
+		tx.index = index
+		tx.changed.log()
 		return err
 	})
 }

@@ -238,7 +238,7 @@ func (s *Store) buryIn(tx *tx, id string) error {
 		return err
 	}
 	for _, key := range keys {
-		tx.changed[docSlot(key)] = true
+		tx.changed.doc(key)
 	}
 	// Only when no document refers to it any more may the file go: a missing file reads as dead.
 	tx.after = append(tx.after, func() {

@@ -42,6 +42,7 @@ type Store struct {
 	home    home
 	writes  *sql.DB // nil for an observer
 	reads   *sql.DB
+	asks    asks // of reads
 	turn    *turn
 	bell    *bell
 	writer  *writer // nil for an observer
@@ -141,6 +142,7 @@ func (s *Store) free() error {
 	if s.writer != nil {
 		errs = append(errs, s.writer.tx.close())
 	}
+	errs = append(errs, s.asks.close())
 	for _, db := range []*sql.DB{s.reads, s.writes} {
 		if db != nil {
 			errs = append(errs, db.Close())

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
@@ -67,13 +68,9 @@ func newBench(t *testing.T) *bench {
 func (b *bench) seen(t *testing.T) string {
 	t.Helper()
 	docs, err := b.witness.List(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	page, err := b.witness.Read(t.Context(), 0, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	snapshot, err := b.witness.Snapshot(t.Context())
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		t.Fatal(err)
@@ -241,13 +238,9 @@ func TestHintsOfAHandle(t *testing.T) {
 		b := newBench(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		brief, err := b.Watch(ctx, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		hints, err := b.WatchLog(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		synctest.Wait()
 		for len(hints) > 0 {
 			<-hints
@@ -299,9 +292,7 @@ func TestFreezeWaitsForCalls(t *testing.T) {
 			}
 			head := func() uint64 {
 				page, err := b.witness.Read(t.Context(), 0, 1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				return page.Head
 			}
 			for head() < 20 { // they are at it

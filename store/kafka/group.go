@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -28,15 +29,8 @@ type group struct {
 }
 
 // JoinGroup implements store.Group. It waits for the other members.
-func (g *group) JoinGroup(ctx context.Context, r store.JoinRequest) (store.Membership, error) {
-	m, err := g.join(ctx, r)
-	if err != nil {
-		return m, fmt.Errorf("join group %s: %w", g.id, err)
-	}
-	return m, nil
-}
-
-func (g *group) join(ctx context.Context, r store.JoinRequest) (store.Membership, error) {
+func (g *group) JoinGroup(ctx context.Context, r store.JoinRequest) (_ store.Membership, err error) {
+	defer driver.Wrap(&err, "join group %s", g.id)
 	m := store.Membership{Seat: store.Seat{ID: r.ID}}
 	if err := g.line.enterChange(ctx); err != nil {
 		return m, err
@@ -183,8 +177,8 @@ func (g *group) groupError(code int16) error {
 	case kerr.InconsistentGroupProtocol.Code, kerr.InvalidGroupID.Code:
 		return fmt.Errorf("%w: group %s is one of consumers, or of another program: %w: try another name", store.ErrUnavailable, g.id, err)
 	case kerr.InvalidSessionTimeout.Code:
-		return fmt.Errorf("%w: the brokers do not allow this session: %w: try one from group.min.session.timeout.ms to group.max.session.timeout.ms",
-			store.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w: the brokers do not allow this session: %w: try one from group.min.session.timeout.ms to group.max.session.timeout.ms",
+			store.ErrUnavailable, store.ErrTTL, err)
 	}
 	return fmt.Errorf("%w: group %s: %w", store.ErrUnavailable, g.id, err)
 }

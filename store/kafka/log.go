@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -133,8 +134,7 @@ func (t *topic) refused(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
 	}
-	var code *kerr.Error
-	if errors.As(err, &code) {
+	if code, ok := errors.AsType[*kerr.Error](err); ok {
 		switch {
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.TopicAuthorizationFailed):
 			return topicError(t.name, code.Code)
@@ -144,14 +144,8 @@ func (t *topic) refused(ctx context.Context, err error) error {
 }
 
 // Trim implements store.Log.
-func (g *topicLog) Trim(ctx context.Context, index uint64) error {
-	if err := g.trim(ctx, index); err != nil {
-		return fmt.Errorf("trim log to %d: %w", index, err)
-	}
-	return nil
-}
-
-func (g *topicLog) trim(ctx context.Context, index uint64) error {
+func (g *topicLog) Trim(ctx context.Context, index uint64) (err error) {
+	defer driver.Wrap(&err, "trim log to %d", index)
 	if err := g.line.enterChange(ctx); err != nil {
 		return err
 	}

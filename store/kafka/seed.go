@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -91,14 +92,8 @@ func seedOf(r *kgo.Record) uint64 {
 }
 
 // SeedLog implements store.Seeder: the first record decides how a log begins, and a seed is such a record.
-func (g *topicLog) SeedLog(ctx context.Context, index uint64) error {
-	if err := g.seed(ctx, index); err != nil {
-		return fmt.Errorf("seed log at %d: %w", index, err)
-	}
-	return nil
-}
-
-func (g *topicLog) seed(ctx context.Context, index uint64) error {
+func (g *topicLog) SeedLog(ctx context.Context, index uint64) (err error) {
+	defer driver.Wrap(&err, "seed log at %d", index)
 	if err := store.CheckSeed(index); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -135,14 +136,8 @@ func gather(open map[string]*found, r *kgo.Record) *found {
 }
 
 // SaveSnapshot implements store.Log.
-func (g *topicLog) SaveSnapshot(ctx context.Context, s store.Record) error {
-	if err := g.save(ctx, s); err != nil {
-		return fmt.Errorf("save snapshot at %d: %w", s.Index, err)
-	}
-	return nil
-}
-
-func (g *topicLog) save(ctx context.Context, s store.Record) error {
+func (g *topicLog) SaveSnapshot(ctx context.Context, s store.Record) (err error) {
+	defer driver.Wrap(&err, "save snapshot at %d", s.Index)
 	if err := g.line.enterChange(ctx); err != nil {
 		return err
 	}

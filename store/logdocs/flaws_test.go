@@ -1,26 +1,18 @@
 package logdocs
 
 import (
-	"context"
-	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/mutant/mutanttest"
 )
 
-// flaw is a flaw of this package and the test that finds it.
-type flaw struct {
-	mutant.Flaw
-	found string // the pattern of -test.run
-}
-
-func newFlaw(name, file, found string, oldNew ...string) flaw {
-	return flaw{mutant.New(name, "store/logdocs/"+file, oldNew...), strings.ReplaceAll(found, " ", "_")}
+func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
+	return mutanttest.New(name, "store/logdocs/"+file, found, oldNew...)
 }
 
 // flaws are what could be wrong with the code, each found by a test that it names.
-func flaws() []flaw {
-	return []flaw{
+func flaws() []mutanttest.Flaw {
+	return []mutanttest.Flaw{
 		newFlaw("a put is done whatever the version", "step.go", "TestModel", "case present.version != o.expect:", "case o.kind == kindDelete && present.version != o.expect:"),
 		newFlaw("a delete is done whatever the version", "step.go", "TestModel", "case present.version != o.expect:", "case o.kind == kindPut && present.version != o.expect:"),
 		newFlaw("a version counts the changes of a document", "step.go", "TestModel",
@@ -49,16 +41,7 @@ func flaws() []flaw {
 	}
 }
 
-// TestFlawsFit looks whether each flaw can still be laid over the source. The build tag proof builds and finds them.
 func TestFlawsFit(t *testing.T) {
 	t.Parallel()
-	root, err := mutant.Root(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range flaws() {
-		if _, err := f.Apply(root); err != nil {
-			t.Error(err)
-		}
-	}
+	mutanttest.Fit(t, mutanttest.Set(flaws()))
 }

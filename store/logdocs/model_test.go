@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/logdocs"
 	"github.com/rota-run/rota/store/memory"
@@ -229,14 +230,10 @@ func TestReadingThatBeganBefore(t *testing.T) {
 		server, ctx := memory.New(), context.Background()
 		l := slowLog{server.Open(), make(chan struct{}), make(chan struct{})}
 		s, err := logdocs.New(l, logdocs.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer s.Close()
 		writer, err := logdocs.New(server.Open(), logdocs.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer writer.Close()
 		first, second := make(chan error, 1), make(chan error, 1)
 		go func() { <-l.taken }() // it takes the first reading alone
@@ -291,19 +288,13 @@ func TestConfirmed(t *testing.T) {
 	server, ctx := memory.New(), context.Background()
 	end, lags := uint64(0), 3
 	s, err := logdocs.New(oldLog{server.Open(), &end, &lags}, logdocs.Options{Confirm: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	writer, err := logdocs.New(server.Open(), logdocs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer writer.Close()
 	v, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("old")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	end = 1
 	if v, err = writer.Put(ctx, store.Doc{Key: "a", Value: []byte("new"), Version: v}); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -138,15 +139,8 @@ func (s *Store) Skipped() int64 {
 }
 
 // Get implements store.Docs.
-func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
-	d, err := s.get(ctx, key)
-	if err != nil {
-		return store.Doc{}, fmt.Errorf("get %q: %w", key, err)
-	}
-	return d, nil
-}
-
-func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
+func (s *Store) Get(ctx context.Context, key string) (_ store.Doc, err error) {
+	defer driver.Wrap(&err, "get %q", key)
 	if err := store.CheckKey(key); err != nil {
 		return store.Doc{}, err
 	}

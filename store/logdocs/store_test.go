@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/logdocs"
 	"github.com/rota-run/rota/store/memory"
@@ -31,9 +32,7 @@ func openMemory(o logdocs.Options) storetest.Open[onMemory] {
 		return func(t *testing.T) onMemory {
 			under := server.Open()
 			s, err := logdocs.New(under, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			h := onMemory{s, under}
 			t.Cleanup(func() { h.Close() })
 			return h
@@ -73,20 +72,14 @@ func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	server, ctx := memory.New(), context.Background()
 	writer, err := logdocs.New(server.Open(), logdocs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer writer.Close()
 	under := server.Open()
 	reader, err := logdocs.New(under, logdocs.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer reader.Close()
 	v, err := writer.Put(ctx, store.Doc{Key: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if d, err := reader.Get(ctx, "a"); err != nil || d.Version != v {
 		t.Errorf("get: %+v, %v", d, err)
 	}
@@ -112,9 +105,7 @@ func TestForeignRecords(t *testing.T) {
 		}
 	}
 	s, err := logdocs.New(under, logdocs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	if _, err := s.Put(ctx, store.Doc{Key: "a"}); err != nil {
 		t.Fatal(err)
@@ -134,9 +125,7 @@ func lateHandle(t *testing.T) {
 	server, ctx := memory.New(), context.Background()
 	early := server.Open()
 	first, err := logdocs.New(early, logdocs.Options{SnapshotEvery: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer first.Close()
 	versions := map[string]store.Version{}
 	for i := range 200 {
@@ -150,9 +139,7 @@ func lateHandle(t *testing.T) {
 		t.Fatalf("after 200 changes with a snapshot every 10, read from the start: %v, want ErrTruncated", err)
 	}
 	late, err := logdocs.New(server.Open(), logdocs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer late.Close()
 	for key, v := range versions {
 		if d, err := late.Get(ctx, key); err != nil || d.Version != v {

@@ -143,7 +143,7 @@ func (f *flow) peek(ctx context.Context, at int, r store.Receive) ([]store.Messa
 	var messages []store.Message
 	var outputs []output
 	f.mu.Lock()
-	f.state.at(at).waiting.Ascend(r.After+1, func(number uint64, p *parcel) bool {
+	f.state.at(at).waiting.From(r.After+1, func(number uint64, p *parcel) bool {
 		if len(messages) < r.Limit {
 			messages = append(messages, store.Message{Shard: r.Shard, Number: number, Segments: p.Segments})
 			outputs = append(outputs, p.output)

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/btree"
-
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
 )
 
@@ -20,7 +19,7 @@ type state struct {
 }
 
 type shard struct {
-	waiting  btree.Map[uint64, *parcel] // not acknowledged, by number
+	waiting  ordered.Map[uint64, *parcel] // not acknowledged, by number
 	stored   uint64
 	segments uint64
 	pending  uint64 // segments
@@ -180,7 +179,8 @@ func (s *state) add(u unit) {
 	}
 	for _, in := range u.Inputs {
 		from := s.at(int(in[0])) //nolint:gosec // below the number of shards
-		if p, ok := from.waiting.Delete(in[1]); ok {
+		if p, ok := from.waiting.Get(in[1]); ok {
+			from.waiting.Remove(in[1])
 			from.pending -= uint64(p.Segments) //nolint:gosec // a count
 		}
 	}
@@ -199,7 +199,7 @@ func (s *state) add(u unit) {
 
 // pick chooses messages that nobody has.
 func (s *shard) pick(limit int, now time.Time) (out []delivery) {
-	s.waiting.Scan(func(number uint64, p *parcel) bool {
+	s.waiting.Each(func(number uint64, p *parcel) bool {
 		if !p.picked && !p.until.After(now) {
 			p.picked = true
 			out = append(out, delivery{number, p.delivered})

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -98,14 +99,8 @@ func (f *flow) ended() bool {
 }
 
 // MakeFlow implements store.Queue.
-func (s *Store) MakeFlow(ctx context.Context, name string, shards []store.Shard) error {
-	if err := s.makeFlow(ctx, name, shards); err != nil {
-		return fmt.Errorf("make flow %q: %w", name, err)
-	}
-	return nil
-}
-
-func (s *Store) makeFlow(ctx context.Context, name string, shards []store.Shard) error {
+func (s *Store) MakeFlow(ctx context.Context, name string, shards []store.Shard) (err error) {
+	defer driver.Wrap(&err, "make flow %q", name)
 	if err := store.CheckFlow(name, shards); err != nil {
 		return err
 	}
@@ -121,14 +116,8 @@ func (s *Store) makeFlow(ctx context.Context, name string, shards []store.Shard)
 }
 
 // DropFlow implements store.Queue. The last record says that it was dropped: a log may be readable for a while after it was removed.
-func (s *Store) DropFlow(ctx context.Context, name string) error {
-	if err := s.dropFlow(ctx, name); err != nil {
-		return fmt.Errorf("drop flow %q: %w", name, err)
-	}
-	return nil
-}
-
-func (s *Store) dropFlow(ctx context.Context, name string) error {
+func (s *Store) DropFlow(ctx context.Context, name string) (err error) {
+	defer driver.Wrap(&err, "drop flow %q", name)
 	if err := s.journals.Enter(ctx, true); err != nil {
 		return err
 	}

@@ -1,26 +1,18 @@
 package memory
 
 import (
-	"context"
-	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/mutant/mutanttest"
 )
 
-// flaw is a flaw of the group and the test that finds it.
-type flaw struct {
-	mutant.Flaw
-	found string // the pattern of -test.run
-}
-
-func newFlaw(name, found string, oldNew ...string) flaw {
-	return flaw{mutant.New(name, "store/memory/step_group.go", oldNew...), strings.ReplaceAll(found, " ", "_")}
+func newFlaw(name, found string, oldNew ...string) mutanttest.Flaw {
+	return mutanttest.New(name, "store/memory/step_group.go", found, oldNew...)
 }
 
 // flaws are what could be wrong with the group, each found by a test that it names.
-func flaws() []flaw {
-	return []flaw{
+func flaws() []mutanttest.Flaw {
+	return []mutanttest.Flaw{
 		newFlaw("a silent member stays", "TestGroup/a silent member", "!m.waits() && t.at >= m.heard+m.session", "m.waits() && t.at >= m.heard+m.session"),
 		newFlaw("a member that waits for others is silent", "TestGroupWaits", "!m.waits() && t.at >= m.heard+m.session", "t.at >= m.heard+m.session"),
 		newFlaw("a heartbeat renews nothing", "TestGroup/heartbeats keep", "	t.members[i].heard = t.at\n	if t.phase == groupForming {", "	_ = i\n	if t.phase == groupForming {"),
@@ -38,16 +30,7 @@ func flaws() []flaw {
 	}
 }
 
-// TestFlawsFit looks whether each flaw can still be laid over the source. The build tag proof builds and finds them.
 func TestFlawsFit(t *testing.T) {
 	t.Parallel()
-	root, err := mutant.Root(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range flaws() {
-		if _, err := f.Apply(root); err != nil {
-			t.Error(err)
-		}
-	}
+	mutanttest.Fit(t, mutanttest.Set(flaws()))
 }

@@ -101,14 +101,8 @@ func (h *Store) Trim(ctx context.Context, index uint64) error {
 }
 
 // SeedLog implements store.Seeder.
-func (h *Store) SeedLog(ctx context.Context, index uint64) error {
-	if err := h.seed(ctx, index); err != nil {
-		return fmt.Errorf("seed log at %d: %w", index, err)
-	}
-	return nil
-}
-
-func (h *Store) seed(ctx context.Context, index uint64) error {
+func (h *Store) SeedLog(ctx context.Context, index uint64) (err error) {
+	defer driver.Wrap(&err, "seed log at %d", index)
 	if err := store.CheckSeed(index); err != nil {
 		return err
 	}

@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidwall/btree"
-
 	"github.com/rota-run/rota/internal/driver"
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
 )
 
@@ -23,7 +22,7 @@ type flow struct {
 }
 
 type shard struct {
-	waiting  btree.Map[uint64, *parcel] // not acknowledged, by number
+	waiting  ordered.Map[uint64, *parcel] // not acknowledged, by number
 	stored   uint64
 	segments uint64
 	pending  uint64 // segments
@@ -39,14 +38,8 @@ type parcel struct {
 }
 
 // MakeFlow implements store.Queue.
-func (h *Store) MakeFlow(ctx context.Context, name string, shards []store.Shard) error {
-	if err := h.makeFlow(ctx, name, shards); err != nil {
-		return fmt.Errorf("make flow %q: %w", name, err)
-	}
-	return nil
-}
-
-func (h *Store) makeFlow(ctx context.Context, name string, shards []store.Shard) error {
+func (h *Store) MakeFlow(ctx context.Context, name string, shards []store.Shard) (err error) {
+	defer driver.Wrap(&err, "make flow %q", name)
 	if err := store.CheckFlow(name, shards); err != nil {
 		return err
 	}
@@ -79,15 +72,8 @@ func (h *Store) DropFlow(ctx context.Context, name string) error {
 }
 
 // Receive implements store.Queue.
-func (h *Store) Receive(ctx context.Context, name string, r store.Receive) ([]store.Message, error) {
-	m, err := h.receive(ctx, name, r)
-	if err != nil {
-		return nil, fmt.Errorf("receive from shard %d of %s in flow %q: %w", r.Shard.Number, r.Shard.Edge, name, err)
-	}
-	return m, nil
-}
-
-func (h *Store) receive(ctx context.Context, name string, r store.Receive) ([]store.Message, error) {
+func (h *Store) Receive(ctx context.Context, name string, r store.Receive) (_ []store.Message, err error) {
+	defer driver.Wrap(&err, "receive from shard %d of %s in flow %q", r.Shard.Number, r.Shard.Edge, name)
 	if err := store.CheckReceive(r); err != nil {
 		return nil, err
 	}
@@ -133,7 +119,7 @@ func (s *shard) relet(messages []store.Message, until time.Time) {
 func (p *parcel) receipt() string { return strconv.Itoa(p.delivered) }
 
 func (s *shard) peek(r store.Receive) (out []store.Message) {
-	s.waiting.Ascend(r.After+1, func(number uint64, p *parcel) bool {
+	s.waiting.From(r.After+1, func(number uint64, p *parcel) bool {
 		if len(out) < r.Limit {
 			out = append(out, store.Message{Shard: r.Shard, Number: number, Segments: p.segments, Data: clone(p.data)})
 		}
@@ -146,7 +132,7 @@ func (s *shard) deliver(r store.Receive, now time.Time) (out []store.Message) {
 	if r.Limit == 0 {
 		return nil
 	}
-	s.waiting.Scan(func(number uint64, p *parcel) bool {
+	s.waiting.Each(func(number uint64, p *parcel) bool {
 		if p.until.After(now) {
 			return true
 		}
@@ -161,15 +147,8 @@ func (s *shard) deliver(r store.Receive, now time.Time) (out []store.Message) {
 }
 
 // Commit implements store.Queue. All units of a call are one step.
-func (h *Store) Commit(ctx context.Context, name string, units ...store.Unit) ([]bool, error) {
-	fresh, err := h.commit(ctx, name, units)
-	if err != nil {
-		return nil, fmt.Errorf("commit to flow %q: %w", name, err)
-	}
-	return fresh, nil
-}
-
-func (h *Store) commit(ctx context.Context, name string, units []store.Unit) ([]bool, error) {
+func (h *Store) Commit(ctx context.Context, name string, units ...store.Unit) (_ []bool, err error) {
+	defer driver.Wrap(&err, "commit to flow %q", name)
 	for _, u := range units {
 		if err := checkUnit(u); err != nil {
 			return nil, err
@@ -260,7 +239,8 @@ func (f *flow) apply(u store.Unit) {
 	}
 	for _, in := range u.Inputs {
 		s := f.shards[in.Shard]
-		if p, ok := s.waiting.Delete(in.Number); ok {
+		if p, ok := s.waiting.Get(in.Number); ok {
+			s.waiting.Remove(in.Number)
 			s.pending -= uint64(p.segments)
 		}
 	}
@@ -278,15 +258,8 @@ func (f *flow) apply(u store.Unit) {
 }
 
 // Depth implements store.Queue. It is never stale.
-func (h *Store) Depth(ctx context.Context, name string, shards ...store.Shard) ([]store.Depth, error) {
-	d, err := h.depth(ctx, name, shards)
-	if err != nil {
-		return nil, fmt.Errorf("depth of flow %q: %w", name, err)
-	}
-	return d, nil
-}
-
-func (h *Store) depth(ctx context.Context, name string, shards []store.Shard) ([]store.Depth, error) {
+func (h *Store) Depth(ctx context.Context, name string, shards ...store.Shard) (_ []store.Depth, err error) {
+	defer driver.Wrap(&err, "depth of flow %q", name)
 	if err := h.enter(ctx); err != nil {
 		return nil, err
 	}

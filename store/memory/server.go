@@ -4,8 +4,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/tidwall/btree"
-
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
 )
 
@@ -18,7 +17,7 @@ const (
 // Server is the state shared by handles. The zero value is not usable; see New.
 type Server struct {
 	mu      sync.Mutex
-	docs    btree.Map[string, doc]
+	docs    ordered.Map[string, doc]
 	version uint64 // grows with every write of a document
 	log     log
 	room    room
@@ -58,14 +57,14 @@ func (s *Server) put(d store.Doc, owner *session) (store.Version, error) {
 // drop removes what goes with a session. s.mu is held.
 func (s *Server) drop(owner *session) {
 	var keys []string
-	s.docs.Scan(func(key string, d doc) bool {
+	s.docs.Each(func(key string, d doc) bool {
 		if d.session == owner {
 			keys = append(keys, key)
 		}
 		return true
 	})
 	for _, key := range keys {
-		s.docs.Delete(key)
+		s.docs.Remove(key)
 		s.hintDocs(key)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -44,15 +45,8 @@ func (s *session) ended() bool {
 }
 
 // Put implements store.Session.
-func (s *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := s.put(ctx, d)
-	if err != nil {
-		return "", fmt.Errorf("put %q with session: %w", d.Key, err)
-	}
-	return v, nil
-}
-
-func (s *session) put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (s *session) Put(ctx context.Context, d store.Doc) (_ store.Version, err error) {
+	defer driver.Wrap(&err, "put %q with session", d.Key)
 	if err := checkDoc(d); err != nil {
 		return "", err
 	}

@@ -3,9 +3,9 @@ package memory
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/rota-run/rota/internal/driver"
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
 )
 
@@ -42,15 +42,8 @@ func (h *Store) enter(ctx context.Context) error {
 }
 
 // Get implements store.Docs.
-func (h *Store) Get(ctx context.Context, key string) (store.Doc, error) {
-	d, err := h.get(ctx, key)
-	if err != nil {
-		return store.Doc{}, fmt.Errorf("get %q: %w", key, err)
-	}
-	return d, nil
-}
-
-func (h *Store) get(ctx context.Context, key string) (store.Doc, error) {
+func (h *Store) Get(ctx context.Context, key string) (_ store.Doc, err error) {
+	defer driver.Wrap(&err, "get %q", key)
 	if err := store.CheckKey(key); err != nil {
 		return store.Doc{}, err
 	}
@@ -66,15 +59,8 @@ func (h *Store) get(ctx context.Context, key string) (store.Doc, error) {
 }
 
 // Gets implements store.GetMany. All documents are from the same moment.
-func (h *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
-	docs, err := h.gets(ctx, keys)
-	if err != nil {
-		return nil, fmt.Errorf("get %d documents: %w", len(keys), err)
-	}
-	return docs, nil
-}
-
-func (h *Store) gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+func (h *Store) Gets(ctx context.Context, keys []string) (_ []store.Doc, err error) {
+	defer driver.Wrap(&err, "get %d documents", len(keys))
 	if err := store.CheckKeys(keys); err != nil {
 		return nil, err
 	}
@@ -93,15 +79,8 @@ func (h *Store) gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 }
 
 // Put implements store.Docs. The written document is tied to no session, even if the previous one was.
-func (h *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := h.put(ctx, d)
-	if err != nil {
-		return "", fmt.Errorf("put %q: %w", d.Key, err)
-	}
-	return v, nil
-}
-
-func (h *Store) put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (h *Store) Put(ctx context.Context, d store.Doc) (_ store.Version, err error) {
+	defer driver.Wrap(&err, "put %q", d.Key)
 	if err := checkDoc(d); err != nil {
 		return "", err
 	}
@@ -120,14 +99,8 @@ func checkDoc(d store.Doc) error {
 }
 
 // Delete implements store.Docs.
-func (h *Store) Delete(ctx context.Context, key string, v store.Version) error {
-	if err := h.delete(ctx, key, v); err != nil {
-		return fmt.Errorf("delete %q: %w", key, err)
-	}
-	return nil
-}
-
-func (h *Store) delete(ctx context.Context, key string, v store.Version) error {
+func (h *Store) Delete(ctx context.Context, key string, v store.Version) (err error) {
+	defer driver.Wrap(&err, "delete %q", key)
 	if err := store.CheckKey(key); err != nil {
 		return err
 	}
@@ -142,7 +115,7 @@ func (h *Store) delete(ctx context.Context, key string, v store.Version) error {
 	case d.current(true) != v:
 		return store.ErrConflict
 	}
-	h.server.docs.Delete(key)
+	h.server.docs.Remove(key)
 	h.server.hintDocs(key)
 	return nil
 }
@@ -157,10 +130,7 @@ func (h *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	}
 	defer h.server.mu.Unlock()
 	var docs []store.Doc
-	h.server.docs.Ascend(prefix, func(key string, d doc) bool {
-		if !strings.HasPrefix(key, prefix) {
-			return false
-		}
+	ordered.Below(&h.server.docs, prefix, func(key string, d doc) bool {
 		docs = append(docs, d.public(key))
 		return true
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	nc "github.com/nats-io/nats.go"
 
@@ -27,7 +28,7 @@ const (
 // headerRoom is what is kept free for headers below the server's greatest message.
 const headerRoom = 1 << 10
 
-// request sends one message and waits for one answer. It never sends twice.
+// request sends one message and waits for one answer. A change is never sent twice.
 func (s *Store) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, error) {
 	if !s.line.whole() {
 		return nil, sendError(ctx, nc.ErrReconnectBufExceeded, change)
@@ -38,11 +39,44 @@ func (s *Store) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, e
 	defer stop()
 	release := context.AfterFunc(s.line.current(), func() { cancel(errDisconnected) }) // its answer would find nobody
 	defer release()
-	answer, err := s.exchange(ctx, m)
+	times := 1
+	if !change {
+		times = askTimes
+	}
+	answer, err := asked(ctx, s.timeout/4, times, func(ctx context.Context) (*nc.Msg, error) { return s.exchange(ctx, m) })
 	if err != nil {
 		return nil, sendError(ctx, err, change)
 	}
 	return answer, nil
+}
+
+// askTimes is how often a question is sent. In a cluster nobody answers a question about a stream that has just been dropped, or whose leader has just gone.
+const askTimes = 2
+
+// asked calls, and calls again after each pause in which nothing came back. The first result counts.
+func asked[T any](ctx context.Context, pause time.Duration, times int, call func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		value T
+		err   error
+	}
+	back := make(chan result, times)
+	for ; ; times-- {
+		go func() {
+			value, err := call(ctx)
+			back <- result{value, err}
+		}()
+		var silence <-chan time.Time
+		if times > 1 {
+			silence = time.After(pause)
+		}
+		select {
+		case r := <-back:
+			return r.value, r.err
+		case <-silence:
+		}
+	}
 }
 
 // exchange is the client's request that ends with ctx. A message that got stuck on the way may be sent later.

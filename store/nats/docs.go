@@ -15,15 +15,8 @@ import (
 const markerTTL = "3600s"
 
 // Get implements store.Docs. It reads at the stream's leader; with replicas, the cluster confirms the result.
-func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
-	d, err := s.get(ctx, key)
-	if err != nil {
-		return store.Doc{}, fmt.Errorf("get %q: %w", key, err)
-	}
-	return d, nil
-}
-
-func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
+func (s *Store) Get(ctx context.Context, key string) (_ store.Doc, err error) {
+	defer driver.Wrap(&err, "get %q", key)
 	if err := store.CheckKey(key); err != nil {
 		return store.Doc{}, err
 	}
@@ -104,21 +97,15 @@ func (s *Store) create(ctx context.Context, subject string, h nc.Header, data []
 }
 
 // Delete implements store.Docs. A marker replaces the document for an hour.
-func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
-	if err := s.delete(ctx, key, v); err != nil {
-		return fmt.Errorf("delete %q: %w", key, err)
-	}
-	return nil
-}
-
-func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
+func (s *Store) Delete(ctx context.Context, key string, v store.Version) (err error) {
+	defer driver.Wrap(&err, "delete %q", key)
 	if err := s.checkDoc(ctx, store.Doc{Key: key}); err != nil {
 		return err
 	}
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	subject := s.names.doc(key)
-	err := errMoved
+	err = errMoved
 	if expected, ok := sequence(v); ok {
 		err = s.mark(ctx, subject, expected)
 	}

@@ -11,19 +11,13 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
 // List implements store.Docs. Any replica may answer it, so it may be stale.
-func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
-	docs, err := s.list(ctx, prefix)
-	if err != nil {
-		return nil, fmt.Errorf("list %q: %w", prefix, err)
-	}
-	return docs, nil
-}
-
-func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
+func (s *Store) List(ctx context.Context, prefix string) (_ []store.Doc, err error) {
+	defer driver.Wrap(&err, "list %q", prefix)
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}

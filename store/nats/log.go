@@ -9,6 +9,7 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -23,15 +24,8 @@ var ErrDamaged = errors.New("store is damaged")
 
 // Append implements store.Log: one message, sent once. Concurrent calls share the connection and wait for their acknowledgements
 // in parallel.
-func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
-	index, err := s.append(ctx, data)
-	if err != nil {
-		return 0, fmt.Errorf("append: %w", err)
-	}
-	return index, nil
-}
-
-func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
+func (s *Store) Append(ctx context.Context, data []byte) (_ uint64, err error) {
+	defer driver.Wrap(&err, "append")
 	if err := s.enterChange(ctx); err != nil {
 		return 0, err
 	}
@@ -167,14 +161,8 @@ func (s *Store) logState(ctx context.Context) (streamState, error) {
 }
 
 // Trim implements store.Log. The stream continues to count from the last index.
-func (s *Store) Trim(ctx context.Context, index uint64) error {
-	if err := s.trim(ctx, index); err != nil {
-		return fmt.Errorf("trim log to %d: %w", index, err)
-	}
-	return nil
-}
-
-func (s *Store) trim(ctx context.Context, index uint64) error {
+func (s *Store) Trim(ctx context.Context, index uint64) (err error) {
+	defer driver.Wrap(&err, "trim log to %d", index)
 	if err := s.enterChange(ctx); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -65,14 +66,8 @@ func (s *Store) queueStream(name, description string, subjects ...string) jetstr
 }
 
 // MakeFlow implements store.Queue.
-func (s *Store) MakeFlow(ctx context.Context, flow string, shards []store.Shard) error {
-	if err := s.makeFlow(ctx, flow, shards); err != nil {
-		return fmt.Errorf("make flow %q: %w", flow, err)
-	}
-	return nil
-}
-
-func (s *Store) makeFlow(ctx context.Context, flow string, shards []store.Shard) error {
+func (s *Store) MakeFlow(ctx context.Context, flow string, shards []store.Shard) (err error) {
+	defer driver.Wrap(&err, "make flow %q", flow)
 	if err := store.CheckFlow(flow, shards); err != nil {
 		return err
 	}
@@ -153,14 +148,8 @@ func flowError(err error) error {
 }
 
 // DropFlow implements store.Queue.
-func (s *Store) DropFlow(ctx context.Context, flow string) error {
-	if err := s.dropFlow(ctx, flow); err != nil {
-		return fmt.Errorf("drop flow %q: %w", flow, err)
-	}
-	return nil
-}
-
-func (s *Store) dropFlow(ctx context.Context, flow string) error {
+func (s *Store) DropFlow(ctx context.Context, flow string) (err error) {
+	defer driver.Wrap(&err, "drop flow %q", flow)
 	if err := s.enterChange(ctx); err != nil {
 		return err
 	}

@@ -4,18 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
 // SeedLog implements store.Seeder: a purge up to a sequence that an empty stream has not reached moves its sequence there.
-func (s *Store) SeedLog(ctx context.Context, index uint64) error {
-	if err := s.seed(ctx, index); err != nil {
-		return fmt.Errorf("seed log at %d: %w", index, err)
-	}
-	return nil
-}
-
-func (s *Store) seed(ctx context.Context, index uint64) error {
+func (s *Store) SeedLog(ctx context.Context, index uint64) (err error) {
+	defer driver.Wrap(&err, "seed log at %d", index)
 	if err := store.CheckSeed(index); err != nil {
 		return err
 	}

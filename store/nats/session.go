@@ -104,15 +104,8 @@ func (o *session) give() {
 }
 
 // Put implements store.Session. It writes the session's other documents again first, and then this one: so an acknowledged Put renews all.
-func (o *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := o.put(ctx, d)
-	if err != nil {
-		return "", fmt.Errorf("put %q with session: %w", d.Key, err)
-	}
-	return v, nil
-}
-
-func (o *session) put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (o *session) Put(ctx context.Context, d store.Doc) (_ store.Version, err error) {
+	defer driver.Wrap(&err, "put %q with session", d.Key)
 	if err := store.CheckKey(d.Key); err != nil {
 		return "", err
 	}
@@ -226,14 +219,8 @@ func (o *session) repeatOne(ctx context.Context, key string) error {
 }
 
 // Close implements store.Session.
-func (o *session) Close(ctx context.Context) error {
-	if err := o.close(ctx); err != nil {
-		return fmt.Errorf("close session: %w", err)
-	}
-	return nil
-}
-
-func (o *session) close(ctx context.Context) error {
+func (o *session) Close(ctx context.Context) (err error) {
+	defer driver.Wrap(&err, "close session")
 	if err := o.take(ctx); err != nil {
 		return err
 	}

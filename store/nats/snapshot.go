@@ -37,15 +37,8 @@ func (s *Store) pointer(ctx context.Context) (uint64, pointer, error) {
 }
 
 // Snapshot implements store.Log.
-func (s *Store) Snapshot(ctx context.Context) (store.Record, error) {
-	r, err := s.readSnapshot(ctx)
-	if err != nil {
-		return store.Record{}, fmt.Errorf("read snapshot: %w", err)
-	}
-	return r, nil
-}
-
-func (s *Store) readSnapshot(ctx context.Context) (store.Record, error) {
+func (s *Store) Snapshot(ctx context.Context) (_ store.Record, err error) {
+	defer driver.Wrap(&err, "read snapshot")
 	if err := s.enter(ctx); err != nil {
 		return store.Record{}, err
 	}

@@ -112,7 +112,7 @@ func (s *Store) closeSessions(open []*session) error {
 	errs := make([]error, len(open))
 	var wg sync.WaitGroup
 	for i, owned := range open {
-		wg.Go(func() { errs[i] = owned.close(ctx) })
+		wg.Go(func() { errs[i] = owned.Close(ctx) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

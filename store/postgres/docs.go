@@ -22,7 +22,7 @@ func newVersion() store.Version {
 func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
 	d, err := s.get(ctx, key)
 	if err != nil {
-		return store.Doc{}, s.wrap(err, "get %q", key)
+		return store.Doc{}, s.place.Failed(err, "get %q", key)
 	}
 	return d, nil
 }
@@ -50,15 +50,8 @@ func (s *Store) get(ctx context.Context, key string) (store.Doc, error) {
 }
 
 // Put implements store.Docs. The written document is tied to no session, even if the previous one was.
-func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := s.put(ctx, d)
-	if err != nil {
-		return "", s.wrap(err, "put %q", d.Key)
-	}
-	return v, nil
-}
-
-func (s *Store) put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (s *Store) Put(ctx context.Context, d store.Doc) (_ store.Version, err error) {
+	defer s.place.Wrap(&err, "put %q", d.Key)
 	if err := checkDoc(d); err != nil {
 		return "", err
 	}
@@ -105,7 +98,7 @@ func text(v store.Version) string {
 
 // Delete implements store.Docs.
 func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
-	return s.wrap(s.delete(ctx, key, v), "delete %q", key)
+	return s.place.Failed(s.delete(ctx, key, v), "delete %q", key)
 }
 
 func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
@@ -129,15 +122,8 @@ func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
 }
 
 // List implements store.Docs. All documents are from one instant.
-func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
-	docs, err := s.list(ctx, prefix)
-	if err != nil {
-		return nil, s.wrap(err, "list %q", prefix)
-	}
-	return docs, nil
-}
-
-func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
+func (s *Store) List(ctx context.Context, prefix string) (_ []store.Doc, err error) {
+	defer s.place.Wrap(&err, "list %q", prefix)
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}

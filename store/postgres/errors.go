@@ -54,12 +54,10 @@ func (e *dialError) Unwrap() error { return e.err }
 
 // bare takes what a failed attempt to connect means out of what the client puts around it: user, database, and the configuration with the password.
 func bare(err error) error {
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) {
+	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		err = connect.Unwrap()
 	}
-	var answer *pgconn.PgError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return answer
 	}
 	return &oneLine{err}

@@ -20,15 +20,8 @@ const (
 func bounded(index uint64) int64 { return int64(min(index, math.MaxInt64)) } //nolint:gosec // it fits
 
 // Read implements store.Log. All its results are from one instant.
-func (s *Store) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
-	page, err := s.readLog(ctx, after, limit)
-	if err != nil {
-		return store.Page{}, s.wrap(err, "read log after %d", after)
-	}
-	return page, nil
-}
-
-func (s *Store) readLog(ctx context.Context, after uint64, limit int) (store.Page, error) {
+func (s *Store) Read(ctx context.Context, after uint64, limit int) (_ store.Page, err error) {
+	defer s.place.Wrap(&err, "read log after %d", after)
 	if limit < 1 {
 		return store.Page{}, fmt.Errorf("limit is %d: give at least 1", limit)
 	}

@@ -9,7 +9,7 @@ import (
 
 // SeedLog implements store.Seeder.
 func (s *Store) SeedLog(ctx context.Context, index uint64) error {
-	return s.wrap(s.seed(ctx, index), "seed log at %d", index)
+	return s.place.Failed(s.seed(ctx, index), "seed log at %d", index)
 }
 
 func (s *Store) seed(ctx context.Context, index uint64) error {

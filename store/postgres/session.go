@@ -33,7 +33,7 @@ func (s *Store) SessionsExpire() bool { return false }
 func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
 	n, err := s.openSession(ctx, ttl)
 	if err != nil {
-		return nil, s.wrap(err, "open session")
+		return nil, s.place.Failed(err, "open session")
 	}
 	return n, nil
 }
@@ -138,7 +138,7 @@ func (n *session) Renew(ctx context.Context, d store.Doc) (store.Version, error)
 func (n *session) putBy(ctx context.Context, d store.Doc, write func(context.Context) (store.Version, error)) (store.Version, error) {
 	v, err := n.put(ctx, d, write)
 	if err != nil {
-		return "", n.s.wrap(err, "put %q with session", d.Key)
+		return "", n.s.place.Failed(err, "put %q with session", d.Key)
 	}
 	return v, nil
 }
@@ -180,7 +180,7 @@ func (n *session) removed(ctx context.Context) bool {
 // Close implements store.Session.
 func (n *session) Close(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return n.s.wrap(context.Cause(ctx), "close session")
+		return n.s.place.Failed(context.Cause(ctx), "close session")
 	}
 	if !n.end() {
 		return nil
@@ -190,9 +190,9 @@ func (n *session) Close(ctx context.Context) error {
 		return nil // Close of the handle told the server
 	}
 	if err != nil {
-		return n.s.wrap(err, "close session")
+		return n.s.place.Failed(err, "close session")
 	}
 	defer leave()
 	_, err = n.s.change(ctx, sqlEndSessions, []int64{n.id})
-	return n.s.wrap(err, "close session")
+	return n.s.place.Failed(err, "close session")
 }

@@ -43,12 +43,12 @@ func (s *Store) pointer(ctx context.Context) (pointer, error) {
 func (s *Store) Snapshot(ctx context.Context) (store.Record, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
-		return store.Record{}, s.wrap(err, "read snapshot")
+		return store.Record{}, s.place.Failed(err, "read snapshot")
 	}
 	defer leave()
 	r, err := s.readSnapshot(ctx)
 	if err != nil {
-		return store.Record{}, s.wrap(err, "read snapshot")
+		return store.Record{}, s.place.Failed(err, "read snapshot")
 	}
 	return r, nil
 }
@@ -98,7 +98,7 @@ func (s *Store) readChunks(ctx context.Context, p pointer) ([]byte, error) {
 // SaveSnapshot implements store.Log. All chunks but the last are written first; the transaction with the last one makes the snapshot the
 // newest, if no newer one exists by then. An index that the log has not reached is refused.
 func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
-	return s.wrap(driver.Because(ctx, s.saveSnapshot(ctx, r)), "save snapshot at %d", r.Index)
+	return s.place.Failed(driver.Because(ctx, s.saveSnapshot(ctx, r)), "save snapshot at %d", r.Index)
 }
 
 func (s *Store) saveSnapshot(ctx context.Context, r store.Record) error {

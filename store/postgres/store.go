@@ -2,13 +2,13 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -34,7 +34,7 @@ const closePatience = 2 * time.Second
 // Store is one handle on the store. It is safe for concurrent use.
 type Store struct {
 	options  Options
-	place    string // of errors: hosts, database and schema
+	place    driver.Place // of errors: hosts, database and schema
 	log      *slog.Logger
 	layout   layout
 	workers  *pool
@@ -100,16 +100,8 @@ func (s *Store) enterChange(ctx context.Context) (calling context.Context, leave
 	return s.enter(ctx)
 }
 
-// wrap adds the place to an error.
-func (s *Store) wrap(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s in %s: %w", fmt.Sprintf(format, args...), s.place, err)
-}
-
 // place says where a store is.
-func place(o Options) string {
+func place(o Options) driver.Place {
 	text := "postgres "
 	for i, h := range o.Hosts {
 		if i > 0 {
@@ -117,7 +109,7 @@ func place(o Options) string {
 		}
 		text += h
 	}
-	return text + "/" + o.Database + " schema " + o.Schema
+	return driver.Place(text + "/" + o.Database + " schema " + o.Schema)
 }
 
 // Close implements store.Store. The sessions of this handle end at once: Close asks the server to remove their documents; if it does not answer, the

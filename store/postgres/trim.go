@@ -12,7 +12,7 @@ const (
 
 // Trim implements store.Log. The server reuses the space of the removed records after a vacuum, which Trim requests when it has removed many.
 func (s *Store) Trim(ctx context.Context, index uint64) error {
-	return s.wrap(s.trim(ctx, index), "trim log to %d", index)
+	return s.place.Failed(s.trim(ctx, index), "trim log to %d", index)
 }
 
 func (s *Store) trim(ctx context.Context, index uint64) error {

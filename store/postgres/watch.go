@@ -75,11 +75,11 @@ func (h *hub) everybody() { h.hint(func(*watch) bool { return true }) }
 // Watch implements store.Watcher.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
 	if err := store.CheckPrefix(prefix); err != nil {
-		return nil, s.wrap(err, "watch %q", prefix)
+		return nil, s.place.Failed(err, "watch %q", prefix)
 	}
 	hints, err := s.watch(ctx, &watch{prefix: prefix})
 	if err != nil {
-		return nil, s.wrap(err, "watch %q", prefix)
+		return nil, s.place.Failed(err, "watch %q", prefix)
 	}
 	return hints, nil
 }
@@ -88,7 +88,7 @@ func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, erro
 func (s *Store) WatchLog(ctx context.Context) (<-chan struct{}, error) {
 	hints, err := s.watch(ctx, &watch{log: true})
 	if err != nil {
-		return nil, s.wrap(err, "watch log")
+		return nil, s.place.Failed(err, "watch log")
 	}
 	return hints, nil
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
@@ -35,9 +36,7 @@ func TestFaultyWithoutFaults(t *testing.T) {
 func setup(t *testing.T, script string) (*storetest.Faulty, *memory.Store, context.Context) {
 	t.Helper()
 	plan, err := storetest.Script(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server := memory.New()
 	return storetest.NewFaulty(server.Open(), plan), server.Open(), t.Context()
 }
@@ -45,9 +44,7 @@ func setup(t *testing.T, script string) (*storetest.Faulty, *memory.Store, conte
 func head(t *testing.T, l store.Log) uint64 {
 	t.Helper()
 	page, err := l.Read(t.Context(), 0, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return page.Head
 }
 

@@ -43,15 +43,8 @@ func newAppender(s *Store) *appender { return &appender{s: s, queue: driver.NewQ
 
 // Append implements store.Log. Concurrent calls of one handle share a request. A lost answer is found again, if the
 // connection comes back in time: see Lost answers in the package comment.
-func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
-	index, err := s.append(ctx, data)
-	if err != nil {
-		return 0, fmt.Errorf("append: %w", err)
-	}
-	return index, nil
-}
-
-func (s *Store) append(ctx context.Context, data []byte) (uint64, error) {
+func (s *Store) Append(ctx context.Context, data []byte) (_ uint64, err error) {
+	defer driver.Wrap(&err, "append")
 	if err := driver.CheckSize(data, MaxRecord); err != nil {
 		return 0, err
 	}

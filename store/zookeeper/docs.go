@@ -80,15 +80,8 @@ func (s *Store) fetch(ctx context.Context, key string, read func(ctx context.Con
 }
 
 // Put implements store.Docs. It does not change the session of the document.
-func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := s.put(ctx, d)
-	if err != nil {
-		return "", fmt.Errorf("put %q: %w", d.Key, err)
-	}
-	return v, nil
-}
-
-func (s *Store) put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (s *Store) Put(ctx context.Context, d store.Doc) (_ store.Version, err error) {
+	defer driver.Wrap(&err, "put %q", d.Key)
 	if err := checkDoc(d); err != nil {
 		return "", err
 	}
@@ -169,14 +162,8 @@ func (s *Store) makeFolder(ctx context.Context, l *link, key string) error {
 }
 
 // Delete implements store.Docs.
-func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
-	if err := s.delete(ctx, key, v); err != nil {
-		return fmt.Errorf("delete %q: %w", key, err)
-	}
-	return nil
-}
-
-func (s *Store) delete(ctx context.Context, key string, v store.Version) error {
+func (s *Store) Delete(ctx context.Context, key string, v store.Version) (err error) {
+	defer driver.Wrap(&err, "delete %q", key)
 	if err := store.CheckKey(key); err != nil {
 		return err
 	}

@@ -3,13 +3,13 @@ package zookeeper
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -18,15 +18,8 @@ const readsAtOnce = 64
 
 // List implements store.Docs. It reads the names of the folders, of the documents in those that match, and then each document, from one server, without
 // making it catch up: documents that are created or deleted meanwhile may be there or not.
-func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
-	docs, err := s.list(ctx, prefix)
-	if err != nil {
-		return nil, fmt.Errorf("list %q: %w", prefix, err)
-	}
-	return docs, nil
-}
-
-func (s *Store) list(ctx context.Context, prefix string) ([]store.Doc, error) {
+func (s *Store) List(ctx context.Context, prefix string) (_ []store.Doc, err error) {
+	defer driver.Wrap(&err, "list %q", prefix)
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}

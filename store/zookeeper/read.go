@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -18,15 +19,8 @@ const (
 )
 
 // Read implements store.Log.
-func (s *Store) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
-	p, err := s.readLog(ctx, after, limit)
-	if err != nil {
-		return store.Page{}, fmt.Errorf("read log after %d: %w", after, err)
-	}
-	return p, nil
-}
-
-func (s *Store) readLog(ctx context.Context, after uint64, limit int) (page store.Page, err error) {
+func (s *Store) Read(ctx context.Context, after uint64, limit int) (page store.Page, err error) {
+	defer driver.Wrap(&err, "read log after %d", after)
 	if limit < 1 {
 		return store.Page{}, fmt.Errorf("limit is %d: give at least 1", limit)
 	}

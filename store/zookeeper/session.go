@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
 )
 
@@ -81,8 +82,8 @@ func (p *session) establish(ctx context.Context) error {
 	p.link.mu.Unlock()
 	switch {
 	case granted < p.ttl:
-		return fmt.Errorf("the server grants sessions of at most %v, and %v was asked for: raise its maxSessionTimeout (which is 20 times its tickTime unless set), or choose a shorter ttl",
-			granted, p.ttl)
+		return fmt.Errorf("%w: the server grants sessions of at most %v, and %v was asked for: raise its maxSessionTimeout (which is 20 times its tickTime unless set), or choose a shorter ttl",
+			store.ErrTTL, granted, p.ttl)
 	case granted > p.ttl.Truncate(time.Millisecond)+time.Millisecond:
 		p.s.log.Warn("the server grants no shorter sessions: a dead owner's documents stay longer; lower its minSessionTimeout or tickTime",
 			"asked", p.ttl, "granted", granted)
@@ -164,15 +165,8 @@ func (p *session) Close(ctx context.Context) error {
 }
 
 // Put implements store.Session.
-func (p *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := p.put(ctx, d)
-	if err != nil {
-		return "", fmt.Errorf("put %q with session: %w", d.Key, err)
-	}
-	return v, nil
-}
-
-func (p *session) put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (p *session) Put(ctx context.Context, d store.Doc) (_ store.Version, err error) {
+	defer driver.Wrap(&err, "put %q with session", d.Key)
 	if err := checkDoc(d); err != nil {
 		return "", err
 	}

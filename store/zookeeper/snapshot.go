@@ -70,15 +70,8 @@ func (s *Store) readPointer(ctx context.Context) (pointerAt, error) {
 }
 
 // Snapshot implements store.Log.
-func (s *Store) Snapshot(ctx context.Context) (store.Record, error) {
-	r, err := s.snapshot(ctx)
-	if err != nil {
-		return store.Record{}, fmt.Errorf("read snapshot: %w", err)
-	}
-	return r, nil
-}
-
-func (s *Store) snapshot(ctx context.Context) (r store.Record, err error) {
+func (s *Store) Snapshot(ctx context.Context) (r store.Record, err error) {
+	defer driver.Wrap(&err, "read snapshot")
 	if err := s.enter(ctx); err != nil {
 		return store.Record{}, err
 	}

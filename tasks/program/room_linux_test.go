@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 // rooms are both kinds of room; the test says so where the machine has no control groups.
@@ -50,13 +52,9 @@ type pipe struct {
 func newPipe(t *testing.T) *pipe {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pids")
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.Mkfifo(path, 0o600))
 	f, err := os.OpenFile(path, os.O_RDWR, 0) // also for writing: so that opening it waits for nobody
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return &pipe{path, bufio.NewReader(f)}
 }
@@ -65,13 +63,9 @@ func newPipe(t *testing.T) *pipe {
 func (p *pipe) next(t *testing.T) int {
 	t.Helper()
 	line, err := p.r.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		t.Fatalf("process %d: %v", pid, err)
@@ -88,9 +82,7 @@ func alive(t *testing.T, fd int) bool {
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return n == 0
 	}
 }
@@ -146,9 +138,7 @@ func TestNothingIsLeft(t *testing.T) {
 					} else {
 						begin()
 					}
-					if err := <-ended; err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, <-ended)
 					if slices.ContainsFunc(left, func(fd int) bool { return alive(t, fd) }) {
 						t.Error("a process is left")
 					}
@@ -163,9 +153,7 @@ func gate(t *testing.T) (path string, open func()) {
 	t.Helper()
 	p := newPipe(t)
 	f, err := os.OpenFile(p.path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return p.path, func() {
 		if _, err := f.WriteString("go\n"); err != nil {
@@ -192,9 +180,7 @@ func TestEndsItsOwnOnly(t *testing.T) {
 			t.Error("the end of one program ended what another one has started")
 		}
 		stop()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, <-ended)
 		if alive(t, other) {
 			t.Error("a process is left")
 		}
@@ -240,17 +226,11 @@ func TestEndAll(t *testing.T) {
 					cmd.Env = append(cmd.Env, "PROGRAM_TEST_NO_GROUP=1")
 				}
 				out, err := cmd.StdoutPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
+				must.Succeed(t, cmd.Start())
 				t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 				line, err := bufio.NewReader(out).ReadString('\n')
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				mark, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
 				if grouped && dir == "" {
 					t.Skip("NOT TESTED: this process may make no control groups of version 2")
@@ -259,24 +239,18 @@ func TestEndAll(t *testing.T) {
 				for range e.count {
 					left = append(left, p.next(t))
 				}
-				if err := cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, cmd.Process.Kill())
 				if _, err := cmd.Process.Wait(); err != nil {
 					t.Fatal(err)
 				}
 				if !slices.ContainsFunc(left, func(fd int) bool { return alive(t, fd) }) {
 					t.Fatal("nothing is left that could be ended: the test shows nothing")
 				}
-				if err := EndAll(t.Context(), Place{Mark: "another" + mark}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, EndAll(t.Context(), Place{Mark: "another" + mark}))
 				if !slices.ContainsFunc(left, func(fd int) bool { return alive(t, fd) }) {
 					t.Fatal("another room's programs were ended")
 				}
-				if err := EndAll(t.Context(), Place{Mark: mark, Group: dir}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, EndAll(t.Context(), Place{Mark: mark, Group: dir}))
 				if slices.ContainsFunc(left, func(fd int) bool { return alive(t, fd) }) {
 					t.Error("a process is left")
 				}
@@ -322,16 +296,10 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), ownerVariable+"=(setsid env -i sh -c 'echo $$ >"+p.path+"; exec sleep 1000' &)")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, group, _ := strings.Cut(strings.TrimSpace(line), " ")
 	left := p.next(t)
 	if _, err := r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
@@ -340,15 +308,11 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 	if !alive(t, left) {
 		t.Fatal("the program of a live owner was ended")
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	// Another process has just begun to do the same.
 	other, err := hold(group, unix.LOCK_SH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer other.Close()
 	if _, err := r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
 		t.Fatal(err)
@@ -370,18 +334,12 @@ func TestADyingOwnersGroup(t *testing.T) {
 		}
 	})
 	dying := filepath.Join(r.group.own, groupPrefix+"dying"+r.place.Mark)
-	if err := os.Mkdir(dying, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(dying, 0o755))
 	flock, err := hold(dying, unix.LOCK_EX) // what is left of its locks
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(flock.Fd())}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	left := make(chan error, 1)
 	go func() { left <- cmd.Wait() }()
@@ -395,9 +353,7 @@ func TestADyingOwnersGroup(t *testing.T) {
 		t.Fatal("somebody's programs may begin while a dying owner's are alive")
 	case <-time.After(50 * time.Millisecond): // waits: it goes on waiting
 	}
-	if err := flock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, flock.Close())
 	<-swept
 	if err := <-left; err == nil {
 		t.Error("a dying owner's program was not ended")

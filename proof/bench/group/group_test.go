@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 // TestMain lets the test program be a member too: the measurement starts its own program again.
@@ -24,15 +26,11 @@ func TestMain(m *testing.M) {
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(100*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	var out strings.Builder
 	args := []string{"-brokers", strings.Join(c.ListenAddrs(), ","), "-members", "3", "-partitions", "10", "-kills", "2", "-session", "2s"}
-	if err := run(t.Context(), args, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, run(t.Context(), args, &out))
 	if s := out.String(); strings.Count(s, "2 kills") != 2 || !strings.Contains(s, "two at once") {
 		t.Errorf("it says %q", s)
 	}

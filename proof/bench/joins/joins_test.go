@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/rota-run/rota/protocol"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,8 +14,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/proof/server"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/doclog"
@@ -60,18 +61,14 @@ func on(kind string) opener {
 		if errors.Is(err, place.ErrMissing) {
 			b.Skipf("NOT MEASURED: %v", err)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		b.Cleanup(func() {
 			if err := p.Close(); err != nil {
 				b.Error(err)
 			}
 		})
 		s, err := p.Open(b.Context(), "join")
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		b.Cleanup(func() { s.Close() })
 		if kind == "memory" {
 			before := heap()
@@ -94,9 +91,7 @@ func documents(open opener) opener {
 	return func(b *testing.B) (store.Full, func() float64) {
 		docs, size := open(b)
 		s, err := doclog.New(docs, doclog.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		return s, size
 	}
 }
@@ -114,9 +109,7 @@ func sizeOf(b *testing.B, dir string) (bytes float64) {
 		}
 		return err
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	return bytes
 }
 
@@ -153,9 +146,7 @@ func join(b *testing.B, st store.Full, n int) (leave func()) {
 		Member: cluster.MemberID(fmt.Sprint("joiner-", n)), Store: st, SnapshotEvery: joinEvery,
 		Events: protocol.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan error, 1)
 	go func() { over <- m.Run(ctx) }()
@@ -173,9 +164,7 @@ func join(b *testing.B, st store.Full, n int) (leave func()) {
 	}
 	return func() {
 		cancel()
-		if err := <-over; err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, <-over)
 	}
 }
 
@@ -191,12 +180,8 @@ func fill(b *testing.B, st store.Full, entries int) (snapshot int) {
 		if done+joinEvery >= entries {
 			return snapshot // the last entries are to be read by who joins
 		}
-		if err := st.SaveSnapshot(b.Context(), store.Record{Index: index, Data: data}); err != nil {
-			b.Fatal(err)
-		}
-		if err := st.Trim(b.Context(), former); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, st.SaveSnapshot(b.Context(), store.Record{Index: index, Data: data}))
+		must.Succeed(b, st.Trim(b.Context(), former))
 		snapshot, former = len(data), index
 	}
 	return snapshot
@@ -217,9 +202,7 @@ func appendAll(b *testing.B, st store.Log, first, n int) {
 	}
 	wg.Wait()
 	for _, err := range errs {
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 	}
 }
 
@@ -240,14 +223,10 @@ func fold(b *testing.B, st store.Log, value cluster.Value) cluster.Value {
 	b.Helper()
 	for {
 		page, err := st.Read(b.Context(), uint64(value.Index()), 2_000)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		for _, r := range page.Records {
 			e, err := cluster.DecodeEntry(cluster.Index(r.Index), r.Data)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			value, _ = value.Apply(e)
 		}
 		if uint64(value.Index()) == page.Head {

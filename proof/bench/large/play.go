@@ -52,11 +52,11 @@ func (c *crowd) play(ctx context.Context) error {
 	}
 	fmt.Printf("%d tasks ran after %v\n", c.tasks, time.Duration(c.last()-int64(began)).Round(time.Millisecond))
 	c.report()
-	until := time.Now().Add(c.watch)
+	until, before := time.Now().Add(c.watch), c.times("was removed")
 	if err := c.await(ctx, func() bool { return time.Now().After(until) }); err != nil {
 		return err
 	}
-	fmt.Printf("at rest for %v: members were removed %d times\n", c.watch, c.times("was removed"))
+	fmt.Printf("at rest for %v: members were removed %d times, %d times before\n", c.watch, c.times("was removed")-before, before)
 	c.report()
 	if !c.kill {
 		return nil

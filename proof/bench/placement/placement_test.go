@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/schedule"
 )
 
@@ -12,9 +13,7 @@ func TestBothAreEven(t *testing.T) {
 	t.Parallel()
 	for _, change := range []string{"leave", "join", "start"} {
 		in, err := newInput(change, 20, 1003, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		o := newOurs(in)
 		ours := o.owners(schedule.Place(o.view(), -1))
 		if n := spread(ours, in.members); n > 1 {
@@ -36,17 +35,11 @@ func peerOwners(t *testing.T, in input) []int {
 	t.Helper()
 	p := newPeer(in)
 	b, err := p.decode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	plan, err := p.balance(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	after, err := p.owners(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return after
 }
 
@@ -69,9 +62,7 @@ func spread(owner []int, members int) int {
 func BenchmarkPlacement(b *testing.B) {
 	for _, change := range []string{"leave", "join"} {
 		in, err := newInput(change, 1000, 100_000, 10)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		o, p := newOurs(in), newPeer(in)
 		b.Run(fmt.Sprintf("%s/rota", change), func(b *testing.B) {
 			b.ReportAllocs()
@@ -83,9 +74,7 @@ func BenchmarkPlacement(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				balancer, err := p.decode()
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, err)
 				if _, err := p.balance(balancer); err != nil {
 					b.Fatal(err)
 				}

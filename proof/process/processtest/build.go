@@ -30,12 +30,13 @@ func Main(m *testing.M, dir *string, packages ...string) int {
 // names are those of programs that have another name than their folder.
 var names = map[string]string{"github.com/rota-run/rota/proof/demoserver": "rota-demo-server"} // read-only: a table
 
+// build leaves out what only debuggers read.
 func build(dir, pkg string) error {
 	name := names[pkg]
 	if name == "" {
 		name = filepath.Base(pkg)
 	}
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(dir, name), pkg).CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 	}
 	return nil

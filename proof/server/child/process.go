@@ -56,6 +56,9 @@ func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 // Said is the end of what the process has written.
 func (p *Process) Said() string { return p.said.String() }
 
+// Running reports whether the process was started. A nil process was not.
+func (p *Process) Running() bool { return p != nil }
+
 // Kill is kill -9; it returns when the process is gone. A nil process is gone.
 func (p *Process) Kill() {
 	if p == nil {

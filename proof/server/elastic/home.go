@@ -44,11 +44,15 @@ func variables() string { return Elasticsearch.Variable + " or " + OpenSearch.Va
 // Homes returns the folder with the unpacked servers: the one of [HomeVariable], or one in the cache, which it fills the first time. Several processes may
 // do that at once.
 func Homes(ctx context.Context) (string, error) {
+	return homes().Dir(ctx)
+}
+
+func homes() child.Maven {
 	return child.Maven{
 		Folder: Elasticsearch.folder() + "-" + OpenSearch.folder(), Variable: HomeVariable, Sample: filepath.Join(Elasticsearch.folder(), "lib"),
 		Servers: variables(), POM: pom(), Cache: cacheDir(), Finish: readable,
 		Goal: []string{"unpack-dependencies", "-DoutputDirectory=out", "-DmarkersDirectory=markers", "-Dmdep.unpack.excludes=" + unneeded},
-	}.Dir(ctx)
+	}
 }
 
 // cacheDir is where the servers are kept; "" is the user's cache. That of root is often closed to the user that the servers run as.

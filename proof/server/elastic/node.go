@@ -18,6 +18,7 @@ import (
 type node struct {
 	kind     Kind
 	dir      string
+	java     string
 	home     string
 	addr     string // of HTTP
 	settings map[string]string
@@ -43,8 +44,12 @@ func (n *node) write() error {
 	return nil
 }
 
-func (n *node) launch(java string) error {
-	cmd := exec.Command(java, n.kind.command(n.home, n.dir)...)
+// Addr implements child.Node.
+func (n *node) Addr() string { return n.addr }
+
+// Launch implements child.Node.
+func (n *node) Launch() error {
+	cmd := exec.Command(n.java, n.kind.command(n.home, n.dir)...)
 	cmd.Dir = n.dir
 	cmd.Env = append(os.Environ(), "LIBFFI_TMPDIR="+filepath.Join(n.dir, "tmp"))
 	input, err := cmd.StdinPipe()
@@ -64,12 +69,12 @@ func (n *node) launch(java string) error {
 	return err
 }
 
-// kill is kill -9; it returns when the process is gone.
-func (n *node) kill() {
-	if n.Process == nil {
+// Kill implements child.Node.
+func (n *node) Kill() {
+	if !n.Running() {
 		return
 	}
-	n.Kill()
+	n.Process.Kill()
 	_ = n.input.Close() // nobody reads it any more
 	n.Process = nil
 }
@@ -91,8 +96,8 @@ func (n *node) get(ctx context.Context, path string, into any) bool {
 	return resp.StatusCode == http.StatusOK && json.NewDecoder(resp.Body).Decode(into) == nil
 }
 
-// ready waits until the node serves in a cluster of so many.
-func (n *node) ready(ctx context.Context, nodes int) error {
+// Ready implements child.Node: the node serves in a cluster of so many.
+func (n *node) Ready(ctx context.Context, nodes int) error {
 	return n.Await(ctx, fmt.Sprintf("%s as one of %d nodes", n.addr, nodes), func() bool {
 		var health struct {
 			Nodes int `json:"number_of_nodes"`

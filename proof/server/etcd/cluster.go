@@ -15,6 +15,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // Cluster is a cluster whose members are processes. Calls must not overlap, but for Endpoints and URL.
@@ -32,8 +34,8 @@ type member struct {
 	done  chan struct{}
 }
 
-// StartCluster starts each member of a fresh cluster as a process of its own, from this program's file, and waits until all serve. The program
-// must call [Child] first of all. ctx bounds the start alone.
+// StartCluster starts each member of a fresh cluster as a process of its own, from the file of [child.Program], and waits until all serve. A
+// program that starts itself must call [Child] first of all. ctx bounds the start alone.
 func StartCluster(ctx context.Context, o Options) (*Cluster, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -78,11 +80,11 @@ func spawn(n node) (*member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describe etcd member %s: %w", n.Name, err)
 	}
-	self, err := os.Executable()
+	program, err := child.Program()
 	if err != nil {
-		return nil, fmt.Errorf("find this program's file: %w", err)
+		return nil, err
 	}
-	cmd := exec.Command(self)
+	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), nodeVariable+"="+string(text))
 	m := &member{cmd: cmd, ready: make(chan error, 1), done: make(chan struct{})}
 	var stderr strings.Builder

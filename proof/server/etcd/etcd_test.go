@@ -10,6 +10,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 func TestMain(m *testing.M) {
@@ -29,9 +31,7 @@ func deadline(t *testing.T) context.Context {
 func connect(t *testing.T, endpoints []string) *clientv3.Client {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -62,9 +62,7 @@ func TestStart(t *testing.T) {
 			t.Parallel()
 			ctx := deadline(t)
 			s, err := Start(ctx, Options{Dir: t.TempDir(), Nodes: nodes, NoSync: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer s.Stop()
 			if want := "etcd://" + strings.Join(s.Endpoints(), ","); s.URL() != want || len(s.Endpoints()) != nodes {
 				t.Errorf("URL %s, endpoints %q", s.URL(), s.Endpoints())
@@ -94,23 +92,17 @@ func TestDataOutlivesAKill(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	c, err := StartCluster(ctx, Options{Dir: t.TempDir(), Nodes: 3, NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Stop()
 	put(ctx, t, connect(t, c.Endpoints()))
 	leader, err := c.Leader(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	before := c.Endpoints()[leader]
 	c.Kill(leader)
 	if next, err := c.Leader(ctx); err != nil || next == leader {
 		t.Fatalf("leader %d, %v after %d was killed", next, err, leader)
 	}
-	if err := c.Restart(ctx, leader); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Restart(ctx, leader))
 	if c.Endpoints()[leader] != before {
 		t.Errorf("the member moved from %s to %s", before, c.Endpoints()[leader])
 	}

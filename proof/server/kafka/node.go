@@ -20,7 +20,7 @@ import (
 // node is one broker: its folder, its ports, and its process while it lives.
 type node struct {
 	id               int
-	dir, lib         string
+	dir, java, lib   string
 	port, controller int
 	extra            []int // the ports of the listeners of Options.Listeners
 	classes          string
@@ -28,7 +28,8 @@ type node struct {
 	*child.Process // nil: it does not run
 }
 
-func (n *node) addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
+// Addr implements child.Node.
+func (n *node) Addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
 
 // configure writes the broker's folder. template is empty where it is to be formatted by Kafka's own tool.
 func (n *node) configure(all []*node, o Options, template string) error {
@@ -55,8 +56,8 @@ func (n *node) properties(all []*node, o Options) string {
 		voters = append(voters, fmt.Sprintf("%d@127.0.0.1:%d", v.id, v.controller))
 	}
 	copies := len(all)
-	listeners := fmt.Sprintf("PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d", n.addr(), n.controller)
-	protocols, advertised := "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", "PLAINTEXT://"+n.addr()
+	listeners := fmt.Sprintf("PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d", n.Addr(), n.controller)
+	protocols, advertised := "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", "PLAINTEXT://"+n.Addr()
 	for i, l := range o.Listeners {
 		at := fmt.Sprintf(",%s://127.0.0.1:%d", l.Name, n.extra[i])
 		listeners, advertised, protocols = listeners+at, advertised+at, protocols+","+l.Name+":"+l.Protocol
@@ -92,22 +93,23 @@ func (n *node) arguments(more ...string) []string {
 	return append(args, "-cp", filepath.Join(n.lib, "*"), "kafka.Kafka", filepath.Join(n.dir, "server.properties"))
 }
 
-func (n *node) launch(java string) (err error) {
-	cmd := exec.Command(java, n.arguments("-XX:SharedArchiveFile="+n.classes)...)
+// Launch implements child.Node.
+func (n *node) Launch() (err error) {
+	cmd := exec.Command(n.java, n.arguments("-XX:SharedArchiveFile="+n.classes)...)
 	cmd.Dir = n.dir
 	n.Process, err = child.Start(cmd)
 	return err
 }
 
-// kill is kill -9; it returns when the process is gone.
-func (n *node) kill() {
-	n.Kill()
+// Kill implements child.Node.
+func (n *node) Kill() {
+	n.Process.Kill()
 	n.Process = nil
 }
 
-// ready waits until the broker says that so many brokers serve, itself among them.
-func (n *node) ready(ctx context.Context, brokers int) error {
-	return n.Await(ctx, n.addr(), func() bool {
+// Ready implements child.Node: the broker says that so many brokers serve, itself among them.
+func (n *node) Ready(ctx context.Context, brokers int) error {
+	return n.Await(ctx, n.Addr(), func() bool {
 		serving, err := n.serving(ctx)
 		return err == nil && len(serving) >= brokers && serving[int32(n.id)]
 	})
@@ -130,10 +132,10 @@ func (n *node) serving(ctx context.Context) (map[int32]bool, error) {
 func (n *node) ask(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if err := reach(ctx, n.addr()); err != nil {
+	if err := reach(ctx, n.Addr()); err != nil {
 		return nil, err
 	}
-	c, err := kgo.NewClient(kgo.SeedBrokers(n.addr()), kgo.RetryTimeout(time.Second))
+	c, err := kgo.NewClient(kgo.SeedBrokers(n.Addr()), kgo.RetryTimeout(time.Second))
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,8 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,22 +33,12 @@ type Listener struct {
 }
 
 // Cluster is one broker or three. It is not safe for concurrent use.
-type Cluster struct {
-	java  string
-	dir   string // removed by Stop; "": kept
-	nodes []*node
-	addrs []string // of brokers that were not started here
-
-	release func() // gives up the ports; nil before they were found, and after
-}
-
-// ErrExternal refuses to kill brokers that were not started here.
-var ErrExternal = errors.New("the brokers of " + Variable + " are not ours to stop")
+type Cluster struct{ child.Cluster[*node] }
 
 // Start starts brokers and returns when all serve. A [MissingError] says what this machine lacks.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
-	if list := os.Getenv(Variable); list != "" {
-		return &Cluster{addrs: strings.Split(list, ",")}, nil
+	if c, ok := child.External[*node](Variable); ok {
+		return &Cluster{c}, nil
 	}
 	java, lib, err := Parts(ctx)
 	if err != nil {
@@ -61,74 +48,33 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	for attempt := 0; ; attempt++ {
-		c, err := start(ctx, java, lib, made, o)
-		if err == nil || attempt == 4 || !errors.Is(err, child.ErrExited) { // somebody may have taken one of the ports
-			return c, err
-		}
-	}
+	c, err := child.Run(ctx, o.Dir, "kafka", func(dir string) ([]*node, func(), error) { return plan(dir, java, lib, made, o) })
+	return &Cluster{c}, err
 }
 
-func start(ctx context.Context, java, lib, made string, o Options) (_ *Cluster, err error) {
-	c := &Cluster{java: java}
-	dir := o.Dir
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "rota-kafka-"); err != nil {
-			return nil, fmt.Errorf("make a folder for the brokers: %w", err)
-		}
-		c.dir = dir
-	}
-	defer func() {
-		if err != nil {
-			c.Stop()
-		}
-	}()
-	if err := c.configure(dir, lib, made, o); err != nil {
-		return nil, err
-	}
-	all := make([]int, len(c.nodes))
-	for i := range all {
-		all[i] = i
-	}
-	return c, c.Restart(ctx, all...)
-}
-
-// configure writes the brokers' folders.
-func (c *Cluster) configure(dir, lib, made string, o Options) error {
+// plan writes the brokers' folders.
+func plan(dir, java, lib, made string, o Options) (nodes []*node, release func(), err error) {
 	n, each := max(o.Nodes, 1), 2+len(o.Listeners)
 	ports, release, err := child.Ports(each * n)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	c.release = release // only at the end: a broker that is started again needs its ports
 	for i := range n {
 		own := ports[i*each : (i+1)*each]
-		c.nodes = append(c.nodes, &node{id: i + 1, dir: filepath.Join(dir, fmt.Sprint(i+1)), port: own[0], controller: own[1], extra: own[2:], lib: lib})
+		nodes = append(nodes, &node{id: i + 1, dir: filepath.Join(dir, fmt.Sprint(i+1)), port: own[0], controller: own[1], extra: own[2:], java: java, lib: lib})
 	}
-	for _, node := range c.nodes {
-		if err := node.configure(c.nodes, o, made); err != nil {
-			return fmt.Errorf("write the folder of a broker: %w", err)
+	for _, node := range nodes {
+		if err := node.configure(nodes, o, made); err != nil {
+			return nil, release, err
 		}
 	}
-	return nil
-}
-
-// Servers returns the addresses of all brokers, host:port.
-func (c *Cluster) Servers() []string {
-	if len(c.nodes) == 0 {
-		return slices.Clone(c.addrs)
-	}
-	var addrs []string
-	for _, n := range c.nodes {
-		addrs = append(addrs, n.addr())
-	}
-	return addrs
+	return nodes, release, nil
 }
 
 // Listening returns the addresses of all brokers at listener i of the options.
 func (c *Cluster) Listening(i int) []string {
 	var addrs []string
-	for _, n := range c.nodes {
+	for _, n := range c.Nodes() {
 		addrs = append(addrs, fmt.Sprintf("127.0.0.1:%d", n.extra[i]))
 	}
 	return addrs
@@ -139,30 +85,6 @@ func (c *Cluster) URL(path string) string {
 	return "kafka://" + strings.Join(c.Servers(), ",") + path
 }
 
-// Kill kills broker i, counted from 0, as kill -9 does. It returns when the process is gone.
-func (c *Cluster) Kill(i int) error {
-	if len(c.nodes) == 0 {
-		return ErrExternal
-	}
-	c.nodes[i].kill()
-	return nil
-}
-
-// Restart starts brokers that were killed, with their data and their ports, and returns when they serve.
-func (c *Cluster) Restart(ctx context.Context, nodes ...int) error {
-	for _, i := range nodes {
-		if err := c.nodes[i].launch(c.java); err != nil {
-			return fmt.Errorf("start a broker: %w", err)
-		}
-	}
-	for _, i := range nodes {
-		if err := c.nodes[i].ready(ctx, len(nodes)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Leader waits until a live broker says that a live one leads the only partition of a topic, and returns that one's number.
 func (c *Cluster) Leader(ctx context.Context, topic string) (int, error) {
 	req := kmsg.NewPtrMetadataRequest()
@@ -170,8 +92,8 @@ func (c *Cluster) Leader(ctx context.Context, topic string) (int, error) {
 	one.Topic = kmsg.StringPtr(topic)
 	req.Topics = []kmsg.MetadataRequestTopic{one}
 	for {
-		for _, n := range c.nodes {
-			if n.Process == nil {
+		for _, n := range c.Nodes() {
+			if !n.Running() {
 				continue
 			}
 			if i := c.leader(ctx, n, req); i >= 0 {
@@ -197,7 +119,7 @@ func (c *Cluster) leader(ctx context.Context, n *node, req *kmsg.MetadataRequest
 		return -1
 	}
 	i := int(topics[0].Partitions[0].Leader) - 1
-	if i < 0 || c.nodes[i].Process == nil {
+	if i < 0 || !c.Nodes()[i].Running() {
 		return -1
 	}
 	return i
@@ -206,18 +128,4 @@ func (c *Cluster) leader(ctx context.Context, n *node, req *kmsg.MetadataRequest
 // Client is a client of the brokers, for what a test wants to do beside the store. Close it.
 func (c *Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.Servers()...)}, opts...)...)
-}
-
-// Stop kills all brokers that were started here, and removes a temporary folder. It may be called again.
-func (c *Cluster) Stop() {
-	for _, n := range c.nodes {
-		n.kill()
-	}
-	if c.release != nil {
-		c.release()
-		c.release = nil
-	}
-	if c.dir != "" {
-		_ = os.RemoveAll(c.dir) // it is a temporary one
-	}
 }

@@ -72,9 +72,9 @@ func (n *node) archive(ctx context.Context, java, path string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // once on a machine, which may be busy
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { n.Kill() })
+	stop := context.AfterFunc(ctx, n.Process.Kill)
 	defer stop()
-	err = n.ready(ctx, 1)
+	err = n.Ready(ctx, 1)
 	_ = n.Signal(syscall.SIGTERM) // it may have ended by itself; it ends with an exit code, as all do that are told to end
 	<-n.Exited()
 	if _, missing := os.Stat(path); err == nil && missing != nil {

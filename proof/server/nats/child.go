@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // childVariable carries the plan of a node to the process that is to be it.
@@ -83,7 +85,11 @@ func (p *Processes) run(i int) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(os.Args[0])
+	program, err := child.Program()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()

@@ -11,6 +11,8 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 func TestMain(m *testing.M) {
@@ -31,9 +33,7 @@ func deadline(t *testing.T) context.Context {
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "rota-nats-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		end := time.Now().Add(time.Minute)
 		err := os.RemoveAll(dir)
@@ -104,9 +104,7 @@ func TestStart(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{1, 3} {
 		s, err := Start(deadline(t), Options{Dir: folder(t), Nodes: nodes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if n := len(s.URLs()); n != nodes || strings.Count(s.URL(), "nats://127.0.0.1:") != nodes {
 			t.Errorf("%d nodes have the addresses %q, %q", nodes, s.URL(), s.URLs())
 		}
@@ -124,9 +122,7 @@ func TestDataStays(t *testing.T) {
 	dir := folder(t)
 	for i := range 2 {
 		s, err := Start(deadline(t), Options{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		write(t, s.URL(), 1)
 		if n := read(t, s.URL()); n != uint64(i+1) {
 			t.Errorf("start %d: %d messages", i, n)
@@ -138,9 +134,7 @@ func TestDataStays(t *testing.T) {
 func TestKilledNodesComeBack(t *testing.T) {
 	t.Parallel()
 	p, err := Spawn(deadline(t), Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer p.Stop()
 	write(t, p.URL(), 1)
 	p.Kill(0)
@@ -148,12 +142,8 @@ func TestKilledNodesComeBack(t *testing.T) {
 	if _, err := nc.Connect(p.URL()); err == nil {
 		t.Fatal("a killed node answers")
 	}
-	if err := p.Restart(0); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Await(deadline(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Restart(0))
+	must.Succeed(t, p.Await(deadline(t)))
 	if n := read(t, p.URL()); n != 1 {
 		t.Fatalf("%d messages after the restart, want 1", n)
 	}
@@ -162,14 +152,10 @@ func TestKilledNodesComeBack(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer taken.Close()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	for name, o := range map[string]Options{
 		"no directory":    {},
 		"two nodes":       {Dir: t.TempDir(), Nodes: 2},

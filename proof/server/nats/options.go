@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/proof/server/child"
 )
 
 // Options of [Start] and [Spawn].
@@ -83,7 +83,7 @@ func plans(o Options) (_ []plan, release func(), err error) {
 		}
 		l.Close()
 	}
-	ports, release, err := freePorts(3 * o.Nodes)
+	ports, release, err := child.Ports(3 * o.Nodes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,23 +102,6 @@ func plans(o Options) (_ []plan, release func(), err error) {
 		}
 	}
 	return all, release, nil
-}
-
-// freePorts are ports that nobody has, nor gets before release.
-func freePorts(n int) (ports []int, release func(), err error) {
-	addrs, release, err := port.Find(n)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, addr := range addrs {
-		at, err := net.ResolveTCPAddr("tcp", addr)
-		if err != nil {
-			release()
-			return nil, nil, err
-		}
-		ports = append(ports, at.Port)
-	}
-	return ports, release, nil
 }
 
 // options are those of the server itself.

@@ -2,7 +2,6 @@ package zookeeper
 
 import (
 	"context"
-	"os/exec"
 	"testing"
 
 	"github.com/rota-run/rota/proof/server/child"
@@ -39,15 +38,9 @@ func Require(t testing.TB, err error) {
 }
 
 // Parts returns what a server is started with: the program java, and the folder with all jars. A [MissingError] says what this machine lacks.
-func Parts(ctx context.Context) (java, lib string, err error) {
-	if java, err = exec.LookPath("java"); err != nil {
-		return "", "", &MissingError{What: "java", Variable: Variable, Err: err}
-	}
-	lib, err = jars(ctx)
-	return java, lib, err
-}
+func Parts(ctx context.Context) (java, lib string, err error) { return jars().Parts(ctx) }
 
-// jars returns the folder with the jars: the one of [JarsVariable], or one in the cache.
-func jars(ctx context.Context) (string, error) {
-	return child.Maven{Folder: "zookeeper-" + Version + "-with-shell", Variable: JarsVariable, Sample: "zookeeper-" + Version + ".jar", Servers: Variable, POM: pom}.Dir(ctx)
+// jars are the one folder of [JarsVariable], or one in the cache.
+func jars() child.Maven {
+	return child.Maven{Folder: "zookeeper-" + Version + "-with-shell", Variable: JarsVariable, Sample: "zookeeper-" + Version + ".jar", Servers: Variable, POM: pom}
 }

@@ -18,34 +18,37 @@ import (
 type node struct {
 	dir  string
 	port int
+	java string
 	lib  string
 
 	*child.Process // nil: it does not run
 }
 
-func (n *node) addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
+// Addr implements child.Node.
+func (n *node) Addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
 
-func (n *node) launch(java string) (err error) {
-	cmd := exec.Command(java, "-Xms16m", "-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+// Launch implements child.Node.
+func (n *node) Launch() (err error) {
+	cmd := exec.Command(n.java, "-Xms16m", "-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-cp", filepath.Join(n.lib, "*"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(n.dir, "zoo.cfg"))
 	cmd.Dir = n.dir
 	n.Process, err = child.Start(cmd)
 	return err
 }
 
-// kill is kill -9; it returns when the process is gone.
-func (n *node) kill() {
-	n.Kill()
+// Kill implements child.Node.
+func (n *node) Kill() {
+	n.Process.Kill()
 	n.Process = nil
 }
 
-// ready waits until the server serves.
-func (n *node) ready(ctx context.Context) error {
-	return n.Await(ctx, n.addr(), func() bool { return n.mode(ctx) != "" })
+// Ready implements child.Node.
+func (n *node) Ready(ctx context.Context, _ int) error {
+	return n.Await(ctx, n.Addr(), func() bool { return n.mode(ctx) != "" })
 }
 
 // mode asks the server for its mode; "" if it does not serve. An open port is not enough.
-func (n *node) mode(ctx context.Context) string { return ask(ctx, n.addr(), "Mode", time.Second) }
+func (n *node) mode(ctx context.Context) string { return ask(ctx, n.Addr(), "Mode", time.Second) }
 
 // ask returns the value of a line of the answer to srvr; "" if the server does not serve, or does not answer in time.
 func ask(ctx context.Context, addr, name string, within time.Duration) string {

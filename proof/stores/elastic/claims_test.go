@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/pages"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
@@ -50,13 +51,9 @@ func (s *shown) read(t *testing.T, answer string) {
 func guided(t *testing.T) (all []shown) {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/stores/elastic.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blocks, err := pages.Blocks(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, b := range blocks {
 		if b.Section != "What lies there under lease" {
 			continue
@@ -93,9 +90,7 @@ func TestDocumentsOfLease(t *testing.T) {
 		o := s.options(t)
 		st := openLog(t, o)
 		m, err := lease.New(protocol.Config{Member: "web-1", Store: st, TTL: 4 * time.Second, Capacity: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ctx, stop := context.WithCancel(rig.LongDeadline(t))
 		ended := make(chan error, 1)
 		go func() { ended <- m.Run(ctx) }()
@@ -104,9 +99,7 @@ func TestDocumentsOfLease(t *testing.T) {
 			<-ended
 		})
 		client, err := lease.Protocol{}.Client(st)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		spec := cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{Type: "none", Spread: cluster.SpreadPartitioned, Partitions: []string{"a"}}}}
 		if _, err := client.Propose(ctx, cluster.SubmitJob{Job: "logs", Spec: spec}); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package elastic_test
 import (
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/doclog"
@@ -39,12 +40,8 @@ func TestServerKilled(t *testing.T) {
 			c := startCluster(t, server.Options{Kind: s.kind})
 			r := reachLog(on(t, c.Servers()))
 			r.Crash = func(t *testing.T) {
-				if err := c.Kill(0); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Restart(rig.LongDeadline(t), 0); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.Kill(0))
+				must.Succeed(t, c.Restart(rig.LongDeadline(t), 0))
 			}
 			return r
 		})

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/port"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -31,20 +32,14 @@ const secret = "correct-horse"
 func rest(t testing.TB, servers []string, method, path, body string) (int, []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(rig.Deadline(t), method, "http://"+servers[0]+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Close = true
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return resp.StatusCode, text
 }
 
@@ -71,9 +66,7 @@ func saying(t *testing.T, status int, body string) string {
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
 }
@@ -82,9 +75,7 @@ func silent(t *testing.T) string {
 func nobody(t *testing.T) string {
 	t.Helper()
 	addrs, release, err := port.Find(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(release)
 	return addrs[0]
 }
@@ -188,9 +179,7 @@ func TestOpenWithTLS(t *testing.T) {
 		byKey.APIKey = secret
 		byUser.User, byUser.Password = "alice", secret
 		v, err := openWith(t, byKey).Put(rig.Deadline(t), store.Doc{Key: "a", Value: []byte("x")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if d, err := openWith(t, byUser).Get(rig.Deadline(t), "a"); err != nil || d.Version != v {
 			t.Errorf("get: %+v, %v", d, err)
 		}
@@ -205,9 +194,7 @@ func mapping(t *testing.T, o elastic.Options) string {
 	var found map[string]struct {
 		Mappings json.RawMessage `json:"mappings"`
 	}
-	if err := json.Unmarshal(text, &found); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(text, &found))
 	return string(found[o.Index].Mappings)
 }
 
@@ -253,9 +240,7 @@ func TestBlockedWhileOpen(t *testing.T) {
 		o := s.options(t)
 		h, ctx := openWith(t, o), rig.Deadline(t)
 		v, err := h.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		sets(t, o.Servers, "PUT", "/"+o.Index+"/_settings", `{"index.blocks.read_only_allow_delete":true}`)
 		_, err = h.Put(ctx, store.Doc{Key: "b"})
 		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) || !strings.Contains(err.Error(), "flood stage") {
@@ -293,9 +278,7 @@ func TestReadOnly(t *testing.T) {
 		}
 		writer, ctx := openWith(t, through(elastic.Options{Index: o.Index, Timeout: o.Timeout}, o.Servers...)), rig.Deadline(t)
 		v, err := writer.Put(ctx, store.Doc{Key: "a"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		reader := openWith(t, o)
 		if d, err := reader.Get(ctx, "a"); err != nil || d.Version != v {
 			t.Errorf("get: %+v, %v", d, err)

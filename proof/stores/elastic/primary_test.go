@@ -5,6 +5,7 @@ package elastic_test
 import (
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/doclog"
@@ -29,20 +30,12 @@ func TestPrimaryKilled(t *testing.T) {
 func killPrimary(t *testing.T, c *server.Cluster, index string) {
 	t.Helper()
 	ctx := rig.LongDeadline(t)
-	if err := c.Green(ctx, index); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Green(ctx, index))
 	victim, err := c.Primary(ctx, index)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Kill(victim); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, c.Kill(victim))
 	if _, err := c.Primary(ctx, index); err != nil { // the two others go on meanwhile
 		t.Fatal(err)
 	}
-	if err := c.Restart(ctx, victim); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Restart(ctx, victim))
 }

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 )
@@ -47,9 +48,7 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkPutWithSession(b *testing.B) {
 	s := openWith(b, options())
 	session, err := s.OpenSession(context.Background(), rig.Patience)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	var v store.Version
 	for b.Loop() {
 		if v, err = session.Put(context.Background(), store.Doc{Key: "a", Value: record, Version: v}); err != nil {
@@ -76,9 +75,7 @@ func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
 		for after := uint64(0); after < records; {
 			page, err := s.Read(context.Background(), after, 2000)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			after = page.Records[len(page.Records)-1].Index
 		}
 	}

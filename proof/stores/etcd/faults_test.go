@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/etcd"
@@ -27,9 +28,7 @@ func TestServerKilled(t *testing.T) {
 		r := reach(on(c))
 		r.Crash = func(t *testing.T) {
 			c.Kill(0)
-			if err := c.Restart(rig.Deadline(t), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Restart(rig.Deadline(t), 0))
 		}
 		return r
 	})
@@ -44,16 +43,12 @@ func TestLeaderKilled(t *testing.T) {
 		r := reach(on(c))
 		r.Crash = func(t *testing.T) {
 			leader, err := c.Leader(rig.Deadline(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			c.Kill(leader)
 			if _, err := c.Leader(rig.Deadline(t)); err != nil { // the two others go on meanwhile
 				t.Fatal(err)
 			}
-			if err := c.Restart(rig.Deadline(t), leader); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Restart(rig.Deadline(t), leader))
 		}
 		return r
 	})

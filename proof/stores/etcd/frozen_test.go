@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/etcd"
@@ -49,17 +50,13 @@ func TestFrozenMember(t *testing.T) {
 			t.Parallel()
 			c := startCluster(t, server.Options{Nodes: 3, NoSync: true})
 			victim, err := c.Leader(rig.Deadline(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if !test.leads {
 				victim = (victim + 1) % 3
 			}
 			var log notes
 			s := openWith(t, etcd.Options{Endpoints: c.Endpoints(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			if err := c.Pause(victim); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Pause(victim))
 			began := time.Now()
 			rig.Eventually(t, "the connection to "+c.Endpoints()[victim]+" is closed", func() bool {
 				_ = test.try(s)
@@ -67,9 +64,7 @@ func TestFrozenMember(t *testing.T) {
 			})
 			rig.Eventually(t, "an append is acknowledged", func() bool { return tryAppend(s) == nil })
 			t.Logf("appends go on after %v", time.Since(began).Round(10*time.Millisecond))
-			if err := c.Resume(victim); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Resume(victim))
 			if n := len(logged(t, s)[string(record)]); n == 0 || uint64(n) != headOf(t, s) {
 				t.Errorf("%d records, the head is %d", n, headOf(t, s))
 			}

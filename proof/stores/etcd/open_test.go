@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/port"
 	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
@@ -48,9 +49,7 @@ func (s oldServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusRespons
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
 }
@@ -59,9 +58,7 @@ func silent(t *testing.T) string {
 func nobody(t *testing.T) string {
 	t.Helper()
 	addrs, release, err := port.Find(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(release)
 	return addrs[0]
 }
@@ -257,9 +254,7 @@ func enableAuth(t *testing.T, c *clientv3.Client) {
 	_, err = c.UserGrantRole(ctx, "alice", "rota")
 	steps = append(steps, err)
 	_, err = c.AuthEnable(ctx)
-	if err := errors.Join(append(steps, err)...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(append(steps, err)...))
 }
 
 // useAll calls each kind of method.
@@ -267,9 +262,7 @@ func useAll(t *testing.T, s *etcd.Store) {
 	t.Helper()
 	ctx := rig.Deadline(t)
 	session, err := s.OpenSession(ctx, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, putErr := session.Put(ctx, store.Doc{Key: "heartbeat"})
 	_, appendErr := s.Append(ctx, record)
 	_, listErr := s.List(ctx, "")
@@ -277,9 +270,7 @@ func useAll(t *testing.T, s *etcd.Store) {
 	hints, watchErr := s.Watch(ctx, "")
 	saveErr, trimErr := s.SaveSnapshot(ctx, store.Record{Index: 1}), s.Trim(ctx, 1)
 	_, snapErr := s.Snapshot(ctx)
-	if err := errors.Join(putErr, appendErr, listErr, readErr, watchErr, saveErr, trimErr, snapErr); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(putErr, appendErr, listErr, readErr, watchErr, saveErr, trimErr, snapErr))
 	rig.Hinted(t, hints)
 	if err := s.Delete(ctx, "heartbeat", v); err != nil {
 		t.Error(err)

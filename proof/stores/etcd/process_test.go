@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/etcd"
@@ -54,17 +55,11 @@ func TestSessionOfAKilledProcess(t *testing.T) {
 	cmd.Env = append(os.Environ(), holderVariable+"="+o.Endpoints[0]+" "+o.Prefix)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer stdin.Close()
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	_ = cmd.Process.Kill()
 	killed := time.Now()
@@ -73,9 +68,7 @@ func TestSessionOfAKilledProcess(t *testing.T) {
 		t.Fatalf("the holder said %q, %v", line, err)
 	}
 	hints, err := s.Watch(rig.Deadline(t), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	<-hints
 	for gone := false; !gone; { // it may have vanished before the watch began, on a busy machine
 		_, err := s.Get(rig.Deadline(t), "s")

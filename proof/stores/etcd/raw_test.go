@@ -7,6 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/etcd"
 )
@@ -21,9 +22,7 @@ const (
 func bare(t testing.TB, endpoints []string) *clientv3.Client {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -64,9 +63,7 @@ func (r raw) put(t testing.TB, key, value string) {
 func (r raw) count(t testing.TB, prefix string) int64 {
 	t.Helper()
 	got, err := r.Get(rig.Deadline(t), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return got.Count
 }
 
@@ -74,9 +71,7 @@ func (r raw) count(t testing.TB, prefix string) int64 {
 func (r raw) revision(t testing.TB) int64 {
 	t.Helper()
 	got, err := r.Get(rig.Deadline(t), r.prefix, clientv3.WithCountOnly())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return got.Header.Revision
 }
 

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 // The methods of etcd that tests look at.
@@ -32,9 +34,7 @@ func startRelay(t testing.TB, server string, inspect func(ctx context.Context, m
 	t.Helper()
 	conn, err := grpc.NewClient(server, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodec(frames{}), grpc.MaxCallRecvMsgSize(math.MaxInt32)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { conn.Close() })
 	r := relay{conn, inspect}
 	return serveGRPC(t, grpc.NewServer(grpc.ForceServerCodec(frames{}), grpc.UnknownServiceHandler(r.pass),
@@ -45,9 +45,7 @@ func startRelay(t testing.TB, server string, inspect func(ctx context.Context, m
 func serveGRPC(t testing.TB, s *grpc.Server) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	done := make(chan struct{})
 	go func() { defer close(done); s.Serve(l) }()
 	t.Cleanup(func() { s.Stop(); <-done })

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/faultproxy"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -20,9 +21,7 @@ const brief = 6 * time.Second
 func openSession(t *testing.T, s *etcd.Store, ttl time.Duration) store.Session {
 	t.Helper()
 	n, err := s.OpenSession(rig.Deadline(t), ttl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
@@ -67,9 +66,7 @@ func TestTTLIsRoundedUp(t *testing.T) {
 	} {
 		holding(t, s, asked.String(), asked)
 		lease, err := raw.TimeToLive(rig.Deadline(t), raw.lease(t, asked.String()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if ttl := time.Duration(lease.GrantedTTL) * time.Second; ttl < least || ttl > max(least, 5*time.Second) {
 			t.Errorf("asked for %v, the lease is of %v", asked, ttl)
 		}
@@ -207,9 +204,7 @@ func TestPutWithSessionInDoubt(t *testing.T) {
 	e := linked(t, options())
 	n := openSession(t, e.s, time.Minute)
 	v, err := n.Put(rig.Deadline(t), store.Doc{Key: "s", Value: []byte("1")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	e.link.DropReplies()
 	ctx, cancel := context.WithTimeoutCause(rig.Deadline(t), 200*time.Millisecond, errGaveUp)
 	defer cancel()

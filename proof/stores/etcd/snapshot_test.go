@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/etcd"
@@ -20,9 +21,7 @@ func snapshotOf(index uint64, size int) store.Record {
 
 func save(t *testing.T, s *etcd.Store, r store.Record) {
 	t.Helper()
-	if err := s.SaveSnapshot(rig.Deadline(t), r); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SaveSnapshot(rig.Deadline(t), r))
 }
 
 func wantSnapshot(t *testing.T, s *etcd.Store, want store.Record) {
@@ -134,9 +133,7 @@ func TestSnapshotsAtOnce(t *testing.T) {
 	close(stop)
 	readers.Wait()
 	last, err := main.Snapshot(rig.Deadline(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	save(t, main, snapshotOf(100, 1))
 	if n := raw.count(t, raw.chunks()); last.Index < 100 && n != 1 {
 		t.Errorf("%d chunks are left, want 1", n)

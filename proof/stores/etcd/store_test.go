@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/etcd"
@@ -66,9 +67,7 @@ func onServer(t *testing.T, so server.Options) etcd.Options {
 	t.Helper()
 	so.Dir, so.NoSync = t.TempDir(), true
 	member, err := server.Start(rig.Deadline(t), so)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(member.Stop)
 	return through(options(), member.Endpoints()...)
 }
@@ -78,9 +77,7 @@ func startCluster(t *testing.T, so server.Options) *server.Cluster {
 	t.Helper()
 	so.Dir = t.TempDir()
 	c, err := server.StartCluster(rig.Deadline(t), so)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Stop)
 	return c
 }

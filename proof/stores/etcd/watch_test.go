@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -21,13 +22,9 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 			e := linked(t, o)
 			ctx := rig.Deadline(t)
 			docs, err := e.s.Watch(ctx, "w/")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			log, err := e.s.WatchLog(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			<-docs
 			<-log
 			var v store.Version

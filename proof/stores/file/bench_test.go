@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
@@ -32,9 +33,7 @@ func processorTime(b *testing.B, pid int) (sum time.Duration) {
 		}
 		used, _, _ := strings.Cut(string(stat), " ")
 		n, err := strconv.ParseInt(used, 10, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		sum += time.Duration(n)
 	}
 	return sum
@@ -45,9 +44,7 @@ func BenchmarkProcesses(b *testing.B) {
 	for _, helper := range []string{"append", "bare"} {
 		b.Run(helper, func(b *testing.B) {
 			dir := place(b)
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, os.Mkdir(dir, 0o700))
 			createBare(b, dir)
 			lines := make(chan int, 1024)
 			var readers sync.WaitGroup
@@ -101,9 +98,7 @@ func openBare(dir string) (*sql.DB, error) {
 func createBare(b *testing.B, dir string) {
 	b.Helper()
 	db, err := openBare(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	defer db.Close()
 	if _, err := db.Exec(`PRAGMA journal_mode = wal; CREATE TABLE log (idx INTEGER PRIMARY KEY, data BLOB NOT NULL)`); err != nil {
 		b.Fatal(err)
@@ -157,9 +152,7 @@ func BenchmarkIdle(b *testing.B) {
 			s := openIn(b, dir, file.Options{})
 			for i := range sessions {
 				session, err := s.OpenSession(context.Background(), 0)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, err)
 				if _, err := session.Put(context.Background(), store.Doc{Key: fmt.Sprint("s/", i), Value: make([]byte, 200)}); err != nil {
 					b.Fatal(err)
 				}

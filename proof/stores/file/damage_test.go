@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -52,9 +53,7 @@ func TestALostTailIsNoticed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := killedStore(t)
-			if err := c.harm(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.harm(dir))
 			for _, o := range []file.Options{{ReadOnly: true}, {}, {ReadOnly: true}} { // who only looks comes first, and finds nothing mended
 				s, err := file.Open(deadline(t), dir, o)
 				if err == nil {
@@ -64,9 +63,7 @@ func TestALostTailIsNoticed(t *testing.T) {
 					t.Errorf("open, read only %v: %v; want damaged, and how far it reached", o.ReadOnly, err)
 				}
 			}
-			if err := os.Remove(filepath.Join(dir, bellName)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Remove(filepath.Join(dir, bellName)))
 			s := openIn(t, dir, file.Options{})
 			if index, err := s.Append(deadline(t), nil); err != nil || index > 10 {
 				t.Errorf("append to what is left: index %d, %v", index, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
@@ -14,9 +15,7 @@ import (
 func descriptors(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	open := map[string]string{}
 	for _, entry := range entries {
 		path, err := os.Readlink(filepath.Join("/proc/self/fd", entry.Name()))
@@ -37,13 +36,9 @@ func TestDescriptors(t *testing.T) {
 	t.Parallel()
 	dir, ctx := place(t), deadline(t)
 	s, err := file.Open(ctx, dir, file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	session, err := s.OpenSession(ctx, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := session.Put(ctx, store.Doc{Key: "s/1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +58,7 @@ func TestDescriptors(t *testing.T) {
 			t.Errorf("%s is not close-on-exec: %s", name, info)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Close())
 	if left := descriptors(t, dir); len(left) != 0 {
 		t.Errorf("a closed store holds %v", left)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
@@ -25,9 +26,7 @@ func TestFullDisk(t *testing.T) {
 	dir := filepath.Join(disk, "store")
 	s := openIn(t, dir, file.Options{})
 	ballast := filepath.Join(disk, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 600<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(ballast, make([]byte, 600<<10), 0o600))
 	acknowledged, err := uint64(0), error(nil)
 	for index := uint64(0); err == nil; index, err = s.Append(deadline(t), make([]byte, 3000)) {
 		acknowledged = index
@@ -41,9 +40,7 @@ func TestFullDisk(t *testing.T) {
 	if _, err := s.Put(deadline(t), store.Doc{Key: "a", Value: make([]byte, 1<<20)}); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("put on a full disk: %v, want unavailable", err)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(ballast))
 	if index, err := s.Append(deadline(t), nil); err != nil || index != acknowledged+1 {
 		t.Fatalf("append when there is room again: index %d, %v; want %d", index, err, acknowledged+1)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/rota-run/rota/internal/must"
 )
 
 // Tests that need several processes start the test binary again; this variable says what the process is for.
@@ -49,16 +51,10 @@ func start(t testing.TB, helper, dir string) *process {
 	cmd.Env = append(os.Environ(), helperVariable+"="+helper)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	p := &process{cmd: cmd, stdin: stdin, lines: bufio.NewScanner(stdout)}
 	t.Cleanup(func() { p.kill() })
 	return p

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	processes "github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
@@ -39,9 +40,7 @@ func TestSessionEndsWithItsProcess(t *testing.T) {
 		}
 		watch, cancel := context.WithCancel(ctx)
 		hints, err := s.Watch(watch, "s/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		<-hints // the one from the start
 		p.kill()
 		killed := time.Now()
@@ -66,9 +65,7 @@ func TestSessionOutlivesSuspension(t *testing.T) {
 	dir := place(t)
 	s, ctx := openIn(t, dir, file.Options{}), deadline(t)
 	p := sessionIn(t, dir)
-	if err := processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)))
 	if _, err := s.Append(ctx, []byte("others go on")); err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +84,8 @@ func TestSessionsThatEndedWhileNobodyWasThere(t *testing.T) {
 	dir := place(t)
 	sessionIn(t, dir).kill()
 	draft := filepath.Join(dir, sessionsDir, "x.new")
-	if err := os.WriteFile(draft, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(draft, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(draft, nil, 0o600))
+	must.Succeed(t, os.Chtimes(draft, time.Time{}, time.Now().Add(-2*time.Hour)))
 	if n := len(sessionFiles(t, dir)); n != 2 {
 		t.Fatalf("%d files after the kill, want a lock and a draft", n)
 	}

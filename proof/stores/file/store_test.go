@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -40,9 +41,7 @@ func place(t testing.TB) string {
 func openIn(t testing.TB, dir string, o file.Options) *file.Store {
 	t.Helper()
 	s, err := file.Open(deadline(t), dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -57,9 +56,7 @@ func records(t *testing.T, s *file.Store) []string {
 	var all []string
 	for after := uint64(0); ; {
 		page, err := s.Read(deadline(t), after, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, r := range page.Records {
 			all = append(all, fmt.Sprintf("%d %s", r.Index, r.Data))
 			after = r.Index
@@ -108,9 +105,7 @@ const (
 func sessionFiles(t *testing.T, dir string) []os.DirEntry {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, sessionsDir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return entries
 }
 
@@ -118,9 +113,7 @@ func sessionFiles(t *testing.T, dir string) []os.DirEntry {
 func query[T any](t *testing.T, dir, statement string) (v T) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, dbName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer db.Close()
 	if err := db.QueryRowContext(deadline(t), statement).Scan(&v); err != nil {
 		t.Fatalf("%s: %v", statement, err)
@@ -132,10 +125,6 @@ func query[T any](t *testing.T, dir, statement string) (v T) {
 func closed(t *testing.T, dir string) {
 	t.Helper()
 	s, err := file.Open(deadline(t), dir, file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, s.Close())
 }

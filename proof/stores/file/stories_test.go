@@ -1,15 +1,16 @@
 package file_test
 
 import (
-	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/store"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/doclog"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/storetest"
@@ -27,9 +28,7 @@ func TestStoriesOnDocuments(t *testing.T) {
 	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(replica.Protocol{}, func(t *testing.T, f *storetest.Faulty) store.Full {
 		t.Helper()
 		s, err := doclog.New(f, doclog.Options{PartBytes: 500})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return s
 	})})
 }
@@ -47,15 +46,11 @@ func inDirectory(p protocol.Protocol, over func(*testing.T, *storetest.Faulty) s
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
 			t.Helper()
 			opened, err := file.Open(t.Context(), dir, file.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			f := storetest.NewFaulty(opened, nil)
 			s := over(t, f)
 			m, err := p.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return protocoltest.Handle{Member: m, Crash: func() { _ = s.Close() }, Away: f.Away}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -22,9 +23,7 @@ func TestOpenAsAnotherUser(t *testing.T) {
 	closed(t, dir)
 	parent := filepath.Dir(dir)
 	for _, d := range []string{parent, filepath.Dir(parent)} {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(d, 0o755))
 	}
 	binary := filepath.Join(parent, "helper")
 	copyBinary(t, binary)
@@ -33,9 +32,7 @@ func TestOpenAsAnotherUser(t *testing.T) {
 		mode    fs.FileMode
 		refused int // how many of the ways to open it are refused for its mode, before any file is touched
 	}{{"no entry", 0o700, 0}, {"look only", 0o755, 2}} {
-		if err := os.Chmod(dir, c.mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(dir, c.mode))
 		var out []byte
 		var err error
 		// A process that another test starts in the instant in which the binary is written holds it open for writing until it has begun.
@@ -64,17 +61,13 @@ func TestOpenAsAnotherUser(t *testing.T) {
 func TestUmask(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, umask := range []string{"0", "022", "077", "0277", "0777"} {
 		dir := place(t)
 		cmd := exec.Command("sh", "-c", `umask `+umask+`; exec "$0" "$1"`, self, dir)
 		cmd.Env = append(os.Environ(), helperVariable+"=open")
 		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out, err := cmd.Output()
 		stdin.Close()
 		if err != nil || strings.Trim(string(out), "<nil>\n") != "" {
@@ -118,10 +111,6 @@ func openAsNobody(binary, dir string) ([]byte, error) {
 func copyBinary(t *testing.T, to string) {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(to, data, 0o755))
 }

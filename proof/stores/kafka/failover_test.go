@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -65,34 +66,24 @@ func killLeader(t *testing.T, c *server.Cluster, topic string) {
 	t.Helper()
 	ctx := rig.LongDeadline(t)
 	leader, err := c.Leader(ctx, topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Kill(leader); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, c.Kill(leader))
 	if _, err := c.Leader(ctx, topic); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Restart(ctx, leader); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Restart(ctx, leader))
 }
 
 // coordinator is the broker that coordinates a group.
 func coordinator(t *testing.T, c *server.Cluster, group string) int {
 	t.Helper()
 	client, err := c.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer client.Close()
 	find := kmsg.NewPtrFindCoordinatorRequest()
 	find.CoordinatorKey, find.CoordinatorKeys = group, []string{group}
 	resp, err := client.Request(rig.LongDeadline(t), find)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return int(resp.(*kmsg.FindCoordinatorResponse).Coordinators[0].NodeID) - 1 //nolint:forcetypeassert // the answer to such a request
 }
 
@@ -104,15 +95,11 @@ func TestFrozenBroker(t *testing.T) {
 	s, closing := openWith(t, o), openWith(t, o)
 	ctx := rig.Deadline(t)
 	v, err := s.Put(ctx, store.Doc{Key: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := closing.WatchLog(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Pause(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Pause(0))
 	const brief = time.Second
 	within := func(what string, wants []error, call func(context.Context) error) {
 		t.Helper()
@@ -142,9 +129,7 @@ func TestFrozenBroker(t *testing.T) {
 		return err
 	})
 	within("close", nil, func(context.Context) error { return closing.Close() })
-	if err := c.Resume(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Resume(0))
 	rig.Eventually(t, "the store answers again", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -162,19 +147,13 @@ func TestFrozenLeader(t *testing.T) {
 	o, ctx := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 5 * time.Second}, rig.LongDeadline(t)
 	reader, writer := openWith(t, o), openWith(t, o)
 	v, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("old")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := reader.Get(ctx, "a"); err != nil {
 		t.Fatal(err)
 	}
 	frozen, err := c.Leader(ctx, o.Name+".docs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Pause(frozen); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, c.Pause(frozen))
 	rig.Eventually(t, "another broker leads, and a put is acknowledged", func() bool {
 		next, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("new"), Version: v})
 		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnknown) { // an earlier one may have been done
@@ -199,9 +178,7 @@ func TestFrozenLeader(t *testing.T) {
 		got <- err
 	}()
 	time.Sleep(200 * time.Millisecond) // waits: so that the request is likely on its way; the test holds without
-	if err := c.Resume(frozen); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Resume(frozen))
 	if err := <-got; err != nil && !errors.Is(err, store.ErrUnavailable) {
 		t.Fatal(err)
 	}
@@ -230,9 +207,7 @@ func TestCoordinatorDies(t *testing.T) {
 	}
 	first := join()
 	dead := coordinator(t, c, o.Name)
-	if err := c.Kill(dead); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Kill(dead))
 	var beat error
 	rig.Eventually(t, "the new coordinator answers a heartbeat", func() bool {
 		beat = s.Heartbeat(ctx, first.Seat)

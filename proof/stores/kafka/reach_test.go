@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/kafka"
@@ -66,12 +67,8 @@ func TestCrashes(t *testing.T) {
 		c := ownServers(t, server.Options{})
 		r := reach(t, c.Servers())
 		r.Crash = func(t *testing.T) {
-			if err := c.Kill(0); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Restart(rig.LongDeadline(t), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Kill(0))
+			must.Succeed(t, c.Restart(rig.LongDeadline(t), 0))
 		}
 		return r
 	})

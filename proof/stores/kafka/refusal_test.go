@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/kafka"
@@ -21,9 +22,7 @@ import (
 func admin(t testing.TB, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(servers(t)...)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -32,9 +31,7 @@ func admin(t testing.TB, opts ...kgo.Opt) *kgo.Client {
 func request[R kmsg.Response](t testing.TB, c *kgo.Client, req kmsg.Request) R {
 	t.Helper()
 	resp, err := c.Request(rig.Deadline(t), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return resp.(R) //nolint:forcetypeassert // the answer to such a request
 }
 
@@ -159,9 +156,7 @@ func TestForeignRecords(t *testing.T) {
 	foreign := func(topic, text string) {
 		t.Helper()
 		r := &kgo.Record{Topic: o.Name + topic, Value: []byte(text), Headers: []kgo.RecordHeader{{Key: "rota", Value: []byte("no")}}}
-		if err := c.ProduceSync(ctx, r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.ProduceSync(ctx, r).FirstErr())
 	}
 	read := func(s *kafka.Store, head uint64, want ...string) {
 		t.Helper()
@@ -186,17 +181,13 @@ func TestForeignRecords(t *testing.T) {
 	read(s, one, "one")
 	read(openWith(t, o), one, "one") // one that has to look for the newest
 	two, err := s.Append(ctx, []byte("two"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	foreign(".log", "bye")
 	read(s, two, "one", "two")
 	read(openWith(t, o), two, "one", "two")
 	foreign(".docs", "hello")
 	foreign(".log-snapshots", "hello")
-	if err := s.SaveSnapshot(ctx, store.Record{Index: one, Data: []byte("s")}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: one, Data: []byte("s")}))
 	if _, err := s.Put(ctx, store.Doc{Key: "a"}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,19 +1,12 @@
 package kafka_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/pbkdf2"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/sha512"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"hash"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,45 +16,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/kafka"
 )
 
-// certificate writes a key and a certificate for 127.0.0.1 into one file, and returns who trusts it.
-func certificate(t *testing.T) (path string, roots *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path = filepath.Join(t.TempDir(), "server.pem")
-	text := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	roots = x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
-	return path, roots
-}
-
 // secured starts a broker with users, and a listener for each way in. alice may do everything; bob may do nothing.
 func secured(t *testing.T) (c *server.Cluster, roots *x509.CertPool) {
 	t.Helper()
-	path, roots := certificate(t)
+	cert, key, client := rig.Certificate(t)
+	path := filepath.Join(t.TempDir(), "server.pem")
+	must.Succeed(t, os.WriteFile(path, []byte(key+cert), 0o600))
 	const module = "org.apache.kafka.common.security."
 	c = ownServers(t, server.Options{
 		Listeners: []server.Listener{{Name: "SASL", Protocol: "SASL_PLAINTEXT"}, {Name: "TLS", Protocol: "SSL"}},
@@ -77,28 +44,22 @@ func secured(t *testing.T) (c *server.Cluster, roots *x509.CertPool) {
 	for mechanism, h := range map[int8]func() hash.Hash{1: sha256.New, 2: sha512.New} {
 		setPassword(t, c, mechanism, h, "alice", "secret-a")
 	}
-	return c, roots
+	return c, client.RootCAs
 }
 
 func setPassword(t *testing.T, c *server.Cluster, mechanism int8, h func() hash.Hash, user, password string) {
 	t.Helper()
 	salted, err := pbkdf2.Key(h, password, []byte("salt"), 4096, h().Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	one := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
 	one.Name, one.Mechanism, one.Iterations, one.Salt, one.SaltedPassword = user, mechanism, 4096, []byte("salt"), salted
 	req := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
 	req.Upsertions = []kmsg.AlterUserSCRAMCredentialsRequestUpsertion{one}
 	client, err := c.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer client.Close()
 	resp, err := client.Request(rig.Deadline(t), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := kerr.ErrorForCode(resp.(*kmsg.AlterUserSCRAMCredentialsResponse).Results[0].ErrorCode); err != nil { //nolint:forcetypeassert // the answer to such a request
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol/sync"
@@ -40,13 +41,9 @@ func TestSyncOnThreeBrokers(t *testing.T) {
 		{"without-the-coordinator", func() int { return coordinator(t, c, o.Name) }},
 	} {
 		dead := victim.find()
-		if err := c.Kill(dead); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Kill(dead))
 		place(victim.job)
-		if err := c.Restart(rig.LongDeadline(t), dead); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Restart(rig.LongDeadline(t), dead))
 	}
 }
 
@@ -54,9 +51,7 @@ func TestSyncOnThreeBrokers(t *testing.T) {
 func leader(t *testing.T, c *server.Cluster, topic string) int {
 	t.Helper()
 	n, err := c.Leader(rig.LongDeadline(t), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 

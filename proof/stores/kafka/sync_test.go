@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
@@ -44,9 +45,7 @@ func TestSyncRecords(t *testing.T) {
 	open := func(t *testing.T) *kafka.Store { return openWith(t, o) }
 	say(t, open)
 	page, err := open(t).Read(rig.Deadline(t), 0, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	printed, err := server.Consumed(rig.LongDeadline(t), o.Brokers, o.Name+".log", len(page.Records))
 	server.Require(t, err)
 	t.Log("\n" + strings.Join(printed, "\n"))
@@ -72,9 +71,7 @@ func TestSyncRecords(t *testing.T) {
 func guide(t *testing.T) (lines []string) {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/guide/protocols.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for l := range strings.Lines(string(page)) {
 		if l = strings.TrimSpace(l); strings.HasPrefix(l, `{"syncEpoch"`) {
 			lines = append(lines, l)
@@ -121,9 +118,7 @@ func say(t *testing.T, open func(t *testing.T) *kafka.Store) {
 		})
 	})
 	leave()
-	if err := <-over; err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, <-over)
 	rig.Eventually(t, "all are the first one's", func() bool { return owned(first, "web-1") == 4 })
 }
 
@@ -154,9 +149,7 @@ func start(t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.Member
 func run(ctx context.Context, t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.MemberID) (*sync.Member, <-chan error) {
 	t.Helper()
 	m, err := sync.New(protocol.Config{Member: id, Store: open(t), TTL: 3 * time.Second, LeaveTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	over := make(chan error, 1)
 	go func() { over <- m.Run(ctx) }()
 	go func() {

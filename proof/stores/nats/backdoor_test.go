@@ -9,6 +9,9 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 )
 
 // most is the largest value that a server of the usual max_payload takes: 1 KiB is kept free for headers.
@@ -30,16 +33,14 @@ func backdoorTo(t testing.TB, bucket string, servers ...string) backdoor {
 	}
 	conn := connect(t, strings.Join(servers, ","))
 	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return backdoor{js, bucket}
 }
 
 // connect connects the vendor's client, and tries again where the server does not answer in time.
 func connect(t testing.TB, servers string) *nc.Conn {
 	t.Helper()
-	ctx := deadline(t)
+	ctx := rig.Deadline(t)
 	for {
 		conn, err := nc.Connect(servers, nc.MaxReconnects(-1))
 		if err == nil {
@@ -64,7 +65,7 @@ func (b backdoor) doc(key string) string {
 
 func (b backdoor) stream(t testing.TB, name string) jetstream.Stream {
 	t.Helper()
-	s, err := b.js.Stream(deadline(t), name)
+	s, err := b.js.Stream(rig.Deadline(t), name)
 	if err != nil {
 		t.Fatalf("stream %s: %v", name, err)
 	}
@@ -74,7 +75,7 @@ func (b backdoor) stream(t testing.TB, name string) jetstream.Stream {
 // newest is the newest message of a subject of the documents' stream.
 func (b backdoor) newest(t testing.TB, subject string) *jetstream.RawStreamMsg {
 	t.Helper()
-	m, err := b.stream(t, b.docs()).GetLastMsgForSubject(deadline(t), subject)
+	m, err := b.stream(t, b.docs()).GetLastMsgForSubject(rig.Deadline(t), subject)
 	if err != nil {
 		t.Fatalf("newest message of %s: %v", subject, err)
 	}
@@ -83,14 +84,14 @@ func (b backdoor) newest(t testing.TB, subject string) *jetstream.RawStreamMsg {
 
 func (b backdoor) write(t testing.TB, subject, data string) {
 	t.Helper()
-	if _, err := b.js.Publish(deadline(t), subject, []byte(data)); err != nil {
+	if _, err := b.js.Publish(rig.Deadline(t), subject, []byte(data)); err != nil {
 		t.Fatalf("write %s: %v", subject, err)
 	}
 }
 
 // leader is the node that leads a stream, "" if there is none or nobody knows.
 func (b backdoor) leader(stream string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), patience/10)
+	ctx, cancel := context.WithTimeout(context.Background(), rig.Patience/10)
 	defer cancel()
 	s, err := b.js.Stream(ctx, stream)
 	if err != nil || s.CachedInfo().Cluster == nil {
@@ -102,10 +103,8 @@ func (b backdoor) leader(stream string) string {
 // chunks counts the chunks of snapshots.
 func (b backdoor) chunks(t testing.TB) int {
 	t.Helper()
-	info, err := b.stream(t, b.docs()).Info(deadline(t), jetstream.WithSubjectFilter(b.subject("chunk.>")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info, err := b.stream(t, b.docs()).Info(rig.Deadline(t), jetstream.WithSubjectFilter(b.subject("chunk.>")))
+	must.Succeed(t, err)
 	return len(info.State.Subjects)
 }
 

@@ -8,6 +8,7 @@ import (
 	nc "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -33,9 +34,7 @@ func share(b *testing.B, callers, n int, call func() error) {
 		}()
 	}
 	for range callers {
-		if err := <-done; err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, <-done)
 	}
 }
 
@@ -43,14 +42,10 @@ func share(b *testing.B, callers, n int, call func() error) {
 func client(b *testing.B) (js jetstream.JetStream, subject string) {
 	b.Helper()
 	conn, err := nc.Connect(address)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	b.Cleanup(conn.Close)
 	js, err = jetstream.New(conn)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	name := bucket()
 	if _, err := js.CreateStream(b.Context(), jetstream.StreamConfig{Name: "bench_" + name, Subjects: []string{"bench." + name}}); err != nil {
 		b.Fatal(err)
@@ -80,9 +75,7 @@ func BenchmarkAppend8(b *testing.B) { benchmarkAppend(b, 8) }
 func BenchmarkHeartbeat(b *testing.B) {
 	s := openWith(b, nats.Options{Bucket: bucket()})
 	owner, err := s.OpenSession(b.Context(), 1e12)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	v := store.Version("")
 	b.Run("put", func(b *testing.B) {
 		for b.Loop() {
@@ -109,9 +102,7 @@ func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
 		for after := uint64(0); after < records; {
 			page, err := s.Read(context.Background(), after, 2000)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			after += uint64(len(page.Records))
 		}
 	}

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/storetest"
@@ -19,10 +21,8 @@ import (
 // TestCluster runs the suites on three nodes, with three replicas of each stream. It does not run in parallel: more than two clusters at a time, on a
 // small machine, elect leaders and do little else.
 func TestCluster(t *testing.T) {
-	c, err := server.Start(longDeadline(t), server.Options{Dir: folder(t), Nodes: 3, NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := server.Spawn(rig.LongDeadline(t), server.Options{Dir: folder(t), Nodes: 3, NoSync: true})
+	must.Succeed(t, err)
 	t.Cleanup(c.Stop)
 	open := func(*testing.T) func(t *testing.T) *nats.Store {
 		b, n := bucket(), 0
@@ -59,7 +59,7 @@ func TestCluster(t *testing.T) {
 func leader(t *testing.T, door backdoor, p *server.Processes, stream string) int {
 	t.Helper()
 	name := ""
-	eventually(t, "the stream has a leader", func() bool {
+	rig.Eventually(t, "the stream has a leader", func() bool {
 		name = door.leader(stream)
 		return name != ""
 	})
@@ -84,12 +84,8 @@ func TestLeaderIsKilled(t *testing.T) {
 		began := time.Now()
 		more(t, writers, 10)
 		t.Logf("all writers go on %v after node %d was killed", time.Since(began).Round(time.Millisecond), killed)
-		if err := p.Restart(killed); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Await(deadline(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Restart(killed))
+		must.Succeed(t, p.Await(rig.Deadline(t)))
 		more(t, writers, 10)
 	}
 	stop()
@@ -115,14 +111,12 @@ func TestFrozenLeader(t *testing.T) {
 		others := openWith(t, nats.Options{URLs: slices.Delete(p.URLs(), old, old+1), Bucket: "b", Timeout: 3 * time.Second})
 		v := put3(t, others, key, "old", "")
 		sent, sentBare := link.Stats().Requests, bare.Stats().OutMsgs
-		if err := p.Signal(old, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Signal(old, syscall.SIGSTOP))
 		v2 := put3(t, others, key, "new", v)
 		append3(t, others, key)
 		answers := make(chan string, 2)
 		go func() { // without confirmation: what the test would find
-			value, err := bareGet(deadline(t), bare, door, door.doc(key))
+			value, err := bareGet(rig.Deadline(t), bare, door, door.doc(key))
 			answers <- fmt.Sprintf("%s %v", value, err)
 		}()
 		go func() {
@@ -132,25 +126,19 @@ func TestFrozenLeader(t *testing.T) {
 			}
 			answers <- ""
 		}()
-		eventually(t, "both requests are on their way", func() bool {
+		rig.Eventually(t, "both requests are on their way", func() bool {
 			// An election may last so long that the client gives the frozen node up.
 			return bare.Stats().OutMsgs > sentBare && link.Stats().Requests > sent+ping || len(answers) == 2
 		})
-		if err := p.Signal(old, syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Signal(old, syscall.SIGCONT))
 		writeWhileThawing(t, others, key, v2)
 		for range 2 {
 			if strings.HasPrefix(<-answers, "old") {
 				stale++
 			}
 		}
-		if err := asking.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := others.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, asking.Close())
+		must.Succeed(t, others.Close())
 	}
 	t.Logf("%d of %d times the thawed leader answered a bare request with what was old", stale, rounds)
 }
@@ -159,7 +147,7 @@ func TestFrozenLeader(t *testing.T) {
 func put3(t *testing.T, s *nats.Store, key, value string, v store.Version) store.Version {
 	t.Helper()
 	var got store.Version
-	eventually(t, "a leader takes the write", func() bool {
+	rig.Eventually(t, "a leader takes the write", func() bool {
 		var err error
 		got, err = s.Put(context.Background(), store.Doc{Key: key, Value: []byte(value), Version: v})
 		if errors.Is(err, store.ErrConflict) { // our own, whose answer was lost
@@ -177,7 +165,7 @@ func put3(t *testing.T, s *nats.Store, key, value string, v store.Version) store
 // append3 appends through a cluster that changes its leader.
 func append3(t *testing.T, s *nats.Store, data string) {
 	t.Helper()
-	eventually(t, "a leader takes the record", func() bool {
+	rig.Eventually(t, "a leader takes the record", func() bool {
 		_, err := s.Append(context.Background(), []byte(data))
 		return err == nil
 	})
@@ -194,7 +182,7 @@ func writeWhileThawing(t *testing.T, s *nats.Store, key string, v store.Version)
 			v = next
 		} else {
 			var d store.Doc
-			eventually(t, "a leader confirms what it reads", func() bool {
+			rig.Eventually(t, "a leader confirms what it reads", func() bool {
 				var getErr error
 				d, getErr = s.Get(context.Background(), key)
 				return getErr == nil

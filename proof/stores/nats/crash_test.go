@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -17,10 +19,8 @@ import (
 // spawn starts nodes that can be killed.
 func spawn(t testing.TB, nodes int) *server.Processes {
 	t.Helper()
-	p, err := server.Spawn(longDeadline(t), server.Options{Dir: t.TempDir(), Nodes: nodes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, err := server.Spawn(rig.LongDeadline(t), server.Options{Dir: t.TempDir(), Nodes: nodes})
+	must.Succeed(t, err)
 	t.Cleanup(p.Stop)
 	return p
 }
@@ -72,7 +72,7 @@ func more(t *testing.T, writers []*writer, n int64) {
 	t.Helper()
 	for _, w := range writers {
 		want := w.count.Load() + n
-		eventually(t, "a writer goes on", func() bool { return w.count.Load() >= want })
+		rig.Eventually(t, "a writer goes on", func() bool { return w.count.Load() >= want })
 	}
 }
 
@@ -81,10 +81,8 @@ func wantKept(t *testing.T, s *nats.Store, writers []*writer) {
 	t.Helper()
 	at, last := map[string]uint64{}, map[string]int{}
 	for after := uint64(0); ; {
-		page, err := s.Read(deadline(t), after, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page, err := s.Read(rig.Deadline(t), after, 1000)
+		must.Succeed(t, err)
 		for _, r := range page.Records {
 			after = r.Index
 			var name string
@@ -127,12 +125,8 @@ func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 	for range 3 {
 		more(t, writers, 20)
 		p.Kill(0)
-		if err := p.Restart(0); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Await(deadline(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Restart(0))
+		must.Succeed(t, p.Await(rig.Deadline(t)))
 		more(t, writers, 1) // the handles find the server again
 	}
 	stop()
@@ -148,19 +142,15 @@ func TestIndexesAndVersionsNeverComeBack(t *testing.T) {
 	s := openWith(t, nats.Options{URLs: p.URLs(), Bucket: "b"})
 	restart := func() {
 		p.Kill(0)
-		if err := p.Restart(0); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Await(deadline(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Restart(0))
+		must.Succeed(t, p.Await(rig.Deadline(t)))
 		usable(t, s)
 	}
 	last := uint64(0)
 	seen := map[store.Version]bool{}
 	for range 3 {
 		for range 3 {
-			index, err := s.Append(deadline(t), []byte("x"))
+			index, err := s.Append(rig.Deadline(t), []byte("x"))
 			if err != nil || index <= last {
 				t.Fatalf("index %d after %d, %v", index, last, err)
 			}
@@ -171,23 +161,17 @@ func TestIndexesAndVersionsNeverComeBack(t *testing.T) {
 			t.Fatalf("version %q came back", v)
 		}
 		seen[v] = true
-		if err := s.Delete(deadline(t), "a", v); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.SaveSnapshot(deadline(t), store.Record{Index: last, Data: []byte("all")}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Trim(deadline(t), last); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Delete(rig.Deadline(t), "a", v))
+		must.Succeed(t, s.SaveSnapshot(rig.Deadline(t), store.Record{Index: last, Data: []byte("all")}))
+		must.Succeed(t, s.Trim(rig.Deadline(t), last))
 		restart()
-		if page, err := s.Read(deadline(t), last, 1); err != nil || page.Head != last {
+		if page, err := s.Read(rig.Deadline(t), last, 1); err != nil || page.Head != last {
 			t.Fatalf("head %d after all was trimmed and the server killed, %v; want %d", page.Head, err, last)
 		}
-		if _, err := s.Read(deadline(t), last-1, 1); !errors.Is(err, store.ErrTruncated) {
+		if _, err := s.Read(rig.Deadline(t), last-1, 1); !errors.Is(err, store.ErrTruncated) {
 			t.Fatalf("read of trimmed records: %v, want ErrTruncated", err)
 		}
-		if r, err := s.Snapshot(deadline(t)); err != nil || r.Index != last || string(r.Data) != "all" {
+		if r, err := s.Snapshot(rig.Deadline(t)); err != nil || r.Index != last || string(r.Data) != "all" {
 			t.Fatalf("snapshot %d %q, %v", r.Index, r.Data, err)
 		}
 	}
@@ -210,19 +194,15 @@ func TestSessionOutlivesTheServersDeath(t *testing.T) {
 	mustPut(t, newSession(t, silent, ttl), "s/silent", "x", "")
 	link.Cut()
 	p.Kill(0)
-	if err := p.Restart(0); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Await(deadline(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Restart(0))
+	must.Succeed(t, p.Await(rig.Deadline(t)))
 	usable(t, watcher)
 	before := door.newest(t, door.doc("s/live")).Sequence
-	eventually(t, "the silent session's document vanishes", gone(watcher, "s/silent"))
+	rig.Eventually(t, "the silent session's document vanishes", gone(watcher, "s/silent"))
 	if held := time.Since(start); held < ttl {
 		t.Fatalf("it vanished after %v, before its ttl of %v", held, ttl)
 	}
-	eventually(t, "the live session renews its document", func() bool {
+	rig.Eventually(t, "the live session renews its document", func() bool {
 		return door.newest(t, door.doc("s/live")).Sequence > before
 	})
 	wantValue(t, watcher, "s/live", "x", v)

@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/nats"
 )
 
@@ -14,14 +16,10 @@ import (
 // while the link is still broken.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
-	c, err := server.Spawn(longDeadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := server.Spawn(rig.LongDeadline(t), server.Options{Dir: t.TempDir(), Nodes: 3})
+	must.Succeed(t, err)
 	t.Cleanup(c.Stop)
-	if err := c.Await(deadline(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Await(rig.Deadline(t)))
 	o := nats.Options{Bucket: bucket(), Timeout: 5 * time.Second} // the default
 	var links []*faultproxy.Proxy
 	for _, e := range c.URLs() {
@@ -34,7 +32,7 @@ func TestSilentNode(t *testing.T) {
 		link.Stall()
 	}
 	begun, asked, answers := time.Now(), 0, 0
-	for ctx := longDeadline(t); answers < 30; asked++ { // in a row
+	for ctx := rig.LongDeadline(t); answers < 30; asked++ { // in a row
 		one, cancel := context.WithTimeout(ctx, 2*time.Second) // a busy machine may need it, and a node that is silent needs more
 		d, err := s.Get(one, "a")
 		cancel()

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -29,9 +31,7 @@ func reach(address string) storetest.Reach[*nats.Store] {
 func proxyTo(t *testing.T, url string) *faultproxy.Proxy {
 	t.Helper()
 	p, err := faultproxy.Listen(context.Background(), strings.TrimPrefix(url, "nats://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -45,20 +45,14 @@ func TestFaults(t *testing.T) {
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*nats.Store] {
-		p, err := server.Spawn(longDeadline(t), server.Options{Dir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, err := server.Spawn(rig.LongDeadline(t), server.Options{Dir: t.TempDir()})
+		must.Succeed(t, err)
 		t.Cleanup(p.Stop)
 		r := reach(p.URL())
 		r.Crash = func(t *testing.T) {
 			p.Kill(0)
-			if err := p.Restart(0); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Await(deadline(t)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, p.Restart(0))
+			must.Succeed(t, p.Await(rig.Deadline(t)))
 		}
 		return r
 	})

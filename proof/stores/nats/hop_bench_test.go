@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -24,16 +25,12 @@ func measured(b *testing.B, messages int, hop func() error) {
 	b.Helper()
 	cpu := func() time.Duration {
 		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	began := cpu()
 	for b.Loop() {
-		if err := hop(); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, hop())
 	}
 	segments := float64(b.N * messages * hopSegments)
 	b.ReportMetric(segments/b.Elapsed().Seconds(), "segments/s")
@@ -45,9 +42,7 @@ func BenchmarkHop(b *testing.B) {
 	s := openWith(b, nats.Options{Bucket: bucket()})
 	ctx := context.Background()
 	from, to := store.Shard{Edge: "a"}, store.Shard{Edge: "b"}
-	if err := s.MakeFlow(ctx, "f@1", []store.Shard{from, to}); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, s.MakeFlow(ctx, "f@1", []store.Shard{from, to}))
 	for i := range hopMessages {
 		u := store.Unit{Name: fmt.Sprint("first/", i), Outputs: []store.Put{{Shard: from, Segments: hopSegments, Data: hopData}}, Steady: true}
 		if _, err := s.Commit(ctx, "f@1", u); err != nil {
@@ -74,9 +69,7 @@ func BenchmarkHop(b *testing.B) {
 // BenchmarkBareHop is the same with the vendor's client: fetch, publish create-only without waiting for each answer, acknowledge.
 func BenchmarkBareHop(b *testing.B) {
 	edges := []*bareEdge{newBareEdge(b), newBareEdge(b)}
-	if err := edges[0].fill(0, 0, hopMessages); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, edges[0].fill(0, 0, hopMessages))
 	round := 0
 	measured(b, hopMessages, func() error {
 		round++

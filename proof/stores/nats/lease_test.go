@@ -11,11 +11,11 @@ import (
 // TestStoriesOfLease runs the stories of the protocol of claims.
 func TestStoriesOfLease(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{Open: behindLinks([]string{address}, lease.Protocol{}), TTL: 3 * time.Second})
+	protocoltest.Run(t, members(lease.Protocol{}, 3*time.Second, address))
 }
 
 // TestStormOfLease runs its members whose links to a real server break at random.
 func TestStormOfLease(t *testing.T) {
 	t.Parallel()
-	protocoltest.Storm(t, protocoltest.Setup{Open: behindLinks([]string{address}, lease.Protocol{}), TTL: 2 * time.Second})
+	protocoltest.Storm(t, members(lease.Protocol{}, 2*time.Second, address))
 }

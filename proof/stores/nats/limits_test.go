@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/nats"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -16,10 +18,8 @@ import (
 func limited(t *testing.T, o server.Options) *nats.Store {
 	t.Helper()
 	o.Dir, o.NoSync = folder(t), true
-	c, err := server.Start(longDeadline(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := server.Spawn(rig.LongDeadline(t), o)
+	must.Succeed(t, err)
 	t.Cleanup(c.Stop)
 	return openWith(t, nats.Options{URLs: c.URLs(), Bucket: bucket()})
 }
@@ -27,12 +27,10 @@ func limited(t *testing.T, o server.Options) *nats.Store {
 // A server without space refuses what a flow puts out: nothing of it is there, and with space it goes on.
 func TestQueueWithoutSpace(t *testing.T) {
 	t.Parallel()
-	s, ctx := limited(t, server.Options{MaxStore: 2 << 20}), longDeadline(t)
+	s, ctx := limited(t, server.Options{MaxStore: 2 << 20}), rig.LongDeadline(t)
 	a, b := store.Shard{Edge: "a"}, store.Shard{Edge: "b"}
 	for _, flow := range []string{"ballast@1", "f@2"} {
-		if err := s.MakeFlow(ctx, flow, []store.Shard{a, b}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.MakeFlow(ctx, flow, []store.Shard{a, b}))
 	}
 	data := bytes.Repeat([]byte("x"), 100<<10)
 	put := func(flow string, n int) error {
@@ -40,9 +38,7 @@ func TestQueueWithoutSpace(t *testing.T) {
 		return err
 	}
 	for n := range 8 {
-		if err := put("ballast@1", n); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, put("ballast@1", n))
 	}
 	stored, err := 0, error(nil)
 	for ; err == nil && stored < 40; stored++ {
@@ -55,9 +51,7 @@ func TestQueueWithoutSpace(t *testing.T) {
 	if d, err := s.Depth(ctx, "f@2", a); err != nil || d[0].Stored != uint64(stored) { //nolint:gosec // small
 		t.Fatalf("the depth is %+v, %v, want %d", d, err, stored)
 	}
-	if err := s.DropFlow(ctx, "ballast@1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.DropFlow(ctx, "ballast@1"))
 	if err := put("f@2", stored); err != nil {
 		t.Errorf("with space again: %v", err)
 	}
@@ -66,11 +60,9 @@ func TestQueueWithoutSpace(t *testing.T) {
 // A server that takes only small messages says so: what is too large is not there, and no error that goes away by itself.
 func TestQueueOfSmallMessages(t *testing.T) {
 	t.Parallel()
-	s, ctx := limited(t, server.Options{MaxPayload: 64 << 10}), longDeadline(t)
+	s, ctx := limited(t, server.Options{MaxPayload: 64 << 10}), rig.LongDeadline(t)
 	a, b := store.Shard{Edge: "a"}, store.Shard{Edge: "b"}
-	if err := s.MakeFlow(ctx, "f@1", []store.Shard{a, b}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.MakeFlow(ctx, "f@1", []store.Shard{a, b}))
 	for _, size := range []int{80 << 10, 40 << 10} { // one output is too large, or two together
 		data := make([]byte, size)
 		u := store.Unit{Name: fmt.Sprint("u", size), Outputs: []store.Put{{Shard: a, Data: data}, {Shard: b, Data: data}}}

@@ -16,7 +16,9 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -29,12 +31,10 @@ func bare(t *testing.T, o *server.Options) string {
 		o.StoreDir = folder(t)
 	}
 	n, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	n.Start()
 	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
-	if !n.ReadyForConnections(patience) {
+	if !n.ReadyForConnections(rig.Patience) {
 		t.Fatal("the server does not become ready")
 	}
 	return n.ClientURL()
@@ -44,9 +44,7 @@ func bare(t *testing.T, o *server.Options) string {
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	return "nats://" + l.Addr().String()
 }
@@ -54,9 +52,7 @@ func silent(t *testing.T) string {
 func closedPort(t *testing.T) string {
 	t.Helper()
 	addrs, release, err := port.Find(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(release)
 	return "nats://" + addrs[0]
 }
@@ -65,9 +61,7 @@ func closedPort(t *testing.T) string {
 func pretender(t *testing.T, greeting string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -141,7 +135,7 @@ func TestOpenErrors(t *testing.T) {
 			if c.o.Timeout = 20 * time.Second; name == "silence" || name == "a web server" {
 				c.o.Timeout = 300 * time.Millisecond
 			}
-			s, err := nats.Open(deadline(t), c.o)
+			s, err := nats.Open(rig.Deadline(t), c.o)
 			if err == nil {
 				s.Close()
 				t.Fatal("no error")
@@ -185,7 +179,7 @@ func TestForeignBuckets(t *testing.T) {
 	create := func(t *testing.T, c jetstream.StreamConfig, name, subjects string) {
 		t.Helper()
 		c.Name, c.Subjects = name, []string{subjects}
-		if _, err := door.js.CreateStream(deadline(t), c); err != nil {
+		if _, err := door.js.CreateStream(rig.Deadline(t), c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -221,7 +215,7 @@ func TestForeignBuckets(t *testing.T) {
 			t.Parallel()
 			d := backdoorTo(t, bucket())
 			c.spoil(t, d)
-			_, err := nats.Open(deadline(t), nats.Options{URLs: []string{address}, Bucket: d.bucket, Timeout: 20 * time.Second})
+			_, err := nats.Open(rig.Deadline(t), nats.Options{URLs: []string{address}, Bucket: d.bucket, Timeout: 20 * time.Second})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want %q in it", err, c.want)
 			}
@@ -231,13 +225,11 @@ func TestForeignBuckets(t *testing.T) {
 
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	b, ctx := bucket(), deadline(t)
+	b, ctx := bucket(), rig.Deadline(t)
 	w := openWith(t, nats.Options{Bucket: b})
 	v := mustPut(t, w, "a", "x", "")
 	index, err := w.Append(ctx, []byte("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	link := startRelay(t)
 	r := link.open(t, nats.Options{Bucket: b, ReadOnly: true})
 	wantValue(t, r, "a", "x", v)

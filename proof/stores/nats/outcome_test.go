@@ -13,7 +13,9 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/faultproxy"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -33,10 +35,8 @@ func contents(t *testing.T, s *nats.Store) string {
 	t.Helper()
 	var all []string
 	for after := uint64(0); ; {
-		page, err := s.Read(deadline(t), after, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page, err := s.Read(rig.Deadline(t), after, 1000)
+		must.Succeed(t, err)
 		for _, r := range page.Records {
 			all = append(all, string(r.Data))
 			after = r.Index
@@ -50,7 +50,7 @@ func contents(t *testing.T, s *nats.Store) string {
 // usable waits until a handle's connection is there again.
 func usable(t *testing.T, s *nats.Store) {
 	t.Helper()
-	eventually(t, "the handle can be used again", func() bool {
+	rig.Eventually(t, "the handle can be used again", func() bool {
 		_, err := s.Read(context.Background(), 0, 1)
 		return err == nil || errors.Is(err, store.ErrTruncated)
 	})
@@ -60,7 +60,7 @@ func usable(t *testing.T, s *nats.Store) {
 // an unknown outcome.
 func noticed(t *testing.T, s *nats.Store) {
 	t.Helper()
-	eventually(t, "the handle notices that its connection broke", func() bool {
+	rig.Eventually(t, "the handle notices that its connection broke", func() bool {
 		_, err := s.Get(context.Background(), "a")
 		return err != nil && strings.Contains(err.Error(), "not connected")
 	})
@@ -76,7 +76,7 @@ func (stopped) Error() string { return "stopped by the test" }
 // stoppedWhen is a ctx that ends, because of stopped, when something has happened.
 func stoppedWhen(t *testing.T, happened func() bool) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(deadline(t))
+	ctx, cancel := context.WithCancelCause(rig.Deadline(t))
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		tick := time.NewTicker(5 * time.Millisecond)
@@ -137,9 +137,7 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("%s: error %v, want the cause alone", name, err)
 		}
 	}
-	if err := p.Heal(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Heal())
 	usable(t, through)
 	if got := contents(t, past); got != "one" {
 		t.Errorf("the log has %q: want the record whose answer was lost, once", got)
@@ -200,7 +198,7 @@ func TestLostStep(t *testing.T) {
 			if first := door.stream(t, door.log()).CachedInfo().State.FirstSeq; first != c.first {
 				t.Errorf("the log begins at %d, want %d", first, c.first)
 			}
-			if r, err := others.Snapshot(deadline(t)); err != nil || string(r.Data) != c.saved {
+			if r, err := others.Snapshot(rig.Deadline(t)); err != nil || string(r.Data) != c.saved {
 				t.Errorf("snapshot %q, %v; want %q", r.Data, err, c.saved)
 			}
 		})
@@ -234,10 +232,8 @@ func TestLateRequest(t *testing.T) {
 	if got := contents(t, past); got != "" {
 		t.Fatalf("the log has %q before the network lets the request pass", got)
 	}
-	if err := p.Heal(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the record arrives", func() bool { return contents(t, past) == "late" })
+	must.Succeed(t, p.Heal())
+	rig.Eventually(t, "the record arrives", func() bool { return contents(t, past) == "late" })
 }
 
 // TestNothingIsKeptForTheNextConnection calls while there is no connection: that is provably not done, then and later.
@@ -249,20 +245,18 @@ func TestNothingIsKeptForTheNextConnection(t *testing.T) {
 	p.Reset()
 	noticed(t, through)
 	for i := range 20 {
-		_, appendErr := through.Append(deadline(t), []byte("never"))
-		_, putErr := through.Put(deadline(t), store.Doc{Key: "a", Value: []byte(fmt.Sprint(i)), Version: v})
-		_, getErr := through.Get(deadline(t), "a")
-		for call, err := range map[string]error{"append": appendErr, "put": putErr, "get": getErr, "delete": through.Delete(deadline(t), "a", v)} {
+		_, appendErr := through.Append(rig.Deadline(t), []byte("never"))
+		_, putErr := through.Put(rig.Deadline(t), store.Doc{Key: "a", Value: []byte(fmt.Sprint(i)), Version: v})
+		_, getErr := through.Get(rig.Deadline(t), "a")
+		for call, err := range map[string]error{"append": appendErr, "put": putErr, "get": getErr, "delete": through.Delete(rig.Deadline(t), "a", v)} {
 			if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
 				t.Fatalf("%s: error %v, want ErrUnavailable", call, err)
 			}
 		}
 	}
-	if err := p.Heal(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Heal())
 	usable(t, through)
-	if _, err := through.Append(deadline(t), []byte("now")); err != nil {
+	if _, err := through.Append(rig.Deadline(t), []byte("now")); err != nil {
 		t.Fatal(err)
 	}
 	if got := contents(t, past); got != "now" {
@@ -281,14 +275,14 @@ func TestBrokenConnectionIsNoticed(t *testing.T) {
 		_, err := through.Append(context.Background(), []byte("x"))
 		failed <- err
 	}()
-	eventually(t, "the request is on its way", func() bool { return p.Stats().HeldReplies > ping })
+	rig.Eventually(t, "the request is on its way", func() bool { return p.Stats().HeldReplies > ping })
 	p.Cut()
 	select {
 	case err := <-failed:
 		if !errors.Is(err, store.ErrUnknown) || !strings.Contains(err.Error(), "connection to the server broke") {
 			t.Fatalf("append: error %v, want ErrUnknown because the connection broke", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(rig.Patience):
 		t.Fatal("the call still waits for an answer")
 	}
 }
@@ -297,38 +291,32 @@ func TestBrokenConnectionIsNoticed(t *testing.T) {
 func TestWatchesOutliveTheConnection(t *testing.T) {
 	t.Parallel()
 	p, through, past := proxied(t, 20*time.Second)
-	ctx := longDeadline(t)
+	ctx := rig.LongDeadline(t)
 	docs, err := through.Watch(ctx, "w/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	log, err := through.WatchLog(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := range 3 {
 		drain(docs)
 		drain(log)
 		p.Cut()
 		noticed(t, through)
 		mustPut(t, past, fmt.Sprint("w/cut", i), "", "")
-		if _, err := past.Append(deadline(t), nil); err != nil {
+		if _, err := past.Append(rig.Deadline(t), nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Heal(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Heal())
 		wantHint(t, docs, "documents")
 		wantHint(t, log, "log")
 		usable(t, through)
 		// Later changes leave hints too: by the same consumers, or by others.
 		for j := range 3 {
-			eventually(t, "a hint for a later change", func() bool {
+			rig.Eventually(t, "a hint for a later change", func() bool {
 				mustPut(t, past, fmt.Sprintf("w/%d/%d/%d", i, j, time.Now().UnixNano()), "", "")
 				return hinted(docs)
 			})
-			eventually(t, "a hint for a later append", func() bool {
-				if _, err := past.Append(deadline(t), nil); err != nil {
+			rig.Eventually(t, "a hint for a later append", func() bool {
+				if _, err := past.Append(rig.Deadline(t), nil); err != nil {
 					t.Fatal(err)
 				}
 				return hinted(log)
@@ -357,7 +345,7 @@ func wantHint(t *testing.T, hints <-chan struct{}, of string) {
 	t.Helper()
 	select {
 	case <-hints:
-	case <-time.After(patience):
+	case <-time.After(rig.Patience):
 		t.Fatalf("no hint of a change of the %s while the connection was away", of)
 	}
 }
@@ -366,24 +354,24 @@ func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, nats.Options{Bucket: bucket()})
 	fits, over := make([]byte, most), make([]byte, most+1)
-	if _, err := s.Append(deadline(t), fits); err != nil {
+	if _, err := s.Append(rig.Deadline(t), fits); err != nil {
 		t.Fatalf("append of %d bytes: %v", len(fits), err)
 	}
 	key := strings.Repeat("#", store.MaxKey)
-	if _, err := newSession(t, s, time.Hour).Put(deadline(t), store.Doc{Key: key, Value: fits}); err != nil {
+	if _, err := newSession(t, s, time.Hour).Put(rig.Deadline(t), store.Doc{Key: key, Value: fits}); err != nil {
 		t.Fatalf("put of %d bytes under the longest key: %v", len(fits), err)
 	}
-	if d, err := s.Get(deadline(t), key); err != nil || len(d.Value) != len(fits) {
+	if d, err := s.Get(rig.Deadline(t), key); err != nil || len(d.Value) != len(fits) {
 		t.Fatalf("get: %d bytes, %v", len(d.Value), err)
 	}
-	if page, err := s.Read(deadline(t), 0, 1); err != nil || len(page.Records[0].Data) != len(fits) {
+	if page, err := s.Read(rig.Deadline(t), 0, 1); err != nil || len(page.Records[0].Data) != len(fits) {
 		t.Fatalf("read: %v", err)
 	}
 	link := startRelay(t)
 	s = link.open(t, nats.Options{Bucket: bucket()})
 	sent := link.sent(t, s, func() {
-		_, appendErr := s.Append(deadline(t), over)
-		_, putErr := s.Put(deadline(t), store.Doc{Key: "a", Value: over})
+		_, appendErr := s.Append(rig.Deadline(t), over)
+		_, putErr := s.Put(rig.Deadline(t), store.Doc{Key: "a", Value: over})
 		for call, err := range map[string]error{"append": appendErr, "put": putErr} {
 			if !errors.Is(err, store.ErrTooLarge) {
 				t.Errorf("%s of %d bytes: error %v, want ErrTooLarge", call, len(over), err)
@@ -401,7 +389,7 @@ func TestFullServer(t *testing.T) {
 	s := openWith(t, nats.Options{URLs: []string{bare(t, &server.Options{JetStream: true, SyncAlways: true, JetStreamMaxStore: 1 << 20, JetStreamMaxMemory: 1 << 20})}})
 	data, stored := make([]byte, 64<<10), uint64(0)
 	for {
-		index, err := s.Append(deadline(t), data)
+		index, err := s.Append(rig.Deadline(t), data)
 		if err == nil {
 			stored = index
 			continue
@@ -412,7 +400,7 @@ func TestFullServer(t *testing.T) {
 		}
 		break
 	}
-	if page, err := s.Read(deadline(t), stored, 1); err != nil || page.Head != stored {
+	if page, err := s.Read(rig.Deadline(t), stored, 1); err != nil || page.Head != stored {
 		t.Fatalf("head %d, %v; want %d, the last that was acknowledged", page.Head, err, stored)
 	}
 }

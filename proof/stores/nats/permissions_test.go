@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -57,20 +59,16 @@ func TestLeastPermissions(t *testing.T) {
 	as := func(name string) nats.Options {
 		return nats.Options{URLs: []string{url}, User: name, Password: "p", Timeout: 20 * time.Second}
 	}
-	if _, err := nats.Open(deadline(t), as("member")); err == nil || !strings.Contains(err.Error(), "may not do what a member does") {
+	if _, err := nats.Open(rig.Deadline(t), as("member")); err == nil || !strings.Contains(err.Error(), "may not do what a member does") {
 		t.Fatalf("a user who may not make streams opened a new bucket: %v", err)
 	}
 	openWith(t, as("first"))
 	s := openWith(t, as("member"))
-	ctx := deadline(t)
+	ctx := rig.Deadline(t)
 	hints, err := s.Watch(ctx, "a/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	appends, err := s.WatchLog(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	<-hints
 	<-appends
 	v := mustPut(t, newSession(t, s, time.Minute), "a/1", "x", "")
@@ -81,9 +79,7 @@ func TestLeastPermissions(t *testing.T) {
 	indexes := appendN(t, s, 20)
 	wantHint(t, appends, "log")
 	saveAt(t, s, indexes[9], noise(1, 2*most))
-	if err := s.Trim(ctx, indexes[4]); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Trim(ctx, indexes[4]))
 
 	o := as("observer")
 	o.ReadOnly = true
@@ -97,12 +93,8 @@ func TestLeastPermissions(t *testing.T) {
 		t.Fatalf("read of what is trimmed: %v", err)
 	}
 	seen, err := r.Watch(ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	<-seen
-	if err := s.Delete(ctx, "a/1", v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Delete(ctx, "a/1", v))
 	wantHint(t, seen, "documents")
 }

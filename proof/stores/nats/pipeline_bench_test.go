@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store/nats"
 )
 
@@ -48,9 +49,7 @@ func BenchmarkPipeline(b *testing.B) {
 			return nil
 		}}),
 	}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	b.Cleanup(func() {
 		if err := m.Leave(context.Background()); err != nil {
 			b.Error(err)
@@ -118,9 +117,7 @@ func newBareEdge(b *testing.B) *bareEdge {
 	}
 	var err error
 	e.consumer, err = js.CreateConsumer(b.Context(), name, jetstream.ConsumerConfig{Durable: "w", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: -1})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	return e
 }
 

@@ -8,6 +8,7 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -64,12 +65,12 @@ func TestRefusedWrites(t *testing.T) {
 
 // putNewest writes over whatever is there.
 func putNewest(t *testing.T, s *nats.Store, key, value string) {
-	d, err := s.Get(deadline(t), key)
+	d, err := s.Get(rig.Deadline(t), key)
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
 	if err == nil {
-		_, err = s.Put(deadline(t), store.Doc{Key: key, Value: []byte(value), Version: d.Version})
+		_, err = s.Put(rig.Deadline(t), store.Doc{Key: key, Value: []byte(value), Version: d.Version})
 	}
 	if err != nil {
 		t.Errorf("put %q: %v", key, err)
@@ -87,7 +88,7 @@ func TestReadsAreConfirmed(t *testing.T) {
 			putNewest(t, others, "a", value)
 			return old
 		})
-		if d, err := s.Get(deadline(t), "a"); err != nil || string(d.Value) != value {
+		if d, err := s.Get(rig.Deadline(t), "a"); err != nil || string(d.Value) != value {
 			t.Errorf("get: %q, %v; want %q, which was acknowledged before the answer came", d.Value, err, value)
 		}
 	}
@@ -101,7 +102,7 @@ func TestAShorterLogIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	r := startRelay(t)
 	s := r.openInCluster(t, bucket())
-	read := func() (store.Page, error) { return s.Read(deadline(t), 0, 10) }
+	read := func() (store.Page, error) { return s.Read(rig.Deadline(t), 0, 10) }
 	var before []answerer
 	for n := range uint64(3) {
 		if page, err := read(); err != nil || page.Head != n {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/nats"
 )
 
@@ -65,7 +66,7 @@ func startRelay(t *testing.T) *relay {
 
 func (r *relay) serve(t *testing.T, request *nc.Msg) {
 	pass := func() []byte {
-		m, err := r.to.RequestMsg(&nc.Msg{Subject: request.Subject, Header: request.Header, Data: request.Data}, patience)
+		m, err := r.to.RequestMsg(&nc.Msg{Subject: request.Subject, Header: request.Header, Data: request.Data}, rig.Patience)
 		if err != nil {
 			t.Errorf("relay %s: %v", request.Subject, err)
 			return nil

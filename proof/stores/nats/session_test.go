@@ -8,36 +8,24 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
-
-// eventually asks again and again, until patience ends.
-func eventually(t *testing.T, what string, ask func() bool) {
-	t.Helper()
-	end := time.Now().Add(patience)
-	for !ask() {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(5 * time.Millisecond) // waits: servers send no signals; the end is bounded by patience
-	}
-}
 
 func mustPut(t *testing.T, s interface {
 	Put(context.Context, store.Doc) (store.Version, error)
 }, key, value string, v store.Version) store.Version {
 	t.Helper()
-	got, err := s.Put(deadline(t), store.Doc{Key: key, Value: []byte(value), Version: v})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got, err := s.Put(rig.Deadline(t), store.Doc{Key: key, Value: []byte(value), Version: v})
+	must.Succeed(t, err)
 	return got
 }
 
 func wantValue(t *testing.T, s *nats.Store, key, value string, v store.Version) {
 	t.Helper()
-	d, err := s.Get(deadline(t), key)
+	d, err := s.Get(rig.Deadline(t), key)
 	if err != nil || string(d.Value) != value || d.Version != v {
 		t.Fatalf("get %q = %q at %q, %v; want %q at %q", key, d.Value, d.Version, err, value, v)
 	}
@@ -54,7 +42,7 @@ func gone(s *nats.Store, key string) func() bool {
 // there asks until somebody answers.
 func there(t *testing.T, s *nats.Store, key string) (is bool) {
 	t.Helper()
-	eventually(t, "somebody says whether "+key+" is there", func() bool {
+	rig.Eventually(t, "somebody says whether "+key+" is there", func() bool {
 		_, err := s.Get(context.Background(), key)
 		is = err == nil
 		return is || errors.Is(err, store.ErrNotFound)
@@ -65,10 +53,8 @@ func there(t *testing.T, s *nats.Store, key string) (is bool) {
 // newSession opens a session whose ttl is a whole second or more.
 func newSession(t *testing.T, s *nats.Store, ttl time.Duration) store.Session {
 	t.Helper()
-	owner, err := s.OpenSession(deadline(t), ttl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	owner, err := s.OpenSession(rig.Deadline(t), ttl)
+	must.Succeed(t, err)
 	return owner
 }
 
@@ -80,16 +66,14 @@ func TestSilentProcess(t *testing.T) {
 	owner := newSession(t, a, ttl)
 	start := time.Now()
 	v := mustPut(t, owner, "s/1", "x", "")
-	hints, err := b.Watch(deadline(t), "s/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	hints, err := b.Watch(rig.Deadline(t), "s/")
+	must.Succeed(t, err)
 	<-hints
 	link.Cut() // from here on nothing is renewed
 	for there(t, b, "s/1") {
 		select {
 		case <-hints:
-		case <-time.After(patience):
+		case <-time.After(rig.Patience):
 			t.Fatal("no hint that the session's document has vanished")
 		}
 	}
@@ -99,10 +83,10 @@ func TestSilentProcess(t *testing.T) {
 		t.Logf("the document vanished %v after the Put, with a ttl of %v", held.Round(time.Millisecond), ttl)
 	}
 	<-owner.Done() // not later than the document vanished, apart from scheduling
-	if _, err := owner.Put(deadline(t), store.Doc{Key: "s/1", Version: v}); !errors.Is(err, store.ErrSession) {
+	if _, err := owner.Put(rig.Deadline(t), store.Doc{Key: "s/1", Version: v}); !errors.Is(err, store.ErrSession) {
 		t.Fatalf("put after the end: %v, want ErrSession", err)
 	}
-	if docs, err := b.List(deadline(t), "s/"); err != nil || len(docs) != 0 {
+	if docs, err := b.List(rig.Deadline(t), "s/"); err != nil || len(docs) != 0 {
 		t.Fatalf("list: %v, %v; want nothing", docs, err)
 	}
 	next := mustPut(t, newSession(t, b, time.Minute), "s/1", "y", "")
@@ -119,7 +103,7 @@ func TestSilentUser(t *testing.T) {
 	v1 := mustPut(t, owner, "s/1", "x", "")
 	v2 := mustPut(t, owner, "s/2", "y", "")
 	first := door.newest(t, door.doc("s/1")).Sequence
-	eventually(t, "the document was repeated several times", func() bool {
+	rig.Eventually(t, "the document was repeated several times", func() bool {
 		wantValue(t, b, "s/1", "x", v1)
 		return door.newest(t, door.doc("s/1")).Sequence >= first+6
 	})
@@ -127,13 +111,13 @@ func TestSilentUser(t *testing.T) {
 	wantValue(t, b, "s/2", "y", v2)
 	v3 := mustPut(t, owner, "s/1", "z", v1)
 	wantValue(t, b, "s/1", "z", v3)
-	if _, err := owner.Put(deadline(t), store.Doc{Key: "s/1", Version: v1}); !errors.Is(err, store.ErrConflict) {
+	if _, err := owner.Put(rig.Deadline(t), store.Doc{Key: "s/1", Version: v1}); !errors.Is(err, store.ErrConflict) {
 		t.Fatalf("put at an old version: %v, want ErrConflict", err)
 	}
-	if _, err := b.Put(deadline(t), store.Doc{Key: "s/1", Version: v1}); !errors.Is(err, store.ErrConflict) {
+	if _, err := b.Put(rig.Deadline(t), store.Doc{Key: "s/1", Version: v1}); !errors.Is(err, store.ErrConflict) {
 		t.Fatalf("put of somebody else at an old version: %v, want ErrConflict", err)
 	}
-	if err := b.Delete(deadline(t), "s/2", v2); err != nil {
+	if err := b.Delete(rig.Deadline(t), "s/2", v2); err != nil {
 		t.Fatalf("delete of a repeated document at the version that Put returned: %v", err)
 	}
 	mustPut(t, owner, "s/3", "", "") // writes what the session has again: s/1 alone
@@ -153,9 +137,7 @@ func TestTakenOverDocumentIsLeftAlone(t *testing.T) {
 	v2 := mustPut(t, b, "s/1", "theirs", v1)
 	mustPut(t, owner, "s/2", "y", "") // repeats s/1 first
 	wantValue(t, b, "s/1", "theirs", v2)
-	if err := owner.Close(deadline(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, owner.Close(rig.Deadline(t)))
 	wantValue(t, b, "s/1", "theirs", v2)
 	if there(t, b, "s/2") {
 		t.Fatal("the session's own document stayed")
@@ -201,14 +183,14 @@ func TestExpiredAtTheServerAlone(t *testing.T) {
 	shortened := door.newest(t, door.doc("s/1"))
 	shortened.Header.Set("Nats-TTL", "1s")
 	shortened.Header.Del("Nats-Expected-Last-Subject-Sequence")
-	if _, err := door.js.PublishMsg(deadline(t), &nc.Msg{Subject: shortened.Subject, Header: shortened.Header, Data: shortened.Data}); err != nil {
+	if _, err := door.js.PublishMsg(rig.Deadline(t), &nc.Msg{Subject: shortened.Subject, Header: shortened.Header, Data: shortened.Data}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server removes the document", gone(s, "s/1"))
-	if _, err := owner.Put(deadline(t), store.Doc{Key: "s/1", Version: v}); !errors.Is(err, store.ErrConflict) {
+	rig.Eventually(t, "the server removes the document", gone(s, "s/1"))
+	if _, err := owner.Put(rig.Deadline(t), store.Doc{Key: "s/1", Version: v}); !errors.Is(err, store.ErrConflict) {
 		t.Fatalf("put of the vanished document: %v, want ErrConflict", err)
 	}
-	if _, err := owner.Put(deadline(t), store.Doc{Key: "s/2"}); !errors.Is(err, store.ErrSession) {
+	if _, err := owner.Put(rig.Deadline(t), store.Doc{Key: "s/2"}); !errors.Is(err, store.ErrSession) {
 		t.Fatalf("put of another document: %v, want ErrSession", err)
 	}
 	if there(t, s, "s/2") {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -18,20 +20,18 @@ func TestWhyASaveEnded(t *testing.T) {
 	past := openWith(t, nats.Options{URLs: []string{url}, Bucket: b})
 	through := openWith(t, nats.Options{URLs: []string{"nats://" + p.Addr()}, Bucket: b, Timeout: 2 * time.Second})
 	indexes := appendN(t, past, 1)
-	eventually(t, "a save is ended while it tidies up", func() bool { // a busy machine may be too late
-		ctx, cancel := context.WithCancelCause(deadline(t))
+	rig.Eventually(t, "a save is ended while it tidies up", func() bool { // a busy machine may be too late
+		ctx, cancel := context.WithCancelCause(rig.Deadline(t))
 		defer cancel(nil)
 		p.Delay(20*time.Millisecond, 0) // the save takes long
 		saved := make(chan error, 1)
 		go func() { saved <- through.SaveSnapshot(ctx, store.Record{Index: indexes[0], Data: noise(1, 500)}) }()
-		eventually(t, "chunks are written", func() bool { return door.chunks(t) > 0 })
+		rig.Eventually(t, "chunks are written", func() bool { return door.chunks(t) > 0 })
 		p.StallReplies()
-		eventually(t, "they are removed again", func() bool { return door.chunks(t) == 0 })
+		rig.Eventually(t, "they are removed again", func() bool { return door.chunks(t) == 0 })
 		if len(saved) > 0 {
 			<-saved
-			if err := p.Heal(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, p.Heal())
 			return false
 		}
 		cancel(stopped{})
@@ -40,7 +40,5 @@ func TestWhyASaveEnded(t *testing.T) {
 		}
 		return true
 	})
-	if err := p.Heal(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Heal())
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -28,7 +30,7 @@ func appendN(t *testing.T, s *nats.Store, n int) []uint64 {
 	indexes := make([]uint64, n)
 	for i := range indexes {
 		var err error
-		if indexes[i], err = s.Append(deadline(t), fmt.Append(nil, i)); err != nil {
+		if indexes[i], err = s.Append(rig.Deadline(t), fmt.Append(nil, i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,14 +39,12 @@ func appendN(t *testing.T, s *nats.Store, n int) []uint64 {
 
 func saveAt(t *testing.T, s *nats.Store, index uint64, data []byte) {
 	t.Helper()
-	if err := s.SaveSnapshot(deadline(t), store.Record{Index: index, Data: data}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SaveSnapshot(rig.Deadline(t), store.Record{Index: index, Data: data}))
 }
 
 func wantSnapshot(t *testing.T, s *nats.Store, index uint64, data []byte) {
 	t.Helper()
-	r, err := s.Snapshot(deadline(t))
+	r, err := s.Snapshot(rig.Deadline(t))
 	if err != nil || r.Index != index || !bytes.Equal(r.Data, data) {
 		t.Fatalf("snapshot at %d with %d bytes, %v; want %d and %d", r.Index, len(r.Data), err, index, len(data))
 	}
@@ -76,7 +76,7 @@ func TestSnapshotsGreaterThanAMessage(t *testing.T) {
 func TestNoRoomForChunks(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, nats.Options{URLs: []string{smallMessages(t, 0)}})
-	if err := s.SaveSnapshot(deadline(t), store.Record{Index: 1, Data: []byte("x")}); !errors.Is(err, store.ErrTooLarge) {
+	if err := s.SaveSnapshot(rig.Deadline(t), store.Record{Index: 1, Data: []byte("x")}); !errors.Is(err, store.ErrTooLarge) {
 		t.Fatalf("save: error %v, want ErrTooLarge", err)
 	}
 }
@@ -90,7 +90,7 @@ func TestManySaveSnapshots(t *testing.T) {
 	open := func(t *testing.T) *nats.Store { return openWith(t, nats.Options{URLs: []string{url}, Bucket: b}) }
 	s := open(t)
 	indexes := appendN(t, s, 24)
-	ctx := deadline(t)
+	ctx := rig.Deadline(t)
 	var saved [4]uint64
 	var wg, readers sync.WaitGroup
 	done := make(chan struct{})
@@ -153,7 +153,7 @@ func TestHalfASnapshotIsNothing(t *testing.T) {
 	s, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
 	indexes := appendN(t, s, 3)
 	door.write(t, door.subject("chunk.dead.0"), "half")
-	if _, err := s.Snapshot(deadline(t)); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Snapshot(rig.Deadline(t)); !errors.Is(err, store.ErrNotFound) {
 		t.Fatalf("snapshot: %v, want ErrNotFound", err)
 	}
 	saveAt(t, s, indexes[0], []byte("whole"))
@@ -171,9 +171,7 @@ func TestDamagedSnapshots(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, d backdoor, chunk string){
 		"a chunk is missing": func(t *testing.T, d backdoor, chunk string) {
-			if err := d.stream(t, d.docs()).Purge(deadline(t), jetstream.WithPurgeSubject(chunk)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, d.stream(t, d.docs()).Purge(rig.Deadline(t), jetstream.WithPurgeSubject(chunk)))
 		},
 		"a chunk is another": func(t *testing.T, d backdoor, chunk string) {
 			data := d.newest(t, chunk).Data
@@ -188,11 +186,9 @@ func TestDamagedSnapshots(t *testing.T) {
 			s, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
 			saveAt(t, s, appendN(t, s, 1)[0], noise(1, most+8))
 			var pointer struct{ ID string }
-			if err := json.Unmarshal(door.newest(t, door.subject("snapshot")).Data, &pointer); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(door.newest(t, door.subject("snapshot")).Data, &pointer))
 			spoil(t, door, door.subject("chunk."+pointer.ID+".1"))
-			if _, err := s.Snapshot(deadline(t)); !errors.Is(err, nats.ErrDamaged) {
+			if _, err := s.Snapshot(rig.Deadline(t)); !errors.Is(err, nats.ErrDamaged) {
 				t.Fatalf("snapshot: %v, want ErrDamaged", err)
 			}
 		})
@@ -207,21 +203,19 @@ func TestLostRecord(t *testing.T) {
 	door := backdoorTo(t, bucket())
 	c := made.stream(t, made.log()).CachedInfo().Config
 	c.Name, c.Subjects, c.DenyDelete = door.log(), []string{door.logSubject()}, false // a stream that the store itself makes refuses what follows
-	if _, err := door.js.CreateStream(deadline(t), c); err != nil {
+	if _, err := door.js.CreateStream(rig.Deadline(t), c); err != nil {
 		t.Fatal(err)
 	}
 	s := openWith(t, nats.Options{Bucket: door.bucket})
 	indexes := appendN(t, s, 5)
-	if err := door.stream(t, door.log()).DeleteMsg(deadline(t), indexes[2]); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Read(deadline(t), 0, 10); !errors.Is(err, nats.ErrDamaged) || errors.Is(err, store.ErrTruncated) {
+	must.Succeed(t, door.stream(t, door.log()).DeleteMsg(rig.Deadline(t), indexes[2]))
+	if _, err := s.Read(rig.Deadline(t), 0, 10); !errors.Is(err, nats.ErrDamaged) || errors.Is(err, store.ErrTruncated) {
 		t.Fatalf("read: %v, want ErrDamaged", err)
 	}
-	if page, err := s.Read(deadline(t), indexes[2], 10); err != nil || len(page.Records) != 2 {
+	if page, err := s.Read(rig.Deadline(t), indexes[2], 10); err != nil || len(page.Records) != 2 {
 		t.Fatalf("read after it: %d records, %v", len(page.Records), err)
 	}
-	if err := made.stream(t, made.log()).DeleteMsg(deadline(t), appendN(t, maker, 2)[0]); err == nil {
+	if err := made.stream(t, made.log()).DeleteMsg(rig.Deadline(t), appendN(t, maker, 2)[0]); err == nil {
 		t.Fatal("a log's stream lets single records be deleted")
 	}
 }

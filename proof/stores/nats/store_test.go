@@ -2,7 +2,6 @@ package nats_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,7 +12,9 @@ import (
 	"go.uber.org/goleak"
 
 	server "github.com/rota-run/rota/proof/server/nats"
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -31,9 +32,9 @@ func (w withServer) Run() int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), rig.Patience)
 	defer cancel()
-	s, err := server.Start(ctx, server.Options{Dir: dir})
+	s, err := server.Spawn(ctx, server.Options{Dir: dir, NoSync: true})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -42,7 +43,7 @@ func (w withServer) Run() int {
 	address = s.URL()
 	code := w.m.Run()
 	s.Stop()
-	for end := time.Now().Add(patience); time.Now().Before(end) && goleak.Find() != nil; { // waits: on a busy machine what was closed takes its time to end
+	for end := time.Now().Add(rig.Patience); time.Now().Before(end) && goleak.Find() != nil; { // waits: on a busy machine what was closed takes its time to end
 	}
 	return code
 }
@@ -54,16 +55,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(withServer{m})
 }
 
-// patience bounds waits that only a failure exhausts.
-const patience = 60 * time.Second
-
-func deadline(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // folder is a folder for a server in this process. It goes when the test ends: in a while, if what the server leaves running still writes to it.
 func folder(t testing.TB) string {
 	t.Helper()
@@ -72,7 +63,7 @@ func folder(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		end := time.Now().Add(patience)
+		end := time.Now().Add(rig.Patience)
 		err := os.RemoveAll(dir)
 		for ; err != nil && time.Now().Before(end); err = os.RemoveAll(dir) {
 			time.Sleep(5 * time.Millisecond) // waits: between two attempts, with a deadline
@@ -82,14 +73,6 @@ func folder(t testing.TB) string {
 		}
 	})
 	return dir
-}
-
-// longDeadline is for what takes many steps.
-func longDeadline(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 var buckets atomic.Int64
@@ -105,24 +88,25 @@ func openWith(t testing.TB, o nats.Options) *nats.Store {
 	if o.Timeout == 0 {
 		o.Timeout = 20 * time.Second // the machine may be busy
 	}
-	s := opened(t, o)
+	s := rig.Opened(t, opener(o))
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
-// opened opens a handle, and asks again where the server does not answer in time, as may be on a busy machine.
-func opened(t testing.TB, o nats.Options) *nats.Store {
-	t.Helper()
-	ctx := deadline(t)
-	for {
-		s, err := nats.Open(ctx, o)
-		switch {
-		case err == nil:
-			return s
-		case !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
-			t.Fatal(err)
+// opener is how a handle is opened.
+func opener(o nats.Options) func(context.Context) (*nats.Store, error) {
+	return func(ctx context.Context) (*nats.Store, error) { return nats.Open(ctx, o) }
+}
+
+// members runs a protocol on the nodes at these URLs, each member behind a link of its own.
+func members(p protocol.Protocol, ttl time.Duration, urls ...string) protocoltest.Setup {
+	hosts := strings.Split(strings.ReplaceAll(strings.Join(urls, ","), "nats://", ""), ",")
+	return protocoltest.Setup{TTL: ttl, Open: rig.Members(p, hosts, func(*testing.T) func(t *testing.T, addr string) *nats.Store {
+		name := bucket()
+		return func(t *testing.T, addr string) *nats.Store { // the story closes it
+			return rig.Opened(t, opener(nats.Options{URLs: []string{"nats://" + addr}, Bucket: name, Timeout: 20 * time.Second}))
 		}
-	}
+	})}
 }
 
 func fresh(t *testing.T) func(t *testing.T) *nats.Store {

@@ -11,5 +11,5 @@ import (
 // TestStorm runs members whose links to a real server break at random.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	protocoltest.Storm(t, protocoltest.Setup{Open: behindLinks([]string{address}, replica.Protocol{}), TTL: 2 * time.Second})
+	protocoltest.Storm(t, members(replica.Protocol{}, 2*time.Second, address))
 }

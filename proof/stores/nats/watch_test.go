@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/nats"
 )
 
@@ -23,7 +24,7 @@ func TestAChangeBesideALostConsumer(t *testing.T) {
 func changeBesideALostConsumer(t *testing.T, s *nats.Store, door backdoor) {
 	t.Helper()
 	for i := range 5 {
-		ctx := deadline(t)
+		ctx := rig.Deadline(t)
 		hints, err := s.Watch(ctx, fmt.Sprintf("w%d/", i))
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +42,7 @@ func changeBesideALostConsumer(t *testing.T, s *nats.Store, door backdoor) {
 func loseConsumers(ctx context.Context, t *testing.T, door backdoor, subject string) {
 	t.Helper()
 	stream := door.stream(t, door.docs())
-	eventually(t, "a consumer is taken away", func() bool {
+	rig.Eventually(t, "a consumer is taken away", func() bool {
 		lost := 0
 		for info := range stream.ListConsumers(ctx).Info() {
 			if !slices.Contains(append(info.Config.FilterSubjects, info.Config.FilterSubject), subject) {
@@ -63,15 +64,15 @@ func TestConsumersGo(t *testing.T) {
 	b := bucket()
 	s, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
 	consumers := func() int { return door.stream(t, door.log()).CachedInfo().State.Consumers }
-	ctx, cancel := context.WithCancel(deadline(t))
+	ctx, cancel := context.WithCancel(rig.Deadline(t))
 	for range 5 {
 		if _, err := s.WatchLog(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "there are five consumers", func() bool { return consumers() == 5 })
+	rig.Eventually(t, "there are five consumers", func() bool { return consumers() == 5 })
 	start := time.Now()
 	cancel()
-	eventually(t, "the consumers are gone", func() bool { return consumers() == 0 })
+	rig.Eventually(t, "the consumers are gone", func() bool { return consumers() == 0 })
 	t.Logf("gone after %v", time.Since(start).Round(time.Millisecond))
 }

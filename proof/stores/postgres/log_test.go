@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/postgres"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -99,12 +100,8 @@ func TestTrimFreesSpace(t *testing.T) {
 	var sizes []int
 	for range 8 {
 		last := appendMany(t, s, 3000)
-		if err := s.SaveSnapshot(ctx, store.Record{Index: last, Data: bytes.Repeat([]byte("s"), 3<<20)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Trim(ctx, last); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: last, Data: bytes.Repeat([]byte("s"), 3<<20)}))
+		must.Succeed(t, s.Trim(ctx, last))
 		sizes = append(sizes, size())
 	}
 	t.Logf("sizes after each round: %d", sizes)
@@ -145,9 +142,7 @@ func TestSnapshotInChunks(t *testing.T) {
 	sql(t, standing(t), fmt.Sprintf("INSERT INTO %q.chunks VALUES (1, 'half', 0, 'x'), (2, 'half', 0, 'x')", o.Schema))
 	for i, size := range []int{0, 1, 1<<20 - 1, 1 << 20, 1<<20 + 1, 9<<20 + 7} {
 		r := store.Record{Index: uint64(i + 3), Data: bytes.Repeat([]byte{byte(i)}, size)}
-		if err := s.SaveSnapshot(ctx, r); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.SaveSnapshot(ctx, r))
 		got, err := s.Snapshot(ctx)
 		if err != nil || got.Index != r.Index || !bytes.Equal(got.Data, r.Data) {
 			t.Fatalf("snapshot at %d of %d bytes, %v; want %d of %d", got.Index, len(got.Data), err, r.Index, size)
@@ -203,12 +198,8 @@ func TestCrashes(t *testing.T) {
 		o.Timeout = 5 * time.Second
 		r := rig.Reach(o.Hosts, func(t *testing.T, hosts []string) *postgres.Store { return openWith(t, through(o, hosts...)) })
 		r.Crash = func(t *testing.T) {
-			if err := s.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Restart(rig.Deadline(t)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.Kill())
+			must.Succeed(t, s.Restart(rig.Deadline(t)))
 		}
 		return r
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/postgres"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -208,9 +209,7 @@ func TestStandby(t *testing.T) {
 		t.Errorf("read: %+v, %v", page, err)
 	}
 	// The primary is lost, and the standby takes its place: the same handle goes on there.
-	if err := primary.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, primary.Kill())
 	if _, err := standby.SQL(rig.Deadline(t), "SELECT pg_promote()"); err != nil {
 		t.Fatal(err)
 	}
@@ -224,9 +223,7 @@ func TestStandby(t *testing.T) {
 func TestNotPostgres(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer l.Close()
 	go func() {
 		for {

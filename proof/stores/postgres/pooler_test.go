@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/postgres"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -18,13 +19,10 @@ func TestPooler(t *testing.T) {
 	for _, mode := range []string{"transaction", "statement", "session"} {
 		t.Run(mode, func(t *testing.T) {
 			b, err := s.Bouncer(rig.Deadline(t), mode)
-			var missing *server.MissingError
-			if errors.As(err, &missing) {
+			if _, ok := errors.AsType[*server.MissingError](err); ok {
 				t.Skipf("NOT TESTED: %v", err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			t.Cleanup(b.Stop)
 			o := through(o, b.Addr())
 			if mode != "session" {
@@ -35,9 +33,7 @@ func TestPooler(t *testing.T) {
 			}
 			st := openWith(t, o)
 			hints, err := st.Watch(rig.Deadline(t), "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			<-hints
 			n := openSession(t, st)
 			if _, err := n.Put(rig.Deadline(t), store.Doc{Key: "s"}); err != nil {

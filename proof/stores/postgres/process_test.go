@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/postgres"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -53,16 +54,10 @@ func holder(t *testing.T, o postgres.Options) *exec.Cmd {
 	cmd.Env = append(os.Environ(), holderVariable+"="+o.Hosts[0]+" "+o.Schema)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		stdin.Close()
 		_ = cmd.Process.Kill() // it may have ended
@@ -82,9 +77,7 @@ func awaitGone(t *testing.T, s *postgres.Store, hints <-chan struct{}, key strin
 		if errors.Is(err, store.ErrNotFound) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		rig.Hinted(t, hints)
 	}
 }
@@ -96,9 +89,7 @@ func TestSessionOfAKilledProcess(t *testing.T) {
 	s := openWith(t, o)
 	openSession(t, s)
 	hints, err := s.Watch(rig.LongDeadline(t), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for range 3 {
 		cmd := holder(t, o)
 		_ = cmd.Process.Kill()
@@ -137,9 +128,7 @@ func holderOf(t *testing.T, o postgres.Options) *exec.Cmd {
 	if err == nil {
 		err = s.Delete(rig.Deadline(t), "s", d.Version)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return cmd
 }
 

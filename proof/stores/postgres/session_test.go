@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/postgres"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -15,9 +16,7 @@ import (
 func openSession(t *testing.T, s *postgres.Store) store.Session {
 	t.Helper()
 	n, err := s.OpenSession(rig.Deadline(t), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
@@ -29,9 +28,7 @@ func count(t *testing.T, s *server.Server, format string, args ...any) int {
 		t.Fatalf("%v, %v", column, err)
 	}
 	n, err := strconv.Atoi(column[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
@@ -76,9 +73,7 @@ func TestSessionOutlivesItsConnection(t *testing.T) {
 	openSession(t, witness)
 	n := openSession(t, s)
 	v, err := n.Put(rig.Deadline(t), store.Doc{Key: "s"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for range 5 {
 		rig.Eventually(t, "both are tied", func() bool { return ties(t, standing(t), o) == 2 })
 		if got := count(t, standing(t), terminate, o.Schema); got != 2 {
@@ -103,15 +98,9 @@ func TestSessionOutlivesTheServer(t *testing.T) {
 	openSession(t, witness)
 	n := openSession(t, s)
 	v, err := n.Put(rig.Deadline(t), store.Doc{Key: "s"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := srv.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := srv.Restart(rig.Deadline(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, srv.Kill())
+	must.Succeed(t, srv.Restart(rig.Deadline(t)))
 	rig.Eventually(t, "both are tied again", func() bool { return ties(t, srv, o) == 2 })
 	rig.Eventually(t, "a put after the restart", func() bool {
 		d, err := s.Get(rig.Deadline(t), "s")
@@ -150,9 +139,7 @@ func TestSessionThatOthersEnded(t *testing.T) {
 func openBrief(t *testing.T, s *postgres.Store) store.Session {
 	t.Helper()
 	n, err := s.OpenSession(rig.Deadline(t), 500*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 )
@@ -14,13 +15,9 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 	link := rig.Link(t, o.Hosts[0])
 	behind, direct, ctx := openWith(t, through(o, link.Addr())), openWith(t, o), rig.LongDeadline(t)
 	docs, err := behind.Watch(ctx, "w/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	log, err := behind.WatchLog(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	<-docs
 	<-log
 	var v store.Version
@@ -45,9 +42,7 @@ func TestSilentServer(t *testing.T) {
 	link := rig.Link(t, o.Hosts[0])
 	behind, direct, ctx := openWith(t, through(o, link.Addr())), openWith(t, o), rig.LongDeadline(t)
 	docs, err := behind.Watch(ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	<-docs
 	before := link.Stats().Accepted
 	link.DropReplies()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -139,7 +140,7 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkHint(b *testing.B) {
 	o := zookeeper.Options{Servers: servers(b), Path: freshPath(b)}
 	s, watcher := openWith(b, o), openWith(b, o)
-	hints, err := watcher.WatchLog(deadline(b))
+	hints, err := watcher.WatchLog(rig.Deadline(b))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package zookeeper_test
 import (
 	"testing"
 
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -11,7 +12,7 @@ import (
 // requests are counted.
 func TestFoldersAreContainers(t *testing.T) {
 	t.Parallel()
-	tap, ctx := listenTap(t, servers(t)[0]), deadline(t)
+	tap, ctx := listenTap(t, servers(t)[0]), rig.Deadline(t)
 	s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: freshPath(t)})
 	before := tap.counts()
 	if _, err := s.Put(ctx, store.Doc{Key: "a/b"}); err != nil {

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -22,10 +24,8 @@ func TestWhatReadsCost(t *testing.T) {
 	t.Run("follower", func(t *testing.T) {
 		t.Parallel()
 		c := ownServers(t, server.Options{Nodes: 3})
-		leader, err := c.Leader(deadline(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		leader, err := c.Leader(rig.Deadline(t))
+		must.Succeed(t, err)
 		whatReadsCost(t, c.Servers()[(leader+1)%3], map[int32]int{opSync: 1}, map[int32]int{opSync: 1, opGetData: 1})
 	})
 }
@@ -39,32 +39,26 @@ const (
 
 func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
 	t.Helper()
-	o, ctx := zookeeper.Options{Servers: []string{addr}, Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: []string{addr}, Path: freshPath(t)}, rig.Deadline(t)
 	other := openWith(t, o)
 	tap := listenTap(t, addr)
 	s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: o.Path})
 	v, err := other.Put(ctx, store.Doc{Key: "w/a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	docs, err := s.Watch(ctx, "w/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := s.WatchLog(ctx); err != nil {
 		t.Fatal(err)
 	}
 	below := nodes{path: o.Path}
 	spots := []string{below.below(docsNode), below.below(docsNode + "/+w"), below.below(docsNode + "/+w/a"), below.below(logNode)}
-	until(t, "the watches are armed", func() bool {
+	rig.Eventually(t, "the watches are armed", func() bool {
 		return !slices.ContainsFunc(spots, func(path string) bool { return !tap.isArmed(path) })
 	})
 	cost := func(look func() error) map[int32]int {
 		t.Helper()
 		before := tap.counts()
-		if err := look(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, look())
 		return tap.since(before)
 	}
 	get := func() error { _, err := s.Get(ctx, "w/a"); return err }

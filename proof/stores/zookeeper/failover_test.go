@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -20,24 +22,20 @@ func TestSilentNode(t *testing.T) {
 	var links []*faultproxy.Proxy
 	for _, e := range c.Servers() {
 		p, err := faultproxy.Listen(context.Background(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() { p.Close() })
 		links, o.Servers = append(links, p), append(o.Servers, p.Addr())
 	}
 	s := openWith(t, o)
-	v, err := s.Put(deadline(t), store.Doc{Key: "a", Value: []byte("x")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v, err := s.Put(rig.Deadline(t), store.Doc{Key: "a", Value: []byte("x")})
+	must.Succeed(t, err)
 	for _, link := range links { // the handle has one connection
 		if link.Stats().Open > 0 {
 			link.Stall()
 		}
 	}
 	begun, asked, answers := time.Now(), 0, 0
-	for ctx := longDeadline(t); answers < 30; asked++ { // in a row
+	for ctx := rig.LongDeadline(t); answers < 30; asked++ { // in a row
 		one, cancel := context.WithTimeout(ctx, 2*time.Second) // a busy machine may need it, and a node that is silent needs more
 		d, err := s.Get(one, "a")
 		cancel()

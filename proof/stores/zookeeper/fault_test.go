@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -25,15 +27,11 @@ func brief(t testing.TB, d time.Duration) context.Context {
 func TestDataSurvivesKill(t *testing.T) {
 	t.Parallel()
 	c := ownServers(t, server.Options{})
-	s, ctx := openWith(t, zookeeper.Options{Servers: c.Servers()}), deadline(t)
+	s, ctx := openWith(t, zookeeper.Options{Servers: c.Servers()}), rig.Deadline(t)
 	v, err := s.Put(ctx, store.Doc{Key: "a/b", Value: []byte("kept")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	index, err := s.Append(ctx, []byte("kept"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.Kill(0)
 	if _, err := s.Get(brief(t, 200*time.Millisecond), "a/b"); !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("get without a server: %v", err)
@@ -41,9 +39,7 @@ func TestDataSurvivesKill(t *testing.T) {
 	if _, err := s.Append(brief(t, 200*time.Millisecond), nil); err == nil {
 		t.Errorf("append without a server: no error")
 	}
-	if err := c.Restart(ctx, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Restart(ctx, 0))
 	d, err := s.Get(ctx, "a/b")
 	if err != nil || string(d.Value) != "kept" || d.Version != v {
 		t.Errorf("after the restart: %+v, %v", d, err)
@@ -120,7 +116,7 @@ func (w *writer) check(t *testing.T, ctx context.Context, records []store.Record
 // TestLeaderDiesUnderWriters kills the leader of three twice while clients write.
 func TestLeaderDiesUnderWriters(t *testing.T) {
 	t.Parallel()
-	c, ctx := ownServers(t, server.Options{Nodes: 3}), longDeadline(t)
+	c, ctx := ownServers(t, server.Options{Nodes: 3}), rig.LongDeadline(t)
 	writers := make([]*writer, 4)
 	stop, progress := make(chan struct{}), make(chan int, 1024)
 	var wg sync.WaitGroup
@@ -165,17 +161,13 @@ func TestLeaderDiesUnderWriters(t *testing.T) {
 	for range 2 {
 		advance()
 		leader, err := c.Leader(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c.Kill(leader)
 		for len(progress) > 0 {
 			<-progress
 		}
 		advance()
-		if err := c.Restart(ctx, leader); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Restart(ctx, leader))
 	}
 	close(stop)
 	wg.Wait()
@@ -186,7 +178,7 @@ func TestLeaderDiesUnderWriters(t *testing.T) {
 			after = records[len(records)-1].Index
 		}
 		var page store.Page
-		until(t, "a read", func() bool {
+		rig.Eventually(t, "a read", func() bool {
 			var err error
 			page, err = writers[0].s.Read(ctx, after, 1000)
 			if err != nil && !errors.Is(err, store.ErrUnavailable) {
@@ -208,12 +200,10 @@ func TestLeaderDiesUnderWriters(t *testing.T) {
 // TestMajorityLostAndBack kills two of three servers, then starts one again.
 func TestMajorityLostAndBack(t *testing.T) {
 	t.Parallel()
-	c, ctx := ownServers(t, server.Options{Nodes: 3}), longDeadline(t)
+	c, ctx := ownServers(t, server.Options{Nodes: 3}), rig.LongDeadline(t)
 	s := openWith(t, zookeeper.Options{Servers: c.Servers()})
 	first, err := s.Append(ctx, []byte("first"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.Kill(0)
 	c.Kill(1)
 	_, err = s.Append(brief(t, time.Second), []byte("second"))
@@ -223,9 +213,7 @@ func TestMajorityLostAndBack(t *testing.T) {
 	if _, err := s.Get(brief(t, time.Second), "a"); err == nil || errors.Is(err, store.ErrNotFound) {
 		t.Errorf("get without a majority: %v, want a failure of the store", err)
 	}
-	if err := c.Restart(ctx, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Restart(ctx, 0))
 	third, err := s.Append(ctx, []byte("third"))
 	if err != nil || third <= first {
 		t.Fatalf("append with a majority again: index %d after %d, %v", third, first, err)

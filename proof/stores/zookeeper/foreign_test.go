@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -12,7 +14,7 @@ import (
 // any other, and does not keep the others of its folder from being read.
 func TestWhatSomebodyElseWrote(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s, below := openWith(t, o), nodesOf(t, o)
 	for _, key := range []string{"a/1", "a/2"} {
 		if _, err := s.Put(ctx, store.Doc{Key: key, Value: []byte("ours")}); err != nil {
@@ -20,9 +22,7 @@ func TestWhatSomebodyElseWrote(t *testing.T) {
 		}
 	}
 	former, err := s.Get(ctx, "a/1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := below.Set(below.below("docs/+a/1"), []byte("theirs"), -1); err != nil {
 		t.Fatal(err)
 	}
@@ -35,9 +35,7 @@ func TestWhatSomebodyElseWrote(t *testing.T) {
 		t.Errorf("put over a version that is gone: %v", err)
 	}
 	v, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("ours again"), Version: docs[0].Version})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("twice"), Version: docs[0].Version}); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("put over it once more: %v", err)
 	}

@@ -2,7 +2,6 @@ package zookeeper_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,15 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	server "github.com/rota-run/rota/proof/server/zookeeper"
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store/zookeeper"
 )
-
-// patience bounds waits: only a failure takes so long.
-const patience = 60 * time.Second
 
 // shared is the server that most tests use, each below its own path.
 type shared struct {
@@ -37,7 +33,7 @@ func TestMain(m *testing.M) {
 		standing.cluster.Stop()
 	}
 	if code == 0 {
-		if err := leaks(); err != nil {
+		if err := rig.Leaks(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -45,20 +41,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaks reports goroutines that do not end. On a busy machine those of closed handles may need some time.
-func leaks() error {
-	for end := time.Now().Add(patience); ; {
-		if err := goleak.Find(); err == nil || time.Now().After(end) {
-			return err
-		}
-	}
-}
-
 // servers returns the addresses of the shared server.
 func servers(t testing.TB) []string {
 	t.Helper()
 	standing.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*rig.Patience)
 		defer cancel()
 		standing.cluster, standing.err = server.Start(ctx, server.Options{})
 	})
@@ -72,7 +59,7 @@ func ownServers(t testing.TB, o server.Options) *server.Cluster {
 	if os.Getenv(server.Variable) != "" {
 		t.Skipf("NOT TESTED: the servers of %s must not be killed", server.Variable)
 	}
-	c, err := server.Start(longDeadline(t), o)
+	c, err := server.Start(rig.LongDeadline(t), o)
 	server.Require(t, err)
 	t.Cleanup(c.Stop)
 	return c
@@ -89,45 +76,24 @@ func freshPath(t testing.TB) string {
 	return fmt.Sprintf("/rota-tests/%d-%d/%s", os.Getpid(), standing.paths.Add(1), name)
 }
 
-func deadline(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// longDeadline is for tests that take many steps, or start servers.
-func longDeadline(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
-	t.Cleanup(cancel)
-	return ctx
+// opener is how a handle is opened.
+func opener(o zookeeper.Options) func(context.Context) (*zookeeper.Store, error) {
+	return func(ctx context.Context) (*zookeeper.Store, error) { return zookeeper.Open(ctx, o) }
 }
 
 func openWith(t testing.TB, o zookeeper.Options) *zookeeper.Store {
 	t.Helper()
-	s := opened(t, o)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return s
+	return rig.Open(t, opener(o))
 }
 
-// opened opens a handle, and tries again if the servers do not answer in time, which happens on a busy machine.
-func opened(t testing.TB, o zookeeper.Options) *zookeeper.Store {
-	t.Helper()
-	ctx := deadline(t)
-	for {
-		s, err := zookeeper.Open(ctx, o)
-		switch {
-		case err == nil:
-			return s
-		case !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
-			t.Fatal(err)
+// members runs a protocol on these servers, each member behind a link of its own.
+func members(p protocol.Protocol, servers []string) protocoltest.Setup {
+	return protocoltest.Setup{TTL: 2 * time.Second, Open: rig.Members(p, servers, func(t *testing.T) func(t *testing.T, addr string) *zookeeper.Store {
+		path := freshPath(t)
+		return func(t *testing.T, addr string) *zookeeper.Store { // the story closes it
+			return rig.Opened(t, opener(zookeeper.Options{Servers: []string{addr}, Path: path, Session: 2 * time.Second}))
 		}
-	}
+	})}
 }
 
 // fresh makes an empty store on the shared server.

@@ -2,7 +2,6 @@ package zookeeper_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/protocoltest"
@@ -11,11 +10,11 @@ import (
 // TestStoriesOfLease runs the stories of the protocol of claims.
 func TestStoriesOfLease(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{Open: behindLinks(servers(t), lease.Protocol{}), TTL: 2 * time.Second})
+	protocoltest.Run(t, members(lease.Protocol{}, servers(t)))
 }
 
 // TestStormOfLease runs its members whose links to a real server break at random.
 func TestStormOfLease(t *testing.T) {
 	t.Parallel()
-	protocoltest.Storm(t, protocoltest.Setup{Open: behindLinks(servers(t), lease.Protocol{}), TTL: 2 * time.Second})
+	protocoltest.Storm(t, members(lease.Protocol{}, servers(t)))
 }

@@ -9,22 +9,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
 func appendN(t testing.TB, s *zookeeper.Store, n int) (last uint64) {
 	t.Helper()
-	ctx := deadline(t)
+	ctx := rig.Deadline(t)
 	var wg sync.WaitGroup
 	errs := make([]error, n)
 	for i := range n {
 		wg.Go(func() { _, errs[i] = s.Append(ctx, fmt.Appendf(nil, "record %d", i)) })
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(errs...))
 	page, err := s.Read(ctx, 0, 1)
 	if err != nil && !errors.Is(err, store.ErrTruncated) {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func appendN(t testing.TB, s *zookeeper.Store, n int) (last uint64) {
 // TestManyRecordsAreReadInPagesAndTrimmed trims more records than one request deletes.
 func TestManyRecordsAreReadInPagesAndTrimmed(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s := openWith(t, o)
 	const n = 1300
 	head := appendN(t, s, n)
@@ -46,12 +46,8 @@ func TestManyRecordsAreReadInPagesAndTrimmed(t *testing.T) {
 	if err != nil || len(page.Records) != n || page.Records[n-1].Index != n {
 		t.Fatalf("read all: %d records, %v", len(page.Records), err)
 	}
-	if err := s.SaveSnapshot(ctx, store.Record{Index: 1201}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Trim(ctx, head); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: 1201}))
+	must.Succeed(t, s.Trim(ctx, head))
 	below := nodesOf(t, o)
 	if left := len(below.names(t, logNode)); left != n-1201 {
 		t.Errorf("%d records are left below the log's node, want %d", left, n-1201)
@@ -62,12 +58,10 @@ func TestManyRecordsAreReadInPagesAndTrimmed(t *testing.T) {
 // TestTrimGoesOnAfterACrash leaves what a crash in the middle of a trim leaves: a header that says that records are trimmed, and most of them.
 func TestTrimGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s, below := openWith(t, o), nodesOf(t, o)
 	appendN(t, s, 20)
-	if err := s.SaveSnapshot(ctx, store.Record{Index: 15}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: 15}))
 	below.setHeader(t, 20, 10, 0)
 	for index := range uint64(3) {
 		below.remove(t, below.record(3+index))
@@ -75,9 +69,7 @@ func TestTrimGoesOnAfterACrash(t *testing.T) {
 	if _, err := s.Read(ctx, 9, 10); !errors.Is(err, store.ErrTruncated) {
 		t.Errorf("read of what is trimmed and still there: %v", err)
 	}
-	if err := s.Trim(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Trim(ctx, 1))
 	if left := len(below.names(t, logNode)); left != 10 {
 		t.Errorf("%d records are left, want 10", left)
 	}
@@ -87,15 +79,11 @@ func TestTrimGoesOnAfterACrash(t *testing.T) {
 // TestAppendKeepsWhatOthersTrimmed appends by a handle that knows an older header.
 func TestAppendKeepsWhatOthersTrimmed(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	stale, other := openWith(t, o), openWith(t, o)
 	appendN(t, stale, 5)
-	if err := other.SaveSnapshot(ctx, store.Record{Index: 4}); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Trim(ctx, 4); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, other.SaveSnapshot(ctx, store.Record{Index: 4}))
+	must.Succeed(t, other.Trim(ctx, 4))
 	if index, err := stale.Append(ctx, nil); err != nil || index != 6 {
 		t.Errorf("append: %d, %v; want 6", index, err)
 	}
@@ -105,7 +93,7 @@ func TestAppendKeepsWhatOthersTrimmed(t *testing.T) {
 // TestMissingRecordIsDamage deletes a record that was not trimmed.
 func TestMissingRecordIsDamage(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s, below := openWith(t, o), nodesOf(t, o)
 	appendN(t, s, 5)
 	below.remove(t, below.record(3))
@@ -117,7 +105,7 @@ func TestMissingRecordIsDamage(t *testing.T) {
 // TestTooLarge writes as much as is allowed, and a byte more.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	s, ctx := openWith(t, zookeeper.Options{Servers: servers(t), Path: freshPath(t)}), deadline(t)
+	s, ctx := openWith(t, zookeeper.Options{Servers: servers(t), Path: freshPath(t)}), rig.Deadline(t)
 	most, more := bytes.Repeat([]byte("x"), zookeeper.MaxRecord), make([]byte, zookeeper.MaxRecord+1)
 	if _, err := s.Append(ctx, more); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("append of %d bytes: %v", len(more), err)
@@ -159,22 +147,9 @@ func TestTooLarge(t *testing.T) {
 // head returns the newest index.
 func head(t *testing.T, s *zookeeper.Store) uint64 {
 	t.Helper()
-	page, err := s.Read(deadline(t), 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page, err := s.Read(rig.Deadline(t), 0, 1)
+	must.Succeed(t, err)
 	return page.Head
-}
-
-// until waits until something holds.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(time.Millisecond) // waits: between two looks at a condition with a deadline
-	}
 }
 
 // TestLostAnswerOfAnAppendIsFound breaks the connection under an append that was done, and under one that was not, with and without other appends after it.
@@ -190,7 +165,7 @@ func TestLostAnswerOfAnAppendIsFound(t *testing.T) {
 			o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), Session: 2 * time.Second}
 			direct := openWith(t, o)
 			through, link, tap := openTapped(t, o)
-			ctx := deadline(t)
+			ctx := rig.Deadline(t)
 			if _, err := through.Append(ctx, []byte("first")); err != nil {
 				t.Fatal(err)
 			}
@@ -209,9 +184,9 @@ func TestLostAnswerOfAnAppendIsFound(t *testing.T) {
 				answers <- answer{index, err}
 			}()
 			if c.done {
-				until(t, "the append has arrived", func() bool { return head(t, direct) == 2 })
+				rig.Eventually(t, "the append has arrived", func() bool { return head(t, direct) == 2 })
 			} else {
-				until(t, "the append was sent", func() bool { return tap.since(before)[opMulti] > 0 })
+				rig.Eventually(t, "the append was sent", func() bool { return tap.since(before)[opMulti] > 0 })
 			}
 			for i := range c.others {
 				if _, err := direct.Append(ctx, fmt.Appendf(nil, "other %d", i)); err != nil {
@@ -219,17 +194,13 @@ func TestLostAnswerOfAnAppendIsFound(t *testing.T) {
 				}
 			}
 			link.Cut()
-			if err := link.Heal(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, link.Heal())
 			a := <-answers
 			if a.err != nil {
 				t.Fatalf("append whose connection broke: %v, want that it is found or done", a.err)
 			}
 			page, err := direct.Read(ctx, 0, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var at []uint64
 			for _, r := range page.Records {
 				if string(r.Data) == "lost" {
@@ -250,10 +221,10 @@ func TestUnknownOnlyIfSent(t *testing.T) {
 	t.Parallel()
 	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), Session: time.Minute} // no silence of a busy machine is long enough to break a connection
 	through, link, tap := openTapped(t, o)
-	if _, err := through.Put(deadline(t), store.Doc{Key: "a/first"}); err != nil { // makes the folder
+	if _, err := through.Put(rig.Deadline(t), store.Doc{Key: "a/first"}); err != nil { // makes the folder
 		t.Fatal(err)
 	}
-	if _, err := through.Append(deadline(t), []byte("first")); err != nil { // reads the header
+	if _, err := through.Append(rig.Deadline(t), []byte("first")); err != nil { // reads the header
 		t.Fatal(err)
 	}
 	calls := map[string]func(context.Context, int) error{
@@ -266,19 +237,19 @@ func TestUnknownOnlyIfSent(t *testing.T) {
 	for name, call := range calls {
 		link.Stall()
 		before, refusals := tap.counts(), tap.refusals()
-		ctx, giveUp := context.WithCancelCause(deadline(t))
+		ctx, giveUp := context.WithCancelCause(rig.Deadline(t))
 		given := make(chan error, 1)
 		go func() { given <- call(ctx, 1) }()
-		until(t, "the request was sent", func() bool { return tap.since(before)[opMulti] > 0 })
+		rig.Eventually(t, "the request was sent", func() bool { return tap.since(before)[opMulti] > 0 })
 		giveUp(errEnough)
 		if err := <-given; !errors.Is(err, store.ErrUnknown) || !errors.Is(err, errEnough) {
 			t.Errorf("%s without an answer: %v, want ErrUnknown and the reason", name, err)
 		}
 		link.Refuse()
 		link.Cut()
-		until(t, "the handle tries to connect again", func() bool { return tap.refusals() > refusals })
+		rig.Eventually(t, "the handle tries to connect again", func() bool { return tap.refusals() > refusals })
 		if name == "put" {
-			until(t, "the call waits for a connection", func() bool { // unless its time is over before that, on a busy machine
+			rig.Eventually(t, "the call waits for a connection", func() bool { // unless its time is over before that, on a busy machine
 				err := call(brief(t, 50*time.Millisecond), 2)
 				if errors.Is(err, store.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("%s without a connection: %v, want ErrUnavailable and the reason, and nothing unknown", name, err)
@@ -286,10 +257,8 @@ func TestUnknownOnlyIfSent(t *testing.T) {
 				return errors.Is(err, store.ErrUnavailable)
 			})
 		}
-		if err := link.Heal(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := through.Read(deadline(t), 0, 1); err != nil {
+		must.Succeed(t, link.Heal())
+		if _, err := through.Read(rig.Deadline(t), 0, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -300,24 +269,22 @@ func TestAppendThatWaitsIsNotSent(t *testing.T) {
 	t.Parallel()
 	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
 	through, link, tap := openTapped(t, o)
-	if _, err := through.Append(deadline(t), []byte("first")); err != nil {
+	if _, err := through.Append(rig.Deadline(t), []byte("first")); err != nil {
 		t.Fatal(err)
 	}
 	link.Stall()
 	before := tap.counts()
 	under := make(chan error, 1)
 	go func() {
-		_, err := through.Append(deadline(t), []byte("under way"))
+		_, err := through.Append(rig.Deadline(t), []byte("under way"))
 		under <- err
 	}()
-	until(t, "a batch is under way", func() bool { return tap.since(before)[opMulti] > 0 })
+	rig.Eventually(t, "a batch is under way", func() bool { return tap.since(before)[opMulti] > 0 })
 	_, err := through.Append(brief(t, 50*time.Millisecond), []byte("waits"))
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnknown) {
 		t.Errorf("append that waited for another one: %v, want its ctx's cause and nothing unknown", err)
 	}
-	if err := link.Heal(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, link.Heal())
 	if err := <-under; err != nil {
 		t.Error(err)
 	}
@@ -329,15 +296,11 @@ func TestAppendThatWaitsIsNotSent(t *testing.T) {
 // TestVersionOfAFormerLife changes a document by a version of its former life. The counter in it is the present one, so ZooKeeper alone would do it.
 func TestVersionOfAFormerLife(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s := openWith(t, o)
 	former, err := s.Put(ctx, store.Doc{Key: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Delete(ctx, "a", former); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, s.Delete(ctx, "a", former))
 	if _, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("present")}); err != nil {
 		t.Fatal(err)
 	}
@@ -355,15 +318,11 @@ func TestVersionOfAFormerLife(t *testing.T) {
 // TestFoldersGoWithTheirDocuments creates a document again after the servers have removed its empty folder.
 func TestFoldersGoWithTheirDocuments(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s, below := openWith(t, o), nodesOf(t, o)
 	v, err := s.Put(ctx, store.Doc{Key: "a/b/c"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Delete(ctx, "a/b/c", v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, s.Delete(ctx, "a/b/c", v))
 	below.remove(t, below.below(docsNode+"/+a+b")) // as the servers do some time later
 	if _, err := s.Put(ctx, store.Doc{Key: "a/b/c"}); err != nil {
 		t.Errorf("put where the folder has gone: %v", err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -14,7 +15,7 @@ const readsAtLeader = 50
 // TestBarriers counts what a read asks of each of three servers: a follower for a sync, the leader for a transaction, because it lets a sync pass.
 func TestBarriers(t *testing.T) {
 	t.Parallel()
-	c, ctx := ownServers(t, server.Options{Nodes: 3}), deadline(t)
+	c, ctx := ownServers(t, server.Options{Nodes: 3}), rig.Deadline(t)
 	leader, err := c.Leader(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +33,7 @@ func TestBarriers(t *testing.T) {
 			return asked[opSync], asked[opMulti]
 		}
 		if i == leader {
-			until(t, "the leader was asked for its mode", func() bool { read(); return tap.modesTold() > 0 })
+			rig.Eventually(t, "the leader was asked for its mode", func() bool { read(); return tap.modesTold() > 0 })
 			for range readsAtLeader {
 				if syncs, transactions := read(); syncs != 0 || transactions != 1 {
 					t.Fatalf("a read at the leader made %d syncs and %d transactions, want a transaction", syncs, transactions)
@@ -40,7 +41,7 @@ func TestBarriers(t *testing.T) {
 			}
 			continue
 		}
-		until(t, "a read at a follower makes a sync", func() bool { syncs, _ := read(); return syncs > 0 })
+		rig.Eventually(t, "a read at a follower makes a sync", func() bool { syncs, _ := read(); return syncs > 0 })
 		if syncs, transactions := read(); syncs != 1 || transactions != 0 {
 			t.Errorf("a read at a follower made %d syncs and %d transactions, want a sync", syncs, transactions)
 		}
@@ -51,7 +52,7 @@ func TestBarriers(t *testing.T) {
 // too.
 func TestReadsSeeWritesElsewhere(t *testing.T) {
 	t.Parallel()
-	c, ctx := ownServers(t, server.Options{Nodes: 3}), longDeadline(t)
+	c, ctx := ownServers(t, server.Options{Nodes: 3}), rig.LongDeadline(t)
 	path := freshPath(t)
 	var handles []*zookeeper.Store
 	for _, addr := range c.Servers() {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
@@ -23,11 +25,9 @@ const (
 func raw(t testing.TB, addrs []string, session time.Duration) *zk.Conn {
 	t.Helper()
 	c, events, err := zk.Connect(addrs, session, zk.WithLogInfo(false), zk.WithLogger(silent{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Close)
-	for ctx := deadline(t); c.State() != zk.StateHasSession; {
+	for ctx := rig.Deadline(t); c.State() != zk.StateHasSession; {
 		select {
 		case <-events:
 		case <-ctx.Done():
@@ -61,9 +61,7 @@ func (n nodes) below(name string) string { return n.path + "/" + name }
 func (n nodes) names(t testing.TB, node string) []string {
 	t.Helper()
 	names, _, err := n.Children(n.below(node))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return names
 }
 

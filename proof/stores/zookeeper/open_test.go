@@ -18,8 +18,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/internal/port"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -28,9 +30,7 @@ import (
 func deaf(t *testing.T, each func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -55,9 +55,7 @@ func deaf(t *testing.T, each func(net.Conn)) string {
 func closedPort(t *testing.T) string {
 	t.Helper()
 	addrs, release, err := port.Find(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(release)
 	return addrs[0]
 }
@@ -66,7 +64,7 @@ func closedPort(t *testing.T) string {
 func wantRefusal(t *testing.T, o zookeeper.Options, is error, parts ...string) {
 	t.Helper()
 	err := refusal(t, o)
-	for end := time.Now().Add(patience); errors.Is(err, store.ErrUnavailable) && !saysAll(err, parts) && time.Now().Before(end); {
+	for end := time.Now().Add(rig.Patience); errors.Is(err, store.ErrUnavailable) && !saysAll(err, parts) && time.Now().Before(end); {
 		err = refusal(t, o) // on a busy machine the answer of what listens there may come too late
 	}
 	if is != nil && !errors.Is(err, is) {
@@ -88,7 +86,7 @@ func wantRefusal(t *testing.T, o zookeeper.Options, is error, parts ...string) {
 // refusal returns the error of Open.
 func refusal(t *testing.T, o zookeeper.Options) error {
 	t.Helper()
-	s, err := zookeeper.Open(deadline(t), o)
+	s, err := zookeeper.Open(rig.Deadline(t), o)
 	if err == nil {
 		s.Close()
 		t.Fatalf("open %v%s: no error", o.Servers, o.Path)
@@ -144,7 +142,7 @@ func TestOpenWithoutQuorum(t *testing.T) {
 // TestOpenLooksAtWhatIsThere opens paths that hold nothing, something else, or are being made by others.
 func TestOpenLooksAtWhatIsThere(t *testing.T) {
 	t.Parallel()
-	addrs, ctx := servers(t), deadline(t)
+	addrs, ctx := servers(t), rig.Deadline(t)
 	c := nodesOf(t, zookeeper.Options{Servers: addrs})
 	t.Run("must exist", func(t *testing.T) {
 		o := zookeeper.Options{Servers: addrs, Path: freshPath(t), MustExist: true}
@@ -191,14 +189,12 @@ func TestUserAlone(t *testing.T) {
 	t.Parallel()
 	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), User: "rota", Password: "correct-horse"}
 	s, link, tap := openTapped(t, o)
-	ctx := deadline(t)
+	ctx := rig.Deadline(t)
 	if _, err := s.Put(ctx, store.Doc{Key: "a/b"}); err != nil {
 		t.Fatal(err)
 	}
 	session, err := s.OpenSession(ctx, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := session.Put(ctx, store.Doc{Key: "a/c"}); err != nil {
 		t.Errorf("put with the session of a user: %v", err)
 	}
@@ -209,7 +205,7 @@ func TestUserAlone(t *testing.T) {
 	wantRefusal(t, zookeeper.Options{Servers: o.Servers, Path: o.Path, User: "rota", Password: "wrong-horse"}, zk.ErrNoAuth, "refuses access")
 	connections := len(tap.granted())
 	link.Reset() // credentials are sent again on each connection
-	until(t, "the handle is connected again", func() bool { return len(tap.granted()) > connections })
+	rig.Eventually(t, "the handle is connected again", func() bool { return len(tap.granted()) > connections })
 	if _, err := s.Get(ctx, "a/b"); err != nil {
 		t.Errorf("after a new connection: %v", err)
 	}
@@ -218,12 +214,10 @@ func TestUserAlone(t *testing.T) {
 // TestReadOnly reads through a handle that was opened for reading only, and tries to write.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	w := openWith(t, o)
 	index, err := w.Append(ctx, []byte("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	o.ReadOnly = true
 	r := openWith(t, o)
 	if page, err := r.Read(ctx, 0, 1); err != nil || len(page.Records) != 1 {
@@ -253,9 +247,7 @@ func TestThroughTLS(t *testing.T) {
 	roots.AddCert(web.Certificate())
 	target := servers(t)[0]
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: web.TLS.Certificates})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -268,15 +260,11 @@ func TestThroughTLS(t *testing.T) {
 	})
 	t.Cleanup(func() { l.Close(); wg.Wait() })
 	o := zookeeper.Options{Servers: []string{l.Addr().String()}, Path: freshPath(t), TLS: &tls.Config{RootCAs: roots}}
-	s, err := zookeeper.Open(deadline(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := s.OpenSession(deadline(t), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := session.Put(deadline(t), store.Doc{Key: "a"}); err != nil {
+	s, err := zookeeper.Open(rig.Deadline(t), o)
+	must.Succeed(t, err)
+	session, err := s.OpenSession(rig.Deadline(t), time.Minute)
+	must.Succeed(t, err)
+	if _, err := session.Put(rig.Deadline(t), store.Doc{Key: "a"}); err != nil {
 		t.Error(err)
 	}
 	s.Close()

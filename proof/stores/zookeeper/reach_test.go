@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/storetest"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -33,9 +35,7 @@ func reachOf(t *testing.T, addrs []string) storetest.Reach[*zookeeper.Store] {
 func openThrough(t testing.TB, o zookeeper.Options) (*zookeeper.Store, *faultproxy.Proxy) {
 	t.Helper()
 	p, err := faultproxy.Listen(context.Background(), o.Servers[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { p.Close() })
 	o.Servers = []string{p.Addr()}
 	return openWith(t, o), p
@@ -45,9 +45,7 @@ func openThrough(t testing.TB, o zookeeper.Options) (*zookeeper.Store, *faultpro
 func openTapped(t testing.TB, o zookeeper.Options) (*zookeeper.Store, *faultproxy.Proxy, *tap) {
 	t.Helper()
 	link, err := faultproxy.Listen(context.Background(), o.Servers[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { link.Close() })
 	tap := listenTap(t, link.Addr())
 	o.Servers = []string{tap.addr()}
@@ -64,9 +62,7 @@ func TestCrashes(t *testing.T) {
 		r := reachOf(t, c.Servers())
 		r.Crash = func(t *testing.T) {
 			c.Kill(0)
-			if err := c.Restart(longDeadline(t), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Restart(rig.LongDeadline(t), 0))
 		}
 		return r
 	})
@@ -86,16 +82,12 @@ func TestCrashesOfLeaders(t *testing.T) {
 // killLeader kills the leader, waits for another one, and starts the former again.
 func killLeader(t *testing.T, c *server.Cluster) {
 	t.Helper()
-	ctx := longDeadline(t)
+	ctx := rig.LongDeadline(t)
 	leader, err := c.Leader(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.Kill(leader)
 	if _, err := c.Leader(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Restart(ctx, leader); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Restart(ctx, leader))
 }

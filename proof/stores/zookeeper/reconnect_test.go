@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -18,24 +20,18 @@ func TestReconnects(t *testing.T) {
 	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
 	direct := openWith(t, o)
 	through, link, tap := openTapped(t, o)
-	ctx := longDeadline(t)
+	ctx := rig.LongDeadline(t)
 	docs, err := through.Watch(ctx, "w/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	log, err := through.WatchLog(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, err := direct.Put(ctx, store.Doc{Key: "w/a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	busy := keepAsking(ctx, through)
 	for range 20 {
 		before := len(tap.granted())
 		link.Reset()
-		until(t, "the handle is connected again", func() bool { return len(tap.granted()) > before })
+		rig.Eventually(t, "the handle is connected again", func() bool { return len(tap.granted()) > before })
 		drainHints(docs)
 		drainHints(log)
 		if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
@@ -84,7 +80,7 @@ func drainHints(hints <-chan struct{}) {
 // detector reports).
 func TestCloseWhileMakingFolders(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, longDeadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.LongDeadline(t)
 	for round := range 40 {
 		s, begun, closed := openWith(t, o), make(chan struct{}), make(chan struct{})
 		var wg sync.WaitGroup

@@ -9,17 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/must"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
 func openSession(t *testing.T, s *zookeeper.Store, ttl time.Duration) store.Session {
 	t.Helper()
-	owned, err := s.OpenSession(deadline(t), ttl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	owned, err := s.OpenSession(rig.Deadline(t), ttl)
+	must.Succeed(t, err)
 	return owned
 }
 
@@ -46,13 +46,13 @@ func TestSessionTimeoutsOfTheServer(t *testing.T) {
 	t.Parallel()
 	c := ownServers(t, server.Options{Tick: time.Second, MaxSession: 4 * time.Second})
 	var warnings lines
-	o, ctx := zookeeper.Options{Servers: c.Servers(), Logger: slog.New(slog.NewTextHandler(&warnings, nil))}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: c.Servers(), Logger: slog.New(slog.NewTextHandler(&warnings, nil))}, rig.Deadline(t)
 	s, link := openThrough(t, o)
 	_, err := s.OpenSession(ctx, 5*time.Second)
 	if err == nil || !strings.Contains(err.Error(), "maxSessionTimeout") || !strings.Contains(err.Error(), "tickTime") {
 		t.Errorf("a ttl longer than the server grants: %v, want an error that names maxSessionTimeout and tickTime", err)
 	}
-	until(t, "the refused session is closed", func() bool { return link.Stats().Open == 1 }) // the handle's own connection is left
+	rig.Eventually(t, "the refused session is closed", func() bool { return link.Stats().Open == 1 }) // the handle's own connection is left
 	if text := warnings.String(); text != "" {
 		t.Errorf("warned before a session was granted: %s", text)
 	}
@@ -73,7 +73,7 @@ func TestSessionIsNeverReplaced(t *testing.T) {
 	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
 	witness, below := openWith(t, o), nodesOf(t, o)
 	through, link := openThrough(t, o)
-	owned, ctx := openSession(t, through, 6*time.Second), deadline(t) // longer than any pause of a busy machine between two steps
+	owned, ctx := openSession(t, through, 6*time.Second), rig.Deadline(t) // longer than any pause of a busy machine between two steps
 	if _, err := owned.Put(ctx, store.Doc{Key: "a/b"}); err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +84,11 @@ func TestSessionIsNeverReplaced(t *testing.T) {
 		late <- err
 	}()
 	<-owned.Done()
-	if err := link.Heal(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, link.Heal())
 	if err := <-late; !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrSession) {
 		t.Errorf("put that was under way: %v", err)
 	}
-	until(t, "all that the session wrote is gone", func() bool {
+	rig.Eventually(t, "all that the session wrote is gone", func() bool {
 		docs, err := witness.List(ctx, "")
 		return err == nil && len(docs) == 0 && len(below.names(t, livesNode)) == 0
 	})
@@ -105,19 +103,15 @@ func TestSessionIsNeverReplaced(t *testing.T) {
 // TestSessionsSurviveTheLeader kills the leader under sessions that write: none of their documents vanishes.
 func TestSessionsSurviveTheLeader(t *testing.T) {
 	t.Parallel()
-	c, ctx := ownServers(t, server.Options{Nodes: 3}), longDeadline(t)
+	c, ctx := ownServers(t, server.Options{Nodes: 3}), rig.LongDeadline(t)
 	witness := openWith(t, zookeeper.Options{Servers: c.Servers()})
 	owned := openSession(t, openWith(t, zookeeper.Options{Servers: c.Servers()}), time.Minute) // longer than an election on a busy machine
 	v, err := owned.Put(ctx, store.Doc{Key: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	leader, err := c.Leader(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.Kill(leader)
-	until(t, "the session writes under another leader", func() bool {
+	rig.Eventually(t, "the session writes under another leader", func() bool {
 		one, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 		_, err := owned.Put(one, store.Doc{Key: "a", Version: v})

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -34,7 +36,7 @@ func noise(n int) []byte {
 // TestSnapshotsInParts saves snapshots of sizes near the limits of a part.
 func TestSnapshotsInParts(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s, below := openWith(t, o), nodesOf(t, o)
 	appendN(t, s, 10)
 	for i, size := range []int{0, 1, partBytes - 1, partBytes, partBytes + 1, 3*partBytes + 17} {
@@ -55,7 +57,7 @@ func TestSnapshotsInParts(t *testing.T) {
 // TestHalfWrittenSnapshot leaves what writers leave that die before they set the pointer.
 func TestHalfWrittenSnapshot(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s, below := openWith(t, o), nodesOf(t, o)
 	appendN(t, s, 10)
 	for _, index := range []uint64{4, 9} {
@@ -66,9 +68,7 @@ func TestHalfWrittenSnapshot(t *testing.T) {
 	if _, err := s.Snapshot(ctx); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a snapshot without a pointer: %v, want ErrNotFound", err)
 	}
-	if err := s.SaveSnapshot(ctx, store.Record{Index: 5, Data: []byte("five")}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: 5, Data: []byte("five")}))
 	got, err := s.Snapshot(ctx)
 	if err != nil || string(got.Data) != "five" {
 		t.Errorf("snapshot: %+v, %v", got, err)
@@ -87,12 +87,10 @@ func TestHalfWrittenSnapshot(t *testing.T) {
 // TestDamagedSnapshot changes and deletes a part of a snapshot.
 func TestDamagedSnapshot(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s, below := openWith(t, o), nodesOf(t, o)
 	appendN(t, s, 2)
-	if err := s.SaveSnapshot(ctx, store.Record{Index: 1, Data: []byte("whole")}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: 1, Data: []byte("whole")}))
 	names := below.names(t, snapNode)
 	if len(names) != 1 {
 		t.Fatalf("parts %q, want one", names)
@@ -104,9 +102,7 @@ func TestDamagedSnapshot(t *testing.T) {
 	if _, err := s.Snapshot(ctx); !errors.Is(err, zookeeper.ErrDamaged) {
 		t.Errorf("a part was changed: %v, want ErrDamaged", err)
 	}
-	if err := below.Delete(part, -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, below.Delete(part, -1))
 	if _, err := s.Snapshot(ctx); !errors.Is(err, zookeeper.ErrDamaged) {
 		t.Errorf("a part was deleted: %v, want ErrDamaged", err)
 	}
@@ -123,27 +119,25 @@ func TestWhyASnapshotIsInDoubt(t *testing.T) {
 	appendN(t, s, 1)
 	tap.on(opSetData, link.Stall)
 	before := tap.counts()
-	ctx, giveUp := context.WithCancelCause(deadline(t))
+	ctx, giveUp := context.WithCancelCause(rig.Deadline(t))
 	defer giveUp(nil)
 	given := make(chan error, 1)
 	go func() { given <- s.SaveSnapshot(ctx, store.Record{Index: 1, Data: []byte("one")}) }()
-	until(t, "the pointer is on its way", func() bool { return tap.since(before)[opSetData] > 0 && link.Stats().HeldRequests > 0 })
+	rig.Eventually(t, "the pointer is on its way", func() bool { return tap.since(before)[opSetData] > 0 && link.Stats().HeldRequests > 0 })
 	link.Refuse()
 	link.Cut()
-	until(t, "attempts to connect have failed", func() bool { return tap.refusals() > 1 })
+	rig.Eventually(t, "attempts to connect have failed", func() bool { return tap.refusals() > 1 })
 	giveUp(errEnough)
 	if err := <-given; !errors.Is(err, store.ErrUnknown) || !errors.Is(err, errEnough) {
 		t.Errorf("error %v, want ErrUnknown and the reason", err)
 	}
-	if err := link.Heal(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, link.Heal())
 }
 
 // TestSnapshotsSavedAtOnce reads while several handles save: each snapshot that is read is whole, and not older than the one before.
 func TestSnapshotsSavedAtOnce(t *testing.T) {
 	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, deadline(t)
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	reader := openWith(t, o)
 	appendN(t, reader, 40)
 	var wg sync.WaitGroup

@@ -8,7 +8,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/proof/faultproxy"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -27,7 +29,7 @@ func wantHint(t *testing.T, hints <-chan struct{}, after string) {
 		if !open {
 			t.Fatalf("the watch ended; wanted a hint after %s", after)
 		}
-	case <-time.After(patience):
+	case <-time.After(rig.Patience):
 		t.Fatalf("no hint after %s", after)
 	}
 }
@@ -39,16 +41,14 @@ func cutOff(t *testing.T, link *faultproxy.Proxy, session time.Duration) {
 	link.Refuse()
 	link.Stall()
 	later, err := faultproxy.Listen(context.Background(), servers(t)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { later.Close() })
 	watched := nodes{raw(t, []string{later.Addr()}, 2*session), ""}
 	node := "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")
 	watched.create(t, node, nil, zk.FlagEphemeral)
 	later.Stall()
 	witness := raw(t, servers(t), 10*time.Second)
-	until(t, "the servers have ended the later session", func() bool {
+	rig.Eventually(t, "the servers have ended the later session", func() bool {
 		there, _, err := witness.Exists(node)
 		return err == nil && !there
 	})
@@ -61,19 +61,13 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 	direct := openWith(t, o)
 	o.Session = time.Second // a pause of a busy machine may end it at any time, so this handle only watches
 	through, link, tap := openTapped(t, o)
-	ctx := deadline(t)
+	ctx := rig.Deadline(t)
 	docs, err := through.Watch(ctx, "w/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	log, err := through.WatchLog(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, err := direct.Put(ctx, store.Doc{Key: "w/a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	before := newest(tap)
 	cutOff(t, link, o.Session)
 	drainHints(docs)
@@ -84,16 +78,14 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 	if _, err := direct.Append(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := link.Heal(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, link.Heal())
 	wantHint(t, docs, "a change while the handle was cut off")
 	wantHint(t, log, "an append while the handle was cut off")
 	if after := newest(tap); after == before {
 		t.Fatalf("the session %x is still the same: the test has shown nothing", after)
 	}
 	for _, what := range []string{"a change", "another change"} {
-		until(t, "the watch is quiet", func() bool {
+		rig.Eventually(t, "the watch is quiet", func() bool {
 			select {
 			case <-docs:
 				return false

@@ -142,8 +142,7 @@ func (c *Client) do(req *http.Request) (Answer, error) {
 
 // clean leaves the address of a request out of an error: its query is nobody's business.
 func (c *Client) clean(server string, err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	return fmt.Errorf("%s: %s", server, c.Text([]byte(err.Error())))

@@ -36,7 +36,7 @@ func value() []flaw.Flaw {
 	const apply, member, partition, plan = "cluster/apply.go", "cluster/apply_member.go", "cluster/apply_partition.go", "cluster/plan.go"
 	return []flaw.Flaw{
 		flaw.New("a doubled entry is applied twice", apply,
-			"if w, ok := d.writers.get(e.Writer); ok && e.Seq <= w.seq {", "if w, ok := d.writers.get(e.Writer); ok && e.Seq < w.seq {"),
+			"if w, ok := d.writers.Get(e.Writer); ok && e.Seq <= w.seq {", "if w, ok := d.writers.Get(e.Writer); ok && e.Seq < w.seq {"),
 		flaw.New("a restart replaces whoever has its name", member,
 			"case had && old.Incarnation != c.Replaces:", "case had && old.Incarnation > d.at:"),
 		flaw.New("a restart keeps what its former start owned", member,
@@ -87,6 +87,7 @@ func value() []flaw.Flaw {
 func ofReplica() []flaw.Flaw {
 	const (
 		timing      = "protocol/heartbeat/timing.go"
+		own         = "protocol/heartbeat/lease.go"
 		observation = "protocol/heartbeat/observation.go"
 
 		join      = "protocol/replica/step_join.go"
@@ -101,12 +102,18 @@ func ofReplica() []flaw.Flaw {
 			"return period(t.TTL, 1000+t.Rho)", "return period(t.TTL, 1000-4*t.Rho)"),
 		flaw.New("a member holds its lease for longer than others wait", timing,
 			"return period(t.TTL, 1000-t.Rho) - t.Margin", "return period(t.TTL, 1000+4*t.Rho) + t.Margin"),
+		flaw.New("a longer TTL counts before it was acknowledged", own,
+			"	if l.Held && t.TTL < l.TTL {", "	l.TTL = max(l.TTL, t.TTL)\n\tif l.Held && t.TTL < l.TTL {"),
+		flaw.New("a lease lasts for the longest TTL that it may get", own,
+			"l.Acked.Add(t.Of(l.TTL).Valid())", "l.Acked.Add(t.Of(max(l.TTL, t.Longest)).Valid())"),
+		flaw.New("others wait for the usual TTL of a slow member", timing,
+			"return t.Of(o.TTL).Silence()", "return t.Silence()"),
 		flaw.New("a lease counts from the answer", heartbeat,
-			"s.renewal.Renewed(ev.Sent, s.p.timing())\n", "s.renewal.Renewed(ev.Sent, s.p.timing())\n\t\ts.renewal.Acked = max(s.renewal.Acked, ev.Now)\n"),
+			"s.renewal.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))\n", "s.renewal.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))\n\t\ts.renewal.Acked = max(s.renewal.Acked, ev.Now)\n"),
 		flaw.New("a joiner that was suspended renews its silent heartbeat", heartbeat,
 			"if s.renewal.Lapsed(s.now, s.p.timing()) {", "if s.phase == phaseMember && s.renewal.Lapsed(s.now, s.p.timing()) {"),
 		flaw.New("a member that lost its lease goes on under its old heartbeat", heartbeat,
-			"	s.life++\n\ts.renewal = renewal{}\n\tif s.assigned", "	if s.assigned"),
+			"	s.life++\n\ts.pace = s.pace.Lost(s.renewal.Lease, s.renewal.waited(s.now), s.now, s.p.timing())\n\ts.renewal = renewal{}\n\tif s.assigned", "	if s.assigned"),
 		flaw.New("the supervisor is not told that a lease has expired", heartbeat,
 			"s.assigned.ValidUntil = 0\n", "s.assigned.ValidUntil = s.now.Add(s.p.TTL)\n"),
 		flaw.New("a joiner names a heartbeat that is not there", heartbeat,

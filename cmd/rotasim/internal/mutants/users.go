@@ -36,7 +36,7 @@ func users() []flaw.Flaw {
 		flaw.New("a finished task runs on in its other slots", workflow,
 			"		d.vacate(id, \"its task is finished\")", "		_ = id"),
 		flaw.New("a draining member keeps its slots", workflow,
-			"if p, _ := d.partitions.get(id); p.Slot != 0 && !p.Dropped {", "if p, _ := d.partitions.get(id); p.Slot < 0 {"),
+			"if p, _ := d.partitions.Get(id); p.Slot != 0 && !p.Dropped {", "if p, _ := d.partitions.Get(id); p.Slot < 0 {"),
 		flaw.New("a draining member keeps its partitions", "schedule/fill.go",
 			"c.count > 0 && (p.members[c.member].Draining || !p.groups[g].allows(c.member))", "c.count > 0 && !p.groups[g].allows(c.member)"),
 		flaw.New("a draining member gets partitions", group,
@@ -48,7 +48,7 @@ func users() []flaw.Flaw {
 		flaw.New("what was held is not given back", member,
 			"if p, _ := d.edit(id); p.State == PartitionHeld && p.Owner == m.ID {", "if p, _ := d.edit(id); p.State == PartitionHeld && p.Owner != m.ID {"),
 		flaw.New("a snapshot forgets who has written", snapshot,
-			"	b = appendUvarint(b, uint64(v.writers.len()))\n\tv.writers.each(func(id WriterID, w writerRecord) bool { b = appendWriter(b, id, w); return true })\n", "	b = appendUvarint(b, uint64(0))\n"),
+			"	b = appendUvarint(b, uint64(v.writers.Len()))\n\tv.writers.Each(func(id WriterID, w writerRecord) bool { b = appendWriter(b, id, w); return true })\n", "	b = appendUvarint(b, uint64(0))\n"),
 		flaw.New("members do not hear that they are the target of a move", "cluster/draft.go",
 			"	d.touch(p.Owner)\n\td.touch(p.Next)\n", "	d.touch(p.Owner)\n"),
 	}

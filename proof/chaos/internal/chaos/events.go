@@ -167,7 +167,7 @@ func (c *Cluster) suspendLong(context.Context) (string, error) {
 		_, ok := c.follower.now().Member(p.member())
 		return !ok && !p.Ended()
 	}
-	limit := 2 * c.options.bound()
+	limit := 2 * c.bound()
 	if holds {
 		limit = 2 * c.options.TTL
 	}

@@ -131,7 +131,7 @@ func (c *Cluster) event(ctx context.Context, r *Report, number int, k kind) erro
 	c.say("%3d  %-17s %s", number, k.name, text)
 	r.count(k.name, at)
 	if c.chance.IntN(5) < 2 {
-		if !c.awaitFor(3*c.options.bound(), "all tasks run again", c.settledWith(ctx)) {
+		if !c.awaitFor(3*c.bound(), "all tasks run again", c.settledWith(ctx)) {
 			c.say("! %s%s", c.whatIsMissing(), c.follower.trouble())
 		}
 	}
@@ -154,7 +154,7 @@ func (c *Cluster) heal(ctx context.Context, r *Report) error {
 	r.HealMS = took.Milliseconds()
 	if !ok {
 		r.violated("G9 not all runs after the faults stopped: " + c.whatIsMissing())
-	} else if bound := c.options.bound(); took > bound {
+	} else if bound := c.bound(); took > bound {
 		r.violated(fmt.Sprintf("G9 it took %s until all ran after the faults stopped, at most %s is promised", took, bound))
 	}
 	if ok && !c.await("tasks that have an end come to it", c.tasks.finished(c.follower.now)) {

@@ -90,6 +90,7 @@ func (c *Cluster) judge(r *Report) error {
 	r.Injected = c.injected
 	r.Seconds = float64(time.Since(c.began).Milliseconds()) / 1000
 	r.OK = len(r.Violations) == 0
+	r.BoundMS = millis(c.bound())
 	c.say("%s", r.table())
 	return nil
 }
@@ -119,7 +120,7 @@ func (c *Cluster) history(end int64) (history.History, error) {
 	excused := append(slices.Concat(c.excused, stalls), history.Deserted(records, end)...)
 	return history.History{
 		Records: records, Promises: promises(records), Excused: excused, Stalls: stalls, End: end,
-		Bounds: history.Bounds{Gap: c.options.bound(), Wake: wake},
+		Bounds: history.Bounds{Gap: c.bound(), Wake: wake},
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
@@ -24,9 +25,7 @@ func written(t *testing.T, dir, name string, lines int) *ledger {
 		t.Fatal(err)
 	}
 	l := newLedger()
-	if err := l.read(&said); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.read(&said))
 	return l
 }
 
@@ -83,9 +82,7 @@ func TestVerify(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "store")
 			l := written(t, dir, "w0.1", 250) // beyond a snapshot
-			if err := c.spoil(l, dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.spoil(l, dir))
 			all := len(l.acked)
 			f := l.verify(t.Context(), dir)
 			if c.lost < 0 {
@@ -111,26 +108,18 @@ func TestVerifyChecksTheChain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	l := written(t, dir, "w1.1", 20)
 	s, err := file.Open(t.Context(), dir, file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	page, err := s.Read(t.Context(), 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	data := page.Records[0].Data // it builds on the entry 3, under another chain than the one that is there
 	other := filepath.Join(t.TempDir(), "other")
 	written(t, other, "w2.1", 20)
 	o, err := file.Open(t.Context(), other, file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := o.Append(t.Context(), data); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Close(), o.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(s.Close(), o.Close()))
 	f := l.verify(t.Context(), other)
 	if !strings.Contains(strings.Join(f.faults, "; "), "builds on chain") {
 		t.Errorf("faults %q", f.faults)
@@ -152,9 +141,7 @@ func TestLedgerReadsUpToHalfALine(t *testing.T) {
 	text := `{"ack":true,"index":1,"sum":"a","at_ns":9}
 {"ack":true,"index":2,"sum":"b","at_ns":10}
 {"ack":true,"ind`
-	if err := l.read(strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.read(strings.NewReader(text)))
 	if l.acked[1] != "a" || len(l.acked) != 1 || l.late[2] != "b" || l.acknowledged() != 1 {
 		t.Errorf("acknowledged %v, while it was cut %v", l.acked, l.late)
 	}

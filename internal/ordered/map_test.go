@@ -1,4 +1,4 @@
-package cluster
+package ordered
 
 import (
 	"fmt"
@@ -9,19 +9,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTree: a tree has what a map has, in order, and a copy keeps what it had whatever is done to the other.
-func TestTree(t *testing.T) {
+// TestMap: it has what a map has, in order, and a copy keeps what it had whatever is done to the other.
+func TestMap(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		type version struct {
-			tree tree[string, int]
+			m    Map[string, int]
 			want map[string]int
 		}
 		span := rapid.SampledFrom([]int{5, 60, 500}).Draw(t, "span")
 		versions := []version{{want: map[string]int{}}}
 		for round := range rapid.IntRange(1, 4).Draw(t, "rounds") {
 			old := rapid.SampledFrom(versions).Draw(t, "from")
-			now := version{old.tree, maps.Clone(old.want)}
+			now := version{old.m, maps.Clone(old.want)}
 			inOrder, removes := rapid.Bool().Draw(t, "in order"), rapid.IntRange(0, 9).Draw(t, "removes")
 			at := rapid.IntRange(0, span).Draw(t, "at")
 			for i := range rapid.IntRange(0, 200).Draw(t, "changes") {
@@ -30,39 +30,39 @@ func TestTree(t *testing.T) {
 				}
 				key := fmt.Sprintf("%06d", at%span)
 				if (at+i)%10 < removes {
-					now.tree.remove(key)
+					now.m.Remove(key)
 					delete(now.want, key)
 				} else {
-					now.tree.set(key, round)
+					now.m.Set(key, round)
 					now.want[key] = round
 				}
 			}
-			checkTree(t, &now.tree, now.want)
-			now.tree.seal()
+			checkMap(t, &now.m, now.want)
+			now.m.Seal()
 			versions = append(versions, now)
 		}
 		for _, v := range versions {
-			checkTree(t, &v.tree, v.want)
+			checkMap(t, &v.m, v.want)
 		}
 		last := &versions[len(versions)-1]
 		keys := slices.Collect(maps.Keys(last.want))
 		slices.Reverse(keys)
 		for _, key := range keys {
-			last.tree.remove(key)
+			last.m.Remove(key)
 		}
-		checkTree(t, &last.tree, nil)
+		checkMap(t, &last.m, nil)
 	})
 }
 
-func checkTree(t *rapid.T, tr *tree[string, int], want map[string]int) {
+func checkMap(t *rapid.T, tr *Map[string, int], want map[string]int) {
 	t.Helper()
 	sorted := slices.Sorted(maps.Keys(want))
-	if tr.len() != len(want) {
-		t.Fatalf("it has %d keys, want %d", tr.len(), len(want))
+	if tr.Len() != len(want) {
+		t.Fatalf("it has %d keys, want %d", tr.Len(), len(want))
 	}
 	var keys []string
 	note := func(k string, v int) bool {
-		if got, ok := tr.get(k); !ok || got != v || want[k] != v {
+		if got, ok := tr.Get(k); !ok || got != v || want[k] != v {
 			t.Fatalf("%s has %d and %d, want %d", k, v, got, want[k])
 		}
 		keys = append(keys, k)
@@ -75,29 +75,29 @@ func checkTree(t *rapid.T, tr *tree[string, int], want map[string]int) {
 		}
 		keys = nil
 	}
-	tr.each(note)
+	tr.Each(note)
 	is("in order", sorted)
 	from := fmt.Sprintf("%06d", rapid.IntRange(-1, 501).Draw(t, "from"))
 	i, found := slices.BinarySearch(sorted, from)
-	tr.from(from, note)
+	tr.From(from, note)
 	is("from "+from, sorted[i:])
 	if found {
 		i++
 	}
 	back := slices.Clone(sorted[:i])
 	slices.Reverse(back)
-	tr.backFrom(from, note)
+	tr.BackFrom(from, note)
 	is("back from "+from, back)
 	back = slices.Clone(sorted)
 	slices.Reverse(back)
-	tr.back(note)
+	tr.Back(note)
 	is("back", back)
-	tr.below("0000", note)
+	Below(tr, "0000", note)
 	is("below a prefix", slices.DeleteFunc(slices.Clone(sorted), func(k string) bool { return k >= "0001" }))
 	if len(sorted) > 0 {
-		tr.each(func(k string, _ int) bool { keys = append(keys, k); return false })
+		tr.Each(func(k string, _ int) bool { keys = append(keys, k); return false })
 		is("the first", sorted[:1])
-		if _, ok := tr.get(sorted[0] + "x"); ok {
+		if _, ok := tr.Get(sorted[0] + "x"); ok {
 			t.Fatal("it has what was never set")
 		}
 	}
@@ -129,17 +129,17 @@ func checkBranch(t interface {
 	return depth + 1
 }
 
-// TestATreeKeepsNothingOld: a node that was split has no room, and nothing in its memory, for what is in the other half.
-func TestATreeKeepsNothingOld(t *testing.T) {
+// TestKeepsNothingOld: a node that was split has no room, and nothing in its memory, for what is in the other half.
+func TestKeepsNothingOld(t *testing.T) {
 	t.Parallel()
-	var tr tree[string, *int]
+	var tr Map[string, *int]
 	for i := range 10 * mostKeys {
-		tr.set(fmt.Sprintf("%06d", i), new(i))
+		tr.Set(fmt.Sprintf("%06d", i), new(i))
 	}
 	if leaves := tr.top.kids; len(leaves) != 10 {
 		t.Errorf("%d leaves, want 10 full ones", len(leaves))
 	}
-	tr.set("000010x", new(0))
+	tr.Set("000010x", new(0))
 	for i, leaf := range tr.top.kids[:2] {
 		if len(leaf.vals) > mostKeys/2+1 || cap(leaf.vals) > mostKeys/2+1+mostKeys/8 {
 			t.Errorf("leaf %d has %d values and room for %d", i, len(leaf.vals), cap(leaf.vals))
@@ -147,26 +147,26 @@ func TestATreeKeepsNothingOld(t *testing.T) {
 	}
 }
 
-// TestATreeHasNoEmptyNodes: keys that were added in order at the end leave nodes of one key on each level, and these go with it.
-func TestATreeHasNoEmptyNodes(t *testing.T) {
+// TestHasNoEmptyNodes: keys that were added in order at the end leave nodes of one key on each level, and these go with it.
+func TestHasNoEmptyNodes(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{mostKeys, mostKeys * mostKeys, mostKeys * mostKeys * mostKeys} {
-		var tr tree[string, int]
+		var tr Map[string, int]
 		for i := range n + 1 {
-			tr.set(fmt.Sprintf("%06d", i), i)
+			tr.Set(fmt.Sprintf("%06d", i), i)
 		}
 		checkBranch(t, tr.top)
 		for i := n; i >= n-2*mostKeys && i >= 0; i-- {
-			tr.remove(fmt.Sprintf("%06d", i))
-			if tr.len() != i {
-				t.Fatalf("it has %d keys, want %d", tr.len(), i)
+			tr.Remove(fmt.Sprintf("%06d", i))
+			if tr.Len() != i {
+				t.Fatalf("it has %d keys, want %d", tr.Len(), i)
 			}
 			if i > 0 {
 				checkBranch(t, tr.top)
 			}
 		}
-		tr.set("x", 1)
-		if v, ok := tr.get("x"); !ok || v != 1 {
+		tr.Set("x", 1)
+		if v, ok := tr.Get("x"); !ok || v != 1 {
 			t.Error("a key is lost")
 		}
 	}

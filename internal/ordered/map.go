@@ -1,23 +1,24 @@
-package cluster
+package ordered
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
-// tree is a sorted map with value semantics: copying the struct shares the nodes, and the first change of a copy leaves
-// the others as they were. Only a draft changes trees; seal makes the next change copy again.
-type tree[K ~string, V any] struct {
+// Map is a sorted map with value semantics: copying the struct shares the nodes, and the first change of a copy leaves the others as they were. For that it
+// is sealed before it is copied. The zero value is empty, and may be used.
+type Map[K cmp.Ordered, V any] struct {
 	top   *branch[K, V]
 	count int
-	own   *editor // whose nodes may be changed in place; nil while the tree is sealed
+	own   *editor // whose nodes may be changed in place; nil while the map is sealed
 }
 
-// editor marks the nodes that one draft has made. It is not empty: each has an address of its own.
+// editor marks the nodes that were made since the map was sealed. It is not empty: each has an address of its own.
 type editor struct{ _ byte }
 
 // branch is a node of a B+ tree. A leaf has keys with their values. Another one has children, and a lower bound for the keys of each.
-type branch[K ~string, V any] struct {
+type branch[K cmp.Ordered, V any] struct {
 	own  *editor
 	keys []K
 	vals []V
@@ -32,17 +33,19 @@ const (
 	spareKeys = 4
 )
 
-func (t *tree[K, V]) editor() *editor {
-	if t.own == nil {
-		t.own = new(editor)
+func (m *Map[K, V]) editor() *editor {
+	if m.own == nil {
+		m.own = new(editor)
 	}
-	return t.own
+	return m.own
 }
 
-func (t *tree[K, V]) seal() { t.own = nil }
+// Seal makes the next change copy what it changes, so that copies which are made before it stay as they are.
+func (m *Map[K, V]) Seal() { m.own = nil }
 
-func (t *tree[K, V]) get(k K) (v V, ok bool) {
-	n := t.top
+// Get returns the value of a key, and whether the key is there.
+func (m *Map[K, V]) Get(k K) (v V, ok bool) {
+	n := m.top
 	if n == nil {
 		return v, false
 	}
@@ -55,76 +58,70 @@ func (t *tree[K, V]) get(k K) (v V, ok bool) {
 	return v, false
 }
 
-func (t *tree[K, V]) len() int { return t.count }
+// Len is how many keys there are.
+func (m *Map[K, V]) Len() int { return m.count }
 
-// set sets the value of a key.
-func (t *tree[K, V]) set(k K, v V) { t.setBy(t.editor(), k, v) }
+// Set sets the value of a key.
+func (m *Map[K, V]) Set(k K, v V) { m.setBy(m.editor(), k, v) }
 
-func (t *tree[K, V]) setBy(by *editor, k K, v V) {
-	if t.top == nil {
-		t.top = &branch[K, V]{own: by}
+func (m *Map[K, V]) setBy(by *editor, k K, v V) {
+	if m.top == nil {
+		m.top = &branch[K, V]{own: by}
 	}
-	t.top = t.top.mine(by)
-	right, added := t.top.set(by, k, v)
+	m.top = m.top.mine(by)
+	right, added := m.top.set(by, k, v)
 	if right != nil {
-		t.top = &branch[K, V]{own: by, keys: []K{t.top.keys[0], right.keys[0]}, kids: []*branch[K, V]{t.top, right}}
+		m.top = &branch[K, V]{own: by, keys: []K{m.top.keys[0], right.keys[0]}, kids: []*branch[K, V]{m.top, right}}
 	}
 	if added {
-		t.count++
+		m.count++
 	}
 }
 
-// remove removes a key, if it is there.
-func (t *tree[K, V]) remove(k K) { t.removeBy(t.editor(), k) }
+// Remove removes a key, if it is there.
+func (m *Map[K, V]) Remove(k K) { m.removeBy(m.editor(), k) }
 
-func (t *tree[K, V]) removeBy(by *editor, k K) {
-	if _, ok := t.get(k); !ok {
+func (m *Map[K, V]) removeBy(by *editor, k K) {
+	if _, ok := m.Get(k); !ok {
 		return
 	}
-	t.top = t.top.mine(by)
-	t.top.remove(by, k)
-	t.count--
-	for len(t.top.kids) == 1 {
-		t.top = t.top.kids[0]
+	m.top = m.top.mine(by)
+	m.top.remove(by, k)
+	m.count--
+	for len(m.top.kids) == 1 {
+		m.top = m.top.kids[0]
 	}
-	if t.count == 0 {
-		t.top = nil
-	}
-}
-
-// each yields the pairs in order of key.
-func (t *tree[K, V]) each(yield func(K, V) bool) {
-	if t.top != nil {
-		t.top.each(yield)
+	if m.count == 0 {
+		m.top = nil
 	}
 }
 
-// from yields the pairs in order, beginning with the first key that is not less.
-func (t *tree[K, V]) from(k K, yield func(K, V) bool) {
-	if t.top != nil {
-		t.top.from(k, yield)
+// Each yields the pairs in order of key.
+func (m *Map[K, V]) Each(yield func(K, V) bool) {
+	if m.top != nil {
+		m.top.each(yield)
 	}
 }
 
-// backFrom yields the pairs in the opposite order, beginning with the last key that is not greater.
-func (t *tree[K, V]) backFrom(k K, yield func(K, V) bool) {
-	if t.top != nil {
-		t.top.backFrom(k, yield)
+// From yields the pairs in order, beginning with the first key that is not less.
+func (m *Map[K, V]) From(k K, yield func(K, V) bool) {
+	if m.top != nil {
+		m.top.from(k, yield)
 	}
 }
 
-// back yields all pairs in the opposite order.
-func (t *tree[K, V]) back(yield func(K, V) bool) {
-	if t.top != nil {
-		t.top.back(yield)
+// BackFrom yields the pairs in the opposite order, beginning with the last key that is not greater.
+func (m *Map[K, V]) BackFrom(k K, yield func(K, V) bool) {
+	if m.top != nil {
+		m.top.backFrom(k, yield)
 	}
 }
 
-// below yields the pairs whose key begins with prefix, in order.
-func (t *tree[K, V]) below(prefix K, yield func(K, V) bool) {
-	t.from(prefix, func(k K, v V) bool {
-		return strings.HasPrefix(string(k), string(prefix)) && yield(k, v)
-	})
+// Back yields all pairs in the opposite order.
+func (m *Map[K, V]) Back(yield func(K, V) bool) {
+	if m.top != nil {
+		m.top.back(yield)
+	}
 }
 
 // find is the place of a key, and whether it is there.
@@ -362,30 +359,9 @@ func (n *branch[K, V]) backFrom(k K, yield func(K, V) bool) bool {
 	return true
 }
 
-// shelves are sets of partitions by key: as a tree of keys with the partition in them would be, without a key of its own for each.
-type shelves struct {
-	of tree[string, tree[PartitionID, struct{}]]
+// Below yields the pairs of a map whose key begins with prefix, in order.
+func Below[K ~string, V any](m *Map[K, V], prefix K, yield func(K, V) bool) {
+	m.From(prefix, func(k K, v V) bool {
+		return strings.HasPrefix(string(k), string(prefix)) && yield(k, v)
+	})
 }
-
-// mark adds (by > 0) or removes a partition.
-func (s *shelves) mark(key string, id PartitionID, by int) {
-	t, _ := s.of.get(key)
-	if by > 0 {
-		t.setBy(s.of.editor(), id, struct{}{})
-	} else {
-		t.removeBy(s.of.editor(), id)
-	}
-	if t.len() == 0 {
-		s.of.remove(key)
-	} else {
-		s.of.set(key, t)
-	}
-}
-
-// each yields the partitions of a key in order.
-func (s *shelves) each(key string, yield func(PartitionID) bool) {
-	t, _ := s.of.get(key)
-	t.each(func(id PartitionID, _ struct{}) bool { return yield(id) })
-}
-
-func (s *shelves) seal() { s.of.seal() }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// mostBeside is how many stages that mostly wait run at once. One of chaos takes a third of a core.
+const mostBeside = 3
+
+// playAll runs the stages. Those that compute play beside those that lend them the processors, at the lowest priority, when the others have ended; without
+// either of the two, all run in their order.
+func (s *summary) playAll(ctx context.Context, stages []stage) {
+	var alone, together []stage
+	lend, compute := false, false
+	for _, st := range stages {
+		lend, compute = lend || st.lends, compute || st.computes
+		if st.lends || st.computes {
+			together = append(together, st)
+		} else {
+			alone = append(alone, st)
+		}
+	}
+	if !lend || !compute {
+		s.playInTurn(ctx, stages)
+		return
+	}
+	s.playInTurn(ctx, alone)
+	s.playTogether(ctx, together)
+}
+
+// playInTurn runs stages in their order; neighbours that mostly wait run side by side.
+func (s *summary) playInTurn(ctx context.Context, stages []stage) {
+	for len(stages) > 0 {
+		n := neighbours(stages)
+		s.playBeside(ctx, stages[:n])
+		stages = stages[n:]
+	}
+}
+
+// neighbours is how many of the first stages run at once.
+func neighbours(stages []stage) int {
+	n := 1
+	for stages[0].beside && n < min(len(stages), mostBeside) && stages[n].beside {
+		n++
+	}
+	return n
+}
+
+// playBeside runs stages at once. Each prints when it and those before it in the table have ended.
+func (s *summary) playBeside(ctx context.Context, stages []stage) {
+	if len(stages) == 1 {
+		s.play(ctx, stages[0])
+		return
+	}
+	p := newParts(s, stages)
+	var wg sync.WaitGroup
+	for i := range stages {
+		wg.Go(func() { p.play(ctx, i) })
+	}
+	wg.Wait()
+}
+
+// playTogether runs two lanes at once, each in the order of the table: stages that lend, with neighbours side by side, and stages that compute, one at a
+// time and only as far as the memory goes. Those that begin when the first lane has ended play as usual.
+func (s *summary) playTogether(ctx context.Context, stages []stage) {
+	p := newParts(s, stages)
+	r := newRoom(s.memory)
+	var lenders, computers []int
+	for i, st := range stages {
+		if st.computes {
+			computers = append(computers, i)
+		} else {
+			lenders = append(lenders, i)
+		}
+	}
+	var lanes sync.WaitGroup
+	var free atomic.Bool // nobody lends any more
+	lanes.Go(func() {
+		defer free.Store(true)
+		for len(lenders) > 0 {
+			var list []stage
+			for _, i := range lenders {
+				list = append(list, stages[i])
+			}
+			n := neighbours(list)
+			var wg sync.WaitGroup
+			for _, i := range lenders[:n] {
+				r.enter(stages[i].memory)
+				wg.Go(func() {
+					defer r.leave(stages[i].memory)
+					p.play(ctx, i)
+				})
+			}
+			wg.Wait()
+			lenders = lenders[n:]
+		}
+	})
+	lanes.Go(func() {
+		for _, i := range computers {
+			r.enter(stages[i].memory)
+			p.parts[i].background = !free.Load()
+			p.play(ctx, i)
+			r.leave(stages[i].memory)
+		}
+	})
+	lanes.Wait()
+}
+
+// output keeps what a stage prints. A command's errors come from a goroutine of their own.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// parts are stages that run at once. What each of them prints comes whole, in their order.
+type parts struct {
+	mu      sync.Mutex
+	sum     *summary
+	stages  []stage
+	parts   []summary
+	outs    []output
+	ended   []bool
+	printed int // so many of the first
+}
+
+func newParts(s *summary, stages []stage) *parts {
+	p := &parts{sum: s, stages: stages, parts: make([]summary, len(stages)), outs: make([]output, len(stages)), ended: make([]bool, len(stages))}
+	for i := range stages {
+		p.parts[i] = summary{w: &p.outs[i], root: s.root}
+	}
+	return p
+}
+
+// play runs one stage, and prints those of which all before them have ended.
+func (p *parts) play(ctx context.Context, i int) {
+	p.parts[i].play(ctx, p.stages[i])
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended[i] = true
+	for s := p.sum; p.printed < len(p.stages) && p.ended[p.printed]; p.printed++ {
+		part := p.parts[p.printed]
+		s.printf("%s", p.outs[p.printed].String())
+		s.passed, s.failed = s.passed+part.passed, s.failed+part.failed
+		s.skips, s.flaky = append(s.skips, part.skips...), append(s.flaky, part.flaky...)
+	}
+}

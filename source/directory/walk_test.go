@@ -1,0 +1,51 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"testing"
+	"testing/fstest"
+)
+
+// TestWalk: it visits what fs.WalkDir visits, and goes around what is skipped and what cannot be read.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{"a.yaml": {}, "sub/deep/b.yaml": {}, "sub/c.yaml": {}, ".git/x.yaml": {}, "empty": {Mode: fs.ModeDir}}
+	for i := range 3 * listedAtOnce {
+		files[fmt.Sprintf("many/%05d.yaml", i)] = &fstest.MapFile{}
+	}
+	for _, fsys := range []fs.FS{files, broken{files}, fstest.MapFS{}, broken{fstest.MapFS{}}} {
+		visits := func(walk func(fs.WalkDirFunc) error) (all []string) {
+			err := walk(func(name string, d fs.DirEntry, err error) error {
+				if name == ".git" {
+					return fs.SkipDir
+				}
+				all = append(all, fmt.Sprint(name, d != nil && d.IsDir(), err))
+				return nil
+			})
+			slices.Sort(all)
+			return append(all, fmt.Sprint(err))
+		}
+		got := visits(func(visit fs.WalkDirFunc) error { return walk(fsys, visit) })
+		want := visits(func(visit fs.WalkDirFunc) error { return fs.WalkDir(fsys, ".", visit) })
+		if !slices.Equal(got, want) {
+			t.Errorf("got %d visits, want %d:\n%.500s\n%.500s", len(got), len(want), got, want)
+		}
+	}
+	stop := errors.New("stop")
+	if err := walk(files, func(string, fs.DirEntry, error) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("an error of the visitor: %v", err)
+	}
+}
+
+// broken cannot read one directory.
+type broken struct{ fs.FS }
+
+func (b broken) Open(name string) (fs.File, error) {
+	if name == "sub/deep" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return b.FS.Open(name)
+}

@@ -1,0 +1,129 @@
+package work_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/work"
+)
+
+// manyDocs reads many documents in one request.
+type manyDocs struct {
+	*docs
+	requests, asked int
+	hang            bool // no request is answered
+}
+
+func (d *manyDocs) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	d.locked(func() { d.requests, d.asked = d.requests+1, d.asked+len(keys) })
+	if d.hang {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	time.Sleep(time.Millisecond) // waits: in virtual time; all that come meanwhile share the next request
+	return store.GetAll(ctx, d.docs, keys)
+}
+
+func grants(n int, token cluster.Token, definition string) (out []protocol.Grant) {
+	for i := range n {
+		out = append(out, grant(fmt.Sprintf("p%04d", i), token, "x", definition))
+	}
+	return out
+}
+
+// Thousands of partitions that come at once cost a request for each 64 of them, and each goes on where its last owner ended, but
+// not under a token that is older than its document's.
+func TestManyRunsEnterTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n = 1000
+		d := &manyDocs{docs: newDocs()}
+		rounds := make(map[cluster.PartitionID]int)
+		typ := typeOf(true, func(_ context.Context, g *work.Grant) error {
+			d.locked(func() { rounds[g.Partition]++ })
+			return nil
+		})
+		for token := cluster.Token(1); token <= 2; token++ {
+			b := newBed(t, typ, func(c *work.Config) { c.Positions = d })
+			b.give(1000*time.Hour, grants(n, token, `{"every_ms":3600000}`)...)
+			time.Sleep(2 * time.Minute) // waits: in virtual time, for the first rounds
+			synctest.Wait()
+			if err := b.finish(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for p, is := range rounds {
+			if is != 1 {
+				t.Errorf("%s: %d rounds in 4 minutes, of two owners", p, is)
+			}
+		}
+		if len(rounds) != n || d.asked != 2*n || d.requests > 2*(n/64+17) {
+			t.Errorf("%d partitions had rounds; %d last rounds were read in %d requests", len(rounds), d.asked, d.requests)
+		}
+		d.byID["position/p0000"] = store.Doc{Key: "position/p0000", Version: "x", Value: []byte(`{"partition":"p0000","token":9,"round_ms":1}`)}
+		old := newBed(t, typ, func(c *work.Config) { c.Positions = d })
+		old.give(1000*time.Hour, grants(1, 1, `{"every_ms":3600000}`)...)
+		time.Sleep(2 * time.Hour) // waits: in virtual time
+		synctest.Wait()
+		if err := old.finish(); err != nil {
+			t.Fatal(err)
+		}
+		if rounds["p0000"] != 1 {
+			t.Errorf("a partition has rounds under a token that is older than its document's")
+		}
+	})
+}
+
+// A document that cannot be read holds up the run that it belongs to, and no other one.
+func TestARunEntersBesideADamagedDocument(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &manyDocs{docs: newDocs()}
+		d.byID["position/p0003"] = store.Doc{Key: "position/p0003", Version: "x", Value: []byte("{")}
+		rounds := make(map[cluster.PartitionID]int)
+		b := newBed(t, typeOf(true, func(_ context.Context, g *work.Grant) error {
+			d.locked(func() { rounds[g.Partition]++ })
+			return nil
+		}), func(c *work.Config) { c.Positions = d })
+		b.give(1000*time.Hour, grants(40, 1, `{"every_ms":3600000}`)...)
+		time.Sleep(2 * time.Minute) // waits: in virtual time
+		synctest.Wait()
+		if err := b.finish(); err != nil {
+			t.Fatal(err)
+		}
+		if len(rounds) != 39 || rounds["p0003"] != 0 {
+			t.Errorf("%d of 39 runs had rounds", len(rounds))
+		}
+		if r := b.records; len(r) != 1 || !strings.Contains(r[0].Message, "position/p0003") {
+			t.Errorf("journal: %+v", r)
+		}
+	})
+}
+
+// A member leaves though the store never answers, and begins no round.
+func TestAMemberLeavesAHangingStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &manyDocs{docs: newDocs(), hang: true}
+		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error {
+			t.Error("a round begins before the last one is known")
+			return nil
+		}), func(c *work.Config) { c.Positions = d })
+		b.give(1000*time.Hour, grants(5000, 1, `{"every_ms":3600000}`)...)
+		time.Sleep(time.Hour) // waits: in virtual time
+		synctest.Wait()
+		if err := b.finish(); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.stopped) != 5000 {
+			t.Errorf("%d of 5,000 runs were stopped", len(b.stopped))
+		}
+	})
+}
