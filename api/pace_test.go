@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,15 +19,31 @@ import (
 )
 
 // wire is a connection that carries events; it has what was sent.
-type wire struct{ sent strings.Builder }
+type wire struct {
+	mu   sync.Mutex
+	sent strings.Builder
+}
 
 func (*wire) Header() http.Header                { return http.Header{} }
 func (*wire) WriteHeader(int)                    {}
-func (w *wire) Write(b []byte) (int, error)      { return w.sent.Write(b) }
 func (*wire) Flush()                             {}
 func (*wire) SetReadDeadline(time.Time) error    { return nil }
 func (*wire) SetWriteDeadline(t time.Time) error { return nil }
-func (w *wire) has(what string) int              { return strings.Count(w.sent.String(), what) }
+
+func (w *wire) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent.Write(b)
+}
+
+func (w *wire) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent.String()
+}
+
+func (w *wire) has(what string) int { return strings.Count(w.text(), what) }
+
 func (w *wire) counts(events ...string) (s string) {
 	for _, e := range events {
 		s += fmt.Sprint(w.has("event: "+e+"\n"), " ", e, ", ")

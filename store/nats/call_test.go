@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,10 +34,10 @@ func TestAsked(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
-				began, calls := time.Now(), 0
+				var calls atomic.Int32
+				began := time.Now()
 				got, err := asked(ctx, 5*time.Second, c.times, func(ctx context.Context) (int, error) {
-					calls++
-					n := calls
+					n := int(calls.Add(1))
 					var answer <-chan time.Time
 					if c.answers[n-1] > 0 {
 						answer = time.After(c.answers[n-1])
@@ -52,8 +53,8 @@ func TestAsked(t *testing.T) {
 				if c.want == 0 {
 					want = context.DeadlineExceeded
 				}
-				if took := time.Since(began); got != c.want || !errors.Is(err, want) || took != c.took || calls != c.calls {
-					t.Errorf("answer %d, %v after %v and %d calls, want %d, %v after %v and %d", got, err, took, calls, c.want, want, c.took, c.calls)
+				if took := time.Since(began); got != c.want || !errors.Is(err, want) || took != c.took || int(calls.Load()) != c.calls {
+					t.Errorf("answer %d, %v after %v and %d calls, want %d, %v after %v and %d", got, err, took, calls.Load(), c.want, want, c.took, c.calls)
 				}
 			})
 		})
