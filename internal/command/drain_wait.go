@@ -15,8 +15,11 @@ import (
 func waitDrained(e env, cmd *cobra.Command, member cluster.MemberID) error {
 	limited, cancel := context.WithTimeout(cmd.Context(), answerWithin)
 	defer cancel()
-	o, err := observe(limited, e, cmd)
+	o, err := newObserver(e, cmd)
 	if err != nil {
+		return err
+	}
+	if err := o.open(limited); err != nil {
 		return err
 	}
 	defer o.store.Close()

@@ -72,6 +72,9 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	if l != nil {
 		wg.Go(func() { c.serve(serving, l, token, n) })
 	}
+	if d, l := c.openDesk(n); d != nil {
+		wg.Go(func() { d.serve(serving, l, c.node.Logger) })
+	}
 	err = n.Run(ctx, hurry)
 	var taken *protocol.NameTakenError
 	if errors.As(err, &taken) {

@@ -17,29 +17,38 @@ const longestLook = 10 * time.Second
 // lookAgain is between two looks at heartbeats.
 const lookAgain = 200 * time.Millisecond
 
-// sight looks at heartbeats and at what fails. A heartbeat that is old by its owner's clock proves nothing, for clocks differ: then it looks on until there
-// is another one, or none for the TTL by our own clock. With sure, it does so for every heartbeat.
-func (o *observer) sight(ctx context.Context, sure bool) (api.Sight, error) {
+// sight looks at heartbeats and at what fails. With sure, it looks on until it has seen each heartbeat change, or not.
+func (o *observer) sight(ctx context.Context, sure bool) (s api.Sight, err error) {
+	err = o.lookOn(ctx, sure, func(first bool) ([]string, error) {
+		if !first {
+			if err := o.refresh(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if s, err = o.lookout.Look(ctx, o.value); err != nil {
+			return nil, fmt.Errorf("store %s: %w", o.name, err)
+		}
+		return undecided(s, sure), nil
+	})
+	return s, err
+}
+
+// lookOn looks until nothing is open, for a while at most. A heartbeat that is old by its owner's clock proves nothing, for clocks differ: then it looks on
+// until there is another one, or none for the TTL by our own clock.
+func (o *observer) lookOn(ctx context.Context, quiet bool, look func(first bool) (open []string, err error)) error {
 	end := time.Now().Add(longestLook)
 	for first := true; ; first = false {
-		s, err := o.lookout.Look(ctx, o.value)
-		if err != nil {
-			return s, fmt.Errorf("store %s: %w", o.name, err)
+		open, err := look(first)
+		if err != nil || len(open) == 0 || time.Now().After(end) {
+			return err
 		}
-		open := undecided(s, sure)
-		if len(open) == 0 || time.Now().After(end) {
-			return s, nil
-		}
-		if first && !sure {
+		if first && !quiet {
 			o.say("looking for another heartbeat of %s, at most %s", strings.Join(open, ", "), longestLook)
 		}
 		select {
 		case <-ctx.Done():
-			return s, context.Cause(ctx)
+			return context.Cause(ctx)
 		case <-time.After(lookAgain):
-		}
-		if err := o.refresh(ctx); err != nil {
-			return s, err
 		}
 	}
 }

@@ -12,12 +12,15 @@ import (
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/stores"
 )
 
 // observer is a client of the store that only looks: no member is needed.
 type observer struct {
 	env
-	name    string // of the store, without secrets
+	url     string // of the store
+	name    string // the same without secrets
+	dir     string // of a store that is one; "" for others
 	once    bool   // the garbage collector's target is that of one look
 	named   bool   // on the command line, so that hints must name it too
 	store   store.Full
@@ -35,6 +38,11 @@ const answerWithin = 30 * time.Second
 
 // watcher makes a command that reads the store and shows something of it.
 func watcher(e env, cmd *cobra.Command, show func(ctx context.Context, o *observer, args []string) error) *cobra.Command {
+	return shortcutter(e, cmd, nil, show)
+}
+
+// shortcutter is watcher with a way that needs no store, if near says that it has shown all.
+func shortcutter(e env, cmd *cobra.Command, near func(ctx context.Context, o *observer) (bool, error), show func(ctx context.Context, o *observer, args []string) error) *cobra.Command {
 	flags := cmd.Flags()
 	flags.String("store", "", "where the members meet: "+storeForms)
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
@@ -43,18 +51,21 @@ func watcher(e env, cmd *cobra.Command, show func(ctx context.Context, o *observ
 		cmd.Args = noArgs
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		named := cmd.Flags().Changed("store")
-		if _, err := settleStore(e, cmd); err != nil {
+		o, err := newObserver(e, cmd)
+		if err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), answerWithin)
 		defer cancel()
-		o, err := observe(ctx, e, cmd)
-		if err != nil {
+		if near != nil {
+			if done, err := near(ctx, o); done || err != nil {
+				return err
+			}
+		}
+		if err := o.open(ctx); err != nil {
 			return err
 		}
 		defer o.store.Close()
-		o.named = named
 		return show(ctx, o, args)
 	}
 	return cmd
@@ -68,19 +79,33 @@ func settleStore(e env, cmd *cobra.Command) (string, error) {
 	return cmd.Flags().GetString("store")
 }
 
-func observe(ctx context.Context, e env, cmd *cobra.Command) (*observer, error) {
-	name, _ := cmd.Flags().GetString("store")
-	asJSON, _ := cmd.Flags().GetBool("json")
-	st, err := openStore(ctx, e, name, look)
+// newObserver has no store yet.
+func newObserver(e env, cmd *cobra.Command) (*observer, error) {
+	named := cmd.Flags().Changed("store")
+	url, err := settleStore(e, cmd)
 	if err != nil {
 		return nil, err
 	}
-	o := &observer{env: e, once: e.lookOnce(), name: storeurl.Hide(name), store: st, lookout: api.NewLookout(st, protocol.Now), json: asJSON, now: time.Now()}
-	if err := o.refresh(ctx); err != nil {
-		st.Close()
-		return nil, err
+	asJSON, _ := cmd.Flags().GetBool("json")
+	dir, _ := stores.Directory(url) // opening it says what is wrong
+	return &observer{env: e, url: url, dir: dir, name: storeurl.Hide(url), named: named, json: asJSON, now: time.Now()}, nil
+}
+
+// open opens the store and reads it.
+func (o *observer) open(ctx context.Context) (err error) {
+	if o.store, err = openStore(ctx, o.env, o.url, look); err != nil {
+		return err
 	}
-	return o, nil
+	o.once, o.lookout, o.now = o.lookOnce(), api.NewLookout(o.store, protocol.Now), time.Now()
+	if err := o.refresh(ctx); err != nil {
+		o.store.Close()
+		return err
+	}
+	return nil
+}
+
+func (o *observer) viewer() viewer {
+	return viewer{docs: o.store, journal: journal.NewDocs(o.store, "observer", 0), store: o.name, protocol: o.proto.Name()}
 }
 
 func (o *observer) journal(ctx context.Context, q journal.Query) ([]journal.Record, error) {

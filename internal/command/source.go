@@ -16,6 +16,7 @@ import (
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/store"
 )
 
 // sourcesDiffer is the state of a problem: the copies of a source are not alike.
@@ -89,18 +90,18 @@ func readerOf(v cluster.Value, name string) cluster.MemberID {
 }
 
 // sourceProblems are the sources whose copies differ.
-func (o *observer) sourceProblems(ctx context.Context) ([]api.Problem, error) {
+func sourceProblems(ctx context.Context, docs store.Docs, v cluster.Value) ([]api.Problem, error) {
 	var out []api.Problem
-	for _, name := range directory.Sources(o.value) {
-		inventories, err := directory.Inventories(ctx, o.store, name)
+	for _, name := range directory.Sources(v) {
+		inventories, err := directory.Inventories(ctx, docs, name)
 		if err != nil {
 			return nil, err
 		}
-		differ := directory.CopiesOf(o.value, name, inventories).Differ()
+		differ := directory.CopiesOf(v, name, inventories).Differ()
 		if differ == "" {
 			continue
 		}
-		if reader := readerOf(o.value, name); reader != "" {
+		if reader := readerOf(v, name); reader != "" {
 			differ += fmt.Sprintf(" (the files of %s count)", reader)
 		}
 		out = append(out, api.Problem{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/journal"
 )
 
 func newStatus(e env) *cobra.Command {
@@ -28,11 +26,15 @@ func newStatus(e env) *cobra.Command {
 	follow := cmd.Flags().Bool("watch", false, "show it again whenever it changes, until interrupted")
 	all := cmd.Flags().Bool("all", false, "all problems, however many")
 	asked(cmd.Flags(), "check", "watch", "all")
-	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
-		o.shown = problemsShown
-		if *all {
-			o.shown = math.MaxInt
+	near := func(ctx context.Context, o *observer) (bool, error) {
+		if *follow || *check || o.json {
+			return false, nil
 		}
+		o.shown = problemsMost(*all)
+		return o.statusNearby(ctx)
+	}
+	return shortcutter(e, cmd, near, func(ctx context.Context, o *observer, _ []string) error {
+		o.shown = problemsMost(*all)
 		switch {
 		case *follow && *check:
 			return misused("one of the two", "--watch and --check exclude each other")
@@ -72,25 +74,23 @@ type statusReport struct {
 // problemsShown is how many problems fit on a screen.
 const problemsShown = 15
 
+func problemsMost(all bool) int {
+	if all {
+		return math.MaxInt
+	}
+	return problemsShown
+}
+
 func (o *observer) showStatus(ctx context.Context, check bool) error {
 	sight, err := o.sight(ctx, check)
 	if err != nil {
 		return err
 	}
-	s := api.StatusOf(o.value)
-	sight.Status(o.value, &s)
-	s.Store, s.Protocol = o.name, o.proto.Name()
-	records, err := o.journal(ctx, journal.Query{Limit: 10_000})
+	view, err := o.viewer().overview(ctx, o.value, sight)
 	if err != nil {
 		return err
 	}
-	differ, err := o.sourceProblems(ctx)
-	if err != nil {
-		return err
-	}
-	s.Problems = append(differ, s.Problems...)
-	s.AddMalformed(o.value, records)
-	s.Moves = api.MovesOf(since(records, o.now.Add(-time.Hour)))
+	s := view.Status
 	wrong := s.Wrong()
 	switch {
 	case o.json:
@@ -100,9 +100,7 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	case check:
 		_, err = fmt.Fprintf(o.stdout, "ok: %s, %s\n", many(s.Members.Total, "member"), many(s.Tasks.Total, "task"))
 	default:
-		if err = o.printStatus(s, unguardedIn(sight)); err == nil {
-			err = table(o.stdout, sinkRows(o.sinksOf(ctx), o.now))
-		}
+		err = o.printOverview(view, o.sinksOf(ctx))
 	}
 	if err == nil && check && len(wrong) > 0 {
 		return errSilent
@@ -110,23 +108,25 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	return err
 }
 
-func since(records []journal.Record, t time.Time) []journal.Record {
-	for i, r := range records {
-		if r.AtMS >= t.UnixMilli() {
-			return records[i:]
-		}
+func (o *observer) printOverview(view overview, sinks []memberSink) error {
+	if err := o.printStatus(view); err != nil {
+		return err
 	}
-	return nil
+	return table(o.stdout, sinkRows(sinks, o.now))
 }
 
-func (o *observer) printStatus(s api.Status, unguarded []string) error {
-	w := o.stdout
-	fmt.Fprintf(w, "store %s · protocol %s · index %s · digest %s\n", s.Store, s.Protocol, grouped(int(s.Index)), s.Digest[:8])
+func (o *observer) printStatus(view overview) error {
+	w, s := o.stdout, view.Status
+	index := grouped(int(s.Index))
+	if view.Head > s.Index {
+		index += " of " + grouped(int(view.Head)) // a member has said so that was not able to keep up
+	}
+	fmt.Fprintf(w, "store %s · protocol %s · index %s · digest %s\n", s.Store, s.Protocol, index, s.Digest[:8])
 	if l := s.Leader; l != nil {
 		fmt.Fprintf(w, "leader %s · term %d · since %s · stand-bys %s\n", l.Member, l.Term, clock(l.SinceMS, o.now), cmp.Or(strings.Join(l.StandBys, ", "), "none"))
 	}
 	fmt.Fprintf(w, "members %s", grouped(s.Members.Total))
-	fmt.Fprint(w, memberText(s.Members, unguarded))
+	fmt.Fprint(w, memberText(s.Members, view.Unguarded))
 	fmt.Fprintf(w, " · tasks %s%s · moves in the last hour %s", grouped(s.Tasks.Total), taskText(s.Tasks), grouped(s.Moves.LastHour))
 	if s.Moves.LongestGapMS > 0 {
 		fmt.Fprintf(w, ", longest gap %s", gapText(s.Moves.LongestGapMS))
@@ -157,17 +157,6 @@ func (o *observer) printStatus(s api.Status, unguarded []string) error {
 		fmt.Fprintf(w, "and %s more: %s, with --state waiting, parked, failing or backing-off\n", grouped(more), o.hint("rota tasks"))
 	}
 	return nil
-}
-
-// unguardedIn are the members without a guardian that need one, sorted.
-func unguardedIn(s api.Sight) (out []string) {
-	for m, h := range s.Heartbeats() {
-		if h.Unguarded() {
-			out = append(out, string(m))
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // namedMost is how many members a line names.

@@ -48,7 +48,7 @@ func (o *observer) sinksOf(ctx context.Context) []memberSink {
 		})
 	}
 	wg.Wait()
-	slices.SortStableFunc(all, func(a, b memberSink) int { return strings.Compare(string(a.Member), string(b.Member)) })
+	slices.SortStableFunc(all, bySinkMember)
 	return all
 }
 

@@ -48,17 +48,22 @@ type stamp struct {
 	ok                      bool // it distinguishes contents
 }
 
-// parsed is what a content means. There is one for each file: it is as small as it can be.
+// parsed is a file whose content was read. There is one for each file: it is as small as it can be.
 type parsed struct {
-	path  string // the same string for all scans
-	sum   contentSum
-	spec  *cluster.JobSpec
-	mark  string // Definition.Sum
-	fault *source.MalformedError
+	*meaning
+	path string // the same string for all scans
 
 	stamp   stamp
 	read    time.Duration // when the content was first read with this stamp, since the contents were made; zero for never
 	settled bool          // it was read twice with this stamp, with a while between
+}
+
+// meaning is what a content means. Files with the same content share it.
+type meaning struct {
+	sum   contentSum
+	spec  *cluster.JobSpec
+	mark  string // Definition.Sum
+	fault *source.MalformedError
 }
 
 // contentSum is the first half of the SHA-256 of a content.
@@ -72,14 +77,14 @@ const settles = 15 * time.Second
 type contents struct {
 	turn  sync.Mutex // held during a scan: the next one finds what this one has read
 	made  time.Time
-	files map[string]parsed
+	files map[string]*parsed
 	last  *sweep // the newest scan of everything; nil for none
 	// alike are good contents that were parsed lately: files with equal ones share what they mean.
-	alike map[meaning]parsed
+	alike map[likeness]*meaning
 }
 
-// meaning is what a parsed content depends on.
-type meaning struct {
+// likeness is what a meaning depends on.
+type likeness struct {
 	sum       contentSum
 	extension string
 }
@@ -88,52 +93,52 @@ type meaning struct {
 const maxAlike = 256
 
 func newContents() *contents {
-	return &contents{made: time.Now(), files: make(map[string]parsed), alike: make(map[meaning]parsed)}
+	return &contents{made: time.Now(), files: make(map[string]*parsed), alike: make(map[likeness]*meaning)}
 }
 
 // now is the time since the contents were made, never zero.
 func (c *contents) now() time.Duration { return time.Since(c.made) + 1 }
 
 // of returns what a file means, if its state says that its content is the one that was read.
-func (c *contents) of(path string, s stamp) (parsed, bool) {
+func (c *contents) of(path string, s stamp) (*parsed, bool) {
 	p, ok := c.files[path]
 	return p, ok && s.ok && p.stamp == s && (p.settled || c.now()-p.read < settles)
 }
 
 // read notes a content that was just read, and parses it unless it is what it was.
-func (c *contents) read(path string, data []byte, s stamp, parse func() parsed) parsed {
+func (c *contents) read(path string, data []byte, s stamp, parse func() meaning) *parsed {
 	now, whole := c.now(), sha256.Sum256(data)
 	sum := contentSum(whole[:len(contentSum{})])
 	p, ok := c.files[path]
-	if ok {
-		path = p.path
+	if !ok {
+		p = &parsed{path: path}
+		c.files[path] = p
 	}
 	if !ok || p.sum != sum {
-		p = c.meaning(meaning{sum, filepath.Ext(path)}, parse)
-		p.path = path
+		p.meaning = c.meaning(likeness{sum, filepath.Ext(path)}, parse)
+		p.read = 0
 	}
 	if p.stamp != s || p.read == 0 {
 		p.stamp, p.read, p.settled = s, now, false
 	}
 	p.settled = p.settled || now-p.read >= settles
-	c.files[path] = p
 	return p
 }
 
 // meaning parses a content, unless a good file with the same was parsed lately.
-func (c *contents) meaning(m meaning, parse func() parsed) parsed {
-	if p, ok := c.alike[m]; ok {
-		return p
+func (c *contents) meaning(like likeness, parse func() meaning) *meaning {
+	if m, ok := c.alike[like]; ok {
+		return m
 	}
-	p := parse()
-	p.sum = m.sum
-	if p.fault == nil {
+	m := parse()
+	m.sum = like.sum
+	if m.fault == nil {
 		if len(c.alike) == maxAlike {
 			clear(c.alike)
 		}
-		c.alike[m] = p
+		c.alike[like] = &m
 	}
-	return p
+	return &m
 }
 
 // keep forgets the files that a scan of everything has not seen.
@@ -153,7 +158,6 @@ func (c *contents) intern(v cluster.Value) {
 		job, ok := v.Job(source.ID(filepath.ToSlash(path)))
 		if ok && p.fault == nil && job.Spec != p.spec && same(job.Spec, p.spec) {
 			p.spec = job.Spec
-			c.files[path] = p
 		}
 	}
 }

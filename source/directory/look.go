@@ -184,22 +184,22 @@ func (l *look) content(name, full string, data []byte, info fs.FileInfo, err err
 		l.block(name)
 		l.incomplete(full, err)
 	default:
-		l.take(name, l.known.read(full, data, stampOf(info), func() parsed { return l.parse(full, data) }))
+		l.take(name, l.known.read(full, data, stampOf(info), func() meaning { return l.parse(full, data) }))
 	}
 }
 
-func (l *look) parse(full string, data []byte) parsed {
+func (l *look) parse(full string, data []byte) meaning {
 	_, spec, err := source.Parse(full, data, l.types)
 	spec.Source = l.name
-	p := parsed{spec: &spec, mark: sumOf(spec)}
-	if err != nil && !errors.As(err, &p.fault) {
-		p.fault = &source.MalformedError{Path: full, Message: err.Error()}
+	m := meaning{spec: &spec, mark: sumOf(spec)}
+	if err != nil && !errors.As(err, &m.fault) {
+		m.fault = &source.MalformedError{Path: full, Message: err.Error()}
 	}
-	return p
+	return m
 }
 
 // take notes what a file means.
-func (l *look) take(name string, p parsed) {
+func (l *look) take(name string, p *parsed) {
 	full := p.path
 	l.seen[full] = true
 	if p.fault != nil {

@@ -73,6 +73,7 @@ func (r *reader) act(ctx context.Context, g *work.Grant, scan Scan, hinted bool)
 		}
 		changed = r.tellRefused(commands[:n], results) || changed
 		done.add(commands[:n], results)
+		clear(commands[:n]) // what has been entered is in the value
 		commands = commands[n:]
 	}
 	for _, rec := range done.records(scan, r.name) {
