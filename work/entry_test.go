@@ -38,8 +38,8 @@ func grants(n int, token cluster.Token, definition string) (out []protocol.Grant
 	return out
 }
 
-// Thousands of partitions that come at once cost a request for each 64 of them, and each goes on where its last owner ended, but
-// not under a token that is older than its document's.
+// TestManyRunsEnterTogether: when many partitions arrive at once, one request reads the last rounds of up to 64 of them. Each partition continues after the
+// last round of its former owner. It does not run at all if its token is older than the one in its document.
 func TestManyRunsEnterTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

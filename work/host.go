@@ -21,8 +21,11 @@ func (r *run) Emit(samples ...publish.Sample) {
 	r.s.conf.Publisher.Publish(samples...)
 }
 
-// Valid implements Host: by the clock at this instant, so that a process that was suspended knows before the supervisor has checked.
-func (r *run) Valid(*Grant) bool {
+// Valid implements Host.
+func (r *run) Valid(*Grant) bool { return r.valid() }
+
+// valid goes by the clock at this instant, so that a process that was suspended knows before the supervisor has checked.
+func (r *run) valid() bool {
 	if r.stopped.Load() {
 		return false
 	}

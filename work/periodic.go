@@ -220,7 +220,7 @@ func (p *pacer) round(e *periodic) {
 	defer p.over(e)
 	r := e.run
 	began := p.s.clock()
-	if !r.Valid(nil) {
+	if !r.valid() {
 		r.expired()
 		return
 	}

@@ -37,7 +37,7 @@ func with(environment map[string]string, stdin string, args ...string) (stdout, 
 	var out, errs bytes.Buffer
 	getenv := func(name string) string {
 		if name == "GOGC" {
-			return "100" // a command settles the collector of its process, and this one goes on
+			return "100" // else the command would change the garbage collector's settings for the tests that follow
 		}
 		return environment[name]
 	}

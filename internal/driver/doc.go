@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// A driver knows its server. What an error means to a caller who has three outcomes to tell apart, what it says of the call that failed, and how the
-// records of concurrent callers share one request, is the same for all servers, and is here once.
+// Each driver knows one server. This package has what does not depend on the server: how an error says whether a call was done, was not done, or may have
+// been done; how it names the call that failed and the place; and how the records of concurrent callers share one request.
 //
 // # Concurrency
 //

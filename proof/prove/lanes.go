@@ -66,8 +66,7 @@ func (s *summary) playBeside(ctx context.Context, stages []stage) {
 // playTogether runs two lanes at once, each in the order of the table: stages that lend, with neighbours side by side, and stages that compute, one at a
 // time and only as far as the memory goes. Those that begin when the first lane has ended play as usual.
 func (s *summary) playTogether(ctx context.Context, stages []stage) {
-	p := newParts(s, stages)
-	r := newRoom(s.memory)
+	l := &lanes{parts: newParts(s, stages), room: newRoom(s.memory)}
 	var lenders, computers []int
 	for i, st := range stages {
 		if st.computes {
@@ -76,37 +75,54 @@ func (s *summary) playTogether(ctx context.Context, stages []stage) {
 			lenders = append(lenders, i)
 		}
 	}
-	var lanes sync.WaitGroup
-	var free atomic.Bool // nobody lends any more
-	lanes.Go(func() {
-		defer free.Store(true)
-		for len(lenders) > 0 {
-			var list []stage
-			for _, i := range lenders {
-				list = append(list, stages[i])
-			}
-			n := neighbours(list)
-			var wg sync.WaitGroup
-			for _, i := range lenders[:n] {
-				r.enter(stages[i].memory)
-				wg.Go(func() {
-					defer r.leave(stages[i].memory)
-					p.play(ctx, i)
-				})
-			}
-			wg.Wait()
-			lenders = lenders[n:]
-		}
-	})
-	lanes.Go(func() {
-		for _, i := range computers {
-			r.enter(stages[i].memory)
-			p.parts[i].background = !free.Load()
-			p.play(ctx, i)
-			r.leave(stages[i].memory)
-		}
-	})
-	lanes.Wait()
+	var wg sync.WaitGroup
+	wg.Go(func() { l.lend(ctx, lenders) })
+	wg.Go(func() { l.compute(ctx, computers) })
+	wg.Wait()
+}
+
+// lanes are two that run at once, and what they share.
+type lanes struct {
+	*parts
+	room *room
+	free atomic.Bool // nobody lends any more
+}
+
+// lend plays the first lane. Its stages are given by their places in the table.
+func (l *lanes) lend(ctx context.Context, lenders []int) {
+	defer l.free.Store(true)
+	var list []stage
+	for _, i := range lenders {
+		list = append(list, l.stages[i])
+	}
+	for len(lenders) > 0 {
+		n := neighbours(list)
+		l.lendBeside(ctx, lenders[:n])
+		lenders, list = lenders[n:], list[n:]
+	}
+}
+
+// lendBeside plays neighbours, each as soon as there is room for it.
+func (l *lanes) lendBeside(ctx context.Context, lenders []int) {
+	var wg sync.WaitGroup
+	for _, i := range lenders {
+		l.room.enter(l.stages[i].memory)
+		wg.Go(func() {
+			defer l.room.leave(l.stages[i].memory)
+			l.play(ctx, i)
+		})
+	}
+	wg.Wait()
+}
+
+// compute plays the second lane.
+func (l *lanes) compute(ctx context.Context, computers []int) {
+	for _, i := range computers {
+		l.room.enter(l.stages[i].memory)
+		l.parts.parts[i].background = !l.free.Load()
+		l.play(ctx, i)
+		l.room.leave(l.stages[i].memory)
+	}
 }
 
 // output keeps what a stage prints. A command's errors come from a goroutine of their own.

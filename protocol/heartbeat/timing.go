@@ -37,6 +37,14 @@ func (t Timing) SilenceOf(o Observation) time.Duration {
 // Every is the time between two renewals: three fit into a TTL, so that one may fail.
 func (t Timing) Every() time.Duration { return t.TTL / 3 }
 
+// Lengthened is a TTL that the owner states, in milliseconds, where that is not the usual one; else 0.
+func (t Timing) Lengthened(ttl time.Duration) int64 {
+	if ttl == t.TTL {
+		return 0
+	}
+	return ttl.Milliseconds()
+}
+
 // period scales a duration by thousandths.
 func period(d time.Duration, perMille int64) time.Duration {
 	return time.Duration(int64(d) / 1000 * perMille)

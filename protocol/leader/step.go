@@ -100,18 +100,9 @@ type State struct {
 // renewal is the state of our own heartbeat, in this life.
 type renewal struct {
 	heartbeat.Lease
-	key   string
-	busy  bool
-	asked protocol.Instant // when the renewal that is under way was asked for
-	over  bool             // it was refused while we leave
-}
-
-// waited is how long the renewal that is under way has been waiting for its answer.
-func (r renewal) waited(now protocol.Instant) time.Duration {
-	if !r.busy {
-		return 0
-	}
-	return now.Sub(r.asked)
+	heartbeat.Asking
+	key  string
+	over bool // it was refused while we leave
 }
 
 // look is when something is looked at again.
@@ -288,7 +279,7 @@ func (s *step) halt(err error) {
 // setWake asks to be woken soon.
 func (s *step) setWake() {
 	next := s.now.Add(s.p.Poll)
-	if !s.renewal.busy && s.renewal.Next > s.now {
+	if !s.renewal.Busy && s.renewal.Next > s.now {
 		next = min(next, s.renewal.Next)
 	}
 	if next != s.wake {

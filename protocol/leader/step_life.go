@@ -54,11 +54,11 @@ func (s *step) renew() {
 	if s.renewal.key == "" {
 		s.renewal.key = s.heartbeatKey()
 	}
-	if s.renewal.busy || s.now < s.renewal.Next {
+	if s.renewal.Busy || s.now < s.renewal.Next {
 		return
 	}
 	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
-	s.renewal.busy, s.renewal.asked, s.renewal.Lease = true, s.now, s.renewal.Sending(s.now, t)
+	s.renewal.Asking, s.renewal.Lease = heartbeat.Asking{Busy: true, Asked: s.now}, s.renewal.Sending(s.now, t)
 	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
 }
 
@@ -81,7 +81,7 @@ func (s *step) lapse() {
 		return
 	}
 	s.life++
-	s.pace = s.pace.Lost(s.renewal.Lease, s.renewal.waited(s.now), s.now, s.p.timing())
+	s.pace = s.pace.Lost(s.renewal.Lease, s.renewal.Waited(s.now), s.now, s.p.timing())
 	s.renewal = renewal{}
 	if s.assigned.ValidUntil != 0 {
 		s.assigned.ValidUntil = 0
@@ -93,11 +93,11 @@ func (s *step) renewed(ev Renewed) {
 	if ev.Key != s.renewal.key {
 		return // of a former life
 	}
-	asked := s.renewal.asked
-	s.renewal.busy, s.renewal.asked = false, 0
+	took := s.renewal.Waited(s.now)
+	s.renewal.Asking = heartbeat.Asking{}
 	s.answered(ev.Err)
 	if ev.Outcome != outbox.Refused {
-		s.pace = s.pace.Answered(ev.TTL, s.now.Sub(asked), ev.Outcome == outbox.Done, s.now, s.p.timing())
+		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == outbox.Done, s.now, s.p.timing())
 	}
 	switch ev.Outcome {
 	case outbox.Done:

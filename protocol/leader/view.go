@@ -30,14 +30,6 @@ func (s State) Whole() bool { return s.fold.Began && s.fold.value.Index() >= s.f
 // Assigned is what the member has told its supervisor last.
 func (s State) Assigned() protocol.Assignment { return s.assigned }
 
-// lengthened is the TTL in milliseconds where it is longer than usual, else 0.
-func (s State) lengthened() int64 {
-	if ttl := s.TTL(); ttl != s.p.TTL {
-		return ttl.Milliseconds()
-	}
-	return 0
-}
-
 // Now is the newest instant that the member has seen.
 func (s State) Now() protocol.Instant { return s.now }
 
@@ -54,7 +46,7 @@ func (s State) TTL() time.Duration { return max(s.renewal.TTL, s.pace.TTL(s.p.ti
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, TTLMS: s.lengthened(), Pending: len(s.asks.Queue), Light: !s.Whole(), Foreign: s.fold.History.Foreign}
+	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.asks.Queue), Light: !s.Whole(), Foreign: s.fold.History.Foreign}
 }
 
 // Watching are the prefixes that the store is asked to tell of, and whether it is asked to tell of the log.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -70,7 +71,7 @@ func TestNoHeartbeatOfAnotherSession(t *testing.T) {
 // TestAnEndedSessionIsALapse: the member stops what it runs at once.
 func TestAnEndedSessionIsALapse(t *testing.T) {
 	t.Parallel()
-	s := State{phase: phaseMember, beat: beat{key: "node/m/a-0", busy: true, count: 3}, wake: -1, random: 1}
+	s := State{phase: phaseMember, beat: beat{Asking: heartbeat.Asking{Busy: true}, key: "node/m/a-0", count: 3}, wake: -1, random: 1}
 	s, _ = Step(s, Renewed{Key: "node/m/a-0", Beat: 3, Outcome: Conflict, Ended: true})
 	if s.phase != phaseRemoved {
 		t.Errorf("the member is in phase %s, and should be removed", s.Phase())

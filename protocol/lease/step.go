@@ -292,7 +292,7 @@ func (s *step) setWake() {
 			next = at
 		}
 	}
-	if !s.beat.busy {
+	if !s.beat.Busy {
 		due(s.beat.Next)
 	}
 	for _, c := range [...]call{s.look.call, s.lead.call, s.name.call} {

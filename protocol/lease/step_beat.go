@@ -14,23 +14,14 @@ import (
 // beat is our own heartbeat, in this session.
 type beat struct {
 	heartbeat.Lease
+	heartbeat.Asking
 	key     string
-	busy    bool
-	asked   protocol.Instant // when the renewal that is under way was asked for
-	version store.Version    // that was acknowledged, or read back as our own
-	count   uint64           // of the renewal that is under way, or was the last
-	write   string           // its name
-	acked   uint64           // of the last renewal that is known to have been stored
-	lost    bool             // its outcome is unknown, or it met another version: read it
+	version store.Version // that was acknowledged, or read back as our own
+	count   uint64        // of the renewal that is under way, or was the last
+	write   string        // its name
+	acked   uint64        // of the last renewal that is known to have been stored
+	lost    bool          // its outcome is unknown, or it met another version: read it
 	read    call
-}
-
-// waited is how long the renewal that is under way has been waiting for its answeb.
-func (b beat) waited(now protocol.Instant) time.Duration {
-	if !b.busy {
-		return 0
-	}
-	return now.Sub(b.asked)
 }
 
 func (s *step) self() cluster.MemberID { return s.p.Join.Member }
@@ -47,7 +38,7 @@ func (s *step) renew() {
 	if s.beat.key == "" {
 		s.beat.key = nodeKey(s.session())
 	}
-	if s.beat.busy || s.now < s.beat.Next {
+	if s.beat.Busy || s.now < s.beat.Next {
 		return
 	}
 	if s.beat.lost {
@@ -57,7 +48,7 @@ func (s *step) renew() {
 		return
 	}
 	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
-	s.beat.busy, s.beat.asked, s.beat.Lease = true, s.now, s.beat.Sending(s.now, t)
+	s.beat.Asking, s.beat.Lease = heartbeat.Asking{Busy: true, Asked: s.now}, s.beat.Sending(s.now, t)
 	s.beat.count++
 	s.beat.write = s.writeName()
 	s.emit(Renew{Key: s.beat.key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.life, TTL: t.TTL, Wait: s.beat.Wait(t)})
@@ -83,7 +74,7 @@ func (s *step) lapse(reason string) {
 	default:
 		return
 	}
-	s.pace = s.pace.Lost(s.beat.Lease, s.beat.waited(s.now), s.now, s.p.timing())
+	s.pace = s.pace.Lost(s.beat.Lease, s.beat.Waited(s.now), s.now, s.p.timing())
 	s.beat = beat{}
 	s.held, s.lead, s.inc = nil, lead{}, 0
 	s.dropTries()
@@ -106,11 +97,11 @@ func (s *step) renewed(ev Renewed) {
 	if ev.Key != s.beat.key || ev.Beat != s.beat.count {
 		return // of a former session
 	}
-	asked := s.beat.asked
-	s.beat.busy, s.beat.asked = false, 0
+	took := s.beat.Waited(s.now)
+	s.beat.Asking = heartbeat.Asking{}
 	s.answered(ev.Err)
 	if !ev.Ended {
-		s.pace = s.pace.Answered(ev.TTL, s.now.Sub(asked), ev.Outcome == Done, s.now, s.p.timing())
+		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.now, s.p.timing())
 	}
 	if ev.Ended { // its document may still be there, and goes at any moment: whoever renewed it in another session would rely on what vanishes
 		s.lapse("its session with the store has ended")

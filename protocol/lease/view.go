@@ -23,14 +23,6 @@ func (s State) Value() cluster.Value { return s.value }
 // Assigned is what the member has told its supervisor last.
 func (s State) Assigned() protocol.Assignment { return s.assigned }
 
-// lengthened is the TTL in milliseconds where it is longer than usual, else 0.
-func (s State) lengthened() int64 {
-	if ttl := s.TTL(); ttl != s.p.TTL {
-		return ttl.Milliseconds()
-	}
-	return 0
-}
-
 // Now is the newest instant that the member has seen.
 func (s State) Now() protocol.Instant { return s.now }
 
@@ -47,7 +39,7 @@ func (s State) TTL() time.Duration { return max(s.beat.TTL, s.pace.TTL(s.p.timin
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, TTLMS: s.lengthened(), Pending: len(s.queue)}
+	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.queue)}
 }
 
 // Incarnation is the one in which the member is in the Node List; 0 where it is not.

@@ -27,13 +27,13 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := keyWriter{b, n}
 	k.number(int64(s.phase), int64(s.now), int64(s.life)) //nolint:gosec // only told apart
 	k.index(s.inc, s.changed)
-	k.flag(s.log.Began, s.joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.renewal.busy, s.renewal.Held, s.out.Busy)
+	k.flag(s.log.Began, s.joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.renewal.Busy, s.renewal.Held, s.out.Busy)
 	k.text(s.stop, s.watching, s.renewal.key)
 	for _, c := range [...]call{{next: s.log.Next, rest: s.log.Rest}, s.sweep, s.check, {next: s.out.Next}} {
 		k.number(int64(c.next), int64(c.rest))
 	}
 	k.number(int64(s.renewal.Acked), int64(s.renewal.Next), int64(s.checkSent))
-	k.number(int64(s.renewal.TTL), int64(s.renewal.Short), int64(s.pace.Doubled), int64(s.pace.Slow), int64(s.pace.Calm), int64(s.renewal.asked))
+	k.number(int64(s.renewal.TTL), int64(s.renewal.Short), int64(s.pace.Doubled), int64(s.pace.Slow), int64(s.pace.Calm), int64(s.renewal.Asked))
 	k.observation(s.claim)
 	for _, o := range s.heartbeats {
 		if n.Known(o.Key) {

@@ -220,7 +220,7 @@ func (s *step) setWake() {
 	due(call{busy: s.log.Busy, next: s.log.Next})
 	due(s.sweep)
 	due(s.check)
-	due(call{busy: s.renewal.busy, next: s.renewal.Next})
+	due(call{busy: s.renewal.Busy, next: s.renewal.Next})
 	due(call{busy: s.out.Busy, next: s.out.Next})
 	if next != s.wake {
 		s.wake = next

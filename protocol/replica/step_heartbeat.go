@@ -14,17 +14,8 @@ import (
 // renewal is the state of our own heartbeat, in this epoch.
 type renewal struct {
 	heartbeat.Lease
-	key   string
-	busy  bool
-	asked protocol.Instant // when the renewal that is under way was asked for
-}
-
-// waited is how long the renewal that is under way has been waiting for its answer.
-func (r renewal) waited(now protocol.Instant) time.Duration {
-	if !r.busy {
-		return 0
-	}
-	return now.Sub(r.asked)
+	heartbeat.Asking
+	key string
 }
 
 // timing are the durations of our own lease.
@@ -44,11 +35,11 @@ func (s *step) renew() {
 	if s.renewal.key == "" {
 		s.renewal.key = s.heartbeatKey()
 	}
-	if s.renewal.busy || s.now < s.renewal.Next {
+	if s.renewal.Busy || s.now < s.renewal.Next {
 		return
 	}
 	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
-	s.renewal.busy, s.renewal.asked, s.renewal.Lease = true, s.now, s.renewal.Sending(s.now, t)
+	s.renewal.Asking, s.renewal.Lease = heartbeat.Asking{Busy: true, Asked: s.now}, s.renewal.Sending(s.now, t)
 	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
 }
 
@@ -73,7 +64,7 @@ func (s *step) lapse() {
 		return
 	}
 	s.life++
-	s.pace = s.pace.Lost(s.renewal.Lease, s.renewal.waited(s.now), s.now, s.p.timing())
+	s.pace = s.pace.Lost(s.renewal.Lease, s.renewal.Waited(s.now), s.now, s.p.timing())
 	s.renewal = renewal{}
 	if s.assigned.ValidUntil != 0 {
 		s.assigned.ValidUntil = 0
@@ -85,11 +76,11 @@ func (s *step) renewed(ev Renewed) {
 	if ev.Key != s.renewal.key {
 		return // of a former life
 	}
-	asked := s.renewal.asked
-	s.renewal.busy, s.renewal.asked = false, 0
+	took := s.renewal.Waited(s.now)
+	s.renewal.Asking = heartbeat.Asking{}
 	s.answered(ev.Err)
 	if ev.Outcome != Refused {
-		s.pace = s.pace.Answered(ev.TTL, s.now.Sub(asked), ev.Outcome == Done, s.now, s.p.timing())
+		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.now, s.p.timing())
 	}
 	switch ev.Outcome {
 	case Done:

@@ -47,7 +47,7 @@ func (s State) Before(sent protocol.Instant) bool { return sent < s.epochAt }
 // Beating is the heartbeat that the member may send now; false if another call comes first.
 func (s State) Beating() (Beat, bool) {
 	g := s.group
-	return Beat{Seat: store.Seat{ID: g.id, Generation: g.generation}, Session: (&step{State: s}).session()}, g.need == needBeat && !g.busy && s.phase != phaseReading
+	return Beat{Seat: store.Seat{ID: g.id, Generation: g.generation}, Session: s.session()}, g.need == needBeat && !g.busy && s.phase != phaseReading
 }
 
 func appendBox(b []byte, w cluster.WriterID, o outbox.Box, n Naming) []byte {

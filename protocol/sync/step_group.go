@@ -39,7 +39,7 @@ type group struct {
 func (s *step) beatEvery() time.Duration { return s.session() / 8 }
 
 // session is the TTL of this membership, or of the one that is to be asked for.
-func (s *step) session() time.Duration { return cmp.Or(s.group.ttl, s.pace.TTL(s.p.timing())) }
+func (s State) session() time.Duration { return cmp.Or(s.group.ttl, s.pace.TTL(s.p.timing())) }
 
 // keepGroup makes the next call.
 func (s *step) keepGroup() {

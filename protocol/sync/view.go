@@ -38,15 +38,7 @@ func (s State) TTL() time.Duration { return max(s.group.lease.TTL, s.pace.TTL(s.
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, TTLMS: s.lengthened(), Pending: len(s.out.Queue), Foreign: s.log.History.Foreign}
-}
-
-// lengthened is the TTL in milliseconds where it is longer than usual, else 0.
-func (s State) lengthened() int64 {
-	if ttl := s.TTL(); ttl != s.p.TTL {
-		return ttl.Milliseconds()
-	}
-	return 0
+	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.out.Queue), Foreign: s.log.History.Foreign}
 }
 
 // Now is the newest instant that the member has seen.

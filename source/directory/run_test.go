@@ -177,7 +177,8 @@ func TestAFileThatComesBetweenTheScanAndTheWatch(t *testing.T) {
 	b.wait("both", "a{} b{}", "")
 }
 
-// TestTheFirstScanIsNotRepeated: the directories are watched before it, so a change during it is told, and costs what changed.
+// TestTheFirstScanIsNotRepeated: the directories are watched before the first scan begins. So a change that comes after that needs no second scan of everything:
+// the next look reads only what changed.
 func TestTheFirstScanIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t, map[string]string{"a.yaml": good})

@@ -18,8 +18,8 @@ const slotCount = 65
 
 const logSlot = 0
 
-// Documents have a second slot, by the first segment of their keys alone, so that whoever watches all heartbeats is not woken by each saved position. These
-// slots follow the mark. Programs that knew only the others do not write them.
+// Each document also has a family: a second slot, chosen by the first segment of its key alone. Without it, whoever watches all heartbeats would wake up
+// whenever a position is saved. The families come after the mark in the file. Older programs do not know them, and change only the slots above.
 const (
 	familyCount = 32
 	familiesAt  = markAt + markSize

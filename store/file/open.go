@@ -113,7 +113,7 @@ func (s *Store) openReader(ctx context.Context, mode string, o Options) error {
 	if s.reads, err = openDB(s.dir, mode, o); err != nil {
 		return err
 	}
-	s.asks.db = s.reads
+	s.asks.from = s.reads
 	s.reads.SetMaxOpenConns(readers)
 	s.reads.SetMaxIdleConns(readers)
 	conn, err := s.reads.Conn(ctx)

@@ -110,7 +110,7 @@ func (t *tx) lease(shard, now, until int64, limit int) (map[int64]int, error) {
 	if limit == 0 {
 		return nil, nil
 	}
-	s, err := t.statement(`INSERT INTO leases (id, since, until, delivered) SELECT m.id, ?3, ?4, 1 FROM messages m WHERE ` + deliverable + //nolint:sqlclosecheck // see statement
+	s, err := t.statements.get(background, `INSERT INTO leases (id, since, until, delivered) SELECT m.id, ?3, ?4, 1 FROM messages m WHERE `+deliverable+ //nolint:sqlclosecheck // see statements
 		` ORDER BY m.id LIMIT ?5 ON CONFLICT (id) DO UPDATE SET since = excluded.since, until = excluded.until, delivered = delivered + 1
 		RETURNING id, delivered`)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 
 // tx is the transaction that the writer has open; ops change the database through it.
 type tx struct {
-	statements map[string]*sql.Stmt
 	conn       *sql.Conn
-	lazy       bool // commits do not wait for the disk
+	statements statements // of conn
+	lazy       bool       // commits do not wait for the disk
 	changed    slots
 	renewed    bool     // heartbeats
 	index      uint64   // newest record that it appends, 0 for none
@@ -20,23 +20,10 @@ type tx struct {
 // The transaction's statements never end with a caller's ctx: it holds the changes of others too.
 var background = context.Background()
 
-func newTx(conn *sql.Conn) *tx { return &tx{conn: conn, statements: make(map[string]*sql.Stmt)} }
-
-// statement prepares each text once. There are few of them.
-func (t *tx) statement(text string) (*sql.Stmt, error) {
-	if s, ok := t.statements[text]; ok {
-		return s, nil
-	}
-	s, err := t.conn.PrepareContext(background, text)
-	if err != nil {
-		return nil, err
-	}
-	t.statements[text] = s
-	return s, nil
-}
+func newTx(conn *sql.Conn) *tx { return &tx{conn: conn, statements: statements{from: conn}} }
 
 func (t *tx) exec(text string, args ...any) (changed int64, err error) {
-	s, err := t.statement(text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
+	s, err := t.statements.get(background, text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +36,7 @@ func (t *tx) exec(text string, args ...any) (changed int64, err error) {
 
 // insert is exec that returns the row id.
 func (t *tx) insert(text string, args ...any) (id int64, err error) {
-	s, err := t.statement(text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
+	s, err := t.statements.get(background, text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
 	if err != nil {
 		return 0, err
 	}
@@ -62,7 +49,7 @@ func (t *tx) insert(text string, args ...any) (id int64, err error) {
 
 // row reads one row; sql.ErrNoRows if there is none.
 func (t *tx) row(text string, args, to []any) error {
-	s, err := t.statement(text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
+	s, err := t.statements.get(background, text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
 	if err != nil {
 		return err
 	}
@@ -71,7 +58,7 @@ func (t *tx) row(text string, args, to []any) error {
 
 // column reads the first column, text, of all rows.
 func (t *tx) column(text string, args ...any) ([]string, error) {
-	s, err := t.statement(text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
+	s, err := t.statements.get(background, text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +82,8 @@ func texts(rows *sql.Rows) ([]string, error) {
 	return all, rows.Err()
 }
 
-// close frees the connection. A statement that is left open would keep the database's files open, without an error.
-func (t *tx) close() error {
-	var errs []error
-	for _, s := range t.statements {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(append(errs, t.conn.Close())...)
-}
+// close frees the connection.
+func (t *tx) close() error { return errors.Join(t.statements.close(), t.conn.Close()) }
 
 // wait says whether commits from now on wait for the disk, as all do but those of leases.
 func (t *tx) wait(disk bool) error {

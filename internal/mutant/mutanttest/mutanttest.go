@@ -61,10 +61,10 @@ func AreFound(t *testing.T, dir string, flaws []Flaw, flags ...string) {
 	must.Succeed(t, err)
 	for _, f := range flaws {
 		t.Run(f.Name, func(t *testing.T) {
-			cmd := exec.CommandContext(within(t, 5*time.Minute), program, append([]string{"-test.run", f.Found}, flags...)...)
-			cmd.Dir = filepath.Join(root, filepath.FromSlash(dir))
-			cmd.Env, err = set.Environ(f.Name)
+			environ, err := set.Environ(f.Name)
 			must.Succeed(t, err)
+			cmd := exec.CommandContext(within(t, 5*time.Minute), program, append([]string{"-test.run", f.Found}, flags...)...)
+			cmd.Dir, cmd.Env = filepath.Join(root, filepath.FromSlash(dir)), environ
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: ") && !strings.Contains(string(out), "panic: ") {

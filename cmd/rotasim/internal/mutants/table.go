@@ -113,7 +113,7 @@ func ofReplica() []flaw.Flaw {
 		flaw.New("a joiner that was suspended renews its silent heartbeat", heartbeat,
 			"if s.renewal.Lapsed(s.now, s.p.timing()) {", "if s.phase == phaseMember && s.renewal.Lapsed(s.now, s.p.timing()) {"),
 		flaw.New("a member that lost its lease goes on under its old heartbeat", heartbeat,
-			"	s.life++\n\ts.pace = s.pace.Lost(s.renewal.Lease, s.renewal.waited(s.now), s.now, s.p.timing())\n\ts.renewal = renewal{}\n\tif s.assigned", "	if s.assigned"),
+			"	s.life++\n\ts.pace = s.pace.Lost(s.renewal.Lease, s.renewal.Waited(s.now), s.now, s.p.timing())\n\ts.renewal = renewal{}\n\tif s.assigned", "	if s.assigned"),
 		flaw.New("the supervisor is not told that a lease has expired", heartbeat,
 			"s.assigned.ValidUntil = 0\n", "s.assigned.ValidUntil = s.now.Add(s.p.TTL)\n"),
 		flaw.New("a joiner names a heartbeat that is not there", heartbeat,
