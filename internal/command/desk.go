@@ -22,7 +22,9 @@ import (
 )
 
 // deskPath is where a member says something to commands on its machine. It names the build: a command of another one reads the store itself.
-func deskPath(what string) string { return "/" + version + "/" + cmp.Or(revision(), "unknown") + "/" + what }
+func deskPath(what string) string {
+	return "/" + version + "/" + cmp.Or(revision(), "unknown") + "/" + what
+}
 
 // What a member says.
 const (
@@ -36,9 +38,11 @@ const catchUpWithin = 200 * time.Millisecond
 // desk answers commands on this machine. Its methods may be called from any goroutine.
 type desk struct {
 	viewer
-	node    *node.Node
 	log     store.Log
 	lookout *api.Lookout
+	whole   func() cluster.Value
+	changed func() <-chan struct{} // closed by the next change of the value
+	sinks   func() []memberSink
 	one     sync.Mutex // a look goes through all tasks: the member's own work comes first
 }
 
@@ -56,7 +60,7 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 	}
 	return &desk{
 		viewer: viewer{docs: c.node.Store, journal: n.Journal(), store: storeurl.Hide(c.store), protocol: c.node.Protocol.Name()},
-		node:   n, log: log, lookout: api.NewLookout(c.node.Store, protocol.Now),
+		log:    log, lookout: api.NewLookout(c.node.Store, protocol.Now), whole: n.Whole, changed: n.Changed, sinks: func() []memberSink { return sinksIn(n.Status()) },
 	}, l
 }
 
@@ -102,7 +106,7 @@ var errNew = errors.New("this member has only just begun")
 // caughtUp returns the value with all entries that are in the log now, and the log's newest index. If the member does not get so far in a short time, the
 // value is an earlier one.
 func (d *desk) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
-	v := d.node.Whole()
+	v := d.whole()
 	if v.Index() == 0 {
 		return v, 0, errNew
 	}
@@ -113,8 +117,8 @@ func (d *desk) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
 	patience := time.NewTimer(catchUpWithin)
 	defer patience.Stop()
 	for {
-		changed := d.node.Changed()
-		if v = d.node.Whole(); uint64(v.Index()) >= page.Head {
+		changed := d.changed()
+		if v = d.whole(); uint64(v.Index()) >= page.Head {
 			return v, page.Head, nil
 		}
 		select {
@@ -127,13 +131,14 @@ func (d *desk) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
 	}
 }
 
-func (d *desk) sinksFor(w http.ResponseWriter, _ *http.Request) {
-	s := d.node.Status()
+func (d *desk) sinksFor(w http.ResponseWriter, _ *http.Request) { sayJSON(w, d.sinks()) }
+
+func sinksIn(s node.Status) []memberSink {
 	out := make([]memberSink, len(s.Sinks))
 	for i, sink := range s.Sinks {
 		out[i] = memberSink{s.Name, sink}
 	}
-	sayJSON(w, out)
+	return out
 }
 
 // sayJSON answers. The command may have ended.
