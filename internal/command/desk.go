@@ -17,6 +17,7 @@ import (
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/stores"
 )
@@ -60,7 +61,7 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 	}
 	return &desk{
 		viewer: viewer{docs: c.node.Store, journal: n.Journal(), store: storeurl.Hide(c.store), protocol: c.node.Protocol.Name()},
-		log:    log, lookout: api.NewLookout(c.node.Store, protocol.Now), whole: n.Whole, changed: n.Changed, sinks: func() []memberSink { return sinksIn(n.Status()) },
+		log:    log, lookout: api.NewLookout(c.node.Store, protocol.Now), whole: n.Whole, changed: n.Changed, sinks: c.ownSinks,
 	}, l
 }
 
@@ -133,10 +134,14 @@ func (d *desk) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
 
 func (d *desk) sinksFor(w http.ResponseWriter, _ *http.Request) { sayJSON(w, d.sinks()) }
 
-func sinksIn(s node.Status) []memberSink {
-	out := make([]memberSink, len(s.Sinks))
-	for i, sink := range s.Sinks {
-		out[i] = memberSink{s.Name, sink}
+// ownSinks are those of this member.
+func (c *config) ownSinks() []memberSink {
+	out := []memberSink{}
+	if c.node.Publisher == nil {
+		return out
+	}
+	for _, s := range publish.Sinks(c.node.Publisher) {
+		out = append(out, memberSink{c.node.Member, s})
 	}
 	return out
 }

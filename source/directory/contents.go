@@ -154,10 +154,14 @@ func (c *contents) keep(seen map[string]bool) {
 func (c *contents) intern(v cluster.Value) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	for path, p := range c.files { // order-free: each by itself
+	taken := make(map[*meaning]bool)
+	for path, p := range c.files { // order-free: each of several equal specs will do
+		if p.fault != nil || taken[p.meaning] {
+			continue
+		}
 		job, ok := v.Job(source.ID(filepath.ToSlash(path)))
-		if ok && p.fault == nil && job.Spec != p.spec && same(job.Spec, p.spec) {
-			p.spec = job.Spec
+		if ok && (job.Spec == p.spec || same(job.Spec, p.spec)) {
+			p.spec, taken[p.meaning] = job.Spec, true
 		}
 	}
 }
