@@ -86,7 +86,7 @@ func (d *directory) sweep(root *os.Root, own string) {
 		if c, err := net.DialTimeout("unix", d.path(name), time.Second); err == nil {
 			c.Close()
 		} else if errors.Is(err, syscall.ECONNREFUSED) {
-			root.Remove(path.Join(socketsDir, name)) // the next member tries again
+			_ = root.Remove(path.Join(socketsDir, name)) // the next member tries again
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -86,5 +87,50 @@ func TestStatusOfAFailingTask(t *testing.T) {
 	out, _, _ := p.rota("status", "--store", "file:store")
 	if !strings.Contains(out, "tasks 1: 1 failing") || !strings.Contains(out, "! failing  sick") {
 		t.Errorf("status:\n%s", out)
+	}
+}
+
+// Members on this machine answer, whichever of them is suspended or dead; with none the store is read.
+func TestStatusFromMembers(t *testing.T) {
+	p := newPlace(t)
+	p.noops(9)
+	var members []*running
+	for _, m := range []string{"a", "b", "c"} {
+		members = append(members, p.start(m, "tasks", "--ttl", "60s"))
+	}
+	p.awaitShares(9, "a:3 b:3 c:3")
+	all := "members 3 · tasks 9: 9 running"
+	if out, stderr, code := p.rota("status", "--store", "file:store"); code != exitOK || !strings.Contains(out, all) {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
+	sockets, err := filepath.Glob(filepath.Join(p.dir, "store", "members", "*.sock"))
+	if err != nil || len(sockets) != len(members) {
+		t.Fatalf("sockets %q, %v", sockets, err)
+	}
+	for _, s := range sockets {
+		if info, err := os.Stat(s); err != nil || info.Mode() != os.ModeSocket|0o600 {
+			t.Errorf("%s: %v, %v", s, info, err)
+		}
+	}
+	for _, m := range members {
+		p.suspend(m)
+		if out, stderr, code := p.rota("status", "--store", "file:store"); code != exitOK || !strings.Contains(out, all) {
+			t.Errorf("one is suspended: exit %d: %s%s", code, out, stderr)
+		}
+		m.signal(syscall.SIGCONT)
+	}
+	for _, m := range members {
+		m.signal(syscall.SIGKILL)
+	}
+	for _, m := range members {
+		m.end()
+	}
+	if out, stderr, code := p.rota("status", "--store", "file:store"); code != exitOK || !strings.Contains(out, "no member is alive") {
+		t.Errorf("all are dead: exit %d: %s%s", code, out, stderr)
+	}
+	p.start("a", "tasks", "--ttl", "4s")
+	p.awaitShares(9, "a:9")
+	if out, stderr, code := p.rota("status", "--store", "file:store"); code != exitOK || !strings.Contains(out, "members 1 · tasks 9: 9 running") {
+		t.Errorf("one is back: exit %d: %s%s", code, out, stderr)
 	}
 }

@@ -13,6 +13,7 @@
 //	  queue.lock, turn.lock  whose turn it is to write (flock)
 //	  bell                   numbers that change after each commit, watched by readers; and how far the log was committed
 //	  sessions/<id>.lock     held with flock for as long as the session's process lives
+//	  members/               sockets of members, which the store does not use
 //
 // One goroutine per handle writes. Calls that arrive while it waits for its turn or for the disk go into one transaction. A
 // process first takes queue.lock, then turn.lock, then releases queue.lock. So one process writes, one is next, and a process that
