@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -112,8 +114,16 @@ func copyDir(from, to string) error {
 	if err := os.MkdirAll(to, 0o700); err != nil { // a store is for its owner alone
 		return fmt.Errorf("copy the store: %w", err)
 	}
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.CopyFS(to, files{os.DirFS(from)}); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("copy the store: %w", err)
 	}
 	return nil
+}
+
+// files are a tree without its sockets, at which members answer while they live: they have nothing to copy.
+type files struct{ fs.FS }
+
+func (f files) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(f.FS, name)
+	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return e.Type()&fs.ModeSocket != 0 }), err
 }
