@@ -126,7 +126,7 @@ func (d *desk) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
 		case <-ctx.Done():
 			return v, 0, context.Cause(ctx)
 		case <-patience.C:
-			return v, page.Head, nil
+			return d.whole(), page.Head, nil
 		case <-changed:
 		}
 	}

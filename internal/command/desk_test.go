@@ -111,8 +111,8 @@ func TestStatusFromAMember(t *testing.T) {
 		t.Errorf("status shows no problem:\n%s", read)
 	}
 	d.sinks = []memberSink{{"a", publish.Status{Name: "influx://x:1", Stats: publish.Stats{Sent: 7}}}}
-	if said := d.status(); !strings.Contains(said, "influx://x:1  on a  queued 0  sent 7") {
-		t.Errorf("no sink:\n%s", said)
+	if got := nearby.All(t.Context(), "store", deskPath(saysSinks)); len(got) != 1 || !strings.Contains(string(got[0]), `"name":"influx://x:1"`) {
+		t.Errorf("sinks: %s", got)
 	}
 	before := d.asked.Load()
 	if here("", "status", "--store", "file:store", "--json"); d.asked.Load() != before {
