@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// A member has the cluster in memory. A command that reads the store has to build it anew: with 100,000 tasks it needs some tenths of a second of processor
-// time, and that is scarce just when somebody wants to know what the members are doing. Asking one of them costs next to nothing.
+// A member has the value of the cluster in memory. A command that reads the store must rebuild it, which takes up to 0.3 s of processor time with 100,000
+// tasks. That is slow on a machine whose members are busy. Asking one of them is cheap.
 //
 // # State
 //
@@ -12,8 +12,8 @@
 //
 // # Guarantees
 //
-// Only whoever may read the store can ask, and only the owner of the store can answer: the directory of the sockets has mode 0700 and the owner of the
-// store's directory, or else it is not used. A member that is suspended delays an answer by 100 ms: then the next one is asked too.
+// Only the owner of the store can ask and answer: the directory of the sockets must have mode 0700 and the same owner as the store's directory, or it is not
+// used. A member that is suspended delays an answer by 100 ms: then the next one is asked too.
 //
 // # What is not guaranteed
 //

@@ -59,7 +59,7 @@ func sockets(t *testing.T, dir string) []string {
 	return all
 }
 
-// TestAsk: whoever else is there, a member that can answer does.
+// TestAsk: a member answers although others are suspended or refuse.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ const slotCount = 65
 
 const logSlot = 0
 
-// Each document also has a family: a second slot, chosen by the first segment of its key alone. Without it, whoever watches all heartbeats would wake up
+// Each document also has a family: a second slot, chosen by the first segment of its key alone. Without it, a process that watches all heartbeats would wake up
 // whenever a position is saved. The families come after the mark in the file. Older programs do not know them, and change only the slots above.
 const (
 	familyCount = 32
