@@ -154,7 +154,7 @@ func (d *draft) noteWriter(id WriterID, seq uint64) {
 	old, _ := d.writers.Get(id)
 	rec := writerRecord{seq: seq, seen: d.applied}
 	d.buf = appendWriter(d.buf[:0], id, rec)
-	rec.hash = hashBytes(kindWriter, d.buf)
+	rec.hash = hashBytes(kindWriter, &d.buf)
 	d.digest += rec.hash - old.hash
 	d.writers.Set(id, rec)
 	if d.writers.Len() > maxWriters {
@@ -213,5 +213,5 @@ func (d *draft) settingsHash() Hash {
 		return 0
 	}
 	d.buf = appendSettings(d.buf[:0], d.settings)
-	return hashBytes(kindSettings, d.buf)
+	return hashBytes(kindSettings, &d.buf)
 }

@@ -1,6 +1,9 @@
 package cluster
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 func (d *draft) prepareJoin(c PrepareJoin) string {
 	old, had := d.Value.members.Get(c.Member)
@@ -15,7 +18,7 @@ func (d *draft) prepareJoin(c PrepareJoin) string {
 		return "the start that it replaces has left"
 	}
 	if had && old.State != MemberHeld {
-		d.release(c.Member, false, "restarted")
+		d.release(c.Member, end{}, "restarted")
 		d.removeMember(c.Member)
 	}
 	d.setMember(Member{
@@ -67,7 +70,7 @@ func (d *draft) abortJoin(c AbortJoin) string {
 	case m.State != MemberPrepared:
 		return "it is not prepared"
 	}
-	d.release(c.Member, false, "its member did not come back")
+	d.release(c.Member, end{}, "its member did not come back")
 	d.removeMember(c.Member)
 	d.membersChanged()
 	return ""
@@ -82,10 +85,7 @@ func (d *draft) leaveCluster(c LeaveCluster) string {
 		return "it has left and is held"
 	}
 	hold := c.Hold && m.State == MemberJoined
-	if c.Died && !hold {
-		d.countDeaths(c.Member)
-	}
-	d.release(c.Member, hold, string(c.Member)+" left: "+cmp.Or(c.Reason, "no reason given"))
+	d.release(c.Member, end{hold: hold, died: c.Died && !hold}, string(c.Member)+" left: "+cmp.Or(c.Reason, "no reason given"))
 	if hold {
 		m.State = MemberHeld
 		d.setMember(m.Member)
@@ -101,7 +101,7 @@ func (d *draft) releaseHold(c ReleaseHold) string {
 	if !ok || m.Incarnation != c.Incarnation || m.State != MemberHeld {
 		return "nothing is held for it"
 	}
-	d.release(c.Member, false, string(c.Member)+" did not come back in time")
+	d.release(c.Member, end{}, string(c.Member)+" did not come back in time")
 	d.removeMember(c.Member)
 	d.membersChanged()
 	return ""
@@ -161,7 +161,7 @@ func (d *draft) membersChanged() {
 }
 
 func (d *draft) ownedIDs(m MemberID) []PartitionID {
-	var ids []PartitionID
+	ids := make([]PartitionID, 0, d.derived.byMember.Len(string(m)))
 	d.derived.byMember.Each(string(m), func(id PartitionID) bool {
 		ids = append(ids, id)
 		return true
@@ -169,12 +169,21 @@ func (d *draft) ownedIDs(m MemberID) []PartitionID {
 	return ids
 }
 
+// end is how a member goes: what it had is held for it, or its death counts for what it ran.
+type end struct{ hold, died bool }
+
 // release takes everything from a member that is going.
-func (d *draft) release(m MemberID, hold bool, cause string) {
-	for _, id := range d.ownedIDs(m) {
+func (d *draft) release(m MemberID, how end, cause string) {
+	ids := d.ownedIDs(m)
+	d.notes = slices.Grow(d.notes, len(ids))
+	d.derived.forgetMember(m)
+	for _, id := range ids {
 		p, _ := d.edit(id)
+		if how.died && p.diedWith(m) {
+			p.Deaths++
+		}
 		if p.Owner == m {
-			d.ownerGone(p, hold, cause)
+			d.ownerGone(p, how.hold, cause)
 		} else {
 			d.targetGone(p)
 		}

@@ -8,13 +8,33 @@ import (
 
 // grant makes the member the owner under a new token.
 func (d *draft) grant(p *partitionRecord, to MemberID, cause string) {
+	d.toOwner(p, to, cause)
+	d.setPartition(p)
+	d.replan = true
+}
+
+// grantFree gives a partition that waits, often since this draft has freed it, to a member; false if it is not there.
+func (d *draft) grantFree(id PartitionID, to MemberID) bool {
+	if old, p, ok := d.editInPlace(id); ok {
+		d.toOwner(p, to, p.Cause)
+		d.setAfter(old, p)
+		d.replan = true
+		return true
+	}
+	p, ok := d.edit(id)
+	if ok {
+		d.grant(p, to, p.Cause)
+	}
+	return ok
+}
+
+// toOwner changes a record alone.
+func (d *draft) toOwner(p *partitionRecord, to MemberID, cause string) {
 	if p.Owner != "" {
 		p.From = p.Owner
 	}
 	p.State, p.Owner, p.Token, p.Next, p.NextToken = PartitionGranted, to, d.at, "", 0
 	p.Cause, p.Offered = cause, d.settings.Placement == PlacementOffered || d.claimed()
-	d.setPartition(p)
-	d.replan = true
 }
 
 // adopted ends a no-gap move: the new owner runs.

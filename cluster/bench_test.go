@@ -186,3 +186,27 @@ func BenchmarkLeaveJoin(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkDeath is what a survivor does with the entry that removes one of three members that have 100,000 jobs of one task each: what it applies, and
+// what it derives of it for itself.
+func BenchmarkDeath(b *testing.B) {
+	w := manyJobs(b, 100_000, true)
+	full, seq := w.v, w.seq
+	m, _ := full.Member("m000")
+	duties := full.Duties("m001")
+	b.Run("apply", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			w.b, w.v, w.seq = b, full, seq
+			w.write(LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Died: true, Reason: "its process is gone"})
+		}
+	})
+	b.Run("duties", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if n := len(w.v.DutiesAfter(full, duties, "m001")); n != 50_000 {
+				b.Fatalf("%d duties", n)
+			}
+		}
+	})
+}

@@ -32,7 +32,7 @@ func (n note) record() Record {
 	return Record{Partition: PartitionID(n.id)}
 }
 
-// step is the records that one entry has set or removed. Steps are shared by all values that came about by them.
+// step is the records that one entry has set or removed, each once or more. Steps are shared by all values that came about by them.
 type step struct {
 	chain  Hash // of the value that it led to
 	notes  []note
@@ -50,7 +50,10 @@ const (
 )
 
 func (s *step) then(chain Hash, notes []note) *step {
-	next := &step{chain: chain, notes: slices.Clone(notes), before: s, length: 1, total: len(notes)}
+	if cap(notes)-len(notes) > len(notes)/8 { // they are kept for long
+		notes = slices.Clone(notes)
+	}
+	next := &step{chain: chain, notes: notes, before: s, length: 1, total: len(notes)}
 	switch {
 	case s == nil:
 	case s.length < maxSteps && s.total < maxNotes:
@@ -64,35 +67,52 @@ func (s *step) then(chain Hash, notes []note) *step {
 	return next
 }
 
-// since is the records of the steps behind the value with a chain hash; false where that is not known.
-func (s *step) since(chain Hash) (out []Record, ok bool) {
+// since is what the steps after the value with a chain hash have noted; false where that is not known.
+func (s *step) since(chain Hash) (out noted, ok bool) {
 	var older []step
-	add := func(notes []note) {
-		for _, n := range notes {
-			out = append(out, n.record())
-		}
-	}
 	for ; s != nil; s = s.before {
 		if s.chain == chain {
 			return out, true
 		}
-		add(s.notes)
+		out = append(out, s.notes)
 		older = s.older
 	}
 	for i := range older {
 		if older[i].chain == chain {
 			return out, true
 		}
-		add(older[i].notes)
+		out = append(out, older[i].notes)
 	}
 	return nil, false
+}
+
+// noted is the notes of some steps. A record may be in it more than once.
+type noted [][]note
+
+func (n noted) len() (total int) {
+	for _, notes := range n {
+		total += len(notes)
+	}
+	return total
+}
+
+func (n noted) records() []Record {
+	out := make([]Record, 0, n.len())
+	for _, notes := range n {
+		for _, x := range notes {
+			out = append(out, x.record())
+		}
+	}
+	return out
 }
 
 // Changes lists the records that differ between two values, including those that exist in only one: members, then jobs, then partitions, each sorted. If after
 // follows from before by at most some hundred entries, the cost is that of their changes; otherwise it compares all records.
 func Changes(before, after Value) []Record {
-	touched, ok := after.recent.since(before.chain)
-	if !ok {
+	var touched []Record
+	if noted, ok := after.recent.since(before.chain); ok {
+		touched = noted.records()
+	} else {
 		touched = slices.Concat(before.all(), after.all())
 	}
 	slices.SortFunc(touched, Record.compare)

@@ -115,7 +115,7 @@ func (d *draft) loseOthers(named []EpochMember) {
 		}
 	}
 	for _, m := range lost {
-		d.release(m.ID, false, string(m.ID)+" is not in the epoch "+d.epoch.String())
+		d.release(m.ID, end{}, string(m.ID)+" is not in the epoch "+d.epoch.String())
 		d.removeMember(m.ID)
 	}
 }
@@ -246,5 +246,5 @@ func (d *draft) epochHash() Hash {
 		return 0
 	}
 	d.buf = appendAnnouncement(d.buf[:0], d.epoch)
-	return hashBytes(kindEpoch, d.buf)
+	return hashBytes(kindEpoch, &d.buf)
 }

@@ -6,15 +6,19 @@ const maxDeaths = 3
 // poisoned is the cause of such a partition.
 const poisoned = "its owners died"
 
-// countDeaths counts the death of a member for all that it ran. It is called before the member's grants are given back.
+// diedWith reports whether the death of its owner counts for a partition. For one of a pool it does not: that is a slot's share of a task, whose attempts
+// count by other means.
+func (p *partitionRecord) diedWith(owner MemberID) bool {
+	return p.Owner == owner && !p.Dropped && p.class != nil && p.Slot == 0 && p.State != PartitionHeld
+}
+
+// countDeaths counts the death of a member for all that it ran, before any of its grants is given back.
 func (d *draft) countDeaths(m MemberID) {
 	for _, id := range d.ownedIDs(m) {
-		p, _ := d.edit(id)
-		if p.Owner != m || p.Dropped || p.class == nil || p.Slot != 0 || p.State == PartitionHeld {
-			continue // of a pool: a slot's share of a task; its attempts count by other means
+		if p, _ := d.edit(id); p.diedWith(m) {
+			p.Deaths++
+			d.setPartition(p)
 		}
-		p.Deaths++
-		d.setPartition(p)
 	}
 }
 

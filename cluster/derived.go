@@ -92,6 +92,30 @@ func (d *derived) index(p *partitionRecord, by int) {
 	}
 }
 
+// forgetMember takes all that a member has out of the sets, at once: index would take it out one by one. Each of these partitions is set or removed after that.
+func (d *derived) forgetMember(m MemberID) {
+	d.byMember.RemoveAll(string(m))
+	ordered.Below(&d.counts, string(m)+"\x00", func(key string, _ int64) bool {
+		d.movable.RemoveAll(key)
+		return true
+	})
+}
+
+// forgetPlaced takes the partitions of a class out of those that wait, at once, where the moves, which are done after that, place them all.
+func (d *derived) forgetPlaced(classes []schedule.Class, moves []schedule.Move) {
+	placed := make([]int, len(classes))
+	for i := range moves {
+		if moves[i].From < 0 {
+			placed[moves[i].Class]++
+		}
+	}
+	for i, n := range placed {
+		if n > 1 && n == d.unplaced.Len(classes[i].Key) {
+			d.unplaced.RemoveAll(classes[i].Key)
+		}
+	}
+}
+
 // shelve adds (by > 0) or removes a partition.
 func shelve(s *ordered.Sets[string, PartitionID], key string, id PartitionID, by int) {
 	if by > 0 {

@@ -37,9 +37,14 @@ type draft struct {
 	alone     bool            // one command, whose consequences for other records Settle derives
 	taken     int             // number of commands of a repeated request
 	notes     []note          // of what this entry has set or removed
+	own       *maker          // of the records that this draft has made; nil until there is one
 	loading   bool            // the value is made of its records: all of them are the draft's own
 	buf       []byte
+	former    partitionRecord // by editInPlace
 }
+
+// maker is the address of one draft.
+type maker struct{ _ byte }
 
 func (v Value) draft(e *Entry) *draft {
 	return &draft{Value: v, at: e.Index, atMS: e.AtMS, writer: e.Writer}
@@ -106,7 +111,7 @@ func (d *draft) setMember(m Member) {
 		d.allocate = true
 	}
 	d.buf = appendMember(d.buf[:0], m)
-	rec := memberRecord{Member: m, hash: hashBytes(kindMember, d.buf)}
+	rec := memberRecord{Member: m, hash: hashBytes(kindMember, &d.buf)}
 	d.digest += rec.hash
 	d.countJoined(&m, 1)
 	d.Value.members.Set(m.ID, rec)
@@ -144,7 +149,7 @@ func (d *draft) setJob(rec *jobRecord) {
 		d.shareSpec(rec)
 	}
 	d.buf = appendJob(d.buf[:0], rec.Job)
-	rec.hash = hashBytes(kindJob, d.buf)
+	rec.hash = hashBytes(kindJob, &d.buf)
 	d.digest += rec.hash
 	d.indexJob(rec, 1)
 	d.jobs.Set(rec.ID, rec)
@@ -219,26 +224,37 @@ func (d *draft) countOpen(id JobID, by int) int {
 }
 
 func (d *draft) setPartition(p *partitionRecord) {
+	old, _ := d.partitions.Get(p.ID)
+	d.partitions.Set(p.ID, p)
+	d.setAfter(old, p)
+}
+
+// setAfter keeps everything else in step with a record that was set: old is what was there before, nil for nothing.
+func (d *draft) setAfter(old, p *partitionRecord) {
+	if d.own == nil {
+		d.own = new(maker)
+	}
 	p.ChangedMS = d.atMS
-	d.note(kindPartition, string(p.ID))
-	old, had := d.partitions.Get(p.ID)
-	if had {
+	if old == nil || old.own != d.own {
+		d.note(kindPartition, string(p.ID))
+	}
+	p.own = d.own
+	if old != nil {
 		d.digest -= old.hash
 		d.touch(old.Owner)
 		d.touch(old.Next)
 	}
 	d.touch(p.Owner)
 	d.touch(p.Next)
-	if !had || !samePlace(old, p) {
-		if had {
+	if old == nil || !samePlace(old, p) {
+		if old != nil {
 			d.indexPartition(old, -1)
 		}
 		d.indexPartition(p, 1)
 	}
 	d.buf = appendPartition(d.buf[:0], p.Partition)
-	p.hash = hashBytes(kindPartition, d.buf)
+	p.hash = hashBytes(kindPartition, &d.buf)
 	d.digest += p.hash
-	d.partitions.Set(p.ID, p)
 	d.countIfOpen(old, p)
 }
 
@@ -298,6 +314,16 @@ func (d *draft) edit(id PartitionID) (*partitionRecord, bool) {
 	}
 	rec := *old
 	return &rec, true
+}
+
+// editInPlace is edit for a record that this draft has made already, and returns what it was as well: they are for setAfter. There is one at a time.
+func (d *draft) editInPlace(id PartitionID) (old, p *partitionRecord, ok bool) {
+	p, ok = d.partitions.Get(id)
+	if !ok || d.own == nil || p.own != d.own {
+		return nil, nil, false
+	}
+	d.former = *p
+	return &d.former, p, true
 }
 
 func endedKey(j *Job) string {

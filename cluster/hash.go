@@ -10,9 +10,12 @@ import (
 // String returns 16 hex digits.
 func (h Hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
 
-// hashBytes hashes a record; the kind keeps equal bytes of different records apart. The kind goes last so that b needs no copy
-// when it has room; b is not kept.
-func hashBytes(kind byte, b []byte) Hash { return Hash(xxhash.Sum64(append(b, kind))) }
+// hashBytes hashes the record in a buffer, which it may give more room; the kind, after it, keeps equal bytes of different records apart.
+func hashBytes(kind byte, buf *[]byte) Hash {
+	b := append(*buf, kind)
+	*buf = b[:len(b)-1]
+	return Hash(xxhash.Sum64(b))
+}
 
 // chain is the hash over everything up to and with the record at index.
 func chain(prev Hash, index Index, data []byte) Hash {

@@ -87,7 +87,7 @@ func loadSorted[K ~string](r *decoder, record func() K) {
 // hash is that of the record that was just read: its encoding is the only one that it has.
 func (l *loader) hash(kind byte, from int) Hash {
 	l.buf = append(l.buf[:0], l.r.data[from:l.r.off]...)
-	h := hashBytes(kind, l.buf)
+	h := hashBytes(kind, &l.buf)
 	l.digest += h
 	return h
 }

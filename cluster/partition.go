@@ -19,6 +19,7 @@ const (
 type Partition struct {
 	ID        PartitionID
 	State     PartitionState
+	Dropped   bool // its job or task has ended: it is removed as soon as its owner has stopped
 	Offered   bool // granted, but its owner has not accepted it yet, and does not run it: see AcceptOffer
 	Owner     MemberID
 	Token     Token
@@ -30,7 +31,6 @@ type Partition struct {
 	Message   string   // of the last failure
 	Deaths    int64    // number of owners in a row that died while they ran it; since format 2
 	Parents   []string // keys within its task
-	Dropped   bool     // its job or task has ended: it is removed as soon as its owner has stopped
 	// Slot is the number of the slot of its owner that it occupies until it is removed, from 1; 0 if its task is not of spread pool.
 	Slot int64
 	// ListedBy is the key of the partitioner whose window contains this item, Input its input; see [AdvanceWindow]. "" for others.

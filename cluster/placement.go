@@ -84,7 +84,7 @@ func (d *draft) leaderHash() Hash {
 		return 0
 	}
 	d.buf = appendLeadership(d.buf[:0], d.leader)
-	return hashBytes(kindLeader, d.buf)
+	return hashBytes(kindLeader, &d.buf)
 }
 
 // notLed tells why an entry does not count for who wrote it, "" if it does: where somebody leads, only that writer's entries count, and those by which

@@ -38,6 +38,7 @@ func (d *draft) planView(view *view) bool {
 	}
 	plan, opened := schedule.Place(view, budget), d.derived.moving
 	moved := int64(0)
+	d.derived.forgetPlaced(view.classes, plan.Moves)
 	for _, mv := range plan.Moves {
 		if mv.From >= 0 && d.shared() {
 			continue
@@ -52,13 +53,13 @@ func (d *draft) planView(view *view) bool {
 
 // move does one move, if its partition is there.
 func (d *draft) move(view *view, mv schedule.Move) bool {
-	p, ok := d.edit(PartitionID(mv.Item))
+	id := PartitionID(mv.Item)
+	if mv.From < 0 {
+		return d.grantFree(id, MemberID(view.members[mv.To].ID))
+	}
+	p, ok := d.edit(id)
 	if !ok {
 		return false
-	}
-	if mv.From < 0 {
-		d.grant(p, MemberID(view.members[mv.To].ID), p.Cause)
-		return true
 	}
 	to, cause := MemberID(""), "its owner may not run it"
 	if mv.To >= 0 {

@@ -77,7 +77,7 @@ func (v Value) Duties(self MemberID) []Duty {
 // changed.
 func (v Value) DutiesAfter(before Value, duties []Duty, self MemberID) []Duty {
 	touched, ok := v.recent.since(before.chain)
-	if !ok || len(touched) > v.partitions.Len() {
+	if !ok || touched.len() > v.partitions.Len() {
 		return v.Duties(self)
 	}
 	ids := v.partitionsIn(touched)
@@ -95,18 +95,20 @@ func (v Value) DutiesAfter(before Value, duties []Duty, self MemberID) []Duty {
 	return append(out, duties...)
 }
 
-// partitionsIn lists the partitions among these records, and those of their jobs, sorted.
-func (v Value) partitionsIn(records []Record) []PartitionID {
-	ids := make([]PartitionID, 0, len(records))
-	for _, r := range records {
-		switch {
-		case r.Partition != "":
-			ids = append(ids, r.Partition)
-		case r.Job != "":
-			v.eachOf(r.Job, func(p Partition) bool {
-				ids = append(ids, p.ID)
-				return true
-			})
+// partitionsIn lists the partitions among what was noted, and those of the jobs, sorted.
+func (v Value) partitionsIn(touched noted) []PartitionID {
+	ids := make([]PartitionID, 0, touched.len())
+	for _, notes := range touched {
+		for _, n := range notes {
+			switch n.kind {
+			case kindPartition:
+				ids = append(ids, PartitionID(n.id))
+			case kindJob:
+				v.eachOf(JobID(n.id), func(p Partition) bool {
+					ids = append(ids, p.ID)
+					return true
+				})
+			}
 		}
 	}
 	slices.Sort(ids)

@@ -75,6 +75,7 @@ type partitionRecord struct {
 	Partition
 	hash  Hash
 	class *schedule.Class // nil for a partition of spread every or pool
+	own   *maker          // of the draft that made it
 }
 
 type writerRecord struct {

@@ -122,11 +122,20 @@ func (p *planner) fill(o *openings, g, class int32, placed *bool) *openings {
 
 func (p *planner) place(item string, class, m int32) {
 	if len(p.entries) == cap(p.entries) {
-		p.entries = slices.Grow(p.entries, max(64, len(p.entries)))
+		p.entries = slices.Grow(p.entries, max(fewEntries, min(3*len(p.entries), p.unplaced(class))))
 	}
 	p.entries = append(p.entries, entry{item: item, class: class, from: none, to: none, kept: none})
 	p.put(int32(len(p.entries)-1), m)
 	p.placed[class]++
+}
+
+// fewEntries is the least room that is made for entries.
+const fewEntries = 64
+
+// unplaced is how many items of a class are without an owner and not placed yet.
+func (p *planner) unplaced(class int32) (n int) {
+	p.view.Unplaced(int(class), func(string) bool { n++; return true })
+	return n - p.placed[class]
 }
 
 // retry places what found no room before: where evening has made some, or else by moving others out of the way.

@@ -26,6 +26,15 @@ func (s *Sets[K, E]) Remove(key K, e E) {
 	s.of.Set(key, m)
 }
 
+// RemoveAll removes all elements of the set of a key.
+func (s *Sets[K, E]) RemoveAll(key K) { s.of.Remove(key) }
+
+// Len is how many elements the set of a key has.
+func (s *Sets[K, E]) Len(key K) int {
+	m, _ := s.of.Get(key)
+	return m.Len()
+}
+
 // Each yields the elements of a key in order.
 func (s *Sets[K, E]) Each(key K, yield func(E) bool) {
 	m, _ := s.of.Get(key)
