@@ -98,14 +98,14 @@ func (p *process) tickLater(at protocol.Instant, n uint64) {
 
 func (p *process) begin(e work.Start) {
 	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now, attempt: e.Grant.Attempt,
-		slot: slotOf(&e.Grant), count: e.Grant.Count, index: e.Grant.Index}
+		slot: slotOf(e.Grant), count: e.Grant.Count, index: e.Grant.Index}
 	p.w.oracle.started(r)
 	p.runs = append(p.runs, r)
 	switch r.kind {
 	case "finite":
 		r.returns(p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), work.Finished)
 	case "window":
-		r.windowed(&e.Grant)
+		r.windowed(e.Grant)
 	case "flaky":
 		r.returns(p.chance.between(int64(100*time.Millisecond), int64(20*time.Second)), work.Failed)
 	}

@@ -20,7 +20,7 @@ type more struct {
 }
 
 func grantedBy(fx *Start) granted {
-	g := &fx.Grant
+	g := fx.Grant
 	out := granted{id: g.Partition, token: g.Token, attempt: g.Attempt, definition: fx.Definition}
 	if len(g.Parents) > 0 || g.ListedBy != "" || len(g.Input) > 0 || g.Index != 0 || g.Count != 0 {
 		out.more = &more{g.Parents, g.ListedBy, g.Input, g.Index, g.Count}

@@ -1,6 +1,8 @@
 package work
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -32,7 +34,6 @@ type State struct {
 	conf  StepConfig
 	types map[string]*typeState
 
-	parts map[cluster.PartitionID]*part
 	order []*part // sorted by partition; may hold dropped ones until the step ends
 
 	now        protocol.Instant
@@ -57,7 +58,7 @@ func NewState(c StepConfig) *State {
 	if c.Grace <= 0 {
 		c.Grace = DefaultGrace
 	}
-	s := &State{conf: c, types: map[string]*typeState{}, parts: map[cluster.PartitionID]*part{}}
+	s := &State{conf: c, types: map[string]*typeState{}}
 	for _, t := range c.Types {
 		s.types[t.Name] = &typeState{max: t.MaxRuns}
 	}
@@ -171,6 +172,15 @@ func (s *State) sweep() {
 	}
 	clear(s.order[len(kept):])
 	s.order = kept
+}
+
+// part finds a partition; nil for none.
+func (s *State) part(id cluster.PartitionID) *part {
+	i, ok := slices.BinarySearchFunc(s.order, id, func(p *part, id cluster.PartitionID) int { return strings.Compare(string(p.id), string(id)) })
+	if !ok || s.order[i].phase == phaseGone {
+		return nil
+	}
+	return s.order[i]
 }
 
 // tell emits the reports if they, or the version that they are based on, changed.

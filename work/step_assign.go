@@ -29,7 +29,6 @@ func (s *State) assign(a protocol.Assignment) {
 			p, old = old[0], old[1:]
 		} else {
 			p = &part{id: g.Partition}
-			s.parts[p.id] = p
 		}
 		merged = append(merged, p)
 		s.grantTo(p, g, like)

@@ -82,9 +82,9 @@ type Effect interface{ effect() }
 type (
 	// Start begins a run. The partition has no other run on this member.
 	Start struct {
-		Grant      protocol.Grant
-		Definition *Definition // shared, read-only
-		First      bool        // no run under this token was started before: the partition is new here
+		Grant      *protocol.Grant // shared, read-only
+		Definition *Definition     // shared, read-only
+		First      bool            // no run under this token was started before: the partition is new here
 	}
 	// Stop ends the ctx of the partition's run, once.
 	Stop struct {

@@ -140,7 +140,7 @@ func (s *State) start(p *part) {
 	p.typ = s.types[g.Spec.Type]
 	p.typ.running++
 	s.active++
-	s.do(Start{Grant: *g, Definition: p.def, First: p.began != g.Token})
+	s.do(Start{Grant: g, Definition: p.def, First: p.began != g.Token})
 	p.began = g.Token
 }
 
@@ -166,7 +166,7 @@ func (s *State) ignoresCancel(p *part) {
 
 // exited handles the end of a run.
 func (s *State) exited(e Exited) {
-	p := s.parts[e.Partition]
+	p := s.part(e.Partition)
 	if p == nil || p.token != e.Token || p.phase != phaseRunning && p.phase != phaseStopping {
 		return
 	}
@@ -207,7 +207,6 @@ func (s *State) fail(p *part, message string) {
 
 func (s *State) drop(p *part) {
 	p.phase, p.timer = phaseGone, 0
-	delete(s.parts, p.id)
 	s.dropped = true
 }
 
