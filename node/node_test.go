@@ -262,17 +262,19 @@ func TestReadyTellsWhyNot(t *testing.T) {
 func TestTallyForgetsWhatIsNotOwned(t *testing.T) {
 	t.Parallel()
 	ta := newTally()
-	owns := func(p cluster.PartitionID) bool { return p == "mine" }
-	if !ta.first("mine", 1, owns) || ta.first("mine", 1, owns) || !ta.first("mine", 2, owns) {
+	owned := func() func(cluster.PartitionID) bool {
+		return func(p cluster.PartitionID) bool { return p == "mine" }
+	}
+	if !ta.first("mine", 1, owned) || ta.first("mine", 1, owned) || !ta.first("mine", 2, owned) {
 		t.Error("a token is first once")
 	}
 	for i := range 10 * minTold {
-		ta.first(cluster.PartitionID(fmt.Sprint("p", i)), 1, owns)
+		ta.first(cluster.PartitionID(fmt.Sprint("p", i)), 1, owned)
 	}
 	if len(ta.told) > 2*minTold {
 		t.Errorf("it remembers %d", len(ta.told))
 	}
-	if ta.first("mine", 2, owns) {
+	if ta.first("mine", 2, owned) {
 		t.Error("it forgot what is owned")
 	}
 }

@@ -163,7 +163,7 @@ func (n *Node) runStopped(ev work.RunStopped) {
 
 // tellMove journals a move to this member, once, and tells whether the start is one.
 func (n *Node) tellMove(p cluster.Partition, ev work.RunStarted) bool {
-	if p.Token != ev.Token || p.From == "" || !n.tally.first(ev.Partition, ev.Token, n.owns) || p.From == n.c.Member {
+	if p.Token != ev.Token || p.From == "" || !n.tally.first(ev.Partition, ev.Token, n.owned) || p.From == n.c.Member {
 		return false
 	}
 	r := journal.Record{
@@ -214,9 +214,12 @@ func (n *Node) frozen(f work.Frozen) {
 	n.record(r)
 }
 
-func (n *Node) owns(id cluster.PartitionID) bool {
-	p, ok := n.member.Value().Partition(id)
-	return ok && p.Owner == n.c.Member
+func (n *Node) owned() func(cluster.PartitionID) bool {
+	v := n.member.Value()
+	return func(id cluster.PartitionID) bool {
+		p, ok := v.Partition(id)
+		return ok && p.Owner == n.c.Member
+	}
 }
 
 // whyRemoved says why a partition is not this member's any more.

@@ -35,8 +35,8 @@ func newTally() *tally {
 // minTold is how many told moves are remembered at least.
 const minTold = 1000
 
-// first tells whether a partition starts under this token for the first time. What is not owned any more is forgotten now and then.
-func (t *tally) first(p cluster.PartitionID, token cluster.Token, owns func(cluster.PartitionID) bool) bool {
+// first tells whether a partition starts under this token for the first time. Now and then it asks what this member owns, and forgets all else.
+func (t *tally) first(p cluster.PartitionID, token cluster.Token, owned func() func(cluster.PartitionID) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.told[p] == token {
@@ -44,6 +44,7 @@ func (t *tally) first(p cluster.PartitionID, token cluster.Token, owns func(clus
 	}
 	t.told[p] = token
 	if len(t.told) > max(t.most, minTold) {
+		owns := owned()
 		for old := range t.told {
 			if old != p && !owns(old) {
 				delete(t.told, old)

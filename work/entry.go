@@ -28,12 +28,17 @@ func (p *pacer) readEntries() {
 	}
 }
 
+// perRead is how many are read in one request.
+func (p *pacer) perRead() int {
+	if _, ok := p.s.conf.Positions.(store.GetMany); ok {
+		return entriesPerRead
+	}
+	return 1
+}
+
 // takeEntries takes the next ones that are not over; none ends the reader.
 func (p *pacer) takeEntries() (some []entry) {
-	most := 1
-	if _, ok := p.s.conf.Positions.(store.GetMany); ok {
-		most = entriesPerRead
-	}
+	most := p.perRead()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.entries) > 0 && len(some) < most {

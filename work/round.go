@@ -26,7 +26,7 @@ type lastRound struct {
 	since time.Time // when the job's definition was accepted: what was planned before is not caught up
 }
 
-// enter puts a periodic run on the wheel. One whose rounds are kept first reads which was the last: until then no round begins.
+// enter puts a periodic run on the wheel. One whose rounds are kept waits for readEntered.
 func (p *pacer) enter(ctx context.Context, r *run) {
 	if !r.periodic.keeps() {
 		p.add(ctx, r, lastRound{})
@@ -35,7 +35,15 @@ func (p *pacer) enter(ctx context.Context, r *run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.entries = append(p.entries, entry{ctx, r})
-	if p.readers < maxReads {
+}
+
+// readEntered starts to read which was the last round of those that have entered: until that is known none of theirs begins. It is called when all that could
+// be started at once has been: the reads do not delay that, and take many in one request.
+func (p *pacer) readEntered() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	requests := (len(p.entries) + p.perRead() - 1) / p.perRead()
+	for p.readers < min(requests, maxReads) {
 		p.readers++
 		p.s.runs.Add(1)
 		go p.readEntries()

@@ -88,6 +88,7 @@ func (s *Supervisor) step(ctx context.Context, e Event) {
 	for _, fx := range effects[stops:] {
 		s.do(ctx, fx)
 	}
+	s.pacer.readEntered()
 }
 
 // frozenAfter is how long nothing may have happened here before that counts as a suspension of the process: the loop never sleeps so long.
