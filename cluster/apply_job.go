@@ -79,7 +79,7 @@ func SameSpec(a, b *JobSpec) bool {
 
 func (d *draft) newRecord(id JobID, spec JobSpec) *jobRecord {
 	rec := &jobRecord{Job: Job{ID: id, State: JobRunning, Spec: &spec, SpecIndex: d.at, SinceMS: d.atMS}}
-	rec.classes, rec.pool = d.classesOf(id, &spec), poolTasks(&spec)
+	rec.layout = &layout{d.classesOf(id, &spec), poolTasks(&spec)}
 	if len(rec.pool) > 0 {
 		rec.Turn = Turn{Submitted: d.at, Ordinal: d.submitted, Since: d.at}
 	}

@@ -46,6 +46,13 @@ type draft struct {
 // maker is the address of one draft.
 type maker struct{ _ byte }
 
+func (d *draft) maker() *maker {
+	if d.own == nil {
+		d.own = new(maker)
+	}
+	return d.own
+}
+
 func (v Value) draft(e *Entry) *draft {
 	return &draft{Value: v, at: e.Index, atMS: e.AtMS, writer: e.Writer}
 }
@@ -148,6 +155,7 @@ func (d *draft) setJob(rec *jobRecord) {
 	if !ok || old.Spec != rec.Spec {
 		d.shareSpec(rec)
 	}
+	rec.own = d.maker()
 	d.buf = appendJob(d.buf[:0], rec.Job)
 	rec.hash = hashBytes(kindJob, &d.buf)
 	d.digest += rec.hash
@@ -163,6 +171,9 @@ func (d *draft) shareSpec(rec *jobRecord) {
 		}
 		if alike(near.Spec, rec.Spec) && SameSpec(near.Spec, rec.Spec) {
 			rec.Spec = near.Spec
+			if slices.Equal(near.classes, rec.classes) { // a class may be of the job
+				rec.layout = near.layout
+			}
 		}
 		return false
 	})
@@ -207,18 +218,18 @@ func (d *draft) indexJob(j *jobRecord, by int) {
 	}
 }
 
-// countOpen changes the number of unfinished partitions of a job. The record is replaced, not changed: older values share it.
+// countOpen changes the number of unfinished partitions of a job. A record that this draft has not made is replaced, not changed: older values share it.
 func (d *draft) countOpen(id JobID, by int) int {
 	old, ok := d.jobs.Get(id)
 	if !ok {
 		return math.MaxInt
 	}
-	if d.loading {
+	if d.loading || old.own == d.maker() {
 		old.open += by
 		return old.open
 	}
 	rec := *old
-	rec.open += by
+	rec.open, rec.own = rec.open+by, d.maker()
 	d.jobs.Set(id, &rec)
 	return rec.open
 }
@@ -231,14 +242,11 @@ func (d *draft) setPartition(p *partitionRecord) {
 
 // setAfter keeps everything else in step with a record that was set: old is what was there before, nil for nothing.
 func (d *draft) setAfter(old, p *partitionRecord) {
-	if d.own == nil {
-		d.own = new(maker)
-	}
 	p.ChangedMS = d.atMS
-	if old == nil || old.own != d.own {
+	if old == nil || old.own != d.maker() {
 		d.note(kindPartition, string(p.ID))
 	}
-	p.own = d.own
+	p.own = d.maker()
 	if old != nil {
 		d.digest -= old.hash
 		d.touch(old.Owner)
@@ -319,7 +327,7 @@ func (d *draft) edit(id PartitionID) (*partitionRecord, bool) {
 // editInPlace is edit for a record that this draft has made already, and returns what it was as well: they are for setAfter. There is one at a time.
 func (d *draft) editInPlace(id PartitionID) (old, p *partitionRecord, ok bool) {
 	p, ok = d.partitions.Get(id)
-	if !ok || d.own == nil || p.own != d.own {
+	if !ok || p.own != d.maker() {
 		return nil, nil, false
 	}
 	d.former = *p

@@ -101,9 +101,9 @@ func (l *loader) job() JobID {
 	rec := l.jobSlab.next()
 	rec.Job, rec.hash = j, l.hash(kindJob, from)
 	if n := len(l.jobs); n > 0 && l.jobs[n-1].Spec == j.Spec && !spreads(j.Spec) {
-		rec.classes, rec.pool = l.jobs[n-1].classes, l.jobs[n-1].pool
+		rec.layout = l.jobs[n-1].layout
 	} else {
-		rec.classes, rec.pool = l.classesOf(j.ID, j.Spec), poolTasks(j.Spec)
+		rec.layout = &layout{l.classesOf(j.ID, j.Spec), poolTasks(j.Spec)}
 	}
 	l.indexJob(rec, 1)
 	l.draft.jobs.Set(rec.ID, rec)

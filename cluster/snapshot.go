@@ -76,6 +76,6 @@ func (d *draft) loadJob(j Job) {
 		return
 	}
 	rec := &jobRecord{Job: j}
-	rec.classes, rec.pool = d.classesOf(j.ID, j.Spec), poolTasks(j.Spec)
+	rec.layout = &layout{d.classesOf(j.ID, j.Spec), poolTasks(j.Spec)}
 	d.setJob(rec)
 }

@@ -65,10 +65,16 @@ type memberRecord struct {
 
 type jobRecord struct {
 	Job
-	hash    Hash
+	*layout
+	hash Hash
+	open int    // partitions that are not finished, without those of spread pool; derived
+	own  *maker // of the draft that made it
+}
+
+// layout is what is derived of the spec of a job. Jobs with the same spec may share it; it is never changed.
+type layout struct {
 	classes []*schedule.Class // of each task; nil for spread every
-	open    int               // partitions that are not finished, without those of spread pool; derived
-	pool    []int             // the tasks of spread pool, by their index, in topological order; derived
+	pool    []int             // the tasks of spread pool, by their index, in topological order
 }
 
 type partitionRecord struct {

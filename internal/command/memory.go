@@ -32,8 +32,8 @@ func limitMemory(getenv func(string) string, root fs.FS) int64 {
 // many tasks. A large member does not take twice what it needs, and a small one does not collect more often.
 const (
 	usualGarbage = 100
-	leastGarbage = 17
-	muchGarbage  = 32 << 20 // bytes from which on the share is less
+	leastGarbage = 25
+	muchGarbage  = 40 << 20 // bytes from which on the share is less
 )
 
 // garbageFor is the share for so many bytes that are live.
