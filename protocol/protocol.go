@@ -55,8 +55,8 @@ type Report struct {
 	Partition cluster.PartitionID
 	Token     cluster.Token
 	State     RunState
-	Attempt   int64  // finished or failed: the attempt count that the run began with
 	Fresh     bool   // failed: forgive earlier failures
+	Attempt   int64  // finished or failed: the attempt count that the run began with
 	Message   string // failed: why
 }
 

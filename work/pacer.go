@@ -102,10 +102,12 @@ func (p *pacer) queue(e *periodic) {
 	}
 	e.place = placeQueued
 	if e.extra != nil {
-		e.present, e.extra = *e.extra, nil
+		e.present, e.extra = &underway{round: *e.extra}, nil
 	} else {
-		e.present = e.owed[0]
-		e.owed = append(e.owed[:0], e.owed[1:]...)
+		e.present = &underway{round: e.owed[0]}
+		if e.owed = e.owed[1:]; len(e.owed) == 0 {
+			e.owed = nil
+		}
 	}
 	e.lane.queue = append(e.lane.queue, e)
 }
@@ -179,8 +181,11 @@ func (p *pacer) lane(t *Type) *lane {
 func (p *pacer) remove(e *periodic, cause error) {
 	p.mu.Lock()
 	p.wheel.remove(&e.timer)
-	was, cancel := e.place, e.cancel
-	if was != placeRunning {
+	was := e.place
+	var cancel context.CancelCauseFunc
+	if was == placeRunning {
+		cancel = e.present.cancel
+	} else {
 		e.place = placeGone
 	}
 	p.mu.Unlock()
@@ -198,7 +203,7 @@ func (p *pacer) over(e *periodic) {
 	p.mu.Lock()
 	e.lane.running--
 	p.running--
-	e.cancel = nil
+	e.present = nil
 	e.place = placeNone
 	gone := e.run.stopped.Load()
 	if gone {

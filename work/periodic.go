@@ -28,7 +28,8 @@ const roundsTogether = 50 * time.Millisecond
 // longestCron is after how long a schedule by the wall clock looks at it again: it may have been set meanwhile.
 const longestCron = 30 * time.Second
 
-// periodic is the schedule of one periodic run. All but period and cron is guarded by pacer.mu; errors belongs to the one round.
+// periodic is the schedule of one periodic run. All but period and cron is guarded by pacer.mu; errors belongs to the one round. A member has tens of
+// thousands of them, of which most wait for their next round: what others have is apart.
 type periodic struct {
 	run     *run
 	base    context.Context // of rounds; never ends
@@ -39,15 +40,20 @@ type periodic struct {
 	plan    plan          // by the wall clock; nil for a period below KeptFrom
 	at      time.Time     // of plan: the next round
 	next    protocol.Instant
-	owed    []round // are due and have not begun, in order; more than one only with CatchUpAll
-	present round
+	owed    []round   // are due and have not begun, in order; more than one only with CatchUpAll
+	present *underway // nil while no round is queued or runs
+	errors  *errorRow // nil while rounds are well
 	place   roundPlace
-	cancel  context.CancelCauseFunc
-	errors  errorRow
 
 	extra    *round        // was asked for, and has not begun
 	asked    store.Version // the newest request for a round that this run knows
 	answered store.Version // the newest one whose round is over
+}
+
+// underway is a round that is queued or runs.
+type underway struct {
+	round
+	cancel context.CancelCauseFunc // nil until it runs
 }
 
 // round is one round that is due: since when, and for what time by the wall clock.
@@ -227,7 +233,7 @@ func (p *pacer) round(e *periodic) {
 	ctx, cancel := r.context(e.base)
 	defer cancel(nil)
 	p.mu.Lock()
-	e.cancel = cancel
+	e.present.cancel = cancel
 	p.mu.Unlock()
 	if r.stopped.Load() { // stopped before cancel could be seen
 		return
@@ -265,7 +271,7 @@ func (e *periodic) done(began protocol.Instant, err error) {
 	} else {
 		r.stats.failures++
 		r.stats.inRow++
-		r.stats.lastError, r.stats.lastErrorMS = err.Error(), r.s.conf.Wall().UnixMilli()
+		r.stats.last = &lastFailure{err.Error(), r.s.conf.Wall().UnixMilli()}
 	}
 	r.mu.Unlock()
 	r.s.conf.Events.roundDone(RoundDone{Partition: r.id, Token: r.token, Type: r.typ.Name, Lateness: late, Took: took, Err: err})
@@ -276,7 +282,11 @@ func (e *periodic) journal(now protocol.Instant, err error) {
 	record := journal.Record{Kind: journal.Recovered, Partition: string(e.run.id), Token: uint64(e.run.token)}
 	if err == nil {
 		record.Message = e.errors.success()
+		e.errors = nil
 	} else {
+		if e.errors == nil {
+			e.errors = &errorRow{}
+		}
 		record.Kind, record.Message = journal.RunError, e.errors.failure(now, fmt.Sprint(err))
 	}
 	if record.Message != "" {

@@ -17,30 +17,40 @@ type run struct {
 	s *Supervisor
 	granted
 	typ       *Type // shared by the runs of a type, with its name
-	keep      bool
 	runner    Runner
 	startedAt protocol.Instant
 	sinceMS   int64
-	stopped   atomic.Bool // its ctx has ended or is about to
 	periodic  *periodic   // nil for a long run
+	stopped   atomic.Bool // its ctx has ended or is about to
 	paced     atomic.Bool // periodic is set, and is on the wheel
+	keep      bool
 
 	mu     sync.Mutex // guards what follows
 	cancel context.CancelCauseFunc
-	cause  error
-	until  protocol.Instant // when it ran for the last time before it was stopped
+	end    *stopping // nil while it was not stopped
 	stats  runStats
 	saved  savedPosition
+}
+
+// stopping is why a run was stopped.
+type stopping struct {
+	cause error
+	until protocol.Instant // when it ran for the last time before that
 }
 
 // runStats is the part of a run in Status.
 type runStats struct {
 	rounds, failures, skipped, expired int64
-	inRow                              int64 // failed rounds since the last good one
-	lastError                          string
-	lastErrorMS                        int64
+	inRow                              int64        // failed rounds since the last good one
+	last                               *lastFailure // nil for none
 	lateness                           time.Duration
 	took                               time.Duration
+}
+
+// lastFailure is that of a round.
+type lastFailure struct {
+	message string
+	atMS    int64 // by the wall clock
 }
 
 func (s *Supervisor) newRun(fx Start) *run {
@@ -132,7 +142,7 @@ func (r *run) panicked(v any) error {
 // stop ends the run's ctx.
 func (r *run) stop(cause error) {
 	r.mu.Lock()
-	r.cause, r.until = cause, protocol.Instant(r.s.ranUntil.Load())
+	r.end = &stopping{cause, protocol.Instant(r.s.ranUntil.Load())}
 	r.stopped.Store(true)
 	cancel := r.cancel
 	r.mu.Unlock()
@@ -148,14 +158,14 @@ func (r *run) stop(cause error) {
 func (r *run) exit(o Outcome, message string) {
 	r.stopped.Store(true)
 	r.s.forget(r)
-	r.mu.Lock()
-	cause, until := r.cause, r.until
-	r.mu.Unlock()
 	now := r.s.clock()
-	if cause == nil {
-		until = now
+	end := stopping{until: now}
+	r.mu.Lock()
+	if r.end != nil {
+		end = *r.end
 	}
+	r.mu.Unlock()
 	ranFor := now.Sub(r.startedAt)
-	r.s.conf.Events.stopped(RunStopped{Partition: r.id, Token: r.token, Type: r.typ.Name, At: now, Until: until, RanFor: ranFor, Outcome: o, Cause: cause, Message: message})
+	r.s.conf.Events.stopped(RunStopped{Partition: r.id, Token: r.token, Type: r.typ.Name, At: now, Until: end.until, RanFor: ranFor, Outcome: o, Cause: end.cause, Message: message})
 	r.s.inbox.put(Exited{Now: now, Partition: r.id, Token: r.token, Outcome: o, Message: message, RanFor: ranFor})
 }

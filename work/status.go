@@ -100,8 +100,8 @@ func (r *run) addTo(st *RunStatus) {
 	st.Rounds, st.Failures, st.Skipped, st.Expired = r.stats.rounds, r.stats.failures, r.stats.skipped, r.stats.expired
 	st.FailedInRow = r.stats.inRow
 	st.LatenessUS, st.TookUS = r.stats.lateness.Microseconds(), r.stats.took.Microseconds()
-	if r.stats.lastError != "" {
-		st.LastError, st.LastErrorMS = r.stats.lastError, r.stats.lastErrorMS
+	if last := r.stats.last; last != nil {
+		st.LastError, st.LastErrorMS = last.message, last.atMS
 	}
 }
 

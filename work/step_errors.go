@@ -39,12 +39,10 @@ func (r *errorRow) failure(now protocol.Instant, message string) string {
 	return message
 }
 
-// success ends the row and returns what to journal, "" for nothing.
+// success is what to journal when a row, nil for none, is over; "" for nothing.
 func (r *errorRow) success() string {
-	if r.count == 0 {
+	if r == nil {
 		return ""
 	}
-	n := r.count
-	*r = errorRow{}
-	return fmt.Sprintf("well again after %d failed rounds", n)
+	return fmt.Sprintf("well again after %d failed rounds", r.count)
 }

@@ -36,24 +36,23 @@ type part struct {
 	bad    string          // why the definition cannot run
 	phase  phase
 	waited bool // the back-off of the grant's attempt is over
+	told   bool // report is among those told
 
 	// Of the run, or of the last one.
+	keep    bool
+	ignored bool // it was journaled that it ignores cancel
+	left    bool // abandoned
+	fresh   bool
 	token   cluster.Token
 	attempt int64
 	spec    *cluster.TaskSpec
-	keep    bool
 	typ     *typeState
-	ignored bool // it was journaled that it ignores cancel
-	left    bool // abandoned
 	endedAt protocol.Instant
 	message string
-	fresh   bool
 
 	began  cluster.Token // a run under this token was started
 	queued uint64        // sequence of its valid place in a queue
 	timer  uint64        // sequence of its valid timer; 0 none
-
-	told   bool // report is among those told
 	report protocol.Report
 }
 
