@@ -129,7 +129,7 @@ func TestKeptWithoutAClock(t *testing.T) {
 	t.Parallel()
 	path, r := filepath.Join(t.TempDir(), "a.json"), &running{}
 	spec := cluster.TaskSpec{Name: "t", Type: "noted", Definition: []byte(`{"on_store_loss":"keep"}`)}
-	if err := openKept(t, path, "a").write(protocol.Assignment{Version: 1, Grants: []protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}); err != nil {
+	if err := openKept(t, path, "a").write(protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {

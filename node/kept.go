@@ -27,9 +27,9 @@ type Kept struct {
 	member cluster.MemberID
 
 	mu      sync.Mutex
-	grants  []protocol.Grant // as they were read
-	ran     int              // tasks that ran while the store was away
-	version uint64           // of the assignment that was written last
+	grants  []*protocol.Grant // as they were read
+	ran     int               // tasks that ran while the store was away
+	version uint64            // of the assignment that was written last
 	written []byte
 }
 
@@ -38,9 +38,9 @@ const keptFormat = 1
 
 // keptFile is what is in the file.
 type keptFile struct {
-	Format int              `json:"format"`
-	Member cluster.MemberID `json:"member"`
-	Grants []protocol.Grant `json:"grants"`
+	Format int               `json:"format"`
+	Member cluster.MemberID  `json:"member"`
+	Grants []*protocol.Grant `json:"grants"`
 }
 
 // OpenKept reads the file of a member. The file need not exist yet.
@@ -61,7 +61,7 @@ func OpenKept(path string, member cluster.MemberID) (*Kept, error) {
 		return nil, fmt.Errorf("read what the member keeps: %s has format %d, and this Rota reads up to %d; try: a newer rota", path, f.Format, keptFormat)
 	case f.Member != member:
 		return nil, fmt.Errorf("read what the member keeps: %s is of the member %q; try: another directory", path, f.Member)
-	case slices.ContainsFunc(f.Grants, func(g protocol.Grant) bool { return g.Spec == nil }):
+	case slices.ContainsFunc(f.Grants, func(g *protocol.Grant) bool { return g == nil || g.Spec == nil }):
 		return nil, fmt.Errorf("read what the member keeps: %s is damaged: a task has no spec; try: remove it", path)
 	}
 	k.grants, k.written = f.Grants, data
@@ -143,7 +143,7 @@ func (k *Kept) write(a protocol.Assignment) error {
 		return nil
 	}
 	k.version = a.Version
-	f := keptFile{Format: keptFormat, Member: k.member, Grants: []protocol.Grant{}}
+	f := keptFile{Format: keptFormat, Member: k.member, Grants: []*protocol.Grant{}}
 	for _, g := range a.Grants {
 		if work.KeepsOnStoreLoss(g.Spec) {
 			f.Grants = append(f.Grants, g)

@@ -139,7 +139,7 @@ func TestKeptIsReadAsItWasWritten(t *testing.T) {
 	spec := cluster.TaskSpec{
 		Name: "t", Type: "noted", Weight: 3, Selector: []cluster.Label{{Key: "k", Value: "v"}}, Definition: []byte(`{"on_store_loss":"keep"}`), Min: 1, Max: 9,
 	}
-	a := protocol.Assignment{Version: 1, Grants: []protocol.Grant{{
+	a := protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{
 		Partition: "j/t:1", Token: 7, Handover: cluster.HandoverFast, Attempt: 2, Parents: []string{"p"}, ListedBy: "l", Input: []byte{0, 255}, Index: 1, Count: 2,
 		Spec: &spec, SpecIndex: 5, From: "b", Cause: "c",
 	}}}
@@ -158,7 +158,7 @@ func TestKeptSaysWhatIsWrong(t *testing.T) {
 		"is damaged":             "no object",
 		"format 2":               keptFile{Format: 2, Member: "a"},
 		`is of the member "b"`:   keptFile{Format: 1, Member: "b"},
-		"a task has no spec":     keptFile{Format: 1, Member: "a", Grants: []protocol.Grant{{Partition: "p"}}},
+		"a task has no spec":     keptFile{Format: 1, Member: "a", Grants: []*protocol.Grant{{Partition: "p"}}},
 		"read what the member k": nil,
 	} {
 		path := filepath.Join(t.TempDir(), "a.json")

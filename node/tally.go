@@ -33,7 +33,7 @@ func newTally() *tally {
 }
 
 // minTold is how many told moves are remembered at least.
-const minTold = 1000
+const minTold = 20_000
 
 // first tells whether a partition starts under this token for the first time. Now and then it asks what this member owns, and forgets all else.
 func (t *tally) first(p cluster.PartitionID, token cluster.Token, owned func() func(cluster.PartitionID) bool) bool {

@@ -42,7 +42,7 @@ type Grant struct {
 // Assignment is what this member should be doing now. It is level-triggered: what is not in it must stop.
 type Assignment struct {
 	Index  cluster.Index // of the value it was derived from
-	Grants []Grant       // sorted by partition; shared, read-only
+	Grants []*Grant      // sorted by partition; shared, read-only
 	// Version grows when Grants differ from those of the previous assignment.
 	Version uint64
 	// ValidUntil is the end of the lease: after it nothing may be done under these grants, except by tasks that keep running on store loss.

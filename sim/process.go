@@ -45,12 +45,12 @@ type process struct {
 	guard      *guarded // nil for none
 	super      *work.State
 	assignment protocol.Assignment
-	told       bool             // an assignment waits for the supervisor
-	assigned   []protocol.Grant // of the assignment that the supervisor has
-	slowWork   int64            // until then the supervisor hears late: see SlowWork
-	unlisted   int64            // until then no list is answered: see LateLook
-	isolated   int64            // until then an isolated copy of the store answers its calls: see DirtyRead
-	kept       map[runID]bool   // runs that ended well under a grant that the supervisor had
+	told       bool              // an assignment waits for the supervisor
+	assigned   []*protocol.Grant // of the assignment that the supervisor has
+	slowWork   int64             // until then the supervisor hears late: see SlowWork
+	unlisted   int64             // until then no list is answered: see LateLook
+	isolated   int64             // until then an isolated copy of the store answers its calls: see DirtyRead
+	kept       map[runID]bool    // runs that ended well under a grant that the supervisor had
 	ticks      uint64
 	lease      protocol.Instant
 	runs       []*run // in the order in which they began

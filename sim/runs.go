@@ -183,7 +183,7 @@ func (p *process) exit(r *run, o work.Outcome) {
 
 // given tells whether the supervisor has the run's grant.
 func (p *process) given(r *run) bool {
-	return slices.ContainsFunc(p.assigned, func(g protocol.Grant) bool { return g.Partition == r.partition && g.Token == r.token })
+	return slices.ContainsFunc(p.assigned, func(g *protocol.Grant) bool { return g.Partition == r.partition && g.Token == r.token })
 }
 
 // cut short: a fault ends a run with an error, as a panic does.

@@ -52,11 +52,11 @@ func BenchmarkPeriodic100k(b *testing.B) {
 	b.ReportMetric(float64(st.Lateness.MaxUS)/1000, "late-max-ms")
 }
 
-func periodicGrants(n int) []protocol.Grant {
+func periodicGrants(n int) []*protocol.Grant {
 	spec := &cluster.TaskSpec{Type: "noop", Definition: []byte(`{"every_ms":10000,"tags":{"squad":"backend"}}`)}
-	grants := make([]protocol.Grant, n)
+	grants := make([]*protocol.Grant, n)
 	for i := range grants {
-		grants[i] = protocol.Grant{Partition: cluster.PartitionID(fmt.Sprintf("checks#%06d", i)), Token: 1, Spec: spec}
+		grants[i] = &protocol.Grant{Partition: cluster.PartitionID(fmt.Sprintf("checks#%06d", i)), Token: 1, Spec: spec}
 	}
 	return grants
 }

@@ -31,7 +31,7 @@ func (d *manyDocs) Gets(ctx context.Context, keys []string) ([]store.Doc, error)
 	return store.GetAll(ctx, d.docs, keys)
 }
 
-func grants(n int, token cluster.Token, definition string) (out []protocol.Grant) {
+func grants(n int, token cluster.Token, definition string) (out []*protocol.Grant) {
 	for i := range n {
 		out = append(out, grant(fmt.Sprintf("p%04d", i), token, "x", definition))
 	}

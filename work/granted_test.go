@@ -12,11 +12,11 @@ import (
 func TestGrantOfARun(t *testing.T) {
 	t.Parallel()
 	s := &Supervisor{log: slog.New(slog.DiscardHandler), conf: Config{Member: "m"}}
-	for _, given := range []protocol.Grant{
+	for _, given := range []*protocol.Grant{
 		{Partition: "job/task#key", Token: 7, Attempt: 3},
 		{Parents: []string{"a"}}, {ListedBy: "lister"}, {Input: []byte("x")}, {Index: 2}, {Count: 4},
 	} {
-		r := &run{s: s, granted: grantedBy(&Start{Grant: &given, Definition: &Definition{EveryMS: 5}})}
+		r := &run{s: s, granted: grantedBy(&Start{Grant: given, Definition: &Definition{EveryMS: 5}})}
 		job, task, key := given.Partition.Split()
 		want := &Grant{
 			Partition: given.Partition, Job: job, Task: task, Key: key, Parents: given.Parents, ListedBy: given.ListedBy, Input: given.Input, Index: given.Index, Count: given.Count,

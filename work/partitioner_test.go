@@ -90,7 +90,7 @@ func (l *log) bedOf(t *testing.T, p work.Partitioner, change func(*work.Config))
 	return b
 }
 
-func (l *log) grant() protocol.Grant {
+func (l *log) grant() *protocol.Grant {
 	p, _ := l.value().Partition(lists)
 	return grant(string(lists), p.Token, "x", `{"retry":{"min_ms":1000,"max_ms":1000}}`)
 }

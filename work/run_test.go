@@ -73,19 +73,19 @@ func (b *bed) clock() protocol.Instant {
 }
 
 // give assigns grants under a lease, and lets everything settle.
-func (b *bed) give(lease time.Duration, grants ...protocol.Grant) {
+func (b *bed) give(lease time.Duration, grants ...*protocol.Grant) {
 	b.version++
 	b.lease(lease, grants...)
 }
 
 // send assigns grants for good without waiting, for use outside a bubble.
-func (b *bed) send(grants ...protocol.Grant) {
+func (b *bed) send(grants ...*protocol.Grant) {
 	b.version++
 	b.assign <- protocol.Assignment{Grants: grants, Version: b.version, ValidUntil: b.clock().Add(time.Hour)}
 }
 
 // lease says the same again.
-func (b *bed) lease(lease time.Duration, grants ...protocol.Grant) {
+func (b *bed) lease(lease time.Duration, grants ...*protocol.Grant) {
 	b.assign <- protocol.Assignment{Grants: grants, Version: b.version, ValidUntil: b.clock().Add(lease)}
 	synctest.Wait()
 }
@@ -96,8 +96,8 @@ func (b *bed) finish() error {
 	return <-b.done
 }
 
-func grant(p string, token cluster.Token, typ, definition string) protocol.Grant {
-	return protocol.Grant{Partition: cluster.PartitionID(p), Token: token, Spec: &cluster.TaskSpec{Type: typ, Definition: []byte(definition)}}
+func grant(p string, token cluster.Token, typ, definition string) *protocol.Grant {
+	return &protocol.Grant{Partition: cluster.PartitionID(p), Token: token, Spec: &cluster.TaskSpec{Type: typ, Definition: []byte(definition)}}
 }
 
 func (b *bed) runState(p string) string {

@@ -196,7 +196,7 @@ func TestRoundsAreBoundedByTypeAndWorkers(t *testing.T) {
 			}}
 		}
 		b := newBed(t, work.Types{"few": typ(0, 2), "rest": typ(1, 0)}, func(c *work.Config) { c.Workers, c.Grace = 5, time.Minute })
-		var grants []protocol.Grant
+		var grants []*protocol.Grant
 		for i := range 40 {
 			grants = append(grants, grant(fmt.Sprintf("p%02d", i), 1, []string{"few", "rest"}[i%2], ""))
 		}

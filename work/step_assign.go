@@ -18,8 +18,7 @@ func (s *State) assign(a protocol.Assignment) {
 	s.sweep()
 	old, merged := s.order, make([]*part, 0, len(a.Grants))
 	var like *part // the previous part: partitions of one task are adjacent and share a decoded definition
-	for i := range a.Grants {
-		g := &a.Grants[i]
+	for _, g := range a.Grants {
 		for len(old) > 0 && old[0].id < g.Partition {
 			merged, old = append(merged, old[0]), old[1:]
 			s.grantTo(merged[len(merged)-1], nil, nil)

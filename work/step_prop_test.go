@@ -21,7 +21,7 @@ type world struct {
 	now     protocol.Instant
 	lease   protocol.Instant
 	version uint64
-	grants  map[cluster.PartitionID]protocol.Grant
+	grants  map[cluster.PartitionID]*protocol.Grant
 	active  map[cluster.PartitionID]*activeRun
 	reports map[cluster.PartitionID]protocol.Report
 	told    uint64
@@ -41,7 +41,7 @@ type activeRun struct {
 var propDefinitions = []string{"", `{"every_ms":5}`, `{"on_store_loss":"keep"}`}
 
 func newWorld(t *rapid.T) *world {
-	return &world{t: t, grants: map[cluster.PartitionID]protocol.Grant{}, active: map[cluster.PartitionID]*activeRun{},
+	return &world{t: t, grants: map[cluster.PartitionID]*protocol.Grant{}, active: map[cluster.PartitionID]*activeRun{},
 		reports: map[cluster.PartitionID]protocol.Report{},
 		state:   work.NewState(work.StepConfig{Member: "m1", Types: []work.StepType{{Name: "x"}, {Name: "two", MaxRuns: 2}}})}
 }
@@ -138,7 +138,7 @@ func (w *world) assign() {
 }
 
 func (w *world) say() {
-	var grants []protocol.Grant
+	var grants []*protocol.Grant
 	for _, p := range slices.Sorted(maps.Keys(w.grants)) {
 		grants = append(grants, w.grants[p])
 	}
@@ -148,10 +148,14 @@ func (w *world) say() {
 // change makes a random change of the grants.
 func (w *world) change() {
 	p := cluster.PartitionID(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(w.t, "partition"))
-	g, ok := w.grants[p]
+	was, ok := w.grants[p]
+	g := &protocol.Grant{Partition: p, Token: cluster.Token(w.version + 1)}
+	if ok {
+		*g = *was
+	}
 	switch what := rapid.IntRange(0, 4).Draw(w.t, "what"); {
 	case !ok || what == 0:
-		g = protocol.Grant{Partition: p, Token: cluster.Token(w.version + 1)}
+		*g = protocol.Grant{Partition: p, Token: cluster.Token(w.version + 1)}
 		g.Spec = &cluster.TaskSpec{Type: rapid.SampledFrom([]string{"x", "two", "unknown"}).Draw(w.t, "type")}
 	case what == 1:
 		delete(w.grants, p)
@@ -200,7 +204,8 @@ func (w *world) settle() {
 		w.now += protocol.Instant(10 * time.Minute)
 		w.lease = w.now.Add(time.Hour)
 		for _, p := range slices.Sorted(maps.Keys(w.grants)) {
-			g := w.grants[p]
+			next := *w.grants[p]
+			g := &next
 			if rep := w.reports[p]; rep.State == protocol.RunFailed && rep.Token == g.Token && rep.Attempt == g.Attempt {
 				g.Attempt++
 				if rep.Fresh {
@@ -269,10 +274,10 @@ func TestStepIsDeterministic(t *testing.T) {
 		s := work.NewState(work.StepConfig{Member: "m1", Types: []work.StepType{{Name: "x"}, {Name: "two", MaxRuns: 2}}})
 		out := ""
 		for i := range 200 {
-			var grants []protocol.Grant
+			var grants []*protocol.Grant
 			for p := range 40 {
 				if (p*7+i*3)%11 != 0 {
-					grants = append(grants, protocol.Grant{Partition: cluster.PartitionID(fmt.Sprintf("p%02d", p)), Token: cluster.Token(1 + (p+i)/50),
+					grants = append(grants, &protocol.Grant{Partition: cluster.PartitionID(fmt.Sprintf("p%02d", p)), Token: cluster.Token(1 + (p+i)/50),
 						Spec: &cluster.TaskSpec{Type: []string{"x", "two"}[p%2]}})
 				}
 			}
@@ -292,11 +297,11 @@ func TestStepIsDeterministic(t *testing.T) {
 	}
 }
 
-func many(n int) []protocol.Grant {
+func many(n int) []*protocol.Grant {
 	spec := &cluster.TaskSpec{Type: "x"}
-	grants := make([]protocol.Grant, n)
+	grants := make([]*protocol.Grant, n)
 	for i := range grants {
-		grants[i] = protocol.Grant{Partition: cluster.PartitionID(fmt.Sprintf("checks#%06d", i)), Token: 1, Spec: spec}
+		grants[i] = &protocol.Grant{Partition: cluster.PartitionID(fmt.Sprintf("checks#%06d", i)), Token: 1, Spec: spec}
 	}
 	return grants
 }
@@ -327,7 +332,9 @@ func BenchmarkStep100k(b *testing.B) {
 		for b.Loop() {
 			v++
 			changed := slices.Clone(grants)
-			changed[v%uint64(len(changed))].Handover = cluster.HandoverFast
+			one := *changed[v%uint64(len(changed))]
+			one.Handover = cluster.HandoverFast
+			changed[v%uint64(len(changed))] = &one
 			work.Step(s, work.Assigned{Now: 2, Assignment: protocol.Assignment{Version: v, ValidUntil: until, Grants: changed}})
 		}
 	})

@@ -77,14 +77,14 @@ func (sc *script) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 // grants reads lines such as: a token=1 type=x attempt=0 from=m2 cause=left def={...}
-func (sc *script) grants(input string) []protocol.Grant {
-	var out []protocol.Grant
+func (sc *script) grants(input string) []*protocol.Grant {
+	var out []*protocol.Grant
 	for line := range strings.Lines(input) {
 		f := strings.Fields(line)
 		if len(f) == 0 {
 			continue
 		}
-		g := protocol.Grant{Partition: cluster.PartitionID(f[0]), Token: 1}
+		g := &protocol.Grant{Partition: cluster.PartitionID(f[0]), Token: 1}
 		spec := cluster.TaskSpec{Type: "x"}
 		for _, kv := range f[1:] {
 			k, v, _ := strings.Cut(kv, "=")

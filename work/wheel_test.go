@@ -205,14 +205,14 @@ func TestStoppedRunsLeaveTheWheel(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		assignments, done := make(chan protocol.Assignment), make(chan error, 1)
 		go func() { done <- s.Run(ctx, assignments) }()
-		give := func(version uint64, grants ...protocol.Grant) int {
+		give := func(version uint64, grants ...*protocol.Grant) int {
 			assignments <- protocol.Assignment{Version: version, ValidUntil: protocol.Instant(time.Hour), Grants: grants}
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
 			return s.pacer.wheel.size
 		}
-		every := func(p, d string) protocol.Grant {
-			return protocol.Grant{Partition: cluster.PartitionID(p), Token: 1, Spec: &cluster.TaskSpec{Type: "x", Definition: []byte(d)}}
+		every := func(p, d string) *protocol.Grant {
+			return &protocol.Grant{Partition: cluster.PartitionID(p), Token: 1, Spec: &cluster.TaskSpec{Type: "x", Definition: []byte(d)}}
 		}
 		if n := give(1, every("a", `{"every_ms":100}`), every("b", `{"cron":"0 0 1 1 *"}`)); n != 2 {
 			t.Fatalf("%d timers of 2 runs", n)

@@ -8,7 +8,7 @@ import (
 )
 
 // Granted returns the assignment with these grants, as of an index of the log. It is a new version if the supervisor has something to do.
-func Granted(a protocol.Assignment, index cluster.Index, grants []protocol.Grant) protocol.Assignment {
+func Granted(a protocol.Assignment, index cluster.Index, grants []*protocol.Grant) protocol.Assignment {
 	a.Index = index
 	if a.Version == 0 || !slices.EqualFunc(grants, a.Grants, same) {
 		a.Grants, a.Version = grants, a.Version+1
@@ -17,6 +17,6 @@ func Granted(a protocol.Assignment, index cluster.Index, grants []protocol.Grant
 }
 
 // same reports whether two grants ask for the same run.
-func same(a, b protocol.Grant) bool {
-	return a.Partition == b.Partition && a.Token == b.Token && a.Attempt == b.Attempt && a.SpecIndex == b.SpecIndex
+func same(a, b *protocol.Grant) bool {
+	return a == b || a.Partition == b.Partition && a.Token == b.Token && a.Attempt == b.Attempt && a.SpecIndex == b.SpecIndex
 }

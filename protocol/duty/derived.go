@@ -8,7 +8,7 @@ import (
 // Derived is what a value asks of a member: its duties, and the grants of what it runs, each sorted by partition. The zero one is that of the empty cluster.
 type Derived struct {
 	Duties []cluster.Duty
-	Grants []protocol.Grant
+	Grants []*protocol.Grant
 
 	of cluster.Value
 }
@@ -21,8 +21,8 @@ func (d Derived) At(v cluster.Value, self cluster.MemberID) Derived {
 }
 
 // grants takes over those of the duties that are the same.
-func (d Derived) grants(v cluster.Value, duties []cluster.Duty) []protocol.Grant {
-	out := make([]protocol.Grant, 0, len(duties))
+func (d Derived) grants(v cluster.Value, duties []cluster.Duty) []*protocol.Grant {
+	out := make([]*protocol.Grant, 0, len(duties))
 	before, had := d.Duties, d.Grants
 	for _, now := range duties {
 		if !runs(now) {
@@ -43,18 +43,18 @@ func (d Derived) grants(v cluster.Value, duties []cluster.Duty) []protocol.Grant
 	return out
 }
 
-func grant(v cluster.Value, d cluster.Duty) (protocol.Grant, bool) {
+func grant(v cluster.Value, d cluster.Duty) (*protocol.Grant, bool) {
 	id, task, _ := d.Partition.ID.Split()
 	job, ok := v.Job(id)
 	if !ok {
-		return protocol.Grant{}, false
+		return nil, false
 	}
 	spec, ok := job.Task(task)
 	if !ok {
-		return protocol.Grant{}, false
+		return nil, false
 	}
 	p := d.Partition
-	return protocol.Grant{
+	return &protocol.Grant{
 		Partition: p.ID, Token: d.Token, Handover: spec.Handover, Attempt: p.Attempts, Parents: p.Parents, ListedBy: p.ListedBy, Input: p.Input,
 		Index: p.Index, Count: p.Count, Spec: spec, SpecIndex: job.SpecIndex, From: p.From, Cause: p.Cause,
 	}, true

@@ -69,7 +69,7 @@ func TestDerivedFollowsTheValue(t *testing.T) {
 	}
 }
 
-func sameGrant(a, b protocol.Grant) bool { return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) }
+func sameGrant(a, b *protocol.Grant) bool { return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) }
 
 // commands change who runs what, and what.
 func commands(t *rapid.T, v cluster.Value) (all []cluster.Command) {

@@ -195,7 +195,7 @@ func (s *stage) partition(id cluster.PartitionID) cluster.Partition {
 
 // runs reports whether a member is told to run a task.
 func (a *actor) runs(p cluster.PartitionID) bool {
-	return slices.ContainsFunc(a.last.Grants, func(g protocol.Grant) bool { return g.Partition == p })
+	return slices.ContainsFunc(a.last.Grants, func(g *protocol.Grant) bool { return g.Partition == p })
 }
 
 // rules is who rules.

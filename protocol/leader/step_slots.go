@@ -142,20 +142,20 @@ func (s *step) assign() {
 	}
 }
 
-func (s *step) grants() []protocol.Grant {
-	out := make([]protocol.Grant, 0, s.slots.Len())
+func (s *step) grants() []*protocol.Grant {
+	out := make([]*protocol.Grant, 0, s.slots.Len())
 	s.slots.Each(func(_ string, h held) bool {
 		if h.State == Active || h.State == Taking {
 			out = append(out, h.grant())
 		}
 		return true
 	})
-	slices.SortFunc(out, func(a, b protocol.Grant) int { return strings.Compare(string(a.Partition), string(b.Partition)) })
+	slices.SortFunc(out, func(a, b *protocol.Grant) int { return strings.Compare(string(a.Partition), string(b.Partition)) })
 	return out
 }
 
-func (h held) grant() protocol.Grant {
-	return protocol.Grant{
+func (h held) grant() *protocol.Grant {
+	return &protocol.Grant{
 		Partition: h.Task, Token: h.Token, Handover: h.Spec.Handover, Attempt: h.Attempt, Parents: h.Parents, ListedBy: h.Listed, Input: h.Input,
 		Index: h.Share, Count: h.Shares, Spec: h.Spec, SpecIndex: h.Since, From: h.From, Cause: h.Cause,
 	}

@@ -202,14 +202,14 @@ func (s *step) assign() {
 	}
 }
 
-func (s *step) grants() []protocol.Grant {
-	out := make([]protocol.Grant, 0, len(s.held))
+func (s *step) grants() []*protocol.Grant {
+	out := make([]*protocol.Grant, 0, len(s.held))
 	for _, h := range s.held {
 		p := h.partition
 		if p.State != cluster.PartitionGranted {
 			continue
 		}
-		out = append(out, protocol.Grant{
+		out = append(out, &protocol.Grant{
 			Partition: h.id, Token: p.Token, Handover: h.spec.Handover, Attempt: p.Attempts, Parents: p.Parents, ListedBy: p.ListedBy, Input: p.Input,
 			Index: p.Index, Count: p.Count, Spec: h.spec, SpecIndex: h.specIndex, From: p.From, Cause: p.Cause,
 		})

@@ -226,6 +226,9 @@ func (m *memory) refused(c cluster.Command, reason string) (journal.Record, bool
 
 // forget drops refusals of what is no longer said.
 func (m *memory) forget(commands []cluster.Command, scan *Scan, w *wanted) {
+	if len(m.Refused) == 0 {
+		return
+	}
 	said := make(map[cluster.JobID]bool, len(commands))
 	for _, c := range commands {
 		said[jobOf(c)] = true

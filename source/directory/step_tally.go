@@ -8,15 +8,19 @@ import (
 	"github.com/rota-run/rota/journal"
 )
 
-// tally is what one look has changed in the cluster.
+// tally is what one look has changed in the cluster. It keeps few commands: of 100,000 new files the others are let go as they are entered.
 type tally struct {
-	done []cluster.Command
+	first []cluster.Command // at most maxLogged, and one more
+	count int
 }
 
 func (t *tally) add(commands []cluster.Command, results []cluster.Result) {
 	for i, res := range results[:min(len(results), len(commands))] {
 		if res.Accepted {
-			t.done = append(t.done, commands[i])
+			t.count++
+			if len(t.first) <= maxLogged {
+				t.first = append(t.first, commands[i])
+			}
 		}
 	}
 }
@@ -24,7 +28,7 @@ func (t *tally) add(commands []cluster.Command, results []cluster.Result) {
 // records are what the journal says of it: one for each job, up to a bound, and then one for the others.
 func (t *tally) records(scan Scan, name string) []journal.Record {
 	var out []journal.Record
-	for _, c := range t.done[:min(len(t.done), maxLogged)] {
+	for _, c := range t.first[:min(len(t.first), maxLogged)] {
 		id := jobOf(c)
 		message := "its file is gone from all copies of source " + name
 		if i, ok := slices.BinarySearchFunc(scan.Definitions, id, compareID); ok {
@@ -32,9 +36,9 @@ func (t *tally) records(scan Scan, name string) []journal.Record {
 		}
 		out = append(out, journal.Record{Kind: kindOf(c), Partition: string(id), Message: message})
 	}
-	if more := len(t.done) - len(out); more > 0 {
+	if more := t.count - len(out); more > 0 {
 		out = append(out, journal.Record{
-			Kind: kindOf(t.done[len(out)]), Message: fmt.Sprintf("%d tasks more of source %s were added, changed or removed", more, name),
+			Kind: kindOf(t.first[len(out)]), Message: fmt.Sprintf("%d tasks more of source %s were added, changed or removed", more, name),
 		})
 	}
 	return out

@@ -77,7 +77,7 @@ type member struct {
 type supervisor struct {
 	version uint64
 	lease   protocol.Instant
-	grants  []protocol.Grant
+	grants  []*protocol.Grant
 }
 
 // acts tells whether the member does the work of a partition: it runs it, and its lease is not over by its own clock. A member whose
@@ -89,7 +89,7 @@ func (m *member) token(p cluster.PartitionID) cluster.Token {
 	if !m.up || m.clock >= m.work.lease {
 		return 0
 	}
-	i := slices.IndexFunc(m.work.grants, func(g protocol.Grant) bool { return g.Partition == p })
+	i := slices.IndexFunc(m.work.grants, func(g *protocol.Grant) bool { return g.Partition == p })
 	if i < 0 {
 		return 0
 	}
