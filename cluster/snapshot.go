@@ -1,13 +1,21 @@
 package cluster
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/rota-run/rota/internal/ordered"
+)
 
 // A snapshot is magic, format, index, chain, digest, applied, settings, then the records by kind, each list sorted by key. What is derived is left out.
 const snapshotMagic = 0xA7
 
 // Snapshot encodes the value: equal values have equal bytes.
 func (v Value) Snapshot() []byte {
-	b := []byte{snapshotMagic, byte(v.Settings().Format)} // what an older Rota cannot read is not there before it is switched on
+	jobs := func(b []byte, j *jobRecord) []byte { return appendJob(b, j.Job) }
+	partitions := func(b []byte, p *partitionRecord) []byte { return appendPartition(b, p.Partition) }
+	b := make([]byte, 0, 1024+sizeOf(&v.jobs, jobs)+sizeOf(&v.partitions, partitions))
+	b = append(b, snapshotMagic, byte(v.Settings().Format)) // what an older Rota cannot read is not there before it is switched on
 	b = appendUvarint(b, uint64(v.index))
 	b = appendUvarint(b, uint64(v.chain))
 	b = appendUvarint(b, uint64(v.digest))
@@ -22,12 +30,29 @@ func (v Value) Snapshot() []byte {
 	b = appendUvarint(b, uint64(v.members.Len()))
 	v.members.Each(func(_ MemberID, m memberRecord) bool { b = appendMember(b, m.Member); return true })
 	b = appendUvarint(b, uint64(v.jobs.Len()))
-	v.jobs.Each(func(_ JobID, j *jobRecord) bool { b = appendJob(b, j.Job); return true })
+	v.jobs.Each(func(_ JobID, j *jobRecord) bool { b = jobs(b, j); return true })
 	b = appendUvarint(b, uint64(v.partitions.Len()))
-	v.partitions.Each(func(_ PartitionID, p *partitionRecord) bool { b = appendPartition(b, p.Partition); return true })
+	v.partitions.Each(func(_ PartitionID, p *partitionRecord) bool { b = partitions(b, p); return true })
 	b = appendUvarint(b, uint64(v.writers.Len()))
 	v.writers.Each(func(id WriterID, w writerRecord) bool { b = appendWriter(b, id, w); return true })
 	return b
+}
+
+// sizeOf is about how many bytes the records of one kind need, a little more rather than less, going by the first of them: a slice that grows leaves five times
+// its length behind.
+func sizeOf[K cmp.Ordered, V any](all *ordered.Map[K, V], put func([]byte, V) []byte) int {
+	const most = 64
+	var b []byte
+	n := 0
+	all.Each(func(_ K, v V) bool {
+		b = put(b, v)
+		n++
+		return n < most
+	})
+	if n == 0 {
+		return 0
+	}
+	return (len(b)/n + 1) * all.Len() * 9 / 8
 }
 
 // DecodeSnapshot reads the output of Snapshot and checks its digest. Its error is a *FormatError if a newer Rota wrote it,

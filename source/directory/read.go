@@ -50,20 +50,19 @@ func readOnce(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	case before.Size() > source.MaxFile:
 		return nil, nil, &sizeError{before.Size()}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, source.MaxFile+1))
-	if err != nil {
+	data := make([]byte, before.Size()+1) // one more tells that it has grown
+	n, err := io.ReadFull(f, data)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, nil, err
 	}
 	after, err := f.Stat()
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case len(data) > source.MaxFile:
-		return nil, nil, &sizeError{after.Size()}
-	case !unchanged(before, after, len(data)):
+	case !unchanged(before, after, n):
 		return nil, nil, errChanging
 	}
-	return data, after, nil
+	return data[:n], after, nil
 }
 
 // unchanged reports whether a file of which n bytes were read between two looks was the same all the time, as far as the looks can tell.
