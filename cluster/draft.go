@@ -163,7 +163,7 @@ func (d *draft) setJob(rec *jobRecord) {
 	d.jobs.Set(rec.ID, rec)
 }
 
-// shareSpec takes the spec of the job before it where that is the same: jobs that were written alike often follow each other.
+// shareSpec takes the spec of the job before it, and what is derived of it, where they are the same: jobs that were written alike often follow each other.
 func (d *draft) shareSpec(rec *jobRecord) {
 	d.jobs.BackFrom(rec.ID, func(id JobID, near *jobRecord) bool {
 		if id == rec.ID {
@@ -171,9 +171,9 @@ func (d *draft) shareSpec(rec *jobRecord) {
 		}
 		if alike(near.Spec, rec.Spec) && SameSpec(near.Spec, rec.Spec) {
 			rec.Spec = near.Spec
-			if slices.Equal(near.classes, rec.classes) { // a class may be of the job
-				rec.layout = near.layout
-			}
+		}
+		if near.layout.equal(rec.classes, rec.pool) {
+			rec.layout = near.layout
 		}
 		return false
 	})

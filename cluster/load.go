@@ -92,6 +92,15 @@ func (l *loader) hash(kind byte, from int) Hash {
 	return h
 }
 
+// layoutOf is that of the job before where it is the same.
+func (l *loader) layoutOf(j *Job) *layout {
+	classes, pool := l.classesOf(j.ID, j.Spec), poolTasks(j.Spec)
+	if n := len(l.jobs); n > 0 && l.jobs[n-1].layout.equal(classes, pool) {
+		return l.jobs[n-1].layout
+	}
+	return &layout{classes, pool}
+}
+
 func (l *loader) job() JobID {
 	from := l.r.off
 	j := decodeJob(l.r)
@@ -103,7 +112,7 @@ func (l *loader) job() JobID {
 	if n := len(l.jobs); n > 0 && l.jobs[n-1].Spec == j.Spec && !spreads(j.Spec) {
 		rec.layout = l.jobs[n-1].layout
 	} else {
-		rec.layout = &layout{l.classesOf(j.ID, j.Spec), poolTasks(j.Spec)}
+		rec.layout = l.layoutOf(&j)
 	}
 	l.indexJob(rec, 1)
 	l.draft.jobs.Set(rec.ID, rec)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/schedule"
@@ -71,10 +72,14 @@ type jobRecord struct {
 	own  *maker // of the draft that made it
 }
 
-// layout is what is derived of the spec of a job. Jobs with the same spec may share it; it is never changed.
+// layout is what is derived of the spec of a job. It is never changed, and jobs share equal ones.
 type layout struct {
 	classes []*schedule.Class // of each task; nil for spread every
 	pool    []int             // the tasks of spread pool, by their index, in topological order
+}
+
+func (l *layout) equal(classes []*schedule.Class, pool []int) bool {
+	return slices.Equal(l.classes, classes) && slices.Equal(l.pool, pool)
 }
 
 type partitionRecord struct {

@@ -24,7 +24,11 @@ func (s *script) do(commands ...Command) Applied {
 	if err != nil {
 		s.t.Fatalf("decode %s: %v", e, err)
 	}
+	old, was := s.v, fmt.Sprint(dump(s.v))
 	s.v, s.last = s.v.Apply(e2)
+	if now := fmt.Sprint(dump(old)); now != was {
+		s.t.Fatalf("the value before it has changed:\n%s\nit was:\n%s", now, was)
+	}
 	s.checkSnapshot()
 	return s.last
 }

@@ -33,7 +33,7 @@ func limitMemory(getenv func(string) string, root fs.FS) int64 {
 const (
 	usualGarbage = 100
 	leastGarbage = 25
-	muchGarbage  = 40 << 20 // bytes from which on the share is less
+	muchGarbage  = 52 << 20 // bytes from which on the share is less
 )
 
 // garbageFor is the share for so many bytes that are live.

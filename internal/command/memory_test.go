@@ -77,7 +77,7 @@ func TestLimitMemory(t *testing.T) {
 
 func TestGarbageFor(t *testing.T) {
 	t.Parallel()
-	for live, want := range map[uint64]int{0: 100, 20 << 20: 100, 32 << 20: 100, 40 << 20: 80, 64 << 20: 50, 160 << 20: 20, 10 << 30: 17, math.MaxUint64: 17} {
+	for live, want := range map[uint64]int{0: 100, 20 << 20: 100, 52 << 20: 100, 65 << 20: 80, 104 << 20: 50, 160 << 20: 32, 10 << 30: 25, math.MaxUint64: 25} {
 		if got := garbageFor(live); got != want {
 			t.Errorf("%d live bytes: %d %%, want %d %%", live, got, want)
 		}

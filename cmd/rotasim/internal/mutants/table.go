@@ -40,7 +40,7 @@ func value() []flaw.Flaw {
 		flaw.New("a restart replaces whoever has its name", member,
 			"case had && old.Incarnation != c.Replaces:", "case had && old.Incarnation > d.at:"),
 		flaw.New("a restart keeps what its former start owned", member,
-			"		d.release(c.Member, false, \"restarted\")\n", ""),
+			"		d.release(c.Member, end{}, \"restarted\")\n", ""),
 		flaw.New("an outdated join is accepted", member,
 			"case !ok || m.Incarnation != c.Incarnation:\n\t\treturn \"no such attempt to join\"\n\tcase m.State != MemberPrepared:\n\t\treturn \"it is not prepared\"\n\tcase !okBy",
 			"case !ok:\n\t\treturn \"no such attempt to join\"\n\tcase m.State != MemberPrepared:\n\t\treturn \"it is not prepared\"\n\tcase !okBy"),
