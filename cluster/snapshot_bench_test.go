@@ -19,3 +19,12 @@ func benchmarkDecodeSnapshot(b *testing.B, alike bool) {
 		}
 	}
 }
+
+// BenchmarkSnapshot is that of 100,000 jobs of one task each.
+func BenchmarkSnapshot(b *testing.B) {
+	v := manyJobs(b, 100_000, true).v
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Snapshot()
+	}
+}

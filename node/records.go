@@ -214,6 +214,7 @@ func (n *Node) frozen(f work.Frozen) {
 	n.record(r)
 }
 
+// owned tells what this member owns, by the present value.
 func (n *Node) owned() func(cluster.PartitionID) bool {
 	v := n.member.Value()
 	return func(id cluster.PartitionID) bool {
