@@ -42,8 +42,7 @@ func (p *pacer) enter(ctx context.Context, r *run) {
 func (p *pacer) readEntered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	requests := (len(p.entries) + p.perRead() - 1) / p.perRead()
-	for p.readers < min(requests, maxReads) {
+	for missing := len(p.entries); missing > 0 && p.readers < maxReads; missing -= p.perRead() { // those that read already may wait for the store
 		p.readers++
 		p.s.runs.Add(1)
 		go p.readEntries()
