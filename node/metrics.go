@@ -2,6 +2,7 @@ package node
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
@@ -15,7 +16,7 @@ type Metric struct {
 	Help   string
 	Kind   MetricKind
 	Label  string        // the label that distinguishes the values; "" means a single value
-	Values []MetricValue // never empty, and always for the same labels; nil for a histogram
+	Values []MetricValue // always for the same labels, but for rota_task_failures, which has one for each task; nil for a histogram
 	// Durations are those of a histogram, in seconds when they are shown.
 	Durations work.Histogram
 }
@@ -56,6 +57,7 @@ func metricsOf(s Status, index cluster.Index, members memberCounts, tasks taskCo
 		gauge("malformed_definitions", "Definitions that this member has read and cannot use.", float64(t.malformed)),
 		partitions(s.Work.Counts),
 		gauge("partitions_failing", "Partitions of periodic tasks on this member whose last round failed.", float64(s.Work.Counts.Failing)),
+		taskFailures(s.Work.Runs),
 		counter("rounds_total", "Rounds of periodic tasks begun on this member.", float64(s.Work.Lateness.Rounds)),
 		counter("rounds_skipped_total", "Rounds that were left out: one before still ran when they were due, or the process did not.", float64(s.Work.Skipped)),
 		{Name: "rota_round_lateness_seconds", Help: "How late rounds began.", Kind: Histogram, Durations: t.late},
@@ -88,6 +90,24 @@ func partitions(c work.Counts) Metric {
 		{"waiting", float64(c.Waiting)}, {"backing-off", float64(c.BackingOff)}, {"queued", float64(c.Queued)}, {"running", float64(c.Running)},
 		{"stopping", float64(c.Stopping)}, {"finished", float64(c.Finished)}, {"failed", float64(c.Failed)},
 	}}
+}
+
+// taskFailures has a value for each task of which a result is known: of a periodic one, since its first round here has ended.
+func taskFailures(runs []work.RunStatus) Metric {
+	m := Metric{Name: "rota_task_failures", Kind: Gauge, Label: "task",
+		Help: "Failures in a row of a task on this member, rounds or runs: 0 while its last round was well, or while it runs."}
+	for _, r := range runs {
+		waits := r.NextMS != 0 && r.Rounds == 0
+		if waits || strings.HasPrefix(string(r.Partition), "rota.") {
+			continue
+		}
+		failures := r.FailedInRow
+		if r.Retries() {
+			failures = r.Attempt
+		}
+		m.Values = append(m.Values, MetricValue{string(r.Partition), float64(failures)})
+	}
+	return m
 }
 
 func samples(s Status) Metric {

@@ -27,6 +27,11 @@ func TestMetrics(t *testing.T) {
 		Work: work.Status{
 			Counts:   work.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8, Failed: 9, Failing: 42},
 			Lateness: work.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14, Skipped: 43,
+			Runs: []work.RunStatus{
+				{Partition: "new", State: "running", NextMS: 1}, {Partition: "rota.source.x", State: "running"},
+				{Partition: "sick", State: "running", NextMS: 1, Rounds: 60, FailedInRow: 53}, {Partition: "well", State: "running", NextMS: 1, Rounds: 9},
+				{Partition: "retries", State: "backing off", Attempt: 54}, {Partition: "steady", State: "running", Attempt: 2},
+			},
 		},
 		Calls: call.Status{
 			Running: 15, Queued: 16, Done: 17, Failed: 18, Cancelled: 19, Retried: 20, Handled: 21, Released: 22, Lost: 23, Expired: 24, Unread: 25,
