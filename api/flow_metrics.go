@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 
@@ -60,7 +61,7 @@ func (c *flowCollector) Collect(ch chan<- prometheus.Metric) {
 			unshown++
 			continue
 		}
-		switch f, err := FlowOf(ctx, c.queue, v, j.ID); {
+		switch f, err := view.FlowOf(ctx, c.queue, v, j.ID); {
 		case err != nil:
 			unshown++
 		case f != nil:
@@ -70,7 +71,7 @@ func (c *flowCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(c.unshown, prometheus.GaugeValue, float64(unshown))
 }
 
-func (c *flowCollector) show(ch chan<- prometheus.Metric, job string, f *Flow) {
+func (c *flowCollector) show(ch chan<- prometheus.Metric, job string, f *view.Flow) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}

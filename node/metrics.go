@@ -2,7 +2,6 @@ package node
 
 import (
 	"iter"
-	"strings"
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
@@ -98,7 +97,7 @@ func taskFailures(runs []work.RunStatus) Metric {
 		Help: "Failures in a row of a task on this member, rounds or runs: 0 while its last round was well, or while it runs."}
 	for _, r := range runs {
 		waits := r.NextMS != 0 && r.Rounds == 0
-		if waits || strings.HasPrefix(string(r.Partition), "rota.") {
+		if waits || r.Partition.Reserved() {
 			continue
 		}
 		failures := r.FailedInRow

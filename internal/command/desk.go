@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/nearby"
 	"github.com/rota-run/rota/internal/storeurl"
@@ -20,6 +19,7 @@ import (
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/stores"
+	"github.com/rota-run/rota/view"
 )
 
 // deskPath is where a member says something to commands on its machine. It names the build: a command of another one reads the store itself.
@@ -38,9 +38,8 @@ const catchUpWithin = 200 * time.Millisecond
 
 // desk answers commands on this machine. Its methods may be called from any goroutine.
 type desk struct {
-	viewer
+	view.Viewer
 	log     store.Log
-	lookout *api.Lookout
 	whole   func() cluster.Value
 	changed func() <-chan struct{} // closed by the next change of the value
 	sinks   func() []memberSink
@@ -60,8 +59,10 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 		return nil, nil
 	}
 	return &desk{
-		viewer: viewer{docs: c.node.Store, journal: n.Journal(), store: storeurl.Hide(c.store), protocol: c.node.Protocol.Name()},
-		log:    log, lookout: api.NewLookout(c.node.Store, protocol.Now), whole: n.Whole, changed: n.Changed, sinks: c.ownSinks,
+		Viewer: view.Viewer{
+			Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
+		},
+		log: log, whole: n.Whole, changed: n.Changed, sinks: c.ownSinks,
 	}, l
 }
 
@@ -87,18 +88,18 @@ func (d *desk) overviewFor(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	sight, err := d.lookout.Look(r.Context(), v)
+	sight, err := d.Look(r.Context(), v)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	view, err := d.overview(r.Context(), v, sight)
+	seen, err := overviewOf(r.Context(), d.Viewer, sight)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	view.Head = head
-	sayJSON(w, view)
+	seen.Head = head
+	sayJSON(w, seen)
 }
 
 // errNew is the answer of a member that has not read the log yet.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/nearby"
 	"github.com/rota-run/rota/journal"
@@ -20,6 +19,7 @@ import (
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/view"
 )
 
 // testDesk is that of a member a, which has the value that the test gives it.
@@ -47,8 +47,10 @@ func (d *testDesk) open() {
 		d.t.Fatal(err)
 	}
 	desk := &desk{
-		viewer: viewer{docs: d.st, journal: journal.NewDocs(d.st, "a", 0), store: "file:elsewhere", protocol: replica.Protocol{}.Name()},
-		log:    d.st, lookout: api.NewLookout(d.st, protocol.Now), sinks: func() []memberSink { return d.sinks },
+		Viewer: view.Viewer{
+			Lookout: view.NewLookout(d.st, protocol.Now), Journal: journal.NewDocs(d.st, "a", 0), Store: "file:elsewhere", Protocol: replica.Protocol{}.Name(),
+		},
+		log: d.st, sinks: func() []memberSink { return d.sinks },
 		whole:   d.whole,
 		changed: func() <-chan struct{} { return d.changed },
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/view"
 )
 
 // rowsShown is how many rows are printed without --all.
@@ -42,7 +42,7 @@ func newTasks(e env) *cobra.Command {
 		if len(args) == 1 {
 			return o.showTask(sight, args[0])
 		}
-		tasks := api.Filter(o.tasks(sight, *own), *state, *owner)
+		tasks := sight.Tasks(view.Filter{State: *state, Owner: *owner, Own: *own})
 		if o.json {
 			return o.printJSON(tasks)
 		}
@@ -60,7 +60,7 @@ func newTasks(e env) *cobra.Command {
 	})
 }
 
-func (o *observer) printTasks(tasks []api.Task) error {
+func (o *observer) printTasks(tasks []view.Task) error {
 	rows := [][]string{{"TASK", "STATE", "OWNER", "TOKEN", "SINCE", "TYPE", ""}}
 	for _, t := range tasks {
 		owner, token := dash(t.Owner), "-"
@@ -76,9 +76,9 @@ func (o *observer) printTasks(tasks []api.Task) error {
 }
 
 // note is what the state alone does not say of a task that fails.
-func note(t *api.Task) string {
+func note(t *view.Task) string {
 	switch t.State {
-	case api.Failing, api.BackingOff, "parked":
+	case view.Failing, view.BackingOff, "parked":
 		return t.FailureText()
 	}
 	return ""
