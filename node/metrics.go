@@ -1,8 +1,6 @@
 package node
 
 import (
-	"iter"
-
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/work"
@@ -37,13 +35,12 @@ const (
 	Histogram MetricKind = "histogram"
 )
 
-// Metrics measures this node now. Names, labels and their order do not depend on the node's state.
+// Metrics measures this node now; view.Metrics measures the cluster. Names, labels and their order do not depend on the node's state.
 func (n *Node) Metrics() []Metric {
-	v := n.Value()
-	return metricsOf(n.Status(), v.Index(), countMembers(v.Members()), countTasks(v.Partitions()), n.tally.read())
+	return metricsOf(n.Status(), n.Value().Index(), n.tally.read())
 }
 
-func metricsOf(s Status, index cluster.Index, members memberCounts, tasks taskCounts, t sums) []Metric {
+func metricsOf(s Status, index cluster.Index, t sums) []Metric {
 	return []Metric{
 		gauge("member_joined", "1 while this member is joined and may own tasks.", truth(s.Member.Joined)),
 		gauge("member_up_seconds", "Time since this member was made.", float64(s.UpMS)/1000),
@@ -51,8 +48,6 @@ func metricsOf(s Status, index cluster.Index, members memberCounts, tasks taskCo
 		gauge("member_lease_seconds", "How long this member may go on by what it last heard of the store.", float64(s.Member.LeaseMS)/1000),
 		gauge("proposals_pending", "Proposals that wait to be appended to the log.", float64(s.Member.Pending)),
 		gauge("log_index", "Index of the last entry applied here.", float64(index)),
-		members.metric(),
-		tasks.metric(),
 		gauge("malformed_definitions", "Definitions that this member has read and cannot use.", float64(t.malformed)),
 		partitions(s.Work.Counts),
 		gauge("partitions_failing", "Partitions of periodic tasks on this member whose last round failed.", float64(s.Work.Counts.Failing)),
@@ -120,63 +115,6 @@ func calls(s call.Status) Metric {
 		{"done", float64(s.Done)}, {"failed", float64(s.Failed)}, {"cancelled", float64(s.Cancelled)}, {"retried", float64(s.Retried)},
 		{"handled", float64(s.Handled)}, {"released", float64(s.Released)}, {"lost", float64(s.Lost)}, {"expired", float64(s.Expired)},
 		{"unread", float64(s.Unread)},
-	}}
-}
-
-// memberCounts counts the members of the cluster by state.
-type memberCounts struct{ joined, draining, prepared, held int }
-
-func countMembers(all iter.Seq[cluster.Member]) (c memberCounts) {
-	for m := range all {
-		switch {
-		case m.State == cluster.MemberPrepared:
-			c.prepared++
-		case m.State == cluster.MemberHeld:
-			c.held++
-		case m.Draining:
-			c.draining++
-		default:
-			c.joined++
-		}
-	}
-	return c
-}
-
-func (c memberCounts) metric() Metric {
-	return Metric{Name: "rota_cluster_members", Help: "Members of the cluster as this one sees it, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
-		{"joined", float64(c.joined)}, {"draining", float64(c.draining)}, {"prepared", float64(c.prepared)}, {"held", float64(c.held)},
-	}}
-}
-
-// taskCounts counts the partitions of the cluster by state.
-type taskCounts struct{ waiting, granted, moving, held, parked, blocked, finished int }
-
-func countTasks(all iter.Seq[cluster.Partition]) (c taskCounts) {
-	for p := range all {
-		switch p.State {
-		case cluster.PartitionWaiting:
-			c.waiting++
-		case cluster.PartitionGranted:
-			c.granted++
-		case cluster.PartitionReleasing, cluster.PartitionAdopting:
-			c.moving++
-		case cluster.PartitionHeld:
-			c.held++
-		case cluster.PartitionParked:
-			c.parked++
-		case cluster.PartitionBlocked:
-			c.blocked++
-		case cluster.PartitionFinished:
-			c.finished++
-		}
-	}
-	return c
-}
-
-func (c taskCounts) metric() Metric {
-	return Metric{Name: "rota_cluster_partitions", Help: "Partitions of the cluster as this member sees it, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
-		{"waiting", float64(c.waiting)}, {"granted", float64(c.granted)}, {"moving", float64(c.moving)}, {"held", float64(c.held)},
-		{"parked", float64(c.parked)}, {"blocked", float64(c.blocked)}, {"finished", float64(c.finished)},
 	}}
 }
 

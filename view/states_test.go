@@ -150,6 +150,36 @@ func TestPausedJobs(t *testing.T) {
 	}
 }
 
+// Metrics say of each state what the status does: what is paused does not wait, what is offered does not run, and Rota's own tasks are not counted.
+func TestMetricsSayWhatTheStatusSays(t *testing.T) {
+	t.Parallel()
+	task := func(id cluster.JobID, spec cluster.TaskSpec) cluster.Command {
+		spec.Type = "noop"
+		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
+	}
+	far := cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}
+	v := applied(t, cluster.Value{}, cluster.Configure{Format: 3}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+		cluster.PrepareJoin{Member: "b", Heartbeat: "q"}, cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "a", ByIncarnation: 2},
+		cluster.DrainMember{Member: "b", On: true}, task("rota.source.tasks", cluster.TaskSpec{}), task("runs", cluster.TaskSpec{}), task("far", far), task("rests", far),
+		cluster.PauseJob{Job: "rests", By: "ann"},
+	)
+	var got []string
+	for _, m := range Metrics(v) {
+		for _, x := range m.Values {
+			if x.Value != 0 {
+				got = append(got, fmt.Sprint(m.Name, " ", x.Label, " ", x.Value))
+			}
+		}
+	}
+	want := []string{
+		"rota_cluster_members joined 1", "rota_cluster_members draining 1", "rota_cluster_partitions waiting 1",
+		"rota_cluster_partitions granted 1", "rota_cluster_partitions paused 1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A plan shows who drains, and weights as they count.
 func TestThePlannedMembers(t *testing.T) {
 	t.Parallel()
