@@ -30,7 +30,7 @@ type Beginning struct {
 
 // The pace of /v1/events.
 const (
-	glance     = 250 * time.Millisecond // between looks at the value
+	glance     = 250 * time.Millisecond // between looks at the value, of all streams
 	beat       = 5 * time.Second        // a stream says at least so often that it lives
 	maxChanges = 2_000                  // more are not listed: read everything again
 	maxStreams = 100
@@ -56,7 +56,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	f := &follower{h: h, r: r, w: w, seen: h.c.Value()}
+	f := &follower{h: h, r: r, w: w, seen: h.looks.now(h.c.Value, glance)}
 	if seen, ok := h.recent.find(r.Header.Get("Last-Event-ID")); ok {
 		f.seen, f.unready, f.said = seen, fmt.Sprint(f.reasons()), time.Now()
 	} else if !f.begin("begin") {
@@ -77,7 +77,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 
 // look sends what is new; false if the client cannot be reached.
 func (f *follower) look() bool {
-	v := f.h.c.Value()
+	v := f.h.looks.now(f.h.c.Value, glance)
 	if changes := cluster.Changes(f.seen, v); len(changes) > 0 {
 		f.seen = v
 		if len(changes) > maxChanges {

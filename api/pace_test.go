@@ -101,6 +101,31 @@ func TestAQuietStream(t *testing.T) {
 	})
 }
 
+// TestStreamsShareALook: many of them ask for the value no more often than one does.
+func TestStreamsShareALook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := world(t)
+		var looks atomic.Int64
+		h := api.Handler(api.Config{Value: func() cluster.Value { looks.Add(1); return v }})
+		var all sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 20 {
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/v1/events", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() { h.ServeHTTP(&wire{}, r) })
+		}
+		time.Sleep(time.Minute) // waits: in virtual time
+		cancel()
+		all.Wait()
+		if n := looks.Load(); n > 4*60+2 {
+			t.Errorf("20 streams looked %d times in a minute", n)
+		}
+	})
+}
+
 // TestTheLargestChange: 2,000 records are listed, one more makes the stream begin again.
 func TestTheLargestChange(t *testing.T) {
 	t.Parallel()

@@ -100,6 +100,7 @@ type handler struct {
 	turns chan struct{} // see stream
 	// recent are values that streams have shown last, so that one can go on where another ended.
 	recent recent
+	looks  looks
 }
 
 func (h *handler) status(w http.ResponseWriter, r *http.Request) {

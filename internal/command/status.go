@@ -148,7 +148,11 @@ func (o *observer) printStatus(seen overview) error {
 		case p.State == view.SourcesDiffer || p.State == view.Paused:
 			next = o.try(p.Try)
 		}
-		rows = append(rows, []string{"! " + p.State, name, p.Text, "→ " + next})
+		text := p.Text
+		if p.State == view.Failing && p.SinceMS > 0 {
+			text = "since " + clock(p.SinceMS, o.now) + ", " + text
+		}
+		rows = append(rows, []string{"! " + p.State, name, text, "→ " + next})
 	}
 	if err := table(w, rows); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,6 +57,9 @@ func newTasks(e env) *cobra.Command {
 		if more := len(tasks) - shown; more > 0 {
 			fmt.Fprintf(o.stdout, "and %s more: %s\n", grouped(more), o.hint("rota tasks --all"))
 		}
+		if n := sight.Unlisted(); n > 0 {
+			fmt.Fprintf(o.stdout, "%s more fail or back off: their members have no room to list them\n", grouped(n))
+		}
 		return nil
 	})
 }
@@ -70,16 +74,30 @@ func (o *observer) printTasks(tasks []view.Task) error {
 		if t.Token != 0 {
 			token = fmt.Sprint(t.Token)
 		}
-		rows = append(rows, []string{t.Task, t.State, owner, token, ago(t.SinceMS, o.now), t.Type, note(&t)})
+		rows = append(rows, []string{t.Task, t.State, owner, token, ago(t.SinceMS, o.now), t.Type, o.note(&t)})
 	}
 	return table(o.stdout, rows)
 }
 
 // note is what the state alone does not say of a task that fails.
-func note(t *view.Task) string {
+func (o *observer) note(t *view.Task) string {
 	switch t.State {
 	case view.Failing, view.BackingOff, "parked":
-		return t.FailureText()
+		return strings.TrimSuffix(o.failedSince(t)+t.FailureText(), ", ")
 	}
 	return ""
 }
+
+// failedSince says since when a task fails, and how old that word of its owner is, unless it is new.
+func (o *observer) failedSince(t *view.Task) (text string) {
+	if t.FailingMS > 0 {
+		text = "since " + clock(t.FailingMS, o.now) + ", "
+	}
+	if old := o.now.Sub(time.UnixMilli(t.AsOfMS)); t.AsOfMS > 0 && old >= wordIsOld {
+		text += "as of " + short(old) + " ago: "
+	}
+	return text
+}
+
+// wordIsOld is from when on it is said how old the word of a member is.
+const wordIsOld = 10 * time.Second

@@ -70,7 +70,7 @@ func (o *observer) printWhy(w view.Why) {
 		row("token", fmt.Sprint(w.Token))
 	}
 	row("slots", strings.Join(w.Slots, " "))
-	row("failed", w.FailureText())
+	row("failed", strings.TrimSuffix(o.failedSince(&w.Task)+w.FailureText(), ", "))
 	for i := range w.Tasks {
 		row("task", shortName(w.Task.Task, w.Tasks[i].Task)+" "+taskLine(&w.Tasks[i]))
 	}
