@@ -76,8 +76,8 @@ var rules = []rule{
 	{"sim/machine/*", append([]string{"protocol/*", "sim/…"}, contracts...)},
 	{"sim/…", append([]string{"sim/…", "store/memory", "node/guardian/ward"}, contracts...)}, // it knows no protocol
 	{"stores", []string{"store", "store/*", "internal/storeurl", "internal/nearest"}},
-	{"rotacmd", []string{".", "journal", "store", "stores", "internal/command"}},
-	{"internal/command/…", []string{"…"}}, // the command rota
+	{"rotacmd", []string{".", "journal", "store", "stores", "rotacmd/internal/command"}},
+	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota
 	{"cmd/…", []string{"…"}},
 	{"examples/…", []string{"…"}},
 	{"contrib/*/examples/*", append([]string{".", "protocol/*", "store/*", "contrib/…"}, contracts...)}, // a user chooses the protocol

@@ -3,7 +3,7 @@
 // # Purpose
 //
 // A page that a test reads has two ways less to be wrong. [Blocks] finds the fenced blocks of a document, [Commands] the command lines in a block,
-// and [Spans] the code in running text. The tests of internal/command check that the command knows what the documents say of it; proof/pages types what the
+// and [Spans] the code in running text. The tests of rotacmd/internal/command check that the command knows what the documents say of it; proof/pages types what the
 // pages of the stores say, on real servers.
 //
 // # What is not guaranteed

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/internal/command/simulate"
+	"github.com/rota-run/rota/rotacmd/internal/command/simulate"
 )
 
 const simulateHelp = `Plays a script on a cluster that exists in this process only: no store, no members, no waiting. After each command the members

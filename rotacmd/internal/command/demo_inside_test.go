@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rota-run/rota/internal/command/demo"
+	"github.com/rota-run/rota/rotacmd/internal/command/demo"
 )
 
 // interrupter is a terminal whose user types ctrl-c when something was said.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/command/simulate"
+	"github.com/rota-run/rota/rotacmd/internal/command/simulate"
 )
 
 const crashScript = "join a b slots=1\nsubmit web\nsubmit etl\n  read -> write\n  write\nsubmit web weight=3\ncrash b\n"

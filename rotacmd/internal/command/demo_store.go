@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/internal/command/demo"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/rotacmd/internal/command/demo"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/stores"
 )

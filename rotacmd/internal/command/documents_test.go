@@ -161,7 +161,7 @@ func isTyped(b pages.Block) bool {
 // names a command or a flag, there is one.
 func TestDocumentsSpeakOfThisCommand(t *testing.T) {
 	t.Parallel()
-	const root = "../.."
+	const root = "../../.."
 	p := newProofreader(t)
 	lines, mentions := 0, 0
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {

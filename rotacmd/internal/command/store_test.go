@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/command/storecheck"
+	"github.com/rota-run/rota/rotacmd/internal/command/storecheck"
 )
 
 func TestStoreCheck(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/internal/command/storecheck"
 	"github.com/rota-run/rota/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/internal/command/storecheck"
 	"github.com/rota-run/rota/stores"
 )
 

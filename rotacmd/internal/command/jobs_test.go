@@ -36,7 +36,7 @@ func TestMalformedJobs(t *testing.T) {
 // The jobs that the guide shows are sound.
 func TestJobsOfTheGuide(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/guide/jobs.md")
+	guide, err := os.ReadFile("../../../docs/guide/jobs.md")
 	if err != nil {
 		t.Fatal(err)
 	}

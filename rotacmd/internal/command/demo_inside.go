@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/internal/command/demo"
+	"github.com/rota-run/rota/rotacmd/internal/command/demo"
 	"github.com/rota-run/rota/store/memory"
 )
 

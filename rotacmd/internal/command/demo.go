@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/rota-run/rota/internal/command/demo"
+	"github.com/rota-run/rota/rotacmd/internal/command/demo"
 )
 
 const demoHelp = `Start three members on this machine, kill one, suspend one, let one leave, and measure what becomes of their tasks.

@@ -60,7 +60,7 @@ func play(text string, show func(*Report) error) error {
 // The golden scripts of package cluster are in the same language: played here, the same is written, under the same index, with the same outcome.
 func TestPlaysGoldenScripts(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob("../../../cluster/testdata/*/*.txt")
+	paths, err := filepath.Glob("../../../../cluster/testdata/*/*.txt")
 	if err != nil || len(paths) < 30 {
 		t.Fatalf("%d scripts: %v", len(paths), err)
 	}

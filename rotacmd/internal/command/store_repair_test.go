@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/command/storerepair"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/rotacmd/internal/command/storerepair"
 	"github.com/rota-run/rota/store"
 )
 
