@@ -78,6 +78,7 @@ var rules = []rule{
 	{"stores", []string{"store", "store/*", "internal/storeurl", "internal/nearest"}},
 	{"rotacmd", []string{".", "journal", "store", "stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota
+	{"rotacmd/internal/*", nil},
 	{"cmd/…", []string{"…"}},
 	{"examples/…", []string{"…"}},
 	{"contrib/*/examples/*", append([]string{".", "protocol/*", "store/*", "contrib/…"}, contracts...)}, // a user chooses the protocol

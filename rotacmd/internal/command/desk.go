@@ -13,11 +13,11 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/nearby"
 	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/rotacmd/internal/nearby"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/stores"
 )

@@ -13,13 +13,13 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/nearby"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/rotacmd/internal/nearby"
 )
 
 // testDesk is that of a member a, which has the value that the test gives it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/internal/nearby"
+	"github.com/rota-run/rota/rotacmd/internal/nearby"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/nearby"
+	"github.com/rota-run/rota/rotacmd/internal/nearby"
 )
 
 // TestLongPaths: the address of a socket has 107 bytes, and a directory may have a longer path.

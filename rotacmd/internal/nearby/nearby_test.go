@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/nearby"
+	"github.com/rota-run/rota/rotacmd/internal/nearby"
 )
 
 // member answers every path with its name.
