@@ -9,8 +9,8 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/rotacmd/internal/command"
+	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/stores"
 )
 
 // Option adds something to the command.

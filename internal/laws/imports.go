@@ -75,8 +75,8 @@ var rules = []rule{
 	{"rotatest", append([]string{".", "store/handle"}, shell...)},
 	{"sim/machine/*", append([]string{"protocol/*", "sim/…"}, contracts...)},
 	{"sim/…", append([]string{"sim/…", "store/memory", "node/guardian/ward"}, contracts...)}, // it knows no protocol
-	{"stores", []string{"store", "store/*", "internal/storeurl", "internal/nearest"}},
-	{"rotacmd", []string{".", "journal", "store", "stores", "rotacmd/internal/command"}},
+	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/nearest"}},
+	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota
 	{"rotacmd/internal/*", nil},
 	{"cmd/…", []string{"…"}},

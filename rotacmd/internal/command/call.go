@@ -15,7 +15,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
 const callHelp = `Calls a function that members have, with an argument as JSON, and prints its result.

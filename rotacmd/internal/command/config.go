@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rota-run/rota/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
 // setting is one line of rota config.

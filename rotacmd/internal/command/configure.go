@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
 // Settings are those of a cluster, which all members follow.

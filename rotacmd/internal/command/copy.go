@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/internal/command/storecopy"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
 )
 

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/command/demo"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/stores"
 )
 
 // stage is where demonstrations are played: each round has a place of its own.

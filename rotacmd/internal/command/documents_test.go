@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/internal/pages"
-	"github.com/rota-run/rota/stores"
+	"github.com/rota-run/rota/rotacmd/stores"
 )
 
 // proofreader looks whether this command knows what the documents say of it, without doing it.

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
 )
 

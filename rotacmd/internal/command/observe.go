@@ -8,11 +8,11 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/stores"
 )
 
 // observer is a client of the store that only looks: no member is needed.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
 const pauseHelp = `Take the tasks of a job from their members, and let nobody run them until rota resume. A task file is a job.

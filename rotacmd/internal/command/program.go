@@ -14,8 +14,8 @@ import (
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/source/directory"
-	"github.com/rota-run/rota/stores"
 	"github.com/rota-run/rota/work"
 )
 

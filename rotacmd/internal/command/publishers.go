@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/internal/nearest"
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
 // sinkTexts are the sinks that a setting names. A variable of the environment has several, separated by blanks.

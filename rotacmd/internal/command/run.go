@@ -17,9 +17,9 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/rotacmd/internal/quiet"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
 // runFlags are the settings of a member.

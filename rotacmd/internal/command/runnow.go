@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rota-run/rota/stores"
+	"github.com/rota-run/rota/rotacmd/stores"
 )
 
 // perProcessor is how many members on a server a machine takes for each processor. Each follows what the others write, so the work of all grows with the square of

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/elastic"
 	"github.com/rota-run/rota/publish/influx"
@@ -13,6 +12,7 @@ import (
 	"github.com/rota-run/rota/publish/otlp"
 	"github.com/rota-run/rota/publish/otlpgrpc"
 	"github.com/rota-run/rota/publish/remotewrite"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
 // serverSink is a kind of sink on a server: its URL becomes the options of its package here, and nowhere else.

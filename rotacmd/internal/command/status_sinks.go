@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
 // memberSink is a sink of one member.

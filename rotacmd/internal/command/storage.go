@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/internal/nearest"
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
 // openStorages opens the places that get a copy of each record of the journal.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/internal/command/storecheck"
-	"github.com/rota-run/rota/stores"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/stores"
 )
 
 // storeForms is what a store may be, for help.

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
-	"github.com/rota-run/rota/stores"
 	"github.com/rota-run/rota/tasks"
 	"github.com/rota-run/rota/tasks/program"
 	"github.com/rota-run/rota/work"

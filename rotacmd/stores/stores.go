@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/internal/nearest"
-	"github.com/rota-run/rota/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/stores"
 )
 
 func TestOpen(t *testing.T) {
