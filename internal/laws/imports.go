@@ -31,11 +31,12 @@ var rules = []rule{
 
 	{"store", nil},
 	{"store/storetest", []string{"store"}},
-	{"internal/driver", []string{"store"}},
-	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "internal/driver"}}, // it has a log alone
-	{"store/memory", []string{"store", "internal/driver", "internal/ordered"}},
-	{"store/logqueue", []string{"store", "internal/driver", "internal/ordered"}},
-	{"store/*", []string{"store", "flow", "internal/crowd", "internal/driver"}}, // a vendor's folder is a leaf
+	{"store/internal/driver", []string{"store"}},
+	{"store/internal/crowd", nil},
+	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver"}}, // it has a log alone
+	{"store/memory", []string{"store", "store/internal/driver", "internal/ordered"}},
+	{"store/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
+	{"store/*", []string{"store", "flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store", "internal/plain"}},
 	{"lock", []string{"cluster", "store", "protocol", "protocol/heartbeat"}},

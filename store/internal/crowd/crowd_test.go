@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rota-run/rota/internal/crowd"
+	"github.com/rota-run/rota/store/internal/crowd"
 )
 
 // waits tells how long Wait takes while callers come, one after each step.
