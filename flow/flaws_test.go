@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rota-run/rota/internal/mutant"
-	"github.com/rota-run/rota/internal/mutant/mutanttest"
+	"github.com/rota-run/rota/internal/proof/mutant"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 	"github.com/rota-run/rota/sim/check"
 )
 

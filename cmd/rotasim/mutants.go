@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cmd/rotasim/internal/mutants"
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // mutantOptions of a run over flaws.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 const root = "../.."

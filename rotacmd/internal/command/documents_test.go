@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/internal/pages"
+	"github.com/rota-run/rota/internal/proof/pages"
 	"github.com/rota-run/rota/rotacmd/stores"
 )
 

@@ -1,6 +1,6 @@
 package mutants
 
-import flaw "github.com/rota-run/rota/internal/mutant"
+import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
 // guardians are the flaws of what ends the session of a dead process.
 func guardians() []flaw.Flaw {

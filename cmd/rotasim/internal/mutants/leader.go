@@ -1,6 +1,6 @@
 package mutants
 
-import flaw "github.com/rota-run/rota/internal/mutant"
+import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
 // ofLeader are the flaws of the protocol leader that are noticed. docs/track-record.md names those that are not yet.
 func ofLeader() []flaw.Flaw {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	flaw "github.com/rota-run/rota/internal/mutant"
+	flaw "github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // knownOf is what is known of the flaws of a protocol. Each but replica has a file of its own.

@@ -3,7 +3,7 @@ package mutants
 import (
 	"slices"
 
-	flaw "github.com/rota-run/rota/internal/mutant"
+	flaw "github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // ofLease are the flaws of the protocol lease that a run of a minute or two notices. Open, for a few short seeds and the walks have not noticed them: the next

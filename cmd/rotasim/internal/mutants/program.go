@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	flaw "github.com/rota-run/rota/internal/mutant"
+	flaw "github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // program is rotasim with every flaw of the table in it. Its environment chooses one, or none.

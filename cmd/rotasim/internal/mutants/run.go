@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	flaw "github.com/rota-run/rota/internal/mutant"
+	flaw "github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // Found is what came of one flaw.

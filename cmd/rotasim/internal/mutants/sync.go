@@ -1,6 +1,6 @@
 package mutants
 
-import flaw "github.com/rota-run/rota/internal/mutant"
+import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
 // ofSync are the flaws of the protocol sync, and of the value where owners share. Not in it, because nothing can come of them: a share of what is on its way,
 // for an owner writes one entry after the other and leaves out what moves; an epoch with a stranger in it, for the caller appends nothing that cannot be

@@ -3,7 +3,7 @@ package mutants
 import (
 	"slices"
 
-	flaw "github.com/rota-run/rota/internal/mutant"
+	flaw "github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // Protocols are those that have a table.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	flaw "github.com/rota-run/rota/internal/mutant"
+	flaw "github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // TestTable: every flaw can still be put into the source, and has a name of its own.

@@ -1,6 +1,6 @@
 package mutants
 
-import flaw "github.com/rota-run/rota/internal/mutant"
+import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
 // users are flaws of what users count on beside one owner at a time: order, bounds, answers, drains, even shares.
 func users() []flaw.Flaw {

@@ -1,6 +1,6 @@
 package mutants
 
-import flaw "github.com/rota-run/rota/internal/mutant"
+import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
 // windows are the flaws of partitioners and of tasks that are repartitioned.
 func windows() []flaw.Flaw {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // TestViableFlawsAreBuilt: flaws that the compiler refuses are left out, however many there are, and the others can be chosen.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // module writes a module of one program, with flaws in two packages, and returns its directory.

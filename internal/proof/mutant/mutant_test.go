@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 func TestApplyWantsTheTextOnce(t *testing.T) {

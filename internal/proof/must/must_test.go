@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // said takes the place of a test.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // Flaw is a flaw and the test that finds it.

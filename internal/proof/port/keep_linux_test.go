@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/port"
 )
 
 func listen(t *testing.T, addr string) net.Listener {
