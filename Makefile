@@ -10,6 +10,7 @@ SEED        ?= 1
 EVENTS      ?= 200
 PKG         ?= ./...
 STAGES      ?=
+DRY         := ./laws
 
 .DEFAULT_GOAL := help
 .PHONY: help build release test unit proof race laws vet lint fmt-check tidy-check fuzz properties bench sim check mutants demo chaos powercut nightly ci clean
@@ -27,6 +28,7 @@ test: fmt-check vet tidy-check unit properties ## all that a change must pass, i
 
 unit: ## the tests alone, laws and examples among them: PKG=./cluster/... for some
 	go test -count=1 -timeout 10m $(PKG)
+	$(if $(filter ./...,$(PKG)),cd proof && go test -count=1 -timeout 10m $(DRY))
 
 proof: ## real servers, processes, simulator, checker, mutants, chaos: STAGES=sim,mutants for some, BUDGET=10m for more
 	@.ci/postgres; .ci/chromium; zookeeper=$$(.ci/zookeeper); kafka=$$(.ci/kafka); elastic=$$(.ci/elastic); node=$$(.ci/node); \
@@ -36,7 +38,7 @@ race: ## the tests with the race detector (needs a C compiler): PKG=./work/... f
 	go test -race -count=1 -timeout 15m $(PKG)
 
 laws: ## the laws of the house alone
-	@go test -count=1 ./internal/laws
+	@cd proof && go test -count=1 ./laws
 
 vet: ## go vet
 	go vet ./...

@@ -66,9 +66,9 @@ func Vendors(f *File) []string {
 		i := slices.IndexFunc(vendors, func(v rule) bool { return p == v.pattern || strings.HasPrefix(p, v.pattern+"/") })
 		switch {
 		case i < 0:
-			out = append(out, fmt.Sprintf("%s: the module of %s is not in the table of internal/laws/vendors.go: add it, with who may use it", f.At(imp.Pos()), p))
+			out = append(out, fmt.Sprintf("%s: the module of %s is not in the table of proof/laws/vendors.go: add it, with who may use it", f.At(imp.Pos()), p))
 		case !f.Test && !matches("proof/…", f.Dir) && !slices.ContainsFunc(vendors[i].allowed, func(a string) bool { return matches(a, f.Dir) }):
-			out = append(out, fmt.Sprintf("%s: %s must not import %s (internal/laws/vendors.go)", f.At(imp.Pos()), f.Dir, p))
+			out = append(out, fmt.Sprintf("%s: %s must not import %s (proof/laws/vendors.go)", f.At(imp.Pos()), f.Dir, p))
 		}
 	}
 	return out

@@ -115,7 +115,7 @@ func Imports(f *File) []string {
 	}
 	r, ok := ruleFor(f.Dir)
 	if !ok {
-		return []string{fmt.Sprintf("%s: no rule says what package %s may import: add it to the table in internal/laws/imports.go", f.Path, f.Dir)}
+		return []string{fmt.Sprintf("%s: no rule says what package %s may import: add it to the table in proof/laws/imports.go", f.Path, f.Dir)}
 	}
 	var out []string
 	for _, imp := range f.AST.Imports {
@@ -124,7 +124,7 @@ func Imports(f *File) []string {
 			continue
 		}
 		if !slices.ContainsFunc(r.allowed, func(p string) bool { return matches(p, dir) }) {
-			out = append(out, fmt.Sprintf("%s: %s must not import %s (the arrows are in internal/laws/imports.go)", f.At(imp.Pos()), f.Dir, dir))
+			out = append(out, fmt.Sprintf("%s: %s must not import %s (the arrows are in proof/laws/imports.go)", f.At(imp.Pos()), f.Dir, dir))
 		}
 	}
 	return out
