@@ -10,7 +10,7 @@ SEED        ?= 1
 EVENTS      ?= 200
 PKG         ?= ./...
 STAGES      ?=
-DRY         := ./laws
+DRY         := ./laws ./rotasim/... ./sim/...
 
 .DEFAULT_GOAL := help
 .PHONY: help build release test unit proof race laws vet lint fmt-check tidy-check fuzz properties bench sim check mutants demo chaos powercut nightly ci clean
@@ -63,13 +63,13 @@ bench: ## benchmarks: PKG=./cluster/... for some
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKG)
 
 sim: ## simulated clusters: SEEDS of them, an hour each, under every fault in every phase
-	@go run ./cmd/rotasim --protocol replica --seeds $(SEEDS) --hours 1 --all-pairs $(if $(BUDGET),--budget $(BUDGET)) --json
+	@go run -C proof ./rotasim --protocol replica --seeds $(SEEDS) --hours 1 --all-pairs $(if $(BUDGET),--budget $(BUDGET)) --json
 
 check: ## every order of the events of a few members, for a list of bounds
-	@go run ./cmd/rotasim check --suite push --json
+	@go run -C proof ./rotasim check --suite push --json
 
 mutants: ## known flaws, one at a time: the checker or the simulator must notice each
-	@go run ./cmd/rotasim mutants --json
+	@go run -C proof ./rotasim mutants --json
 
 demo: build ## three members, a crash, a suspension, a leave
 	$(BIN)/rota demo
@@ -81,7 +81,7 @@ powercut: ## 50 power cuts of real file systems under writers; needs root and lo
 	cd proof && go run ./chaos powercut --cuts 50 --seed $(SEED) --json
 
 nightly: ## the long versions
-	@go run ./cmd/rotasim check --suite nightly --json
+	@go run -C proof ./rotasim check --suite nightly --json
 	@$(MAKE) --no-print-directory properties CHECKS=100000
 	@$(MAKE) --no-print-directory sim SEEDS=50000
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=5m

@@ -74,8 +74,8 @@ var rules = []rule{
 
 	{".", shell},
 	{"rotatest", append([]string{".", "store/handle"}, shell...)},
-	{"sim/machine/*", append([]string{"protocol/*", "sim/…"}, contracts...)},
-	{"sim/…", append([]string{"sim/…", "store/memory", "node/guardian/ward"}, contracts...)}, // it knows no protocol
+	{"proof/sim/machine/*", append([]string{"protocol/*", "proof/sim/…"}, contracts...)},
+	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "node/guardian/ward"}, contracts...)}, // it knows no protocol
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/nearest"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota

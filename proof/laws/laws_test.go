@@ -132,7 +132,7 @@ func TestTypes(t *testing.T) {
 // typed checks the types of one package as it is built on this machine.
 func typed(t *testing.T, dir string) *Package {
 	t.Helper()
-	exports, err := FindExports(root, "./"+dir)
+	exports, err := FindExports(".", Module+"/"+dir) // of both modules
 	must.Succeed(t, err)
 	names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 	must.Succeed(t, err)
@@ -154,7 +154,7 @@ func typed(t *testing.T, dir string) *Package {
 // file of the tree it counts: // as: ….
 func TestEachLawCanFail(t *testing.T) {
 	t.Parallel()
-	exports, err := FindExports(root, "./cluster", "fmt", "maps", "slices", "time")
+	exports, err := FindExports(".", Module+"/cluster", "fmt", "maps", "slices", "time")
 	must.Succeed(t, err)
 	names, err := filepath.Glob("testdata/*/*.go")
 	must.Succeed(t, err)
@@ -250,8 +250,8 @@ func TestMatches(t *testing.T) {
 		{"store/*", "store", false},
 		{"store/*", "store/file/x", false},
 		{"cmd/…", "cmd/rota", true},
-		{"sim/…", "sim", true},
-		{"sim/…", "simple", false},
+		{"proof/sim/…", "proof/sim", true},
+		{"proof/sim/…", "proof/simple", false},
 		{"…", "cluster", true},
 	} {
 		if got := matches(c.pattern, c.dir); got != c.want {

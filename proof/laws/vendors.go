@@ -47,11 +47,11 @@ var vendors = []rule{
 	{"golang.org/x/term", []string{"cmd/…", "rotacmd/internal/command/…"}},
 	{"golang.org/x/net", []string{"tasks", "api"}},
 	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "node", "node/guardian", "cmd/…", "rotacmd/internal/command/…", "rotacmd/internal/quiet"}},
-	{"golang.org/x/sync", []string{"node", "work", "api", "cmd/…", "rotacmd/internal/command/…", "sim/…", "store/*"}},
+	{"golang.org/x/sync", []string{"node", "work", "api", "cmd/…", "rotacmd/internal/command/…", "store/*"}},
 	// Libraries for tests: only conformance suites are not tests themselves.
-	{"github.com/anishathalye/porcupine", []string{"store/storetest", "protocol/protocoltest", "sim/…"}},
+	{"github.com/anishathalye/porcupine", []string{"store/storetest", "protocol/protocoltest"}},
 	{"github.com/cockroachdb/datadriven", nil},
-	{"pgregory.net/rapid", []string{"store/storetest", "protocol/protocoltest", "sim/…"}},
+	{"pgregory.net/rapid", []string{"store/storetest", "protocol/protocoltest"}},
 	{"go.uber.org/goleak", []string{"store/storetest", "protocol/protocoltest"}},
 }
 

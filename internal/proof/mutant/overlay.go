@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // What is built of a package.
@@ -21,7 +22,7 @@ const tableName = "overlay.json"
 // overlay has the texts of files, by path, that the compiler reads in place of those on the disk.
 type overlay map[string]string
 
-// compile builds a package in the module at root and returns the path of the program, which is in dir.
+// compile builds a package of the module at root, or a folder below it, and returns the path of the program, which is in dir.
 func (o overlay) compile(ctx context.Context, root, dir, pkg string, how []string) (string, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", err
@@ -31,9 +32,13 @@ func (o overlay) compile(ctx context.Context, root, dir, pkg string, how []strin
 		return "", err
 	}
 	out := filepath.Join(dir, filepath.Base(pkg))
+	at := root
+	if rest, ok := strings.CutPrefix(pkg, "./"); ok { // a folder, perhaps of a module of its own
+		at, pkg = filepath.Join(root, filepath.FromSlash(rest)), "."
+	}
 	args := append(how[:len(how):len(how)], "-ldflags=-s -w", "-overlay", table, "-o", out, pkg)
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the compiler
-	cmd.Dir = root
+	cmd.Dir = at
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return "", &refusedError{cause: err, said: string(said)}
 	}
