@@ -7,16 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/rota-run/rota/examples/quickstart"
 	"github.com/rota-run/rota/node"
 )
 
-// tasksWanted is how many tasks the demonstration has: those of the first minute, and for the rest some that write down when they act.
+// tasksWanted is how many tasks the demonstration has. Each writes down when it acts.
 const tasksWanted = 12
 
 // writeTasks fills the directory and returns the names of the tasks.
@@ -24,26 +21,13 @@ func writeTasks(dir, acts string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("make tasks: %w", err)
 	}
+	text := fmt.Sprintf("# Writes down when it acts, under which token.\ntype: witness\nevery: 100ms\nconfig: {path: %q}\n", acts)
 	var names []string
-	err := fs.WalkDir(quickstart.Files, "tasks", func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	for i := range tasksWanted {
+		names = append(names, fmt.Sprintf("check-%d", i+1))
+		if err := os.WriteFile(filepath.Join(dir, names[i]+".yaml"), []byte(text), 0o640); err != nil {
+			return nil, fmt.Errorf("make tasks: %w", err)
 		}
-		data, err := quickstart.Files.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		names = append(names, strings.TrimSuffix(path.Base(file), path.Ext(file)))
-		return os.WriteFile(filepath.Join(dir, path.Base(file)), data, 0o640)
-	})
-	for i := 1; err == nil && len(names) < tasksWanted; i++ {
-		name := fmt.Sprintf("check-%d", i)
-		names = append(names, name)
-		text := fmt.Sprintf("# Writes down when it acts, under which token.\ntype: witness\nevery: 100ms\nconfig: {path: %q}\n", acts)
-		err = os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o640)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("make tasks: %w", err)
 	}
 	slices.Sort(names)
 	return names, nil
