@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// What reviewers would otherwise have to remember is a function here: which package may import which ([Imports]) and which foreign module
-// ([Vendors]), what pure code may not do ([Purity], [TypedPurity]), what must be documented ([Documented], [Headings]), how long a file may
+// What reviewers would otherwise have to remember is a function here: which package may import which ([Imports]), on which floor each
+// room stands ([Floors]), who may use which foreign module ([Vendors]), what pure code may not do ([Purity], [TypedPurity]), what must be documented ([Documented], [Headings]), how long a file may
 // be ([Sizes]), what has no place in a test ([Tests]) or anywhere ([Globals], [Errors], [Text], [Links]). Each takes parsed files and returns faults
 // as lines of text; laws_test.go runs all of them over the whole tree.
 //

@@ -55,7 +55,7 @@ func perFile() []struct {
 		name string
 		law  func(*File) []string
 	}{
-		{"imports", Imports}, {"vendors", Vendors}, {"purity", Purity}, {"documented", Documented}, {"sizes", Sizes},
+		{"imports", Imports}, {"floors", Floors}, {"vendors", Vendors}, {"purity", Purity}, {"documented", Documented}, {"sizes", Sizes},
 		{"globals", Globals}, {"errors", Errors}, {"tests", Tests},
 	}
 }
@@ -92,6 +92,16 @@ func TestTree(t *testing.T) {
 		}
 		report(t, faults)
 	})
+}
+
+// TestMapShowsTheFloors: README.md has the table of floors as it is.
+func TestMapShowsTheFloors(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(root, "README.md"))
+	must.Succeed(t, err)
+	if !strings.Contains(string(page), "```\n"+FloorTable+"```\n") {
+		t.Error("README.md does not show proof/laws/floors.txt as it is")
+	}
 }
 
 func TestBrokenLinksAreSeen(t *testing.T) {
