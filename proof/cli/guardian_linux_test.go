@@ -15,8 +15,8 @@ import (
 
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
+	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/sim/history"
 	"github.com/rota-run/rota/view"
 )
 
