@@ -100,4 +100,4 @@ func (o *observer) failedSince(t *view.Task) (text string) {
 }
 
 // wordIsOld is from when on it is said how old the word of a member is.
-const wordIsOld = 10 * time.Second
+const wordIsOld = 3 * time.Second
