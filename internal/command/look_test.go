@@ -243,6 +243,11 @@ func TestWhyOfJobsAndFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.shows("why never", exitOK, "never is malformed", "tasks/never.yaml:2:1  unknown field", "no version of it has ever run", "2 │ evry: 1s")
+	bad.Partition, bad.Storage = "x", &journal.Storage{Path: "tasks/x.yaml", Line: 1, Column: 1}
+	if err := journal.NewDocs(w.st, "a", 0).Append(t.Context(), bad); err != nil {
+		t.Fatal(err)
+	}
+	w.shows("why x", exitOK, "x has a malformed file; its last good version is running", "file    tasks/x.yaml:1:1  unknown field", "next    mend the file; the last good version keeps running")
 	w.shows("why nothing", exitFailed, `there is no task "nothing"`, "try: rota tasks --all --store file:store")
 	w.status(map[string]string{"failed": "etl", "malformed": "never"})
 }
