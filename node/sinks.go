@@ -40,8 +40,8 @@ const (
 	sinksRest = 30 * time.Second
 )
 
-// SinksOf are the sinks of which others should know: those on servers, and any other that has lost something or failed.
-func SinksOf(all []publish.Status) (out []Sink) {
+// sinksOf are the sinks of which others should know: those on servers, and any other that has lost something or failed.
+func sinksOf(all []publish.Status) (out []Sink) {
 	for _, s := range all {
 		if !strings.Contains(s.Name, "://") && s.Errors == 0 && s.Dropped == 0 {
 			continue
@@ -63,7 +63,7 @@ func (n *Node) keepSinks(ctx context.Context) {
 	defer d.remove(ctx, n)
 	var told []Sink
 	for stale, wait := n.leftBehind(ctx, &d), time.Duration(0); pause(ctx, wait); wait = sinksLook {
-		now := SinksOf(publish.Sinks(n.c.Publisher))
+		now := sinksOf(publish.Sinks(n.c.Publisher))
 		if !stale && slices.Equal(now, told) {
 			continue
 		}
