@@ -55,9 +55,9 @@ func (s *memberSink) rank() int {
 // sinkRows are lines for people.
 func sinkRows(all []memberSink, now time.Time) (rows [][]string) {
 	for _, s := range all {
-		row := []string{"sink", s.Name, "on " + string(s.Member), "dropped " + grouped(int(s.Dropped)), "errors " + grouped(int(s.Errors)), ""}
+		row := []string{"sink", s.Name, "on " + string(s.Member), "dropped " + grouped(int(s.Dropped)), "errors " + grouped(int(s.Errors))}
 		if s.Late {
-			row[5] = "samples wait"
+			row = append(row, "samples wait")
 		}
 		if s.LastError != "" {
 			row = append(row, fmt.Sprintf("last error %s: %s", clock(s.LastErrorAtMS, now), s.LastError))
