@@ -68,7 +68,8 @@ func listen(host string, port int, search bool) (net.Listener, error) {
 	}
 }
 
-// Loopback reports whether a host is certainly this machine's own loopback. Names are not resolved, but for the one that is reserved.
+// Loopback reports whether a host is certainly this machine's own loopback. Names are not resolved, but for the one
+// that is reserved.
 func Loopback(host string) bool {
 	if host == "localhost" {
 		return true

@@ -46,7 +46,8 @@ type parameter struct {
 	values        []string // the only ones; nil for any
 }
 
-// checked refuses a request of which a parameter is missing or would do nothing: a typing error would else pass for an answer.
+// checked refuses a request of which a parameter is missing or would do nothing: a typing error would else pass for an
+// answer.
 func (op *operation) checked() http.HandlerFunc {
 	if !strings.HasPrefix(op.path, "/v1/") { // programs of others add their own to the paths for probes and metrics
 		return op.handle

@@ -11,13 +11,15 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// note is a document in which the member says something to those who read the store. No decision reads it. One goroutine uses it.
+// note is a document in which the member says something to those who read the store. No decision reads it. One
+// goroutine uses it.
 type note struct {
 	key string
 	at  store.Version // of what this process has written; "" before that
 }
 
-// write writes the document. What a former process of the member left there, or an outcome that was unknown, makes it read the version first.
+// write writes the document. What a former process of the member left there, or an outcome that was unknown, makes it
+// read the version first.
 func (d *note) write(ctx context.Context, n *Node, now any) error {
 	value, err := json.Marshal(now)
 	if err != nil {
@@ -48,7 +50,8 @@ func (d *note) current(ctx context.Context, n *Node) (store.Version, error) {
 	return doc.Version, err
 }
 
-// remove removes the document when the member ends in order. One that stays does no harm: readers look for members that are in the value.
+// remove removes the document when the member ends in order. One that stays does no harm: readers look for members that
+// are in the value.
 func (d *note) remove(ctx context.Context, n *Node) {
 	if d.at == "" {
 		return

@@ -15,14 +15,15 @@ import (
 // SinksPrefix is where members keep what their sinks say among the documents, each under PREFIX<member>.
 const SinksPrefix = "sinks/"
 
-// Sinks is the document in which a member says how its sinks do, so that one who reads the store sees it without reaching the member.
-// It is for people: no decision reads it. A member that was killed leaves it behind.
+// Sinks is the document in which a member says how its sinks do, so that one who reads the store sees it without
+// reaching the member. It is for people: no decision reads it. A member that was killed leaves it behind.
 type Sinks struct {
 	Member cluster.MemberID `json:"member"`
 	Sinks  []Sink           `json:"sinks"`
 }
 
-// Sink is one sink of a member: what stays the same while all is well. Its queue and how much it has sent are in the member's API and metrics.
+// Sink is one sink of a member: what stays the same while all is well. Its queue and how much it has sent are in the
+// member's API and metrics.
 type Sink struct {
 	Name          string `json:"name"`                 // where the samples go, without secrets
 	Dropped       int64  `json:"dropped"`              // samples that were lost
@@ -34,8 +35,8 @@ type Sink struct {
 
 const (
 	lateAfter = time.Minute
-	// sinksLook is how often a member looks at its sinks, in memory. Errors and losses grow all the time while a server is away, so there is a
-	// longer rest after each write.
+	// sinksLook is how often a member looks at its sinks, in memory. Errors and losses grow all the time while a server
+	// is away, so there is a longer rest after each write.
 	sinksLook = 5 * time.Second
 	sinksRest = 30 * time.Second
 )
@@ -78,7 +79,8 @@ func (n *Node) keepSinks(ctx context.Context) {
 	}
 }
 
-// leftBehind tells whether a process of this name has left a document: that must go, also where there is nothing to say. Who cannot know it assumes it.
+// leftBehind tells whether a process of this name has left a document: that must go, also where there is nothing to
+// say. Who cannot know it assumes it.
 func (n *Node) leftBehind(ctx context.Context, d *note) bool {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
 	defer cancel()

@@ -39,7 +39,8 @@ func (f *fakeSinks) say(all ...publish.Status) {
 	f.all = all
 }
 
-// TestWhatSinksSayIsADocument: written when something changes that matters, and seldom while a server is away; what a killed process has left goes.
+// TestWhatSinksSayIsADocument: written when something changes that matters, and seldom while a server is away; what a
+// killed process has left goes.
 func TestWhatSinksSayIsADocument(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := memory.New()

@@ -48,7 +48,8 @@ func Escaped(s string) string {
 	return b.String()
 }
 
-// Cut is the beginning of a text, of at most so many bytes, and a mark where something is missing. It cuts no character in two.
+// Cut is the beginning of a text, of at most so many bytes, and a mark where something is missing. It cuts no character
+// in two.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -7,8 +7,9 @@ import (
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
-// authorize adds the token that ref names, if any, to a request. It is the only way by which a command sends a credential, and it decides whether one may go
-// to an address: over TLS, or to this machine. The caller has the address from the operator, never from what stands in a store: see decision 82.
+// authorize adds the token that ref names, if any, to a request. It is the only way by which a command sends a
+// credential, and it decides whether one may go to an address: over TLS, or to this machine. The caller has the address
+// from the operator, never from what stands in a store: see decision 82.
 func authorize(r *http.Request, ref string, getenv func(string) string) error {
 	if (ref != "" || r.URL.User != nil) && r.URL.Scheme != "https" && !api.Loopback(r.URL.Hostname()) {
 		return misused("https://"+r.URL.Host+", or http://"+api.DefaultAddress+" on the member's own machine",

@@ -40,7 +40,8 @@ type draining struct {
 	first, last int       // numbers of tasks
 }
 
-// see tells what has changed. It ends when nothing is left, and with an error when nobody takes what is left for so long that a person must help.
+// see tells what has changed. It ends when nothing is left, and with an error when nobody takes what is left for so
+// long that a person must help.
 func (d *draining) see() (bool, error) {
 	m, ok := d.value.Member(d.member)
 	switch {

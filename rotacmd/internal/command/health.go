@@ -27,7 +27,8 @@ import (
 const healthWithin = 5 * time.Second
 
 const healthHelp = `Asks the API of a member whether it can do its work, for probes of containers and for scripts: exit 0 if it can, else 1 with the reasons.
-Where a store or a member is known, from a flag, the environment or rota.yaml, a member of another cluster that answers at the address counts as none.
+Where a store or a member is known, from a flag, the environment or rota.yaml, a member of another cluster that answers
+at the address counts as none.
 With --live it asks only whether a process answers there. A token goes over TLS or to this machine only.`
 
 // newHealth is for images without a shell and an HTTP client.
@@ -132,8 +133,8 @@ func (p *prober) ask(client *http.Client, r *http.Request, live bool) error {
 	return failed("rota status --check", "not ready: %s", strings.Join(append(said.Reasons, said.Error), "; "))
 }
 
-// placeOf is where a cluster is, so that two processes on one machine can compare it: without secrets and parameters, a directory as an absolute path, servers
-// in one order.
+// placeOf is where a cluster is, so that two processes on one machine can compare it: without secrets and parameters, a
+// directory as an absolute path, servers in one order.
 func placeOf(store string) string {
 	if dir, err := stores.Directory(store); err == nil && dir != "" {
 		if abs, err := filepath.Abs(dir); err == nil {

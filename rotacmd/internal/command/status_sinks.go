@@ -19,8 +19,8 @@ type memberSink struct {
 	node.Sink
 }
 
-// sinksOf is what the members have written of their sinks: those that fail come first, and then by member. A command asks no member, since the address in its
-// record is as good as anybody who can write the store: see decision 82.
+// sinksOf is what the members have written of their sinks: those that fail come first, and then by member. A command
+// asks no member, since the address in its record is as good as anybody who can write the store: see decision 82.
 func sinksOf(ctx context.Context, docs store.Docs, v cluster.Value) ([]memberSink, error) {
 	all := []memberSink{}
 	found, err := docs.List(ctx, node.SinksPrefix)

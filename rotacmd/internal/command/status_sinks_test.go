@@ -13,7 +13,8 @@ import (
 	"github.com/rota-run/rota/protocol/replica"
 )
 
-// TestNoCommandDialsARecord: whoever can write the store can put any address into the record of a member. No command connects to it, let alone with a token.
+// TestNoCommandDialsARecord: whoever can write the store can put any address into the record of a member. No command
+// connects to it, let alone with a token.
 func TestNoCommandDialsARecord(t *testing.T) {
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadSingle)})
 	var dialled atomic.Int64
@@ -39,7 +40,8 @@ func TestNoCommandDialsARecord(t *testing.T) {
 	}
 }
 
-// TestStatusShowsSinks as the members have written: those that fail first, none of a member that is no more, none under another's name.
+// TestStatusShowsSinks as the members have written: those that fail first, none of a member that is no more, none under
+// another's name.
 func TestStatusShowsSinks(t *testing.T) {
 	w := newWritten(t, nil)
 	w.alive()
