@@ -43,6 +43,13 @@ const (
 	Moving  = "moving"
 )
 
+// TaskStates are those that a list of tasks can be asked for. A state of two words has a hyphen here.
+func TaskStates() []string {
+	return []string{
+		"running", "failing", "backing-off", "owner-silent", "moving", "offered", "waiting", "paused", "parked", "blocked", "held", "finished",
+	}
+}
+
 // Filter says which tasks are shown. Its zero value shows all but Rota's own.
 type Filter struct {
 	State string // "" for any; one of two words may be written with a hyphen: backing-off

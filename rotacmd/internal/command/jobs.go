@@ -67,7 +67,7 @@ func (o *observer) showJobs(ctx context.Context, state string, all bool) error {
 		if all || j.Spec.Source == "" {
 			return true
 		}
-		if !cluster.PartitionID(j.ID).Reserved() {
+		if live := j.State == cluster.JobPending || j.State == cluster.JobRunning; live && !cluster.PartitionID(j.ID).Reserved() {
 			defined++
 		}
 		return false

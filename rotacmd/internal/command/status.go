@@ -66,7 +66,7 @@ func (o *observer) watchStatus(ctx context.Context) error {
 type statusReport struct {
 	view.Status
 	Wrong      []string      `json:"wrong"` // what --check says; empty where all is well
-	Sinks      []memberSink  `json:"sinks"` // of the members whose API answers
+	Sinks      []memberSink  `json:"sinks"` // as the members have written
 	MemberList []view.Member `json:"member_list"`
 	TaskList   []view.Task   `json:"task_list"`
 }
@@ -86,7 +86,7 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	if err != nil {
 		return err
 	}
-	seen, err := overviewOf(ctx, o.viewer, sight)
+	seen, err := overviewOf(ctx, o.store, o.viewer, sight)
 	if err != nil {
 		return err
 	}
@@ -94,13 +94,13 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	wrong := s.Wrong()
 	switch {
 	case o.json:
-		err = o.printJSON(statusReport{s, wrong, o.sinksOf(ctx), sight.Members(), sight.Tasks(view.Filter{})})
+		err = o.printJSON(statusReport{s, wrong, seen.Sinks, sight.Members(), sight.Tasks(view.Filter{})})
 	case check && len(wrong) > 0:
 		return failed(o.hint("rota status"), "%s", strings.Join(wrong, ", "))
 	case check:
 		_, err = fmt.Fprintf(o.stdout, "ok: %s, %s\n", many(s.Members.Total, "member"), many(s.Tasks.Total, "task"))
 	default:
-		err = o.printOverview(seen, o.sinksOf(ctx))
+		err = o.printOverview(seen)
 	}
 	if err == nil && check && len(wrong) > 0 {
 		return errSilent
@@ -108,11 +108,11 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	return err
 }
 
-func (o *observer) printOverview(seen overview, sinks []memberSink) error {
+func (o *observer) printOverview(seen overview) error {
 	if err := o.printStatus(seen); err != nil {
 		return err
 	}
-	return table(o.stdout, sinkRows(sinks, o.now))
+	return o.printSinks(seen.Sinks)
 }
 
 func (o *observer) printStatus(seen overview) error {
@@ -132,9 +132,15 @@ func (o *observer) printStatus(seen overview) error {
 		fmt.Fprintf(w, ", longest gap %s", gapText(s.Moves.LongestGapMS))
 	}
 	fmt.Fprintln(w)
-	if s.Members.Total == 0 && s.Tasks.Total > 0 {
-		fmt.Fprintf(w, "! no member is running: nothing runs   → rota run --store %s\n", plain.Word(o.name))
-		return nil
+	if s.Members.Total == 0 {
+		text := "no member is running: nothing runs"
+		if s.Index == 0 {
+			text = "there is no cluster here yet"
+		}
+		fmt.Fprintf(w, "! %s   → rota run --store %s\n", text, plain.Word(o.name))
+		if s.Tasks.Total > 0 {
+			return nil
+		}
 	}
 	if s.Members.Silent > 0 && s.Members.Silent == s.Members.Total && s.Tasks.Total > 0 {
 		fmt.Fprintf(w, "! no member is alive: nothing runs   → rota run --store %s\n", plain.Word(o.name))
