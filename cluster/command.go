@@ -32,8 +32,8 @@ type (
 		Member      MemberID
 		Incarnation Incarnation
 	}
-	// LeaveCluster removes a member and frees its grants. Hold keeps its grants for an announced restart. Died, since format 2, means that others report its
-	// death: it is counted for the partitions that the member ran.
+	// LeaveCluster removes a member and frees its grants. Hold keeps its grants for an announced restart. Died means that others report its death: it is
+	// counted for the partitions that the member ran.
 	LeaveCluster struct {
 		Member      MemberID
 		Incarnation Incarnation
@@ -127,7 +127,6 @@ type (
 	// Configure changes settings of the cluster; zero fields stay as they are.
 	Configure struct {
 		MoveBudget   int64  // most partitions in hand-over at once
-		Format       uint32 // format version of entries from here on; may only grow
 		Retention    int64  // number of ended jobs that stay visible
 		JobScheduler string // name of a schedule.JobScheduler
 	}

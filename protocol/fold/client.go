@@ -40,7 +40,7 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 	}
 	c.seq++
 	data, err := c.Encode(c.value, cluster.Entry{
-		Writer: c.writer, Seq: c.seq, Format: c.value.Settings().Format, AtMS: time.Now().UnixMilli(),
+		Writer: c.writer, Seq: c.seq, AtMS: time.Now().UnixMilli(),
 		BaseIndex: c.value.Index(), BaseChain: c.value.Chain(), Commands: append(first, commands...),
 	})
 	if err != nil {

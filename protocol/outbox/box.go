@@ -88,7 +88,7 @@ func (b Box) Compose(writer cluster.WriterID, v cluster.Value, own []cluster.Com
 	b.Queue = queue
 	b.Seq++
 	p.Entry = cluster.Entry{
-		Writer: writer, Seq: b.Seq, Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(), Commands: commands,
+		Writer: writer, Seq: b.Seq, BaseIndex: v.Index(), BaseChain: v.Chain(), Commands: commands,
 	}
 	b.Pending = p
 	return b
