@@ -18,6 +18,8 @@ type (
 		Heartbeat string `json:"pulse"` // key of the heartbeat document of this start; "pulse" in records that exist
 		Address   string // address of its API; for people, not for decisions
 		Version   string // of its binary; for people, not for decisions
+		// Again means that this process was a member before: who reported its death was wrong, and no task of it is to blame.
+		Again bool
 	}
 	// AcceptJoin is written by the present predecessor in the ring, once it watches the joiner's heartbeat and has observed it.
 	// By must be that predecessor, joined, with incarnation ByIncarnation.

@@ -128,6 +128,9 @@ func (d *draft) welcome(m EpochMember) {
 	if old, ok := d.Value.members.Get(c.Member); m.Incarnation != 0 || ok && old.Heartbeat == c.Heartbeat {
 		return // it is there, or has left since
 	}
+	if c.Again {
+		d.acquit(c.Member)
+	}
 	d.join(Member{
 		ID: c.Member, Incarnation: d.at, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity,
 		Labels: c.Labels, Heartbeat: c.Heartbeat, Address: c.Address, Version: c.Version, SinceMS: d.atMS,

@@ -122,6 +122,31 @@ func TestDeathsAreForgiven(t *testing.T) {
 	}
 }
 
+// Who is back as the same process did not die: its store failed. Nothing is parked for that, and what was runs again; another process of the name says nothing.
+func TestWhoIsBackDidNotDie(t *testing.T) {
+	t.Parallel()
+	s := &scripted{t: t}
+	s.submit()
+	back := func(id MemberID, again bool) {
+		s.ok(PrepareJoin{Member: id, Heartbeat: "p", Again: again})
+		if p := s.task(); again != (p.Deaths == 0) || again && p.Owner != id {
+			t.Fatalf("%s is back, as the same process: %v: %s", id, again, p)
+		}
+	}
+	s.join("a")
+	s.leave("a", true)
+	back("a", true)
+	for range 3 {
+		s.leave("a", true)
+		back("a", s.task().Deaths == 4)
+	}
+	if p := s.task(); p.State != PartitionParked {
+		t.Fatalf("%s", p)
+	}
+	s.leave("a", true)
+	back("a", true)
+}
+
 // An orderly leave is no death.
 func TestWhatIsNoDeath(t *testing.T) {
 	t.Parallel()

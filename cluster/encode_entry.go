@@ -168,13 +168,13 @@ func appendPrepareJoin(b []byte, c PrepareJoin) []byte {
 	b = appendUvarint(appendString(b, c.Member), uint64(c.Replaces))
 	b = appendVarint(appendVarint(appendVarint(b, c.Slots), c.Weight), c.Capacity)
 	b = appendList(b, c.Labels, appendLabel)
-	return appendString(appendString(appendString(b, c.Heartbeat), c.Address), c.Version)
+	return appendBool(appendString(appendString(appendString(b, c.Heartbeat), c.Address), c.Version), c.Again)
 }
 
 func (r *decoder) prepareJoin() PrepareJoin {
 	return PrepareJoin{
 		Member: MemberID(r.string()), Replaces: Index(r.uvarint()), Slots: r.varint(), Weight: r.varint(), Capacity: r.varint(),
-		Labels: decodeList(r, decodeLabel), Heartbeat: r.string(), Address: r.string(), Version: r.string(),
+		Labels: decodeList(r, decodeLabel), Heartbeat: r.string(), Address: r.string(), Version: r.string(), Again: r.bool(),
 	}
 }
 

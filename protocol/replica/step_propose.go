@@ -45,7 +45,7 @@ func (s *step) wanted() []cluster.Command {
 
 func (s *step) prepareJoin() cluster.Command {
 	c := s.p.Join
-	c.Heartbeat = s.renewal.key
+	c.Heartbeat, c.Again = s.renewal.key, s.life > 0
 	if m, ok := s.value.Member(s.self()); ok {
 		c.Replaces = m.Incarnation
 	}
