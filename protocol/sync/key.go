@@ -51,7 +51,7 @@ func (s State) Beating() (Beat, bool) {
 }
 
 func appendBox(b []byte, w cluster.WriterID, o outbox.Box, n Naming) []byte {
-	b = n.Any(n.Any(n.Any(b, n.Seq(w, o.Seq)), o.Busy), o.Pending != nil)
+	b = n.Any(n.Any(n.Any(n.Any(b, n.Seq(w, o.Seq)), o.Busy), o.Tries()), o.Pending != nil)
 	if o.Pending == nil {
 		return b
 	}
