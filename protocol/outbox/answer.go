@@ -48,7 +48,12 @@ func (b Box) Failed(o Outcome, err string, retry protocol.Instant) (Box, []Answe
 	case Unknown:
 		return b.Unknown().Pause(retry), nil
 	case Refused:
-		return b.TooLarge(err)
+		p := b.Pending
+		b, out := b.TooLarge(err)
+		if b.Pending == nil && p.Own > 0 && p.Own == len(p.Entry.Commands) && p.Own == itemSize(p.Entry.Commands) {
+			b = b.judged(p.Entry.Commands, true, retry)
+		}
+		return b, out
 	}
 	return b.Requeue().Pause(retry), nil
 }

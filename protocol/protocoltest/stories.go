@@ -30,11 +30,10 @@ func Run(t *testing.T, s Setup) {
 		{"a member drains and comes back", drain},
 		{"a job is killed and submitted again", resubmit},
 		{"a partition is split while it moves", split},
-		{"what the cluster refuses is not said for ever", refused},
 		{"many members", many},
 	}
 	for _, story := range stories {
-		if story.name == "many members" && s.Many == 0 || story.name == "what the cluster refuses is not said for ever" && !s.Virtual {
+		if story.name == "many members" && s.Many == 0 {
 			continue
 		}
 		t.Run(story.name, func(t *testing.T) {
