@@ -49,7 +49,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 
 // appendBox appends an outbox.
 func appendBox(b []byte, n Naming, w cluster.WriterID, o outbox.Box) []byte {
-	b = n.Any(n.Any(n.Any(b, n.Seq(w, o.Seq)), o.Busy), o.Next)
+	b = n.Any(n.Any(n.Any(n.Any(b, n.Seq(w, o.Seq)), o.Busy), o.Next), o.Tries())
 	if o.Pending == nil {
 		return append(b, 0)
 	}

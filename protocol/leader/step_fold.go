@@ -89,7 +89,7 @@ func (s *step) snapshotRead(ev SnapshotRead) {
 
 func (s *step) logTurn(v *cluster.Value) fold.Turn {
 	return fold.Turn{Now: s.now, Retry: s.now.Add(s.p.Poll), Next: s.now.Add(s.rarely()), Took: func(a protocol.Applied) {
-		s.rule.out, _ = s.rule.out.Took(s.writer(), v, a)
+		s.rule.out, _ = s.rule.out.Took(s.now, s.writer(), v, a)
 		s.noteTaken(a.Entry, a.Results)
 	}}
 }

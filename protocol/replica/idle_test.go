@@ -38,7 +38,7 @@ func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 	d.tick()
 	v := d.state.Value()
 	d.add(cluster.Entry{
-		Writer: "o", Seq: 1, Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
+		Writer: "o", Seq: 1, BaseIndex: v.Index(), BaseChain: v.Chain(),
 		Commands: []cluster.Command{cluster.PrepareJoin{Member: "o", Heartbeat: otherHeartbeat, Weight: 100}},
 	})
 	d.step(replica.Hinted{Now: d.now})
@@ -127,7 +127,7 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 	for i, name := range joiners {
 		v := d.state.Value()
 		d.add(cluster.Entry{
-			Writer: "o", Seq: uint64(i + 2), Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
+			Writer: "o", Seq: uint64(i + 2), BaseIndex: v.Index(), BaseChain: v.Chain(),
 			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name), Heartbeat: protocol.HeartbeatPrefix + name + "/n-0", Weight: 100}},
 		})
 		d.step(replica.Hinted{Now: d.now})

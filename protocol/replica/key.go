@@ -88,12 +88,15 @@ func (k *keyWriter) observation(o heartbeat.Observation) {
 
 func (k *keyWriter) outbox(w cluster.WriterID, o outbox.Box) {
 	k.number(k.n.Seq(w, o.Seq), int64(o.Limit))
+	for _, tries := range o.Tries() {
+		k.number(int64(tries))
+	}
 	k.flag(o.Pending != nil)
 	if o.Pending == nil {
 		return
 	}
 	k.index(o.Pending.Known)
-	k.flag(o.Pending.Maybe)
+	k.flag(o.Pending.Maybe, o.Pending.Acks > 0)
 	k.number(k.n.Seq(w, o.Pending.Entry.Seq))
 	for _, c := range o.Pending.Entry.Commands {
 		k.b = k.n.Command(k.b, c)

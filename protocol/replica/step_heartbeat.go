@@ -293,7 +293,8 @@ func (s *step) deaths() []cluster.Command {
 			reason = "its heartbeat is gone"
 		}
 		reason = o.Reason(reason, s.silence(o))
-		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason, Died: s.value.CountsDeaths()})
+		// A silent one may be alive, behind a busy store: what it runs is not what ended it.
+		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason, Died: o.Gone()})
 	}
 	return out
 }

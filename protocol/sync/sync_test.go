@@ -10,6 +10,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestWhatIsRefusedIsNotSaidForEver: a member that wants what everybody refuses fills no log, and holds up nobody.
+func TestWhatIsRefusedIsNotSaidForEver(t *testing.T) {
+	t.Parallel()
+	protocoltest.RefusedOnMemory(t, Protocol{})
+}
+
 func TestStoriesOnMemory(t *testing.T) {
 	t.Parallel()
 	protocoltest.StoriesOnMemory(t, Protocol{})
