@@ -32,3 +32,9 @@ func TestABusyStore(t *testing.T) {
 		})
 	}
 }
+
+// TestTimes holds the protocol to its promises of time.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	protocoltest.Times(t, Protocol{})
+}

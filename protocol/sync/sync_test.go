@@ -26,3 +26,9 @@ func TestABusyStore(t *testing.T) {
 	t.Parallel()
 	protocoltest.Load{Beats: 8, Times: 3}.Busy(t, Protocol{})
 }
+
+// TestTimes holds the protocol to its promises of time.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	protocoltest.Times(t, Protocol{})
+}
