@@ -62,16 +62,19 @@ func (o Observation) renewed(now protocol.Instant) protocol.Instant {
 	return min(now, max(o.Looked, o.From.Add(every-every/1000)))
 }
 
-// Next is when to look again so that each renewal is seen at most a poll after it was made, though there is one look for each: when the owner's next renewal should be there, at
-// each poll from then on until it is, and when the owner may have been silent for long enough. A look that finds nothing new tells when to expect the next ones.
-func (o Observation) Next(t Timing, poll time.Duration, now protocol.Instant) protocol.Instant {
-	if !o.Known || o.Gone() {
-		return now.Add(poll)
+// Next is when to look again so that each renewal is seen at most a poll after it was made, though there is one look for each: when the owner's next renewal should be there,
+// at each poll from then on until it is, and when the owner may have been silent for long enough. A look that finds nothing new tells when to expect the next ones.
+func (o Observation) Next(t Timing, poll time.Duration) protocol.Instant {
+	again := o.Looked.Add(poll)
+	switch {
+	case !o.Known && !o.Listed:
+		return 0
+	case o.Gone():
+		return again
 	}
 	t = t.Of(o.TTL)
-	next := max(o.From, o.Since.Add(-t.Every())).Add(t.Every() + poll/2)
-	next = max(next, o.Looked.Add(poll))
-	if end := o.Since.Add(t.Silence()); now < end {
+	next := max(again, max(o.From, o.Since.Add(-t.Every())).Add(t.Every()+poll/2))
+	if end := o.Since.Add(t.Silence()); o.Looked < end {
 		next = min(next, end)
 	}
 	return next

@@ -16,21 +16,27 @@ func (s *step) observe() {
 	if !s.Whole() || s.phase == phaseRemoved {
 		return
 	}
-	if (!s.p.Vanish || s.rule.at == ruleRuling) && s.now >= s.sweepNext && s.list(protocol.HeartbeatPrefix) {
-		s.sweepNext = s.now.Add(s.sweepEvery())
+	if (!s.p.Vanish || s.rule.at == ruleRuling) && s.now >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
+		s.swept = s.now
 	}
 	for m := range s.fold.value.Members() {
 		o, until := s.heartbeats.Of(m.Heartbeat), s.now
 		if s.p.Vanish {
 			until = o.Seen // lists are rare: what was not looked at is not known to be silent
 		}
-		if m.State != cluster.MemberHeld && o.Suspect(until, s.silence(o)) {
+		switch {
+		case m.State == cluster.MemberHeld || !o.Suspect(until, s.silence(o)):
+		case o.Missing:
 			s.probe(m.Heartbeat, s.now.Add(s.p.Poll))
+		default:
+			s.lookAt(o)
 		}
 	}
 	if s.rule.at == ruleRuling {
 		s.observeJoiners()
-		s.patrol()
+		if s.p.Vanish {
+			s.patrol()
+		}
 	}
 }
 
@@ -53,7 +59,7 @@ func (s *step) observeJoiners() {
 			s.probe(b.Heartbeat, s.now.Add(s.p.Poll))
 		}
 		if in && m.Heartbeat != b.Heartbeat && m.State != cluster.MemberHeld {
-			s.probe(m.Heartbeat, s.nextLook(s.heartbeats.Of(m.Heartbeat)))
+			s.lookAt(s.heartbeats.Of(m.Heartbeat))
 		}
 		return true
 	})

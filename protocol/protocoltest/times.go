@@ -122,7 +122,7 @@ func (w *timed) setup(p protocol.Protocol, k kind) Setup {
 			f := storetest.NewFaultyGroup(&kindly{server.Open(), k}, nil)
 			t.Cleanup(func() { _ = f.Close() })
 			w.links[id] = f
-			c := protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: k.plain, Clock: clock}
+			c := protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: k.plain, Clock: clock, Events: logged(t, id)}
 			if k.plain {
 				c.Store = without{f, f}
 			}

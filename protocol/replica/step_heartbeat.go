@@ -132,7 +132,7 @@ func (s *step) routine() bool {
 
 // nextLook is when the watched heartbeat is read again, unless a hint comes first.
 func (s *step) nextLook() protocol.Instant {
-	next := s.heartbeats.Of(s.watching).Next(s.p.timing(), s.p.Poll, s.now)
+	next := s.heartbeats.Of(s.watching).Next(s.p.timing(), s.p.Poll)
 	if !s.p.EndsHinted {
 		next = min(next, s.now.Add(s.p.Poll))
 	}
