@@ -15,7 +15,8 @@ type Observation struct {
 	Since   protocol.Instant // when this version was first observed
 	Before  protocol.Instant // Since of the version before this one, 0 if there was none: for people alone, it decides nothing
 	Looked  protocol.Instant // an instant before a read that proves that it is still this version
-	From    protocol.Instant // the renewal that made this version was hardly before: for when to look again, it decides nothing
+	From    protocol.Instant // the renewal that made this version was hardly before
+	Last    protocol.Instant // when a read or a list showed it last. This and From are for when to look again: they decide nothing
 	Known   bool             // read at least once (lists do not count)
 	Listed  bool             // in the last list: a hint
 	Missing bool             // not in the last list: a hint too
@@ -28,7 +29,7 @@ func (o Observation) Read(version store.Version, ttl time.Duration, sent, now pr
 		o.From = o.renewed(now)
 		o.Before, o.Version, o.TTL, o.Since = o.Since, version, ttl, now
 	}
-	o.Known, o.Looked = true, max(sent, o.Since)
+	o.Known, o.Looked, o.Last = true, max(sent, o.Since), max(sent, o.Since)
 	o.Missing = o.Missing && version == "" // a list that left out what is there was made before it, or lags
 	return o
 }
@@ -39,7 +40,7 @@ func (o Observation) InList(version store.Version, ttl time.Duration, now protoc
 		o.From = o.renewed(now)
 		o.Before, o.Version, o.TTL, o.Since, o.Looked, o.Known = o.Since, version, ttl, now, now, false
 	}
-	o.Listed, o.Missing = true, false
+	o.Listed, o.Missing, o.Last = true, false, now
 	return o
 }
 
@@ -59,13 +60,13 @@ func (o Observation) Hinted() Observation {
 // that may be a bit faster than ours.
 func (o Observation) renewed(now protocol.Instant) protocol.Instant {
 	every := Timing{TTL: o.TTL}.Every()
-	return min(now, max(o.Looked, o.From.Add(every-every/1000)))
+	return min(now, max(o.Last, o.From.Add(every-every/1000)))
 }
 
 // Next is when to look again so that each renewal is seen at most a poll after it was made, though there is one look for each: when the owner's next renewal should be there,
 // at each poll from then on until it is, and when the owner may have been silent for long enough. A look that finds nothing new tells when to expect the next ones.
 func (o Observation) Next(t Timing, poll time.Duration) protocol.Instant {
-	again := o.Looked.Add(poll)
+	again := o.Last.Add(poll)
 	switch {
 	case !o.Known && !o.Listed:
 		return 0

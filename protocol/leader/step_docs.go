@@ -109,7 +109,7 @@ func (s *step) probe(key string, at protocol.Instant) {
 func (s *step) nextLook(o heartbeat.Observation) protocol.Instant {
 	next := o.Next(s.p.timing(), s.p.Poll)
 	if !s.p.Hints {
-		next = min(next, o.Looked.Add(s.p.Poll))
+		next = min(next, o.Last.Add(s.p.Poll))
 	}
 	return next
 }
@@ -258,15 +258,12 @@ func (s *step) watch() {
 	s.watching, s.fold.watched = strings.Join(prefixes, " "), s.folds()
 }
 
-// nextSweep is when the heartbeats are listed again. Where they vanish by themselves that is only for those whose session could not be closed. Elsewhere a leader lists
-// them when the next renewal of one is due, and who may follow it rarely.
+// nextSweep is when the leader lists the heartbeats again: when the next renewal of one is due. Where they vanish by themselves that is only for those whose session could
+// not be closed.
 func (s *step) nextSweep() protocol.Instant {
-	switch {
-	case s.p.Vanish:
+	if s.p.Vanish {
 		n := int64(len(s.roster.Members))
 		return s.swept.Add(max(2*s.p.TTL, time.Duration(n*n*int64(s.p.TTL/75)))) // each costs a request for every member
-	case s.rule.at != ruleRuling:
-		return s.swept.Add(s.p.TTL)
 	}
 	next := s.swept.Add(s.p.TTL)
 	for m := range s.fold.value.Members() {

@@ -10,13 +10,12 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// observe watches the heartbeats of the members. Stand-bys do so too where heartbeats do not vanish by themselves: who follows a leader need not begin to
-// count then.
+// observe watches the heartbeats of the members, which is the leader's task. Who follows it knows of its heartbeat alone.
 func (s *step) observe() {
-	if !s.Whole() || s.phase == phaseRemoved {
+	if !s.Whole() || s.phase == phaseRemoved || s.rule.at != ruleRuling {
 		return
 	}
-	if (!s.p.Vanish || s.rule.at == ruleRuling) && s.now >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
+	if s.now >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
 		s.swept = s.now
 	}
 	for m := range s.fold.value.Members() {
@@ -32,11 +31,9 @@ func (s *step) observe() {
 			s.lookAt(o)
 		}
 	}
-	if s.rule.at == ruleRuling {
-		s.observeJoiners()
-		if s.p.Vanish {
-			s.patrol()
-		}
+	s.observeJoiners()
+	if s.p.Vanish {
+		s.patrol()
 	}
 }
 
