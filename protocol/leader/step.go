@@ -287,15 +287,18 @@ func (s *step) setWake() {
 	if !s.renewal.Busy {
 		due(s.renewal.Next)
 	}
-	if s.vote.Holder.Key != s.renewal.key {
-		due(s.nextProbe())
-	}
-	if s.Whole() && s.rule.at == ruleRuling && !s.p.Vanish {
-		due(s.nextSweep())
+	silent := func(o heartbeat.Observation) { due(o.Since.Add(s.silence(o))) }
+	silent(s.vote.Holder)
+	if s.rule.at == ruleRuling && !s.p.Vanish {
 		for m := range s.fold.value.Members() {
-			o := s.heartbeats.Of(m.Heartbeat)
-			due(o.Since.Add(s.silence(o)))
+			silent(s.heartbeats.Of(m.Heartbeat))
 		}
+		if s.p.Hints {
+			due(s.nextSweep())
+		}
+	}
+	if s.p.Hints && s.vote.Holder.Key != s.renewal.key {
+		due(s.nextProbe())
 	}
 	if next != s.wake {
 		s.wake = next
