@@ -3,6 +3,7 @@ package lease
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -33,8 +34,8 @@ func TestABusyStore(t *testing.T) {
 	}
 }
 
-// TestTimes holds the protocol to its promises of time.
+// TestTimes: silence is noticed in time, and so on, on each kind of store.
 func TestTimes(t *testing.T) {
 	t.Parallel()
-	protocoltest.Times(t, Protocol{})
+	protocoltest.Times(t, Protocol{}, 500*time.Millisecond)
 }

@@ -13,27 +13,32 @@ import (
 // kind is what a store tells of heartbeats by itself.
 type kind struct {
 	name    string
-	quiet   bool          // no hint of a renewal, but of the end of a heartbeat: file, PostgreSQL
-	expires bool          // a session ends when its owner is silent, and not before that when it dies: etcd, NATS, ZooKeeper without a guardian
-	plain   bool          // no hints, no sessions: Elasticsearch
-	crash   time.Duration // until others run what a dead process ran
+	quiet   bool // it hints at the end of a heartbeat, and not at renewals
+	expires bool // it ends the session of a silent process, and not before that of a dead one
+	plain   bool // no hints, no sessions
 }
 
 var kinds = []kind{
-	{name: "hints", crash: 500 * time.Millisecond},
-	{name: "quiet", quiet: true, crash: 500 * time.Millisecond},
-	{name: "expiring", expires: true, crash: timesTTL + 500*time.Millisecond},
-	{name: "plain", plain: true, crash: timesTTL + 500*time.Millisecond},
+	{name: "memory"},
+	{name: "as file and PostgreSQL", quiet: true},
+	{name: "as etcd, NATS and ZooKeeper", expires: true},
+	{name: "as Elasticsearch", plain: true},
 }
 
-// kindly is a handle of such a store.
+// without hides all that such a store does not have.
+type without struct {
+	protocol.Store
+	store.Log
+}
+
+// kindly is a handle of a store of some kind.
 type kindly struct {
 	*memory.Store
 	kind kind
 }
 
-func isHeartbeat(prefix string) bool {
-	return strings.HasPrefix(prefix, protocol.HeartbeatPrefix) || strings.HasPrefix(prefix, "node/") // as lease names them
+func isHeartbeat(key string) bool {
+	return strings.HasPrefix(key, protocol.HeartbeatPrefix) || strings.HasPrefix(key, "node/") // as lease names them
 }
 
 // Watch implements store.Watcher.
@@ -42,34 +47,36 @@ func (k *kindly) Watch(ctx context.Context, prefix string) (<-chan struct{}, err
 	if err != nil || !k.kind.quiet || !isHeartbeat(prefix) {
 		return hints, err
 	}
-	fewer := make(chan struct{}, 1)
+	ends := make(chan struct{}, 1)
 	go func() {
-		defer close(fewer)
-		was := "first"
+		defer close(ends)
+		was := "nothing yet"
 		for range hints {
-			if keys := k.keys(prefix); keys != was {
-				was = keys
-				select {
-				case fewer <- struct{}{}:
-				default:
-				}
+			keys := k.keys(prefix)
+			if keys == was {
+				continue
+			}
+			was = keys
+			select {
+			case ends <- struct{}{}:
+			default:
 			}
 		}
 	}()
-	return fewer, nil
+	return ends, nil
 }
 
-// keys are those that are there.
+// keys are those of the documents that are there.
 func (k *kindly) keys(prefix string) string {
 	docs, err := k.List(context.Background(), prefix)
 	if err != nil {
 		return err.Error()
 	}
-	var keys []string
+	keys := ""
 	for _, d := range docs {
-		keys = append(keys, d.Key)
+		keys += d.Key + " "
 	}
-	return strings.Join(keys, " ")
+	return keys
 }
 
 // SessionsExpire implements store.Sessions.
@@ -77,12 +84,9 @@ func (k *kindly) SessionsExpire() bool { return k.kind.expires }
 
 // OpenSession implements store.Sessions.
 func (k *kindly) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
-	if !k.kind.expires {
-		return k.Store.OpenSession(ctx, ttl)
-	}
 	s, err := k.Store.OpenSession(ctx, ttl)
-	if err != nil {
-		return nil, err
+	if err != nil || !k.kind.expires {
+		return s, err
 	}
 	return &expiring{s, ttl, time.AfterFunc(ttl, func() { _ = s.Close(context.Background()) })}, nil
 }
@@ -101,10 +105,4 @@ func (s *expiring) Put(ctx context.Context, d store.Doc) (store.Version, error) 
 		s.end.Reset(s.ttl)
 	}
 	return v, err
-}
-
-// without hides the abilities that a store with documents and a log alone does not have.
-type without struct {
-	protocol.Store
-	store.Log
 }

@@ -1,7 +1,6 @@
 package protocoltest
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,107 +14,71 @@ import (
 // timesTTL is the TTL of rota demo.
 const timesTTL = 4 * time.Second
 
-// rounds is how often each thing happens: each time at another distance from what the members do by their clocks.
-const rounds = 8
+// rounds is how often each member is hit, each time at another distance from what the others do by their clocks.
+const rounds = 4
 
-// Bounds are how long all tasks may take to run on the members that are left, on each kind of store.
-type Bounds struct {
-	Crash, Suspension, Leave, Join time.Duration
+// bounds are how long all tasks may take until they run on the members that are there.
+type bounds struct{ crash, suspension, leave, join time.Duration }
+
+// bounds are what is promised on a store of this kind. Silence is noticed within the TTL, half a second later at most. polled is what a change takes besides where each of its steps
+// waits for a poll.
+func (k kind) bounds(polled time.Duration) bounds {
+	b := bounds{crash: 500 * time.Millisecond, suspension: timesTTL + 500*time.Millisecond, leave: 200 * time.Millisecond, join: time.Second}
+	if k.expires || k.plain {
+		b.crash = b.suspension // nobody but the clock tells of a death
+	}
+	if k.plain {
+		b = bounds{b.crash + polled, b.suspension + polled, b.leave + polled, b.join + polled}
+	}
+	return b
 }
 
-// Times plays what happens to members, on each kind of store, in virtual time, and holds the protocol to its promises of time. Who is hit is each of the members in
-// turn, so it is a leader too.
-func Times(t *testing.T, p protocol.Protocol) {
+// Times holds a protocol to its promises of time, exactly: what happens to members takes place in virtual time, on each kind of store. Each of the members is hit, so the
+// leader is too. polled is for a store that hints at nothing.
+func Times(t *testing.T, p protocol.Protocol, polled time.Duration) {
 	for _, k := range kinds {
+		if p.Fits(without{}) != nil && !k.expires {
+			continue // the group that it needs ends the memberships of those that are silent, as sessions end there
+		}
+		b := k.bounds(polled)
 		for _, row := range []struct {
-			what  string
-			hit   func(*timed, cluster.MemberID)
-			back  func(*timed, cluster.MemberID)
-			bound time.Duration
+			what      string
+			hit, back func(*timed, cluster.MemberID)
+			bound     time.Duration // until others run what the member ran
+			join      time.Duration // until it is back and runs its share; 0: not promised
 		}{
-			{"crash", (*timed).crash, (*timed).restart, k.crash},
-			{"suspension", (*timed).suspend, (*timed).resume, timesTTL + 500*time.Millisecond},
-			{"leave", (*timed).leave, (*timed).restart, 500 * time.Millisecond},
-			//{"join", k.leave, k.restart, 500 * time.Millisecond},
+			{"crash", (*timed).crash, (*timed).restart, b.crash, 0},
+			{"suspension", (*timed).suspend, (*timed).resume, b.suspension, 0},
+			{"leave and join", (*timed).leave, (*timed).restart, b.leave, b.join},
 		} {
 			t.Run(k.name+"/"+row.what, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					w := &timed{links: make(map[cluster.MemberID]*storetest.FaultyGroup)}
 					w.world = newWorld(t, w.setup(p, k))
-					w.start("a", "b", "c")
-					w.tasks("a", 12)
+					w.begin()
 					for i := range rounds {
 						for _, who := range []cluster.MemberID{"a", "b", "c"} {
-							w.settle()
 							time.Sleep(4*timesTTL + time.Duration(i)*timesTTL/3/rounds) // waits: in virtual time, until all is quiet
-							began := time.Now()
-							row.hit(w, who)
-							if w.since.After(began) {
-								began = w.since
-							}
-							w.until("the others run all", func(got map[cluster.MemberID]int) bool {
-								return len(got) == 2+got[who] && got["a"]+got["b"]+got["c"]-got[who] == 12
-							})
-							took := time.Since(began)
-							w.longest(fmt.Sprintf("%s %s", row.what, who), took)
-							back := time.Now()
-							row.back(w, who)
-							w.settle()
-							w.longest("back", time.Since(back))
+							w.within(row.bound, who, false, func() { row.hit(w, who) })
+							w.within(row.join, who, true, func() { row.back(w, who) })
 						}
 					}
-					t.Log(w.worst)
 				})
 			})
 		}
 	}
 }
 
+// timed is a story of three members whose times are measured.
 type timed struct {
 	*world
 	links map[cluster.MemberID]*storetest.FaultyGroup
-	since time.Time
-	worst map[string]time.Duration
 }
-
-func (w *timed) longest(what string, took time.Duration) {
-	if w.worst == nil {
-		w.worst = make(map[string]time.Duration)
-	}
-	w.worst[what] = max(w.worst[what], took)
-}
-
-func (w *timed) settle() { w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4}) }
-
-func (w *timed) crash(id cluster.MemberID) { w.peers[id].die() }
-
-func (w *timed) leave(id cluster.MemberID) { w.peers[id].end(w.t) }
-
-func (w *timed) restart(id cluster.MemberID) { w.start(id) }
-
-// suspend lets a member reach the store no more from right after its next renewal on.
-func (w *timed) suspend(id cluster.MemberID) {
-	gone := make(chan struct{})
-	over := false
-	w.links[id].SetPlan(func(c storetest.Call) storetest.Outcome {
-		if over {
-			return storetest.Refused
-		}
-		if c.Op == "beat" || (c.Op == "put" || c.Op == "sessionput") && isHeartbeat(c.Key) {
-			over = true
-			close(gone)
-		}
-		return storetest.Pass
-	})
-	<-gone
-	w.since = time.Now()
-}
-
-func (w *timed) resume(id cluster.MemberID) { w.links[id].Away(false) }
 
 func (w *timed) setup(p protocol.Protocol, k kind) Setup {
-	return Setup{Virtual: true, TTL: timesTTL, Open: func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) Handle {
+	return Setup{Virtual: true, TTL: timesTTL, Open: func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) Handle {
+		t.Helper()
 		server, clock := memory.New(), protocol.NewProcessClock()
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle {
 			t.Helper()
@@ -138,3 +101,50 @@ func (w *timed) setup(p protocol.Protocol, k kind) Setup {
 		}
 	}}
 }
+
+func (w *timed) begin() {
+	w.start("a", "b", "c")
+	w.tasks("a", 12)
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+}
+
+// within does something to a member, and measures how long it takes until all members run their shares, or the two others all tasks. A bound of 0 is none.
+func (w *timed) within(bound time.Duration, who cluster.MemberID, there bool, do func()) {
+	w.t.Helper()
+	do()
+	began := time.Now()
+	want := map[cluster.MemberID]int{"a": 6, "b": 6, "c": 6}
+	if delete(want, who); there {
+		want = map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4}
+	}
+	w.shares(want)
+	took := time.Since(began)
+	w.t.Logf("%s, there: %t: %s", who, there, took)
+	if bound > 0 && took > bound {
+		w.t.Errorf("%s, there: %t: %s, want at most %s", who, there, took, bound)
+	}
+}
+
+func (w *timed) crash(id cluster.MemberID) { w.peers[id].die() }
+
+func (w *timed) leave(id cluster.MemberID) { w.peers[id].end(w.t) }
+
+func (w *timed) restart(id cluster.MemberID) { w.start(id) }
+
+// suspend takes a member away from its store right after a renewal: its silence then lasts longest.
+func (w *timed) suspend(id cluster.MemberID) {
+	renewed, over := make(chan struct{}), false
+	w.links[id].SetPlan(func(c storetest.Call) storetest.Outcome {
+		if over {
+			return storetest.Refused
+		}
+		if c.Op == "beat" || (c.Op == "put" || c.Op == "sessionput") && isHeartbeat(c.Key) {
+			over = true
+			close(renewed)
+		}
+		return storetest.Pass
+	})
+	<-renewed
+}
+
+func (w *timed) resume(id cluster.MemberID) { w.links[id].Away(false) }

@@ -27,8 +27,8 @@ func TestABusyStore(t *testing.T) {
 	protocoltest.Load{Beats: 8, Times: 3}.Busy(t, Protocol{})
 }
 
-// TestTimes holds the protocol to its promises of time.
+// TestTimes: silence is noticed in time, and so on. The group alone says who lives, whatever the store tells of besides.
 func TestTimes(t *testing.T) {
 	t.Parallel()
-	protocoltest.Times(t, Protocol{})
+	protocoltest.Times(t, Protocol{}, 0)
 }
