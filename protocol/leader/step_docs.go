@@ -258,12 +258,15 @@ func (s *step) watch() {
 	s.watching, s.fold.watched = strings.Join(prefixes, " "), s.folds()
 }
 
-// nextSweep is when the leader lists the heartbeats again: when the next renewal of one is due. Where they vanish by themselves that is only for those whose session could
-// not be closed.
+// nextSweep is when the heartbeats are listed again: by a leader when the next renewal of one is due. Where they vanish by themselves that is only for those whose session
+// could not be closed.
 func (s *step) nextSweep() protocol.Instant {
-	if s.p.Vanish {
+	switch {
+	case s.p.Vanish:
 		n := int64(len(s.roster.Members))
 		return s.swept.Add(max(2*s.p.TTL, time.Duration(n*n*int64(s.p.TTL/75)))) // each costs a request for every member
+	case s.rule.at != ruleRuling:
+		return s.swept.Add(s.p.TTL / 2)
 	}
 	next := s.swept.Add(s.p.TTL)
 	for m := range s.fold.value.Members() {

@@ -10,9 +10,11 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// observe watches the heartbeats of the members, which is the leader's task. Who follows it knows of its heartbeat alone.
+// observe watches the heartbeats of the members. Where they do not vanish by themselves, stand-bys begin to do so when the leader's renewal is late: who follows it need not
+// begin to count then.
 func (s *step) observe() {
-	if !s.Whole() || s.phase == phaseRemoved || s.rule.at != ruleRuling {
+	rules := s.rule.at == ruleRuling
+	if !s.Whole() || s.phase == phaseRemoved || !rules && (s.p.Vanish || !s.leaderLate()) {
 		return
 	}
 	if s.now >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
@@ -31,10 +33,18 @@ func (s *step) observe() {
 			s.lookAt(o)
 		}
 	}
-	s.observeJoiners()
-	if s.p.Vanish {
+	if rules {
+		s.observeJoiners()
+	}
+	if rules && s.p.Vanish {
 		s.patrol()
 	}
+}
+
+// leaderLate reports whether the leader should have renewed its heartbeat, and has not.
+func (s *step) leaderLate() bool {
+	o := s.vote.Election.Holder
+	return o.Known && o.Looked.Sub(o.Since) > s.p.timing().Of(o.TTL).Every()+s.p.Poll
 }
 
 // observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.
