@@ -15,8 +15,8 @@ type Observation struct {
 	Since   protocol.Instant // when this version was first observed
 	Before  protocol.Instant // Since of the version before this one, 0 if there was none: for people alone, it decides nothing
 	Looked  protocol.Instant // an instant before a read that proves that it is still this version
-	From    protocol.Instant // the renewal that made this version was hardly before
-	Last    protocol.Instant // when a read or a list showed it last. This and From are for when to look again: they decide nothing
+	From    protocol.Instant // the renewal that made this version was hardly before: for when to look again, it decides nothing
+	Last    protocol.Instant // when a read or a list showed it last: likewise
 	Known   bool             // read at least once (lists do not count)
 	Listed  bool             // in the last list: a hint
 	Missing bool             // not in the last list: a hint too
@@ -56,15 +56,16 @@ func (o Observation) Hinted() Observation {
 	return o
 }
 
-// renewed is From of a version that was found now. A look found the former version still there, and its owner makes the next one a third of its TTL after it, by a clock
-// that may be a bit faster than ours.
+// renewed is From of a version that was found now. A look found the former version still there, and its owner makes the
+// next one a third of its TTL after it, by a clock that may be a bit faster than ours.
 func (o Observation) renewed(now protocol.Instant) protocol.Instant {
 	every := Timing{TTL: o.TTL}.Every()
 	return min(now, max(o.Last, o.From.Add(every-every/1000)))
 }
 
-// Next is when to look again so that each renewal is seen at most a poll after it was made, though there is one look for each: when the owner's next renewal should be there,
-// at each poll from then on until it is, and when the owner may have been silent for long enough. A look that finds nothing new tells when to expect the next ones.
+// Next is when to look again so that each renewal is seen at most a poll after it was made, though there is one look
+// for each: when the owner's next renewal should be there, at each poll from then on until it is, and when the owner
+// may have been silent for long enough. A look that finds nothing new tells when to expect the next ones.
 func (o Observation) Next(t Timing, poll time.Duration) protocol.Instant {
 	again := o.Last.Add(poll)
 	switch {

@@ -258,8 +258,8 @@ func (s *step) watch() {
 	s.watching, s.fold.watched = strings.Join(prefixes, " "), s.folds()
 }
 
-// nextSweep is when the heartbeats are listed again: by a leader when the next renewal of one is due. Where they vanish by themselves that is only for those whose session
-// could not be closed.
+// nextSweep is when the heartbeats are listed again: by a leader when the next renewal of one is due. Where they vanish
+// by themselves that is only for those whose session could not be closed.
 func (s *step) nextSweep() protocol.Instant {
 	switch {
 	case s.p.Vanish:

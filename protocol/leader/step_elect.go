@@ -90,8 +90,9 @@ func (s *step) probeHolder() {
 	}
 }
 
-// nextProbe is when the leader's heartbeat is looked at again. Where it vanishes by itself a hint comes with that. The stand-bys may have died with the
-// leader, and the more members there are the more seldom the others look: so a member that waits for the leader looks as a stand-by does.
+// nextProbe is when the leader's heartbeat is looked at again. Where it vanishes by itself a hint comes with that. The
+// stand-bys may have died with the leader, and the more members there are the more seldom the others look: so a member
+// that waits for the leader looks as a stand-by does.
 func (s *step) nextProbe() protocol.Instant {
 	o := s.vote.Election.Holder
 	if o.Known && !s.waits() && (s.p.Vanish || s.rank() > s.p.StandBys) {

@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// observe watches the heartbeats of the members. Where they do not vanish by themselves, stand-bys begin to do so when the leader's renewal is late: who follows it need not
-// begin to count then.
+// observe watches the heartbeats of the members. Where they do not vanish by themselves, stand-bys begin to do so when
+// the leader's renewal is late: who follows it need not begin to count then.
 func (s *step) observe() {
 	rules := s.rule.at == ruleRuling
 	if !s.Whole() || s.phase == phaseRemoved || !rules && (s.p.Vanish || !s.leaderLate()) {

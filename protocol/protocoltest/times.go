@@ -20,10 +20,11 @@ const rounds = 4
 // bounds are how long all tasks may take until they run on the members that are there.
 type bounds struct{ crash, suspension, leave, join time.Duration }
 
-// bounds are what is promised on a store of this kind. Silence is noticed within the TTL, half a second later at most. polled is what a change takes besides where each of its steps
-// waits for a poll.
+// bounds are what is promised on a store of this kind. Silence is noticed within the TTL, half a second later at most.
+// polled is what a change takes besides where each of its steps waits for a poll.
 func (k kind) bounds(polled time.Duration) bounds {
-	b := bounds{crash: 500 * time.Millisecond, suspension: timesTTL + 500*time.Millisecond, leave: 200 * time.Millisecond, join: time.Second}
+	const ms = time.Millisecond
+	b := bounds{crash: 500 * ms, suspension: timesTTL + 500*ms, leave: 200 * ms, join: time.Second}
 	if k.expires || k.plain {
 		b.crash = b.suspension // nobody but the clock tells of a death
 	}
@@ -33,8 +34,8 @@ func (k kind) bounds(polled time.Duration) bounds {
 	return b
 }
 
-// Times holds a protocol to its promises of time, exactly: what happens to members takes place in virtual time, on each kind of store. Each of the members is hit, so the
-// leader is too. polled is for a store that hints at nothing.
+// Times holds a protocol to its promises of time, exactly: what happens to members takes place in virtual time, on each
+// kind of store. Each of the members is hit, so the leader is too. polled is for a store that hints at nothing.
 func Times(t *testing.T, p protocol.Protocol, polled time.Duration) {
 	for _, k := range kinds {
 		if p.Fits(without{}) != nil && !k.expires {
@@ -108,7 +109,8 @@ func (w *timed) begin() {
 	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
 }
 
-// within does something to a member, and measures how long it takes until all members run their shares, or the two others all tasks. A bound of 0 is none.
+// within does something to a member, and measures how long it takes until all members run their shares, or the two
+// others all tasks. A bound of 0 is none.
 func (w *timed) within(bound time.Duration, who cluster.MemberID, there bool, do func()) {
 	w.t.Helper()
 	do()

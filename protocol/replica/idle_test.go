@@ -115,7 +115,8 @@ func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 	quiet := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(true, true, false) })
 	quiet.idle(false)
 	if quiet.reads > 26 || quiet.looks > 31 || quiet.lists > 21 || quiet.appends != 0 {
-		t.Errorf("where renewals are no hints %d reads, %d looks, %d lists, %d appends; want at most 26, 31, 21 and none", quiet.reads, quiet.looks, quiet.lists, quiet.appends)
+		t.Errorf("where renewals are no hints %d reads, %d looks, %d lists, %d appends; want at most 26, 31, 21 and none",
+			quiet.reads, quiet.looks, quiet.lists, quiet.appends)
 	}
 	poor := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(false, false, false) })
 	poor.idle(false)
@@ -159,8 +160,9 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 	}
 }
 
-// TestASilentHeartbeatIsFoundInTime: with hints of renewals, of ends alone, and of nothing, though looks are rare where there are some, a member that falls silent
-// is reported when its time is over, and not before. Its time is that of its own TTL, by which it holds its lease, if its heartbeat states one.
+// TestASilentHeartbeatIsFoundInTime: with hints of renewals, of ends alone, and of nothing, though looks are rare where
+// there are some, a member that falls silent is reported when its time is over, and not before. Its time is that of its
+// own TTL, by which it holds its lease, if its heartbeat states one.
 func TestASilentHeartbeatIsFoundInTime(t *testing.T) {
 	t.Parallel()
 	for hints, told := range map[string]bool{"renewals": true, "ends": true, "": false} {

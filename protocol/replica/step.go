@@ -27,9 +27,11 @@ type Params struct {
 	Margin time.Duration
 	// Poll is how often the member reads the log and its successor's heartbeat if the store does not hint, and the pause after a failure.
 	Poll time.Duration
-	// LogEvery is how often it reads the log without a hint if the store hints, because hints may get lost. 0 means Poll.
+	// LogEvery is how often it reads the log without a hint if the store hints, because hints may get lost. 0 means
+	// Poll.
 	LogEvery time.Duration
-	// EndsHinted: the store hints at the end of a heartbeat, so it is read when its next renewal is due, of which the store need not hint.
+	// EndsHinted: the store hints at the end of a heartbeat, so it is read when its next renewal is due, of which the
+	// store need not hint.
 	EndsHinted bool
 	// SweepInTurn: the store removes the heartbeats of dead members, so that the predecessor in the ring detects a death at once, and sweeps only find
 	// what should not happen. All members together then sweep as often as otherwise each of them.
@@ -230,7 +232,8 @@ func (s *step) setWake() {
 	}
 }
 
-// Hinted sets how often the member reads without a hint: rarely where the store hints. With vanish, the store ends the sessions of silent processes.
+// Hinted sets how often the member reads without a hint: rarely where the store hints. With vanish, the store ends the
+// sessions of silent processes.
 func (p Params) Hinted(log, heartbeats, vanish bool) Params {
 	p.LogEvery, p.EndsHinted, p.SweepInTurn = p.Poll, heartbeats, heartbeats && vanish
 	if log {

@@ -46,8 +46,9 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsKeepTheirPlaces: a heartbeat that was sent late puts off none of the next ones, so the members of a generation send theirs together. The eighth after the
-// last one of a silent member is sent right after the group has given that one up, and brings the news.
+// TestHeartbeatsKeepTheirPlaces: a heartbeat that was sent late puts off none of the next ones, so the members of a
+// generation send theirs together. The eighth after the last one of a silent member is sent right after the group has
+// given that one up, and brings the news.
 func TestHeartbeatsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	const fact = protocol.Instant(5 * time.Second)

@@ -35,8 +35,9 @@ type group struct {
 	begun      uint64           // Start of the epoch by which its generation was announced, or was tried to be; 0: none
 }
 
-// nextBeat is when the next heartbeat is due. Heartbeats also bring the news of a new generation, and nobody hints at that: so all members send theirs at about the
-// same instants, counted from when their generation became a fact, and the eighth after the last one of a silent member comes right after the group has given it up.
+// nextBeat is when the next heartbeat is due. Heartbeats also bring the news of a new generation, and nobody hints at
+// that: so all members send theirs at about the same instants, counted from when their generation became a fact, and
+// the eighth after the last one of a silent member comes right after the group has given it up.
 func (s *step) nextBeat(sent protocol.Instant) protocol.Instant {
 	every := s.session()/8 + s.session()/800
 	return s.group.fact.Add((sent.Sub(s.group.fact)/every + 1) * every)

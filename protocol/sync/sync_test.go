@@ -27,7 +27,8 @@ func TestABusyStore(t *testing.T) {
 	protocoltest.Load{Beats: 8, Times: 3}.Busy(t, Protocol{})
 }
 
-// TestTimes: silence is noticed in time, and so on. The group alone says who lives, whatever the store tells of besides.
+// TestTimes: silence is noticed in time, and so on. The group alone says who lives, whatever the store tells of
+// besides.
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	protocoltest.Times(t, Protocol{}, 0)
