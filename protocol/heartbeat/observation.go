@@ -29,7 +29,8 @@ func (o Observation) Read(version store.Version, ttl time.Duration, sent, now pr
 		o.From = o.renewed(now)
 		o.Before, o.Version, o.TTL, o.Since = o.Since, version, ttl, now
 	}
-	o.Known, o.Looked, o.Last = true, max(sent, o.Since), max(sent, o.Since)
+	o.Known, o.Looked = true, max(sent, o.Since)
+	o.Last = o.Looked
 	o.Missing = o.Missing && version == "" // a list that left out what is there was made before it, or lags
 	return o
 }
