@@ -36,6 +36,10 @@ func (p *process) call(e machine.Effect, c machine.Call) {
 			p.callGroup(e, f, sent, back, deadline)
 			return
 		}
+		if kind == machine.TornCall && f == fine {
+			p.tear(e, sent, back, timeout, deadline)
+			return
+		}
 		ev := p.make(e, f, sent) // a request that is on its way is done, also when its sender dies meanwhile
 		at := w.now + back
 		if f.silent() {

@@ -131,7 +131,9 @@ func (e Survey) usable(d store.Doc) bool {
 
 func asListed(store.Doc) bool { return true }
 
-// surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it.
+// surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it. What a document refers to is read after it: by a
+// Node List from before a session joined, what that session has claimed since would be free; by a job from before it was submitted again, its partitions
+// would be those of a former submission.
 func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(store.Doc) bool) (out []store.Doc, old []cluster.JobID, err error) {
 	partitions, err := docs.List(ctx, partitionPrefix)
 	if err != nil {
@@ -160,6 +162,7 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(
 		used[key] = true
 		return again
 	})
+	slices.SortStableFunc(ask, func(a, b string) int { return cmp.Compare(turn(a), turn(b)) })
 	more, err := store.GetAll(ctx, docs, ask)
 	if err != nil {
 		return nil, nil, err
@@ -179,6 +182,19 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(
 	out = append(out, more...)
 	slices.SortFunc(out, func(a, b store.Doc) int { return strings.Compare(a.Key, b.Key) })
 	return out, old, nil
+}
+
+// turn is when a survey reads a document.
+func turn(key string) int {
+	switch {
+	case key == keyNodes:
+		return 3
+	case key == keyConfig:
+		return 2
+	case strings.HasPrefix(key, partitionPrefix):
+		return 0
+	}
+	return 1
 }
 
 // jobsOf are the documents of the jobs of partitions: without its job nothing is known of a partition.

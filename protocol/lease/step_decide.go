@@ -132,7 +132,7 @@ func (f *facts) version(key string) store.Version { return f.docs[key].Version }
 
 // putConfig writes the settings, or takes an index.
 func (f *facts) putConfig(s cluster.Settings, index cluster.Index, w writer) *store.Doc {
-	d := written(keyConfig, f.version(keyConfig), configDoc{Index: index, Settings: s.Encode(), Write: w.write})
+	d := written(keyConfig, f.version(keyConfig), configDoc{Index: index, Forgotten: f.config.Forgotten, Settings: s.Encode(), Write: w.write})
 	return &d
 }
 
@@ -151,17 +151,19 @@ func decideJob(c cluster.Command, key string, f *facts, w writer) verdict {
 	if !result.Accepted || len(cluster.Changes(v, after)) == 0 {
 		return verdict{result: result}
 	}
-	if w.index == 0 {
+	id := cluster.JobID(key[len(jobPrefix):])
+	was := f.jobs[id]
+	if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) { // none, or one that was taken before what is there: tokens would fall
 		return verdict{put: f.putConfig(f.settings, at, w), index: at}
 	}
 	after, result = v.Do(w.index, w.atMS, c)
-	id := cluster.JobID(key[len(jobPrefix):])
 	job, _ := after.Job(id)
-	submitted := f.jobs[id].doc.Submitted
+	doc := was.doc
 	if was, ok := v.Job(id); !ok || was.State != cluster.JobRunning {
-		submitted = w.index
+		doc.Submitted = w.index
 	}
-	d := written(key, f.version(key), jobDoc{State: job.State.String(), Submitted: submitted, Job: job.Encode(), Write: w.write})
+	doc.State, doc.Job, doc.Write = job.State.String(), job.Encode(), w.write
+	d := written(key, f.version(key), doc)
 	return verdict{result: result, put: &d}
 }
 

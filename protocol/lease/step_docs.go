@@ -55,15 +55,17 @@ type (
 	}
 	// configDoc has the settings, and the last index that was given to a submission.
 	configDoc struct {
-		Index    cluster.Index `json:"index"`
-		Settings []byte        `json:"settings"`
-		Write    string        `json:"write"`
+		Index     cluster.Index `json:"index"`
+		Forgotten cluster.Index `json:"forgotten,omitempty"` // no forgotten job has a larger one
+		Settings  []byte        `json:"settings"`
+		Write     string        `json:"write"`
 	}
 	jobDoc struct {
-		State     string        `json:"state"`
-		Submitted cluster.Index `json:"submitted"` // index of the submission; an update keeps it
-		Job       []byte        `json:"job"`       // its record
-		Write     string        `json:"write"`
+		State     string            `json:"state"`
+		Submitted cluster.Index     `json:"submitted"`         // index of the submission; an update keeps it
+		Layouts   map[string]string `json:"layouts,omitempty"` // by task: the pass that has laid out its shares; others are not claimed
+		Job       []byte            `json:"job"`               // its record
+		Write     string            `json:"write"`
 	}
 	// partitionDoc is the lock of one partition, with what is to be done.
 	partitionDoc struct {
@@ -72,10 +74,11 @@ type (
 		Task   []byte        `json:"task"`   // its record
 		State  string        `json:"state"`
 		Token  cluster.Token `json:"token"`
-		By     cluster.Index `json:"by,omitempty"`   // incarnation of the holder
-		Of     cluster.Index `json:"of"`             // submission of the job that it belongs to
-		Spec   cluster.Index `json:"spec"`           // index of the spec of the job that it has seen
-		Said   []saidDoc     `json:"said,omitempty"` // commands that were accepted and have yet to be carried out in other documents
+		By     cluster.Index `json:"by,omitempty"`     // incarnation of the holder
+		Of     cluster.Index `json:"of"`               // submission of the job that it belongs to
+		Spec   cluster.Index `json:"spec"`             // index of the spec of the job that it has seen
+		Layout string        `json:"layout,omitempty"` // of a share: see jobDoc
+		Said   []saidDoc     `json:"said,omitempty"`   // commands that were accepted and have yet to be carried out in other documents
 		Write  string        `json:"write"`
 	}
 	// saidDoc is such a command.

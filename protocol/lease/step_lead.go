@@ -28,6 +28,7 @@ type lead struct {
 	any    bool // a view was written
 	rests  bool // the last pass found nothing to do: the same documents need no other
 	holdAt []holdSeen
+	laid   string // the last pass, if it has laid out shares
 }
 
 // leadWrite is a write of a pass.
@@ -133,7 +134,10 @@ func (s *step) surveyed(ev Surveyed) {
 	if rests {
 		return
 	}
-	p := newPass(f, s.wallMS, s.writeName(), ev.Old...)
+	p := newPass(f, s.wallMS, s.writeName(), s.lead.laid, ev.Old...)
+	if s.lead.laid = ""; len(p.layouts) > 0 {
+		s.lead.laid = p.name
+	}
 	s.lead.known = p.keys()
 	s.lead.writes = append(slices.Clip(s.lead.writes), p.writes()...)
 	s.lead.wrote = partitionsOf(s.lead.writes)
