@@ -80,12 +80,8 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	if errors.As(err, &taken) {
 		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s", c.node.TTL), "%w", takenText(taken, n.Value()))
 	}
-	var other *protocol.OtherProtocolError
-	if errors.As(err, &other) {
-		return failed("--protocol "+other.Has+", or another place in the store", "%w", err)
-	}
 	if err != nil {
-		return err
+		return otherProtocol(err)
 	}
 	if l, ok := c.node.Logger.Handler().(*quiet.Limiter); ok {
 		l.Flush()

@@ -145,7 +145,9 @@ func TestASurveyIsNotOneInstant(t *testing.T) {
 }
 
 // submitted is the present submission of a job.
-func (p *paper) submitted(id cluster.JobID) cluster.Index { return learn(p.all()).jobs[id].doc.Submitted }
+func (p *paper) submitted(id cluster.JobID) cluster.Index {
+	return learn(p.all()).jobs[id].doc.Submitted
+}
 
 // TestAnIndexTakenLongBefore: somebody takes an index for a submission and is suspended. Another one submits the job, it runs and ends, and is forgotten
 // perhaps. The first wakes: under its old index the tokens of the job would fall.
