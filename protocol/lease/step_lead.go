@@ -246,11 +246,12 @@ func sameBoard(a, b boardDoc) bool {
 	return a.Term == b.Term && a.Index == b.Index && a.Specs == b.Specs && a.View == b.View && slices.Equal(a.Free, b.Free) && slices.Equal(a.Stop, b.Stop)
 }
 
-// shown lets the board tell of the view. One that was not written gets another number.
+// shown lets the board tell of the view. One that was not written gets another number, above all that others have written: boards may not tell of them.
 func (s *step) shown(ev Shown) {
 	s.answered(ev.Err)
 	s.lead.show.busy = false
-	if ev.Err != "" {
+	s.lead.view = max(s.lead.view, ev.Newest)
+	if ev.Outcome != Done {
 		s.lead.any = false
 		return
 	}
