@@ -14,7 +14,6 @@ type writer struct {
 	proved  string        // the fence in this document was acknowledged
 	index   cluster.Index // given for this command; 0: none yet
 	atMS    int64         // wall clock, for people
-	expire  int64         // as atMS: until when the writer's lease is good
 }
 
 // verdict is what a command leads to, given documents.
@@ -280,7 +279,7 @@ func (p partitionFact) next(v cluster.Value, f *facts, w writer) partitionDoc {
 	doc := p.doc
 	rec, ok := v.Partition(p.partition.ID)
 	if !ok {
-		doc.Holder, doc.By, doc.Expire, doc.State, doc.Said = "", 0, 0, gone, nil
+		doc.Holder, doc.By, doc.State, doc.Said = "", 0, gone, nil
 		left := cluster.Partition{ID: p.partition.ID, Token: doc.Token, From: p.partition.Owner, Cause: p.partition.Cause}
 		doc.Task, doc.Write = left.Encode(), w.write
 		return doc
@@ -291,9 +290,9 @@ func (p partitionFact) next(v cluster.Value, f *facts, w writer) partitionDoc {
 		doc.State = done
 	}
 	if rec.Owner == "" || rec.Offered {
-		doc.Holder, doc.By, doc.Expire = "", 0, 0
+		doc.Holder, doc.By = "", 0
 	} else if m, ok := v.Member(rec.Owner); ok && (doc.Holder == "" || !f.live(doc.Holder)) {
-		doc.Holder, doc.By, doc.Expire = session(m), m.Incarnation, w.expire
+		doc.Holder, doc.By = session(m), m.Incarnation
 	}
 	doc.Task = rec.Encode()
 	return doc

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -30,7 +31,6 @@ type (
 	// leaderDoc is the lock of the leader. It is valid while the session of its holder is.
 	leaderDoc struct {
 		Holder string `json:"holder"`
-		Expire int64  `json:"expire"` // for people
 		Term   uint64 `json:"term"`
 		Write  string `json:"write"` // who wrote this version, and which of its writes it was
 	}
@@ -41,9 +41,9 @@ type (
 		Write string        `json:"write"`
 	}
 	nodeEntry struct {
-		Token   string `json:"token"` // the session
-		Workers int64  `json:"workers"`
-		Member  []byte `json:"member"` // its record
+		Token   string `json:"token"`             // the session
+		Workers int64  `json:"workers,omitempty"` // most partitions that it takes, else its slots; for people
+		Member  []byte `json:"member"`            // its record
 	}
 	// nodeDoc is the heartbeat of one session.
 	nodeDoc struct {
@@ -70,7 +70,6 @@ type (
 	// partitionDoc is the lock of one partition, with what is to be done.
 	partitionDoc struct {
 		Holder string        `json:"holder"` // session; "" where nobody has claimed it
-		Expire int64         `json:"expire"` // for people
 		Task   []byte        `json:"task"`   // its record
 		State  string        `json:"state"`
 		Token  cluster.Token `json:"token"`
@@ -252,7 +251,7 @@ func (n nodesDoc) members() ([]cluster.Member, error) {
 func nodesOf(v cluster.Value, index cluster.Index, write string) nodesDoc {
 	n := nodesDoc{Index: index, Write: write}
 	for m := range v.Members() {
-		n.Nodes = append(n.Nodes, nodeEntry{Token: session(m), Workers: m.Capacity, Member: m.Encode()})
+		n.Nodes = append(n.Nodes, nodeEntry{Token: session(m), Workers: cmp.Or(m.Capacity, m.Slots), Member: m.Encode()})
 	}
 	return n
 }
