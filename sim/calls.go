@@ -82,7 +82,7 @@ func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f fat
 		w.after(there+1, func() { w.cutFor(p, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
 	case machine.CrashAfterWrite:
 		w.after(there+1, p.die)
-	case machine.LastAnswer:
+	case machine.LastAnswer, machine.LateIndex:
 		back = p.chance.between(timeout/2, timeout*9/10)
 		w.after(there+back, func() { w.cutFor(p, 3*int64(w.plan.ttl)) })
 	}

@@ -78,7 +78,7 @@ func act(e machine.Effect) machine.Act {
 	case lease.Survey:
 		return machine.Call{List: true, Looks: true, Reads: true}
 	case lease.Write:
-		return machine.Call{Write: true}
+		return machine.Call{Write: true, Takes: e.Doc.Key == "config"}
 	case lease.Renew:
 		return machine.Call{Renew: true, Begin: e.Version == ""}
 	case lease.ReadView:
