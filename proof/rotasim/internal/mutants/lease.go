@@ -35,8 +35,6 @@ func leaseSessions() []flaw.Flaw {
 func leaseClaims() []flaw.Flaw {
 	const claim, decide, look, try = "protocol/lease/step_claim.go", "protocol/lease/step_decide.go", "protocol/lease/step_look.go", "protocol/lease/step_try.go"
 	return []flaw.Flaw{
-		flaw.New("lease: an index that was taken long before counts", decide,
-			"if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) {", "if w.index == 0 {"),
 		flaw.New("lease: the token is not raised", decide,
 			"		if at++; !f.current(fact) {\n", "		if !f.current(fact) {\n"),
 		flaw.New("lease: whoever is told to stop goes on", claim,
@@ -52,13 +50,7 @@ func leaseClaims() []flaw.Flaw {
 
 // leaseLeader are those of the leader and its passes.
 func leaseLeader() []flaw.Flaw {
-	const (
-		lead  = "protocol/lease/step_lead.go"
-		look  = "protocol/lease/step_look.go"
-		pass  = "protocol/lease/step_pass.go"
-		facts = "protocol/lease/step_facts.go"
-		calls = "protocol/lease/calls.go"
-	)
+	const lead, look, pass, calls = "protocol/lease/step_lead.go", "protocol/lease/step_look.go", "protocol/lease/step_pass.go", "protocol/lease/calls.go"
 	return []flaw.Flaw{
 		flaw.New("lease: the wall clock decides", lead,
 			"		case s.dead(o):\n", "		case s.wallMS-n.AtMS > s.p.TTL.Milliseconds():\n"),
@@ -73,12 +65,6 @@ func leaseLeader() []flaw.Flaw {
 			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),
 		flaw.New("lease: a token begins again", pass,
 			"Token: max(fact.doc.Token, firstToken(max(of, p.first[id]))), Of: of", "Token: firstToken(1), Of: of"),
-		flaw.New("lease: shares of a former layout are claimed", facts,
-			"p.doc.State == gone || f.superseded(p) {", "p.doc.State == gone {"),
-		flaw.New("lease: shares are laid out by a single look", pass,
-			"	return p.laid != \"\" && p.f.jobs[job].doc.Layouts[task] == p.laid\n", "	return true\n"),
-		flaw.New("lease: a survey reads the Node List first", calls,
-			"	case key == keyNodes:\n		return 3\n", "	case key == keyNodes:\n		return -1\n"),
 		flaw.New("lease: what an old list shows counts", calls,
 			"surveyAll(ctx, c.Store, e.Keys, e.usable)", "surveyAll(ctx, c.Store, e.Keys, asListed)"),
 		flaw.New("lease: whoever is to give up is not told", pass,
