@@ -136,7 +136,7 @@ func (s Semaphore) Do(ctx context.Context, f func(ctx context.Context, token clu
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
-	err = f(&leased{Context: inner, p: h.r.p, cancel: cancel}, h.Token())
+	err = f(h.r.p.leased(inner, cancel), h.Token())
 	lost := h.Err()
 	bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), s.c.patience())
 	defer stop()
