@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,9 @@ const guardedTTL = 20 * time.Second
 // TestTheOwnerOfATaskIsKilled: kill -9 of the member that runs a task that holds a lock. The guardian ends the session of the locks too: the next owner has the task and the
 // lock long before the TTL has passed.
 func TestTheOwnerOfATaskIsKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there are guardians on Linux alone")
+	}
 	t.Run("file", func(t *testing.T) { t.Parallel(); killOwner(t, "file:"+filepath.Join(t.TempDir(), "store")) })
 	for _, kind := range []string{"etcd", "nats", "postgres"} {
 		t.Run(kind, func(t *testing.T) {
