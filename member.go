@@ -40,7 +40,7 @@ type Config struct {
 	DrainTimeout time.Duration // how long Leave waits for tasks to move away; default 10 s
 	// Hold, if not 0, is for rolling restarts: Leave announces a restart, moves nothing, and the others wait so long for a member of this name before
 	// they take its tasks. Nobody runs them meanwhile. All members of a cluster should have the same.
-	Hold   time.Duration
+	Hold time.Duration
 	// Guard ends the sessions of the member and of its locks when the process is killed, so that others need not wait for the TTL; nil for none. A
 	// [guardian.Guardian] of package node/guardian is one.
 	Guard  protocol.Guard

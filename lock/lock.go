@@ -74,8 +74,8 @@ func (s Semaphore) Size() int { return s.size }
 
 func (s Semaphore) what() string { return fmt.Sprintf("%s %q", s.kind, s.name) }
 
-// key is that of the document.
-func (s Semaphore) key() string { return s.kind + "/" + s.name + "/table" }
+// key is that of the document. It is in no folder that members watch.
+func (s Semaphore) key() string { return s.kind + "s/" + s.name + "/table" }
 
 func (s Semaphore) check() error {
 	if s.c == nil {
