@@ -244,7 +244,7 @@ func sameBoard(a, b boardDoc) bool {
 
 // shown lets the board tell of the view. One that was not written gets another number.
 func (s *step) shown(ev Shown) {
-	s.answered(ev.Err)
+	s.answeredWrite(ev.Err, ev.Err == "")
 	s.lead.show.busy = false
 	if ev.Err != "" {
 		s.lead.any = false
