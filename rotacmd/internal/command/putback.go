@@ -11,8 +11,8 @@ import (
 	flows "github.com/rota-run/rota/work/stage"
 )
 
-// putBack makes messages of the dead letters of a task again. Where its input is sealed they stay: nothing may come after a seal.
-func putBack(ctx context.Context, queue store.Queue, name, task string) (n int, err error) {
+// takeLetters takes the dead letters of a task that are there now, each by itself.
+func takeLetters(ctx context.Context, queue store.Queue, name, task string, take letterTaker) (n int, err error) {
 	dead := store.Shard{Edge: flow.DeadOf(task)}
 	newest, err := newestOf(ctx, queue, name, dead)
 	if err != nil {
@@ -28,7 +28,7 @@ func putBack(ctx context.Context, queue store.Queue, name, task string) (n int, 
 				_, err := queue.Receive(ctx, name, store.Receive{Shard: dead, Return: letters[i:]})
 				return n, err
 			}
-			if err := putBackOne(ctx, queue, name, letters[i]); err != nil {
+			if err := take(ctx, queue, name, letters[i]); err != nil {
 				_, back := queue.Receive(ctx, name, store.Receive{Shard: dead, Return: letters[i:]})
 				return n, errors.Join(err, back)
 			}
@@ -48,6 +48,16 @@ func newestOf(ctx context.Context, queue store.Queue, name string, shard store.S
 	}
 }
 
+// letterTaker does with a dead letter what it is taken for.
+type letterTaker func(ctx context.Context, queue store.Queue, name string, m store.Message) error
+
+// dropOne drops a dead letter.
+func dropOne(ctx context.Context, queue store.Queue, name string, m store.Message) error {
+	_, err := queue.Commit(ctx, name, store.Unit{Inputs: []store.Message{m}})
+	return err
+}
+
+// putBackOne makes a message of a dead letter again. Where its input is sealed it stays: nothing may come after a seal.
 func putBackOne(ctx context.Context, queue store.Queue, name string, m store.Message) error {
 	letter, err := flows.ReadLetter(m.Data)
 	if err != nil {
