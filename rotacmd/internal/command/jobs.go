@@ -37,9 +37,9 @@ func newJobs(e env) *cobra.Command {
 		case *retryDead && *dropDead:
 			return misused("rota jobs JOB --retry-dead", "--retry-dead and --drop-dead exclude each other")
 		case *retryDead:
-			return o.takeDead(ctx, cmd, cluster.JobID(args[0]), "put back", putBackOne)
+			return o.takeDead(ctx, cmd, cluster.JobID(args[0]), "put back", putBack)
 		case *dropDead:
-			return o.takeDead(ctx, cmd, cluster.JobID(args[0]), "dropped", dropOne)
+			return o.takeDead(ctx, cmd, cluster.JobID(args[0]), "dropped", drop)
 		case *dead:
 			return o.showDead(ctx, cluster.JobID(args[0]))
 		case len(args) == 1:

@@ -216,7 +216,7 @@ func clipped(s string) string {
 	return s
 }
 
-// takeDead puts dead letters back to the shards that they came from, or drops them, each as one commit.
+// takeDead puts dead letters back to the shards that they came from, or drops them.
 func (o *observer) takeDead(ctx context.Context, cmd *cobra.Command, id cluster.JobID, done string, take letterTaker) error {
 	_, job, graph, err := o.flowQueue(id)
 	if err != nil {
