@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/rotacmd"
