@@ -249,7 +249,7 @@ func sameBoard(a, b boardDoc) bool {
 
 // shown lets the board tell of the view. One that was not written gets another number, above all that others have written: boards may not tell of them.
 func (s *step) shown(ev Shown) {
-	s.answered(ev.Err)
+	s.answeredWrite(ev.Err, ev.Err == "")
 	s.lead.show.busy = false
 	s.lead.view = max(s.lead.view, ev.Newest)
 	if ev.Outcome != Done {

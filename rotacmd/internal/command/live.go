@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
@@ -75,7 +76,7 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	if d, l := c.openDesk(n); d != nil {
 		wg.Go(func() { d.serve(serving, l, c.node.Logger) })
 	}
-	err = n.Run(ctx, hurry)
+	err = c.withLocks(ctx, func(ctx context.Context) error { return n.Run(ctx, hurry) })
 	var taken *protocol.NameTakenError
 	if errors.As(err, &taken) {
 		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s", c.node.TTL), "%w", takenText(taken, n.Value()))
@@ -88,6 +89,22 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	}
 	c.say("%s left in order", c.node.Member)
 	return nil
+}
+
+// withLocks gives what runs under the ctx of run locks: see rota.LocksFrom.
+func (c *config) withLocks(ctx context.Context, run func(ctx context.Context) error) error {
+	locks, err := rota.OpenLocks(c.node.Store, rota.LocksOptions{
+		TTL: c.node.TTL, Owner: string(c.node.Member), NoSessions: c.node.NoSessions, Guard: c.node.Guard, Logger: c.node.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), c.node.TTL/3)
+		defer cancel()
+		_ = locks.Close(ctx) // what is left, others find silent
+	}()
+	return run(rota.WithLocks(ctx, locks))
 }
 
 func takenText(e *protocol.NameTakenError, v cluster.Value) error {
