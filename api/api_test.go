@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // after is the value after one entry.
 func after(commands ...cluster.Command) cluster.Value {
-	v, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Format: cluster.Format, Commands: commands})
+	v, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: commands})
 	return v
 }
 
@@ -56,7 +56,7 @@ func world(t *testing.T) cluster.Value {
 		{cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 1}},
 		{cluster.DrainMember{Member: "a", On: true}},
 	} {
-		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), Format: cluster.Format, AtMS: int64(1000 * (i + 1)), Commands: commands}
+		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: int64(1000 * (i + 1)), Commands: commands}
 		next, done := v.Apply(e)
 		for j, r := range done.Results {
 			if !r.Accepted {

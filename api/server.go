@@ -123,7 +123,7 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) viewer() view.Viewer {
-	return view.Viewer{Lookout: h.c.Lookout, Journal: h.c.Journal, Store: h.c.Store, Protocol: h.c.Protocol}
+	return view.Viewer{Lookout: h.c.Lookout, Journal: h.c.Journal, Queue: h.c.Queue, Store: h.c.Store, Protocol: h.c.Protocol}
 }
 
 // look looks at the cluster; where the store does not answer it says so and is false.

@@ -163,7 +163,6 @@ func TestCheckIsQuietInHealthyScenes(t *testing.T) {
 	for name, scene := range map[string]func(*played){
 		"idle": func(*played) {},
 		"a paused job": func(p *played) {
-			p.f.apply(cluster.Configure{Format: 3})
 			t := p.submit("rests", cluster.TaskSpec{})
 			p.f.apply(cluster.PauseJob{Job: "rests", By: "ann"}, cluster.Stopped{Partition: t.ID, Token: t.Token})
 		},

@@ -24,7 +24,9 @@ type Status struct {
 	More      int          `json:"more_problems"`   // those that did not fit
 	Malformed int          `json:"malformed"`       // definitions
 	Differing int          `json:"differing"`       // sources of which members have different files
-	Local     any          `json:"local,omitempty"` // what only the answering process knows
+	// DeadLetters are those of all flows.
+	DeadLetters int `json:"dead_letters"`
+	Local       any `json:"local,omitempty"` // what only the answering process knows
 }
 
 // Leader is who decides, where one member does.
@@ -323,6 +325,7 @@ func (s *Status) Wrong() []string {
 	say(s.Tasks.BackingOff, "backing off: %d")
 	say(s.Malformed, "malformed: %d")
 	say(s.Differing, "sources that differ: %d")
+	say(s.DeadLetters, "dead letters: %d")
 	return out
 }
 

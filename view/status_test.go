@@ -17,7 +17,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	for i := range MaxProblems + 7 {
 		commands = append(commands, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%03d", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Definition: []byte("{}")}}}})
 	}
-	v, _ = v.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Format: cluster.Format, Commands: commands})
+	v, _ = v.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: commands})
 	s := Of(v).Status()
 	if len(s.Problems) != MaxProblems || s.More != 7 || s.Tasks.Waiting != MaxProblems+7 {
 		t.Errorf("got %d problems and %d more, %d waiting", len(s.Problems), s.More, s.Tasks.Waiting)

@@ -54,9 +54,10 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 		c.node.Logger.Info("commands read the store themselves", "err", err)
 		return nil, nil
 	}
+	queue, _ := c.node.Store.(store.Queue) // nil: it has none
 	return &desk{
 		Viewer: view.Viewer{
-			Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
+			Queue: queue, Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
 		},
 		docs: c.node.Store, log: log, whole: n.Whole, changed: n.Changed,
 	}, l

@@ -151,7 +151,7 @@ func (o *observer) printStatus(seen overview) error {
 		switch {
 		case p.Member != "":
 			name, next = p.Member, o.hint("rota members")
-		case p.State == view.SourcesDiffer || p.State == view.Paused:
+		case p.State == view.SourcesDiffer || p.State == view.Paused || p.State == view.DeadLetters:
 			next = o.try(p.Try)
 		}
 		text := p.Text
