@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 
@@ -76,8 +76,8 @@ type submission struct {
 // Submitted is what rota submit prints as JSON.
 type Submitted struct {
 	Proposed
-	Known bool    `json:"known,omitempty"` // the same job with the same definition was there already
-	Job   api.Job `json:"job"`
+	Known bool     `json:"known,omitempty"` // the same job with the same definition was there already
+	Job   view.Job `json:"job"`
 }
 
 // stdinName is how what was read from standard input is named in errors; YAML includes JSON.
@@ -244,7 +244,7 @@ func (s *submission) verb(was cluster.Job) string {
 
 // tell says what became of the submission, and follows the job where that is wanted.
 func (s *submission) tell(ctx context.Context, o *observer, was cluster.Job, known bool) error {
-	job, _ := api.JobOf(o.value, s.command.Job)
+	job, _ := view.Of(o.value).Job(s.command.Job)
 	switch {
 	case known && job.Ended():
 		o.say("%s is %s already, by this very definition: nothing runs again · to run it again: --id with another name, or another version in the file", job.Job, job.State)
@@ -257,7 +257,7 @@ func (s *submission) tell(ctx context.Context, o *observer, was cluster.Job, kno
 		o.say("! it waits: %s: %s   → %s", job.Reason.Rule, job.Reason.Text, dash(job.Reason.Try))
 	}
 	if s.wait {
-		return o.follow(ctx, &follower{job: s.command.Job, out: o.stderr, quiet: s.json, last: func(job api.Job) error {
+		return o.follow(ctx, &follower{job: s.command.Job, out: o.stderr, quiet: s.json, last: func(job view.Job) error {
 			if s.json {
 				return o.printJSON(Submitted{Proposed{fmt.Sprint(s.proposal(was)), true}, known, job})
 			}
