@@ -193,6 +193,14 @@ func (w *welcome) joined(inc cluster.Incarnation, took time.Duration) {
 	}
 }
 
+// statusHint is how to see the cluster; "" where no other process can.
+func (c *config) statusHint() string {
+	if strings.HasPrefix(c.store, "memory:") {
+		return ""
+	}
+	return " · status: rota status --store " + plain.Word(storeurl.Hide(c.store))
+}
+
 // company says whom a member has joined, as far as a value tells that knows of it: under lease it comes a moment later.
 func company(v cluster.Value, self cluster.MemberID, inc cluster.Incarnation) string {
 	if m, ok := v.Member(self); !ok || m.Incarnation != inc {
@@ -208,14 +216,6 @@ func company(v cluster.Value, self cluster.MemberID, inc cluster.Incarnation) st
 		return "joined " + many(others, "other member")
 	}
 	return "joined as the first member"
-}
-
-// statusHint is how to see the cluster; "" where no other process can.
-func (c *config) statusHint() string {
-	if strings.HasPrefix(c.store, "memory:") {
-		return ""
-	}
-	return " · status: rota status --store " + plain.Word(storeurl.Hide(c.store))
 }
 
 func (w *welcome) removed(reason string) {
