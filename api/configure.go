@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/rota-run/rota/cluster"
@@ -28,11 +27,6 @@ func (h *handler) configure(w http.ResponseWriter, r *http.Request) {
 
 func settingsOf(r *http.Request) (cluster.Configure, error) {
 	q := r.URL.Query()
-	for name := range q { // order-free: any wrong one is an error
-		if !slices.ContainsFunc(settingParameters, func(p parameter) bool { return p.name == name }) {
-			return cluster.Configure{}, fmt.Errorf("there is no setting %q: there are job_scheduler, retention and move_budget", name)
-		}
-	}
 	c := cluster.Configure{JobScheduler: q.Get("job_scheduler")}
 	var err error
 	number := func(name string) int64 {

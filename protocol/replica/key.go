@@ -82,7 +82,7 @@ func (k *keyWriter) text(ts ...string) {
 
 func (k *keyWriter) observation(o heartbeat.Observation) {
 	k.text(o.Key, string(o.Version))
-	k.number(int64(o.TTL), int64(o.Since), int64(o.Looked), int64(o.Seen))
+	k.number(int64(o.TTL), int64(o.Since), int64(o.Looked), int64(o.Seen), int64(o.From), int64(o.Last))
 	k.flag(o.Known, o.Listed, o.Missing)
 }
 

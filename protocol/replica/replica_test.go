@@ -44,3 +44,9 @@ func TestABusyStore(t *testing.T) {
 		})
 	}
 }
+
+// TestTimes: silence is noticed in time, and so on, on each kind of store.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	protocoltest.Times(t, Protocol{}, 0)
+}

@@ -32,3 +32,10 @@ func TestABusyStore(t *testing.T) {
 	t.Parallel()
 	protocoltest.Load{Beats: 8, Times: 3}.Busy(t, Protocol{})
 }
+
+// TestTimes: silence is noticed in time, and so on. The group alone says who lives, whatever the store tells of
+// besides.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	protocoltest.Times(t, Protocol{}, 0)
+}

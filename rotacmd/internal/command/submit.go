@@ -36,6 +36,7 @@ func newSubmit(e env) *cobra.Command {
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
 	flags.Bool("json", false, "print JSON")
 	var s submission
+	flags.StringVar(&s.protocol, "protocol", "", "how the members agree: "+protocolNames()+"; default: as the cluster does already, else "+protocols()[0].Name())
 	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
 	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
 	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
@@ -63,6 +64,7 @@ func newSubmit(e env) *cobra.Command {
 // submission is one job on its way.
 type submission struct {
 	id         string
+	protocol   string
 	foreign    []string
 	allow      allowed
 	update     bool
@@ -152,6 +154,14 @@ func (s *submission) tellForeign(e env, types work.Types) {
 	}
 }
 
+// allowHere turns what a member would have to be started with into what this command needs: it knows of no member what that allows.
+func allowHere(hint string) string {
+	if flags, ok := strings.CutPrefix(hint, "start the members with "); ok {
+		return flags + " here too, where the members run with it"
+	}
+	return hint
+}
+
 // malformed shows the lines of the file concerned.
 func (e env) malformed(err error) error {
 	var m *source.MalformedError
@@ -161,7 +171,7 @@ func (e env) malformed(err error) error {
 	for _, l := range m.Lines {
 		e.say("%s", printable(l))
 	}
-	try := m.Hint
+	try := allowHere(m.Hint)
 	if try == "" {
 		try = "docs/guide/jobs.md"
 	}
@@ -195,7 +205,10 @@ func (s *submission) send(ctx context.Context, e env, store string) error {
 			s.command.Expected = cluster.Expect(was.SpecIndex)
 		}
 	}
-	res, err := proposeOn(limited, st, s.proposal(was))
+	res, err := proposeOn(limited, st, s.protocol, s.proposal(was))
+	if f := new(fault); errors.As(err, &f) {
+		return err
+	}
 	if err != nil {
 		return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
 	}
