@@ -127,6 +127,7 @@ func (k *namer) lead(s *State) {
 	for _, h := range l.holdAt {
 		k.any(h.inc, s.now.Sub(h.since) >= s.p.Hold)
 	}
+	k.alias("layout ", l.laid)
 	k.any("writes", len(l.writes))
 	for _, w := range l.writes {
 		k.any(w.id != 0, w.remove)

@@ -36,6 +36,7 @@ func newSubmit(e env) *cobra.Command {
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
 	flags.Bool("json", false, "print JSON")
 	var s submission
+	flags.StringVar(&s.protocol, "protocol", "", "how the members agree: "+protocolNames()+"; default: as the cluster does already, else "+protocols()[0].Name())
 	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
 	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
 	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
@@ -63,6 +64,7 @@ func newSubmit(e env) *cobra.Command {
 // submission is one job on its way.
 type submission struct {
 	id         string
+	protocol   string
 	foreign    []string
 	allow      allowed
 	update     bool
@@ -203,7 +205,10 @@ func (s *submission) send(ctx context.Context, e env, store string) error {
 			s.command.Expected = cluster.Expect(was.SpecIndex)
 		}
 	}
-	res, err := proposeOn(limited, st, s.proposal(was))
+	res, err := proposeOn(limited, st, s.protocol, s.proposal(was))
+	if f := new(fault); errors.As(err, &f) {
+		return err
+	}
 	if err != nil {
 		return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
 	}
