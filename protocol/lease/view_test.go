@@ -41,8 +41,8 @@ func TestViewsOfAnotherLeader(t *testing.T) {
 			}
 			s.shown(c.Call(context.Background(), show).(Shown))
 		}
-		if s.problem != "" {
-			t.Errorf("the store counts as away: %s", s.problem)
+		if s.contact.Problem != "" {
+			t.Errorf("the store counts as away: %s", s.contact.Problem)
 		}
 	}
 	if !s.lead.any {
