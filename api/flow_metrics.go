@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,7 +76,7 @@ func (c *flowCollector) Collect(ch chan<- prometheus.Metric) {
 			switch f, err := view.FlowOf(ctx, c.queue, v, j.ID); {
 			case err != nil:
 				unshown++
-			case state == cluster.JobCompleted && (f == nil || !f.HasDead()):
+			case state == cluster.JobCompleted && (f == nil || !hasDead(f)):
 				clean[name] = true
 			case f != nil:
 				c.show(ch, string(j.ID), f)
@@ -84,6 +85,10 @@ func (c *flowCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	c.clean = clean
 	ch <- prometheus.MustNewConstMetric(c.unshown, prometheus.GaugeValue, float64(unshown))
+}
+
+func hasDead(f *view.Flow) bool {
+	return slices.ContainsFunc(f.Tasks, func(t view.FlowTask) bool { return t.Dead > 0 })
 }
 
 func (c *flowCollector) show(ch chan<- prometheus.Metric, job string, f *view.Flow) {

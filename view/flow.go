@@ -75,11 +75,6 @@ func FlowOf(ctx context.Context, q store.Queue, v cluster.Value, id cluster.JobI
 	return f, nil
 }
 
-// HasDead tells whether a task has dead letters.
-func (f *Flow) HasDead() bool {
-	return slices.ContainsFunc(f.Tasks, func(t FlowTask) bool { return t.Dead > 0 })
-}
-
 func (f *Flow) task(graph flow.Graph, name string, depths map[flow.Shard]store.Depth) FlowTask {
 	t := FlowTask{Task: name, Sealed: true, Dead: depths[flow.Shard{Edge: flow.DeadOf(name)}].Pending, Complete: depths[flow.Shard{Edge: flow.EndOf(name)}].Sealed}
 	for _, e := range graph.In(name) {

@@ -324,8 +324,8 @@ func (s *Status) Wrong() []string {
 	say(s.Tasks.Failing, "failing: %d")
 	say(s.Tasks.BackingOff, "backing off: %d")
 	say(s.Malformed, "malformed: %d")
-	say(s.Differing, "sources that differ: %d")
 	say(s.DeadLetters, "dead letters: %d")
+	say(s.Differing, "sources that differ: %d")
 	return out
 }
 

@@ -15,7 +15,7 @@ import (
 type Viewer struct {
 	Lookout  *Lookout        // nil: the value alone is shown
 	Journal  journal.Journal // nil: neither moves nor malformed definitions are known
-	Queue    store.Queue     // nil: dead letters are not known
+	Queue    store.Queue     // nil: there are no flows
 	Store    string          // for people, without secrets
 	Protocol string          // its name, for people
 }
@@ -43,9 +43,6 @@ func (w Viewer) Status(ctx context.Context, s Sight) (Status, error) {
 		st.Differing = len(differ)
 		st.Problems = append(differ, st.Problems...)
 	}
-	if w.Queue != nil {
-		st.addDeadLetters(ctx, w.Queue, s.v)
-	}
 	if w.Journal != nil {
 		records, err := w.Journal.Read(ctx, journal.Query{Limit: mostRead})
 		if err != nil {
@@ -53,6 +50,9 @@ func (w Viewer) Status(ctx context.Context, s Sight) (Status, error) {
 		}
 		st.addMalformed(s.v, records)
 		st.Moves = movesOf(since(records, time.Now().Add(-time.Hour)))
+	}
+	if w.Queue != nil {
+		st.addDeadLetters(ctx, w.Queue, s.v)
 	}
 	return st, nil
 }

@@ -54,10 +54,10 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 		c.node.Logger.Info("commands read the store themselves", "err", err)
 		return nil, nil
 	}
-	queue, _ := c.node.Store.(store.Queue) // nil: it has none
+	queue, _ := c.node.Store.(store.Queue)
 	return &desk{
 		Viewer: view.Viewer{
-			Queue: queue, Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
+			Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Queue: queue, Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
 		},
 		docs: c.node.Store, log: log, whole: n.Whole, changed: n.Changed,
 	}, l

@@ -98,7 +98,7 @@ func (o *observer) open(ctx context.Context) (err error) {
 	}
 	o.once, o.now = o.lookOnce(), time.Now()
 	o.viewer = view.Viewer{Lookout: view.NewLookout(o.store, protocol.Now), Journal: journal.NewDocs(o.store, "observer", 0), Store: o.name}
-	o.viewer.Queue, _ = o.store.(store.Queue) // nil: it has none
+	o.viewer.Queue, _ = o.store.(store.Queue)
 	if err := o.refresh(ctx); err != nil {
 		o.store.Close()
 		return err
