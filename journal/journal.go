@@ -26,7 +26,7 @@ const (
 	TaskAdded   Kind = "task-added"
 	TaskChanged Kind = "task-changed"
 	TaskRemoved Kind = "task-removed"
-	// Asked: a person or a program has killed a job, drained a member, or the like; Member is who, as user@host or as the member that did it.
+	// Asked: a person or a program has submitted or killed a job, drained a member, or the like; By is who.
 	Asked Kind = "asked"
 	// SourcesDiffer: the members' copies of a source are not the same.
 	SourcesDiffer Kind = "sources-differ"
@@ -40,6 +40,7 @@ type Record struct {
 	AtMS      int64    `json:"at_ms"`
 	Kind      Kind     `json:"kind"`
 	Member    string   `json:"member,omitempty"`    // the reporting member
+	By        string   `json:"by,omitempty"`        // asked: who, as user@host or as the member whose program it was
 	Partition string   `json:"partition,omitempty"` // or task
 	Message   string   `json:"message,omitempty"`
 	From      string   `json:"from,omitempty"` // moved: former owner

@@ -34,8 +34,8 @@ func (r Record) Line() string {
 	add(r.Message)
 	add(r.Cause)
 	switch {
-	case r.Kind == Asked && r.Member != "":
-		add("by " + r.Member)
+	case r.By != "":
+		add("by " + r.By)
 	case r.GapMS != nil:
 		add(gap(*r.GapMS))
 	case r.Kind == Moved:

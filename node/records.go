@@ -85,27 +85,8 @@ func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
 	}
 }
 
-// Asked journals a command that the program around this member has requested.
-func (n *Node) Asked(c cluster.Command) { n.record(AskedRecord(c, string(n.c.Member))) }
-
-// AskedRecord is the record of a command that somebody gives: what it says, and the job or task that it is about. A name in the command is not said twice.
-func AskedRecord(c cluster.Command, by string) journal.Record {
-	r := journal.Record{Kind: journal.Asked, Message: fmt.Sprint(c), Member: by}
-	switch c := c.(type) {
-	case cluster.KillJob:
-		r.Partition = string(c.Job)
-	case cluster.PauseJob:
-		r.Partition = string(c.Job)
-		if c.By == by {
-			r.Message = "pause-job " + string(c.Job)
-		}
-	case cluster.ResumeJob:
-		r.Partition = string(c.Job)
-	case cluster.UnparkPartition:
-		r.Partition = string(c.Partition)
-	}
-	return r
-}
+// Record journals what somebody has asked of the cluster at this member.
+func (n *Node) Record(r journal.Record) { n.record(r) }
 
 func (n *Node) valueChanged(v cluster.Value) {
 	if m, ok := v.Member(n.c.Member); ok && m.State == cluster.MemberPrepared && !n.heldSeen.Swap(true) {

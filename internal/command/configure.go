@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/storeurl"
+	"github.com/rota-run/rota/operate"
 )
 
 // Settings are those of a cluster, which all members follow.
@@ -50,7 +51,7 @@ func newConfigure(e env) *cobra.Command {
 		ctx, cancel := context.WithTimeout(cmd.Context(), answerWithin)
 		defer cancel()
 		if c != (cluster.Configure{}) {
-			if err := propose(ctx, e, store, c, "rota configure --help"); err != nil {
+			if _, err := e.operate(ctx, store, "rota configure --help", func(o *operate.Operator) (operate.Answer, error) { return o.Configure(ctx, c) }); err != nil {
 				return err
 			}
 		}

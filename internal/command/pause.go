@@ -2,13 +2,13 @@ package command
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/storeurl"
+	"github.com/rota-run/rota/operate"
 )
 
 const pauseHelp = `Take the tasks of a job from their members, and let nobody run them until rota resume. A task file is a job.
@@ -16,18 +16,22 @@ Its definition may change meanwhile, and members may come and go: it stays pause
 
 func newPause(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "pause JOB", Short: "let nobody run a job until it is resumed", Long: pauseHelp}
-	return pauser(e, cmd, func(name string) cluster.Command { return cluster.PauseJob{Job: cluster.JobID(name), By: asker(e)} },
+	return pauser(e, cmd, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+		return o.Pause(ctx, cluster.JobID(name))
+	},
 		"%s is paused · end it: rota resume %s --store %s")
 }
 
 func newResume(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "resume JOB", Short: "end a pause"}
-	return pauser(e, cmd, func(name string) cluster.Command { return cluster.ResumeJob{Job: cluster.JobID(name)} },
+	return pauser(e, cmd, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+		return o.Resume(ctx, cluster.JobID(name))
+	},
 		"%s runs again · see where: rota why %s --store %s")
 }
 
 // pauser makes a command about pauses, which a cluster has from a format on.
-func pauser(e env, cmd *cobra.Command, command func(name string) cluster.Command, done string) *cobra.Command {
+func pauser(e env, cmd *cobra.Command, do func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error), done string) *cobra.Command {
 	cmd.Args = exactArg("the name of a job; rota jobs --all shows them")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		if !o.value.Pauses() {
@@ -37,12 +41,12 @@ func pauser(e env, cmd *cobra.Command, command func(name string) cluster.Command
 		if err != nil {
 			return err
 		}
-		c := command(args[0])
-		if err := propose(ctx, e, place, c, "rota jobs --all --store "+o.name); err != nil {
+		a, err := e.operate(ctx, place, "rota jobs --all --store "+o.name, func(o *operate.Operator) (operate.Answer, error) { return do(ctx, o, args[0]) })
+		if err != nil {
 			return err
 		}
 		if o.json {
-			return o.printJSON(Proposed{fmt.Sprint(c), true})
+			return o.printJSON(Proposed{a.Said, true})
 		}
 		o.say(done, args[0], args[0], storeurl.Hide(place))
 		return nil

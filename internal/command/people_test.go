@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -68,6 +69,30 @@ func TestSubmitFromStandardInput(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	w.shows("jobs --all", exitOK, "nightly", "one")
+}
+
+// TestAKilledJobNeedsAgainEachTime: neither the environment nor rota.yaml revives what somebody has killed, and no command waits because they say so.
+func TestAKilledJobNeedsAgainEachTime(t *testing.T) {
+	w := newWritten(t, nil)
+	w.write("x.yaml", "id: x\ntasks:\n- {name: a, type: noop}\n")
+	w.shows("submit x.yaml", exitOK, "x is submitted")
+	w.shows("kill x", exitOK, "x is killed")
+	for _, vars := range []map[string]string{nil, {"ROTA_AGAIN": "true", "ROTA_WAIT": "true"}} {
+		if _, errs, code := with(vars, "", "submit", "x.yaml", "--store", "file:store"); code != exitFailed || !containsAll(errs, []string{"it was killed, and stays so", "try: --again"}) {
+			t.Errorf("%v: exit %d: %s", vars, code, errs)
+		}
+	}
+	for _, name := range []string{"again", "wait"} {
+		w.write("rota.yaml", name+": true\n")
+		if _, errs, code := with(nil, "", "submit", "x.yaml", "--store", "file:store"); code != exitUsage || !strings.Contains(errs, `unknown setting "`+name+`"`) {
+			t.Errorf("%s in rota.yaml: exit %d: %s", name, code, errs)
+		}
+	}
+	must.Succeed(t, os.Remove("rota.yaml"))
+	if _, errs, code := with(nil, "", "submit", "x.yaml", "--again", "--store", "file:store"); code != exitOK || !strings.Contains(errs, "x is submitted") {
+		t.Errorf("--again: exit %d: %s", code, errs)
+	}
+	w.shows("journal", exitOK, "asked          x  submit-job x noop  by ")
 }
 
 // TestOneTask: the row of a task, and its definition.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/lease"
@@ -50,19 +49,6 @@ func protocolAt(ctx context.Context, st protocol.Store) (protocol.Protocol, erro
 		return nil, failed("a newer rota", "the cluster uses the protocol %q, which this version does not have: it has %s", name, protocolNames())
 	}
 	return p, nil
-}
-
-// proposeOn proposes commands to the cluster of a place, from outside.
-func proposeOn(ctx context.Context, st protocol.Store, commands ...cluster.Command) ([]cluster.Result, error) {
-	p, err := protocolAt(ctx, st)
-	if err != nil {
-		return nil, err
-	}
-	client, err := p.Client(st)
-	if err != nil {
-		return nil, err
-	}
-	return client.Propose(ctx, commands...)
 }
 
 // protocolFor returns the protocol of a member: the one that is asked for, else that of the place.
