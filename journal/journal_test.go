@@ -225,7 +225,7 @@ func TestText(t *testing.T) {
 		}
 	}
 	r := journal.Record{AtMS: 0, Kind: journal.Malformed, Message: "m", Storage: &journal.Storage{Path: "p", Line: 2, Column: 3, Lines: []string{"     2 │ x", "       │   ^"}}}
-	if got, want := r.String()[8:], "  malformed   p:2:3  m\n           2 │ x\n             │   ^"; got != want {
+	if got, want := r.String()[8:], "  malformed-task-error  p:2:3  m\n           2 │ x\n             │   ^"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -86,6 +87,41 @@ func TestAnOutageOfTheStoreIsAGap(t *testing.T) {
 		}
 		if lost, back := len(b.records(journal.StoreLost)), len(b.records(journal.StoreBack)); lost != 1 || back != 1 {
 			t.Errorf("one outage is %d store-lost and %d store-back", lost, back)
+		}
+	})
+}
+
+// A record of a member that is gone is of that member, whoever wrote it; the end of a job has one record.
+func TestTheJournalSaysWhomItHappenedTo(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var away atomic.Bool
+		s := memory.New()
+		a := start(t, s, "a", func(c *Config) { c.TTL = gapTTL })
+		b := cut(t, s, "b", &away)
+		for _, job := range []string{"x", "y"} {
+			a.submit(job, cluster.TaskSpec{Type: "end", Spread: cluster.SpreadPartitioned, Partitions: []string{"1", "2", "3", "4"}})
+		}
+		jobs := func() (out []string) {
+			for _, r := range a.records(journal.JobEnded) {
+				out = append(out, r.Line())
+			}
+			slices.Sort(out)
+			return out
+		}
+		await(t, "both jobs have ended", func() bool { return len(jobs()) >= 2 })
+		time.Sleep(time.Minute) // waits: in virtual time, for one too many
+		if want := []string{"x  the job is completed", "y  the job is completed"}; !slices.Equal(jobs(), want) {
+			t.Errorf("got %q, want %q", jobs(), want)
+		}
+		away.Store(true)
+		await(t, "b is removed", func() bool { return len(a.records(journal.MemberLeft)) > 0 })
+		if r := a.records(journal.MemberLeft)[0]; r.Member != "b" || r.By != "a" || r.Message != "b was removed" {
+			t.Errorf("got %+v", r)
+		}
+		away.Store(false)
+		await(t, "b knows it", func() bool { return len(b.records(journal.MemberLeft)) > 1 })
+		if r := b.records(journal.MemberLeft)[1]; r.Member != "b" || r.Message != "b found itself removed" {
+			t.Errorf("got %+v", r)
 		}
 	})
 }

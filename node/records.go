@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,9 +14,9 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// record journals, with the member's name.
+// record journals, with the member's name unless it is about another one.
 func (n *Node) record(r journal.Record) {
-	r.Member = string(n.c.Member)
+	r.Member = cmp.Or(r.Member, string(n.c.Member))
 	n.records.Add(r)
 	for _, c := range n.copies {
 		c.Add(r)
@@ -47,7 +48,7 @@ func (n *Node) joined(inc cluster.Incarnation) {
 func (n *Node) removed(reason string) {
 	n.witness.note(n.c.Clock(), "removed", "", 0)
 	n.tally.count(func(s *sums) { s.removals++ })
-	n.record(journal.Record{Kind: journal.MemberLeft, Message: "found itself removed", Cause: reason})
+	n.record(journal.Record{Kind: journal.MemberLeft, Message: string(n.c.Member) + " found itself removed", Cause: reason})
 	if n.c.Events.Removed != nil {
 		n.c.Events.Removed(reason)
 	}
@@ -78,9 +79,14 @@ func (n *Node) storeBack(after time.Duration) {
 
 // did journals what this member's own commands did, so that each fact has one record.
 func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
+	var ended cluster.Index
 	for _, d := range deeds {
-		if d.Result.Accepted {
-			n.recordDeed(v, d)
+		if !d.Result.Accepted {
+			continue
+		}
+		n.recordDeed(v, d)
+		if d.Index > ended && n.recordEnd(v, d) {
+			ended = d.Index // several commands of an entry may be about the job that it ends
 		}
 	}
 }
@@ -108,12 +114,34 @@ func (n *Node) noteHeld(v cluster.Value) {
 func (n *Node) recordDeed(v cluster.Value, d protocol.Deed) {
 	switch c := d.Command.(type) {
 	case cluster.LeaveCluster:
-		n.record(journal.Record{AtMS: d.AtMS, Kind: journal.MemberLeft, Message: string(c.Member) + " left", Cause: c.Reason})
+		r := journal.Record{AtMS: d.AtMS, Kind: journal.MemberLeft, Member: string(c.Member), Message: string(c.Member) + " left", Cause: c.Reason}
+		if c.Member != n.c.Member {
+			r.Message, r.By = string(c.Member)+" was removed", string(n.c.Member)
+		}
+		n.record(r)
 	case cluster.FinishPartition:
 		if p, ok := v.Partition(c.Partition); ok && p.State == cluster.PartitionParked {
 			n.record(journal.Record{AtMS: d.AtMS, Kind: journal.Parked, Partition: string(c.Partition), Message: p.Message})
 		}
 	}
+}
+
+// recordEnd journals the end of a job, by the member whose command ended it. What people or sources end has a record of theirs.
+func (n *Node) recordEnd(v cluster.Value, d protocol.Deed) bool {
+	var id cluster.PartitionID
+	switch c := d.Command.(type) {
+	case cluster.FinishPartition:
+		id = c.Partition
+	case cluster.Stopped:
+		id = c.Partition
+	}
+	job, _, _ := id.Split()
+	j, ok := v.Job(job)
+	if !ok || j.SpecIndex != d.Index || j.State != cluster.JobCompleted && j.State != cluster.JobFailed {
+		return false
+	}
+	n.record(journal.Record{AtMS: d.AtMS, Kind: journal.JobEnded, Partition: string(job), Message: "the job is " + j.State.String(), Cause: j.Message})
+	return true
 }
 
 // runStarted journals moves: whoever starts a partition that somebody else had tells from whom and why. The gap is measured where the former owner said when it

@@ -205,6 +205,15 @@ func TestTheJournalSaysWhoAsked(t *testing.T) {
 	by := "  by " + asker(env{getenv: func(string) string { return "" }})
 	w.shows("journal", exitOK, "asked          drain-member a"+by, "asked          undrain-member a"+by, "asked          x  kill-job x"+by)
 	w.shows("why x", exitOK, "kill-job x"+by)
+	if out, _, _ := w.rota("journal", "--kind", "moved,run-error", "--store", "file:store"); out != "" {
+		t.Errorf("other kinds: %s", out)
+	}
+	if out, _, _ := w.rota("journal", "--until", "1h", "--store", "file:store"); out != "" {
+		t.Errorf("before an hour ago: %s", out)
+	}
+	w.shows("journal --kind asked", exitOK, "kill-job x"+by)
+	w.shows("journal --kind aksed", exitUsage, "--kind asked")
+	w.shows("journal --until 2h --since 1h", exitUsage, "rota journal --since 2h --until 1h")
 }
 
 func TestWhatASignalAsksFor(t *testing.T) {
