@@ -45,18 +45,20 @@ func Kinds() []Kind {
 
 // Record is one record. Fields that a kind does not use are empty.
 type Record struct {
-	AtMS      int64    `json:"at_ms"`
-	Kind      Kind     `json:"kind"`
-	Member    string   `json:"member,omitempty"`    // the member that it happened to, else the one that tells it
-	By        string   `json:"by,omitempty"`        // asked: who, as user@host or as the member whose program it was; member-left: who removed it
-	Partition string   `json:"partition,omitempty"` // or task
-	Message   string   `json:"message,omitempty"`
-	From      string   `json:"from,omitempty"` // moved: former owner
-	To        string   `json:"to,omitempty"`   // moved: new owner
-	Cause     string   `json:"cause,omitempty"`
-	Token     uint64   `json:"token,omitempty"`
-	GapMS     *int64   `json:"gap_ms,omitempty"` // moved, resumed, suspended: time in which nobody ran it; negative is an overlap; absent when unknown
-	Storage   *Storage `json:"storage,omitempty"`
+	AtMS      int64  `json:"at_ms"`
+	Kind      Kind   `json:"kind"`
+	Member    string `json:"member,omitempty"`    // the member that it happened to, else the one that tells it
+	By        string `json:"by,omitempty"`        // asked: who, as user@host or as the member whose program it was; member-left: who removed it
+	Partition string `json:"partition,omitempty"` // or task
+	Message   string `json:"message,omitempty"`
+	From      string `json:"from,omitempty"` // moved: former owner
+	To        string `json:"to,omitempty"`   // moved: new owner
+	Cause     string `json:"cause,omitempty"`
+	Token     uint64 `json:"token,omitempty"`
+	GapMS     *int64 `json:"gap_ms,omitempty"` // moved, resumed, suspended: time in which nobody ran it; negative is an overlap; absent when unknown
+	// GapAtLeastMS: the gap is unknown, since it began before the reporting member could see it; it is at least so long.
+	GapAtLeastMS *int64   `json:"gap_at_least_ms,omitempty"`
+	Storage      *Storage `json:"storage,omitempty"`
 }
 
 // Storage is the place of a malformed definition (source document coalesce, malformed-task-error).

@@ -38,6 +38,8 @@ func (r Record) Line() string {
 		add("by " + r.By)
 	case r.GapMS != nil:
 		add(gap(*r.GapMS))
+	case r.GapAtLeastMS != nil:
+		add("gap unknown, at least " + (time.Duration(*r.GapAtLeastMS) * time.Millisecond).String())
 	case r.Kind == Moved:
 		add("gap unknown")
 	}

@@ -95,6 +95,7 @@ func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
 func (n *Node) Record(r journal.Record) { n.record(r) }
 
 func (n *Node) valueChanged(v cluster.Value) {
+	n.absence.look(v, n.c.Member, n.c.Clock())
 	if m, ok := v.Member(n.c.Member); ok && m.State == cluster.MemberPrepared && !n.heldSeen.Swap(true) {
 		n.noteHeld(v)
 	}
@@ -144,17 +145,43 @@ func (n *Node) recordEnd(v cluster.Value, d protocol.Deed) bool {
 	return true
 }
 
-// runStarted journals moves: whoever starts a partition that somebody else had tells from whom and why. The gap is measured where the former owner said when it
-// stopped, by the clocks of both.
+// runStarted journals moves: whoever starts a partition that somebody else had tells from whom and why.
 func (n *Node) runStarted(ev work.RunStarted) {
 	n.witness.note(ev.At, "start", ev.Partition, ev.Token)
 	if n.c.Events.Started != nil {
 		n.c.Events.Started(ev)
 	}
-	gap, again := n.tally.startsAgain(ev.Partition, ev.At)
-	if p, ok := n.member.Value().Partition(ev.Partition); ok && !n.tellMove(p, ev) && again {
-		n.tellResumed(p, ev.First, gap)
+	idle, again := n.tally.startsAgain(ev.Partition, ev.At)
+	p, ok := n.member.Value().Partition(ev.Partition)
+	if !ok {
+		return
 	}
+	first := p.Token == ev.Token && p.From != "" && n.tally.first(ev.Partition, ev.Token, n.owned)
+	switch {
+	case first && p.From != n.c.Member:
+		n.tellMove(p, n.gapBefore(p, ev.At))
+	case again:
+		n.tellResumed(p, ev.First, span{idle, true})
+	case first:
+		n.tellResumed(p, ev.First, n.gapBefore(p, ev.At))
+	}
+}
+
+// span is for how long nobody ran a partition; at least, where it is not known.
+type span struct {
+	d     time.Duration
+	known bool
+}
+
+// gapBefore is from the last time that somebody ran a partition until now, as far as this process can know: by its own clock, and by what was found of a dead
+// owner's silence. What goes from one living member to the next is measured from the entry that gave it.
+func (n *Node) gapBefore(p cluster.Partition, now protocol.Instant) span {
+	d, known, handed := n.absence.before(p, n.c.Member, now)
+	if handed {
+		d = time.Duration(time.Now().UnixMilli()-p.ChangedMS) * time.Millisecond
+	}
+	silence, told := heartbeat.SilenceIn(p.Cause)
+	return span{d + silence, known && told}
 }
 
 func (n *Node) runStopped(ev work.RunStopped) {
@@ -170,37 +197,34 @@ func (n *Node) runStopped(ev work.RunStopped) {
 	}
 }
 
-// tellMove journals a move to this member, once, and tells whether the start is one.
-func (n *Node) tellMove(p cluster.Partition, ev work.RunStarted) bool {
-	if p.Token != ev.Token || p.From == "" || !n.tally.first(ev.Partition, ev.Token, n.owned) || p.From == n.c.Member {
-		return false
-	}
-	r := journal.Record{
-		Kind: journal.Moved, Partition: string(p.ID), From: string(p.From), To: string(n.c.Member), Cause: p.Cause, Token: uint64(ev.Token),
-	}
+// tellMove journals a move to this member.
+func (n *Node) tellMove(p cluster.Partition, gap span) {
 	n.tally.move()
-	if silence, known := heartbeat.SilenceIn(p.Cause); known {
-		n.gap(&r, silence+time.Duration(time.Now().UnixMilli()-p.ChangedMS)*time.Millisecond)
-	}
-	n.record(r)
-	return true
+	n.tellGap(journal.Record{
+		Kind: journal.Moved, Partition: string(p.ID), From: string(p.From), To: string(n.c.Member), Cause: p.Cause, Token: uint64(p.Token),
+	}, gap)
 }
 
-// tellResumed journals that this member runs again what it did not run for a while, and nobody else did.
-func (n *Node) tellResumed(p cluster.Partition, granted bool, gap time.Duration) {
+// tellResumed journals that this member runs again what it, or a former process of its name, did not run for a while, and nobody else did.
+func (n *Node) tellResumed(p cluster.Partition, granted bool, gap span) {
 	r := journal.Record{Kind: journal.Resumed, Partition: string(p.ID), To: string(n.c.Member), Token: uint64(p.Token), Cause: p.Cause}
 	if !granted {
 		r.Cause = "its member did not hear of the store for too long"
 	}
-	n.gap(&r, gap)
-	n.record(r)
+	n.tellGap(r, gap)
 }
 
-// gap counts a time in which nobody ran a partition.
-func (n *Node) gap(r *journal.Record, d time.Duration) {
-	ms := d.Milliseconds()
-	r.GapMS = &ms
-	n.tally.gap(d)
+// tellGap journals a time in which nobody ran a partition, and counts it where it is known.
+func (n *Node) tellGap(r journal.Record, gap span) {
+	ms := gap.d.Milliseconds()
+	if gap.known {
+		r.GapMS = &ms
+		n.tally.gap(gap.d)
+	} else {
+		r.GapAtLeastMS = &ms
+		n.tally.atLeast(gap.d)
+	}
+	n.record(r)
 }
 
 // frozen journals that the process was suspended while it ran tasks. Where it lost them by that, what follows has a record of its own.
@@ -219,8 +243,7 @@ func (n *Node) frozen(f work.Frozen) {
 		what = "1 task"
 	}
 	r := journal.Record{Kind: journal.Suspended, Message: "the process did not run; it has " + what}
-	n.gap(&r, f.To.Sub(f.From))
-	n.record(r)
+	n.tellGap(r, span{f.To.Sub(f.From), true})
 }
 
 // owned tells what this member owns, by the present value.
