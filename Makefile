@@ -10,6 +10,7 @@ SEED        ?= 1
 EVENTS      ?= 200
 PKG         ?= ./...
 STAGES      ?=
+DRY         := ./laws ./rotasim/... ./sim/...
 
 .DEFAULT_GOAL := help
 .PHONY: help build release test unit proof race laws vet lint fmt-check tidy-check fuzz properties bench sim check mutants demo chaos powercut nightly ci clean
@@ -27,6 +28,7 @@ test: fmt-check vet tidy-check unit properties ## all that a change must pass, i
 
 unit: ## the tests alone, laws and examples among them: PKG=./cluster/... for some
 	go test -count=1 -timeout 10m $(PKG)
+	$(if $(filter ./...,$(PKG)),cd proof && go test -count=1 -timeout 10m $(DRY))
 
 proof: ## real servers, processes, simulator, checker, mutants, chaos: STAGES=sim,mutants for some, BUDGET=10m for more
 	@.ci/postgres; .ci/chromium; zookeeper=$$(.ci/zookeeper); kafka=$$(.ci/kafka); elastic=$$(.ci/elastic); node=$$(.ci/node); \
@@ -36,7 +38,7 @@ race: ## the tests with the race detector (needs a C compiler): PKG=./work/... f
 	go test -race -count=1 -timeout 15m $(PKG)
 
 laws: ## the laws of the house alone
-	@go test -count=1 ./internal/laws
+	@cd proof && go test -count=1 ./laws
 
 vet: ## go vet
 	go vet ./...
@@ -61,13 +63,13 @@ bench: ## benchmarks: PKG=./cluster/... for some
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKG)
 
 sim: ## simulated clusters: SEEDS of them, an hour each, under every fault in every phase
-	@go run ./cmd/rotasim --protocol replica --seeds $(SEEDS) --hours 1 --all-pairs $(if $(BUDGET),--budget $(BUDGET)) --json
+	@go run -C proof ./rotasim --protocol replica --seeds $(SEEDS) --hours 1 --all-pairs $(if $(BUDGET),--budget $(BUDGET)) --json
 
 check: ## every order of the events of a few members, for a list of bounds
-	@go run ./cmd/rotasim check --suite push --json
+	@go run -C proof ./rotasim check --suite push --json
 
 mutants: ## known flaws, one at a time: the checker or the simulator must notice each
-	@go run ./cmd/rotasim mutants --json
+	@go run -C proof ./rotasim mutants --json
 
 demo: build ## three members, a crash, a suspension, a leave
 	$(BIN)/rota demo
@@ -79,7 +81,7 @@ powercut: ## 50 power cuts of real file systems under writers; needs root and lo
 	cd proof && go run ./chaos powercut --cuts 50 --seed $(SEED) --json
 
 nightly: ## the long versions
-	@go run ./cmd/rotasim check --suite nightly --json
+	@go run -C proof ./rotasim check --suite nightly --json
 	@$(MAKE) --no-print-directory properties CHECKS=100000
 	@$(MAKE) --no-print-directory sim SEEDS=50000
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=5m

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store/memory"
 )

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestReadmeExample compares the Go code of README.md with [Example], which is compiled and run.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/memory"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/memory"
 )
 

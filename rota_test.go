@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"

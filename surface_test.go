@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/api.txt")

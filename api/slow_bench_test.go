@@ -12,7 +12,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // BenchmarkSlowReaders: 150 connections ask for 10,000 of 100,000 tasks and read nothing. It reports by how much the live memory and the process have grown.

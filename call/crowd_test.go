@@ -13,7 +13,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/sim/check"
+	"github.com/rota-run/rota/internal/proof/check"
 	"github.com/rota-run/rota/store"
 )
 

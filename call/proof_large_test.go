@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // TestProofSeconds walks the scenarios that take seconds each.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/sim/check"
+	"github.com/rota-run/rota/internal/proof/check"
 )
 
 type scenario struct {

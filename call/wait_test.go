@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/call"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rota-run/rota/internal/mutant"
-	"github.com/rota-run/rota/internal/mutant/mutanttest"
-	"github.com/rota-run/rota/sim/check"
+	"github.com/rota-run/rota/internal/proof/check"
+	"github.com/rota-run/rota/internal/proof/mutant"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 )
 
 // flaw is a flaw of a deciding function, and the scenario that finds it: by one of these promises.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rota-run/rota/sim/check"
+	"github.com/rota-run/rota/internal/proof/check"
 )
 
 // model is two stages, A and B, with two shards and some workers each, and a queue. Messages wait in A's ingress, which is sealed. What decides is the

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // TestProofLarge is TestProof with two workers of each stage: a minute or two, and some GB of memory.

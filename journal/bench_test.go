@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store/file"
 )

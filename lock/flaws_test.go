@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rota-run/rota/sim/check"
+	"github.com/rota-run/rota/internal/proof/check"
 )
 
 // flawed is a flaw, the faults under which it shows, and the promises by which the checker may find it.

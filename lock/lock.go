@@ -9,21 +9,6 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// maxName is how long a name may be, in bytes.
-const maxName = 200
-
-// CheckName reports what is wrong with the name of a lock or a semaphore, or nil. A name is a path like "reports/daily", of letters, digits and
-// . _ # @ = - : with at most 200 bytes.
-func CheckName(name string) error {
-	if len(name) > maxName {
-		return fmt.Errorf("name %.40q… has %d bytes: at most %d are allowed", name, len(name), maxName)
-	}
-	if err := store.CheckKey(name); err != nil {
-		return fmt.Errorf("name: %w", err)
-	}
-	return nil
-}
-
 // Lock is a named lock with at most one holder. It is only a name and holds nothing itself; two with one name are the same lock.
 type Lock struct{ s Semaphore }
 

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/check"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/sim/check"
 	"github.com/rota-run/rota/store"
 )
 

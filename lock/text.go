@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/rota-run/rota/store"
 )
 
 // MarshalText implements encoding.TextMarshaler with the name, so that a lock can be an argument of a function that runs elsewhere.
 func (l Lock) MarshalText() ([]byte, error) {
-	if err := CheckName(l.s.name); err != nil {
+	if err := store.CheckName(l.s.name); err != nil {
 		return nil, fmt.Errorf("write a lock: %w", err)
 	}
 	return []byte(l.s.name), nil
@@ -16,7 +18,7 @@ func (l Lock) MarshalText() ([]byte, error) {
 
 // UnmarshalText implements encoding.TextUnmarshaler. The lock has no client then: see [Lock.On].
 func (l *Lock) UnmarshalText(text []byte) error {
-	if err := CheckName(string(text)); err != nil {
+	if err := store.CheckName(string(text)); err != nil {
 		return fmt.Errorf("read a lock: %w", err)
 	}
 	*l = Lock{Semaphore{name: string(text), size: 1, kind: "lock"}}
@@ -69,5 +71,5 @@ func (s Semaphore) checkText() error {
 	if s.size < 1 || s.size > maxSize {
 		return fmt.Errorf("%d places: give 1 to %d", s.size, maxSize)
 	}
-	return CheckName(s.name)
+	return store.CheckName(s.name)
 }

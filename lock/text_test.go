@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store/memory"
 )

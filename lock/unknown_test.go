@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // TestKeyedFlawsAreFound builds the tests of this package with flaws of stages that keep state laid over the source: TestKeyedUnderFaults must find each.

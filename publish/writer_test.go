@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,10 +7,10 @@ import (
 	_ "time/tzdata" // time zones of cron lines, also where the machine has none
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/internal/command"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/rotacmd/internal/command"
+	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/stores"
 )
 
 // Option adds something to the command.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store"
 )
 
@@ -32,7 +31,7 @@ type Status struct {
 	name string
 }
 
-// New returns the named status; for names see lock.CheckName.
+// New returns the named status; for names see store.CheckName.
 func New(docs store.Docs, name string) Status { return Status{docs, name} }
 
 // Name returns the name.
@@ -43,7 +42,7 @@ func (s Status) String() string { return s.name }
 
 // MarshalText implements encoding.TextMarshaler with the name, so that a status can be an argument of a function that runs elsewhere.
 func (s Status) MarshalText() ([]byte, error) {
-	if err := lock.CheckName(s.name); err != nil {
+	if err := store.CheckName(s.name); err != nil {
 		return nil, fmt.Errorf("write a status: %w", err)
 	}
 	return []byte(s.name), nil
@@ -51,7 +50,7 @@ func (s Status) MarshalText() ([]byte, error) {
 
 // UnmarshalText implements encoding.TextUnmarshaler. The status has no store then: see [Status.On].
 func (s *Status) UnmarshalText(text []byte) error {
-	if err := lock.CheckName(string(text)); err != nil {
+	if err := store.CheckName(string(text)); err != nil {
 		return fmt.Errorf("read a status: %w", err)
 	}
 	*s = Status{name: string(text)}
@@ -90,7 +89,7 @@ func (s Status) check() error {
 	if s.docs == nil {
 		return errors.New("it belongs to no store: get it from a member or a client, or use On")
 	}
-	return lock.CheckName(s.name)
+	return store.CheckName(s.name)
 }
 
 // Put reports a value, as JSON, under a token. It returns nil if the report is stored, or was. See the package comment.

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/status"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"

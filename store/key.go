@@ -20,6 +20,21 @@ func CheckKey(key string) error {
 	return checkSegments("key", key)
 }
 
+// maxName is how long the name of what programs share may be, in bytes.
+const maxName = 200
+
+// CheckName reports what is wrong with the name of a lock, a semaphore or a status, or nil. A name is a path like "reports/daily", of letters, digits and
+// . _ # @ = - : with at most 200 bytes.
+func CheckName(name string) error {
+	if len(name) > maxName {
+		return fmt.Errorf("name %.40q… has %d bytes: at most %d are allowed", name, len(name), maxName)
+	}
+	if err := CheckKey(name); err != nil {
+		return fmt.Errorf("name: %w", err)
+	}
+	return nil
+}
+
 // CheckKeys reports what is wrong with the first bad one of many keys, or nil.
 func CheckKeys(keys []string) error {
 	for _, key := range keys {

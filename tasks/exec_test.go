@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"

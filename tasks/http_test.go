@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/tasks"

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // certificate makes a self-signed one for shop.example that ends then, and a pool that trusts it.

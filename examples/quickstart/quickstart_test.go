@@ -1,7 +1,8 @@
-package quickstart
+package quickstart_test
 
 import (
 	"io/fs"
+	"os"
 	"testing"
 
 	"github.com/rota-run/rota/source"
@@ -12,11 +13,11 @@ import (
 func TestFilesAreSound(t *testing.T) {
 	t.Parallel()
 	types, read := tasks.Builtin(tasks.Options{}), 0
-	err := fs.WalkDir(Files, "tasks", func(file string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS("."), "tasks", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := Files.ReadFile(file)
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}

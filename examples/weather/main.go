@@ -12,8 +12,8 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/rotacmd"
+	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/stores"
 )
 
 //go:embed tasks

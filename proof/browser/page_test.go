@@ -15,7 +15,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/browser"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // The runner is killed in the middle of the run: the caller gets its result from somebody else.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	processes "github.com/rota-run/rota/proof/process"
 )
 

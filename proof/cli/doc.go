@@ -2,7 +2,7 @@
 //
 // # Purpose
 //
-// What one command line does by itself is tested in internal/command, in one process and without a clock. Here members are started, killed and suspended, on
+// What one command line does by itself is tested in rotacmd/internal/command, in one process and without a clock. Here members are started, killed and suspended, on
 // a directory and on real servers, and the commands are tried on them.
 //
 // # What is not guaranteed

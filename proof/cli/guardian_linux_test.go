@@ -16,8 +16,8 @@ import (
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
+	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/sim/history"
 )
 
 // figureKills is from how many kills on a run is one for the figures.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
-	"github.com/rota-run/rota/sim/history"
+	"github.com/rota-run/rota/proof/sim/history"
 )
 
 // A member is killed, and its server too. Started again without a server it runs what keeps on store loss, says so, and waits; when the server is back it

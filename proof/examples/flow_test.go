@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/server/nats"

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/api"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
 )

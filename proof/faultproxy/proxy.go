@@ -7,7 +7,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/internal/proof/port"
 )
 
 // Proxy passes connections on to one server. Its methods may be called from any goroutine.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestRefusedPortIsKept wants the port of a proxy that refuses: nobody gets it who does not share, as the system doesn't when it chooses a port.

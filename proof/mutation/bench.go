@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // bench is where the faults of one package are tried.

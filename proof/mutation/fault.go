@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // fault is one place of a file and what is planted there.

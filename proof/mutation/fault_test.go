@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 const source = `package p

@@ -32,7 +32,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/rota-run/rota/internal/mutant"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 func main() {

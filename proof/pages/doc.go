@@ -7,5 +7,5 @@
 //
 // # What is not guaranteed
 //
-// Pages are read by internal/pages, with the limits that are named there. Containers are not started: a test checks what the Compose file asks for.
+// Pages are read by internal/proof/pages, with the limits that are named there. Containers are not started: a test checks what the Compose file asks for.
 package pages

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/pages"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/pages"
 )
 
 // The page of flows, from nothing to the end: three processes, a flow of built-in stages, and the picture that the page shows.

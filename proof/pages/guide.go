@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/internal/pages"
+	"github.com/rota-run/rota/internal/proof/pages"
 )
 
 // Guide is what the page of a store has a new user do. The texts are those of the page.

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/api"
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/pages"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/pages"
 )
 
 var addressOfAPI = regexp.MustCompile(` · API (http://\S+)`)

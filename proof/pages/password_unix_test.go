@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/pages"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/pages"
 )
 
 // What the page gives a user of NATS is all that a member needs, and what looks at it. A check needs more, and names it.

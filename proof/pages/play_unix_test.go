@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/api"
-	"github.com/rota-run/rota/examples/quickstart"
 )
 
 // play is a guide that is followed.
@@ -49,11 +48,11 @@ func (u *user) follow(ctx context.Context, g Guide) error {
 
 // unpack makes the folder one in which the examples lie.
 func (p *play) unpack(context.Context) error {
-	dir := filepath.Join(p.dir, "examples", "quickstart")
-	if err := os.CopyFS(dir, quickstart.Files); err != nil {
+	tasks := filepath.Join("examples", "quickstart", "tasks")
+	if err := os.CopyFS(filepath.Join(p.dir, tasks), os.DirFS(filepath.Join(root, tasks))); err != nil {
 		return err
 	}
-	files, err := os.ReadDir(filepath.Join(dir, "tasks"))
+	files, err := os.ReadDir(filepath.Join(p.dir, tasks))
 	p.tasks = len(files)
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // workshop is where the programs are built, each once for all tests.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process"
 )
 

@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/rota-run/rota/sim/history"
+	"github.com/rota-run/rota/proof/sim/history"
 )
 
 // Witness reads the file in which a member writes down its runs (rota run --witness). It is for one goroutine.

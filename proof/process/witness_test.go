@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/proof/process"
-	"github.com/rota-run/rota/sim/history"
+	"github.com/rota-run/rota/proof/sim/history"
 )
 
 func TestWitness(t *testing.T) {

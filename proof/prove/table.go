@@ -69,14 +69,14 @@ func (p protocol) stages(budget string) []stage {
 		seeds = append(seeds, "--all-pairs")
 	}
 	out := []stage{
-		{name: "check" + p.suffix, dir: ".", computes: true, memory: 2, command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
-		{name: "sim" + p.suffix, dir: ".", computes: true, command: withBudget(simulate(seeds...), budget), least: amounts{"seeds": float64(p.seeds), "cluster_hours": p.hourly, "fault_kinds": p.kinds}},
+		{name: "check" + p.suffix, dir: "proof", computes: true, memory: 2, command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
+		{name: "sim" + p.suffix, dir: "proof", computes: true, command: withBudget(simulate(seeds...), budget), least: amounts{"seeds": float64(p.seeds), "cluster_hours": p.hourly, "fault_kinds": p.kinds}},
 	}
 	if p.guardians > 0 {
-		out = append(out, stage{name: "check-guardian" + p.suffix, dir: ".", computes: true, command: simulate("check", "--suite", "guardian"), least: amounts{"complete": 1, "walks": p.guardians}})
+		out = append(out, stage{name: "check-guardian" + p.suffix, dir: "proof", computes: true, command: simulate("check", "--suite", "guardian"), least: amounts{"complete": 1, "walks": p.guardians}})
 	}
 	if p.flaws > 0 {
-		out = append(out, stage{name: "mutants" + p.suffix, dir: ".", computes: true, command: simulate("mutants"), least: amounts{"tried": p.flaws, "killed": p.flaws}})
+		out = append(out, stage{name: "mutants" + p.suffix, dir: "proof", computes: true, command: simulate("mutants"), least: amounts{"tried": p.flaws, "killed": p.flaws}})
 	}
 	return out
 }
@@ -112,7 +112,7 @@ func goTest(args ...string) []string {
 }
 
 func rotasim(args ...string) []string {
-	return append(append([]string{"go", "run", "./cmd/rotasim"}, args...), "--json")
+	return append(append([]string{"go", "run", "./rotasim"}, args...), "--json")
 }
 
 // withBudget lets a command do more than its least amount for some time.

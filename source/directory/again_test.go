@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // counter counts what is asked of the directories of a scanner.

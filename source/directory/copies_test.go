@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	memstore "github.com/rota-run/rota/store/memory"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestATornReadIsNoticed: a file that was written while it was read is read again, also where it has as many bytes as before.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	memstore "github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"

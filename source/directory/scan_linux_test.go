@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 func TestHugeFileIsNotRead(t *testing.T) {

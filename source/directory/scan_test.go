@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
 )

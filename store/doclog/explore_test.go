@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/sim/check"
+	"github.com/rota-run/rota/internal/proof/check"
 	"github.com/rota-run/rota/store"
 )
 

@@ -3,7 +3,7 @@ package doclog
 import (
 	"testing"
 
-	"github.com/rota-run/rota/internal/mutant/mutanttest"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 )
 
 func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {

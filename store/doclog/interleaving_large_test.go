@@ -5,7 +5,7 @@ package doclog
 import (
 	"testing"
 
-	"github.com/rota-run/rota/internal/mutant/mutanttest"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 )
 
 // seconds are scenarios that take seconds each.

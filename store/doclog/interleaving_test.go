@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/sim/check"
+	"github.com/rota-run/rota/internal/proof/check"
 	"github.com/rota-run/rota/store"
 )
 

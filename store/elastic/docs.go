@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // Put implements store.Docs.

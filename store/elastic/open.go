@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // Open opens the store in o.Index, and creates it if it does not exist and the options allow that. An error says where, what and what to try;

@@ -11,9 +11,9 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/rota-run/rota/internal/crowd"
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/crowd"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // The limits of a transaction. A server allows 128 operations, one of which is for the head, and requests of 1.5 MiB.

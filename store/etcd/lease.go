@@ -10,8 +10,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // lease is a lease of the server and the stream that renews it. The client's own KeepAliveOnce retries without a pause if no server

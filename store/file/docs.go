@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // row is a document as it is stored.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // pageBytes bounds what one Read brings into memory; one record is returned in any case.

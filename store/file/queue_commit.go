@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // Commit implements store.Queue. All units of a call are one transaction.

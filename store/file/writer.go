@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/internal/crowd"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/crowd"
 )
 
 // The limits of a transaction, so that others get their turn.

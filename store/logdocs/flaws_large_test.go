@@ -5,7 +5,7 @@ package logdocs
 import (
 	"testing"
 
-	"github.com/rota-run/rota/internal/mutant/mutanttest"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 )
 
 func TestFlawsAreFound(t *testing.T) {

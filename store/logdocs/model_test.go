@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/logdocs"
 	"github.com/rota-run/rota/store/memory"

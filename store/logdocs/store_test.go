@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/logdocs"
 	"github.com/rota-run/rota/store/memory"

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // Journals are the logs of flows.

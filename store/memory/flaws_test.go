@@ -3,7 +3,7 @@ package memory
 import (
 	"testing"
 
-	"github.com/rota-run/rota/internal/mutant/mutanttest"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 )
 
 func newFlaw(name, found string, oldNew ...string) mutanttest.Flaw {

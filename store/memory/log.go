@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // log holds records with dense indexes: records[i] has index trimmed+1+i.

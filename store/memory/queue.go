@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 var _ store.Queue = (*Store)(nil)

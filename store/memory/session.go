@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // session ends when it or its handle is closed.

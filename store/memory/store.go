@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 var (

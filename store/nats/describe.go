@@ -11,8 +11,8 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // oldest is the first server that keeps what it acknowledged: earlier ones could lose writes after a crash, or come back without a stream.

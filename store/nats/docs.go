@@ -7,8 +7,8 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // markerTTL is how long the stream keeps the message that says that a document is gone, for watches.

@@ -9,8 +9,8 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // SeedLog implements store.Seeder: a purge up to a sequence that an empty stream has not reached moves its sequence there.

@@ -12,8 +12,8 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // session holds documents that the server removes by its own clock unless they are written again. A Put writes all of them; where the user is

@@ -10,8 +10,8 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // pointer says which snapshot counts. Its chunks were written before it; the chunks of a snapshot that no pointer names are never read.

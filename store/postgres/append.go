@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rota-run/rota/internal/crowd"
-	"github.com/rota-run/rota/internal/driver"
+	"github.com/rota-run/rota/store/internal/crowd"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // The limits of a transaction.

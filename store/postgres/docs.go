@@ -6,8 +6,8 @@ import (
 	"encoding/base64"
 	"strings"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // newVersion is a version that no other change has ever had: 15 random bytes. A number that the server counts would come back after a standby that had not

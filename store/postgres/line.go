@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 const (

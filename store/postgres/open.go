@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // Open opens the store in o.Schema, and creates it if it does not exist and the options allow that. An error says where, what and what to try;

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // session is a row of the table of sessions, to which its documents refer.

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 const (

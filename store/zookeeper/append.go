@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/rota-run/rota/internal/crowd"
-	"github.com/rota-run/rota/internal/driver"
+	"github.com/rota-run/rota/store/internal/crowd"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // The limits of a batch, in records and bytes, and the overhead of each record: a request has at most 1 MB.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/rota-run/rota/internal/driver"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // MaxRecord is the maximum size of a document or of a record: a server accepts requests of up to 1 MB (jute.maxbuffer), including names and ACLs.

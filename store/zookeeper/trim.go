@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/rota-run/rota/internal/driver"
+	"github.com/rota-run/rota/store/internal/driver"
 )
 
 // trimStep is how many records one request deletes.

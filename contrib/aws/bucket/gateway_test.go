@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/rota-run/rota/contrib/aws/bucket"
-	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/internal/proof/port"
 )
 
 // gateway starts a real gateway on a directory, or skips the test.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/protocol"

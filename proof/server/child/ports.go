@@ -3,7 +3,7 @@ package child
 import (
 	"net"
 
-	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/internal/proof/port"
 )
 
 // Ports returns ports that nobody uses, nor gets before release.

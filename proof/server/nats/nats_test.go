@@ -12,7 +12,7 @@ import (
 	nc "github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 func TestMain(m *testing.M) {

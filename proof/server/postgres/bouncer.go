@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/internal/proof/port"
 	"github.com/rota-run/rota/proof/server/child"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/internal/proof/port"
 )
 
 // Variable is the environment variable with the address of a server to use instead of starting one: host:port. Its user and database are both "rota", and

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/port"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/elastic"

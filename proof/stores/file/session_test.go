@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	processes "github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"

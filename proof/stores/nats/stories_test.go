@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	server "github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/proof/stores/rig"
 	underLeader "github.com/rota-run/rota/protocol/leader"

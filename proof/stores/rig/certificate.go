@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // Certificate makes a certificate for 127.0.0.1 that signs itself, and its key, both as PEM, and the side of a client that trusts it alone.

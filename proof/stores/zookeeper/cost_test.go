@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rota-run/rota/internal/must"
+	"github.com/rota-run/rota/internal/proof/must"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"

@@ -18,8 +18,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/rota-run/rota/internal/must"
-	"github.com/rota-run/rota/internal/port"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/port"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"

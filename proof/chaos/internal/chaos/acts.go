@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/rota-run/rota/sim/history"
+	"github.com/rota-run/rota/proof/sim/history"
 )
 
 // readActs reads what all witness tasks did, in the order in which they did it, through a fence that refuses smaller tokens.

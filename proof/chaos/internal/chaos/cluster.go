@@ -12,8 +12,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/process"
+	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/sim/history"
 )
 
 // Cluster is what is played with. All but what mu guards belongs to the one goroutine that plays.

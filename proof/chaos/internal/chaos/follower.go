@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/lease"
-	"github.com/rota-run/rota/sim/history"
 	"github.com/rota-run/rota/store"
 )
 

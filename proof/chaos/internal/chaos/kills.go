@@ -12,8 +12,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/process"
+	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/sim/history"
 )
 
 // Kills is what became of the tasks of members that were killed.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/proof/process"
+	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/sim/history"
 )
 
 // Report is the outcome.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/process"
+	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/sim/history"
 )
 
 // started is one start of a member. Its fields belong to the goroutine that plays.

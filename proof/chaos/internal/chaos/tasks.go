@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/sim/history"
+	"github.com/rota-run/rota/proof/sim/history"
 )
 
 // tasks are the task files.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	flaw "github.com/rota-run/rota/internal/mutant"
+	flaw "github.com/rota-run/rota/internal/proof/mutant"
 	"github.com/rota-run/rota/proof/chaos/internal/chaos"
 )
 

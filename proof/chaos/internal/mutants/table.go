@@ -1,6 +1,6 @@
 package mutants
 
-import flaw "github.com/rota-run/rota/internal/mutant"
+import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
 // mutant is a flaw and how it comes to light.
 type mutant struct {

@@ -1,0 +1,140 @@
+package laws
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// rule says what of this module the packages that match a pattern may import.
+//
+// A pattern is a path from the root; "*" stands for one segment, and "…" at the end for the rest, also for nothing.
+type rule struct {
+	pattern string
+	allowed []string
+}
+
+var (
+	pure      = []string{"cluster", "schedule", "flow"}
+	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
+	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "api", "node", "operate", "protocol/*", "store/memory", "work/stage"}, contracts...)
+)
+
+// rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
+// that matches holds. A package that no rule matches is a fault: say here where it stands.
+var rules = []rule{
+	{"schedule", nil},
+	{"internal/ordered", nil},
+	{"cluster", []string{"schedule", "internal/plain", "internal/ordered"}},
+	{"flow", nil},
+
+	{"store", nil},
+	{"store/storetest", []string{"store"}},
+	{"store/internal/driver", []string{"store"}},
+	{"store/internal/crowd", nil},
+	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver"}}, // it has a log alone
+	{"store/memory", []string{"store", "store/internal/driver", "internal/ordered"}},
+	{"store/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
+	{"store/*", []string{"store", "flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
+
+	{"journal", []string{"store", "internal/plain"}},
+	{"lock", []string{"cluster", "store", "protocol", "protocol/heartbeat"}},
+	{"lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
+	{"status", []string{"cluster", "store", "lock"}},
+	{"publish", nil},
+	{"publish/internal/post", []string{"publish"}},
+	{"publish/internal/otlpwire", []string{"publish"}},
+	{"publish/internal/wiretest", []string{"publish/internal/otlpwire"}},
+	{"publish/*", []string{"publish", "publish/internal/post", "publish/internal/otlpwire", "publish/internal/wiretest"}},
+	{"protocol", []string{"cluster", "store"}},
+	{"protocol/protocoltest", []string{"cluster", "store", "protocol", "store/memory", "store/storetest"}},
+	{"protocol/heartbeat", []string{"store", "protocol"}},
+	{"protocol/outbox", []string{"cluster", "store", "protocol"}},
+	{"protocol/history", []string{"cluster", "protocol"}},
+	{"protocol/duty", []string{"cluster", "protocol"}},
+	{"protocol/fold", []string{"cluster", "store", "protocol", "protocol/history", "protocol/shell"}},
+	{"protocol/beat", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox"}},
+	{"protocol/elect", []string{"store", "protocol", "protocol/heartbeat"}},
+	{"protocol/shell", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox", "protocol/beat", "protocol/history"}},
+	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat", "protocol/history", "protocol/duty", "protocol/shell", "internal/ordered"}}, // protocols do not know each other
+	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal"}},
+	{"work/stage", []string{"flow", "store", "work"}},
+	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
+	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},
+	{"tasks", []string{"cluster", "flow", "protocol", "publish", "work", "work/stage", "tasks/program", "internal/plain"}},
+	{"tasks/program", nil},
+	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/nearest", "internal/plain"}},
+	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
+	{"node/guardian/ward", nil},
+	{"node/guardian", []string{"store", "tasks/program", "node/guardian/ward"}},
+	{"node", append([]string{"call", "source", "source/directory", "protocol/heartbeat"}, contracts...)},
+	{"operate", append([]string{"node", "source/directory"}, contracts...)},
+	{"api", append([]string{"api/page", "node", "operate", "source", "work/stage"}, contracts...)},
+	{"api/page", nil},
+
+	{".", shell},
+	{"rotatest", append([]string{".", "store/handle"}, shell...)},
+	{"proof/sim/machine/*", append([]string{"protocol/*", "proof/sim/…"}, contracts...)},
+	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "node/guardian/ward"}, contracts...)}, // it knows no protocol
+	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/nearest"}},
+	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
+	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota
+	{"rotacmd/internal/*", nil},
+	{"cmd/…", []string{"…"}},
+	{"examples/…", []string{"…"}},
+	{"contrib/*/examples/*", append([]string{".", "protocol/*", "store/*", "contrib/…"}, contracts...)}, // a user chooses the protocol
+	{"contrib/*/rota-*", []string{"rotacmd", "contrib/…"}},                                              // a binary with all of the command and more
+	// A module of its own uses what everybody can use: the compiler would let it have internal packages.
+	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, contracts...)},
+	{"deploy", nil},
+	{"proof/…", []string{"…"}},
+	{"internal/proof/mutant/mutanttest", []string{"internal/proof/mutant", "internal/proof/must"}},
+	{"internal/…", nil}, // tools of the house know nothing of the product
+}
+
+func matches(pattern, dir string) bool {
+	if base, ok := strings.CutSuffix(pattern, "…"); ok {
+		return base == "" || strings.HasPrefix(dir+"/", base)
+	}
+	ok, err := path.Match(pattern, dir)
+	return ok && err == nil
+}
+
+func ruleFor(dir string) (rule, bool) {
+	i := slices.IndexFunc(rules, func(r rule) bool { return matches(r.pattern, dir) })
+	if i < 0 {
+		return rule{}, false
+	}
+	return rules[i], true
+}
+
+// Imports finds arrows that point the wrong way. Tests may import what they like.
+func Imports(f *File) []string {
+	if f.Test {
+		return nil
+	}
+	r, ok := ruleFor(f.Dir)
+	if !ok {
+		return []string{fmt.Sprintf("%s: no rule says what package %s may import: add it to the table in proof/laws/imports.go", f.Path, f.Dir)}
+	}
+	var out []string
+	for _, imp := range f.AST.Imports {
+		dir, ours := ourDir(importPath(imp))
+		if !ours || dir == f.Dir {
+			continue
+		}
+		if !slices.ContainsFunc(r.allowed, func(p string) bool { return matches(p, dir) }) {
+			out = append(out, fmt.Sprintf("%s: %s must not import %s (the arrows are in proof/laws/imports.go)", f.At(imp.Pos()), f.Dir, dir))
+		}
+	}
+	return out
+}
+
+// ourDir is the folder of a package of this module.
+func ourDir(importPath string) (dir string, ours bool) {
+	if importPath == Module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, Module+"/")
+}

@@ -1,0 +1,271 @@
+package laws
+
+import (
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
+)
+
+const root = "../.."
+
+// tree is the repository, parsed once for all tests.
+var tree = sync.OnceValues(func() ([]*File, error) { return Load(root) }) // read-only: the files on the disk
+
+func load(t *testing.T) []*File {
+	t.Helper()
+	files, err := tree()
+	must.Succeed(t, err)
+	if len(files) < 50 {
+		t.Fatalf("%d files found: the walk is broken", len(files))
+	}
+	return files
+}
+
+// packages are the files by folder, sorted by folder.
+func packages(files []*File) [][]*File {
+	var dirs []string
+	byDir := make(map[string][]*File)
+	for _, f := range files {
+		if byDir[f.Dir] == nil {
+			dirs = append(dirs, f.Dir)
+		}
+		byDir[f.Dir] = append(byDir[f.Dir], f)
+	}
+	slices.Sort(dirs)
+	out := make([][]*File, 0, len(dirs))
+	for _, d := range dirs {
+		out = append(out, byDir[d])
+	}
+	return out
+}
+
+// perFile are the laws that look at one file at a time.
+func perFile() []struct {
+	name string
+	law  func(*File) []string
+} {
+	return []struct {
+		name string
+		law  func(*File) []string
+	}{
+		{"imports", Imports}, {"floors", Floors}, {"vendors", Vendors}, {"purity", Purity}, {"documented", Documented}, {"sizes", Sizes},
+		{"globals", Globals}, {"errors", Errors}, {"tests", Tests},
+	}
+}
+
+func TestTree(t *testing.T) {
+	t.Parallel()
+	for _, l := range perFile() {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			for _, f := range load(t) {
+				report(t, l.law(f))
+			}
+		})
+	}
+	t.Run("headings", func(t *testing.T) {
+		t.Parallel()
+		for _, p := range packages(load(t)) {
+			report(t, Headings(p))
+		}
+	})
+	t.Run("text", func(t *testing.T) {
+		t.Parallel()
+		faults, read, err := Text(root)
+		if err != nil || read < 50 {
+			t.Fatalf("%d files read, %v: the walk is broken", read, err)
+		}
+		report(t, faults)
+	})
+	t.Run("links", func(t *testing.T) {
+		t.Parallel()
+		faults, followed, err := Links(root)
+		if err != nil || followed < 10 {
+			t.Fatalf("%d links followed, %v: the walk is broken", followed, err)
+		}
+		report(t, faults)
+	})
+}
+
+// TestMapShowsTheFloors: README.md has the table of floors as it is.
+func TestMapShowsTheFloors(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(root, "README.md"))
+	must.Succeed(t, err)
+	if !strings.Contains(string(page), "```\n"+FloorTable+"```\n") {
+		t.Error("README.md does not show proof/laws/floors.txt as it is")
+	}
+}
+
+func TestBrokenLinksAreSeen(t *testing.T) {
+	t.Parallel()
+	followed, faults := brokenLinks(".", "x.md", "[a](doc.go) [b](nowhere.md)\n[c](https://example.org/) [d](#here)\n[e](doc.go#top)\n")
+	if followed != 3 || len(faults) != 1 || !strings.Contains(faults[0], "x.md:1: the link leads nowhere: nowhere.md") {
+		t.Errorf("%d followed, faults %q", followed, faults)
+	}
+}
+
+func report(t *testing.T, faults []string) {
+	t.Helper()
+	for _, f := range faults {
+		t.Error(f)
+	}
+}
+
+// TestTypes runs the laws that need types over every package that has pure files.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, files := range packages(load(t)) {
+		if !slices.ContainsFunc(files, Pure) {
+			continue
+		}
+		dir := files[0].Dir
+		checked++
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			report(t, TypedPurity(typed(t, dir)))
+		})
+	}
+	if checked < 4 {
+		t.Errorf("%d packages with pure files; want at least cluster, schedule, protocol/replica and work", checked)
+	}
+}
+
+// typed checks the types of one package as it is built on this machine.
+func typed(t *testing.T, dir string) *Package {
+	t.Helper()
+	exports, err := FindExports(".", Module+"/"+dir) // of both modules
+	must.Succeed(t, err)
+	names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	must.Succeed(t, err)
+	fset := token.NewFileSet()
+	var files []*File
+	for _, name := range names {
+		f, err := Parse(fset, name, path.Join(dir, filepath.Base(name)))
+		must.Succeed(t, err)
+		if !f.Test && Built(f) {
+			files = append(files, f)
+		}
+	}
+	p, err := exports.Check(Module+"/"+dir, files)
+	must.Succeed(t, err)
+	return p
+}
+
+// TestEachLawCanFail runs laws on small files that break them. The first line of a file says with which words: // want: …; the second as which
+// file of the tree it counts: // as: ….
+func TestEachLawCanFail(t *testing.T) {
+	t.Parallel()
+	exports, err := FindExports(".", Module+"/cluster", "fmt", "maps", "slices", "time")
+	must.Succeed(t, err)
+	names, err := filepath.Glob("testdata/*/*.go")
+	must.Succeed(t, err)
+	seen := make(map[string]bool)
+	for _, name := range names {
+		law := path.Base(path.Dir(filepath.ToSlash(name)))
+		seen[law] = true
+		t.Run(strings.TrimPrefix(filepath.ToSlash(name), "testdata/"), func(t *testing.T) {
+			t.Parallel()
+			f, want := snippet(t, name)
+			got := strings.Join(judge(t, law, f, exports), "\n")
+			switch {
+			case want == "nothing" && got != "":
+				t.Errorf("the law sees a fault where none is: %s", got)
+			case want != "nothing" && !strings.Contains(got, want):
+				t.Errorf("the law does not see it: got %q, want %q", got, want)
+			}
+		})
+	}
+	for _, l := range perFile() {
+		if !seen[l.name] {
+			t.Errorf("no file below testdata/%s shows that the law can fail", l.name)
+		}
+	}
+	for _, law := range []string{"types", "headings", "text"} {
+		if !seen[law] {
+			t.Errorf("no file below testdata/%s shows that the law can fail", law)
+		}
+	}
+}
+
+func snippet(t *testing.T, name string) (f *File, want string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	must.Succeed(t, err)
+	lines := strings.SplitN(string(text), "\n", 3)
+	want, ok1 := strings.CutPrefix(lines[0], "// want: ")
+	as, ok2 := strings.CutPrefix(lines[1], "// as: ")
+	if !ok1 || !ok2 {
+		t.Fatal("the first two lines must be // want: words of the fault, and // as: path")
+	}
+	f, err = Parse(token.NewFileSet(), name, as)
+	must.Succeed(t, err)
+	return f, want
+}
+
+func judge(t *testing.T, law string, f *File, exports *Exports) []string {
+	t.Helper()
+	for _, l := range perFile() {
+		if l.name == law {
+			return l.law(f)
+		}
+	}
+	switch law {
+	case "headings":
+		return Headings([]*File{f})
+	case "text":
+		var out []string
+		for _, g := range f.AST.Comments {
+			// The words stand in two halves, so that this tree does not contain them.
+			out = append(out, TextOf(f.Path, strings.ReplaceAll(g.Text(), "|", ""))...)
+		}
+		return out
+	case "types":
+		p, err := exports.Check(Module+"/"+f.Dir, withImpureHalf(t, f))
+		must.Succeed(t, err)
+		return TypedPurity(p)
+	}
+	t.Fatalf("there is no law %q", law)
+	return nil
+}
+
+// withImpureHalf adds the file of the same package that need not be pure, testdata/types/impure.txt, if f is a step.
+func withImpureHalf(t *testing.T, f *File) []*File {
+	t.Helper()
+	if !strings.HasPrefix(path.Base(f.Path), "step") {
+		return []*File{f}
+	}
+	half, err := Parse(f.Fset, filepath.Join("testdata", "types", "impure.txt"), path.Join(f.Dir, "run.go"))
+	must.Succeed(t, err)
+	return []*File{f, half}
+}
+
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, dir string
+		want         bool
+	}{
+		{"store", "store", true},
+		{"store", "store/file", false},
+		{"store/*", "store/file", true},
+		{"store/*", "store", false},
+		{"store/*", "store/file/x", false},
+		{"cmd/…", "cmd/rota", true},
+		{"proof/sim/…", "proof/sim", true},
+		{"proof/sim/…", "proof/simple", false},
+		{"…", "cluster", true},
+	} {
+		if got := matches(c.pattern, c.dir); got != c.want {
+			t.Errorf("matches(%q, %q) = %v, want %v", c.pattern, c.dir, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,6 @@
+// want: work (floor 4) must not import proof (floor 9)
+// as: work/x.go
+
+package work
+
+import _ "github.com/rota-run/rota/internal/proof/must"

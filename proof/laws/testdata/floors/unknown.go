@@ -1,0 +1,4 @@
+// want: add it to proof/laws/floors.txt
+// as: nowhere/x.go
+
+package nowhere

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/internal/proof/check"
+	"github.com/rota-run/rota/proof/sim/walk"
+)
+
+// checkOptions of a walk over every order of events.
+type checkOptions struct {
+	protocol string
+	bounds   walk.Config
+	handover string
+	states   int
+	suite    string
+	json     bool
+}
+
+func checkCommand() *cobra.Command {
+	var o checkOptions
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "walk every order of the events of a few members",
+		Long: "Walks, breadth first, every state that a few members can reach under a bounded number of faults, and checks every promise in each.\n" +
+			"A violation is printed as the shortest way to it.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.OutOrStdout(), cmd.ErrOrStderr()) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.protocol, "protocol", "replica", "the protocol to check")
+	f.IntVar(&o.bounds.Members, "members", 3, "members that start, 1 to 9")
+	f.IntVar(&o.bounds.Partitions, "partitions", 1, "partitions of the job, 1 to 9")
+	f.IntVar(&o.bounds.Crashes, "crashes", 0, "members that crash, between any two effects")
+	f.IntVar(&o.bounds.Restarts, "restarts", 0, "crashed members that start again")
+	f.IntVar(&o.bounds.Suspicions, "suspicions", 0, "live members that lose their heartbeat")
+	f.IntVar(&o.bounds.Duplicates, "duplicates", 0, "appends whose answer is lost, or that are done twice")
+	f.IntVar(&o.bounds.Failures, "failures", 0, "appends that the store does not do")
+	f.IntVar(&o.bounds.Leaves, "leaves", 0, "members that are asked to leave")
+	f.IntVar(&o.bounds.Forgets, "forgets", 0, "times that the group is forgotten while nobody is in it (sync)")
+	f.BoolVar(&o.bounds.Guardians, "guardians", false, "each process has a guardian, which ends its session after its death (replica)")
+	f.IntVar(&o.bounds.Lines, "lines", 0, "lines between a process that lives and its guardian that are closed")
+	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
+	f.BoolVar(&o.bounds.Prompt, "prompt", true, "members without an append under way read at once what is new: far fewer states")
+	f.BoolVar(&o.bounds.Sweeps, "sweeps", false, "members list all heartbeats too: many more states")
+	f.StringVar(&o.suite, "suite", "", "walk a list of bounds instead, each of them completely: push, nightly or guardian")
+	f.IntVar(&o.states, "states", 0, "stop after so many states (default: none); a suite that is stopped fails")
+	f.BoolVar(&o.json, "json", false, "end with one JSON object")
+	return c
+}
+
+func (o *checkOptions) run(out, progress io.Writer) error {
+	p, err := protocolOf(o.protocol)
+	if err != nil {
+		return err
+	}
+	if err := o.bounds.Handover.UnmarshalText([]byte(o.handover)); err != nil {
+		return err
+	}
+	if p.rules == nil {
+		return fmt.Errorf("no walk is known for the protocol %q\ntry: rotasim check --protocol replica", o.protocol)
+	}
+	debug.SetGCPercent(60) // much lives for long: it is memory that is short
+	if o.suite != "" {
+		return o.runSuite(p, out, progress)
+	}
+	if err := o.bounds.Check(); err != nil {
+		return err
+	}
+	if p.rules.Once && o.bounds.Restarts > 0 {
+		return fmt.Errorf("restarts of %s are not walked: a walk has no clock\ntry: rotasim --protocol %s, which simulates them", o.protocol, o.protocol)
+	}
+	began := time.Now()
+	r := o.walk(p, progress)
+	fmt.Fprintln(out, o.bounds)
+	printViolations(out, r)
+	total := checkReport{LeastWalks: 1}
+	total.add(r)
+	return o.end(out, total, time.Since(began))
+}
+
+// walk prints every now and then how far it is: a large walk takes minutes.
+func (o *checkOptions) walk(p protocol, progress io.Writer) check.Report {
+	began := time.Now()
+	return check.Explore(walk.New(p.rules, o.bounds), check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
+		if took := time.Since(began); took > 20*time.Second {
+			fmt.Fprintf(progress, "depth %d: %d states, %d to be walked next, %.0f s\n", depth, states, waiting, took.Seconds())
+		}
+	}})
+}
+
+func printViolations(out io.Writer, r check.Report) {
+	for _, v := range r.Violations {
+		fmt.Fprintf(out, "broken: %s\n", v.Promise)
+		for i, move := range v.Trace {
+			fmt.Fprintf(out, "%4d  %s\n", i+1, move)
+		}
+	}
+}
+
+// end prints the sum of what was walked.
+func (o *checkOptions) end(out io.Writer, r checkReport, took time.Duration) error {
+	r.Complete, r.Seconds = r.Walks == r.LeastWalks, took.Seconds()
+	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s\n", r.States, r.Depth, r.Complete, r.Seconds)
+	if o.json {
+		printJSON(out, r)
+	}
+	if r.Violations > 0 {
+		return errBroken
+	}
+	return nil
+}
+
+// checkReport is the last line with --json.
+type checkReport struct {
+	LeastWalks int     `json:"least_walks"`
+	Walks      int     `json:"walks"` // that were complete
+	States     int     `json:"states"`
+	Depth      int     `json:"depth"`
+	Complete   bool    `json:"complete"`
+	Violations int     `json:"violations"`
+	Seconds    float64 `json:"seconds"`
+}
+
+func (c *checkReport) add(r check.Report) {
+	if r.Complete {
+		c.Walks++
+	}
+	c.States += r.States
+	c.Depth = max(c.Depth, r.Depth)
+	c.Violations += len(r.Violations)
+}

@@ -1,0 +1,73 @@
+package mutants
+
+import (
+	"slices"
+
+	flaw "github.com/rota-run/rota/internal/proof/mutant"
+)
+
+// ofLease are the flaws of the protocol lease that a run of a minute or two notices. Open, for a few short seeds and the walks have not noticed them: the next
+// life begins while work goes on, a member leaves or says stopped while its work goes on, what is not reported counts as stopped, a late holder unlocks, what
+// is done is free, a claim of which nobody heard stays so, the board is believed over the document, fair shares are hard, what a split has said is forgotten,
+// a held member's claims are never freed, and a new submission takes what is held. Their texts are in the commit "mutants: 31 flaws of lease to be tried".
+func ofLease() []flaw.Flaw { return slices.Concat(leaseSessions(), leaseClaims(), leaseLeader()) }
+
+// leaseSessions are those of heartbeats, fences and the Node List.
+func leaseSessions() []flaw.Flaw {
+	const beat, join, session = "protocol/lease/step_beat.go", "protocol/lease/step_join.go", "protocol/lease/session.go"
+	return []flaw.Flaw{
+		flaw.New("lease: a session is fenced too early", beat,
+			"bool { return o.Dead(s.silence(o)) }", "bool { return o.Dead(s.silence(o) / 2) }"),
+		flaw.New("lease: a fence is none", beat,
+			"	n.State, n.Write = nodeFenced, s.writeName()\n", "	n.Write = s.writeName()\n"),
+		flaw.New("lease: a holder counts from the answer", beat,
+			"s.beat.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))", "s.beat.Renewed(ev.Now, s.p.timing().Of(ev.TTL))"),
+		flaw.New("lease: a renewal of unknown outcome counts", beat,
+			"	case Done:\n		s.beat.version", "	case Done, Unknown:\n		s.beat.version"),
+		flaw.New("lease: work goes on when the session has ended", beat,
+			"	s.dropTries()\n	s.revoke(0)\n", "	s.dropTries()\n"),
+		flaw.New("lease: the name of a live process is taken over", beat,
+			"	case ours || s.dead(s.name.seen):\n", "	case ours || s.name.seen.Known:\n"),
+	}
+}
+
+// leaseClaims are those of claims and what members say.
+func leaseClaims() []flaw.Flaw {
+	const claim, decide, look, try = "protocol/lease/step_claim.go", "protocol/lease/step_decide.go", "protocol/lease/step_look.go", "protocol/lease/step_try.go"
+	return []flaw.Flaw{
+		flaw.New("lease: the token is not raised", decide,
+			"		if at++; !f.current(fact) {\n", "		if !f.current(fact) {\n"),
+		flaw.New("lease: whoever is told to stop goes on", claim,
+			"		if p.State != cluster.PartitionGranted {\n			continue\n		}\n		out", "		out"),
+		flaw.New("lease: what is read back counts", try,
+			"		s.confirm(i, t)\n		return\n", "		s.acknowledged(i, t)\n		return\n"),
+		flaw.New("lease: a claim counts before it is acknowledged", try,
+			"	case Unknown:\n		t.lost = true\n", "	case Unknown:\n		if _, ok := t.command.(cluster.Claim); ok {\n			t.put.Version = \"0\"\n			s.acknowledged(i, t)\n			return\n		}\n		t.lost = true\n"),
+		flaw.New("lease: what an old read does not show is given up", claim,
+			"s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {\n", "h.missing <= s.now {\n"),
+	}
+}
+
+// leaseLeader are those of the leader and its passes.
+func leaseLeader() []flaw.Flaw {
+	const lead, look, pass, calls = "protocol/lease/step_lead.go", "protocol/lease/step_look.go", "protocol/lease/step_pass.go", "protocol/lease/calls.go"
+	return []flaw.Flaw{
+		flaw.New("lease: the wall clock decides", lead,
+			"		case s.dead(o):\n", "		case s.wallMS-n.AtMS > s.p.TTL.Milliseconds():\n"),
+		flaw.New("lease: a silent session is not fenced", lead,
+			"		case s.dead(o):\n", "		case s.dead(o) && n.State == \"\":\n"),
+		flaw.New("lease: a fenced member stays in the Node List", lead,
+			"		case n.State == nodeFenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.silence(o)))\n", "		case n.State == nodeFenced:\n"),
+		flaw.New("lease: nobody follows a dead leader", look,
+			"(!there || n.State == nodeFenced) {", "there && n.State == \"\" {",
+			"if i >= 0 && s.now.Sub(e.Holder.Since) >= s.silence(e.Holder)+s.rank() {", "if i >= 0 && s.now < e.Holder.Since {"),
+		flaw.New("lease: a leader rests though documents have changed", lead,
+			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),
+		flaw.New("lease: a token begins again", pass,
+			"Token: firstToken(max(of, p.first[id])), Of: of", "Token: firstToken(1), Of: of"),
+		flaw.New("lease: what an old list shows counts", calls,
+			"surveyAll(ctx, c.Store, e.Keys, e.usable)", "surveyAll(ctx, c.Store, e.Keys, asListed)"),
+		flaw.New("lease: whoever is to give up is not told", pass,
+			"x.doc.Holder != \"\" && len(b.Stop) < maxBoard {", "x.doc.Holder != \"\" && len(b.Stop) < 0 {"),
+	}
+}

@@ -1,0 +1,64 @@
+package mutants
+
+import flaw "github.com/rota-run/rota/internal/proof/mutant"
+
+// ofSync are the flaws of the protocol sync, and of the value where owners share. Not in it, because nothing can come of them: a share of what is on its way,
+// for an owner writes one entry after the other and leaves out what moves; an epoch with a stranger in it, for the caller appends nothing that cannot be
+// read back, and strangers do not stay; and a member that does not see in the log that it was removed, for it owns nothing then, and its next heartbeat says
+// so too. Open: a leader that guesses that the group began again needs one that reads the log and gets no answer from the group, which neither the simulator
+// nor a walk has; a test of the step notices it.
+func ofSync() []flaw.Flaw {
+	const value, partition = "cluster/command_epoch.go", "cluster/apply_partition.go"
+	const group, life, epoch, step = "protocol/sync/step_group.go", "protocol/sync/step_life.go", "protocol/sync/step_epoch.go", "protocol/sync/step.go"
+	const assign, member = "protocol/sync/step_assign.go", "cluster/apply_member.go"
+	return []flaw.Flaw{
+		flaw.New("a late epoch is accepted", value,
+			"case !d.epoch.Above(c.Start, c.Generation):", "case c.Generation == 0:"),
+		flaw.New("epochs are ordered by the clock", value,
+			"case !d.epoch.Above(c.Start, c.Generation):", "case d.atMS < d.epoch.SinceMS:"),
+		flaw.New("starts of the group are not counted", value,
+			"return start > a.Start || start == a.Start && generation > a.Generation", "return generation > a.Generation"),
+		flaw.New("an epoch does not remove the lost", value,
+			"			lost = append(lost, m.Member)\n", ""),
+		flaw.New("an epoch removes those that it names", value,
+			"(!ok || named[i].Join.Heartbeat != m.Heartbeat)", "(!ok || named[i].Join.Heartbeat != \"\")"),
+		flaw.New("a new start takes the place of the one before", value,
+			"(!ok || named[i].Join.Heartbeat != m.Heartbeat)", "(!ok || i < 0)"),
+		flaw.New("a void share takes the partition from its owner", value,
+			"if why := d.shareVoid(p, c.To); why != \"\" {\n", "if why := d.shareVoid(p, c.To); why != \"\" {\n\t\td.free(p, why)\n"),
+		flaw.New("a child starts before all its parents are finished", partition,
+			"if ok && parent.State != PartitionFinished {", "if ok && parent.State != PartitionFinished && parent.State != PartitionGranted {"),
+		flaw.New("the lease counts from the answer", group,
+			"s.renewed(ev.Sent)\n\t\t}\n\tcase Beaten:", "s.renewed(ev.Now)\n\t\t}\n\tcase Beaten:",
+			"s.renewed(ev.Sent)\n\t\t}\n\tcase GroupLeft:", "s.renewed(ev.Now)\n\t\t}\n\tcase GroupLeft:"),
+		flaw.New("the lease outlives the group's patience", group,
+			"s.p.timing().Of(s.group.ttl))", "s.p.timing().Of(2*s.group.ttl))"),
+		flaw.New("a refused heartbeat renews the lease", group,
+			"	case Again:\n", "	case Again:\n\t\ts.group.lease = s.group.lease.Renewed(s.now, s.p.timing())\n"),
+		flaw.New("who was removed joins under the former ID", group,
+			"s.group = group{next: s.now}", "s.group = group{id: s.group.id, next: s.now}"),
+		flaw.New("an epoch names two of one name", epoch,
+			"return a.Join.Member == b.Join.Member })", "return a.Join.Heartbeat == b.Join.Heartbeat })"),
+		flaw.New("nothing is shared", epoch,
+			"	for _, c := range s.shares {", "	for _, c := range s.shares[:0] {"),
+		flaw.New("two processes of one name wait for each other", life,
+			"s.now.Sub(s.passed) >= namesLast*s.p.TTL", "s.passed > s.now"),
+		flaw.New("an own record is applied before those that come before it", "protocol/fold/step_reader.go",
+			"if ev.Index == v.Index()+1 {", "if ev.Index > v.Index() {"),
+		flaw.New("what was held is never given away", "protocol/duty/holds.go",
+			"if now.Sub(at.Since) >= limit {", "if now.Sub(at.Since) < 0 {"),
+		flaw.New("a share to a member that is not in the epoch counts", value,
+			"case !ok || m.State != MemberJoined:\n\t\treturn \"void", "case to == p.Owner && !ok:\n\t\treturn \"void"),
+		flaw.New("a former owner's share counts", value,
+			"	if why := p.owned(c.Token); why != \"\" {\n\t\treturn why\n\t}\n\tswitch {\n\tcase p.State", "	if why := p.owned(p.Token); why != \"\" {\n\t\treturn why\n\t}\n\tswitch {\n\tcase p.State"),
+		flaw.New("a target that is lost stays the target", member,
+			"p.Next, p.NextToken = \"\", 0\n\tif p.State == PartitionAdopting {", "p.NextToken = 0\n\tif p.State == PartitionAdopting {"),
+		flaw.New("a member that joins again keeps what ran", life,
+			"if s.idle() && !s.group.busy {", "if !s.group.busy {",
+			"	s.phase = phaseRemoved\n\ts.revoke(0)\n", "	s.phase = phaseRemoved\n"),
+		flaw.New("a step is said before the supervisor knows", assign,
+			"if s.reported < s.assigned.Version {", "if s.reported > s.assigned.Version {"),
+		flaw.New("another history is read on", "protocol/history/history.go",
+			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
+	}
+}

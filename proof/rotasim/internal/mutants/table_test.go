@@ -1,0 +1,74 @@
+package mutants
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	flaw "github.com/rota-run/rota/internal/proof/mutant"
+)
+
+// TestTable: every flaw can still be put into the source, and has a name of its own.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	root, err := flaw.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := flaw.Set(all()).Check(root); err != nil {
+		t.Error(err)
+	}
+	names := map[string]bool{}
+	for _, f := range all() {
+		names[f.Name] = true
+	}
+	for _, p := range Protocols() {
+		for name, args := range knownOf(p) {
+			if !names[name] || args == "" {
+				t.Errorf("known.go has %q: %q, which is no flaw of the table: write it again with rotasim mutants --learn", name, args)
+			}
+		}
+	}
+	if len(names) < 87 {
+		t.Errorf("%d flaws, want 87 at least", len(names))
+	}
+}
+
+// TestTheSeedIsRemembered: a flaw that one of many seeds has met is looked for there at once the next time; a walk of the checker is remembered whole.
+func TestTheSeedIsRemembered(t *testing.T) {
+	t.Parallel()
+	all := layers("replica")
+	last := all[len(all)-1]
+	if got := strings.Join(last.at("G9 broken in seed 211 at event 34330 (1h1m55s): 1m55s after the last fault: m00-35 is heartbeat").args, " "); got != "--protocol replica --stop --workers 1 --first 211 --seeds 1 --hours 1" {
+		t.Errorf("remembered as %q", got)
+	}
+	walk := all[1]
+	args := strings.Join(walk.at("G2: j#0 runs on two members at once").args, " ")
+	if args != strings.Join(walk.args, " ") || parse(args).name != Checker {
+		t.Errorf("remembered as %q, by the %s", args, parse(args).name)
+	}
+	if last.at("panic: runtime error").args[5] != last.args[5] {
+		t.Error("a proof without a seed changed the layer")
+	}
+}
+
+// TestTheSoundProgramIsAskedToo: what a layer finds in the program without a flaw proves nothing about one.
+func TestTheSoundProgramIsAskedToo(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rotasim")
+	text := "#!/bin/sh\n[ \"$1\" = check ] && exit 0\necho \"broken: a promise\"\nexit 1\n"
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := &program{path: path, said: make(map[string]string)}
+	for range 2 { // the second answer is remembered
+		if err := s.passes(t.Context(), layer{Checker, []string{"check"}}); err != nil {
+			t.Error(err)
+		}
+		err := s.passes(t.Context(), layer{Simulator, []string{"--first", "94"}})
+		if err == nil || !strings.Contains(err.Error(), "rotasim --first 94 finds this without the flaw too: a promise") {
+			t.Errorf("got %v", err)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol"
+)
+
+// call makes a store call: a request, the instant at which the store does it, an answer. Each may be late or lost.
+func (p *process) call(e machine.Effect, c machine.Call) {
+	w := p.w
+	if c.Keep {
+		w.saved = w.oracle.ref.Applied()
+	}
+	f, kind := p.doom(c)
+	sent := p.clock.at(w.now)
+	timeout := int64(p.caller.Timeout(e))
+	there, back := p.delay(), p.delay()
+	f, there, back = p.strain(kind, c, timeout, f, there, back)
+	deadline := w.now + timeout
+	w.after(there, func() {
+		lost := p.cutOut || w.disk.away
+		if f.arrives() && (lost || w.now >= deadline) {
+			f = noRequest
+		}
+		if (f == fine || f == dirty) && (p.cutIn || w.now+back >= deadline) {
+			f = noReply
+		}
+		if !p.up && (f == noRequest || w.plan.mode == KernelLock) {
+			return // what a process on this machine had not yet done it will not do
+		}
+		if c.Group {
+			p.callGroup(e, f, sent, back, deadline)
+			return
+		}
+		ev := p.make(e, f, sent) // a request that is on its way is done, also when its sender dies meanwhile
+		at := w.now + back
+		if f.silent() {
+			at = max(deadline, w.now)
+		}
+		w.after(at-w.now, func() { p.answer(ev, sent) })
+	})
+}
+
+// doom is the fate of a call, by chance and by what goes on for a while.
+func (p *process) doom(c machine.Call) (fate, machine.Kind) {
+	w := p.w
+	f, kind := p.fateOf(c)
+	if c.List && w.now < p.unlisted && !w.healing {
+		f = noRequest
+	}
+	if kind == machine.DirtyRead {
+		p.isolated = w.now + p.chance.between(int64(w.plan.ttl)/16, int64(w.plan.ttl))
+	}
+	if f == fine && w.now < p.isolated && !w.healing {
+		f = dirty
+	}
+	return f, kind
+}
+
+// strain is what a fault makes of a call: its fate, and how long its request and its answer take.
+func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f fate, there, back int64) (fate, int64, int64) {
+	w := p.w
+	switch kind {
+	case machine.SlowCall:
+		there, back = p.chance.between(0, timeout), p.chance.between(0, timeout)
+	case machine.LateLook:
+		back = p.chance.between(timeout*7/10, timeout*9/10)
+		p.unlisted = w.now + there + back
+		w.after(there+back, func() { w.deafen(c.Whom) })
+	case machine.HalfCall:
+		if f = half; p.chance.oneIn(2) {
+			f = halfHeard
+		} // a call of one request is answered at the last instant
+		w.after(there+1, func() { w.cutFor(p, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
+	case machine.CrashAfterWrite:
+		w.after(there+1, p.die)
+	case machine.LastAnswer:
+		back = p.chance.between(timeout/2, timeout*9/10)
+		w.after(there+back, func() { w.cutFor(p, 3*int64(w.plan.ttl)) })
+	}
+	return f, there, back
+}
+
+// make lets the real caller make the call at this instant.
+func (p *process) make(e machine.Effect, f fate, sent protocol.Instant) machine.Event {
+	p.handle.fate = f
+	p.sent = &sent
+	defer func() { p.sent = nil }()
+	return p.caller.Call(context.Background(), e)
+}
+
+func (p *process) answer(ev machine.Event, sent protocol.Instant) {
+	if ev == nil || !p.up {
+		return
+	}
+	if int64(sent) < p.newest {
+		p.w.count(machine.Reorder, machine.Cluster)
+	}
+	p.newest = max(p.newest, int64(sent))
+	p.post(ev)
+}
+
+func (p *process) delay() int64 {
+	return p.chance.between(int64(50*time.Microsecond), p.w.plan.slow*int64(time.Millisecond)/2)
+}
+
+// fateOf uses up the first armed fault that suits the call.
+func (p *process) fateOf(c machine.Call) (fate, machine.Kind) {
+	phase := p.state.Phase()
+	i := slices.IndexFunc(p.armed, func(a armed) bool {
+		suits := p.w.machine.Info(a.kind).Suits
+		return (a.phase == anyPhase || a.phase == phase) && suits != nil && suits(c)
+	})
+	if i < 0 {
+		return fine, ""
+	}
+	k := p.armed[i].kind
+	p.armed = slices.Delete(p.armed, i, i+1)
+	p.w.count(k, phase)
+	switch k {
+	case machine.LostRequest:
+		return noRequest, k
+	case machine.LostReply:
+		return noReply, k
+	case machine.Duplicate:
+		return twice, k
+	case machine.LateWrite:
+		return later, k
+	case machine.FailedCall:
+		return fails, k
+	case machine.StaleList:
+		return oldListing, k
+	case machine.DirtyRead:
+		return dirty, k
+	}
+	return fine, k
+}

@@ -1,0 +1,171 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/machine"
+)
+
+// What must be so when all is well for a while.
+
+// evened: no two members differ by more than one partition. Placement counts what is in hand-over where it goes to, and so does this. Where a plan is an
+// entry of the log, that is so at any instant; where a leader makes it of documents, it is so again soon after the last of them has changed, and where owners
+// share, soon after the last change that they have read.
+func (w *world) evened() {
+	bound := time.Duration(0)
+	if w.machine.Fold == nil || w.machine.Group {
+		bound = w.gapBound(machine.LeaveInOrder)
+	}
+	if !w.until(w.now+int64(bound), func() bool { return w.uneven() == "" }) {
+		w.oracle.violate("G8", fmt.Sprintf("%s after all was well: %s", bound, w.uneven()))
+	}
+}
+
+// shared waits until owners have nothing left to share. Where they do, a join moves nothing at its own index: what it asks of them comes when they have read
+// it, and is no movement without a cause. That it ends, within the bound of a move, is part of the promise.
+func (w *world) shared() {
+	if !w.machine.Group {
+		return
+	}
+	bound := w.gapBound(machine.LeaveInOrder)
+	for range changesInPeace {
+		causes := w.causes()
+		if w.until(w.now+int64(bound), func() bool { return unshared(&w.oracle.ref) == "" && w.served() }) || w.broken() {
+			return
+		}
+		if w.causes() == causes {
+			break
+		}
+	}
+	w.oracle.violate("G8", fmt.Sprintf("%s after all was well: %s %s", bound, unshared(&w.oracle.ref), w.unserved()))
+}
+
+// changesInPeace bounds the changes after the last fault: a write that was late for minutes may still change the members, and a finished partition the load.
+// Sharing begins again after each.
+const changesInPeace = 10
+
+// unshared says what an owner should give away, "" for nothing.
+func unshared(v *cluster.Value) string {
+	for m := range v.Members() {
+		if s := v.Shares(m.ID); len(s) > 0 {
+			return fmt.Sprintf("%s has yet to share %s with %q", m.ID, s[0].Partition, s[0].To)
+		}
+	}
+	return ""
+}
+
+// uneven says what should be on another member, "" for nothing.
+func (w *world) uneven() string {
+	ref := w.oracle.ref
+	for p := range ref.Partitions() {
+		if p.Owner == "" && ref.Why(p.ID).Rule == "claim" {
+			return "" // it is free, and counts for whoever claims it next
+		}
+	}
+	load := map[cluster.MemberID]int64{}
+	var members []cluster.MemberID
+	for m := range ref.Members() {
+		if m.State == cluster.MemberJoined {
+			members = append(members, m.ID)
+		}
+	}
+	for p := range ref.Partitions() {
+		load[cmp.Or(p.Next, p.Owner)] += w.weight(p)
+	}
+	for p := range ref.Partitions() {
+		n := w.weight(p)
+		if job, _, _ := p.ID.Split(); n == 0 || job == "one" || p.State != cluster.PartitionGranted {
+			continue // what spreads over zones may not go anywhere
+		}
+		for _, m := range members {
+			if load[p.Owner] > load[m]+n {
+				return fmt.Sprintf("%s, of weight %d, stays on %s, whose load is %d, though that of %s is %d", p.ID, n, p.Owner, load[p.Owner], m, load[m])
+			}
+		}
+	}
+	return ""
+}
+
+// weight is what a partition adds to the load of its owner; 0 where placement does not look at it, or evens it by itself.
+func (w *world) weight(p cluster.Partition) int64 {
+	job, task, _ := p.ID.Split()
+	j, _ := w.oracle.ref.Job(job)
+	t, ok := j.Task(task)
+	if p.Owner == "" || p.Dropped || p.ListedBy != "" || p.Step > 0 || !ok || t.Spread == cluster.SpreadEvery || t.Spread == cluster.SpreadPool {
+		return 0
+	}
+	return cmp.Or(t.Weight, 100)
+}
+
+// drained: what a draining member has goes to others, where there are any.
+func (w *world) drained() {
+	up := w.processes(func(p *process) bool { return p.joined() && !p.paused })
+	if len(up) < 2 {
+		return
+	}
+	c := w.client
+	p := pick(w.chance, up)
+	c.drains = p.name
+	c.propose("drain", cluster.DrainMember{Member: p.name, On: true})
+	bound := w.recoveryBound()
+	empty := func() bool { return (w.left(p.name) == "" || w.alone(p.name)) && w.served() }
+	done := w.until(w.now+int64(bound), empty)
+	if m, ok := w.oracle.ref.Member(p.name); !done && ok && !m.Draining && !w.broken() { // whom was asked has left since: the operator asks again
+		c.propose("drain", cluster.DrainMember{Member: p.name, On: true})
+		done = w.until(w.now+int64(bound), empty)
+	}
+	if !done {
+		w.oracle.violate("G5", fmt.Sprintf("%s after %s was drained: %s %s", bound, p.name, w.left(p.name), w.unserved()))
+		return
+	}
+	c.drains = ""
+	if bound := w.recoveryBound(); !w.until(w.now+int64(bound), w.served) {
+		w.oracle.violate("G9", fmt.Sprintf("%s after %s was drained no more: %s", bound, p.name, w.unserved()))
+	}
+}
+
+// alone tells whether there is nobody else to take what a member has.
+func (w *world) alone(id cluster.MemberID) bool {
+	for m := range w.oracle.ref.Members() {
+		if m.ID != id && m.State == cluster.MemberJoined {
+			return false
+		}
+	}
+	return true
+}
+
+// left says what a draining member still has, "" for nothing.
+func (w *world) left(id cluster.MemberID) string {
+	m, ok := w.oracle.ref.Member(id)
+	if ok && !m.Draining {
+		return "it is not draining"
+	}
+	for p := range w.oracle.ref.OwnedBy(id) {
+		if p.Owner == id && (w.weight(p) > 0 || p.ListedBy != "" || p.Step > 0) {
+			return fmt.Sprintf("it still has %s, in state %d, %d are in hand-over, the budget is %d", p.ID, p.State, w.oracle.ref.InHandover(), w.oracle.ref.Settings().MoveBudget)
+		}
+	}
+	return ""
+}
+
+// tidied: nothing that was asked for is forgotten, and nothing is left behind in the store.
+func (w *world) tidied() {
+	bound := 8 * w.longest()
+	w.until(w.late, func() bool { return false }) // what comes after that stays away
+	w.until(w.now+int64(bound), func() bool { return w.machine.Stray(&w.oracle.ref, w.disk.list("")) == "" })
+	if w.broken() {
+		return
+	}
+	if key := w.machine.Stray(&w.oracle.ref, w.disk.list("")); key != "" {
+		w.oracle.violate("G9", fmt.Sprintf("%s is left over: it belongs to nobody", key))
+	}
+	if why := w.client.unanswered(w.recoveryBound()); why != "" {
+		w.oracle.violate("G5", why)
+	}
+	if n := w.oracle.ref.Applied() - w.saved; n > 10*w.plan.snap {
+		w.oracle.violate("G9", fmt.Sprintf("nobody has written a snapshot in %d entries, every %d are promised", n, w.plan.snap))
+	}
+}

@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/store"
+)
+
+// disk is the store's side: what it has acknowledged, and its sessions. It keeps its contract.
+type disk struct {
+	w        *world
+	records  []store.Record // behind trimmed
+	trimmed  uint64
+	head     uint64
+	snapshot store.Record
+	docs     map[string]stored
+	versions uint64
+	sessions []*session
+	opened   int      // sessions so far
+	older    isolated // from some time ago
+	away     bool
+	full     bool
+	room     *room
+}
+
+type stored struct {
+	doc     store.Doc
+	session *session
+}
+
+func newDisk(w *world) *disk { return &disk{w: w, docs: map[string]stored{}, room: newRoom(w)} }
+
+func (d *disk) append(data []byte) uint64 {
+	d.head++
+	if d.w.plan.sparse {
+		d.head += uint64(d.w.chance.between(0, 3))
+	}
+	rec := store.Record{Index: d.head, Data: data}
+	d.records = append(d.records, rec)
+	d.w.oracle.appended(rec)
+	d.w.logGrew()
+	return d.head
+}
+
+// write appends an entry that no member has written.
+func (d *disk) write(e cluster.Entry) uint64 {
+	if encode := d.w.machine.Encode; encode != nil {
+		return d.append(encode(e))
+	}
+	return d.append(e.Encode())
+}
+
+func (d *disk) read(after uint64, limit int) (store.Page, error) {
+	if after < d.trimmed {
+		return store.Page{}, store.ErrTruncated
+	}
+	i := sort.Search(len(d.records), func(i int) bool { return d.records[i].Index > after })
+	page := d.records[i:min(len(d.records), i+limit)]
+	return store.Page{Records: slices.Clip(page), Head: d.head}, nil
+}
+
+func (d *disk) trim(index uint64) {
+	index = min(index, d.snapshot.Index)
+	i := sort.Search(len(d.records), func(i int) bool { return d.records[i].Index > index })
+	d.records = slices.Clone(d.records[i:])
+	d.trimmed = max(d.trimmed, index)
+}
+
+func (d *disk) get(key string) (store.Doc, error) {
+	s, ok := d.docs[key]
+	if !ok {
+		return store.Doc{}, store.ErrNotFound
+	}
+	return s.doc, nil
+}
+
+func (d *disk) put(doc store.Doc, s *session) (store.Version, error) {
+	old, ok := d.docs[doc.Key]
+	if ok != (doc.Version != "") || ok && old.doc.Version != doc.Version {
+		return "", store.ErrConflict
+	}
+	if ok && old.session != nil { // a tie is that of the session which created the document: see store.Session
+		s = old.session
+	}
+	d.versions++
+	doc.Version = store.Version(strconv.FormatUint(d.versions, 10))
+	d.docs[doc.Key] = stored{doc, s}
+	d.changed(doc.Key)
+	return doc.Version, nil
+}
+
+// putTo is put for a change that may be made twice: the answer is that of the first.
+func (d *disk) putTo(v *store.Version, doc store.Doc, s *session) error {
+	got, err := d.put(doc, s)
+	if err == nil {
+		*v = got
+	}
+	return err
+}
+
+func (d *disk) delete(key string, v store.Version) error {
+	old, ok := d.docs[key]
+	switch {
+	case !ok:
+		return store.ErrNotFound
+	case old.doc.Version != v:
+		return store.ErrConflict
+	}
+	delete(d.docs, key)
+	d.changed(key)
+	return nil
+}
+
+// changed says that a document was written or has gone.
+func (d *disk) changed(key string) {
+	d.w.oracle.stored(key)
+	d.w.docChanged(key)
+}
+
+func (d *disk) list(prefix string) []store.Doc {
+	var out []store.Doc
+	for _, key := range slices.Sorted(maps.Keys(d.docs)) {
+		if strings.HasPrefix(key, prefix) {
+			out = append(out, d.docs[key].doc)
+		}
+	}
+	return out
+}
+
+// session is a session on the store's side.
+type session struct {
+	d     *disk
+	id    int
+	p     *process
+	ttl   time.Duration
+	heard int64 // true time of the last sign of life
+	over  bool
+	lost  bool // its client has given it up, and the store has yet to notice
+}
+
+// forsaken tells whether its client gives it up: it has heard nothing for so long that the store may end it at any moment.
+func (s *session) forsaken() bool {
+	if s.d.w.plan.mode == Leases && s.d.w.now-s.heard > int64(s.ttl)*7/8 {
+		s.lost = true
+	}
+	return s.lost
+}
+
+func (d *disk) open(p *process, ttl time.Duration) *session {
+	d.opened++
+	s := &session{d: d, id: d.opened, p: p, ttl: ttl, heard: d.w.now}
+	d.sessions = append(d.sessions, s)
+	if d.w.plan.mode == Leases {
+		d.w.after(int64(ttl), s.expire)
+		d.w.after(int64(ttl)/3, s.keepAlive)
+	}
+	return s
+}
+
+// keepAlive is what the client library of a real store does beside the member's own calls.
+func (s *session) keepAlive() {
+	if s.over || !s.p.up || s.forsaken() {
+		return
+	}
+	if !s.p.paused && !s.p.cutOut && !s.p.cutIn && !s.d.away {
+		s.heard = s.d.w.now
+	}
+	s.d.w.after(int64(s.ttl)/3, s.keepAlive)
+}
+
+func (s *session) expire() {
+	if s.over {
+		return
+	}
+	if left := s.heard + int64(s.ttl) - s.d.w.now; left > 0 {
+		s.d.w.after(left, s.expire)
+		return
+	}
+	if s.p.up {
+		s.d.w.count(machine.SessionExpiry, machine.Cluster)
+	}
+	s.end()
+}
+
+// end removes the session and its documents.
+func (s *session) end() {
+	if s.over {
+		return
+	}
+	s.over = true
+	s.d.sessions = slices.DeleteFunc(s.d.sessions, func(o *session) bool { return o == s })
+	for _, key := range slices.Sorted(maps.Keys(s.d.docs)) {
+		if s.d.docs[key].session == s {
+			delete(s.d.docs, key)
+			s.d.changed(key)
+		}
+	}
+}
+
+// died tells the disk that a process has ended: a kernel drops its locks, unless a guardian has a copy.
+func (d *disk) died(p *process) {
+	if d.w.plan.mode != KernelLock {
+		return
+	}
+	for _, s := range slices.Clone(d.sessions) {
+		if s.p == p && !p.guard.holds(s) {
+			s.end()
+		}
+	}
+}

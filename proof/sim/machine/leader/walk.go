@@ -1,0 +1,125 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/walk"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/leader"
+	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/store"
+)
+
+// Rules are those of leader's walks.
+func Rules() *walk.Rules {
+	m := Machine()
+	m.Caller = func(s machine.Start, st machine.Store) machine.Caller { return walker{caller(s, st), s, st} }
+	return &walk.Rules{
+		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true, Once: true,
+		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
+		Decode: decode, Ranked: []reflect.Type{reflect.TypeFor[leader.HeadSeq]()}, Skip: leader.Unkeyed(), Over: over,
+	}
+}
+
+// over is the version over which a call writes.
+func over(e machine.Effect) (string, store.Version) {
+	switch e := e.(type) {
+	case leader.Put:
+		return e.Key, e.Version
+	case leader.Delete:
+		return e.Key, e.Version
+	}
+	return "", ""
+}
+
+// decode is what a document says; garbage says nothing.
+func decode(key string, text []byte) any {
+	if heartbeat(key) {
+		return nil
+	}
+	d, err := leader.Decode(key, text)
+	if err != nil {
+		return string(text)
+	}
+	return d
+}
+
+func folds(s machine.State) bool {
+	_, log := s.(State).Watching()
+	return log
+}
+
+func heartbeat(key string) bool { return len(key) > 6 && key[:6] == protocol.HeartbeatPrefix }
+
+// way: what members wait for, or are late with, is the log, the document of the leader, and the assignments. The others are read as soon as somebody is told of
+// them, and tell of nothing that has not been decided: a mailbox that is written late is to the leader what an entry that it appends late is to all, and a
+// head that is written late what an assignment is that is written late. They are written at once here; the simulator delays them. With a
+// suspicion an assignment is removed at once too: by then its member has said that it has stopped, or was removed itself.
+func way(c walk.Config, e machine.Effect) walk.Way {
+	switch e := e.(type) {
+	case leader.Append:
+		return walk.Risky
+	case leader.Delete:
+		if e.Key != leader.LeaderKey && c.Suspicions > 0 {
+			return walk.Quiet
+		}
+		return wayOf(e.Key)
+	case leader.Put:
+		return wayOf(e.Key)
+	case leader.Renew:
+		return walk.Unseen
+	case leader.SaveSnapshot:
+		return walk.Ignored
+	}
+	return walk.Quiet
+}
+
+func wayOf(key string) walk.Way {
+	if key == leader.LeaderKey || strings.HasPrefix(key, leader.AssignPrefix) {
+		return walk.Risky
+	}
+	return walk.Quiet
+}
+
+func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(State).AppendKey(b, n) }
+
+func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
+	return leader.AppendEffect(b, e.(leader.Effect), n)
+}
+
+func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
+	return leader.AppendEvent(b, ev.(leader.Event), n)
+}
+
+func value(b []byte, v *cluster.Value, n *walk.Names) []byte { return leader.AppendValue(b, v, n) }
+
+// walker calls as a member does that has written its heartbeat before: a walk makes a caller for each call.
+type walker struct {
+	machine.Caller
+	start machine.Start
+	store machine.Store
+}
+
+func (w walker) Call(ctx context.Context, e machine.Effect) machine.Event {
+	p, ok := e.(leader.Put)
+	if !ok || p.Life == 0 {
+		return w.Caller.Call(ctx, e)
+	}
+	text, err := leader.Encode(p.Doc)
+	if err != nil {
+		panic(err) // each document of a walk has a text
+	}
+	session, _ := w.store.OpenSession(ctx, time.Minute) // the model has them always
+	v, err := session.Put(ctx, store.Doc{Key: p.Key, Value: text, Version: p.Version})
+	ev := leader.Wrote{Now: w.start.Now(), Key: p.Key, Outcome: outbox.OutcomeOf(err), Conflict: errors.Is(err, store.ErrConflict), Version: v}
+	if err != nil {
+		ev.Err = err.Error()
+	}
+	return ev
+}

@@ -1,0 +1,117 @@
+package replica
+
+import (
+	"fmt"
+	"log/slog"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/machine/kernel"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/store"
+)
+
+// Machine is replica.
+func Machine() *machine.Machine {
+	return &machine.Machine{
+		Name: "replica", Joined: []string{"joined"}, Faults: faults(),
+		Start: start, Step: machine.Steps(replica.Step), Act: act, Caller: caller, Watches: watches,
+		Events: machine.Events{
+			Woken: replica.Woken{}, Log: replica.Hinted{},
+			Doc:  func(prefix string) machine.Event { return replica.Hinted{Prefix: prefix} },
+			Stop: func(reason string) machine.Event { return replica.Stop{Reason: reason} },
+			Reported: func(version uint64, reports []protocol.Report) machine.Event {
+				return replica.Reported{Version: version, Reports: reports}
+			},
+			Proposed: func(id uint64, commands []cluster.Command) machine.Event {
+				return replica.Proposed{ID: id, Commands: commands}
+			},
+		},
+		Fold: machine.FoldLog, Stray: stray, Gap: gap, Recovery: recovery, Describe: describe,
+	}
+}
+
+func start(s machine.Start) machine.State {
+	p := replica.Params{Join: s.Join, Nonce: s.Nonce, TTL: s.TTL, Longest: s.Longest, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold, SnapshotEvery: s.SnapshotEvery}
+	return replica.NewState(p.Hinted(s.Hints, s.Hints && s.Sessions, s.Expire))
+}
+
+func caller(s machine.Start, st machine.Store) machine.Caller {
+	return machine.Calls[replica.Effect, replica.Event](&replica.Caller{LogCaller: shell.LogCaller{
+		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
+	}})
+}
+
+// watches: the successor's heartbeat.
+func watches(s machine.State) ([]string, bool) {
+	key := s.(replica.State).Watching()
+	if key == "" {
+		return nil, true
+	}
+	return []string{path.Dir(key) + "/"}, true
+}
+
+func act(e machine.Effect) machine.Act {
+	switch e := e.(type) {
+	case replica.DropHeartbeat:
+		return machine.Call{}
+	case replica.CheckHeartbeat:
+		return machine.Call{Looks: true, Whom: owner(e.Key)}
+	case replica.ListHeartbeats:
+		return machine.Call{List: true}
+	}
+	return kernel.Act(e)
+}
+
+// owner of a heartbeat.
+func owner(key string) cluster.MemberID {
+	id, _, _ := strings.Cut(strings.TrimPrefix(key, protocol.HeartbeatPrefix), "/")
+	return cluster.MemberID(id)
+}
+
+// stray is a heartbeat of nobody.
+func stray(v *cluster.Value, docs []store.Doc) string {
+	owned := map[string]bool{}
+	for m := range v.Members() {
+		owned[m.Heartbeat] = true
+	}
+	for _, d := range docs {
+		if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) && !owned[d.Key] {
+			return d.Key
+		}
+	}
+	return ""
+}
+
+// gap is G4: T(1+ρ) of silence, a poll until the last heartbeat is seen, one until the silence is noticed, one until the entry is read; and the
+// calls for it. Where the kernel tells, or the member itself, there is no silence.
+func gap(t machine.Times, k machine.Kind) time.Duration {
+	d := 4*t.Poll + 8*t.Slowest
+	if k == machine.LeaveInOrder || k == machine.Crash && t.Vanishes {
+		return d
+	}
+	return d + t.TTL*1050/1000
+}
+
+// recovery is G9: one silence until the dead are out of the way of those who start under their names, one until those nobody watched are
+// found, and the back-off of runs that failed.
+func recovery(t machine.Times) time.Duration {
+	return 3*t.TTL*1050/1000 + 40*t.Poll + 40*t.Slowest
+}
+
+func describe(x any) string {
+	switch e := x.(type) {
+	case replica.HeartbeatSeen:
+		return fmt.Sprintf("heartbeat %s is at %q%s", e.Key, e.Version, kernel.Problem(e.Err))
+	case replica.HeartbeatsListed:
+		return fmt.Sprintf("%d heartbeats%s", len(e.Heartbeats), kernel.Problem(e.Err))
+	case replica.CheckHeartbeat:
+		return "check " + e.Key
+	}
+	return kernel.Describe(x)
+}

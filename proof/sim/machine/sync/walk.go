@@ -1,0 +1,78 @@
+package sync
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/walk"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/sync"
+	"github.com/rota-run/rota/store"
+)
+
+// Rules are those of sync's walks.
+func Rules() *walk.Rules {
+	return &walk.Rules{
+		Machine: Machine(), Way: way, Read: read, Beat: beat, Before: before, Key: key, Effect: effect, Event: event, Value: value,
+		Heartbeat: func(string) bool { return false },
+		Prompt:    func(walk.Store, machine.State, machine.Effect) bool { return false },
+	}
+}
+
+// way: a generation is a fact for each member at a time of its own; all other answers of the group come as soon as it gives them. What a member says of
+// itself changes nothing: it is written at once.
+func way(_ walk.Config, e machine.Effect) walk.Way {
+	switch e := e.(type) {
+	case sync.Append:
+		if !slices.ContainsFunc(e.Entry.Commands, changes) {
+			return walk.Unseen
+		}
+		return walk.Risky
+	case sync.SyncGroup:
+		return walk.Quiet
+	case sync.ReadLog:
+		if e.After == 0 {
+			return walk.Unseen
+		}
+		return walk.Ignored
+	case sync.SaveSnapshot:
+		return walk.Ignored
+	}
+	return walk.Unseen
+}
+
+func changes(c cluster.Command) bool {
+	_, own := c.(cluster.Own)
+	return !own
+}
+
+// read decodes the records, as a member's caller does.
+func read(_ machine.State, p store.Page) machine.Event {
+	for i, r := range p.Records {
+		p.Records[i].Data = sync.Binary(r.Data)
+	}
+	return sync.Read{Page: p}
+}
+
+func beat(s machine.State) machine.Effect {
+	if e, ok := s.(sync.State).Beating(); ok {
+		return e
+	}
+	return nil
+}
+
+func before(s machine.State, sent protocol.Instant) bool { return s.(sync.State).Before(sent) }
+
+func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(sync.State).AppendKey(b, n) }
+
+func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
+	return sync.AppendEffect(b, e.(sync.Effect), n)
+}
+
+func event(b []byte, ev machine.Event, s machine.State, n *walk.Names) []byte {
+	v := s.Value()
+	return sync.AppendEvent(b, ev.(sync.Event), v.Index(), n)
+}
+
+func value(b []byte, v *cluster.Value, n *walk.Names) []byte { return sync.AppendValue(b, v, n) }

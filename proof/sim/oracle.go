@@ -1,0 +1,263 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/contract"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// oracle sees all and checks what was promised, after every event.
+type oracle struct {
+	w     *world
+	truth machine.Truth // of documents; nil where they mean nothing
+	ref   cluster.Value // what the store says, as its content is acknowledged
+	refs  []refAt       // the newest values, oldest first
+
+	tokens  map[cluster.PartitionID]cluster.Token // the largest that each partition has been given
+	acts    map[cluster.PartitionID]cluster.Token // the largest under which its resource was changed
+	done    map[runID]bool                        // runs that really ended well
+	state   map[cluster.PartitionID]cluster.PartitionState
+	running map[cluster.PartitionID][]*run
+	last    map[cluster.WriterID]repeats
+	held    map[heldLife]int64           // when a hold began, true time
+	failed  map[cluster.PartitionID]*run // the newest run that failed
+
+	listings map[cluster.PartitionID]map[cluster.PartitionID]int // by partitioner: how often it has listed each item
+
+	moves             int64
+	overlap           int64 // longest time for which two owners ran that was excused
+	accepted, refused uint64
+	violation         *Violation
+	doomed            bool // the history was rewritten: members must end
+	// tells is the entry that shows each of them by its chain that the history was rewritten; 0 where none does. It is the second one behind
+	// all that was lost: where indexes have gaps, the first one may follow an index that was never read.
+	tells cluster.Index
+}
+
+type runID struct {
+	partition cluster.PartitionID
+	token     cluster.Token
+}
+
+type refAt struct {
+	index  cluster.Index
+	chain  cluster.Hash
+	digest cluster.Hash
+	value  cluster.Value
+}
+
+// refsKept is more than any living member lags behind; one that lags further reads a snapshot, whose digest is checked too when it is known.
+const refsKept = 4096
+
+func newOracle(w *world) *oracle {
+	o := &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
+		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{}, running: map[cluster.PartitionID][]*run{},
+		last: map[cluster.WriterID]repeats{}, held: map[heldLife]int64{}, failed: map[cluster.PartitionID]*run{},
+		listings: map[cluster.PartitionID]map[cluster.PartitionID]int{}}
+	if w.machine.Truth != nil {
+		o.truth = w.machine.Truth()
+	}
+	return o
+}
+
+func (o *oracle) violate(promise, what string) {
+	if o.violation == nil {
+		o.violation = &Violation{Seed: o.w.conf.Seed, Event: o.w.events, At: o.w.now, Promise: promise, What: what}
+	}
+}
+
+// appended takes in an entry that the store has acknowledged, or will.
+func (o *oracle) appended(rec store.Record) {
+	if o.w.machine.Fold == nil {
+		return
+	}
+	c, err := o.w.machine.Fold(o.ref, rec)
+	if err != nil {
+		if !o.doomed {
+			o.violate("G7", fmt.Sprintf("entry %d ends all members, though nobody switched a newer format on: %v", rec.Index, err))
+		}
+		return
+	}
+	o.took(c)
+}
+
+// stored takes in that a document was written, or has gone.
+func (o *oracle) stored(key string) {
+	if o.truth != nil {
+		o.took(o.truth(o.ref, func() []store.Doc { return o.w.disk.list("") }, key))
+	}
+}
+
+// took holds a change of the value to what was promised.
+func (o *oracle) took(c machine.Change) {
+	before := o.ref
+	o.ref = c.After
+	if c.Entry != nil && !o.doomed {
+		o.apply(&before, *c.Entry, c.Done)
+	}
+	if o.truth == nil { // else no member has a value of the same index
+		o.refs = append(o.refs, refAt{o.ref.Index(), o.ref.Chain(), o.ref.Digest(), o.ref})
+	}
+	if len(o.refs) > 2*refsKept {
+		o.refs = append([]refAt(nil), o.refs[refsKept:]...)
+	}
+	o.grants()
+}
+
+// apply holds an entry to the contracts of its commands.
+func (o *oracle) apply(before *cluster.Value, e cluster.Entry, done cluster.Applied) {
+	if why := contract.Broken(before, &o.ref, e, done); why != "" {
+		o.violate("G1", fmt.Sprintf("entry %d: %s", e.Index, why))
+	}
+	if e.Writer == poisoner && (done.Foreign == "" || o.ref.Digest() != before.Digest()) {
+		o.violate("G1", fmt.Sprintf("entry %d, of another history, counts: %+v", e.Index, done))
+	}
+	o.said(e, done)
+	o.windows(e, *before, done)
+	o.again(e)
+	o.holds(e, done)
+	o.w.client.applied(e, done)
+}
+
+// again: a writer that does not learn what became of its entry appends it once more, not for ever.
+func (o *oracle) again(e cluster.Entry) {
+	if o.last[e.Writer].Seq != e.Seq {
+		o.last[e.Writer] = repeats{Seq: e.Seq}
+		return
+	}
+	r := o.last[e.Writer]
+	r.Times++
+	o.last[e.Writer] = r
+	if r.Times > mostRepeats {
+		o.violate("G9", fmt.Sprintf("%s has appended its entry number %d for %d times", e.Writer, e.Seq, r.Times))
+	}
+}
+
+// repeats counts how often a writer's newest entry came again.
+type repeats struct {
+	Seq   uint64
+	Times int
+}
+
+// mostRepeats is more than lost answers, doubled requests and late writes make of one entry.
+const mostRepeats = 100
+
+// grants is G1: tokens grow. That there is one owner is how the value is made.
+func (o *oracle) grants() {
+	if o.doomed { // with the tail the tokens that stood in it are lost
+		return
+	}
+	for p := range o.ref.Partitions() {
+		for _, t := range []cluster.Token{p.Token, p.NextToken} {
+			switch last := o.tokens[p.ID]; {
+			case t > last:
+				o.tokens[p.ID] = t
+				o.moves++
+			case t != 0 && t < last && t != p.Token:
+				o.violate("G1", fmt.Sprintf("%s was given token %d after token %d", p.ID, t, last))
+			}
+		}
+		if p.State == cluster.PartitionFinished && o.state[p.ID] != p.State && !o.done[runID{p.ID, p.Token}] {
+			o.violate("G6", fmt.Sprintf("%s counts as done under token %d, but no run under it ended well", p.ID, p.Token))
+		}
+		o.state[p.ID] = p.State
+	}
+}
+
+// applied is G7: equal index, equal bytes.
+func (o *oracle) applied(p *process, v cluster.Value) {
+	if o.doomed {
+		return
+	}
+	for i := len(o.refs) - 1; i >= 0 && o.refs[i].index >= v.Index(); i-- {
+		r := o.refs[i]
+		if r.index == v.Index() && (r.chain != v.Chain() || r.digest != v.Digest()) {
+			o.violate("G7", fmt.Sprintf("%s has another value at index %d: digest %s, chain %s, not %s, %s",
+				p.name, r.index, v.Digest(), v.Chain(), r.digest, r.chain))
+		}
+	}
+}
+
+// exclusive: a slot of a member runs one thing at a time.
+func (o *oracle) exclusive(r *run) {
+	if r.slot == 0 || o.doomed {
+		return
+	}
+	for _, other := range r.p.runs {
+		if other.slot == r.slot && !other.over {
+			o.violate("G2", fmt.Sprintf("%s starts %s in slot %d, where %s runs", r.p.name, r.partition, r.slot, other.partition))
+		}
+	}
+}
+
+// started is G2 and at-most-one: nobody else runs the partition now, unless what runs there was suspended, or ignores its cancel
+// although its member has lost its lease.
+func (o *oracle) started(r *run) {
+	o.exclusive(r)
+	o.shared(r)
+	o.paced(r)
+	if r.p.kept[runID{r.partition, r.token}] {
+		o.violate("G6", fmt.Sprintf("%s begins %s again under token %d, under which it was done there", r.p.name, r.partition, r.token))
+	}
+	for _, other := range o.running[r.partition] {
+		if other.p == r.p {
+			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs there under token %d", r.partition, r.p.name, r.token, other.token))
+			continue
+		}
+		if r.handover != cluster.HandoverAtMostOne || other.handover != cluster.HandoverAtMostOne || o.doomed {
+			continue
+		}
+		if !other.p.paused && other.p.leased() {
+			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs on %s under token %d, whose lease is valid for another %s",
+				r.partition, r.p.name, r.token, other.p.name, other.token, other.p.lease.Sub(other.p.clock.at(o.w.now))))
+		}
+	}
+	o.w.note("%s starts %s under token %d", r.p.label(), r.partition, r.token)
+	o.running[r.partition] = append(o.running[r.partition], r)
+}
+
+func (o *oracle) ended(r *run) {
+	r.over = true
+	o.w.note("%s ends %s under token %d", r.p.label(), r.partition, r.token)
+	rest := o.running[r.partition][:0]
+	for _, x := range o.running[r.partition] {
+		if x == r {
+			continue
+		}
+		rest = append(rest, x)
+		if x.p != r.p && x.handover == cluster.HandoverAtMostOne {
+			o.overlap = max(o.overlap, o.w.now-max(x.began, r.began))
+		}
+	}
+	o.running[r.partition] = rest
+}
+
+func (o *oracle) finished(r *run) { o.done[runID{r.partition, r.token}] = true }
+
+// acted is G3 as the resource sees it: it refuses smaller tokens. A member that holds a lease is never refused under at-most-one, for
+// then somebody else has begun while it had a right to act.
+func (o *oracle) acted(r *run) {
+	if last := o.acts[r.partition]; r.token < last {
+		o.refused++
+		if r.handover == cluster.HandoverAtMostOne && !o.doomed {
+			o.violate("G3", fmt.Sprintf("%s acted on %s under token %d, under a valid lease, after an act under token %d", r.p.name, r.partition, r.token, last))
+		}
+		return
+	}
+	o.accepted++
+	o.acts[r.partition] = r.token
+}
+
+// halted: a member may end itself only where the history was rewritten or is of a newer format, or its name is taken.
+func (o *oracle) halted(p *process, err error) {
+	var taken *protocol.NameTakenError
+	if o.doomed || errors.As(err, &taken) && o.w.twins(p) {
+		return
+	}
+	o.violate("G9", fmt.Sprintf("%s ended itself: %v", p.name, err))
+}

@@ -1,0 +1,293 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/machine/kernel"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/work"
+)
+
+// process is one start of one member: its decisions are replica's and work's own.
+type process struct {
+	w      *world
+	id     int
+	name   cluster.MemberID
+	clock  clock
+	wall   wall
+	chance chance
+
+	up      bool
+	paused  bool
+	pauses  uint64   // so far: the end of an earlier one does not end a later one
+	waiting []func() // what came while it was paused
+	cutOut  bool
+	cutIn   bool
+
+	state  machine.State
+	inbox  []machine.Event
+	turn   bool // a turn of the loop is due
+	rung   bool // its timer has fired
+	wakes  uint64
+	caller machine.Caller
+	sent   *protocol.Instant // when the call was sent that is being made
+	handle *handle
+	armed  []armed
+	hinted map[string]bool // prefixes of which a hint is on its way; "" for the log
+	newest int64           // true time at which the last answer arrived, to count reordering
+	dieAt  int             // effects until a crash between two of them; -1 for none
+
+	guard      *guarded // nil for none
+	super      *work.State
+	assignment protocol.Assignment
+	told       bool              // an assignment waits for the supervisor
+	assigned   []*protocol.Grant // of the assignment that the supervisor has
+	slowWork   int64             // until then the supervisor hears late: see SlowWork
+	unlisted   int64             // until then no list is answered: see LateLook
+	isolated   int64             // until then an isolated copy of the store answers its calls: see DirtyRead
+	kept       map[runID]bool    // runs that ended well under a grant that the supervisor had
+	ticks      uint64
+	lease      protocol.Instant
+	runs       []*run // in the order in which they began
+
+	halted error
+	proven string // phase at the last step, to find triggers
+}
+
+// armed is a fault that waits for a call of the process.
+type armed struct {
+	kind  machine.Kind
+	phase string // the call must be made in this phase; "" for any
+}
+
+// typeNames are the task types that every member has.
+var typeNames = []string{"steady", "finite", "flaky", "window"}
+
+// maxRuns bounds the runs of a type at once on a member.
+// read-only: what every member is configured with.
+var maxRuns = map[string]int{"flaky": 2}
+
+func (w *world) start(name cluster.MemberID) {
+	w.starts++
+	id := fmt.Sprintf("%s/%d", name, w.starts)
+	r := stream(w.conf.Seed, "process", id)
+	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[string]bool{}, kept: map[runID]bool{}}
+	p.clock = clock{base: w.now, local: r.between(1, int64(1000*time.Hour)), rate: r.between(-w.plan.rho, w.plan.rho)}
+	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
+	nonce := fmt.Sprintf("%08x", r.Uint32())
+	ttl := w.plan.ttl
+	s := machine.Start{
+		Join:  cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4), Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
+		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: w.poll(), Hold: holdTime, SnapshotEvery: w.plan.snap,
+		Hints: w.plan.watches, Sessions: w.plan.mode != Heartbeats, Expire: w.plan.mode == Leases,
+		Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
+	}
+	if w.plan.paced {
+		s.Longest = kernel.LongestTTL(ttl)
+	}
+	if w.guard(p, id); p.guard != nil {
+		s.Guard = p.guard
+	}
+	p.state = w.machine.Start(s)
+	p.handle = &handle{d: w.disk, p: p}
+	p.caller = w.machine.Caller(s, p.handle)
+	types := make([]work.StepType, len(typeNames))
+	for i, n := range typeNames {
+		types[i] = work.StepType{Name: n, MaxRuns: maxRuns[n]}
+	}
+	p.super = work.NewState(work.StepConfig{Member: name, Types: types, Grace: w.plan.grace, Seed: r.Uint64()})
+	w.procs = append(w.procs, p)
+	w.names[name]++
+	w.note("%s starts, its clock is wrong by %d thousandths", p.label(), p.clock.rate)
+	p.rung = true
+	p.nextTurn()
+}
+
+// reaches does something on the process's machine: at once, or when it goes on.
+func (p *process) reaches(do func()) {
+	switch {
+	case !p.up:
+	case p.paused:
+		p.waiting = append(p.waiting, do)
+	default:
+		do()
+	}
+}
+
+// post stamps an event and puts it into the loop's inbox.
+func (p *process) post(ev machine.Event) {
+	p.reaches(func() {
+		p.inbox = append(p.inbox, machine.Stamped(ev, p.clock.at(p.w.now)))
+		p.nextTurn()
+	})
+}
+
+func (p *process) nextTurn() {
+	if p.turn || len(p.inbox) == 0 && !p.rung {
+		return
+	}
+	p.turn = true
+	p.w.after(p.chance.between(1, int64(time.Millisecond)), func() {
+		p.reaches(func() {
+			p.turn = false
+			p.step()
+			p.nextTurn()
+		})
+	})
+}
+
+// take is the shell's select: what came in, or that the clock has rung, in any order.
+func (p *process) take() machine.Event {
+	if p.rung && (len(p.inbox) == 0 || p.chance.oneIn(2)) {
+		p.rung = false
+		return machine.Stamped(p.w.machine.Events.Woken, p.clock.at(p.w.now))
+	}
+	ev := p.inbox[0]
+	p.inbox = p.inbox[1:]
+	return ev
+}
+
+// step takes one event in and does what follows.
+func (p *process) step() {
+	ev := p.take()
+	var fx []machine.Effect
+	p.state, fx = p.w.machine.Step(p.state, ev)
+	p.w.stepped(p, ev, fx)
+	for i, e := range fx {
+		if p.dieAt >= 0 && p.dieAt <= i {
+			p.w.count(machine.CrashBetween, p.state.Phase())
+			p.die()
+			return
+		}
+		p.do(e)
+		if !p.up {
+			return
+		}
+	}
+	if p.dieAt >= 0 && len(fx) > 0 {
+		p.w.count(machine.CrashBetween, p.state.Phase())
+		p.die()
+		return
+	}
+	if now := p.state.Phase(); now != p.proven {
+		p.proven = now
+		p.w.entered(p, now)
+		p.w.notice()
+	}
+}
+
+func (p *process) do(e machine.Effect) {
+	switch a := p.w.machine.Act(e).(type) {
+	case machine.Call:
+		p.call(e, a)
+	case machine.Wake:
+		p.wakes++
+		p.rung = false // setting a timer again takes back that it has fired
+		p.wakeLater(a.At, p.wakes)
+	case machine.Assign:
+		p.assign(a.Assignment)
+	case machine.Applied:
+		p.w.oracle.applied(p, a.Value)
+	case machine.Reply:
+		p.w.client.reply(a)
+	case machine.Left:
+		p.end()
+	case machine.Halt:
+		p.halted = a.Err
+		p.w.oracle.halted(p, a.Err)
+		p.end()
+	}
+}
+
+// now is what its clock shows: while a call is made, what it showed when the call was sent.
+func (p *process) now() protocol.Instant {
+	if p.sent != nil {
+		return *p.sent
+	}
+	return p.clock.at(p.w.now)
+}
+
+// joined tells whether the process takes part.
+func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.state.Phase()) }
+
+// wakeLater wakes the loop when its clock shows the instant, unless another one was asked for.
+func (p *process) wakeLater(at protocol.Instant, n uint64) {
+	p.w.after(max(0, p.clock.when(at)-p.w.now), func() {
+		p.reaches(func() {
+			switch {
+			case n != p.wakes:
+			case p.clock.at(p.w.now) < at: // its rate has changed
+				p.wakeLater(at, n)
+			default:
+				p.rung = true
+				p.nextTurn()
+			}
+		})
+	})
+}
+
+// end is the end in order: what the shell does after its loop.
+func (p *process) end() {
+	p.handle.fate = fine
+	if p.cutOut || p.w.disk.away {
+		p.handle.fate = noRequest
+	}
+	p.caller.Close(context.Background())
+	p.guard.left()
+	p.die()
+}
+
+// die ends the process.
+func (p *process) die() {
+	if !p.up {
+		return
+	}
+	p.up = false
+	p.w.note("%s dies", p.label())
+	p.waiting, p.inbox = nil, nil
+	if p.guard == nil {
+		for _, r := range p.runs {
+			p.w.oracle.ended(r)
+		}
+	} else {
+		p.guard.died(p.runs)
+	}
+	p.runs = nil
+	p.w.disk.died(p)
+	p.w.died(p)
+}
+
+// pause stops the process; what comes meanwhile waits.
+func (p *process) pause(d int64) {
+	if p.paused || !p.up {
+		return
+	}
+	p.paused = true
+	p.pauses++
+	n := p.pauses
+	p.w.after(d, func() {
+		if n == p.pauses {
+			p.resume()
+		}
+	})
+}
+
+func (p *process) resume() {
+	if !p.paused || !p.up {
+		return
+	}
+	p.paused = false
+	waiting := p.waiting
+	p.waiting = nil
+	for _, do := range waiting {
+		p.w.after(p.chance.between(1, int64(3*time.Millisecond)), func() { p.reaches(do) })
+	}
+}
+
+// leased tells whether the process, if it looked, would find its lease valid now.
+func (p *process) leased() bool { return p.clock.at(p.w.now) < p.lease }

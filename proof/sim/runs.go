@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/work"
+)
+
+// run is one run of a partition, from Start until its goroutine has returned.
+type run struct {
+	p         *process
+	partition cluster.PartitionID
+	token     cluster.Token
+	handover  cluster.Handover
+	kind      string // of its task type
+	began     int64
+	ended     int64 // when it failed
+	attempt   int64 // how often it had failed before
+	stopping  bool
+	over      bool
+	lingers   bool // it will ignore its cancel for a while
+	armed     string
+	slot      int   // of its member, from 1; 0 where its task is not of spread pool
+	count     int64 // of shares of its task; 0 where it is not repartitioned
+	index     int64 // of its share
+}
+
+// slotOf is the number of the slot that the grant takes; 0 where its task is not of spread pool.
+func slotOf(g *protocol.Grant) int {
+	if g.Spec.Spread != cluster.SpreadPool {
+		return 0
+	}
+	_, _, key := g.Partition.Split()
+	_, number, _ := strings.Cut(key, ":")
+	n, _ := strconv.Atoi(number)
+	return n
+}
+
+// assign keeps the newest assignment for the supervisor, as the shell's channel does.
+func (p *process) assign(a protocol.Assignment) {
+	p.assignment = a
+	if p.told {
+		return
+	}
+	p.told = true
+	longest := int64(2 * time.Millisecond)
+	if p.w.now < p.slowWork {
+		longest = int64(p.w.plan.ttl) / 4
+	}
+	p.w.after(p.chance.between(1, longest), func() {
+		p.reaches(func() {
+			p.told = false
+			p.lease = p.assignment.ValidUntil
+			p.assigned = p.assignment.Grants
+			p.supervise(work.Assigned{Now: p.clock.at(p.w.now), Assignment: p.assignment})
+		})
+	})
+}
+
+// supervise lets the real supervisor decide and does what it wants.
+func (p *process) supervise(ev work.Event) {
+	for _, e := range work.Step(p.super, ev) {
+		switch e := e.(type) {
+		case work.Start:
+			p.begin(e)
+		case work.Stop:
+			p.cancel(e)
+		case work.Report:
+			p.post(p.w.machine.Events.Reported(e.Version, e.Reports))
+		case work.WakeAt:
+			p.ticks++
+			if e.At != 0 {
+				p.tickLater(e.At, p.ticks)
+			}
+		}
+	}
+}
+
+func (p *process) tickLater(at protocol.Instant, n uint64) {
+	p.w.after(max(0, p.clock.when(at)-p.w.now), func() {
+		p.reaches(func() {
+			switch {
+			case n != p.ticks:
+			case p.clock.at(p.w.now) < at:
+				p.tickLater(at, n)
+			default:
+				p.supervise(work.Tick{Now: p.clock.at(p.w.now)})
+			}
+		})
+	})
+}
+
+func (p *process) begin(e work.Start) {
+	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now, attempt: e.Grant.Attempt,
+		slot: slotOf(e.Grant), count: e.Grant.Count, index: e.Grant.Index}
+	p.w.oracle.started(r)
+	p.runs = append(p.runs, r)
+	switch r.kind {
+	case "finite":
+		r.returns(p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), work.Finished)
+	case "window":
+		r.windowed(e.Grant)
+	case "flaky":
+		r.returns(p.chance.between(int64(100*time.Millisecond), int64(20*time.Second)), work.Failed)
+	}
+	p.act(r)
+}
+
+// act lets the run change a resource that is fenced by its token, now and then, as a runner does that asks Valid before an effect.
+func (p *process) act(r *run) {
+	p.w.after(p.chance.between(int64(10*time.Millisecond), int64(p.w.plan.ttl)), func() {
+		p.reaches(func() {
+			if r.over {
+				return
+			}
+			if !r.stopping && p.leased() {
+				p.w.oracle.acted(r)
+			}
+			p.act(r)
+		})
+	})
+}
+
+// cancel ends the context of a run: it returns soon, unless it lingers.
+func (p *process) cancel(e work.Stop) {
+	i := slices.IndexFunc(p.runs, func(r *run) bool { return r.partition == e.Partition && r.token == e.Token })
+	if i < 0 {
+		return
+	}
+	r := p.runs[i]
+	r.stopping = true
+	d := p.chance.between(0, int64(5*time.Millisecond))
+	if r.lingers && (r.armed == anyPhase || r.armed == p.state.Phase()) && !p.w.healing {
+		p.w.count(machine.RunnerLingers, p.state.Phase())
+		d = p.chance.between(int64(p.w.plan.grace)/2, 3*int64(p.w.plan.grace))
+	}
+	r.returns(d, work.Stopped)
+}
+
+// returns ends the run's goroutine after a while; its end reaches the supervisor.
+func (r *run) returns(after int64, o work.Outcome) {
+	p := r.p
+	p.w.after(after, func() {
+		p.reaches(func() {
+			if r.over {
+				return
+			}
+			if r.stopping {
+				o = work.Stopped
+			}
+			p.exit(r, o)
+		})
+	})
+}
+
+func (p *process) exit(r *run, o work.Outcome) {
+	r.over = true
+	p.runs = slices.DeleteFunc(p.runs, func(x *run) bool { return x == r })
+	p.w.oracle.ended(r)
+	if o == work.Failed {
+		r.ended = p.w.now
+		p.w.oracle.failed[r.partition] = r
+	}
+	if o == work.Finished {
+		p.w.oracle.finished(r)
+	}
+	ran := time.Duration(p.w.now - r.began)
+	p.w.after(p.chance.between(1, int64(time.Millisecond)), func() {
+		p.reaches(func() {
+			if o == work.Finished && p.given(r) {
+				r.p.kept[runID{r.partition, r.token}] = true
+			}
+			p.supervise(work.Exited{Now: p.clock.at(p.w.now), Partition: r.partition, Token: r.token, Outcome: o, Message: "the simulator said so", RanFor: ran})
+		})
+	})
+}
+
+// given tells whether the supervisor has the run's grant.
+func (p *process) given(r *run) bool {
+	return slices.ContainsFunc(p.assigned, func(g *protocol.Grant) bool { return g.Partition == r.partition && g.Token == r.token })
+}
+
+// cut short: a fault ends a run with an error, as a panic does.
+func (p *process) fail(r *run) {
+	if !r.over && !r.stopping {
+		p.exit(r, work.Failed)
+	}
+}

@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/proof/sim/machine"
+)
+
+// StoreMode is what kind of store the world has.
+type StoreMode uint8
+
+// The modes.
+const (
+	Heartbeats StoreMode = iota // heartbeats are documents that are written again and again
+	KernelLock                  // a heartbeat goes with its process, and is written again and again
+	Leases                      // a heartbeat goes when its session has been silent for its TTL
+)
+
+// String names the mode.
+func (m StoreMode) String() string { return [...]string{"heartbeats", "kernel-lock", "leases"}[m] }
+
+// plan is what a seed draws before the run: the world and its script.
+type plan struct {
+	members int
+	ttl     time.Duration
+	mode    StoreMode
+	watches bool // the store hints at changes
+	sparse  bool // indexes are not dense
+	slow    int64
+	ending  machine.Kind // a fault that ends the run, or ""
+	grace   time.Duration
+	tasks   int64
+	snap    uint64
+	rho     int64 // bound on the rates of clocks, thousandths
+	budget  int64 // of moves; 0 for the default
+	script  []Fault
+	// guardians: each member has one, as rota run gives it.
+	guardians bool
+	// paced: members may state a longer TTL while their renewals are slow, as those of rota run do.
+	paced bool
+}
+
+func drawPlan(c Config) plan {
+	r := stream(c.Seed, "plan")
+	p := plan{
+		members: int(1 + min(r.between(0, 14), r.between(1, 14), r.between(1, 14))), // mostly few: that is where orders are explored best
+		ttl:     time.Duration(pick(r, []int64{4, 8, 10, 15, 15, 20, 30, 30})) * time.Second,
+		mode:    StoreMode(r.IntN(3)),
+		watches: !r.oneIn(4), sparse: r.oneIn(2), slow: r.between(1, 40),
+		grace: time.Duration(r.between(1, 10)) * time.Second,
+		tasks: r.between(1, 12), snap: uint64(r.between(20, 400)), rho: c.Drift,
+	}
+	if r.oneIn(2) {
+		p.budget = r.between(4, 12)
+	}
+	switch c.Seed % 50 {
+	case 48:
+		p.ending = machine.TailLost
+	case 49:
+		p.ending = machine.NewerEntry
+	}
+	p.paced = stream(c.Seed, "paced").oneIn(2) // a stream of its own: what the others do stays as it is
+	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
+	if c.Seed%4 == 2 && p.mode != Heartbeats && c.Machine.Has(machine.GuardianEnds) {
+		p.guardians = true
+		p.script = guardianFaults(c, p.script)
+	}
+	if !c.Machine.Has(p.ending) {
+		p.ending = ""
+	}
+	return p
+}
+
+// Fault is one line of a run's script.
+type Fault struct {
+	At    int64 // true time, ns, from which on it waits for its phase
+	Kind  machine.Kind
+	Phase string // of the member that it hits; "" for any
+	Draw  uint64 // seed of what else it needs: which member, how long
+}
+
+// anyPhase is the phase of a fault that may hit a member in each of its phases.
+const anyPhase = ""
+
+// drawScript draws which faults are on in this run, and when which is due.
+func drawScript(table []machine.Fault, r chance, length, rate int64) []Fault {
+	var on []machine.Fault
+	for _, k := range table {
+		if k.Weight > 0 && !r.oneIn(3) { // swarm: a fault that is off lets others show
+			on = append(on, k)
+		}
+	}
+	if len(on) == 0 {
+		return nil
+	}
+	total := int64(0)
+	for _, k := range on {
+		total += k.Weight
+	}
+	n := rate * length / int64(time.Hour)
+	n = r.between(n/2, n+n/2)
+	out := make([]Fault, 0, n)
+	for range n {
+		k := drawKind(r, on, total)
+		f := Fault{At: r.between(0, length), Kind: k.Kind, Draw: r.Uint64()}
+		if len(k.Phases) > 1 && r.oneIn(2) {
+			f.Phase = pick(r, k.Phases)
+		}
+		out = append(out, f)
+	}
+	return inOrder(out)
+}
+
+// guardianFaults adds those of guardians to a script: about one a minute.
+func guardianFaults(c Config, script []Fault) []Fault {
+	r := stream(c.Seed, "guardian faults")
+	kinds := []machine.Kind{machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff}
+	for range int64(c.Duration) / int64(time.Minute) {
+		f := Fault{At: r.between(0, int64(c.Duration)), Kind: pick(r, kinds), Draw: r.Uint64()}
+		if r.oneIn(2) {
+			f.Phase = pick(r, c.Machine.Info(f.Kind).Phases)
+		}
+		script = append(script, f)
+	}
+	return inOrder(script)
+}
+
+func inOrder(script []Fault) []Fault {
+	slices.SortStableFunc(script, func(a, b Fault) int { return int(max(-1, min(1, a.At-b.At))) })
+	return script
+}
+
+func drawKind(r chance, on []machine.Fault, total int64) machine.Fault {
+	at := r.Int64N(total)
+	for _, k := range on {
+		if at -= k.Weight; at < 0 {
+			return k
+		}
+	}
+	return on[len(on)-1]
+}

@@ -1,0 +1,289 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// strike lets a fault of the script happen, or wait for its phase.
+func (w *world) strike(f Fault) {
+	if w.healing {
+		return
+	}
+	r := stream(f.Draw, "fault")
+	info := w.machine.Info(f.Kind)
+	if info.Phases[0] == machine.Cluster {
+		w.strikeAll(f, r)
+		return
+	}
+	suits := func(p *process) bool { return f.Phase == anyPhase || p.state.Phase() == f.Phase }
+	found := w.processes(suits)
+	if info.Suits == nil && f.Phase == anyPhase {
+		found = w.processes(func(p *process) bool { return slices.Contains(info.Phases, p.state.Phase()) })
+	}
+	if len(found) == 0 {
+		w.waiting = append(w.waiting, f)
+		return
+	}
+	w.hit(pick(r, found), f, r)
+}
+
+// entered lets the faults happen that waited for a member in this phase.
+func (w *world) entered(p *process, phase string) {
+	for i, f := range w.waiting {
+		if f.Phase == phase && !w.healing {
+			w.waiting = slices.Delete(w.waiting, i, i+1)
+			w.hit(p, f, stream(f.Draw, "fault"))
+			return
+		}
+	}
+}
+
+// notice counts what the machine sees in the phases of all members.
+func (w *world) notice() {
+	if w.machine.Notice == nil {
+		return
+	}
+	phases := make([]string, len(w.procs))
+	for i, p := range w.procs {
+		phases[i] = p.state.Phase()
+	}
+	if k := w.machine.Notice(phases); k != "" {
+		w.count(k, machine.Cluster)
+	}
+}
+
+// hit lets a fault happen to one member.
+func (w *world) hit(p *process, f Fault, r chance) {
+	phase := p.state.Phase()
+	w.note("fault: %s of %s, which is %s", f.Kind, p.label(), phase)
+	ttl := int64(w.plan.ttl)
+	switch f.Kind {
+	case machine.Cut, machine.CutOut, machine.CutIn:
+		w.count(f.Kind, phase)
+		w.cut(p, f.Kind, r.between(ttl/20, 3*ttl))
+	case machine.PauseShort:
+		w.count(f.Kind, phase)
+		p.pause(r.between(int64(time.Millisecond), ttl*9/10))
+	case machine.PauseLong:
+		w.count(f.Kind, phase)
+		p.pause(r.between(ttl, 5*ttl))
+	case machine.Crash:
+		w.count(f.Kind, phase)
+		p.die()
+	case machine.CrashBetween:
+		p.dieAt = r.IntN(4)
+	case machine.ClockRate:
+		w.count(f.Kind, phase)
+		p.clock.setRate(w.now, r.between(-w.plan.rho, w.plan.rho))
+	case machine.WallJump:
+		w.count(f.Kind, phase)
+		p.wall.shift += time.Duration(r.between(-int64(48*time.Hour), int64(48*time.Hour)))
+	case machine.LeaveInOrder:
+		w.count(f.Kind, phase)
+		p.post(w.machine.Events.Stop("told to"))
+	case machine.SecondStart:
+		w.count(f.Kind, phase)
+		w.start(p.name)
+	case machine.SlowWork:
+		w.count(f.Kind, phase)
+		p.slowWork = w.now + r.between(ttl/4, 3*ttl)
+	case machine.RunnerFails:
+		if len(p.runs) > 0 {
+			w.count(f.Kind, phase)
+			p.fail(pick(r, p.runs))
+		}
+	case machine.RunnerLingers:
+		if len(p.runs) > 0 {
+			x := pick(r, p.runs)
+			x.lingers, x.armed = true, f.Phase
+		}
+	case machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff:
+		p.hitGuardian(f.Kind, r)
+	default:
+		p.arm(armed{f.Kind, f.Phase})
+	}
+}
+
+// arm lets a fault wait for a call, or a hint; no more than a few of a kind, so that they do not come in a flood.
+func (p *process) arm(a armed) {
+	if len(p.armed) < 16 {
+		p.armed = append(p.armed, a)
+	}
+}
+
+func (p *process) armedFor(k machine.Kind) int {
+	phase := p.state.Phase()
+	return slices.IndexFunc(p.armed, func(a armed) bool { return a.kind == k && (a.phase == anyPhase || a.phase == phase) })
+}
+
+func (p *process) use(i int) {
+	p.w.count(p.armed[i].kind, p.state.Phase())
+	p.armed = slices.Delete(p.armed, i, i+1)
+}
+
+func (w *world) cut(p *process, k machine.Kind, d int64) {
+	p.cutOut = p.cutOut || k != machine.CutIn
+	p.cutIn = p.cutIn || k != machine.CutOut
+	w.after(d, func() { p.cutOut, p.cutIn = false, false })
+}
+
+// cutFor cuts a process off for a while, unless the faults are over.
+func (w *world) cutFor(p *process, d int64) {
+	if !w.healing {
+		w.cut(p, machine.Cut, d)
+	}
+}
+
+// deafen lets nothing reach a member for a TTL: were it counted out wrongly now, it would not hear of that.
+func (w *world) deafen(whom cluster.MemberID) {
+	if w.healing {
+		return
+	}
+	for _, p := range w.processes(func(p *process) bool { return p.name == whom }) {
+		w.cut(p, machine.CutIn, int64(w.plan.ttl))
+	}
+}
+
+// strikeAll lets a fault happen to the store, or to the cluster as a whole.
+func (w *world) strikeAll(f Fault, r chance) {
+	ttl := int64(w.plan.ttl)
+	switch f.Kind {
+	case machine.StoreAway:
+		w.disk.away = true
+		w.after(r.between(ttl/10, 3*ttl), func() { w.disk.away = false })
+	case machine.DiskFull:
+		w.disk.full = true
+		w.after(r.between(ttl/10, 2*ttl), func() { w.disk.full = false })
+	case machine.Truncation:
+		if w.client.trims = r.oneIn(2) && w.client.propose("configure", cluster.Configure{Retention: r.between(10, 1000)}); !w.client.trims {
+			w.truncate()
+		}
+	case machine.Garbage:
+		b := make([]byte, r.between(0, 60))
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		switch {
+		case r.oneIn(3): // as of a newer format, which nobody has switched on
+			b = append([]byte{entryMagic, byte(r.between(2, 127))}, b...)
+		case len(b) > 0 && b[0] == entryMagic:
+			b[0] = 0
+		}
+		w.disk.append(b)
+	case machine.Foreign:
+		w.foreign(r)
+	case machine.GroupFails:
+		w.disk.room.step(memory.GroupCall{Fail: true})
+	case machine.Storm:
+		w.disk.room.storm(r)
+	case machine.AllAtOnce:
+		for _, p := range w.processes(alive) {
+			p.die()
+		}
+	default:
+		if !w.operate(f.Kind, r) {
+			return
+		}
+	}
+	w.note("fault: %s", f.Kind)
+	w.count(f.Kind, machine.Cluster)
+}
+
+// entryMagic begins each entry.
+const entryMagic = 0xE7
+
+// truncate saves a snapshot and trims the log to it: readers that are behind must jump.
+func (w *world) truncate() {
+	v := w.oracle.ref
+	if v.Index() == 0 || uint64(v.Index()) <= w.disk.snapshot.Index {
+		return
+	}
+	w.disk.snapshot.Index, w.disk.snapshot.Data = uint64(v.Index()), v.Snapshot()
+	w.disk.trim(uint64(v.Index()))
+	w.saved = v.Applied()
+}
+
+// foreign appends an entry whose writer nobody knows, with commands about what was or never was.
+func (w *world) foreign(r chance) {
+	ref := w.oracle.ref
+	var commands []cluster.Command
+	for p := range ref.Partitions() {
+		if r.oneIn(3) && p.Token > 1 {
+			stale := p.Token - 1
+			commands = append(commands, cluster.Stopped{Partition: p.ID, Token: stale}, cluster.Started{Partition: p.ID, Token: stale},
+				cluster.FinishPartition{Partition: p.ID, Token: stale, Outcome: cluster.OutcomeDone})
+		}
+	}
+	for m := range ref.Members() {
+		if r.oneIn(2) {
+			commands = append(commands, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation + 1, Reason: "stale"},
+				cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation - 1, By: m.ID, ByIncarnation: m.Incarnation},
+				cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation - 1})
+		}
+	}
+	commands = append(commands, cluster.KillJob{Job: "nobody-knows-it"})
+	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: commands}
+	w.disk.write(e)
+	w.impostor(r)
+	if w.machine.Has(machine.TailLost) { // leader is not yet proved under other histories
+		w.poison()
+	}
+}
+
+// operate is what an operator does; false when there was nobody to ask.
+func (w *world) operate(k machine.Kind, r chance) bool {
+	c := w.client
+	job := pick(r, c.wanted)
+	switch k {
+	case machine.Hold:
+		return w.announce()
+	case machine.Drain:
+		p := w.anyProcess(alive)
+		if p == nil || !c.propose("drain", cluster.DrainMember{Member: p.name, On: true}) {
+			return false
+		}
+		w.after(r.between(int64(time.Second), int64(time.Minute)), func() { c.propose("undrain", cluster.DrainMember{Member: p.name}) })
+		return true
+	case machine.KillJob:
+		return c.propose("kill", cluster.KillJob{Job: job.id})
+	case machine.UpdateJob:
+		spec := job.spec
+		spec.Tasks = slices.Clone(spec.Tasks)
+		t := &spec.Tasks[0]
+		t.Definition = fmt.Appendf(nil, `{"retry":{"min_ms":%d,"max_ms":2000}}`, r.between(100, 900))
+		if len(t.Partitions) > 1 && r.oneIn(2) {
+			t.Partitions = t.Partitions[:len(t.Partitions)-1]
+		}
+		if t.Spread == cluster.SpreadPool {
+			t.Max = r.between(0, 3)
+		} else {
+			t.Weight = r.between(0, 300)
+		}
+		return c.propose("update", cluster.UpdateJob{Job: job.id, Spec: spec})
+	case machine.Split:
+		for p := range w.oracle.ref.OwnedBy(w.someOwner(r)) {
+			if j, _, key := p.ID.Split(); j == "batch" && len(key) < 8 {
+				return c.propose("split", cluster.SplitPartition{Partition: p.ID, Token: p.Token,
+					Children: []cluster.Child{{Key: key + "a", Parents: []string{key}}, {Key: key + "b", Parents: []string{key}}}})
+			}
+		}
+	}
+	return false
+}
+
+func (w *world) someOwner(r chance) cluster.MemberID {
+	var ids []cluster.MemberID
+	for m := range w.oracle.ref.Members() {
+		ids = append(ids, m.ID)
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return pick(r, ids)
+}

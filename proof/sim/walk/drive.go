@@ -1,0 +1,143 @@
+package walk
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/rota-run/rota/node/guardian/ward"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// step lets member i take an event in, and does at once what nobody else can observe.
+func (s *State) step(i int, ev machine.Event) {
+	m := s.own(i)
+	if s.rules.Machine.Group { // what was before the answer of a call, and what after it was sent
+		m.clock++
+	}
+	var fx []machine.Effect
+	m.state, fx = s.rules.Machine.Step(m.state, machine.Stamped(ev, m.clock))
+	for _, e := range fx {
+		s.effect(i, e)
+	}
+	s.settle(i)
+}
+
+func (s *State) effect(i int, e machine.Effect) {
+	m := s.own(i)
+	switch a := s.rules.Machine.Act(e).(type) {
+	case machine.Call:
+		if a.Group {
+			s.ask(i, e)
+			return
+		}
+		switch s.way(e) {
+		case Ignored:
+		case Unseen:
+			s.step(i, s.call(i, m.starts, e, fine))
+		default:
+			m.calls = append(slices.Clip(m.calls), e)
+		}
+	case machine.Assign:
+		m.work = supervisor{version: a.Version, lease: a.ValidUntil, grants: a.Grants}
+		s.step(i, s.rules.Machine.Events.Reported(m.work.version, m.reports()))
+	case machine.Left:
+		m.gone = true
+		s.dismiss(i)
+		s.stop(i)
+	case machine.Halt:
+		s.broken = "nobody halts: " + a.Err.Error()
+	}
+}
+
+// reports are what the supervisor tells: it runs what it was told to run, and nothing fails.
+func (m *member) reports() []protocol.Report {
+	if m.work.lease == 0 {
+		return nil
+	}
+	out := make([]protocol.Report, len(m.work.grants))
+	for i, g := range m.work.grants {
+		out[i] = protocol.Report{Partition: g.Partition, Token: g.Token}
+	}
+	return out
+}
+
+// settle delivers the answers that a member can't get too late.
+func (s *State) settle(i int) {
+	for k := 0; k < len(s.members[i].calls); k++ {
+		m := s.members[i]
+		e := m.calls[k]
+		if m.awake() && s.way(e) == Quiet && s.rules.Prompt(s, m.state, e) && s.deliver(i, k) {
+			return // that has settled the rest
+		}
+	}
+}
+
+// deliver makes the call number k of member i, unless its answer tells nothing new: then it stays under way.
+func (s *State) deliver(i, k int) bool {
+	m := s.own(i)
+	e, before, calls := m.calls[k], m.state, m.calls
+	next := s
+	if s.way(e) != Quiet { // it writes
+		next = s.clone()
+	}
+	ev := next.call(i, m.starts, e, fine)
+	after, fx := s.rules.Machine.Step(before, machine.Stamped(ev, m.clock))
+	if len(fx) == 1 && s.rules.alike(fx[0], e) && bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
+		return false
+	}
+	s.docs, s.log, s.broken, s.changed, s.guardians = next.docs, next.log, next.broken, next.changed, next.guardians
+	m.state, m.calls = after, slices.Delete(slices.Clone(calls), k, k+1)
+	for _, e := range fx {
+		s.effect(i, e)
+	}
+	s.settle(i)
+	return true
+}
+
+// read delivers the next entry, or all that is new where members are prompt.
+func (s *State) read(i int) {
+	m := s.own(i)
+	next := s.after(m.index())
+	if !s.bounds.Prompt {
+		next = next[:1]
+	}
+	s.step(i, s.rules.Read(m.state, page(next, s)))
+}
+
+func page(rs []*record, s *State) store.Page {
+	p := store.Page{Records: make([]store.Record, len(rs)), Head: uint64(s.head().Index())}
+	for i, r := range rs {
+		p.Records[i] = r.Record
+		p.Head = r.Index
+	}
+	return p
+}
+
+// begin starts a process in place i: it loads the newest value, and does what nobody can observe.
+func (s *State) begin(i int) {
+	m := s.own(i)
+	m.up, m.starts = true, m.starts+1
+	m.clock = 1
+	s.guard(i, ward.Book[string]{})
+	m.state = s.rules.Machine.Start(s.params(i, m.starts))
+	s.step(i, s.rules.Machine.Events.Woken)
+	if s.rules.Read == nil {
+		return
+	}
+	if ev := s.rules.Read(m.state, store.Page{Head: uint64(s.head().Index())}); ev != nil {
+		s.step(i, ev)
+	}
+}
+
+// stop ends process i. What it was about to write may still be done.
+func (s *State) stop(i int) {
+	m := s.own(i)
+	for _, e := range m.calls {
+		if s.way(e) == Risky {
+			s.orphans = append(slices.Clip(s.orphans), orphan{e, i, m.starts})
+		}
+	}
+	*m = member{starts: m.starts, gone: m.gone}
+}

@@ -1,0 +1,244 @@
+package walk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// inquiry is a member's call to the group, which may let it wait for others.
+type inquiry struct {
+	effect machine.Effect
+	number uint64
+	sent   protocol.Instant
+	answer *memory.GroupAnswer // nil while it waits
+}
+
+// seat is a membership in the group, and the process that asked for it.
+type seat struct {
+	id     string
+	member int
+	start  byte
+}
+
+// ask makes a call of member i to the group.
+func (s *State) ask(i int, e machine.Effect) {
+	m := s.own(i)
+	h := &handle{s: s, member: i, start: m.starts}
+	s.rules.Machine.Caller(s.params(i, m.starts), h).Call(context.Background(), e)
+	s.asks++
+	h.request.Call = s.asks
+	m.inquiry = &inquiry{effect: e, number: s.asks, sent: m.clock}
+	joins := h.request.Join != nil && h.request.Join.ID == ""
+	s.feed(h.request)
+	if !joins {
+		return
+	}
+	id := s.room.Waiting(s.asks)
+	if q := s.members[i].inquiry; q.answer != nil {
+		id = q.answer.Membership.ID
+	}
+	s.seats = append(slices.Clip(s.seats), seat{id, i, m.starts})
+}
+
+// feed lets the group take in a request, and notes its answers.
+func (s *State) feed(c memory.GroupCall) {
+	var answers []memory.GroupAnswer
+	s.room, answers = s.room.Step(0, c)
+	for _, a := range answers {
+		for i, m := range s.members {
+			if m.up && m.inquiry != nil && m.inquiry.number == a.Call {
+				q := *m.inquiry
+				q.answer = &a
+				s.own(i).inquiry = &q
+			}
+		}
+	}
+}
+
+// answered tells whether the group has answered a member that can hear it.
+func (m *member) answered() bool {
+	return m.up && m.awake() && m.inquiry != nil && m.inquiry.answer != nil
+}
+
+// mostRounds is more than members ask the group before time passes.
+const mostRounds = 100
+
+// heed delivers the answers that come at once, and forgets memberships that are over.
+func (s *State) heed() {
+	rounds := 0
+	for again := true; again && s.broken == ""; rounds++ {
+		if again = false; rounds > mostRounds {
+			s.broken = "the group is asked again and again, and no time passes"
+			return
+		}
+		for i, m := range s.members {
+			if m.answered() && s.way(m.inquiry.effect) == Unseen {
+				s.hearGroup(i)
+				again = true
+			}
+		}
+	}
+	s.seats = slices.DeleteFunc(slices.Clone(s.seats), func(t seat) bool { return !s.seated(t.id) })
+}
+
+// seated tells whether a member is in the group, or may be again when its server dies.
+func (s *State) seated(id string) bool {
+	if has(s.room, id) || s.used.Failures >= s.bounds.Failures {
+		return has(s.room, id)
+	}
+	fact, _ := s.room.Step(0, memory.GroupCall{Fail: true})
+	return has(fact, id)
+}
+
+// has asks a group for a member, whatever its generation.
+func has(g memory.Group, id string) bool {
+	_, answers := g.Step(0, memory.GroupCall{Call: 1, Beat: &store.Seat{ID: id}})
+	return !errors.Is(answers[0].Err, store.ErrSession)
+}
+
+// hearGroup delivers the answer of the group to member i.
+func (s *State) hearGroup(i int) {
+	q := s.members[i].inquiry
+	s.own(i).inquiry = nil
+	s.step(i, s.reply(i, q))
+}
+
+// reply is the event that an answer of the group makes.
+func (s *State) reply(i int, q *inquiry) machine.Event {
+	m := s.members[i]
+	p := s.params(i, m.starts)
+	p.Now = func() protocol.Instant { return q.sent }
+	h := &handle{s: s, member: i, start: m.starts, answer: q.answer}
+	return s.rules.Machine.Caller(p, h).Call(context.Background(), q.effect)
+}
+
+// beat is the answer to the heartbeat that member i would send now, nil if it sends none.
+func (s *State) beat(i int) machine.Event {
+	m := s.members[i]
+	if s.rules.Beat == nil || !m.up || !m.awake() || m.inquiry != nil {
+		return nil
+	}
+	e := s.rules.Beat(m.state)
+	if e == nil {
+		return nil
+	}
+	h := &handle{s: s, member: i, start: m.starts}
+	s.rules.Machine.Caller(s.params(i, m.starts), h).Call(context.Background(), e)
+	h.request.Call = 1
+	_, answers := s.room.Step(0, h.request)
+	return s.reply(i, &inquiry{effect: e, sent: m.clock, answer: &answers[0]})
+}
+
+// group are the moves of the group and its members.
+func (w *moves) group() {
+	if !w.s.rules.Machine.Group {
+		return
+	}
+	for i, m := range w.s.members {
+		switch ev := w.s.beat(i); {
+		case m.answered():
+			w.add(fmt.Sprintf("%s hears the group: %s", name(i), w.s.said(m.inquiry.effect)), func(s *State) { s.hearGroup(i) })
+		case ev != nil:
+			w.add(fmt.Sprintf("%s has a heartbeat: %s", name(i), w.s.said(ev)), func(s *State) { s.step(i, ev) })
+		}
+	}
+	for _, t := range w.s.seats {
+		w.silent(t)
+	}
+	if w.s.used.Failures < w.bounds.Failures {
+		w.add("the server of the group dies", func(s *State) {
+			s.used.Failures++
+			s.feed(memory.GroupCall{Fail: true})
+		})
+	}
+	forgotten, _ := w.s.room.Step(0, memory.GroupCall{Forget: true})
+	if w.s.used.Forgets < w.bounds.Forgets && forgotten.String() != w.s.room.String() {
+		w.add("the group, which nobody is in, is forgotten", func(s *State) {
+			s.used.Forgets++
+			s.room = forgotten
+		})
+	}
+}
+
+// silent: the group has not heard of a member for its session: it is dead, or it was away.
+func (w *moves) silent(t seat) {
+	m := w.s.members[t.member]
+	remove := func(s *State) { s.feed(memory.GroupCall{Leave: t.id}) }
+	switch {
+	case !m.up || m.starts != t.start:
+		w.add(fmt.Sprintf("the group removes %s, which is dead", t.id), remove)
+	case w.s.used.Suspicions < w.bounds.Suspicions && m.awake() && m.inquiry == nil:
+		w.add(fmt.Sprintf("%s is away for longer than the TTL, and the group removes %s", name(t.member), t.id), func(s *State) {
+			s.used.Suspicions++
+			remove(s)
+			if !s.bounds.Timeless {
+				s.own(t.member).clock += protocol.Instant(2 * ttl)
+			}
+		})
+	}
+}
+
+// appendGroup appends what the group is, and who is in it.
+func (s *State) appendGroup(b []byte) []byte {
+	if !s.rules.Machine.Group {
+		return b
+	}
+	b = append(append(b, s.room.String()...), byte(len(s.seats)))
+	for _, t := range s.seats {
+		b = append(append(b, t.id...), 0, byte(t.member), t.start)
+	}
+	return b
+}
+
+// appendInquiry appends what a member waits for. When it was sent matters as far as the rules say.
+func (s *State) appendInquiry(b []byte, m *member, n *Names) []byte {
+	q := m.inquiry
+	if q == nil {
+		return append(b, 0)
+	}
+	b = s.rules.Effect(append(b, 1, flag(q.answer != nil), flag(s.rules.Before(m.state, q.sent))), q.effect, n)
+	if q.answer != nil && q.answer.Err != nil {
+		b = append(b, q.answer.Err.Error()...)
+	}
+	return append(b, 0)
+}
+
+// inquire notes what is asked of the group, or gives the answer.
+func (h *handle) inquire(c memory.GroupCall) (memory.GroupAnswer, error) {
+	if h.answer == nil {
+		h.request = c
+		return memory.GroupAnswer{}, store.ErrUnknown
+	}
+	return *h.answer, h.answer.Err
+}
+
+// JoinGroup implements store.Group.
+func (h *handle) JoinGroup(_ context.Context, r store.JoinRequest) (store.Membership, error) {
+	a, err := h.inquire(memory.GroupCall{Join: &r})
+	return a.Membership, err
+}
+
+// SyncGroup implements store.Group.
+func (h *handle) SyncGroup(_ context.Context, t store.Seat, give []store.GroupMember) ([]byte, error) {
+	a, err := h.inquire(memory.GroupCall{Sync: &t, Give: give})
+	return a.Given, err
+}
+
+// Heartbeat implements store.Group.
+func (h *handle) Heartbeat(_ context.Context, t store.Seat) error {
+	_, err := h.inquire(memory.GroupCall{Beat: &t})
+	return err
+}
+
+// LeaveGroup implements store.Group.
+func (h *handle) LeaveGroup(_ context.Context, id string) error {
+	_, err := h.inquire(memory.GroupCall{Leave: id})
+	return err
+}

@@ -1,0 +1,308 @@
+package walk
+
+import (
+	"encoding/binary"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/machine"
+)
+
+// Key implements check.Model. The log is named by the value at the entry that everyone has read and by what stands behind it. Indexes
+// and sequence numbers are named by their order: states that differ only in how many entries it took to reach them are one.
+func (m Model) Key(s *State) string {
+	n := newNames(s)
+	s.appendKey(nil, n) // collects the indexes
+	n.rank()
+	return string(s.appendKey(make([]byte, 0, 1024), n))
+}
+
+// Names gives indexes their rank among those that a state mentions. Nil names everything as it is.
+type Names struct {
+	base    *cluster.Value // that everyone has read
+	known   []string       // documents of its members, and of those that may become members by what was written since or is under way
+	indexes []cluster.Index
+	aliases map[string]uint64   // by text, in the order in which they are first met
+	classes map[string][]uint64 // numbers of each class of which only the order counts
+	types   []reflect.Type      // that are such classes
+	ranked  bool
+}
+
+// newNames takes the value that everyone has read as base. Where members are prompt that is the newest one: one that is behind reads all
+// of it in one go before it decides anything else, and until then its state alone says what it does.
+func newNames(s *State) *Names {
+	read := s.head().Index()
+	for _, me := range s.members {
+		if me.up && (!s.bounds.Prompt || s.rules.Settled) && s.reads(me) {
+			read = min(read, me.index())
+		}
+	}
+	n := &Names{types: s.rules.Ranked, classes: map[string][]uint64{}, base: s.at(read), indexes: make([]cluster.Index, 0, 64)}
+	for m := range n.base.Members() {
+		n.known = append(n.known, m.Heartbeat)
+	}
+	for _, r := range s.after(read) {
+		n.known = Heartbeats(n.known, r.entry.Commands)
+	}
+	if s.rules.Names == nil {
+		return n
+	}
+	for _, o := range s.orphans {
+		n.known = append(n.known, s.rules.Names(o.effect)...)
+	}
+	for i := range s.members {
+		for _, e := range s.members[i].calls {
+			if s.way(e) != Secret {
+				n.known = append(n.known, s.rules.Names(e)...)
+			}
+		}
+	}
+	return n
+}
+
+// Heartbeats appends the heartbeats that commands name.
+func Heartbeats(to []string, cs []cluster.Command) []string {
+	for _, c := range cs {
+		switch c := c.(type) {
+		case cluster.PrepareJoin:
+			to = append(to, c.Heartbeat)
+		case cluster.ConfirmMember:
+			to = append(to, c.Heartbeat)
+		}
+	}
+	return to
+}
+
+// Known tells whether a member may have heard of a document, now or later.
+func (n *Names) Known(key string) bool { return n == nil || slices.Contains(n.known, key) }
+
+// Index is the rank of an index.
+func (n *Names) Index(i cluster.Index) uint64 {
+	if i == 0 || n == nil {
+		return uint64(i)
+	}
+	if !n.ranked {
+		n.indexes = append(n.indexes, i)
+		return 0
+	}
+	at, _ := slices.BinarySearch(n.indexes, i)
+	return uint64(at) + 1
+}
+
+// Alias appends the number of a text: states that differ only in such texts, but not in which of them are equal, have one key.
+func (n *Names) Alias(b []byte, text string) []byte {
+	if n == nil {
+		return append(append(b, text...), 0)
+	}
+	a, ok := n.aliases[text]
+	if !ok {
+		if n.aliases == nil {
+			n.aliases = make(map[string]uint64)
+		}
+		a = uint64(len(n.aliases)) + 1
+		n.aliases[text] = a
+	}
+	return binary.AppendUvarint(b, a)
+}
+
+// rank gives what was collected its ranks.
+func (n *Names) rank() {
+	slices.Sort(n.indexes)
+	n.indexes, n.ranked = slices.Compact(n.indexes), true
+	for class, all := range n.classes { // order-free: each by itself
+		slices.Sort(all)
+		n.classes[class] = slices.Compact(all)
+	}
+}
+
+// of is the rank of a number in its class. Zero means something of its own.
+func (n *Names) of(class string, x uint64) uint64 {
+	if x == 0 || n == nil {
+		return x
+	}
+	if !n.ranked {
+		n.classes[class] = append(n.classes[class], x)
+		return 0
+	}
+	at, _ := slices.BinarySearch(n.classes[class], x)
+	return uint64(at) + 1
+}
+
+// version appends a version: where they are ranked, by its rank among those of its document.
+func (n *Names) version(b []byte, v string) []byte {
+	key, number, ranked := strings.Cut(v, versionMark)
+	x, err := strconv.ParseUint(number, 10, 64)
+	if !ranked || err != nil {
+		return append(binary.AppendUvarint(b, uint64(len(v))), v...)
+	}
+	return binary.AppendUvarint(b, n.of(key, x))
+}
+
+// Seq names a sequence number of a writer. Numbers up to the newest applied one are all alike: duplicates.
+func (n *Names) Seq(w cluster.WriterID, seq uint64) int64 {
+	if n == nil {
+		return int64(seq) //nolint:gosec // small numbers
+	}
+	return max(0, int64(seq)-int64(n.base.Wrote(w))) //nolint:gosec // small numbers
+}
+
+// Command appends what a command says.
+func (n *Names) Command(b []byte, c cluster.Command) []byte {
+	switch c := c.(type) {
+	case cluster.PrepareJoin:
+		return n.mention(append(b, 1), string(c.Member)+c.Heartbeat, c.Replaces)
+	case cluster.AcceptJoin:
+		return n.mention(append(b, 2), string(c.Member)+string(c.By), c.Incarnation, c.ByIncarnation)
+	case cluster.AbortJoin:
+		return n.mention(append(b, 3), string(c.Member), c.Incarnation)
+	case cluster.LeaveCluster:
+		return n.mention(append(b, 4), string(c.Member), c.Incarnation)
+	case cluster.ConfirmMember:
+		return n.mention(append(b, 5), string(c.Member)+c.Heartbeat, c.Incarnation)
+	case cluster.Started:
+		return n.mention(append(b, 6), string(c.Partition), c.Token)
+	case cluster.Stopped:
+		return n.mention(append(b, 7), string(c.Partition), c.Token)
+	}
+	return n.Any(append(b, 8), c)
+}
+
+func (n *Names) mention(b []byte, what string, indexes ...cluster.Index) []byte {
+	b = append(append(b, what...), 0)
+	for _, i := range indexes {
+		b = binary.AppendUvarint(b, n.Index(i))
+	}
+	return b
+}
+
+// Entry appends what an entry says.
+func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
+	b = append(append(b, e.Writer...), 0)
+	b = binary.AppendVarint(b, n.Seq(e.Writer, e.Seq))
+	b = append(b, byte(len(e.Commands)))
+	for _, c := range e.Commands {
+		b = n.Command(b, c)
+	}
+	return b
+}
+
+// value appends the records that decide what a value does next. The job never changes.
+func (n *Names) value(b []byte, v *cluster.Value) []byte {
+	for m := range v.Members() {
+		b = append(append(b, m.ID...), 1, byte(m.State))
+		b = n.mention(b, m.Heartbeat, m.Incarnation, m.Changed)
+	}
+	for p := range v.Partitions() {
+		b = append(append(b, p.Owner...), 2, byte(p.State))
+		b = n.mention(b, string(p.Next), p.Token, p.NextToken)
+	}
+	return b
+}
+
+// place tells how far a member has read.
+func (n *Names) place(i cluster.Index) byte {
+	if i < n.base.Index() {
+		return 255
+	}
+	return byte(i - n.base.Index())
+}
+
+func (s *State) appendKey(b []byte, n *Names) []byte {
+	b = n.value(b, n.base)
+	if s.rules.Value != nil {
+		b = s.rules.Value(b, n.base, n)
+	}
+	b = append(b, byte(s.head().Index()-n.base.Index()))
+	for _, r := range s.after(n.base.Index()) {
+		b = binary.AppendUvarint(b, n.Index(r.entry.Index))
+		b = n.Entry(b, r.entry)
+	}
+	u := s.used
+	b = append(b, byte(u.Crashes), byte(u.Restarts), byte(u.Suspicions), byte(u.Duplicates), byte(u.Failures), byte(u.Leaves), byte(u.Forgets), byte(len(s.docs)), byte(len(s.orphans)))
+	for _, d := range s.docs {
+		if s.rules.Doc != nil {
+			b = s.rules.Doc(append(append(b, byte(d.member), d.start), d.session...), d.Doc, n)
+			continue
+		}
+		b = n.Any(append(append(b, d.Key...), 0), d.Version)
+		if !s.rules.Heartbeat(d.Key) {
+			b = append(append(b, 0, byte(d.member), d.start), d.session...)
+			if s.rules.Decode != nil {
+				b = n.Any(b, d.says, s.rules.Skip...)
+			} else {
+				b = append(b, d.Value...)
+			}
+		}
+	}
+	b = s.appendLate(b, n)
+	b = s.appendGuardians(s.appendGroup(b))
+	for i := range s.members {
+		b = s.appendMember(b, s.members[i], n)
+	}
+	return append(b, s.broken...)
+}
+
+// appendLate appends the late writes; their order makes no difference.
+func (s *State) appendLate(b []byte, n *Names) []byte {
+	if s.rules.Over == nil { // replica has few: the states that differ in their order are walked twice
+		for _, o := range s.orphans {
+			b = s.rules.Effect(b, o.effect, n)
+		}
+		return b
+	}
+	late := make([]machine.Effect, len(s.orphans))
+	for i, o := range s.orphans {
+		late[i] = o.effect
+	}
+	return s.appendCalls(b, late, n)
+}
+
+// appendMember appends what the model keeps beside the member's own state. What runs follows from that.
+func (s *State) appendMember(b []byte, m *member, n *Names) []byte {
+	if !m.up {
+		return append(b, 0, m.starts, flag(m.gone))
+	}
+	b = append(b, 1, m.starts, flag(m.leaving), byte(len(m.calls)), byte(len(m.answers)))
+	if s.rules.Machine.Group {
+		b = s.appendInquiry(append(b, flag(m.awake())), m, n)
+	} else {
+		b = binary.AppendVarint(b, int64(m.clock))
+	}
+	if s.reads(m) {
+		b = append(b, n.place(m.index()))
+	}
+	for _, h := range m.hints {
+		b = append(append(b, h...), 0)
+	}
+	b = s.appendCalls(b, m.calls, n)
+	for _, a := range m.answers {
+		b = s.rules.Event(b, a, m.state, n)
+	}
+	return s.rules.Key(b, m.state, n)
+}
+
+// appendCalls appends what is under way; in which order it was asked for makes no difference.
+func (s *State) appendCalls(b []byte, calls []machine.Effect, n *Names) []byte {
+	if len(calls) == 1 {
+		return s.rules.Effect(b, calls[0], n)
+	}
+	all := make([]string, len(calls))
+	for i, e := range calls {
+		all[i] = string(s.rules.Effect(nil, e, n))
+	}
+	slices.Sort(all)
+	for _, one := range all {
+		b = append(b, one...)
+	}
+	return b
+}
+
+func flag(f bool) byte {
+	if f {
+		return 1
+	}
+	return 0
+}

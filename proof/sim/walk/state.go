@@ -1,0 +1,257 @@
+package walk
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/contract"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// State is the store, the members and what is under way between them. It is a value: a move makes another one.
+type State struct {
+	rules     *Rules
+	log       []*record      // from the newest that everyone has read
+	truth     *cluster.Value // what the documents say, where there is no log
+	assess    machine.Truth
+	docs      []doc     // that exist, sorted by key
+	members   []*member // each is shared with older states until own copies it
+	owned     uint      // bit i: members[i] is not shared
+	orphans   []orphan  // writes that nobody waits for any more, and that may be done at any time or never
+	guardians []guardian
+	ends      []string // sessions whose end is still on its way to the store, a second time
+	bounds    Config
+	used      Config // faults so far
+	broken    string
+	changed   []string // keys that the move has changed, "" for the log; told of at its end
+	room      memory.Group
+	seats     []seat // memberships in the group
+	asks      uint64 // calls to the group so far
+	puts      uint64 // of documents so far, for rules that decode
+}
+
+// record is one entry of the log, with what it made of the value.
+type record struct {
+	store.Record
+	entry cluster.Entry
+	value cluster.Value
+}
+
+// doc is a document, and the process that wrote it.
+type doc struct {
+	store.Doc
+	member  int
+	start   byte
+	session string // "": it does not go with its process
+	says    any    // for rules that decode
+}
+
+// orphan is a write whose sender does not wait for it.
+type orphan struct {
+	effect machine.Effect
+	member int
+	start  byte
+}
+
+// member is one member's process, or the place of one.
+type member struct {
+	up      bool
+	starts  byte
+	leaving bool
+	gone    bool // has left in order
+	lost    byte // sessions
+	state   machine.State
+	clock   protocol.Instant
+	calls   []machine.Effect // under way
+	answers []machine.Event  // of writes, wait until the member goes on; in one order, since they come at once
+	hints   []string         // prefixes that it has yet to be told of, sorted
+	inquiry *inquiry         // to the group; never changed
+	work    supervisor
+}
+
+// supervisor is what runs.
+type supervisor struct {
+	version uint64
+	lease   protocol.Instant
+	grants  []*protocol.Grant
+}
+
+// acts tells whether the member does the work of a partition: it runs it, and its lease is not over by its own clock. A member whose
+// clock has run on does nothing, because what it runs asks for its lease first.
+func (m *member) acts(p cluster.PartitionID) bool { return m.token(p) != 0 }
+
+// token is the one under which the member does the work of a partition; 0 when it does not.
+func (m *member) token(p cluster.PartitionID) cluster.Token {
+	if !m.up || m.clock >= m.work.lease {
+		return 0
+	}
+	i := slices.IndexFunc(m.work.grants, func(g *protocol.Grant) bool { return g.Partition == p })
+	if i < 0 {
+		return 0
+	}
+	return m.work.grants[i].Token
+}
+
+// awake tells whether the member has noticed how late it is.
+func (m *member) awake() bool { return m.clock == m.state.Now() }
+
+// index is how far the member has read.
+func (m *member) index() cluster.Index {
+	v := m.state.Value()
+	return v.Index()
+}
+
+// writing tells whether a write of the member is under way.
+func (s *State) writing(m *member) bool {
+	return slices.ContainsFunc(m.calls, func(e machine.Effect) bool { return s.way(e) == Risky })
+}
+
+func (s *State) way(e machine.Effect) Way { return s.rules.Way(s.bounds, e) }
+
+func start(r *Rules, c Config) *State {
+	s := &State{rules: r, members: make([]*member, c.Members), bounds: c}
+	for i := range s.members {
+		s.members[i] = &member{}
+	}
+	s.room = memory.NewGroup(0)
+	if r.Machine.Fold == nil {
+		return s.claim()
+	}
+	e, encode := founding(c), cluster.Entry.Encode
+	if r.Machine.Encode != nil {
+		encode = r.Machine.Encode
+	}
+	s.append(encode(e))
+	if r.Settled {
+		for i := range s.members {
+			s.begin(i)
+			s.quiesce()
+		}
+	}
+	return s
+}
+
+// clone is a state that may be changed.
+func (s *State) clone() *State {
+	next := *s
+	next.members, next.owned = slices.Clone(s.members), 0
+	return &next
+}
+
+// own is a member that may be changed.
+func (s *State) own(i int) *member {
+	if s.owned&(1<<i) == 0 {
+		m := *s.members[i]
+		s.members[i] = &m
+		s.owned |= 1 << i
+	}
+	return s.members[i]
+}
+
+// append puts an entry into the log.
+func (s *State) append(data []byte) uint64 {
+	before := s.head()
+	r := &record{Record: store.Record{Index: uint64(before.Index()) + 1, Data: data}}
+	c, err := s.rules.Machine.Fold(*before, r.Record)
+	if err != nil || c.Entry == nil {
+		s.broken = "everything that is written is an entry"
+		return r.Index
+	}
+	r.entry, r.value = *c.Entry, c.After
+	s.log = append(slices.Clip(s.log), r)
+	s.note("")
+	if why := contract.Broken(before, &r.value, r.entry, c.Done); s.broken == "" {
+		s.broken = why
+	}
+	return r.Index
+}
+
+// head is the value of the whole log.
+func (s *State) head() *cluster.Value {
+	if s.truth != nil {
+		return s.truth
+	}
+	if len(s.log) == 0 {
+		return &cluster.Value{}
+	}
+	return &s.log[len(s.log)-1].value
+}
+
+// at is the value at an index.
+func (s *State) at(i cluster.Index) *cluster.Value {
+	if s.truth != nil {
+		return s.truth
+	}
+	return &s.log[uint64(i)-s.log[0].Index].value
+}
+
+// after is the log behind an index. Its indexes are dense.
+func (s *State) after(i cluster.Index) []*record {
+	if len(s.log) == 0 {
+		return nil
+	}
+	return s.log[uint64(i)+1-s.log[0].Index:]
+}
+
+// trim drops what everyone has read.
+func (s *State) trim() {
+	if len(s.log) == 0 {
+		return
+	}
+	read := s.head().Index()
+	for _, m := range s.members {
+		if m.up && s.reads(m) {
+			read = min(read, m.index())
+		}
+	}
+	if drop := uint64(read) - s.log[0].Index; drop > 0 {
+		s.log = slices.Clone(s.log[drop:])
+	}
+}
+
+// reads tells whether a member folds the log.
+func (s *State) reads(m *member) bool {
+	if s.rules.Read == nil {
+		return s.rules.Folds(m.state)
+	}
+	return s.rules.Read(m.state, store.Page{}) != nil
+}
+
+// behind tells whether there is something in the log that a member has yet to read.
+func (s *State) behind(m *member) bool { return s.reads(m) && m.index() < s.head().Index() }
+
+// find is the place of a document, and whether it exists.
+func (s *State) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(s.docs, key, func(d doc, k string) int { return strings.Compare(d.Key, k) })
+}
+
+// Exists implements [Store].
+func (s *State) Exists(key string) bool {
+	_, ok := s.find(key)
+	return ok
+}
+
+// live tells whether the process that wrote a document lives.
+func (s *State) live(d doc) bool {
+	m := s.members[d.member]
+	return m.up && m.starts == d.start
+}
+
+// vanish ends a session: its documents go.
+func (s *State) vanish(of doc) {
+	var gone []string
+	s.docs = slices.DeleteFunc(slices.Clone(s.docs), func(d doc) bool {
+		goes := d.member == of.member && d.start == of.start && d.session == of.session
+		if goes {
+			gone = append(gone, d.Key)
+		}
+		return goes
+	})
+	for _, key := range gone {
+		s.note(key)
+	}
+}

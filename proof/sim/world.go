@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/machine"
+)
+
+// Config of one run. Equal configs give equal runs.
+type Config struct {
+	Machine  *machine.Machine
+	Seed     uint64
+	Duration time.Duration // of virtual time under faults; default 1 h
+	Rate     int64         // faults per hour that the script aims at; default 700
+	Script   []Fault       // instead of the one that the seed draws; with Scripted
+	Scripted bool
+	// Drift is how wrong the rates of clocks may be, in thousandths; default 50, the bound that members count on. Beyond it owners may
+	// overlap: a run with more shows that the simulator would notice.
+	Drift int64
+	// Trace gets one line per event up to event TraceTo (0: all).
+	Trace   io.Writer
+	TraceTo uint64
+}
+
+// world is one run.
+type world struct {
+	conf    Config
+	machine *machine.Machine
+	plan    plan
+	now     int64
+	queue   queue
+	seq     uint64
+	chance  chance // of the world itself: ties, the store
+	events  uint64 // steps of members so far
+	digest  uint64
+	disk    *disk
+	procs   []*process // all that were ever started
+	starts  int
+	names   map[cluster.MemberID]int // how often each was started
+	oracle  *oracle
+	client  *client
+	waiting []Fault // faults that wait for their phase
+	healing bool
+	late    int64 // when the last write that the store delays is done
+	// saved is how many entries had been applied when the newest snapshot was written, by a member or behind their backs.
+	saved  uint64
+	result Result
+}
+
+// Run runs one world to its end, or to the first broken promise.
+func Run(c Config) Result {
+	c = withDefaults(c)
+	w := &world{conf: c, machine: c.Machine, plan: drawPlan(c), chance: stream(c.Seed, "world"), names: map[cluster.MemberID]int{}}
+	if c.Scripted {
+		w.plan.script = c.Script
+	}
+	w.result = newResult(w)
+	w.disk, w.oracle, w.client = newDisk(w), newOracle(w), newClient(w)
+	w.begin()
+	w.until(int64(c.Duration), func() bool { return false })
+	switch {
+	case w.broken():
+	case w.plan.ending != "":
+		w.doom()
+	default:
+		w.heal()
+	}
+	return w.finish()
+}
+
+func withDefaults(c Config) Config {
+	c.Duration = cmp.Or(c.Duration, time.Hour)
+	c.Rate = cmp.Or(c.Rate, 700)
+	c.Drift = cmp.Or(c.Drift, 50)
+	return c
+}
+
+func (w *world) begin() {
+	for i := range w.plan.members {
+		w.after(w.chance.between(0, int64(10*time.Second)), func() { w.start(cluster.MemberID(fmt.Sprintf("m%02d", i))) })
+	}
+	for _, f := range w.plan.script {
+		w.after(f.At, func() { w.strike(f) })
+	}
+	w.client.insist()
+	w.remember()
+}
+
+// remember keeps what there is, so that it can be shown when it is old.
+func (w *world) remember() {
+	w.disk.isolate()
+	w.after(w.chance.between(1, 2*int64(w.plan.ttl)), w.remember)
+}
+
+func (w *world) after(d int64, do func()) {
+	w.seq++
+	w.queue.add(happening{at: w.now + max(0, d), tie: w.chance.Uint64(), seq: w.seq, do: do})
+}
+
+// until lets things happen until an instant, until enough, or until a promise is broken; it tells whether it was enough.
+func (w *world) until(t int64, enough func() bool) bool {
+	for len(w.queue) > 0 && !w.broken() {
+		if enough() {
+			return true
+		}
+		if w.queue[0].at > t {
+			break
+		}
+		h := w.queue.next()
+		w.now = h.at
+		h.do()
+	}
+	w.now = max(w.now, t)
+	return enough()
+}
+
+func (w *world) broken() bool { return w.oracle.violation != nil }
+
+// stepped is called after every step of a member.
+func (w *world) stepped(p *process, ev machine.Event, fx []machine.Effect) {
+	w.events++
+	v := p.state.Value()
+	w.digest = (w.digest ^ uint64(v.Chain()) ^ uint64(v.Digest())<<1 ^ uint64(w.now) ^ uint64(p.id)<<48 ^ uint64(len(fx))) * 0x9E3779B97F4A7C15
+	if w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo) {
+		w.trace(p, ev, fx)
+	}
+}
+
+// logGrew hints at new entries, as a store that has watches does.
+func (w *world) logGrew() {
+	if !w.plan.watches {
+		return
+	}
+	for _, p := range w.procs {
+		if p.up {
+			if _, log := w.machine.Watches(p.state); log {
+				w.hint(p, "", w.machine.Events.Log)
+			}
+		}
+	}
+}
+
+// docChanged hints at a changed document.
+func (w *world) docChanged(key string) {
+	if !w.plan.watches {
+		return
+	}
+	for _, p := range w.procs {
+		if !p.up {
+			continue
+		}
+		prefixes, _ := w.machine.Watches(p.state)
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(key, prefix) {
+				w.hint(p, prefix, w.machine.Events.Doc(prefix))
+			}
+		}
+	}
+}
+
+// hint tells a member of a change below a prefix, or, where that is empty, of the log.
+func (w *world) hint(p *process, prefix string, ev machine.Event) {
+	d := p.chance.between(int64(50*time.Microsecond), int64(5*time.Millisecond))
+	if i := p.armedFor(machine.WatchLost); i >= 0 {
+		p.use(i)
+		return
+	}
+	if i := p.armedFor(machine.WatchLate); i >= 0 {
+		p.use(i)
+		d = p.chance.between(0, 2*int64(w.plan.ttl))
+	}
+	if p.hinted[prefix] {
+		return // merged with the one that is on its way
+	}
+	p.hinted[prefix] = true
+	w.after(d, func() {
+		p.reaches(func() {
+			p.hinted[prefix] = false
+			if !p.cutIn && !w.disk.away {
+				p.post(ev)
+			}
+		})
+	})
+}
+
+// anyProcess draws one of those that suit, nil when there is none.
+func (w *world) anyProcess(suits func(*process) bool) *process {
+	found := w.processes(suits)
+	if len(found) == 0 {
+		return nil
+	}
+	return pick(w.chance, found)
+}
+
+func (w *world) processes(suits func(*process) bool) []*process {
+	var found []*process
+	for _, p := range w.procs {
+		if p.up && suits(p) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func alive(*process) bool { return true }
+
+// twins tells whether another process has, or had a while ago, the same name.
+func (w *world) twins(p *process) bool { return w.names[p.name] > 1 }
+
+// died starts a process again after a while, under its name or another one.
+func (w *world) died(p *process) {
+	w.forget(p)
+	if w.healing {
+		if w.plan.ending == "" && len(w.processes(alive)) == 0 { // it was about to leave; the operator wants the cluster back
+			w.start(p.name)
+		}
+		return
+	}
+	name, kind := p.name, machine.RestartSame
+	if p.chance.oneIn(6) {
+		name, kind = cluster.MemberID(fmt.Sprintf("%.3s-%d", p.name, w.starts)), machine.RestartOther
+	}
+	w.after(p.chance.between(int64(10*time.Millisecond), int64(40*time.Second)), func() {
+		if w.healing || len(w.processes(alive)) >= w.plan.members {
+			return
+		}
+		if len(w.processes(func(p *process) bool { return p.name == name })) > 0 {
+			name, kind = cluster.MemberID(fmt.Sprintf("%.3s-%d", name, w.starts)), machine.RestartOther
+		}
+		w.count(kind, machine.Cluster)
+		w.start(name)
+	})
+}
+
+// forget drops the dead from the list.
+func (w *world) forget(dead *process) {
+	kept := w.procs[:0]
+	for _, p := range w.procs {
+		if p != dead {
+			kept = append(kept, p)
+		}
+	}
+	clear(w.procs[len(kept):])
+	w.procs = kept
+}
+
+func (w *world) count(k machine.Kind, phase string) {
+	w.result.Faults[k]++
+	w.result.Pairs[machine.Pair{Kind: k, Phase: phase}]++
+}

@@ -1,0 +1,67 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/rotacmd/internal/command/demo"
+)
+
+// interrupter is a terminal whose user types ctrl-c when something was said.
+type interrupter struct {
+	output
+	at  string
+	end context.CancelCauseFunc
+}
+
+var errCtrlC = errors.New("ctrl-c")
+
+func (i *interrupter) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), i.at) {
+		i.end(errCtrlC)
+	}
+	return i.output.Write(b)
+}
+
+// A demonstration inside this process that is interrupted ends its members in order, also the one that stands still, and leaves nothing running. It
+// has the process for itself, so that what is left is its own.
+func TestAnInterruptedDemoInMemory(t *testing.T) {
+	others := goleak.IgnoreCurrent()
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("ROTA_TTL", "not for members of a demonstration")
+	ctx, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	screen := &interrupter{at: "c suspended", end: end}
+	e := env{stdin: strings.NewReader(""), stdout: screen, stderr: screen, getenv: os.Getenv}
+	stage, err := newStage(ctx, e, "memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := runDemo(ctx, e, stage, demo.Options{Protocol: protocols()[0]}, 1, false); !errors.Is(err, errCtrlC) {
+		t.Errorf("it ended with %v", err)
+	}
+	if err := stage.stop(); err != nil {
+		t.Error(err)
+	}
+	if err := goleak.Find(others); err != nil { // it looks several times
+		t.Error(err)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "rota-demo-*", "*.log"))
+	if err != nil || len(logs) != 3 {
+		t.Fatalf("logs of members: %v, %v; it said\n%s", logs, err, screen.String())
+	}
+	for _, log := range logs {
+		name := strings.TrimSuffix(filepath.Base(log), ".log")
+		b, err := os.ReadFile(log)
+		if err != nil || !strings.HasSuffix(strings.TrimSpace(string(b)), name+" left in order") {
+			t.Errorf("%s: %v\n%s", name, err, b)
+		}
+	}
+}

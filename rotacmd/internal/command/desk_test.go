@@ -1,0 +1,153 @@
+//go:build unix
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/rotacmd/internal/nearby"
+)
+
+// testDesk is that of a member a, which has the value that the test gives it.
+type testDesk struct {
+	*written
+	value   atomic.Pointer[cluster.Value]
+	asked   atomic.Int64
+	changed chan struct{}
+	after   func(asked int64) // is called after the value was looked at; may be nil
+	sinks   []memberSink
+}
+
+func newTestDesk(w *written) *testDesk {
+	d := &testDesk{written: w, changed: make(chan struct{})}
+	v := w.value
+	d.value.Store(&v)
+	return d
+}
+
+// open answers until the test ends.
+func (d *testDesk) open() {
+	d.t.Helper()
+	l, err := nearby.Listen("store", "a")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	desk := &desk{
+		viewer: viewer{docs: d.st, journal: journal.NewDocs(d.st, "a", 0), store: "file:elsewhere", protocol: replica.Protocol{}.Name()},
+		log:    d.st, lookout: api.NewLookout(d.st, protocol.Now), sinks: func() []memberSink { return d.sinks },
+		whole:   d.whole,
+		changed: func() <-chan struct{} { return d.changed },
+	}
+	ctx, cancel := context.WithCancel(d.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		desk.serve(ctx, l, slog.New(slog.DiscardHandler))
+	}()
+	d.t.Cleanup(func() { cancel(); <-done })
+}
+
+func (d *testDesk) whole() cluster.Value {
+	v, asked := *d.value.Load(), d.asked.Add(1)
+	if d.after != nil {
+		d.after(asked)
+	}
+	return v
+}
+
+func (d *testDesk) status() string {
+	d.t.Helper()
+	out, stderr, code := here("", "status", "--store", "file:store")
+	if code != exitOK {
+		d.t.Fatalf("exit %d: %s", code, stderr)
+	}
+	return out
+}
+
+// propose puts one more task into the log; the desk does not hear of it.
+func (d *testDesk) propose(job cluster.JobID) cluster.Value {
+	d.t.Helper()
+	if _, err := replica.NewClient(d.st).Propose(d.t.Context(), cluster.SubmitJob{Job: job, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}); err != nil {
+		d.t.Fatal(err)
+	}
+	v, err := fold.Observe(d.t.Context(), d.st, *d.value.Load())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return v
+}
+
+// TestStatusFromAMember shows the same lines as one that reads the store, problems too.
+func TestStatusFromAMember(t *testing.T) {
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"fits": {Tasks: []cluster.TaskSpec{{Type: "noop"}}}, "waits": {Tasks: []cluster.TaskSpec{{Type: "noop", Selector: []cluster.Label{{Key: "zone", Value: "nowhere"}}}}}})
+	w.put(node.FailingPrefix+"a", node.Failing{Member: "a", Failing: 1, Runs: []node.FailingRun{{Partition: "fits", State: node.StateFailing, Message: "it is sick"}}})
+	for _, m := range []string{"a", "b"} {
+		w.put("pulse/"+m+"/1", map[string]any{"member": m, "at_ms": time.Now().Add(time.Hour).UnixMilli(), "ttl_ms": 60_000, "guardian": "off"})
+	}
+	d := newTestDesk(w)
+	read := d.status()
+	d.open()
+	if d.asked.Load() > 0 {
+		t.Fatal("nobody has asked yet")
+	}
+	if said := d.status(); said != read || d.asked.Load() == 0 {
+		t.Errorf("asked %d times, the member says\n%swant\n%s", d.asked.Load(), said, read)
+	}
+	if !strings.Contains(read, "! waiting  waits") {
+		t.Errorf("status shows no problem:\n%s", read)
+	}
+	d.sinks = []memberSink{{"a", publish.Status{Name: "influx://x:1", Stats: publish.Stats{Sent: 7}}}}
+	if got := nearby.All(t.Context(), "store", deskPath(saysSinks)); len(got) != 1 || !strings.Contains(string(got[0]), `"name":"influx://x:1"`) {
+		t.Errorf("sinks: %s", got)
+	}
+	before := d.asked.Load()
+	if here("", "status", "--store", "file:store", "--json"); d.asked.Load() != before {
+		t.Error("a member was asked for what it does not say")
+	}
+}
+
+// TestAMemberCatchesUp: an answer has what was in the log when the question came, or says that it has not.
+func TestAMemberCatchesUp(t *testing.T) {
+	d := newTestDesk(newWritten(t, nil))
+	d.open()
+	old := d.value.Load().Index()
+	v := d.propose("late")
+	if out, want := d.status(), fmt.Sprintf("index %d of %d ·", old, v.Index()); !strings.Contains(out, want) || !strings.Contains(out, "tasks 0") {
+		t.Errorf("got\n%swant %s", out, want)
+	}
+	before := d.asked.Load()
+	d.after = func(asked int64) {
+		if asked == before+2 { // it has seen the log, and that its value is older
+			d.value.Store(&v)
+			close(d.changed)
+		}
+	}
+	if out, want := d.status(), fmt.Sprintf("index %d ·", v.Index()); !strings.Contains(out, want) || !strings.Contains(out, "tasks 1:") {
+		t.Errorf("got\n%swant %s", out, want)
+	}
+}
+
+// TestNobodyKnowsEnough: a member that has not read the log yet says nothing, and the command reads the store.
+func TestNobodyKnowsEnough(t *testing.T) {
+	d := newTestDesk(newWritten(t, nil))
+	read := d.status()
+	d.value.Store(&cluster.Value{})
+	d.open()
+	if said := d.status(); said != read || d.asked.Load() == 0 {
+		t.Errorf("asked %d times, got\n%swant\n%s", d.asked.Load(), said, read)
+	}
+}

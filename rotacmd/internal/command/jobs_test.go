@@ -1,0 +1,57 @@
+package command
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/source"
+)
+
+func TestMalformedJobs(t *testing.T) {
+	p := newPlace(t)
+	p.write("typo.yaml", "tasks:\n- name: a\n  type: noop\n  afetr: b\n")
+	p.write("type.yaml", "tasks:\n- {name: a, type: nop}\n")
+	p.write("exec.yaml", "tasks:\n- {name: a, type: exec, config: {argv: [/bin/true]}}\n")
+	p.write("large.yaml", "type: noop\n#"+strings.Repeat("x", 3<<20))
+	for args, want := range map[string][]string{
+		"large.yaml":                    {"large.yaml: 3145740 bytes; a definition has at most 1048576", "try: "},
+		"typo.yaml":                     {"     4 │   afetr: b\n       │   ^\n", `rota: typo.yaml:4:3: task a: unknown field "afetr"`, "try: did you mean \"after\"?"},
+		"type.yaml":                     {`rota: type.yaml:2:19: task a: unknown type "nop"`, `try: did you mean "noop"?; or --type NAME`},
+		"exec.yaml":                     {"may not run /bin/true", "try: start the members with --allow-exec /bin/true"},
+		"nope.yaml":                     {"rota: read job: open nope.yaml", "try: "},
+		"typo.txt":                      {"rota: read job: open typo.txt", "try: "},
+		"type.yaml --type nop":          {`there is no store`, "try: "},
+		"exec.yaml --id rota.x":         {"exec.yaml:2", "try: "},
+		"type.yaml type.yaml":           {"takes one argument", "try: "},
+		"type.yaml --id a/b --type nop": {`"a/b"`, "try: another --id"},
+	} {
+		_, stderr, code := p.rota(append([]string{"submit", "--store", "file:store"}, strings.Fields(args)...)...)
+		if code == exitOK || !containsAll(stderr, want) {
+			t.Errorf("%s: exit %d, %s", args, code, stderr)
+		}
+	}
+}
+
+// The jobs that the guide shows are sound.
+func TestJobsOfTheGuide(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../../docs/guide/jobs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types, err := env{}.typesOf(allowed{exec: []string{"/opt/etl/load", "/opt/etl/report"}}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(guide), "```yaml\n")[1:]
+	for i, b := range blocks {
+		text, _, _ := strings.Cut(b, "```")
+		if _, _, err := source.ParseJob("job.yaml", []byte(text), types, new(submission).accepts); err != nil {
+			t.Errorf("block %d: %v", i, err)
+		}
+	}
+	if len(blocks) != 2 {
+		t.Errorf("%d jobs were read, want 2", len(blocks))
+	}
+}

@@ -1,0 +1,232 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/rotacmd/internal/quiet"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/work"
+)
+
+// defaultMember is the host's name with some chance, so that two processes on one host are two members.
+func defaultMember() cluster.MemberID {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "member"
+	}
+	host, _, _ = strings.Cut(host, ".")
+	clean := strings.Map(func(r rune) rune {
+		if cluster.CheckName("x"+string(r)) == nil {
+			return r
+		}
+		return '-'
+	}, host)
+	b := make([]byte, 2)
+	rand.Read(b) // never fails
+	return cluster.MemberID(strings.TrimLeft(clean[:min(len(clean), 60)]+"-"+hex.EncodeToString(b), ".-"))
+}
+
+// live runs the member until it is told to stop.
+func (c *config) live(ctx context.Context, l net.Listener, token string) error {
+	before, err := c.node.Protocol.Observe(ctx, c.node.Store, cluster.Value{})
+	if err != nil {
+		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
+	}
+	c.node.Cache = directory.NewCache()
+	w := &welcome{c: c, before: before}
+	c.node.Events = node.Events{Joined: w.joined, Removed: w.removed, Started: w.started}
+	n, err := node.New(c.node)
+	if err != nil {
+		return misused("rota run --help", "%w", err)
+	}
+	w.node = n
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	hurry, done := c.onSignals(stop, n)
+	defer done()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(w.begin) // joining does not wait until all task files are read
+	serving, quit := context.WithCancel(context.WithoutCancel(ctx))
+	defer quit()
+	if l != nil {
+		wg.Go(func() { c.serve(serving, l, token, n) })
+	}
+	if d, l := c.openDesk(n); d != nil {
+		wg.Go(func() { d.serve(serving, l, c.node.Logger) })
+	}
+	err = n.Run(ctx, hurry)
+	var taken *protocol.NameTakenError
+	if errors.As(err, &taken) {
+		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s", c.node.TTL), "%w", takenText(taken, n.Value()))
+	}
+	var other *protocol.OtherProtocolError
+	if errors.As(err, &other) {
+		return failed("--protocol "+other.Has+", or another place in the store", "%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	if l, ok := c.node.Logger.Handler().(*quiet.Limiter); ok {
+		l.Flush()
+	}
+	c.say("%s left in order", c.node.Member)
+	return nil
+}
+
+func takenText(e *protocol.NameTakenError, v cluster.Value) error {
+	m, ok := v.Member(e.Member)
+	if !ok || m.SinceMS == 0 {
+		return e
+	}
+	return fmt.Errorf("%w (since %s)", e, clock(m.SinceMS, time.Now()))
+}
+
+// serve answers the API until ctx ends. A member goes on without it.
+func (c *config) serve(ctx context.Context, l net.Listener, token string, n *node.Node) {
+	queue, _ := c.node.Store.(store.Queue) // nil: it has none
+	var past *api.Past
+	if historian, ok := c.node.Protocol.(protocol.Historian); ok {
+		past = &api.Past{Historian: historian, Store: c.node.Store}
+	}
+	err := api.Serve(ctx, l, api.Config{
+		Queue: queue, Past: past,
+		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
+		Local:   func() any { return n.Status() },
+		Actions: c.actions(n),
+		Metrics: promhttp.HandlerFor(metricsOf(n, queue), promhttp.HandlerOpts{}),
+	})
+	if err != nil {
+		c.node.Logger.Error("serve the API", "err", err)
+	}
+}
+
+// welcome says what happens while a member starts.
+type welcome struct {
+	c      *config
+	before cluster.Value
+	node   *node.Node
+	once   sync.Once
+	moved  atomic.Int64
+
+	mu    sync.Mutex
+	begun bool
+	later []string // lines that wait for the first one
+}
+
+// begin says the first line, and what was to be said meanwhile.
+func (w *welcome) begin() {
+	first := w.first()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.c.say("%s", first)
+	for _, line := range w.later {
+		w.c.say("%s", line)
+	}
+	w.begun, w.later = true, nil
+}
+
+// say says a line after the first one.
+func (w *welcome) say(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.begun {
+		w.later = append(w.later, fmt.Sprintf(format, args...))
+		return
+	}
+	w.c.say(format, args...)
+}
+
+// first is the line before joining.
+func (w *welcome) first() string {
+	parts := []string{w.c.own.name() + " " + version, "member " + string(w.c.node.Member), "store " + storeurl.Hide(w.c.store)}
+	if w.before.Index() == 0 {
+		parts[2] += " (new)"
+	}
+	for _, name := range directory.Names(w.c.node.Sources, w.c.node.Files) {
+		dirs, files := w.c.node.Sources[name], w.c.node.Files[name]
+		s := w.c.node.Cache.Scan(dirs, files, name, w.c.node.Types)
+		if files != nil {
+			dirs = append(slices.Clone(dirs), "source "+name)
+		}
+		text := many(len(s.Definitions), "task") + " from " + strings.Join(dirs, ", ")
+		if len(s.Faults) > 0 {
+			text += fmt.Sprintf(" (%s: see rota journal)", many(len(s.Faults), "fault"))
+		}
+		parts = append(parts, text)
+	}
+	if w.c.node.Address != "" {
+		parts = append(parts, "API http://"+w.c.node.Address)
+	}
+	return strings.Join(parts, " · ")
+}
+
+func (w *welcome) joined(_ cluster.Incarnation, took time.Duration) {
+	others := 0
+	for m := range w.node.Value().Members() {
+		if m.ID != w.c.node.Member && m.State == cluster.MemberJoined {
+			others++
+		}
+	}
+	who := "joined as the first member"
+	if others > 0 {
+		who = "joined " + many(others, "other member")
+	}
+	again := true
+	w.once.Do(func() { again = false })
+	if again {
+		w.say("%s again", who)
+		return
+	}
+	w.say("%s in %s · %s · status: rota status --store %s", who, gapText(took.Milliseconds()), w.c.sampleText, plain.Word(storeurl.Hide(w.c.store)))
+	for _, name := range directory.Names(w.c.node.Sources, w.c.node.Files) {
+		if reader := readerOf(w.node.Value(), name); reader != "" && reader != w.c.node.Member {
+			w.say("source %s: the files of %s count", name, reader)
+		}
+	}
+}
+
+func (w *welcome) removed(reason string) {
+	w.say("was removed (%s): stopped its tasks, rejoining", reason)
+}
+
+// movedHere tells whether a start is that of a task which another member had before: not one that starts again here, and not one that this member gets back.
+func movedHere(p cluster.Partition, r work.RunStarted, self cluster.MemberID) bool {
+	return r.First && p.Token == r.Token && p.From != "" && p.From != self && !strings.HasPrefix(string(p.ID), "rota.")
+}
+
+// started says, once, when others hand over tasks to the new member.
+func (w *welcome) started(r work.RunStarted) {
+	if name, source := strings.CutPrefix(string(r.Partition), directory.LabelKey("")); source {
+		w.say("source %s: the files of this member count", name)
+		return
+	}
+	if p, ok := w.node.Value().Partition(r.Partition); !ok || !movedHere(p, r, w.c.node.Member) {
+		return
+	}
+	if w.moved.Add(1) == 1 {
+		time.AfterFunc(time.Second, func() {
+			w.say("%s moved here from others", many(int(w.moved.Swap(0)), "task"))
+		})
+	}
+}

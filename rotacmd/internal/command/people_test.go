@@ -1,0 +1,256 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+)
+
+// TestValidate: the CI of a repository of task files sees what a member would say of them.
+func TestValidate(t *testing.T) {
+	p := newPlace(t)
+	p.write("tasks/good.yaml", "type: noop\n")
+	p.write("job.yaml", "tasks:\n- {name: a, type: noop}\n- {name: b, type: etl.load, after: a}\n")
+	out, errs, code := p.rota("validate", "tasks", "job.yaml")
+	if code != exitOK || out != "3 tasks ok, 0 faults\n" {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	p.write("tasks/typo.yaml", "type: noop\nevry: 10s\n")
+	p.write("tasks/b.json", `{"type": "nop"}`)
+	out, _, code = p.rota("validate", "tasks")
+	want := []string{"tasks/b.json:1:10: unknown type \"nop\"", "tasks/typo.yaml:2:1: unknown field \"evry\"", "2 │ evry: 10s", "try: did you mean \"every\"?", "1 task ok, 2 faults"}
+	if code != exitFailed || !containsAll(out, want) {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	out, _, code = p.rota("validate", "tasks", "--json")
+	var v Validation
+	if err := json.Unmarshal([]byte(out), &v); err != nil || code != exitFailed {
+		t.Fatalf("exit %d, %v: %s", code, err, out)
+	}
+	if v.OK || v.Tasks != 1 || len(v.Faults) != 2 || v.Faults[1].Path != "tasks/typo.yaml" || v.Faults[1].Line != 2 || v.Faults[1].Column != 1 || v.Faults[1].Try == "" {
+		t.Errorf("got %+v", v)
+	}
+	for args, want := range map[string]string{"nope": "nope", "": "needs a directory"} {
+		if _, errs, code := p.rota(append([]string{"validate"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%q: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
+// TestSubmitFromStandardInput: a job that another program writes needs no file.
+func TestSubmitFromStandardInput(t *testing.T) {
+	w := newWritten(t, nil)
+	submit := func(text string, args ...string) (string, int) {
+		_, errs, code := here(text, append([]string{"submit", "-", "--store", "file:store"}, args...)...)
+		return errs, code
+	}
+	if errs, code := submit("id: nightly\ntasks:\n- {name: a, type: noop}\n"); code != exitOK || !strings.Contains(errs, "nightly is submitted: 1 task") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if errs, code := submit(`{"type": "noop"}`, "--id", "one"); code != exitOK {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if errs, code := submit("type: noop\n"); code != exitUsage || !containsAll(errs, []string{"has no id", "try: rota submit - --id NAME"}) {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if errs, code := submit("type: nop\n", "--id", "x"); code != exitUsage || !strings.Contains(errs, "stdin.yaml:1:7") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	w.shows("jobs --all", exitOK, "nightly", "one")
+}
+
+// TestAKilledJobNeedsAgainEachTime: neither the environment nor rota.yaml revives what somebody has killed, and no command waits because they say so.
+func TestAKilledJobNeedsAgainEachTime(t *testing.T) {
+	w := newWritten(t, nil)
+	w.write("x.yaml", "id: x\ntasks:\n- {name: a, type: noop}\n")
+	w.shows("submit x.yaml", exitOK, "x is submitted")
+	w.shows("kill x", exitOK, "x is killed")
+	for _, vars := range []map[string]string{nil, {"ROTA_AGAIN": "true", "ROTA_WAIT": "true"}} {
+		if _, errs, code := with(vars, "", "submit", "x.yaml", "--store", "file:store"); code != exitFailed || !containsAll(errs, []string{"it was killed, and stays so", "try: --again"}) {
+			t.Errorf("%v: exit %d: %s", vars, code, errs)
+		}
+	}
+	for _, name := range []string{"again", "wait"} {
+		w.write("rota.yaml", name+": true\n")
+		if _, errs, code := with(nil, "", "submit", "x.yaml", "--store", "file:store"); code != exitUsage || !strings.Contains(errs, `unknown setting "`+name+`"`) {
+			t.Errorf("%s in rota.yaml: exit %d: %s", name, code, errs)
+		}
+	}
+	must.Succeed(t, os.Remove("rota.yaml"))
+	if _, errs, code := with(nil, "", "submit", "x.yaml", "--again", "--store", "file:store"); code != exitOK || !strings.Contains(errs, "x is submitted") {
+		t.Errorf("--again: exit %d: %s", code, errs)
+	}
+	w.shows("journal", exitOK, "asked          x  submit-job x noop  by ")
+}
+
+// TestOneTask: the row of a task, and its definition.
+func TestOneTask(t *testing.T) {
+	spec := one(cluster.SpreadSingle)
+	spec.Version, spec.Tasks[0].Definition = "3", []byte(`{"config":{"token":"env:SECRET"}}`)
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": spec, "y": one(cluster.SpreadSingle)})
+	out, _, _ := w.rota("tasks", "x", "--store", "file:store")
+	if strings.Count(out, "\n") != 2 || !strings.Contains(out, "x ") {
+		t.Errorf("got %s", out)
+	}
+	w.shows("tasks x --definition", exitOK, `"version":"3"`, `"definition":{"config":{"token":"env:SECRET"}}`, `"spread":"single"`)
+	w.shows("tasks z", exitFailed, `there is no task "z"`, "try: rota why z --store file:store")
+	w.shows("tasks --definition", exitUsage, "takes a task")
+}
+
+// TestNearestFlag: a typo in a flag gets the flag that was meant.
+func TestNearestFlag(t *testing.T) {
+	p := newPlace(t)
+	for args, want := range map[string]string{
+		"run --stoer x":      "try: did you mean --store? rota run --help shows all",
+		"run --allow-cidr x": "try: rota run --help",
+		"journal --folow":    "try: did you mean --follow?",
+	} {
+		if _, errs, code := p.rota(strings.Fields(args)...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
+func within(t *testing.T, s store.Full) (*observer, *output) {
+	t.Helper()
+	var out output
+	return &observer{env: env{stdout: &out, stderr: &out}, name: "memory:", store: s, now: time.Now()}, &out
+}
+
+// TestFollowTheJournal: each record is shown once, also one that comes late or while another one is shown, and one that looks like an older one.
+func TestFollowTheJournal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New().Open()
+		defer s.Close()
+		j := journal.NewDocs(s, "a", 0)
+		add := func(message string, ago time.Duration) {
+			t.Helper()
+			r := journal.Record{AtMS: time.Now().Add(-ago).UnixMilli(), Kind: journal.RunError, Partition: "web", Message: message}
+			if err := j.Append(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add("first", 0)
+		o, out := within(t, s)
+		records, err := o.journal(t.Context(), journal.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		follower := tail{o: o, shown: make(map[string]int64)}
+		if err := follower.show(records); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- follower.follow(ctx) }()
+		for i := range 3 * 3600 / 100 { // three hours: what was shown long ago is forgotten, and not shown again
+			time.Sleep(100 * time.Second) // waits: in virtual time
+			add("again", 0)
+			if i == 5 {
+				add("late", 3*time.Minute)
+			}
+		}
+		time.Sleep(2 * lookEvery) // waits: in virtual time
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
+		if strings.Count(text, "first") != 1 || strings.Count(text, "late") != 1 || strings.Count(text, "again") != 108 {
+			t.Errorf("first %d, late %d, again %d times of 108", strings.Count(text, "first"), strings.Count(text, "late"), strings.Count(text, "again"))
+		}
+	})
+}
+
+// TestWaitUntilDrained: it tells how many tasks are left, and ends when there are none.
+func TestWaitUntilDrained(t *testing.T) {
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadSingle)})
+	owner := "a"
+	for p := range w.value.OwnedBy("b") {
+		if p.Owner == "b" {
+			owner = "b"
+		}
+	}
+	other := map[string]string{"a": "b", "b": "a"}[owner]
+	w.shows("drain "+other+" --wait", exitOK, other+" is draining", other+" has no task any more")
+	w.shows("drain nobody --wait", exitFailed, "nobody")
+	if got := estimate(10, 4, 3*time.Second); got != ", about 2s more" {
+		t.Errorf("got %q", got)
+	}
+	if got := estimate(10, 10, time.Second); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestTheJournalSaysWhoAsked: what people do to a cluster is in its journal, with who did it.
+func TestTheJournalSaysWhoAsked(t *testing.T) {
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadSingle)})
+	w.shows("drain a", exitOK, "a is draining")
+	w.shows("undrain a", exitOK, "a takes tasks again")
+	w.shows("kill x", exitOK, "x is killed")
+	w.shows("kill nothing", exitFailed, "nothing")
+	by := "  by " + asker(env{getenv: func(string) string { return "" }})
+	w.shows("journal", exitOK, "asked          drain-member a"+by, "asked          undrain-member a"+by, "asked          x  kill-job x"+by)
+	w.shows("why x", exitOK, "kill-job x"+by)
+	if out, _, _ := w.rota("journal", "--kind", "moved,run-error", "--store", "file:store"); out != "" {
+		t.Errorf("other kinds: %s", out)
+	}
+	if out, _, _ := w.rota("journal", "--until", "1h", "--store", "file:store"); out != "" {
+		t.Errorf("before an hour ago: %s", out)
+	}
+	w.shows("journal --kind asked", exitOK, "kill-job x"+by)
+	w.shows("journal --kind aksed", exitUsage, "--kind asked")
+	w.shows("journal --until 2h --since 1h", exitUsage, "rota journal --since 2h --until 1h")
+}
+
+func TestWhatASignalAsksFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		s        os.Signal
+		terminal bool
+		want     request
+	}{
+		{syscall.SIGHUP, false, reload}, {syscall.SIGHUP, true, leave}, {syscall.SIGTERM, false, leave}, {syscall.SIGINT, true, leave}, {syscall.SIGPIPE, false, leave},
+	} {
+		if got := asks(c.s, c.terminal); got != c.want {
+			t.Errorf("%v with terminal %v: got %v, want %v", c.s, c.terminal, got, c.want)
+		}
+	}
+}
+
+// TestMovedHere: what starts again, or comes back, has not moved here.
+func TestMovedHere(t *testing.T) {
+	t.Parallel()
+	p := cluster.Partition{ID: "x", Token: 7, From: "b"}
+	was := func(change func(*cluster.Partition)) cluster.Partition { q := p; change(&q); return q }
+	first := work.RunStarted{Partition: "x", Token: 7, First: true}
+	for what, c := range map[string]struct {
+		p    cluster.Partition
+		r    work.RunStarted
+		want bool
+	}{
+		"it came":               {p, first, true},
+		"it starts again":       {p, work.RunStarted{Partition: "x", Token: 7}, false},
+		"it is new":             {was(func(p *cluster.Partition) { p.From = "" }), first, false},
+		"this member had it":    {was(func(p *cluster.Partition) { p.From = "a" }), first, false},
+		"it has moved on since": {was(func(p *cluster.Partition) { p.Token = 9 }), first, false},
+		"it is of Rota itself":  {was(func(p *cluster.Partition) { p.ID = "rota.source.tasks" }), first, false},
+	} {
+		if got := movedHere(c.p, c.r, "a"); got != c.want {
+			t.Errorf("%s: got %v", what, got)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package command
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"github.com/rota-run/rota/store"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/rotacmd/internal/quiet"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+)
+
+// runFlags are the settings of a member.
+func runFlags(f *pflag.FlagSet) {
+	f.String("store", "", "where the members meet: "+storeForms+", or memory: for one process alone")
+	f.String("member", "", "name of this member; default: the host's name and some chance")
+	f.String("protocol", "", "how the members agree: "+protocolNames()+"; default: as the cluster does already, else "+protocols()[0].Name())
+	f.Duration("ttl", 10*time.Second, "how long others wait when this member is silent")
+	f.StringToString("label", nil, "label of this member, k=v; may be repeated")
+	f.Int64("weight", 100, "share of the load that this member takes")
+	f.Int64("capacity", 0, "most tasks that it takes; 0: no limit")
+	f.Int64("slots", 0, "room for tasks that run on slots, one on each")
+	f.String("listen", "", "address of the API; default: the first free port of 127.0.0.1:7600-7699; none: no API")
+	f.StringSlice("source", nil, "a directory of task files with a name of its own, NAME=DIR; may be repeated. A plain DIR has its last element as its name")
+	f.StringArray("publish", []string{"stdout"}, "where samples go: stdout, file:PATH, "+sinkForms()+", or none; may be repeated")
+	f.StringArray("storage", nil, "where records of the journal go besides the store: file:PATH; may be repeated")
+	f.StringSlice("allow-net", nil, "addresses that are not public and that tasks may connect to all the same, as CIDR")
+	f.StringSlice("allow-exec", nil, "absolute path of a program that tasks may start; may be repeated")
+	f.StringSlice("allow-env", nil, "name of a variable that tasks may set for programs, or its beginning and a star; may be repeated")
+	f.StringSlice("allow-tail", nil, "directory below which tasks may read log files; default /var/log and /tmp; may be repeated")
+	f.StringSlice("allow-write", nil, "directory below which tasks of type files.write may write; default none; may be repeated")
+	f.Bool("no-sessions", false, "heartbeats alone, also where the store notices the death of a process")
+	f.Duration("hold", 0, "announce a restart when the member leaves: its tasks wait so long for it, and nobody runs them, instead of moving; the same for all members (others wait 1m where they have none)")
+	f.Bool("guardian", true, "a small process that ends this member's programs and session when the member is killed, so that others take over at once")
+	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
+	f.String("state-dir", "", "directory where the member keeps what it runs: with it, a start while the store is away runs tasks with on_store_loss: keep, and waits")
+	f.Int64("most-members", 0, "most members on this machine whose store is on a server; 0: 32 for each processor")
+	f.String("witness", "", "file that gets a line for each start and stop of a task")
+	f.String("tls-cert", "", "certificate of the API, PEM")
+	f.String("tls-key", "", "its key, PEM")
+	f.String("api-token", "", "token that requests to the API must carry: env:NAME or file:/path")
+	f.String("log-level", "warn", "debug, info, warn or error")
+	f.Bool("dev-types", false, "task types for tests of Rota itself")
+	f.String("config", "", "file of settings; default rota.yaml where there is one")
+	if err := f.MarkHidden("dev-types"); err != nil {
+		panic(err) // it was defined above
+	}
+}
+
+const runHelp = `Run a member of a cluster. The directories hold task files (.yaml, .yml, .json); they are watched.
+A member without directories runs what the others' files define.
+
+Each setting may also stand in the environment (ROTA_TTL=4s) or in rota.yaml (ttl: 4s); rota config shows the outcome.
+SIGTERM or ctrl-c moves the tasks away and leaves; a second one ends the process at once. A terminal that is closed is like the first.
+SIGHUP to a member without a terminal opens the file of --publish again, for the rotation of logs.`
+
+func newRun(e env) *cobra.Command {
+	cmd := &cobra.Command{Use: "run [DIR...]", Short: "run a member", Long: runHelp}
+	runFlags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := memberConfig(e, cmd, args)
+		if err != nil {
+			return err
+		}
+		if limit := limitMemory(e.getenv, e.machine()); limit > 0 {
+			c.node.Logger.Info("memory is limited by the cgroup", "soft_limit_bytes", limit)
+		}
+		defer limitGarbage(e.getenv)()
+		return c.run(cmd.Context())
+	}
+	return cmd
+}
+
+// config is what a member runs with.
+type config struct {
+	env
+	store, listen    string
+	publish          []string
+	storages         []string
+	protocol         string // "" for that of the place
+	cert, key, token string
+	dirs, sources    []string
+	node             node.Config
+	allow            allowed
+	devTypes         bool
+	sampleText       string
+	stateDir         string // "" for none
+	deaf             bool   // to signals: it is not alone in this process
+	guarded          bool   // a guardian is wanted
+	most             int64  // members on this machine; 0 for what its processors take
+	seat             io.Closer
+}
+
+func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
+	if _, err := settle(e, cmd); err != nil {
+		return nil, err
+	}
+	f := &getter{f: cmd.Flags()}
+	c := &config{
+		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.array("publish"), storages: f.array("storage"), listen: f.text("listen"),
+		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
+		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail"), write: f.list("allow-write")},
+		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"), most: f.number("most-members"),
+	}
+	c.node = node.Config{
+		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
+		Capacity: f.number("capacity"), Slots: f.number("slots"), NoSessions: f.truth("no-sessions"), DrainTimeout: f.duration("drain-timeout"), Hold: f.duration("hold"),
+		WitnessPath: f.text("witness"), Version: version,
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	var err error
+	if c.node.Logger, err = logger(e, f.text("log-level")); err != nil {
+		return nil, err
+	}
+	if c.dirs, _, err = dirsFrom(e, cmd, args); err != nil {
+		return nil, err
+	}
+	return c, c.complete()
+}
+
+// complete checks what can be checked before anything is opened.
+func (c *config) complete() error {
+	if c.node.Hold < 0 || c.node.Hold > time.Hour {
+		return misused("--hold 30s", "hold: %s is not between 0 and 1h", c.node.Hold)
+	}
+	if c.most < 0 || c.most > 10_000 {
+		return misused("--most-members 100", "most-members: %d is not between 0 and 10000", c.most)
+	}
+	if c.node.Hold > 0 && c.node.Member == "" {
+		return misused("--member web-1 --hold "+c.node.Hold.String(), "hold: the tasks wait for a member of the same name, and without --member the name is another one each time")
+	}
+	if c.stateDir != "" && c.node.Member == "" {
+		return misused("--member web-1 --state-dir "+c.stateDir, "state-dir: what is kept there is for a member of the same name, and without --member the name is another one each time")
+	}
+	if c.node.Member == "" {
+		c.node.Member = defaultMember()
+	}
+	if err := cluster.CheckName(string(c.node.Member)); err != nil {
+		return misused("--member web-1", "member: %w", err)
+	}
+	var err error
+	if c.node.Types, err = c.typesOf(c.allow, c.devTypes); err != nil {
+		return err
+	}
+	c.node.Functions = append(functionsOf(string(c.node.Member), c.node.Slots), c.ownFunctions()...)
+	return c.declare()
+}
+
+func logger(e env, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, misused("--log-level "+nearestOr(level, []string{"debug", "info", "warn", "error"}, "info"), "log-level %q must be one of debug, info, warn, error", level)
+	}
+	return slog.New(quiet.Limit(slog.NewTextHandler(quiet.NewWriter(e.stderr), &slog.HandlerOptions{Level: l}))), nil
+}
+
+// openAPI listens; nil where no API is wanted.
+func (c *config) openAPI() (net.Listener, string, error) {
+	if c.listen == "none" {
+		return nil, "", nil
+	}
+	var a api.Access
+	var err error
+	if c.token != "" {
+		if a.Token, err = storeurl.Secret(c.token, c.getenv); err != nil {
+			return nil, "", misused("--api-token env:NAME", "api-token: %w", err)
+		}
+	}
+	if c.cert != "" || c.key != "" {
+		pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+		if err != nil {
+			return nil, "", misused("--tls-cert cert.pem --tls-key key.pem", "read the API's certificate: %w", err)
+		}
+		a.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	l, err := api.Listen(c.listen, a)
+	if errors.Is(err, api.ErrNotLoopback) {
+		return nil, "", misused("--listen 127.0.0.1:7600, or --tls-cert, --tls-key and --api-token", "%w", err)
+	}
+	if err != nil {
+		return nil, "", failed("another --listen, or no --listen for a free port", "%w", err)
+	}
+	return l, a.Token, nil
+}
+
+// getter reads flags and keeps the first error.
+type getter struct {
+	f   *pflag.FlagSet
+	err error
+}
+
+func (g *getter) keep(err error) {
+	if g.err == nil {
+		g.err = err
+	}
+}
+
+func (g *getter) text(name string) string {
+	v, err := g.f.GetString(name)
+	g.keep(err)
+	return strings.TrimSpace(v)
+}
+
+func (g *getter) truth(name string) bool {
+	v, err := g.f.GetBool(name)
+	g.keep(err)
+	return v
+}
+
+func (g *getter) duration(name string) time.Duration {
+	v, err := g.f.GetDuration(name)
+	g.keep(err)
+	return v
+}
+
+func (g *getter) number(name string) int64 {
+	v, err := g.f.GetInt64(name)
+	g.keep(err)
+	return v
+}
+
+func (g *getter) list(name string) []string {
+	v, err := g.f.GetStringSlice(name)
+	g.keep(err)
+	return v
+}
+
+func (g *getter) array(name string) []string {
+	v, err := g.f.GetStringArray(name)
+	g.keep(err)
+	return v
+}
+
+func (g *getter) pairs(name string) map[string]string {
+	v, err := g.f.GetStringToString(name)
+	g.keep(err)
+	return v
+}
+
+// run opens everything, runs the member and closes everything.
+func (c *config) run(ctx context.Context) error {
+	if err := c.keepIn(c.stateDir); err != nil {
+		return err
+	}
+	if err := c.takeSeat(); err != nil {
+		return err
+	}
+	if c.seat != nil {
+		defer c.seat.Close()
+	}
+	st, err := c.openMember(ctx)
+	if errors.Is(err, errStopped) {
+		c.say("%s was stopped before the store answered", c.node.Member)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if s, ok := st.(interface{ TakeSeat() error }); ok && !c.node.NoSessions {
+		if err := s.TakeSeat(); err != nil {
+			return failed("stop one of the members, or use a store on a server: --store etcd://…", "%w", err)
+		}
+	}
+	defer c.guarding(st)()
+	if c.node.Types, err = c.typesOf(c.allow, c.devTypes); err != nil {
+		return err
+	}
+	return c.runOn(ctx, st)
+}
+
+// runOn is run on a store that is open, and stays so.
+func (c *config) runOn(ctx context.Context, st store.Full) error {
+	c.node.Store = st
+	var err error
+	if c.node.Protocol, err = protocolFor(ctx, c.protocol, st); err != nil {
+		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
+	}
+	if c.node.Publisher, c.sampleText, err = c.openPublishers(c.publish); err != nil {
+		return err
+	}
+	if c.node.Storages, err = c.openStorages(c.storages); err != nil {
+		return err
+	}
+	l, token, err := c.openAPI()
+	if err != nil {
+		return err
+	}
+	if l != nil {
+		defer l.Close()
+		c.node.Address = l.Addr().String()
+	}
+	return c.live(ctx, l, token)
+}

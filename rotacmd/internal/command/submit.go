@@ -1,0 +1,254 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/work"
+)
+
+const submitHelp = `Submits the job that a file in YAML or JSON defines: tasks, the order in which they are served, and how they share slots.
+
+  id: wordcount
+  tasks:
+    - {name: split, type: wordcount.split, max: 1}
+    - {name: count, type: wordcount.count, after: split}
+
+A task type with a dot in its name, or named by --type, is one that the members' own program brings: this command does not check its config.
+The fields are described in docs/guide/jobs.md.`
+
+func newSubmit(e env) *cobra.Command {
+	cmd := &cobra.Command{Use: "submit FILE", Short: "submit a job from a file, or from standard input as -", Long: submitHelp, Args: exactArg("a file that defines a job, or -")}
+	flags := cmd.Flags()
+	flags.String("store", "", "where the members meet: "+storeForms)
+	flags.String("config", "", "file of settings; default rota.yaml where there is one")
+	flags.Bool("json", false, "print JSON")
+	var s submission
+	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
+	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
+	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
+	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
+	flags.StringSliceVar(&s.allow.write, "allow-write", nil, "directory that the members allow tasks of type files.write to write")
+	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil, "directory that the members allow tasks of type tail to read")
+	flags.BoolVar(&s.update, "update", false, "let a live job of this id go on by the new definition; what is finished stays so")
+	flags.BoolVar(&s.again, "again", false, "run a job again that has ended, also one that was killed")
+	flags.BoolVar(&s.wait, "wait", false, "wait until the job has ended; exit 1 unless it is completed")
+	asked(flags, "id", "update", "again", "wait")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		store, err := settleStore(e, cmd)
+		if err != nil {
+			return err
+		}
+		s.json, _ = cmd.Flags().GetBool("json")
+		if err := s.read(e, args[0]); err != nil {
+			return err
+		}
+		return s.send(cmd.Context(), e, store)
+	}
+	return cmd
+}
+
+// submission is one job on its way.
+type submission struct {
+	id         string
+	foreign    []string
+	allow      allowed
+	update     bool
+	again      bool
+	wait, json bool
+	job        cluster.JobID
+	spec       cluster.JobSpec
+}
+
+// Submitted is what rota submit prints as JSON.
+type Submitted struct {
+	Proposed
+	Known bool    `json:"known,omitempty"` // the same job with the same definition was there already
+	Job   api.Job `json:"job"`
+}
+
+// stdinName is how what was read from standard input is named in errors; YAML includes JSON.
+const stdinName = "stdin.yaml"
+
+// load reads the file, or standard input for "-", up to the size of a definition.
+func (e env) load(path string) (name string, data []byte, err error) {
+	from := e.stdin
+	if name = stdinName; path != "-" {
+		name = path
+		f, err := os.Open(path)
+		if err != nil {
+			return name, nil, misused("another file, or - for standard input", "read job: %w", err)
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.Size() > source.MaxFile { // what cannot tell its size, a pipe, is found too large by reading
+			return name, nil, e.malformed(source.TooLarge(path, info.Size()))
+		}
+		from = f
+	}
+	data, err = io.ReadAll(io.LimitReader(from, source.MaxFile+1))
+	if err != nil {
+		return name, nil, fmt.Errorf("read job: %w", err)
+	}
+	return name, data, nil
+}
+
+// read reads the job, and checks it with the types of this binary.
+func (s *submission) read(e env, path string) error {
+	name, data, err := e.load(path)
+	if err != nil {
+		return err
+	}
+	types, err := e.typesOf(s.allow, false)
+	if err != nil {
+		return err
+	}
+	id, spec, err := source.ParseJob(name, data, types, s.accepts)
+	switch {
+	case err != nil:
+		return e.malformed(err)
+	case s.id != "":
+		id = cluster.JobID(s.id)
+	case path == "-" && id == source.ID(stdinName):
+		return misused("rota submit - --id NAME, or id: NAME in the definition", "submit from standard input: the job has no id")
+	}
+	if err := operate.CheckJob(id, spec); err != nil {
+		return misused("another --id", "%w", err)
+	}
+	s.job, s.spec = id, spec
+	s.tellForeign(e, types)
+	return nil
+}
+
+// accepts tells the types of the members' own program.
+func (s *submission) accepts(name string) bool {
+	return slices.Contains(s.foreign, name) || foreignType(name)
+}
+
+// tellForeign says which types were taken on trust.
+func (s *submission) tellForeign(e env, types work.Types) {
+	var foreign []string
+	for i := range s.spec.Tasks {
+		name := s.spec.Tasks[i].Type
+		if _, ok := types[name]; !ok && !slices.Contains(foreign, name) {
+			foreign = append(foreign, name)
+		}
+	}
+	if len(foreign) > 0 {
+		e.say("not checked here, the members' own program knows: %s", strings.Join(foreign, ", "))
+	}
+}
+
+// malformed shows the lines of the file concerned.
+func (e env) malformed(err error) error {
+	var m *source.MalformedError
+	if !errors.As(err, &m) {
+		return err
+	}
+	for _, l := range m.Lines {
+		e.say("%s", printable(l))
+	}
+	try := m.Hint
+	if try == "" {
+		try = "docs/guide/jobs.md"
+	}
+	if strings.Contains(m.Message, "unknown type") {
+		try += "; or --type NAME for one that the members' own program brings"
+	}
+	short := *m
+	short.Hint = ""
+	return misused(try, "%w", &short)
+}
+
+// send proposes the job, as a client of the store.
+func (s *submission) send(ctx context.Context, e env, store string) error {
+	limited, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	st, err := openStore(limited, e, store, change)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	o := &observer{env: e, name: storeurl.Hide(store), store: st, json: s.json, now: time.Now()}
+	op, err := e.operatorOn(limited, st, nil)
+	if err != nil {
+		return fmt.Errorf("store %s: %w", o.name, err)
+	}
+	a, err := op.Submit(limited, s.job, s.spec, s.mode())
+	if err != nil {
+		return s.fault(o, err)
+	}
+	e.journaled(a)
+	if err := o.refresh(limited); err != nil {
+		return err
+	}
+	return s.tell(ctx, o, a)
+}
+
+func (s *submission) mode() (m operate.Mode) {
+	if s.update {
+		m |= operate.Update
+	}
+	if s.again {
+		m |= operate.Again
+	}
+	return m
+}
+
+func (s *submission) fault(o *observer, err error) error {
+	var r *operate.RefusedError
+	switch {
+	case errors.Is(err, operate.ErrKilled):
+		return failed("--again to run it again", "submit job %s: it was killed, and stays so", s.job)
+	case errors.As(err, &r):
+		return failed(fmt.Sprintf("--id with another name; --update to go on by the new definition; or rota kill %s --store %s first", s.job, o.name), "submit job %s: %s", s.job, r.Reason)
+	}
+	return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
+}
+
+// tell says what became of the submission, and follows the job where that is wanted.
+func (s *submission) tell(ctx context.Context, o *observer, a operate.Answer) error {
+	job, _ := api.JobOf(o.value, s.job)
+	known, verb := !a.Changed, "submitted"
+	if a.Updated {
+		verb = "updated"
+	}
+	switch {
+	case known && job.Ended():
+		o.say("%s is %s already, by this very definition: nothing runs again · to run it again: --id with another name, or another version in the file", job.Job, job.State)
+	case known:
+		o.say("%s is there already, by this very definition", job.Job)
+	default:
+		o.say("%s is %s: %s", job.Job, verb, many(len(job.Tasks), "task"))
+	}
+	if job.Reason != nil && !known {
+		o.say("! it waits: %s: %s   → %s", job.Reason.Rule, job.Reason.Text, dash(job.Reason.Try))
+	}
+	if s.wait {
+		return o.follow(ctx, &follower{job: s.job, out: o.stderr, quiet: s.json, last: func(job api.Job) error {
+			if s.json {
+				return o.printJSON(Submitted{Proposed{a.Said, true}, known, job})
+			}
+			return nil
+		}})
+	}
+	if s.json {
+		return o.printJSON(Submitted{Proposed{a.Said, true}, known, job})
+	}
+	if !job.Ended() {
+		o.say("follow it: rota jobs %s --follow --store %s", job.Job, o.name)
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+package nearby_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/rotacmd/internal/nearby"
+)
+
+// TestLongPaths: the address of a socket has 107 bytes, and a directory may have a longer path.
+func TestLongPaths(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 200))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	member(t, dir, strings.Repeat("m", 100), http.StatusOK)
+	if _, err := nearby.Ask(t.Context(), dir, "/"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,142 @@
+package storeurl
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
+)
+
+var kinds = map[string]Scheme{
+	"etcd":      {Name: "etcd", Port: "2379"},
+	"nats":      {Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}},
+	"postgres":  {Name: "postgres", Port: "5432", Keys: []string{"schema"}, UserAtHost: true},
+	"elastic":   {Name: "elastic", Port: "9200", Keys: []string{"api-key", "replicas"}},
+	"zookeeper": {Name: "zookeeper", Port: "2181", Keys: []string{"session"}},
+}
+
+func parse(t *testing.T, text string) (URL, error) {
+	t.Helper()
+	scheme, _, _ := strings.Cut(text, ":")
+	return Parse(text, kinds[scheme], func(name string) string {
+		return map[string]string{"PW": "hidden-pw"}[name]
+	})
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"etcd://127.0.0.1:2379/weather", "etcd://127.0.0.1:2379/weather"},
+		{"etcd://h1,h2:5,[::1]/a/b/", "etcd://h1:2379,h2:5,[::1]:2379/a/b"},
+		{"nats://localhost", "nats://localhost:4222/rota"},
+		{"zookeeper://z1:2181/x?session=6s&timeout=500ms", "zookeeper://z1:2181/x"},
+		{"elastic://es1,es2:9201/weather?api-key=env:PW&tls=on", "elastic://es1:9200,es2:9201/weather"},
+		{"etcd://h/x?user=al&password=env:PW", "etcd://h:2379/x"},
+		{"postgres://h", "postgres://h:5432/rota/rota"},
+		{"postgres://al@h:5,[::1]/app", "postgres://al@h:5,[::1]:5432/app/rota"},
+		{"postgres://al@h/app?schema=weather&password=env:PW", "postgres://al@h:5432/app/weather"},
+		{"postgres://h/app/weather?user=al", "postgres://al@h:5432/app/weather"},
+	} {
+		u, err := parse(t, c.text)
+		if err != nil || u.String() != c.want {
+			t.Errorf("%s: %v, %v; want %s", c.text, u, err, c.want)
+		}
+	}
+}
+
+func TestParameters(t *testing.T) {
+	t.Parallel()
+	pw := filepath.Join(t.TempDir(), "pw")
+	must.Succeed(t, os.WriteFile(pw, []byte("from-file\n"), 0o600))
+	u, err := parse(t, "nats://h?user=al&password=file:"+pw+"&replicas=3&tls=on&server-name=s&timeout=2s")
+	must.Succeed(t, err)
+	if u.User != "al" || u.Password != "from-file" || u.Replicas != 3 || u.TLS == nil || u.TLS.ServerName != "s" || u.Timeout.Seconds() != 2 {
+		t.Errorf("%+v", u)
+	}
+	if b := u.Beside(".check"); b.Path != "rota.check" || u.Path != "rota" || b.User != "al" {
+		t.Errorf("beside: %+v", b)
+	}
+}
+
+// Each fault is named, with what to write, and no secret comes back.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"etcd://", "no host: write etcd://127.0.0.1:2379/rota"},
+		{"etcd:x", "write etcd://127.0.0.1:2379/rota"},
+		{"etcd://h:port/x", `host "h:port"`},
+		{"etcd://h:0/x", `host "h:0"`},
+		{"etcd://::1:5/x", "in brackets"},
+		{"etcd://h,h/x", "twice"},
+		{"etcd://h,,k/x", `host ""`},
+		{"etcd://h/a//b", `a part ""`},
+		{"etcd://h/../b", `a part ".."`},
+		{"etcd://h/ü", "is not allowed"},
+		{"etcd://h/" + strings.Repeat("x", 101), "at most 100"},
+		{"etcd://al:s3cret@h/x", "password=env:NAME"},
+		{"etcd://al:s3cret?x@h/x", "password=env:NAME"},
+		{"etcd://al:x?s3cret@h/x", "password=env:NAME"},
+		{"etcd://s3cret?x@h/x", "password=env:NAME"},
+		{"etcd://al?s3cret@h/x", "password=env:NAME"},
+		{"etcd://al:s3cret/x@h/x", "password=env:NAME"},
+		{"etcd://al/s3cret@h/x", "password=env:NAME"},
+		{"etcd://al:s3cret?a=b@h/x", "password=env:NAME"},
+		{"postgres://al:s3cret?x@h/x", "password=env:NAME"},
+		{"etcd://al:s3cret#x@h/x", "not a URL"},
+		{"etcd://h/x?user=al&password=s3cret", "env:NAME or file:/path"},
+		{"etcd://h/x?user=al&password=env:NONE", "the environment has no NONE"},
+		{"etcd://h/x?password=env:PW", "no user"},
+		{"etcd://h/x?sesion=6s", `unknown parameter "sesion": etcd takes ca, cert, key,`},
+		{"etcd://h/x?session=6s", `unknown parameter "session"`},
+		{"zookeeper://h/x?session=6", "write 6s"},
+		{"zookeeper://h/x?session=99h", "from 100ms to 1h"},
+		{"zookeeper://h/x?session=" + strings.Repeat("1s", 50_000), "100000 bytes are no time"},
+		{"zookeeper://h/x?session=", "no value"},
+		{"etcd://h/x?timeout=1s&timeout=2s", "twice"},
+		{"etcd://h/x?tls=yes", "neither on nor off"},
+		{"etcd://h/x?tls=off&ca=x", "leave one of them out"},
+		{"etcd://h/x?cert=x", "cert and key come together"},
+		{"etcd://h/x?ca=/does/not/exist", "read ca"},
+		{"postgres://al:s3cret@h/x", "password=env:NAME"},
+		{"postgres://al@h/x?user=bo", "before the @"},
+		{"postgres://h/x/y?schema=z", "the path names a schema"},
+		{"postgres://h/x?schema=a%20b", "schema: "},
+		{"postgres://h/x?schema=", "no value"},
+		{"nats://h/x?replicas=9", "must be 1 to 5"},
+		{"nats://h/x?a=%zz", "not KEY=VALUE"},
+		{"nats://h/x#f", "write nats://"},
+	} {
+		u, err := parse(t, c.text)
+		if err == nil {
+			t.Errorf("%s: taken as %v", c.text, u)
+			continue
+		}
+		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v; want %s", c.text, err, c.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("h1:2181,h2/a/b?session=6s&user=al&password=env:PW")
+	f.Add("al:pw@h/x")
+	f.Add("[::1]:5/a?tls=on")
+	f.Fuzz(func(t *testing.T, rest string) {
+		u, err := Parse("zookeeper://"+rest, kinds["zookeeper"], func(string) string { return "hidden-pw" })
+		if err != nil {
+			if strings.Contains(err.Error(), "hidden-pw") {
+				t.Fatalf("the secret is in %v", err)
+			}
+			return
+		}
+		if strings.Contains(u.String(), "hidden-pw") && !strings.Contains(rest, "hidden-pw") {
+			t.Fatalf("the secret is in %v", u)
+		}
+		again, err := Parse(u.String(), kinds["zookeeper"], func(string) string { return "" })
+		if err != nil || again.String() != u.String() {
+			t.Fatalf("%q gives %q, which gives %q, %v", rest, u, again, err)
+		}
+	})
+}

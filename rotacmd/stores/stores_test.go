@@ -1,0 +1,90 @@
+package stores_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/rotacmd/stores"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	dir := "file:" + filepath.Join(t.TempDir(), "place")
+	own := stores.Kind{Scheme: "mine", Example: "mine:x", Open: func(_ context.Context, p stores.Place) (store.Full, error) {
+		if p.URL != "mine:there" || p.Access != stores.Look || p.Beside != "-x" {
+			t.Errorf("a store of one's own gets %+v", p)
+		}
+		return memory.New().Open(), nil
+	}}
+	if _, err := stores.Open(t.Context(), dir, stores.Options{Access: stores.Look}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("look at a directory that is not there: %v", err)
+	}
+	for _, c := range []struct {
+		url     string
+		o       stores.Options
+		written bool
+	}{
+		{"memory:", stores.Options{}, true},
+		{dir, stores.Options{}, true},
+		{dir, stores.Options{Access: stores.Change}, true},
+		{dir, stores.Options{Access: stores.Look}, false},
+		{"mine:there", stores.Options{Access: stores.Look, Beside: "-x", Kinds: []stores.Kind{own}}, true},
+	} {
+		st, err := stores.Open(t.Context(), c.url, c.o)
+		if err != nil {
+			t.Errorf("%s: %v", c.url, err)
+			continue
+		}
+		_, err = st.Put(t.Context(), store.Doc{Key: "k" + string(rune('0'+c.o.Access)), Value: []byte("v")})
+		if (err == nil) != c.written {
+			t.Errorf("%s with access %d: written: %v", c.url, c.o.Access, err)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A wrong URL says what to write instead, before anything is connected, and no secret.
+func TestWrongURLs(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"":                                "write file:./rota-data",
+		"etdc://127.0.0.1/x":              "unknown kind",
+		"memory:x":                        "write memory:",
+		"file:":                           "needs a directory",
+		"file:d?shared=maybe":             "takes only shared=yes",
+		"etcd://me:hidden@127.0.0.1/x":    "what stands before the @",
+		"nats://127.0.0.1/a/b":            "nats://127.0.0.1:4222/a-b",
+		"kafka://127.0.0.1/a/b":           "kafka://127.0.0.1:9092/a.b",
+		"elastic://127.0.0.1/A":           "elastic://127.0.0.1:9200/a",
+		"etcd://127.0.0.1/x?password=top": "does not stand there itself",
+	} {
+		_, err := stores.Open(t.Context(), url, stores.Options{})
+		var wrong *stores.Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hidden") || strings.Contains(err.Error(), "top") {
+			t.Errorf("%s: got %v, want an Error with %q", url, err, want)
+		}
+	}
+	for url, ok := range map[string]bool{"memory:": true, "file:d": true, "etcd://127.0.0.1/x": true, "etcd://127.0.0.1/x?colour=red": false, "tape:1": false} {
+		if err := stores.Check(url, stores.Options{}); (err == nil) != ok {
+			t.Errorf("check of %s: %v", url, err)
+		}
+	}
+}
+
+// A server that does not answer is no fault of the URL.
+func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	_, err := stores.Open(t.Context(), "etcd://127.0.0.1:1/x?timeout=200ms", stores.Options{})
+	var away *stores.OpenError
+	if !errors.As(err, &away) || away.Place != "etcd://127.0.0.1:1/x" || !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
