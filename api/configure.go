@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/rota-run/rota/cluster"
@@ -31,11 +30,6 @@ func (h *handler) configure(w http.ResponseWriter, r *http.Request) {
 
 func settingsOf(r *http.Request) (cluster.Configure, error) {
 	q := r.URL.Query()
-	for name := range q { // order-free: any wrong one is an error
-		if !slices.ContainsFunc(settingParameters, func(p parameter) bool { return p.name == name }) {
-			return cluster.Configure{}, fmt.Errorf("there is no setting %q: there are job_scheduler, retention, move_budget and format", name)
-		}
-	}
 	c := cluster.Configure{JobScheduler: q.Get("job_scheduler")}
 	var err error
 	number := func(name string, bits int) int64 {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type Config struct {
 	Past     *Past           // reads the log; default: none, and then there is no history
 	Queue    store.Queue     // holds the segments of flows; without it, flows are not shown
 	Store    string          // for people, without secrets
+	Member   string          // who answers
+	Place    string          // what a prober compares, so that it does not take another cluster's member for its own; default: Store
 	Protocol string          // its name, for people
 	Local    func() any      // what only this process knows; default: nothing
 	Ready    func() []string // why the member cannot do its work; empty when it can
@@ -171,6 +174,11 @@ func (h *handler) tasks(w http.ResponseWriter, r *http.Request) {
 	list(h, w, r, wanted, func(p cluster.Partition) string { return string(p.ID) }, show)
 }
 
+// TaskStates are those that a list of tasks can be asked for. A state of two words has a hyphen here.
+func TaskStates() []string {
+	return []string{"running", "failing", "backing-off", "owner-silent", "moving", "offered", "waiting", "paused", "parked", "blocked", "held", "finished"}
+}
+
 // stateNamed is the state of a name in which a hyphen stands for a space: backing-off.
 func stateNamed(name string) string { return strings.ReplaceAll(name, "-", " ") }
 
@@ -266,10 +274,12 @@ func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
 type Readiness struct {
 	Ready   bool     `json:"ready"`
 	Reasons []string `json:"reasons"` // why not
+	Member  string   `json:"member"`  // who answers
+	Store   string   `json:"store"`   // where its cluster is; a directory is an absolute path
 }
 
 func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
-	r := Readiness{Reasons: []string{}}
+	r := Readiness{Reasons: []string{}, Member: h.c.Member, Store: cmp.Or(h.c.Place, h.c.Store)}
 	if h.c.Ready != nil {
 		r.Reasons = append(r.Reasons, h.c.Ready()...)
 	}

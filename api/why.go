@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
@@ -15,6 +16,8 @@ type Why struct {
 	Labels   map[string]string `json:"labels,omitempty"` // that a member must have
 	Source   string            `json:"source,omitempty"` // who defined it
 	Version  string            `json:"version,omitempty"`
+	// Malformed is what is wrong with the file of a task that runs by an earlier version of it.
+	Malformed *Reason `json:"malformed,omitempty"`
 	// Partitions and NotRunning explain a task that has several partitions, as a whole: how many are in which state, and the first of those that do not
 	// run as they should, at most MaxNotRunning.
 	Partitions *TaskCounts      `json:"partitions,omitempty"`
@@ -48,6 +51,7 @@ func WhyOf(v cluster.Value, sight Sight, id cluster.PartitionID, records []journ
 	default:
 		return Why{}, false
 	}
+	w.Malformed, _ = malformedIn(v, id, records)
 	if w.State == OwnerSilent {
 		w.Reason = sight.silence(cluster.MemberID(w.Owner))
 	}
@@ -79,16 +83,23 @@ func (s Sight) silence(m cluster.MemberID) *Reason {
 
 // formerTask is what only the journal knows: a definition that was never sound, or what is gone.
 func formerTask(v cluster.Value, id cluster.PartitionID, records []journal.Record) Task {
-	for i := len(records) - 1; i >= 0; i-- {
-		switch r := records[i]; r.Kind {
-		case journal.Malformed:
-			reason := &Reason{Rule: Malformed, Text: r.Line(), Try: mendFile(v, string(id))}
-			return Task{Task: string(id), State: Malformed, SinceMS: r.AtMS, Reason: reason, Own: reserved(id)}
-		case journal.Recovered:
-			return Task{Task: string(id), State: Gone}
-		}
+	if reason, sinceMS := malformedIn(v, id, records); reason != nil {
+		return Task{Task: string(id), State: Malformed, SinceMS: sinceMS, Reason: reason, Own: reserved(id)}
 	}
 	return Task{Task: string(id), State: Gone}
+}
+
+// malformedIn is what is wrong with the file of a task, and since when; nil if it is sound.
+func malformedIn(v cluster.Value, id cluster.PartitionID, records []journal.Record) (*Reason, int64) {
+	for _, r := range slices.Backward(records) {
+		switch r.Kind {
+		case journal.Malformed:
+			return &Reason{Rule: Malformed, Text: r.Line(), Try: mendFile(v, string(id))}, r.AtMS
+		case journal.Recovered:
+			return nil, 0
+		}
+	}
+	return nil, 0
 }
 
 // whole explains a task with several partitions, or a job.

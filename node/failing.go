@@ -1,16 +1,12 @@
 package node
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/work"
 )
 
@@ -65,7 +61,7 @@ func failingOf(member cluster.MemberID, s work.Status, atMS int64) Failing {
 		if len(f.Runs) == MaxFailing {
 			break
 		}
-		run.Message = run.Message[:min(len(run.Message), maxMessage)]
+		run.Message = plain.Cut(run.Message, maxMessage)
 		f.Runs = append(f.Runs, run)
 	}
 	return f
@@ -84,12 +80,14 @@ const (
 
 // failing keeps the member's document.
 type failing struct {
+	note
 	news chan struct{} // has room for one
 	told Failing
-	at   store.Version
 }
 
-func newFailing() *failing { return &failing{news: make(chan struct{}, 1)} }
+func newFailing(m cluster.MemberID) *failing {
+	return &failing{note: note{key: failingKey(m)}, news: make(chan struct{}, 1)}
+}
 
 // failed reports that a run or a round has failed. It may be called from any goroutine.
 func (f *failing) failed() {
@@ -127,6 +125,8 @@ func (n *Node) keepFailing(ctx context.Context) {
 				if err := f.write(ctx, n, now); err != nil {
 					n.c.Logger.Debug("note what fails", "err", err)
 					ails = true // try again after the rest
+				} else {
+					f.told = now
 				}
 			}
 			if !pause(ctx, failingRest) {
@@ -149,46 +149,3 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 func failingKey(m cluster.MemberID) string { return FailingPrefix + string(m) }
-
-// write writes the document. What a former process of the member left there, or an outcome that was unknown, makes it read the version first.
-func (f *failing) write(ctx context.Context, n *Node, now Failing) error {
-	value, err := json.Marshal(now)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
-	defer cancel()
-	at, err := n.c.Store.Put(ctx, store.Doc{Key: failingKey(n.c.Member), Value: value, Version: f.at})
-	if errors.Is(err, store.ErrConflict) {
-		if f.at, err = f.current(ctx, n); err != nil {
-			return err
-		}
-		at, err = n.c.Store.Put(ctx, store.Doc{Key: failingKey(n.c.Member), Value: value, Version: f.at})
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", failingKey(n.c.Member), err)
-	}
-	f.told, f.at = now, at
-	return nil
-}
-
-// current is the version of the document that is there.
-func (f *failing) current(ctx context.Context, n *Node) (store.Version, error) {
-	d, err := n.c.Store.Get(ctx, failingKey(n.c.Member))
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	return d.Version, err
-}
-
-// remove removes the document when the member ends in order. One that stays does no harm: its tokens are old.
-func (f *failing) remove(ctx context.Context, n *Node) {
-	if f.at == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if err := n.c.Store.Delete(ctx, failingKey(n.c.Member), f.at); err != nil {
-		n.c.Logger.Debug("remove what failed", "err", err)
-	}
-}

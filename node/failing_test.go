@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -135,11 +136,11 @@ func TestTheDocumentIsBounded(t *testing.T) {
 	s := work.Status{Counts: work.Counts{Failing: 3 * MaxFailing}}
 	for i := range 3 * MaxFailing {
 		s.Runs = append(s.Runs, work.RunStatus{
-			Partition: cluster.PartitionID(fmt.Sprintf("t%03d", i)), State: "running", Rounds: 2, Failures: 1, FailedInRow: 1, LastError: string(make([]byte, 9*maxMessage)),
+			Partition: cluster.PartitionID(fmt.Sprintf("t%03d", i)), State: "running", Rounds: 2, Failures: 1, FailedInRow: 1, LastError: "x" + strings.Repeat("ü", maxMessage),
 		})
 	}
 	f := failingOf("a", s, 1)
-	if len(f.Runs) != MaxFailing || f.Failing != 3*MaxFailing || len(f.Runs[0].Message) != maxMessage {
-		t.Errorf("%d runs of %d, a message of %d bytes", len(f.Runs), f.Failing, len(f.Runs[0].Message))
+	if len(f.Runs) != MaxFailing || f.Failing != 3*MaxFailing || f.Runs[0].Message != "x"+strings.Repeat("ü", maxMessage/2-1)+"…" {
+		t.Errorf("%d runs of %d, a message %q", len(f.Runs), f.Failing, f.Runs[0].Message)
 	}
 }

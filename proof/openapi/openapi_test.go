@@ -344,6 +344,9 @@ func TestTheDescriptionHolds(t *testing.T) {
 		w.get(full, http.StatusOK, nil)
 		w.get(full, http.StatusUnauthorized, func(r *http.Request) { r.Header.Del("Authorization") })
 		w.get(full, http.StatusForbidden, func(r *http.Request) { r.Header.Set("Origin", "https://example.com") })
+		if strings.HasPrefix(path, "/v1/") {
+			w.get(path+"?nonsense=1", http.StatusBadRequest, nil)
+		}
 		if path != "/metrics" {
 			w.getFrom(tokenless, full, http.StatusMisdirectedRequest, func(r *http.Request) { r.Host = "rota.example.com" })
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
@@ -27,11 +26,8 @@ func deskPath(what string) string {
 	return "/" + version + "/" + cmp.Or(revision(), "unknown") + "/" + what
 }
 
-// What a member says.
-const (
-	saysOverview = "overview"
-	saysSinks    = "sinks"
-)
+// saysOverview is what a member says.
+const saysOverview = "overview"
 
 // catchUpWithin is for how long a member waits until it has the entries that are in the log.
 const catchUpWithin = 200 * time.Millisecond
@@ -43,8 +39,7 @@ type desk struct {
 	lookout *api.Lookout
 	whole   func() cluster.Value
 	changed func() <-chan struct{} // closed by the next change of the value
-	sinks   func() []memberSink
-	one     sync.Mutex // a look goes through all tasks: the member's own work comes first
+	one     sync.Mutex             // a look goes through all tasks: the member's own work comes first
 }
 
 // openDesk listens for commands on this machine; nil where they read the store: it is not a directory, or the log alone does not say what is true.
@@ -61,7 +56,7 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 	}
 	return &desk{
 		viewer: viewer{docs: c.node.Store, journal: n.Journal(), store: storeurl.Hide(c.store), protocol: c.node.Protocol.Name()},
-		log:    log, lookout: api.NewLookout(c.node.Store, protocol.Now), whole: n.Whole, changed: n.Changed, sinks: c.ownSinks,
+		log:    log, lookout: api.NewLookout(c.node.Store, protocol.Now), whole: n.Whole, changed: n.Changed,
 	}, l
 }
 
@@ -69,7 +64,6 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 func (d *desk) serve(ctx context.Context, l net.Listener, logger *slog.Logger) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+deskPath(saysOverview), d.overviewFor)
-	mux.HandleFunc("GET "+deskPath(saysSinks), d.sinksFor)
 	s := &http.Server{Handler: mux, ReadTimeout: nearbyWithin, WriteTimeout: answerWithin, MaxHeaderBytes: 4 << 10, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug)}
 	s.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { s.Close() })
@@ -130,20 +124,6 @@ func (d *desk) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
 		case <-changed:
 		}
 	}
-}
-
-func (d *desk) sinksFor(w http.ResponseWriter, _ *http.Request) { sayJSON(w, d.sinks()) }
-
-// ownSinks are those of this member.
-func (c *config) ownSinks() []memberSink {
-	out := []memberSink{}
-	if c.node.Publisher == nil {
-		return out
-	}
-	for _, s := range publish.Sinks(c.node.Publisher) {
-		out = append(out, memberSink{c.node.Member, s})
-	}
-	return out
 }
 
 // sayJSON answers. The command may have ended.

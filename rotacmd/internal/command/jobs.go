@@ -63,7 +63,7 @@ func (o *observer) showJobs(state string, all bool) error {
 		if all || j.Spec.Source == "" {
 			return true
 		}
-		if !strings.HasPrefix(string(j.ID), "rota.") {
+		if live := j.State == cluster.JobPending || j.State == cluster.JobRunning; live && !strings.HasPrefix(string(j.ID), "rota.") {
 			defined++
 		}
 		return false

@@ -18,7 +18,7 @@ func TestMalformedJobs(t *testing.T) {
 		"large.yaml":                    {"large.yaml: 3145740 bytes; a definition has at most 1048576", "try: "},
 		"typo.yaml":                     {"     4 │   afetr: b\n       │   ^\n", `rota: typo.yaml:4:3: task a: unknown field "afetr"`, "try: did you mean \"after\"?"},
 		"type.yaml":                     {`rota: type.yaml:2:19: task a: unknown type "nop"`, `try: did you mean "noop"?; or --type NAME`},
-		"exec.yaml":                     {"may not run /bin/true", "try: start the members with --allow-exec /bin/true"},
+		"exec.yaml":                     {"may not run /bin/true", "try: --allow-exec /bin/true here too, where the members run with it"},
 		"nope.yaml":                     {"rota: read job: open nope.yaml", "try: "},
 		"typo.txt":                      {"rota: read job: open typo.txt", "try: "},
 		"type.yaml --type nop":          {`there is no store`, "try: "},

@@ -111,7 +111,7 @@ func (c *config) serve(ctx context.Context, l net.Listener, token string, n *nod
 	}
 	err := api.Serve(ctx, l, api.Config{
 		Queue: queue, Past: past,
-		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
+		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Member: string(c.node.Member), Place: placeOf(c.store), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
 		Actions: c.actions(n),
 		Metrics: promhttp.HandlerFor(metricsOf(n, queue), promhttp.HandlerOpts{}),
@@ -198,12 +198,20 @@ func (w *welcome) joined(_ cluster.Incarnation, took time.Duration) {
 		w.say("%s again", who)
 		return
 	}
-	w.say("%s in %s · %s · status: rota status --store %s", who, gapText(took.Milliseconds()), w.c.sampleText, plain.Word(storeurl.Hide(w.c.store)))
+	w.say("%s in %s · %s%s", who, gapText(took.Milliseconds()), w.c.sampleText, w.c.statusHint())
 	for _, name := range directory.Names(w.c.node.Sources, w.c.node.Files) {
 		if reader := readerOf(w.node.Value(), name); reader != "" && reader != w.c.node.Member {
 			w.say("source %s: the files of %s count", name, reader)
 		}
 	}
+}
+
+// statusHint is how to see the cluster; "" where no other process can.
+func (c *config) statusHint() string {
+	if strings.HasPrefix(c.store, "memory:") {
+		return ""
+	}
+	return " · status: rota status --store " + plain.Word(storeurl.Hide(c.store))
 }
 
 func (w *welcome) removed(reason string) {

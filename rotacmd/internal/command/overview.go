@@ -13,10 +13,11 @@ import (
 
 // overview is what rota status shows to people: as the command itself has found it out, or a member on this machine.
 type overview struct {
-	Status    api.Status `json:"status"`
-	Unguarded []string   `json:"unguarded"` // members without a guardian that need one, sorted
-	Undecided []string   `json:"undecided"` // members of whom another look may tell more, sorted
-	Head      uint64     `json:"head"`      // the newest index of the log when a member was asked
+	Status    api.Status   `json:"status"`
+	Unguarded []string     `json:"unguarded"` // members without a guardian that need one, sorted
+	Undecided []string     `json:"undecided"` // members of whom another look may tell more, sorted
+	Sinks     []memberSink `json:"sinks"`     // of all members
+	Head      uint64       `json:"head"`      // the newest index of the log when a member was asked
 }
 
 // viewer makes overviews. Its methods may be called from any goroutine.
@@ -39,10 +40,14 @@ func (w viewer) overview(ctx context.Context, v cluster.Value, sight api.Sight) 
 	if err != nil {
 		return overview{}, err
 	}
+	sinks, err := sinksOf(ctx, w.docs, v)
+	if err != nil {
+		return overview{}, err
+	}
 	s.Problems = append(differ, s.Problems...)
 	s.AddMalformed(v, records)
 	s.Moves = api.MovesOf(since(records, time.Now().Add(-time.Hour)))
-	return overview{Status: s, Unguarded: unguardedIn(sight), Undecided: undecided(sight, false)}, nil
+	return overview{Status: s, Unguarded: unguardedIn(sight), Undecided: undecided(sight, false), Sinks: sinks}, nil
 }
 
 func since(records []journal.Record, t time.Time) []journal.Record {

@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -186,6 +187,7 @@ func TestWaitUntilDrained(t *testing.T) {
 	}
 	other := map[string]string{"a": "b", "b": "a"}[owner]
 	w.shows("drain "+other+" --wait", exitOK, other+" is draining", other+" has no task any more")
+	w.shows("undrain "+other, exitOK)
 	w.shows("drain nobody --wait", exitFailed, "nobody")
 	if got := estimate(10, 4, 3*time.Second); got != ", about 2s more" {
 		t.Errorf("got %q", got)
@@ -253,4 +255,34 @@ func TestMovedHere(t *testing.T) {
 			t.Errorf("%s: got %v", what, got)
 		}
 	}
+}
+
+// TestADrainThatNobodyCanHelp says so at once, and ends.
+func TestADrainThatNobodyCanHelp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New().Open()
+		defer s.Close()
+		for _, c := range []cluster.Command{
+			cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1"},
+			cluster.SubmitJob{Job: "x", Spec: one(cluster.SpreadSingle)}, cluster.DrainMember{Member: "a", On: true},
+		} {
+			if res, err := replica.NewClient(s).Propose(t.Context(), c); err != nil || !res[0].Accepted {
+				t.Fatal(c, res, err)
+			}
+		}
+		o, out := within(t, s)
+		if err := o.refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d := draining{observer: o, member: "a"}
+		began := time.Now()
+		err := o.watch(t.Context(), d.see)
+		if took := time.Since(began); err == nil || took != drainPatience || !strings.Contains(err.Error(), "a still has 1 task, and none has gone for 2m: nobody can take 1 task of a, such as x: members: ") {
+			t.Errorf("after %s: %v", took, err)
+		}
+		if want := "! nobody can take 1 task of a, such as x: members: no member has joined; it waits for 2m\na has 1 task\n"; out.String() != want {
+			t.Errorf("it said\n%swant\n%s", out.String(), want)
+		}
+	})
 }

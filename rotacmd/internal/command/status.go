@@ -66,7 +66,7 @@ func (o *observer) watchStatus(ctx context.Context) error {
 type statusReport struct {
 	api.Status
 	Wrong      []string     `json:"wrong"` // what --check says; empty where all is well
-	Sinks      []memberSink `json:"sinks"` // of the members whose API answers
+	Sinks      []memberSink `json:"sinks"` // as the members have written
 	MemberList []api.Member `json:"member_list"`
 	TaskList   []api.Task   `json:"task_list"`
 }
@@ -94,13 +94,13 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	wrong := s.Wrong()
 	switch {
 	case o.json:
-		err = o.printJSON(statusReport{s, wrong, o.sinksOf(ctx), o.members(sight), o.tasks(sight, false)})
+		err = o.printJSON(statusReport{s, wrong, view.Sinks, o.members(sight), o.tasks(sight, false)})
 	case check && len(wrong) > 0:
 		return failed(o.hint("rota status"), "%s", strings.Join(wrong, ", "))
 	case check:
 		_, err = fmt.Fprintf(o.stdout, "ok: %s, %s\n", many(s.Members.Total, "member"), many(s.Tasks.Total, "task"))
 	default:
-		err = o.printOverview(view, o.sinksOf(ctx))
+		err = o.printOverview(view)
 	}
 	if err == nil && check && len(wrong) > 0 {
 		return errSilent
@@ -108,11 +108,11 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	return err
 }
 
-func (o *observer) printOverview(view overview, sinks []memberSink) error {
+func (o *observer) printOverview(view overview) error {
 	if err := o.printStatus(view); err != nil {
 		return err
 	}
-	return table(o.stdout, sinkRows(sinks, o.now))
+	return o.printSinks(view.Sinks)
 }
 
 func (o *observer) printStatus(view overview) error {
@@ -132,9 +132,15 @@ func (o *observer) printStatus(view overview) error {
 		fmt.Fprintf(w, ", longest gap %s", gapText(s.Moves.LongestGapMS))
 	}
 	fmt.Fprintln(w)
-	if s.Members.Total == 0 && s.Tasks.Total > 0 {
-		fmt.Fprintf(w, "! no member is running: nothing runs   → rota run --store %s\n", plain.Word(o.name))
-		return nil
+	if s.Members.Total == 0 {
+		text := "no member is running: nothing runs"
+		if s.Index == 0 {
+			text = "there is no cluster here yet"
+		}
+		fmt.Fprintf(w, "! %s   → rota run --store %s\n", text, plain.Word(o.name))
+		if s.Tasks.Total > 0 {
+			return nil
+		}
 	}
 	if s.Members.Silent > 0 && s.Members.Silent == s.Members.Total && s.Tasks.Total > 0 {
 		fmt.Fprintf(w, "! no member is alive: nothing runs   → rota run --store %s\n", plain.Word(o.name))

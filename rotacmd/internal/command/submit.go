@@ -151,6 +151,14 @@ func (s *submission) tellForeign(e env, types work.Types) {
 	}
 }
 
+// allowHere turns what a member would have to be started with into what this command needs: it knows of no member what that allows.
+func allowHere(hint string) string {
+	if flags, ok := strings.CutPrefix(hint, "start the members with "); ok {
+		return flags + " here too, where the members run with it"
+	}
+	return hint
+}
+
 // malformed shows the lines of the file concerned.
 func (e env) malformed(err error) error {
 	var m *source.MalformedError
@@ -160,7 +168,7 @@ func (e env) malformed(err error) error {
 	for _, l := range m.Lines {
 		e.say("%s", printable(l))
 	}
-	try := m.Hint
+	try := allowHere(m.Hint)
 	if try == "" {
 		try = "docs/guide/jobs.md"
 	}

@@ -15,9 +15,6 @@ import (
 // rowsShown is how many rows are printed without --all.
 const rowsShown = 50
 
-// taskStates are those that rota tasks --state takes.
-var taskStates = []string{"running", "failing", "backing-off", "owner-silent", "moving", "offered", "waiting", "paused", "parked", "blocked", "held", "finished"}
-
 func newTasks(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "tasks [TASK]", Short: "list the tasks and who runs them, or show one", Args: cobra.MaximumNArgs(1)}
 	state := cmd.Flags().String("state", "", "only those that are running, failing, backing-off, owner-silent, moving, waiting, paused, parked, blocked, held or finished")
@@ -30,8 +27,8 @@ func newTasks(e env) *cobra.Command {
 		switch {
 		case len(args) == 1 && *definition:
 			return o.printDefinition(cluster.PartitionID(args[0]))
-		case *state != "" && !slices.Contains(taskStates, strings.ReplaceAll(*state, " ", "-")):
-			return misused("--state "+nearestOr(*state, taskStates, strings.Join(taskStates, " or --state ")), "state %q: there is none", *state)
+		case *state != "" && !slices.Contains(api.TaskStates(), strings.ReplaceAll(*state, " ", "-")):
+			return misused("--state "+nearestOr(*state, api.TaskStates(), strings.Join(api.TaskStates(), " or --state ")), "state %q: there is none", *state)
 		case *definition:
 			return misused("rota tasks TASK --definition", "--definition takes a task")
 		}

@@ -37,6 +37,9 @@ func newWhy(e env) *cobra.Command {
 
 func (o *observer) printWhy(w api.Why) {
 	head := fmt.Sprintf("%s is %s", w.Task.Task, w.State)
+	if w.Malformed != nil {
+		head = fmt.Sprintf("%s has a malformed file; its last good version is %s", w.Task.Task, w.State)
+	}
 	if w.Owner != "" {
 		head += " on " + w.Owner
 	}
@@ -54,6 +57,10 @@ func (o *observer) printWhy(w api.Why) {
 		if text != "" {
 			fmt.Fprintf(o.stdout, "  %-8s%s\n", name, printable(text))
 		}
+	}
+	if w.Malformed != nil {
+		row("file", w.Malformed.Text)
+		row("next", o.try(w.Malformed.Try))
 	}
 	if w.Reason != nil {
 		row("rule", w.Reason.Rule)
