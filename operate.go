@@ -15,25 +15,14 @@ func (m *Member) Kill(ctx context.Context, job string) error {
 	return m.ask(ctx, fmt.Sprintf("kill job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Kill(ctx, cluster.JobID(job)) })
 }
 
-// Pause takes the tasks of a job from their members, under their hand-over contract, until Resume. It needs format 3, which all members must know
-// (rota configure --format 3).
+// Pause takes the tasks of a job from their members, under their hand-over contract, until Resume.
 func (m *Member) Pause(ctx context.Context, job string) error {
-	what := fmt.Sprintf("pause job %q", job)
-	if !m.Value().Pauses() {
-		return fmt.Errorf("%s: %w: %s", what, ErrRefused, noPauses)
-	}
-	return m.ask(ctx, what, func(ctx context.Context) (operate.Answer, error) { return m.ops.Pause(ctx, cluster.JobID(job)) })
+	return m.ask(ctx, fmt.Sprintf("pause job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Pause(ctx, cluster.JobID(job)) })
 }
-
-const noPauses = "pauses are not switched on: rota configure --format 3"
 
 // Resume ends a pause.
 func (m *Member) Resume(ctx context.Context, job string) error {
-	what := fmt.Sprintf("resume job %q", job)
-	if !m.Value().Pauses() {
-		return fmt.Errorf("%s: %w: %s", what, ErrRefused, noPauses)
-	}
-	return m.ask(ctx, what, func(ctx context.Context) (operate.Answer, error) { return m.ops.Resume(ctx, cluster.JobID(job)) })
+	return m.ask(ctx, fmt.Sprintf("resume job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Resume(ctx, cluster.JobID(job)) })
 }
 
 // RunNow has the owner of a task begin a round at once, or when its present round is over; the planned rounds stay as they are. The task is named as for

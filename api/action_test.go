@@ -151,3 +151,36 @@ func TestSubmission(t *testing.T) {
 		t.Errorf("the cluster was told %q", a.said)
 	}
 }
+
+// written is a cluster to which entries are written, and read again.
+type written struct {
+	acting
+	t *testing.T
+}
+
+func (w *written) Propose(_ context.Context, c ...cluster.Command) ([]cluster.Result, error) {
+	e, ok, err := w.value.Decode(w.value.Index()+1, cluster.Entry{Writer: "w", Seq: uint64(w.value.Index()), Commands: c}.Encode())
+	if !ok {
+		w.t.Fatalf("nobody reads it: %v", err)
+	}
+	next, did := w.value.Apply(e)
+	w.value = next
+	return did.Results, nil
+}
+
+// A new cluster has pauses: what people ask of the API, it takes.
+func TestPauseInANewCluster(t *testing.T) {
+	t.Parallel()
+	w := &written{t: t}
+	c := w.config(t)
+	w.value, _ = cluster.Value{}.Do(1, 0, cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	c.Actions.Operator = operate.New(w, nil, nil, "API of a")
+	for _, action := range []string{"pause", "resume"} {
+		if r := request(c, "POST", "/v1/"+action+"?job=etl", trusted); r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", action, r.Status)
+		}
+		if j, _ := w.value.Job("etl"); j.Paused() != (action == "pause") {
+			t.Errorf("after %s: %+v", action, j)
+		}
+	}
+}

@@ -46,7 +46,7 @@ func world(t *testing.T) cluster.Value {
 		{cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 1}},
 		{cluster.DrainMember{Member: "a", On: true}},
 	} {
-		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), Format: cluster.Format, AtMS: int64(1000 * (i + 1)), Commands: commands}
+		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: int64(1000 * (i + 1)), Commands: commands}
 		next, done := v.Apply(e)
 		for j, r := range done.Results {
 			if !r.Accepted {
@@ -259,7 +259,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	for i := range api.MaxProblems + 7 {
 		commands = append(commands, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%03d", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Definition: []byte("{}")}}}})
 	}
-	v, _ = v.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Format: cluster.Format, Commands: commands})
+	v, _ = v.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: commands})
 	s := api.StatusOf(v)
 	if len(s.Problems) != api.MaxProblems || s.More != 7 || s.Tasks.Waiting != api.MaxProblems+7 {
 		t.Errorf("got %d problems and %d more, %d waiting", len(s.Problems), s.More, s.Tasks.Waiting)

@@ -32,7 +32,7 @@ func newLog(t *testing.T, begin int, times ...int64) *log {
 	t.Helper()
 	l := &log{values: []cluster.Value{{}}, begin: begin}
 	for i, at := range times {
-		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), Format: cluster.Format, AtMS: at, Commands: []cluster.Command{
+		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: at, Commands: []cluster.Command{
 			cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i+1)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
 		}}
 		v, done := l.values[i].Apply(e)

@@ -32,7 +32,7 @@ func many(t *testing.T, v cluster.Value, first, last int) cluster.Value {
 			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Definition: []byte("{}")}}, Version: strings.Repeat("v", 100)},
 		})
 	}
-	next, _ := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Format: cluster.Format, Commands: commands})
+	next, _ := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: commands})
 	return next
 }
 

@@ -80,7 +80,7 @@ func what(v cluster.Value, commands []cluster.Command) cluster.Value {
 		writer, seq = l.Writer, v.Wrote(l.Writer)+1
 	}
 	next, _ := v.Apply(cluster.Entry{
-		Index: v.Index() + 1, Writer: writer, Seq: seq, Format: v.Settings().Format, Commands: commands,
+		Index: v.Index() + 1, Writer: writer, Seq: seq, Commands: commands,
 	})
 	return next
 }

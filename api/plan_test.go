@@ -15,7 +15,7 @@ type folded struct{ v cluster.Value }
 
 func (f *folded) apply(commands ...cluster.Command) {
 	i := f.v.Index() + 1
-	f.v, _ = f.v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Format: cluster.Format, Commands: commands})
+	f.v, _ = f.v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Commands: commands})
 }
 
 // join lets a member join: its predecessor in the ring accepts it.

@@ -18,7 +18,7 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 	apply := func(c cluster.Command) {
 		i := v.Index() + 1
-		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Format: cluster.Format, AtMS: 1000, Commands: []cluster.Command{c}})
+		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000, Commands: []cluster.Command{c}})
 		if !did.Results[0].Accepted {
 			t.Fatal(did.Results[0].Reason)
 		}
@@ -82,7 +82,7 @@ func TestABatchIsNoProblem(t *testing.T) {
 	for _, name := range []string{"read", "write"} {
 		spec.Tasks = append(spec.Tasks, cluster.TaskSpec{Name: name, Type: "noop", Spread: cluster.SpreadPool})
 	}
-	v, did := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Format: cluster.Format, Commands: []cluster.Command{
+	v, did := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: []cluster.Command{
 		cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "etl", Spec: spec},
 	}})
 	if !did.Results[1].Accepted {

@@ -16,7 +16,7 @@ func applied(t *testing.T, v cluster.Value, commands ...cluster.Command) cluster
 	t.Helper()
 	for _, c := range commands {
 		i := v.Index() + 1
-		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Format: cluster.Format, AtMS: 1000, Commands: []cluster.Command{c}})
+		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000, Commands: []cluster.Command{c}})
 		if !did.Results[0].Accepted {
 			t.Fatalf("%v: %s", c, did.Results[0].Reason)
 		}
@@ -96,7 +96,7 @@ func TestPausedJobs(t *testing.T) {
 		spec.Type = "noop"
 		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
 	}
-	v := applied(t, cluster.Value{}, cluster.Configure{Format: 3}, cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 1},
+	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 1},
 		job("bad", cluster.TaskSpec{MaxAttempts: 1}), job("far", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}),
 		job("runs", cluster.TaskSpec{}), job("pool", cluster.TaskSpec{Spread: cluster.SpreadPool}), job("rest", cluster.TaskSpec{Spread: cluster.SpreadPool}),
 	)

@@ -25,7 +25,7 @@ func valueOf(t *testing.T, commands ...cluster.Command) cluster.Value {
 	v := cluster.Value{}
 	for i, c := range commands {
 		index := cluster.Index(i + 1)
-		next, did := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Format: cluster.Format, Commands: []cluster.Command{c}})
+		next, did := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Commands: []cluster.Command{c}})
 		if !did.Results[0].Accepted {
 			t.Fatalf("%v: %s", c, did.Results[0].Reason)
 		}

@@ -50,6 +50,7 @@ func metricsOf(s Status, index cluster.Index, members memberCounts, tasks taskCo
 		gauge("store_up", "1 while the store answers.", truth(s.Member.StoreError == "")),
 		gauge("member_lease_seconds", "How long this member may go on by what it last heard of the store.", float64(s.Member.LeaseMS)/1000),
 		gauge("proposals_pending", "Proposals that wait to be appended to the log.", float64(s.Member.Pending)),
+		counter("proposals_refused_total", "Proposals of this member that readers passed over, and what it wanted and the cluster refused.", float64(s.Member.Refused)),
 		gauge("log_index", "Index of the last entry applied here.", float64(index)),
 		members.metric(),
 		tasks.metric(),

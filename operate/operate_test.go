@@ -63,9 +63,8 @@ func (w *world) others(commands ...cluster.Command) {
 func newWorld(t *testing.T) (*world, *Operator, store.Docs) {
 	t.Helper()
 	w := &world{t: t}
-	e := cluster.Entry{Index: 1, Writer: "a", Seq: 1, Format: cluster.Format, AtMS: 1, Commands: []cluster.Command{
+	e := cluster.Entry{Index: 1, Writer: "a", Seq: 1, AtMS: 1, Commands: []cluster.Command{
 		cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a", Labels: []cluster.Label{{Key: directory.LabelKey("tasks"), Value: "yes"}}},
-		cluster.Configure{Format: cluster.NewestFormat},
 	}}
 	w.v, _ = w.v.Apply(e)
 	w.at = 1

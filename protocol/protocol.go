@@ -105,6 +105,8 @@ type Status struct {
 	Pending    int    `json:"pending"`               // proposals that are not written yet
 	// Foreign counts the log entries, since the member started, that no member with its history can have written.
 	Foreign uint64 `json:"foreign,omitempty"`
+	// Refused counts the proposals of this member, since it started, that readers passed over, and what it wanted and the cluster refused.
+	Refused uint64 `json:"refused,omitempty"`
 	// Light: the member has an excerpt of the value, with all members and its own tasks; for the whole value see Protocol.Observe.
 	Light bool `json:"light,omitempty"`
 }

@@ -248,9 +248,6 @@ func TestATaskThatKillsItsOwners(t *testing.T) {
 		out, _, _ := p.rota("members", "--store", p.store, "--json")
 		return strings.Count(out, `"state":"joined"`) == 4
 	})
-	if _, errs, code := p.rota("configure", "--format", "2", "--store", p.store); code != exitOK {
-		t.Fatal(errs)
-	}
 	p.task("poison.yaml", "type: command\nconfig: {argv: [/bin/sh, -c, 'kill -9 $PPID']}\n")
 	await(t, "it is parked", func() bool {
 		out, _, _ := p.rota("why", "poison", "--store", p.store)

@@ -39,7 +39,7 @@ func value(t *testing.T) (v cluster.Value, log []step) {
 		cluster.SubmitJob{Job: "later", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
 	} {
 		at := cluster.Index(i + 1)
-		e := cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, AtMS: 1000, Commands: []cluster.Command{c}}
+		e := cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 1000, Commands: []cluster.Command{c}}
 		next, done := v.Apply(e)
 		if !done.Results[0].Accepted {
 			t.Fatal(done.Results[0].Reason)

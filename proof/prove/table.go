@@ -14,6 +14,8 @@ func stages() []stage {
 		{name: "vet", dir: "proof", command: []string{"go", "vet", "./..."}},
 		// Without go test's own vet: make test vets the root, and the stage vet the rest.
 		{name: "race", dir: ".", command: goTest("-race", "-vet=off", "./..."), tests: true, least: amounts{"passed": 1500}},
+		// Its bounds of time are for a machine that does nothing else: it must not lend.
+		{name: "demo", dir: ".", command: []string{".ci/demo", "5"}, least: amounts{"played": 5, "ok": 5}},
 		{name: "fuzz", dir: ".", computes: true, memory: 2, command: []string{".ci/fuzz", "8000x"}, least: amounts{"fuzzers": 20}},
 		{name: "contrib", dir: ".", lends: true, memory: 3, command: []string{".ci/modules"}, least: amounts{"modules": 3, "passed": 55}},
 		{name: "deploy", dir: "deploy", lends: true, memory: 3, command: goTest("./..."), tests: true, rerun: true, least: amounts{"passed": 19}},

@@ -265,11 +265,7 @@ func (w *world) doom() {
 		return
 	}
 	if w.plan.ending == machine.NewerEntry {
-		ref := w.oracle.ref
 		w.oracle.doomed = true
-		on := cluster.Entry{Writer: "operator-of-a-newer-rota", Seq: 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(),
-			Commands: []cluster.Command{cluster.Configure{Format: 99}}}
-		w.disk.write(on)
 		w.disk.append([]byte{entryMagic, 99, 1, 'x'})
 	} else if !w.loseTail() {
 		return
@@ -321,7 +317,7 @@ func (w *world) loseTail() bool {
 	behind := 0
 	for seq := range uint64(w.chance.between(1, 2*int64(n)+2)) {
 		e := cluster.Entry{
-			Writer: "after-the-loss", Seq: seq + 1, Format: 1, BaseIndex: o.ref.Index(), BaseChain: o.ref.Chain(),
+			Writer: "after-the-loss", Seq: seq + 1, BaseIndex: o.ref.Index(), BaseChain: o.ref.Chain(),
 			Commands: []cluster.Command{cluster.Configure{MoveBudget: 99}},
 		}
 		if d.write(e) > lost {

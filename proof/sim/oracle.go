@@ -79,7 +79,7 @@ func (o *oracle) appended(rec store.Record) {
 	c, err := o.w.machine.Fold(o.ref, rec)
 	if err != nil {
 		if !o.doomed {
-			o.violate("G7", fmt.Sprintf("entry %d ends all members, though nobody switched a newer format on: %v", rec.Index, err))
+			o.violate("G7", fmt.Sprintf("entry %d ends all members, though no newer Rota has written: %v", rec.Index, err))
 		}
 		return
 	}

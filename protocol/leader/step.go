@@ -83,7 +83,7 @@ type State struct {
 	vote       vote
 	rule       rule
 	heartbeats heartbeat.Observations // of the members, for those that fold
-	sweepNext  protocol.Instant
+	swept      protocol.Instant
 	probing    []probe // heartbeats that are being read
 
 	reports  []protocol.Report
@@ -118,7 +118,7 @@ type vote struct {
 	elect.Election
 	look
 	holder Holder
-	turn   protocol.Instant // the holder's heartbeat is read again
+	turn   protocol.Instant // a document that cannot be read is read again
 }
 
 // NewState is a member that has just started.
@@ -279,8 +279,26 @@ func (s *step) halt(err error) {
 // setWake asks to be woken soon.
 func (s *step) setWake() {
 	next := s.now.Add(s.p.Poll)
-	if !s.renewal.Busy && s.renewal.Next > s.now {
-		next = min(next, s.renewal.Next)
+	due := func(at protocol.Instant) {
+		if at > s.now {
+			next = min(next, at)
+		}
+	}
+	if !s.renewal.Busy {
+		due(s.renewal.Next)
+	}
+	silent := func(o heartbeat.Observation) { due(o.Since.Add(s.silence(o))) }
+	silent(s.vote.Holder)
+	if s.rule.at == ruleRuling && !s.p.Vanish {
+		for m := range s.fold.value.Members() {
+			silent(s.heartbeats.Of(m.Heartbeat))
+		}
+		if s.p.Hints {
+			due(s.nextSweep())
+		}
+	}
+	if s.p.Hints && s.vote.Holder.Key != s.renewal.key {
+		due(s.nextProbe())
 	}
 	if next != s.wake {
 		s.wake = next

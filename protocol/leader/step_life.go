@@ -159,7 +159,7 @@ func (s *step) claimName() {
 			continue
 		}
 		if o := s.claims.Of(heartbeat); !s.dead(o) {
-			s.probe(heartbeat, s.nextLook(o))
+			s.lookAt(o)
 			return
 		}
 	}

@@ -245,6 +245,14 @@ func (s *step) silence(o heartbeat.Observation) time.Duration { return s.p.timin
 
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
 
+// silent is when the owner of a heartbeat may have been silent for long enough, if that is not over.
+func (s *step) silent(o heartbeat.Observation) protocol.Instant {
+	if end := o.Since.Add(s.silence(o)); o.Known && o.Looked < end {
+		return end
+	}
+	return s.now.Add(s.p.Poll)
+}
+
 // complain reports documents that cannot be used; one that a newer Rota wrote ends the member.
 func (s *step) complain(f *facts, err error) {
 	if f.newer != nil {

@@ -169,6 +169,7 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 		was := s.lead.beats.Of(m.Heartbeat)
 		o := was.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
 		beats = beats.With(o)
+		s.lead.next = min(s.lead.next, s.silent(o))
 		n, there, err := read[nodeDoc](d)
 		switch {
 		case err != nil:

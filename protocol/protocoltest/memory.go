@@ -49,6 +49,11 @@ func StoriesOnMemory(t *testing.T, p protocol.Protocol) {
 	Run(t, s)
 }
 
+// RefusedOnMemory is the story of a member that wants what everybody refuses, for a protocol with a log.
+func RefusedOnMemory(t *testing.T, p protocol.Protocol) {
+	OnMemory(p, false).play(t, refused)
+}
+
 // StormsOnMemory plays storms of eight seeds. With alternate, every second one is on a store without sessions.
 func StormsOnMemory(t *testing.T, p protocol.Protocol, alternate bool) {
 	for seed := range uint64(8) {

@@ -53,7 +53,7 @@ func (s *step) logTurn() fold.Turn {
 }
 
 // took answers the requests of our own entry.
-func (s *step) took(a protocol.Applied) { s.reply(s.out.Took(s.writer(), &s.value, a)) }
+func (s *step) took(a protocol.Applied) { s.reply(s.out.Took(s.now, s.writer(), &s.value, a)) }
 
 // taken does what reading the log led to.
 func (s *step) taken(t fold.Taken) {

@@ -46,7 +46,7 @@ func (s *step) took(a protocol.Applied) {
 	if !a.Duplicate && a.Entry.Writer == s.writer() {
 		s.spoke(a.Entry, a.Results)
 	}
-	s.reply(s.out.Took(s.writer(), &s.value, a))
+	s.reply(s.out.Took(s.now, s.writer(), &s.value, a))
 }
 
 // taken does what reading the log led to.

@@ -32,7 +32,7 @@ func history(t *testing.T) *place {
 		{"a", 3 * time.Second, cluster.SubmitJob{Job: "c2", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
 		{"a", 4 * time.Second, cluster.KillJob{Job: "c1"}},
 	} {
-		e := cluster.Entry{Writer: c.writer, Seq: uint64(i) + 1, Format: cluster.Format, AtMS: start.Add(c.after).UnixMilli(), Commands: []cluster.Command{c.command}}
+		e := cluster.Entry{Writer: c.writer, Seq: uint64(i) + 1, AtMS: start.Add(c.after).UnixMilli(), Commands: []cluster.Command{c.command}}
 		if _, err := st.Append(t.Context(), e.Encode()); err != nil {
 			t.Fatal(err)
 		}
