@@ -109,7 +109,7 @@ rota_flow_segments{job="f",state="pending",task="write",unit="segments"} 2
 	if err != nil {
 		t.Error(err)
 	}
-	err = testutil.CollectAndCompare(api.NewFlowCollector(away{q}, value), strings.NewReader(`# HELP rota_flow_unshown Flows of running jobs that this answer leaves out: they are too many, or the queue has not answered.
+	err = testutil.CollectAndCompare(api.NewFlowCollector(away{q}, value), strings.NewReader(`# HELP rota_flow_unshown Flows that this answer leaves out: they are too many, or the queue has not answered.
 # TYPE rota_flow_unshown gauge
 rota_flow_unshown 1
 `))

@@ -115,6 +115,9 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) {
 	s := StatusOf(v)
 	sight.Status(v, &s)
 	s.Store, s.Protocol = h.c.Store, h.c.Protocol
+	if h.c.Queue != nil {
+		s.AddDeadLetters(r.Context(), h.c.Queue, v)
+	}
 	if h.c.Local != nil {
 		s.Local = h.c.Local()
 	}

@@ -21,7 +21,9 @@ type Status struct {
 	Problems  []Problem    `json:"problems"`        // at most MaxProblems
 	More      int          `json:"more_problems"`   // those that did not fit
 	Malformed int          `json:"malformed"`       // definitions; 0 where the journal was not read
-	Local     any          `json:"local,omitempty"` // what only the answering process knows
+	// DeadLetters are those of all flows.
+	DeadLetters int `json:"dead_letters"`
+	Local       any `json:"local,omitempty"` // what only the answering process knows
 }
 
 // Leader is who decides, where one member does.
@@ -249,6 +251,7 @@ func (s *Status) Wrong() []string {
 	say(s.Tasks.Failing, "failing: %d")
 	say(s.Tasks.BackingOff, "backing off: %d")
 	say(s.Malformed, "malformed: %d")
+	say(s.DeadLetters, "dead letters: %d")
 	return out
 }
 

@@ -82,18 +82,18 @@ func (a *absence) lookWaiting(v cluster.Value, self cluster.MemberID, now protoc
 
 // before returns for how long nobody has run a partition that this member runs from now on, its former owner's silence left out. Known is false where that began
 // before anybody here looked: then it is at least so long.
-func (a *absence) before(p cluster.Partition, self cluster.MemberID, now protocol.Instant) (d time.Duration, known, handed bool) {
+func (a *absence) before(p cluster.PartitionID, from, self cluster.MemberID, now protocol.Instant) (d time.Duration, known, handed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	w, waited := a.waits[p.ID]
-	delete(a.waits, p.ID)
-	went, gone := a.gone[p.From]
+	w, waited := a.waits[p]
+	delete(a.waits, p)
+	went, gone := a.gone[from]
 	switch {
 	case gone && (!waited || went < w.at || !w.seen):
 		return now.Sub(went), true, false
 	case waited:
 		return now.Sub(w.at), w.seen, false
-	case p.From == self || !a.here[p.From]:
+	case from == self || !a.here[from]:
 		return now.Sub(a.looked), false, false
 	}
 	return 0, true, true // from one member to the next

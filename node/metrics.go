@@ -47,7 +47,7 @@ func metricsOf(s Status, index cluster.Index, members memberCounts, tasks taskCo
 	return []Metric{
 		gauge("member_joined", "1 while this member is joined and may own tasks.", truth(s.Member.Joined)),
 		gauge("member_up_seconds", "Time since this member was made.", float64(s.UpMS)/1000),
-		gauge("store_up", "1 while the store answers.", truth(s.Member.StoreError == "")),
+		gauge("store_up", "1 while the store answers, and takes writes.", truth(s.Member.StoreError == "")),
 		gauge("member_lease_seconds", "How long this member may go on by what it last heard of the store.", float64(s.Member.LeaseMS)/1000),
 		gauge("proposals_pending", "Proposals that wait to be appended to the log.", float64(s.Member.Pending)),
 		counter("proposals_refused_total", "Proposals of this member that readers passed over, and what it wanted and the cluster refused.", float64(s.Member.Refused)),

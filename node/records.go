@@ -152,18 +152,14 @@ func (n *Node) runStarted(ev work.RunStarted) {
 		n.c.Events.Started(ev)
 	}
 	idle, again := n.tally.startsAgain(ev.Partition, ev.At)
-	p, ok := n.member.Value().Partition(ev.Partition)
-	if !ok {
-		return
-	}
-	first := p.Token == ev.Token && p.From != "" && n.tally.first(ev.Partition, ev.Token, n.owned)
+	first := ev.Grant.From != "" && n.tally.first(ev.Partition, ev.Token, n.owned)
 	switch {
-	case first && p.From != n.c.Member:
-		n.tellMove(p, n.gapBefore(p, ev.At))
+	case first && ev.Grant.From != n.c.Member:
+		n.tellMove(ev, n.gapBefore(ev))
 	case again:
-		n.tellResumed(p, ev.First, span{idle, true})
+		n.tellResumed(ev, span{idle, true})
 	case first:
-		n.tellResumed(p, ev.First, n.gapBefore(p, ev.At))
+		n.tellResumed(ev, n.gapBefore(ev))
 	}
 }
 
@@ -175,12 +171,12 @@ type span struct {
 
 // gapBefore is from the last time that somebody ran a partition until now, as far as this process can know: by its own clock, and by what was found of a dead
 // owner's silence. What goes from one living member to the next is measured from the entry that gave it.
-func (n *Node) gapBefore(p cluster.Partition, now protocol.Instant) span {
-	d, known, handed := n.absence.before(p, n.c.Member, now)
-	if handed {
+func (n *Node) gapBefore(ev work.RunStarted) span {
+	d, known, handed := n.absence.before(ev.Partition, ev.Grant.From, n.c.Member, ev.At)
+	if p, ok := n.member.Value().Partition(ev.Partition); handed && ok && p.Token == ev.Token {
 		d = time.Duration(time.Now().UnixMilli()-p.ChangedMS) * time.Millisecond
 	}
-	silence, told := heartbeat.SilenceIn(p.Cause)
+	silence, told := heartbeat.SilenceIn(ev.Grant.Cause)
 	return span{d + silence, known && told}
 }
 
@@ -198,17 +194,17 @@ func (n *Node) runStopped(ev work.RunStopped) {
 }
 
 // tellMove journals a move to this member.
-func (n *Node) tellMove(p cluster.Partition, gap span) {
+func (n *Node) tellMove(ev work.RunStarted, gap span) {
 	n.tally.move()
 	n.tellGap(journal.Record{
-		Kind: journal.Moved, Partition: string(p.ID), From: string(p.From), To: string(n.c.Member), Cause: p.Cause, Token: uint64(p.Token),
+		Kind: journal.Moved, Partition: string(ev.Partition), From: string(ev.Grant.From), To: string(n.c.Member), Cause: ev.Grant.Cause, Token: uint64(ev.Token),
 	}, gap)
 }
 
 // tellResumed journals that this member runs again what it, or a former process of its name, did not run for a while, and nobody else did.
-func (n *Node) tellResumed(p cluster.Partition, granted bool, gap span) {
-	r := journal.Record{Kind: journal.Resumed, Partition: string(p.ID), To: string(n.c.Member), Token: uint64(p.Token), Cause: p.Cause}
-	if !granted {
+func (n *Node) tellResumed(ev work.RunStarted, gap span) {
+	r := journal.Record{Kind: journal.Resumed, Partition: string(ev.Partition), To: string(n.c.Member), Token: uint64(ev.Token), Cause: ev.Grant.Cause}
+	if !ev.First {
 		r.Cause = "its member did not hear of the store for too long"
 	}
 	n.tellGap(r, gap)

@@ -67,10 +67,11 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.jobs == nil {
-		var err error
-		if c.jobs, err = c.proto.Client(c.docs); err != nil {
+		jobs, err := protocol.ClientAt(ctx, c.proto, c.docs)
+		if err != nil {
 			return nil, err
 		}
+		c.jobs = jobs
 	}
 	return c.jobs.Propose(ctx, commands...)
 }

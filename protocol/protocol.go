@@ -99,7 +99,7 @@ type View interface {
 // Status is the part of the state of a membership that only its process knows.
 type Status struct {
 	Joined     bool   `json:"joined"`
-	StoreError string `json:"store_error,omitempty"` // "" if the store answers
+	StoreError string `json:"store_error,omitempty"` // "" if the store answers, and takes writes
 	LeaseMS    int64  `json:"lease_ms"`              // remaining validity of the present grants
 	TTLMS      int64  `json:"ttl_ms,omitempty"`      // the member's TTL where it is longer than usual, because its renewals are slow; else 0
 	Pending    int    `json:"pending"`               // proposals that are not written yet

@@ -96,15 +96,20 @@ func (r *run) goOn(ctx context.Context) {
 	})
 }
 
-// context is the ctx of a long run or a round, with the definition's time limit.
+// context is the ctx of a long run or a round, with the definition's time limit. The outermost one looks at the clock.
 func (r *run) context(parent context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
-	limit := r.timeout()
-	if limit <= 0 {
-		return ctx, cancel
+	end := cancel
+	if limit := r.timeout(); limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, limit)
+		end = func(cause error) { cancel(cause); stop() }
 	}
-	limited, stop := context.WithTimeout(ctx, limit)
-	return limited, func(cause error) { cancel(cause); stop() }
+	return protocol.Leased{Context: ctx, Look: func() {
+		if !r.valid() && !r.stopped.Load() {
+			r.stop(CauseLeaseLost)
+		}
+	}}, end
 }
 
 func (r *run) timeout() time.Duration {

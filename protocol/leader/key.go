@@ -34,7 +34,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	probing := slices.SortedFunc(slices.Values(s.probing), func(a, b probe) int { return strings.Compare(a.key, b.key) })
 	for _, x := range []any{
 		s.phase, s.now, s.life, s.stop, s.inc, s.admitted, s.claims, s.renewal, s.pace, s.mailbox, s.head, s.fetch, s.roster, s.asks, s.fold, s.vote, s.heartbeats, s.swept,
-		probing, s.reports, s.reported < s.assigned.Version, s.assigned.Version == 0, s.assigned, s.changed, s.watching, s.wake, s.busy, s.rest, s.problem != "",
+		probing, s.reports, s.reported < s.assigned.Version, s.assigned.Version == 0, s.assigned, s.changed, s.watching, s.wake, s.busy, s.rest, s.contact.Problem != "", s.contact.Refuses,
 		r.at, r.term, r.boxes.look, r.plans, r.roster, r.offers, r.holds, r.listed, r.patrol, r.patrols,
 	} {
 		b = n.Any(b, x, skip...)

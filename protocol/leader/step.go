@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol/elect"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/protocol/shell"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -94,7 +95,7 @@ type State struct {
 	wake     protocol.Instant
 	busy     []string // keys and prefixes with a call under way, sorted
 	rest     protocol.Instant
-	problem  string // why the store does not answer; "" while it does
+	contact  shell.Contact
 }
 
 // renewal is the state of our own heartbeat, in this life.
@@ -228,7 +229,6 @@ func (s *step) returned(key, err string) {
 	if i, ok := slices.BinarySearch(s.busy, key); ok {
 		s.busy = slices.Delete(slices.Clone(s.busy), i, i+1)
 	}
-	s.answered(err)
 	if err != "" {
 		s.rest = s.now.Add(s.p.Poll)
 	}
@@ -258,12 +258,12 @@ func (s *step) put(p Put) bool {
 	return ok
 }
 
-// answered notes whether the store answers, and tells when that changes.
-func (s *step) answered(err string) {
-	if (err == "") != (s.problem == "") {
-		s.emit(StoreChanged{Err: err})
-	}
-	s.problem = err
+// answered notes what a read has shown of the store.
+func (s *step) answered(err string) { s.contact, s.fx = s.contact.Read(s.fx, err) }
+
+// answeredWrite notes what a write has shown of the store.
+func (s *step) answeredWrite(err string, done bool) {
+	s.contact, s.fx = s.contact.Wrote(s.fx, err, done)
 }
 
 // halt ends the member because going on would be wrong. Its work stops at once.

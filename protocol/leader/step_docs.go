@@ -123,6 +123,7 @@ func (s *step) lookAt(o heartbeat.Observation) {
 
 func (s *step) got(ev Got) {
 	key := ev.Doc.Key
+	s.answered(ev.Err)
 	s.returned(key, ev.Err)
 	s.fetched(key, ev.Err == "")
 	if ev.Err != "" {
@@ -184,6 +185,7 @@ func (s *step) headGot(d Doc) {
 }
 
 func (s *step) listed(ev Listed) {
+	s.answered(ev.Err)
 	s.returned(ev.Prefix, ev.Err)
 	asked := ev.Prefix == folder(s.self()) && s.head.asked
 	s.head.asked = s.head.asked && !asked
@@ -221,6 +223,7 @@ func (s *step) wrote(ev Wrote) {
 	if ev.Conflict || ev.Outcome == outbox.Refused {
 		err = "" // the store answers
 	}
+	s.answeredWrite(err, ev.Outcome == outbox.Done)
 	s.returned(ev.Key, err)
 	switch {
 	case ev.Key == LeaderKey:

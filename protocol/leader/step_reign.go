@@ -101,7 +101,7 @@ func (s *step) decide(wanted func() []cluster.Command) {
 
 func (s *step) appended(ev Appended) {
 	s.rule.out = s.rule.out.Returned()
-	s.answered(ev.Err)
+	s.contact, s.fx = s.contact.Appended(s.fx, ev)
 	if !s.rule.out.Waits(ev.Seq) {
 		return // it was read in the log before the answer came
 	}

@@ -99,7 +99,7 @@ func (s *step) renewed(ev Renewed) {
 	}
 	took := s.beat.Waited(s.now)
 	s.beat.Asking = heartbeat.Asking{}
-	s.answered(ev.Err)
+	s.answeredWrite(ev.Err, ev.Outcome == Done)
 	if !ev.Ended {
 		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.now, s.p.timing())
 	}
@@ -218,7 +218,6 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 	switch {
 	case ours || s.dead(s.name.seen):
 		s.fence(&s.name.fence, d, n)
-		s.name.next = s.now
 	case was.Known && was.Version != d.Version:
 		s.halt(&protocol.NameTakenError{Member: s.self()})
 	}

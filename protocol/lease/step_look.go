@@ -195,7 +195,7 @@ func (s *step) rank() time.Duration {
 }
 
 func (s *step) takeLock() {
-	l := leaderDoc{Holder: s.session(), Expire: s.wallMS + s.p.TTL.Milliseconds(), Term: s.look.leader.Term + 1, Write: s.writeName()}
+	l := leaderDoc{Holder: s.session(), Term: s.look.leader.Term + 1, Write: s.writeName()}
 	s.write(&s.look.lock, written(keyLeader, s.look.election.Seen.Version, l))
 }
 

@@ -79,7 +79,7 @@ func (s *step) renewed(ev Renewed) {
 	}
 	took := s.renewal.Waited(s.now)
 	s.renewal.Asking = heartbeat.Asking{}
-	s.answered(ev.Err)
+	s.answeredWrite(ev.Err, ev.Outcome == Done)
 	if ev.Outcome != Refused {
 		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.now, s.p.timing())
 	}

@@ -63,12 +63,12 @@ func (s *step) taken(t fold.Taken) {
 	}
 }
 
-// answered notes whether the store answers, and reports when that changes.
-func (s *step) answered(err string) {
-	if (err == "") != (s.problem == "") {
-		s.emit(StoreChanged{Err: err})
-	}
-	s.problem = err
+// answered notes what a read has shown of the store.
+func (s *step) answered(err string) { s.contact, s.fx = s.contact.Read(s.fx, err) }
+
+// answeredWrite notes what a write has shown of the store.
+func (s *step) answeredWrite(err string, done bool) {
+	s.contact, s.fx = s.contact.Wrote(s.fx, err, done)
 }
 
 // saveSnapshot lets the first joined member write a snapshot now and then.

@@ -103,6 +103,7 @@ func (s *step) heard(a Answer, err string) bool {
 	s.answered(err)
 	switch a {
 	case Agreed:
+		s.answeredWrite(err, s.out.Pending == nil && len(s.out.Queue) == 0) // no heartbeat is written here: what was refused waits, or nobody wants it any more
 		return true
 	case Again:
 		if s.group.need == needJoin { // the same call, made twice

@@ -55,7 +55,7 @@ func (s *step) releases() (out []cluster.Command) {
 
 func (s *step) appended(ev Appended) {
 	s.out = s.out.Returned()
-	s.answered(ev.Err)
+	s.contact, s.fx = s.contact.Appended(s.fx, ev)
 	if !s.out.Waits(ev.Seq) {
 		return
 	}

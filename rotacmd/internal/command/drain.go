@@ -98,7 +98,7 @@ func (e env) operate(ctx context.Context, store, try string, do func(o *operate.
 		return operate.Answer{}, err
 	}
 	defer st.Close()
-	o, err := e.operatorOn(ctx, st, nil)
+	o, err := e.operatorOn(ctx, st, "", nil)
 	if err != nil {
 		return operate.Answer{}, fmt.Errorf("store %s: %w", storeurl.Hide(store), err)
 	}
@@ -110,9 +110,9 @@ func (e env) operate(ctx context.Context, store, try string, do func(o *operate.
 	return a, nil
 }
 
-// operatorOn is what asks the cluster of an open store.
-func (e env) operatorOn(ctx context.Context, st store.Full, types work.Types) (*operate.Operator, error) {
-	p, err := protocolAt(ctx, st)
+// operatorOn is what asks the cluster of an open store, by the protocol that is asked for.
+func (e env) operatorOn(ctx context.Context, st store.Full, asked string, types work.Types) (*operate.Operator, error) {
+	p, err := protocolFor(ctx, asked, st)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func refusal(err error, place, try string) error {
 	case errors.As(err, &r):
 		return failed(cmp.Or(r.Try, try), "%s: %s", r.Said, cmp.Or(r.Reason, r.Kind.Error()))
 	}
-	return fmt.Errorf("store %s: %w", place, err)
+	return fmt.Errorf("store %s: %w", place, otherProtocol(err))
 }
 
 // journaled tells the user what the journal does not have.

@@ -29,12 +29,17 @@ func newJobs(e env) *cobra.Command {
 	asked(cmd.Flags(), "state", "all", "follow")
 	dead := cmd.Flags().Bool("dead", false, "show the dead letters of a flow: segments on which a function failed")
 	retryDead := cmd.Flags().Bool("retry-dead", false, "put the dead letters of a flow back to where they came from")
+	dropDead := cmd.Flags().Bool("drop-dead", false, "drop the dead letters of a flow for good")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		switch {
-		case (*dead || *retryDead) && len(args) != 1:
-			return misused("rota jobs JOB --dead", "--dead and --retry-dead take a job")
+		case (*dead || *retryDead || *dropDead) && len(args) != 1:
+			return misused("rota jobs JOB --dead", "--dead, --retry-dead and --drop-dead take a job")
+		case *retryDead && *dropDead:
+			return misused("rota jobs JOB --retry-dead", "--retry-dead and --drop-dead exclude each other")
 		case *retryDead:
-			return o.retryDead(ctx, cmd, cluster.JobID(args[0]))
+			return o.takeDead(ctx, cmd, cluster.JobID(args[0]), "put back", putBack)
+		case *dropDead:
+			return o.takeDead(ctx, cmd, cluster.JobID(args[0]), "dropped", drop)
 		case *dead:
 			return o.showDead(ctx, cluster.JobID(args[0]))
 		case len(args) == 1:

@@ -141,7 +141,7 @@ type Dead struct {
 	flows.Letter
 }
 
-// mostDead is how many dead letters are shown of each task.
+// mostDead is how many dead letters people are shown of each task.
 const mostDead = 1000
 
 func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
@@ -150,17 +150,15 @@ func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
 		return err
 	}
 	all := []Dead{}
+	var more []string
 	for _, t := range graph.Tasks {
-		messages, err := queue.Receive(ctx, work.FlowName(&job), store.Receive{Shard: store.Shard{Edge: flow.DeadOf(t.Name)}, Peek: true, Limit: mostDead})
+		letters, left, err := o.lettersOf(ctx, queue, work.FlowName(&job), t.Name)
 		if err != nil {
 			return fmt.Errorf("store %s: %w", o.name, err)
 		}
-		for _, m := range messages {
-			letter, err := flows.ReadLetter(m.Data)
-			if err != nil {
-				return err
-			}
-			all = append(all, Dead{t.Name, m.Number, letter})
+		all = append(all, letters...)
+		if left > 0 {
+			more = append(more, fmt.Sprintf("and %s more of task %s: %s\n", grouped(left), t.Name, o.hint("rota jobs "+plain.Word(string(id))+" --dead --json")))
 		}
 	}
 	if o.json {
@@ -174,8 +172,39 @@ func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
 	if err := table(o.stdout, rows); err != nil || len(all) == 0 {
 		return err
 	}
-	fmt.Fprintf(o.stdout, "put them back: %s\n", o.hint("rota jobs "+plain.Word(string(id))+" --retry-dead"))
+	fmt.Fprint(o.stdout, strings.Join(more, ""))
+	jobs := "rota jobs " + plain.Word(string(id))
+	fmt.Fprintf(o.stdout, "put them back: %s, or drop them: %s\n", o.hint(jobs+" --retry-dead"), o.hint(jobs+" --drop-dead"))
 	return nil
+}
+
+// lettersOf are the dead letters of a task, for people the first of them, and how many there are beside.
+func (o *observer) lettersOf(ctx context.Context, queue store.Queue, name, task string) (out []Dead, left int, err error) {
+	shard := store.Shard{Edge: flow.DeadOf(task)}
+	for after := uint64(0); ; {
+		messages, err := queue.Receive(ctx, name, store.Receive{Shard: shard, Peek: true, After: after, Limit: mostDead})
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, m := range messages {
+			letter, err := flows.ReadLetter(m.Data)
+			if err != nil {
+				return nil, 0, err
+			}
+			out, after = append(out, Dead{task, m.Number, letter}), m.Number
+		}
+		if len(messages) == 0 || !o.json && len(out) >= mostDead {
+			break
+		}
+	}
+	if o.json || len(out) < mostDead {
+		return out, 0, nil
+	}
+	depths, err := queue.Depth(ctx, name, shard)
+	if err != nil {
+		return nil, 0, err
+	}
+	return out, int(depths[0].Pending) - len(out), nil //nolint:gosec // a count
 }
 
 // clipped cuts a text for one line.
@@ -187,8 +216,8 @@ func clipped(s string) string {
 	return s
 }
 
-// retryDead puts dead letters back to the shards that they came from, each as one commit.
-func (o *observer) retryDead(ctx context.Context, cmd *cobra.Command, id cluster.JobID) error {
+// takeDead puts dead letters back to the shards that they came from, or drops them.
+func (o *observer) takeDead(ctx context.Context, cmd *cobra.Command, id cluster.JobID, done string, take letterTaker) error {
 	_, job, graph, err := o.flowQueue(id)
 	if err != nil {
 		return err
@@ -202,9 +231,9 @@ func (o *observer) retryDead(ctx context.Context, cmd *cobra.Command, id cluster
 	queue, _ := st.(store.Queue)
 	total := 0
 	for _, t := range graph.Tasks {
-		n, err := putBack(ctx, queue, work.FlowName(&job), t.Name)
+		n, err := takeLetters(ctx, queue, work.FlowName(&job), t.Name, take)
 		if total += n; err != nil {
-			return failed(o.hint("rota jobs "+plain.Word(string(id))+" --dead --json"), "put back the dead letters of task %s, %d are back: %w", t.Name, total, err)
+			return failed(o.hint("rota jobs "+plain.Word(string(id))+" --dead --json"), "take the dead letters of task %s, %d are %s: %w", t.Name, total, done, err)
 		}
 	}
 	if total > 0 { // a bell that fails costs time: idle stages look by themselves
@@ -212,6 +241,6 @@ func (o *observer) retryDead(ctx context.Context, cmd *cobra.Command, id cluster
 			o.say("idle stages see it within 20 s: %v", err)
 		}
 	}
-	o.say("%s put back", many(total, "dead letter"))
+	o.say("%s %s", many(total, "dead letter"), done)
 	return nil
 }

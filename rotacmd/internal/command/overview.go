@@ -46,6 +46,9 @@ func (w viewer) overview(ctx context.Context, v cluster.Value, sight api.Sight) 
 	}
 	s.Problems = append(differ, s.Problems...)
 	s.AddMalformed(v, records)
+	if q, ok := w.docs.(store.Queue); ok {
+		s.AddDeadLetters(ctx, q, v)
+	}
 	s.Moves = api.MovesOf(since(records, time.Now().Add(-time.Hour)))
 	return overview{Status: s, Unguarded: unguardedIn(sight), Undecided: undecided(sight, false), Sinks: sinks}, nil
 }

@@ -39,7 +39,7 @@ func newRunNow(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		op, err := e.operatorOn(ctx, st, types)
+		op, err := e.operatorOn(ctx, st, "", types)
 		if err != nil {
 			return fmt.Errorf("store %s: %w", o.name, err)
 		}

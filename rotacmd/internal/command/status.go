@@ -151,7 +151,7 @@ func (o *observer) printStatus(view overview) error {
 		switch {
 		case p.Member != "":
 			name, next = p.Member, o.hint("rota members")
-		case p.State == sourcesDiffer || p.State == api.Paused:
+		case p.State == sourcesDiffer || p.State == api.Paused || p.State == api.DeadLetters:
 			next = o.try(p.Try)
 		}
 		rows = append(rows, []string{"! " + p.State, name, p.Text, "→ " + next})

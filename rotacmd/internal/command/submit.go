@@ -37,6 +37,7 @@ func newSubmit(e env) *cobra.Command {
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
 	flags.Bool("json", false, "print JSON")
 	var s submission
+	flags.StringVar(&s.protocol, "protocol", "", "how the members agree: "+protocolNames()+"; default: as the cluster does already, else "+protocols()[0].Name())
 	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
 	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
 	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
@@ -64,6 +65,7 @@ func newSubmit(e env) *cobra.Command {
 // submission is one job on its way.
 type submission struct {
 	id         string
+	protocol   string
 	foreign    []string
 	allow      allowed
 	update     bool
@@ -190,7 +192,10 @@ func (s *submission) send(ctx context.Context, e env, store string) error {
 	}
 	defer st.Close()
 	o := &observer{env: e, name: storeurl.Hide(store), store: st, json: s.json, now: time.Now()}
-	op, err := e.operatorOn(limited, st, nil)
+	op, err := e.operatorOn(limited, st, s.protocol, nil)
+	if f := new(fault); errors.As(err, &f) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("store %s: %w", o.name, err)
 	}
@@ -217,7 +222,10 @@ func (s *submission) mode() (m operate.Mode) {
 
 func (s *submission) fault(o *observer, err error) error {
 	var r *operate.RefusedError
-	switch {
+	var f *fault
+	switch other := otherProtocol(err); {
+	case errors.As(other, &f):
+		return other
 	case errors.Is(err, operate.ErrKilled):
 		return failed("--again to run it again", "submit job %s: it was killed, and stays so", s.job)
 	case errors.As(err, &r):

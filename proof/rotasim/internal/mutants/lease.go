@@ -64,7 +64,7 @@ func leaseLeader() []flaw.Flaw {
 		flaw.New("lease: a leader rests though documents have changed", lead,
 			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),
 		flaw.New("lease: a token begins again", pass,
-			"Token: firstToken(max(of, p.first[id])), Of: of", "Token: firstToken(1), Of: of"),
+			"Token: max(fact.doc.Token, firstToken(max(of, p.first[id]))), Of: of", "Token: firstToken(1), Of: of"),
 		flaw.New("lease: what an old list shows counts", calls,
 			"surveyAll(ctx, c.Store, e.Keys, e.usable)", "surveyAll(ctx, c.Store, e.Keys, asListed)"),
 		flaw.New("lease: whoever is to give up is not told", pass,
