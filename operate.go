@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/view"
 )
 
 // Kill ends a job: its tasks stop. [Member.Wait] returns when they have. One of a task file is refused while a member has its source, which would submit it
@@ -81,7 +82,7 @@ func (m *Member) Name() string { return m.name }
 type Metric = node.Metric
 
 // Metrics measures this member now, as plain data; api.NewCollector(m.Name(), m.Metrics) makes a collector for Prometheus of it.
-func (m *Member) Metrics() []Metric { return m.node.Metrics() }
+func (m *Member) Metrics() []Metric { return append(m.node.Metrics(), view.Metrics(m.node.Value())...) }
 
 type memberKey struct{}
 

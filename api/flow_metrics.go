@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 
@@ -72,10 +73,10 @@ func (c *flowCollector) Collect(ch chan<- prometheus.Metric) {
 				unshown++
 				continue
 			}
-			switch f, err := FlowOf(ctx, c.queue, v, j.ID); {
+			switch f, err := view.FlowOf(ctx, c.queue, v, j.ID); {
 			case err != nil:
 				unshown++
-			case state == cluster.JobCompleted && (f == nil || !f.dead()):
+			case state == cluster.JobCompleted && (f == nil || !hasDead(f)):
 				clean[name] = true
 			case f != nil:
 				c.show(ch, string(j.ID), f)
@@ -86,12 +87,11 @@ func (c *flowCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(c.unshown, prometheus.GaugeValue, float64(unshown))
 }
 
-// dead tells whether a task has dead letters.
-func (f *Flow) dead() bool {
-	return slices.ContainsFunc(f.Tasks, func(t FlowTask) bool { return t.Dead > 0 })
+func hasDead(f *view.Flow) bool {
+	return slices.ContainsFunc(f.Tasks, func(t view.FlowTask) bool { return t.Dead > 0 })
 }
 
-func (c *flowCollector) show(ch chan<- prometheus.Metric, job string, f *Flow) {
+func (c *flowCollector) show(ch chan<- prometheus.Metric, job string, f *view.Flow) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}

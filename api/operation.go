@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/view"
 )
 
 // operation is one path of the API, as it is answered and as it is described.
@@ -115,23 +116,23 @@ func (h *handler) operations() []operation {
 		return map[int]string{http.StatusNotFound: "there is no such " + what, http.StatusServiceUnavailable: unavailable[http.StatusServiceUnavailable]}
 	}
 	ops := []operation{
-		{path: "/v1/status", summary: "Sums, problems, moves of the last hour", answer: Status{}, codes: unavailable, handle: sums.bound(h.status)},
-		{path: "/v1/members", summary: "The members, sorted by name", params: paged, answer: Member{}, shape: listed, codes: unavailable, handle: h.members},
-		{path: "/v1/tasks", summary: "The partitions of all tasks, sorted by name", shape: listed, answer: Task{}, codes: unavailable, handle: h.tasks, params: append([]parameter{
-			{name: "state", summary: "only those in this state", kind: "string", values: TaskStates()},
+		{path: "/v1/status", summary: "Sums, problems, moves of the last hour", answer: view.Status{}, codes: unavailable, handle: sums.bound(h.status)},
+		{path: "/v1/members", summary: "The members, sorted by name", params: paged, answer: view.Member{}, shape: listed, codes: unavailable, handle: h.members},
+		{path: "/v1/tasks", summary: "The partitions of all tasks, sorted by name", shape: listed, answer: view.Task{}, codes: unavailable, handle: h.tasks, params: append([]parameter{
+			{name: "state", summary: "only those in this state", kind: "string", values: view.TaskStates()},
 			{name: "owner", summary: "only those of this member", kind: "string"},
 			{name: "own", summary: "also those of Rota itself", kind: "boolean"},
 		}, paged...)},
-		{path: "/v1/jobs", summary: "The jobs that clients submitted, sorted by name", shape: listed, answer: Job{}, codes: unavailable, handle: lists.bound(h.jobs), params: append([]parameter{
+		{path: "/v1/jobs", summary: "The jobs that clients submitted, sorted by name", shape: listed, answer: view.Job{}, codes: unavailable, handle: lists.bound(h.jobs), params: append([]parameter{
 			{name: "all", summary: "also those that sources define", kind: "boolean"},
 		}, paged...)},
-		{path: "/v1/job", summary: "One job", answer: Job{}, codes: missing("job"), handle: sums.bound(h.job), params: []parameter{
+		{path: "/v1/job", summary: "One job", answer: view.Job{}, codes: missing("job"), handle: sums.bound(h.job), params: []parameter{
 			{name: "job", summary: "its name", kind: "string", required: true},
 		}},
-		{path: "/v1/why", summary: "Why a task runs where it runs, or does not", answer: Why{}, codes: missing("task"), handle: sums.bound(h.why), params: []parameter{
+		{path: "/v1/why", summary: "Why a task runs where it runs, or does not", answer: view.Why{}, codes: missing("task"), handle: sums.bound(h.why), params: []parameter{
 			{name: "task", summary: "its name: job, job/task, job#key or job/task#key", kind: "string", required: true},
 		}},
-		{path: "/v1/plan", summary: "What would come of members that go", answer: Plan{}, codes: missing("member"), handle: lists.bound(h.plan), params: []parameter{
+		{path: "/v1/plan", summary: "What would come of members that go", answer: view.Plan{}, codes: missing("member"), handle: lists.bound(h.plan), params: []parameter{
 			{name: "without", summary: "a member that would go", kind: "string", required: true, many: true},
 		}},
 		{path: "/v1/journal", summary: "The newest records of the journal, oldest first", shape: listed, answer: journal.Record{}, codes: unavailable, handle: lists.bound(h.journal), params: append([]parameter{

@@ -47,10 +47,25 @@ type runStats struct {
 	took                               time.Duration
 }
 
-// lastFailure is that of a round.
+// lastFailure is that of a round, by the wall clock.
 type lastFailure struct {
-	message string
-	atMS    int64 // by the wall clock
+	message       string
+	sinceMS, atMS int64 // the first one of its row, and the last one
+}
+
+// result counts how a round ended.
+func (st *runStats) result(err error, atMS int64) {
+	if err == nil {
+		st.inRow = 0
+		return
+	}
+	since := atMS
+	if st.inRow > 0 {
+		since = st.last.sinceMS
+	}
+	st.failures++
+	st.inRow++
+	st.last = &lastFailure{err.Error(), since, atMS}
 }
 
 func (s *Supervisor) newRun(fx Start) *run {

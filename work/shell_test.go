@@ -304,9 +304,9 @@ func TestErrorsOfRoundsAreJournaledRarely(t *testing.T) {
 		}
 		want := []string{
 			"run-error: panic: no such host",
-			"run-error: panic: no such host (7 rounds in a row failed, 6 since the last record)",
-			"run-error: panic: no such host (19 rounds in a row failed, 12 since the last record)",
-			"run-error: panic: no such host (43 rounds in a row failed, 24 since the last record)",
+			"run-error: panic: no such host (failed rounds: 7 in a row, 6 since the last record)",
+			"run-error: panic: no such host (failed rounds: 19 in a row, 12 since the last record)",
+			"run-error: panic: no such host (failed rounds: 43 in a row, 24 since the last record)",
 			"recovered: well again after 60 failed rounds",
 		}
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {

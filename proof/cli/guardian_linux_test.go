@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/view"
 )
 
 // figureKills is from how many kills on a run is one for the figures.
@@ -265,7 +265,7 @@ func TestATaskThatKillsItsOwners(t *testing.T) {
 	await(t, "the rest runs", func() bool {
 		running := 0
 		for _, task := range p.tasks() {
-			if task.State == api.Running {
+			if task.State == view.Running {
 				running++
 			}
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 
@@ -124,8 +125,8 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{t: t, store: &away{Docs: docs, Journal: kept, log: log}, given: map[string]bool{}}
 	w.config = api.Config{
-		Past:  &api.Past{Historian: w.store, Store: nil},
-		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: api.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
+		Past:  &view.Past{Historian: w.store, Store: nil},
+		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: view.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
 		Local: func() any { return nil }, Token: "secret", Actions: w.actions(v),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
@@ -19,6 +18,7 @@ import (
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 )
 
 // deskPath is where a member says something to commands on its machine. It names the build: a command of another one reads the store itself.
@@ -34,9 +34,9 @@ const catchUpWithin = 200 * time.Millisecond
 
 // desk answers commands on this machine. Its methods may be called from any goroutine.
 type desk struct {
-	viewer
+	view.Viewer
+	docs    store.Docs
 	log     store.Log
-	lookout *api.Lookout
 	whole   func() cluster.Value
 	changed func() <-chan struct{} // closed by the next change of the value
 	one     sync.Mutex             // a look goes through all tasks: the member's own work comes first
@@ -54,9 +54,12 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 		c.node.Logger.Info("commands read the store themselves", "err", err)
 		return nil, nil
 	}
+	queue, _ := c.node.Store.(store.Queue)
 	return &desk{
-		viewer: viewer{docs: c.node.Store, journal: n.Journal(), store: storeurl.Hide(c.store), protocol: c.node.Protocol.Name()},
-		log:    log, lookout: api.NewLookout(c.node.Store, protocol.Now), whole: n.Whole, changed: n.Changed,
+		Viewer: view.Viewer{
+			Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Queue: queue, Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
+		},
+		docs: c.node.Store, log: log, whole: n.Whole, changed: n.Changed,
 	}, l
 }
 
@@ -81,18 +84,18 @@ func (d *desk) overviewFor(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	sight, err := d.lookout.Look(r.Context(), v)
+	sight, err := d.Look(r.Context(), v)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	view, err := d.overview(r.Context(), v, sight)
+	seen, err := overviewOf(r.Context(), d.docs, d.Viewer, sight)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	view.Head = head
-	sayJSON(w, view)
+	seen.Head = head
+	sayJSON(w, seen)
 }
 
 // errNew is the answer of a member that has not read the log yet.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
@@ -19,6 +18,7 @@ import (
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
+	"github.com/rota-run/rota/view"
 )
 
 // testDesk is that of a member a, which has the value that the test gives it.
@@ -45,8 +45,10 @@ func (d *testDesk) open() {
 		d.t.Fatal(err)
 	}
 	desk := &desk{
-		viewer: viewer{docs: d.st, journal: journal.NewDocs(d.st, "a", 0), store: "file:elsewhere", protocol: replica.Protocol{}.Name()},
-		log:    d.st, lookout: api.NewLookout(d.st, protocol.Now),
+		Viewer: view.Viewer{
+			Lookout: view.NewLookout(d.st, protocol.Now), Journal: journal.NewDocs(d.st, "a", 0), Store: "file:elsewhere", Protocol: replica.Protocol{}.Name(),
+		},
+		docs: d.st, log: d.st,
 		whole:   d.whole,
 		changed: func() <-chan struct{} { return d.changed },
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/view"
 )
 
 // waitDrained tells how many tasks a draining member still has, until it has none, is gone, or takes tasks again.
@@ -77,7 +77,7 @@ func (d *draining) see() (bool, error) {
 
 // stuck says what nobody else can take; "" if there is nothing.
 func (d *draining) stuck() string {
-	plan, err := api.PlanWithout(d.value, []cluster.MemberID{d.member})
+	plan, err := view.PlanWithout(d.value, []cluster.MemberID{d.member})
 	if err != nil || len(plan.Waits) == 0 {
 		return ""
 	}

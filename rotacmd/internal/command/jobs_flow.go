@@ -9,22 +9,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/flow"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 	flows "github.com/rota-run/rota/work/stage"
 )
 
 // addFlow adds to a job how far its segments are, where it is a flow.
-func (o *observer) addFlow(ctx context.Context, job *api.Job) (err error) {
+func (o *observer) addFlow(ctx context.Context, job *view.Job) (err error) {
 	queue, ok := o.store.(store.Queue)
 	if !ok {
 		return nil
 	}
-	if job.Flow, err = api.FlowOf(ctx, queue, o.value, cluster.JobID(job.Job)); err != nil {
+	if job.Flow, err = view.FlowOf(ctx, queue, o.value, cluster.JobID(job.Job)); err != nil {
 		return fmt.Errorf("store %s: %w", o.name, err)
 	}
 	return nil
@@ -32,7 +32,7 @@ func (o *observer) addFlow(ctx context.Context, job *api.Job) (err error) {
 
 // flowRows draws the tasks of a flow in their order, each with what comes to it, and a bar where it is known how much that is. Rates are by task, nil where
 // there was no look before.
-func flowRows(f *api.Flow, rates map[string]float64) [][]string {
+func flowRows(f *view.Flow, rates map[string]float64) [][]string {
 	rows := [][]string{{"FLOW", "FROM", "SLOTS", "IN", "PENDING", "OUT", "DEAD", "RATE", ""}}
 	for _, t := range f.Tasks {
 		row := []string{t.Task, dash(strings.Join(t.From, " ")), grouped(t.Slots), "-", "-", grouped(int(t.Out)), grouped(int(t.Dead)), "-", flowNote(t)} //nolint:gosec // counts
@@ -48,7 +48,7 @@ func flowRows(f *api.Flow, rates map[string]float64) [][]string {
 }
 
 // flowNote is where a task stands.
-func flowNote(t api.FlowTask) string {
+func flowNote(t view.FlowTask) string {
 	switch {
 	case t.Complete:
 		return "complete"
@@ -72,7 +72,7 @@ type flowView struct {
 const drawEvery = time.Second
 
 // draw draws a flow that has changed, and not more often than people can read; the last picture is always drawn.
-func (v *flowView) draw(out io.Writer, f *api.Flow, now time.Time, ended bool) error {
+func (v *flowView) draw(out io.Writer, f *view.Flow, now time.Time, ended bool) error {
 	if v.drawn && !ended && now.Sub(v.at) < drawEvery {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (v *flowView) draw(out io.Writer, f *api.Flow, now time.Time, ended bool) e
 }
 
 // rates are how many segments a second went through each task since the last picture.
-func (v *flowView) rates(f *api.Flow, now time.Time) map[string]float64 {
+func (v *flowView) rates(f *view.Flow, now time.Time) map[string]float64 {
 	if !v.drawn || !now.After(v.at) {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (v *flowView) rates(f *api.Flow, now time.Time) map[string]float64 {
 }
 
 // throughput is what a task has done: what came in, or what it has read.
-func throughput(t api.FlowTask) uint64 {
+func throughput(t view.FlowTask) uint64 {
 	if len(t.From) == 0 {
 		return t.Out
 	}

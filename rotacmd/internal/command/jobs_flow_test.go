@@ -17,6 +17,7 @@ import (
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/view"
 )
 
 // mended is a flow whose function fails on one segment until it is mended, and whose input ends when it is told to.
@@ -138,9 +139,9 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	if _, err := member.SubmitFile(ctx, "luck.yaml", []byte(job)); err != nil {
 		t.Fatal(err)
 	}
-	flow := func() (f api.Flow) {
+	flow := func() (f view.Flow) {
 		stdout, stderr, code := p.rota("jobs", "luck", "--json", "--store", "file:store")
-		var j api.Job
+		var j view.Job
 		if err := json.Unmarshal([]byte(stdout), &j); code != exitOK || err != nil {
 			t.Fatalf("exit %d, %v: %s", code, err, stderr)
 		}

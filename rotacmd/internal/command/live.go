@@ -26,6 +26,7 @@ import (
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 
@@ -118,13 +119,13 @@ func takenText(e *protocol.NameTakenError, v cluster.Value) error {
 // serve answers the API until ctx ends. A member goes on without it.
 func (c *config) serve(ctx context.Context, l net.Listener, token string, n *node.Node) {
 	queue, _ := c.node.Store.(store.Queue) // nil: it has none
-	var past *api.Past
+	var past *view.Past
 	if historian, ok := c.node.Protocol.(protocol.Historian); ok {
-		past = &api.Past{Historian: historian, Store: c.node.Store}
+		past = &view.Past{Historian: historian, Store: c.node.Store}
 	}
 	err := api.Serve(ctx, l, api.Config{
 		Queue: queue, Past: past,
-		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Member: string(c.node.Member), Place: placeOf(c.store), Ready: n.Ready, Token: token, Logger: c.node.Logger,
+		Value: n.Whole, Journal: n.Journal(), Lookout: view.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Member: string(c.node.Member), Place: placeOf(c.store), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
 		Actions: c.actions(n),
 		Metrics: promhttp.HandlerFor(metricsOf(n, queue), promhttp.HandlerOpts{}),
@@ -242,7 +243,7 @@ func (w *welcome) removed(reason string) {
 // movedHere tells whether a start is that of a task which another member had before: not one that starts again here, and not one that this member gets back.
 func movedHere(r work.RunStarted, self cluster.MemberID) bool {
 	from := r.Grant.From
-	return r.First && from != "" && from != self && !strings.HasPrefix(string(r.Partition), "rota.")
+	return r.First && from != "" && from != self && !r.Partition.Reserved()
 }
 
 // started says, once, when others hand over tasks to the new member.

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
@@ -17,6 +16,7 @@ import (
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/view"
 )
 
 // written is a cluster that a test has written into a store by hand: members a and b, and what they would have written.
@@ -113,7 +113,7 @@ func TestStatusOfTheDead(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitFailed {
 		t.Fatalf("exit %d, %v: %s", code, err, out)
 	}
-	if len(r.Wrong) != 2 || r.Members.Silent != 2 || r.MemberList[0].Heartbeat.State != api.HeartbeatGone || r.TaskList[0].State != api.OwnerSilent {
+	if len(r.Wrong) != 2 || r.Members.Silent != 2 || r.MemberList[0].Heartbeat.State != view.HeartbeatGone || r.TaskList[0].State != view.OwnerSilent {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/view"
 )
 
 // history writes a log by hand: a joins at 12:00:01, c1 and c2 are submitted a second apart, c1 is killed. The writer "fast" has a clock that is an hour ahead.
@@ -40,7 +40,7 @@ func history(t *testing.T) *place {
 	return p
 }
 
-func moment(t *testing.T, p *place, args ...string) (m api.Moment) {
+func moment(t *testing.T, p *place, args ...string) (m view.Moment) {
 	t.Helper()
 	out, errs, code := p.rota(append(args, "--json", "--store", "file:store")...)
 	if err := json.Unmarshal([]byte(out), &m); err != nil || code != 0 {

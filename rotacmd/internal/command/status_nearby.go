@@ -16,24 +16,24 @@ func (o *observer) statusNearby(ctx context.Context) (bool, error) {
 	if o.dir == "" {
 		return false, nil
 	}
-	var view overview
+	var seen overview
 	err := o.lookOn(ctx, false, func(bool) (open []string, err error) {
-		view, err = o.askOverview(ctx)
-		return view.Undecided, err
+		seen, err = o.askOverview(ctx)
+		return seen.Undecided, err
 	})
 	if err != nil {
 		return false, context.Cause(ctx)
 	}
-	o.now, view.Status.Store = time.Now(), o.name // as it was asked for
-	return true, o.printOverview(view)
+	o.now, seen.Status.Store = time.Now(), o.name // as it was asked for
+	return true, o.printOverview(seen)
 }
 
-func (o *observer) askOverview(ctx context.Context) (view overview, err error) {
+func (o *observer) askOverview(ctx context.Context) (seen overview, err error) {
 	ctx, cancel := context.WithTimeout(ctx, nearbyWithin)
 	defer cancel()
 	answer, err := nearby.Ask(ctx, o.dir, deskPath(saysOverview))
 	if err != nil {
-		return view, err
+		return seen, err
 	}
-	return view, json.Unmarshal(answer, &view)
+	return seen, json.Unmarshal(answer, &seen)
 }

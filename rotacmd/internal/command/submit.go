@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 
@@ -78,8 +78,8 @@ type submission struct {
 // Submitted is what rota submit prints as JSON.
 type Submitted struct {
 	Proposed
-	Known bool    `json:"known,omitempty"` // the same job with the same definition was there already
-	Job   api.Job `json:"job"`
+	Known bool     `json:"known,omitempty"` // the same job with the same definition was there already
+	Job   view.Job `json:"job"`
 }
 
 // stdinName is how what was read from standard input is named in errors; YAML includes JSON.
@@ -236,7 +236,7 @@ func (s *submission) fault(o *observer, err error) error {
 
 // tell says what became of the submission, and follows the job where that is wanted.
 func (s *submission) tell(ctx context.Context, o *observer, a operate.Answer) error {
-	job, _ := api.JobOf(o.value, s.job)
+	job, _ := view.Of(o.value).Job(s.job)
 	known, verb := !a.Changed, "submitted"
 	if a.Updated {
 		verb = "updated"
@@ -253,7 +253,7 @@ func (s *submission) tell(ctx context.Context, o *observer, a operate.Answer) er
 		o.say("! it waits: %s: %s   → %s", job.Reason.Rule, job.Reason.Text, dash(job.Reason.Try))
 	}
 	if s.wait {
-		return o.follow(ctx, &follower{job: s.job, out: o.stderr, quiet: s.json, last: func(job api.Job) error {
+		return o.follow(ctx, &follower{job: s.job, out: o.stderr, quiet: s.json, last: func(job view.Job) error {
 			if s.json {
 				return o.printJSON(Submitted{Proposed{a.Said, true}, known, job})
 			}

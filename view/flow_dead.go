@@ -1,4 +1,4 @@
-package api
+package view
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 // DeadLetters is the state of a job with segments that a function could not work on.
 const DeadLetters = "dead letters"
 
-// AddDeadLetters adds the flows that have dead letters. Those of a job that is completed count too, until somebody drops them or the cluster forgets the job.
-func (s *Status) AddDeadLetters(ctx context.Context, q store.Queue, v cluster.Value) {
+// addDeadLetters adds the flows that have dead letters. Those of a job that is completed count too, until somebody drops them or the cluster forgets the job.
+func (s *Status) addDeadLetters(ctx context.Context, q store.Queue, v cluster.Value) {
 	for j := range v.Jobs() {
 		if j.State != cluster.JobRunning && j.State != cluster.JobCompleted {
 			continue
