@@ -61,12 +61,12 @@ func TestActions(t *testing.T) {
 	a := &acting{answer: cluster.Result{Accepted: true}}
 	c := a.config(t)
 	for path, want := range map[string]string{ // order-free: each by itself
-		"/v1/kill?job=etl":         "cluster.KillJob kill-job etl",
-		"/v1/pause?job=etl":        "cluster.PauseJob pause-job etl",
-		"/v1/resume?job=etl":       "cluster.ResumeJob resume-job etl",
-		"/v1/drain?member=a":       "cluster.DrainMember drain-member a",
-		"/v1/undrain?member=a":     "cluster.DrainMember undrain-member a",
-		"/v1/unpark?task=etl%2Fx":  "cluster.UnparkPartition unpark-partition etl/x",
+		"/v1/kill?job=etl":        "cluster.KillJob kill-job etl",
+		"/v1/pause?job=etl":       "cluster.PauseJob pause-job etl",
+		"/v1/resume?job=etl":      "cluster.ResumeJob resume-job etl",
+		"/v1/drain?member=a":      "cluster.DrainMember drain-member a",
+		"/v1/undrain?member=a":    "cluster.DrainMember undrain-member a",
+		"/v1/unpark?task=etl%2Fx": "cluster.UnparkPartition unpark-partition etl/x",
 	} {
 		a.said = nil
 		r := request(c, "POST", path, trusted)

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
