@@ -110,9 +110,6 @@ func (d *draft) loseOthers(named []EpochMember) {
 		return true
 	})
 	for _, m := range lost {
-		d.countDeaths(m.ID)
-	}
-	for _, m := range lost {
 		d.release(m.ID, end{}, string(m.ID)+" is not in the epoch "+d.epoch.String())
 		d.removeMember(m.ID)
 	}
@@ -127,9 +124,6 @@ func (d *draft) welcome(m EpochMember) {
 	c := m.Join
 	if old, ok := d.Value.members.Get(c.Member); m.Incarnation != 0 || ok && old.Heartbeat == c.Heartbeat {
 		return // it is there, or has left since
-	}
-	if c.Again {
-		d.acquit(c.Member)
 	}
 	d.join(Member{
 		ID: c.Member, Incarnation: d.at, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity,

@@ -98,9 +98,13 @@ func (w *world) steadyTokens() string {
 	return out
 }
 
-// steady: it runs until it is told to stop, so that somebody must be running it.
+// steady: it runs until it is told to stop, so that somebody must be running it. One whose owners have died three times in a row is parked: as far as the
+// cluster can know, it kills them.
 func steady(p cluster.Partition) bool {
 	job, _, _ := p.ID.Split()
+	if p.State == cluster.PartitionParked && p.Deaths > 0 {
+		return false
+	}
 	return job != "batch" && p.ListedBy == "" && job != "flow" && job != "flaky" && !p.Dropped
 }
 

@@ -24,7 +24,7 @@ type Naming interface {
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	g := s.group
 	for _, x := range []any{
-		s.phase, s.stop, s.inc, s.p.Join.Again, s.changed, s.told, g.id, g.generation, g.leads, g.need, g.busy, g.begun, g.lease.Held, s.reports, s.contact.Problem != "", s.contact.Refuses,
+		s.phase, s.stop, s.inc, s.changed, s.told, g.id, g.generation, g.leads, g.need, g.busy, g.begun, g.lease.Held, s.reports, s.contact.Problem != "", s.contact.Refuses,
 		s.Before(g.lease.Acked), g.lease.Lapsed(s.now, s.p.timing()), s.now >= g.next, s.now < s.assigned.ValidUntil, s.reported < s.assigned.Version,
 		s.log.Busy, s.log.Hint, s.log.Snap,
 	} {

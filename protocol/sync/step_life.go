@@ -92,7 +92,6 @@ func (s *step) comeBack() {
 	}
 	if s.idle() && !s.group.busy {
 		s.inc, s.changed, s.derived = 0, 0, duty.Derived{}
-		s.p.Join.Again = true
 		s.phase = phaseWaiting
 	}
 }
