@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -44,6 +45,11 @@ func Outside(proto protocol.Protocol, s protocol.Store, by string) *Client {
 func (c *Client) Value(ctx context.Context) (cluster.Value, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.seen.Index() == 0 { // what another protocol has written would be read as nothing, or wrong
+		if has, err := protocol.At(ctx, c.docs); err != nil || has != "" && has != c.proto.Name() {
+			return cluster.Value{}, cmp.Or(err, error(&protocol.OtherProtocolError{Has: has, Asked: c.proto.Name()}))
+		}
+	}
 	v, err := c.proto.Observe(ctx, c.docs, c.seen)
 	if err != nil {
 		return cluster.Value{}, fmt.Errorf("read the cluster: %w", err)
