@@ -51,21 +51,21 @@ const patience = 30 * time.Second
 func Documents(t *testing.T, s Setup) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, *bench){ // order-free: the tests are independent
-		"swap compares versions":         swapCompares,
-		"a version never comes back":     versionsNeverComeBack,
-		"keys are read in their order":   keysInOrder,
-		"the range is read before":       rangeBefore,
-		"a read shows what is known":     readsAreFresh,
-		"a range is sorted and cut":      rangeIsSorted,
-		"swap with others is all":        swapWith,
-		"too large changes nothing":      tooLarge,
-		"freed keys are gone":            freed,
-		"bytes are the caller's":         bytesAreTheCallers,
-		"a watch hints":                  watchHints,
-		"what has ended is refused":      ended,
-		"the outcome is told":            outcomes,
-		"a change is sent once":          sentOnce,
-		"a late swap meets its version":  lateSwap,
+		"swap compares versions":        swapCompares,
+		"a version never comes back":    versionsNeverComeBack,
+		"keys are read in their order":  keysInOrder,
+		"the range is read before":      rangeBefore,
+		"a read shows what is known":    readsAreFresh,
+		"a range is sorted and cut":     rangeIsSorted,
+		"swap with others is all":       swapWith,
+		"too large changes nothing":     tooLarge,
+		"freed keys are gone":           freed,
+		"bytes are the caller's":        bytesAreTheCallers,
+		"a watch hints":                 watchHints,
+		"what has ended is refused":     ended,
+		"the outcome is told":           outcomes,
+		"a change is sent once":         sentOnce,
+		"a late swap meets its version": lateSwap,
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -220,7 +220,9 @@ func backward(n int) []int {
 // swaps is a mistake of Swap.
 func swaps(f func(d drivertest.Documenter, ctx context.Context, op driver.Op, with []driver.Op) (driver.Version, error)) mistake {
 	return each(func(d drivertest.Documenter) drivertest.Documenter {
-		return swapper{d, func(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) { return f(d, ctx, op, with) }}
+		return swapper{d, func(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
+			return f(d, ctx, op, with)
+		}}
 	})
 }
 

@@ -91,9 +91,12 @@ func (l *Log) outcome(ctx context.Context, err error, index uint64, name string)
 	if failed != nil {
 		return false, now, errors.Join(err, failed)
 	}
+	if row.Version == "" {
+		return false, now, err // it was trimmed, and freed
+	}
 	p, failed := decodePage(row.Value)
-	if row.Version == "" || failed != nil {
-		return false, now, errors.Join(err, failed) // it was trimmed
+	if failed != nil {
+		return false, now, errors.Join(err, failed)
 	}
 	return p.has(index, name), *d.Row, nil
 }

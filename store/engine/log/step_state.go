@@ -71,6 +71,8 @@ const (
 // whose judges an append with a lost answer that can come no more, by a later state. Its first record would be at index.
 func (s state) whose(index uint64, name string) owner {
 	switch {
+	case index <= s.first: // a seed was put into the log while it was empty
+		return nobodys
 	case index <= s.cut:
 		return inPage
 	case index <= s.end() && s.tail[index-s.cut-1].name == name:
