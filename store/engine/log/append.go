@@ -32,14 +32,12 @@ func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, er
 	return first, nil
 }
 
-// MaxRecord is the largest record: the head holds up to two pages.
-func (l *Log) MaxRecord() int { return l.rows.Limits().Value/(2*pageSize) - overhead }
-
-// overhead is what a record takes beside its data: its length, and its name.
-const overhead = 64
+// MaxRecord is the largest record.
+func (l *Log) MaxRecord() int { return l.rows.Limits().Value }
 
 func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 	row, s, _ := l.remembered()
+	b := batch{records: records}
 	for {
 		var err error
 		if row.Version == "" {
@@ -56,7 +54,10 @@ func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 			}
 		}
 		name, index := l.rows.NewName(), s.end()+1
-		_, err = l.swap(ctx, row, s.without().added(name, records), name)
+		if err := l.lay(ctx, &b, index); err != nil {
+			return 0, err
+		}
+		_, err = l.swap(ctx, row, s.without().added(name, b.entries), name)
 		done, now, err := l.outcome(ctx, err, index, name)
 		if done || err != nil {
 			return index, err

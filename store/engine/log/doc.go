@@ -11,6 +11,7 @@
 //
 //	l/<log>/head                         base, cut, freed, seed, and the records behind cut
 //	l/<log>/p/<20 digits>                a page: the records up to this index, a multiple of the page's size
+//	l/<log>/b/<20 digits>-<name>         a blob: a record of more than 4 KiB, written when the log was at this index
 //	l/<log>/snap                         which snapshot counts
 //	l/<log>/s/<20 digits>-<name>/<part>  a part of a snapshot
 //
@@ -28,6 +29,9 @@
 // Read. Pages come before the head in one request. A page that a head has cut off was written before, and is removed after a later head has raised base; so a
 // page that is missing was trimmed if the head behind it says so, and else the log is damaged.
 //
+// Blobs are written before the append whose records they are, and may be used at most 64 indexes behind the one in their key. The head that is swapped says
+// at which index the append will stand, and that base is below it; so who frees blobs 64 below base frees none that is used, or will be.
+//
 // Trim raises base by a swap, then frees the pages below. What a crash leaves, or what comes late, is freed by a later trim. SeedLog is a swap of an empty
 // head. A snapshot's parts are written under a new name, then the pointer names them; other parts at or before it can never be named, and are freed.
 //
@@ -37,8 +41,7 @@
 //
 // # What is not guaranteed
 //
-// Progress of one handle among many that append at once: some handle appends, but it may be another one each time. A record of more than a share of
-// the driver's largest value is store.ErrTooLarge: the head must hold two pages of them.
+// Progress of one handle among many that append at once: some handle appends, but it may be another one each time.
 //
 // # Failures
 //

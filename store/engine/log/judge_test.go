@@ -37,7 +37,7 @@ type event struct {
 func script(do func(h hand)) adversary.Script {
 	return func(p *adversary.Player) {
 		l := Open(engine.NewRows(p, p.Name), "x")
-		l.size, l.state.size = small, small
+		l.size, l.state.size, l.inline, l.reach = small, small, 2, small
 		do(hand{l, p})
 	}
 }
@@ -189,7 +189,9 @@ func (j *judge) Executed(op driver.Op) {
 	}
 	j.head = s.end()
 	for i, e := range s.tail {
-		j.sees(s.cut+1+uint64(i), string(e.data)) //nolint:gosec // i is not negative
+		if e.ref == "" {
+			j.sees(s.cut+1+uint64(i), string(e.data)) //nolint:gosec // i is not negative
+		}
 	}
 }
 

@@ -19,9 +19,11 @@ const MaxBatch = pageSize
 
 // Log is one handle on a log. It is safe for concurrent use; appends of one handle that run at once compete as those of several do.
 type Log struct {
-	rows *engine.Rows
-	name string
-	size uint64 // of pages, where the log is new
+	rows   *engine.Rows
+	name   string
+	size   uint64 // of pages, where the log is new
+	inline int    // the largest record that is not a blob
+	reach  uint64 // how far behind its hint a blob may be used
 
 	mu    sync.Mutex
 	last  driver.Row // the newest head that was seen, by its end
@@ -36,7 +38,7 @@ var (
 
 // Open opens a log by its name, which is never given to another one, even after that was removed. It sends no request.
 func Open(r *engine.Rows, name string) *Log {
-	return &Log{rows: r, name: name, size: pageSize, state: state{size: pageSize}}
+	return &Log{rows: r, name: name, size: pageSize, inline: maxInline, reach: blobReach, state: state{size: pageSize}}
 }
 
 func (l *Log) key(rest string) string { return "l/" + l.name + "/" + rest }

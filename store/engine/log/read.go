@@ -45,22 +45,23 @@ func (l *Log) read(ctx context.Context, after uint64, limit int) (store.Page, er
 		case after < s.base:
 			return store.Page{}, fmt.Errorf("trimmed up to %d: %w", s.base, store.ErrTruncated)
 		}
-		records, err := inPages(rows.Keys[:len(ends)], after, limit)
+		all, err := inPages(rows.Keys[:len(ends)], after, limit)
 		if err != nil {
 			return store.Page{}, err
 		}
-		if last := after + uint64(len(records)); last >= s.cut {
-			records = append(records, page{s.cut, s.tail}.behind(last, limit-len(records))...)
-		} else if len(records) == 0 {
+		if last := after + uint64(len(all)); last >= s.cut {
+			all = append(all, page{s.cut, s.tail}.behind(last, limit-len(all))...)
+		} else if len(all) == 0 {
 			known = s // it has cut off pages that we did not know of
 			continue
 		}
-		return store.Page{Records: records, Head: s.end()}, nil
+		records, err := l.records(ctx, all)
+		return store.Page{Records: records, Head: s.end()}, err
 	}
 }
 
 // inPages are the records behind an index, in pages that follow each other.
-func inPages(rows []driver.Row, after uint64, limit int) (records []store.Record, err error) {
+func inPages(rows []driver.Row, after uint64, limit int) (all []found, err error) {
 	for _, row := range rows {
 		if row.Version == "" {
 			return nil, fmt.Errorf("%s is missing: %w", row.Key, ErrDamaged)
@@ -69,10 +70,10 @@ func inPages(rows []driver.Row, after uint64, limit int) (records []store.Record
 		if err != nil {
 			return nil, err
 		}
-		records = append(records, p.behind(after, limit-len(records))...)
-		if last := after + uint64(len(records)); len(records) < limit && last != p.after+uint64(len(p.entries)) {
+		all = append(all, p.behind(after, limit-len(all))...)
+		if last := after + uint64(len(all)); len(all) < limit && last != p.after+uint64(len(p.entries)) {
 			return nil, fmt.Errorf("%s does not follow record %d: %w", row.Key, last, ErrDamaged)
 		}
 	}
-	return records, nil
+	return all, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/store"
@@ -140,30 +141,19 @@ func (l *Log) save(ctx context.Context, r store.Record) error {
 // sweep frees what will never be named: parts of other snapshots at or before the one that counts. Whoever is writing one will find that it is not newer.
 // What it leaves the next one sweeps.
 func (l *Log) sweep(ctx context.Context, p pointer) {
-	q := driver.Query{From: l.key("s/"), To: l.key(fmt.Sprintf("s/%020d.", p.Index)), Limit: listed, Bare: true}
-	for {
-		rows, err := l.rows.Read(ctx, q)
-		if err != nil {
+	keys, err := l.list(ctx, l.key("s/"), l.key(fmt.Sprintf("s/%020d.", p.Index)))
+	if err != nil {
+		return
+	}
+	own := func(key string) bool { return strings.HasPrefix(key, l.partPrefix(p)) }
+	from := slices.IndexFunc(keys, own)
+	others := [][]string{keys}
+	if from >= 0 { // two ranges, with what counts between them
+		others = [][]string{keys[:from], slices.DeleteFunc(keys[from:], own)}
+	}
+	for _, keys := range others {
+		if len(keys) > 0 && l.rows.Free(ctx, keys) != nil {
 			return
 		}
-		var before, behind []string // two ranges, since what counts may lie between them
-		for _, row := range rows.Range {
-			switch {
-			case strings.HasPrefix(row.Key, l.partPrefix(p)):
-			case row.Key < l.partPrefix(p):
-				before = append(before, row.Key)
-			default:
-				behind = append(behind, row.Key)
-			}
-		}
-		for _, keys := range [][]string{before, behind} {
-			if len(keys) > 0 && l.rows.Free(ctx, keys) != nil {
-				return
-			}
-		}
-		if !rows.More || len(rows.Range) == 0 {
-			return
-		}
-		q.From = rows.Range[len(rows.Range)-1].Key + "\x00"
 	}
 }

@@ -21,9 +21,10 @@ type state struct {
 	tail  []entry
 }
 
-// entry is a record. The first one that an append added has its name.
+// entry is a record. The first one that an append added has its name. A large one lies in a row of its own.
 type entry struct {
 	name string
+	ref  string // the row where data is, from b/ on, or ""; then data is the sum
 	data []byte
 }
 
@@ -50,7 +51,7 @@ func (p page) encode(b []byte) []byte {
 	b = binary.AppendUvarint(b, p.after)
 	b = binary.AppendUvarint(b, uint64(len(p.entries)))
 	for _, e := range p.entries {
-		b = appendBytes(appendBytes(b, []byte(e.name)), e.data)
+		b = appendBytes(appendBytes(appendBytes(b, []byte(e.name)), []byte(e.ref)), e.data)
 	}
 	return binary.BigEndian.AppendUint32(b, sumOf(b))
 }
@@ -100,7 +101,7 @@ func (d *decoder) bytes() []byte {
 func (d *decoder) page() (p page) {
 	p.after = d.number()
 	for n := d.number(); n > 0 && !d.bad; n-- {
-		p.entries = append(p.entries, entry{string(d.bytes()), d.bytes()})
+		p.entries = append(p.entries, entry{string(d.bytes()), string(d.bytes()), d.bytes()})
 	}
 	return p
 }

@@ -1,10 +1,6 @@
 package log
 
-import (
-	"slices"
-
-	"github.com/rota-run/rota/store"
-)
+import "slices"
 
 // end is the newest index.
 func (s state) end() uint64 { return s.cut + uint64(len(s.tail)) }
@@ -30,15 +26,10 @@ func (s state) without() state {
 	return s
 }
 
-// added is the state with records behind its newest one. They are of one append.
-func (s state) added(name string, records [][]byte) state {
-	s.tail = slices.Clone(s.tail)
-	for i, data := range records {
-		if i > 0 {
-			name = ""
-		}
-		s.tail = append(s.tail, entry{name, data})
-	}
+// added is the state with entries of one append behind its newest one.
+func (s state) added(name string, entries []entry) state {
+	s.tail = append(slices.Clone(s.tail), entries...)
+	s.tail[len(s.tail)-len(entries)].name = name
 	return s
 }
 
@@ -87,11 +78,17 @@ func (p page) has(index uint64, name string) bool {
 	return index > p.after && at < uint64(len(p.entries)) && p.entries[at].name == name
 }
 
+// found is a record at its index.
+type found struct {
+	index uint64
+	entry
+}
+
 // behind are at most limit records behind an index.
-func (p page) behind(after uint64, limit int) (out []store.Record) {
+func (p page) behind(after uint64, limit int) (out []found) {
 	for i, e := range p.entries {
 		if index := p.after + 1 + uint64(i); index > after && len(out) < limit { //nolint:gosec // i is not negative
-			out = append(out, store.Record{Index: index, Data: slices.Clone(e.data)})
+			out = append(out, found{index, e})
 		}
 	}
 	return out

@@ -38,27 +38,35 @@ func (l *Log) trim(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// free frees the pages that are trimmed: those behind the last ones that were freed, by their names, and what came late, by a list.
+// free frees what is trimmed: pages behind the last ones that were freed, by their names; those that came late, by a list; and blobs.
 func (l *Log) free(ctx context.Context, s state) error {
 	_, _, freed := l.remembered()
-	freed = max(freed, s.freed)
-	first := s.pageEnd(freed + 1)
-	keys, err := l.late(ctx, first)
+	first := s.pageEnd(max(freed, s.freed) + 1)
+	keys, err := l.list(ctx, l.pageKey(0), l.pageKey(first))
 	if err != nil {
 		return err
 	}
 	for end := first; end <= s.base; end += s.size {
 		keys = append(keys, l.pageKey(end))
 	}
-	if len(keys) == 0 {
+	if len(keys) > 0 {
+		if err := l.rows.Free(ctx, keys); err != nil {
+			return err
+		}
+	}
+	if s.base < l.reach {
 		return nil
+	}
+	keys, err = l.list(ctx, l.blobKey(""), l.blobKey(fmt.Sprintf("%020d.", s.base-l.reach)))
+	if err != nil || len(keys) == 0 {
+		return err
 	}
 	return l.rows.Free(ctx, keys)
 }
 
-// late are the pages before one, which came late or which a crash has left.
-func (l *Log) late(ctx context.Context, first uint64) (keys []string, err error) {
-	q := driver.Query{From: l.pageKey(0), To: l.pageKey(first), Limit: listed, Bare: true}
+// list are the keys of a range.
+func (l *Log) list(ctx context.Context, from, to string) (keys []string, err error) {
+	q := driver.Query{From: from, To: to, Limit: listed, Bare: true}
 	for {
 		rows, err := l.rows.Read(ctx, q)
 		if err != nil {
