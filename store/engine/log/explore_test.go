@@ -1,11 +1,14 @@
 package log
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/check"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/internal/adversary"
 )
 
@@ -77,7 +80,8 @@ func scenarios() []scenario {
 		{"a trim beside an appender of a blob", adversary.Model{Scripts: callers(appends("big1"), trims(4)), Before: saved}, false},
 		{"a look at a blob while it is trimmed", adversary.Model{Scripts: callers(then(looks, pageAt(1)), compacts), Before: script(appends("x1", "big3", "x3", "x4", "x5", "x6"))}, false},
 		{"a trim beyond the snapshot", adversary.Model{Scripts: callers(trims(4), saves(2)), Before: script(then(appends("x1", "x2", "x3", "x4"), saves(1)))}, false},
-		{"a page that comes late", adversary.Model{Scripts: callers(appends("a1"), compacts), Before: two, Faults: 1, Only: "late"}, false},
+		{"a look at what a trim leaves", adversary.Model{Scripts: callers(trims(2), pageAt(2)), Before: script(then(appends("x1", "x2", "x3", "x4"), saves(4), appends("x5")))}, false},
+		{"a page that comes late", adversary.Model{Scripts: callers(appends("a1"), then(compacts, appends("b1"))), Before: two, Faults: 1, Only: "late"}, false},
 		{"a trimmer, lists lag", adversary.Model{Scripts: callers(trims(4)), Before: saved, Lags: true}, false},
 		{"a trimmer, lists lag, one fault", adversary.Model{Scripts: callers(trims(4)), Before: saved, Faults: 1, Lags: true}, false},
 		{"an appender and a trimmer, one fault", adversary.Model{Scripts: callers(appends("a1"), trims(4)), Before: saved, Faults: 1}, false},
@@ -114,6 +118,11 @@ type end struct{ all map[string]bool }
 
 // audit is somebody new who appends, reads all, and cleans up.
 func audit(h hand) {
+	last, err := h.Snapshot(context.Background())
+	if !errors.Is(err, store.ErrNotFound) {
+		h.p.Tell(event{op: "snapshot", records: decodeAll(last), err: err})
+	}
+	h.p.Tell(event{op: "newest", index: last.Index})
 	h.append("end")
 	all, ok := h.readAll()
 	if !ok {

@@ -80,7 +80,8 @@ func (h hand) trims(index uint64) {
 // readAll reads from the beginning to the head, by the snapshot where it must, and returns all.
 func (h hand) readAll() ([]store.Record, bool) {
 	var all []store.Record
-	for begins := uint64(0); ; {
+	begins := uint64(0)
+	for range 20 {
 		after := begins
 		if len(all) > 0 {
 			after = all[len(all)-1].Index
@@ -107,6 +108,7 @@ func (h hand) readAll() ([]store.Record, bool) {
 			return all, true
 		}
 	}
+	return nil, false
 }
 
 // compacts reads all, saves it as a snapshot, and trims up to it.
@@ -152,6 +154,7 @@ type judge struct {
 	data    map[uint64]string // what was seen, or acknowledged, at each index
 	must    map[string]bool   // data that was acknowledged (true), or said not to be appended (false)
 	seeds   map[uint64]bool   // which were said to be done (true), or not (false)
+	saved   uint64            // the highest index of which a snapshot was said to be saved
 	seeding bool              // there are seeds: a log may have no records, and no snapshot of them
 	broken  string
 }
@@ -171,7 +174,7 @@ func (j *judge) Clone() adversary.Judge {
 func (j *judge) Mark() uint64   { return j.acked }
 func (j *judge) Broken() string { return j.broken }
 func (j *judge) Text() string {
-	return fmt.Sprint(j.acked, j.head, j.data, j.must, j.seeds)
+	return fmt.Sprint(j.acked, j.head, j.data, j.must, j.seeds, j.saved)
 }
 
 // Executed notes what stands: whatever becomes of the answer, an index is given once, and what was called not done is not done.
@@ -231,6 +234,10 @@ func (j *judge) Told(told any, mark uint64, _ adversary.Rows) {
 				j.breaks("%q was said not to be appended, and stands at %d", d, at)
 			}
 		}
+	case e.op == "save" && e.err == nil:
+		j.saved = max(j.saved, e.index)
+	case e.op == "newest" && e.index < j.saved:
+		j.breaks("a snapshot at %d was saved, and the newest is that at %d", j.saved, e.index)
 	case e.op == "snapshot" && e.err == nil:
 		for _, r := range e.records {
 			j.sees(r.Index, string(r.Data))
