@@ -34,7 +34,7 @@ var rules = []rule{
 	{"store/driver", []string{"store"}},
 	{"store/driver/drivertest", []string{"store", "store/driver"}},
 	{"store/engine", []string{"store", "store/driver"}},
-	{"store/engine/internal/adversary", []string{"store", "store/driver", "internal/proof/check"}},
+	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
 	{"store/engine/log", []string{"store", "store/driver", "store/engine"}},
 	{"store/internal/driver", []string{"store"}},
 	{"store/internal/crowd", nil},

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/internal/proof/check"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 )
@@ -173,9 +172,15 @@ func (m Model) take(w World, i int) World {
 	return m.answered(next, i, a)
 }
 
-// Next implements check.Model.
-func (m Model) Next(w World) []check.Move[World] {
-	var out []check.Move[World]
+// Move is one step of a system: what happened, and the state after it. A test gives moves to package check, which the product must not import.
+type Move struct {
+	Name string
+	To   World
+}
+
+// Moves are all moves out of a state.
+func (m Model) Moves(w World) []Move {
+	var out []Move
 	for i, c := range w.callers {
 		if c.over {
 			continue
@@ -184,7 +189,7 @@ func (m Model) Next(w World) []check.Move[World] {
 		if c.next.steps() > 1 {
 			name = fmt.Sprintf("%s: %d", name, c.step+1)
 		}
-		out = append(out, check.Move[World]{Name: name, To: m.take(w, i)})
+		out = append(out, Move{Name: name, To: m.take(w, i)})
 		if w.faults > 0 {
 			out = append(out, m.failures(w, i, name)...)
 		}
@@ -192,19 +197,19 @@ func (m Model) Next(w World) []check.Move[World] {
 	for i, r := range w.late {
 		next, _ := m.execute(w, r, 0, driver.Rows{})
 		next.late = slices.Delete(slices.Clone(w.late), i, i+1)
-		out = append(out, check.Move[World]{Name: fmt.Sprint("arrives late: ", r), To: next})
+		out = append(out, Move{Name: fmt.Sprint("arrives late: ", r), To: next})
 	}
 	return out
 }
 
 // failures are what else can become of a request.
-func (m Model) failures(w World, i int, name string) []check.Move[World] {
+func (m Model) failures(w World, i int, name string) []Move {
 	w.faults--
 	r := w.callers[i].next
 	dead := w
 	dead.callers = slices.Clone(w.callers)
 	dead.callers[i].over = true
-	out := []check.Move[World]{
+	out := []Move{
 		{Name: name + ": refused", To: m.answered(w, i, answer{err: store.ErrUnavailable})},
 		{Name: name + ": dies before it", To: dead},
 	}
@@ -216,15 +221,15 @@ func (m Model) failures(w World, i int, name string) []check.Move[World] {
 			name string
 			w    World
 		}{{"request lost", w}, {"reply lost", done}, {"late", late}} {
-			out = append(out, check.Move[World]{Name: name + ": " + f.name, To: m.answered(f.w, i, answer{err: store.ErrUnknown})})
+			out = append(out, Move{Name: name + ": " + f.name, To: m.answered(f.w, i, answer{err: store.ErrUnknown})})
 		}
 	}
 	if r.kind == "free" && len(r.keys) > 1 {
 		half := w
 		half.rows = w.rows.free(r.keys[:len(r.keys)/2])
-		out = append(out, check.Move[World]{Name: name + ": half", To: m.answered(half, i, answer{err: store.ErrUnavailable})})
+		out = append(out, Move{Name: name + ": half", To: m.answered(half, i, answer{err: store.ErrUnavailable})})
 	}
-	return slices.DeleteFunc(out, func(move check.Move[World]) bool { return !strings.HasSuffix(move.Name, m.Only) })
+	return slices.DeleteFunc(out, func(move Move) bool { return !strings.HasSuffix(move.Name, m.Only) })
 }
 
 // Key implements check.Model.
