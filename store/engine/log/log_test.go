@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -95,36 +97,58 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestManyHandles: handles that append at once all come through, and nothing is there twice.
+// distant is a driver whose requests take a millisecond.
+type distant struct{ *counted }
+
+func (d distant) Read(ctx context.Context, q driver.Query) (driver.Rows, error) {
+	time.Sleep(time.Millisecond)
+	return d.counted.Read(ctx, q)
+}
+
+func (d distant) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
+	time.Sleep(time.Millisecond)
+	return d.counted.Swap(ctx, op, with...)
+}
+
+// TestManyHandles: handles that append at once all come through, and nothing is there twice. Each of them asks at most once for each append of any.
 func TestManyHandles(t *testing.T) {
 	t.Parallel()
-	ctx, open := t.Context(), onMap(t)
-	var wg sync.WaitGroup
-	for w := range 8 {
-		h := open(t)
-		wg.Go(func() {
-			last := uint64(0)
-			for n := range 50 {
-				index, err := h.Append(ctx, fmt.Appendf(nil, "%d.%d", w, n))
-				if err != nil || index <= last {
-					t.Errorf("append %d of %d: index %d after %d, %v", n, w, index, last, err)
+	synctest.Test(t, func(t *testing.T) {
+		const handles, each = 8, 50
+		ctx, m := t.Context(), drivertest.NewMap()
+		c, began := &counted{Driver: m.Open()}, time.Now()
+		var wg sync.WaitGroup
+		for w := range handles {
+			l := Open(engine.NewRows(distant{c}, fmt.Sprint("w", w)), "main")
+			wg.Go(func() {
+				last := uint64(0)
+				for n := range each {
+					index, err := l.Append(ctx, fmt.Appendf(nil, "%d.%d %01000d", w, n, 0))
+					if err != nil || index <= last {
+						t.Errorf("append %d of %d: index %d after %d, %v", n, w, index, last, err)
+					}
+					last = index
 				}
-				last = index
-			}
-		})
-	}
-	wg.Wait()
-	seen, reader := map[string]bool{}, open(t)
-	for after := uint64(0); after < 400; {
-		page, err := reader.Read(ctx, after, 33)
-		must.Succeed(t, err)
-		for _, r := range page.Records {
-			if after++; r.Index != after || seen[string(r.Data)] {
-				t.Errorf("record %d stands at %d, seen before: %v", after, r.Index, seen[string(r.Data)])
-			}
-			seen[string(r.Data)] = true
+			})
 		}
-	}
+		wg.Wait()
+		requests := float64(c.reads.Load()+c.writes.Load()) / (handles * each)
+		t.Logf("%.2f requests and %.1f records of bytes an append, %v each", requests, float64(c.bytes.Load())/1000/(handles*each), time.Since(began)/(handles*each))
+		if requests > handles+1 {
+			t.Errorf("an append took %.2f requests", requests)
+		}
+		seen, reader := map[string]bool{}, Open(engine.NewRows(m.Open(), "reader"), "main")
+		for after := uint64(0); after < handles*each; {
+			page, err := reader.Read(ctx, after, 33)
+			must.Succeed(t, err)
+			for _, r := range page.Records {
+				if after++; r.Index != after || seen[string(r.Data)] {
+					t.Errorf("record %d stands at %d, seen before: %v", after, r.Index, seen[string(r.Data)])
+				}
+				seen[string(r.Data)] = true
+			}
+		}
+	})
 }
 
 // TestTrimmedAway: after a snapshot and a trim of all, a log of many pages is a head, a pointer, and the parts of a snapshot.
