@@ -169,10 +169,11 @@ func (c *Client) change(ctx context.Context, id cluster.JobID, decide func(*clus
 
 func (c *Client) propose(ctx context.Context, command cluster.Command) error {
 	if c.jobs == nil {
-		var err error
-		if c.jobs, err = c.proto.Client(c.docs); err != nil {
+		jobs, err := protocol.ClientAt(ctx, c.proto, c.docs)
+		if err != nil {
 			return err
 		}
+		c.jobs = jobs
 	}
 	res, err := c.jobs.Propose(ctx, command)
 	switch {

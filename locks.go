@@ -41,14 +41,16 @@ var (
 
 // LocksOptions are options of OpenLocks; the zero value works.
 type LocksOptions struct {
-	TTL    time.Duration           // how long others wait for a silent holder; default 10 s
-	Owner  string                  // what people read who look who holds a lock
-	Logger *slog.Logger            // default: discard
-	Clock  func() protocol.Instant // see Config.Clock
+	TTL        time.Duration           // how long others wait for a silent holder; default 10 s
+	Owner      string                  // what people read who look who holds a lock
+	NoSessions bool                    // heartbeats alone, also where the store has sessions
+	Guard      protocol.Guard          // see Config.Guard
+	Logger     *slog.Logger            // default: discard
+	Clock      func() protocol.Instant // see Config.Clock
 }
 
-// Locks are locks, semaphores and statuses in a store, for a process that is no member. A [Member] has them too. Its methods may be called from any
-// goroutine.
+// Locks are locks, semaphores and statuses in a store, for a process that is no member. A [Member] has them too, and what `rota run` runs has them by
+// [LocksFrom]. Its methods may be called from any goroutine.
 type Locks struct {
 	docs  store.Docs
 	locks *lock.Client
@@ -57,7 +59,7 @@ type Locks struct {
 
 // OpenLocks makes no call to the store, which stays the caller's.
 func OpenLocks(s store.Docs, o LocksOptions) (*Locks, error) {
-	c, err := lock.NewClient(s, lock.Options{TTL: o.TTL, Owner: o.Owner, Logger: o.Logger, Clock: o.Clock})
+	c, err := lock.NewClient(s, lock.Options{TTL: o.TTL, Owner: o.Owner, NoSessions: o.NoSessions, Guard: o.Guard, Logger: o.Logger, Clock: o.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("open locks: %w", err)
 	}
@@ -75,6 +77,20 @@ func (n *Locks) Status(name string) Status { return status.New(n.docs, name) }
 
 // Close lets go of all locks; see lock.Client.Close.
 func (n *Locks) Close(ctx context.Context) error { return n.locks.Close(ctx) }
+
+type locksKey struct{}
+
+// WithLocks is a ctx with locks for what runs under it.
+func WithLocks(ctx context.Context, n *Locks) context.Context {
+	return context.WithValue(ctx, locksKey{}, n)
+}
+
+// LocksFrom are the locks of the member that runs the task or function that ctx belongs to; nil for any other ctx. What the guardian of the member knows of,
+// others have at once when its process is killed.
+func LocksFrom(ctx context.Context) *Locks {
+	n, _ := ctx.Value(locksKey{}).(*Locks)
+	return n
+}
 
 // closeSoon closes within a part of the TTL, after which others notice by themselves.
 func (n *Locks) closeSoon(logger *slog.Logger) {

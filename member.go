@@ -40,7 +40,10 @@ type Config struct {
 	DrainTimeout time.Duration // how long Leave waits for tasks to move away; default 10 s
 	// Hold, if not 0, is for rolling restarts: Leave announces a restart, moves nothing, and the others wait so long for a member of this name before
 	// they take its tasks. Nobody runs them meanwhile. All members of a cluster should have the same.
-	Hold   time.Duration
+	Hold time.Duration
+	// Guard ends the sessions of the member and of its locks when the process is killed, so that others need not wait for the TTL; nil for none. A
+	// [guardian.Guardian] of package node/guardian is one.
+	Guard  protocol.Guard
 	Logger *slog.Logger // default: discard
 	Events Events       // optional callbacks
 	// Clock is the clock by which the member holds a lease; default protocol.Now, the clock of the machine that goes on while it is suspended. Only tests
@@ -112,7 +115,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	var once sync.Once
 	n, err := node.New(node.Config{
 		Member: cluster.MemberID(c.Member), Store: c.Store, Protocol: c.Protocol, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
-		Sources: c.Sources, Files: c.Files, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Hold: c.Hold, Logger: c.Logger, Clock: c.Clock,
+		Sources: c.Sources, Files: c.Files, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Hold: c.Hold, Guard: c.Guard, Logger: c.Logger, Clock: c.Clock,
 		Events: c.Events.node(func() { once.Do(func() { close(joined) }) }),
 	})
 	if err != nil {
@@ -122,7 +125,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	locks, err := OpenLocks(c.Store, LocksOptions{TTL: c.TTL, Owner: c.Member, Logger: c.Logger, Clock: c.Clock})
+	locks, err := OpenLocks(c.Store, LocksOptions{TTL: c.TTL, Owner: c.Member, Guard: c.Guard, Logger: c.Logger, Clock: c.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("join: %w", err)
 	}
@@ -130,7 +133,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	m := &Member{name: c.Member, node: n, docs: c.Store, locks: locks, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
-		m.err = n.Run(context.WithValue(life, memberKey{}, m), m.hurry)
+		m.err = n.Run(context.WithValue(WithLocks(life, locks), memberKey{}, m), m.hurry)
 		locks.closeSoon(c.Logger)
 	}()
 	select {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/view"
 )
 
 // Kill ends a job: its tasks stop. [Member.Wait] returns when they have.
@@ -14,25 +15,14 @@ func (m *Member) Kill(ctx context.Context, job string) error {
 	return m.ask(ctx, fmt.Sprintf("kill job %q", job), cluster.KillJob{Job: cluster.JobID(job)})
 }
 
-// Pause takes the tasks of a job from their members, under their hand-over contract, until Resume. It needs format 3, which all members must know
-// (rota configure --format 3).
+// Pause takes the tasks of a job from their members, under their hand-over contract, until Resume.
 func (m *Member) Pause(ctx context.Context, job string) error {
-	what := fmt.Sprintf("pause job %q", job)
-	if !m.Value().Pauses() {
-		return fmt.Errorf("%s: %w: %s", what, ErrRefused, noPauses)
-	}
-	return m.ask(ctx, what, cluster.PauseJob{Job: cluster.JobID(job), By: m.name})
+	return m.ask(ctx, fmt.Sprintf("pause job %q", job), cluster.PauseJob{Job: cluster.JobID(job), By: m.name})
 }
-
-const noPauses = "pauses are not switched on: rota configure --format 3"
 
 // Resume ends a pause.
 func (m *Member) Resume(ctx context.Context, job string) error {
-	what := fmt.Sprintf("resume job %q", job)
-	if !m.Value().Pauses() {
-		return fmt.Errorf("%s: %w: %s", what, ErrRefused, noPauses)
-	}
-	return m.ask(ctx, what, cluster.ResumeJob{Job: cluster.JobID(job)})
+	return m.ask(ctx, fmt.Sprintf("resume job %q", job), cluster.ResumeJob{Job: cluster.JobID(job)})
 }
 
 // RunNow has the owner of a task begin a round at once, or when its present round is over; the planned rounds stay as they are. The task is named as for
@@ -95,7 +85,7 @@ func (m *Member) Name() string { return m.name }
 type Metric = node.Metric
 
 // Metrics measures this member now, as plain data; api.NewCollector(m.Name(), m.Metrics) makes a collector for Prometheus of it.
-func (m *Member) Metrics() []Metric { return m.node.Metrics() }
+func (m *Member) Metrics() []Metric { return append(m.node.Metrics(), view.Metrics(m.node.Value())...) }
 
 type memberKey struct{}
 

@@ -140,11 +140,16 @@ func TestRunNow(t *testing.T) {
 	})
 }
 
-// TestMemberFrom: what runs on a member reaches it by its ctx, in tasks, in rounds and in functions.
+// TestMemberFrom: what runs on a member reaches it and its locks by its ctx, in tasks, in rounds and in functions.
 func TestMemberFrom(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		names := make(chan string, 4)
-		name := func(ctx context.Context) string { return rota.MemberFrom(ctx).Name() }
+		name := func(ctx context.Context) string {
+			if rota.LocksFrom(ctx).Lock("x").Name() != "x" {
+				t.Error("no locks")
+			}
+			return rota.MemberFrom(ctx).Name()
+		}
 		steady := rota.NewType("steady", func(ctx context.Context, _ *rota.Grant, _ struct{}) error {
 			names <- "task on " + name(ctx)
 			return nil
@@ -173,8 +178,8 @@ func TestMemberFrom(t *testing.T) {
 		if got, err := call.Wait(ctx); err != nil || got != "a" {
 			t.Errorf("function on %q, %v", got, err)
 		}
-		if rota.MemberFrom(ctx) != nil {
-			t.Error("a ctx of nobody has a member")
+		if rota.MemberFrom(ctx) != nil || rota.LocksFrom(ctx) != nil {
+			t.Error("a ctx of nobody has a member or locks")
 		}
 	})
 }

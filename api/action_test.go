@@ -144,3 +144,27 @@ func TestSubmission(t *testing.T) {
 		t.Errorf("the cluster was told %q", a.said)
 	}
 }
+
+// A new cluster has pauses: what people ask of the API, it takes.
+func TestPauseInANewCluster(t *testing.T) {
+	t.Parallel()
+	c := (&acting{}).config(t)
+	v, _ := cluster.Value{}.Do(1, 0, cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	c.Actions.Do = func(_ context.Context, asked cluster.Command) (r cluster.Result, err error) {
+		e, ok, err := v.Decode(v.Index()+1, cluster.Entry{Writer: "w", Seq: uint64(v.Index()), Commands: []cluster.Command{asked}}.Encode())
+		if !ok {
+			t.Fatalf("nobody reads it: %v", err)
+		}
+		next, did := v.Apply(e)
+		v = next
+		return did.Results[0], nil
+	}
+	for _, action := range []string{"pause", "resume"} {
+		if r := request(c, "POST", "/v1/"+action+"?job=etl", trusted); r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", action, r.Status)
+		}
+		if j, _ := v.Job("etl"); j.Paused() != (action == "pause") {
+			t.Errorf("after %s: %+v", action, j)
+		}
+	}
+}

@@ -22,10 +22,20 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/view"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// after is the value after one entry.
+func after(commands ...cluster.Command) cluster.Value {
+	v, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: commands})
+	return v
+}
 
 // world is a small cluster with one task of each kind of fortune.
 func world(t *testing.T) cluster.Value {
@@ -46,7 +56,7 @@ func world(t *testing.T) cluster.Value {
 		{cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 1}},
 		{cluster.DrainMember{Member: "a", On: true}},
 	} {
-		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), Format: cluster.Format, AtMS: int64(1000 * (i + 1)), Commands: commands}
+		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: int64(1000 * (i + 1)), Commands: commands}
 		next, done := v.Apply(e)
 		for j, r := range done.Results {
 			if !r.Accepted {
@@ -252,50 +262,50 @@ func TestServeTellsWhyItEnded(t *testing.T) {
 	}
 }
 
-func TestProblemsAreBounded(t *testing.T) {
+// The HTTP API shows what the lookout sees, on each path that shows states, and the sums of rota status.
+func TestTheServerLooks(t *testing.T) {
 	t.Parallel()
-	var v cluster.Value
-	var commands []cluster.Command
-	for i := range api.MaxProblems + 7 {
-		commands = append(commands, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%03d", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Definition: []byte("{}")}}}})
+	v := after(cluster.PrepareJoin{Member: "a", Heartbeat: protocol.HeartbeatPrefix + "a"},
+		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	docs := memory.New().Open()
+	c := api.Config{
+		Value: func() cluster.Value { return v }, Lookout: view.NewLookout(docs, func() protocol.Instant { return 1 }),
+		Journal: records{all: []journal.Record{{Kind: journal.Malformed, Partition: "never", AtMS: 1, Message: "unknown field"}}},
 	}
-	v, _ = v.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Format: cluster.Format, Commands: commands})
-	s := api.StatusOf(v)
-	if len(s.Problems) != api.MaxProblems || s.More != 7 || s.Tasks.Waiting != api.MaxProblems+7 {
-		t.Errorf("got %d problems and %d more, %d waiting", len(s.Problems), s.More, s.Tasks.Waiting)
+	shows := func(wanted map[string]string) {
+		t.Helper()
+		for path, want := range wanted { // order-free: each by itself
+			if got := body(t, request(c, "GET", path, nil)); !strings.Contains(got, want) {
+				t.Errorf("%s: no %s in %s", path, want, got)
+			}
+		}
 	}
-	s.AddMalformed(cluster.Value{}, []journal.Record{{Kind: journal.Malformed, Partition: "x"}})
-	if s.More != 8 {
-		t.Errorf("a malformed file that does not fit is not counted: %d", s.More)
-	}
-}
-
-func TestMalformedUntilMended(t *testing.T) {
-	t.Parallel()
-	var s api.Status
-	s.AddMalformed(cluster.Value{}, []journal.Record{
-		{Kind: journal.Malformed, Partition: "mended", Message: "bad"},
-		{Kind: journal.Malformed, Partition: "broken", Message: "bad"},
-		{Kind: journal.Recovered, Partition: "mended"},
-		{Kind: journal.Recovered, Partition: "again"},
-		{Kind: journal.Malformed, Partition: "again", Message: "bad"},
+	shows(map[string]string{
+		"/v1/status":     `"silent":1`,
+		"/v1/members":    `"heartbeat":{"state":"gone"}`,
+		"/v1/tasks":      `"state":"owner silent","owner":"a"`,
+		"/v1/why?task=j": `"rule":"owner"`,
 	})
-	var got []string
-	for _, p := range s.Problems {
-		got = append(got, p.Task)
+	p, _ := v.Partition("j")
+	for key, text := range map[string]string{ // order-free: two documents
+		protocol.HeartbeatPrefix + "a": `{"ttl_ms":10000}`,
+		node.FailingPrefix + "a": fmt.Sprintf(`{"member":"a","at_ms":9000,"failing":1,"runs":[
+			{"partition":"j","token":%d,"state":"failing","since_ms":5000,"rounds":7,"failures":3,"message":"connection refused"}]}`, p.Token),
+	} {
+		_, err := docs.Put(t.Context(), store.Doc{Key: key, Value: []byte(text)})
+		must.Succeed(t, err)
 	}
-	if fmt.Sprint(got) != "[broken again]" {
-		t.Errorf("got %v", got)
-	}
-}
-
-func TestEntryTellsWhatDidNothing(t *testing.T) {
-	t.Parallel()
-	e := api.EntryOf(cluster.Value{}, protocol.Applied{
-		Entry:   cluster.Entry{Index: 7, Writer: "w", Commands: []cluster.Command{cluster.KillJob{Job: "x"}}},
-		Results: []cluster.Result{{Reason: "no such job"}},
+	shows(map[string]string{
+		"/v1/status":              `"malformed":1`,
+		"/v1/tasks?state=failing": `"failures":3,"rounds":7,"message":"connection refused","failing_ms":5000,"as_of_ms":9000`,
+		"/v1/why?task=j":          `"failing_ms":5000`,
+		"/v1/job?job=j":           `"state":"failing"`,
+		"/v1/jobs":                `"state":"failing"`,
 	})
-	if len(e.Commands) != 1 || e.Commands[0].Accepted || e.Commands[0].Reason != "no such job" || !strings.Contains(e.Commands[0].Said, "x") {
-		t.Errorf("got %+v", e)
+	docs.Close()
+	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=j", "/v1/jobs", "/v1/job?job=j"} {
+		if got := request(c, "GET", path, nil); got.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("%s: %s where the store does not answer", path, got.Status)
+		}
 	}
 }

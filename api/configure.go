@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/rota-run/rota/cluster"
@@ -14,7 +13,6 @@ var settingParameters = []parameter{ // read-only: a table
 	{name: "job_scheduler", summary: "how slots are shared among jobs: round-robin, greedy, percentage", kind: "string"},
 	{name: "retention", summary: "how many jobs that have ended stay visible", kind: "integer"},
 	{name: "move_budget", summary: "most partitions in hand-over at once", kind: "integer"},
-	{name: "format", summary: "of what the members write; every member must know it, and there is no way back", kind: "integer"},
 }
 
 // configure changes the settings that the request names, and no other.
@@ -29,25 +27,19 @@ func (h *handler) configure(w http.ResponseWriter, r *http.Request) {
 
 func settingsOf(r *http.Request) (cluster.Configure, error) {
 	q := r.URL.Query()
-	for name := range q { // order-free: any wrong one is an error
-		if !slices.ContainsFunc(settingParameters, func(p parameter) bool { return p.name == name }) {
-			return cluster.Configure{}, fmt.Errorf("there is no setting %q: there are job_scheduler, retention, move_budget and format", name)
-		}
-	}
 	c := cluster.Configure{JobScheduler: q.Get("job_scheduler")}
 	var err error
-	number := func(name string, bits int) int64 {
+	number := func(name string) int64 {
 		if !q.Has(name) || err != nil {
 			return 0
 		}
-		n, bad := strconv.ParseInt(q.Get(name), 10, bits)
+		n, bad := strconv.ParseInt(q.Get(name), 10, 64)
 		if bad != nil || n < 1 {
 			err = fmt.Errorf("%s=%q is not a number above 0", name, q.Get(name))
 		}
 		return n
 	}
-	c.Retention, c.MoveBudget = number("retention", 64), number("move_budget", 64)
-	c.Format = uint32(number("format", 32)) //nolint:gosec // above 0, of 32 bits
+	c.Retention, c.MoveBudget = number("retention"), number("move_budget")
 	if err == nil && c == (cluster.Configure{}) {
 		err = fmt.Errorf("no setting is named: ask for /v1/configure?retention=100")
 	}

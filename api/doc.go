@@ -1,13 +1,12 @@
-// Package api shows a cluster: the structures that the HTTP API and the command line print alike, and the HTTP server of one member.
+// Package api is the HTTP server of one member: its API, its metrics and its page.
 //
 // # Purpose
 //
-// [StatusOf], [MembersOf], [TasksOf] and [WhyOf] are pure functions of a cluster value (and of journal records where they say so). A member's server
-// and a client that merely reads the store use the same ones, so both show the same.
+// [Serve] answers with what package view shows. The command line shows the same.
 //
 // # Guarantees
 //
-// Lists are sorted by name. Field names and their meaning do not change within a major version; new fields may come. Nothing here holds a
+// Lists are sorted by name. Paths, field names and their meaning do not change within a major version; new fields may come. Nothing here holds a
 // secret: definitions are not shown.
 //
 // # What is not guaranteed

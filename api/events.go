@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/view"
 )
 
 // Changed is the data of an event of /v1/events: what differs from the event before it.
 type Changed struct {
-	Index       uint64   `json:"index"`
-	Members     []Member `json:"members"`      // without heartbeats
-	Tasks       []Task   `json:"tasks"`        // as the value has them: whether they fail is not known here
-	Jobs        []string `json:"jobs"`         // names: ask /v1/job
-	GoneMembers []string `json:"gone_members"` // that are no more
-	GoneTasks   []string `json:"gone_tasks"`
+	Index       uint64        `json:"index"`
+	Members     []view.Member `json:"members"`      // without heartbeats
+	Tasks       []view.Task   `json:"tasks"`        // as the value has them: whether they fail is not known here
+	Jobs        []string      `json:"jobs"`         // names: ask /v1/job
+	GoneMembers []string      `json:"gone_members"` // that are no more
+	GoneTasks   []string      `json:"gone_tasks"`
 }
 
 // Beginning is the data of the events "begin" and "reset": everything is to be read again, from /v1/members, /v1/tasks and /v1/jobs.
@@ -29,7 +30,7 @@ type Beginning struct {
 
 // The pace of /v1/events.
 const (
-	glance     = 250 * time.Millisecond // between looks at the value
+	glance     = 250 * time.Millisecond // between looks at the value, of all streams
 	beat       = 5 * time.Second        // a stream says at least so often that it lives
 	maxChanges = 2_000                  // more are not listed: read everything again
 	maxStreams = 100
@@ -55,7 +56,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	f := &follower{h: h, r: r, w: w, seen: h.c.Value()}
+	f := &follower{h: h, r: r, w: w, seen: h.looks.now(h.c.Value, glance)}
 	if seen, ok := h.recent.find(r.Header.Get("Last-Event-ID")); ok {
 		f.seen, f.unready, f.said = seen, fmt.Sprint(f.reasons()), time.Now()
 	} else if !f.begin("begin") {
@@ -76,7 +77,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 
 // look sends what is new; false if the client cannot be reached.
 func (f *follower) look() bool {
-	v := f.h.c.Value()
+	v := f.h.looks.now(f.h.c.Value, glance)
 	if changes := cluster.Changes(f.seen, v); len(changes) > 0 {
 		f.seen = v
 		if len(changes) > maxChanges {
@@ -92,12 +93,12 @@ func (f *follower) look() bool {
 }
 
 func changedOf(v cluster.Value, changes []cluster.Record) Changed {
-	out := Changed{Index: uint64(v.Index()), Members: []Member{}, Tasks: []Task{}, Jobs: []string{}, GoneMembers: []string{}, GoneTasks: []string{}}
+	out := Changed{Index: uint64(v.Index()), Members: []view.Member{}, Tasks: []view.Task{}, Jobs: []string{}, GoneMembers: []string{}, GoneTasks: []string{}}
 	for _, c := range changes {
 		switch {
 		case c.Member != "":
 			if m, ok := v.Member(c.Member); ok {
-				out.Members = append(out.Members, memberOf(v, m))
+				out.Members = append(out.Members, view.Of(v).Member(m))
 			} else {
 				out.GoneMembers = append(out.GoneMembers, string(c.Member))
 			}
@@ -105,7 +106,7 @@ func changedOf(v cluster.Value, changes []cluster.Record) Changed {
 			out.Jobs = append(out.Jobs, string(c.Job))
 		default:
 			if p, ok := v.Partition(c.Partition); ok {
-				out.Tasks = append(out.Tasks, taskOf(v, p))
+				out.Tasks = append(out.Tasks, view.Of(v).Task(p))
 			} else {
 				out.GoneTasks = append(out.GoneTasks, string(c.Partition))
 			}

@@ -77,7 +77,7 @@ func TestEvents(t *testing.T) {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	at := v.Index() + 1
-	next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, AtMS: 9000, Commands: []cluster.Command{cluster.LeaveCluster{Member: "a", Incarnation: 1}}})
+	next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 9000, Commands: []cluster.Command{cluster.LeaveCluster{Member: "a", Incarnation: 1}}})
 	if !done.Results[0].Accepted {
 		t.Fatal(done.Results[0].Reason)
 	}
@@ -110,7 +110,7 @@ func TestEventsGoOn(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	begin := listen(t, s.URL, "").next()
 	at := v.Index() + 1
-	next, _ := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, AtMS: 9000, Commands: []cluster.Command{cluster.LeaveCluster{Member: "a", Incarnation: 1}}})
+	next, _ := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 9000, Commands: []cluster.Command{cluster.LeaveCluster{Member: "a", Incarnation: 1}}})
 	value.Store(next)
 	e := listen(t, s.URL, begin.id).next()
 	var changed api.Changed

@@ -2,12 +2,15 @@ package api
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 
@@ -17,8 +20,8 @@ const (
 	flowsTaken = 2 * time.Second
 )
 
-// NewFlowCollector returns a Prometheus collector of how far the flows of running jobs are: what rota jobs --follow draws. Each scrape asks the queue; more than 100 flows,
-// and those for which it has no answer in time, are counted as unshown.
+// NewFlowCollector returns a Prometheus collector of how far the flows of running jobs are: what rota jobs --follow draws. Of completed jobs it shows what has dead letters.
+// Each scrape asks the queue; more than 100 flows, and those for which it has no answer in time, are counted as unshown.
 func NewFlowCollector(queue store.Queue, value func() cluster.Value) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("rota_flow_"+name, help, labels, nil)
@@ -29,7 +32,7 @@ func NewFlowCollector(queue store.Queue, value func() cluster.Value) prometheus.
 		sealed:   desc("sealed", "1 when nothing more will come to a task of a flow.", "job", "task"),
 		complete: desc("complete", "1 when a task of a flow is complete.", "job", "task"),
 		slots:    desc("slots", "Slots on which a task of a flow runs.", "job", "task"),
-		unshown:  desc("unshown", "Flows of running jobs that this answer leaves out: they are too many, or the queue has not answered."),
+		unshown:  desc("unshown", "Flows that this answer leaves out: they are too many, or the queue has not answered."),
 	}
 }
 
@@ -37,6 +40,9 @@ type flowCollector struct {
 	queue                                      store.Queue
 	value                                      func() cluster.Value
 	segments, sealed, complete, slots, unshown *prometheus.Desc
+
+	mu    sync.Mutex
+	clean map[string]bool // flows of completed jobs without dead letters: there will be none
 }
 
 // Describe implements prometheus.Collector.
@@ -50,27 +56,42 @@ func (c *flowCollector) Describe(ch chan<- *prometheus.Desc) {
 func (c *flowCollector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), flowsTaken)
 	defer cancel()
-	v, asked, unshown := c.value(), 0, 0
-	for j := range v.Jobs() {
-		graph, err := work.GraphOf(&j)
-		if j.State != cluster.JobRunning || err != nil || len(graph.Edges) == 0 {
-			continue
-		}
-		if asked++; asked > mostFlows {
-			unshown++
-			continue
-		}
-		switch f, err := FlowOf(ctx, c.queue, v, j.ID); {
-		case err != nil:
-			unshown++
-		case f != nil:
-			c.show(ch, string(j.ID), f)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, asked, unshown, clean := c.value(), 0, 0, make(map[string]bool)
+	for _, state := range [...]cluster.JobState{cluster.JobRunning, cluster.JobCompleted} {
+		for j := range v.Jobs() {
+			graph, err := work.GraphOf(&j)
+			if j.State != state || err != nil || len(graph.Edges) == 0 {
+				continue
+			}
+			name := work.FlowName(&j)
+			if clean[name] = c.clean[name]; clean[name] {
+				continue
+			}
+			if asked++; asked > mostFlows {
+				unshown++
+				continue
+			}
+			switch f, err := view.FlowOf(ctx, c.queue, v, j.ID); {
+			case err != nil:
+				unshown++
+			case state == cluster.JobCompleted && (f == nil || !hasDead(f)):
+				clean[name] = true
+			case f != nil:
+				c.show(ch, string(j.ID), f)
+			}
 		}
 	}
+	c.clean = clean
 	ch <- prometheus.MustNewConstMetric(c.unshown, prometheus.GaugeValue, float64(unshown))
 }
 
-func (c *flowCollector) show(ch chan<- prometheus.Metric, job string, f *Flow) {
+func hasDead(f *view.Flow) bool {
+	return slices.ContainsFunc(f.Tasks, func(t view.FlowTask) bool { return t.Dead > 0 })
+}
+
+func (c *flowCollector) show(ch chan<- prometheus.Metric, job string, f *view.Flow) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 
@@ -28,9 +29,7 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 		},
 	}
 	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
-	made := &folded{}
-	made.apply(cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "f", Spec: spec})
-	v := made.v
+	v := after(cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "f", Spec: spec})
 	j, ok := v.Job("f")
 	if !ok {
 		t.Fatal("the job was refused")
@@ -62,9 +61,9 @@ func TestFlowOfJob(t *testing.T) {
 	t.Parallel()
 	v, q := flowing(t)
 	c := api.Config{Value: func() cluster.Value { return v }, Queue: q}
-	var job api.Job
+	var job view.Job
 	must.Succeed(t, json.Unmarshal([]byte(body(t, request(c, "GET", "/v1/job?job=f", nil))), &job))
-	if job.Flow == nil || job.Flow.Unit != api.UnitSegments || len(job.Flow.Tasks) != 2 {
+	if job.Flow == nil || job.Flow.Unit != view.UnitSegments || len(job.Flow.Tasks) != 2 {
 		t.Fatalf("the flow is %+v", job.Flow)
 	}
 	w := job.Flow.Tasks[1]
@@ -109,7 +108,7 @@ rota_flow_segments{job="f",state="pending",task="write",unit="segments"} 2
 	if err != nil {
 		t.Error(err)
 	}
-	err = testutil.CollectAndCompare(api.NewFlowCollector(away{q}, value), strings.NewReader(`# HELP rota_flow_unshown Flows of running jobs that this answer leaves out: they are too many, or the queue has not answered.
+	err = testutil.CollectAndCompare(api.NewFlowCollector(away{q}, value), strings.NewReader(`# HELP rota_flow_unshown Flows that this answer leaves out: they are too many, or the queue has not answered.
 # TYPE rota_flow_unshown gauge
 rota_flow_unshown 1
 `))

@@ -30,7 +30,7 @@ func (h *handler) ours(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		if h.c.Token == "" && !loopback(hostOf(r.Host)) {
+		if h.c.Token == "" && !Loopback(hostOf(r.Host)) {
 			fail(w, http.StatusMisdirectedRequest, "this server answers on loopback only: ask it by 127.0.0.1, [::1] or localhost")
 			return
 		}

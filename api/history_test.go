@@ -17,6 +17,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/view"
 )
 
 // log is a history of jobs, one a second, that begins after a snapshot of two.
@@ -31,7 +32,7 @@ func newLog(t *testing.T, begin int, times ...int64) *log {
 	t.Helper()
 	l := &log{values: []cluster.Value{{}}, begin: begin}
 	for i, at := range times {
-		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), Format: cluster.Format, AtMS: at, Commands: []cluster.Command{
+		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: at, Commands: []cluster.Command{
 			cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i+1)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
 		}}
 		v, done := l.values[i].Apply(e)
@@ -59,10 +60,10 @@ func (l *log) History(_ context.Context, _ protocol.Store, after cluster.Index, 
 // TestPast goes back to the snapshot, and no further.
 func TestPast(t *testing.T) {
 	t.Parallel()
-	p := &api.Past{Historian: newLog(t, 2, 1000, 2000, 3000, 4000)}
+	p := &view.Past{Historian: newLog(t, 2, 1000, 2000, 3000, 4000)}
 	for index := cluster.Index(0); index <= 6; index++ {
 		m, err := p.At(t.Context(), index)
-		var out *api.OutOfLogError
+		var out *view.OutOfLogError
 		switch {
 		case index < 2 || index > 4:
 			if !errors.As(err, &out) || out.Oldest.Index != 2 || out.Newest.Index != 4 {
@@ -94,16 +95,16 @@ func TestAsOf(t *testing.T) {
 		"a slow clock":     {[]int64{1000, 2000, 3000, 4000, 5000, 10}, 2500, 2},
 		"same millisecond": {[]int64{1000, 1000, 1000}, 1000, 3},
 	} {
-		m, err := (&api.Past{Historian: newLog(t, 0, c.times...)}).AsOf(t.Context(), c.at)
+		m, err := (&view.Past{Historian: newLog(t, 0, c.times...)}).AsOf(t.Context(), c.at)
 		if err != nil || m.Index != c.want {
 			t.Errorf("%s: %v, index %d, want %d", name, err, m.Index, c.want)
 		}
 	}
-	m, err := (&api.Past{Historian: newLog(t, 0, 1000, 9000, 2000)}).AsOf(t.Context(), 1000)
+	m, err := (&view.Past{Historian: newLog(t, 0, 1000, 9000, 2000)}).AsOf(t.Context(), 1000)
 	if err != nil || m.SkewMS != 7000 {
 		t.Errorf("%v, the clocks differ by %d", err, m.SkewMS)
 	}
-	if _, err := (&api.Past{Historian: newLog(t, 0)}).AsOf(t.Context(), 1); err == nil {
+	if _, err := (&view.Past{Historian: newLog(t, 0)}).AsOf(t.Context(), 1); err == nil {
 		t.Error("an empty log has a history")
 	}
 }
@@ -111,7 +112,7 @@ func TestAsOf(t *testing.T) {
 // TestHistoryInTheAPI has a limit, and says what is wrong with a question.
 func TestHistoryInTheAPI(t *testing.T) {
 	l := newLog(t, 2, 1000, 2000, 3000, 4000)
-	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return l.values[4] }, Past: &api.Past{Historian: l}}))
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return l.values[4] }, Past: &view.Past{Historian: l}}))
 	defer s.Close()
 	for path, c := range map[string]struct {
 		code int
@@ -135,7 +136,7 @@ func TestHistoryInTheAPI(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d with %s", path, code, body, c.code, c.want)
 		}
 	}
-	var m api.Moment
+	var m view.Moment
 	_, body := asked(t, s.URL+"/v1/history?limit=1")
 	if err := json.Unmarshal([]byte(body), &m); err != nil || len(m.Tasks) != 1 || m.Total != 4 {
 		t.Errorf("%v %+v", err, m)

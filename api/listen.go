@@ -39,7 +39,7 @@ func Listen(address string, a Access) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %q is not a port", address, portText)
 	}
-	if !loopback(host) && (a.TLS == nil || a.Token == "") {
+	if !Loopback(host) && (a.TLS == nil || a.Token == "") {
 		return nil, fmt.Errorf("listen on %s: %w", address, ErrNotLoopback)
 	}
 	l, err := listen(host, int(port), search)
@@ -68,8 +68,9 @@ func listen(host string, port int, search bool) (net.Listener, error) {
 	}
 }
 
-// loopback tells whether a host is certainly this machine's own loopback. Names are not resolved, but for the one that is reserved.
-func loopback(host string) bool {
+// Loopback reports whether a host is certainly this machine's own loopback. Names are not resolved, but for the one
+// that is reserved.
+func Loopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}

@@ -43,8 +43,8 @@ func (d *describer) operation(op operation) object {
 	name := strings.NewReplacer("/v1/", "", "/", "", ".json", "").Replace(op.path)
 	responses := object{"200": d.response(op)}
 	codes := map[int]string{http.StatusForbidden: "the request comes from a page of another site", http.StatusUnauthorized: "the request carries no valid token", http.StatusMisdirectedRequest: "the server was asked by a name that is not its own"}
-	if len(op.params) > 0 {
-		codes[http.StatusBadRequest] = "a parameter is missing or wrong"
+	if len(op.params) > 0 || strings.HasPrefix(op.path, "/v1/") {
+		codes[http.StatusBadRequest] = "a parameter is missing, unknown or wrong"
 	}
 	for code, text := range op.codes { // order-free: into a map
 		codes[code] = text
@@ -69,6 +69,9 @@ func (d *describer) operation(op operation) object {
 func parameters(params []parameter) (out []object) {
 	for _, p := range params {
 		schema := object{"type": p.kind}
+		if p.values != nil {
+			schema["enum"] = p.values
+		}
 		if p.many {
 			schema = object{"type": "array", "items": schema, "minItems": 1}
 		}

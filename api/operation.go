@@ -3,9 +3,14 @@ package api
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/view"
 )
 
 // operation is one path of the API, as it is answered and as it is described.
@@ -39,19 +44,63 @@ type parameter struct {
 	kind          string // of JSON schema: string, integer, boolean
 	required      bool
 	many          bool
+	values        []string // the only ones; nil for any
 }
 
-// checked refuses a request that lacks a parameter.
+// checked refuses a request of which a parameter is missing or would do nothing: a typing error would else pass for an
+// answer.
 func (op *operation) checked() http.HandlerFunc {
+	if !strings.HasPrefix(op.path, "/v1/") { // programs of others add their own to the paths for probes and metrics
+		return op.handle
+	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		for _, p := range op.params {
-			if p.required && r.URL.Query().Get(p.name) == "" {
-				fail(w, http.StatusBadRequest, fmt.Sprintf("%s is missing: %s", p.name, p.summary))
-				return
-			}
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			fail(w, http.StatusBadRequest, "the query is not NAME=VALUE&NAME=VALUE")
+			return
+		}
+		if why := op.refusal(query); why != "" {
+			fail(w, http.StatusBadRequest, why)
+			return
 		}
 		op.handle(w, r)
 	}
+}
+
+// refusal says what is wrong with a query; "" if nothing is.
+func (op *operation) refusal(query url.Values) string {
+	for _, p := range op.params {
+		if p.required && query.Get(p.name) == "" {
+			return fmt.Sprintf("%s is missing: %s", p.name, p.summary)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		i := slices.IndexFunc(op.params, func(p parameter) bool { return p.name == name })
+		if i < 0 {
+			return op.unknown(name)
+		}
+		p, value := op.params[i], query.Get(name)
+		switch {
+		case len(query[name]) > 1 && !p.many:
+			return name + " stands there more than once"
+		case value != "" && p.values != nil && !slices.Contains(p.values, strings.ReplaceAll(value, " ", "-")):
+			return fmt.Sprintf("%s=%q is none of %s", name, value, strings.Join(p.values, ", "))
+		case value != "" && p.kind == "boolean" && value != "true" && value != "false":
+			return fmt.Sprintf("%s=%q is neither true nor false", name, value)
+		}
+	}
+	return ""
+}
+
+func (op *operation) unknown(name string) string {
+	names := make([]string, len(op.params))
+	for i, p := range op.params {
+		names[i] = p.name
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("unknown parameter %q: %s takes none", name, op.path)
+	}
+	return fmt.Sprintf("unknown parameter %q: %s takes %s", name, op.path, strings.Join(names, ", "))
 }
 
 var paged = []parameter{ // read-only: a table
@@ -67,23 +116,23 @@ func (h *handler) operations() []operation {
 		return map[int]string{http.StatusNotFound: "there is no such " + what, http.StatusServiceUnavailable: unavailable[http.StatusServiceUnavailable]}
 	}
 	ops := []operation{
-		{path: "/v1/status", summary: "Sums, problems, moves of the last hour", answer: Status{}, codes: unavailable, handle: sums.bound(h.status)},
-		{path: "/v1/members", summary: "The members, sorted by name", params: paged, answer: Member{}, shape: listed, codes: unavailable, handle: h.members},
-		{path: "/v1/tasks", summary: "The partitions of all tasks, sorted by name", shape: listed, answer: Task{}, codes: unavailable, handle: h.tasks, params: append([]parameter{
-			{name: "state", summary: "only those in this state; backing-off for backing off", kind: "string"},
+		{path: "/v1/status", summary: "Sums, problems, moves of the last hour", answer: view.Status{}, codes: unavailable, handle: sums.bound(h.status)},
+		{path: "/v1/members", summary: "The members, sorted by name", params: paged, answer: view.Member{}, shape: listed, codes: unavailable, handle: h.members},
+		{path: "/v1/tasks", summary: "The partitions of all tasks, sorted by name", shape: listed, answer: view.Task{}, codes: unavailable, handle: h.tasks, params: append([]parameter{
+			{name: "state", summary: "only those in this state", kind: "string", values: view.TaskStates()},
 			{name: "owner", summary: "only those of this member", kind: "string"},
 			{name: "own", summary: "also those of Rota itself", kind: "boolean"},
 		}, paged...)},
-		{path: "/v1/jobs", summary: "The jobs that clients submitted, sorted by name", shape: listed, answer: Job{}, codes: unavailable, handle: lists.bound(h.jobs), params: append([]parameter{
+		{path: "/v1/jobs", summary: "The jobs that clients submitted, sorted by name", shape: listed, answer: view.Job{}, codes: unavailable, handle: lists.bound(h.jobs), params: append([]parameter{
 			{name: "all", summary: "also those that sources define", kind: "boolean"},
 		}, paged...)},
-		{path: "/v1/job", summary: "One job", answer: Job{}, codes: missing("job"), handle: sums.bound(h.job), params: []parameter{
+		{path: "/v1/job", summary: "One job", answer: view.Job{}, codes: missing("job"), handle: sums.bound(h.job), params: []parameter{
 			{name: "job", summary: "its name", kind: "string", required: true},
 		}},
-		{path: "/v1/why", summary: "Why a task runs where it runs, or does not", answer: Why{}, codes: missing("task"), handle: sums.bound(h.why), params: []parameter{
+		{path: "/v1/why", summary: "Why a task runs where it runs, or does not", answer: view.Why{}, codes: missing("task"), handle: sums.bound(h.why), params: []parameter{
 			{name: "task", summary: "its name: job, job/task, job#key or job/task#key", kind: "string", required: true},
 		}},
-		{path: "/v1/plan", summary: "What would come of members that go", answer: Plan{}, codes: missing("member"), handle: lists.bound(h.plan), params: []parameter{
+		{path: "/v1/plan", summary: "What would come of members that go", answer: view.Plan{}, codes: missing("member"), handle: lists.bound(h.plan), params: []parameter{
 			{name: "without", summary: "a member that would go", kind: "string", required: true, many: true},
 		}},
 		{path: "/v1/journal", summary: "The newest records of the journal, oldest first", shape: listed, answer: journal.Record{}, codes: unavailable, handle: lists.bound(h.journal), params: append([]parameter{

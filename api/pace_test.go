@@ -14,7 +14,6 @@ import (
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -102,6 +101,31 @@ func TestAQuietStream(t *testing.T) {
 	})
 }
 
+// TestStreamsShareALook: many of them ask for the value no more often than one does.
+func TestStreamsShareALook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := world(t)
+		var looks atomic.Int64
+		h := api.Handler(api.Config{Value: func() cluster.Value { looks.Add(1); return v }})
+		var all sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 20 {
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/v1/events", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() { h.ServeHTTP(&wire{}, r) })
+		}
+		time.Sleep(time.Minute) // waits: in virtual time
+		cancel()
+		all.Wait()
+		if n := looks.Load(); n > 4*60+2 {
+			t.Errorf("20 streams looked %d times in a minute", n)
+		}
+	})
+}
+
 // TestTheLargestChange: 2,000 records are listed, one more makes the stream begin again.
 func TestTheLargestChange(t *testing.T) {
 	t.Parallel()
@@ -110,15 +134,15 @@ func TestTheLargestChange(t *testing.T) {
 		1001: "1 begin, 0 changed, 1 reset, 0 beats",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &folded{}
 			var value atomic.Value
-			value.Store(f.v)
+			value.Store(cluster.Value{})
 			w, pass := streaming(t, api.Config{Value: func() cluster.Value { return value.Load().(cluster.Value) }}, "/v1/events")
 			pass(time.Second)
+			var submit []cluster.Command
 			for i := range jobs { // each with one partition
-				f.apply(cluster.SubmitJob{Job: cluster.JobID(fmt.Sprint("j", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+				submit = append(submit, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprint("j", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
 			}
-			value.Store(f.v)
+			value.Store(after(submit...))
 			pass(time.Second)
 			if got := w.counts("begin", "changed", "reset"); got != want {
 				t.Errorf("%d jobs: got %s, want %s", jobs, got, want)
@@ -170,41 +194,4 @@ func TestAQuietJournal(t *testing.T) {
 			t.Errorf("it is said again though the store answers: %d times", got)
 		}
 	})
-}
-
-// asking counts what is asked of a store.
-type asking struct {
-	store.Docs
-	gets, lists int
-}
-
-func (a *asking) Get(ctx context.Context, key string) (store.Doc, error) {
-	a.gets++
-	return a.Docs.Get(ctx, key)
-}
-
-func (a *asking) List(ctx context.Context, prefix string) ([]store.Doc, error) {
-	a.lists++
-	return a.Docs.List(ctx, prefix)
-}
-
-// TestALookListsOnce: heartbeats are not read one by one, but for those that a list has not.
-func TestALookListsOnce(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	for _, m := range []string{"a", "b"} {
-		s.beat(m, 0)
-	}
-	a := &asking{Docs: s.docs}
-	sight, err := api.NewLookout(a, func() protocol.Instant { return 1 }).Look(t.Context(), s.v)
-	if err != nil || a.gets != 1 || a.lists != 2 {
-		t.Errorf("%d reads and %d lists, %v; want one read of what is missing, and lists of heartbeats and of what fails", a.gets, a.lists, err)
-	}
-	n := 0
-	for range sight.Heartbeats() {
-		n++
-	}
-	if n != 3 {
-		t.Errorf("%d heartbeats of 3 members", n)
-	}
 }

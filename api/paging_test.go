@@ -20,6 +20,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/view"
 )
 
 // many adds the jobs from first up to last to a value.
@@ -32,7 +33,7 @@ func many(t *testing.T, v cluster.Value, first, last int) cluster.Value {
 			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Definition: []byte("{}")}}, Version: strings.Repeat("v", 100)},
 		})
 	}
-	next, _ := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Format: cluster.Format, Commands: commands})
+	next, _ := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: commands})
 	return next
 }
 
@@ -217,7 +218,7 @@ func TestSlowReadersKeepNoTurn(t *testing.T) {
 		synctest.Wait()
 		w := httptest.NewRecorder()
 		ask(w)
-		var tasks []api.Task
+		var tasks []view.Task
 		if err := json.Unmarshal(w.Body.Bytes(), &tasks); err != nil || len(tasks) != 500 {
 			t.Errorf("got %d tasks, %v", len(tasks), err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/view"
 )
 
 // The bounds of history: each answer folds the log from its beginning.
@@ -20,12 +21,12 @@ const (
 func (h *handler) pastOperations(few room) []operation {
 	codes := map[int]string{http.StatusNotFound: "the log does not hold that", http.StatusServiceUnavailable: "the store does not answer, or there are too many requests of this kind at a time"}
 	return []operation{
-		{path: "/v1/history", summary: "What the cluster was at an index of the log, or at a time; without either: now, and how far back the log goes", answer: Moment{}, codes: codes, handle: few.bound(h.history), params: []parameter{
+		{path: "/v1/history", summary: "What the cluster was at an index of the log, or at a time; without either: now, and how far back the log goes", answer: view.Moment{}, codes: codes, handle: few.bound(h.history), params: []parameter{
 			{name: "index", summary: "of the log", kind: "integer"},
 			{name: "at", summary: "a time such as 2026-11-22T14:02:00Z, looked up by the clocks of the entries' writers", kind: "string"},
 			{name: "limit", summary: "how many tasks at most, from 1 to 10000; 1000 unless said", kind: "integer"},
 		}},
-		{path: "/v1/history/diff", summary: "What changed between two indexes of the log", answer: Difference{}, codes: codes, handle: few.bound(h.historyDiff), params: []parameter{
+		{path: "/v1/history/diff", summary: "What changed between two indexes of the log", answer: view.Difference{}, codes: codes, handle: few.bound(h.historyDiff), params: []parameter{
 			{name: "from", summary: "the first index", kind: "integer", required: true},
 			{name: "to", summary: "the second one", kind: "integer", required: true},
 		}},
@@ -55,7 +56,7 @@ func (h *handler) history(w http.ResponseWriter, r *http.Request) {
 }
 
 // pastOf is the question of a request.
-func (h *handler) pastOf(r *http.Request) (func(ctx context.Context) (Moment, error), error) {
+func (h *handler) pastOf(r *http.Request) (func(ctx context.Context) (view.Moment, error), error) {
 	index, at := r.URL.Query().Get("index"), r.URL.Query().Get("at")
 	switch {
 	case index != "" && at != "":
@@ -65,15 +66,15 @@ func (h *handler) pastOf(r *http.Request) (func(ctx context.Context) (Moment, er
 		if err != nil {
 			return nil, fmt.Errorf("index=%q is not an index of the log", index)
 		}
-		return func(ctx context.Context) (Moment, error) { return h.c.Past.At(ctx, cluster.Index(n)) }, nil
+		return func(ctx context.Context) (view.Moment, error) { return h.c.Past.At(ctx, cluster.Index(n)) }, nil
 	case at != "":
 		t, err := time.Parse(time.RFC3339, at)
 		if err != nil {
 			return nil, fmt.Errorf("at=%q is not a time such as 2026-11-22T14:02:00Z", at)
 		}
-		return func(ctx context.Context) (Moment, error) { return h.c.Past.AsOf(ctx, t.UnixMilli()) }, nil
+		return func(ctx context.Context) (view.Moment, error) { return h.c.Past.AsOf(ctx, t.UnixMilli()) }, nil
 	}
-	return func(ctx context.Context) (Moment, error) { return h.c.Past.AsOf(ctx, 1<<63-1) }, nil
+	return func(ctx context.Context) (view.Moment, error) { return h.c.Past.AsOf(ctx, 1<<63-1) }, nil
 }
 
 func (h *handler) historyDiff(w http.ResponseWriter, r *http.Request) {
@@ -95,8 +96,8 @@ func (h *handler) historyDiff(w http.ResponseWriter, r *http.Request) {
 
 // failPast separates what the log does not hold from a store that does not answer.
 func failPast(w http.ResponseWriter, err error) {
-	var out *OutOfLogError
-	if errors.As(err, &out) || errors.Is(err, errEmpty) {
+	var out *view.OutOfLogError
+	if errors.As(err, &out) || errors.Is(err, view.ErrEmpty) {
 		fail(w, http.StatusNotFound, err.Error())
 		return
 	}

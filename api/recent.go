@@ -3,9 +3,27 @@ package api
 import (
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 )
+
+// looks is the value as streams see it: one look serves all of them for a while. Where the store hangs streams alone wait.
+type looks struct {
+	mu    sync.Mutex
+	at    time.Time
+	value cluster.Value
+}
+
+// now is the value, at most so old.
+func (l *looks) now(look func() cluster.Value, old time.Duration) cluster.Value {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.at) >= old {
+		l.value, l.at = look(), time.Now()
+	}
+	return l.value
+}
 
 // recent keeps some values by their index. The zero value is ready.
 type recent struct {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,23 +9,25 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/api/page"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 )
 
 // Config is what a server shows. Value is required. Its functions may be called from any goroutine.
 type Config struct {
 	Value    func() cluster.Value
 	Journal  journal.Journal // default: none
-	Lookout  *Lookout        // sees who is alive and what fails; default: none, and then the value alone is shown
-	Past     *Past           // reads the log; default: none, and then there is no history
+	Lookout  *view.Lookout   // sees who is alive and what fails; default: none, and then the value alone is shown
+	Past     *view.Past      // reads the log; default: none, and then there is no history
 	Queue    store.Queue     // holds the segments of flows; without it, flows are not shown
 	Store    string          // for people, without secrets
+	Member   string          // who answers
+	Place    string          // what a prober compares, so that it does not take another cluster's member for its own; default: Store
 	Protocol string          // its name, for people
 	Local    func() any      // what only this process knows; default: nothing
 	Ready    func() []string // why the member cannot do its work; empty when it can
@@ -100,90 +103,59 @@ type handler struct {
 	turns chan struct{} // see stream
 	// recent are values that streams have shown last, so that one can go on where another ended.
 	recent recent
+	looks  looks
 }
 
 func (h *handler) status(w http.ResponseWriter, r *http.Request) {
-	v := h.c.Value()
-	sight, err := h.look(r, v)
+	sight, ok := h.look(w, r)
+	if !ok {
+		return
+	}
+	s, err := h.viewer().Status(r.Context(), sight)
 	if err != nil {
 		fail(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	s := StatusOf(v)
-	sight.Status(v, &s)
-	s.Store, s.Protocol = h.c.Store, h.c.Protocol
 	if h.c.Local != nil {
 		s.Local = h.c.Local()
-	}
-	if h.c.Journal != nil {
-		records, err := h.c.Journal.Read(r.Context(), journal.Query{Since: time.Now().Add(-time.Hour), Limit: maxPage})
-		if err != nil {
-			fail(w, http.StatusServiceUnavailable, err.Error())
-			return
-		}
-		s.Moves = MovesOf(records)
 	}
 	answer(w, s)
 }
 
-// look is the zero Sight where there is no lookout.
-func (h *handler) look(r *http.Request, v cluster.Value) (Sight, error) {
-	if h.c.Lookout == nil {
-		return Sight{}, nil
+func (h *handler) viewer() view.Viewer {
+	return view.Viewer{Lookout: h.c.Lookout, Journal: h.c.Journal, Queue: h.c.Queue, Store: h.c.Store, Protocol: h.c.Protocol}
+}
+
+// look looks at the cluster; where the store does not answer it says so and is false.
+func (h *handler) look(w http.ResponseWriter, r *http.Request) (view.Sight, bool) {
+	sight, err := h.viewer().Look(r.Context(), h.c.Value())
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
 	}
-	return h.c.Lookout.Look(r.Context(), v)
+	return sight, err == nil
 }
 
 func (h *handler) members(w http.ResponseWriter, r *http.Request) {
-	v := h.c.Value()
-	sight, err := h.look(r, v)
-	if err != nil {
-		fail(w, http.StatusServiceUnavailable, err.Error())
-		return
+	if sight, ok := h.look(w, r); ok {
+		list(h, w, r, sight.Value().Members(), func(m cluster.Member) string { return string(m.ID) }, sight.Member)
 	}
-	list(h, w, r, v.Members(), func(m cluster.Member) string { return string(m.ID) }, func(m cluster.Member) Member {
-		shown := memberOf(v, m)
-		sight.member(&shown)
-		return shown
-	})
 }
 
 func (h *handler) tasks(w http.ResponseWriter, r *http.Request) {
-	v, q := h.c.Value(), r.URL.Query()
-	sight, err := h.look(r, v)
-	if err != nil {
-		fail(w, http.StatusServiceUnavailable, err.Error())
+	sight, ok := h.look(w, r)
+	if !ok {
 		return
 	}
-	show := func(p cluster.Partition) Task {
-		t := taskOf(v, p)
-		sight.task(&t)
-		return t
-	}
-	own, state, owner := q.Get("own") == "true", stateNamed(q.Get("state")), q.Get("owner")
+	q := r.URL.Query()
+	f := view.Filter{Own: q.Get("own") == "true", State: q.Get("state"), Owner: q.Get("owner")}
 	wanted := func(yield func(cluster.Partition) bool) {
-		for p := range v.Partitions() {
-			if (own || !reserved(p.ID)) && (owner == "" || string(p.Owner) == owner) && (state == "" || show(p).State == state) && !yield(p) {
+		for p := range sight.Value().Partitions() {
+			if sight.Shows(f, p) && !yield(p) {
 				return
 			}
 		}
 	}
-	list(h, w, r, wanted, func(p cluster.Partition) string { return string(p.ID) }, show)
-}
-
-// stateNamed is the state of a name in which a hyphen stands for a space: backing-off.
-func stateNamed(name string) string { return strings.ReplaceAll(name, "-", " ") }
-
-// Filter keeps tasks in a state and of an owner; "" for any. A state of two words may be written with a hyphen: backing-off.
-func Filter(tasks []Task, state, owner string) []Task {
-	out := []Task{}
-	state = stateNamed(state)
-	for _, t := range tasks {
-		if (state == "" || t.State == state) && (owner == "" || t.Owner == owner) {
-			out = append(out, t)
-		}
-	}
-	return out
+	list(h, w, r, wanted, func(p cluster.Partition) string { return string(p.ID) }, sight.Task)
 }
 
 func (h *handler) why(w http.ResponseWriter, r *http.Request) {
@@ -193,13 +165,11 @@ func (h *handler) why(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	v := h.c.Value()
-	sight, err := h.look(r, v)
-	if err != nil {
-		fail(w, http.StatusServiceUnavailable, err.Error())
+	sight, ok := h.look(w, r)
+	if !ok {
 		return
 	}
-	why, ok := WhyOf(v, sight, cluster.PartitionID(id), records)
+	why, ok := sight.Why(cluster.PartitionID(id), records)
 	if !ok {
 		fail(w, http.StatusNotFound, fmt.Sprintf("there is no task %q", id))
 		return
@@ -216,8 +186,11 @@ func (h *handler) jobs(w http.ResponseWriter, r *http.Request) {
 	}
 	all, more := r.URL.Query().Get("all") == "true", false
 	last, n := "", 0
-	v := h.c.Value()
-	jobs := JobsOf(v, func(j cluster.Job) bool {
+	sight, ok := h.look(w, r)
+	if !ok {
+		return
+	}
+	jobs := sight.Jobs(func(j cluster.Job) bool {
 		id := string(j.ID)
 		switch {
 		case !all && j.Spec.Source != "", id <= c.after:
@@ -235,14 +208,18 @@ func (h *handler) jobs(w http.ResponseWriter, r *http.Request) {
 
 func (h *handler) job(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("job")
-	job, ok := JobOf(h.c.Value(), cluster.JobID(id))
+	sight, ok := h.look(w, r)
+	if !ok {
+		return
+	}
+	job, ok := sight.Job(cluster.JobID(id))
 	if !ok {
 		fail(w, http.StatusNotFound, fmt.Sprintf("there is no job %q", id))
 		return
 	}
 	if h.c.Queue != nil {
 		var err error
-		if job.Flow, err = FlowOf(r.Context(), h.c.Queue, h.c.Value(), cluster.JobID(id)); err != nil {
+		if job.Flow, err = view.FlowOf(r.Context(), h.c.Queue, sight.Value(), cluster.JobID(id)); err != nil {
 			job.FlowError = err.Error()
 		}
 	}
@@ -254,7 +231,7 @@ func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
 	for _, m := range r.URL.Query()["without"] {
 		without = append(without, cluster.MemberID(m))
 	}
-	plan, err := PlanWithout(h.c.Value(), without)
+	plan, err := view.PlanWithout(h.c.Value(), without)
 	if err != nil {
 		fail(w, http.StatusNotFound, err.Error())
 		return
@@ -262,14 +239,18 @@ func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
 	answer(w, plan)
 }
 
+func reserved(id cluster.PartitionID) bool { return id.Reserved() }
+
 // Readiness is the answer of /readyz.
 type Readiness struct {
 	Ready   bool     `json:"ready"`
 	Reasons []string `json:"reasons"` // why not
+	Member  string   `json:"member"`  // who answers
+	Store   string   `json:"store"`   // where its cluster is; a directory is an absolute path
 }
 
 func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
-	r := Readiness{Reasons: []string{}}
+	r := Readiness{Reasons: []string{}, Member: h.c.Member, Store: cmp.Or(h.c.Place, h.c.Store)}
 	if h.c.Ready != nil {
 		r.Reasons = append(r.Reasons, h.c.Ready()...)
 	}

@@ -11,6 +11,9 @@ import (
 func TestAnErrorIsBounded(t *testing.T) {
 	t.Parallel()
 	long := errors.New(strings.Repeat("x", 1<<20))
+	if cut, ok := (&way{err: errors.New("x" + strings.Repeat("ü", 1<<20))}).event("id", Limits{}).(Fail); !ok || cut.Error != "x"+strings.Repeat("ü", 2047)+"…" {
+		t.Errorf("an error that is cut inside a character ends in %q", cut.Error[4090:])
+	}
 	for name, end := range map[string]way{"failed": {err: long}, "timed out": {err: long, timedOut: true}} {
 		fail, ok := end.event("id", Limits{TimeoutMS: 5}).(Fail)
 		if !ok || len(fail.Error) < 4<<10 || len(fail.Error) > 5<<10 {

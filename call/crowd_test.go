@@ -53,7 +53,7 @@ func (c *crowd) apply(command cluster.Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := c.value.Index() + 1
-	c.value, _ = c.value.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Format: 1, Commands: []cluster.Command{command}})
+	c.value, _ = c.value.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Commands: []cluster.Command{command}})
 }
 
 // join adds a member that runs calls until the test ends.

@@ -124,7 +124,7 @@ func (m model) chronicle() map[string]cluster.Value {
 	v := cluster.Value{}
 	index := cluster.Index(0)
 	apply := func(v cluster.Value, index cluster.Index, c cluster.Command) cluster.Value {
-		next, _ := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Format: 1, Commands: []cluster.Command{c}})
+		next, _ := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Commands: []cluster.Command{c}})
 		return next
 	}
 	for p := range m.members {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
@@ -163,13 +164,17 @@ func (r *run) perform() Event {
 	}.event(r.id, r.call.Limits)
 }
 
-// context is the ctx of the function. The outermost ctx checks the clock of the lease: a derived ctx asks its parent for nothing.
+// context is the ctx of the function. The outermost one looks at the clock.
 func (r *run) context() (context.Context, context.CancelFunc) {
-	ctx, cancel := r.ctx, context.CancelFunc(func() {})
+	ctx, cancel := context.WithValue(context.WithValue(r.ctx, tokenKey{}, r.call.Token), runKey{}, r), context.CancelFunc(func() {})
 	if ms := r.call.Limits.TimeoutMS; ms > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 	}
-	return runContext{ctx, r}, cancel
+	return protocol.Leased{Context: ctx, Look: func() {
+		if inc, until := r.w.c.Tenure(); inc != r.inc || until <= r.w.c.Clock() {
+			r.stop(causeLease)
+		}
+	}}, cancel
 }
 
 // invoke calls the function, whether it returns, panics or ends its goroutine.
@@ -221,34 +226,6 @@ func (r *run) tell(before Record, t told) {
 	if failed && t.next.State != Cancelled {
 		r.record(before, f.Error)
 	}
-}
-
-// runContext checks the clock of the lease in Err: a process that was suspended notices it before its timers do.
-type runContext struct {
-	context.Context
-	r *run
-}
-
-// Err implements context.Context.
-func (c runContext) Err() error {
-	if err := c.Context.Err(); err != nil {
-		return err
-	}
-	if inc, until := c.r.w.c.Tenure(); inc != c.r.inc || until <= c.r.w.c.Clock() {
-		c.r.stop(causeLease)
-	}
-	return c.Context.Err()
-}
-
-// Value implements context.Context.
-func (c runContext) Value(key any) any {
-	switch key {
-	case tokenKey{}:
-		return c.r.call.Token
-	case runKey{}:
-		return c.r
-	}
-	return c.Context.Value(key)
 }
 
 type tokenKey struct{}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/store"
 )
 
@@ -190,13 +191,7 @@ func (r way) event(id string, l Limits) Event {
 }
 
 // cut bounds what an error takes of a document.
-func cut(s string) string {
-	const most = 4 << 10
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+func cut(s string) string { return plain.Cut(s, 4<<10) }
 
 // interrupts returns why a run must stop, by what was read of its call; nil if it need not.
 func interrupts(now got, nonce string, began bool) error {

@@ -21,7 +21,7 @@ import (
 // cluster of one member, m, whose incarnation is 1.
 func alone(t *testing.T) cluster.Value {
 	t.Helper()
-	v, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Format: 1, Commands: []cluster.Command{
+	v, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: []cluster.Command{
 		cluster.PrepareJoin{Member: "m", Slots: 2, Weight: 100, Heartbeat: "pulse/m"},
 	}})
 	if first, ok := v.FirstJoined(); !ok || first != "m" {

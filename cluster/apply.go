@@ -22,9 +22,6 @@ func (v Value) Apply(e Entry) (Value, Applied) {
 	d.index, d.chain = e.Index, chain(v.chain, e.Index, e.bytes())
 	d.applied++
 	d.passed()
-	if e.Format == 0 || e.Format > d.Settings().Format { // not even its writer counts: a Rota that cannot decode it skips it
-		return d.value(), refuseAll(e, "its format is not switched on", false)
-	}
 	if why := v.foreign(&e); why != "" { // its writer does not count either
 		out := refuseAll(e, why, false)
 		out.Foreign = why
@@ -178,20 +175,10 @@ func (d *draft) forgetWriters() {
 }
 
 func (d *draft) configure(c Configure) string {
-	old := d.Settings()
-	switch {
-	case c.Format != 0 && c.Format < old.Format:
-		return "the format may only grow"
-	case c.MoveBudget < 0 || c.Retention < 0:
-		return "a limit is negative"
-	}
 	if why := d.schedulerRefused(c.JobScheduler); why != "" {
 		return why
 	}
 	d.digest -= d.settingsHash()
-	if c.Format != 0 {
-		d.settings.Format = c.Format
-	}
 	if c.MoveBudget != 0 {
 		d.settings.MoveBudget = c.MoveBudget
 	}

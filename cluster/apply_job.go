@@ -74,7 +74,7 @@ func sourceName(s *JobSpec) string {
 
 // SameSpec reports whether two specs are equal, byte by byte, by their canonical encoding.
 func SameSpec(a, b *JobSpec) bool {
-	return bytes.Equal(appendSpec(nil, a), appendSpec(nil, b))
+	return bytes.Equal(appendJobSpec(nil, *a), appendJobSpec(nil, *b))
 }
 
 func (d *draft) newRecord(id JobID, spec JobSpec) *jobRecord {

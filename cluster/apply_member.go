@@ -25,6 +25,9 @@ func (d *draft) prepareJoin(c PrepareJoin) string {
 		ID: c.Member, Incarnation: d.at, State: MemberPrepared, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity,
 		Labels: c.Labels, Heartbeat: c.Heartbeat, Address: c.Address, Version: c.Version, SinceMS: d.atMS,
 	})
+	if c.Again {
+		d.acquit(c.Member)
+	}
 	if d.settings.Placement == PlacementOffered { // the leader has seen its heartbeat
 		m, _ := d.Value.members.Get(c.Member)
 		d.join(m.Member)

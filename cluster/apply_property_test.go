@@ -24,11 +24,7 @@ func (c *choices) anyCommand(v Value) Command {
 	case 6:
 		return c.ofOperator()
 	case 11:
-		if filled := c.filled(pick(c, samples()...)); v.CountsDeaths() {
-			return filled
-		} else {
-			return ofFormatOne(filled)
-		}
+		return c.filled(pick(c, samples()...))
 	}
 	return c.ofOwner(v)
 }
@@ -61,7 +57,7 @@ func (c *choices) ofMember(v Value) Command {
 	inc := c.near(m.Incarnation)
 	switch c.n(5) {
 	case 0:
-		return LeaveCluster{Member: id, Incarnation: inc, Reason: "gone", Hold: c.bool(), Died: v.CountsDeaths() && c.bool()}
+		return LeaveCluster{Member: id, Incarnation: inc, Reason: "gone", Hold: c.bool(), Died: c.bool()}
 	case 1:
 		return AbortJoin{id, inc}
 	case 2:
@@ -178,7 +174,7 @@ func played(t interface{ Fatalf(string, ...any) }, story string) (Value, [][]byt
 	c, v := &choices{[]byte(story)}, Value{}
 	var log [][]byte
 	for seq := uint64(1); len(c.data) > 0 && len(log) < 200; seq++ {
-		e := Entry{Index: v.index + 1, Writer: pick[WriterID](c, "w", "w", "w2"), Seq: seq, Format: v.Settings().Format, AtMS: int64(seq), BaseIndex: v.index, BaseChain: v.chain}
+		e := Entry{Index: v.index + 1, Writer: pick[WriterID](c, "w", "w", "w2"), Seq: seq, AtMS: int64(seq), BaseIndex: v.index, BaseChain: v.chain}
 		for range 1 + c.n(3) {
 			e.Commands = append(e.Commands, c.anyCommand(v))
 		}
@@ -213,7 +209,7 @@ func mustFold(t interface{ Fatalf(string, ...any) }, old Value, data []byte) Val
 			t.Fatalf("%v: %+v", e.Commands[i], r)
 		}
 	}
-	if again, did := v.Apply(Entry{Index: e.Index + 1, Writer: e.Writer, Seq: e.Seq, Format: e.Format, Commands: e.Commands}); !did.Duplicate || again.Digest() != v.Digest() {
+	if again, did := v.Apply(Entry{Index: e.Index + 1, Writer: e.Writer, Seq: e.Seq, Commands: e.Commands}); !did.Duplicate || again.Digest() != v.Digest() {
 		t.Fatalf("an entry that stands twice in the log did something: %+v", did)
 	}
 	if stale, _ := v.Apply(e); stale.String() != v.String() || stale.index != v.index || stale.chain != v.chain {
@@ -387,7 +383,7 @@ func mustDischarge(t interface{ Fatalf(string, ...any) }, v Value, m MemberID) {
 }
 
 func mustAccept(t interface{ Fatalf(string, ...any) }, v Value, c Command) Value {
-	after, did := v.Apply(Entry{Index: v.index + 1, Writer: "reaction", Seq: v.Wrote("reaction") + 1, Format: v.Settings().Format, Commands: []Command{c}})
+	after, did := v.Apply(Entry{Index: v.index + 1, Writer: "reaction", Seq: v.Wrote("reaction") + 1, Commands: []Command{c}})
 	if !did.Results[0].Accepted {
 		t.Fatalf("the value asks for %+v and then refuses it: %s\n%s", c, did.Results[0].Reason, v)
 	}

@@ -11,7 +11,7 @@ func written(t *testing.T, n, lag int) []Value {
 	values := []Value{{}}
 	for i := range n {
 		v, from := values[i], values[max(0, i-lag)]
-		e := Entry{Index: v.index + 3, Writer: "w", Seq: uint64(i + 1), Format: 1, BaseIndex: from.index, BaseChain: from.chain, Commands: []Command{Configure{Retention: int64(i + 1)}}}
+		e := Entry{Index: v.index + 3, Writer: "w", Seq: uint64(i + 1), BaseIndex: from.index, BaseChain: from.chain, Commands: []Command{Configure{Retention: int64(i + 1)}}}
 		next, done := v.Apply(e)
 		if done.Foreign != "" || !done.Results[0].Accepted {
 			t.Fatalf("entry %d of a writer that lags by %d: %+v", i, lag, done)
@@ -50,7 +50,7 @@ func TestForeignEntriesAreRefusedByAllAlike(t *testing.T) {
 				{BaseIndex: base.index - 1, BaseChain: base.chain},
 				{BaseIndex: v.index + 1 + Index(back), BaseChain: base.chain},
 			} {
-				e.Index, e.Writer, e.Seq, e.Format, e.Commands = v.index+1, "x", 1, 1, []Command{Configure{Retention: 7777}}
+				e.Index, e.Writer, e.Seq, e.Commands = v.index+1, "x", 1, []Command{Configure{Retention: 7777}}
 				next, done := v.Apply(e)
 				_, there := loaded.Apply(e)
 				what := fmt.Sprintf("after %d records, base %d back at %d", at, back, e.BaseIndex)

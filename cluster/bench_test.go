@@ -16,7 +16,7 @@ type bench struct {
 func (w *bench) write(commands ...Command) {
 	w.seq++
 	var did Applied
-	w.v, did = w.v.Apply(Entry{Index: w.v.index + 1, Writer: "w", Seq: w.seq, Format: 1, Commands: commands})
+	w.v, did = w.v.Apply(Entry{Index: w.v.index + 1, Writer: "w", Seq: w.seq, Commands: commands})
 	for i, r := range did.Results {
 		if !r.Accepted {
 			w.b.Fatalf("%v: %s", commands[i], r.Reason)
@@ -66,7 +66,7 @@ func benchmarkApply(b *testing.B, size int) {
 	}
 	entries := make([]Entry, 0, len(all)/size)
 	for at := 0; at+size <= len(all); at += size {
-		e := Entry{Index: 1, Writer: "w", Format: 1}
+		e := Entry{Index: 1, Writer: "w"}
 		for _, p := range all[at : at+size] {
 			e.Commands = append(e.Commands, FinishPartition{Partition: p.ID, Token: p.Token, Outcome: OutcomeFailed, Fresh: true, Message: "connection refused"})
 		}
@@ -140,7 +140,7 @@ func manyJobs(b *testing.B, jobs int, alike bool) *bench {
 	}
 	for at := 0; at < jobs; at += 1000 {
 		w.seq++
-		e := Entry{Index: w.v.index + 1, Writer: "w", Seq: w.seq, Format: 1}
+		e := Entry{Index: w.v.index + 1, Writer: "w", Seq: w.seq}
 		for i := at; i < min(at+1000, jobs); i++ {
 			definition := `{"every_ms":60000}`
 			if !alike {

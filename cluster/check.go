@@ -102,12 +102,8 @@ func notNegative(n int64) error {
 }
 
 func checkConfigure(c Configure) error {
-	err := errors.Join(at("move_budget", notNegative(c.MoveBudget)), at("retention", notNegative(c.Retention)),
+	return errors.Join(at("move_budget", notNegative(c.MoveBudget)), at("retention", notNegative(c.Retention)),
 		at("job_scheduler", checkScheduler(c.JobScheduler)))
-	if c.Format > NewestFormat {
-		return errors.Join(err, fmt.Errorf("format: this Rota knows formats up to %d", NewestFormat))
-	}
-	return err
 }
 
 func checkPrepareJoin(c *PrepareJoin) error {

@@ -39,15 +39,6 @@ func (c *choices) filled(sample Command) Command {
 	return v.Interface().(Command)
 }
 
-// ofFormatOne is a command without what a later format brought.
-func ofFormatOne(c Command) Command {
-	if l, ok := c.(LeaveCluster); ok {
-		l.Died = false
-		return l
-	}
-	return c
-}
-
 func (c *choices) fill(v reflect.Value) {
 	if top, ok := choiceTypes[v.Type()]; ok {
 		v.SetUint(uint64(c.n(top + 1)))

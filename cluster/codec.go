@@ -9,7 +9,7 @@ import (
 // The encoding is compact and canonical: one value has one encoding, and the decoder refuses any other. Integers are
 // varints of minimal length, strings and lists have their length in front.
 
-// FormatError reports that bytes were written by a newer Rota: a member that meets it stops applying.
+// FormatError reports that bytes are of another format than [Format]: a member that meets it stops applying.
 type FormatError struct {
 	Index  Index // of the entry; 0 for a snapshot
 	Format uint32
@@ -21,8 +21,15 @@ func (e *FormatError) Error() string {
 	if e.Index != 0 {
 		what = "entry " + e.Index.String()
 	}
-	return fmt.Sprintf("%s has format %d, this Rota knows %d: upgrade this member", what, e.Format, NewestFormat)
+	wrote, try := "an older", "an empty place, and submit the jobs again; or the Rota that wrote this one"
+	if e.Format > Format {
+		wrote, try = "a newer", "upgrade this Rota"
+	}
+	return fmt.Sprintf("%s is of format %d, written by %s Rota; this one reads format %d alone; try: %s", what, e.Format, wrote, Format, try)
 }
+
+// Entry is an entry of that format: who decodes it gets this error. It is for logs whose records have an encoding of their own.
+func (e *FormatError) Entry() []byte { return appendUvarint([]byte{entryMagic}, e.Format) }
 
 // CorruptError reports bytes that Rota cannot have written.
 type CorruptError struct {
@@ -67,14 +74,10 @@ func appendList[T any](b []byte, list []T, item func([]byte, T) []byte) []byte {
 
 // decoder reads what the append functions wrote. After the first fault every read gives zero and err stays.
 type decoder struct {
-	index Index
-	data  []byte
-	off   int
-	err   error
-	// deaths says that the entry's format counts deaths.
-	deaths bool
-	// pauses says that the entry's format has pauses.
-	pauses bool
+	index  Index
+	data   []byte
+	off    int
+	err    error
 	shared *shared // of a snapshot
 }
 

@@ -18,6 +18,8 @@ type (
 		Heartbeat string `json:"pulse"` // key of the heartbeat document of this start; "pulse" in records that exist
 		Address   string // address of its API; for people, not for decisions
 		Version   string // of its binary; for people, not for decisions
+		// Again means that this process was a member before: who reported its death was wrong, and no task of it is to blame.
+		Again bool
 	}
 	// AcceptJoin is written by the present predecessor in the ring, once it watches the joiner's heartbeat and has observed it.
 	// By must be that predecessor, joined, with incarnation ByIncarnation.
@@ -32,8 +34,8 @@ type (
 		Member      MemberID
 		Incarnation Incarnation
 	}
-	// LeaveCluster removes a member and frees its grants. Hold keeps its grants for an announced restart. Died, since format 2, means that others report its
-	// death: it is counted for the partitions that the member ran.
+	// LeaveCluster removes a member and frees its grants. Hold keeps its grants for an announced restart. Died means that others report its death: it is
+	// counted for the partitions that the member ran.
 	LeaveCluster struct {
 		Member      MemberID
 		Incarnation Incarnation
@@ -127,7 +129,6 @@ type (
 	// Configure changes settings of the cluster; zero fields stay as they are.
 	Configure struct {
 		MoveBudget   int64  // most partitions in hand-over at once
-		Format       uint32 // format version of entries from here on; may only grow
 		Retention    int64  // number of ended jobs that stay visible
 		JobScheduler string // name of a schedule.JobScheduler
 	}

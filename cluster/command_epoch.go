@@ -110,11 +110,6 @@ func (d *draft) loseOthers(named []EpochMember) {
 		return true
 	})
 	for _, m := range lost {
-		if d.CountsDeaths() {
-			d.countDeaths(m.ID)
-		}
-	}
-	for _, m := range lost {
 		d.release(m.ID, end{}, string(m.ID)+" is not in the epoch "+d.epoch.String())
 		d.removeMember(m.ID)
 	}

@@ -5,7 +5,7 @@ import "cmp"
 // What people say of a job that is to rest.
 type (
 	// PauseJob takes the partitions of a job from their owners, under their hand-over contract, and keeps them without one until ResumeJob. What is parked or
-	// finished stays so. A writer proposes it only where [Value.Pauses].
+	// finished stays so.
 	PauseJob struct {
 		Job JobID
 		By  string // who asked for it, for people; not empty
@@ -17,17 +17,12 @@ type (
 func (PauseJob) command()  {}
 func (ResumeJob) command() {}
 
-// Pauses reports whether jobs can be paused: the format of entries is new enough.
-func (v Value) Pauses() bool { return v.Settings().Format >= formatPause }
-
 // Paused reports whether the job was told to rest.
 func (j *Job) Paused() bool { return j.PausedBy != "" }
 
 func (d *draft) pauseJob(c PauseJob) string {
 	j, ok := d.jobs.Get(c.Job)
 	switch {
-	case !d.Pauses():
-		return "pauses are not switched on: rota configure --format 3"
 	case !ok || j.State != JobRunning:
 		return "no such live job"
 	case j.Paused():

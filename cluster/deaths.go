@@ -34,6 +34,27 @@ func (d *draft) poison(p *partitionRecord) bool {
 	return true
 }
 
+// acquit forgives deaths, because a member that was reported dead is back as the same process: it is the store that fails. What was parked by its death
+// runs again.
+func (d *draft) acquit(m MemberID) {
+	var ids []PartitionID
+	d.Value.partitions.Each(func(id PartitionID, p *partitionRecord) bool {
+		if p.Deaths > 0 && (p.State != PartitionParked || p.From == m) {
+			ids = append(ids, id)
+		}
+		return true
+	})
+	for _, id := range ids {
+		p, _ := d.edit(id)
+		if p.State != PartitionParked || p.Cause != poisoned {
+			d.calm(p)
+			continue
+		}
+		p.Deaths = 0
+		d.retry(p, string(m)+" is alive")
+	}
+}
+
 // calm forgives the deaths: its owner has run it for long enough.
 func (d *draft) calm(p *partitionRecord) {
 	p.Deaths = 0

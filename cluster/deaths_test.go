@@ -2,22 +2,11 @@ package cluster
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
 )
 
-// deaths is a cluster of three with two tasks, at a format.
-func deaths(t *testing.T, format uint32) *scripted {
-	t.Helper()
-	s := &scripted{t: t}
-	if format > 1 {
-		s.ok(Configure{Format: format})
-	}
-	return s
-}
-
-// scripted applies entries of the format that is switched on.
+// scripted applies entries one by one.
 type scripted struct {
 	t   *testing.T
 	v   Value
@@ -27,7 +16,7 @@ type scripted struct {
 func (s *scripted) apply(c Command) Result {
 	s.t.Helper()
 	s.seq++
-	e := Entry{Writer: "w", Seq: s.seq, Format: s.v.Settings().Format, Commands: []Command{c}}
+	e := Entry{Writer: "w", Seq: s.seq, Commands: []Command{c}}
 	read, err := DecodeEntry(s.v.Index()+1, e.Encode())
 	if err != nil {
 		s.t.Fatal(err)
@@ -79,7 +68,7 @@ func (s *scripted) submit() {
 // A task whose owner died three times in a row is parked with that reason, and runs again when it is unparked.
 func TestAPoisonTaskIsParked(t *testing.T) {
 	t.Parallel()
-	s := deaths(t, 2)
+	s := &scripted{t: t}
 	s.submit()
 	for _, m := range []MemberID{"a", "b", "c"} {
 		s.join(m)
@@ -112,7 +101,7 @@ func TestAPoisonTaskIsParked(t *testing.T) {
 // Deaths that have nothing to do with each other park nothing: an owner that ran it for long enough says so.
 func TestDeathsAreForgiven(t *testing.T) {
 	t.Parallel()
-	s := deaths(t, 2)
+	s := &scripted{t: t}
 	s.submit()
 	for _, m := range []MemberID{"a", "b", "c", "d", "e"} {
 		s.join(m)
@@ -133,10 +122,35 @@ func TestDeathsAreForgiven(t *testing.T) {
 	}
 }
 
-// An orderly leave is no death, and neither is anything at format 1, which older members know.
+// Who is back as the same process did not die: its store failed. Nothing is parked for that, and what was runs again; another process of the name says nothing.
+func TestWhoIsBackDidNotDie(t *testing.T) {
+	t.Parallel()
+	s := &scripted{t: t}
+	s.submit()
+	back := func(id MemberID, again bool) {
+		s.ok(PrepareJoin{Member: id, Heartbeat: "p", Again: again})
+		if p := s.task(); again != (p.Deaths == 0) || again && p.Owner != id {
+			t.Fatalf("%s is back, as the same process: %v: %s", id, again, p)
+		}
+	}
+	s.join("a")
+	s.leave("a", true)
+	back("a", true)
+	for range 3 {
+		s.leave("a", true)
+		back("a", s.task().Deaths == 4)
+	}
+	if p := s.task(); p.State != PartitionParked {
+		t.Fatalf("%s", p)
+	}
+	s.leave("a", true)
+	back("a", true)
+}
+
+// An orderly leave is no death.
 func TestWhatIsNoDeath(t *testing.T) {
 	t.Parallel()
-	s := deaths(t, 2)
+	s := &scripted{t: t}
 	s.submit()
 	for _, m := range []MemberID{"a", "b", "c", "d"} {
 		s.join(m)
@@ -144,22 +158,5 @@ func TestWhatIsNoDeath(t *testing.T) {
 	}
 	if p := s.task(); p.Deaths != 0 || p.State == PartitionParked {
 		t.Errorf("left in order: %s", p)
-	}
-	s = deaths(t, 1)
-	s.submit()
-	for _, m := range []MemberID{"a", "b", "c", "d"} {
-		s.join(m)
-		s.leave(m, false)
-		if r := s.apply(Started{Partition: "poison", Token: 1}); r.Accepted {
-			t.Fatal("something was forgiven")
-		}
-	}
-	if b := s.v.Snapshot(); b[1] != 1 {
-		t.Errorf("the snapshot has format %d: an older member cannot read it", b[1])
-	}
-	e := Entry{Writer: "w", Seq: 99, Format: 1, Commands: []Command{LeaveCluster{Member: "a", Incarnation: 1, Died: true}}}
-	var corrupt *CorruptError
-	if _, err := DecodeEntry(1, e.Encode()); !errors.As(err, &corrupt) {
-		t.Errorf("an entry of format 1 speaks of a death: %v; an older member refuses it", err)
 	}
 }

@@ -76,12 +76,12 @@ func decodeTask(r *decoder) TaskSpec {
 
 func appendJobSpec(b []byte, s JobSpec) []byte {
 	b = appendList(b, s.Tasks, appendTask)
-	b = appendString(b, s.Source)
-	return appendString(b, s.Version)
+	b = appendString(appendString(b, s.Source), s.Version)
+	return appendWorkflow(b, &s.Workflow)
 }
 
 func decodeJobSpec(r *decoder) JobSpec {
-	return JobSpec{Tasks: decodeList(r, decodeTask), Source: r.string(), Version: r.string()}
+	return JobSpec{Tasks: decodeList(r, decodeTask), Source: r.string(), Version: r.string(), Workflow: decodeWorkflow(r)}
 }
 
 func appendJob(b []byte, j Job) []byte {
@@ -102,11 +102,7 @@ func appendJob(b []byte, j Job) []byte {
 func decodeJob(r *decoder) Job {
 	j := Job{ID: JobID(r.string())}
 	state, more, paused := r.jobState()
-	if j.Spec = r.jobSpec(); more {
-		own := *j.Spec
-		j.Spec = &own
-	}
-	j.State, j.SpecIndex, j.SinceMS = JobState(state), Index(r.uvarint()), r.varint()
+	j.State, j.Spec, j.SpecIndex, j.SinceMS = JobState(state), r.jobSpec(), Index(r.uvarint()), r.varint()
 	if more {
 		decodeMore(r, &j)
 	}
@@ -167,42 +163,12 @@ func decodeWriter(r *decoder) (WriterID, writerRecord) {
 }
 
 func appendSettings(b []byte, s Settings) []byte {
-	format := uint64(s.Format)
-	if s.JobScheduler != 0 {
-		format |= settingsMore
-	}
-	if s.Placement != 0 {
-		format |= settingsPlacement
-	}
-	b = appendVarint(appendVarint(appendUvarint(b, format), s.MoveBudget), s.Retention)
-	if s.JobScheduler != 0 {
-		b = append(b, byte(s.JobScheduler))
-	}
-	if s.Placement != 0 {
-		b = append(b, byte(s.Placement))
-	}
-	return b
+	return append(appendVarint(appendVarint(b, s.MoveBudget), s.Retention), byte(s.JobScheduler), byte(s.Placement))
 }
 
-// Set beside the format, which has 32 bits, if settings follow that did not exist at first.
-const (
-	settingsMore      = 1 << 32
-	settingsPlacement = 1 << 33
-)
-
 func decodeSettings(r *decoder) Settings {
-	format := r.uvarint()
-	s := Settings{Format: uint32(format), MoveBudget: r.varint(), Retention: r.varint()}
-	if format&settingsMore != 0 {
-		s.JobScheduler = schedule.JobScheduler(r.enum(byte(schedule.JobsPercentage)))
-		if s.JobScheduler == 0 {
-			r.fail("settings that add nothing")
-		}
+	return Settings{
+		MoveBudget: r.varint(), Retention: r.varint(),
+		JobScheduler: schedule.JobScheduler(r.enum(byte(schedule.JobsPercentage))), Placement: Placement(r.enum(byte(PlacementShared))),
 	}
-	if format&settingsPlacement != 0 {
-		if s.Placement = Placement(r.enum(byte(PlacementShared))); s.Placement == 0 {
-			r.fail("a placement that adds nothing")
-		}
-	}
-	return s
 }

@@ -1,6 +1,6 @@
 package cluster
 
-// entryMagic begins every entry; the format version follows it, so that an older Rota can tell a newer entry from garbage.
+// entryMagic begins every entry. The format follows it, so that what another Rota wrote is told from garbage.
 const entryMagic = 0xE7
 
 // The tags of commands in an entry. A tag never changes its meaning.
@@ -21,11 +21,7 @@ const (
 	tagUnparkPartition
 	tagConfigure
 	tagConfirmMember
-	tagSubmitWorkflow // as tagSubmitJob, with what the spec says of the workflow
-	tagUpdateWorkflow
-	tagConfigureMore // as tagConfigure, with the job scheduler
 	tagAdvanceWindow
-	tagExpected // an expectation, and the command about a job that it is of
 )
 
 // The tags of the protocol leader, and of placements.
@@ -40,7 +36,7 @@ const (
 // The tag of the protocol lease.
 const tagClaim byte = 48
 
-// The tags of pauses, since format 3.
+// The tags of pauses.
 const (
 	tagPauseJob  byte = 64
 	tagResumeJob byte = 65
@@ -52,7 +48,7 @@ func (e Entry) Encode() []byte { return AppendEntry(nil, e) }
 // AppendEntry appends the entry's encoding to b.
 func AppendEntry(b []byte, e Entry) []byte {
 	b = append(b, entryMagic)
-	b = appendUvarint(b, e.Format)
+	b = appendUvarint(b, Format)
 	b = appendString(b, e.Writer)
 	b = appendUvarint(b, e.Seq)
 	b = appendVarint(b, e.AtMS)
@@ -61,19 +57,18 @@ func AppendEntry(b []byte, e Entry) []byte {
 	return appendList(b, e.Commands, appendCommand)
 }
 
-// DecodeEntry reads the entry that the log has at index. Its error is a *FormatError if the format is newer than this Rota, else a *CorruptError.
+// DecodeEntry reads the entry that the log has at index. Its error is a *FormatError if it is of another format, else a *CorruptError.
 // The entry retains data.
 func DecodeEntry(index Index, data []byte) (Entry, error) {
 	r := &decoder{index: index, data: data}
 	if r.byte() != entryMagic {
 		r.fail("it does not begin as an entry")
 	}
-	e := Entry{Index: index, Format: r.format(), data: data}
-	e.Writer = WriterID(r.string())
+	r.format()
+	e := Entry{Index: index, Writer: WriterID(r.string()), data: data}
 	e.Seq = r.uvarint()
 	e.AtMS = r.varint()
 	e.BaseIndex, e.BaseChain = Index(r.uvarint()), Hash(r.uvarint())
-	r.deaths, r.pauses = e.Format >= formatDeaths, e.Format >= formatPause
 	e.Commands = decodeList(r, decodeCommand)
 	if r.err == nil && r.off != len(data) {
 		r.fail("bytes behind its end")
@@ -84,15 +79,16 @@ func DecodeEntry(index Index, data []byte) (Entry, error) {
 	return e, nil
 }
 
-func (r *decoder) format() uint32 {
+// format reads the format, which must be ours.
+func (r *decoder) format() {
 	f := r.uvarint()
-	if r.err == nil && f == 0 {
+	switch {
+	case r.err != nil || f == uint64(Format):
+	case f == 0:
 		r.fail("format zero")
-	}
-	if r.err == nil && f > uint64(NewestFormat) {
+	default:
 		r.err = &FormatError{Index: r.index, Format: uint32(min(f, 1<<32-1))}
 	}
-	return uint32(f)
 }
 
 func appendJoinRef(b []byte, tag byte, m MemberID, inc Incarnation) []byte {
@@ -121,9 +117,9 @@ func appendCommand(b []byte, c Command) []byte {
 	case DrainMember:
 		return appendBool(appendString(append(b, tagDrainMember), c.Member), c.On)
 	case SubmitJob:
-		return appendJobCommand(appendExpected(b, c.Expected), [...]byte{tagSubmitJob, tagSubmitWorkflow}, c.Job, &c.Spec, c.By, c.ByToken)
+		return appendSubmit(append(b, tagSubmitJob), &c)
 	case UpdateJob:
-		return appendJobCommand(appendExpected(b, c.Expected), [...]byte{tagUpdateJob, tagUpdateWorkflow}, c.Job, &c.Spec, c.By, c.ByToken)
+		return appendSubmit(append(b, tagUpdateJob), (*SubmitJob)(&c))
 	case KillJob:
 		return appendUvarint(appendString(appendString(append(b, tagKillJob), c.Job), c.By), uint64(c.ByToken))
 	case Started:
@@ -140,7 +136,8 @@ func appendCommand(b []byte, c Command) []byte {
 	case UnparkPartition:
 		return appendString(append(b, tagUnparkPartition), c.Partition)
 	case Configure:
-		return appendConfigure(b, &c)
+		b = appendVarint(appendVarint(append(b, tagConfigure), c.MoveBudget), c.Retention)
+		return appendString(b, c.JobScheduler)
 	}
 	return appendPlacementCommand(b, c)
 }
@@ -171,84 +168,23 @@ func appendPrepareJoin(b []byte, c PrepareJoin) []byte {
 	b = appendUvarint(appendString(b, c.Member), uint64(c.Replaces))
 	b = appendVarint(appendVarint(appendVarint(b, c.Slots), c.Weight), c.Capacity)
 	b = appendList(b, c.Labels, appendLabel)
-	return appendString(appendString(appendString(b, c.Heartbeat), c.Address), c.Version)
+	return appendBool(appendString(appendString(appendString(b, c.Heartbeat), c.Address), c.Version), c.Again)
 }
 
 func (r *decoder) prepareJoin() PrepareJoin {
 	return PrepareJoin{
 		Member: MemberID(r.string()), Replaces: Index(r.uvarint()), Slots: r.varint(), Weight: r.varint(), Capacity: r.varint(),
-		Labels: decodeList(r, decodeLabel), Heartbeat: r.string(), Address: r.string(), Version: r.string(),
+		Labels: decodeList(r, decodeLabel), Heartbeat: r.string(), Address: r.string(), Version: r.string(), Again: r.bool(),
 	}
 }
 
-// appendJobCommand has two tags: the second is for a spec that says something of the workflow.
-func appendJobCommand(b []byte, tags [2]byte, id JobID, spec *JobSpec, by PartitionID, token Token) []byte {
-	if spec.isZero() {
-		b = appendJobSpec(appendString(append(b, tags[0]), id), *spec)
-	} else {
-		b = appendSpec(appendString(append(b, tags[1]), id), spec)
-	}
-	return appendUvarint(appendString(b, by), uint64(token))
+func appendSubmit(b []byte, c *SubmitJob) []byte {
+	b = appendJobSpec(appendString(b, c.Job), c.Spec)
+	return appendUvarint(appendUvarint(appendString(b, c.By), uint64(c.ByToken)), uint64(c.Expected))
 }
 
-func appendExpected(b []byte, e Expected) []byte {
-	if e == 0 {
-		return b
-	}
-	return appendUvarint(append(b, tagExpected), uint64(e))
-}
-
-// expected decodes a command with an expectation.
-func (r *decoder) expected() Command {
-	e := Expected(r.uvarint())
-	if r.err == nil && e == 0 {
-		r.fail("an expectation that says nothing")
-	}
-	switch tag := r.byte(); tag {
-	case tagSubmitJob, tagSubmitWorkflow:
-		c := r.submit(tag == tagSubmitWorkflow)
-		c.Expected = e
-		return c
-	case tagUpdateJob, tagUpdateWorkflow:
-		c := UpdateJob(r.submit(tag == tagUpdateWorkflow))
-		c.Expected = e
-		return c
-	}
-	r.fail("an expectation of no job")
-	return nil
-}
-
-func (r *decoder) submit(workflow bool) SubmitJob {
-	c := SubmitJob{Job: JobID(r.string())}
-	if workflow {
-		c.Spec = decodeSpecWithWorkflow(r)
-	} else {
-		c.Spec = decodeJobSpec(r)
-	}
-	c.By, c.ByToken = r.partition(), r.token()
-	return c
-}
-
-func appendConfigure(b []byte, c *Configure) []byte {
-	tag := tagConfigure
-	if c.JobScheduler != "" {
-		tag = tagConfigureMore
-	}
-	b = appendVarint(appendUvarint(appendVarint(append(b, tag), c.MoveBudget), c.Format), c.Retention)
-	if c.JobScheduler != "" {
-		b = appendString(b, c.JobScheduler)
-	}
-	return b
-}
-
-func (r *decoder) configure(more bool) Command {
-	c := Configure{MoveBudget: r.varint(), Format: r.uint32(), Retention: r.varint()}
-	if more {
-		if c.JobScheduler = r.string(); c.JobScheduler == "" {
-			r.fail("a job scheduler without a name")
-		}
-	}
-	return c
+func (r *decoder) submit() SubmitJob {
+	return SubmitJob{Job: JobID(r.string()), Spec: decodeJobSpec(r), By: r.partition(), ByToken: r.token(), Expected: Expected(r.uvarint())}
 }
 
 func decodeCommand(r *decoder) Command {
@@ -268,15 +204,9 @@ func decodeCommand(r *decoder) Command {
 	case tagDrainMember:
 		return DrainMember{Member: r.member(), On: r.bool()}
 	case tagSubmitJob:
-		return r.submit(false)
+		return r.submit()
 	case tagUpdateJob:
-		return UpdateJob(r.submit(false))
-	case tagSubmitWorkflow:
-		return r.submit(true)
-	case tagUpdateWorkflow:
-		return UpdateJob(r.submit(true))
-	case tagExpected:
-		return r.expected()
+		return UpdateJob(r.submit())
 	case tagKillJob:
 		return KillJob{Job: JobID(r.string()), By: r.partition(), ByToken: r.token()}
 	}
@@ -303,9 +233,7 @@ func (r *decoder) partitionCommand() Command {
 	case tagUnparkPartition:
 		return UnparkPartition{Partition: r.partition()}
 	case tagConfigure:
-		return r.configure(false)
-	case tagConfigureMore:
-		return r.configure(true)
+		return Configure{MoveBudget: r.varint(), Retention: r.varint(), JobScheduler: r.string()}
 	case tagAdvanceWindow:
 		return r.advance()
 	}
@@ -327,21 +255,12 @@ func (r *decoder) placementCommand() Command {
 		return Claim{Partition: r.partition(), Token: r.token(), Member: r.member(), Incarnation: r.token()}
 	case tagPlace:
 		return Place{Placement: Placement(r.enum(byte(PlacementShared)))}
-	case tagPauseJob, tagResumeJob:
-		return r.pause(r.data[r.off-1])
+	case tagPauseJob:
+		return PauseJob{Job: JobID(r.string()), By: r.string()}
+	case tagResumeJob:
+		return ResumeJob{Job: JobID(r.string())}
 	}
 	return r.epochCommand()
-}
-
-func (r *decoder) pause(tag byte) Command {
-	if !r.pauses { // a Rota that knows older formats alone refuses it too
-		r.fail("an unknown command")
-		return nil
-	}
-	if tag == tagPauseJob {
-		return PauseJob{Job: JobID(r.string()), By: r.string()}
-	}
-	return ResumeJob{Job: JobID(r.string())}
 }
 
 func (r *decoder) member() MemberID       { return MemberID(r.string()) }
@@ -357,7 +276,7 @@ func (r *decoder) uint32() uint32 {
 	return uint32(u)
 }
 
-// The flags of a leave. Format 1 has a boolean in their place.
+// The flags of a leave.
 const (
 	leaveHold = 1
 	leaveDied = 2
@@ -375,10 +294,7 @@ func (c LeaveCluster) flags() (b byte) {
 
 func (r *decoder) leave() Command {
 	c := LeaveCluster{Member: r.member(), Incarnation: r.token(), Reason: r.string()}
-	b := r.byte()
-	if b > leaveHold|leaveDied || b&leaveDied != 0 && !r.deaths { // a Rota that knows format 1 alone refuses it too
-		r.fail("an unknown kind of leave")
-	}
+	b := r.enum(leaveHold | leaveDied)
 	c.Hold, c.Died = b&leaveHold != 0, b&leaveDied != 0
 	return c
 }

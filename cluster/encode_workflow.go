@@ -6,13 +6,10 @@ import (
 	"github.com/rota-run/rota/schedule"
 )
 
-// Later fields follow the original ones, and only if they are not zero: so the bytes of everything else do not
-// change, and each value still has one encoding.
-
-// moreFlag is set in the byte of a state where such a part follows.
+// moreFlag is set in the byte of a state where a part follows that most records do not have.
 const moreFlag = 0x80
 
-// pausedFlag is set in the byte of a job's state where a pause follows; since format 3.
+// pausedFlag is set in the byte of a job's state where a pause follows.
 const pausedFlag = 0x40
 
 func (j *Job) pausedFlag() byte {
@@ -49,12 +46,8 @@ func (r *decoder) extended(top byte) (state byte, more bool) {
 	return b &^ moreFlag, b&moreFlag != 0
 }
 
-func (w *Workflow) isZero() bool {
-	return len(w.Edges) == 0 && !w.Batch && w.Scheduler == 0 && !w.Coverage && w.Percent == 0
-}
-
 func (j *Job) hasMore() bool {
-	return !j.Spec.isZero() || j.Turn != Turn{} || len(j.Finished) > 0 || j.Message != ""
+	return j.Turn != Turn{} || len(j.Finished) > 0 || j.Message != ""
 }
 
 func appendWorkflow(b []byte, w *Workflow) []byte {
@@ -69,30 +62,15 @@ func decodeWorkflow(r *decoder) Workflow {
 }
 
 func appendMore(b []byte, j *Job) []byte {
-	b = appendWorkflow(b, &j.Spec.Workflow)
 	b = appendVarint(appendUvarint(b, uint64(j.Turn.Submitted)), j.Turn.Ordinal)
 	b = appendBool(appendUvarint(b, uint64(j.Turn.Since)), j.Turn.Passed)
 	return appendString(appendList(b, j.Finished, appendText), j.Message)
 }
 
 func decodeMore(r *decoder, j *Job) {
-	j.Spec.Workflow = decodeWorkflow(r)
 	j.Turn = Turn{Submitted: r.token(), Ordinal: r.varint(), Since: r.token(), Passed: r.bool()}
 	j.Finished, j.Message = decodeList(r, (*decoder).string), r.string()
 	if r.err == nil && (!j.hasMore() || !slices.IsSorted(j.Finished)) {
 		r.fail("a job that adds nothing, or whose finished tasks are not sorted")
 	}
-}
-
-// appendSpec is all that a spec says.
-func appendSpec(b []byte, s *JobSpec) []byte {
-	return appendWorkflow(appendJobSpec(b, *s), &s.Workflow)
-}
-
-func decodeSpecWithWorkflow(r *decoder) JobSpec {
-	s := decodeJobSpec(r)
-	if s.Workflow = decodeWorkflow(r); r.err == nil && s.isZero() {
-		r.fail("a workflow that says nothing")
-	}
-	return s
 }

@@ -1,35 +1,7 @@
 package cluster
 
-// Format is the initial format version of entries. A [Configure] switches on a newer one, once all members know it.
-const Format uint32 = 1
-
-// NewestFormat is the newest format version that this code applies:
-//
-//	2  deaths of owners are counted: LeaveCluster.Died, Partition.Deaths
-//	3  jobs can be paused: PauseJob, ResumeJob, Job.PausedBy
-const NewestFormat uint32 = 3
-
-// formatDeaths is the format from which on deaths of owners are counted.
-const formatDeaths = 2
-
-// formatPause is the format from which on jobs can be paused.
-const formatPause = 3
-
-// FormatOf is the oldest format that has all of these commands.
-func FormatOf(commands []Command) uint32 {
-	format := Format
-	for _, c := range commands {
-		switch c := c.(type) {
-		case PauseJob, ResumeJob:
-			format = max(format, formatPause)
-		case LeaveCluster:
-			if c.Died {
-				format = max(format, formatDeaths)
-			}
-		}
-	}
-	return format
-}
+// Format is the version of the encoding of entries, snapshots and records. There is one: what has another is refused with a [FormatError].
+const Format uint32 = 4
 
 // Hash is a chain hash or digest: it detects accidents, not malice (XXH64, published by Y. Collet).
 type Hash uint64
@@ -39,7 +11,6 @@ type Entry struct {
 	Index  Index    // given by the log, not part of the encoded bytes
 	Writer WriterID // with Seq removes duplicates: a retried append may be in the log twice
 	Seq    uint64   // grows by writer; one that is not greater than the last applied one is a duplicate
-	Format uint32
 	// AtMS is the writer's wall clock in milliseconds since 1970, only for people: it decides nothing.
 	AtMS int64
 	// BaseIndex and BaseChain are the last index and chain hash that the writer had applied when it wrote. A replica with

@@ -11,7 +11,7 @@ func BenchmarkEpoch(b *testing.B) {
 	name := func(i int) MemberID { return MemberID(fmt.Sprintf("m%02d", i)) }
 	var v Value
 	next := func(c Command) {
-		e := Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Format: 1, Commands: []Command{c}}
+		e := Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: []Command{c}}
 		after, did := v.Apply(e)
 		if !did.Results[0].Accepted {
 			b.Fatal(did.Results[0].Reason)

@@ -62,7 +62,7 @@ func (c *choices) epoch(v Value) Command {
 func inEpochs(t interface{ Fatalf(string, ...any) }, story string) Value {
 	c, v := &choices{[]byte(story)}, Value{}
 	for seq := uint64(1); len(c.data) > 0 && seq < 150; seq++ {
-		e := Entry{Index: v.index + 1, Writer: pick[WriterID](c, "w", "w2"), Seq: seq, Format: 1, AtMS: int64(seq)}
+		e := Entry{Index: v.index + 1, Writer: pick[WriterID](c, "w", "w2"), Seq: seq, AtMS: int64(seq)}
 		if !v.shared() {
 			e.Commands = []Command{Place{PlacementShared}}
 		}
@@ -160,7 +160,7 @@ func group(t *testing.T, members ...MemberID) Value {
 // say applies one command, which must be refused with a reason, or accepted.
 func say(t *testing.T, v Value, why string, c Command) Value {
 	t.Helper()
-	next, did := v.Apply(Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Format: 1, Commands: []Command{c}})
+	next, did := v.Apply(Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: []Command{c}})
 	if did.Results[0].Reason != why {
 		t.Fatalf("%v: %q, not %q", c, did.Results[0].Reason, why)
 	}

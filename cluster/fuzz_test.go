@@ -24,7 +24,7 @@ func FuzzDecodeEntry(f *testing.F) {
 		f.Add(data)
 	}
 	for _, sample := range samples() {
-		f.Add(Entry{Index: 1, Writer: "w", Seq: 1, Format: 1, Commands: []Command{(&choices{}).filled(sample)}}.Encode())
+		f.Add(Entry{Index: 1, Writer: "w", Seq: 1, Commands: []Command{(&choices{}).filled(sample)}}.Encode())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, err := DecodeEntry(v.index+1, data)

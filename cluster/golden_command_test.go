@@ -21,8 +21,8 @@ func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 		return PauseJob{Job: JobID(a.name(0)), By: a.text("by")}
 	case "resume":
 		return ResumeJob{Job: JobID(a.name(0))}
-	case "configure": // configure budget=2 retention=1 scheduler=greedy format=3
-		return Configure{Format: uint32(a.number("format", 0)), MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0), JobScheduler: a.text("scheduler")}
+	case "configure": // configure budget=2 retention=1 scheduler=greedy
+		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0), JobScheduler: a.text("scheduler")}
 	}
 	return g.partitionCommand(d, a)
 }

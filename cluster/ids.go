@@ -44,6 +44,9 @@ func NewPartitionID(job JobID, task, key string) PartitionID {
 	return PartitionID(s)
 }
 
+// Reserved tells the partitions of jobs that Rota submits itself.
+func (p PartitionID) Reserved() bool { return strings.HasPrefix(string(p), "rota.") }
+
 // Split returns the parts that [NewPartitionID] joined.
 func (p PartitionID) Split() (job JobID, task, key string) {
 	s, key, _ := strings.Cut(string(p), "#")

@@ -29,7 +29,7 @@ type Partition struct {
 	Cause     string   // why its owner got it, for the journal
 	Attempts  int64    // failures in a row
 	Message   string   // of the last failure
-	Deaths    int64    // number of owners in a row that died while they ran it; since format 2
+	Deaths    int64    // number of owners in a row that died while they ran it
 	Parents   []string // keys within its task
 	// Slot is the number of the slot of its owner that it occupies until it is removed, from 1; 0 if its task is not of spread pool.
 	Slot int64

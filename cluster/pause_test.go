@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -13,10 +12,9 @@ func TestPausesUnderAnyCommands(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		c, v := &choices{rapid.SliceOfN(rapid.Byte(), 100, 400).Draw(rt, "story")}, Value{}
-		log := [][]byte{Entry{Writer: "w", Seq: 1, Format: 1, Commands: []Command{Configure{Format: 3}}}.Encode()}
-		v = mustFold(rt, v, log[0])
-		for seq := uint64(2); len(c.data) > 0 && len(log) < 200; seq++ {
-			e := Entry{Writer: "w", Seq: seq, Format: v.Settings().Format, AtMS: int64(seq), BaseIndex: v.index, BaseChain: v.chain}
+		var log [][]byte
+		for seq := uint64(1); len(c.data) > 0 && len(log) < 200; seq++ {
+			e := Entry{Writer: "w", Seq: seq, AtMS: int64(seq), BaseIndex: v.index, BaseChain: v.chain}
 			said := c.anyCommand(v)
 			switch c.n(8) {
 			case 0:
@@ -53,34 +51,10 @@ func mustRest(t interface{ Fatalf(string, ...any) }, old, v Value) {
 	}
 }
 
-// Below format 3 a pause is an unknown command for everybody, also for those who know it: a Rota that does not know it reads the same.
-func TestAPauseInAnOldFormat(t *testing.T) {
-	t.Parallel()
-	for _, c := range []Command{PauseJob{Job: "x", By: "ann"}, ResumeJob{Job: "x"}} {
-		for format := uint32(1); format <= NewestFormat; format++ {
-			_, err := DecodeEntry(1, Entry{Writer: "w", Seq: 1, Format: format, Commands: []Command{c}}.Encode())
-			var corrupt *CorruptError
-			if format < formatPause && !errors.As(err, &corrupt) || format >= formatPause && err != nil {
-				t.Errorf("%s in format %d: %v", c, format, err)
-			}
-		}
-		if f := FormatOf([]Command{KillJob{}, c, Started{}}); f != formatPause {
-			t.Errorf("%s needs format %d", c, f)
-		}
-		if got, err := DecodeCommand(EncodeCommand(c)); err != nil || got != c {
-			t.Errorf("alone: %v, %v", got, err)
-		}
-		if _, r := (Value{}).Do(1, 0, c); r.Accepted {
-			t.Errorf("%s was accepted without the format", c)
-		}
-	}
-}
-
 // A pause is in records, in snapshots and in the text of the value, with who asked and when.
 func TestAPauseIsKept(t *testing.T) {
 	t.Parallel()
 	s := &scripted{t: t}
-	s.ok(Configure{Format: 3})
 	s.ok(SubmitJob{Job: "x", Spec: JobSpec{Tasks: []TaskSpec{{Type: "t"}}}})
 	s.ok(PauseJob{Job: "x", By: "ann@laptop"})
 	s.ok(PauseJob{Job: "x", By: "bob"}) // the first one counts
@@ -109,7 +83,6 @@ func TestAPauseIsKept(t *testing.T) {
 func TestAPauseWhereMembersClaim(t *testing.T) {
 	t.Parallel()
 	v := claimed(t, "x", "y")
-	v, _ = v.Do(3, 0, Configure{Format: 3})
 	v, _ = v.Settle(9, 0, Pending{})
 	v, _ = v.Do(5, 0, Claim{"x", 0, "a", 1})
 	for _, job := range []JobID{"x", "y"} {

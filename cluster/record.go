@@ -10,18 +10,18 @@ func appendRecord[T any](kind byte, put func([]byte, T) []byte, x T) []byte {
 	return put([]byte{recordMagic, byte(Format), kind}, x)
 }
 
-// decodeRecord reads one. Its error is a *FormatError where a newer Rota wrote it, else a *CorruptError.
+// decodeRecord reads one. Its error is a *FormatError where it is of another format, else a *CorruptError.
 func decodeRecord[T any](kind byte, data []byte, get func(*decoder) T) (x T, err error) {
 	if len(data) < 3 || data[0] != recordMagic {
 		return x, &CorruptError{Reason: "it is not a record"}
 	}
-	if data[1] == 0 || uint32(data[1]) > Format {
+	if uint32(data[1]) != Format {
 		return x, &FormatError{Format: uint32(data[1])}
 	}
 	if data[2] != kind {
 		return x, &CorruptError{Offset: 2, Reason: fmt.Sprintf("it is a record of kind %d, not %d", data[2], kind)}
 	}
-	r := &decoder{data: data, off: 3, pauses: true}
+	r := &decoder{data: data, off: 3}
 	got := get(r)
 	if r.err == nil && r.off != len(data) {
 		r.fail("bytes after its end")
@@ -35,7 +35,7 @@ func decodeRecord[T any](kind byte, data []byte, get func(*decoder) T) (x T, err
 // Encode returns the record alone, for [DecodeMember].
 func (m Member) Encode() []byte { return appendRecord(kindMember, appendMember, m) }
 
-// DecodeMember reads the output of Member.Encode. Its error is a *FormatError if a newer Rota wrote it, else a *CorruptError.
+// DecodeMember reads the output of Member.Encode. Its error is a *FormatError if it is of another format, else a *CorruptError.
 func DecodeMember(data []byte) (Member, error) { return decodeRecord(kindMember, data, decodeMember) }
 
 // Encode returns the record alone, for [DecodeJob].

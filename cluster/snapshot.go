@@ -15,7 +15,7 @@ func (v Value) Snapshot() []byte {
 	jobs := func(b []byte, j *jobRecord) []byte { return appendJob(b, j.Job) }
 	partitions := func(b []byte, p *partitionRecord) []byte { return appendPartition(b, p.Partition) }
 	b := make([]byte, 0, 4096+sizeOf(&v.jobs, jobs)+sizeOf(&v.partitions, partitions))
-	b = append(b, snapshotMagic, byte(v.Settings().Format)) // what an older Rota cannot read is not there before it is switched on
+	b = append(b, snapshotMagic, byte(Format))
 	b = appendUvarint(b, uint64(v.index))
 	b = appendUvarint(b, uint64(v.chain))
 	b = appendUvarint(b, uint64(v.digest))
@@ -49,13 +49,13 @@ func sizeOf[K cmp.Ordered, V any](all *ordered.Map[K, V], put func([]byte, V) []
 	return size
 }
 
-// DecodeSnapshot reads the output of Snapshot and checks its digest. Its error is a *FormatError if a newer Rota wrote it,
+// DecodeSnapshot reads the output of Snapshot and checks its digest. Its error is a *FormatError if it is of another format,
 // else a *CorruptError.
 func DecodeSnapshot(data []byte) (Value, error) {
 	if len(data) < 2 || data[0] != snapshotMagic {
 		return Value{}, &CorruptError{Reason: "it is not a snapshot"}
 	}
-	if data[1] == 0 || uint32(data[1]) > NewestFormat {
+	if uint32(data[1]) != Format {
 		return Value{}, &FormatError{Format: uint32(data[1])}
 	}
 	r := &decoder{data: data, off: 2}
@@ -66,9 +66,6 @@ func DecodeSnapshot(data []byte) (Value, error) {
 	digest := Hash(r.uvarint())
 	d.applied = r.uvarint()
 	d.settings = decodeSettings(r)
-	if on := d.Settings().Format; r.err == nil && on != uint32(data[1]) {
-		r.fail(fmt.Sprintf("it is written in format %d, and %d is switched on", data[1], on))
-	}
 	if d.settings.Placement == PlacementOffered {
 		d.leader = decodeLeadership(r)
 	}

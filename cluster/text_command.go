@@ -140,9 +140,6 @@ func (c Configure) String() string {
 	if c.MoveBudget != 0 {
 		s += fmt.Sprintf(" move_budget=%d", c.MoveBudget)
 	}
-	if c.Format != 0 {
-		s += fmt.Sprintf(" format=%d", c.Format)
-	}
 	if c.Retention != 0 {
 		s += fmt.Sprintf(" retention=%d", c.Retention)
 	}

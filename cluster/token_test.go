@@ -15,7 +15,7 @@ func TestNoTwoOwnersShareAToken(t *testing.T) {
 	var seq uint64
 	apply := func(commands ...cluster.Command) {
 		seq++
-		v, _ = v.Apply(cluster.Entry{Index: cluster.Index(seq), Writer: "w", Seq: seq, Format: cluster.Format, Commands: commands})
+		v, _ = v.Apply(cluster.Entry{Index: cluster.Index(seq), Writer: "w", Seq: seq, Commands: commands})
 		for p := range v.Partitions() {
 			if p.Next != "" && p.NextToken == p.Token {
 				t.Errorf("entry %d: %s is granted to %s and moves to %s, both under token %d", seq, p.ID, p.Owner, p.Next, p.Token)
@@ -72,7 +72,7 @@ func TestFastMovesLeaveNobodyBehind(t *testing.T) {
 		cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 3},
 	} {
 		n := uint64(i + 1) //nolint:gosec // a small number
-		v, _ = v.Apply(cluster.Entry{Index: cluster.Index(n), Writer: "w", Seq: n, Format: cluster.Format, Commands: []cluster.Command{c}})
+		v, _ = v.Apply(cluster.Entry{Index: cluster.Index(n), Writer: "w", Seq: n, Commands: []cluster.Command{c}})
 	}
 	owned := map[cluster.MemberID]int{}
 	for p := range v.Partitions() {

@@ -32,9 +32,8 @@ type Value struct {
 
 // Settings are the settings of the cluster; see [Configure].
 type Settings struct {
-	Format     uint32 // format version that entries may have
-	MoveBudget int64  // most partitions in hand-over at once
-	Retention  int64  // most ended jobs that stay visible
+	MoveBudget int64 // most partitions in hand-over at once
+	Retention  int64 // most ended jobs that stay visible
 	// JobScheduler shares the slots of the cluster among its jobs.
 	JobScheduler schedule.JobScheduler
 	Placement    Placement
@@ -47,9 +46,6 @@ const (
 )
 
 func (s Settings) withDefaults() Settings {
-	if s.Format == 0 {
-		s.Format = 1
-	}
 	if s.MoveBudget == 0 {
 		s.MoveBudget = defaultMoveBudget
 	}
@@ -154,9 +150,6 @@ func (v Value) Digest() Hash { return v.digest }
 // Settings returns the settings in force.
 func (v Value) Settings() Settings { return v.settings.withDefaults() }
 
-// CountsDeaths reports whether deaths of owners are counted: from then on, a report of a death says so.
-func (v Value) CountsDeaths() bool { return v.Settings().Format >= formatDeaths }
-
 // Members yields the members sorted by ID, including held ones.
 func (v Value) Members() iter.Seq[Member] {
 	return func(yield func(Member) bool) {
@@ -239,26 +232,16 @@ func (v Value) FirstJoined() (MemberID, bool) {
 	return first, first != ""
 }
 
-// Decode reads the record that follows the value in the log. A record that no member of this cluster can have written is not ok, and every member
-// skips it: garbage, and an entry of a format that configure has not switched on. That follows from the record and the value alone, so old
-// and new binaries agree. The error is a *FormatError: this Rota does not know a format that is switched on, or that this entry switches on. It must
-// not read on: from here on newer binaries may reach another value.
+// Decode reads the record that follows the value in the log. Garbage is not ok, and every member skips it. The error is a *FormatError: what a newer Rota
+// wrote must not be passed over, since newer binaries reach another value by it; and a log that begins in an older format is none that this one can go on
+// with. Behind an entry of ours, an older format is garbage.
 func (v Value) Decode(index Index, data []byte) (e Entry, ok bool, err error) {
-	on := v.Settings().Format
 	e, err = DecodeEntry(index, data)
-	var newer *FormatError
-	switch {
-	case errors.As(err, &newer) && newer.Format <= on:
+	var other *FormatError
+	if errors.As(err, &other) && (other.Format > Format || v.writers.Len() == 0) {
 		return Entry{}, false, err
-	case err != nil || e.Format > on:
-		return Entry{}, false, nil //nolint:nilerr // garbage is skipped by everybody
 	}
-	for _, c := range e.Commands {
-		if c, is := c.(Configure); is && c.Format > NewestFormat {
-			return Entry{}, false, &FormatError{Index: index, Format: c.Format}
-		}
-	}
-	return e, true, nil
+	return e, err == nil, nil //nolint:nilerr // garbage is skipped by everybody
 }
 
 // Skip skips a record of the log that is not an entry: it counts, and does nothing.

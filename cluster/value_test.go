@@ -18,7 +18,7 @@ type script struct {
 func (s *script) do(commands ...Command) Applied {
 	s.t.Helper()
 	s.seq++
-	e := Entry{Index: s.v.Index() + 10, Writer: "w", Seq: s.seq, Format: s.v.Settings().Format, AtMS: 1000, Commands: commands}
+	e := Entry{Index: s.v.Index() + 10, Writer: "w", Seq: s.seq, AtMS: 1000, Commands: commands}
 	data := e.Encode()
 	e2, err := DecodeEntry(e.Index, data)
 	if err != nil {

@@ -30,7 +30,7 @@ type windowBench struct {
 
 func (w *windowBench) do(commands ...Command) {
 	w.seq++
-	v, did := w.v.Apply(Entry{Index: w.v.Index() + 1, Writer: "w", Seq: w.seq, Format: Format, Commands: commands})
+	v, did := w.v.Apply(Entry{Index: w.v.Index() + 1, Writer: "w", Seq: w.seq, Commands: commands})
 	for i, r := range did.Results {
 		if !r.Accepted {
 			w.b.Fatalf("%v: %s", commands[i], r.Reason)

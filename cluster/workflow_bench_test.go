@@ -10,7 +10,7 @@ func BenchmarkSlots(b *testing.B) {
 	v, seq := Value{}, uint64(0)
 	write := func(v Value, commands ...Command) Value {
 		seq++
-		v, did := v.Apply(Entry{Index: v.Index() + 1, Writer: "w", Seq: seq, Format: 1, Commands: commands})
+		v, did := v.Apply(Entry{Index: v.Index() + 1, Writer: "w", Seq: seq, Commands: commands})
 		for i, r := range did.Results {
 			if !r.Accepted {
 				b.Fatalf("%v: %s", commands[i], r.Reason)

@@ -11,7 +11,7 @@ func FuzzWorkflowBytes(f *testing.F) {
 	for _, c := range []Command{SubmitJob{Job: "j", Spec: spec}, UpdateJob{Job: "j", Spec: JobSpec{Tasks: spec.Tasks}}, Configure{JobScheduler: "greedy"}, KillJob{Job: "j"}} {
 		s.ok(c)
 		f.Add(s.v.Snapshot())
-		f.Add(Entry{Index: 1, Writer: "w", Seq: 1, Format: 1, Commands: []Command{c}}.Encode())
+		f.Add(Entry{Index: 1, Writer: "w", Seq: 1, Commands: []Command{c}}.Encode())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if v, err := DecodeSnapshot(data); err == nil {
@@ -28,7 +28,7 @@ func FuzzWorkflowBytes(f *testing.F) {
 			t.Fatalf("it was %x, and is written as %x", data, again)
 		}
 		for _, v := range []Value{{}, s.v} {
-			v, _ = v.Apply(Entry{Index: v.Index() + 1, Writer: "z", Seq: 1, Format: 1, Commands: e.Commands})
+			v, _ = v.Apply(Entry{Index: v.Index() + 1, Writer: "z", Seq: 1, Commands: e.Commands})
 			if _, err := DecodeSnapshot(v.Snapshot()); err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -246,27 +245,6 @@ func TestTopologicalOrder(t *testing.T) {
 	})
 }
 
-// The bytes of what existed before workflows did are what they were; a workflow that says nothing has no other encoding.
-func TestWorkflowEncodingAddsOnly(t *testing.T) {
-	t.Parallel()
-	plain := SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{{Type: "x"}}, Version: "v"}}
-	b := appendCommand(nil, plain)
-	if b[0] != tagSubmitJob {
-		t.Fatalf("tag %d", b[0])
-	}
-	wide := appendSpec(appendString([]byte{tagSubmitWorkflow}, plain.Job), &plain.Spec)
-	r := &decoder{data: appendUvarint(appendString(wide, ""), uint64(0))}
-	decodeCommand(r)
-	var corrupt *CorruptError
-	if !errors.As(r.err, &corrupt) {
-		t.Fatalf("an empty workflow was read: %v", r.err)
-	}
-	plain.Spec.Coverage = true
-	if b := appendCommand(nil, plain); b[0] != tagSubmitWorkflow {
-		t.Fatalf("tag %d", b[0])
-	}
-}
-
 // A snapshot that was made up cannot ask for more slots than a member may have.
 func TestMadeUpSlotsAreBounded(t *testing.T) {
 	t.Parallel()
@@ -280,24 +258,5 @@ func TestMadeUpSlotsAreBounded(t *testing.T) {
 		if n := v.derived.free.Len(); n != int(min(MaxSlots, max(0, slots))) {
 			t.Errorf("%d slots are free where the member says %d", n, slots)
 		}
-	}
-}
-
-// A batch is one bit more in the bytes of a workflow, and comes back from them.
-func TestBatchEncoding(t *testing.T) {
-	t.Parallel()
-	spec := JobSpec{Workflow: Workflow{Edges: []Edge{{"a", "b"}}, Scheduler: schedule.TasksPercentage}}
-	stream := appendSpec(nil, &spec)
-	spec.Batch = true
-	batch := appendSpec(nil, &spec)
-	differ := 0
-	for i := range batch {
-		if batch[i] != stream[i] {
-			differ++
-		}
-	}
-	r := &decoder{data: batch}
-	if got := decodeSpecWithWorkflow(r); r.err != nil || !got.Batch || got.Scheduler != spec.Scheduler || differ != 1 || len(batch) != len(stream) {
-		t.Errorf("%d bytes differ; read %+v, %v", differ, got.Workflow, r.err)
 	}
 }

@@ -202,6 +202,7 @@ var worse = map[string][]change{ // read-only: a table
 	"RotaTasksWait":            {{`rota_cluster_partitions{state="waiting"}`, 1}},
 	"RotaTasksParked":          {{`rota_cluster_partitions{state="parked"}`, 1}},
 	"RotaTasksFail":            {{`rota_partitions_failing{rota_member="b"}`, 1}},
+	"RotaTaskFails":            {{`rota_task_failures{task="a"}`, 3}},
 	"RotaDefinitionsMalformed": {{`rota_malformed_definitions{rota_member="a"}`, 1}},
 	"RotaSamplesDropped":       {{`rota_samples_total{outcome="dropped",rota_member="a"}`, 7}},
 	"RotaJournalLost":          {{`rota_journal_dropped_total{rota_member="b"}`, 7}},

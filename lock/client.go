@@ -24,7 +24,9 @@ type Options struct {
 	Owner string
 	// NoSessions uses only heartbeats, even if the store has sessions.
 	NoSessions bool
-	Logger     *slog.Logger // default: discard
+	// Guard hears of the sessions of the heartbeats, so that what a killed process holds is free at once; nil for none. See package node/guardian.
+	Guard  protocol.Guard
+	Logger *slog.Logger // default: discard
 	// Clock measures TTLs; default [protocol.Now]. It must advance while the machine is suspended: otherwise a lease is considered valid for too long.
 	// A test in a bubble of testing/synctest sets [protocol.NewProcessClock].
 	Clock func() protocol.Instant

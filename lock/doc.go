@@ -14,7 +14,7 @@
 // One document for each name, the table, lists the holders and the waiters, in order. One document for each process that holds or waits is its
 // heartbeat, renewed each third of the TTL, through a session if the store has them.
 //
-//	lock/NAME/table, semaphore/NAME/table    {size, token, holders: [{id, heartbeat, token}], waiters: [{id, heartbeat}]}
+//	locks/NAME/table, semaphores/NAME/table  {size, token, holders: [{id, heartbeat, token}], waiters: [{id, heartbeat}]}
 //	lock-pulse/RANDOM/alive                  rewritten by its process; gone or silent when that is dead
 //
 // Every change of a table is one conditional write. A process that removes an entry, its own or that of a dead process, admits the first waiter in the

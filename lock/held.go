@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 )
 
 // Held is a lock, or a place of a semaphore, that this process holds until it releases or loses it. Its methods may be called from any goroutine.
@@ -12,7 +13,7 @@ type Held struct {
 	r      *claiming
 	what   string
 	token  cluster.Token
-	ctx    *leased
+	ctx    protocol.Leased
 	cancel context.CancelCauseFunc
 }
 
@@ -22,7 +23,7 @@ func (r *claiming) hold(what string) *Held {
 	h := &Held{r: r, what: what, token: e.Token}
 	inner, cancel := context.WithCancelCause(r.p.ctx)
 	h.cancel = cancel
-	h.ctx = &leased{Context: inner, p: r.p, cancel: cancel}
+	h.ctx = r.p.leased(inner, cancel)
 	r.held.Store(h)
 	if r.c.life.Err() != nil { // Close looks for what is held after it has ended this
 		cancel(ErrClosed)
@@ -62,28 +63,11 @@ func (h *Held) Release(ctx context.Context) error {
 	return fmt.Errorf("release %s: not confirmed, going on in the background: %w", h.what, err)
 }
 
-// leased is a context that looks at the clock when it is asked.
-type leased struct {
-	context.Context
-	p      *keeper
-	cancel context.CancelCauseFunc
-}
-
-// look ends the context if the lock is lost.
-func (t *leased) look() {
-	if t.Context.Err() == nil && !t.p.valid() {
-		t.cancel(context.Cause(t.p.ctx))
-	}
-}
-
-// Err implements context.Context.
-func (t *leased) Err() error {
-	t.look()
-	return t.Context.Err()
-}
-
-// Done implements context.Context.
-func (t *leased) Done() <-chan struct{} {
-	t.look()
-	return t.Context.Done()
+// leased is a context that ends when the lock is lost.
+func (p *keeper) leased(ctx context.Context, cancel context.CancelCauseFunc) protocol.Leased {
+	return protocol.Leased{Context: ctx, Look: func() {
+		if !p.valid() {
+			cancel(context.Cause(p.ctx))
+		}
+	}}
 }

@@ -265,6 +265,9 @@ func (w *heartbeatWriter) open(ctx context.Context, c *Client) error {
 		return err
 	}
 	w.session = session
+	if c.o.Guard != nil {
+		c.o.Guard.Guard(session, w.key)
+	}
 	return nil
 }
 
@@ -281,6 +284,9 @@ func (w *heartbeatWriter) close(ctx context.Context, c *Client) {
 	var err error
 	switch {
 	case w.session != nil:
+		if c.o.Guard != nil {
+			c.o.Guard.Release(w.session)
+		}
 		err = w.session.Close(ctx)
 		w.session = nil
 	case w.version != "":

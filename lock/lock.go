@@ -59,8 +59,8 @@ func (s Semaphore) Size() int { return s.size }
 
 func (s Semaphore) what() string { return fmt.Sprintf("%s %q", s.kind, s.name) }
 
-// key is that of the document.
-func (s Semaphore) key() string { return s.kind + "/" + s.name + "/table" }
+// key is that of the document. It is in no folder that members watch.
+func (s Semaphore) key() string { return s.kind + "s/" + s.name + "/table" }
 
 func (s Semaphore) check() error {
 	if s.c == nil {
@@ -121,7 +121,7 @@ func (s Semaphore) Do(ctx context.Context, f func(ctx context.Context, token clu
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
-	err = f(&leased{Context: inner, p: h.r.p, cancel: cancel}, h.Token())
+	err = f(h.r.p.leased(inner, cancel), h.Token())
 	lost := h.Err()
 	bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), s.c.patience())
 	defer stop()

@@ -51,12 +51,12 @@ func TestForeignDocument(t *testing.T) {
 	t.Parallel()
 	s := memory.New().Open()
 	foreign := []byte("not ours")
-	v, err := s.Put(deadline(t), doc("lock/x/table", foreign))
+	v, err := s.Put(deadline(t), doc("locks/x/table", foreign))
 	must.Succeed(t, err)
-	if _, err := client(t, s, lock.Options{}).Lock("x").Acquire(deadline(t)); err == nil || !strings.Contains(err.Error(), "lock/x/table") {
+	if _, err := client(t, s, lock.Options{}).Lock("x").Acquire(deadline(t)); err == nil || !strings.Contains(err.Error(), "locks/x/table") {
 		t.Errorf("acquire: %v", err)
 	}
-	if d, err := s.Get(deadline(t), "lock/x/table"); err != nil || d.Version != v {
+	if d, err := s.Get(deadline(t), "locks/x/table"); err != nil || d.Version != v {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

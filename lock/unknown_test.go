@@ -15,16 +15,16 @@ import (
 // TestGivenUpInDoubt: one waits whose writes have unknown outcomes, and gives up. Nothing of it is left, and nothing comes later.
 func TestGivenUpInDoubt(t *testing.T) {
 	for _, script := range []string{
-		"late put key=lock/x/table times=1",
-		"lose-reply put key=lock/x/table times=1",
-		"lose-request put key=lock/x/table times=1",
-		"late put key=lock/x/table times=3",
-		"late put key=lock/x/table after=1 times=1",
-		"lose-reply put key=lock/x/table after=1 times=1",
-		"refuse put key=lock/x/table after=1 times=2",
-		"hold put key=lock/x/table times=1",
-		"late put key=lock-pulse/*/alive times=1\nlose-reply put key=lock/x/table times=1",
-		"late sessionput times=1\nlate put key=lock/x/table times=1",
+		"late put key=locks/x/table times=1",
+		"lose-reply put key=locks/x/table times=1",
+		"lose-request put key=locks/x/table times=1",
+		"late put key=locks/x/table times=3",
+		"late put key=locks/x/table after=1 times=1",
+		"lose-reply put key=locks/x/table after=1 times=1",
+		"refuse put key=locks/x/table after=1 times=2",
+		"hold put key=locks/x/table times=1",
+		"late put key=lock-pulse/*/alive times=1\nlose-reply put key=locks/x/table times=1",
+		"late sessionput times=1\nlate put key=locks/x/table times=1",
 	} {
 		t.Run(script, func(t *testing.T) { bubble(t, func(t *testing.T) { giveUpInDoubt(t, script) }) })
 	}
@@ -85,8 +85,8 @@ func wantFault(t *testing.T, faulty *storetest.Faulty, l lock.Lock) {
 // TestReleaseInDoubt: releasing is certain when it returns nil, whatever the answers were.
 func TestReleaseInDoubt(t *testing.T) {
 	for _, script := range []string{
-		"lose-reply put key=lock/x/table after=1 times=1", "lose-request put key=lock/x/table after=1 times=2", "late put key=lock/x/table after=1 times=1",
-		"refuse put key=lock/x/table after=1 times=2", "refuse get key=lock/x/table after=1 times=2\nlose-reply put key=lock/x/table after=1 times=1",
+		"lose-reply put key=locks/x/table after=1 times=1", "lose-request put key=locks/x/table after=1 times=2", "late put key=locks/x/table after=1 times=1",
+		"refuse put key=locks/x/table after=1 times=2", "refuse get key=locks/x/table after=1 times=2\nlose-reply put key=locks/x/table after=1 times=1",
 	} {
 		t.Run(script, func(t *testing.T) { bubble(t, func(t *testing.T) { releaseInDoubt(t, script) }) })
 	}

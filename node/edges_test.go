@@ -6,8 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,32 +27,13 @@ func valueOf(t *testing.T, commands ...cluster.Command) cluster.Value {
 	v := cluster.Value{}
 	for i, c := range commands {
 		index := cluster.Index(i + 1)
-		next, did := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Format: cluster.Format, Commands: []cluster.Command{c}})
+		next, did := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Commands: []cluster.Command{c}})
 		if !did.Results[0].Accepted {
 			t.Fatalf("%v: %s", c, did.Results[0].Reason)
 		}
 		v = next
 	}
 	return v
-}
-
-// Each partition is counted once, under its state.
-func TestCountTasks(t *testing.T) {
-	t.Parallel()
-	var all []cluster.Partition
-	for times, states := range [][]cluster.PartitionState{
-		1: {cluster.PartitionWaiting}, 2: {cluster.PartitionGranted}, 3: {cluster.PartitionReleasing, cluster.PartitionAdopting}, 4: {cluster.PartitionHeld},
-		5: {cluster.PartitionParked}, 7: {cluster.PartitionBlocked}, 8: {cluster.PartitionFinished},
-	} {
-		for range times {
-			for _, s := range states {
-				all = append(all, cluster.Partition{State: s})
-			}
-		}
-	}
-	if got, want := countTasks(slices.Values(all)), (taskCounts{1, 2, 6, 4, 5, 7, 8}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
 }
 
 // What another member may run delays a leave; what is on each member does not.
@@ -233,6 +214,51 @@ func TestTheWholeValue(t *testing.T) {
 		step(2, 0, "back")
 		n.whole.forget.Stop()
 	})
+}
+
+// A store that hangs holds up each caller for one time-out at most, however many there are, and they share what is asked of it.
+func TestManyLookAtTheWholeValue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &hanging{light: light{excerpt: valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"})}, hangs: make(chan struct{})}
+		n := &Node{c: Config{Protocol: l, Logger: slog.New(slog.DiscardHandler)}, member: l}
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if n.Whole().Index() != 1 || time.Since(began) > observeTimeout {
+					t.Errorf("index %d after %v", n.Whole().Index(), time.Since(began))
+				}
+			})
+		}
+		all.Wait()
+		if asked := l.asked.Load(); asked > 2 {
+			t.Errorf("50 callers asked the store %d times", asked)
+		}
+		l.whole = valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.DrainMember{Member: "a", On: true})
+		close(l.hangs)
+		if n.Whole().Index() != 2 {
+			t.Error("the store answers again, and what it says is not shown")
+		}
+		n.endWhole()
+	})
+}
+
+// hanging is a light member whose store does not answer until hangs is closed.
+type hanging struct {
+	light
+	hangs chan struct{}
+	asked atomic.Int64
+}
+
+func (h *hanging) Observe(ctx context.Context, _ protocol.Store, v cluster.Value) (cluster.Value, error) {
+	h.asked.Add(1)
+	select {
+	case <-h.hangs:
+		return h.whole, nil
+	case <-ctx.Done():
+		return cluster.Value{}, context.Cause(ctx)
+	}
 }
 
 // configured is a protocol that notes the config of its member.

@@ -1,16 +1,12 @@
 package node
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/work"
 )
 
@@ -18,7 +14,7 @@ import (
 const FailingPrefix = "failing/"
 
 // MaxFailing bounds Failing.Runs.
-const MaxFailing = 100
+const MaxFailing = 1_000
 
 // Failing is the document in which a member says which of its runs fail, so that one who reads the store sees it without reaching the member.
 // It is for people: no decision reads it. A member that was killed leaves it behind; compare the token of a run with that in the value.
@@ -30,14 +26,15 @@ type Failing struct {
 	Runs       []FailingRun `json:"runs"`        // the first MaxFailing of them, sorted by partition
 }
 
-// FailingRun is one run that fails.
+// FailingRun is one run that fails. Its numbers and its message are as old as the document.
 type FailingRun struct {
 	Partition cluster.PartitionID `json:"partition"`
 	Token     cluster.Token       `json:"token"`
-	State     string              `json:"state"`            // failing, backing off
-	Rounds    int64               `json:"rounds,omitempty"` // failing: since the run began
-	Failures  int64               `json:"failures"`         // failing: of those rounds; backing off: runs in a row
-	Message   string              `json:"message"`          // of the last failure
+	State     string              `json:"state"`              // failing, backing off
+	SinceMS   int64               `json:"since_ms,omitempty"` // failing: the first round that failed, by the member's clock
+	Rounds    int64               `json:"rounds,omitempty"`   // failing: since the run began
+	Failures  int64               `json:"failures"`           // failing: of those rounds; backing off: runs in a row
+	Message   string              `json:"message"`            // of the last failure
 }
 
 // The states of a [FailingRun].
@@ -46,8 +43,12 @@ const (
 	StateBackingOff = "backing off"
 )
 
-// maxMessage bounds, in bytes, what is kept of a message.
-const maxMessage = 300
+// What is kept of a message, in bytes: of the first runs that are listed, and of the others.
+const (
+	maxMessage  = 300
+	longOnes    = 100
+	maxOfOthers = 100
+)
 
 // failingOf picks what fails. It lists nothing that is well, so a healthy member has an empty document or none.
 func failingOf(member cluster.MemberID, s work.Status, atMS int64) Failing {
@@ -56,40 +57,50 @@ func failingOf(member cluster.MemberID, s work.Status, atMS int64) Failing {
 		run := FailingRun{Partition: r.Partition, Token: r.Token, Message: r.LastError}
 		switch {
 		case r.FailedInRow > 0:
-			run.State, run.Rounds, run.Failures = StateFailing, r.Rounds, r.Failures
+			run.State, run.SinceMS, run.Rounds, run.Failures = StateFailing, r.FailingMS, r.Rounds, r.Failures
 		case r.Retries():
 			run.State, run.Failures = StateBackingOff, r.Attempt
 		default:
 			continue
 		}
+		most := maxMessage
+		if len(f.Runs) >= longOnes {
+			most = maxOfOthers
+		}
 		if len(f.Runs) == MaxFailing {
 			break
 		}
-		run.Message = run.Message[:min(len(run.Message), maxMessage)]
+		run.Message = plain.Cut(run.Message, most)
 		f.Runs = append(f.Runs, run)
 	}
 	return f
 }
 
-// same tells whether two documents say the same, but for when they were written.
+// same tells whether two documents list the same runs in the same states: then the newer one differs in numbers and messages at most.
 func (f Failing) same(g Failing) bool {
-	return f.Failing == g.Failing && f.BackingOff == g.BackingOff && slices.Equal(f.Runs, g.Runs)
+	return f.Failing == g.Failing && f.BackingOff == g.BackingOff && slices.EqualFunc(f.Runs, g.Runs, func(a, b FailingRun) bool {
+		return a.Partition == b.Partition && a.Token == b.Token && a.State == b.State
+	})
 }
 
-// The pace of the document: a change is gathered for a moment with others, and then there is rest.
+// The pace of the document: a change is gathered for a moment with others, and then there is rest. Where the same runs fail it is written again after a
+// while, for their numbers.
 const (
 	failingGather = time.Second
 	failingRest   = 4 * time.Second
+	failingAgain  = time.Minute
 )
 
 // failing keeps the member's document.
 type failing struct {
+	note
 	news chan struct{} // has room for one
 	told Failing
-	at   store.Version
 }
 
-func newFailing() *failing { return &failing{news: make(chan struct{}, 1)} }
+func newFailing(m cluster.MemberID) *failing {
+	return &failing{note: note{key: failingKey(m)}, news: make(chan struct{}, 1)}
+}
 
 // failed reports that a run or a round has failed. It may be called from any goroutine.
 func (f *failing) failed() {
@@ -106,7 +117,7 @@ func (n *Node) roundDone(r work.RoundDone) {
 	}
 }
 
-// keepFailing writes the document when it changes, at most every few seconds, until ctx ends; then it removes it. Where nothing fails it only waits; while
+// keepFailing writes the document when other runs fail, at most every few seconds, until ctx ends; then it removes it. Where nothing fails it only waits; while
 // something does, it looks again and again, so that it misses no end of it.
 func (n *Node) keepFailing(ctx context.Context) {
 	f := n.failing
@@ -123,10 +134,12 @@ func (n *Node) keepFailing(ctx context.Context) {
 			}
 			now := failingOf(n.c.Member, n.sup.Status(), time.Now().UnixMilli())
 			ails = len(now.Runs) > 0
-			if !now.same(f.told) {
+			if !now.same(f.told) || ails && now.AtMS-f.told.AtMS >= failingAgain.Milliseconds() {
 				if err := f.write(ctx, n, now); err != nil {
 					n.c.Logger.Debug("note what fails", "err", err)
 					ails = true // try again after the rest
+				} else {
+					f.told = now
 				}
 			}
 			if !pause(ctx, failingRest) {
@@ -149,46 +162,3 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 func failingKey(m cluster.MemberID) string { return FailingPrefix + string(m) }
-
-// write writes the document. What a former process of the member left there, or an outcome that was unknown, makes it read the version first.
-func (f *failing) write(ctx context.Context, n *Node, now Failing) error {
-	value, err := json.Marshal(now)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
-	defer cancel()
-	at, err := n.c.Store.Put(ctx, store.Doc{Key: failingKey(n.c.Member), Value: value, Version: f.at})
-	if errors.Is(err, store.ErrConflict) {
-		if f.at, err = f.current(ctx, n); err != nil {
-			return err
-		}
-		at, err = n.c.Store.Put(ctx, store.Doc{Key: failingKey(n.c.Member), Value: value, Version: f.at})
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", failingKey(n.c.Member), err)
-	}
-	f.told, f.at = now, at
-	return nil
-}
-
-// current is the version of the document that is there.
-func (f *failing) current(ctx context.Context, n *Node) (store.Version, error) {
-	d, err := n.c.Store.Get(ctx, failingKey(n.c.Member))
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	return d.Version, err
-}
-
-// remove removes the document when the member ends in order. One that stays does no harm: its tokens are old.
-func (f *failing) remove(ctx context.Context, n *Node) {
-	if f.at == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if err := n.c.Store.Delete(ctx, failingKey(n.c.Member), f.at); err != nil {
-		n.c.Logger.Debug("remove what failed", "err", err)
-	}
-}

@@ -1,8 +1,6 @@
 package node
 
 import (
-	"iter"
-
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/work"
@@ -15,7 +13,7 @@ type Metric struct {
 	Help   string
 	Kind   MetricKind
 	Label  string        // the label that distinguishes the values; "" means a single value
-	Values []MetricValue // never empty, and always for the same labels; nil for a histogram
+	Values []MetricValue // always for the same labels, but for rota_task_failures, which has one for each task; nil for a histogram
 	// Durations are those of a histogram, in seconds when they are shown.
 	Durations work.Histogram
 }
@@ -37,25 +35,24 @@ const (
 	Histogram MetricKind = "histogram"
 )
 
-// Metrics measures this node now. Names, labels and their order do not depend on the node's state.
+// Metrics measures this node now; view.Metrics measures the cluster. Names, labels and their order do not depend on the node's state.
 func (n *Node) Metrics() []Metric {
-	v := n.Value()
-	return metricsOf(n.Status(), v.Index(), countMembers(v.Members()), countTasks(v.Partitions()), n.tally.read())
+	return metricsOf(n.Status(), n.Value().Index(), n.tally.read())
 }
 
-func metricsOf(s Status, index cluster.Index, members memberCounts, tasks taskCounts, t sums) []Metric {
+func metricsOf(s Status, index cluster.Index, t sums) []Metric {
 	return []Metric{
 		gauge("member_joined", "1 while this member is joined and may own tasks.", truth(s.Member.Joined)),
 		gauge("member_up_seconds", "Time since this member was made.", float64(s.UpMS)/1000),
-		gauge("store_up", "1 while the store answers.", truth(s.Member.StoreError == "")),
+		gauge("store_up", "1 while the store answers, and takes writes.", truth(s.Member.StoreError == "")),
 		gauge("member_lease_seconds", "How long this member may go on by what it last heard of the store.", float64(s.Member.LeaseMS)/1000),
 		gauge("proposals_pending", "Proposals that wait to be appended to the log.", float64(s.Member.Pending)),
+		counter("proposals_refused_total", "Proposals of this member that readers passed over, and what it wanted and the cluster refused.", float64(s.Member.Refused)),
 		gauge("log_index", "Index of the last entry applied here.", float64(index)),
-		members.metric(),
-		tasks.metric(),
 		gauge("malformed_definitions", "Definitions that this member has read and cannot use.", float64(t.malformed)),
 		partitions(s.Work.Counts),
 		gauge("partitions_failing", "Partitions of periodic tasks on this member whose last round failed.", float64(s.Work.Counts.Failing)),
+		taskFailures(s.Work.Runs),
 		counter("rounds_total", "Rounds of periodic tasks begun on this member.", float64(s.Work.Lateness.Rounds)),
 		counter("rounds_skipped_total", "Rounds that were left out: one before still ran when they were due, or the process did not.", float64(s.Work.Skipped)),
 		{Name: "rota_round_lateness_seconds", Help: "How late rounds began.", Kind: Histogram, Durations: t.late},
@@ -90,6 +87,24 @@ func partitions(c work.Counts) Metric {
 	}}
 }
 
+// taskFailures has a value for each task of which a result is known: of a periodic one, since its first round here has ended.
+func taskFailures(runs []work.RunStatus) Metric {
+	m := Metric{Name: "rota_task_failures", Kind: Gauge, Label: "task",
+		Help: "Failures in a row of a task on this member, rounds or runs: 0 while its last round was well, or while it runs."}
+	for _, r := range runs {
+		waits := r.NextMS != 0 && r.Rounds == 0
+		if waits || r.Partition.Reserved() {
+			continue
+		}
+		failures := r.FailedInRow
+		if r.Retries() {
+			failures = r.Attempt
+		}
+		m.Values = append(m.Values, MetricValue{string(r.Partition), float64(failures)})
+	}
+	return m
+}
+
 func samples(s Status) Metric {
 	return Metric{Name: "rota_samples_total", Help: "Samples by what became of them.", Kind: Counter, Label: "outcome", Values: []MetricValue{
 		{"sent", float64(s.Samples.Sent)}, {"dropped", float64(s.Samples.Dropped)}, {"unsent", float64(s.Work.Unsent)},
@@ -101,63 +116,6 @@ func calls(s call.Status) Metric {
 		{"done", float64(s.Done)}, {"failed", float64(s.Failed)}, {"cancelled", float64(s.Cancelled)}, {"retried", float64(s.Retried)},
 		{"handled", float64(s.Handled)}, {"released", float64(s.Released)}, {"lost", float64(s.Lost)}, {"expired", float64(s.Expired)},
 		{"unread", float64(s.Unread)},
-	}}
-}
-
-// memberCounts counts the members of the cluster by state.
-type memberCounts struct{ joined, draining, prepared, held int }
-
-func countMembers(all iter.Seq[cluster.Member]) (c memberCounts) {
-	for m := range all {
-		switch {
-		case m.State == cluster.MemberPrepared:
-			c.prepared++
-		case m.State == cluster.MemberHeld:
-			c.held++
-		case m.Draining:
-			c.draining++
-		default:
-			c.joined++
-		}
-	}
-	return c
-}
-
-func (c memberCounts) metric() Metric {
-	return Metric{Name: "rota_cluster_members", Help: "Members of the cluster as this one sees it, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
-		{"joined", float64(c.joined)}, {"draining", float64(c.draining)}, {"prepared", float64(c.prepared)}, {"held", float64(c.held)},
-	}}
-}
-
-// taskCounts counts the partitions of the cluster by state.
-type taskCounts struct{ waiting, granted, moving, held, parked, blocked, finished int }
-
-func countTasks(all iter.Seq[cluster.Partition]) (c taskCounts) {
-	for p := range all {
-		switch p.State {
-		case cluster.PartitionWaiting:
-			c.waiting++
-		case cluster.PartitionGranted:
-			c.granted++
-		case cluster.PartitionReleasing, cluster.PartitionAdopting:
-			c.moving++
-		case cluster.PartitionHeld:
-			c.held++
-		case cluster.PartitionParked:
-			c.parked++
-		case cluster.PartitionBlocked:
-			c.blocked++
-		case cluster.PartitionFinished:
-			c.finished++
-		}
-	}
-	return c
-}
-
-func (c taskCounts) metric() Metric {
-	return Metric{Name: "rota_cluster_partitions", Help: "Partitions of the cluster as this member sees it, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
-		{"waiting", float64(c.waiting)}, {"granted", float64(c.granted)}, {"moving", float64(c.moving)}, {"held", float64(c.held)},
-		{"parked", float64(c.parked)}, {"blocked", float64(c.blocked)}, {"finished", float64(c.finished)},
 	}}
 }
 

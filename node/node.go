@@ -122,7 +122,7 @@ func New(c Config) (*Node, error) {
 	if c.Journal == nil {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
-	n := &Node{c: c, changed: newSignal(), rejoined: make(chan struct{}, 1), tally: newTally(), failing: newFailing(), started: time.Now()}
+	n := &Node{c: c, changed: newSignal(), rejoined: make(chan struct{}, 1), tally: newTally(), failing: newFailing(c.Member), started: time.Now()}
 	n.sources = newSources(n)
 	n.records = journal.NewBuffered(c.Journal, c.Logger)
 	for _, s := range c.Storages {
@@ -322,6 +322,7 @@ func (n *Node) runTails(ctx context.Context, wg *sync.WaitGroup) {
 		wg.Go(func() { c.Run(ctx) })
 	}
 	wg.Go(func() { n.keepFailing(ctx) })
+	wg.Go(func() { n.keepSinks(ctx) })
 	wg.Go(func() { n.sweepFlows(ctx) })
 	wg.Go(func() { n.wakeLookers(ctx) })
 	if n.c.Publisher != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -164,6 +165,23 @@ func TestAMoveIsJournaledOnceThoughTheRunFailsAgainAndAgain(t *testing.T) {
 		}
 		if n := b.tally.read().moves; n != 1 {
 			t.Errorf("%d moves were counted", n) // counted at once, where the journal is written behind
+		}
+	})
+}
+
+// TestAMoveIsJournaledUnderLease: whoever claims knows from whom, though the leader's view comes later.
+func TestAMoveIsJournaledUnderLease(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		claims := func(c *Config) { c.Protocol = lease.Protocol{} }
+		a := start(t, s, "a", claims)
+		a.submit("x", cluster.TaskSpec{Type: "stay"})
+		await(t, "it runs", func() bool { p, _ := a.Value().Partition("x"); return p.Owner == "a" })
+		b := start(t, s, "b", claims)
+		a.leave()
+		await(t, "the move is journaled", func() bool { return len(b.records(journal.Moved)) > 0 })
+		if moved := b.records(journal.Moved); len(moved) != 1 || moved[0].From != "a" || moved[0].To != "b" || moved[0].Cause == "" || b.tally.read().moves != 1 {
+			t.Errorf("got %+v and %d moves, want one of x from a to b", moved, b.tally.read().moves)
 		}
 	})
 }

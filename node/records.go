@@ -143,8 +143,8 @@ func (n *Node) runStarted(ev work.RunStarted) {
 		n.c.Events.Started(ev)
 	}
 	gap, again := n.tally.startsAgain(ev.Partition, ev.At)
-	if p, ok := n.member.Value().Partition(ev.Partition); ok && !n.tellMove(p, ev) && again {
-		n.tellResumed(p, ev.First, gap)
+	if !n.tellMove(ev) && again {
+		n.tellResumed(ev, gap)
 	}
 }
 
@@ -162,25 +162,29 @@ func (n *Node) runStopped(ev work.RunStopped) {
 }
 
 // tellMove journals a move to this member, once, and tells whether the start is one.
-func (n *Node) tellMove(p cluster.Partition, ev work.RunStarted) bool {
-	if p.Token != ev.Token || p.From == "" || !n.tally.first(ev.Partition, ev.Token, n.owned) || p.From == n.c.Member {
+func (n *Node) tellMove(ev work.RunStarted) bool {
+	g := ev.Grant
+	if g.From == "" || !n.tally.first(ev.Partition, ev.Token, n.owned) || g.From == n.c.Member {
 		return false
 	}
 	r := journal.Record{
-		Kind: journal.Moved, Partition: string(p.ID), From: string(p.From), To: string(n.c.Member), Cause: p.Cause, Token: uint64(ev.Token),
+		Kind: journal.Moved, Partition: string(ev.Partition), From: string(g.From), To: string(n.c.Member), Cause: g.Cause, Token: uint64(ev.Token),
 	}
 	n.tally.move()
-	if silence, known := heartbeat.SilenceIn(p.Cause); known {
-		n.gap(&r, silence+time.Duration(time.Now().UnixMilli()-p.ChangedMS)*time.Millisecond)
+	if silence, known := heartbeat.SilenceIn(g.Cause); known {
+		if p, ok := n.member.Value().Partition(ev.Partition); ok && p.Token == ev.Token {
+			silence += time.Duration(time.Now().UnixMilli()-p.ChangedMS) * time.Millisecond
+		}
+		n.gap(&r, silence)
 	}
 	n.record(r)
 	return true
 }
 
 // tellResumed journals that this member runs again what it did not run for a while, and nobody else did.
-func (n *Node) tellResumed(p cluster.Partition, granted bool, gap time.Duration) {
-	r := journal.Record{Kind: journal.Resumed, Partition: string(p.ID), To: string(n.c.Member), Token: uint64(p.Token), Cause: p.Cause}
-	if !granted {
+func (n *Node) tellResumed(ev work.RunStarted, gap time.Duration) {
+	r := journal.Record{Kind: journal.Resumed, Partition: string(ev.Partition), To: string(n.c.Member), Token: uint64(ev.Token), Cause: ev.Grant.Cause}
+	if !ev.First {
 		r.Cause = "its member did not hear of the store for too long"
 	}
 	n.gap(&r, gap)

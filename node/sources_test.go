@@ -24,7 +24,7 @@ func TestAConfirmedMemberPublishes(t *testing.T) {
 	m := &tenant{inc: 1}
 	s := &sources{n: &Node{c: Config{Member: "a"}, member: m}, joined: make(chan struct{})}
 	say := func(index cluster.Index, c cluster.Command) {
-		m.value, _ = m.value.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Format: 1, Commands: []cluster.Command{c}})
+		m.value, _ = m.value.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Commands: []cluster.Command{c}})
 	}
 	say(1, cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/0"})
 	s.admitted()

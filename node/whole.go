@@ -8,11 +8,20 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// whole is the value as it was observed last for those that look at all of it, on a member that has an excerpt.
+// whole is the value as it was observed last for those that look at all of it, on a member that has an excerpt. One observation is under way at a time;
+// who comes meanwhile shares the next one with all others that wait.
 type whole struct {
-	mu     sync.Mutex
-	value  cluster.Value
-	forget *time.Timer
+	mu      sync.Mutex
+	value   cluster.Value
+	running *observation // nil for none
+	next    *observation // nil where nobody waits for one
+	forget  *time.Timer
+}
+
+// observation is one read of the whole value.
+type observation struct {
+	done   chan struct{}
+	cancel context.CancelFunc
 }
 
 // The times of an observation: how long it may take, and for how long the value is kept to go on from.
@@ -21,21 +30,64 @@ const (
 	observedFor    = time.Minute
 )
 
-// Whole returns the whole value: that of the member, or, where it has an excerpt, what the store has now. Where the store does not answer it is the one
-// that was seen last.
+// Whole returns the whole value: that of the member, or, where it has an excerpt, what the store has now. Where the store does not answer in time it is
+// the one that was seen last.
 func (n *Node) Whole() cluster.Value {
 	if !n.member.Status().Light {
 		return n.member.Value()
 	}
 	w := &n.whole
+	patience := time.NewTimer(observeTimeout)
+	defer patience.Stop()
+	select {
+	case <-n.observation().done:
+	case <-patience.C:
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), observeTimeout)
-	defer cancel()
-	v, err := n.c.Protocol.Observe(ctx, n.c.Store, w.value)
+	if w.value.Index() == 0 {
+		return n.member.Value()
+	}
+	return w.value
+}
+
+// observation is one that begins now or later: what has begun before may miss what its caller knows of.
+func (n *Node) observation() *observation {
+	w := &n.whole
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next == nil {
+		w.next = &observation{done: make(chan struct{})}
+	}
+	o := w.next
+	if w.running == nil {
+		n.observeNext()
+	}
+	return o
+}
+
+// observeNext begins the next observation. w.mu is held.
+func (n *Node) observeNext() {
+	w := &n.whole
+	o := w.next
+	w.running, w.next = o, nil
+	if o == nil {
+		return
+	}
+	var ctx context.Context
+	ctx, o.cancel = context.WithTimeout(context.Background(), observeTimeout)
+	go n.observe(ctx, o, w.value)
+}
+
+func (n *Node) observe(ctx context.Context, o *observation, from cluster.Value) {
+	v, err := n.c.Protocol.Observe(ctx, n.c.Store, from)
+	o.cancel()
 	if err != nil {
 		n.c.Logger.Warn("observe the cluster", "err", err)
 	}
+	w := &n.whole
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if v.Index() > 0 {
 		w.value = v
 	}
@@ -43,10 +95,26 @@ func (n *Node) Whole() cluster.Value {
 		w.forget.Stop()
 	}
 	w.forget = time.AfterFunc(observedFor, n.forgetWhole)
-	if w.value.Index() == 0 {
-		return n.member.Value()
+	close(o.done)
+	n.observeNext()
+}
+
+// endWhole ends what runs for the whole value.
+func (n *Node) endWhole() {
+	n.whole.mu.Lock()
+	running := n.whole.running
+	if running != nil {
+		running.cancel()
 	}
-	return w.value
+	n.whole.mu.Unlock()
+	if running != nil {
+		<-running.done
+	}
+	n.whole.mu.Lock()
+	defer n.whole.mu.Unlock()
+	if n.whole.forget != nil {
+		n.whole.forget.Stop()
+	}
 }
 
 func (n *Node) forgetWhole() {
@@ -65,11 +133,7 @@ func (n *Node) wakeLookers(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			n.whole.mu.Lock()
-			if n.whole.forget != nil {
-				n.whole.forget.Stop()
-			}
-			n.whole.mu.Unlock()
+			n.endWhole()
 			return
 		case <-tick.C:
 			if n.member.Status().Light {

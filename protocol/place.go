@@ -26,7 +26,7 @@ type place struct {
 	Protocol string `json:"protocol"`
 }
 
-// At returns the name of the protocol of this place; "" if no member has ever joined. Its error is that of the store,
+// At returns the name of the protocol of this place; "" if nobody has ever joined or written a command. Its error is that of the store,
 // or reports that the document is damaged.
 func At(ctx context.Context, docs store.Docs) (string, error) {
 	d, err := docs.Get(ctx, PlaceKey)
@@ -70,4 +70,16 @@ func Claim(ctx context.Context, docs store.Docs, name string) error {
 		return &OtherProtocolError{Has: has, Asked: name}
 	}
 	return nil
+}
+
+// ClientAt makes a client of a protocol. It claims the place first: what it writes into one that is new would be lost to members of another protocol.
+func ClientAt(ctx context.Context, p Protocol, s Store) (Client, error) {
+	c, err := p.Client(s)
+	if err == nil {
+		err = Claim(ctx, s, p.Name())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }

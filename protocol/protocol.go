@@ -99,12 +99,14 @@ type View interface {
 // Status is the part of the state of a membership that only its process knows.
 type Status struct {
 	Joined     bool   `json:"joined"`
-	StoreError string `json:"store_error,omitempty"` // "" if the store answers
+	StoreError string `json:"store_error,omitempty"` // "" if the store answers, and takes writes
 	LeaseMS    int64  `json:"lease_ms"`              // remaining validity of the present grants
 	TTLMS      int64  `json:"ttl_ms,omitempty"`      // the member's TTL where it is longer than usual, because its renewals are slow; else 0
 	Pending    int    `json:"pending"`               // proposals that are not written yet
 	// Foreign counts the log entries, since the member started, that no member with its history can have written.
 	Foreign uint64 `json:"foreign,omitempty"`
+	// Refused counts the proposals of this member, since it started, that readers passed over, and what it wanted and the cluster refused.
+	Refused uint64 `json:"refused,omitempty"`
 	// Light: the member has an excerpt of the value, with all members and its own tasks; for the whole value see Protocol.Observe.
 	Light bool `json:"light,omitempty"`
 }

@@ -16,7 +16,7 @@ import (
 func ParseJob(name string, data []byte, types work.Types, foreign func(name string) bool) (cluster.JobID, cluster.JobSpec, error) {
 	id := ID(name)
 	if !Extension(name) {
-		return id, cluster.JobSpec{}, checkID(name, id)
+		return id, cluster.JobSpec{}, CheckFile(name)
 	}
 	f, err := open(name, data)
 	if err != nil {
@@ -44,7 +44,7 @@ func ParseJob(name string, data []byte, types work.Types, foreign func(name stri
 // single reads a job of one task.
 func (d *decoder) single() (cluster.JobID, cluster.JobSpec, error) {
 	id := ID(d.path)
-	if err := checkID(d.path, id); err != nil {
+	if err := CheckFile(d.path); err != nil {
 		return id, cluster.JobSpec{}, err
 	}
 	spec, err := d.jobOfOne(id)

@@ -11,7 +11,7 @@ import (
 // Source the caller sets. The error is a *[MalformedError]; with one, the spec is empty and the id comes from the file's name.
 func Parse(name string, data []byte, types work.Types) (cluster.JobID, cluster.JobSpec, error) {
 	id := ID(name)
-	if err := checkID(name, id); err != nil {
+	if err := CheckFile(name); err != nil {
 		return id, cluster.JobSpec{}, err
 	}
 	f, err := open(name, data)
@@ -43,8 +43,9 @@ func (d *decoder) jobOf(id cluster.JobID, task cluster.TaskSpec) (cluster.JobSpe
 	return spec, nil
 }
 
-func checkID(name string, id cluster.JobID) error {
-	f := &file{path: name}
+// CheckFile reports why a file of this name defines no task, whatever it says, as a *[MalformedError]; nil if it may.
+func CheckFile(name string) error {
+	f, id := &file{path: name}, ID(name)
 	switch err := cluster.CheckName(string(id)); {
 	case !Extension(name):
 		return f.fault(place{}, "its name ends neither with .yaml, .yml nor .json", "rename the file")

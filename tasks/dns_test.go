@@ -173,7 +173,7 @@ func TestDNS(t *testing.T) {
 			g, h := worktest.NewGrant(t, d)
 			err := worktest.Run(t, Builtin(local)["dns"], g)
 			if c.reason != "" {
-				wantDown(t, h, "dns", c.reason)
+				wantDown(t, h, "dns", c.reason, err)
 				return
 			}
 			wantUp(t, h, "dns", err)

@@ -20,9 +20,9 @@
 // # Guarantees
 //
 // A definition is checked in full when it is read, not when it runs: each fault is a *work.ConfigError that names the field and, if
-// possible, what to try. The result of a check ("the site is down") is a sample, <type>.up 0 with <type>.failure 1 tagged with a
-// reason of a fixed set; it is not an error of the task. An error of Run needs manual intervention: a secret that cannot be
-// read, an address that is refused, a page that is not an exposition. A round that is interrupted because its grant ended emits nothing.
+// possible, what to try. A check that finds its target down emits <type>.up 0 and <type>.failure 1, tagged with a reason of a fixed set, and its round
+// ends with the error, so the task is failing. A round that cannot look ends with an error too: a secret that cannot be read, an address that is refused.
+// A round that is interrupted because its grant ended emits nothing.
 //
 // http, tcp, tls, scrape and dns with a server connect only to public addresses unless a CIDR allows more, see [Options]. The address is checked after
 // name resolution, on connect, so neither redirects nor a name server that changes its answer can bypass the check.

@@ -21,10 +21,10 @@ func TestAnEndlessBodyIsCut(t *testing.T) {
 			}
 		}
 	})
-	h, _ := round(t, local, "http", object{"url": s.URL, "max_body": 100_000, "expect": object{"body": "no such text"}})
-	wantDown(t, h, "http", "body")
-	h, _ = round(t, local, "scrape", object{"url": s.URL, "max_bytes": 100_000})
-	wantDown(t, h, "scrape", "limit")
+	h, err := round(t, local, "http", object{"url": s.URL, "max_body": 100_000, "expect": object{"body": "no such text"}})
+	wantDown(t, h, "http", "body", err)
+	h, err = round(t, local, "scrape", object{"url": s.URL, "max_bytes": 100_000})
+	wantDown(t, h, "scrape", "limit", err)
 	h, _ = round(t, local, "http", object{"url": s.URL, "max_body": 100_000}) // nobody looks at it
 	if up := h.LastValue(t, "http.up"); up != 1 {
 		t.Errorf("up is %v for an endless body that nobody looks at, want 1", up)

@@ -68,10 +68,8 @@ func TestExecEndsBadly(t *testing.T) {
 		g, h := worktest.NewGrant(t, d)
 		var log strings.Builder
 		g.Log = textLog(&log)
-		if err := worktest.Run(t, Builtin(shell)["exec"], g); err != nil {
-			t.Errorf("%s: a finding became an error: %v", script, err)
-		}
-		wantDown(t, h, "exec", c.reason)
+		err := worktest.Run(t, Builtin(shell)["exec"], g)
+		wantDown(t, h, "exec", c.reason, err)
 		if got := h.LastValue(t, "exec.exit_code"); got != c.code {
 			t.Errorf("%s: code %v, want %v", script, got, c.code)
 		}
@@ -84,10 +82,7 @@ func TestExecEndsBadly(t *testing.T) {
 func TestExecOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	h, err := round(t, shell, "exec", sh(fmt.Sprintf("head -c %d /dev/zero | tr '\\0' '\\n'; echo '{\"name\":\"late\",\"points\":[[1,1]]}'", execOutput.usual)))
-	if err != nil {
-		t.Errorf("a finding became an error: %v", err)
-	}
-	wantDown(t, h, "exec", "limit")
+	wantDown(t, h, "exec", "limit", err)
 	if got := h.LastValue(t, "exec.bytes_dropped"); got < 10 {
 		t.Errorf("%v bytes dropped, want those of the last line", got)
 	}
@@ -101,10 +96,7 @@ func TestExecPointsAreBounded(t *testing.T) {
 	config := sh(`echo '{"name":"a","points":[[1,1],[2,2]]}'; echo '{"name":"b","points":[[1,1],[2,2]]}'; echo '{"name":"c","points":[[1,1]]}'`)
 	config["max_points"] = 3
 	h, err := round(t, shell, "exec", config)
-	if err != nil {
-		t.Errorf("a finding became an error: %v", err)
-	}
-	wantDown(t, h, "exec", "limit")
+	wantDown(t, h, "exec", "limit", err)
 	if len(h.Named("a")) != 1 || len(h.Named("b")) != 0 || len(h.Named("c")) != 1 || h.LastValue(t, "exec.samples_dropped") != 1 {
 		t.Errorf("got %v, want a and c, and b dropped", h.Samples())
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	escape "github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 )
@@ -130,9 +131,5 @@ func (t *lastBytes) Write(b []byte) (int, error) {
 // lastLine is short and printable.
 func (t *lastBytes) lastLine() string {
 	s := strings.TrimSpace(strings.ToValidUTF8(string(t.b), "?"))
-	s = s[strings.LastIndexByte(s, '\n')+1:]
-	if len(s) > 200 {
-		s = strings.ToValidUTF8(s[:200], "") + "…"
-	}
-	return s
+	return escape.Cut(s[strings.LastIndexByte(s, '\n')+1:], 200)
 }

@@ -74,8 +74,8 @@ type finder struct {
 	last   string
 }
 
-// report emits prefix.up and, if err is not nil, prefix.failure with the reason. It returns an error only for what a person must mend; if ctx was ended
-// from outside, the round says nothing about the target, and its cause is returned.
+// report emits prefix.up and, if err is not nil, prefix.failure with the reason, and returns what the round ends with: nil while the check passes. If ctx was
+// ended from outside, the round says nothing about the target, and its cause is returned.
 func (f *finder) report(ctx context.Context, g *work.Grant, err error) error {
 	if cut(ctx) {
 		return context.Cause(ctx)
@@ -90,10 +90,7 @@ func (f *finder) report(ctx context.Context, g *work.Grant, err error) error {
 	f.changed(g, reason, err)
 	g.Value(f.prefix+".up", 0, nil)
 	g.Value(f.prefix+".failure", 1, map[string]string{"reason": reason})
-	if _, ok := errors.AsType[*AddressError](err); ok {
-		return err
-	}
-	return nil
+	return err
 }
 
 // changed logs when the finding is another one than in the round before.

@@ -47,9 +47,12 @@ func phasesOf(h *worktest.Host, name string) map[string]bool {
 	return out
 }
 
-// wantDown checks that the round found the target down for that reason.
-func wantDown(t *testing.T, h *worktest.Host, typ, reason string) {
+// wantDown checks that the round found the target down for that reason, and ended with why: so the task is failing.
+func wantDown(t *testing.T, h *worktest.Host, typ, reason string, err error) {
 	t.Helper()
+	if err == nil {
+		t.Errorf("a round that found %q ended well", reason)
+	}
 	if got := h.LastValue(t, typ+".up"); got != 0 {
 		t.Errorf("%s.up is %v, want 0", typ, got)
 	}
@@ -127,10 +130,7 @@ func TestHTTPDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, err := round(t, local, "http", object{"url": c.url, "expect": c.expect})
-			if err != nil {
-				t.Errorf("a finding became an error of the task: %v", err)
-			}
-			wantDown(t, h, "http", c.reason)
+			wantDown(t, h, "http", c.reason, err)
 		})
 	}
 }
@@ -152,7 +152,7 @@ func TestHTTPRefusesInternalAddresses(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Kind != "loopback" {
 		t.Errorf("got %v, want the address refused as loopback", err)
 	}
-	wantDown(t, h, "http", "refused")
+	wantDown(t, h, "http", "refused", err)
 	h, err = round(t, Options{}, "http", object{"url": "http://localhost:" + port, "allow": []string{"127.0.0.0/8", "::1"}})
 	wantUp(t, h, "http", err)
 	if len(touched) != 1 {
@@ -173,7 +173,7 @@ func TestHTTPRedirectToInternalAddress(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Addr != netip.MustParseAddr("127.0.0.2") {
 		t.Errorf("got %v, want 127.0.0.2 refused", err)
 	}
-	wantDown(t, h, "http", "refused")
+	wantDown(t, h, "http", "refused", err)
 }
 
 func TestHTTPSecrets(t *testing.T) {
@@ -218,8 +218,8 @@ func TestHTTPSecretsStayAtTheirOrigin(t *testing.T) {
 		t.Errorf("the other origin was told %v", got)
 	}
 	config["method"], config["body"] = "POST", "secret"
-	h, _ = round(t, local, "http", config)
-	wantDown(t, h, "http", "redirect")
+	h, err = round(t, local, "http", config)
+	wantDown(t, h, "http", "redirect", err)
 	if len(headers) != 0 {
 		t.Error("the body was sent to the other origin")
 	}
@@ -230,10 +230,7 @@ func TestHTTPS(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(s.Close)
 	h, err := round(t, local, "http", object{"url": s.URL})
-	if err != nil {
-		t.Error(err)
-	}
-	wantDown(t, h, "http", "tls") // the system does not trust the test server
+	wantDown(t, h, "http", "tls", err) // the system does not trust the test server
 	trusting := local
 	trusting.RootCAs = x509.NewCertPool()
 	trusting.RootCAs.AddCert(s.Certificate())
@@ -261,10 +258,8 @@ func TestHTTPTimeoutIsAFindingAndAStopIsNot(t *testing.T) {
 	d := define(t, object{"url": s.URL})
 	d.TimeoutMS = 50
 	g, h := worktest.NewGrant(t, d)
-	if err := worktest.Run(t, Builtin(local)["http"], g); err != nil {
-		t.Error(err)
-	}
-	wantDown(t, h, "http", "timeout")
+	err := worktest.Run(t, Builtin(local)["http"], g)
+	wantDown(t, h, "http", "timeout", err)
 
 	d = define(t, object{"url": s.URL + "/stop"})
 	d.TimeoutMS = 60_000
@@ -307,7 +302,9 @@ func TestOnlyChangesAreLogged(t *testing.T) {
 	g.Log = textLog(&log)
 	bad := &unexpected{"status", errors.New("status is 500")}
 	for _, err := range []error{nil, bad, bad, nil, nil} {
-		must.Succeed(t, f.report(t.Context(), g, err))
+		if got := f.report(t.Context(), g, err); !errors.Is(got, err) {
+			t.Errorf("got %v, want %v", got, err)
+		}
 	}
 	if got := strings.Count(log.String(), "\n"); got != 2 {
 		t.Errorf("got %d lines, want one when it failed and one when it passed:\n%s", got, log.String())

@@ -1,10 +1,6 @@
 package tasks
 
-import (
-	"unicode/utf8"
-
-	escape "github.com/rota-run/rota/internal/plain"
-)
+import escape "github.com/rota-run/rota/internal/plain"
 
 // maxErrorText bounds the text of an error that may quote a target.
 const maxErrorText = 1000
@@ -41,15 +37,7 @@ func plainly(err error) error {
 
 // Error returns the plain text, truncated if it is too long.
 func (e plainError) Error() string {
-	s := e.error.Error()
-	if len(s) <= maxErrorText {
-		return plain(s)
-	}
-	at := maxErrorText
-	for at > maxErrorText-utf8.UTFMax && !utf8.RuneStart(s[at]) {
-		at--
-	}
-	return plain(s[:at]) + "…"
+	return plain(escape.Cut(e.error.Error(), maxErrorText))
 }
 
 // Unwrap returns the error itself.

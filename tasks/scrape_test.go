@@ -88,10 +88,7 @@ func TestScrapeDown(t *testing.T) {
 	})
 	for path, reason := range map[string]string{"/404": "status", "/html": "format", "/huge": "limit", "/many": "limit"} {
 		h, err := round(t, local, "scrape", object{"url": s.URL + path, "max_samples": 3})
-		if err != nil {
-			t.Errorf("%s: a finding became an error: %v", path, err)
-		}
-		wantDown(t, h, "scrape", reason)
+		wantDown(t, h, "scrape", reason, err)
 		if got := len(h.Samples()); got != 2 {
 			t.Errorf("%s: %d samples, want up and failure alone", path, got)
 		}

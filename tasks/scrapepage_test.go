@@ -58,10 +58,7 @@ func TestScrapeOfAZipBomb(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		err := worktest.Run(t, Builtin(local)["scrape"], g)
 		runtime.ReadMemStats(&after)
-		if err != nil {
-			t.Errorf("a finding became an error: %v", err)
-		}
-		wantDown(t, h, "scrape", "limit")
+		wantDown(t, h, "scrape", "limit", err)
 		if !strings.Contains(log.String(), c.says) {
 			t.Errorf("the log %q does not say %q", log.String(), c.says)
 		}

@@ -60,7 +60,7 @@ func TestTLS(t *testing.T) {
 			if c.reason == "" {
 				wantUp(t, h, "tls", err)
 			} else {
-				wantDown(t, h, "tls", c.reason)
+				wantDown(t, h, "tls", c.reason, err)
 			}
 			want := c.end.Hours() / 24
 			if got := h.LastValue(t, "tls.expiry_days"); got < want-0.5 || got > want+0.5 {
@@ -74,8 +74,5 @@ func TestTLSOfAServerWithout(t *testing.T) {
 	t.Parallel()
 	addr := listen(t, func(c net.Conn) { _, _ = c.Write([]byte("220 mail.example ESMTP\r\n")) })
 	h, err := round(t, local, "tls", object{"addr": addr})
-	if err != nil {
-		t.Error(err)
-	}
-	wantDown(t, h, "tls", "tls")
+	wantDown(t, h, "tls", "tls", err)
 }

@@ -168,7 +168,6 @@ func TestRounds(t *testing.T) {
 		}
 		return cluster.JobSpec{Tasks: []cluster.TaskSpec{s}}
 	}
-	do(cluster.Configure{Format: cluster.NewestFormat})
 	do(cluster.SubmitJob{Job: "check", Spec: task("http", `{"every_ms":1000}`)})
 	do(cluster.SubmitJob{Job: "keys", Spec: task("http", `{}`, "p", "q")})
 	do(cluster.SubmitJob{Job: "tail", Spec: task("tail", `{}`)})

@@ -34,8 +34,8 @@
 // # What is not guaranteed
 //
 // Code that ignores its ctx cannot be stopped. It stays reported as active, is journaled once after the grace period, and may overlap with the next
-// owner once this member's lease has expired. A round or run in progress when the process is suspended continues for a moment after it resumes, until
-// the loop has checked the clock; ask [Grant.Valid], or let the resource check the token.
+// owner once this member's lease has expired. A round or run in progress when the process is suspended continues after it resumes until it asks its ctx, or a
+// ctx derived from it has heard of it; let the resource check the token.
 //
 // # Failures
 //

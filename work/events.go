@@ -21,6 +21,7 @@ type RunStarted struct {
 	Token     cluster.Token
 	Type      string
 	At        protocol.Instant
+	Grant     *protocol.Grant // under which it runs, with the former owner: a value that a member has may be older
 	// First is false if a run under this token was started before: a restart after a failure, a change, or an expired lease. A move is
 	// journaled at the first run.
 	First bool

@@ -177,6 +177,23 @@ func (p *pacer) lane(t *Type) *lane {
 	return l
 }
 
+// nextMS is when the next round of a run is planned, by the wall clock; 0 where none is.
+func (p *pacer) nextMS(r *run) int64 {
+	if !r.paced.Load() {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := r.periodic
+	switch {
+	case e.place == placeGone || e.plan != nil && e.at.IsZero():
+		return 0
+	case e.plan != nil:
+		return e.at.UnixMilli()
+	}
+	return p.s.conf.Wall().Add(e.next.Sub(p.s.clock())).UnixMilli()
+}
+
 // remove takes a run off the wheel; its exit comes at once, or when its present round is over.
 func (p *pacer) remove(e *periodic, cause error) {
 	p.mu.Lock()

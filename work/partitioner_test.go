@@ -39,7 +39,7 @@ func newLog(t *testing.T) *log {
 func (l *log) propose(_ context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v, done := l.v.Apply(cluster.Entry{Index: l.v.Index() + 1, Writer: "w", Seq: l.v.Wrote("w") + 1, Format: cluster.Format, Commands: commands})
+	v, done := l.v.Apply(cluster.Entry{Index: l.v.Index() + 1, Writer: "w", Seq: l.v.Wrote("w") + 1, Commands: commands})
 	l.v = v
 	close(l.changed)
 	l.changed = make(chan struct{})

@@ -42,7 +42,7 @@ type periodic struct {
 	next    protocol.Instant
 	owed    []round   // are due and have not begun, in order; more than one only with CatchUpAll
 	present *underway // nil while no round is queued or runs
-	errors  *errorRow // nil while rounds are well
+	errors  *errorRow // nil while rounds are well, and were for a while
 	place   roundPlace
 
 	extra    *round        // was asked for, and has not begun
@@ -266,13 +266,7 @@ func (e *periodic) done(began protocol.Instant, err error) {
 	r.mu.Lock()
 	r.stats.rounds++
 	r.stats.lateness, r.stats.took = late, took
-	if err == nil {
-		r.stats.inRow = 0
-	} else {
-		r.stats.failures++
-		r.stats.inRow++
-		r.stats.last = &lastFailure{err.Error(), r.s.conf.Wall().UnixMilli()}
-	}
+	r.stats.result(err, r.s.conf.Wall().UnixMilli())
 	r.mu.Unlock()
 	r.s.conf.Events.roundDone(RoundDone{Partition: r.id, Token: r.token, Type: r.typ.Name, Lateness: late, Took: took, Err: err})
 }
@@ -280,10 +274,15 @@ func (e *periodic) done(began protocol.Instant, err error) {
 // journal writes what is worth a record: the beginning, the growing length and the end of a row of failures.
 func (e *periodic) journal(now protocol.Instant, err error) {
 	record := journal.Record{Kind: journal.Recovered, Partition: string(e.run.id), Token: uint64(e.run.token)}
-	if err == nil {
-		record.Message = e.errors.success()
-		e.errors = nil
-	} else {
+	switch {
+	case err == nil && e.errors == nil:
+		return
+	case err == nil:
+		record.Message = e.errors.success(now)
+		if e.errors.over(now) {
+			e.errors = nil
+		}
+	default:
 		if e.errors == nil {
 			e.errors = &errorRow{}
 		}

@@ -47,10 +47,25 @@ type runStats struct {
 	took                               time.Duration
 }
 
-// lastFailure is that of a round.
+// lastFailure is that of a round, by the wall clock.
 type lastFailure struct {
-	message string
-	atMS    int64 // by the wall clock
+	message       string
+	sinceMS, atMS int64 // the first one of its row, and the last one
+}
+
+// result counts how a round ended.
+func (st *runStats) result(err error, atMS int64) {
+	if err == nil {
+		st.inRow = 0
+		return
+	}
+	since := atMS
+	if st.inRow > 0 {
+		since = st.last.sinceMS
+	}
+	st.failures++
+	st.inRow++
+	st.last = &lastFailure{err.Error(), since, atMS}
 }
 
 func (s *Supervisor) newRun(fx Start) *run {
@@ -96,15 +111,20 @@ func (r *run) goOn(ctx context.Context) {
 	})
 }
 
-// context is the ctx of a long run or a round, with the definition's time limit.
+// context is the ctx of a long run or a round, with the definition's time limit. The outermost one looks at the clock.
 func (r *run) context(parent context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
-	limit := r.timeout()
-	if limit <= 0 {
-		return ctx, cancel
+	end := cancel
+	if limit := r.timeout(); limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, limit)
+		end = func(cause error) { cancel(cause); stop() }
 	}
-	limited, stop := context.WithTimeout(ctx, limit)
-	return limited, func(cause error) { cancel(cause); stop() }
+	return protocol.Leased{Context: ctx, Look: func() {
+		if !r.valid() && !r.stopped.Load() {
+			r.stop(CauseLeaseLost)
+		}
+	}}, end
 }
 
 func (r *run) timeout() time.Duration {

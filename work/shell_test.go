@@ -68,6 +68,71 @@ func TestSuspendedMemberDoesNothingAfterWaking(t *testing.T) {
 	})
 }
 
+// A ctx finds the lease over right after a suspension, before any timer has fired. The run counts as stopped, not as failed, and begins again under the next lease.
+func TestTheContextLooksAtTheClock(t *testing.T) {
+	t.Parallel()
+	for name, ended := range map[string]func(context.Context) bool{
+		"Err":  func(ctx context.Context) bool { return ctx.Err() != nil },
+		"Done": func(ctx context.Context) bool { return isClosed(ctx.Done()) },
+	} {
+		for _, periodic := range []bool{false, true} {
+			for _, keep := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, periodic %t, keep %t", name, periodic, keep), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { suspended(t, periodic, keep, ended) })
+				})
+			}
+		}
+	}
+}
+
+func suspended(t *testing.T, periodic, keep bool, ended func(context.Context) bool) {
+	wake, saw := make(chan struct{}), make(chan error, 9)
+	b := newBed(t, typeOf(periodic, func(ctx context.Context, _ *work.Grant) error {
+		if ended(ctx) {
+			t.Error("ended at once")
+		}
+		<-wake
+		if ended(ctx) != (ctx.Err() != nil) {
+			t.Error("one way to ask does not look")
+		}
+		saw <- context.Cause(ctx)
+		return context.Cause(ctx)
+	}), nil)
+	g := grant("a", 1, "x", `{"every_ms":1000}`)
+	if keep {
+		g = grant("a", 1, "x", `{"every_ms":1000,"on_store_loss":"keep"}`)
+	}
+	b.give(10*time.Second, g)
+	time.Sleep(1500 * time.Millisecond) // waits: virtual time, until a round has begun
+	b.locked(func() { b.offset = time.Minute })
+	wake <- struct{}{} // no time passes: no timer fires
+	if cause := <-saw; errors.Is(cause, work.CauseLeaseLost) == keep {
+		t.Errorf("after the suspension: %v", cause)
+	}
+	synctest.Wait()
+	if !keep && (len(b.stopped) != 1 || b.stopped[0].Outcome != work.Stopped || !errors.Is(b.stopped[0].Cause, work.CauseLeaseLost)) {
+		t.Errorf("stopped: %+v", b.stopped)
+	}
+	b.lease(10*time.Second, g)
+	if got := b.runState("a"); got != "running" && (periodic || !keep) {
+		t.Errorf("it is %s under the next lease", got)
+	}
+	close(wake)
+	if err := b.finish(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // TestRoundThatWaitsForRoomChecksTheLeaseWhenItBegins: it was due with a lease and gets its turn without.
 func TestRoundThatWaitsForRoomChecksTheLeaseWhenItBegins(t *testing.T) {
 	t.Parallel()
@@ -239,9 +304,9 @@ func TestErrorsOfRoundsAreJournaledRarely(t *testing.T) {
 		}
 		want := []string{
 			"run-error: panic: no such host",
-			"run-error: panic: no such host (7 rounds in a row failed, 6 since the last record)",
-			"run-error: panic: no such host (19 rounds in a row failed, 12 since the last record)",
-			"run-error: panic: no such host (43 rounds in a row failed, 24 since the last record)",
+			"run-error: panic: no such host (failed rounds: 7 in a row, 6 since the last record)",
+			"run-error: panic: no such host (failed rounds: 19 in a row, 12 since the last record)",
+			"run-error: panic: no such host (failed rounds: 43 in a row, 24 since the last record)",
 			"recovered: well again after 60 failed rounds",
 		}
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {

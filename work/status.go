@@ -47,6 +47,8 @@ type RunStatus struct {
 	Rounds      int64               `json:"rounds,omitempty"`
 	Failures    int64               `json:"failures,omitempty"`      // failed rounds
 	FailedInRow int64               `json:"failed_in_row,omitempty"` // failed rounds since the last successful one
+	FailingMS   int64               `json:"failing_ms,omitempty"`    // wall clock of the first of those
+	NextMS      int64               `json:"next_ms,omitempty"`       // wall clock of the next planned round
 	Skipped     int64               `json:"skipped,omitempty"`       // rounds that were due while a previous one still ran, or while the process did not run
 	Expired     int64               `json:"expired_lease,omitempty"` // rounds not begun because the lease had expired
 	LatenessUS  int64               `json:"lateness_us,omitempty"`
@@ -68,6 +70,7 @@ func (s *Supervisor) Status() Status {
 		r := p.status()
 		if live := s.live[p.id]; live != nil && live.token == p.token {
 			live.addTo(&r)
+			r.NextMS = s.pacer.nextMS(live)
 		}
 		if r.FailedInRow > 0 {
 			st.Counts.Failing++
@@ -102,6 +105,9 @@ func (r *run) addTo(st *RunStatus) {
 	st.LatenessUS, st.TookUS = r.stats.lateness.Microseconds(), r.stats.took.Microseconds()
 	if last := r.stats.last; last != nil {
 		st.LastError, st.LastErrorMS = last.message, last.atMS
+		if r.stats.inRow > 0 {
+			st.FailingMS = last.sinceMS
+		}
 	}
 }
 

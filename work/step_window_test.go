@@ -26,7 +26,7 @@ const lister cluster.PartitionID = "j#list"
 func (m *model) do(commands ...cluster.Command) []cluster.Result {
 	var applied cluster.Applied
 	seq := m.v.Wrote("w") + 1
-	m.v, applied = m.v.Apply(cluster.Entry{Index: m.v.Index() + 1, Writer: "w", Seq: seq, Format: cluster.Format, Commands: commands})
+	m.v, applied = m.v.Apply(cluster.Entry{Index: m.v.Index() + 1, Writer: "w", Seq: seq, Commands: commands})
 	return applied.Results
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,11 +179,43 @@ func TestErrorRow(t *testing.T) {
 	if !slices.Equal(at, want) {
 		t.Fatalf("journaled at %v, want %v", at, want)
 	}
-	if got := r.success(); got != "well again after 1441 failed rounds" {
+	if got := r.success(protocol.Instant(4 * time.Hour)); got != "well again after 1441 failed rounds" {
 		t.Fatal(got)
 	}
-	if (*errorRow)(nil).success() != "" {
-		t.Fatal("no row is over")
+}
+
+// A check that fails and recovers every few seconds makes at most two records a minute, and none of its failures is lost in silence.
+func TestErrorsOfARowThatFlaps(t *testing.T) {
+	t.Parallel()
+	var r errorRow
+	var got []string
+	note := func(now time.Duration, text string) {
+		if text != "" {
+			got = append(got, fmt.Sprint(now, " ", text))
+		}
+	}
+	for now := 10 * time.Second; now <= 90*time.Second; now += 20 * time.Second {
+		note(now, r.failure(protocol.Instant(now), "down"))
+		note(now+10*time.Second, r.success(protocol.Instant(now+10*time.Second)))
+	}
+	note(3*time.Minute, r.failure(protocol.Instant(3*time.Minute), "down"))
+	want := []string{
+		"10s down", "20s well again after 1 failed round", "1m20s well again after 3 failed rounds",
+		"3m0s down (failed rounds: 1 in a row, 2 since the last record)",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	var short errorRow
+	short.failure(1, "down")
+	short.success(2)
+	short.failure(3, "down")
+	if text := short.success(4); text != "" || short.over(4) {
+		t.Errorf("%q at once", text)
+	}
+	late := protocol.Instant(time.Hour)
+	if text := short.success(late); text != "well again after 1 failed round" || short.over(late) || !short.over(late+protocol.Instant(firstRepeat)) {
+		t.Errorf("what was left out is told as %q", text)
 	}
 }
 

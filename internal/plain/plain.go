@@ -48,6 +48,19 @@ func Escaped(s string) string {
 	return b.String()
 }
 
+// Cut is the beginning of a text, of at most so many bytes, and a mark where something is missing. It cuts no character
+// in two.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	at := most
+	for at > max(0, most-utf8.UTFMax) && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return s[:at] + "…"
+}
+
 // Word is one word of a shell's command: as it is where a shell leaves it alone, else in quotes.
 func Word(s string) string {
 	switch {

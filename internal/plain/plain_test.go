@@ -126,3 +126,12 @@ func TestAShellReadsTheWordBack(t *testing.T) {
 		}
 	})
 }
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"": "", "abcd": "abcd", "abcde": "abcd…", "aüüü": "aü…", "üüü": "üü…", "€€": "€…", "\x80\x80\x80\x80\x80": "…"} {
+		if got := Cut(in, 4); got != want {
+			t.Errorf("Cut(%q, 4) is %q, want %q", in, got, want)
+		}
+	}
+}

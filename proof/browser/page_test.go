@@ -325,7 +325,7 @@ func large(t testing.TB) cluster.Value {
 	var v cluster.Value
 	apply := func(commands ...cluster.Command) {
 		at := v.Index() + 1
-		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, AtMS: 1000, Commands: commands})
+		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 1000, Commands: commands})
 		for _, r := range done.Results {
 			if !r.Accepted {
 				t.Fatal(r.Reason)

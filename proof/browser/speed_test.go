@@ -50,7 +50,7 @@ func (c *changing) apply(t *testing.T, command cluster.Command) {
 	t.Helper()
 	v := *c.value.Load()
 	at := v.Index() + 1
-	next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, AtMS: 2000, Commands: []cluster.Command{command}})
+	next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 2000, Commands: []cluster.Command{command}})
 	if !done.Results[0].Accepted {
 		t.Fatal(done.Results[0].Reason)
 	}

@@ -52,7 +52,7 @@ func TestConfigure(t *testing.T) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	out, _, _ = p.rota("configure", "--json", "--store", "file:store")
-	if want := "{\"job_scheduler\":\"percentage\",\"move_budget\":256,\"retention\":1,\"format\":1}\n"; out != want {
+	if want := "{\"job_scheduler\":\"percentage\",\"move_budget\":256,\"retention\":1}\n"; out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
 }

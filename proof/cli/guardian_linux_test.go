@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/view"
 )
 
 // figureKills is from how many kills on a run is one for the figures.
@@ -248,9 +248,6 @@ func TestATaskThatKillsItsOwners(t *testing.T) {
 		out, _, _ := p.rota("members", "--store", p.store, "--json")
 		return strings.Count(out, `"state":"joined"`) == 4
 	})
-	if _, errs, code := p.rota("configure", "--format", "2", "--store", p.store); code != exitOK {
-		t.Fatal(errs)
-	}
 	p.task("poison.yaml", "type: command\nconfig: {argv: [/bin/sh, -c, 'kill -9 $PPID']}\n")
 	await(t, "it is parked", func() bool {
 		out, _, _ := p.rota("why", "poison", "--store", p.store)
@@ -268,7 +265,7 @@ func TestATaskThatKillsItsOwners(t *testing.T) {
 	await(t, "the rest runs", func() bool {
 		running := 0
 		for _, task := range p.tasks() {
-			if task.State == api.Running {
+			if task.State == view.Running {
 				running++
 			}
 		}

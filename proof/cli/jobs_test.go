@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/view"
 )
 
 // job is a job as the command shows it.
-func (p *place) job(id string) (job api.Job) {
+func (p *place) job(id string) (job view.Job) {
 	p.t.Helper()
 	out, stderr, code := p.rota("jobs", id, "--store", "file:store", "--json")
 	if code != exitOK {
@@ -45,7 +45,7 @@ func (p *place) joined(name string) {
 	})
 }
 
-func taskStates(j api.Job) (out []string) {
+func taskStates(j view.Job) (out []string) {
 	for i := range j.Tasks {
 		out = append(out, j.Tasks[i].State)
 	}
@@ -73,9 +73,9 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 	p.joined("a")
 	out, stderr, code := p.rota("submit", "etl.yaml", "--type", "witness-items", "--store", "file:store", "--wait", "--json")
 	var s struct {
-		Accepted bool    `json:"accepted"`
-		Known    bool    `json:"known"`
-		Job      api.Job `json:"job"`
+		Accepted bool     `json:"accepted"`
+		Known    bool     `json:"known"`
+		Job      view.Job `json:"job"`
 	}
 	if err := json.Unmarshal([]byte(out), &s); err != nil || code != exitOK {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, stderr)

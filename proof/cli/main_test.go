@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/proof/server"
+	"github.com/rota-run/rota/view"
 )
 
 // programs is the directory with rota and the program that runs servers for its demonstration.
@@ -144,9 +144,9 @@ func (m *running) end() int {
 }
 
 // tasks are the tasks as the command shows them; none while there is no store.
-func (p *place) tasks() []api.Task {
+func (p *place) tasks() []view.Task {
 	out, _, code := p.rota("tasks", "--store", p.store, "--json")
-	var tasks []api.Task
+	var tasks []view.Task
 	if code != exitOK {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (p *place) tasks() []api.Task {
 }
 
 // allTasks are the tasks, when there are so many. A server may not answer at once.
-func (p *place) allTasks(total int) (tasks []api.Task) {
+func (p *place) allTasks(total int) (tasks []view.Task) {
 	p.t.Helper()
 	await(p.t, fmt.Sprintf("%d tasks are listed", total), func() bool {
 		tasks = p.tasks()
@@ -171,7 +171,7 @@ func (p *place) shares(total int) string {
 	tasks := p.tasks()
 	count := map[string]int{}
 	for _, t := range tasks {
-		if t.State != api.Running {
+		if t.State != view.Running {
 			return ""
 		}
 		count[t.Owner]++

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/view"
 )
 
 // A paused task has no owner, whatever becomes of the members and of its file, until it is resumed: by each protocol that a directory can have.
@@ -19,7 +19,7 @@ func TestPause(t *testing.T) {
 			running := func(n int) func() bool {
 				return func() bool {
 					for _, task := range p.tasks() {
-						if task.State == api.Running {
+						if task.State == view.Running {
 							n--
 						}
 					}
@@ -28,12 +28,8 @@ func TestPause(t *testing.T) {
 			}
 			await(t, "three tasks", func() bool { return running(3)() })
 			name := p.tasks()[0].Task
-			if _, stderr, code := p.rota("pause", name, "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "try: rota configure --format 3 --store file:store") {
-				t.Fatalf("exit %d: %s", code, stderr)
-			}
-			p.must("configure", "--format", "3", "--store", "file:store")
 			p.must("pause", name, "--store", "file:store")
-			paused := func() bool { task := p.tasks()[0]; return task.State == api.Paused && task.Owner == "" }
+			paused := func() bool { task := p.tasks()[0]; return task.State == view.Paused && task.Owner == "" }
 			await(t, "a pause", paused)
 			p.task(name+".yaml", "type: noop\nevery: 2s\n") // another definition is no end of the pause
 			a.signal(syscall.SIGKILL)

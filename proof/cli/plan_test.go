@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/view"
 )
 
 func TestPlanWithoutAMember(t *testing.T) {
@@ -21,13 +21,13 @@ func TestPlanWithoutAMember(t *testing.T) {
 	p.submit("pool.yaml")
 	await(t, "all run", func() bool { return p.shares(6+1+2+3) != "" })
 	out, stderr, code := p.rota("plan", "--without", "a", "--store", "file:store")
-	var plan api.Plan
+	var plan view.Plan
 	asJSON, _, _ := p.rota("plan", "--without", "a", "--store", "file:store", "--json")
 	if err := json.Unmarshal([]byte(asJSON), &plan); err != nil || code != exitOK {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, stderr)
 	}
 	if plan.Tasks != 9 || len(plan.Moves) < 2 || plan.Ends != 1 || len(plan.Waits) != 1 || plan.Waits[0].Task != "gpu" ||
-		len(plan.Slots) != 1 || plan.Slots[0] != (api.PlanSlots{Task: "pool/a", Before: 3, After: 1}) {
+		len(plan.Slots) != 1 || plan.Slots[0] != (view.PlanSlots{Task: "pool/a", Before: 3, After: 1}) {
 		t.Errorf("got %+v", plan)
 	}
 	if !containsAll(out, []string{

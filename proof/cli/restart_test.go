@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/view"
 )
 
 // owners is who has each task; nil while one of them does not run.
@@ -19,7 +19,7 @@ func (p *place) owners(total int) map[string]string {
 	tasks := p.tasks()
 	out := make(map[string]string, len(tasks))
 	for _, t := range tasks {
-		if t.State == api.Running {
+		if t.State == view.Running {
 			out[t.Task] = t.Owner
 		}
 	}

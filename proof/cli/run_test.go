@@ -146,7 +146,7 @@ func TestAPIOfAMember(t *testing.T) {
 		return res.Status + "\n" + string(b)
 	}
 	for path, want := range map[string]string{
-		"/healthz": "ok", "/readyz": `{"ready":true,"reasons":[]}`, "/v1/status": `"running":2`, "/v1/members": `"address":"127.0.0.1:`,
+		"/healthz": "ok", "/readyz": `{"ready":true,"reasons":[],"member":"a","store":"file:/`, "/v1/status": `"running":2`, "/v1/members": `"address":"127.0.0.1:`,
 		"/v1/tasks": `"task":"t00"`, "/v1/journal": "member-joined", "/metrics": `rota_member_joined{rota_member="a"} 1`, "/v1/nope": "404",
 	} {
 		await(t, path+" tells", func() bool { return strings.Contains(get(path), want) })

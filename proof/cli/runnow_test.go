@@ -35,13 +35,12 @@ func TestRunNow(t *testing.T) {
 					t.Errorf("%s: exit %d: %s", name, code, stderr)
 				}
 			}
-			p.must("configure", "--format", "3", "--store", p.store)
 			p.must("pause", "hourly", "--store", p.store)
 			if _, stderr, code := p.rota("run-now", "hourly", "--store", p.store); code != exitFailed || !strings.Contains(stderr, "it is paused by ") {
 				t.Errorf("paused: exit %d: %s", code, stderr)
 			}
 			out, _, _ := p.rota("journal", "--store", p.store)
-			for _, want := range []string{"run-now hourly  by ", "run-now slow  by ", "pause-job hourly  by ", "configure format=3  by "} {
+			for _, want := range []string{"run-now hourly  by ", "run-now slow  by ", "pause-job hourly  by "} {
 				if !strings.Contains(out, want) {
 					t.Errorf("the journal lacks %q:\n%s", want, out)
 				}

@@ -112,7 +112,7 @@ func TestSinks(t *testing.T) {
 	})
 	text, _, _ := p.rota("status", "--store", p.store)
 	t.Logf("%s", text)
-	for _, want := range []string{"kafka://" + broker.Servers()[0] + "?topic=samples", "elastic://" + search.Servers()[0], "otlp://" + otlp.address, "otlp+grpc://" + other.address, "on a", "queued 0", "dropped 0"} {
+	for _, want := range []string{"kafka://" + broker.Servers()[0] + "?topic=samples", "elastic://" + search.Servers()[0], "otlp://" + otlp.address, "otlp+grpc://" + other.address, "on a", "dropped 0", "errors "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("status lacks %q", want)
 		}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/view"
 )
 
 // Nobody is left who could say so: the store does.
@@ -32,8 +32,8 @@ func TestStatusAfterAllWereKilled(t *testing.T) {
 	// Those who were killed last may have taken over from the first: then these are no members any more.
 	out, stderr, code := p.rota("status", "--store", "file:store", "--json")
 	var st struct {
-		api.Status
-		Members []api.Member `json:"member_list"`
+		view.Status
+		Members []view.Member `json:"member_list"`
 	}
 	if err := json.Unmarshal([]byte(out), &st); err != nil || code != exitOK {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, stderr)
@@ -42,7 +42,7 @@ func TestStatusAfterAllWereKilled(t *testing.T) {
 		t.Errorf("got %+v, %+v", n, st.Tasks)
 	}
 	for _, m := range st.Members {
-		if m.Heartbeat == nil || m.Heartbeat.State != api.HeartbeatGone {
+		if m.Heartbeat == nil || m.Heartbeat.State != view.HeartbeatGone {
 			t.Errorf("the heartbeat of %s is %+v", m.Member, m.Heartbeat)
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
+	"github.com/rota-run/rota/view"
 )
 
 // tour is a directory with texts, a store and members.
@@ -64,7 +64,7 @@ func (p *tour) member(name string) *process.Process {
 }
 
 // job is a job as rota jobs shows it.
-func (p *tour) job(id string) (job api.Job) {
+func (p *tour) job(id string) (job view.Job) {
 	p.t.Helper()
 	out, err := p.command("rota", "jobs", id, "--store", p.storeURL(), "--json").Output()
 	if err != nil {
@@ -202,7 +202,7 @@ func TestCountsThoughMembersAreKilled(t *testing.T) {
 	}
 }
 
-func states(j api.Job) (out []string) {
+func states(j view.Job) (out []string) {
 	for _, t := range j.Tasks {
 		out = append(out, t.State)
 	}

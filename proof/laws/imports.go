@@ -18,7 +18,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "schedule", "flow"}
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "api", "node", "protocol/*", "store/memory", "work/stage"}, contracts...)
+	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "api", "view", "node", "protocol/*", "store/memory", "work/stage"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
@@ -66,15 +66,16 @@ var rules = []rule{
 	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal"}},
 	{"work/stage", []string{"flow", "store", "work"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
-	{"call", []string{"cluster", "store", "protocol", "journal", "work"}},
+	{"call", []string{"cluster", "store", "protocol", "journal", "work", "internal/plain"}},
 	{"tasks", []string{"cluster", "flow", "protocol", "publish", "work", "work/stage", "tasks/program", "internal/plain"}},
 	{"tasks/program", nil},
 	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/nearest", "internal/plain"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node/guardian/ward", nil},
 	{"node/guardian", []string{"store", "tasks/program", "node/guardian/ward"}},
-	{"node", append([]string{"call", "source", "source/directory", "protocol/heartbeat"}, contracts...)},
-	{"api", append([]string{"api/page", "node", "source", "work/stage"}, contracts...)},
+	{"node", append([]string{"call", "source", "source/directory", "protocol/heartbeat", "internal/plain"}, contracts...)},
+	{"view", append([]string{"node", "source/directory"}, contracts...)},
+	{"api", append([]string{"api/page", "view", "node", "source", "work/stage"}, contracts...)},
 	{"api/page", nil},
 
 	{".", shell},

@@ -19,6 +19,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/proof/process"
+	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/file"
 )
@@ -30,6 +31,13 @@ const holderVariable = "ROTA_LOCK_TEST_HOLDER"
 const noSessions = "no-sessions"
 
 func TestMain(m *testing.M) {
+	if server.Child() {
+		return
+	}
+	if file := os.Getenv(memberVariable); file != "" {
+		member(file)
+		return
+	}
 	if dir := os.Getenv(holderVariable); dir != "" {
 		if err := hold(dir, os.Args[1] == noSessions, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

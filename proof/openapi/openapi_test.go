@@ -25,6 +25,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/view"
 )
 
 // value has a member, a task of a folder and a job.
@@ -37,7 +38,7 @@ func value(t *testing.T) (v cluster.Value, log []step) {
 		cluster.SubmitJob{Job: "later", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
 	} {
 		at := cluster.Index(i + 1)
-		e := cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, AtMS: 1000, Commands: []cluster.Command{c}}
+		e := cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 1000, Commands: []cluster.Command{c}}
 		next, done := v.Apply(e)
 		if !done.Results[0].Accepted {
 			t.Fatal(done.Results[0].Reason)
@@ -122,8 +123,8 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{t: t, store: &away{Docs: docs, Journal: kept, log: log}, given: map[string]bool{}}
 	w.config = api.Config{
-		Past:  &api.Past{Historian: w.store, Store: nil},
-		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: api.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
+		Past:  &view.Past{Historian: w.store, Store: nil},
+		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: view.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
 		Local: func() any { return nil }, Token: "secret", Actions: w.actions(),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
@@ -326,6 +327,9 @@ func TestTheDescriptionHolds(t *testing.T) {
 		w.get(full, http.StatusOK, nil)
 		w.get(full, http.StatusUnauthorized, func(r *http.Request) { r.Header.Del("Authorization") })
 		w.get(full, http.StatusForbidden, func(r *http.Request) { r.Header.Set("Origin", "https://example.com") })
+		if strings.HasPrefix(path, "/v1/") {
+			w.get(path+"?nonsense=1", http.StatusBadRequest, nil)
+		}
 		if path != "/metrics" {
 			w.getFrom(tokenless, full, http.StatusMisdirectedRequest, func(r *http.Request) { r.Host = "rota.example.com" })
 		}

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/pages"
+	"github.com/rota-run/rota/view"
 )
 
 var addressOfAPI = regexp.MustCompile(` · API (http://\S+)`)
@@ -44,12 +44,12 @@ func TestInMemory(t *testing.T) {
 			return false, m.failed()
 		}
 		defer res.Body.Close()
-		var tasks []api.Task
+		var tasks []view.Task
 		if err := json.NewDecoder(res.Body).Decode(&tasks); err != nil {
 			return false, err
 		}
-		running := func(t api.Task) bool { return t.State == api.Running && t.Owner == m.member() }
-		return len(tasks) == p.tasks && !slices.ContainsFunc(tasks, func(t api.Task) bool { return !running(t) }), nil
+		running := func(t view.Task) bool { return t.State == view.Running && t.Owner == m.member() }
+		return len(tasks) == p.tasks && !slices.ContainsFunc(tasks, func(t view.Task) bool { return !running(t) }), nil
 	})
 	must.Succeed(t, err)
 	if _, err := p.asks(t.Context(), "rota tasks --store memory:"); err == nil || !strings.Contains(err.Error(), "inside one process") {

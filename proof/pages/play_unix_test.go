@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/view"
 )
 
 // play is a guide that is followed.
@@ -132,11 +132,11 @@ func (p *play) interrupt(ctx context.Context) error {
 	if err := m.end(ctx); err != nil {
 		return err
 	}
-	tasks, err := ask[api.Task](ctx, p, p.Tasks)
+	tasks, err := ask[view.Task](ctx, p, p.Tasks)
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(tasks, func(t api.Task) bool { return t.Owner == m.member() }); i >= 0 {
+	if i := slices.IndexFunc(tasks, func(t view.Task) bool { return t.Owner == m.member() }); i >= 0 {
 		return fmt.Errorf("%s has ended, and %+v is still its own", m.member(), tasks[i])
 	}
 	return p.awaitShares(ctx)
@@ -174,11 +174,11 @@ func (p *typed) member() string {
 func (p *play) awaitShares(ctx context.Context) error {
 	last := ""
 	err := await(ctx, fmt.Sprintf("%d members share %d tasks", len(p.members), p.tasks), func() (bool, error) {
-		tasks, err := ask[api.Task](ctx, p, p.Tasks)
+		tasks, err := ask[view.Task](ctx, p, p.Tasks)
 		if err != nil {
 			return false, err
 		}
-		members, err := ask[api.Member](ctx, p, p.Members)
+		members, err := ask[view.Member](ctx, p, p.Members)
 		if err != nil {
 			return false, err
 		}
@@ -192,7 +192,7 @@ func (p *play) awaitShares(ctx context.Context) error {
 }
 
 // unshared tells what is not yet as it should be; "" if nothing.
-func (p *play) unshared(members []api.Member, tasks []api.Task) string {
+func (p *play) unshared(members []view.Member, tasks []view.Task) string {
 	count := map[string]int{}
 	for _, m := range p.members {
 		count[m.member()] = 0
@@ -203,7 +203,7 @@ func (p *play) unshared(members []api.Member, tasks []api.Task) string {
 		}
 	}
 	for _, t := range tasks {
-		if _, ours := count[t.Owner]; !ours || t.State != api.Running {
+		if _, ours := count[t.Owner]; !ours || t.State != view.Running {
 			return fmt.Sprintf("%s is %s at %q", t.Task, t.State, t.Owner)
 		}
 		count[t.Owner]++

@@ -36,6 +36,10 @@ func (p *process) call(e machine.Effect, c machine.Call) {
 			p.callGroup(e, f, sent, back, deadline)
 			return
 		}
+		if kind == machine.TornCall && f == fine {
+			p.tear(e, sent, back, timeout, deadline)
+			return
+		}
 		ev := p.make(e, f, sent) // a request that is on its way is done, also when its sender dies meanwhile
 		at := w.now + back
 		if f.silent() {
@@ -78,7 +82,7 @@ func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f fat
 		w.after(there+1, func() { w.cutFor(p, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
 	case machine.CrashAfterWrite:
 		w.after(there+1, p.die)
-	case machine.LastAnswer:
+	case machine.LastAnswer, machine.LateIndex:
 		back = p.chance.between(timeout/2, timeout*9/10)
 		w.after(there+back, func() { w.cutFor(p, 3*int64(w.plan.ttl)) })
 	}

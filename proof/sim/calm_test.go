@@ -12,7 +12,7 @@ func TestUnshared(t *testing.T) {
 	t.Parallel()
 	var v cluster.Value
 	say := func(c cluster.Command) {
-		next, done := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Format: 1, Commands: []cluster.Command{c}})
+		next, done := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: []cluster.Command{c}})
 		if !done.Results[0].Accepted {
 			t.Fatalf("%v: %s", c, done.Results[0].Reason)
 		}

@@ -10,7 +10,7 @@ import (
 func (w *world) poison() {
 	ref := w.oracle.ref
 	for j := range ref.Jobs() {
-		e := cluster.Entry{Writer: poisoner, Seq: uint64(ref.Index()) + 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain() + 1,
+		e := cluster.Entry{Writer: poisoner, Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(), BaseChain: ref.Chain() + 1,
 			Commands: []cluster.Command{cluster.KillJob{Job: j.ID}}}
 		w.disk.write(e)
 		return
@@ -67,7 +67,7 @@ func (w *world) impostor(r chance) {
 		}
 		c = a
 	}
-	e := cluster.Entry{Writer: "impostor", Seq: uint64(ref.Index()) + 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: []cluster.Command{c}}
+	e := cluster.Entry{Writer: "impostor", Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: []cluster.Command{c}}
 	w.disk.write(e)
 }
 

@@ -55,6 +55,7 @@ type handle struct {
 	d    *disk
 	p    *process
 	fate fate
+	torn *torn // nil for a call that is made in one go
 }
 
 var (
@@ -107,13 +108,21 @@ func (h *handle) Close() error { return nil }
 
 // Get implements store.Docs.
 func (h *handle) Get(_ context.Context, key string) (store.Doc, error) {
-	if err := h.ask(); err != nil {
+	docs, err := h.torn.read(func() ([]store.Doc, error) {
+		if err := h.ask(); err != nil {
+			return nil, err
+		}
+		get := h.d.get
+		if h.fate == dirty {
+			get = h.d.older.get
+		}
+		doc, err := get(key)
+		return []store.Doc{doc}, err
+	})
+	if err != nil {
 		return store.Doc{}, err
 	}
-	if h.fate == dirty {
-		return h.d.older.get(key)
-	}
-	return h.d.get(key)
+	return docs[0], nil
 }
 
 // Put implements store.Docs.
@@ -132,13 +141,15 @@ func (h *handle) Delete(_ context.Context, key string, v store.Version) error {
 
 // List implements store.Docs.
 func (h *handle) List(_ context.Context, prefix string) ([]store.Doc, error) {
-	if err := h.ask(); err != nil {
-		return nil, err
-	}
-	if h.fate == oldListing || h.fate == dirty {
-		return h.d.older.list(prefix), nil
-	}
-	return h.d.list(prefix), nil
+	return h.torn.read(func() ([]store.Doc, error) {
+		if err := h.ask(); err != nil {
+			return nil, err
+		}
+		if h.fate == oldListing || h.fate == dirty {
+			return h.d.older.list(prefix), nil
+		}
+		return h.d.list(prefix), nil
+	})
 }
 
 // Append implements store.Log.

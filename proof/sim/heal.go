@@ -98,9 +98,13 @@ func (w *world) steadyTokens() string {
 	return out
 }
 
-// steady: it runs until it is told to stop, so that somebody must be running it.
+// steady: it runs until it is told to stop, so that somebody must be running it. One whose owners have died three times in a row is parked: as far as the
+// cluster can know, it kills them.
 func steady(p cluster.Partition) bool {
 	job, _, _ := p.ID.Split()
+	if p.State == cluster.PartitionParked && p.Deaths > 0 {
+		return false
+	}
 	return job != "batch" && p.ListedBy == "" && job != "flow" && job != "flaky" && !p.Dropped
 }
 
@@ -265,11 +269,7 @@ func (w *world) doom() {
 		return
 	}
 	if w.plan.ending == machine.NewerEntry {
-		ref := w.oracle.ref
 		w.oracle.doomed = true
-		on := cluster.Entry{Writer: "operator-of-a-newer-rota", Seq: 1, Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(),
-			Commands: []cluster.Command{cluster.Configure{Format: 99}}}
-		w.disk.write(on)
 		w.disk.append([]byte{entryMagic, 99, 1, 'x'})
 	} else if !w.loseTail() {
 		return
@@ -321,7 +321,7 @@ func (w *world) loseTail() bool {
 	behind := 0
 	for seq := range uint64(w.chance.between(1, 2*int64(n)+2)) {
 		e := cluster.Entry{
-			Writer: "after-the-loss", Seq: seq + 1, Format: 1, BaseIndex: o.ref.Index(), BaseChain: o.ref.Chain(),
+			Writer: "after-the-loss", Seq: seq + 1, BaseIndex: o.ref.Index(), BaseChain: o.ref.Chain(),
 			Commands: []cluster.Command{cluster.Configure{MoveBudget: 99}},
 		}
 		if d.write(e) > lost {

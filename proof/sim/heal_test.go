@@ -12,7 +12,7 @@ func TestBackIsAnotherLife(t *testing.T) {
 	w := &world{oracle: &oracle{}}
 	say := func(c cluster.Command) {
 		v := w.oracle.ref
-		w.oracle.ref, _ = v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Format: 1, Commands: []cluster.Command{c}})
+		w.oracle.ref, _ = v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: []cluster.Command{c}})
 	}
 	epoch := func(generation uint64, members ...cluster.EpochMember) {
 		say(cluster.Epoch{Start: 1, Generation: generation, Leader: "a", Members: members})

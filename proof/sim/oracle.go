@@ -18,7 +18,8 @@ type oracle struct {
 	ref   cluster.Value // what the store says, as its content is acknowledged
 	refs  []refAt       // the newest values, oldest first
 
-	tokens  map[cluster.PartitionID]cluster.Token // the largest that each partition has been given
+	tokens  map[cluster.PartitionID]cluster.Token // the largest that each partition has been given, or is to get
+	owned   map[cluster.PartitionID]cluster.Token // the largest under which it had an owner
 	acts    map[cluster.PartitionID]cluster.Token // the largest under which its resource was changed
 	done    map[runID]bool                        // runs that really ended well
 	state   map[cluster.PartitionID]cluster.PartitionState
@@ -55,7 +56,7 @@ type refAt struct {
 const refsKept = 4096
 
 func newOracle(w *world) *oracle {
-	o := &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
+	o := &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, owned: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
 		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{}, running: map[cluster.PartitionID][]*run{},
 		last: map[cluster.WriterID]repeats{}, held: map[heldLife]int64{}, failed: map[cluster.PartitionID]*run{},
 		listings: map[cluster.PartitionID]map[cluster.PartitionID]int{}}
@@ -79,7 +80,7 @@ func (o *oracle) appended(rec store.Record) {
 	c, err := o.w.machine.Fold(o.ref, rec)
 	if err != nil {
 		if !o.doomed {
-			o.violate("G7", fmt.Sprintf("entry %d ends all members, though nobody switched a newer format on: %v", rec.Index, err))
+			o.violate("G7", fmt.Sprintf("entry %d ends all members, though no newer Rota has written: %v", rec.Index, err))
 		}
 		return
 	}
@@ -161,6 +162,12 @@ func (o *oracle) grants() {
 			case t != 0 && t < last && t != p.Token:
 				o.violate("G1", fmt.Sprintf("%s was given token %d after token %d", p.ID, t, last))
 			}
+		}
+		if p.Owner != "" && !p.Offered {
+			if last := o.owned[p.ID]; p.Token < last {
+				o.violate("G1", fmt.Sprintf("%s belongs to %s under token %d, after token %d", p.ID, p.Owner, p.Token, last))
+			}
+			o.owned[p.ID] = p.Token
 		}
 		if p.State == cluster.PartitionFinished && o.state[p.ID] != p.State && !o.done[runID{p.ID, p.Token}] {
 			o.violate("G6", fmt.Sprintf("%s counts as done under token %d, but no run under it ended well", p.ID, p.Token))

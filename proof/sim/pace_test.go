@@ -12,7 +12,7 @@ func TestHoldsOfOneEpoch(t *testing.T) {
 	t.Parallel()
 	o := &oracle{w: &world{}, held: map[heldLife]int64{}}
 	say := func(at time.Duration, c cluster.Command) {
-		e := cluster.Entry{Index: o.ref.Index() + 1, Writer: "w", Seq: uint64(o.ref.Index()) + 1, Format: 1, Commands: []cluster.Command{c}}
+		e := cluster.Entry{Index: o.ref.Index() + 1, Writer: "w", Seq: uint64(o.ref.Index()) + 1, Commands: []cluster.Command{c}}
 		next, done := o.ref.Apply(e)
 		if !done.Results[0].Accepted {
 			t.Fatalf("%v: %s", c, done.Results[0].Reason)

@@ -64,7 +64,10 @@ func drawPlan(c Config) plan {
 	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
 	if c.Seed%4 == 2 && p.mode != Heartbeats && c.Machine.Has(machine.GuardianEnds) {
 		p.guardians = true
-		p.script = guardianFaults(c, p.script)
+		p.script = withFaults(c, p.script, "guardian faults", machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff)
+	}
+	if c.Seed%3 == 1 && c.Machine.Has(machine.TornCall) { // not in all: what the others do stays as it is
+		p.script = withFaults(c, p.script, "torn faults", machine.TornCall, machine.LateIndex)
 	}
 	if !c.Machine.Has(p.ending) {
 		p.ending = ""
@@ -112,10 +115,9 @@ func drawScript(table []machine.Fault, r chance, length, rate int64) []Fault {
 	return inOrder(out)
 }
 
-// guardianFaults adds those of guardians to a script: about one a minute.
-func guardianFaults(c Config, script []Fault) []Fault {
-	r := stream(c.Seed, "guardian faults")
-	kinds := []machine.Kind{machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff}
+// withFaults adds faults of some kinds to a script, from a stream of their own: about one a minute.
+func withFaults(c Config, script []Fault, name string, kinds ...machine.Kind) []Fault {
+	r := stream(c.Seed, name)
 	for range int64(c.Duration) / int64(time.Minute) {
 		f := Fault{At: r.between(0, int64(c.Duration)), Kind: pick(r, kinds), Draw: r.Uint64()}
 		if r.oneIn(2) {

@@ -169,9 +169,10 @@ func (w *world) strikeAll(f Fault, r chance) {
 		for i := range b {
 			b[i] = byte(r.Uint32())
 		}
+		_, begun := w.oracle.ref.FirstJoined()
 		switch {
-		case r.oneIn(3): // as of a newer format, which nobody has switched on
-			b = append([]byte{entryMagic, byte(r.between(2, 127))}, b...)
+		case r.oneIn(3) && begun: // as of an older format, which is garbage behind entries of ours
+			b = append([]byte{entryMagic, byte(r.between(1, int64(cluster.Format)-1))}, b...)
 		case len(b) > 0 && b[0] == entryMagic:
 			b[0] = 0
 		}
@@ -228,7 +229,7 @@ func (w *world) foreign(r chance) {
 		}
 	}
 	commands = append(commands, cluster.KillJob{Job: "nobody-knows-it"})
-	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), Format: 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: commands}
+	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: commands}
 	w.disk.write(e)
 	w.impostor(r)
 	if w.machine.Has(machine.TailLost) { // leader is not yet proved under other histories

@@ -19,7 +19,7 @@ type log struct {
 
 func (l *log) enter(commands ...cluster.Command) {
 	l.seq++
-	l.v, _ = l.v.Apply(cluster.Entry{Index: l.v.Index() + 1, Writer: "w", Seq: l.seq, Format: 1, Commands: commands})
+	l.v, _ = l.v.Apply(cluster.Entry{Index: l.v.Index() + 1, Writer: "w", Seq: l.seq, Commands: commands})
 }
 
 // settle accepts those who join.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
@@ -40,7 +41,7 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 	}
 	c.seq++
 	data, err := c.Encode(c.value, cluster.Entry{
-		Writer: c.writer, Seq: c.seq, Format: c.value.Settings().Format, AtMS: time.Now().UnixMilli(),
+		Writer: c.writer, Seq: c.seq, AtMS: time.Now().UnixMilli(),
 		BaseIndex: c.value.Index(), BaseChain: c.value.Chain(), Commands: append(first, commands...),
 	})
 	if err != nil {
@@ -55,13 +56,17 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 
 // append appends an entry until it is in the log. That is harmless: the value drops duplicates.
 func (c *Client) append(ctx context.Context, data []byte) ([]cluster.Result, error) {
-	for {
-		if _, err := c.Log.Append(ctx, data); err != nil && !errors.Is(err, store.ErrUnknown) {
+	for acks := 0; ; {
+		index, err := c.Log.Append(ctx, data)
+		if err != nil && !errors.Is(err, store.ErrUnknown) {
 			return nil, fmt.Errorf("append: %w", err)
+		}
+		if err == nil {
+			acks++
 		}
 		var results []cluster.Result
 		found := false
-		err := Log(ctx, c.Log, &c.value, func(a protocol.Applied) bool {
+		err = Log(ctx, c.Log, &c.value, func(a protocol.Applied) bool {
 			if !a.Duplicate && a.Entry.Writer == c.writer && a.Entry.Seq == c.seq {
 				results, found = a.Results, true
 			}
@@ -69,6 +74,9 @@ func (c *Client) append(ctx context.Context, data []byte) ([]cluster.Result, err
 		})
 		if err != nil || found {
 			return results, err
+		}
+		if acks > 1 && uint64(c.value.Index()) >= index { // it was read, and passed over
+			return nil, fmt.Errorf("append: %s", outbox.Unread)
 		}
 		select {
 		case <-ctx.Done():

@@ -23,6 +23,8 @@
 //   - A watcher counts an owner as dead when a read found no document, or when it has observed the same version for T(1+ρ) by its own clock: from after the
 //     first read that found it until before a read was sent that still found it.
 //   - So if no clock's rate is wrong by more than ρ, an owner that counts as dead by silence has no valid lease, whatever the delays of calls.
+//   - A watcher that looks when [Observation.Next] says so sees each renewal within a poll, with about one look for
+//     each.
 //   - A list is a hint: it may be stale. It can delay a decision and never makes one.
 //
 // # What is not guaranteed

@@ -15,6 +15,8 @@ type Observation struct {
 	Since   protocol.Instant // when this version was first observed
 	Before  protocol.Instant // Since of the version before this one, 0 if there was none: for people alone, it decides nothing
 	Looked  protocol.Instant // an instant before a read that proves that it is still this version
+	From    protocol.Instant // the renewal that made this version was hardly before: for when to look again, it decides nothing
+	Last    protocol.Instant // when a read or a list showed it last: likewise
 	Known   bool             // read at least once (lists do not count)
 	Listed  bool             // in the last list: a hint
 	Missing bool             // not in the last list: a hint too
@@ -24,9 +26,11 @@ type Observation struct {
 // Read records a read that was sent at an instant and answered now.
 func (o Observation) Read(version store.Version, ttl time.Duration, sent, now protocol.Instant) Observation {
 	if o.fresh(version) {
+		o.From = o.renewed(now)
 		o.Before, o.Version, o.TTL, o.Since = o.Since, version, ttl, now
 	}
 	o.Known, o.Looked = true, max(sent, o.Since)
+	o.Last = o.Looked
 	o.Missing = o.Missing && version == "" // a list that left out what is there was made before it, or lags
 	return o
 }
@@ -34,9 +38,10 @@ func (o Observation) Read(version store.Version, ttl time.Duration, sent, now pr
 // InList records a listed version, which may be stale and proves nothing: it can only delay the start of a silence.
 func (o Observation) InList(version store.Version, ttl time.Duration, now protocol.Instant) Observation {
 	if o.fresh(version) {
+		o.From = o.renewed(now)
 		o.Before, o.Version, o.TTL, o.Since, o.Looked, o.Known = o.Since, version, ttl, now, now, false
 	}
-	o.Listed, o.Missing = true, false
+	o.Listed, o.Missing, o.Last = true, false, now
 	return o
 }
 
@@ -50,6 +55,32 @@ func (o Observation) NotInList() Observation {
 func (o Observation) Hinted() Observation {
 	o.Looked = 0
 	return o
+}
+
+// renewed is From of a version that was found now. A look found the former version still there, and its owner makes the
+// next one a third of its TTL after it, by a clock that may be a bit faster than ours.
+func (o Observation) renewed(now protocol.Instant) protocol.Instant {
+	every := Timing{TTL: o.TTL}.Every()
+	return min(now, max(o.Last, o.From.Add(every-every/1000)))
+}
+
+// Next is when to look again so that each renewal is seen at most a poll after it was made, though there is one look
+// for each: when the owner's next renewal should be there, at each poll from then on until it is, and when the owner
+// may have been silent for long enough. A look that finds nothing new tells when to expect the next ones.
+func (o Observation) Next(t Timing, poll time.Duration) protocol.Instant {
+	again := o.Last.Add(poll)
+	switch {
+	case !o.Known && !o.Listed:
+		return 0
+	case o.Gone():
+		return again
+	}
+	t = t.Of(o.TTL)
+	next := max(again, max(o.From, o.Since.Add(-t.Every())).Add(t.Every()+poll/2))
+	if end := o.Since.Add(t.Silence()); o.Looked < end {
+		next = min(next, end)
+	}
+	return next
 }
 
 // fresh: this version was not the last that was seen.

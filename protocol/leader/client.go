@@ -28,14 +28,20 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for written := 0; ; {
 		_, err := c.store.Put(ctx, store.Doc{Key: key, Value: value})
 		if err != nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrConflict) {
 			return nil, fmt.Errorf("ask the leader: %w", err)
 		}
+		if err == nil {
+			written++
+		}
 		results, again, err := c.await(ctx, key)
-		if !again {
+		switch {
+		case !again:
 			return results, err
+		case written > 1:
+			return nil, errors.New("ask the leader: the request was removed twice, without an answer; try: rota status")
 		}
 	}
 }

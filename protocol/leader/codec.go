@@ -49,7 +49,7 @@ func Encode(doc any) ([]byte, error) {
 		for _, c := range d.Commands {
 			t.Commands = append(t.Commands, fmt.Sprint(c))
 		}
-		t.Entry = cluster.Entry{Writer: d.Writer, Seq: d.Seq, Format: cluster.FormatOf(d.Commands), Commands: d.Commands}.Encode()
+		t.Entry = cluster.Entry{Writer: d.Writer, Seq: d.Seq, Commands: d.Commands}.Encode()
 		return json.Marshal(t)
 	}
 	return json.Marshal(doc)

@@ -48,8 +48,9 @@
 //     or was silent for TTL(1+ρ). A member that is only suspended keeps its work (G2).
 //   - A member starts a task from a read of its assignment, never from a list. A new assignment is always created as an offer, and becomes active only over the
 //     version that was read: a late write of a former leader starts nothing.
-//   - After a crash the partitions have another owner within TTL(1+ρ) + 2 polls + some round trips, also where the leader died at the same time: the stand-bys
-//     watch the leader, and see the dead member at once when they lead (G4).
+//   - After a crash the partitions have another owner within TTL(1+ρ) + 2 polls + some round trips (G4). Where the
+//     leader died at the same time it is TTL/3 more: the stand-bys watch the leader, and the members too when it is
+//     late.
 //   - Where the stand-bys die with the leader, a member that waits for a leader (to join, to be confirmed, to leave, for an answer) finds that out within two
 //     silences; one that waits for nothing looks more seldom, the more members there are.
 //   - A request counts once: its number is in the log, in the entry that takes it.

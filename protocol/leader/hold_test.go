@@ -16,7 +16,7 @@ func TestEachHoldHasItsTime(t *testing.T) {
 	apply := func(commands ...cluster.Command) {
 		t.Helper()
 		at := v.Index() + 1
-		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Format: cluster.Format, Commands: commands})
+		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Commands: commands})
 		for _, r := range done.Results {
 			if !r.Accepted {
 				t.Fatal(r.Reason)

@@ -33,8 +33,8 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	skip, at, r := Unkeyed(), &step{State: s}, s.rule
 	probing := slices.SortedFunc(slices.Values(s.probing), func(a, b probe) int { return strings.Compare(a.key, b.key) })
 	for _, x := range []any{
-		s.phase, s.now, s.life, s.stop, s.inc, s.admitted, s.claims, s.renewal, s.pace, s.mailbox, s.head, s.fetch, s.roster, s.asks, s.fold, s.vote, s.heartbeats, s.sweepNext,
-		probing, s.reports, s.reported < s.assigned.Version, s.assigned.Version == 0, s.assigned, s.changed, s.watching, s.wake, s.busy, s.rest, s.problem != "",
+		s.phase, s.now, s.life, s.stop, s.inc, s.admitted, s.claims, s.renewal, s.pace, s.mailbox, s.head, s.fetch, s.roster, s.asks, s.fold, s.vote, s.heartbeats, s.swept,
+		probing, s.reports, s.reported < s.assigned.Version, s.assigned.Version == 0, s.assigned, s.changed, s.watching, s.wake, s.busy, s.rest, s.contact.Problem != "", s.contact.Refuses,
 		r.at, r.term, r.boxes.look, r.plans, r.roster, r.offers, r.holds, r.listed, r.patrol, r.patrols,
 	} {
 		b = n.Any(b, x, skip...)
@@ -49,7 +49,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 
 // appendBox appends an outbox.
 func appendBox(b []byte, n Naming, w cluster.WriterID, o outbox.Box) []byte {
-	b = n.Any(n.Any(n.Any(b, n.Seq(w, o.Seq)), o.Busy), o.Next)
+	b = n.Any(n.Any(n.Any(n.Any(b, n.Seq(w, o.Seq)), o.Busy), o.Next), o.Tries())
 	if o.Pending == nil {
 		return append(b, 0)
 	}

@@ -21,7 +21,7 @@ type book struct {
 
 func (b *book) enter(commands ...cluster.Command) {
 	b.seq++
-	b.v, _ = b.v.Apply(cluster.Entry{Index: b.v.Index() + 1, Writer: "l", Seq: b.seq, Format: 1, Commands: commands})
+	b.v, _ = b.v.Apply(cluster.Entry{Index: b.v.Index() + 1, Writer: "l", Seq: b.seq, Commands: commands})
 }
 
 func opened(members ...cluster.MemberID) *book {

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol/elect"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/protocol/shell"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -83,7 +84,7 @@ type State struct {
 	vote       vote
 	rule       rule
 	heartbeats heartbeat.Observations // of the members, for those that fold
-	sweepNext  protocol.Instant
+	swept      protocol.Instant
 	probing    []probe // heartbeats that are being read
 
 	reports  []protocol.Report
@@ -94,7 +95,7 @@ type State struct {
 	wake     protocol.Instant
 	busy     []string // keys and prefixes with a call under way, sorted
 	rest     protocol.Instant
-	problem  string // why the store does not answer; "" while it does
+	contact  shell.Contact
 }
 
 // renewal is the state of our own heartbeat, in this life.
@@ -118,7 +119,7 @@ type vote struct {
 	elect.Election
 	look
 	holder Holder
-	turn   protocol.Instant // the holder's heartbeat is read again
+	turn   protocol.Instant // a document that cannot be read is read again
 }
 
 // NewState is a member that has just started.
@@ -228,7 +229,6 @@ func (s *step) returned(key, err string) {
 	if i, ok := slices.BinarySearch(s.busy, key); ok {
 		s.busy = slices.Delete(slices.Clone(s.busy), i, i+1)
 	}
-	s.answered(err)
 	if err != "" {
 		s.rest = s.now.Add(s.p.Poll)
 	}
@@ -258,12 +258,12 @@ func (s *step) put(p Put) bool {
 	return ok
 }
 
-// answered notes whether the store answers, and tells when that changes.
-func (s *step) answered(err string) {
-	if (err == "") != (s.problem == "") {
-		s.emit(StoreChanged{Err: err})
-	}
-	s.problem = err
+// answered notes what a read has shown of the store.
+func (s *step) answered(err string) { s.contact, s.fx = s.contact.Read(s.fx, err) }
+
+// answeredWrite notes what a write has shown of the store.
+func (s *step) answeredWrite(err string, done bool) {
+	s.contact, s.fx = s.contact.Wrote(s.fx, err, done)
 }
 
 // halt ends the member because going on would be wrong. Its work stops at once.
@@ -279,8 +279,26 @@ func (s *step) halt(err error) {
 // setWake asks to be woken soon.
 func (s *step) setWake() {
 	next := s.now.Add(s.p.Poll)
-	if !s.renewal.Busy && s.renewal.Next > s.now {
-		next = min(next, s.renewal.Next)
+	due := func(at protocol.Instant) {
+		if at > s.now {
+			next = min(next, at)
+		}
+	}
+	if !s.renewal.Busy {
+		due(s.renewal.Next)
+	}
+	silent := func(o heartbeat.Observation) { due(o.Since.Add(s.silence(o))) }
+	silent(s.vote.Holder)
+	if s.rule.at == ruleRuling && !s.p.Vanish {
+		for m := range s.fold.value.Members() {
+			silent(s.heartbeats.Of(m.Heartbeat))
+		}
+		if s.p.Hints {
+			due(s.nextSweep())
+		}
+	}
+	if s.p.Hints && s.vote.Holder.Key != s.renewal.key {
+		due(s.nextProbe())
 	}
 	if next != s.wake {
 		s.wake = next

@@ -34,7 +34,7 @@ func (s *step) ask() {
 		return
 	}
 	if s.asks.Pending == nil {
-		s.asks.Box = s.asks.Compose(s.asker(), s.Value(), nil, false)
+		s.asks.Box = s.asks.Compose(s.now, s.asker(), s.Value(), nil, false)
 		s.asks.put = false
 	}
 	p := s.asks.Pending
@@ -60,6 +60,7 @@ func (s *step) planWrote(ev Wrote) {
 	case ev.Conflict:
 		s.asks.put, s.asks.hint = true, true // it is there already
 	case ev.Outcome == outbox.Done:
+		s.asks.Box = s.asks.At(0)
 		s.asks.put, s.asks.look.next = true, s.now.Add(max(s.p.Poll, s.p.TTL*2/5)) // the answer may have been hinted at already
 	case ev.Outcome == outbox.Refused:
 		s.reply(s.asks.TooLarge(ev.Err))
@@ -80,6 +81,10 @@ func (s *step) planGot(d Doc) {
 	switch {
 	case d.Version == "" && d.Bad == "":
 		s.asks.put = false // it was removed, or never written
+		s.unanswered()
+	case d.Bad != "": // as it is to the leader
+		s.asks.Box = s.asks.At(0).At(0)
+		s.unanswered()
 	case !ok || plan.Answer == nil:
 	default:
 		s.planAnswered(*plan.Answer, len(p.Entry.Commands))
@@ -87,16 +92,25 @@ func (s *step) planGot(d Doc) {
 	}
 }
 
+// unanswered gives up a request that was removed twice without an answer, or that cannot be read.
+func (s *step) unanswered() {
+	box, answers := s.asks.Passed(0, s.now)
+	for i := range answers {
+		answers[i].Unknown = true
+	}
+	s.reply(box, answers)
+}
+
 func (s *step) planAnswered(a PlanAnswer, commands int) {
 	if a.Err == "" && len(a.Results) == commands {
-		s.reply(s.asks.Applied(a.Results))
+		s.reply(s.asks.Applied(s.now, a.Results))
 		return
 	}
 	var out []outbox.Answer
 	for _, r := range s.asks.Pending.Requests {
 		out = append(out, outbox.Answer{ID: r.ID, Err: a.Err, Unknown: a.Unknown || a.Err == ""})
 	}
-	b, _ := s.asks.Applied(make([]cluster.Result, commands))
+	b, _ := s.asks.Applied(s.now, make([]cluster.Result, commands))
 	s.reply(b, out)
 }
 

@@ -83,7 +83,7 @@ func (s *step) lookAround() {
 // lookAgain makes a look due that has failed: the hint that led to it comes once, and the next look by the clock may be far away.
 func (s *step) lookAgain(key string) {
 	if key == protocol.HeartbeatPrefix {
-		s.sweepNext = s.now
+		s.swept = 0
 	}
 	s.hinted(key[:strings.LastIndexByte(key, '/')+1])
 }
@@ -105,21 +105,25 @@ func (s *step) probe(key string, at protocol.Instant) {
 	s.probing = slices.DeleteFunc(s.probing, func(p probe) bool { return s.now >= p.next.Add(4*s.p.TTL) })
 }
 
-// nextLook is when a heartbeat is looked at again: at the latest when it may have been silent for long enough.
+// nextLook is when a heartbeat is looked at again: where nothing hints at the end of one, a poll after the last look.
 func (s *step) nextLook(o heartbeat.Observation) protocol.Instant {
-	end := o.Since.Add(s.silence(o))
-	if !o.Known || o.Gone() || end <= s.now {
-		return s.now.Add(s.p.Poll)
+	next := o.Next(s.p.timing(), s.p.Poll)
+	if !s.p.Hints {
+		next = min(next, o.Last.Add(s.p.Poll))
 	}
-	every := s.p.Poll
-	if s.p.Hints {
-		every = max(every, s.p.TTL*2/5)
+	return next
+}
+
+// lookAt reads a heartbeat when that is due.
+func (s *step) lookAt(o heartbeat.Observation) {
+	if s.now >= s.nextLook(o) {
+		s.probe(o.Key, s.now)
 	}
-	return min(end, s.now.Add(every))
 }
 
 func (s *step) got(ev Got) {
 	key := ev.Doc.Key
+	s.answered(ev.Err)
 	s.returned(key, ev.Err)
 	s.fetched(key, ev.Err == "")
 	if ev.Err != "" {
@@ -181,6 +185,7 @@ func (s *step) headGot(d Doc) {
 }
 
 func (s *step) listed(ev Listed) {
+	s.answered(ev.Err)
 	s.returned(ev.Prefix, ev.Err)
 	asked := ev.Prefix == folder(s.self()) && s.head.asked
 	s.head.asked = s.head.asked && !asked
@@ -218,6 +223,7 @@ func (s *step) wrote(ev Wrote) {
 	if ev.Conflict || ev.Outcome == outbox.Refused {
 		err = "" // the store answers
 	}
+	s.answeredWrite(err, ev.Outcome == outbox.Done)
 	s.returned(ev.Key, err)
 	switch {
 	case ev.Key == LeaderKey:
@@ -255,11 +261,21 @@ func (s *step) watch() {
 	s.watching, s.fold.watched = strings.Join(prefixes, " "), s.folds()
 }
 
-// sweepEvery is how often the heartbeats are listed. Where they vanish by themselves that is only for those whose session could not be closed.
-func (s *step) sweepEvery() time.Duration {
-	if s.p.Vanish {
+// nextSweep is when the heartbeats are listed again: by a leader when the next renewal of one is due. Where they vanish
+// by themselves that is only for those whose session could not be closed.
+func (s *step) nextSweep() protocol.Instant {
+	switch {
+	case s.p.Vanish:
 		n := int64(len(s.roster.Members))
-		return max(2*s.p.TTL, time.Duration(n*n*int64(s.p.TTL/75))) // each costs a request for every member
+		return s.swept.Add(max(2*s.p.TTL, time.Duration(n*n*int64(s.p.TTL/75)))) // each costs a request for every member
+	case s.rule.at != ruleRuling:
+		return s.swept.Add(s.p.TTL / 2)
 	}
-	return s.p.TTL / 2
+	next := s.swept.Add(s.p.TTL)
+	for m := range s.fold.value.Members() {
+		if m.State != cluster.MemberHeld && m.Heartbeat != s.renewal.key {
+			next = min(next, s.heartbeats.Of(m.Heartbeat).Next(s.p.timing(), s.p.Poll))
+		}
+	}
+	return max(next, s.swept.Add(s.p.Poll))
 }

@@ -3,12 +3,12 @@ package leader
 import (
 	"time"
 
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/elect"
 )
 
 func (s *step) holderGot(ev Got) {
 	seen := elect.Seen{Version: ev.Doc.Version}
-	s.vote.holder = Holder{}
 	if h, ok := ev.Doc.Value.(Holder); ok {
 		seen.Holder, seen.Heartbeat, s.vote.holder = string(h.Member), h.Heartbeat, h
 	}
@@ -71,9 +71,12 @@ func (s *step) act(move elect.Move) {
 	}
 }
 
-// turn is how long we let others go first: those before us, and all that stay.
+// turn is how long we let others go first: those before us but for the last leader, and all that stay.
 func (s *step) turn() time.Duration {
 	n := min(s.rank(), 8)
+	if p, ok := s.roster.peer(s.vote.holder.Member); ok && n > 0 && p.Heartbeat == s.vote.holder.Heartbeat && s.before(p) {
+		n--
+	}
 	if s.lingers() {
 		n += 2
 	}
@@ -82,22 +85,20 @@ func (s *step) turn() time.Duration {
 
 // probeHolder looks at the leader's heartbeat when its turn has come. Whoever begins to wait for the leader does not keep to a look that was planned before.
 func (s *step) probeHolder() {
-	next := s.now.Add(s.probeEvery())
-	if s.now < s.vote.turn {
-		s.vote.turn = min(s.vote.turn, next)
-		return
+	if s.now >= s.nextProbe() {
+		s.probe(s.vote.Holder.Key, s.now)
 	}
-	s.vote.turn = next
-	s.probe(s.vote.Holder.Key, next)
 }
 
-// probeEvery is how often the leader's heartbeat is looked at. Where it vanishes by itself a hint comes with that. The stand-bys may have died with the
-// leader, and the more members there are the more seldom the others look: so a member that waits for the leader looks as a stand-by does.
-func (s *step) probeEvery() time.Duration {
-	if !s.waits() && (s.p.Vanish || s.rank() > s.p.StandBys) {
-		return s.rarely()
+// nextProbe is when the leader's heartbeat is looked at again. Where it vanishes by itself a hint comes with that. The
+// stand-bys may have died with the leader, and the more members there are the more seldom the others look: so a member
+// that waits for the leader looks as a stand-by does.
+func (s *step) nextProbe() protocol.Instant {
+	o := s.vote.Election.Holder
+	if o.Known && !s.waits() && (s.p.Vanish || s.rank() > s.p.StandBys) {
+		return o.Looked.Add(s.rarely())
 	}
-	return s.nextLook(s.vote.Election.Holder).Sub(s.now)
+	return s.nextLook(o)
 }
 
 // waits reports whether a leader must do something for this member. An idle cluster has no such member.

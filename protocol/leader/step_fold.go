@@ -36,14 +36,18 @@ func (s *step) standsBy() bool {
 }
 
 // rank is our place among those who may lead: the oldest members first.
-func (s *step) rank() int {
-	n, me := 0, s.inc
+func (s *step) rank() (n int) {
 	for _, p := range s.roster.Members {
-		if p.Member != s.self() && p.State == cluster.MemberJoined && (me == 0 || p.Incarnation < me) {
+		if s.before(p) {
 			n++
 		}
 	}
 	return n
+}
+
+// before reports whether a member comes before us.
+func (s *step) before(p Peer) bool {
+	return p.Member != s.self() && p.State == cluster.MemberJoined && (s.inc == 0 || p.Incarnation < s.inc)
 }
 
 // windows reports whether a task runs here that looks at others of its job.
@@ -89,7 +93,7 @@ func (s *step) snapshotRead(ev SnapshotRead) {
 
 func (s *step) logTurn(v *cluster.Value) fold.Turn {
 	return fold.Turn{Now: s.now, Retry: s.now.Add(s.p.Poll), Next: s.now.Add(s.rarely()), Took: func(a protocol.Applied) {
-		s.rule.out, _ = s.rule.out.Took(s.writer(), v, a)
+		s.rule.out, _ = s.rule.out.Took(s.now, s.writer(), v, a)
 		s.noteTaken(a.Entry, a.Results)
 	}}
 }

@@ -95,7 +95,7 @@ func (s *step) renewed(ev Renewed) {
 	}
 	took := s.renewal.Waited(s.now)
 	s.renewal.Asking = heartbeat.Asking{}
-	s.answered(ev.Err)
+	s.answeredWrite(ev.Err, ev.Outcome == outbox.Done)
 	if ev.Outcome != outbox.Refused {
 		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == outbox.Done, s.now, s.p.timing())
 	}
@@ -159,7 +159,7 @@ func (s *step) claimName() {
 			continue
 		}
 		if o := s.claims.Of(heartbeat); !s.dead(o) {
-			s.probe(heartbeat, s.nextLook(o))
+			s.lookAt(o)
 			return
 		}
 	}

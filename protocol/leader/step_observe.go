@@ -10,28 +10,41 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// observe watches the heartbeats of the members. Stand-bys do so too where heartbeats do not vanish by themselves: who follows a leader need not begin to
-// count then.
+// observe watches the heartbeats of the members. Where they do not vanish by themselves, stand-bys begin to do so when
+// the leader's renewal is late: who follows it need not begin to count then.
 func (s *step) observe() {
-	if !s.Whole() || s.phase == phaseRemoved {
+	rules := s.rule.at == ruleRuling
+	if !s.Whole() || s.phase == phaseRemoved || !rules && (s.p.Vanish || !s.leaderLate()) {
 		return
 	}
-	if (!s.p.Vanish || s.rule.at == ruleRuling) && s.now >= s.sweepNext && s.list(protocol.HeartbeatPrefix) {
-		s.sweepNext = s.now.Add(s.sweepEvery())
+	if s.now >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
+		s.swept = s.now
 	}
 	for m := range s.fold.value.Members() {
 		o, until := s.heartbeats.Of(m.Heartbeat), s.now
 		if s.p.Vanish {
 			until = o.Seen // lists are rare: what was not looked at is not known to be silent
 		}
-		if m.State != cluster.MemberHeld && o.Suspect(until, s.silence(o)) {
+		switch {
+		case m.State == cluster.MemberHeld || !o.Suspect(until, s.silence(o)):
+		case o.Missing:
 			s.probe(m.Heartbeat, s.now.Add(s.p.Poll))
+		default:
+			s.lookAt(o)
 		}
 	}
-	if s.rule.at == ruleRuling {
+	if rules {
 		s.observeJoiners()
+	}
+	if rules && s.p.Vanish {
 		s.patrol()
 	}
+}
+
+// leaderLate reports whether the leader should have renewed its heartbeat, and has not.
+func (s *step) leaderLate() bool {
+	o := s.vote.Election.Holder
+	return o.Known && o.Looked.Sub(o.Since) > s.p.timing().Of(o.TTL).Every()+s.p.Poll
 }
 
 // observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.
@@ -53,7 +66,7 @@ func (s *step) observeJoiners() {
 			s.probe(b.Heartbeat, s.now.Add(s.p.Poll))
 		}
 		if in && m.Heartbeat != b.Heartbeat && m.State != cluster.MemberHeld {
-			s.probe(m.Heartbeat, s.nextLook(s.heartbeats.Of(m.Heartbeat)))
+			s.lookAt(s.heartbeats.Of(m.Heartbeat))
 		}
 		return true
 	})

@@ -86,11 +86,12 @@ func (s *step) claimTerm() {
 
 // decide appends what is wanted, when nothing is under way.
 func (s *step) decide(wanted func() []cluster.Command) {
+	s.rule.out, _ = s.rule.out.Passed(s.fold.value.Index(), s.now)
 	if s.rule.out.Rests(s.now) {
 		return
 	}
 	if s.rule.out.Pending == nil {
-		s.rule.out = s.rule.out.Compose(s.writer(), *s.fold.value, wanted(), true)
+		s.rule.out = s.rule.out.Compose(s.now, s.writer(), *s.fold.value, wanted(), true)
 	}
 	if s.rule.out.Again(s.fold.value.Index()) { // unknown, or acknowledged and yet not in the log
 		s.rule.out = s.rule.out.Sent()
@@ -100,7 +101,7 @@ func (s *step) decide(wanted func() []cluster.Command) {
 
 func (s *step) appended(ev Appended) {
 	s.rule.out = s.rule.out.Returned()
-	s.answered(ev.Err)
+	s.contact, s.fx = s.contact.Appended(s.fx, ev)
 	if !s.rule.out.Waits(ev.Seq) {
 		return // it was read in the log before the answer came
 	}
@@ -115,8 +116,8 @@ func (s *step) appended(ev Appended) {
 // acknowledged handles the index of our entry.
 func (s *step) acknowledged(ev Appended) {
 	s.folded(func(v *cluster.Value) fold.Taken {
-		t, ok := s.fold.Acknowledged(v, ev, s.logTurn(v))
-		if !ok {
+		t, _ := s.fold.Acknowledged(v, ev, s.logTurn(v))
+		if s.rule.out.Waits(ev.Seq) { // it is to be read yet, or nobody can read it
 			s.rule.out = s.rule.out.At(ev.Index)
 		}
 		return t

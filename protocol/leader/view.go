@@ -46,7 +46,7 @@ func (s State) TTL() time.Duration { return max(s.renewal.TTL, s.pace.TTL(s.p.ti
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.asks.Queue), Light: !s.Whole(), Foreign: s.fold.History.Foreign}
+	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.contact.Problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.asks.Queue), Light: !s.Whole(), Foreign: s.fold.History.Foreign, Refused: s.rule.out.Refused + s.asks.Refused}
 }
 
 // Watching are the prefixes that the store is asked to tell of, and whether it is asked to tell of the log.

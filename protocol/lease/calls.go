@@ -60,8 +60,8 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 	case ReadView:
 		return c.readView(ctx, e)
 	case Show:
-		err := c.show(ctx, e)
-		return c.closed(err, Shown{Now: c.Now(), View: e.View, Err: shell.Text(err)})
+		newest, err := c.show(ctx, e)
+		return c.closed(err, Shown{Now: c.Now(), View: e.View, Outcome: outcome(err), Newest: newest, Err: problem(err)})
 	}
 	return nil
 }
@@ -131,7 +131,9 @@ func (e Survey) usable(d store.Doc) bool {
 
 func asListed(store.Doc) bool { return true }
 
-// surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it.
+// surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it. What a document refers to is read after it: by a
+// Node List from before a session joined, what that session has claimed since would be free; by a job from before it was submitted again, its partitions
+// would be those of a former submission.
 func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(store.Doc) bool) (out []store.Doc, old []cluster.JobID, err error) {
 	partitions, err := docs.List(ctx, partitionPrefix)
 	if err != nil {
@@ -160,6 +162,7 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(
 		used[key] = true
 		return again
 	})
+	slices.SortStableFunc(ask, func(a, b string) int { return cmp.Compare(turn(a), turn(b)) })
 	more, err := store.GetAll(ctx, docs, ask)
 	if err != nil {
 		return nil, nil, err
@@ -179,6 +182,19 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(
 	out = append(out, more...)
 	slices.SortFunc(out, func(a, b store.Doc) int { return strings.Compare(a.Key, b.Key) })
 	return out, old, nil
+}
+
+// turn is when a survey reads a document.
+func turn(key string) int {
+	switch {
+	case key == keyNodes:
+		return 3
+	case key == keyConfig:
+		return 2
+	case strings.HasPrefix(key, partitionPrefix):
+		return 0
+	}
+	return 1
 }
 
 // jobsOf are the documents of the jobs of partitions: without its job nothing is known of a partition.
@@ -221,17 +237,28 @@ func (c *Caller) readView(ctx context.Context, e ReadView) Event {
 	return ViewRead{Now: c.Now(), View: e.View, Value: v}
 }
 
-// show writes a view, and removes the one before the last: a member may be reading the last.
-func (c *Caller) show(ctx context.Context, e Show) error {
+// show writes a view, and removes those before the last: a member may be reading the last. Where another leader has written one of this number, it returns
+// the newest.
+func (c *Caller) show(ctx context.Context, e Show) (newest uint64, err error) {
 	data, err := c.pack(e.Value.Snapshot())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if _, err := c.Store.Put(ctx, store.Doc{Key: viewKey(e.View), Value: data}); err != nil {
-		return fmt.Errorf("write view %d: %w", e.View, err)
+		if errors.Is(err, store.ErrConflict) {
+			c.eachView(ctx, func(_ store.Doc, n uint64) { newest = max(newest, n) })
+		}
+		return newest, fmt.Errorf("write view %d: %w", e.View, err)
 	}
-	c.dropViews(ctx, e.View)
-	return nil
+	c.eachView(ctx, func(d store.Doc, n uint64) {
+		if n+1 >= e.View {
+			return
+		}
+		if err := c.Store.Delete(ctx, d.Key, d.Version); err != nil {
+			c.Logger.Debug("remove an old view", "key", d.Key, "err", err)
+		}
+	})
+	return 0, nil
 }
 
 func (c *Caller) pack(data []byte) ([]byte, error) {
@@ -253,18 +280,15 @@ func (c *Caller) pack(data []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func (c *Caller) dropViews(ctx context.Context, newest uint64) {
+// eachView calls do with the views that a list shows, and their numbers.
+func (c *Caller) eachView(ctx context.Context, do func(store.Doc, uint64)) {
 	docs, err := c.Store.List(ctx, viewPrefix)
 	if err != nil {
 		return
 	}
 	for _, d := range docs {
-		n, err := strconv.ParseUint(strings.TrimPrefix(d.Key, viewPrefix), 10, 64)
-		if err != nil || n+1 >= newest {
-			continue
-		}
-		if err := c.Store.Delete(ctx, d.Key, d.Version); err != nil {
-			c.Logger.Debug("remove an old view", "key", d.Key, "err", err)
+		if n, err := strconv.ParseUint(strings.TrimPrefix(d.Key, viewPrefix), 10, 64); err == nil {
+			do(d, n)
 		}
 	}
 }

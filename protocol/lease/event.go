@@ -79,9 +79,11 @@ type (
 	}
 	// Shown answers Show.
 	Shown struct {
-		Now  protocol.Instant
-		View uint64
-		Err  string
+		Now     protocol.Instant
+		View    uint64
+		Outcome Outcome
+		Newest  uint64 // of a Conflict: the newest view that a list shows
+		Err     string
 	}
 )
 

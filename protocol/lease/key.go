@@ -57,7 +57,7 @@ func (k *namer) call(c call, now protocol.Instant) { k.any(c.busy, now >= c.next
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := &namer{n, b}
 	t := s.p.timing()
-	k.any(s.phase, s.life, s.inc, s.stop, s.problem != "", s.now >= s.claimRest, len(s.queue))
+	k.any(s.phase, s.life, s.inc, s.stop, s.contact.Problem != "", s.contact.Refuses, s.now >= s.claimRest, len(s.queue))
 	k.any(s.beat.Held, s.beat.Lapsed(s.now, t), s.now >= s.beat.Next, s.beat.key, s.beat.Busy, s.beat.lost)
 	k.version(s.beat.key, s.beat.version)
 	k.any(s.beat.TTL, s.beat.Short != 0, s.pace.Doubled)
@@ -127,6 +127,7 @@ func (k *namer) lead(s *State) {
 	for _, h := range l.holdAt {
 		k.any(h.inc, s.now.Sub(h.since) >= s.p.Hold)
 	}
+	k.alias("layout ", l.laid)
 	k.any("writes", len(l.writes))
 	for _, w := range l.writes {
 		k.any(w.id != 0, w.remove)

@@ -3,6 +3,7 @@ package lease
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -31,4 +32,10 @@ func TestABusyStore(t *testing.T) {
 			protocoltest.Load{Beats: 3, Times: 2, Returns: true, NoSessions: noSessions}.Busy(t, Protocol{})
 		})
 	}
+}
+
+// TestTimes: silence is noticed in time, and so on, on each kind of store.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	protocoltest.Times(t, Protocol{}, 500*time.Millisecond)
 }

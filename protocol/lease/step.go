@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
@@ -81,7 +82,7 @@ type State struct {
 	reported uint64
 	assigned protocol.Assignment
 	wake     protocol.Instant
-	problem  string
+	contact  shell.Contact
 }
 
 // call is one kind of store call: at most one is under way.
@@ -178,10 +179,10 @@ func (s *step) fetched(ev Fetched) {
 
 // written gives an answer to whoever has written.
 func (s *step) written(ev Written) {
-	s.answered(ev.Err)
+	s.answeredWrite(ev.Err, ev.Outcome == Done)
 	switch ev.ID {
 	case s.name.fence.id:
-		s.name.fence = call{next: s.now.Add(s.pause(ev.Outcome != Done))}
+		s.name.fence, s.name.next = call{}, s.now.Add(s.pause(ev.Outcome != Done))
 	case s.look.lock.id:
 		s.look.lock = call{next: s.now.Add(s.pause(ev.Outcome != Done))}
 		s.look.next = s.now
@@ -271,12 +272,12 @@ func (s *step) idle() bool {
 	return len(s.assigned.Grants) == 0 && len(s.reports) == 0 && s.reported >= s.assigned.Version
 }
 
-// answered notes whether the store answers, and tells when that changes.
-func (s *step) answered(err string) {
-	if (err == "") != (s.problem == "") {
-		s.emit(StoreChanged{Err: err})
-	}
-	s.problem = err
+// answered notes what a read has shown of the store.
+func (s *step) answered(err string) { s.contact, s.fx = s.contact.Read(s.fx, err) }
+
+// answeredWrite notes what a write has shown of the store.
+func (s *step) answeredWrite(err string, done bool) {
+	s.contact, s.fx = s.contact.Wrote(s.fx, err, done)
 }
 
 // timing is what our own lease goes by.

@@ -99,7 +99,7 @@ func (s *step) renewed(ev Renewed) {
 	}
 	took := s.beat.Waited(s.now)
 	s.beat.Asking = heartbeat.Asking{}
-	s.answered(ev.Err)
+	s.answeredWrite(ev.Err, ev.Outcome == Done)
 	if !ev.Ended {
 		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.now, s.p.timing())
 	}
@@ -218,7 +218,6 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 	switch {
 	case ours || s.dead(s.name.seen):
 		s.fence(&s.name.fence, d, n)
-		s.name.next = s.now
 	case was.Known && was.Version != d.Version:
 		s.halt(&protocol.NameTakenError{Member: s.self()})
 	}
@@ -244,6 +243,14 @@ func (s *step) fenced(d store.Doc, n nodeDoc) leadWrite {
 func (s *step) silence(o heartbeat.Observation) time.Duration { return s.p.timing().SilenceOf(o) }
 
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
+
+// silent is when the owner of a heartbeat may have been silent for long enough, if that is not over.
+func (s *step) silent(o heartbeat.Observation) protocol.Instant {
+	if end := o.Since.Add(s.silence(o)); o.Known && o.Looked < end {
+		return end
+	}
+	return s.now.Add(s.p.Poll)
+}
 
 // complain reports documents that cannot be used; one that a newer Rota wrote ends the member.
 func (s *step) complain(f *facts, err error) {

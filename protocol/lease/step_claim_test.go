@@ -55,7 +55,7 @@ func TestARefusalIsReadBack(t *testing.T) {
 	for name, after := range map[string]func(p *paper, key string){
 		"offered again": func(p *paper, key string) {
 			x, _ := learn(p.all()).of(key)
-			x.doc.Holder, x.doc.By, x.doc.Expire = "", 0, 0
+			x.doc.Holder, x.doc.By = "", 0
 			x.partition.Offered = true
 			x.doc.Task = x.partition.Encode()
 			p.put(written(key, p.docs[key].Version, x.doc))
@@ -63,7 +63,7 @@ func TestARefusalIsReadBack(t *testing.T) {
 		"gone": func(p *paper, key string) {
 			x, _ := learn(p.all()).of(key)
 			left := cluster.Partition{ID: x.partition.ID, Token: x.doc.Token}
-			x.doc.Holder, x.doc.By, x.doc.Expire, x.doc.State, x.doc.Task = "", 0, 0, gone, left.Encode()
+			x.doc.Holder, x.doc.By, x.doc.State, x.doc.Task = "", 0, gone, left.Encode()
 			p.put(written(key, p.docs[key].Version, x.doc))
 		},
 		"removed": func(p *paper, key string) { delete(p.docs, key) },

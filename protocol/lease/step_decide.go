@@ -14,7 +14,6 @@ type writer struct {
 	proved  string        // the fence in this document was acknowledged
 	index   cluster.Index // given for this command; 0: none yet
 	atMS    int64         // wall clock, for people
-	expire  int64         // as atMS: until when the writer's lease is good
 }
 
 // verdict is what a command leads to, given documents.
@@ -132,7 +131,7 @@ func (f *facts) version(key string) store.Version { return f.docs[key].Version }
 
 // putConfig writes the settings, or takes an index.
 func (f *facts) putConfig(s cluster.Settings, index cluster.Index, w writer) *store.Doc {
-	d := written(keyConfig, f.version(keyConfig), configDoc{Index: index, Settings: s.Encode(), Write: w.write})
+	d := written(keyConfig, f.version(keyConfig), configDoc{Index: index, Forgotten: f.config.Forgotten, Settings: s.Encode(), Write: w.write})
 	return &d
 }
 
@@ -151,17 +150,19 @@ func decideJob(c cluster.Command, key string, f *facts, w writer) verdict {
 	if !result.Accepted || len(cluster.Changes(v, after)) == 0 {
 		return verdict{result: result}
 	}
-	if w.index == 0 {
+	id := cluster.JobID(key[len(jobPrefix):])
+	was := f.jobs[id]
+	if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) { // none, or one that was taken before what is there: tokens would fall
 		return verdict{put: f.putConfig(f.settings, at, w), index: at}
 	}
 	after, result = v.Do(w.index, w.atMS, c)
-	id := cluster.JobID(key[len(jobPrefix):])
 	job, _ := after.Job(id)
-	submitted := f.jobs[id].doc.Submitted
+	doc := was.doc
 	if was, ok := v.Job(id); !ok || was.State != cluster.JobRunning {
-		submitted = w.index
+		doc.Submitted = w.index
 	}
-	d := written(key, f.version(key), jobDoc{State: job.State.String(), Submitted: submitted, Job: job.Encode(), Write: w.write})
+	doc.State, doc.Job, doc.Write = job.State.String(), job.Encode(), w.write
+	d := written(key, f.version(key), doc)
 	return verdict{result: result, put: &d}
 }
 
@@ -278,7 +279,7 @@ func (p partitionFact) next(v cluster.Value, f *facts, w writer) partitionDoc {
 	doc := p.doc
 	rec, ok := v.Partition(p.partition.ID)
 	if !ok {
-		doc.Holder, doc.By, doc.Expire, doc.State, doc.Said = "", 0, 0, gone, nil
+		doc.Holder, doc.By, doc.State, doc.Said = "", 0, gone, nil
 		left := cluster.Partition{ID: p.partition.ID, Token: doc.Token, From: p.partition.Owner, Cause: p.partition.Cause}
 		doc.Task, doc.Write = left.Encode(), w.write
 		return doc
@@ -289,9 +290,9 @@ func (p partitionFact) next(v cluster.Value, f *facts, w writer) partitionDoc {
 		doc.State = done
 	}
 	if rec.Owner == "" || rec.Offered {
-		doc.Holder, doc.By, doc.Expire = "", 0, 0
+		doc.Holder, doc.By = "", 0
 	} else if m, ok := v.Member(rec.Owner); ok && (doc.Holder == "" || !f.live(doc.Holder)) {
-		doc.Holder, doc.By, doc.Expire = session(m), m.Incarnation, w.expire
+		doc.Holder, doc.By = session(m), m.Incarnation
 	}
 	doc.Task = rec.Encode()
 	return doc

@@ -14,9 +14,10 @@ import (
 
 // paper is a store of documents without time.
 type paper struct {
-	t    *testing.T
-	docs map[string]store.Doc
-	n    int
+	t     *testing.T
+	docs  map[string]store.Doc
+	n     int
+	index cluster.Index // that the next command has in hand
 }
 
 func newPaper(t *testing.T) *paper { return &paper{t: t, docs: make(map[string]store.Doc)} }
@@ -46,7 +47,8 @@ func (p *paper) all() []store.Doc { return p.get(slices.Sorted(maps.Keys(p.docs)
 // verdict decides a command as far as the write of its deciding document, which it does not make.
 func (p *paper) verdict(c cluster.Command, by string) verdict {
 	p.t.Helper()
-	docs, w := p.get(needs(c)...), writer{session: by, write: fmt.Sprintf("%s-%d", by, p.n)}
+	docs, w := p.get(needs(c)...), writer{session: by, write: fmt.Sprintf("%s-%d", by, p.n), index: p.index}
+	p.index = 0
 	for {
 		v := decide(c, learn(docs), w)
 		switch {
@@ -123,8 +125,9 @@ func (p *paper) value() cluster.Value { return learn(p.all()).value() }
 // pass does what a leader does, until nothing differs.
 func (p *paper) pass() boardDoc {
 	p.t.Helper()
+	laid := ""
 	for range 20 {
-		pass := newPass(learn(p.all()), 0, fmt.Sprint("pass-", p.n))
+		pass := newPass(learn(p.all()), 0, fmt.Sprint("pass-", p.n), laid)
 		writes := pass.writes()
 		for _, w := range writes {
 			if w.remove {
@@ -135,6 +138,9 @@ func (p *paper) pass() boardDoc {
 		}
 		if len(writes) == 0 {
 			return pass.board()
+		}
+		if laid = ""; len(pass.layouts) > 0 {
+			laid = pass.name
 		}
 	}
 	p.t.Fatal("the leader does not come to rest")
@@ -228,7 +234,7 @@ func TestTwoLeadersDeleteAndCreate(t *testing.T) {
 	p := newPaper(t)
 	a := p.join("a/1")
 	p.submit("x", cluster.TaskSpec{})
-	paused := newPass(learn(p.all()), 0, "paused").writes() // it has read that x is to be made
+	paused := newPass(learn(p.all()), 0, "paused", "").writes() // it has read that x is to be made
 	p.pass()
 	token := p.claim("x", "a/1", a)
 	p.must(cluster.KillJob{Job: "x"}, "")

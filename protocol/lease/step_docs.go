@@ -2,6 +2,7 @@ package lease
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -30,7 +31,6 @@ type (
 	// leaderDoc is the lock of the leader. It is valid while the session of its holder is.
 	leaderDoc struct {
 		Holder string `json:"holder"`
-		Expire int64  `json:"expire"` // for people
 		Term   uint64 `json:"term"`
 		Write  string `json:"write"` // who wrote this version, and which of its writes it was
 	}
@@ -41,9 +41,9 @@ type (
 		Write string        `json:"write"`
 	}
 	nodeEntry struct {
-		Token   string `json:"token"` // the session
-		Workers int64  `json:"workers"`
-		Member  []byte `json:"member"` // its record
+		Token   string `json:"token"`             // the session
+		Workers int64  `json:"workers,omitempty"` // most partitions that it takes, else its slots; for people
+		Member  []byte `json:"member"`            // its record
 	}
 	// nodeDoc is the heartbeat of one session.
 	nodeDoc struct {
@@ -55,27 +55,29 @@ type (
 	}
 	// configDoc has the settings, and the last index that was given to a submission.
 	configDoc struct {
-		Index    cluster.Index `json:"index"`
-		Settings []byte        `json:"settings"`
-		Write    string        `json:"write"`
+		Index     cluster.Index `json:"index"`
+		Forgotten cluster.Index `json:"forgotten,omitempty"` // no forgotten job has a larger one
+		Settings  []byte        `json:"settings"`
+		Write     string        `json:"write"`
 	}
 	jobDoc struct {
-		State     string        `json:"state"`
-		Submitted cluster.Index `json:"submitted"` // index of the submission; an update keeps it
-		Job       []byte        `json:"job"`       // its record
-		Write     string        `json:"write"`
+		State     string            `json:"state"`
+		Submitted cluster.Index     `json:"submitted"`         // index of the submission; an update keeps it
+		Layouts   map[string]string `json:"layouts,omitempty"` // by task: the pass that has laid out its shares; others are not claimed
+		Job       []byte            `json:"job"`               // its record
+		Write     string            `json:"write"`
 	}
 	// partitionDoc is the lock of one partition, with what is to be done.
 	partitionDoc struct {
 		Holder string        `json:"holder"` // session; "" where nobody has claimed it
-		Expire int64         `json:"expire"` // for people
 		Task   []byte        `json:"task"`   // its record
 		State  string        `json:"state"`
 		Token  cluster.Token `json:"token"`
-		By     cluster.Index `json:"by,omitempty"`   // incarnation of the holder
-		Of     cluster.Index `json:"of"`             // submission of the job that it belongs to
-		Spec   cluster.Index `json:"spec"`           // index of the spec of the job that it has seen
-		Said   []saidDoc     `json:"said,omitempty"` // commands that were accepted and have yet to be carried out in other documents
+		By     cluster.Index `json:"by,omitempty"`     // incarnation of the holder
+		Of     cluster.Index `json:"of"`               // submission of the job that it belongs to
+		Spec   cluster.Index `json:"spec"`             // index of the spec of the job that it has seen
+		Layout string        `json:"layout,omitempty"` // of a share: see jobDoc
+		Said   []saidDoc     `json:"said,omitempty"`   // commands that were accepted and have yet to be carried out in other documents
 		Write  string        `json:"write"`
 	}
 	// saidDoc is such a command.
@@ -249,7 +251,7 @@ func (n nodesDoc) members() ([]cluster.Member, error) {
 func nodesOf(v cluster.Value, index cluster.Index, write string) nodesDoc {
 	n := nodesDoc{Index: index, Write: write}
 	for m := range v.Members() {
-		n.Nodes = append(n.Nodes, nodeEntry{Token: session(m), Workers: m.Capacity, Member: m.Encode()})
+		n.Nodes = append(n.Nodes, nodeEntry{Token: session(m), Workers: cmp.Or(m.Capacity, m.Slots), Member: m.Encode()})
 	}
 	return n
 }

@@ -199,7 +199,7 @@ func (f *facts) parts() cluster.Parts {
 
 func (f *facts) part(p partitionFact) (cluster.Part, bool) {
 	part := cluster.Part{Partition: p.partition, By: p.doc.By}
-	if p.doc.State == gone {
+	if p.doc.State == gone || f.superseded(p) {
 		return part, false
 	}
 	if f.current(p) {
@@ -217,6 +217,12 @@ func (f *facts) current(p partitionFact) bool {
 	job, _, _ := p.partition.ID.Split()
 	j, ok := f.jobs[job]
 	return ok && j.doc.Submitted == p.doc.Of
+}
+
+// superseded tells whether a partition is offered as a share of a former layout of its task. It may have been written late, and is never claimed.
+func (f *facts) superseded(p partitionFact) bool {
+	job, task, _ := p.partition.ID.Split()
+	return p.partition.Count != 0 && p.partition.Offered && p.doc.Layout != f.jobs[job].doc.Layouts[task]
 }
 
 // value assembles the documents.

@@ -28,6 +28,7 @@ type lead struct {
 	any    bool // a view was written
 	rests  bool // the last pass found nothing to do: the same documents need no other
 	holdAt []holdSeen
+	laid   string // the last pass, if it has laid out shares
 }
 
 // leadWrite is a write of a pass.
@@ -133,7 +134,10 @@ func (s *step) surveyed(ev Surveyed) {
 	if rests {
 		return
 	}
-	p := newPass(f, s.wallMS, s.writeName(), ev.Old...)
+	p := newPass(f, s.wallMS, s.writeName(), s.lead.laid, ev.Old...)
+	if s.lead.laid = ""; len(p.layouts) > 0 {
+		s.lead.laid = p.name
+	}
 	s.lead.known = p.keys()
 	s.lead.writes = append(slices.Clip(s.lead.writes), p.writes()...)
 	s.lead.wrote = partitionsOf(s.lead.writes)
@@ -169,6 +173,7 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 		was := s.lead.beats.Of(m.Heartbeat)
 		o := was.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
 		beats = beats.With(o)
+		s.lead.next = min(s.lead.next, s.silent(o))
 		n, there, err := read[nodeDoc](d)
 		switch {
 		case err != nil:
@@ -242,11 +247,12 @@ func sameBoard(a, b boardDoc) bool {
 	return a.Term == b.Term && a.Index == b.Index && a.Specs == b.Specs && a.View == b.View && slices.Equal(a.Free, b.Free) && slices.Equal(a.Stop, b.Stop)
 }
 
-// shown lets the board tell of the view. One that was not written gets another number.
+// shown lets the board tell of the view. One that was not written gets another number, above all that others have written: boards may not tell of them.
 func (s *step) shown(ev Shown) {
-	s.answered(ev.Err)
+	s.answeredWrite(ev.Err, ev.Err == "")
 	s.lead.show.busy = false
-	if ev.Err != "" {
+	s.lead.view = max(s.lead.view, ev.Newest)
+	if ev.Outcome != Done {
 		s.lead.any = false
 		return
 	}

@@ -86,6 +86,7 @@ func (s *step) looked(ev Fetched) {
 			s.complain(learn(ev.Docs), err)
 		}
 	}
+	s.look.next = min(s.look.next, s.silent(s.look.election.Holder))
 	s.elect(ev.Docs)
 }
 
@@ -179,19 +180,22 @@ func (s *step) elect(docs []store.Doc) {
 	}
 }
 
-// rank is how long we let others go first.
+// rank is how long we let others go first, but for the leader that is dead.
 func (s *step) rank() time.Duration {
 	at := 0
-	for i, m := range s.look.members {
+	for _, m := range s.look.members {
 		if m.ID == s.self() {
-			at = i
+			break
+		}
+		if m.Heartbeat != s.look.election.Holder.Key {
+			at++
 		}
 	}
 	return time.Duration(min(at, 8)) * s.p.Poll
 }
 
 func (s *step) takeLock() {
-	l := leaderDoc{Holder: s.session(), Expire: s.wallMS + s.p.TTL.Milliseconds(), Term: s.look.leader.Term + 1, Write: s.writeName()}
+	l := leaderDoc{Holder: s.session(), Term: s.look.leader.Term + 1, Write: s.writeName()}
 	s.write(&s.look.lock, written(keyLeader, s.look.election.Seen.Version, l))
 }
 

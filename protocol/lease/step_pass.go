@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
@@ -17,11 +18,14 @@ type pass struct {
 	byID          map[cluster.PartitionID]partitionFact
 	left          map[cluster.JobID]bool                // jobs of which documents of partitions are left
 	first         map[cluster.PartitionID]cluster.Index // of items that were listed: from which their tokens begin
+	laid          string                                // the pass before, if it has laid out shares
+	layouts       map[cluster.JobID][]string            // tasks whose shares this pass lays out
+	forgotten     cluster.Index                         // the largest index of the jobs that are forgotten now
 }
 
 // newPass makes one. Of old jobs it may not have all partitions.
-func newPass(f *facts, atMS int64, name string, old ...cluster.JobID) *pass {
-	p := &pass{f: f, atMS: atMS, name: name, byID: make(map[cluster.PartitionID]partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
+func newPass(f *facts, atMS int64, name, laid string, old ...cluster.JobID) *pass {
+	p := &pass{f: f, atMS: atMS, name: name, laid: laid, layouts: make(map[cluster.JobID][]string), byID: make(map[cluster.PartitionID]partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
 	todo := cluster.Pending{Partial: old}
 	for _, x := range f.partitions {
 		p.byID[x.partition.ID] = x
@@ -43,7 +47,19 @@ func newPass(f *facts, atMS int64, name string, old ...cluster.JobID) *pass {
 	}
 	p.before = f.value()
 	p.after, p.free = p.before.Settle(f.config.Index, atMS, todo)
+	for q := range p.after.Partitions() {
+		job, task, _ := q.ID.Split()
+		if _, was := p.before.Partition(q.ID); q.Count != 0 && !was && !p.mayOffer(job, task) && !slices.Contains(p.layouts[job], task) {
+			p.layouts[job] = append(p.layouts[job], task)
+		}
+	}
 	return p
+}
+
+// mayOffer tells whether new shares of a task may be written: the document of the job names the pass before, which has written none of them. What another
+// layout has offered is void since, also where it is written late, and this pass has seen what was claimed of it until then.
+func (p *pass) mayOffer(job cluster.JobID, task string) bool {
+	return p.laid != "" && p.f.jobs[job].doc.Layouts[task] == p.laid
 }
 
 // number notes from which index the tokens of listed items begin.
@@ -89,6 +105,15 @@ func (p *pass) keys() []string {
 	for x := range p.after.Partitions() {
 		out = append(out, partitionKey(x.ID))
 	}
+	for job, tasks := range p.layouts { // order-free: sorted below
+		for _, task := range tasks {
+			for m := range p.after.Members() {
+				for n := range m.Slots {
+					out = append(out, partitionKey(cluster.NewPartitionID(job, task, fmt.Sprintf("%s:%d", m.ID, n+1))))
+				}
+			}
+		}
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
@@ -107,30 +132,48 @@ func (p *pass) writes() []leadWrite {
 	for _, x := range p.f.partitions {
 		out = append(out, p.rest(x)...)
 	}
+	for _, id := range p.f.jobIDs {
+		if p.layouts[id] != nil && !slices.ContainsFunc(out, func(w leadWrite) bool { return w.doc.Key == jobKey(id) }) {
+			out = append(out, p.job(id)...)
+		}
+	}
+	if p.f.config.Forgotten < p.forgotten {
+		doc := p.f.config
+		doc.Forgotten, doc.Write = p.forgotten, p.name
+		out = append(out, leadWrite{doc: written(keyConfig, p.f.version(keyConfig), doc)})
+	}
 	return out
 }
 
-// job writes a job that has changed. One that is forgotten goes after the documents of its partitions.
+// job writes a job that has changed. One that is forgotten goes after the documents of its partitions, and when its index is known to have been given.
 func (p *pass) job(id cluster.JobID) []leadWrite {
 	was := p.f.jobs[id]
 	j, ok := p.after.Job(id)
 	key := jobKey(id)
 	if !ok {
-		if p.left[id] {
+		if p.forgotten = max(p.forgotten, was.doc.Submitted, was.job.SpecIndex); p.left[id] || p.f.config.Forgotten < p.forgotten {
 			return nil
 		}
 		return []leadWrite{{doc: store.Doc{Key: key, Version: p.f.version(key)}, remove: true}}
 	}
-	doc := jobDoc{State: j.State.String(), Submitted: was.doc.Submitted, Job: j.Encode(), Write: p.name}
+	doc := jobDoc{State: j.State.String(), Submitted: was.doc.Submitted, Layouts: make(map[string]string), Job: j.Encode(), Write: p.name}
+	for _, t := range j.Spec.Tasks {
+		if slices.Contains(p.layouts[id], t.Name) {
+			doc.Layouts[t.Name] = p.name
+		} else if l := was.doc.Layouts[t.Name]; l != "" {
+			doc.Layouts[t.Name] = l
+		}
+	}
 	return []leadWrite{{doc: written(key, p.f.version(key), doc)}}
 }
 
 // partition writes a partition that has changed, appeared or gone.
 func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 	key := partitionKey(id)
-	job, _, _ := id.Split()
+	job, task, _ := id.Split()
 	fact, there := p.byID[id]
-	if _, ok := p.after.Partition(id); !ok {
+	q, ok := p.after.Partition(id)
+	if !ok {
 		return nil // see rest
 	}
 	if p.f.damaged[key] != nil {
@@ -141,10 +184,16 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 			return p.dropped(fact)
 		}
 		of := p.f.jobs[job].doc.Submitted
-		fact = partitionFact{key: key, partition: cluster.Partition{ID: id}, doc: partitionDoc{Token: firstToken(max(of, p.first[id])), Of: of}}
+		fact = partitionFact{key: key, partition: cluster.Partition{ID: id}, doc: partitionDoc{Token: max(fact.doc.Token, firstToken(max(of, p.first[id]))), Of: of}}
 	}
 	doc := fact.next(p.after, p.f, writer{write: p.name, atMS: p.atMS})
 	doc.Spec = p.f.jobs[job].job.SpecIndex
+	if _, was := p.before.Partition(id); q.Count != 0 && !was {
+		if !p.mayOffer(job, task) {
+			return nil
+		}
+		doc.Layout = p.laid
+	}
 	return []leadWrite{{doc: written(key, p.f.version(key), doc)}}
 }
 

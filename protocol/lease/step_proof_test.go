@@ -87,7 +87,7 @@ func TestOldReadsTakeNothing(t *testing.T) {
 	id := s.held[0].id
 	key := partitionKey(id)
 	x, _ := learn(p.all()).of(key)
-	x.doc.Holder, x.doc.By, x.doc.Expire, x.doc.Token = "", 0, 0, x.doc.Token-1
+	x.doc.Holder, x.doc.By, x.doc.Token = "", 0, x.doc.Token-1
 	x.partition.Owner, x.partition.State, x.partition.Token = "", cluster.PartitionWaiting, x.doc.Token
 	x.doc.Task = x.partition.Encode()
 	before := written(key, "", x.doc)

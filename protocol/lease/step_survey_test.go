@@ -55,6 +55,9 @@ func (s *step) passes(t *testing.T, p *paper, list []store.Doc) (wrote []string)
 	}
 	s.surveyed(Surveyed{Docs: docs, Old: old})
 	for _, w := range s.lead.writes {
+		if strings.HasPrefix(w.doc.Key, jobPrefix) && !w.remove {
+			p.put(w.doc)
+		}
 		if !strings.HasPrefix(w.doc.Key, partitionPrefix) {
 			continue
 		}

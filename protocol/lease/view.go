@@ -39,7 +39,7 @@ func (s State) TTL() time.Duration { return max(s.beat.TTL, s.pace.TTL(s.p.timin
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.queue)}
+	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.contact.Problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.queue)}
 }
 
 // Incarnation is the one in which the member is in the Node List; 0 where it is not.

@@ -48,19 +48,24 @@ func (b Box) Failed(o Outcome, err string, retry protocol.Instant) (Box, []Answe
 	case Unknown:
 		return b.Unknown().Pause(retry), nil
 	case Refused:
-		return b.TooLarge(err)
+		p := b.Pending
+		b, out := b.TooLarge(err)
+		if b.Pending == nil && p.Own > 0 && p.Own == len(p.Entry.Commands) && p.Own == itemSize(p.Entry.Commands) {
+			b = b.judged(p.Entry.Commands, true, retry)
+		}
+		return b, out
 	}
 	return b.Requeue().Pause(retry), nil
 }
 
 // Took records that an entry of any writer was applied to the value. It answers the requests of the pending entry if it is that one, or if the value shows
 // that it was applied before.
-func (b Box) Took(writer cluster.WriterID, v *cluster.Value, a protocol.Applied) (Box, []Answer) {
+func (b Box) Took(now protocol.Instant, writer cluster.WriterID, v *cluster.Value, a protocol.Applied) (Box, []Answer) {
 	switch {
 	case a.Duplicate:
 		return b.Lost(v.Wrote(writer))
 	case a.Entry.Writer == writer && b.Waits(a.Entry.Seq):
-		return b.Applied(a.Results)
+		return b.Applied(now, a.Results)
 	}
 	return b, nil
 }
@@ -68,7 +73,7 @@ func (b Box) Took(writer cluster.WriterID, v *cluster.Value, a protocol.Applied)
 // At records the index of the pending entry in the log.
 func (b Box) At(index cluster.Index) Box {
 	next := *b.Pending
-	next.Known = index
+	next.Known, next.Acks = index, next.Acks+1
 	b.Pending = &next
 	return b
 }
@@ -114,9 +119,15 @@ func (b Box) TooLarge(err string) (Box, []Answer) {
 }
 
 // Applied records that the pending entry was applied with these results, and answers its requests.
-func (b Box) Applied(results []cluster.Result) (Box, []Answer) {
+func (b Box) Applied(now protocol.Instant, results []cluster.Result) (Box, []Answer) {
 	p := b.Pending
 	b.Pending, b.Next = nil, 0
+	for at := 0; at < p.Own; {
+		item := p.Entry.Commands[at:p.Own]
+		item = item[:itemSize(item)]
+		b = b.judged(item, !results[at].Accepted, now)
+		at += len(item)
+	}
 	at := p.Own
 	out := make([]Answer, 0, len(p.Requests))
 	for _, r := range p.Requests {

@@ -18,15 +18,20 @@ type Box struct {
 	Limit   int              // most commands of an entry; 0 until the store has refused one as too large
 	Pending *Pending         // composed, and not known to be applied; never changed
 	Queue   []Request
+	Refused uint64 // how often something was refused that the state asked for, or that readers passed over
+
+	refusals []refusal // of what is wanted still; never changed
+	alone    int       // how many things are appended each by itself, because one of them is passed over
 }
 
 // Pending is an entry with an outcome that is not known here.
 type Pending struct {
 	Entry    cluster.Entry
-	Requests []Request // their commands are the last ones of the entry, in order
-	Own      int       // number of commands before them, which the state asked for
-	Known    cluster.Index
-	Maybe    bool // an append of it had an unknown outcome: it may still arrive
+	Requests []Request     // their commands are the last ones of the entry, in order
+	Own      int           // number of commands before them, which the state asked for
+	Known    cluster.Index // of the newest append that was acknowledged
+	Acks     int           // how many were
+	Maybe    bool          // an append of it had an unknown outcome: it may still arrive
 }
 
 // Request is a request of another goroutine to append commands.
@@ -65,17 +70,21 @@ func (b Box) Sent() Box {
 
 // Compose makes the next entry if none is pending: of what the state asks for first, then, unless requests are held back, of as many requests as fit. It
 // returns the same box if there is nothing to append.
-func (b Box) Compose(writer cluster.WriterID, v cluster.Value, own []cluster.Command, holdBack bool) Box {
+func (b Box) Compose(now protocol.Instant, writer cluster.WriterID, v cluster.Value, own []cluster.Command, holdBack bool) Box {
+	b, own, single := b.admit(own, now)
 	limit := b.Limit
 	if limit == 0 {
 		limit = maxCommands
 	}
 	own = own[:min(len(own), limit)]
+	if single = single || b.alone > 0; single && len(own) > 0 {
+		own = own[:itemSize(own)]
+	}
 	p := &Pending{Own: len(own)}
 	commands, queue := own, b.Queue
 	for len(queue) > 0 && !holdBack {
 		r := queue[0]
-		if len(commands) > 0 && len(commands)+len(r.Commands) > limit {
+		if len(commands) > 0 && (single || len(commands)+len(r.Commands) > limit) {
 			break
 		}
 		p.Requests = append(p.Requests, r)
@@ -86,9 +95,10 @@ func (b Box) Compose(writer cluster.WriterID, v cluster.Value, own []cluster.Com
 		return b
 	}
 	b.Queue = queue
+	b.alone = max(0, b.alone-1)
 	b.Seq++
 	p.Entry = cluster.Entry{
-		Writer: writer, Seq: b.Seq, Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(), Commands: commands,
+		Writer: writer, Seq: b.Seq, BaseIndex: v.Index(), BaseChain: v.Chain(), Commands: commands,
 	}
 	b.Pending = p
 	return b

@@ -44,7 +44,7 @@ func (w *world) read() {
 		if done.Duplicate {
 			w.take(w.box.Lost(w.value.Wrote("w")))
 		} else if e.Writer == "w" && w.box.Waits(e.Seq) {
-			w.take(w.box.Applied(done.Results))
+			w.take(w.box.Applied(0, done.Results))
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (w *world) append() {
 		return
 	}
 	if w.box.Pending == nil {
-		w.box = w.box.Compose("w", w.value, nil, false)
+		w.box = w.box.Compose(0, "w", w.value, nil, false)
 	}
 	if !w.box.Again(w.value.Index()) {
 		return

@@ -17,6 +17,7 @@ type peer struct {
 	clock  func() protocol.Instant
 	crash  func() // ends its store without a word
 	ledger *ledger
+	fails  string // reports that each of its tasks has failed with this; "" for none
 	leave  context.CancelFunc
 	kill   context.CancelFunc // of the supervisor: what it runs is gone with it
 	over   chan struct{}
@@ -72,7 +73,13 @@ func (p *peer) obeyAll(alive context.Context, running map[cluster.PartitionID]cl
 		}
 		end.Reset(left)
 		p.obey(running, last, valid)
-		p.m.Report(last.Version, reports(last, running))
+		said := reports(last, running)
+		for i := range said {
+			if p.fails != "" {
+				said[i].State, said[i].Message = protocol.RunFailed, p.fails
+			}
+		}
+		p.m.Report(last.Version, said)
 	}
 }
 

@@ -1,7 +1,9 @@
 package protocoltest
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,6 +181,31 @@ func split(w *world) {
 		return []cluster.Command{cluster.FinishPartition{Partition: p.ID, Token: p.Token}}
 	})
 	w.drains("b", "a", map[cluster.MemberID]int{"b": 2})
+}
+
+// refused is an hour of a member that wants what everybody refuses: a failure whose message is too long. A request that nobody can read is answered, and
+// others go through.
+func refused(w *world) {
+	w.fails = strings.Repeat("x", cluster.MaxText+1)
+	w.start("a")
+	w.tasks("a", 2)
+	unreadable := cluster.FinishPartition{Partition: "t00", Token: 1, Outcome: 99}
+	for range 2 {
+		began, entries := time.Now(), w.peers["a"].m.Value().Index()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		results, err := w.peers["a"].m.Propose(ctx, unreadable)
+		cancel()
+		if err == nil && results[0].Accepted || time.Since(began) >= patience/2 {
+			w.t.Fatalf("what nobody can read: %+v, %v after %s", results, err, time.Since(began))
+		}
+		if r := w.submit("a", cluster.Configure{Retention: 7}); !r[0].Accepted {
+			w.t.Fatalf("after it: %+v", r)
+		}
+		time.Sleep(time.Hour) // waits: an hour of virtual time
+		if n := w.peers["a"].m.Value().Index() - entries; n > 200 {
+			w.t.Fatalf("%d entries in an hour", n)
+		}
+	}
 }
 
 // many has a TTL that no machine stands still for: with a short one a busy machine loses all of them at once, again and again, and this is no story of that.

@@ -52,6 +52,7 @@ type world struct {
 	away   map[cluster.MemberID]func(bool)
 
 	handles map[cluster.MemberID]Handle
+	fails   string // of the peers that start
 }
 
 func newWorld(t *testing.T, s Setup) *world {
@@ -89,7 +90,7 @@ func (w *world) start(ids ...cluster.MemberID) {
 			}
 			h.Clock = protocol.Now
 		}
-		p := &peer{id: id, m: h.Member, clock: h.Clock, crash: h.Crash, ledger: w.ledger}
+		p := &peer{id: id, m: h.Member, clock: h.Clock, crash: h.Crash, ledger: w.ledger, fails: w.fails}
 		w.peers[id], w.away[id], w.handles[id] = p, h.Away, h
 		p.begin(context.Background())
 	}

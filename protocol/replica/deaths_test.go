@@ -12,27 +12,23 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// Who reports a death says so from format 2 on, so that a task that kills its owners is counted; and who has run such a task for long enough says that too.
+// Who reports a death says so, so that a task that kills its owners is counted; and who has run such a task for long enough says that too.
 func TestADeathIsCountedAndForgiven(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	n := uint64(0)
-	other := func(c cluster.Command, format uint32) {
+	other := func(c cluster.Command) {
 		n++
-		b.add(cluster.Entry{Writer: "other", Seq: n, Format: format, Commands: []cluster.Command{c}})
+		b.add(cluster.Entry{Writer: "other", Seq: n, Commands: []cluster.Command{c}})
 	}
-	other(cluster.PrepareJoin{Member: "x", Heartbeat: "pulse/x/1"}, 1)
-	other(cluster.Configure{Format: 2}, 1)
-	other(cluster.SubmitJob{Job: "poison", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t"}}}}, 2)
+	other(cluster.PrepareJoin{Member: "x", Heartbeat: "pulse/x/1"})
+	other(cluster.SubmitJob{Job: "poison", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t"}}}})
 	b.read()
 	b.renew()
-	joining := b.written()
-	if joining.Format != 2 {
-		t.Fatalf("an entry of format %d", joining.Format)
-	}
+	b.written()
 	m, _ := b.state.Value().Member("m")
 	x, _ := b.state.Value().Member("x")
-	other(cluster.AcceptJoin{Member: "m", Incarnation: m.Incarnation, By: "x", ByIncarnation: x.Incarnation}, 2)
+	other(cluster.AcceptJoin{Member: "m", Incarnation: m.Incarnation, By: "x", ByIncarnation: x.Incarnation})
 	b.step(replica.Hinted{Now: b.now})
 	b.read()
 	b.phase("joined")
@@ -80,12 +76,12 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"no key at all", "a//b", "pulse/somebody/1"} {
 		b := newBench(t)
-		b.add(cluster.Entry{Writer: "other", Seq: 1, Format: 1, Commands: []cluster.Command{cluster.PrepareJoin{Member: "ghost", Heartbeat: key}}})
+		b.add(cluster.Entry{Writer: "other", Seq: 1, Commands: []cluster.Command{cluster.PrepareJoin{Member: "ghost", Heartbeat: key}}})
 		b.read()
 		b.renew()
 		b.written()
 		m, _ := b.state.Value().Member("m")
-		b.add(cluster.Entry{Writer: "other", Seq: 2, Format: 1, Commands: []cluster.Command{
+		b.add(cluster.Entry{Writer: "other", Seq: 2, Commands: []cluster.Command{
 			cluster.AcceptJoin{Member: "m", Incarnation: m.Incarnation, By: "ghost", ByIncarnation: 1},
 		}})
 		b.step(replica.Hinted{Now: b.now})
@@ -96,7 +92,7 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 		c := &replica.Caller{LogCaller: shell.LogCaller{Member: "m", Store: st, TTL: benchTTL, Now: func() protocol.Instant { return b.now }, Wall: time.Now}}
 		b.step(c.Call(t.Context(), check))
 		report := b.written()
-		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1, Reason: "its heartbeat is gone, for an unknown time"})) {
+		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1, Reason: "its heartbeat is gone, for an unknown time", Died: true})) {
 			t.Errorf("%q: it reported %v", key, report.Commands)
 		}
 		if _, ok := b.state.Value().Member("ghost"); ok {

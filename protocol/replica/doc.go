@@ -28,9 +28,10 @@
 //     saw the last change. So two owners never act together unless one was suspended or a clock's rate is off by more than ρ (G2).
 //   - After a crash the partitions have another owner within TTL(1+ρ) + 2 polls + 2 round trips; at once where the store drops the heartbeat of a dead
 //     process (G4). Each watcher that died with the one it watched adds at most one sweep (TTL/2) and one rank delay.
-//   - A store that hints at changes is asked seldom: log and successor every 2/5 TTL besides the hints. A hint that gets lost adds that much to the bound.
-//     Where it also ends the sessions of silent processes, the sweeps of all members together are as many as else of one: who comes next in the ring finds
-//     the heartbeat of a dead one gone at the first look.
+//   - A store that hints at changes is asked seldom: for the log every 2/5 TTL besides the hints, for the successor
+//     when its next renewal is due. A hint of an entry that gets lost adds 2/5 TTL to the bound. Where it also ends the
+//     sessions of silent processes, the sweeps of all members together are as many as else of one: who comes next in
+//     the ring finds the heartbeat of a dead one gone at the first look.
 //   - What a member appends right behind what it has applied it need not read: it is applied when the store says where it stands (docs/decisions, 29).
 //   - Everything is derived from the value and done again until the value agrees: a crash, a lost watch or a jump to a snapshot loses nothing (G9).
 //

@@ -29,7 +29,7 @@ func joinedBench(t *testing.T) *bench {
 func (b *bench) poison(chain cluster.Hash) cluster.Index {
 	v := b.state.Value()
 	index := b.add(cluster.Entry{
-		Writer: "poison", Seq: uint64(len(b.log) + 1), Format: cluster.Format, BaseIndex: v.Index(), BaseChain: v.Chain() + chain,
+		Writer: "poison", Seq: uint64(len(b.log) + 1), BaseIndex: v.Index(), BaseChain: v.Chain() + chain,
 		Commands: []cluster.Command{cluster.Configure{Retention: 77}},
 	})
 	b.step(replica.Hinted{Now: b.now})

@@ -34,11 +34,11 @@ func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 	}
 	b := newBench(t)
 	b.state, b.fx = replica.NewState(told(p)), nil
-	d := &idler{bench: b, looked: make(map[string]int)}
+	d := &idler{bench: b, ttl: benchTTL, looked: make(map[string]int)}
 	d.tick()
 	v := d.state.Value()
 	d.add(cluster.Entry{
-		Writer: "o", Seq: 1, Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
+		Writer: "o", Seq: 1, BaseIndex: v.Index(), BaseChain: v.Chain(),
 		Commands: []cluster.Command{cluster.PrepareJoin{Member: "o", Heartbeat: otherHeartbeat, Weight: 100}},
 	})
 	d.step(replica.Hinted{Now: d.now})
@@ -90,10 +90,11 @@ func (d *idler) version() store.Version { return store.Version(fmt.Sprint("v", d
 func (d *idler) idle(hints bool) {
 	d.reads, d.looks, d.lists, d.appends = 0, 0, 0, 0
 	const steps = 60 // in a TTL
+	every := int(cmp.Or(d.ttl, benchTTL) * steps / 3 / benchTTL)
 	for i := range 10 * steps {
 		d.pass(benchTTL / steps)
 		d.tick()
-		if i%(steps/3) == 0 {
+		if i%every == 0 {
 			d.heartbeat++
 			if hints {
 				d.step(replica.Hinted{Now: d.now, Prefix: protocol.HeartbeatPrefix})
@@ -111,6 +112,12 @@ func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 	if d.reads > 26 || d.looks > 31 || d.lists > 11 || d.appends != 0 {
 		t.Errorf("in ten TTLs %d reads, %d looks, %d lists, %d appends; want at most 26, 31, 11 and none", d.reads, d.looks, d.lists, d.appends)
 	}
+	quiet := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(true, true, false) })
+	quiet.idle(false)
+	if quiet.reads > 26 || quiet.looks > 31 || quiet.lists > 21 || quiet.appends != 0 {
+		t.Errorf("where renewals are no hints %d reads, %d looks, %d lists, %d appends; want at most 26, 31, 21 and none",
+			quiet.reads, quiet.looks, quiet.lists, quiet.appends)
+	}
 	poor := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(false, false, false) })
 	poor.idle(false)
 	if poor.reads < 140 || poor.looks < 140 || poor.lists < 19 || poor.appends != 0 {
@@ -127,7 +134,7 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 	for i, name := range joiners {
 		v := d.state.Value()
 		d.add(cluster.Entry{
-			Writer: "o", Seq: uint64(i + 2), Format: v.Settings().Format, BaseIndex: v.Index(), BaseChain: v.Chain(),
+			Writer: "o", Seq: uint64(i + 2), BaseIndex: v.Index(), BaseChain: v.Chain(),
 			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name), Heartbeat: protocol.HeartbeatPrefix + name + "/n-0", Weight: 100}},
 		})
 		d.step(replica.Hinted{Now: d.now})
@@ -153,17 +160,18 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 	}
 }
 
-// TestASilentHeartbeatIsFoundInTime: with and without hints, though looks are rare where there are some, a member that falls silent is reported when its
-// time is over, and not before. Its time is that of its own TTL, by which it holds its lease, if its heartbeat states one.
+// TestASilentHeartbeatIsFoundInTime: with hints of renewals, of ends alone, and of nothing, though looks are rare where
+// there are some, a member that falls silent is reported when its time is over, and not before. Its time is that of its
+// own TTL, by which it holds its lease, if its heartbeat states one.
 func TestASilentHeartbeatIsFoundInTime(t *testing.T) {
 	t.Parallel()
-	for _, hints := range []bool{true, false} {
+	for hints, told := range map[string]bool{"renewals": true, "ends": true, "": false} {
 		for _, stated := range []time.Duration{0, benchTTL, benchTTL / 2, 3 * benchTTL} {
-			d := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(hints, hints, hints) })
+			d := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(told, told, hints == "renewals") })
 			d.ttl = stated
-			d.idle(hints)
+			d.idle(hints == "renewals")
 			d.heartbeat++ // the last one
-			if hints {
+			if hints == "renewals" {
 				d.step(replica.Hinted{Now: d.now, Prefix: protocol.HeartbeatPrefix})
 			}
 			last := d.now
@@ -173,12 +181,15 @@ func TestASilentHeartbeatIsFoundInTime(t *testing.T) {
 				d.tick()
 			}
 			late := benchTTL / 500
-			if !hints {
-				late += benchTTL / 20 * 2 // until it is seen, and looked at again
+			switch hints {
+			case "ends":
+				late += benchTTL / 20 // until it is seen
+			case "":
+				late += benchTTL / 20 * 2 // and looked at again
 			}
 			silence := cmp.Or(stated, benchTTL) * 105 / 100
 			if took := d.now.Sub(last); took < silence || took > silence+late {
-				t.Errorf("hints %v, TTL %s: reported after %s, want %s and at most %s more", hints, stated, took, silence, late)
+				t.Errorf("hints of %q, TTL %s: reported after %s, want %s and at most %s more", hints, stated, took, silence, late)
 			}
 		}
 	}

@@ -82,18 +82,21 @@ func (k *keyWriter) text(ts ...string) {
 
 func (k *keyWriter) observation(o heartbeat.Observation) {
 	k.text(o.Key, string(o.Version))
-	k.number(int64(o.TTL), int64(o.Since), int64(o.Looked), int64(o.Seen))
+	k.number(int64(o.TTL), int64(o.Since), int64(o.Looked), int64(o.Seen), int64(o.From), int64(o.Last))
 	k.flag(o.Known, o.Listed, o.Missing)
 }
 
 func (k *keyWriter) outbox(w cluster.WriterID, o outbox.Box) {
 	k.number(k.n.Seq(w, o.Seq), int64(o.Limit))
+	for _, tries := range o.Tries() {
+		k.number(int64(tries))
+	}
 	k.flag(o.Pending != nil)
 	if o.Pending == nil {
 		return
 	}
 	k.index(o.Pending.Known)
-	k.flag(o.Pending.Maybe)
+	k.flag(o.Pending.Maybe, o.Pending.Acks > 0)
 	k.number(k.n.Seq(w, o.Pending.Entry.Seq))
 	for _, c := range o.Pending.Entry.Commands {
 		k.b = k.n.Command(k.b, c)

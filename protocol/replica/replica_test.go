@@ -11,6 +11,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestWhatIsRefusedIsNotSaidForEver: a member that wants what everybody refuses fills no log, and holds up nobody.
+func TestWhatIsRefusedIsNotSaidForEver(t *testing.T) {
+	t.Parallel()
+	protocoltest.RefusedOnMemory(t, Protocol{})
+}
+
 func TestStoriesOnMemory(t *testing.T) {
 	t.Parallel()
 	protocoltest.StoriesOnMemory(t, Protocol{})
@@ -37,4 +43,10 @@ func TestABusyStore(t *testing.T) {
 			protocoltest.Load{Beats: 3, Times: 2, Returns: true, NoSessions: noSessions}.Busy(t, Protocol{})
 		})
 	}
+}
+
+// TestTimes: silence is noticed in time, and so on, on each kind of store.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	protocoltest.Times(t, Protocol{}, 0)
 }

@@ -23,7 +23,7 @@ func TestSnapshotsByTheCostOfReplay(t *testing.T) {
 		keys[i] = fmt.Sprintf("%05d", i)
 	}
 	spec := cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{Type: "steady", Spread: cluster.SpreadPartitioned, Partitions: keys}}}
-	b.add(cluster.Entry{Writer: "other", Seq: uint64(len(b.log) + 1), Format: cluster.Format, Commands: []cluster.Command{cluster.SubmitJob{Job: "j", Spec: spec}}})
+	b.add(cluster.Entry{Writer: "other", Seq: uint64(len(b.log) + 1), Commands: []cluster.Command{cluster.SubmitJob{Job: "j", Spec: spec}}})
 	replay := func(entries int) int {
 		for range entries {
 			b.other()

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/protocol/shell"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -27,8 +28,12 @@ type Params struct {
 	Margin time.Duration
 	// Poll is how often the member reads the log and its successor's heartbeat if the store does not hint, and the pause after a failure.
 	Poll time.Duration
-	// LogEvery and HeartbeatEvery are how often it reads them without a hint if the store hints, because hints may get lost. 0 means Poll.
-	LogEvery, HeartbeatEvery time.Duration
+	// LogEvery is how often it reads the log without a hint if the store hints, because hints may get lost. 0 means
+	// Poll.
+	LogEvery time.Duration
+	// EndsHinted: the store hints at the end of a heartbeat, so it is read when its next renewal is due, of which the
+	// store need not hint.
+	EndsHinted bool
 	// SweepInTurn: the store removes the heartbeats of dead members, so that the predecessor in the ring detects a death at once, and sweeps only find
 	// what should not happen. All members together then sweep as often as otherwise each of them.
 	SweepInTurn bool
@@ -90,7 +95,7 @@ type State struct {
 	changed  cluster.Index // Reactions.Changed that assigned reflects
 	wake     protocol.Instant
 	watching string // key of the heartbeat that the shell watches
-	problem  string // why the store does not answer; "" while it does
+	contact  shell.Contact
 }
 
 // call is one kind of store call: at most one is under way.
@@ -228,15 +233,12 @@ func (s *step) setWake() {
 	}
 }
 
-// Hinted sets how often the member reads without a hint: rarely where the store hints. The time is a bit longer than that between two renewals of a
-// heartbeat, each of which is a hint. With vanish, the store ends the sessions of silent processes.
+// Hinted sets how often the member reads without a hint: rarely where the store hints. With vanish, the store ends the
+// sessions of silent processes.
 func (p Params) Hinted(log, heartbeats, vanish bool) Params {
-	p.LogEvery, p.HeartbeatEvery, p.SweepInTurn = p.Poll, p.Poll, heartbeats && vanish
+	p.LogEvery, p.EndsHinted, p.SweepInTurn = p.Poll, heartbeats, heartbeats && vanish
 	if log {
 		p.LogEvery = max(p.Poll, p.TTL*2/5)
-	}
-	if heartbeats {
-		p.HeartbeatEvery = max(p.Poll, p.TTL*2/5)
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -78,7 +79,7 @@ func (s *step) renewed(ev Renewed) {
 	}
 	took := s.renewal.Waited(s.now)
 	s.renewal.Asking = heartbeat.Asking{}
-	s.answered(ev.Err)
+	s.answeredWrite(ev.Err, ev.Outcome == Done)
 	if ev.Outcome != Refused {
 		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.now, s.p.timing())
 	}
@@ -114,12 +115,14 @@ func (s *step) watch() {
 
 func (s *step) look(key string) {
 	s.check.busy, s.checkSent = true, s.now
-	s.check.next = max(s.check.next, s.now)
 	if key == s.watching {
-		s.check.next = s.nextLook()
+		s.check.next = never // the answer tells; a hint comes first
 	}
 	s.emit(CheckHeartbeat{Key: key, Routine: key == s.watching && s.routine()})
 }
+
+// never is after all that happens.
+const never = protocol.Instant(math.MaxInt64)
 
 // routine reports whether the watched heartbeat cannot have been silent for long enough yet.
 func (s *step) routine() bool {
@@ -127,14 +130,13 @@ func (s *step) routine() bool {
 	return o.Known && !o.Gone() && s.now < o.Since.Add(s.silence(o))
 }
 
-// nextLook is when the watched heartbeat is read again, unless a hint comes first: at the latest when it may have been silent for long enough.
+// nextLook is when the watched heartbeat is read again, unless a hint comes first.
 func (s *step) nextLook() protocol.Instant {
-	o := s.heartbeats.Of(s.watching)
-	end := o.Since.Add(s.silence(o))
-	if !o.Known || o.Gone() || end <= s.now {
-		return s.now.Add(s.p.Poll)
+	next := s.heartbeats.Of(s.watching).Next(s.p.timing(), s.p.Poll)
+	if !s.p.EndsHinted {
+		next = min(next, s.now.Add(s.p.Poll))
 	}
-	return min(end, s.now.Add(max(s.p.Poll, s.p.HeartbeatEvery)))
+	return next
 }
 
 func (s *step) watchKey() string {
@@ -158,6 +160,9 @@ func (s *step) heartbeatSeen(ev HeartbeatSeen) {
 		s.claimSeen(ev)
 	}
 	s.heartbeats = s.heartbeats.With(s.heartbeats.Of(ev.Key).Read(ev.Version, ev.TTL, s.checkSent, s.now))
+	if ev.Key == s.watching {
+		s.check.next = min(s.check.next, s.nextLook())
+	}
 }
 
 func (s *step) claimSeen(ev HeartbeatSeen) {
@@ -293,7 +298,8 @@ func (s *step) deaths() []cluster.Command {
 			reason = "its heartbeat is gone"
 		}
 		reason = o.Reason(reason, s.silence(o))
-		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason, Died: s.value.CountsDeaths()})
+		// A silent one may be alive, behind a busy store: what it runs is not what ended it.
+		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason, Died: o.Gone()})
 	}
 	return out
 }

@@ -53,7 +53,7 @@ func (s *step) logTurn() fold.Turn {
 }
 
 // took answers the requests of our own entry.
-func (s *step) took(a protocol.Applied) { s.reply(s.out.Took(s.writer(), &s.value, a)) }
+func (s *step) took(a protocol.Applied) { s.reply(s.out.Took(s.now, s.writer(), &s.value, a)) }
 
 // taken does what reading the log led to.
 func (s *step) taken(t fold.Taken) {
@@ -63,12 +63,12 @@ func (s *step) taken(t fold.Taken) {
 	}
 }
 
-// answered notes whether the store answers, and reports when that changes.
-func (s *step) answered(err string) {
-	if (err == "") != (s.problem == "") {
-		s.emit(StoreChanged{Err: err})
-	}
-	s.problem = err
+// answered notes what a read has shown of the store.
+func (s *step) answered(err string) { s.contact, s.fx = s.contact.Read(s.fx, err) }
+
+// answeredWrite notes what a write has shown of the store.
+func (s *step) answeredWrite(err string, done bool) {
+	s.contact, s.fx = s.contact.Wrote(s.fx, err, done)
 }
 
 // saveSnapshot lets the first joined member write a snapshot now and then.

@@ -12,11 +12,12 @@ func (s *step) writer() cluster.WriterID { return shell.Writer(s.self(), s.p.Non
 
 // propose appends what is wanted, when nothing is under way.
 func (s *step) propose() {
+	s.reply(s.out.Passed(s.value.Index(), s.now))
 	if s.out.Rests(s.now) {
 		return
 	}
 	if s.out.Pending == nil {
-		s.out = s.out.Compose(s.writer(), s.value, s.wanted(), s.phase < phaseMember)
+		s.out = s.out.Compose(s.now, s.writer(), s.value, s.wanted(), s.phase < phaseMember)
 	}
 	if s.out.Again(s.value.Index()) { // unknown, or acknowledged and yet not in the log
 		s.out = s.out.Sent()
@@ -45,7 +46,7 @@ func (s *step) wanted() []cluster.Command {
 
 func (s *step) prepareJoin() cluster.Command {
 	c := s.p.Join
-	c.Heartbeat = s.renewal.key
+	c.Heartbeat, c.Again = s.renewal.key, s.life > 0
 	if m, ok := s.value.Member(s.self()); ok {
 		c.Replaces = m.Incarnation
 	}
@@ -77,7 +78,7 @@ func (s *step) releases(r cluster.Reactions) (out []cluster.Command) {
 
 func (s *step) appended(ev Appended) {
 	s.out = s.out.Returned()
-	s.answered(ev.Err)
+	s.contact, s.fx = s.contact.Appended(s.fx, ev)
 	if !s.out.Waits(ev.Seq) {
 		return
 	}
@@ -91,8 +92,8 @@ func (s *step) appended(ev Appended) {
 
 // acknowledged handles the index of our entry.
 func (s *step) acknowledged(ev Appended) {
-	t, ok := s.log.Acknowledged(&s.value, ev, s.logTurn())
-	if !ok {
+	t, _ := s.log.Acknowledged(&s.value, ev, s.logTurn())
+	if s.out.Waits(ev.Seq) { // it is to be read yet, or nobody can read it
 		s.out = s.out.At(ev.Index)
 	}
 	s.taken(t)

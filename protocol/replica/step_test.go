@@ -51,7 +51,7 @@ func (b *bench) add(e cluster.Entry) uint64 {
 
 // other puts an entry of somebody else into the log, unseen by the member.
 func (b *bench) other() {
-	b.add(cluster.Entry{Writer: "other", Seq: uint64(len(b.log) + 1), Format: cluster.Format, Commands: []cluster.Command{cluster.Configure{Retention: 9}}})
+	b.add(cluster.Entry{Writer: "other", Seq: uint64(len(b.log) + 1), Commands: []cluster.Command{cluster.Configure{Retention: 9}}})
 }
 
 // read lets the member read the log to its head.

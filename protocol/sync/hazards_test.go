@@ -34,7 +34,7 @@ func (r *rig) write(atMS int64, c cluster.Command) bool {
 	r.t.Helper()
 	index := r.value.Index() + 1
 	message, err := EncodeRecord(cluster.Entry{
-		Writer: "b/1", Seq: uint64(index), Format: r.value.Settings().Format, AtMS: atMS, Commands: []cluster.Command{c},
+		Writer: "b/1", Seq: uint64(index), AtMS: atMS, Commands: []cluster.Command{c},
 	}, "none")
 	if err != nil {
 		r.t.Fatal(err)

@@ -24,7 +24,7 @@ type Naming interface {
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	g := s.group
 	for _, x := range []any{
-		s.phase, s.stop, s.inc, s.changed, s.told, g.id, g.generation, g.leads, g.need, g.busy, g.begun, g.lease.Held, s.reports, s.problem != "",
+		s.phase, s.stop, s.inc, s.changed, s.told, g.id, g.generation, g.leads, g.need, g.busy, g.begun, g.lease.Held, s.reports, s.contact.Problem != "", s.contact.Refuses,
 		s.Before(g.lease.Acked), g.lease.Lapsed(s.now, s.p.timing()), s.now >= g.next, s.now < s.assigned.ValidUntil, s.reported < s.assigned.Version,
 		s.log.Busy, s.log.Hint, s.log.Snap,
 	} {
@@ -51,7 +51,7 @@ func (s State) Beating() (Beat, bool) {
 }
 
 func appendBox(b []byte, w cluster.WriterID, o outbox.Box, n Naming) []byte {
-	b = n.Any(n.Any(n.Any(b, n.Seq(w, o.Seq)), o.Busy), o.Pending != nil)
+	b = n.Any(n.Any(n.Any(n.Any(b, n.Seq(w, o.Seq)), o.Busy), o.Tries()), o.Pending != nil)
 	if o.Pending == nil {
 		return b
 	}

@@ -45,3 +45,24 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 		}
 	}
 }
+
+// TestHeartbeatsKeepTheirPlaces: a heartbeat that was sent late puts off none of the next ones, so the members of a
+// generation send theirs together. The eighth after the last one of a silent member is sent right after the group has
+// given that one up, and brings the news.
+func TestHeartbeatsKeepTheirPlaces(t *testing.T) {
+	t.Parallel()
+	const fact = protocol.Instant(5 * time.Second)
+	s := &step{State: State{p: Params{TTL: rigTTL}}}
+	s.group.fact = fact
+	last := fact
+	for range 8 {
+		s.renewed(last.Add(rigTTL / 20)) // as late as that
+		if late := s.group.next.Sub(last); late <= 0 || late > rigTTL/7 {
+			t.Fatalf("the next heartbeat comes %s after the place of the last one", late)
+		}
+		last = s.group.next
+	}
+	if late := last.Sub(fact) - rigTTL; late <= 0 || late > rigTTL/50 {
+		t.Errorf("the eighth heartbeat is sent %s after the TTL", late)
+	}
+}

@@ -22,7 +22,7 @@ type record struct {
 	TaskID           string  `json:"taskID"`    // the writer
 	MessageTimestamp string  `json:"messageTimestamp"`
 	ConnectorState   []state `json:"connectorState"`
-	// Sequence, the writer's own, removes duplicates. Format is that of the commands.
+	// Sequence, the writer's own, removes duplicates. Format is cluster.Format.
 	Sequence uint64 `json:"sequence"`
 	Format   uint32 `json:"format"`
 	Base     base   `json:"base"`
@@ -87,7 +87,7 @@ func EncodeRecord(e cluster.Entry, epoch string) ([]byte, error) {
 	}
 	return marshal(record{
 		SyncEpoch: epoch, TaskID: string(e.Writer), MessageTimestamp: at, ConnectorState: []state{s},
-		Sequence: e.Seq, Format: e.Format, Base: base{e.BaseIndex, e.BaseChain},
+		Sequence: e.Seq, Format: cluster.Format, Base: base{e.BaseIndex, e.BaseChain},
 	})
 }
 
@@ -104,16 +104,16 @@ func marshal(v any) ([]byte, error) {
 
 var errNoRecord = errors.New("it is no record of the protocol sync")
 
-// DecodeRecord reads a message of the sync topic. A newer format is no error: the entry has it, and no commands.
+// DecodeRecord reads a message of the sync topic. Its error is a *cluster.FormatError if it is of another format.
 func DecodeRecord(b []byte) (cluster.Entry, error) {
 	if !utf8.Valid(b) {
 		return cluster.Entry{}, errNoRecord
 	}
 	var r record
 	err := strict(b, &r)
-	if err != nil || r.Format > cluster.NewestFormat {
-		if f := newerFormat(b); f != 0 {
-			return cluster.Entry{Format: f}, nil
+	if err != nil || r.Format != cluster.Format {
+		if f := otherFormat(b); f != 0 {
+			return cluster.Entry{}, &cluster.FormatError{Format: f}
 		}
 	}
 	if err != nil || len(r.ConnectorState) != 1 || r.ConnectorState[0].TaskID != r.TaskID || r.Format == 0 {
@@ -124,19 +124,19 @@ func DecodeRecord(b []byte) (cluster.Entry, error) {
 		return cluster.Entry{}, errors.Join(errNoRecord, err)
 	}
 	e := cluster.Entry{
-		Writer: cluster.WriterID(r.TaskID), Seq: r.Sequence, Format: r.Format, AtMS: min(max(at.UnixMilli(), 0), lastMS), BaseIndex: r.Base.Index, BaseChain: r.Base.Chain,
+		Writer: cluster.WriterID(r.TaskID), Seq: r.Sequence, AtMS: min(max(at.UnixMilli(), 0), lastMS), BaseIndex: r.Base.Index, BaseChain: r.Base.Chain,
 	}
 	e.Commands, err = r.ConnectorState[0].commands()
 	return e, err
 }
 
-// newerFormat is that of a record of a newer Rota, which may have fields that this one does not know; 0 for anything else.
-func newerFormat(b []byte) uint32 {
+// otherFormat is that of a record of another Rota, which may have fields that this one does not know; 0 for anything else.
+func otherFormat(b []byte) uint32 {
 	var r struct {
 		Format         uint32            `json:"format"`
 		ConnectorState []json.RawMessage `json:"connectorState"`
 	}
-	if json.Unmarshal(b, &r) != nil || r.Format <= cluster.NewestFormat || len(r.ConnectorState) != 1 {
+	if json.Unmarshal(b, &r) != nil || r.Format == cluster.Format || len(r.ConnectorState) != 1 {
 		return 0
 	}
 	return r.Format

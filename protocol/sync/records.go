@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/store"
@@ -24,6 +25,9 @@ func (r Records) Read(ctx context.Context, after uint64, limit int) (store.Page,
 // Binary is the entry of a message, as package cluster encodes it; for what is no record, bytes that are no entry.
 func Binary(message []byte) []byte {
 	e, err := DecodeRecord(message)
+	if other, ok := errors.AsType[*cluster.FormatError](err); ok {
+		return other.Entry()
+	}
 	if err != nil {
 		return append([]byte{0}, message...)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/protocol/shell"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -97,7 +98,7 @@ type State struct {
 	assigned protocol.Assignment
 	changed  cluster.Index // Reactions.Changed that assigned reflects
 	wake     protocol.Instant
-	problem  string // why the store does not answer; "" while it does
+	contact  shell.Contact
 }
 
 // NewState is a member that has just started.

@@ -35,8 +35,13 @@ type group struct {
 	begun      uint64           // Start of the epoch by which its generation was announced, or was tried to be; 0: none
 }
 
-// beatEvery is how much time is between two heartbeats. They also bring the news of a new generation.
-func (s *step) beatEvery() time.Duration { return s.session() / 8 }
+// nextBeat is when the next heartbeat is due. Heartbeats also bring the news of a new generation, and nobody hints at
+// that: so all members send theirs at about the same instants, counted from when their generation became a fact, and
+// the eighth after the last one of a silent member comes right after the group has given it up.
+func (s *step) nextBeat(sent protocol.Instant) protocol.Instant {
+	every := s.session()/8 + s.session()/800
+	return s.group.fact.Add((sent.Sub(s.group.fact)/every + 1) * every)
+}
 
 // session is the TTL of this membership, or of the one that is to be asked for.
 func (s State) session() time.Duration { return cmp.Or(s.group.ttl, s.pace.TTL(s.p.timing())) }
@@ -89,7 +94,7 @@ func (s *step) heardGroup(ev Event) {
 // of it: so a lease that has run out begins again, without asking the log.
 func (s *step) renewed(sent protocol.Instant) {
 	s.group.lease = s.group.lease.Renewed(sent, s.p.timing().Of(s.group.ttl))
-	s.group.next = sent.Add(s.beatEvery())
+	s.group.next = s.nextBeat(sent)
 }
 
 // heard takes in what the group says to a call, and reports whether it agreed.
@@ -98,6 +103,7 @@ func (s *step) heard(a Answer, err string) bool {
 	s.answered(err)
 	switch a {
 	case Agreed:
+		s.answeredWrite(err, s.out.Pending == nil && len(s.out.Queue) == 0) // no heartbeat is written here: what was refused waits, or nobody wants it any more
 		return true
 	case Again:
 		if s.group.need == needJoin { // the same call, made twice

@@ -46,7 +46,7 @@ func (s *step) took(a protocol.Applied) {
 	if !a.Duplicate && a.Entry.Writer == s.writer() {
 		s.spoke(a.Entry, a.Results)
 	}
-	s.reply(s.out.Took(s.writer(), &s.value, a))
+	s.reply(s.out.Took(s.now, s.writer(), &s.value, a))
 }
 
 // taken does what reading the log led to.
@@ -57,12 +57,12 @@ func (s *step) taken(t fold.Taken) {
 	}
 }
 
-// answered notes whether the store answers, and reports when that changes.
-func (s *step) answered(err string) {
-	if (err == "") != (s.problem == "") {
-		s.emit(StoreChanged{Err: err})
-	}
-	s.problem = err
+// answered notes what a read has shown of the store.
+func (s *step) answered(err string) { s.contact, s.fx = s.contact.Read(s.fx, err) }
+
+// answeredWrite notes what a write has shown of the store.
+func (s *step) answeredWrite(err string, done bool) {
+	s.contact, s.fx = s.contact.Wrote(s.fx, err, done)
 }
 
 // saveSnapshot lets the first joined member write a snapshot now and then.

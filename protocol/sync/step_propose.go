@@ -12,11 +12,15 @@ func (s *step) writer() cluster.WriterID { return shell.Writer(s.self(), s.p.Non
 
 // propose appends what is wanted, when nothing is under way.
 func (s *step) propose() {
+	was := s.out.Pending
+	if s.reply(s.out.Passed(s.value.Index(), s.now)); was != nil && s.out.Pending == nil && slices.ContainsFunc(was.Entry.Commands, announces) {
+		s.group.begun = 0 // nothing was announced
+	}
 	if s.out.Rests(s.now) {
 		return
 	}
 	if s.out.Pending == nil {
-		s.out = s.out.Compose(s.writer(), s.value, s.wanted(), s.phase < phaseMember)
+		s.out = s.out.Compose(s.now, s.writer(), s.value, s.wanted(), s.phase < phaseMember)
 	}
 	if s.out.Again(s.value.Index()) { // unknown, or acknowledged and yet not in the log
 		s.out = s.out.Sent()
@@ -51,7 +55,7 @@ func (s *step) releases() (out []cluster.Command) {
 
 func (s *step) appended(ev Appended) {
 	s.out = s.out.Returned()
-	s.answered(ev.Err)
+	s.contact, s.fx = s.contact.Appended(s.fx, ev)
 	if !s.out.Waits(ev.Seq) {
 		return
 	}
@@ -69,8 +73,8 @@ func (s *step) appended(ev Appended) {
 
 // acknowledged handles the index of our entry.
 func (s *step) acknowledged(ev Appended) {
-	t, ok := s.log.Acknowledged(&s.value, ev, s.logTurn())
-	if !ok {
+	t, _ := s.log.Acknowledged(&s.value, ev, s.logTurn())
+	if s.out.Waits(ev.Seq) { // it is to be read yet, or nobody can read it
 		s.out = s.out.At(ev.Index)
 	}
 	s.taken(t)

@@ -10,6 +10,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestWhatIsRefusedIsNotSaidForEver: a member that wants what everybody refuses fills no log, and holds up nobody.
+func TestWhatIsRefusedIsNotSaidForEver(t *testing.T) {
+	t.Parallel()
+	protocoltest.RefusedOnMemory(t, Protocol{})
+}
+
 func TestStoriesOnMemory(t *testing.T) {
 	t.Parallel()
 	protocoltest.StoriesOnMemory(t, Protocol{})
@@ -25,4 +31,11 @@ func TestStorm(t *testing.T) {
 func TestABusyStore(t *testing.T) {
 	t.Parallel()
 	protocoltest.Load{Beats: 8, Times: 3}.Busy(t, Protocol{})
+}
+
+// TestTimes: silence is noticed in time, and so on. The group alone says who lives, whatever the store tells of
+// besides.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	protocoltest.Times(t, Protocol{}, 0)
 }

@@ -38,7 +38,7 @@ func (s State) TTL() time.Duration { return max(s.group.lease.TTL, s.pace.TTL(s.
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.out.Queue), Foreign: s.log.History.Foreign}
+	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.contact.Problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.out.Queue), Foreign: s.log.History.Foreign, Refused: s.out.Refused}
 }
 
 // Now is the newest instant that the member has seen.

@@ -135,7 +135,12 @@ func (o Options) kind(url string) (Kind, error) {
 	if url == "" {
 		return Kind{}, wrong([]string{kinds[0].Example}, "no store: where do the members meet?")
 	}
-	if near, ok := nearest.Name(scheme, schemes(kinds)); ok {
+	near, found := nearest.Name(scheme, schemes(kinds))
+	if !ok && (!found || strings.ContainsAny(url, "./")) {
+		dir := storeurl.Hide(url)
+		return Kind{}, wrong([]string{"file:" + dir}, "store %q: it has no kind, did you mean file:%s?", dir, dir)
+	}
+	if found {
 		i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Scheme == near })
 		return Kind{}, wrong([]string{kinds[i].Example}, "store %q: unknown kind, did you mean %s", storeurl.Hide(url), near)
 	}

@@ -57,6 +57,10 @@ func TestWrongURLs(t *testing.T) {
 	for url, want := range map[string]string{
 		"":                                "write file:./rota-data",
 		"etdc://127.0.0.1/x":              "unknown kind",
+		"./file":                          "did you mean file:./file?: write file:./file",
+		"../x":                            "did you mean file:../x",
+		"rota-data":                       "did you mean file:rota-data?",
+		"memry":                           "did you mean memory",
 		"memory:x":                        "write memory:",
 		"file:":                           "needs a directory",
 		"file:d?shared=maybe":             "takes only shared=yes",

@@ -154,6 +154,12 @@ func (l *look) stated(root folder, name, full string, info fs.FileInfo, err erro
 	if !l.claim(full) {
 		return
 	}
+	var unnamed *source.MalformedError
+	if errors.As(source.CheckFile(filepath.ToSlash(full)), &unnamed) { // here: what is parsed is shared by all files of one content
+		l.block(name)
+		l.scan.Faults = append(l.scan.Faults, unnamed)
+		return
+	}
 	if err == nil && !l.again {
 		if p, ok := l.known.of(full, stampOf(info)); ok {
 			l.take(name, p)

@@ -109,10 +109,13 @@ func (l *look) program(files fs.FS) {
 		where = server.Storage()
 	}
 	l.folder(given{files}, where)
-	for _, e := range l.scan.Faults[known:] {
-		if ok {
-			e.Storage = where
-		}
+	if !ok {
+		return
+	}
+	for i, e := range l.scan.Faults[known:] {
+		named := *e // other scanners of the process have the one that was read with the file
+		named.Storage = where
+		l.scan.Faults[known+i] = &named
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -293,6 +294,24 @@ func TestFaultsNameTheStorage(t *testing.T) {
 	}
 	if want := "directory a.yaml a, database database/b.yaml b"; strings.Join(got, ", ") != want && strings.Join([]string{got[1], got[0]}, ", ") != want || s.Definitions[0].Path != "database/c.yaml" {
 		t.Errorf("got %q, %+v", got, s.Definitions)
+	}
+}
+
+// A fault that one scanner of a process has is not changed by the scan of another one: the race detector sees it.
+func TestScannersChangeNoFault(t *testing.T) {
+	t.Parallel()
+	cache, files := NewCache(), stored{fstest.MapFS{"b.yaml": {Data: []byte("type: [")}}}
+	first := cache.Scan(nil, files, "s", types())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		if got := first.Faults[0].Record().Storage.Type; got != "database" {
+			t.Errorf("got %q", got)
+		}
+	})
+	cache.of("s").last = nil // so that the second one looks itself
+	if second := cache.Scan(nil, files, "s", types()); second.Faults[0].Storage != "database" {
+		t.Errorf("got %+v", second.Faults[0])
 	}
 }
 

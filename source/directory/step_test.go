@@ -22,7 +22,7 @@ type world struct {
 
 func (w *world) apply(commands ...cluster.Command) []cluster.Result {
 	w.index++
-	e := cluster.Entry{Index: w.index, Writer: "w", Seq: uint64(w.index), Format: 1, Commands: commands}
+	e := cluster.Entry{Index: w.index, Writer: "w", Seq: uint64(w.index), Commands: commands}
 	var a cluster.Applied
 	w.value, a = w.value.Apply(e)
 	return a.Results

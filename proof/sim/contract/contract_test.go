@@ -25,7 +25,7 @@ func play(t *testing.T, entries ...[]cluster.Command) cluster.Value {
 
 func entry(index int, commands ...cluster.Command) cluster.Entry {
 	n := uint64(index) //nolint:gosec // a small number
-	return cluster.Entry{Index: cluster.Index(n), Writer: "w", Seq: n, Format: cluster.Format, Commands: commands}
+	return cluster.Entry{Index: cluster.Index(n), Writer: "w", Seq: n, Commands: commands}
 }
 
 func life() [][]cluster.Command {

@@ -16,6 +16,8 @@ type (
 		Begin bool // it begins a new one, in several requests
 		List  bool
 		Part  bool             // it is one of several writes that belong together
+		Reads bool             // it reads, in several requests, and does nothing else
+		Takes bool             // it takes an index, under which a later call writes
 		Keep  bool             // it saves a snapshot
 		Group bool             // it goes to the group, which may let it wait for others
 		Looks bool             // it looks whether somebody lives

@@ -29,6 +29,8 @@ const (
 	WallJump        Kind = "wall-jump"         // the clock for people jumps
 	StaleList       Kind = "stale-list"        // a listing shows what was
 	DirtyRead       Kind = "dirty-read"        // a copy of the store that was cut off answers reads: with what was, and with what it never acknowledges; for a while also the calls after it
+	TornCall        Kind = "torn-call"         // between the requests of a call that reads, others go on
+	LateIndex       Kind = "late-index"        // a write takes an index and is answered late, and with its answer the member is cut off: it uses the index long after
 	LeaveInOrder    Kind = "leave"             // SIGTERM
 	SecondStart     Kind = "second-start"      // another process starts under the same name
 	SessionExpiry   Kind = "session-expiry"    // the store ends the session of a member that lives

@@ -87,7 +87,7 @@ func founding(c Config) cluster.Entry {
 	}
 	task := cluster.TaskSpec{Type: "steady", Spread: cluster.SpreadPartitioned, Handover: c.Handover, Partitions: keys}
 	return cluster.Entry{
-		Writer: "operator", Seq: 1, Format: cluster.Format,
+		Writer: "operator", Seq: 1,
 		Commands: []cluster.Command{cluster.SubmitJob{Job: job, Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}}},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/view"
 )
 
 const completionHelp = `Prints a script that lets a shell complete commands, flags and what flags take. It asks this binary, so it does not grow old.
@@ -48,7 +50,7 @@ func complete(root *cobra.Command) {
 		names = append(names, p.Name())
 	}
 	values := map[string][]string{
-		"store": schemeForm.FindAllString(storeForms, -1), "protocol": names, "log-level": {"debug", "info", "warn", "error"}, "state": taskStates,
+		"store": schemeForm.FindAllString(storeForms, -1), "protocol": names, "log-level": {"debug", "info", "warn", "error"}, "state": view.TaskStates(),
 		"publish": append([]string{"stdout", "none"}, sinkNames()...), "job-scheduler": {"round-robin", "greedy", "percentage"},
 	}
 	for _, cmd := range everyCommand(root) {

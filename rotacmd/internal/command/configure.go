@@ -16,16 +16,13 @@ type Settings struct {
 	JobScheduler string `json:"job_scheduler"`
 	MoveBudget   int64  `json:"move_budget"`
 	Retention    int64  `json:"retention"`
-	Format       uint32 `json:"format"`
 }
 
 const configureHelp = `Changes settings of the cluster, which all members follow from then on; without a setting it shows them.
 
   job-scheduler  how slots are shared among jobs: round-robin, greedy, percentage
   retention      how many jobs that have ended stay visible
-  move-budget    most partitions in hand-over at once
-  format         of what the members write; only upwards, once every member runs a Rota that knows it. 2: a task that was running when three owners in a
-                 row died is parked, and not passed on`
+  move-budget    most partitions in hand-over at once`
 
 func newConfigure(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "configure", Short: "show the settings of the cluster, or change them", Long: configureHelp, Args: noArgs}
@@ -37,8 +34,7 @@ func newConfigure(e env) *cobra.Command {
 	flags.StringVar(&c.JobScheduler, "job-scheduler", "", "how slots are shared among jobs: round-robin, greedy, percentage")
 	flags.Int64Var(&c.Retention, "retention", 0, "how many jobs that have ended stay visible")
 	flags.Int64Var(&c.MoveBudget, "move-budget", 0, "most partitions in hand-over at once")
-	flags.Uint32Var(&c.Format, "format", 0, fmt.Sprintf("of what the members write, at most %d; every member must know it, and there is no way back", cluster.NewestFormat))
-	asked(flags, "job-scheduler", "retention", "move-budget", "format")
+	asked(flags, "job-scheduler", "retention", "move-budget")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := given(cmd, &c); err != nil {
 			return err
@@ -62,7 +58,7 @@ func newConfigure(e env) *cobra.Command {
 
 // given refuses a zero that was meant: in the command it stands for "leave it".
 func given(cmd *cobra.Command, c *cluster.Configure) error {
-	for name, n := range map[string]int64{"retention": c.Retention, "move-budget": c.MoveBudget, "format": int64(c.Format)} {
+	for name, n := range map[string]int64{"retention": c.Retention, "move-budget": c.MoveBudget} {
 		if cmd.Flags().Changed(name) && n < 1 {
 			return misused("rota configure --"+name+" 1", "%s: %d is below 1", name, n)
 		}
@@ -81,7 +77,7 @@ func showSettings(ctx context.Context, e env, store string, asJSON bool) error {
 		return err
 	}
 	s := o.value.Settings()
-	shown := Settings{s.JobScheduler.String(), s.MoveBudget, s.Retention, s.Format}
+	shown := Settings{s.JobScheduler.String(), s.MoveBudget, s.Retention}
 	if asJSON {
 		return e.printJSON(shown)
 	}
@@ -90,6 +86,5 @@ func showSettings(ctx context.Context, e env, store string, asJSON bool) error {
 		{"job-scheduler", shown.JobScheduler, "how slots are shared among jobs"},
 		{"retention", fmt.Sprint(shown.Retention), "jobs that have ended stay visible"},
 		{"move-budget", fmt.Sprint(shown.MoveBudget), "most partitions in hand-over at once"},
-		{"format", fmt.Sprint(shown.Format), "of what the members write"},
 	})
 }

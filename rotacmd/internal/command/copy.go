@@ -57,21 +57,28 @@ func copyStore(ctx context.Context, e env, from, to string, live bool) (storecop
 		return storecopy.Report{}, err
 	}
 	defer source.Close()
-	st, err := openStore(ctx, e, to, member)
-	if err != nil {
-		return storecopy.Report{}, err
-	}
-	defer st.Close()
-	target, ok := st.(storecopy.Target)
-	if !ok {
-		return storecopy.Report{}, misused("rota copy "+storeurl.Hide(from)+" file:./copy", "store %s cannot be copied to", storeurl.Hide(to))
-	}
 	p, err := protocolAt(ctx, source)
 	if err != nil {
 		return storecopy.Report{}, fmt.Errorf("store %s: %w", storeurl.Hide(from), err)
 	}
-	r, err := storecopy.Copy(ctx, p, source, target, live)
+	var target store.Full
+	r, err := storecopy.Copy(ctx, p, source, func() (storecopy.Target, error) {
+		var err error
+		if target, err = openStore(ctx, e, to, member); err != nil {
+			return nil, err
+		}
+		if t, ok := target.(storecopy.Target); ok {
+			return t, nil
+		}
+		return nil, misused("rota copy "+storeurl.Hide(from)+" file:./copy", "store %s cannot be copied to", storeurl.Hide(to))
+	}, live)
+	if target != nil {
+		defer target.Close()
+	}
+	var told *fault
 	switch {
+	case errors.As(err, &told):
+		return r, err
 	case errors.Is(err, storecopy.ErrMembers):
 		return r, failed("stop them (SIGTERM), or rota copy --live", "%s: %w; stop them first, so that nothing changes meanwhile", storeurl.Hide(from), err)
 	case errors.Is(err, store.ErrConflict):

@@ -11,15 +11,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 )
 
 // deskPath is where a member says something to commands on its machine. It names the build: a command of another one reads the store itself.
@@ -27,24 +26,20 @@ func deskPath(what string) string {
 	return "/" + version + "/" + cmp.Or(revision(), "unknown") + "/" + what
 }
 
-// What a member says.
-const (
-	saysOverview = "overview"
-	saysSinks    = "sinks"
-)
+// saysOverview is what a member says.
+const saysOverview = "overview"
 
 // catchUpWithin is for how long a member waits until it has the entries that are in the log.
 const catchUpWithin = 200 * time.Millisecond
 
 // desk answers commands on this machine. Its methods may be called from any goroutine.
 type desk struct {
-	viewer
+	view.Viewer
+	docs    store.Docs
 	log     store.Log
-	lookout *api.Lookout
 	whole   func() cluster.Value
 	changed func() <-chan struct{} // closed by the next change of the value
-	sinks   func() []memberSink
-	one     sync.Mutex // a look goes through all tasks: the member's own work comes first
+	one     sync.Mutex             // a look goes through all tasks: the member's own work comes first
 }
 
 // openDesk listens for commands on this machine; nil where they read the store: it is not a directory, or the log alone does not say what is true.
@@ -59,9 +54,12 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 		c.node.Logger.Info("commands read the store themselves", "err", err)
 		return nil, nil
 	}
+	queue, _ := c.node.Store.(store.Queue)
 	return &desk{
-		viewer: viewer{docs: c.node.Store, journal: n.Journal(), store: storeurl.Hide(c.store), protocol: c.node.Protocol.Name()},
-		log:    log, lookout: api.NewLookout(c.node.Store, protocol.Now), whole: n.Whole, changed: n.Changed, sinks: c.ownSinks,
+		Viewer: view.Viewer{
+			Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Queue: queue, Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
+		},
+		docs: c.node.Store, log: log, whole: n.Whole, changed: n.Changed,
 	}, l
 }
 
@@ -69,7 +67,6 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 func (d *desk) serve(ctx context.Context, l net.Listener, logger *slog.Logger) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+deskPath(saysOverview), d.overviewFor)
-	mux.HandleFunc("GET "+deskPath(saysSinks), d.sinksFor)
 	s := &http.Server{Handler: mux, ReadTimeout: nearbyWithin, WriteTimeout: answerWithin, MaxHeaderBytes: 4 << 10, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug)}
 	s.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { s.Close() })
@@ -87,18 +84,18 @@ func (d *desk) overviewFor(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	sight, err := d.lookout.Look(r.Context(), v)
+	sight, err := d.Look(r.Context(), v)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	view, err := d.overview(r.Context(), v, sight)
+	seen, err := overviewOf(r.Context(), d.docs, d.Viewer, sight)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	view.Head = head
-	sayJSON(w, view)
+	seen.Head = head
+	sayJSON(w, seen)
 }
 
 // errNew is the answer of a member that has not read the log yet.
@@ -130,20 +127,6 @@ func (d *desk) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
 		case <-changed:
 		}
 	}
-}
-
-func (d *desk) sinksFor(w http.ResponseWriter, _ *http.Request) { sayJSON(w, d.sinks()) }
-
-// ownSinks are those of this member.
-func (c *config) ownSinks() []memberSink {
-	out := []memberSink{}
-	if c.node.Publisher == nil {
-		return out
-	}
-	for _, s := range publish.Sinks(c.node.Publisher) {
-		out = append(out, memberSink{c.node.Member, s})
-	}
-	return out
 }
 
 // sayJSON answers. The command may have ended.

@@ -11,15 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/replica"
-	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
+	"github.com/rota-run/rota/view"
 )
 
 // testDesk is that of a member a, which has the value that the test gives it.
@@ -29,7 +28,6 @@ type testDesk struct {
 	asked   atomic.Int64
 	changed chan struct{}
 	after   func(asked int64) // is called after the value was looked at; may be nil
-	sinks   []memberSink
 }
 
 func newTestDesk(w *written) *testDesk {
@@ -47,8 +45,10 @@ func (d *testDesk) open() {
 		d.t.Fatal(err)
 	}
 	desk := &desk{
-		viewer: viewer{docs: d.st, journal: journal.NewDocs(d.st, "a", 0), store: "file:elsewhere", protocol: replica.Protocol{}.Name()},
-		log:    d.st, lookout: api.NewLookout(d.st, protocol.Now), sinks: func() []memberSink { return d.sinks },
+		Viewer: view.Viewer{
+			Lookout: view.NewLookout(d.st, protocol.Now), Journal: journal.NewDocs(d.st, "a", 0), Store: "file:elsewhere", Protocol: replica.Protocol{}.Name(),
+		},
+		docs: d.st, log: d.st,
 		whole:   d.whole,
 		changed: func() <-chan struct{} { return d.changed },
 	}
@@ -94,6 +94,7 @@ func (d *testDesk) propose(job cluster.JobID) cluster.Value {
 // TestStatusFromAMember shows the same lines as one that reads the store, problems too.
 func TestStatusFromAMember(t *testing.T) {
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"fits": {Tasks: []cluster.TaskSpec{{Type: "noop"}}}, "waits": {Tasks: []cluster.TaskSpec{{Type: "noop", Selector: []cluster.Label{{Key: "zone", Value: "nowhere"}}}}}})
+	w.put(node.SinksPrefix+"a", node.Sinks{Member: "a", Sinks: []node.Sink{{Name: "influx://x:1", Dropped: 7, LastError: "it is full"}}})
 	w.put(node.FailingPrefix+"a", node.Failing{Member: "a", Failing: 1, Runs: []node.FailingRun{{Partition: "fits", State: node.StateFailing, Message: "it is sick"}}})
 	for _, m := range []string{"a", "b"} {
 		w.put("pulse/"+m+"/1", map[string]any{"member": m, "at_ms": time.Now().Add(time.Hour).UnixMilli(), "ttl_ms": 60_000, "guardian": "off"})
@@ -107,12 +108,8 @@ func TestStatusFromAMember(t *testing.T) {
 	if said := d.status(); said != read || d.asked.Load() == 0 {
 		t.Errorf("asked %d times, the member says\n%swant\n%s", d.asked.Load(), said, read)
 	}
-	if !strings.Contains(read, "! waiting  waits") {
-		t.Errorf("status shows no problem:\n%s", read)
-	}
-	d.sinks = []memberSink{{"a", publish.Status{Name: "influx://x:1", Stats: publish.Stats{Sent: 7}}}}
-	if got := nearby.All(t.Context(), "store", deskPath(saysSinks)); len(got) != 1 || !strings.Contains(string(got[0]), `"name":"influx://x:1"`) {
-		t.Errorf("sinks: %s", got)
+	if !containsAll(read, []string{"! waiting  waits", "sink  influx://x:1  on a  dropped 7"}) {
+		t.Errorf("status shows no problem or no sink:\n%s", read)
 	}
 	before := d.asked.Load()
 	if here("", "status", "--store", "file:store", "--json"); d.asked.Load() != before {

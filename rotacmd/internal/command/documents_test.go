@@ -92,6 +92,7 @@ func (p proofreader) named(args []string) (*cobra.Command, []string, error) {
 		return nil, nil, fmt.Errorf("there is no command %q", cmd.CommandPath()+" "+rest[0])
 	}
 	cmd.InitDefaultHelpFlag()
+	cmd.InitDefaultVersionFlag()
 	for _, w := range rest {
 		name, isFlag := strings.CutPrefix(w, "--")
 		name, _, _ = strings.Cut(name, "=")

@@ -95,7 +95,7 @@ func propose(ctx context.Context, e env, store string, c cluster.Command, try st
 	if err := cluster.CheckCommand(c); err != nil {
 		return misused(try, "%w", err)
 	}
-	res, err := proposeOn(ctx, st, c)
+	res, err := proposeOn(ctx, st, "", c)
 	if err != nil {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(store), err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/view"
 )
 
 // waitDrained tells how many tasks a draining member still has, until it has none, is gone, or takes tasks again.
@@ -23,30 +24,68 @@ func waitDrained(e env, cmd *cobra.Command, member cluster.MemberID) error {
 		return err
 	}
 	defer o.store.Close()
-	began, first, last := time.Now(), -1, -1
-	return o.watch(cmd.Context(), func() (bool, error) {
-		m, ok := o.value.Member(member)
-		switch {
-		case !ok:
-			o.say("%s has left", member)
-			return true, nil
-		case !m.Draining:
-			return true, failed(o.hint("rota drain "+string(member)+" --wait"), "%s takes tasks again: somebody has undrained it", member)
+	d := draining{observer: o, member: member}
+	return o.watch(cmd.Context(), d.see)
+}
+
+// drainPatience is how long a drain is waited for of which nothing is seen: no task goes.
+const drainPatience = 2 * time.Minute
+
+// draining is a member that gives its tasks away.
+type draining struct {
+	*observer
+	member      cluster.MemberID
+	began       time.Time // of the waiting
+	moved       time.Time // when the number of tasks was last seen to change
+	first, last int       // numbers of tasks
+}
+
+// see tells what has changed. It ends when nothing is left, and with an error when nobody takes what is left for so
+// long that a person must help.
+func (d *draining) see() (bool, error) {
+	m, ok := d.value.Member(d.member)
+	switch {
+	case !ok:
+		d.say("%s has left", d.member)
+		return true, nil
+	case !m.Draining:
+		return true, failed(d.hint("rota drain "+string(d.member)+" --wait"), "%s takes tasks again: somebody has undrained it", d.member)
+	}
+	left := owned(d.value, d.member)
+	switch {
+	case left == 0:
+		d.say("%s has no task any more", d.member)
+		return true, nil
+	case d.began.IsZero():
+		d.began, d.first = d.now, left
+		if why := d.stuck(); why != "" {
+			d.say("! %s; it waits for %s", why, short(drainPatience))
 		}
-		left := owned(o.value, member)
-		if left == 0 {
-			o.say("%s has no task any more", member)
-			return true, nil
+	case left == d.last && d.now.Sub(d.moved) >= drainPatience:
+		why := d.stuck()
+		if why == "" {
+			why = "they do not stop, or nobody has taken them yet"
 		}
-		if first < 0 {
-			first = left
-		}
-		if left != last {
-			o.say("%s has %s%s", member, many(left, "task"), estimate(first, left, time.Since(began)))
-			last = left
-		}
-		return false, nil
-	})
+		return true, failed(d.hint("rota plan --without "+string(d.member)), "%s still has %s, and none has gone for %s: %s", d.member, many(left, "task"), short(drainPatience), why)
+	}
+	if left != d.last {
+		d.say("%s has %s%s", d.member, many(left, "task"), estimate(d.first, left, d.now.Sub(d.began)))
+		d.last, d.moved = left, d.now
+	}
+	return false, nil
+}
+
+// stuck says what nobody else can take; "" if there is nothing.
+func (d *draining) stuck() string {
+	plan, err := view.PlanWithout(d.value, []cluster.MemberID{d.member})
+	if err != nil || len(plan.Waits) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("nobody can take %s of %s, such as %s", many(len(plan.Waits), "task"), d.member, plan.Waits[0].Task)
+	if r := plan.Waits[0].Reason; r != nil {
+		text += ": " + ruleText(r)
+	}
+	return text
 }
 
 // owned counts the tasks of users that a member has yet to stop.

@@ -5,21 +5,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/view"
 )
 
 // A flow is drawn when it has changed, at most once a second but for its end, with the rates since the last picture.
 func TestFlowIsDrawn(t *testing.T) {
 	t.Parallel()
-	flow := func(in, pending uint64) *api.Flow {
-		return &api.Flow{Unit: api.UnitSegments, Tasks: []api.FlowTask{
+	flow := func(in, pending uint64) *view.Flow {
+		return &view.Flow{Unit: view.UnitSegments, Tasks: []view.FlowTask{
 			{Task: "read", Out: in + pending, Sealed: true, Complete: true},
 			{Task: "count", From: []string{"read"}, Slots: 3, In: in, Pending: pending, Sealed: true},
 		}}
 	}
 	var v flowView
 	at := time.Unix(1_800_000_000, 0)
-	draw := func(f *api.Flow, after time.Duration, ended bool) string {
+	draw := func(f *view.Flow, after time.Duration, ended bool) string {
 		t.Helper()
 		var b strings.Builder
 		if err := v.draw(&b, f, at.Add(after), ended); err != nil {

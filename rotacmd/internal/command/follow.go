@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 )
 
 // lookEvery is how often a follower looks by itself, where the store tells nothing.
@@ -41,7 +41,9 @@ func (o *observer) findProtocol(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	o.proto, err = protocolAt(ctx, o.store)
+	if o.proto, err = protocolAt(ctx, o.store); err == nil {
+		o.viewer.Protocol = o.proto.Name()
+	}
 	return err
 }
 
@@ -100,16 +102,16 @@ type follower struct {
 	out   io.Writer
 	json  bool // an object for each change, instead of lines
 	quiet bool
-	last  func(api.Job) error // is given the job when it has ended
-	told  map[string]string   // by task, and "" for the job
+	last  func(view.Job) error // is given the job when it has ended
+	told  map[string]string    // by task, and "" for the job
 	flow  flowView
 }
 
 // follow tells what happens to a job until it has ended. The error is silent where the job did not complete: that was told.
 func (o *observer) follow(ctx context.Context, f *follower) error {
-	var end api.Job
+	var end view.Job
 	err := o.watch(ctx, func() (bool, error) {
-		job, ok := api.JobOf(o.value, f.job)
+		job, ok := view.Of(o.value).Job(f.job)
 		if !ok {
 			return true, failed("rota jobs --store "+plain.Word(o.name), "there is no job %q any more", f.job)
 		}
@@ -134,7 +136,7 @@ func (o *observer) follow(ctx context.Context, f *follower) error {
 }
 
 // tell tells what has changed.
-func (f *follower) tell(o *observer, job *api.Job) error {
+func (f *follower) tell(o *observer, job *view.Job) error {
 	if f.told == nil {
 		f.told = make(map[string]string)
 	}
@@ -179,25 +181,25 @@ func shortName(job, task string) string {
 }
 
 // taskLine is a task in short.
-func taskLine(t *api.JobTask) string {
+func taskLine(t *view.JobTask) string {
 	text := t.State
 	if n := len(t.Slots); n > 0 {
 		text += " on " + many(n, "slot")
-	} else if t.State == api.Running && t.Partitions.Total > 1 {
+	} else if t.State == view.Running && t.Partitions.Total > 1 {
 		text += fmt.Sprintf(", %s of %s done", grouped(t.Partitions.Finished), many(t.Partitions.Total, "partition"))
 	}
-	if t.Failures > 0 && t.State != api.Done {
+	if t.Failures > 0 && t.State != view.Done {
 		text += fmt.Sprintf(", failed %s: %s", many(int(t.Failures), "time"), t.Message)
 	}
-	if t.Reason != nil && t.State != api.Running && t.State != api.Done {
+	if t.Reason != nil && t.State != view.Running && t.State != view.Done {
 		text += ": " + ruleText(t.Reason)
 	}
 	return text
 }
 
 // jobLine is a job in short.
-func jobLine(j *api.Job) string {
-	text := fmt.Sprintf("%s, %d of %s done", j.State, j.Count(api.Done), many(len(j.Tasks), "task"))
+func jobLine(j *view.Job) string {
+	text := fmt.Sprintf("%s, %d of %s done", j.State, j.Count(view.Done), many(len(j.Tasks), "task"))
 	if j.Message != "" {
 		text += ": " + j.Message
 	}
@@ -208,7 +210,7 @@ func jobLine(j *api.Job) string {
 }
 
 // ruleText is a rule and its reason; a reason that names its rule stands alone.
-func ruleText(r *api.Reason) string {
+func ruleText(r *view.Reason) string {
 	if strings.Contains(r.Text, r.Rule) {
 		return r.Text
 	}

@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/view"
 )
 
 // moody is a store that is away for some reads.
@@ -52,14 +52,14 @@ func followTrouble(t *testing.T) {
 	if err := o.refresh(ctx); err != nil {
 		t.Fatal(err)
 	}
-	looks, end := 0, api.Job{}
+	looks, end := 0, view.Job{}
 	kill := func() {
 		if looks++; looks == 2 { // the line of the job: all was told of the first look
 			say(cluster.KillJob{Job: "etl"})
 			s.away.Store(2)
 		}
 	}
-	told := o.follow(ctx, &follower{job: "etl", out: &onLine{&out, kill}, last: func(j api.Job) error { end = j; return nil }})
+	told := o.follow(ctx, &follower{job: "etl", out: &onLine{&out, kill}, last: func(j view.Job) error { end = j; return nil }})
 	if told == nil || end.State != "killed" {
 		t.Errorf("it ended with %v, the job is %q", told, end.State)
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,6 +11,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,22 +20,32 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/stores"
 )
 
 // healthWithin bounds the whole question.
 const healthWithin = 5 * time.Second
 
 const healthHelp = `Asks the API of a member whether it can do its work, for probes of containers and for scripts: exit 0 if it can, else 1 with the reasons.
-With --live it asks only whether the process answers.`
+Where a store or a member is known, from a flag, the environment or rota.yaml, a member of another cluster that answers
+at the address counts as none.
+With --live it asks only whether a process answers there. A token goes over TLS or to this machine only.`
 
 // newHealth is for images without a shell and an HTTP client.
 func newHealth(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "health [URL]", Short: "ask a member whether it can do its work", Long: healthHelp, Args: cobra.MaximumNArgs(1)}
-	live := cmd.Flags().Bool("live", false, "only whether the process answers")
-	token := cmd.Flags().String("api-token", "", "token of the API: env:NAME or file:/path")
-	cert := cmd.Flags().String("tls-cert", "", "lease this certificate, PEM, for whatever name the URL has")
-	asked(cmd.Flags(), "live")
+	flags := cmd.Flags()
+	live := flags.Bool("live", false, "only whether the process answers")
+	store := flags.String("store", "", "where the members of its cluster meet: "+storeForms)
+	member := flags.String("member", "", "its name")
+	token := flags.String("api-token", "", "token of the API: env:NAME or file:/path")
+	cert := flags.String("tls-cert", "", "trust this certificate, PEM, for whatever name the URL has")
+	flags.String("config", "", "file of settings; default rota.yaml where there is one")
+	asked(flags, "live")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := settle(e, cmd); err != nil {
+			return err
+		}
 		url := "http://" + api.DefaultAddress
 		if *cert != "" {
 			url = "https://" + api.DefaultAddress
@@ -50,18 +63,15 @@ func newHealth(e env) *cobra.Command {
 		if err != nil {
 			return misused("rota health http://"+api.DefaultAddress, "%q is not a URL", url)
 		}
-		if *token != "" {
-			secret, err := storeurl.Secret(*token, e.getenv)
-			if err != nil {
-				return misused("--api-token env:NAME", "api-token: %w", err)
-			}
-			r.Header.Set("Authorization", "Bearer "+secret)
+		if err := authorize(r, *token, e.getenv); err != nil {
+			return err
 		}
 		client, err := clientTrusting(*cert)
 		if err != nil {
 			return err
 		}
-		return ask(e, client, r)
+		p := prober{env: e, member: *member, store: placeOf(*store)}
+		return p.ask(client, r, *live)
 	}
 	return cmd
 }
@@ -69,7 +79,7 @@ func newHealth(e env) *cobra.Command {
 // clientTrusting makes a client that takes one certificate and no other, whatever the name in it: a probe asks by an address.
 func clientTrusting(path string) (*http.Client, error) {
 	if path == "" {
-		return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, nil
+		return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: stay}, nil
 	}
 	pem, err := os.ReadFile(path)
 	roots := x509.NewCertPool()
@@ -81,29 +91,66 @@ func clientTrusting(path string) (*http.Client, error) {
 		return err
 	}
 	settings := &tls.Config{InsecureSkipVerify: true, VerifyConnection: verify, MinVersion: tls.VersionTLS12} //nolint:gosec // verified below, but for the name
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: settings}}, nil
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: settings}, CheckRedirect: stay}, nil
 }
 
-func ask(e env, client *http.Client, r *http.Request) error {
+// prober asks one member. Of whom it asks is "" where that is not known.
+type prober struct {
+	env
+	member, store string
+}
+
+func (p *prober) ask(client *http.Client, r *http.Request, live bool) error {
+	at := r.URL.Redacted()
 	answer, err := client.Do(r)
 	if err != nil {
-		return failed("look whether the member runs, and at its line \"API http://…\"", "no answer from %s: %w", r.URL.Redacted(), errors.Unwrap(err))
+		return failed("look whether the member runs, and at its line \"API http://…\"", "no answer from %s: %w", at, errors.Unwrap(err))
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
 	if err != nil {
-		return fmt.Errorf("read the answer of %s: %w", r.URL.Redacted(), err)
+		return fmt.Errorf("read the answer of %s: %w", at, err)
 	}
-	if answer.StatusCode == http.StatusOK {
-		_, err := fmt.Fprintln(e.stdout, "ok")
+	if live && answer.StatusCode == http.StatusOK {
+		_, err := fmt.Fprintln(p.stdout, "ok")
 		return err
 	}
-	var why struct {
-		Reasons []string `json:"reasons"`
-		Error   string   `json:"error"`
+	var said struct {
+		api.Readiness
+		Error string `json:"error"`
 	}
-	if json.Unmarshal(body, &why) != nil || why.Error == "" && len(why.Reasons) == 0 {
-		why.Error = answer.Status
+	if json.Unmarshal(body, &said) != nil || said.Error == "" && len(said.Reasons) == 0 && !said.Ready {
+		said.Error = "it answers " + answer.Status
 	}
-	return failed("rota status --check", "not ready: %s", strings.Join(append(why.Reasons, why.Error), "; "))
+	if said.Error == "" && (p.member != "" && said.Member != p.member || p.store != "" && said.Store != p.store) {
+		return failed("the address that the member wrote when it started: API http://…", "%s is member %s of %s, not %s of %s", at, dash(said.Member), dash(said.Store),
+			cmp.Or(p.member, "a member"), cmp.Or(p.store, "that store"))
+	}
+	if said.Ready {
+		_, err := fmt.Fprintf(p.stdout, "ok: member %s of %s\n", printable(dash(said.Member)), printable(dash(said.Store)))
+		return err
+	}
+	return failed("rota status --check", "not ready: %s", strings.Join(append(said.Reasons, said.Error), "; "))
+}
+
+// placeOf is where a cluster is, so that two processes on one machine can compare it: without secrets and parameters, a
+// directory as an absolute path, servers in one order.
+func placeOf(store string) string {
+	if dir, err := stores.Directory(store); err == nil && dir != "" {
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		return "file:" + dir
+	}
+	scheme, rest, ok := strings.Cut(storeurl.Hide(store), "://")
+	if !ok {
+		return scheme
+	}
+	hosts, path, _ := strings.Cut(rest[strings.LastIndex(rest, "@")+1:], "/")
+	servers := strings.Split(hosts, ",")
+	slices.Sort(servers)
+	return scheme + "://" + strings.Join(servers, ",") + "/" + path
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/view"
 )
 
 func newJobs(e env) *cobra.Command {
@@ -29,12 +29,17 @@ func newJobs(e env) *cobra.Command {
 	asked(cmd.Flags(), "state", "all", "follow")
 	dead := cmd.Flags().Bool("dead", false, "show the dead letters of a flow: segments on which a function failed")
 	retryDead := cmd.Flags().Bool("retry-dead", false, "put the dead letters of a flow back to where they came from")
+	dropDead := cmd.Flags().Bool("drop-dead", false, "drop the dead letters of a flow for good")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		switch {
-		case (*dead || *retryDead) && len(args) != 1:
-			return misused("rota jobs JOB --dead", "--dead and --retry-dead take a job")
+		case (*dead || *retryDead || *dropDead) && len(args) != 1:
+			return misused("rota jobs JOB --dead", "--dead, --retry-dead and --drop-dead take a job")
+		case *retryDead && *dropDead:
+			return misused("rota jobs JOB --retry-dead", "--retry-dead and --drop-dead exclude each other")
 		case *retryDead:
-			return o.retryDead(ctx, cmd, cluster.JobID(args[0]))
+			return o.takeDead(ctx, cmd, cluster.JobID(args[0]), "put back", putBack)
+		case *dropDead:
+			return o.takeDead(ctx, cmd, cluster.JobID(args[0]), "dropped", drop)
 		case *dead:
 			return o.showDead(ctx, cluster.JobID(args[0]))
 		case len(args) == 1:
@@ -44,12 +49,12 @@ func newJobs(e env) *cobra.Command {
 		case *state != "" && !slices.Contains(jobStates(), *state):
 			return misused("--state "+nearestOr(*state, jobStates(), strings.Join(jobStates(), " or --state ")), "state %q: there is none", *state)
 		}
-		return o.showJobs(*state, *all)
+		return o.showJobs(ctx, *state, *all)
 	})
 }
 
 func jobStates() []string {
-	out := []string{api.Paused}
+	out := []string{view.Paused}
 	for _, s := range []cluster.JobState{cluster.JobPending, cluster.JobRunning, cluster.JobCompleted, cluster.JobKilled, cluster.JobFailed} {
 		out = append(out, s.String())
 	}
@@ -57,19 +62,23 @@ func jobStates() []string {
 }
 
 // showJobs lists jobs. Those that files define are tasks, and far more.
-func (o *observer) showJobs(state string, all bool) error {
+func (o *observer) showJobs(ctx context.Context, state string, all bool) error {
+	sight, err := o.sight(ctx, false)
+	if err != nil {
+		return err
+	}
 	defined := 0
-	jobs := api.JobsOf(o.value, func(j cluster.Job) bool {
+	jobs := sight.Jobs(func(j cluster.Job) bool {
 		if all || j.Spec.Source == "" {
 			return true
 		}
-		if !strings.HasPrefix(string(j.ID), "rota.") {
+		if live := j.State == cluster.JobPending || j.State == cluster.JobRunning; live && !cluster.PartitionID(j.ID).Reserved() {
 			defined++
 		}
 		return false
 	})
 	if state != "" {
-		jobs = slices.DeleteFunc(jobs, func(j api.Job) bool { return j.State != state })
+		jobs = slices.DeleteFunc(jobs, func(j view.Job) bool { return j.State != state })
 	}
 	if o.json {
 		return o.printJSON(jobs)
@@ -82,7 +91,7 @@ func (o *observer) showJobs(state string, all bool) error {
 	for i := range jobs[:shown] {
 		j := &jobs[i]
 		rows = append(rows, []string{
-			j.Job, j.State, fmt.Sprintf("%d/%d", j.Count(api.Done), len(j.Tasks)), runningText(j), ago(j.SinceMS, o.now), jobNote(j),
+			j.Job, j.State, fmt.Sprintf("%d/%d", j.Count(view.Done), len(j.Tasks)), runningText(j), ago(j.SinceMS, o.now), jobNote(j),
 		})
 	}
 	if err := table(o.stdout, rows); err != nil {
@@ -98,11 +107,14 @@ func (o *observer) showJobs(state string, all bool) error {
 }
 
 // runningText names the tasks that run.
-func runningText(j *api.Job) string {
+func runningText(j *view.Job) string {
 	var out []string
 	for i := range j.Tasks {
-		if t := &j.Tasks[i]; t.State == api.Running {
+		if t := &j.Tasks[i]; t.State == view.Running || t.State == view.Failing {
 			name := shortName(j.Job, t.Task)
+			if t.State == view.Failing {
+				name += " (failing)"
+			}
 			if len(t.Slots) > 0 {
 				name += fmt.Sprintf(" (%s)", many(len(t.Slots), "slot"))
 			}
@@ -117,7 +129,7 @@ func runningText(j *api.Job) string {
 }
 
 // jobNote is why a job waits or has failed.
-func jobNote(j *api.Job) string {
+func jobNote(j *view.Job) string {
 	if j.Reason != nil {
 		return ruleText(j.Reason)
 	}
@@ -126,7 +138,11 @@ func jobNote(j *api.Job) string {
 
 // showJob shows one job, or follows it.
 func (o *observer) showJob(ctx context.Context, id cluster.JobID, follow bool) error {
-	job, ok := api.JobOf(o.value, id)
+	sight, err := o.sight(ctx, false)
+	if err != nil {
+		return err
+	}
+	job, ok := sight.Job(id)
 	if !ok {
 		return failed("rota jobs --all --store "+plain.Word(o.name), "there is no job %q", id)
 	}
@@ -146,12 +162,12 @@ func (o *observer) showJob(ctx context.Context, id cluster.JobID, follow bool) e
 	return table(o.stdout, flowRows(job.Flow, nil))
 }
 
-func (o *observer) printJob(j *api.Job) error {
+func (o *observer) printJob(j *view.Job) error {
 	head := fmt.Sprintf("%s is %s", j.Job, j.State)
 	if j.SinceMS > 0 {
 		head += fmt.Sprintf(" since %s (%s)", clock(j.SinceMS, o.now), ago(j.SinceMS, o.now))
 	}
-	head += fmt.Sprintf(" · %d of %s done", j.Count(api.Done), many(len(j.Tasks), "task"))
+	head += fmt.Sprintf(" · %d of %s done", j.Count(view.Done), many(len(j.Tasks), "task"))
 	for _, part := range [][2]string{{"scheduler", j.Scheduler}, {"version", j.Version}, {"from source", j.Source}} {
 		if part[1] != "" {
 			head += " · " + part[0] + " " + part[1]
@@ -184,7 +200,7 @@ func slotList(slots []string) string {
 }
 
 // partitionText counts the partitions of a task that is not of spread pool.
-func partitionText(t *api.JobTask) string {
+func partitionText(t *view.JobTask) string {
 	if t.Spread == cluster.SpreadPool.String() || t.Partitions.Total == 0 {
 		return "-"
 	}
@@ -192,12 +208,12 @@ func partitionText(t *api.JobTask) string {
 }
 
 // taskNote is why a task waits or fails.
-func taskNote(t *api.JobTask) string {
+func taskNote(t *view.JobTask) string {
 	var out []string
-	if t.Reason != nil && t.State != api.Done {
+	if t.Reason != nil && t.State != view.Done {
 		out = append(out, ruleText(t.Reason))
 	}
-	if t.Failures > 0 && t.State != api.Done && t.Reason == nil {
+	if t.Failures > 0 && t.State != view.Done && t.Reason == nil {
 		out = append(out, fmt.Sprintf("failed %s: %s", many(int(t.Failures), "time"), t.Message))
 	}
 	return strings.Join(out, " · ")

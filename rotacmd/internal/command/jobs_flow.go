@@ -9,22 +9,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/flow"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 	flows "github.com/rota-run/rota/work/stage"
 )
 
 // addFlow adds to a job how far its segments are, where it is a flow.
-func (o *observer) addFlow(ctx context.Context, job *api.Job) (err error) {
+func (o *observer) addFlow(ctx context.Context, job *view.Job) (err error) {
 	queue, ok := o.store.(store.Queue)
 	if !ok {
 		return nil
 	}
-	if job.Flow, err = api.FlowOf(ctx, queue, o.value, cluster.JobID(job.Job)); err != nil {
+	if job.Flow, err = view.FlowOf(ctx, queue, o.value, cluster.JobID(job.Job)); err != nil {
 		return fmt.Errorf("store %s: %w", o.name, err)
 	}
 	return nil
@@ -32,7 +32,7 @@ func (o *observer) addFlow(ctx context.Context, job *api.Job) (err error) {
 
 // flowRows draws the tasks of a flow in their order, each with what comes to it, and a bar where it is known how much that is. Rates are by task, nil where
 // there was no look before.
-func flowRows(f *api.Flow, rates map[string]float64) [][]string {
+func flowRows(f *view.Flow, rates map[string]float64) [][]string {
 	rows := [][]string{{"FLOW", "FROM", "SLOTS", "IN", "PENDING", "OUT", "DEAD", "RATE", ""}}
 	for _, t := range f.Tasks {
 		row := []string{t.Task, dash(strings.Join(t.From, " ")), grouped(t.Slots), "-", "-", grouped(int(t.Out)), grouped(int(t.Dead)), "-", flowNote(t)} //nolint:gosec // counts
@@ -48,7 +48,7 @@ func flowRows(f *api.Flow, rates map[string]float64) [][]string {
 }
 
 // flowNote is where a task stands.
-func flowNote(t api.FlowTask) string {
+func flowNote(t view.FlowTask) string {
 	switch {
 	case t.Complete:
 		return "complete"
@@ -72,7 +72,7 @@ type flowView struct {
 const drawEvery = time.Second
 
 // draw draws a flow that has changed, and not more often than people can read; the last picture is always drawn.
-func (v *flowView) draw(out io.Writer, f *api.Flow, now time.Time, ended bool) error {
+func (v *flowView) draw(out io.Writer, f *view.Flow, now time.Time, ended bool) error {
 	if v.drawn && !ended && now.Sub(v.at) < drawEvery {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (v *flowView) draw(out io.Writer, f *api.Flow, now time.Time, ended bool) e
 }
 
 // rates are how many segments a second went through each task since the last picture.
-func (v *flowView) rates(f *api.Flow, now time.Time) map[string]float64 {
+func (v *flowView) rates(f *view.Flow, now time.Time) map[string]float64 {
 	if !v.drawn || !now.After(v.at) {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (v *flowView) rates(f *api.Flow, now time.Time) map[string]float64 {
 }
 
 // throughput is what a task has done: what came in, or what it has read.
-func throughput(t api.FlowTask) uint64 {
+func throughput(t view.FlowTask) uint64 {
 	if len(t.From) == 0 {
 		return t.Out
 	}
@@ -141,7 +141,7 @@ type Dead struct {
 	flows.Letter
 }
 
-// mostDead is how many dead letters are shown of each task.
+// mostDead is how many dead letters people are shown of each task.
 const mostDead = 1000
 
 func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
@@ -150,17 +150,15 @@ func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
 		return err
 	}
 	all := []Dead{}
+	var more []string
 	for _, t := range graph.Tasks {
-		messages, err := queue.Receive(ctx, work.FlowName(&job), store.Receive{Shard: store.Shard{Edge: flow.DeadOf(t.Name)}, Peek: true, Limit: mostDead})
+		letters, left, err := o.lettersOf(ctx, queue, work.FlowName(&job), t.Name)
 		if err != nil {
 			return fmt.Errorf("store %s: %w", o.name, err)
 		}
-		for _, m := range messages {
-			letter, err := flows.ReadLetter(m.Data)
-			if err != nil {
-				return err
-			}
-			all = append(all, Dead{t.Name, m.Number, letter})
+		all = append(all, letters...)
+		if left > 0 {
+			more = append(more, fmt.Sprintf("and %s more of task %s: %s\n", grouped(left), t.Name, o.hint("rota jobs "+plain.Word(string(id))+" --dead --json")))
 		}
 	}
 	if o.json {
@@ -174,8 +172,39 @@ func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
 	if err := table(o.stdout, rows); err != nil || len(all) == 0 {
 		return err
 	}
-	fmt.Fprintf(o.stdout, "put them back: %s\n", o.hint("rota jobs "+plain.Word(string(id))+" --retry-dead"))
+	fmt.Fprint(o.stdout, strings.Join(more, ""))
+	jobs := "rota jobs " + plain.Word(string(id))
+	fmt.Fprintf(o.stdout, "put them back: %s, or drop them: %s\n", o.hint(jobs+" --retry-dead"), o.hint(jobs+" --drop-dead"))
 	return nil
+}
+
+// lettersOf are the dead letters of a task, for people the first of them, and how many there are beside.
+func (o *observer) lettersOf(ctx context.Context, queue store.Queue, name, task string) (out []Dead, left int, err error) {
+	shard := store.Shard{Edge: flow.DeadOf(task)}
+	for after := uint64(0); ; {
+		messages, err := queue.Receive(ctx, name, store.Receive{Shard: shard, Peek: true, After: after, Limit: mostDead})
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, m := range messages {
+			letter, err := flows.ReadLetter(m.Data)
+			if err != nil {
+				return nil, 0, err
+			}
+			out, after = append(out, Dead{task, m.Number, letter}), m.Number
+		}
+		if len(messages) == 0 || !o.json && len(out) >= mostDead {
+			break
+		}
+	}
+	if o.json || len(out) < mostDead {
+		return out, 0, nil
+	}
+	depths, err := queue.Depth(ctx, name, shard)
+	if err != nil {
+		return nil, 0, err
+	}
+	return out, int(depths[0].Pending) - len(out), nil //nolint:gosec // a count
 }
 
 // clipped cuts a text for one line.
@@ -187,8 +216,8 @@ func clipped(s string) string {
 	return s
 }
 
-// retryDead puts dead letters back to the shards that they came from, each as one commit.
-func (o *observer) retryDead(ctx context.Context, cmd *cobra.Command, id cluster.JobID) error {
+// takeDead puts dead letters back to the shards that they came from, or drops them.
+func (o *observer) takeDead(ctx context.Context, cmd *cobra.Command, id cluster.JobID, done string, take letterTaker) error {
 	_, job, graph, err := o.flowQueue(id)
 	if err != nil {
 		return err
@@ -202,9 +231,9 @@ func (o *observer) retryDead(ctx context.Context, cmd *cobra.Command, id cluster
 	queue, _ := st.(store.Queue)
 	total := 0
 	for _, t := range graph.Tasks {
-		n, err := putBack(ctx, queue, work.FlowName(&job), t.Name)
+		n, err := takeLetters(ctx, queue, work.FlowName(&job), t.Name, take)
 		if total += n; err != nil {
-			return failed(o.hint("rota jobs "+plain.Word(string(id))+" --dead --json"), "put back the dead letters of task %s, %d are back: %w", t.Name, total, err)
+			return failed(o.hint("rota jobs "+plain.Word(string(id))+" --dead --json"), "take the dead letters of task %s, %d are %s: %w", t.Name, total, done, err)
 		}
 	}
 	if total > 0 { // a bell that fails costs time: idle stages look by themselves
@@ -212,6 +241,6 @@ func (o *observer) retryDead(ctx context.Context, cmd *cobra.Command, id cluster
 			o.say("idle stages see it within 20 s: %v", err)
 		}
 	}
-	o.say("%s put back", many(total, "dead letter"))
+	o.say("%s %s", many(total, "dead letter"), done)
 	return nil
 }

@@ -11,14 +11,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/view"
 )
 
 // mended is a flow whose function fails on one segment until it is mended, and whose input ends when it is told to.
 type mended struct {
 	fixed, end atomic.Bool
+	more       int      // bad segments beside the one
 	written    sync.Map // the segments: a batch may be written twice
 }
 
@@ -29,6 +34,11 @@ func (m *mended) types() []rota.Type {
 			for _, s := range []string{"good", "bad", "fine"} {
 				if at == nil {
 					_ = out.Send(s)
+				}
+			}
+			for range m.more {
+				if at == nil {
+					_ = out.Send("bad")
 				}
 			}
 			return []byte("read"), at != nil && m.end.Load(), nil
@@ -61,6 +71,55 @@ func (m *mended) has(segments ...string) bool {
 	return true
 }
 
+// Dead letters of a flow that is completed stay a problem until somebody drops them, and what the list leaves out is said.
+func TestDeadLettersOfACompletedFlow(t *testing.T) {
+	p, m := newPlace(t), &mended{more: mostDead + 1}
+	m.end.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
+	defer cancel()
+	st, err := file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{})
+	must.Succeed(t, err)
+	defer st.Close()
+	member, err := rota.Join(ctx, rota.Config{Member: "m", Store: st, Slots: 3, Types: m.types()})
+	must.Succeed(t, err)
+	defer member.Leave(ctx)
+	_, err = member.SubmitFile(ctx, "luck.yaml", []byte("tasks: [{name: in, type: in}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"))
+	must.Succeed(t, err)
+	must.Succeed(t, member.Wait(ctx, "luck"))
+	if out, errs, code := p.rota("status", "--check", "--store", "file:store"); code != exitFailed || !strings.Contains(errs, "dead letters: 1002") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	metrics := api.NewFlowCollector(st, member.Value)
+	if got := testutil.CollectAndCount(metrics, "rota_flow_segments"); got != 12 {
+		t.Errorf("%d series of a completed flow with dead letters", got)
+	}
+	if out, _, _ := p.rota("status", "--store", "file:store"); !containsAll(out, []string{"! dead letters", "luck", "1002 dead letters", "rota jobs luck --dead"}) {
+		t.Errorf("the status is\n%s", out)
+	}
+	if out, _, _ := p.rota("jobs", "luck", "--dead", "--store", "file:store"); !containsAll(out, []string{"and 2 more of task work", "--dead --json", "--drop-dead"}) {
+		t.Errorf("the list ends\n%s", out[max(0, len(out)-500):])
+	}
+	out, _, _ := p.rota("jobs", "luck", "--dead", "--json", "--store", "file:store")
+	var all []Dead
+	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != mostDead+2 {
+		t.Errorf("%d letters, %v", len(all), err)
+	}
+	if _, errs, code := p.rota("jobs", "luck", "--retry-dead", "--store", "file:store"); code != exitFailed || !strings.Contains(errs, "nothing may come after them") {
+		t.Errorf("put back behind the seal: exit %d: %s", code, errs)
+	}
+	if _, errs, code := p.rota("jobs", "luck", "--drop-dead", "--store", "file:store"); code != exitOK || !strings.Contains(errs, "1,002 dead letters dropped") && !strings.Contains(errs, "1002 dead letters dropped") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if out, errs, code := p.rota("status", "--check", "--store", "file:store"); code != exitOK {
+		t.Errorf("after they were dropped: exit %d: %s%s", code, out, errs)
+	}
+	for range 2 {
+		if got := testutil.CollectAndCount(metrics, "rota_flow_segments"); got != 0 {
+			t.Errorf("%d series of a completed flow without dead letters", got)
+		}
+	}
+}
+
 // A segment on which a function fails is a dead letter: it is shown, put back when the function is mended, and then goes the way of the others.
 func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	p, m := newPlace(t), &mended{}
@@ -80,9 +139,9 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	if _, err := member.SubmitFile(ctx, "luck.yaml", []byte(job)); err != nil {
 		t.Fatal(err)
 	}
-	flow := func() (f api.Flow) {
+	flow := func() (f view.Flow) {
 		stdout, stderr, code := p.rota("jobs", "luck", "--json", "--store", "file:store")
-		var j api.Job
+		var j view.Job
 		if err := json.Unmarshal([]byte(stdout), &j); code != exitOK || err != nil {
 			t.Fatalf("exit %d, %v: %s", code, err, stderr)
 		}
@@ -121,6 +180,9 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	stdout, _, _ = p.rota("jobs", "luck", "--store", "file:store")
 	if !containsAll(stdout, []string{"FLOW", "FROM", "PENDING", "complete", "segments"}) {
 		t.Errorf("the job is\n%s", stdout)
+	}
+	if stdout, _, code := p.rota("status", "--check", "--store", "file:store"); code != exitOK {
+		t.Errorf("a flow without dead letters: exit %d\n%s", code, stdout)
 	}
 	if f := flow(); f.Tasks[0].Out != 4 || f.Tasks[1].In != 4 || f.Tasks[2].In != 3 || f.Tasks[1].Dead != 0 || !f.Tasks[2].Complete {
 		t.Errorf("the flow is %+v", f)

@@ -5,7 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/lease"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/store/file"
 )
 
 func TestMalformedJobs(t *testing.T) {
@@ -18,7 +22,7 @@ func TestMalformedJobs(t *testing.T) {
 		"large.yaml":                    {"large.yaml: 3145740 bytes; a definition has at most 1048576", "try: "},
 		"typo.yaml":                     {"     4 │   afetr: b\n       │   ^\n", `rota: typo.yaml:4:3: task a: unknown field "afetr"`, "try: did you mean \"after\"?"},
 		"type.yaml":                     {`rota: type.yaml:2:19: task a: unknown type "nop"`, `try: did you mean "noop"?; or --type NAME`},
-		"exec.yaml":                     {"may not run /bin/true", "try: start the members with --allow-exec /bin/true"},
+		"exec.yaml":                     {"may not run /bin/true", "try: --allow-exec /bin/true here too, where the members run with it"},
 		"nope.yaml":                     {"rota: read job: open nope.yaml", "try: "},
 		"typo.txt":                      {"rota: read job: open typo.txt", "try: "},
 		"type.yaml --type nop":          {`there is no store`, "try: "},
@@ -29,6 +33,33 @@ func TestMalformedJobs(t *testing.T) {
 		_, stderr, code := p.rota(append([]string{"submit", "--store", "file:store"}, strings.Fields(args)...)...)
 		if code == exitOK || !containsAll(stderr, want) {
 			t.Errorf("%s: exit %d, %s", args, code, stderr)
+		}
+	}
+}
+
+// TestSubmitBeforeAnyMember: who writes first names the protocol of a place. What was accepted is there for its members, and others are refused.
+func TestSubmitBeforeAnyMember(t *testing.T) {
+	p := newPlace(t)
+	p.write("a.yaml", "type: noop\n")
+	for _, at := range []protocol.Protocol{replica.Protocol{}, lease.Protocol{}} { // under the others it waits for members
+		store := "file:" + at.Name()
+		st, err := file.Open(t.Context(), at.Name(), file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		_, stderr, code := p.rota("submit", "--store", store, "--protocol", at.Name(), "a.yaml")
+		if code != exitOK {
+			t.Fatalf("%s: exit %d, %s", at.Name(), code, stderr)
+		}
+		for _, other := range protocols() {
+			_, stderr, code := p.rota("submit", "--store", store, "--protocol", other.Name(), "--id", "b", "a.yaml")
+			if want := []string{"the cluster uses the protocol \"" + at.Name() + "\"", "try: --protocol " + at.Name()}; other.Name() != at.Name() && other.Fits(st) == nil && (code != exitFailed || !containsAll(stderr, want)) {
+				t.Errorf("%s at a place of %s: exit %d, %s", other.Name(), at.Name(), code, stderr)
+			}
+		}
+		if stdout, _, _ := p.rota("jobs", "--store", store); !strings.Contains(stdout, "a ") {
+			t.Errorf("%s: the job is not there:\n%s", at.Name(), stdout)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
@@ -25,6 +26,7 @@ import (
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 
@@ -75,23 +77,35 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	if d, l := c.openDesk(n); d != nil {
 		wg.Go(func() { d.serve(serving, l, c.node.Logger) })
 	}
-	err = n.Run(ctx, hurry)
+	err = c.withLocks(ctx, func(ctx context.Context) error { return n.Run(ctx, hurry) })
 	var taken *protocol.NameTakenError
 	if errors.As(err, &taken) {
 		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s", c.node.TTL), "%w", takenText(taken, n.Value()))
 	}
-	var other *protocol.OtherProtocolError
-	if errors.As(err, &other) {
-		return failed("--protocol "+other.Has+", or another place in the store", "%w", err)
-	}
 	if err != nil {
-		return err
+		return otherProtocol(err)
 	}
 	if l, ok := c.node.Logger.Handler().(*quiet.Limiter); ok {
 		l.Flush()
 	}
 	c.say("%s left in order", c.node.Member)
 	return nil
+}
+
+// withLocks gives what runs under the ctx of run locks: see rota.LocksFrom.
+func (c *config) withLocks(ctx context.Context, run func(ctx context.Context) error) error {
+	locks, err := rota.OpenLocks(c.node.Store, rota.LocksOptions{
+		TTL: c.node.TTL, Owner: string(c.node.Member), NoSessions: c.node.NoSessions, Guard: c.node.Guard, Logger: c.node.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), c.node.TTL/3)
+		defer cancel()
+		_ = locks.Close(ctx) // what is left, others find silent
+	}()
+	return run(rota.WithLocks(ctx, locks))
 }
 
 func takenText(e *protocol.NameTakenError, v cluster.Value) error {
@@ -105,13 +119,13 @@ func takenText(e *protocol.NameTakenError, v cluster.Value) error {
 // serve answers the API until ctx ends. A member goes on without it.
 func (c *config) serve(ctx context.Context, l net.Listener, token string, n *node.Node) {
 	queue, _ := c.node.Store.(store.Queue) // nil: it has none
-	var past *api.Past
+	var past *view.Past
 	if historian, ok := c.node.Protocol.(protocol.Historian); ok {
-		past = &api.Past{Historian: historian, Store: c.node.Store}
+		past = &view.Past{Historian: historian, Store: c.node.Store}
 	}
 	err := api.Serve(ctx, l, api.Config{
 		Queue: queue, Past: past,
-		Value: n.Whole, Journal: n.Journal(), Lookout: api.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Ready: n.Ready, Token: token, Logger: c.node.Logger,
+		Value: n.Whole, Journal: n.Journal(), Lookout: view.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Member: string(c.node.Member), Place: placeOf(c.store), Ready: n.Ready, Token: token, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
 		Actions: c.actions(n),
 		Metrics: promhttp.HandlerFor(metricsOf(n, queue), promhttp.HandlerOpts{}),
@@ -181,24 +195,15 @@ func (w *welcome) first() string {
 	return strings.Join(parts, " · ")
 }
 
-func (w *welcome) joined(_ cluster.Incarnation, took time.Duration) {
-	others := 0
-	for m := range w.node.Value().Members() {
-		if m.ID != w.c.node.Member && m.State == cluster.MemberJoined {
-			others++
-		}
-	}
-	who := "joined as the first member"
-	if others > 0 {
-		who = "joined " + many(others, "other member")
-	}
+func (w *welcome) joined(inc cluster.Incarnation, took time.Duration) {
+	who := company(w.node.Value(), w.c.node.Member, inc)
 	again := true
 	w.once.Do(func() { again = false })
 	if again {
 		w.say("%s again", who)
 		return
 	}
-	w.say("%s in %s · %s · status: rota status --store %s", who, gapText(took.Milliseconds()), w.c.sampleText, plain.Word(storeurl.Hide(w.c.store)))
+	w.say("%s in %s · %s%s", who, gapText(took.Milliseconds()), w.c.sampleText, w.c.statusHint())
 	for _, name := range directory.Names(w.c.node.Sources, w.c.node.Files) {
 		if reader := readerOf(w.node.Value(), name); reader != "" && reader != w.c.node.Member {
 			w.say("source %s: the files of %s count", name, reader)
@@ -206,13 +211,39 @@ func (w *welcome) joined(_ cluster.Incarnation, took time.Duration) {
 	}
 }
 
+// statusHint is how to see the cluster; "" where no other process can.
+func (c *config) statusHint() string {
+	if strings.HasPrefix(c.store, "memory:") {
+		return ""
+	}
+	return " · status: rota status --store " + plain.Word(storeurl.Hide(c.store))
+}
+
+// company says whom a member has joined, as far as a value tells that knows of it: under lease it comes a moment later.
+func company(v cluster.Value, self cluster.MemberID, inc cluster.Incarnation) string {
+	if m, ok := v.Member(self); !ok || m.Incarnation != inc {
+		return "joined"
+	}
+	others := 0
+	for m := range v.Members() {
+		if m.ID != self && m.State == cluster.MemberJoined {
+			others++
+		}
+	}
+	if others > 0 {
+		return "joined " + many(others, "other member")
+	}
+	return "joined as the first member"
+}
+
 func (w *welcome) removed(reason string) {
 	w.say("was removed (%s): stopped its tasks, rejoining", reason)
 }
 
 // movedHere tells whether a start is that of a task which another member had before: not one that starts again here, and not one that this member gets back.
-func movedHere(p cluster.Partition, r work.RunStarted, self cluster.MemberID) bool {
-	return r.First && p.Token == r.Token && p.From != "" && p.From != self && !strings.HasPrefix(string(p.ID), "rota.")
+func movedHere(r work.RunStarted, self cluster.MemberID) bool {
+	from := r.Grant.From
+	return r.First && from != "" && from != self && !r.Partition.Reserved()
 }
 
 // started says, once, when others hand over tasks to the new member.
@@ -221,7 +252,7 @@ func (w *welcome) started(r work.RunStarted) {
 		w.say("source %s: the files of this member count", name)
 		return
 	}
-	if p, ok := w.node.Value().Partition(r.Partition); !ok || !movedHere(p, r, w.c.node.Member) {
+	if !movedHere(r, w.c.node.Member) {
 		return
 	}
 	if w.moved.Add(1) == 1 {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/view"
 )
 
 func newLog(e env) *cobra.Command {
@@ -37,8 +37,8 @@ func newLog(e env) *cobra.Command {
 }
 
 // history collects the entries from an index on; without one the last few.
-func (o *observer) history(ctx context.Context, from uint64) ([]api.Entry, error) {
-	var out []api.Entry
+func (o *observer) history(ctx context.Context, from uint64) ([]view.Entry, error) {
+	var out []view.Entry
 	after := cluster.Index(0)
 	if from > 0 {
 		after = cluster.Index(from - 1)
@@ -48,7 +48,7 @@ func (o *observer) history(ctx context.Context, from uint64) ([]api.Entry, error
 		return nil, fmt.Errorf("store %s: the protocol %s keeps no log", o.name, o.proto.Name())
 	}
 	err := historian.History(ctx, o.store, after, func(v cluster.Value, a protocol.Applied) bool {
-		out = append(out, api.EntryOf(v, a))
+		out = append(out, view.EntryOf(v, a))
 		if from == 0 && len(out) > 2*rowsShown {
 			out = append(out[:0:0], out[len(out)-rowsShown:]...)
 		}
@@ -63,7 +63,7 @@ func (o *observer) history(ctx context.Context, from uint64) ([]api.Entry, error
 	return out, nil
 }
 
-func (o *observer) printEntry(x api.Entry) error {
+func (o *observer) printEntry(x view.Entry) error {
 	if o.json {
 		return o.printJSON(x)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/view"
 )
 
 // longestLook is how long a command looks for a heartbeat at most.
@@ -18,14 +18,14 @@ const longestLook = 10 * time.Second
 const lookAgain = 200 * time.Millisecond
 
 // sight looks at heartbeats and at what fails. With sure, it looks on until it has seen each heartbeat change, or not.
-func (o *observer) sight(ctx context.Context, sure bool) (s api.Sight, err error) {
+func (o *observer) sight(ctx context.Context, sure bool) (s view.Sight, err error) {
 	err = o.lookOn(ctx, sure, func(first bool) ([]string, error) {
 		if !first {
 			if err := o.refresh(ctx); err != nil {
 				return nil, err
 			}
 		}
-		if s, err = o.lookout.Look(ctx, o.value); err != nil {
+		if s, err = o.viewer.Look(ctx, o.value); err != nil {
 			return nil, fmt.Errorf("store %s: %w", o.name, err)
 		}
 		return undecided(s, sure), nil
@@ -54,9 +54,9 @@ func (o *observer) lookOn(ctx context.Context, quiet bool, look func(first bool)
 }
 
 // undecided are the members of whom another look may tell more, sorted.
-func undecided(s api.Sight, sure bool) (out []string) {
+func undecided(s view.Sight, sure bool) (out []string) {
 	for m, h := range s.Heartbeats() {
-		if h.State == api.HeartbeatLate || sure && h.State == api.HeartbeatPresent {
+		if h.State == view.HeartbeatLate || sure && h.State == view.HeartbeatPresent {
 			out = append(out, string(m))
 		}
 	}
@@ -80,28 +80,14 @@ func (o *observer) try(text string) string {
 	return text
 }
 
-// members are the members with their heartbeats.
-func (o *observer) members(s api.Sight) []api.Member {
-	members := api.MembersOf(o.value)
-	s.Members(members)
-	return members
-}
-
-// tasks are the tasks in the states that were seen.
-func (o *observer) tasks(s api.Sight, own bool) []api.Task {
-	tasks := api.TasksOf(o.value, own)
-	s.Tasks(tasks)
-	return tasks
-}
-
 // heartbeatText is a heartbeat in a few words.
-func heartbeatText(h *api.Heartbeat, now time.Time) string {
+func heartbeatText(h *view.Heartbeat, now time.Time) string {
 	switch {
 	case h == nil:
 		return "-"
-	case h.State == api.HeartbeatGone:
+	case h.State == view.HeartbeatGone:
 		return h.State
-	case h.State == api.HeartbeatSilent:
+	case h.State == view.HeartbeatSilent:
 		return "silent " + short(time.Duration(h.SilentMS)*time.Millisecond)
 	}
 	text := "now"

@@ -3,11 +3,11 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
@@ -16,6 +16,7 @@ import (
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/view"
 )
 
 // written is a cluster that a test has written into a store by hand: members a and b, and what they would have written.
@@ -112,7 +113,7 @@ func TestStatusOfTheDead(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitFailed {
 		t.Fatalf("exit %d, %v: %s", code, err, out)
 	}
-	if len(r.Wrong) != 2 || r.Members.Silent != 2 || r.MemberList[0].Heartbeat.State != api.HeartbeatGone || r.TaskList[0].State != api.OwnerSilent {
+	if len(r.Wrong) != 2 || r.Members.Silent != 2 || r.MemberList[0].Heartbeat.State != view.HeartbeatGone || r.TaskList[0].State != view.OwnerSilent {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -199,6 +200,32 @@ func TestCheckOfNobody(t *testing.T) {
 	if _, errs, code := p.rota("status", "--check", "--store", "file:store"); code != exitFailed || !strings.Contains(errs, "rota: no member\n") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
+	if out, errs, code := p.rota("status", "--store", "file:store"); code != exitOK || !strings.Contains(out, "! there is no cluster here yet   → rota run --store file:store\n") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
+// TestARefusedCopyMakesNoPlace: the next command would take it for a cluster.
+func TestARefusedCopyMakesNoPlace(t *testing.T) {
+	w := newWritten(t, nil)
+	if _, errs, code := w.rota("copy", "file:store", "file:copy"); code != exitFailed || !strings.Contains(errs, "it has members: a, b") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if _, err := os.Stat("copy"); !os.IsNotExist(err) {
+		t.Errorf("the target is there: %v", err)
+	}
+}
+
+// TestJobsCountWhatFilesDefine: not what they defined once.
+func TestJobsCountWhatFilesDefine(t *testing.T) {
+	spec := one(cluster.SpreadSingle)
+	spec.Source = "tasks"
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": spec, "y": spec})
+	w.shows("jobs", exitOK, "and 2 tasks that files define")
+	if _, err := replica.NewClient(w.st).Propose(t.Context(), cluster.KillJob{Job: "y"}); err != nil {
+		t.Fatal(err)
+	}
+	w.shows("jobs", exitOK, "and 1 task that files define")
 }
 
 // alive keeps heartbeats young for one look.
@@ -243,6 +270,11 @@ func TestWhyOfJobsAndFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.shows("why never", exitOK, "never is malformed", "tasks/never.yaml:2:1  unknown field", "no version of it has ever run", "2 │ evry: 1s")
+	bad.Partition, bad.Storage = "x", &journal.Storage{Path: "tasks/x.yaml", Line: 1, Column: 1}
+	if err := journal.NewDocs(w.st, "a", 0).Append(t.Context(), bad); err != nil {
+		t.Fatal(err)
+	}
+	w.shows("why x", exitOK, "x has a malformed file; its last good version is running", "file    tasks/x.yaml:1:1  unknown field", "next    mend the file; the last good version keeps running")
 	w.shows("why nothing", exitFailed, `there is no task "nothing"`, "try: rota tasks --all --store file:store")
 	w.status(map[string]string{"failed": "etl", "malformed": "never"})
 }

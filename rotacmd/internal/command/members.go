@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/view"
 )
 
 func newMembers(e env) *cobra.Command {
@@ -17,7 +17,7 @@ func newMembers(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		members := o.members(sight)
+		members := sight.Members()
 		if o.json {
 			return o.printJSON(members)
 		}
@@ -31,7 +31,7 @@ func newMembers(e env) *cobra.Command {
 	})
 }
 
-func guardianText(h *api.Heartbeat) string {
+func guardianText(h *view.Heartbeat) string {
 	if h == nil {
 		return "-"
 	}
@@ -39,7 +39,7 @@ func guardianText(h *api.Heartbeat) string {
 }
 
 // slotText is how many slots are taken of those that there are.
-func slotText(m api.Member) string {
+func slotText(m view.Member) string {
 	if m.Slots == 0 {
 		return "-"
 	}
@@ -65,7 +65,7 @@ func dash(s string) string {
 	return s
 }
 
-func leaving(m api.Member) string {
+func leaving(m view.Member) string {
 	if m.Leaving == 0 {
 		return ""
 	}

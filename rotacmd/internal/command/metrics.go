@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 )
 
 // metricsOf is what /metrics of a member shows: its own, those of flows, of the Go runtime and the process, and which build it is.
@@ -19,7 +20,8 @@ func metricsOf(n *node.Node, queue store.Queue) prometheus.Gatherer {
 		ConstLabels: prometheus.Labels{"version": version, "revision": revision(), "goversion": runtime.Version(), "rota_member": string(n.Member())},
 	})
 	info.Set(1)
-	reg.MustRegister(api.NewCollector(n.Member(), n.Metrics), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
+	read := func() []node.Metric { return append(n.Metrics(), view.Metrics(n.Value())...) }
+	reg.MustRegister(api.NewCollector(n.Member(), read), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
 	if queue != nil {
 		reg.MustRegister(api.NewFlowCollector(queue, n.Value))
 	}

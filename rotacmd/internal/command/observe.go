@@ -6,31 +6,31 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/view"
 )
 
 // observer is a client of the store that only looks: no member is needed.
 type observer struct {
 	env
-	url     string // of the store
-	name    string // the same without secrets
-	dir     string // of a store that is one; "" for others
-	once    bool   // the garbage collector's target is that of one look
-	named   bool   // on the command line, so that hints must name it too
-	store   store.Full
-	proto   protocol.Protocol // of the place
-	lookout *api.Lookout
-	value   cluster.Value
-	json    bool
-	now     time.Time
-	away    bool // the store did not answer when it was asked last
-	shown   int  // most problems that status shows
+	url    string // of the store
+	name   string // the same without secrets
+	dir    string // of a store that is one; "" for others
+	once   bool   // the garbage collector's target is that of one look
+	named  bool   // on the command line, so that hints must name it too
+	store  store.Full
+	proto  protocol.Protocol // of the place
+	viewer view.Viewer
+	value  cluster.Value
+	json   bool
+	now    time.Time
+	away   bool // the store did not answer when it was asked last
+	shown  int  // most problems that status shows
 }
 
 // answerWithin bounds how long a command waits for the store.
@@ -96,16 +96,14 @@ func (o *observer) open(ctx context.Context) (err error) {
 	if o.store, err = openStore(ctx, o.env, o.url, look); err != nil {
 		return err
 	}
-	o.once, o.lookout, o.now = o.lookOnce(), api.NewLookout(o.store, protocol.Now), time.Now()
+	o.once, o.now = o.lookOnce(), time.Now()
+	o.viewer = view.Viewer{Lookout: view.NewLookout(o.store, protocol.Now), Journal: journal.NewDocs(o.store, "observer", 0), Store: o.name}
+	o.viewer.Queue, _ = o.store.(store.Queue)
 	if err := o.refresh(ctx); err != nil {
 		o.store.Close()
 		return err
 	}
 	return nil
-}
-
-func (o *observer) viewer() viewer {
-	return viewer{docs: o.store, journal: journal.NewDocs(o.store, "observer", 0), store: o.name, protocol: o.proto.Name()}
 }
 
 func (o *observer) journal(ctx context.Context, q journal.Query) ([]journal.Record, error) {

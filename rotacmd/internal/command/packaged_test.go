@@ -2,6 +2,7 @@ package command
 
 import (
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/api"
 )
 
 func TestVersion(t *testing.T) {
@@ -27,6 +30,9 @@ func TestVersion(t *testing.T) {
 	out, _, code := here("", "version")
 	if code != 0 || !strings.HasPrefix(out, "rota "+version+" (commit ") {
 		t.Errorf("exit %d, %s", code, out)
+	}
+	if flag, _, code := here("", "--version"); code != 0 || flag != out {
+		t.Errorf("--version: exit %d, %s", code, flag)
 	}
 }
 
@@ -69,11 +75,60 @@ func TestHealth(t *testing.T) {
 		{"health --live --tls-cert " + other + " " + sealed.URL, exitUsage, "PEM"},
 		{"health " + gone.URL, exitFailed, "no answer from"},
 		{"health --api-token hunter2 " + s.URL, exitUsage, "env:NAME"},
+		{"health --api-token env:T http://192.0.2.1:7600", exitUsage, "the token does not go to http://192.0.2.1:7600: who is on the way would read it\ntry: https://192.0.2.1:7600"},
+		{"health http://me:hunter2@192.0.2.1:7600", exitUsage, "the token does not go to http://192.0.2.1:7600"},
+		{"health --api-token env:T http://127.0.0.1.example.com:7600", exitUsage, "the token does not go to"},
 	} {
 		out, errs, code := with(map[string]string{"T": "open"}, "", strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(out+errs, c.want) || strings.Contains(out+errs, "hunter2") {
 			t.Errorf("%s: exit %d, want %d and %q:\n%s%s", c.args, code, c.code, c.want, out, errs)
 		}
+	}
+}
+
+// TestHealthKeepsItsTokenToItself: where the server of an address leads on, the token stays.
+func TestHealthKeepsItsTokenToItself(t *testing.T) {
+	trap := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("it has got %q", r.Header.Get("Authorization")) }))
+	defer trap.Close()
+	leads := httptest.NewServer(http.RedirectHandler(trap.URL, http.StatusTemporaryRedirect))
+	defer leads.Close()
+	_, errs, code := with(map[string]string{"T": "open"}, "", "health", "--api-token", "env:T", leads.URL)
+	if code != exitFailed || !strings.Contains(errs, "not ready: it answers 307 Temporary Redirect") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// TestHealthOfAnotherCluster: a member of another cluster that has taken the port does not pass for one that is down.
+func TestHealthOfAnotherCluster(t *testing.T) {
+	p := newPlace(t)
+	if err := os.Symlink("tasks", "link"); err != nil {
+		t.Fatal(err)
+	}
+	said := api.Readiness{Ready: true, Reasons: []string{}, Member: "m", Store: placeOf("file:./tasks")}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(said) }))
+	defer s.Close()
+	anything := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
+	defer anything.Close()
+	for _, c := range []struct {
+		args, store string
+		code        int
+		want        string
+	}{
+		{args: s.URL, want: "ok: member m of file:" + p.dir},
+		{args: "--member m --store file:link " + s.URL, want: "ok"},
+		{args: s.URL, store: "file:./tasks", want: "ok"},
+		{args: s.URL, store: "file:other", code: exitFailed, want: "is member m of file:" + p.dir},
+		{args: "--member n " + s.URL, code: exitFailed, want: ", not n of that store\ntry: the address that the member wrote"},
+		{args: "--store etcd://a/x " + s.URL, code: exitFailed, want: "not a member of etcd://a/x"},
+		{args: anything.URL, code: exitFailed, want: "it answers 200 OK"},
+	} {
+		out, errs, code := with(map[string]string{"ROTA_STORE": c.store}, "", strings.Fields("health "+c.args)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s, %s: exit %d, want %d and %q:\n%s%s", c.args, c.store, code, c.code, c.want, out, errs)
+		}
+	}
+	if a, b := placeOf("etcd://me@b:1,a:2/x?tls=on"), placeOf("etcd://a:2,b:1/x"); a != b || a == placeOf("etcd://a:2,b:1/y") {
+		t.Errorf("places %s, %s", a, b)
 	}
 }
 

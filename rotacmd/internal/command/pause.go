@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
@@ -26,13 +25,10 @@ func newResume(e env) *cobra.Command {
 		"%s runs again · see where: rota why %s --store %s")
 }
 
-// pauser makes a command about pauses, which a cluster has from a format on.
+// pauser makes a command about pauses.
 func pauser(e env, cmd *cobra.Command, command func(name string) cluster.Command, done string) *cobra.Command {
 	cmd.Args = exactArg("the name of a job; rota jobs --all shows them")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
-		if !o.value.Pauses() {
-			return failed("rota configure --format 3 --store "+plain.Word(o.name)+", once all members know it", "pauses are not switched on in this cluster: they need format 3")
-		}
 		place, err := cmd.Flags().GetString("store")
 		if err != nil {
 			return err

@@ -12,6 +12,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -161,6 +163,7 @@ func TestWaitUntilDrained(t *testing.T) {
 	}
 	other := map[string]string{"a": "b", "b": "a"}[owner]
 	w.shows("drain "+other+" --wait", exitOK, other+" is draining", other+" has no task any more")
+	w.shows("undrain "+other, exitOK)
 	w.shows("drain nobody --wait", exitFailed, "nobody")
 	if got := estimate(10, 4, 3*time.Second); got != ", about 2s more" {
 		t.Errorf("got %q", got)
@@ -197,26 +200,71 @@ func TestWhatASignalAsksFor(t *testing.T) {
 	}
 }
 
+// TestCompany: a value that does not know of the member yet says nothing of others.
+func TestCompany(t *testing.T) {
+	t.Parallel()
+	one := []cluster.Member{{ID: "a", Incarnation: 3, State: cluster.MemberJoined}}
+	two := append(one, cluster.Member{ID: "b", Incarnation: 4, State: cluster.MemberJoined})
+	for want, v := range map[string]cluster.Value{
+		"joined":                     {},
+		"joined as the first member": cluster.Assemble(cluster.Parts{Index: 4, Members: one}),
+		"joined 1 other member":      cluster.Assemble(cluster.Parts{Index: 4, Members: two}),
+	} {
+		if got := company(v, "a", 3); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := company(cluster.Assemble(cluster.Parts{Index: 4, Members: two}), "a", 5); got != "joined" {
+		t.Errorf("by a value from before it joined again: %q", got)
+	}
+}
+
 // TestMovedHere: what starts again, or comes back, has not moved here.
 func TestMovedHere(t *testing.T) {
 	t.Parallel()
-	p := cluster.Partition{ID: "x", Token: 7, From: "b"}
-	was := func(change func(*cluster.Partition)) cluster.Partition { q := p; change(&q); return q }
-	first := work.RunStarted{Partition: "x", Token: 7, First: true}
+	from := func(m cluster.MemberID) *protocol.Grant { return &protocol.Grant{From: m} }
 	for what, c := range map[string]struct {
-		p    cluster.Partition
 		r    work.RunStarted
 		want bool
 	}{
-		"it came":               {p, first, true},
-		"it starts again":       {p, work.RunStarted{Partition: "x", Token: 7}, false},
-		"it is new":             {was(func(p *cluster.Partition) { p.From = "" }), first, false},
-		"this member had it":    {was(func(p *cluster.Partition) { p.From = "a" }), first, false},
-		"it has moved on since": {was(func(p *cluster.Partition) { p.Token = 9 }), first, false},
-		"it is of Rota itself":  {was(func(p *cluster.Partition) { p.ID = "rota.source.tasks" }), first, false},
+		"it came":              {work.RunStarted{Partition: "x", Grant: from("b"), First: true}, true},
+		"it starts again":      {work.RunStarted{Partition: "x", Grant: from("b")}, false},
+		"it is new":            {work.RunStarted{Partition: "x", Grant: from(""), First: true}, false},
+		"this member had it":   {work.RunStarted{Partition: "x", Grant: from("a"), First: true}, false},
+		"it is of Rota itself": {work.RunStarted{Partition: "rota.source.tasks", Grant: from("b"), First: true}, false},
 	} {
-		if got := movedHere(c.p, c.r, "a"); got != c.want {
+		if got := movedHere(c.r, "a"); got != c.want {
 			t.Errorf("%s: got %v", what, got)
 		}
 	}
+}
+
+// TestADrainThatNobodyCanHelp says so at once, and ends.
+func TestADrainThatNobodyCanHelp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New().Open()
+		defer s.Close()
+		for _, c := range []cluster.Command{
+			cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1"},
+			cluster.SubmitJob{Job: "x", Spec: one(cluster.SpreadSingle)}, cluster.DrainMember{Member: "a", On: true},
+		} {
+			if res, err := replica.NewClient(s).Propose(t.Context(), c); err != nil || !res[0].Accepted {
+				t.Fatal(c, res, err)
+			}
+		}
+		o, out := within(t, s)
+		if err := o.refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d := draining{observer: o, member: "a"}
+		began := time.Now()
+		err := o.watch(t.Context(), d.see)
+		if took := time.Since(began); err == nil || took != drainPatience || !strings.Contains(err.Error(), "a still has 1 task, and none has gone for 2m: nobody can take 1 task of a, such as x: members: ") {
+			t.Errorf("after %s: %v", took, err)
+		}
+		if want := "! nobody can take 1 task of a, such as x: members: no member has joined; it waits for 2m\na has 1 task\n"; out.String() != want {
+			t.Errorf("it said\n%swant\n%s", out.String(), want)
+		}
+	})
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/view"
 )
 
 func newPlan(e env) *cobra.Command {
@@ -25,7 +25,7 @@ func newPlan(e env) *cobra.Command {
 		for i, m := range *without {
 			ids[i] = cluster.MemberID(m)
 		}
-		plan, err := api.PlanWithout(o.value, ids)
+		plan, err := view.PlanWithout(o.value, ids)
 		if err != nil {
 			return failed("rota members --store "+plain.Word(o.name), "%w", err)
 		}
@@ -36,7 +36,7 @@ func newPlan(e env) *cobra.Command {
 	})
 }
 
-func (o *observer) printPlan(p *api.Plan, all bool) error {
+func (o *observer) printPlan(p *view.Plan, all bool) error {
 	head := fmt.Sprintf("would move %s of %s", grouped(len(p.Moves)), many(p.Tasks, "task"))
 	var to []string
 	for _, m := range p.Members {
@@ -66,7 +66,7 @@ func (o *observer) printPlan(p *api.Plan, all bool) error {
 }
 
 // printPlanned lists what would wait, and the moves where they are asked for.
-func (o *observer) printPlanned(p *api.Plan, all bool) error {
+func (o *observer) printPlanned(p *view.Plan, all bool) error {
 	shown := len(p.Waits)
 	if !all {
 		shown = min(shown, problemsShown)
@@ -93,7 +93,7 @@ func (o *observer) printPlanned(p *api.Plan, all bool) error {
 	return nil
 }
 
-func memberNote(m *api.PlanMember) string {
+func memberNote(m *view.PlanMember) string {
 	switch {
 	case m.State == "draining":
 		return " (draining)"

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -39,7 +40,7 @@ func protocolNamed(name string) (protocol.Protocol, error) {
 	return nil, misused("--protocol "+nearestOr(name, names, names[0]), "unknown protocol %q: must be one of %s", name, protocolNames())
 }
 
-// protocolAt returns the protocol by which the members of a place agree; the default where none has ever joined.
+// protocolAt returns the protocol by which the members of a place agree; the default where nobody has ever joined or written a command.
 func protocolAt(ctx context.Context, st protocol.Store) (protocol.Protocol, error) {
 	name, err := protocol.At(ctx, st)
 	if err != nil {
@@ -52,20 +53,29 @@ func protocolAt(ctx context.Context, st protocol.Store) (protocol.Protocol, erro
 	return p, nil
 }
 
-// proposeOn proposes commands to the cluster of a place, from outside.
-func proposeOn(ctx context.Context, st protocol.Store, commands ...cluster.Command) ([]cluster.Result, error) {
-	p, err := protocolAt(ctx, st)
+// proposeOn proposes commands to the cluster of a place, from outside, by the protocol that is asked for.
+func proposeOn(ctx context.Context, st protocol.Store, asked string, commands ...cluster.Command) ([]cluster.Result, error) {
+	p, err := protocolFor(ctx, asked, st)
 	if err != nil {
 		return nil, err
 	}
-	client, err := p.Client(st)
+	client, err := protocol.ClientAt(ctx, p, st)
 	if err != nil {
-		return nil, err
+		return nil, otherProtocol(err)
 	}
 	return client.Propose(ctx, commands...)
 }
 
-// protocolFor returns the protocol of a member: the one that is asked for, else that of the place.
+// otherProtocol says what to try where the place has another protocol.
+func otherProtocol(err error) error {
+	var other *protocol.OtherProtocolError
+	if errors.As(err, &other) {
+		return failed("--protocol "+other.Has+", or another place in the store", "%w", err)
+	}
+	return err
+}
+
+// protocolFor returns the protocol of a member or client: the one that is asked for, else that of the place.
 func protocolFor(ctx context.Context, asked string, st protocol.Store) (protocol.Protocol, error) {
 	if asked == "" {
 		return protocolAt(ctx, st)

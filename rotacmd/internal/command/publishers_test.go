@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota/publish"
 )
@@ -68,25 +67,6 @@ func TestSinksHaveNames(t *testing.T) {
 	}
 	if got := strings.Join(names, ", "); got != want || said != "samples to "+want {
 		t.Errorf("got %s, %s", got, said)
-	}
-}
-
-func TestSinkRows(t *testing.T) {
-	t.Parallel()
-	now := time.UnixMilli(1795190400000)
-	rows := sinkRows([]memberSink{
-		{"a", publish.Status{Name: "stdout", Stats: publish.Stats{Sent: 9}}},
-		{"a", publish.Status{Name: "kafka://k:9092?topic=x", Stats: publish.Stats{Queued: 1200, Sent: 3, Dropped: 2, Errors: 1}, LagMS: 61_400, LastError: "topic x: refused", LastErrorAtMS: now.UnixMilli()}},
-		{"b", publish.Status{Name: "stdout", Stats: publish.Stats{Dropped: 1}}},
-	}, now)
-	if len(rows) != 2 {
-		t.Fatalf("%q", rows)
-	}
-	got := strings.Join(rows[0], " · ")
-	for _, want := range []string{"sink · kafka://k:9092?topic=x · on a · queued 1,200 · sent 3 · dropped 2 · errors 1 · lag 1m1s · last error", "topic x: refused"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q lacks %q", got, want)
-		}
 	}
 }
 

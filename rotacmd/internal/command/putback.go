@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rota-run/rota/flow"
@@ -11,8 +12,8 @@ import (
 	flows "github.com/rota-run/rota/work/stage"
 )
 
-// putBack makes messages of the dead letters of a task again. Where its input is sealed they stay: nothing may come after a seal.
-func putBack(ctx context.Context, queue store.Queue, name, task string) (n int, err error) {
+// takeLetters takes the dead letters of a task that are there now.
+func takeLetters(ctx context.Context, queue store.Queue, name, task string, take letterTaker) (n int, err error) {
 	dead := store.Shard{Edge: flow.DeadOf(task)}
 	newest, err := newestOf(ctx, queue, name, dead)
 	if err != nil {
@@ -23,16 +24,14 @@ func putBack(ctx context.Context, queue store.Queue, name, task string) (n int, 
 		if err != nil || len(letters) == 0 {
 			return n, err
 		}
-		for i := range letters {
-			if letters[i].Number > newest { // it came while others were put back: it may be one of those, and would come again
-				_, err := queue.Receive(ctx, name, store.Receive{Shard: dead, Return: letters[i:]})
-				return n, err
-			}
-			if err := putBackOne(ctx, queue, name, letters[i]); err != nil {
-				_, back := queue.Receive(ctx, name, store.Receive{Shard: dead, Return: letters[i:]})
-				return n, errors.Join(err, back)
-			}
-			n++
+		old := letters
+		if i := slices.IndexFunc(letters, func(m store.Message) bool { return m.Number > newest }); i >= 0 { // it came while others were put back: it may be one of those, and would come again
+			old = letters[:i]
+		}
+		taken, err := take(ctx, queue, name, old)
+		if n += taken; err != nil || len(old) < len(letters) {
+			_, back := queue.Receive(ctx, name, store.Receive{Shard: dead, Return: letters[taken:]})
+			return n, errors.Join(err, back)
 		}
 	}
 }
@@ -48,6 +47,30 @@ func newestOf(ctx context.Context, queue store.Queue, name string, shard store.S
 	}
 }
 
+// letterTaker does with dead letters what they are taken for, and returns with how many of them it did.
+type letterTaker func(ctx context.Context, queue store.Queue, name string, letters []store.Message) (n int, err error)
+
+func drop(ctx context.Context, queue store.Queue, name string, letters []store.Message) (int, error) {
+	units := make([]store.Unit, 0, len(letters))
+	for _, m := range letters {
+		units = append(units, store.Unit{Inputs: []store.Message{m}})
+	}
+	if _, err := queue.Commit(ctx, name, units...); err != nil {
+		return 0, err
+	}
+	return len(letters), nil
+}
+
+func putBack(ctx context.Context, queue store.Queue, name string, letters []store.Message) (int, error) {
+	for i, m := range letters {
+		if err := putBackOne(ctx, queue, name, m); err != nil {
+			return i, err
+		}
+	}
+	return len(letters), nil
+}
+
+// putBackOne makes a message of a dead letter again. Where its input is sealed it stays: nothing may come after a seal.
 func putBackOne(ctx context.Context, queue store.Queue, name string, m store.Message) error {
 	letter, err := flows.ReadLetter(m.Data)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/view"
 )
 
 const replayHelp = `Shows what the cluster was at an index of the log, or what changed between two of them. It reads the entries that the log still holds: it goes back to the
@@ -63,17 +63,17 @@ func newReplay(e env) *cobra.Command {
 }
 
 // past reads the history of the place.
-func (o *observer) past() (*api.Past, error) {
+func (o *observer) past() (*view.Past, error) {
 	historian, ok := o.proto.(protocol.Historian)
 	if !ok {
 		return nil, failed("rota journal", "store %s: the protocol %s keeps no log, so nothing can be played again", o.name, o.proto.Name())
 	}
-	return &api.Past{Historian: historian, Store: o.store}, nil
+	return &view.Past{Historian: historian, Store: o.store}, nil
 }
 
 // notHeld says which indexes can be asked for.
 func (o *observer) notHeld(err error) error {
-	var out *api.OutOfLogError
+	var out *view.OutOfLogError
 	if errors.As(err, &out) {
 		return failed(o.hint(fmt.Sprintf("rota replay --to %d", out.Newest.Index)), "store %s: %w; what is older is in a snapshot alone", o.name, err)
 	}
@@ -81,7 +81,7 @@ func (o *observer) notHeld(err error) error {
 }
 
 // pointText is a position of the log with its time.
-func pointText(p api.Point, now time.Time) string {
+func pointText(p view.Point, now time.Time) string {
 	text := "index " + grouped(int(p.Index)) //nolint:gosec // an index
 	if p.AtMS != 0 {
 		text += fmt.Sprintf(" (%s by the clock of %s)", clock(p.AtMS, now), p.Writer)
@@ -90,7 +90,7 @@ func pointText(p api.Point, now time.Time) string {
 }
 
 // heldText says how far the log goes back and how good its times are.
-func (o *observer) heldText(m *api.Moment) string {
+func (o *observer) heldText(m *view.Moment) string {
 	text := fmt.Sprintf("the log goes from index %s to %s", grouped(int(m.Oldest.Index)), pointText(m.Newest, o.now)) //nolint:gosec // an index
 	if m.Oldest.Index > 0 {
 		text += "; what is older is in a snapshot alone"
@@ -101,7 +101,7 @@ func (o *observer) heldText(m *api.Moment) string {
 	return text
 }
 
-func (o *observer) printMoment(m api.Moment, all bool) error {
+func (o *observer) printMoment(m view.Moment, all bool) error {
 	if o.json {
 		return o.printJSON(m)
 	}
@@ -132,7 +132,7 @@ func (o *observer) printMoment(m api.Moment, all bool) error {
 	return nil
 }
 
-func (o *observer) printDifference(d api.Difference, all bool) error {
+func (o *observer) printDifference(d view.Difference, all bool) error {
 	if o.json {
 		return o.printJSON(d)
 	}
@@ -154,7 +154,7 @@ func (o *observer) printDifference(d api.Difference, all bool) error {
 	return nil
 }
 
-func differenceRows(d api.Difference) (rows [][]string) {
+func differenceRows(d view.Difference) (rows [][]string) {
 	for _, c := range d.Members {
 		var before, after string
 		if c.Before != nil {
@@ -188,7 +188,7 @@ func changeRow(kind, name, before, after string) []string {
 }
 
 // placeText is where a task is, in a few words.
-func placeText(t *api.Task) string {
+func placeText(t *view.Task) string {
 	switch {
 	case t == nil:
 		return ""

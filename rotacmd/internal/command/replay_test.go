@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/view"
 )
 
 // history writes a log by hand: a joins at 12:00:01, c1 and c2 are submitted a second apart, c1 is killed. The writer "fast" has a clock that is an hour ahead.
@@ -32,7 +32,7 @@ func history(t *testing.T) *place {
 		{"a", 3 * time.Second, cluster.SubmitJob{Job: "c2", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
 		{"a", 4 * time.Second, cluster.KillJob{Job: "c1"}},
 	} {
-		e := cluster.Entry{Writer: c.writer, Seq: uint64(i) + 1, Format: cluster.Format, AtMS: start.Add(c.after).UnixMilli(), Commands: []cluster.Command{c.command}}
+		e := cluster.Entry{Writer: c.writer, Seq: uint64(i) + 1, AtMS: start.Add(c.after).UnixMilli(), Commands: []cluster.Command{c.command}}
 		if _, err := st.Append(t.Context(), e.Encode()); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func history(t *testing.T) *place {
 	return p
 }
 
-func moment(t *testing.T, p *place, args ...string) (m api.Moment) {
+func moment(t *testing.T, p *place, args ...string) (m view.Moment) {
 	t.Helper()
 	out, errs, code := p.rota(append(args, "--json", "--store", "file:store")...)
 	if err := json.Unmarshal([]byte(out), &m); err != nil || code != 0 {

@@ -21,7 +21,7 @@ The members are identical processes that agree through a store.
 func newRoot(e env) *cobra.Command {
 	root := &cobra.Command{
 		Use: e.own.name(), Short: "one of us runs it", Long: e.own.renamed(longHelp), SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs, Version: versionText(e),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -29,6 +29,7 @@ func newRoot(e env) *cobra.Command {
 			return noCommand(cmd, args[0])
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd == root && !strings.HasPrefix(e.args[0], "-") { // its flags are those of the command that was meant

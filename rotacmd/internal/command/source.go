@@ -11,16 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source/directory"
-	"github.com/rota-run/rota/store"
 )
-
-// sourcesDiffer is the state of a problem: the copies of a source are not alike.
-const sourcesDiffer = "sources differ"
 
 // declare makes a source of each directory; two with the same name are one source of both.
 func (c *config) declare() error {
@@ -87,29 +82,6 @@ func (c *config) declareOne(name, dir string) error {
 func readerOf(v cluster.Value, name string) cluster.MemberID {
 	p, _ := v.Partition(cluster.PartitionID(directory.Job(name).Job))
 	return p.Owner
-}
-
-// sourceProblems are the sources whose copies differ.
-func sourceProblems(ctx context.Context, docs store.Docs, v cluster.Value) ([]api.Problem, error) {
-	var out []api.Problem
-	for _, name := range directory.Sources(v) {
-		inventories, err := directory.Inventories(ctx, docs, name)
-		if err != nil {
-			return nil, err
-		}
-		differ := directory.CopiesOf(v, name, inventories).Differ()
-		if differ == "" {
-			continue
-		}
-		if reader := readerOf(v, name); reader != "" {
-			differ += fmt.Sprintf(" (the files of %s count)", reader)
-		}
-		out = append(out, api.Problem{
-			State: sourcesDiffer, Task: string(directory.Job(name).Job), Text: differ,
-			Try: "make the directories alike, or end what no directory has: rota source prune " + name,
-		})
-	}
-	return out, nil
 }
 
 func newSource(e env) *cobra.Command {

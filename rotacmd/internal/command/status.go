@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/view"
 )
 
 func newStatus(e env) *cobra.Command {
@@ -64,11 +64,11 @@ func (o *observer) watchStatus(ctx context.Context) error {
 
 // statusReport is what rota status prints as JSON: the sums of the HTTP API, and what they are the sums of.
 type statusReport struct {
-	api.Status
-	Wrong      []string     `json:"wrong"` // what --check says; empty where all is well
-	Sinks      []memberSink `json:"sinks"` // of the members whose API answers
-	MemberList []api.Member `json:"member_list"`
-	TaskList   []api.Task   `json:"task_list"`
+	view.Status
+	Wrong      []string      `json:"wrong"` // what --check says; empty where all is well
+	Sinks      []memberSink  `json:"sinks"` // as the members have written
+	MemberList []view.Member `json:"member_list"`
+	TaskList   []view.Task   `json:"task_list"`
 }
 
 // problemsShown is how many problems fit on a screen.
@@ -86,21 +86,21 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	if err != nil {
 		return err
 	}
-	view, err := o.viewer().overview(ctx, o.value, sight)
+	seen, err := overviewOf(ctx, o.store, o.viewer, sight)
 	if err != nil {
 		return err
 	}
-	s := view.Status
+	s := seen.Status
 	wrong := s.Wrong()
 	switch {
 	case o.json:
-		err = o.printJSON(statusReport{s, wrong, o.sinksOf(ctx), o.members(sight), o.tasks(sight, false)})
+		err = o.printJSON(statusReport{s, wrong, seen.Sinks, sight.Members(), sight.Tasks(view.Filter{})})
 	case check && len(wrong) > 0:
 		return failed(o.hint("rota status"), "%s", strings.Join(wrong, ", "))
 	case check:
 		_, err = fmt.Fprintf(o.stdout, "ok: %s, %s\n", many(s.Members.Total, "member"), many(s.Tasks.Total, "task"))
 	default:
-		err = o.printOverview(view, o.sinksOf(ctx))
+		err = o.printOverview(seen)
 	}
 	if err == nil && check && len(wrong) > 0 {
 		return errSilent
@@ -108,33 +108,39 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 	return err
 }
 
-func (o *observer) printOverview(view overview, sinks []memberSink) error {
-	if err := o.printStatus(view); err != nil {
+func (o *observer) printOverview(seen overview) error {
+	if err := o.printStatus(seen); err != nil {
 		return err
 	}
-	return table(o.stdout, sinkRows(sinks, o.now))
+	return o.printSinks(seen.Sinks)
 }
 
-func (o *observer) printStatus(view overview) error {
-	w, s := o.stdout, view.Status
+func (o *observer) printStatus(seen overview) error {
+	w, s := o.stdout, seen.Status
 	index := grouped(int(s.Index))
-	if view.Head > s.Index {
-		index += " of " + grouped(int(view.Head)) // a member has said so that was not able to keep up
+	if seen.Head > s.Index {
+		index += " of " + grouped(int(seen.Head)) // a member has said so that was not able to keep up
 	}
 	fmt.Fprintf(w, "store %s · protocol %s · index %s · digest %s\n", s.Store, s.Protocol, index, s.Digest[:8])
 	if l := s.Leader; l != nil {
 		fmt.Fprintf(w, "leader %s · term %d · since %s · stand-bys %s\n", l.Member, l.Term, clock(l.SinceMS, o.now), cmp.Or(strings.Join(l.StandBys, ", "), "none"))
 	}
 	fmt.Fprintf(w, "members %s", grouped(s.Members.Total))
-	fmt.Fprint(w, memberText(s.Members, view.Unguarded))
+	fmt.Fprint(w, memberText(s.Members, seen.Unguarded))
 	fmt.Fprintf(w, " · tasks %s%s · moves in the last hour %s", grouped(s.Tasks.Total), taskText(s.Tasks), grouped(s.Moves.LastHour))
 	if s.Moves.LongestGapMS > 0 {
 		fmt.Fprintf(w, ", longest gap %s", gapText(s.Moves.LongestGapMS))
 	}
 	fmt.Fprintln(w)
-	if s.Members.Total == 0 && s.Tasks.Total > 0 {
-		fmt.Fprintf(w, "! no member is running: nothing runs   → rota run --store %s\n", plain.Word(o.name))
-		return nil
+	if s.Members.Total == 0 {
+		text := "no member is running: nothing runs"
+		if s.Index == 0 {
+			text = "there is no cluster here yet"
+		}
+		fmt.Fprintf(w, "! %s   → rota run --store %s\n", text, plain.Word(o.name))
+		if s.Tasks.Total > 0 {
+			return nil
+		}
 	}
 	if s.Members.Silent > 0 && s.Members.Silent == s.Members.Total && s.Tasks.Total > 0 {
 		fmt.Fprintf(w, "! no member is alive: nothing runs   → rota run --store %s\n", plain.Word(o.name))
@@ -145,10 +151,14 @@ func (o *observer) printStatus(view overview) error {
 		switch {
 		case p.Member != "":
 			name, next = p.Member, o.hint("rota members")
-		case p.State == sourcesDiffer || p.State == api.Paused:
+		case p.State == view.SourcesDiffer || p.State == view.Paused || p.State == view.DeadLetters:
 			next = o.try(p.Try)
 		}
-		rows = append(rows, []string{"! " + p.State, name, p.Text, "→ " + next})
+		text := p.Text
+		if p.State == view.Failing && p.SinceMS > 0 {
+			text = "since " + clock(p.SinceMS, o.now) + ", " + text
+		}
+		rows = append(rows, []string{"! " + p.State, name, text, "→ " + next})
 	}
 	if err := table(w, rows); err != nil {
 		return err
@@ -162,7 +172,7 @@ func (o *observer) printStatus(view overview) error {
 // namedMost is how many members a line names.
 const namedMost = 3
 
-func memberText(c api.MemberCounts, unguarded []string) string {
+func memberText(c view.MemberCounts, unguarded []string) string {
 	var parts []string
 	if c.Silent > 0 {
 		parts = append(parts, fmt.Sprintf("%d probably dead", c.Silent))
@@ -187,13 +197,13 @@ func memberText(c api.MemberCounts, unguarded []string) string {
 }
 
 // taskText is the counts that are not zero, after a colon.
-func taskText(c api.TaskCounts) string {
+func taskText(c view.TaskCounts) string {
 	text := ""
 	for _, p := range []struct {
 		n    int
 		name string
 	}{
-		{c.Running, "running"}, {c.Failing, api.Failing}, {c.BackingOff, api.BackingOff}, {c.Silent, api.OwnerSilent}, {c.Moving, "moving"}, {c.Waiting, "waiting"}, {c.Paused, api.Paused}, {c.Parked, "parked"}, {c.Blocked, "blocked"},
+		{c.Running, "running"}, {c.Failing, view.Failing}, {c.BackingOff, view.BackingOff}, {c.Silent, view.OwnerSilent}, {c.Moving, "moving"}, {c.Waiting, "waiting"}, {c.Paused, view.Paused}, {c.Parked, "parked"}, {c.Blocked, "blocked"},
 		{c.Held, "held"}, {c.Finished, "finished"},
 	} {
 		if p.n == 0 {

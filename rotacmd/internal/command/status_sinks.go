@@ -1,99 +1,63 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/publish"
-	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/store"
 )
 
 // memberSink is a sink of one member.
 type memberSink struct {
 	Member cluster.MemberID `json:"member"`
-	publish.Status
+	node.Sink
 }
 
-const (
-	askedForSinks  = 16 // members at most
-	sinksWithin    = time.Second
-	mostSinksBytes = 1 << 20
-)
-
-// sinksOf asks the members' APIs for what only they know: how their sinks do. It leaves out those that do not answer, and those that answer at another's address.
-func (o *observer) sinksOf(ctx context.Context) []memberSink {
-	ctx, cancel := context.WithTimeout(ctx, sinksWithin)
-	defer cancel()
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	all, asked := []memberSink{}, 0
-	for m := range o.value.Members() {
-		if m.Address == "" || asked == askedForSinks {
+// sinksOf is what the members have written of their sinks: those that fail come first, and then by member. A command
+// asks no member, since the address in its record is as good as anybody who can write the store: see decision 82.
+func sinksOf(ctx context.Context, docs store.Docs, v cluster.Value) ([]memberSink, error) {
+	all := []memberSink{}
+	found, err := docs.List(ctx, node.SinksPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("read what the sinks say: %w", err)
+	}
+	for _, d := range found {
+		var said node.Sinks
+		if json.Unmarshal(d.Value, &said) != nil || d.Key != node.SinksPrefix+string(said.Member) {
 			continue
 		}
-		asked++
-		wg.Go(func() {
-			found := o.askSinks(ctx, m.ID, m.Address)
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, found...)
-		})
-	}
-	wg.Wait()
-	slices.SortStableFunc(all, bySinkMember)
-	return all
-}
-
-func (o *observer) askSinks(ctx context.Context, member cluster.MemberID, address string) []memberSink {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/status", nil)
-	if err != nil {
-		return nil
-	}
-	if ref := o.getenv("ROTA_API_TOKEN"); ref != "" {
-		if token, err := storeurl.Secret(ref, o.getenv); err == nil {
-			req.Header.Set("Authorization", "Bearer "+token)
+		if _, in := v.Member(said.Member); !in {
+			continue
+		}
+		for _, s := range said.Sinks {
+			all = append(all, memberSink{said.Member, s})
 		}
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil
-	}
-	defer resp.Body.Close()
-	var answer struct {
-		Local struct {
-			Name  cluster.MemberID `json:"name"`
-			Sinks []publish.Status `json:"sinks"`
-		} `json:"local"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, mostSinksBytes)).Decode(&answer); err != nil || answer.Local.Name != member {
-		return nil
-	}
-	out := make([]memberSink, len(answer.Local.Sinks))
-	for i, s := range answer.Local.Sinks {
-		out[i] = memberSink{member, s}
-	}
-	return out
+	slices.SortStableFunc(all, func(a, b memberSink) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Member, b.Member))
+	})
+	return all, nil
 }
 
-// sinkRows are lines for people: of each sink on a server, and of any other one that has failed.
-func sinkRows(all []memberSink, now time.Time) [][]string {
-	var rows [][]string
+func (s *memberSink) rank() int {
+	if s.Late || s.Errors > 0 || s.Dropped > 0 {
+		return 0
+	}
+	return 1
+}
+
+// sinkRows are lines for people.
+func sinkRows(all []memberSink, now time.Time) (rows [][]string) {
 	for _, s := range all {
-		if !strings.Contains(s.Name, "://") && s.Errors == 0 && s.Dropped == 0 {
-			continue
-		}
-		row := []string{
-			"sink", s.Name, "on " + string(s.Member), "queued " + grouped(int(s.Queued)), "sent " + grouped(int(s.Sent)), "dropped " + grouped(int(s.Dropped)),
-			"errors " + grouped(int(s.Errors)), "lag " + (time.Duration(s.LagMS) * time.Millisecond).Round(time.Second).String(),
+		row := []string{"sink", s.Name, "on " + string(s.Member), "dropped " + grouped(int(s.Dropped)), "errors " + grouped(int(s.Errors))}
+		if s.Late {
+			row = append(row, "samples wait")
 		}
 		if s.LastError != "" {
 			row = append(row, fmt.Sprintf("last error %s: %s", clock(s.LastErrorAtMS, now), s.LastError))
@@ -101,4 +65,16 @@ func sinkRows(all []memberSink, now time.Time) [][]string {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// printSinks shows those that fit on a screen.
+func (o *observer) printSinks(all []memberSink) error {
+	shown := min(len(all), o.shown)
+	if err := table(o.stdout, sinkRows(all[:shown], o.now)); err != nil {
+		return err
+	}
+	if more := len(all) - shown; more > 0 {
+		fmt.Fprintf(o.stdout, "and %s more: %s\n", many(more, "sink"), o.hint("rota status --all"))
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ func poisoned(t *testing.T, kind string) {
 	defer st.Close()
 	var v cluster.Value
 	put := func(wrong cluster.Hash, commands ...cluster.Command) {
-		e := cluster.Entry{Writer: "w", Seq: uint64(v.Index()) + 1, Format: 1, BaseIndex: v.Index(), BaseChain: v.Chain() + wrong, Commands: commands}
+		e := cluster.Entry{Writer: "w", Seq: uint64(v.Index()) + 1, BaseIndex: v.Index(), BaseChain: v.Chain() + wrong, Commands: commands}
 		index, err := st.Append(t.Context(), e.Encode())
 		if err != nil {
 			t.Fatal(err)
@@ -36,7 +36,6 @@ func poisoned(t *testing.T, kind string) {
 	put(0, cluster.Configure{Retention: 5})
 	switch kind {
 	case "format":
-		put(0, cluster.Configure{Format: 99})
 		if _, err := st.Append(t.Context(), []byte{0xE7, 99}); err != nil {
 			t.Fatal(err)
 		}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 
@@ -36,6 +36,7 @@ func newSubmit(e env) *cobra.Command {
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
 	flags.Bool("json", false, "print JSON")
 	var s submission
+	flags.StringVar(&s.protocol, "protocol", "", "how the members agree: "+protocolNames()+"; default: as the cluster does already, else "+protocols()[0].Name())
 	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
 	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
 	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
@@ -63,6 +64,7 @@ func newSubmit(e env) *cobra.Command {
 // submission is one job on its way.
 type submission struct {
 	id         string
+	protocol   string
 	foreign    []string
 	allow      allowed
 	update     bool
@@ -74,8 +76,8 @@ type submission struct {
 // Submitted is what rota submit prints as JSON.
 type Submitted struct {
 	Proposed
-	Known bool    `json:"known,omitempty"` // the same job with the same definition was there already
-	Job   api.Job `json:"job"`
+	Known bool     `json:"known,omitempty"` // the same job with the same definition was there already
+	Job   view.Job `json:"job"`
 }
 
 // stdinName is how what was read from standard input is named in errors; YAML includes JSON.
@@ -152,6 +154,14 @@ func (s *submission) tellForeign(e env, types work.Types) {
 	}
 }
 
+// allowHere turns what a member would have to be started with into what this command needs: it knows of no member what that allows.
+func allowHere(hint string) string {
+	if flags, ok := strings.CutPrefix(hint, "start the members with "); ok {
+		return flags + " here too, where the members run with it"
+	}
+	return hint
+}
+
 // malformed shows the lines of the file concerned.
 func (e env) malformed(err error) error {
 	var m *source.MalformedError
@@ -161,7 +171,7 @@ func (e env) malformed(err error) error {
 	for _, l := range m.Lines {
 		e.say("%s", printable(l))
 	}
-	try := m.Hint
+	try := allowHere(m.Hint)
 	if try == "" {
 		try = "docs/guide/jobs.md"
 	}
@@ -195,7 +205,10 @@ func (s *submission) send(ctx context.Context, e env, store string) error {
 			s.command.Expected = cluster.Expect(was.SpecIndex)
 		}
 	}
-	res, err := proposeOn(limited, st, s.proposal(was))
+	res, err := proposeOn(limited, st, s.protocol, s.proposal(was))
+	if f := new(fault); errors.As(err, &f) {
+		return err
+	}
 	if err != nil {
 		return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
 	}
@@ -231,7 +244,7 @@ func (s *submission) verb(was cluster.Job) string {
 
 // tell says what became of the submission, and follows the job where that is wanted.
 func (s *submission) tell(ctx context.Context, o *observer, was cluster.Job, known bool) error {
-	job, _ := api.JobOf(o.value, s.command.Job)
+	job, _ := view.Of(o.value).Job(s.command.Job)
 	switch {
 	case known && job.Ended():
 		o.say("%s is %s already, by this very definition: nothing runs again · to run it again: --id with another name, or another version in the file", job.Job, job.State)
@@ -244,7 +257,7 @@ func (s *submission) tell(ctx context.Context, o *observer, was cluster.Job, kno
 		o.say("! it waits: %s: %s   → %s", job.Reason.Rule, job.Reason.Text, dash(job.Reason.Try))
 	}
 	if s.wait {
-		return o.follow(ctx, &follower{job: s.command.Job, out: o.stderr, quiet: s.json, last: func(job api.Job) error {
+		return o.follow(ctx, &follower{job: s.command.Job, out: o.stderr, quiet: s.json, last: func(job view.Job) error {
 			if s.json {
 				return o.printJSON(Submitted{Proposed{fmt.Sprint(s.proposal(was)), true}, known, job})
 			}

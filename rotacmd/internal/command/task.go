@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/view"
 )
 
 // Definition is what rota tasks TASK --definition prints.
@@ -21,9 +21,9 @@ type Definition struct {
 	Definition json.RawMessage `json:"definition"`        // what the task type is given; secrets are references
 }
 
-func (o *observer) showTask(sight api.Sight, name string) error {
-	tasks := o.tasks(sight, true)
-	i := slices.IndexFunc(tasks, func(t api.Task) bool { return t.Task == name })
+func (o *observer) showTask(sight view.Sight, name string) error {
+	tasks := sight.Tasks(view.Filter{Own: true})
+	i := slices.IndexFunc(tasks, func(t view.Task) bool { return t.Task == name })
 	switch {
 	case i < 0:
 		return failed(o.hint("rota why "+plain.Word(name)), "there is no task %q", name)

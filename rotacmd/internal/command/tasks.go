@@ -5,18 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/view"
 )
 
 // rowsShown is how many rows are printed without --all.
 const rowsShown = 50
-
-// taskStates are those that rota tasks --state takes.
-var taskStates = []string{"running", "failing", "backing-off", "owner-silent", "moving", "offered", "waiting", "paused", "parked", "blocked", "held", "finished"}
 
 func newTasks(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "tasks [TASK]", Short: "list the tasks and who runs them, or show one", Args: cobra.MaximumNArgs(1)}
@@ -30,8 +28,8 @@ func newTasks(e env) *cobra.Command {
 		switch {
 		case len(args) == 1 && *definition:
 			return o.printDefinition(cluster.PartitionID(args[0]))
-		case *state != "" && !slices.Contains(taskStates, strings.ReplaceAll(*state, " ", "-")):
-			return misused("--state "+nearestOr(*state, taskStates, strings.Join(taskStates, " or --state ")), "state %q: there is none", *state)
+		case *state != "" && !slices.Contains(view.TaskStates(), strings.ReplaceAll(*state, " ", "-")):
+			return misused("--state "+nearestOr(*state, view.TaskStates(), strings.Join(view.TaskStates(), " or --state ")), "state %q: there is none", *state)
 		case *definition:
 			return misused("rota tasks TASK --definition", "--definition takes a task")
 		}
@@ -42,7 +40,7 @@ func newTasks(e env) *cobra.Command {
 		if len(args) == 1 {
 			return o.showTask(sight, args[0])
 		}
-		tasks := api.Filter(o.tasks(sight, *own), *state, *owner)
+		tasks := sight.Tasks(view.Filter{State: *state, Owner: *owner, Own: *own})
 		if o.json {
 			return o.printJSON(tasks)
 		}
@@ -56,11 +54,14 @@ func newTasks(e env) *cobra.Command {
 		if more := len(tasks) - shown; more > 0 {
 			fmt.Fprintf(o.stdout, "and %s more: %s\n", grouped(more), o.hint("rota tasks --all"))
 		}
+		if n := sight.Unlisted(); n > 0 {
+			fmt.Fprintf(o.stdout, "%s more fail or back off: their members have no room to list them\n", grouped(n))
+		}
 		return nil
 	})
 }
 
-func (o *observer) printTasks(tasks []api.Task) error {
+func (o *observer) printTasks(tasks []view.Task) error {
 	rows := [][]string{{"TASK", "STATE", "OWNER", "TOKEN", "SINCE", "TYPE", ""}}
 	for _, t := range tasks {
 		owner, token := dash(t.Owner), "-"
@@ -70,16 +71,30 @@ func (o *observer) printTasks(tasks []api.Task) error {
 		if t.Token != 0 {
 			token = fmt.Sprint(t.Token)
 		}
-		rows = append(rows, []string{t.Task, t.State, owner, token, ago(t.SinceMS, o.now), t.Type, note(&t)})
+		rows = append(rows, []string{t.Task, t.State, owner, token, ago(t.SinceMS, o.now), t.Type, o.note(&t)})
 	}
 	return table(o.stdout, rows)
 }
 
 // note is what the state alone does not say of a task that fails.
-func note(t *api.Task) string {
+func (o *observer) note(t *view.Task) string {
 	switch t.State {
-	case api.Failing, api.BackingOff, "parked":
-		return t.FailureText()
+	case view.Failing, view.BackingOff, "parked":
+		return strings.TrimSuffix(o.failedSince(t)+t.FailureText(), ", ")
 	}
 	return ""
 }
+
+// failedSince says since when a task fails, and how old that word of its owner is, unless it is new.
+func (o *observer) failedSince(t *view.Task) (text string) {
+	if t.FailingMS > 0 {
+		text = "since " + clock(t.FailingMS, o.now) + ", "
+	}
+	if old := o.now.Sub(time.UnixMilli(t.AsOfMS)); t.AsOfMS > 0 && old >= wordIsOld {
+		text += "as of " + short(old) + " ago: "
+	}
+	return text
+}
+
+// wordIsOld is from when on it is said how old the word of a member is.
+const wordIsOld = 3 * time.Second

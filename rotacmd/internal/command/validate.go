@@ -110,7 +110,7 @@ func (v *Validation) file(path string, info os.FileInfo, parse func([]byte) (int
 func (v *Validation) add(err error) {
 	f := FaultAt{Message: err.Error()}
 	if m, ok := err.(*source.MalformedError); ok { //nolint:errorlint // the parser gives it as it is
-		f = FaultAt{Path: m.Path, Line: m.Line, Column: m.Column, Message: m.Message, Try: m.Hint, lines: m.Lines}
+		f = FaultAt{Path: m.Path, Line: m.Line, Column: m.Column, Message: m.Message, Try: allowHere(m.Hint), lines: m.Lines}
 	}
 	v.Faults = append(v.Faults, f)
 }

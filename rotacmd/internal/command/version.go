@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -48,16 +49,17 @@ func newVersion(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "print the version and the commit", Args: noArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print JSON")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		platform := runtime.GOOS + "/" + runtime.GOARCH
 		if *asJSON {
 			return e.printJSON(map[string]string{"version": version, "revision": revision(), "go": runtime.Version(), "platform": platform})
 		}
-		commit := revision()
-		if commit == "" {
-			commit = "unknown"
-		}
-		_, err := fmt.Fprintf(e.stdout, "%s %s (commit %s, %s, %s)\n", e.own.name(), version, commit, runtime.Version(), platform)
+		_, err := fmt.Fprintln(e.stdout, versionText(e))
 		return err
 	}
 	return cmd
+}
+
+const platform = runtime.GOOS + "/" + runtime.GOARCH
+
+func versionText(e env) string {
+	return fmt.Sprintf("%s %s (commit %s, %s, %s)", e.own.name(), version, cmp.Or(revision(), "unknown"), runtime.Version(), platform)
 }

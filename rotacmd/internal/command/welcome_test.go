@@ -58,3 +58,13 @@ func TestNothingWaitsForTheFirstScan(t *testing.T) {
 
 // statless hides that the files have a Stat and a ReadDir of their own.
 type statless struct{ fs.FS }
+
+// TestNoHintThatIsRefused: no other process reads a store inside this one.
+func TestNoHintThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]string{"memory:": "", "file:my data": " · status: rota status --store 'file:my data'"} {
+		if got := (&config{store: store}).statusHint(); got != want {
+			t.Errorf("%s: %q, want %q", store, got, want)
+		}
+	}
+}

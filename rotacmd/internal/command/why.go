@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/view"
 )
 
 func newWhy(e env) *cobra.Command {
@@ -23,7 +23,7 @@ func newWhy(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		w, ok := api.WhyOf(o.value, sight, cluster.PartitionID(args[0]), records)
+		w, ok := sight.Why(cluster.PartitionID(args[0]), records)
 		if !ok {
 			return failed(o.hint("rota tasks --all"), "there is no task %q", args[0])
 		}
@@ -35,8 +35,11 @@ func newWhy(e env) *cobra.Command {
 	})
 }
 
-func (o *observer) printWhy(w api.Why) {
+func (o *observer) printWhy(w view.Why) {
 	head := fmt.Sprintf("%s is %s", w.Task.Task, w.State)
+	if w.Malformed != nil {
+		head = fmt.Sprintf("%s has a malformed file; its last good version is %s", w.Task.Task, w.State)
+	}
 	if w.Owner != "" {
 		head += " on " + w.Owner
 	}
@@ -55,6 +58,10 @@ func (o *observer) printWhy(w api.Why) {
 			fmt.Fprintf(o.stdout, "  %-8s%s\n", name, printable(text))
 		}
 	}
+	if w.Malformed != nil {
+		row("file", w.Malformed.Text)
+		row("next", o.try(w.Malformed.Try))
+	}
 	if w.Reason != nil {
 		row("rule", w.Reason.Rule)
 		row("", w.Reason.Text)
@@ -70,7 +77,7 @@ func (o *observer) printWhy(w api.Why) {
 		row("token", fmt.Sprint(w.Token))
 	}
 	row("slots", strings.Join(w.Slots, " "))
-	row("failed", w.FailureText())
+	row("failed", strings.TrimSuffix(o.failedSince(&w.Task)+w.FailureText(), ", "))
 	for i := range w.Tasks {
 		row("task", shortName(w.Task.Task, w.Tasks[i].Task)+" "+taskLine(&w.Tasks[i]))
 	}
@@ -83,7 +90,7 @@ func (o *observer) printWhy(w api.Why) {
 	for _, r := range w.History {
 		fmt.Fprintf(o.stdout, "  %s  %-10s %s\n", clock(r.AtMS, o.now), r.Kind, printable(r.Line()))
 	}
-	if last := len(w.History) - 1; w.State == api.Malformed && w.History[last].Storage != nil {
+	if last := len(w.History) - 1; w.State == view.Malformed && w.History[last].Storage != nil {
 		for _, l := range w.History[last].Storage.Lines {
 			fmt.Fprintf(o.stdout, "      %s\n", printable(l))
 		}
@@ -91,7 +98,7 @@ func (o *observer) printWhy(w api.Why) {
 }
 
 // partLine is one partition of a task that does not run as it should.
-func partLine(t *api.Task) string {
+func partLine(t *view.Task) string {
 	text := t.Task + " is " + t.State
 	if t.Owner != "" {
 		text += " on " + t.Owner

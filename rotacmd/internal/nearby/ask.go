@@ -27,7 +27,7 @@ const (
 func Ask(ctx context.Context, dir, path string) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answers, asked := each(ctx, dir, path, nextAfter)
+	answers, asked := each(ctx, dir, path)
 	for range asked {
 		if a := <-answers; a != nil {
 			return a, nil
@@ -36,19 +36,8 @@ func Ask(ctx context.Context, dir, path string) ([]byte, error) {
 	return nil, ErrNobody
 }
 
-// All asks all members of a directory at once, at most 64, and returns the answers with status 200 that came before ctx ended, in no order.
-func All(ctx context.Context, dir, path string) (all [][]byte) {
-	answers, asked := each(ctx, dir, path, 0)
-	for range asked {
-		if a := <-answers; a != nil {
-			all = append(all, a)
-		}
-	}
-	return all
-}
-
 // each asks the members, with a pause between two. As many answers come as it says; nil is none.
-func each(ctx context.Context, dir, path string, pause time.Duration) (<-chan []byte, int) {
+func each(ctx context.Context, dir, path string) (<-chan []byte, int) {
 	d, err := open(dir)
 	if err != nil {
 		return nil, 0
@@ -63,7 +52,7 @@ func each(ctx context.Context, dir, path string, pause time.Duration) (<-chan []
 		refused := make(chan struct{}, len(names))
 		for i, name := range names {
 			if i > 0 {
-				await(ctx, refused, pause)
+				await(ctx, refused)
 			}
 			wg.Go(func() {
 				a := d.get(ctx, name, path)
@@ -78,11 +67,11 @@ func each(ctx context.Context, dir, path string, pause time.Duration) (<-chan []
 }
 
 // await waits for one of three things.
-func await(ctx context.Context, refused <-chan struct{}, pause time.Duration) {
+func await(ctx context.Context, refused <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 	case <-refused:
-	case <-time.After(pause):
+	case <-time.After(nextAfter):
 	}
 }
 

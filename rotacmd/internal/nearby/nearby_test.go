@@ -78,23 +78,6 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAll gets every answer.
-func TestAll(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	member(t, dir, "refuses", http.StatusServiceUnavailable)
-	member(t, dir, "a", http.StatusOK)
-	member(t, dir, "b", http.StatusOK)
-	var got []string
-	for _, a := range nearby.All(t.Context(), dir, "/sinks") {
-		got = append(got, string(a))
-	}
-	slices.Sort(got)
-	if want := []string{"a/sinks", "b/sinks"}; !slices.Equal(got, want) {
-		t.Errorf("answers %q, want %q", got, want)
-	}
-}
-
 // TestNobodyAnswers ends with the context, also where members take connections.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
@@ -104,9 +87,6 @@ func TestNobodyAnswers(t *testing.T) {
 	defer cancel()
 	if got, err := nearby.Ask(ctx, dir, "/look"); !errors.Is(err, nearby.ErrNobody) {
 		t.Errorf("answer %q, %v", got, err)
-	}
-	if got := nearby.All(ctx, dir, "/look"); len(got) > 0 {
-		t.Errorf("answers %q", got)
 	}
 }
 

@@ -94,7 +94,7 @@ func (w *writer) step(ctx context.Context) (err error) {
 func (w *writer) append(ctx context.Context) error {
 	job := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Definition: w.filler()}}, Version: fmt.Sprint(w.seq)}
 	data := cluster.Entry{
-		Writer: cluster.WriterID(w.name), Seq: w.seq, Format: cluster.Format,
+		Writer: cluster.WriterID(w.name), Seq: w.seq,
 		BaseIndex: w.value.Index(), BaseChain: w.value.Chain(),
 		Commands: []cluster.Command{cluster.SubmitJob{Job: cluster.JobID(w.name), Spec: job}},
 	}.Encode()

@@ -1,4 +1,4 @@
-// want: work (floor 4) must not import proof (floor 9)
+// want: work (floor 4) must not import proof (floor 10)
 // as: work/x.go
 
 package work

@@ -14,6 +14,7 @@ func knownLease() map[string]string {
 		"lease: a session is fenced too early":                "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
 		"lease: a silent session is not fenced":               "--protocol lease --stop --workers 1 --first 2 --seeds 1 --hours 0.1 --again 0",
 		"lease: a token begins again":                         "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
+		"lease: an index that was taken long before counts":   "--protocol lease --stop --workers 1 --first 13 --seeds 1 --hours 1 --again 0",
 		"lease: nobody follows a dead leader":                 "check --protocol lease --states 100000 --members 2 --suspicions 1 --failures 1",
 		"lease: the name of a live process is taken over":     "--protocol lease --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
 		"lease: the token is not raised":                      "check --protocol lease --states 100000 --members 2 --suspicions 1 --failures 1",

@@ -35,6 +35,8 @@ func leaseSessions() []flaw.Flaw {
 func leaseClaims() []flaw.Flaw {
 	const claim, decide, look, try = "protocol/lease/step_claim.go", "protocol/lease/step_decide.go", "protocol/lease/step_look.go", "protocol/lease/step_try.go"
 	return []flaw.Flaw{
+		flaw.New("lease: an index that was taken long before counts", decide,
+			"if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) {", "if w.index == 0 {"),
 		flaw.New("lease: the token is not raised", decide,
 			"		if at++; !f.current(fact) {\n", "		if !f.current(fact) {\n"),
 		flaw.New("lease: whoever is told to stop goes on", claim,
@@ -64,7 +66,7 @@ func leaseLeader() []flaw.Flaw {
 		flaw.New("lease: a leader rests though documents have changed", lead,
 			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),
 		flaw.New("lease: a token begins again", pass,
-			"Token: firstToken(max(of, p.first[id])), Of: of", "Token: firstToken(1), Of: of"),
+			"Token: max(fact.doc.Token, firstToken(max(of, p.first[id]))), Of: of", "Token: firstToken(1), Of: of"),
 		flaw.New("lease: what an old list shows counts", calls,
 			"surveyAll(ctx, c.Store, e.Keys, e.usable)", "surveyAll(ctx, c.Store, e.Keys, asListed)"),
 		flaw.New("lease: whoever is to give up is not told", pass,

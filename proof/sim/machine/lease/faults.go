@@ -20,6 +20,8 @@ func faults() []machine.Fault {
 	})
 	table = append(table,
 		machine.Fault{Kind: machine.DirtyRead, Weight: 6, Phases: []string{"name", "join", "joined", "leader", "leaving"}, Suits: func(c machine.Call) bool { return !c.Write && !c.Renew }},
+		machine.Fault{Kind: machine.TornCall, Phases: []string{"join", "joined", "leader", "leaving"}, Suits: func(c machine.Call) bool { return c.Reads }},
+		machine.Fault{Kind: machine.LateIndex, Phases: works, Suits: func(c machine.Call) bool { return c.Takes }},
 		machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}},
 	)
 	return machine.Without(table, machine.Truncation, machine.Garbage, machine.Foreign, machine.TailLost, machine.NewerEntry)

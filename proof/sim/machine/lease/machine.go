@@ -71,14 +71,14 @@ func act(e machine.Effect) machine.Act {
 	case lease.Fetch:
 		for _, k := range e.Keys {
 			if strings.HasPrefix(k, "node/") {
-				return machine.Call{Looks: true, Whom: owner(k)}
+				return machine.Call{Looks: true, Whom: owner(k), Reads: len(e.Keys) > 1}
 			}
 		}
-		return machine.Call{}
+		return machine.Call{Reads: len(e.Keys) > 1}
 	case lease.Survey:
-		return machine.Call{List: true, Looks: true}
+		return machine.Call{List: true, Looks: true, Reads: true}
 	case lease.Write:
-		return machine.Call{Write: true}
+		return machine.Call{Write: true, Takes: e.Doc.Key == "config"}
 	case lease.Renew:
 		return machine.Call{Renew: true, Begin: e.Version == ""}
 	case lease.ReadView:

@@ -1,8 +1,6 @@
 package simulate
 
 import (
-	"fmt"
-
 	"github.com/rota-run/rota/cluster"
 )
 
@@ -94,12 +92,8 @@ func (w *World) scheduler(l *Line) error {
 
 func (w *World) configure(l *Line) error {
 	c := cluster.Configure{JobScheduler: l.text("scheduler")}
-	format := int64(0)
-	if err := l.numbers(field{"budget", &c.MoveBudget}, field{"retention", &c.Retention}, field{"format", &format}); err != nil {
+	if err := l.numbers(field{"budget", &c.MoveBudget}, field{"retention", &c.Retention}); err != nil {
 		return err
-	}
-	if c.Format = uint32(format); format < 0 || format > int64(cluster.NewestFormat) {
-		return fmt.Errorf("format=%d: it is 1 to %d", format, cluster.NewestFormat)
 	}
 	w.write("", c)
 	return nil
@@ -131,9 +125,6 @@ func (w *World) ofJobs(l *Line, command func(cluster.JobID) cluster.Command) err
 	names, err := l.some("the names of jobs")
 	if err != nil {
 		return err
-	}
-	if !w.v.Pauses() {
-		return l.fault("pauses of jobs are not switched on: configure format=3")
 	}
 	for _, name := range names {
 		w.write("", command(cluster.JobID(name)))

@@ -31,7 +31,7 @@ func verbs() []verb {
 		{[]string{"split"}, []string{"token", "into"}, (*World).owner},
 		{[]string{"advance"}, []string{"token", "step", "cursor", "done", "items"}, (*World).owner},
 		{[]string{"scheduler"}, nil, (*World).scheduler},
-		{[]string{"configure"}, []string{"scheduler", "budget", "retention", "format"}, (*World).configure},
+		{[]string{"configure"}, []string{"scheduler", "budget", "retention"}, (*World).configure},
 		{[]string{"entry"}, nil, (*World).entry},
 		{[]string{"snapshot", "trim", "read"}, nil, (*World).reader},
 		{[]string{"settle", "step", "sweep", "reset", "show"}, nil, (*World).control},

@@ -46,7 +46,7 @@ func (w *World) write(by string, commands ...cluster.Command) {
 		return
 	}
 	w.seq++
-	e := cluster.Entry{Index: w.v.Index() + w.stride, Writer: "script", Seq: w.seq, Format: w.v.Settings().Format, Commands: commands}
+	e := cluster.Entry{Index: w.v.Index() + w.stride, Writer: "script", Seq: w.seq, Commands: commands}
 	w.log = append(w.log, logged{e.Index, e.Encode()})
 	v, did := w.v.Apply(e)
 	w.v = v

@@ -23,8 +23,8 @@ type Report struct {
 	Index      cluster.Index `json:"index"`
 	Digest     string        `json:"digest"` // of the value, the same in both stores
 	Members    []string      `json:"members"`
-	Jobs       int           `json:"jobs"`
-	Partitions int           `json:"partitions"`
+	Jobs       int           `json:"jobs"`       // without those of Rota itself
+	Partitions int           `json:"partitions"` // the same
 	Documents  int           `json:"documents"`
 	Bytes      int           `json:"bytes"` // of the snapshot and the documents
 }
@@ -32,9 +32,9 @@ type Report struct {
 // ErrMembers says that the source has members, which may be running.
 var ErrMembers = errors.New("it has members")
 
-// Copy copies what from holds to an empty target. With live, members of the source don't matter: what they write meanwhile is not in the copy,
-// and in the copy they count as dead. It writes nothing to from.
-func Copy(ctx context.Context, p protocol.Protocol, from store.Full, to Target, live bool) (Report, error) {
+// Copy copies what from holds to an empty target, which it opens when nothing of the source speaks against it: a copy that is refused makes no place. With live,
+// members of the source don't matter: what they write meanwhile is not in the copy, and in the copy they count as dead. It writes nothing to from.
+func Copy(ctx context.Context, p protocol.Protocol, from store.Full, open func() (Target, error), live bool) (Report, error) {
 	if err := refresh(ctx, from); err != nil {
 		return Report{}, fmt.Errorf("read the source: %w", err)
 	}
@@ -48,6 +48,10 @@ func Copy(ctx context.Context, p protocol.Protocol, from store.Full, to Target, 
 	r := describe(v)
 	if len(r.Members) > 0 && !live {
 		return r, fmt.Errorf("copy a cluster: %w: %s", ErrMembers, strings.Join(r.Members, ", "))
+	}
+	to, err := open()
+	if err != nil {
+		return r, err
 	}
 	// First of all, so that a target with a cluster is refused before anything is written.
 	if err := to.SeedLog(ctx, uint64(v.Index())); err != nil {
@@ -77,11 +81,15 @@ func describe(v cluster.Value) Report {
 	for m := range v.Members() {
 		r.Members = append(r.Members, string(m.ID))
 	}
-	for range v.Jobs() {
-		r.Jobs++
+	for j := range v.Jobs() {
+		if !strings.HasPrefix(string(j.ID), "rota.") {
+			r.Jobs++
+		}
 	}
-	for range v.Partitions() {
-		r.Partitions++
+	for p := range v.Partitions() {
+		if !strings.HasPrefix(string(p.ID), "rota.") {
+			r.Partitions++
+		}
 	}
 	return r
 }

@@ -18,9 +18,11 @@ func source(t *testing.T) *memory.Store {
 	t.Helper()
 	s := memory.New().Open()
 	t.Cleanup(func() { s.Close() })
-	submit := cluster.SubmitJob{Job: "job", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}
-	if res, err := replica.NewClient(s).Propose(t.Context(), submit); err != nil || !res[0].Accepted {
-		t.Fatal(res, err)
+	for _, job := range []cluster.JobID{"job", "rota.source.tasks"} { // that of Rota itself is copied, and not counted
+		submit := cluster.SubmitJob{Job: job, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}
+		if res, err := replica.NewClient(s).Propose(t.Context(), submit); err != nil || !res[0].Accepted {
+			t.Fatal(res, err)
+		}
 	}
 	for _, key := range []string{"position/job", protocol.HeartbeatPrefix + "a/1"} {
 		if _, err := s.Put(t.Context(), store.Doc{Key: key, Value: []byte(key)}); err != nil {
@@ -61,20 +63,22 @@ func (f failing) SaveSnapshot(ctx context.Context, r store.Record) error {
 	return f.Store.SaveSnapshot(ctx, r)
 }
 
+func opens(to Target) func() (Target, error) { return func() (Target, error) { return to, nil } }
+
 // A copy that broke off anywhere is begun again and ends well.
 func TestCopyBrokenOffIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	from := source(t)
 	for fails := range 3 {
 		to, left := memory.New().Open(), fails
-		if _, err := Copy(t.Context(), replica.Protocol{}, from, failing{to, &left}, false); !errors.Is(err, errBroken) {
+		if _, err := Copy(t.Context(), replica.Protocol{}, from, opens(failing{to, &left}), false); !errors.Is(err, errBroken) {
 			t.Fatalf("write %d: %v", fails, err)
 		}
 		if _, err := fold.Observe(t.Context(), to, cluster.Value{}); err == nil {
 			t.Errorf("write %d: what is half copied passes for a cluster", fails)
 		}
-		r, err := Copy(t.Context(), replica.Protocol{}, from, to, false)
-		if err != nil || r.Jobs != 1 || r.Documents != 1 {
+		r, err := Copy(t.Context(), replica.Protocol{}, from, opens(to), false)
+		if err != nil || r.Jobs != 1 || r.Partitions != 1 || r.Documents != 1 {
 			t.Errorf("write %d: %+v, %v", fails, r, err)
 		}
 		docs, err := to.List(t.Context(), "")
@@ -103,7 +107,7 @@ func TestCopyOfStaleLists(t *testing.T) {
 	t.Parallel()
 	to := &lagging{Store: memory.New().Open()}
 	defer to.Close()
-	r, err := Copy(t.Context(), replica.Protocol{}, &lagging{Store: source(t)}, to, false)
+	r, err := Copy(t.Context(), replica.Protocol{}, &lagging{Store: source(t)}, opens(to), false)
 	if err != nil || r.Documents != 1 || len(to.seen) != 1 {
 		t.Errorf("%d documents were copied, the copy shows %d, %v; want 1 and 1", r.Documents, len(to.seen), err)
 	}
@@ -113,16 +117,16 @@ func TestCopyRefuses(t *testing.T) {
 	t.Parallel()
 	from, empty := source(t), memory.New().Open()
 	defer empty.Close()
-	if _, err := Copy(t.Context(), replica.Protocol{}, empty, empty, false); err == nil {
+	if _, err := Copy(t.Context(), replica.Protocol{}, empty, opens(empty), false); err == nil {
 		t.Error("nothing was copied")
 	}
-	if _, err := Copy(t.Context(), replica.Protocol{}, from, from, false); !errors.Is(err, store.ErrConflict) {
+	if _, err := Copy(t.Context(), replica.Protocol{}, from, opens(from), false); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("onto itself: %v", err)
 	}
 	if _, err := empty.Put(t.Context(), store.Doc{Key: "position/job", Value: []byte("another")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Copy(t.Context(), replica.Protocol{}, from, empty, false); !errors.Is(err, store.ErrConflict) {
+	if _, err := Copy(t.Context(), replica.Protocol{}, from, opens(empty), false); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("over another document: %v", err)
 	}
 	join := cluster.PrepareJoin{Member: "m", Heartbeat: "pulse/m/1"}
@@ -131,10 +135,10 @@ func TestCopyRefuses(t *testing.T) {
 	}
 	to := memory.New().Open()
 	defer to.Close()
-	if _, err := Copy(t.Context(), replica.Protocol{}, from, to, false); !errors.Is(err, ErrMembers) {
+	if _, err := Copy(t.Context(), replica.Protocol{}, from, nil, false); !errors.Is(err, ErrMembers) { // nil: the target is not even opened, which would make its place
 		t.Errorf("with members: %v", err)
 	}
-	if r, err := Copy(t.Context(), replica.Protocol{}, from, to, true); err != nil || len(r.Members) != 1 {
+	if r, err := Copy(t.Context(), replica.Protocol{}, from, opens(to), true); err != nil || len(r.Members) != 1 {
 		t.Errorf("live: %+v, %v", r, err)
 	}
 }

@@ -1,4 +1,4 @@
-package api_test
+package view_test
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/view"
 )
 
 // folded is a value that commands are applied to, an entry each.
@@ -15,7 +15,7 @@ type folded struct{ v cluster.Value }
 
 func (f *folded) apply(commands ...cluster.Command) {
 	i := f.v.Index() + 1
-	f.v, _ = f.v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Format: cluster.Format, Commands: commands})
+	f.v, _ = f.v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Commands: commands})
 }
 
 // join lets a member join: its predecessor in the ring accepts it.
@@ -108,7 +108,7 @@ func TestPlansComeTrue(t *testing.T) {
 		}
 		gone := rapid.SampledFrom(ids).Draw(rt, "gone")
 		before := f.v.Digest()
-		plan, err := api.PlanWithout(f.v, []cluster.MemberID{gone})
+		plan, err := view.PlanWithout(f.v, []cluster.MemberID{gone})
 		if err != nil || f.v.Digest() != before {
 			rt.Fatalf("%v, or the plan has changed the value", err)
 		}
@@ -192,7 +192,7 @@ func BenchmarkPlanWithout(b *testing.B) {
 	v := large(b, 100_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := api.PlanWithout(v, []cluster.MemberID{"member-050"}); err != nil {
+		if _, err := view.PlanWithout(v, []cluster.MemberID{"member-050"}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -203,7 +203,7 @@ func BenchmarkJobs(b *testing.B) {
 	v := large(b, 100_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if got := api.JobsOf(v, nil); len(got) != 100 {
+		if got := view.Of(v).Jobs(nil); len(got) != 100 {
 			b.Fatal(len(got))
 		}
 	}
@@ -223,7 +223,7 @@ func TestAPlanUnderALeader(t *testing.T) {
 		f.apply(cluster.AcceptOffer{Partition: p.ID, Token: p.Token})
 	}
 	for _, id := range []cluster.MemberID{"a", "b"} {
-		p, err := api.PlanWithout(f.v, []cluster.MemberID{id})
+		p, err := view.PlanWithout(f.v, []cluster.MemberID{id})
 		if err != nil || len(p.Moves) != 2 || len(p.Waits) != 0 || p.Tasks != 4 {
 			t.Errorf("without %s: %+v, %v", id, p, err)
 		}

@@ -1,4 +1,4 @@
-package api
+package view
 
 import (
 	"github.com/rota-run/rota/cluster"
@@ -25,16 +25,17 @@ type Member struct {
 // defaultWeight is what a weight of 0 stands for.
 const defaultWeight = 100
 
-// MembersOf shows the members of a value, sorted by name.
-func MembersOf(v cluster.Value) []Member {
+// Members shows the members, sorted by name.
+func (s Sight) Members() []Member {
 	out := []Member{}
-	for m := range v.Members() {
-		out = append(out, memberOf(v, m))
+	for m := range s.v.Members() {
+		out = append(out, s.Member(m))
 	}
 	return out
 }
 
-func memberOf(v cluster.Value, m cluster.Member) Member {
+// Member shows one member.
+func (s Sight) Member(m cluster.Member) Member {
 	shown := Member{
 		Member: string(m.ID), State: m.State.String(), Incarnation: uint64(m.Incarnation), Weight: m.Weight, Capacity: m.Capacity,
 		Slots: m.Slots, Labels: make(map[string]string, len(m.Labels)), SinceMS: m.SinceMS, Address: m.Address, Version: m.Version,
@@ -48,8 +49,11 @@ func memberOf(v cluster.Value, m cluster.Member) Member {
 	for _, l := range m.Labels {
 		shown.Labels[l.Key] = l.Value
 	}
-	for p := range v.OwnedBy(m.ID) {
-		if p.Owner != m.ID || reserved(p.ID) {
+	if h, ok := s.beats[m.ID]; ok {
+		shown.Heartbeat = &h
+	}
+	for p := range s.v.OwnedBy(m.ID) {
+		if p.Owner != m.ID || p.ID.Reserved() {
 			continue
 		}
 		shown.Tasks++

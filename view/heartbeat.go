@@ -1,4 +1,4 @@
-package api
+package view
 
 import (
 	"encoding/json"
@@ -49,6 +49,14 @@ func (h Heartbeat) Text(now time.Time) string {
 		text += ": probably dead"
 	}
 	return text
+}
+
+// problem is the state under which a member that is probably dead is listed.
+func (h Heartbeat) problem() string {
+	if h.State == HeartbeatGone {
+		return h.State
+	}
+	return HeartbeatSilent
 }
 
 // Unguarded tells whether the member has asked for a guardian and has none.

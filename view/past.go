@@ -1,4 +1,4 @@
-package api
+package view
 
 import (
 	"context"
@@ -76,8 +76,8 @@ func (e *OutOfLogError) Error() string {
 	return fmt.Sprintf("the log does not hold index %d: it goes from %d to %d", e.Wanted, e.Oldest.Index, e.Newest.Index)
 }
 
-// errEmpty is that of a place where nothing was written yet.
-var errEmpty = errors.New("the log is empty")
+// ErrEmpty is that of a place where nothing was written yet.
+var ErrEmpty = errors.New("the log is empty")
 
 // At returns what the cluster was after an entry.
 func (p *Past) At(ctx context.Context, index cluster.Index) (Moment, error) {
@@ -172,7 +172,7 @@ func (p *Past) scan(ctx context.Context, choose func(state) bool) (scan, error) 
 		err = context.Cause(ctx)
 	}
 	if err == nil && s.newest.Index == 0 {
-		err = errEmpty
+		err = ErrEmpty
 	}
 	return s, err
 }
@@ -187,10 +187,10 @@ func (s *scan) holds(index cluster.Index) error {
 
 func (s *scan) moment() Moment {
 	v := s.chosen.value
-	m := Moment{Point: s.chosen.Point, Oldest: s.oldest.Point, Newest: s.newest.Point, SkewMS: s.skew, Digest: fmt.Sprintf("%016x", uint64(v.Digest())), Members: MembersOf(v), Tasks: TasksOf(v, false), Jobs: []string{}}
+	m := Moment{Point: s.chosen.Point, Oldest: s.oldest.Point, Newest: s.newest.Point, SkewMS: s.skew, Digest: fmt.Sprintf("%016x", uint64(v.Digest())), Members: Of(v).Members(), Tasks: Of(v).Tasks(Filter{}), Jobs: []string{}}
 	m.Total = len(m.Tasks)
 	for j := range v.Jobs() {
-		if j.Spec.Source == "" && !reserved(cluster.PartitionID(j.ID)) {
+		if j.Spec.Source == "" && !cluster.PartitionID(j.ID).Reserved() {
 			m.Jobs = append(m.Jobs, string(j.ID))
 		}
 	}
@@ -204,10 +204,10 @@ func differenceOf(before, after state) Difference {
 		case r.Member != "":
 			d.Members = append(d.Members, MemberChange{string(r.Member), memberAt(before.value, r.Member), memberAt(after.value, r.Member)})
 		case r.Job != "":
-			if !reserved(cluster.PartitionID(r.Job)) {
+			if !cluster.PartitionID(r.Job).Reserved() {
 				d.Jobs = append(d.Jobs, JobChange{string(r.Job), jobAt(before.value, r.Job), jobAt(after.value, r.Job)})
 			}
-		case !reserved(r.Partition):
+		case !r.Partition.Reserved():
 			d.Tasks = append(d.Tasks, TaskChange{string(r.Partition), taskAt(before.value, r.Partition), taskAt(after.value, r.Partition)})
 		}
 	}
@@ -216,7 +216,7 @@ func differenceOf(before, after state) Difference {
 
 func memberAt(v cluster.Value, id cluster.MemberID) *Member {
 	if m, ok := v.Member(id); ok {
-		return new(memberOf(v, m))
+		return new(Of(v).Member(m))
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func jobAt(v cluster.Value, id cluster.JobID) string {
 
 func taskAt(v cluster.Value, id cluster.PartitionID) *Task {
 	if p, ok := v.Partition(id); ok {
-		return new(taskOf(v, p))
+		return new(Of(v).Task(p))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
-package api
+package view
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
@@ -28,7 +29,7 @@ type JobTask struct {
 	Task       string     `json:"task"` // job, or job/task
 	Type       string     `json:"type"`
 	Spread     string     `json:"spread"`
-	State      string     `json:"state"` // done, running, moving, waiting, paused, parked, blocked, held; or the state of the job that ended before
+	State      string     `json:"state"` // done, parked, owner silent, backing off, failing, running, moving, waiting, paused, blocked, held; or the state of the job that ended before
 	After      []string   `json:"after,omitempty"`
 	Partitions TaskCounts `json:"partitions"`         // of a task of spread pool: what runs on slots
 	Slots      []string   `json:"slots,omitempty"`    // that it runs on, member:number
@@ -55,30 +56,31 @@ func (j *Job) Count(state string) (n int) {
 	return n
 }
 
-// JobsOf shows the jobs that keep accepts, sorted by name, without those of Rota itself; nil accepts all.
-func JobsOf(v cluster.Value, keep func(cluster.Job) bool) []Job {
-	s := newJobs(v)
-	for j := range v.Jobs() {
-		if !reserved(cluster.PartitionID(j.ID)) && (keep == nil || keep(j)) {
-			s.add(j)
+// Jobs shows the jobs that keep accepts, sorted by name, without those of Rota itself; nil accepts all.
+func (s Sight) Jobs(keep func(cluster.Job) bool) []Job {
+	l := newJobs(s)
+	for j := range s.v.Jobs() {
+		if !cluster.PartitionID(j.ID).Reserved() && (keep == nil || keep(j)) {
+			l.add(j)
 		}
 	}
-	return s.finish()
+	return l.finish()
 }
 
-// JobOf shows one job.
-func JobOf(v cluster.Value, id cluster.JobID) (Job, bool) {
-	j, ok := v.Job(id)
+// Job shows one job.
+func (s Sight) Job(id cluster.JobID) (Job, bool) {
+	j, ok := s.v.Job(id)
 	if !ok {
 		return Job{}, false
 	}
-	s := newJobs(v)
-	s.add(j)
-	return s.finish()[0], true
+	l := newJobs(s)
+	l.add(j)
+	return l.finish()[0], true
 }
 
 // jobs is a list of jobs being made.
 type jobs struct {
+	sight Sight
 	v     cluster.Value
 	at    map[cluster.JobID]int
 	tasks map[cluster.PartitionID]*JobTask // by job/task
@@ -86,9 +88,9 @@ type jobs struct {
 	out   []Job
 }
 
-func newJobs(v cluster.Value) *jobs {
+func newJobs(s Sight) *jobs {
 	return &jobs{
-		v: v, at: make(map[cluster.JobID]int), tasks: make(map[cluster.PartitionID]*JobTask), out: []Job{},
+		sight: s, v: s.v, at: make(map[cluster.JobID]int), tasks: make(map[cluster.PartitionID]*JobTask), out: []Job{},
 		why: make(map[cluster.PartitionID]cluster.PartitionID),
 	}
 }
@@ -160,9 +162,15 @@ func (s *jobs) finish() []Job {
 
 // count adds one partition. The first that does not run is the one whose reason is shown.
 func (s *jobs) count(t *JobTask, p cluster.Partition) {
-	t.Partitions.add(s.v, p)
-	if p.Attempts > t.Failures {
-		t.Failures, t.Message = p.Attempts, p.Message
+	one := s.sight.state(p)
+	t.Partitions.add(one)
+	failures, message := p.Attempts, p.Message
+	if one == Failing || one == BackingOff {
+		r := s.sight.runs[p.ID]
+		failures, message = max(failures, r.Failures), cmp.Or(r.Message, message)
+	}
+	if failures > t.Failures {
+		t.Failures, t.Message = failures, message
 	}
 	if p.Slot != 0 {
 		return // the task as a whole has a reason
@@ -209,6 +217,12 @@ func (s *jobs) state(j *Job, t *JobTask, finished bool) string {
 		return j.State
 	case c.Parked > 0:
 		return cluster.PartitionParked.String()
+	case c.Silent > 0:
+		return OwnerSilent
+	case c.BackingOff > 0:
+		return BackingOff
+	case c.Failing > 0:
+		return Failing
 	case c.Running > 0:
 		return Running
 	case c.Moving > 0:

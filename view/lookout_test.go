@@ -1,20 +1,20 @@
-package api_test
+package view_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/view"
 )
 
 // scene is a cluster of members a, b, c that own one task each, with what they write beside the value, and an observer.
@@ -23,14 +23,14 @@ type scene struct {
 	v       cluster.Value
 	docs    *memory.Store
 	now     protocol.Instant
-	lookout *api.Lookout
+	lookout *view.Lookout
 }
 
 func newScene(t *testing.T, specs ...cluster.JobSpec) *scene {
 	t.Helper()
 	s := &scene{t: t, docs: memory.New().Open(), now: 1}
 	t.Cleanup(func() { s.docs.Close() })
-	s.lookout = api.NewLookout(s.docs, func() protocol.Instant { return s.now })
+	s.lookout = view.NewLookout(s.docs, func() protocol.Instant { return s.now })
 	f := &folded{}
 	for _, m := range []cluster.MemberID{"a", "b", "c"} {
 		f.join(m, cluster.PrepareJoin{})
@@ -65,7 +65,7 @@ func (s *scene) beat(member string, age time.Duration) {
 	s.write("pulse/"+member, map[string]any{"member": member, "at_ms": time.Now().Add(-age).UnixMilli(), "ttl_ms": 10_000})
 }
 
-func (s *scene) look() api.Sight {
+func (s *scene) look() view.Sight {
 	s.t.Helper()
 	sight, err := s.lookout.Look(s.t.Context(), s.v)
 	if err != nil {
@@ -76,8 +76,7 @@ func (s *scene) look() api.Sight {
 
 // states are those of the members as the lookout sees them.
 func (s *scene) states() string {
-	members := api.MembersOf(s.v)
-	s.look().Members(members)
+	members := s.look().Members()
 	var out []string
 	for _, m := range members {
 		out = append(out, m.Member+":"+m.Heartbeat.State)
@@ -122,8 +121,7 @@ func TestASightCorrectsSumsAndTasks(t *testing.T) {
 	s.write("failing/b", node.Failing{Member: "b", Failing: 1, Runs: []node.FailingRun{run("j0#b", "failing", token("j0#b")-1)}}) // of a former owner
 	s.write("failing/c", node.Failing{Member: "c", Failing: 1, Runs: []node.FailingRun{run("j0#c", "failing", token("j0#c"))}})   // of the dead
 	sight := s.look()
-	tasks := api.TasksOf(s.v, false)
-	sight.Tasks(tasks)
+	tasks := sight.Tasks(view.Filter{})
 	var got []string
 	for i := range tasks {
 		got = append(got, strings.TrimSpace(tasks[i].Task+" "+tasks[i].State+" "+tasks[i].FailureText()))
@@ -131,8 +129,7 @@ func TestASightCorrectsSumsAndTasks(t *testing.T) {
 	if want := "j0#a failing 7 of 7 rounds, last: refused|j0#b running|j0#c owner silent"; strings.Join(got, "|") != want {
 		t.Errorf("got %q", got)
 	}
-	st := api.StatusOf(s.v)
-	sight.Status(s.v, &st)
+	st := sight.Status()
 	if st.Tasks.Running != 1 || st.Tasks.Failing != 1 || st.Tasks.Silent != 1 || st.Members.Silent != 1 {
 		t.Errorf("got %+v %+v", st.Tasks, st.Members)
 	}
@@ -142,7 +139,7 @@ func TestASightCorrectsSumsAndTasks(t *testing.T) {
 	if got := strings.Join(st.Wrong(), "; "); got != "members that are probably dead: 1; tasks without a live owner: 1; failing: 1" {
 		t.Errorf("it says that %q is wrong", got)
 	}
-	if len(api.Filter(tasks, "owner-silent", "c")) != 1 || len(api.Filter(tasks, "running", "")) != 1 {
+	if len(sight.Tasks(view.Filter{State: "owner-silent", Owner: "c"})) != 1 || len(sight.Tasks(view.Filter{State: "running"})) != 1 {
 		t.Error("tasks are filtered by the state that the value has")
 	}
 }
@@ -165,9 +162,8 @@ func TestMoreFailsThanIsListed(t *testing.T) {
 	p, _ := s.v.Partition("j0#a")
 	f.Runs[0] = node.FailingRun{Partition: p.ID, Token: p.Token, State: "failing", Rounds: 1, Failures: 1}
 	s.write("failing/a", f)
-	st := api.StatusOf(s.v)
-	before := st.Tasks.Running
-	s.look().Status(s.v, &st)
+	before := view.Of(s.v).Status().Tasks.Running
+	st := s.look().Status()
 	if st.Tasks.Failing != 6 || st.Tasks.Running != before-6 || st.More != 5 {
 		t.Errorf("got %+v, %d more", st.Tasks, st.More)
 	}
@@ -200,7 +196,7 @@ func TestWhyOfAWholeTask(t *testing.T) {
 		if id == "j1" {
 			sight = all
 		}
-		w, ok := api.WhyOf(s.v, sight, cluster.PartitionID(id), nil)
+		w, ok := sight.Why(cluster.PartitionID(id), nil)
 		got := "not known"
 		if ok {
 			got = strings.TrimSpace(w.State + " " + w.Spread)
@@ -224,38 +220,13 @@ func TestWhyOfAMalformedFile(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	bad := journal.Record{AtMS: 5, Kind: journal.Malformed, Partition: "never", Message: "unknown field"}
-	w, ok := api.WhyOf(s.v, api.Sight{}, "never", []journal.Record{bad})
-	if !ok || w.State != api.Malformed || w.Reason == nil || !strings.Contains(w.Reason.Try, "no version of it has ever run") {
+	w, ok := view.Of(s.v).Why("never", []journal.Record{bad})
+	if !ok || w.State != view.Malformed || w.Reason == nil || !strings.Contains(w.Reason.Try, "no version of it has ever run") {
 		t.Errorf("got %v %+v", ok, w)
 	}
-	w, ok = api.WhyOf(s.v, api.Sight{}, "never", []journal.Record{bad, {Kind: journal.Recovered, Partition: "never"}})
-	if !ok || w.State != api.Gone {
+	w, ok = view.Of(s.v).Why("never", []journal.Record{bad, {Kind: journal.Recovered, Partition: "never"}})
+	if !ok || w.State != view.Gone {
 		t.Errorf("a file that was removed: got %v %+v", ok, w)
-	}
-}
-
-// The HTTP API shows what the lookout sees, on each path that shows states.
-func TestTheServerLooks(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.beat("a", 0)
-	s.beat("b", 0)
-	c := api.Config{Value: func() cluster.Value { return s.v }, Lookout: s.lookout}
-	for path, want := range map[string]string{
-		"/v1/status":      `"silent":1`,
-		"/v1/members":     `"heartbeat":{"state":"gone"}`,
-		"/v1/tasks":       `"state":"owner silent","owner":"c"`,
-		"/v1/why?task=j0": `"rule":"owner"`,
-	} {
-		if got := body(t, request(c, "GET", path, nil)); !strings.Contains(got, want) {
-			t.Errorf("%s: no %s in %s", path, want, got)
-		}
-	}
-	s.docs.Close()
-	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=j0"} {
-		if got := request(c, "GET", path, nil); got.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("%s: %s where the store does not answer", path, got.Status)
-		}
 	}
 }
 
@@ -274,12 +245,11 @@ func TestHeartbeatsOfSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sight, err := api.NewLookout(docs, func() protocol.Instant { return 1 }).Look(t.Context(), f.v)
+	sight, err := view.NewLookout(docs, func() protocol.Instant { return 1 }).Look(t.Context(), f.v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	members := api.MembersOf(f.v)
-	sight.Members(members)
+	members := sight.Members()
 	got := ""
 	for _, m := range members {
 		got += m.Member + ":"
@@ -288,7 +258,44 @@ func TestHeartbeatsOfSessions(t *testing.T) {
 		}
 		got += " "
 	}
-	if want := "a:" + api.HeartbeatPresent + " b:" + api.HeartbeatGone + " c:" + api.HeartbeatGone + " "; got != want {
+	if want := "a:" + view.HeartbeatPresent + " b:" + view.HeartbeatGone + " c:" + view.HeartbeatGone + " "; got != want {
 		t.Errorf("heartbeats %q, want %q", got, want)
+	}
+}
+
+// asking counts what is asked of a store.
+type asking struct {
+	store.Docs
+	gets, lists int
+}
+
+func (a *asking) Get(ctx context.Context, key string) (store.Doc, error) {
+	a.gets++
+	return a.Docs.Get(ctx, key)
+}
+
+func (a *asking) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	a.lists++
+	return a.Docs.List(ctx, prefix)
+}
+
+// TestALookListsOnce: heartbeats are not read one by one, but for those that a list has not.
+func TestALookListsOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, m := range []string{"a", "b"} {
+		s.beat(m, 0)
+	}
+	a := &asking{Docs: s.docs}
+	sight, err := view.NewLookout(a, func() protocol.Instant { return 1 }).Look(t.Context(), s.v)
+	if err != nil || a.gets != 1 || a.lists != 2 {
+		t.Errorf("%d reads and %d lists, %v; want one read of what is missing, and lists of heartbeats and of what fails", a.gets, a.lists, err)
+	}
+	n := 0
+	for range sight.Heartbeats() {
+		n++
+	}
+	if n != 3 {
+		t.Errorf("%d heartbeats of 3 members", n)
 	}
 }

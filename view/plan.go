@@ -1,4 +1,4 @@
-package api
+package view
 
 import (
 	"fmt"
@@ -80,7 +80,7 @@ func what(v cluster.Value, commands []cluster.Command) cluster.Value {
 		writer, seq = l.Writer, v.Wrote(l.Writer)+1
 	}
 	next, _ := v.Apply(cluster.Entry{
-		Index: v.Index() + 1, Writer: writer, Seq: seq, Format: v.Settings().Format, Commands: commands,
+		Index: v.Index() + 1, Writer: writer, Seq: seq, Commands: commands,
 	})
 	return next
 }
@@ -111,7 +111,7 @@ func settled(v cluster.Value) cluster.Value {
 // partitions compares who owns what.
 func (p *Plan) partitions(before, after cluster.Value, without []cluster.MemberID) {
 	for was := range before.Partitions() {
-		if reserved(was.ID) || was.Slot != 0 || was.State != cluster.PartitionGranted {
+		if was.ID.Reserved() || was.Slot != 0 || was.State != cluster.PartitionGranted {
 			continue
 		}
 		p.Tasks++
@@ -145,7 +145,7 @@ func (p *Plan) members(before, after cluster.Value) {
 func ownedCounts(v cluster.Value) map[cluster.MemberID]int {
 	out := make(map[cluster.MemberID]int)
 	for p := range v.Partitions() {
-		if p.State == cluster.PartitionGranted && p.Slot == 0 && !reserved(p.ID) {
+		if p.State == cluster.PartitionGranted && p.Slot == 0 && !p.ID.Reserved() {
 			out[p.Owner]++
 		}
 	}

@@ -1,7 +1,8 @@
-package api
+package view
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
@@ -15,6 +16,8 @@ type Why struct {
 	Labels   map[string]string `json:"labels,omitempty"` // that a member must have
 	Source   string            `json:"source,omitempty"` // who defined it
 	Version  string            `json:"version,omitempty"`
+	// Malformed is what is wrong with the file of a task that runs by an earlier version of it.
+	Malformed *Reason `json:"malformed,omitempty"`
 	// Partitions and NotRunning explain a task that has several partitions, as a whole: how many are in which state, and the first of those that do not
 	// run as they should, at most MaxNotRunning.
 	Partitions *TaskCounts      `json:"partitions,omitempty"`
@@ -29,29 +32,29 @@ const MaxNotRunning = 10
 // Gone is the state of a task that the journal knows and the value does not any more.
 const Gone = "gone"
 
-// WhyOf explains one partition, one task as a whole, or one job; records are its journal, oldest first. It is false for what neither the value nor
+// Why explains one partition, one task as a whole, or one job; records are its journal, oldest first. It is false for what neither the value nor
 // the records know.
-func WhyOf(v cluster.Value, sight Sight, id cluster.PartitionID, records []journal.Record) (Why, bool) {
+func (s Sight) Why(id cluster.PartitionID, records []journal.Record) (Why, bool) {
 	w := Why{History: records}
 	if w.History == nil {
 		w.History = []journal.Record{}
 	}
-	t, ok := TaskOf(v, id)
+	t, ok := s.taskOf(id)
 	switch {
 	case ok:
-		sight.task(&t)
 		w.Task = t
-	case w.whole(v, sight, id):
+	case w.whole(s, id):
 	case len(records) > 0:
-		w.Task = formerTask(v, id, records)
+		w.Task = formerTask(s.v, id, records)
 		return w, true
 	default:
 		return Why{}, false
 	}
+	w.Malformed, _ = malformedIn(s.v, id, records)
 	if w.State == OwnerSilent {
-		w.Reason = sight.silence(cluster.MemberID(w.Owner))
+		w.Reason = s.silence(cluster.MemberID(w.Owner))
 	}
-	w.specify(v, id)
+	w.specify(s.v, id)
 	return w, true
 }
 
@@ -72,35 +75,37 @@ func (w *Why) specify(v cluster.Value, id cluster.PartitionID) {
 	}
 }
 
-// silence explains a task whose owner is probably dead.
-func (s Sight) silence(m cluster.MemberID) *Reason {
-	return &Reason{Rule: "owner", Text: string(m) + ": " + s.beats[m].Text(s.now), Try: "start a member; where others live, they take over after its TTL"}
-}
-
 // formerTask is what only the journal knows: a definition that was never sound, or what is gone.
 func formerTask(v cluster.Value, id cluster.PartitionID, records []journal.Record) Task {
-	for i := len(records) - 1; i >= 0; i-- {
-		switch r := records[i]; r.Kind {
-		case journal.Malformed:
-			reason := &Reason{Rule: Malformed, Text: r.Line(), Try: mendFile(v, string(id))}
-			return Task{Task: string(id), State: Malformed, SinceMS: r.AtMS, Reason: reason, Own: reserved(id)}
-		case journal.Recovered:
-			return Task{Task: string(id), State: Gone}
-		}
+	if reason, sinceMS := malformedIn(v, id, records); reason != nil {
+		return Task{Task: string(id), State: Malformed, SinceMS: sinceMS, Reason: reason, Own: id.Reserved()}
 	}
 	return Task{Task: string(id), State: Gone}
 }
 
+// malformedIn is what is wrong with the file of a task, and since when; nil if it is sound.
+func malformedIn(v cluster.Value, id cluster.PartitionID, records []journal.Record) (*Reason, int64) {
+	for _, r := range slices.Backward(records) {
+		switch r.Kind {
+		case journal.Malformed:
+			return &Reason{Rule: Malformed, Text: r.Line(), Try: mendFile(v, string(id))}, r.AtMS
+		case journal.Recovered:
+			return nil, 0
+		}
+	}
+	return nil, 0
+}
+
 // whole explains a task with several partitions, or a job.
-func (w *Why) whole(v cluster.Value, sight Sight, id cluster.PartitionID) bool {
+func (w *Why) whole(s Sight, id cluster.PartitionID) bool {
 	jobID, _, key := id.Split()
-	job, ok := JobOf(v, jobID)
+	job, ok := s.Job(jobID)
 	if !ok || key != "" {
 		return false
 	}
 	for i := range job.Tasks {
 		if job.Tasks[i].Task == string(id) {
-			w.wholeTask(v, sight, &job, &job.Tasks[i])
+			w.wholeTask(s, &job, &job.Tasks[i])
 			return true
 		}
 	}
@@ -112,34 +117,29 @@ func (w *Why) whole(v cluster.Value, sight Sight, id cluster.PartitionID) bool {
 	return true
 }
 
-func (w *Why) wholeTask(v cluster.Value, sight Sight, job *Job, t *JobTask) {
+func (w *Why) wholeTask(s Sight, job *Job, t *JobTask) {
 	w.Task = Task{
 		Task: t.Task, Type: t.Type, State: t.State, SinceMS: job.SinceMS, Failures: t.Failures, Message: cmp.Or(t.Message, job.Message),
-		Reason: cmp.Or(endOf(job), t.Reason), Own: reserved(cluster.PartitionID(t.Task)),
+		Reason: cmp.Or(endOf(job), t.Reason), Own: cluster.PartitionID(t.Task).Reserved(),
 	}
 	if t.Partitions.Total == 0 {
 		return
 	}
-	counts := TaskCounts{}
-	for p := range v.Partitions() {
+	w.Partitions = &t.Partitions
+	for p := range s.v.Partitions() {
 		if id, name, _ := p.ID.Split(); string(cluster.NewPartitionID(id, name, "")) != t.Task {
 			continue
 		}
-		one := taskOf(v, p)
-		sight.task(&one)
-		counts.add(v, p)
-		counts.correct(stateOf(v, p), one.State)
+		one := s.Task(p)
 		if one.State == Running || one.State == cluster.PartitionFinished.String() || len(w.NotRunning) == MaxNotRunning {
 			continue
 		}
-		one.Reason = reasonOf(v, p.ID)
+		one.Reason = reasonOf(s.v, p.ID)
 		if one.State == OwnerSilent {
-			one.Reason = sight.silence(p.Owner)
+			one.Reason = s.silence(p.Owner)
 		}
 		w.NotRunning = append(w.NotRunning, one)
 	}
-	w.Partitions = &counts
-	w.State = counts.worst(t.State)
 }
 
 // endOf explains a job that has ended badly.
@@ -151,39 +151,4 @@ func endOf(j *Job) *Reason {
 		return &Reason{Rule: "killed", Text: "somebody has ended job " + j.Job}
 	}
 	return nil
-}
-
-// correct moves one partition from where the value has it to the state that was seen.
-func (c *TaskCounts) correct(was, is string) {
-	switch was {
-	case is:
-		return
-	case Running:
-		c.Running--
-	case Moving:
-		c.Moving--
-	}
-	switch is {
-	case Failing:
-		c.Failing++
-	case BackingOff:
-		c.BackingOff++
-	case OwnerSilent:
-		c.Silent++
-	}
-}
-
-// worst is the state that needs a person most, where the value has the task as running.
-func (c *TaskCounts) worst(state string) string {
-	switch {
-	case state != Running:
-		return state
-	case c.Silent > 0:
-		return OwnerSilent
-	case c.BackingOff > 0:
-		return BackingOff
-	case c.Failing > 0:
-		return Failing
-	}
-	return state
 }

@@ -1,4 +1,4 @@
-package api
+package view
 
 import (
 	"context"
@@ -40,12 +40,12 @@ func (l *Lookout) Look(ctx context.Context, v cluster.Value) (Sight, error) {
 	if err != nil {
 		return Sight{}, fmt.Errorf("read what fails: %w", err)
 	}
-	s := Sight{now: time.Now(), beats: make(map[cluster.MemberID]Heartbeat), runs: make(map[cluster.PartitionID]failingRun)}
+	s := Sight{v: v, now: time.Now(), beats: make(map[cluster.MemberID]Heartbeat), runs: make(map[cluster.PartitionID]failingRun)}
 	l.judge(&s, v, beats)
 	for _, d := range docs {
 		var f node.Failing
 		if json.Unmarshal(d.Value, &f) == nil && d.Key == node.FailingPrefix+f.Member {
-			s.add(v, f)
+			s.add(f)
 		}
 	}
 	return s, nil

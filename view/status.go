@@ -1,7 +1,9 @@
-package api
+package view
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -17,11 +19,14 @@ type Status struct {
 	Leader    *Leader      `json:"leader,omitempty"` // absent where nobody leads by the protocol
 	Members   MemberCounts `json:"members"`
 	Tasks     TaskCounts   `json:"tasks"`
-	Moves     *Moves       `json:"moves,omitempty"` // absent where the journal was not read
+	Moves     *Moves       `json:"moves,omitempty"` // absent where there is no journal
 	Problems  []Problem    `json:"problems"`        // at most MaxProblems
 	More      int          `json:"more_problems"`   // those that did not fit
-	Malformed int          `json:"malformed"`       // definitions; 0 where the journal was not read
-	Local     any          `json:"local,omitempty"` // what only the answering process knows
+	Malformed int          `json:"malformed"`       // definitions
+	Differing int          `json:"differing"`       // sources of which members have different files
+	// DeadLetters are those of all flows.
+	DeadLetters int `json:"dead_letters"`
+	Local       any `json:"local,omitempty"` // what only the answering process knows
 }
 
 // Leader is who decides, where one member does.
@@ -94,24 +99,94 @@ type Problem struct {
 // MaxProblems bounds Status.Problems.
 const MaxProblems = 100
 
-// StatusOf sums up a value. Its Store, Protocol and Local are the caller's to fill in, and Moves; see [MovesOf].
-func StatusOf(v cluster.Value) Status {
-	s := Status{
-		Index: uint64(v.Index()), Digest: fmt.Sprintf("%016x", uint64(v.Digest())), Problems: []Problem{}, Leader: leaderOf(v),
+// Status sums up what was seen. A [Viewer] adds what is not in it: malformed definitions, moves, sources that differ.
+func (s Sight) Status() Status {
+	st := Status{
+		Index: uint64(s.v.Index()), Digest: fmt.Sprintf("%016x", uint64(s.v.Digest())), Problems: []Problem{}, Leader: leaderOf(s.v),
 	}
-	for m := range v.Members() {
-		s.Members.add(m)
-	}
-	for p := range v.Partitions() {
-		if !reserved(p.ID) {
-			s.Tasks.add(v, p)
+	st.members(s)
+	for p := range s.v.Partitions() {
+		state := s.state(p)
+		if !p.ID.Reserved() {
+			st.Tasks.add(state)
 		}
-		if p.State == cluster.PartitionParked || p.State == cluster.PartitionWaiting && !pausedIn(v, p) {
-			s.problem(v, p)
+		if state == cluster.PartitionParked.String() || state == cluster.PartitionWaiting.String() {
+			st.problem(s.v, p)
 		}
 	}
-	s.jobs(v)
-	return s
+	st.jobs(s.v)
+	st.fails(s)
+	return st
+}
+
+// Counts are the members and the tasks by state.
+func (s Sight) Counts() (m MemberCounts, t TaskCounts) {
+	for one := range s.v.Members() {
+		m.add(one)
+	}
+	for p := range s.v.Partitions() {
+		if !p.ID.Reserved() {
+			t.add(s.state(p))
+		}
+	}
+	return m, t
+}
+
+// members counts the members, and adds those that may be dead to the problems.
+func (st *Status) members(s Sight) {
+	for m := range s.v.Members() {
+		st.Members.add(m)
+		h, ok := s.beats[m.ID]
+		switch {
+		case !ok:
+			continue
+		case h.Guardian == "on":
+			st.Members.Guarded++
+		case h.Unguarded():
+			st.Members.Unguarded++
+		}
+		if h.Slower() {
+			st.Members.Slower++
+		}
+		if h.Lost() {
+			st.Members.Silent++
+			st.tell(Problem{State: h.problem(), Member: string(m.ID), SinceMS: m.SinceMS, Text: h.Text(s.now) + tasksText(s.orphans(m.ID)),
+				Try: "start it again; or wait, others take over after its TTL"})
+		}
+	}
+}
+
+// orphans is how many tasks nobody runs because their owner is probably dead.
+func (s Sight) orphans(m cluster.MemberID) (n int) {
+	for p := range s.v.OwnedBy(m) {
+		if p.Owner == m && !p.ID.Reserved() && s.state(p) == OwnerSilent {
+			n++
+		}
+	}
+	return n
+}
+
+func tasksText(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "; nobody runs its task"
+	}
+	return fmt.Sprintf("; nobody runs its %d tasks", n)
+}
+
+// fails adds what fails to the problems.
+func (st *Status) fails(s Sight) {
+	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
+		p, _ := s.v.Partition(id)
+		t := s.Task(p)
+		st.tell(Problem{State: t.State, Task: t.Task, Text: t.FailureText(), Try: "mend what fails", SinceMS: t.FailingMS})
+	}
+	st.Tasks.Running -= s.Unlisted()
+	st.Tasks.Failing += s.moreFailing
+	st.Tasks.BackingOff += s.moreBackingOff
+	st.More += s.Unlisted()
 }
 
 // jobs adds the jobs that wait for slots, and those that failed.
@@ -154,30 +229,30 @@ func (c *MemberCounts) add(m cluster.Member) {
 	}
 }
 
-func (c *TaskCounts) add(v cluster.Value, p cluster.Partition) {
+func (c *TaskCounts) add(state string) {
 	c.Total++
-	if pausedIn(v, p) {
-		c.Paused++
-		return
-	}
-	switch p.State {
-	case cluster.PartitionGranted:
-		if p.Offered {
-			c.Moving++
-		} else {
-			c.Running++
-		}
-	case cluster.PartitionReleasing, cluster.PartitionAdopting:
+	switch state {
+	case Running:
+		c.Running++
+	case Failing:
+		c.Failing++
+	case BackingOff:
+		c.BackingOff++
+	case OwnerSilent:
+		c.Silent++
+	case Moving, Offered:
 		c.Moving++
-	case cluster.PartitionWaiting:
+	case Paused:
+		c.Paused++
+	case cluster.PartitionWaiting.String():
 		c.Waiting++
-	case cluster.PartitionParked:
+	case cluster.PartitionParked.String():
 		c.Parked++
-	case cluster.PartitionBlocked:
+	case cluster.PartitionBlocked.String():
 		c.Blocked++
-	case cluster.PartitionHeld:
+	case cluster.PartitionHeld.String():
 		c.Held++
-	case cluster.PartitionFinished:
+	case cluster.PartitionFinished.String():
 		c.Finished++
 	}
 }
@@ -197,8 +272,8 @@ func (s *Status) problem(v cluster.Value, p cluster.Partition) {
 	s.Problems = append(s.Problems, out)
 }
 
-// AddMalformed adds what the journal says of definitions that are malformed and not mended since. Records are oldest first.
-func (s *Status) AddMalformed(v cluster.Value, records []journal.Record) {
+// addMalformed adds what the journal says of definitions that are malformed and not mended since. Records are oldest first.
+func (s *Status) addMalformed(v cluster.Value, records []journal.Record) {
 	last := map[string]journal.Record{}
 	var order []string
 	for _, r := range records {
@@ -249,11 +324,13 @@ func (s *Status) Wrong() []string {
 	say(s.Tasks.Failing, "failing: %d")
 	say(s.Tasks.BackingOff, "backing off: %d")
 	say(s.Malformed, "malformed: %d")
+	say(s.DeadLetters, "dead letters: %d")
+	say(s.Differing, "sources that differ: %d")
 	return out
 }
 
-// MovesOf sums up the moves among journal records.
-func MovesOf(records []journal.Record) *Moves {
+// movesOf sums up the moves among journal records.
+func movesOf(records []journal.Record) *Moves {
 	var m Moves
 	for _, r := range records {
 		if r.Kind == journal.Moved {

@@ -1,4 +1,4 @@
-package api
+package view
 
 import (
 	"slices"
@@ -18,7 +18,7 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 	apply := func(c cluster.Command) {
 		i := v.Index() + 1
-		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Format: cluster.Format, AtMS: 1000, Commands: []cluster.Command{c}})
+		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000, Commands: []cluster.Command{c}})
 		if !did.Results[0].Accepted {
 			t.Fatal(did.Results[0].Reason)
 		}
@@ -26,7 +26,7 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 	check := func(id, state, rule string, slots ...string) {
 		t.Helper()
-		w, ok := WhyOf(v, Sight{}, cluster.PartitionID(id), nil)
+		w, ok := Of(v).Why(cluster.PartitionID(id), nil)
 		got := ""
 		if w.Reason != nil {
 			got = w.Reason.Rule
@@ -43,7 +43,7 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	apply(cluster.FinishPartition{Partition: "etl/read#a:1", Token: 2})
 	check("etl/read", "finished", "")
 	check("etl/write", "running", "", "a:1")
-	if m := MembersOf(v); m[0].SlotsTaken != 2 || m[0].Slots != 2 {
+	if m := Of(v).Members(); m[0].SlotsTaken != 2 || m[0].Slots != 2 {
 		t.Errorf("%+v", m[0])
 	}
 	apply(cluster.SubmitJob{Job: "big", Spec: cluster.JobSpec{
@@ -61,7 +61,7 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 		}
 	}
 	var told []string
-	for _, p := range StatusOf(v).Problems {
+	for _, p := range Of(v).Status().Problems {
 		told = append(told, p.State+" "+p.Task+" "+p.Text)
 	}
 	want := []string{"waiting big coverage: it needs 3 slots, 1 of 2 is left to it", "failed frail frail#a:2 failed once: no luck"}
@@ -70,7 +70,7 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 	apply(cluster.KillJob{Job: "etl"})
 	check("etl/write", "killed", "")
-	if _, ok := WhyOf(v, Sight{}, "etl/nothing", nil); ok {
+	if _, ok := Of(v).Why("etl/nothing", nil); ok {
 		t.Error("there is no such task")
 	}
 }
@@ -82,21 +82,21 @@ func TestABatchIsNoProblem(t *testing.T) {
 	for _, name := range []string{"read", "write"} {
 		spec.Tasks = append(spec.Tasks, cluster.TaskSpec{Name: name, Type: "noop", Spread: cluster.SpreadPool})
 	}
-	v, did := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Format: cluster.Format, Commands: []cluster.Command{
+	v, did := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: []cluster.Command{
 		cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "etl", Spec: spec},
 	}})
 	if !did.Results[1].Accepted {
 		t.Fatal(did.Results[1].Reason)
 	}
-	if got := StatusOf(v).Problems; len(got) != 0 {
+	if got := Of(v).Status().Problems; len(got) != 0 {
 		t.Errorf("problems %+v", got)
 	}
-	job, _ := JobOf(v, "etl")
+	job, _ := Of(v).Job("etl")
 	if job.State != "running" || job.Tasks[0].State != Running || len(job.Tasks[0].Slots) != 2 || job.Tasks[1].State != "waiting" ||
 		job.Tasks[1].Reason == nil || job.Tasks[1].Reason.Rule != "after" || !slices.Equal(job.Tasks[1].After, []string{"read"}) {
 		t.Errorf("got %+v", job)
 	}
-	if w, ok := WhyOf(v, Sight{}, "etl/write", nil); !ok || w.Reason == nil || w.Reason.Rule != "after" {
+	if w, ok := Of(v).Why("etl/write", nil); !ok || w.Reason == nil || w.Reason.Rule != "after" {
 		t.Errorf("got %+v", w.Reason)
 	}
 }

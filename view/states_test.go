@@ -1,7 +1,8 @@
-package api
+package view
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/node"
 )
 
 // applied is a value after further commands, all of which are accepted.
@@ -16,7 +18,7 @@ func applied(t *testing.T, v cluster.Value, commands ...cluster.Command) cluster
 	t.Helper()
 	for _, c := range commands {
 		i := v.Index() + 1
-		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Format: cluster.Format, AtMS: 1000, Commands: []cluster.Command{c}})
+		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000, Commands: []cluster.Command{c}})
 		if !did.Results[0].Accepted {
 			t.Fatalf("%v: %s", c, did.Results[0].Reason)
 		}
@@ -41,7 +43,7 @@ func TestPartitionsByState(t *testing.T) {
 	} {
 		var got TaskCounts
 		for range want.Total {
-			got.add(cluster.Value{}, p)
+			got.add(Of(cluster.Value{}).state(p))
 		}
 		if got != want {
 			t.Errorf("%v: got %+v, want %+v", p.State, got, want)
@@ -64,28 +66,44 @@ func TestMembersByState(t *testing.T) {
 	}
 }
 
-// What was running in the value is counted once under what was seen, and the worst is what the task as a whole shows.
+// What was running in the value is counted once under what was seen, and a task shows the state of its partitions that needs a person most.
 func TestStatesAreCorrected(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		was, is string
-		want    TaskCounts
-		worst   string
+	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{
+		Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned, Partitions: []string{"x", "y", "z"}}}}})
+	x, _ := v.Partition("j#x")
+	y, _ := v.Partition("j#y")
+	fails := func(p cluster.Partition, state string) map[cluster.PartitionID]failingRun {
+		r := failingRun{asOfMS: 9_000}
+		r.Partition, r.Token, r.State, r.SinceMS, r.Rounds, r.Failures, r.Message = p.ID, p.Token, state, 5_000, 7, 3, "refused"
+		return map[cluster.PartitionID]failingRun{p.ID: r}
+	}
+	both := fails(x, BackingOff)
+	maps.Copy(both, fails(y, Failing))
+	old := fails(x, Failing)
+	old["j#x"] = failingRun{FailingRun: node.FailingRun{State: Failing, Token: x.Token - 1}}
+	for name, c := range map[string]struct {
+		sight Sight
+		want  TaskCounts
+		state string
 	}{
-		{Running, Running, TaskCounts{Running: 2, Moving: 2}, Running},
-		{Running, Failing, TaskCounts{Running: 1, Moving: 2, Failing: 1}, Failing},
-		{Running, BackingOff, TaskCounts{Running: 1, Moving: 2, BackingOff: 1}, BackingOff},
-		{Running, OwnerSilent, TaskCounts{Running: 1, Moving: 2, Silent: 1}, OwnerSilent},
-		{Moving, OwnerSilent, TaskCounts{Running: 2, Moving: 1, Silent: 1}, OwnerSilent},
+		"nothing":   {Sight{}, TaskCounts{Total: 3, Running: 3}, Running},
+		"one fails": {Sight{runs: fails(x, Failing)}, TaskCounts{Total: 3, Running: 2, Failing: 1}, Failing},
+		"both":      {Sight{runs: both}, TaskCounts{Total: 3, Running: 1, Failing: 1, BackingOff: 1}, BackingOff},
+		"old token": {Sight{runs: old}, TaskCounts{Total: 3, Running: 3}, Running},
+		"dead": {Sight{runs: both, beats: map[cluster.MemberID]Heartbeat{"a": {State: HeartbeatGone}}},
+			TaskCounts{Total: 3, Silent: 3}, OwnerSilent},
 	} {
-		got := TaskCounts{Running: 2, Moving: 2}
-		got.correct(c.was, c.is)
-		if got != c.want || got.worst(Running) != c.worst || got.worst("parked") != "parked" {
-			t.Errorf("%s is %s: %+v, worst %s", c.was, c.is, got, got.worst(Running))
+		c.sight.v = v
+		_, counts := c.sight.Counts()
+		job, _ := c.sight.Job("j")
+		if st := c.sight.Status(); st.Tasks != c.want || counts != c.want || job.Tasks[0].State != c.state || job.Tasks[0].Partitions != c.want {
+			t.Errorf("%s: status %+v, counts %+v, job %+v", name, st.Tasks, counts, job.Tasks[0])
 		}
 	}
-	if got := (&TaskCounts{Failing: 1, BackingOff: 1}).worst(Running); got != BackingOff {
-		t.Errorf("backing off is worse than failing: %s", got)
+	task := Sight{v: v, runs: fails(x, Failing)}.Task(x)
+	if task.State != Failing || task.FailingMS != 5_000 || task.AsOfMS != 9_000 || task.FailureText() != "3 of 7 rounds, last: refused" {
+		t.Errorf("got %+v", task)
 	}
 }
 
@@ -96,7 +114,7 @@ func TestPausedJobs(t *testing.T) {
 		spec.Type = "noop"
 		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
 	}
-	v := applied(t, cluster.Value{}, cluster.Configure{Format: 3}, cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 1},
+	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 1},
 		job("bad", cluster.TaskSpec{MaxAttempts: 1}), job("far", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}),
 		job("runs", cluster.TaskSpec{}), job("pool", cluster.TaskSpec{Spread: cluster.SpreadPool}), job("rest", cluster.TaskSpec{Spread: cluster.SpreadPool}),
 	)
@@ -109,8 +127,8 @@ func TestPausedJobs(t *testing.T) {
 	check := func(want ...string) {
 		t.Helper()
 		var got []string
-		for _, j := range JobsOf(v, nil) {
-			task, ok := TaskOf(v, cluster.PartitionID(j.Job))
+		for _, j := range Of(v).Jobs(nil) {
+			task, ok := Of(v).taskOf(cluster.PartitionID(j.Job))
 			if j.State != Paused || j.Ended() || !ok {
 				t.Errorf("job %s is %s, ended: %t", j.Job, j.State, j.Ended())
 			}
@@ -127,8 +145,38 @@ func TestPausedJobs(t *testing.T) {
 		}
 	}
 	check("bad parked parked", "far paused paused", "pool paused paused", "rest paused paused", "runs paused paused")
-	if s := StatusOf(v); s.Tasks != (TaskCounts{Total: 3, Parked: 1, Paused: 2}) {
+	if s := Of(v).Status(); s.Tasks != (TaskCounts{Total: 3, Parked: 1, Paused: 2}) {
 		t.Errorf("got %+v", s.Tasks)
+	}
+}
+
+// Metrics say of each state what the status does: what is paused does not wait, what is offered does not run, and Rota's own tasks are not counted.
+func TestMetricsSayWhatTheStatusSays(t *testing.T) {
+	t.Parallel()
+	task := func(id cluster.JobID, spec cluster.TaskSpec) cluster.Command {
+		spec.Type = "noop"
+		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
+	}
+	far := cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}
+	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+		cluster.PrepareJoin{Member: "b", Heartbeat: "q"}, cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "a", ByIncarnation: 2},
+		cluster.DrainMember{Member: "b", On: true}, task("rota.source.tasks", cluster.TaskSpec{}), task("runs", cluster.TaskSpec{}), task("far", far), task("rests", far),
+		cluster.PauseJob{Job: "rests", By: "ann"},
+	)
+	var got []string
+	for _, m := range Metrics(v) {
+		for _, x := range m.Values {
+			if x.Value != 0 {
+				got = append(got, fmt.Sprint(m.Name, " ", x.Label, " ", x.Value))
+			}
+		}
+	}
+	want := []string{
+		"rota_cluster_members joined 1", "rota_cluster_members draining 1", "rota_cluster_partitions waiting 1",
+		"rota_cluster_partitions granted 1", "rota_cluster_partitions paused 1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -163,7 +211,7 @@ func TestWhyOfWhatIsGone(t *testing.T) {
 		for kind := range strings.FieldsSeq(words) {
 			records = append(records, journal.Record{Kind: journal.Kind(kind), Partition: "x"})
 		}
-		if w, ok := WhyOf(cluster.Value{}, Sight{}, "x", records); !ok || w.State != want {
+		if w, ok := Of(cluster.Value{}).Why("x", records); !ok || w.State != want {
 			t.Errorf("%s: got %q, want %q", words, w.State, want)
 		}
 	}
