@@ -101,12 +101,12 @@ func TestCost(t *testing.T) {
 type distant struct{ *counted }
 
 func (d distant) Read(ctx context.Context, q driver.Query) (driver.Rows, error) {
-	time.Sleep(time.Millisecond)
+	time.Sleep(time.Millisecond) // waits: in virtual time
 	return d.counted.Read(ctx, q)
 }
 
 func (d distant) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
-	time.Sleep(time.Millisecond)
+	time.Sleep(time.Millisecond) // waits: in virtual time
 	return d.counted.Swap(ctx, op, with...)
 }
 
