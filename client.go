@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/work"
@@ -34,13 +34,10 @@ type ClientOptions struct {
 type Client struct {
 	*Locks
 	calls *call.Client
-	docs  Store
-	proto Protocol
+	at    *operate.Client
+	ops   *operate.Operator
 	types work.Types
-
-	mu   sync.Mutex // one proposal at a time
-	jobs protocol.Client
-	seen Value
+	log   *slog.Logger
 }
 
 // Validate says what is wrong with the options; nil where nothing is.
@@ -77,7 +74,12 @@ func Open(s Store, o ClientOptions) (*Client, error) {
 	if proto == nil {
 		proto = replica.Protocol{}
 	}
-	return &Client{Locks: locks, calls: calls, docs: s, proto: proto, types: types}, nil
+	by, log := cmp.Or(o.Name, "client"), o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	at := operate.Outside(proto, s, by)
+	return &Client{Locks: locks, calls: calls, at: at, ops: operate.New(at, s, types, by), types: types, log: log}, nil
 }
 
 // typesOf is the table of task types.
@@ -96,31 +98,17 @@ func typesOf(all []Type) (work.Types, error) {
 func (c *Client) Calls() *CallClient { return c.calls }
 
 // Value is the cluster as the store has it now.
-func (c *Client) Value(ctx context.Context) (Value, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.observe(ctx)
-}
-
-func (c *Client) observe(ctx context.Context) (Value, error) {
-	v, err := c.proto.Observe(ctx, c.docs, c.seen)
-	if err != nil {
-		return Value{}, fmt.Errorf("read the cluster: %w", err)
-	}
-	c.seen = v
-	return v, nil
-}
+func (c *Client) Value(ctx context.Context) (Value, error) { return c.at.Value(ctx) }
 
 // Submit is [Member.Submit].
 func (c *Client) Submit(ctx context.Context, job string, t Task) error {
+	what := fmt.Sprintf("submit job %q", job)
 	spec, err := t.spec(job, c.knownTypes(t.Type))
-	if err == nil {
-		err = c.change(ctx, cluster.JobID(job), func(old *cluster.Job) (cluster.Command, error) { return submit(old, cluster.JobID(job), spec) })
-	}
 	if err != nil {
-		return fmt.Errorf("submit job %q: %w", job, err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
-	return nil
+	a, err := c.ops.Submit(ctx, cluster.JobID(job), spec, 0)
+	return c.asked(what, a, err)
 }
 
 // knownTypes are the types that tasks are checked with: those of the options, or one that takes whatever it is given.
@@ -133,58 +121,16 @@ func (c *Client) knownTypes(name string) work.Types {
 
 // Kill is [Member.Kill].
 func (c *Client) Kill(ctx context.Context, job string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.propose(ctx, cluster.KillJob{Job: cluster.JobID(job)}); err != nil {
-		return fmt.Errorf("kill job %q: %w", job, err)
-	}
-	return nil
+	a, err := c.ops.Kill(ctx, cluster.JobID(job))
+	return c.asked(fmt.Sprintf("kill job %q", job), a, err)
 }
 
-// errChanged says that the cluster has changed since it was looked at.
-var errChanged = errors.New("changed meanwhile")
-
-func (c *Client) change(ctx context.Context, id cluster.JobID, decide func(*cluster.Job) (cluster.Command, error)) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for range applyTries {
-		v, err := c.observe(ctx)
-		if err != nil {
-			return err
-		}
-		var old *cluster.Job
-		if j, ok := v.Job(id); ok {
-			old = &j
-		}
-		command, err := decide(old)
-		if err != nil || command == nil {
-			return err
-		}
-		if err = c.propose(ctx, command); !errors.Is(err, errChanged) {
-			return err
-		}
+func (c *Client) asked(what string, a operate.Answer, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
-	return fmt.Errorf("%w: others change it all the time", ErrRefused)
-}
-
-func (c *Client) propose(ctx context.Context, command cluster.Command) error {
-	if c.jobs == nil {
-		jobs, err := protocol.ClientAt(ctx, c.proto, c.docs)
-		if err != nil {
-			return err
-		}
-		c.jobs = jobs
-	}
-	res, err := c.jobs.Propose(ctx, command)
-	switch {
-	case err != nil:
-		return err
-	case len(res) != 1:
-		return errors.New("the cluster gave no answer")
-	case res[0].Reason == cluster.NotExpected:
-		return errChanged
-	case !res[0].Accepted:
-		return fmt.Errorf("%w: %s", ErrRefused, res[0].Reason)
+	if a.Unjournaled != nil {
+		c.log.Warn("it is done, and not in the journal", "what", what, "err", a.Unjournaled)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -47,6 +48,11 @@ func TestOneClientForAll(t *testing.T) {
 		}
 		if err := c.Kill(ctx, "nothing"); !errors.Is(err, rota.ErrRefused) {
 			t.Errorf("there is no such job: %v", err)
+		}
+		asked, err := journal.NewDocs(docs, "test", 0).Read(ctx, journal.Query{Partition: "job"})
+		must.Succeed(t, err)
+		if len(asked) != 2 || asked[0].Line() != "job  submit-job job greet  by importer" || asked[1].Line() != "job  kill-job job  by importer" {
+			t.Errorf("the journal has %v", asked)
 		}
 		if v, err := c.Value(ctx); err != nil || v.Index() == 0 {
 			t.Errorf("index %d, %v", v.Index(), err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/source/directory"
@@ -78,14 +79,14 @@ func (c Config) Validate() error {
 	return errors.Join(append(faults, err)...)
 }
 
-// ErrRefused is what Submit and Kill return when the cluster does not take the command; the error says why.
-var ErrRefused = errors.New("refused")
+// ErrRefused is what Submit, Kill and the like return when the cluster does not take the command; the error says why.
+var ErrRefused = operate.ErrRefused
 
 // Member is a joined member. Its methods may be called from any goroutine.
 type Member struct {
 	name  string
 	node  *node.Node
-	docs  Store
+	ops   *operate.Operator
 	locks *Locks
 	types work.Types
 	calls *CallClient
@@ -94,6 +95,7 @@ type Member struct {
 	once  sync.Once
 	done  chan struct{}
 	err   error // read when done is closed
+	ended context.Context
 }
 
 // Join starts a member and returns when it has joined. ctx bounds the joining alone: the member lives until Leave.
@@ -130,11 +132,13 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 		return nil, fmt.Errorf("join: %w", err)
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m := &Member{name: c.Member, node: n, docs: c.Store, locks: locks, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
+	ended, end := context.WithCancelCause(context.Background())
+	m := &Member{name: c.Member, node: n, ended: ended, ops: operate.New(operate.Inside(n), c.Store, types, c.Member), locks: locks, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		m.err = n.Run(context.WithValue(WithLocks(life, locks), memberKey{}, m), m.hurry)
 		locks.closeSoon(c.Logger)
+		end(errors.Join(m.err, context.Canceled))
 	}()
 	select {
 	case <-joined:
@@ -185,44 +189,21 @@ func (m *Member) Ready() []string { return m.node.Ready() }
 // is a *[source.MalformedError]. The same job with the same task is accepted again, and its run is not repeated; with another task it is refused
 // ([ErrRefused], see Apply). A job that was killed stays so ([ErrKilled]).
 func (m *Member) Submit(ctx context.Context, job string, t Task) error {
-	return m.submit(ctx, job, t, submit)
+	return m.submit(ctx, job, t, 0)
 }
 
 // SubmitAgain is Submit for a job that has ended, also one that was killed: it runs again, from the beginning.
 func (m *Member) SubmitAgain(ctx context.Context, job string, t Task) error {
-	var first *cluster.Job
-	looked := false
-	return m.submit(ctx, job, t, func(old *cluster.Job, id cluster.JobID, spec cluster.JobSpec) (cluster.Command, error) {
-		switch {
-		case !looked:
-			looked, first = true, old
-		case indexOf(old) != indexOf(first) && old != nil && cluster.SameSpec(old.Spec, &spec):
-			return nil, nil // it was submitted again meanwhile, perhaps by this very call
-		}
-		return cluster.SubmitJob{Job: id, Spec: spec, Expected: expect(old)}, nil
-	})
+	return m.submit(ctx, job, t, operate.Again)
 }
 
-func (m *Member) submit(ctx context.Context, job string, t Task, decide func(*cluster.Job, cluster.JobID, cluster.JobSpec) (cluster.Command, error)) error {
+func (m *Member) submit(ctx context.Context, job string, t Task, mode operate.Mode) error {
+	what := fmt.Sprintf("submit job %q", job)
 	spec, err := t.spec(job, m.types)
-	if err == nil {
-		_, err = m.change(ctx, cluster.JobID(job), func(old *cluster.Job) (cluster.Command, error) { return decide(old, cluster.JobID(job), spec) })
-	}
 	if err != nil {
-		return fmt.Errorf("submit job %q: %w", job, err)
-	}
-	return nil
-}
-
-func (m *Member) propose(ctx context.Context, what string, c cluster.Command) error {
-	res, err := m.node.Propose(ctx, c)
-	switch {
-	case err != nil:
 		return fmt.Errorf("%s: %w", what, err)
-	case len(res) != 1:
-		return fmt.Errorf("%s: the cluster gave no answer", what)
-	case !res[0].Accepted:
-		return fmt.Errorf("%s: %w: %s", what, ErrRefused, res[0].Reason)
 	}
-	return nil
+	return m.ask(ctx, what, func(ctx context.Context) (operate.Answer, error) {
+		return m.ops.Submit(ctx, cluster.JobID(job), spec, mode)
+	})
 }

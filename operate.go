@@ -2,73 +2,70 @@ package rota
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/view"
 )
 
-// Kill ends a job: its tasks stop. [Member.Wait] returns when they have.
+// Kill ends a job: its tasks stop. [Member.Wait] returns when they have. One of a task file is refused while a member has its source, which would submit it
+// again: remove the file, or pause the job.
 func (m *Member) Kill(ctx context.Context, job string) error {
-	return m.ask(ctx, fmt.Sprintf("kill job %q", job), cluster.KillJob{Job: cluster.JobID(job)})
+	return m.ask(ctx, fmt.Sprintf("kill job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Kill(ctx, cluster.JobID(job)) })
 }
 
 // Pause takes the tasks of a job from their members, under their hand-over contract, until Resume.
 func (m *Member) Pause(ctx context.Context, job string) error {
-	return m.ask(ctx, fmt.Sprintf("pause job %q", job), cluster.PauseJob{Job: cluster.JobID(job), By: m.name})
+	return m.ask(ctx, fmt.Sprintf("pause job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Pause(ctx, cluster.JobID(job)) })
 }
 
 // Resume ends a pause.
 func (m *Member) Resume(ctx context.Context, job string) error {
-	return m.ask(ctx, fmt.Sprintf("resume job %q", job), cluster.ResumeJob{Job: cluster.JobID(job)})
+	return m.ask(ctx, fmt.Sprintf("resume job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Resume(ctx, cluster.JobID(job)) })
 }
 
 // RunNow has the owner of a task begin a round at once, or when its present round is over; the planned rounds stay as they are. The task is named as for
 // Unpark; a job is all of its partitions. It is an error of kind [ErrRefused] where the task is paused, or has no rounds. If the owner stops before the round
 // is over, the next one runs it: at least once.
 func (m *Member) RunNow(ctx context.Context, task string) error {
-	_, err := m.node.RunNow(ctx, task, m.name)
-	if _, ok := errors.AsType[*node.NoRoundError](err); ok {
-		return fmt.Errorf("run %q now: %w: %w", task, ErrRefused, err)
-	}
-	return err
+	return m.ask(ctx, fmt.Sprintf("run %q now", task), func(ctx context.Context) (operate.Answer, error) {
+		_, a, err := m.ops.RunNow(ctx, task)
+		return a, err
+	})
 }
 
 // Unpark gives a partition that failed too often another row of attempts. It is named as everywhere: "job", "job/task", "job#key" or "job/task#key".
 func (m *Member) Unpark(ctx context.Context, partition string) error {
-	return m.ask(ctx, fmt.Sprintf("unpark %q", partition), cluster.UnparkPartition{Partition: cluster.PartitionID(partition)})
+	return m.ask(ctx, fmt.Sprintf("unpark %q", partition), func(ctx context.Context) (operate.Answer, error) {
+		return m.ops.Unpark(ctx, cluster.PartitionID(partition))
+	})
 }
 
 // Drain moves the tasks of a member away, under their hand-over contract, and gives it no more until Undrain, also when it restarts.
 func (m *Member) Drain(ctx context.Context, member string) error {
-	err := m.ask(ctx, fmt.Sprintf("drain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member), On: true})
-	if err == nil {
-		_, err = node.KeepDrained(ctx, m.docs, cluster.MemberID(member), true, m.name)
-	}
-	return err
+	return m.ask(ctx, fmt.Sprintf("drain member %q", member), func(ctx context.Context) (operate.Answer, error) {
+		return m.ops.Drain(ctx, cluster.MemberID(member))
+	})
 }
 
 // Undrain gives a drained member tasks again; one that is down takes them when it is back.
 func (m *Member) Undrain(ctx context.Context, member string) error {
-	was, err := node.KeepDrained(ctx, m.docs, cluster.MemberID(member), false, m.name)
-	if err != nil {
-		return err
-	}
-	if _, here := m.Value().Member(cluster.MemberID(member)); was && !here {
-		return nil
-	}
-	return m.ask(ctx, fmt.Sprintf("undrain member %q", member), cluster.DrainMember{Member: cluster.MemberID(member)})
+	return m.ask(ctx, fmt.Sprintf("undrain member %q", member), func(ctx context.Context) (operate.Answer, error) {
+		return m.ops.Undrain(ctx, cluster.MemberID(member))
+	})
 }
 
-// ask proposes what people decide, and journals it under this member's name.
-func (m *Member) ask(ctx context.Context, what string, c cluster.Command) error {
-	err := m.propose(ctx, what, c)
-	if err == nil {
-		m.node.Asked(c)
+// ask asks until ctx or the member has ended.
+func (m *Member) ask(ctx context.Context, what string, do func(ctx context.Context) (operate.Answer, error)) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(m.ended, func() { end(context.Cause(m.ended)) })()
+	if _, err := do(ctx); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
-	return err
+	return nil
 }
 
 // OwnerOf is the member that owns a partition of a job of one task now, as this member sees it, and its token; "" while it has no owner. The key is "" for a task of

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/source"
 )
 
@@ -17,8 +17,5 @@ func (m *Member) SubmitFile(ctx context.Context, name string, data []byte) (job 
 	if err != nil {
 		return "", fmt.Errorf("submit job: %w", err)
 	}
-	if _, err = m.change(ctx, id, func(old *cluster.Job) (cluster.Command, error) { return submit(old, id, spec) }); err != nil {
-		return string(id), fmt.Errorf("submit job %q: %w", id, err)
-	}
-	return string(id), nil
+	return string(id), m.ask(ctx, fmt.Sprintf("submit job %q", id), func(ctx context.Context) (operate.Answer, error) { return m.ops.Submit(ctx, id, spec, 0) })
 }

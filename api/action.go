@@ -6,26 +6,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/operate"
 )
 
 // Actions let requests change the cluster. They need a token: what a member may do is not for every program on its machine.
 type Actions struct {
-	// Do gives the cluster a command and journals it; an error means that nobody has answered, and that it may be done all the same.
-	Do func(ctx context.Context, c cluster.Command) (cluster.Result, error)
-	// RunNow asks for a round of a task, and journals it; an *AskError means that there is none to be had.
-	RunNow func(ctx context.Context, task string) error
+	Operator *operate.Operator
 	// Job reads the definition of a job, as rota submit does.
 	Job func(definition []byte) (cluster.JobID, cluster.JobSpec, error)
 }
-
-// AskError says why a task has no rounds to ask for.
-type AskError struct{ Reason string }
-
-// Error is the reason.
-func (e *AskError) Error() string { return e.Reason }
 
 // Accepted is the answer of an action that the cluster has accepted.
 type Accepted struct {
@@ -44,10 +37,14 @@ func (h *handler) actions() []operation {
 		return nil
 	}
 	few := newRoom(maxHeavy)
-	action := func(path, summary, param, means string, command func(name string) cluster.Command) operation {
+	o := h.c.Actions.Operator
+	action := func(path, summary, param, means string, do func(ctx context.Context, name string) (operate.Answer, error)) operation {
 		return operation{
 			method: http.MethodPost, path: path, summary: summary, answer: Accepted{}, codes: actionCodes, params: []parameter{{name: param, summary: means, kind: "string", required: true}},
-			handle: few.bound(h.trusted(func(w http.ResponseWriter, r *http.Request) { h.act(w, r, command(r.URL.Query().Get(param))) })),
+			handle: few.bound(h.trusted(func(w http.ResponseWriter, r *http.Request) {
+				name := r.URL.Query().Get(param)
+				h.act(w, r, strings.TrimPrefix(path, "/v1/")+" "+name, func(ctx context.Context) (operate.Answer, error) { return do(ctx, name) })
+			})),
 		}
 	}
 	task := "the name of a task"
@@ -61,21 +58,28 @@ func (h *handler) actions() []operation {
 			},
 			handle: few.bound(h.trusted(h.submit)),
 		},
-		action("/v1/kill", "End a job", "job", job, func(name string) cluster.Command { return cluster.KillJob{Job: cluster.JobID(name)} }),
-		action("/v1/pause", "Let nobody run a job until it is resumed", "job", job, func(name string) cluster.Command { return cluster.PauseJob{Job: cluster.JobID(name), By: "API"} }),
-		action("/v1/resume", "End a pause", "job", job, func(name string) cluster.Command { return cluster.ResumeJob{Job: cluster.JobID(name)} }),
-		action("/v1/drain", "Move a member's tasks away and give it no more", "member", member, func(name string) cluster.Command {
-			return cluster.DrainMember{Member: cluster.MemberID(name), On: true}
+		action("/v1/kill", "End a job", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
+			return o.Kill(ctx, cluster.JobID(name))
 		}),
-		action("/v1/undrain", "Give a drained member tasks again", "member", member, func(name string) cluster.Command { return cluster.DrainMember{Member: cluster.MemberID(name)} }),
-		action("/v1/unpark", "Try a task again that failed too often", "task", task, func(name string) cluster.Command {
-			return cluster.UnparkPartition{Partition: cluster.PartitionID(name)}
+		action("/v1/pause", "Let nobody run a job until it is resumed", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
+			return o.Pause(ctx, cluster.JobID(name))
 		}),
-		{
-			method: http.MethodPost, path: "/v1/run-now", summary: "Have the owner of a task that runs in rounds begin one", answer: Accepted{}, codes: actionCodes,
-			params: []parameter{{name: "task", summary: task, kind: "string", required: true}},
-			handle: few.bound(h.trusted(h.runNow)),
-		},
+		action("/v1/resume", "End a pause", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
+			return o.Resume(ctx, cluster.JobID(name))
+		}),
+		action("/v1/drain", "Move a member's tasks away and give it no more", "member", member, func(ctx context.Context, name string) (operate.Answer, error) {
+			return o.Drain(ctx, cluster.MemberID(name))
+		}),
+		action("/v1/undrain", "Give a drained member tasks again", "member", member, func(ctx context.Context, name string) (operate.Answer, error) {
+			return o.Undrain(ctx, cluster.MemberID(name))
+		}),
+		action("/v1/unpark", "Try a task again that failed too often", "task", task, func(ctx context.Context, name string) (operate.Answer, error) {
+			return o.Unpark(ctx, cluster.PartitionID(name))
+		}),
+		action("/v1/run-now", "Have the owner of a task that runs in rounds begin one", "task", task, func(ctx context.Context, name string) (operate.Answer, error) {
+			_, a, err := o.RunNow(ctx, name)
+			return a, err
+		}),
 		{
 			method: http.MethodPost, path: "/v1/configure", summary: "Change settings of the cluster, which all members follow", answer: Accepted{}, codes: actionCodes, params: settingParameters,
 			handle: few.bound(h.trusted(h.configure)),
@@ -105,36 +109,25 @@ func (h *handler) trusted(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (h *handler) act(w http.ResponseWriter, r *http.Request, c cluster.Command) {
-	if err := cluster.CheckCommand(c); err != nil {
+// act answers what became of a request.
+func (h *handler) act(w http.ResponseWriter, r *http.Request, what string, do func(ctx context.Context) (operate.Answer, error)) {
+	ctx, cancel := context.WithTimeout(r.Context(), actWithin)
+	defer cancel()
+	var refused *operate.RefusedError
+	var invalid *operate.InvalidError
+	switch a, err := do(ctx); {
+	case errors.As(err, &invalid):
 		fail(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), actWithin)
-	defer cancel()
-	switch result, err := h.c.Actions.Do(ctx, c); {
-	case err != nil:
-		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%v: %v; it may be done all the same: look before you try again", c, err))
-	case !result.Accepted:
-		fail(w, http.StatusConflict, fmt.Sprintf("%v: %s", c, result.Reason))
-	default:
-		answer(w, Accepted{fmt.Sprint(c)})
-	}
-}
-
-func (h *handler) runNow(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), actWithin)
-	defer cancel()
-	task := r.URL.Query().Get("task")
-	said := "run-now " + task
-	var refused *AskError
-	switch err := h.c.Actions.RunNow(ctx, task); {
 	case errors.As(err, &refused):
-		fail(w, http.StatusConflict, said+": "+refused.Reason)
+		text := refused.Said + ": " + refused.Error()
+		if refused.Try != "" {
+			text += "; try: " + refused.Try
+		}
+		fail(w, http.StatusConflict, text)
 	case err != nil:
-		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%s: %v; it may be done all the same", said, err))
+		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%s: %v; it may be done all the same: look before you try again", what, err))
 	default:
-		answer(w, Accepted{said})
+		answer(w, Accepted{a.Said})
 	}
 }
 
@@ -157,15 +150,15 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) {
 	if name := r.URL.Query().Get("job"); name != "" {
 		id = cluster.JobID(name)
 	}
-	was, there := h.c.Value().Job(id)
-	switch {
-	case id == "" || reserved(cluster.PartitionID(id)):
-		fail(w, http.StatusBadRequest, `the job needs a name that does not begin with "rota.": write id: NAME in the definition, or ask for /v1/submit?job=NAME`)
-	case there && was.State == cluster.JobKilled && cluster.SameSpec(was.Spec, &spec):
-		fail(w, http.StatusConflict, fmt.Sprintf("submit job %s: it was killed, and stays so; try: rota submit --again", id))
-	case there && was.State == cluster.JobRunning && r.URL.Query().Get("update") == "true":
-		h.act(w, r, cluster.UpdateJob{Job: id, Spec: spec, Expected: cluster.Expect(was.SpecIndex)})
-	default:
-		h.act(w, r, cluster.SubmitJob{Job: id, Spec: spec})
+	if id == "" {
+		fail(w, http.StatusBadRequest, `the job needs a name: write id: NAME in the definition, or ask for /v1/submit?job=NAME`)
+		return
 	}
+	var mode operate.Mode
+	if r.URL.Query().Get("update") == "true" {
+		mode = operate.Update
+	}
+	h.act(w, r, "submit "+string(id), func(ctx context.Context) (operate.Answer, error) {
+		return h.c.Actions.Operator.Submit(ctx, id, spec, mode)
+	})
 }

@@ -12,30 +12,38 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
 )
 
 // acting is a cluster that notes what it was told, and answers as the test says.
 type acting struct {
+	value  cluster.Value
 	said   []string
 	answer cluster.Result
 	err    error
 }
 
+func (a *acting) Value(context.Context) (cluster.Value, error) { return a.value, nil }
+
+func (a *acting) Changed() <-chan struct{} { return nil }
+
+func (a *acting) Record(context.Context, journal.Record) error { return nil }
+
+func (a *acting) Propose(_ context.Context, c ...cluster.Command) ([]cluster.Result, error) {
+	a.said = append(a.said, fmt.Sprintf("%T %v", c[0], c[0]))
+	return []cluster.Result{a.answer}, a.err
+}
+
 func (a *acting) config(t *testing.T) api.Config {
 	c := config(t)
-	c.Token = "secret"
+	c.Token, a.value = "secret", c.Value()
+	docs := memory.New().Open()
+	t.Cleanup(func() { docs.Close() })
 	c.Actions = &api.Actions{
-		Do: func(_ context.Context, c cluster.Command) (cluster.Result, error) {
-			a.said = append(a.said, fmt.Sprintf("%T %v", c, c))
-			return a.answer, a.err
-		},
-		RunNow: func(_ context.Context, task string) error {
-			a.said = append(a.said, "run-now "+task)
-			if a.err == nil && !a.answer.Accepted {
-				return &api.AskError{Reason: a.answer.Reason}
-			}
-			return a.err
-		},
+		Operator: operate.New(a, docs, work.Types{"noop": {Name: "noop", Periodic: true}}, "API of a"),
 		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
 			if string(definition) == "bad" {
 				return "", cluster.JobSpec{}, errors.New("line 1: not a definition")
@@ -53,13 +61,12 @@ func TestActions(t *testing.T) {
 	a := &acting{answer: cluster.Result{Accepted: true}}
 	c := a.config(t)
 	for path, want := range map[string]string{ // order-free: each by itself
-		"/v1/kill?job=etl":         "cluster.KillJob kill-job etl",
-		"/v1/pause?job=etl":        "cluster.PauseJob pause-job etl",
-		"/v1/resume?job=etl":       "cluster.ResumeJob resume-job etl",
-		"/v1/drain?member=a":       "cluster.DrainMember drain-member a",
-		"/v1/undrain?member=a":     "cluster.DrainMember undrain-member a",
-		"/v1/unpark?task=etl%2Fx":  "cluster.UnparkPartition unpark-partition etl/x",
-		"/v1/run-now?task=etl%2Fx": "run-now etl/x",
+		"/v1/kill?job=etl":        "cluster.KillJob kill-job etl",
+		"/v1/pause?job=etl":       "cluster.PauseJob pause-job etl",
+		"/v1/resume?job=etl":      "cluster.ResumeJob resume-job etl",
+		"/v1/drain?member=a":      "cluster.DrainMember drain-member a",
+		"/v1/undrain?member=a":    "cluster.DrainMember undrain-member a",
+		"/v1/unpark?task=etl%2Fx": "cluster.UnparkPartition unpark-partition etl/x",
 	} {
 		a.said = nil
 		r := request(c, "POST", path, trusted)
@@ -112,8 +119,8 @@ func TestActionsThatFail(t *testing.T) {
 		{"/v1/kill?job=none", "", nil, 409, "there is no such job"},
 		{"/v1/kill?job=none", "", context.DeadlineExceeded, 503, "it may be done all the same"},
 		{"/v1/kill", "", nil, 400, "job is missing"},
-		{"/v1/run-now?task=none", "", nil, 409, "run-now none: there is no such job"},
-		{"/v1/run-now?task=x", "", context.DeadlineExceeded, 503, "it may be done all the same"},
+		{"/v1/run-now?task=none", "", nil, 409, "run-now none: refused: no such live task"},
+		{"/v1/run-now?task=runs", "", nil, 200, "run-now runs"},
 		{"/v1/run-now", "", nil, 400, "task is missing"},
 		{"/v1/drain?member=%20", "", nil, 400, "member"},
 		{"/v1/submit", "bad", nil, 400, "line 1: not a definition"},
@@ -133,37 +140,46 @@ func TestSubmission(t *testing.T) {
 	t.Parallel()
 	a := &acting{answer: cluster.Result{Accepted: true}}
 	c := a.config(t)
-	for _, path := range []string{"/v1/submit", "/v1/submit?job=other", "/v1/submit?update=true"} {
-		r := request(c, "POST", path, func(r *http.Request) { trusted(r); r.Body = io.NopCloser(strings.NewReader("runs")) })
+	for _, path := range []string{"/v1/submit", "/v1/submit?job=parks", "/v1/submit?update=true"} {
+		r := request(c, "POST", path, func(r *http.Request) { trusted(r); r.Body = io.NopCloser(strings.NewReader("waits")) })
 		if r.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s %s", path, r.Status, body(t, r))
 		}
 	}
 	names := []string{"cluster.SubmitJob", "cluster.SubmitJob", "cluster.UpdateJob"}
-	if !slices.EqualFunc(a.said, names, strings.HasPrefix) || !strings.Contains(a.said[1], "other") {
+	if !slices.EqualFunc(a.said, names, strings.HasPrefix) || !strings.Contains(a.said[1], "parks") {
 		t.Errorf("the cluster was told %q", a.said)
 	}
+}
+
+// written is a cluster to which entries are written, and read again.
+type written struct {
+	acting
+	t *testing.T
+}
+
+func (w *written) Propose(_ context.Context, c ...cluster.Command) ([]cluster.Result, error) {
+	e, ok, err := w.value.Decode(w.value.Index()+1, cluster.Entry{Writer: "w", Seq: uint64(w.value.Index()), Commands: c}.Encode())
+	if !ok {
+		w.t.Fatalf("nobody reads it: %v", err)
+	}
+	next, did := w.value.Apply(e)
+	w.value = next
+	return did.Results, nil
 }
 
 // A new cluster has pauses: what people ask of the API, it takes.
 func TestPauseInANewCluster(t *testing.T) {
 	t.Parallel()
-	c := (&acting{}).config(t)
-	v, _ := cluster.Value{}.Do(1, 0, cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
-	c.Actions.Do = func(_ context.Context, asked cluster.Command) (r cluster.Result, err error) {
-		e, ok, err := v.Decode(v.Index()+1, cluster.Entry{Writer: "w", Seq: uint64(v.Index()), Commands: []cluster.Command{asked}}.Encode())
-		if !ok {
-			t.Fatalf("nobody reads it: %v", err)
-		}
-		next, did := v.Apply(e)
-		v = next
-		return did.Results[0], nil
-	}
+	w := &written{t: t}
+	c := w.config(t)
+	w.value, _ = cluster.Value{}.Do(1, 0, cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	c.Actions.Operator = operate.New(w, nil, nil, "API of a")
 	for _, action := range []string{"pause", "resume"} {
 		if r := request(c, "POST", "/v1/"+action+"?job=etl", trusted); r.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s", action, r.Status)
 		}
-		if j, _ := v.Job("etl"); j.Paused() != (action == "pause") {
+		if j, _ := w.value.Job("etl"); j.Paused() != (action == "pause") {
 			t.Errorf("after %s: %+v", action, j)
 		}
 	}

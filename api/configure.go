@@ -1,11 +1,13 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/operate"
 )
 
 // settingParameters are those of rota configure.
@@ -22,7 +24,7 @@ func (h *handler) configure(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	h.act(w, r, c)
+	h.act(w, r, c.String(), func(ctx context.Context) (operate.Answer, error) { return h.c.Actions.Operator.Configure(ctx, c) })
 }
 
 func settingsOf(r *http.Request) (cluster.Configure, error) {

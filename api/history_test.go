@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,13 +165,8 @@ func readAll(t *testing.T, r *http.Response) string {
 
 // TestConfigure changes what is named, and refuses the rest.
 func TestConfigure(t *testing.T) {
-	var done []cluster.Command
-	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Token: "secret", Actions: &api.Actions{
-		Do: func(_ context.Context, c cluster.Command) (cluster.Result, error) {
-			done = append(done, c)
-			return cluster.Result{Accepted: true}, nil
-		},
-	}}))
+	done := &acting{answer: cluster.Result{Accepted: true}}
+	s := httptest.NewServer(api.Handler(done.config(t)))
 	defer s.Close()
 	for query, want := range map[string]int{
 		"?retention=7&job_scheduler=greedy": 200, "": 400, "?retention=0": 400, "?retention=x": 400, "?move_budget=-1": 400, "?color=red": 400, "?format=99999999999": 400,
@@ -185,8 +181,8 @@ func TestConfigure(t *testing.T) {
 		}
 		answer.Body.Close()
 	}
-	if len(done) != 1 || done[0] != (cluster.Configure{JobScheduler: "greedy", Retention: 7}) {
-		t.Errorf("done: %v", done)
+	if want := fmt.Sprintf("%T %[1]v", cluster.Configure{JobScheduler: "greedy", Retention: 7}); !slices.Equal(done.said, []string{want}) {
+		t.Errorf("the cluster was told %q", done.said)
 	}
 }
 

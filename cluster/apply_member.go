@@ -87,7 +87,7 @@ func (d *draft) leaveCluster(c LeaveCluster) string {
 	case m.State == MemberHeld:
 		return "it has left and is held"
 	}
-	hold := c.Hold && m.State == MemberJoined
+	hold := c.Hold && m.State == MemberJoined && d.derived.joined > 1 // somebody must be there who ends it
 	d.release(c.Member, end{hold: hold, died: c.Died && !hold}, string(c.Member)+" left: "+cmp.Or(c.Reason, "no reason given"))
 	if hold {
 		m.State = MemberHeld
@@ -95,8 +95,26 @@ func (d *draft) leaveCluster(c LeaveCluster) string {
 	} else {
 		d.removeMember(c.Member)
 	}
+	if d.derived.joined == 0 && !d.claimed() {
+		d.releaseAll()
+	}
 	d.membersChanged()
 	return ""
+}
+
+// releaseAll ends all holds: the last joined member has left, and whoever comes next takes what waits.
+func (d *draft) releaseAll() {
+	var held []MemberID
+	d.Value.members.Each(func(id MemberID, m memberRecord) bool {
+		if m.State == MemberHeld {
+			held = append(held, id)
+		}
+		return true
+	})
+	for _, id := range held {
+		d.release(id, end{}, string(id)+" did not come back before the last member left")
+		d.removeMember(id)
+	}
 }
 
 func (d *draft) releaseHold(c ReleaseHold) string {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -20,6 +21,22 @@ func (v Value) Waiting() []Waiting {
 	out = append(out, v.WaitingForSlots()...)
 	slices.SortStableFunc(out, func(a, b Waiting) int { return strings.Compare(a.Item, b.Item) })
 	return out
+}
+
+// Unplaced is how many partitions wait for an owner, and EachUnplaced yields them.
+func (v Value) Unplaced() (n int) {
+	v.derived.unplaced.Keys(func(class string) bool {
+		n += v.derived.unplaced.Len(class)
+		return true
+	})
+	return n
+}
+
+// EachUnplaced yields the partitions that wait for an owner.
+func (v Value) EachUnplaced() iter.Seq[PartitionID] {
+	return func(yield func(PartitionID) bool) {
+		v.derived.unplaced.All(func(_ string, id PartitionID) bool { return yield(id) })
+	}
 }
 
 func (v Value) waitingPartitions() (out []Waiting) {

@@ -137,8 +137,8 @@ func (o *objects) check(t *testing.T, v values) {
 	}
 	pod, one := o.set.Spec.Template.Spec, o.set.Spec.Template.Spec.Containers[0]
 	switch {
-	case o.set.Spec.UpdateStrategy.Type != apps.RollingUpdateStatefulSetStrategyType || !slices.Contains(one.Args, "--hold=60s") || !slices.Contains(one.Args, "--member=$(POD_NAME)"):
-		t.Errorf("an update moves tasks: %q", one.Args)
+	case o.set.Spec.UpdateStrategy.Type != apps.RollingUpdateStatefulSetStrategyType || !slices.Contains(one.Args, "--hold=0s") || !slices.Contains(one.Args, "--member=$(POD_NAME)"):
+		t.Errorf("an update leaves tasks alone until a pod is back: %q", one.Args)
 	case *pod.SecurityContext.RunAsUser != 65532 || !*pod.SecurityContext.RunAsNonRoot || !*one.SecurityContext.ReadOnlyRootFilesystem || *one.SecurityContext.AllowPrivilegeEscalation:
 		t.Error("it has rights that it does not need")
 	case o.budget.Spec.MaxUnavailable.IntValue() != 1 || o.budget.Spec.Selector.MatchLabels["app.kubernetes.io/instance"] != "weather":

@@ -26,7 +26,9 @@ const (
 	TaskAdded   Kind = "task-added"
 	TaskChanged Kind = "task-changed"
 	TaskRemoved Kind = "task-removed"
-	// Asked: a person or a program has killed a job, drained a member, or the like; Member is who, as user@host or as the member that did it.
+	// JobEnded: a job is completed, or has failed.
+	JobEnded Kind = "job-ended"
+	// Asked: a person or a program has submitted or killed a job, drained a member, or the like; By is who.
 	Asked Kind = "asked"
 	// SourcesDiffer: the members' copies of a source are not the same.
 	SourcesDiffer Kind = "sources-differ"
@@ -35,19 +37,28 @@ const (
 	Unreadable    Kind = "unreadable" // marks a part of the journal that cannot be decoded
 )
 
+// Kinds are all kinds.
+func Kinds() []Kind {
+	return []Kind{RunError, Malformed, Parked, Moved, Resumed, Suspended, MemberJoined, MemberLeft, Refused, Recovered, TaskAdded, TaskChanged, TaskRemoved,
+		JobEnded, Asked, SourcesDiffer, StoreLost, StoreBack, Unreadable}
+}
+
 // Record is one record. Fields that a kind does not use are empty.
 type Record struct {
-	AtMS      int64    `json:"at_ms"`
-	Kind      Kind     `json:"kind"`
-	Member    string   `json:"member,omitempty"`    // the reporting member
-	Partition string   `json:"partition,omitempty"` // or task
-	Message   string   `json:"message,omitempty"`
-	From      string   `json:"from,omitempty"` // moved: former owner
-	To        string   `json:"to,omitempty"`   // moved: new owner
-	Cause     string   `json:"cause,omitempty"`
-	Token     uint64   `json:"token,omitempty"`
-	GapMS     *int64   `json:"gap_ms,omitempty"` // moved, resumed, suspended: time in which nobody ran it; negative is an overlap; absent when unknown
-	Storage   *Storage `json:"storage,omitempty"`
+	AtMS      int64  `json:"at_ms"`
+	Kind      Kind   `json:"kind"`
+	Member    string `json:"member,omitempty"`    // the member that it happened to, else the one that tells it
+	By        string `json:"by,omitempty"`        // asked: who, as user@host or as the member whose program it was; member-left: who removed it
+	Partition string `json:"partition,omitempty"` // or task
+	Message   string `json:"message,omitempty"`
+	From      string `json:"from,omitempty"` // moved: former owner
+	To        string `json:"to,omitempty"`   // moved: new owner
+	Cause     string `json:"cause,omitempty"`
+	Token     uint64 `json:"token,omitempty"`
+	GapMS     *int64 `json:"gap_ms,omitempty"` // moved, resumed, suspended: time in which nobody ran it; negative is an overlap; absent when unknown
+	// GapAtLeastMS: the gap is unknown, since it began before the reporting member could see it; it is at least so long.
+	GapAtLeastMS *int64   `json:"gap_at_least_ms,omitempty"`
+	Storage      *Storage `json:"storage,omitempty"`
 }
 
 // Storage is the place of a malformed definition (source document coalesce, malformed-task-error).
@@ -62,6 +73,7 @@ type Storage struct {
 // Query selects records.
 type Query struct {
 	Partition string    // "" for all; "job" also matches its partitions
+	Kinds     []Kind    // none for all
 	Since     time.Time // zero for all
 	Until     time.Time // only records before this time; zero for all
 	Limit     int       // most records, the newest ones; 0 for 1000

@@ -214,7 +214,7 @@ func TestText(t *testing.T) {
 		"a  → web-1  gap 0s":                                          {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &none},
 		"a  → web-1  gap unknown":                                     {Kind: journal.Moved, Partition: "a", To: "web-1"},
 		"a  lost with web-1":                                          {Kind: journal.Suspended, Partition: "a", From: "web-1", Message: "lost with web-1"},
-		"a  killed  by me@host":                                       {Kind: journal.Asked, Partition: "a", Member: "me@host", Message: "killed", GapMS: &gap},
+		"a  killed  by me@host":                                       {Kind: journal.Asked, Partition: "a", Member: "web-1", By: "me@host", Message: "killed"},
 		"a  killed":                                                   {Kind: journal.Asked, Partition: "a", Message: "killed"},
 		"a  failed  gap 12ms":                                         {Kind: journal.RunError, Partition: "a", Member: "web-1", Message: "failed", GapMS: &gap},
 		"a  dial: refused  [31mred":                                   {Kind: journal.RunError, Partition: "a", Message: "dial:\nrefused\x1b\x1b[31mred"},
@@ -225,7 +225,7 @@ func TestText(t *testing.T) {
 		}
 	}
 	r := journal.Record{AtMS: 0, Kind: journal.Malformed, Message: "m", Storage: &journal.Storage{Path: "p", Line: 2, Column: 3, Lines: []string{"     2 │ x", "       │   ^"}}}
-	if got, want := r.String()[8:], "  malformed   p:2:3  m\n           2 │ x\n             │   ^"; got != want {
+	if got, want := r.String()[8:], "  malformed-task-error  p:2:3  m\n           2 │ x\n             │   ^"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -16,6 +16,9 @@ func (q Query) matches(r Record) bool {
 	if !q.Until.IsZero() && r.AtMS >= q.Until.UnixMilli() {
 		return false
 	}
+	if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, r.Kind) {
+		return false
+	}
 	p := q.Partition
 	return p == "" || r.Partition == p || strings.HasPrefix(r.Partition, p+"#") || strings.HasPrefix(r.Partition, p+"/")
 }

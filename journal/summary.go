@@ -9,8 +9,8 @@ import (
 
 // alike is what records have in common that are summed up when the queue is full: many moves for one cause make one record.
 type alike struct {
-	kind                    Kind
-	member, from, to, cause string
+	kind                        Kind
+	member, by, from, to, cause string
 }
 
 type total struct {
@@ -26,7 +26,7 @@ type sums map[alike]total
 const maxSums = 64
 
 func (s sums) add(r Record) {
-	k := alike{r.Kind, r.Member, r.From, r.To, r.Cause}
+	k := alike{r.Kind, r.Member, r.By, r.From, r.To, r.Cause}
 	t, ok := s[k]
 	if !ok && len(s) >= maxSums {
 		k = alike{kind: r.Kind, member: r.Member}
@@ -55,7 +55,7 @@ func (s sums) count() (n int64) {
 func (s sums) records() []Record {
 	out := make([]Record, 0, len(s))
 	for k, t := range s { // order-free: sorted below
-		r := Record{AtMS: t.last, Kind: k.kind, Member: k.member, From: k.from, To: k.to, Cause: k.cause, GapMS: t.gap}
+		r := Record{AtMS: t.last, Kind: k.kind, Member: k.member, By: k.by, From: k.from, To: k.to, Cause: k.cause, GapMS: t.gap}
 		r.Message = fmt.Sprintf("%d more like this within %s, too many at once to be kept one by one", t.count, time.Duration(t.last-t.first)*time.Millisecond)
 		if t.gap != nil {
 			r.Message += "; the longest"

@@ -34,10 +34,12 @@ func (r Record) Line() string {
 	add(r.Message)
 	add(r.Cause)
 	switch {
-	case r.Kind == Asked && r.Member != "":
-		add("by " + r.Member)
+	case r.By != "":
+		add("by " + r.By)
 	case r.GapMS != nil:
 		add(gap(*r.GapMS))
+	case r.GapAtLeastMS != nil:
+		add("gap unknown, at least " + (time.Duration(*r.GapAtLeastMS) * time.Millisecond).String())
 	case r.Kind == Moved:
 		add("gap unknown")
 	}
@@ -53,18 +55,11 @@ func gap(ms int64) string {
 
 // String returns the record as rota journal shows it: time, kind, what happened; below a malformed definition the relevant lines.
 func (r Record) String() string {
-	s := fmt.Sprintf("%s  %-10s  %s", time.UnixMilli(r.AtMS).Format("15:04:05"), short(r.Kind), r.Line())
+	s := fmt.Sprintf("%s  %-10s  %s", time.UnixMilli(r.AtMS).Format("15:04:05"), r.Kind, r.Line())
 	if r.Storage != nil {
 		for _, l := range r.Storage.Lines {
 			s += "\n      " + plain.Line(l, ' ')
 		}
 	}
 	return s
-}
-
-func short(k Kind) string {
-	if k == Malformed {
-		return "malformed"
-	}
-	return string(k)
 }

@@ -3,7 +3,6 @@ package node
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/work"
 )
 
 // valueOf is the value after commands, all of which are accepted.
@@ -140,29 +138,6 @@ func TestARunThatFailsIsADocument(t *testing.T) {
 			return ok && len(f.Runs) == 1 && f.Runs[0].State == StateBackingOff
 		})
 	})
-}
-
-// A request for a round that the store does not take is an error, and says how many it has taken.
-func TestRunNowWhereTheStoreIsAway(t *testing.T) {
-	t.Parallel()
-	s := memory.New().Open()
-	defer s.Close()
-	var cured atomic.Bool
-	c := Config{Types: work.Types{}}
-	ill(&cured)(&c)
-	v := valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
-		cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "ill", Definition: []byte(`{"every":"1m"}`)}}}})
-	asks, err := RunNow(t.Context(), &faulty{Full: s, writes: "run-now/"}, v, c.Types, "x", "ann")
-	var none *NoRoundError
-	if !errors.Is(err, store.ErrUnavailable) || errors.As(err, &none) || len(asks) != 0 || !strings.Contains(err.Error(), "0 of 1 were asked") {
-		t.Errorf("got %v, %v", asks, err)
-	}
-	if asks, err := RunNow(t.Context(), s, v, c.Types, "x", "ann"); err != nil || len(asks) != 1 {
-		t.Errorf("got %v, %v", asks, err)
-	}
-	if _, err := RunNow(t.Context(), s, v, c.Types, "y", "ann"); !errors.As(err, &none) {
-		t.Errorf("got %v", err)
-	}
 }
 
 // light is a member with an excerpt of the value, and its protocol, which observes what the test says.

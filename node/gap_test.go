@@ -1,9 +1,11 @@
 package node
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -86,6 +88,122 @@ func TestAnOutageOfTheStoreIsAGap(t *testing.T) {
 		}
 		if lost, back := len(b.records(journal.StoreLost)), len(b.records(journal.StoreBack)); lost != 1 || back != 1 {
 			t.Errorf("one outage is %d store-lost and %d store-back", lost, back)
+		}
+	})
+}
+
+// What is held for a member that does not come back is not run meanwhile: the gap is from its leave, also by the clock of the member that takes its task over.
+func TestAHoldThatEndsIsAGap(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		const hold = 10 * time.Second
+		s := memory.New()
+		holds := func(c *Config) { c.Hold = hold }
+		b := start(t, s, "b", holds)
+		b.submit("x", cluster.TaskSpec{Type: "stay"})
+		await(t, "b runs it", func() bool { return b.Status().Work.Counts.Running == 1 })
+		a := start(t, s, "a", holds)
+		b.leave()
+		await(t, "a tells the move", func() bool { return len(a.records(journal.Moved)) > 0 })
+		r := a.records(journal.Moved)[0]
+		if r.GapMS == nil || *r.GapMS < hold.Milliseconds() || *r.GapMS > (hold+longTTL).Milliseconds() {
+			t.Errorf("got %s", r.Line())
+		}
+	})
+}
+
+// While no member was there nobody could measure: the gap is unknown, and at least what the one that came has seen of it. Nothing is held then, since nobody could
+// end it.
+func TestTheGapWhileNobodyWasThereIsUnknown(t *testing.T) {
+	for _, name := range []string{"a", "b"} { // the same member again, and another one
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { nobodyWasThere(t, name) })
+		})
+	}
+}
+
+func nobodyWasThere(t *testing.T, name string) {
+	s := memory.New()
+	a := start(t, s, "a", func(c *Config) { c.Hold = time.Minute })
+	a.submit("x", cluster.TaskSpec{Type: "stay"})
+	await(t, "a runs it", func() bool { return a.Status().Work.Counts.Running == 1 })
+	a.leave()
+	time.Sleep(21 * time.Second) // waits: in virtual time
+	began := time.Now()
+	b := start(t, s, name, nil)
+	kind := journal.Moved
+	if name == "a" {
+		kind = journal.Resumed
+	}
+	await(t, "it is told", func() bool { return len(b.records(kind)) > 0 })
+	if took := time.Since(began); took > longTTL {
+		t.Errorf("it waited for %v", took)
+	}
+	if r := b.records(kind)[0]; r.GapMS != nil || r.GapAtLeastMS == nil || !strings.Contains(r.Line(), "gap unknown, at least ") {
+		t.Errorf("got %s", r.Line())
+	}
+	if sum := b.tally.read().gap; sum.Count != 0 {
+		t.Errorf("the metric has %+v", sum)
+	}
+}
+
+// A task that nobody may take waits: the gap is from its stop, whatever lies between.
+func TestTheTimeThatATaskWaitsIsAGap(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		const waits = 31 * time.Second
+		s := memory.New()
+		a := start(t, s, "a", nil)
+		a.submit("x", cluster.TaskSpec{Type: "stay"})
+		await(t, "a runs it", func() bool { return a.Status().Work.Counts.Running == 1 })
+		b := start(t, s, "b", nil)
+		drain := func(on bool) {
+			t.Helper()
+			if r, err := b.Propose(t.Context(), cluster.DrainMember{Member: "b", On: on}); err != nil || !r[0].Accepted {
+				t.Fatal(r, err)
+			}
+		}
+		drain(true)
+		a.leave()
+		time.Sleep(waits) // waits: in virtual time
+		drain(false)
+		await(t, "b tells the move", func() bool { return len(b.records(journal.Moved)) > 0 })
+		if r := b.records(journal.Moved)[0]; r.GapMS == nil || *r.GapMS < waits.Milliseconds() || *r.GapMS > (waits+time.Second).Milliseconds() {
+			t.Errorf("got %s", r.Line())
+		}
+	})
+}
+
+// A record of a member that is gone is of that member, whoever wrote it; the end of a job has one record.
+func TestTheJournalSaysWhomItHappenedTo(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var away atomic.Bool
+		s := memory.New()
+		a := start(t, s, "a", func(c *Config) { c.TTL = gapTTL })
+		b := cut(t, s, "b", &away)
+		for _, job := range []string{"x", "y"} {
+			a.submit(job, cluster.TaskSpec{Type: "end", Spread: cluster.SpreadPartitioned, Partitions: []string{"1", "2", "3", "4"}})
+		}
+		jobs := func() (out []string) {
+			for _, r := range a.records(journal.JobEnded) {
+				out = append(out, r.Line())
+			}
+			slices.Sort(out)
+			return out
+		}
+		await(t, "both jobs have ended", func() bool { return len(jobs()) >= 2 })
+		time.Sleep(time.Minute) // waits: in virtual time, for one too many
+		if want := []string{"x  the job is completed", "y  the job is completed"}; !slices.Equal(jobs(), want) {
+			t.Errorf("got %q, want %q", jobs(), want)
+		}
+		away.Store(true)
+		await(t, "b is removed", func() bool { return len(a.records(journal.MemberLeft)) > 0 })
+		if r := a.records(journal.MemberLeft)[0]; r.Member != "b" || r.By != "a" || r.Message != "b was removed" {
+			t.Errorf("got %+v", r)
+		}
+		away.Store(false)
+		await(t, "b knows it", func() bool { return len(b.records(journal.MemberLeft)) > 1 })
+		if r := b.records(journal.MemberLeft)[1]; r.Member != "b" || r.Message != "b found itself removed" {
+			t.Errorf("got %+v", r)
 		}
 	})
 }

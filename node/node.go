@@ -95,6 +95,7 @@ type Node struct {
 	started  time.Time
 	changed  *signal
 	tally    *tally
+	absence  absence
 	failing  *failing
 	witness  *witness
 	leaving  atomic.Bool

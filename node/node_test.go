@@ -100,11 +100,14 @@ func (b *bundle) leave() {
 	}
 }
 
-// types are two: one that works until it is stopped, one that fails at once.
+// types are three: one that works until it is stopped, one that is done at once, one that fails.
 func types() work.Types {
 	return work.Types{
 		"stay": {Name: "stay", New: func(work.Definition) (work.Runner, error) {
 			return work.RunnerFunc(func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return nil }), nil
+		}},
+		"end": {Name: "end", New: func(work.Definition) (work.Runner, error) {
+			return work.RunnerFunc(func(context.Context, *work.Grant) error { return nil }), nil
 		}},
 		"fail": {Name: "fail", New: func(work.Definition) (work.Runner, error) {
 			return work.RunnerFunc(func(context.Context, *work.Grant) error { return errors.New("no luck") }), nil

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,9 +14,9 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// record journals, with the member's name.
+// record journals, with the member's name unless it is about another one.
 func (n *Node) record(r journal.Record) {
-	r.Member = string(n.c.Member)
+	r.Member = cmp.Or(r.Member, string(n.c.Member))
 	n.records.Add(r)
 	for _, c := range n.copies {
 		c.Add(r)
@@ -47,7 +48,7 @@ func (n *Node) joined(inc cluster.Incarnation) {
 func (n *Node) removed(reason string) {
 	n.witness.note(n.c.Clock(), "removed", "", 0)
 	n.tally.count(func(s *sums) { s.removals++ })
-	n.record(journal.Record{Kind: journal.MemberLeft, Message: "found itself removed", Cause: reason})
+	n.record(journal.Record{Kind: journal.MemberLeft, Message: string(n.c.Member) + " found itself removed", Cause: reason})
 	if n.c.Events.Removed != nil {
 		n.c.Events.Removed(reason)
 	}
@@ -78,36 +79,23 @@ func (n *Node) storeBack(after time.Duration) {
 
 // did journals what this member's own commands did, so that each fact has one record.
 func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
+	var ended cluster.Index
 	for _, d := range deeds {
-		if d.Result.Accepted {
-			n.recordDeed(v, d)
+		if !d.Result.Accepted {
+			continue
+		}
+		n.recordDeed(v, d)
+		if d.Index > ended && n.recordEnd(v, d) {
+			ended = d.Index // several commands of an entry may be about the job that it ends
 		}
 	}
 }
 
-// Asked journals a command that the program around this member has requested.
-func (n *Node) Asked(c cluster.Command) { n.record(AskedRecord(c, string(n.c.Member))) }
-
-// AskedRecord is the record of a command that somebody gives: what it says, and the job or task that it is about. A name in the command is not said twice.
-func AskedRecord(c cluster.Command, by string) journal.Record {
-	r := journal.Record{Kind: journal.Asked, Message: fmt.Sprint(c), Member: by}
-	switch c := c.(type) {
-	case cluster.KillJob:
-		r.Partition = string(c.Job)
-	case cluster.PauseJob:
-		r.Partition = string(c.Job)
-		if c.By == by {
-			r.Message = "pause-job " + string(c.Job)
-		}
-	case cluster.ResumeJob:
-		r.Partition = string(c.Job)
-	case cluster.UnparkPartition:
-		r.Partition = string(c.Partition)
-	}
-	return r
-}
+// Record journals what somebody has asked of the cluster at this member.
+func (n *Node) Record(r journal.Record) { n.record(r) }
 
 func (n *Node) valueChanged(v cluster.Value) {
+	n.absence.look(v, n.c.Member, n.c.Clock())
 	if m, ok := v.Member(n.c.Member); ok && m.State == cluster.MemberPrepared && !n.heldSeen.Swap(true) {
 		n.noteHeld(v)
 	}
@@ -127,7 +115,11 @@ func (n *Node) noteHeld(v cluster.Value) {
 func (n *Node) recordDeed(v cluster.Value, d protocol.Deed) {
 	switch c := d.Command.(type) {
 	case cluster.LeaveCluster:
-		n.record(journal.Record{AtMS: d.AtMS, Kind: journal.MemberLeft, Message: string(c.Member) + " left", Cause: c.Reason})
+		r := journal.Record{AtMS: d.AtMS, Kind: journal.MemberLeft, Member: string(c.Member), Message: string(c.Member) + " left", Cause: c.Reason}
+		if c.Member != n.c.Member {
+			r.Message, r.By = string(c.Member)+" was removed", string(n.c.Member)
+		}
+		n.record(r)
 	case cluster.FinishPartition:
 		if p, ok := v.Partition(c.Partition); ok && p.State == cluster.PartitionParked {
 			n.record(journal.Record{AtMS: d.AtMS, Kind: journal.Parked, Partition: string(c.Partition), Message: p.Message})
@@ -135,17 +127,57 @@ func (n *Node) recordDeed(v cluster.Value, d protocol.Deed) {
 	}
 }
 
-// runStarted journals moves: whoever starts a partition that somebody else had tells from whom and why. The gap is measured where the former owner said when it
-// stopped, by the clocks of both.
+// recordEnd journals the end of a job, by the member whose command ended it. What people or sources end has a record of theirs.
+func (n *Node) recordEnd(v cluster.Value, d protocol.Deed) bool {
+	var id cluster.PartitionID
+	switch c := d.Command.(type) {
+	case cluster.FinishPartition:
+		id = c.Partition
+	case cluster.Stopped:
+		id = c.Partition
+	}
+	job, _, _ := id.Split()
+	j, ok := v.Job(job)
+	if !ok || j.SpecIndex != d.Index || j.State != cluster.JobCompleted && j.State != cluster.JobFailed {
+		return false
+	}
+	n.record(journal.Record{AtMS: d.AtMS, Kind: journal.JobEnded, Partition: string(job), Message: "the job is " + j.State.String(), Cause: j.Message})
+	return true
+}
+
+// runStarted journals moves: whoever starts a partition that somebody else had tells from whom and why.
 func (n *Node) runStarted(ev work.RunStarted) {
 	n.witness.note(ev.At, "start", ev.Partition, ev.Token)
 	if n.c.Events.Started != nil {
 		n.c.Events.Started(ev)
 	}
-	gap, again := n.tally.startsAgain(ev.Partition, ev.At)
-	if !n.tellMove(ev) && again {
-		n.tellResumed(ev, gap)
+	idle, again := n.tally.startsAgain(ev.Partition, ev.At)
+	first := ev.Grant.From != "" && n.tally.first(ev.Partition, ev.Token, n.owned)
+	switch {
+	case first && ev.Grant.From != n.c.Member:
+		n.tellMove(ev, n.gapBefore(ev))
+	case again:
+		n.tellResumed(ev, span{idle, true})
+	case first:
+		n.tellResumed(ev, n.gapBefore(ev))
 	}
+}
+
+// span is for how long nobody ran a partition; at least, where it is not known.
+type span struct {
+	d     time.Duration
+	known bool
+}
+
+// gapBefore is from the last time that somebody ran a partition until now, as far as this process can know: by its own clock, and by what was found of a dead
+// owner's silence. What goes from one living member to the next is measured from the entry that gave it.
+func (n *Node) gapBefore(ev work.RunStarted) span {
+	d, known, handed := n.absence.before(ev.Partition, ev.Grant.From, n.c.Member, ev.At)
+	if p, ok := n.member.Value().Partition(ev.Partition); handed && ok && p.Token == ev.Token {
+		d = time.Duration(time.Now().UnixMilli()-p.ChangedMS) * time.Millisecond
+	}
+	silence, told := heartbeat.SilenceIn(ev.Grant.Cause)
+	return span{d + silence, known && told}
 }
 
 func (n *Node) runStopped(ev work.RunStopped) {
@@ -161,41 +193,34 @@ func (n *Node) runStopped(ev work.RunStopped) {
 	}
 }
 
-// tellMove journals a move to this member, once, and tells whether the start is one.
-func (n *Node) tellMove(ev work.RunStarted) bool {
-	g := ev.Grant
-	if g.From == "" || !n.tally.first(ev.Partition, ev.Token, n.owned) || g.From == n.c.Member {
-		return false
-	}
-	r := journal.Record{
-		Kind: journal.Moved, Partition: string(ev.Partition), From: string(g.From), To: string(n.c.Member), Cause: g.Cause, Token: uint64(ev.Token),
-	}
+// tellMove journals a move to this member.
+func (n *Node) tellMove(ev work.RunStarted, gap span) {
 	n.tally.move()
-	if silence, known := heartbeat.SilenceIn(g.Cause); known {
-		if p, ok := n.member.Value().Partition(ev.Partition); ok && p.Token == ev.Token {
-			silence += time.Duration(time.Now().UnixMilli()-p.ChangedMS) * time.Millisecond
-		}
-		n.gap(&r, silence)
-	}
-	n.record(r)
-	return true
+	n.tellGap(journal.Record{
+		Kind: journal.Moved, Partition: string(ev.Partition), From: string(ev.Grant.From), To: string(n.c.Member), Cause: ev.Grant.Cause, Token: uint64(ev.Token),
+	}, gap)
 }
 
-// tellResumed journals that this member runs again what it did not run for a while, and nobody else did.
-func (n *Node) tellResumed(ev work.RunStarted, gap time.Duration) {
+// tellResumed journals that this member runs again what it, or a former process of its name, did not run for a while, and nobody else did.
+func (n *Node) tellResumed(ev work.RunStarted, gap span) {
 	r := journal.Record{Kind: journal.Resumed, Partition: string(ev.Partition), To: string(n.c.Member), Token: uint64(ev.Token), Cause: ev.Grant.Cause}
 	if !ev.First {
 		r.Cause = "its member did not hear of the store for too long"
 	}
-	n.gap(&r, gap)
-	n.record(r)
+	n.tellGap(r, gap)
 }
 
-// gap counts a time in which nobody ran a partition.
-func (n *Node) gap(r *journal.Record, d time.Duration) {
-	ms := d.Milliseconds()
-	r.GapMS = &ms
-	n.tally.gap(d)
+// tellGap journals a time in which nobody ran a partition, and counts it where it is known.
+func (n *Node) tellGap(r journal.Record, gap span) {
+	ms := gap.d.Milliseconds()
+	if gap.known {
+		r.GapMS = &ms
+		n.tally.gap(gap.d)
+	} else {
+		r.GapAtLeastMS = &ms
+		n.tally.atLeast(gap.d)
+	}
+	n.record(r)
 }
 
 // frozen journals that the process was suspended while it ran tasks. Where it lost them by that, what follows has a record of its own.
@@ -214,8 +239,7 @@ func (n *Node) frozen(f work.Frozen) {
 		what = "1 task"
 	}
 	r := journal.Record{Kind: journal.Suspended, Message: "the process did not run; it has " + what}
-	n.gap(&r, f.To.Sub(f.From))
-	n.record(r)
+	n.tellGap(r, span{f.To.Sub(f.From), true})
 }
 
 // owned tells what this member owns, by the present value.

@@ -82,6 +82,13 @@ func (t *tally) gap(d time.Duration) {
 	t.sum.gap.Add(max(d, 0))
 }
 
+// atLeast counts a gap whose beginning nobody has seen: the longest one is not shorter.
+func (t *tally) atLeast(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum.longest = max(t.sum.longest, d)
+}
+
 // definition counts what the source says of one.
 func (t *tally) definition(r journal.Record) {
 	t.mu.Lock()

@@ -71,6 +71,8 @@ type Deed struct {
 	Command cluster.Command
 	Result  cluster.Result
 	AtMS    int64 // wall clock of the member that proposed it, for people
+	// Index is that of its entry; 0 under a protocol without a log.
+	Index cluster.Index
 }
 
 // Applied is an entry of a log with the results of its commands.

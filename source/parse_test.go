@@ -72,7 +72,7 @@ func TestRecordIsWhatTheJournalShows(t *testing.T) {
 	if r.Kind != journal.Malformed || r.Partition != "gpu" || r.Storage.Line != 7 || r.Storage.Column != 1 {
 		t.Errorf("got %+v", r)
 	}
-	want := `malformed   tasks/gpu.yaml:7:1  unknown field "evry" (did you mean "every"?)
+	want := `malformed-task-error  tasks/gpu.yaml:7:1  unknown field "evry" (did you mean "every"?)
            6 │ type: noop
            7 │ evry: 10s
              │ ^`

@@ -159,7 +159,7 @@ func TestMetricsSayWhatTheStatusSays(t *testing.T) {
 	}
 	far := cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}
 	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
-		cluster.PrepareJoin{Member: "b", Heartbeat: "q"}, cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "a", ByIncarnation: 2},
+		cluster.PrepareJoin{Member: "b", Heartbeat: "q"}, cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1},
 		cluster.DrainMember{Member: "b", On: true}, task("rota.source.tasks", cluster.TaskSpec{}), task("runs", cluster.TaskSpec{}), task("far", far), task("rests", far),
 		cluster.PauseJob{Job: "rests", By: "ann"},
 	)

@@ -53,5 +53,10 @@ func (s *Sets[K, E]) All(yield func(K, E) bool) {
 	})
 }
 
+// Keys yields the keys in order.
+func (s *Sets[K, E]) Keys(yield func(K) bool) {
+	s.of.Each(func(k K, _ Map[E, struct{}]) bool { return yield(k) })
+}
+
 // Seal is as that of a [Map].
 func (s *Sets[K, E]) Seal() { s.of.Seal() }

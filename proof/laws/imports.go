@@ -18,7 +18,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "schedule", "flow"}
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "api", "view", "node", "protocol/*", "store/memory", "work/stage"}, contracts...)
+	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "api", "view", "node", "operate", "protocol/*", "store/memory", "work/stage"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
@@ -74,8 +74,9 @@ var rules = []rule{
 	{"node/guardian/ward", nil},
 	{"node/guardian", []string{"store", "tasks/program", "node/guardian/ward"}},
 	{"node", append([]string{"call", "source", "source/directory", "protocol/heartbeat", "internal/plain"}, contracts...)},
+	{"operate", append([]string{"node", "source/directory"}, contracts...)},
 	{"view", append([]string{"node", "source/directory"}, contracts...)},
-	{"api", append([]string{"api/page", "view", "node", "source", "work/stage"}, contracts...)},
+	{"api", append([]string{"api/page", "operate", "view", "node", "source", "work/stage"}, contracts...)},
 	{"api/page", nil},
 
 	{".", shell},

@@ -21,11 +21,13 @@ import (
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/work"
 )
 
 // value has a member, a task of a folder and a job.
@@ -125,7 +127,7 @@ func newWorld(t *testing.T) *world {
 	w.config = api.Config{
 		Past:  &view.Past{Historian: w.store, Store: nil},
 		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: view.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
-		Local: func() any { return nil }, Token: "secret", Actions: w.actions(),
+		Local: func() any { return nil }, Token: "secret", Actions: w.actions(v),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 			fmt.Fprintln(w, "up 1")
@@ -275,29 +277,45 @@ var needs = map[string]string{ // read-only: a table
 	"/v1/configure": "?retention=5", "/v1/history/diff": "?from=1&to=2",
 }
 
-// actions accept all but what is about "none"; while the store is down they do not know.
-func (w *world) actions() *api.Actions {
+// asked is a cluster that accepts all but what is about "none"; while the store is down it does not know.
+type asked struct {
+	*world
+	v *cluster.Value
+}
+
+func (a asked) Value(context.Context) (cluster.Value, error) {
+	a.wait()
+	if a.store.down.Load() {
+		return cluster.Value{}, errAway
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return *a.v, nil
+}
+
+func (a asked) Changed() <-chan struct{} { return nil }
+
+func (a asked) Record(context.Context, journal.Record) error { return nil }
+
+func (a asked) Propose(_ context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
+	a.wait()
+	if a.store.down.Load() {
+		return nil, errAway
+	}
+	if c := commands[0]; c == (cluster.Configure{MoveBudget: 404}) || strings.HasSuffix(fmt.Sprint(c), " none") || strings.Contains(fmt.Sprint(c), " none ") {
+		return []cluster.Result{{Reason: "there is none"}}, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c, ok := commands[0].(cluster.SubmitJob); ok {
+		*a.v, _ = a.v.Do(a.v.Index()+1, 1000, c)
+	}
+	return []cluster.Result{{Accepted: true}}, nil
+}
+
+func (w *world) actions(v cluster.Value) *api.Actions {
 	return &api.Actions{
-		Do: func(_ context.Context, c cluster.Command) (cluster.Result, error) {
-			w.wait()
-			if w.store.down.Load() {
-				return cluster.Result{}, errAway
-			}
-			if c == (cluster.Configure{MoveBudget: 404}) || strings.HasSuffix(fmt.Sprint(c), " none") || strings.Contains(fmt.Sprint(c), " none ") {
-				return cluster.Result{Reason: "there is none"}, nil
-			}
-			return cluster.Result{Accepted: true}, nil
-		},
-		RunNow: func(_ context.Context, task string) error {
-			w.wait()
-			if w.store.down.Load() {
-				return errAway
-			}
-			if task == "none" || task == "" {
-				return &api.AskError{Reason: "there is none"}
-			}
-			return nil
-		},
+		Operator: operate.New(asked{w, &v}, w.store, work.Types{"noop": {Name: "noop", Periodic: true}}, "API"),
 		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
 			if len(definition) > 100 {
 				return "", cluster.JobSpec{}, errors.New("not a definition")

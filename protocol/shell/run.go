@@ -165,7 +165,7 @@ func (l *loop[S]) own(entries []protocol.Applied) (out []protocol.Deed) {
 			continue
 		}
 		for i, c := range a.Entry.Commands {
-			out = append(out, protocol.Deed{Command: c, Result: a.Results[i], AtMS: a.Entry.AtMS})
+			out = append(out, protocol.Deed{Command: c, Result: a.Results[i], AtMS: a.Entry.AtMS, Index: a.Entry.Index})
 		}
 	}
 	return out

@@ -41,7 +41,8 @@ export class Journal {
 export function rowOf(r) {
   const what = [r.from || r.to ? `${r.from || "nobody"} → ${r.to || "nobody"}` : "", r.cause, r.message].filter(Boolean).join(" · ");
   const place = r.storage ? ` ${r.storage.path}${r.storage.line ? `:${r.storage.line}` : ""}` : "";
-  const gap = r.gap_ms === undefined ? "" : r.gap_ms < 0 ? `overlap ${span(-r.gap_ms)}` : span(r.gap_ms);
+  const least = r.gap_at_least_ms === undefined ? "" : `≥ ${span(r.gap_at_least_ms)}`;
+  const gap = r.gap_ms === undefined ? least : r.gap_ms < 0 ? `overlap ${span(-r.gap_ms)}` : span(r.gap_ms);
   const time = el("time", { dateTime: new Date(r.at_ms).toISOString() }, clock(r.at_ms));
   return el("tr", {}, el("td", {}, time), el("td", {}, word(r.kind)), el("td", {}, el("bdi", {}, r.partition || r.member || "")), el("td", {}, el("bdi", {}, what + place)), el("td", { className: "number" }, gap));
 }

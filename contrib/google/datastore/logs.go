@@ -127,10 +127,12 @@ type entryData struct {
 	Type    string       `json:"type"`
 	Message string       `json:"message"`
 	Member  string       `json:"member,omitempty"`
+	By      string       `json:"by,omitempty"`
 	From    string       `json:"from,omitempty"`
 	To      string       `json:"to,omitempty"`
 	Cause   string       `json:"cause,omitempty"`
 	GapMS   *int64       `json:"gap_ms,omitempty"`
+	AtLeast *int64       `json:"gap_at_least_ms,omitempty"`
 	Storage *storageData `json:"storage,omitempty"`
 }
 
@@ -148,7 +150,7 @@ type location struct {
 }
 
 func dataOf(r journal.Record) entryData {
-	d := entryData{Type: string(r.Kind), Message: r.Message, Member: r.Member, From: r.From, To: r.To, Cause: r.Cause, GapMS: r.GapMS}
+	d := entryData{Type: string(r.Kind), Message: r.Message, Member: r.Member, By: r.By, From: r.From, To: r.To, Cause: r.Cause, GapMS: r.GapMS, AtLeast: r.GapAtLeastMS}
 	if s := r.Storage; s != nil {
 		d.Storage = &storageData{Type: s.Type, Path: s.Path, Line: s.Lines}
 		if s.Line > 0 {

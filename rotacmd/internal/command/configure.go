@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
@@ -46,7 +47,7 @@ func newConfigure(e env) *cobra.Command {
 		ctx, cancel := context.WithTimeout(cmd.Context(), answerWithin)
 		defer cancel()
 		if c != (cluster.Configure{}) {
-			if err := propose(ctx, e, store, c, "rota configure --help"); err != nil {
+			if _, err := e.operate(ctx, store, "rota configure --help", func(o *operate.Operator) (operate.Answer, error) { return o.Configure(ctx, c) }); err != nil {
 				return err
 			}
 		}

@@ -3,26 +3,27 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/work"
 )
 
 func newDrain(e env) *cobra.Command {
 	cmd := proposer(e, &cobra.Command{Use: "drain MEMBER", Short: "move a member's tasks away and give it no more"}, "members",
-		func(name string) cluster.Command {
-			return cluster.DrainMember{Member: cluster.MemberID(name), On: true}
+		func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Drain(ctx, cluster.MemberID(name))
 		},
 		"%s is draining: its tasks move away · watch it: rota members --store %s")
 	wait := cmd.Flags().Bool("wait", false, "wait until the member has no task any more")
+	asked(cmd.Flags(), "wait")
 	drain := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := drain(cmd, args); err != nil || !*wait {
@@ -35,21 +36,25 @@ func newDrain(e env) *cobra.Command {
 
 func newUndrain(e env) *cobra.Command {
 	return proposer(e, &cobra.Command{Use: "undrain MEMBER", Short: "give a drained member tasks again"}, "members",
-		func(name string) cluster.Command { return cluster.DrainMember{Member: cluster.MemberID(name)} },
+		func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Undrain(ctx, cluster.MemberID(name))
+		},
 		"%s takes tasks again · see them: rota members --store %s")
 }
 
 func newUnpark(e env) *cobra.Command {
 	return proposer(e, &cobra.Command{Use: "unpark TASK", Short: "try a task again that failed too often"}, "tasks --state parked",
-		func(name string) cluster.Command {
-			return cluster.UnparkPartition{Partition: cluster.PartitionID(name)}
+		func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Unpark(ctx, cluster.PartitionID(name))
 		},
 		"%s is tried again · watch it: rota journal --store %s")
 }
 
 func newKill(e env) *cobra.Command {
-	return proposer(e, &cobra.Command{Use: "kill JOB", Short: "end a job; one that a file defines comes back unless the file goes"}, "jobs --all",
-		func(name string) cluster.Command { return cluster.KillJob{Job: cluster.JobID(name)} },
+	return proposer(e, &cobra.Command{Use: "kill JOB", Short: "end a job; that of a task file ends when its file goes"}, "jobs --all",
+		func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Kill(ctx, cluster.JobID(name))
+		},
 		"%s is killed · see what is left: rota jobs --store %s")
 }
 
@@ -59,8 +64,8 @@ type Proposed struct {
 	Accepted bool   `json:"accepted"`
 }
 
-// proposer makes a command that appends one command to the log, as a client of the store: no member is needed.
-func proposer(e env, cmd *cobra.Command, list string, command func(name string) cluster.Command, done string) *cobra.Command {
+// proposer makes a command that asks one thing of the cluster, as a client of the store: no member is needed.
+func proposer(e env, cmd *cobra.Command, list string, do func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error), done string) *cobra.Command {
 	cmd.Args = exactArg("a name; rota " + list + " shows them")
 	flags := cmd.Flags()
 	flags.String("store", "", "where the members meet: "+storeForms)
@@ -73,12 +78,12 @@ func proposer(e env, cmd *cobra.Command, list string, command func(name string) 
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), answerWithin)
 		defer cancel()
-		c, try := command(args[0]), "rota "+list+" --store "+storeurl.Hide(store)
-		if err := propose(ctx, e, store, c, try); err != nil {
+		a, err := e.operate(ctx, store, "rota "+list+" --store "+storeurl.Hide(store), func(o *operate.Operator) (operate.Answer, error) { return do(ctx, o, args[0]) })
+		if err != nil {
 			return err
 		}
 		if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-			return e.printJSON(Proposed{fmt.Sprint(c), true})
+			return e.printJSON(Proposed{a.Said, true})
 		}
 		e.say(done, args[0], storeurl.Hide(store))
 		return nil
@@ -86,49 +91,52 @@ func proposer(e env, cmd *cobra.Command, list string, command func(name string) 
 	return cmd
 }
 
-func propose(ctx context.Context, e env, store string, c cluster.Command, try string) error {
+// operate asks something of the cluster of a store. What is refused has this way out, unless it has one of its own.
+func (e env) operate(ctx context.Context, store, try string, do func(o *operate.Operator) (operate.Answer, error)) (operate.Answer, error) {
 	st, err := openStore(ctx, e, store, change)
 	if err != nil {
-		return err
+		return operate.Answer{}, err
 	}
 	defer st.Close()
-	if err := cluster.CheckCommand(c); err != nil {
+	o, err := e.operatorOn(ctx, st, "", nil)
+	if err != nil {
+		return operate.Answer{}, fmt.Errorf("store %s: %w", storeurl.Hide(store), err)
+	}
+	a, err := do(o)
+	if err != nil {
+		return a, refusal(err, storeurl.Hide(store), try)
+	}
+	e.journaled(a)
+	return a, nil
+}
+
+// operatorOn is what asks the cluster of an open store, by the protocol that is asked for.
+func (e env) operatorOn(ctx context.Context, st store.Full, asked string, types work.Types) (*operate.Operator, error) {
+	p, err := protocolFor(ctx, asked, st)
+	if err != nil {
+		return nil, err
+	}
+	by := asker(e)
+	return operate.New(operate.Outside(p, st, by), st, types, by), nil
+}
+
+// refusal gives an answer of the cluster the form of a command's error.
+func refusal(err error, place, try string) error {
+	var invalid *operate.InvalidError
+	var r *operate.RefusedError
+	switch {
+	case errors.As(err, &invalid):
 		return misused(try, "%w", err)
+	case errors.As(err, &r):
+		return failed(cmp.Or(r.Try, try), "%s: %s", r.Said, cmp.Or(r.Reason, r.Kind.Error()))
 	}
-	res, err := proposeOn(ctx, st, "", c)
-	if err != nil {
-		return fmt.Errorf("store %s: %w", storeurl.Hide(store), err)
-	}
-	back, err := keepDrained(ctx, e, st, c, res[0].Accepted)
-	if err != nil {
-		return fmt.Errorf("store %s: %w", storeurl.Hide(store), err)
-	}
-	if !res[0].Accepted && !back {
-		return failed(try, "%v: %s", c, res[0].Reason)
-	}
-	tell(ctx, e, st, c)
-	return nil
+	return fmt.Errorf("store %s: %w", place, otherProtocol(err))
 }
 
-// keepDrained keeps the word about a member for its next start. It tells whether a member that is down was given back its tasks by that.
-func keepDrained(ctx context.Context, e env, st store.Full, c cluster.Command, accepted bool) (back bool, err error) {
-	d, ok := c.(cluster.DrainMember)
-	if !ok || d.On && !accepted {
-		return false, nil
-	}
-	was, err := node.KeepDrained(ctx, st, d.Member, d.On, asker(e))
-	return was && !d.On, err
-}
-
-// tell journals who gave a command. It was done: a journal that does not take it is a word to the user and no more.
-func tell(ctx context.Context, e env, st store.Full, c cluster.Command) {
-	journaled(ctx, e, st, node.AskedRecord(c, asker(e)))
-}
-
-func journaled(ctx context.Context, e env, st store.Full, r journal.Record) {
-	r.AtMS = time.Now().UnixMilli()
-	if err := journal.NewDocs(st, r.Member, 0).Append(ctx, r); err != nil {
-		e.say("it is done, and not in the journal: %v", err)
+// journaled tells the user what the journal does not have.
+func (e env) journaled(a operate.Answer) {
+	if a.Unjournaled != nil {
+		e.say("it is done, and not in the journal: %v", a.Unjournaled)
 	}
 }
 

@@ -15,7 +15,7 @@ const tailBack = 10 * time.Minute
 // tail shows the records of a journal, each once, as they come.
 type tail struct {
 	o     *observer
-	task  string
+	query journal.Query
 	shown map[string]int64 // records as JSON, with their time in ms
 }
 
@@ -52,7 +52,7 @@ func (t *tail) follow(ctx context.Context) error {
 		t.o.now = time.Now()
 		since := t.o.now.Add(-tailBack)
 		limited, cancel := context.WithTimeout(ctx, answerWithin)
-		records, err := t.o.journal(limited, journal.Query{Partition: t.task, Since: since, Limit: 10_000})
+		records, err := t.o.journal(limited, journal.Query{Partition: t.query.Partition, Kinds: t.query.Kinds, Since: since, Limit: 10_000})
 		cancel()
 		switch {
 		case ctx.Err() != nil:

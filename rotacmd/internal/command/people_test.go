@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
@@ -70,6 +71,30 @@ func TestSubmitFromStandardInput(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	w.shows("jobs --all", exitOK, "nightly", "one")
+}
+
+// TestAKilledJobNeedsAgainEachTime: neither the environment nor rota.yaml revives what somebody has killed, and no command waits because they say so.
+func TestAKilledJobNeedsAgainEachTime(t *testing.T) {
+	w := newWritten(t, nil)
+	w.write("x.yaml", "id: x\ntasks:\n- {name: a, type: noop}\n")
+	w.shows("submit x.yaml", exitOK, "x is submitted")
+	w.shows("kill x", exitOK, "x is killed")
+	for _, vars := range []map[string]string{nil, {"ROTA_AGAIN": "true", "ROTA_WAIT": "true"}} {
+		if _, errs, code := with(vars, "", "submit", "x.yaml", "--store", "file:store"); code != exitFailed || !containsAll(errs, []string{"it was killed, and stays so", "try: --again"}) {
+			t.Errorf("%v: exit %d: %s", vars, code, errs)
+		}
+	}
+	for _, name := range []string{"again", "wait"} {
+		w.write("rota.yaml", name+": true\n")
+		if _, errs, code := with(nil, "", "submit", "x.yaml", "--store", "file:store"); code != exitUsage || !strings.Contains(errs, `unknown setting "`+name+`"`) {
+			t.Errorf("%s in rota.yaml: exit %d: %s", name, code, errs)
+		}
+	}
+	must.Succeed(t, os.Remove("rota.yaml"))
+	if _, errs, code := with(nil, "", "submit", "x.yaml", "--again", "--store", "file:store"); code != exitOK || !strings.Contains(errs, "x is submitted") {
+		t.Errorf("--again: exit %d: %s", code, errs)
+	}
+	w.shows("journal", exitOK, "asked          x  submit-job x noop  by ")
 }
 
 // TestOneTask: the row of a task, and its definition.
@@ -183,6 +208,15 @@ func TestTheJournalSaysWhoAsked(t *testing.T) {
 	by := "  by " + asker(env{getenv: func(string) string { return "" }})
 	w.shows("journal", exitOK, "asked          drain-member a"+by, "asked          undrain-member a"+by, "asked          x  kill-job x"+by)
 	w.shows("why x", exitOK, "kill-job x"+by)
+	if out, _, _ := w.rota("journal", "--kind", "moved,run-error", "--store", "file:store"); out != "" {
+		t.Errorf("other kinds: %s", out)
+	}
+	if out, _, _ := w.rota("journal", "--until", "1h", "--store", "file:store"); out != "" {
+		t.Errorf("before an hour ago: %s", out)
+	}
+	w.shows("journal --kind asked", exitOK, "kill-job x"+by)
+	w.shows("journal --kind aksed", exitUsage, "--kind asked")
+	w.shows("journal --until 2h --since 1h", exitUsage, "rota journal --since 2h --until 1h")
 }
 
 func TestWhatASignalAsksFor(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/lease"
@@ -51,19 +50,6 @@ func protocolAt(ctx context.Context, st protocol.Store) (protocol.Protocol, erro
 		return nil, failed("a newer rota", "the cluster uses the protocol %q, which this version does not have: it has %s", name, protocolNames())
 	}
 	return p, nil
-}
-
-// proposeOn proposes commands to the cluster of a place, from outside, by the protocol that is asked for.
-func proposeOn(ctx context.Context, st protocol.Store, asked string, commands ...cluster.Command) ([]cluster.Result, error) {
-	p, err := protocolFor(ctx, asked, st)
-	if err != nil {
-		return nil, err
-	}
-	client, err := protocol.ClientAt(ctx, p, st)
-	if err != nil {
-		return nil, otherProtocol(err)
-	}
-	return client.Propose(ctx, commands...)
 }
 
 // otherProtocol says what to try where the place has another protocol.

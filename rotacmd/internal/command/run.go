@@ -42,7 +42,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.StringSlice("allow-tail", nil, "directory below which tasks may read log files; default /var/log and /tmp; may be repeated")
 	f.StringSlice("allow-write", nil, "directory below which tasks of type files.write may write; default none; may be repeated")
 	f.Bool("no-sessions", false, "heartbeats alone, also where the store notices the death of a process")
-	f.Duration("hold", 0, "announce a restart when the member leaves: its tasks wait so long for it instead of moving; the same for all members")
+	f.Duration("hold", 0, "announce a restart when the member leaves: its tasks wait so long for it, and nobody runs them, instead of moving; the same for all members (others wait 1m where they have none)")
 	f.Bool("guardian", true, "a small process that ends this member's programs and session when the member is killed, so that others take over at once")
 	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
 	f.String("state-dir", "", "directory where the member keeps what it runs: with it, a start while the store is away runs tasks with on_store_loss: keep, and waits")

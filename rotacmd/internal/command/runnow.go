@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
@@ -25,6 +24,7 @@ const askedWithin = 250 * time.Millisecond
 func newRunNow(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "run-now TASK", Short: "have a task begin a round now", Long: runNowHelp, Args: exactArg("the name of a task; rota tasks shows them")}
 	wait := cmd.Flags().Bool("wait", false, "until the round is over")
+	asked(cmd.Flags(), "wait")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		place, err := cmd.Flags().GetString("store")
 		if err != nil {
@@ -39,18 +39,16 @@ func newRunNow(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		name, by := args[0], asker(e)
-		asks, err := node.RunNow(ctx, st, o.value, types, name, by)
-		if len(asks) > 0 {
-			journaled(ctx, e, st, node.RunNowRecord(name, by))
-		}
-		var none *node.NoRoundError
-		if errors.As(err, &none) {
-			return failed("rota why "+plain.Word(name)+" --store "+plain.Word(o.name), "run-now %s: %w", name, none)
-		}
+		op, err := e.operatorOn(ctx, st, "", types)
 		if err != nil {
 			return fmt.Errorf("store %s: %w", o.name, err)
 		}
+		name := args[0]
+		asks, a, err := op.RunNow(ctx, name)
+		if err != nil {
+			return refusal(err, o.name, "rota why "+plain.Word(name)+" --store "+plain.Word(o.name))
+		}
+		e.journaled(a)
 		if *wait {
 			err = awaitRounds(cmd.Context(), st, asks)
 		}

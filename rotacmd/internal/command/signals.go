@@ -1,9 +1,11 @@
 package command
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -61,7 +63,7 @@ func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) 
 				os.Exit(exitFailed)
 			}
 			leaving = true
-			c.say("leaving: %s to hand over, at most %s · once more to end at once", many(owned(n.Value(), n.Member()), "task"), c.node.DrainTimeout)
+			c.say("leaving: %s", leavingText(owned(n.Value(), n.Member()), c.node.Hold, c.node.DrainTimeout))
 			stop()
 		}
 	}()
@@ -69,6 +71,14 @@ func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) 
 		signal.Stop(signals)
 		close(over)
 	}
+}
+
+// leavingText says what becomes of the tasks of a member that leaves.
+func leavingText(tasks int, hold, drain time.Duration) string {
+	if hold > 0 {
+		return fmt.Sprintf("it has %s, and others wait %s for its restart · once more to end at once", many(tasks, "task"), hold)
+	}
+	return fmt.Sprintf("%s to hand over, at most %s · once more to end at once", many(tasks, "task"), drain)
 }
 
 // reload opens again what others may have renamed. Task files are watched all the time; settings count from the next start on.

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source/directory"
 )
@@ -102,30 +102,26 @@ Members do that by themselves when they have seen a file go. When the only membe
 func newSourcePrune(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "prune SOURCE", Short: "end the tasks of a source that no directory has", Long: pruneHelp, Args: exactArg("a source, as rota status names it")}
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
-		inventories, err := directory.Inventories(ctx, o.store, args[0])
-		if err != nil {
-			return err
-		}
-		ids, err := directory.CopiesOf(o.value, args[0], inventories).Orphans()
-		if err != nil {
-			return failed("rota members --store "+plain.Word(o.name), "%w", err)
-		}
 		place, err := cmd.Flags().GetString("store")
 		if err != nil {
 			return err
 		}
 		pruned := []Proposed{}
-		for _, id := range ids {
-			c := cluster.KillJob{Job: id}
-			if err := propose(ctx, e, place, c, "rota status --store "+o.name); err != nil {
-				return err
+		_, err = e.operate(ctx, place, "rota members --store "+plain.Word(o.name), func(op *operate.Operator) (operate.Answer, error) {
+			all, err := op.Prune(ctx, args[0])
+			for _, a := range all {
+				e.journaled(a)
+				pruned = append(pruned, Proposed{a.Said, true})
 			}
-			pruned = append(pruned, Proposed{fmt.Sprint(c), true})
+			return operate.Answer{}, err
+		})
+		if err != nil {
+			return err
 		}
 		if o.json {
 			return o.printJSON(pruned)
 		}
-		o.say("%s of source %s ended", many(len(ids), "task"), args[0])
+		o.say("%s of source %s ended", many(len(pruned), "task"), args[0])
 		return nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/view"
@@ -46,7 +47,7 @@ func newSubmit(e env) *cobra.Command {
 	flags.BoolVar(&s.update, "update", false, "let a live job of this id go on by the new definition; what is finished stays so")
 	flags.BoolVar(&s.again, "again", false, "run a job again that has ended, also one that was killed")
 	flags.BoolVar(&s.wait, "wait", false, "wait until the job has ended; exit 1 unless it is completed")
-	asked(flags, "id", "update", "wait")
+	asked(flags, "id", "update", "again", "wait")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		store, err := settleStore(e, cmd)
 		if err != nil {
@@ -70,7 +71,8 @@ type submission struct {
 	update     bool
 	again      bool
 	wait, json bool
-	command    cluster.SubmitJob
+	job        cluster.JobID
+	spec       cluster.JobSpec
 }
 
 // Submitted is what rota submit prints as JSON.
@@ -124,13 +126,10 @@ func (s *submission) read(e env, path string) error {
 	case path == "-" && id == source.ID(stdinName):
 		return misused("rota submit - --id NAME, or id: NAME in the definition", "submit from standard input: the job has no id")
 	}
-	if strings.HasPrefix(string(id), "rota.") {
-		return misused("another --id", `id %s: names that begin with "rota." are reserved`, id)
-	}
-	s.command = cluster.SubmitJob{Job: id, Spec: spec}
-	if err := cluster.CheckCommand(s.command); err != nil {
+	if err := operate.CheckJob(id, spec); err != nil {
 		return misused("another --id", "%w", err)
 	}
+	s.job, s.spec = id, spec
 	s.tellForeign(e, types)
 	return nil
 }
@@ -143,8 +142,8 @@ func (s *submission) accepts(name string) bool {
 // tellForeign says which types were taken on trust.
 func (s *submission) tellForeign(e env, types work.Types) {
 	var foreign []string
-	for i := range s.command.Spec.Tasks {
-		name := s.command.Spec.Tasks[i].Type
+	for i := range s.spec.Tasks {
+		name := s.spec.Tasks[i].Type
 		if _, ok := types[name]; !ok && !slices.Contains(foreign, name) {
 			foreign = append(foreign, name)
 		}
@@ -193,79 +192,76 @@ func (s *submission) send(ctx context.Context, e env, store string) error {
 	}
 	defer st.Close()
 	o := &observer{env: e, name: storeurl.Hide(store), store: st, json: s.json, now: time.Now()}
-	if err := o.refresh(limited); err != nil {
-		return err
-	}
-	was, existed := o.value.Job(s.command.Job)
-	if existed && was.State != cluster.JobRunning {
-		if was.State == cluster.JobKilled && !s.again && cluster.SameSpec(was.Spec, &s.command.Spec) {
-			return failed("--again to run it again", "submit job %s: it was killed, and stays so", s.command.Job)
-		}
-		if s.again || was.State == cluster.JobKilled {
-			s.command.Expected = cluster.Expect(was.SpecIndex)
-		}
-	}
-	res, err := proposeOn(limited, st, s.protocol, s.proposal(was))
+	op, err := e.operatorOn(limited, st, s.protocol, nil)
 	if f := new(fault); errors.As(err, &f) {
 		return err
 	}
 	if err != nil {
-		return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
+		return fmt.Errorf("store %s: %w", o.name, err)
 	}
-	if !res[0].Accepted {
-		return failed(s.afterRefusal(o), "submit job %s: %s", s.command.Job, res[0].Reason)
+	a, err := op.Submit(limited, s.job, s.spec, s.mode())
+	if err != nil {
+		return s.fault(o, err)
 	}
+	e.journaled(a)
 	if err := o.refresh(limited); err != nil {
 		return err
 	}
-	now, _ := o.value.Job(s.command.Job)
-	return s.tell(ctx, o, was, existed && was.SpecIndex == now.SpecIndex)
+	return s.tell(ctx, o, a)
 }
 
-// proposal is what is written where the cluster has such a job, or none.
-func (s *submission) proposal(was cluster.Job) cluster.Command {
-	if s.update && was.ID != "" && was.State == cluster.JobRunning {
-		return cluster.UpdateJob{Job: s.command.Job, Spec: s.command.Spec}
+func (s *submission) mode() (m operate.Mode) {
+	if s.update {
+		m |= operate.Update
 	}
-	return s.command
-}
-
-func (s *submission) afterRefusal(o *observer) string {
-	return fmt.Sprintf("--id with another name; --update to go on by the new definition; or rota kill %s --store %s first", s.command.Job, o.name)
-}
-
-// verb is what was done.
-func (s *submission) verb(was cluster.Job) string {
-	if _, update := s.proposal(was).(cluster.UpdateJob); update {
-		return "updated"
+	if s.again {
+		m |= operate.Again
 	}
-	return "submitted"
+	return m
+}
+
+func (s *submission) fault(o *observer, err error) error {
+	var r *operate.RefusedError
+	var f *fault
+	switch other := otherProtocol(err); {
+	case errors.As(other, &f):
+		return other
+	case errors.Is(err, operate.ErrKilled):
+		return failed("--again to run it again", "submit job %s: it was killed, and stays so", s.job)
+	case errors.As(err, &r):
+		return failed(fmt.Sprintf("--id with another name; --update to go on by the new definition; or rota kill %s --store %s first", s.job, o.name), "submit job %s: %s", s.job, r.Reason)
+	}
+	return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
 }
 
 // tell says what became of the submission, and follows the job where that is wanted.
-func (s *submission) tell(ctx context.Context, o *observer, was cluster.Job, known bool) error {
-	job, _ := view.Of(o.value).Job(s.command.Job)
+func (s *submission) tell(ctx context.Context, o *observer, a operate.Answer) error {
+	job, _ := view.Of(o.value).Job(s.job)
+	known, verb := !a.Changed, "submitted"
+	if a.Updated {
+		verb = "updated"
+	}
 	switch {
 	case known && job.Ended():
 		o.say("%s is %s already, by this very definition: nothing runs again · to run it again: --id with another name, or another version in the file", job.Job, job.State)
 	case known:
 		o.say("%s is there already, by this very definition", job.Job)
 	default:
-		o.say("%s is %s: %s", job.Job, s.verb(was), many(len(job.Tasks), "task"))
+		o.say("%s is %s: %s", job.Job, verb, many(len(job.Tasks), "task"))
 	}
 	if job.Reason != nil && !known {
 		o.say("! it waits: %s: %s   → %s", job.Reason.Rule, job.Reason.Text, dash(job.Reason.Try))
 	}
 	if s.wait {
-		return o.follow(ctx, &follower{job: s.command.Job, out: o.stderr, quiet: s.json, last: func(job view.Job) error {
+		return o.follow(ctx, &follower{job: s.job, out: o.stderr, quiet: s.json, last: func(job view.Job) error {
 			if s.json {
-				return o.printJSON(Submitted{Proposed{fmt.Sprint(s.proposal(was)), true}, known, job})
+				return o.printJSON(Submitted{Proposed{a.Said, true}, known, job})
 			}
 			return nil
 		}})
 	}
 	if s.json {
-		return o.printJSON(Submitted{Proposed{fmt.Sprint(s.proposal(was)), true}, known, job})
+		return o.printJSON(Submitted{Proposed{a.Said, true}, known, job})
 	}
 	if !job.Ended() {
 		o.say("follow it: rota jobs %s --follow --store %s", job.Job, o.name)

@@ -1,0 +1,212 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+	"github.com/rota-run/rota/work"
+)
+
+// world is a cluster that changes between a look and a write as the test says.
+type world struct {
+	t       *testing.T
+	v       cluster.Value
+	between func() // before the next proposal
+	away    error  // what a proposal gets instead of an answer
+	told    []journal.Record
+	at      cluster.Index
+}
+
+func (w *world) Value(context.Context) (cluster.Value, error) { return w.v, nil }
+
+func (w *world) Changed() <-chan struct{} { return nil }
+
+func (w *world) Record(_ context.Context, r journal.Record) error {
+	w.told = append(w.told, r)
+	return nil
+}
+
+func (w *world) Propose(_ context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
+	if f := w.between; f != nil {
+		w.between = nil
+		f()
+	}
+	if w.away != nil {
+		return nil, w.away
+	}
+	w.at++
+	var r cluster.Result
+	w.v, r = w.v.Do(w.at, 1000, commands[0])
+	return []cluster.Result{r}, nil
+}
+
+// others do something that this operator does not see before its write.
+func (w *world) others(commands ...cluster.Command) {
+	w.t.Helper()
+	for _, c := range commands {
+		if r, err := w.Propose(w.t.Context(), c); err != nil || !r[0].Accepted {
+			w.t.Fatalf("%v: %v, %v", c, r, err)
+		}
+	}
+}
+
+// newWorld has a member a, which declares the source "tasks".
+func newWorld(t *testing.T) (*world, *Operator, store.Docs) {
+	t.Helper()
+	w := &world{t: t}
+	e := cluster.Entry{Index: 1, Writer: "a", Seq: 1, AtMS: 1, Commands: []cluster.Command{
+		cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a", Labels: []cluster.Label{{Key: directory.LabelKey("tasks"), Value: "yes"}}},
+	}}
+	w.v, _ = w.v.Apply(e)
+	w.at = 1
+	docs := memory.New().Open()
+	t.Cleanup(func() { docs.Close() })
+	return w, New(w, docs, work.Types{"check": {Name: "check", Periodic: true}}, "ann@laptop"), docs
+}
+
+func spec(typ string) cluster.JobSpec {
+	return cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: typ, Definition: []byte(`{"every":"1m"}`)}}}
+}
+
+// What others do between the look and the write is not undone: a job that they have killed does not run again, and what they have submitted is not replaced.
+func TestNothingIsUndone(t *testing.T) {
+	t.Parallel()
+	submit := cluster.SubmitJob{Job: "x", Spec: spec("check")}
+	kill := cluster.KillJob{Job: "x"}
+	old := cluster.SubmitJob{Job: "x", Spec: spec("old")}
+	for what, c := range map[string]struct {
+		before, between []cluster.Command
+		mode            Mode
+		want            error
+		state           cluster.JobState
+	}{
+		"submitted and killed":             {nil, []cluster.Command{submit, kill}, 0, ErrKilled, cluster.JobKilled},
+		"killed before an update":          {[]cluster.Command{old}, []cluster.Command{kill}, Update, ErrKilled, cluster.JobKilled},
+		"killed, and killed again":         {[]cluster.Command{old, kill}, []cluster.Command{submit, kill}, 0, ErrKilled, cluster.JobKilled},
+		"submitted with another task":      {nil, []cluster.Command{old}, 0, ErrRefused, cluster.JobRunning},
+		"submitted alike":                  {nil, []cluster.Command{submit}, 0, nil, cluster.JobRunning},
+		"run again by somebody, and ended": {[]cluster.Command{submit, kill}, []cluster.Command{submit, kill}, Again, nil, cluster.JobKilled},
+		"replaced before an update":        {[]cluster.Command{old}, []cluster.Command{kill, submit}, Update, nil, cluster.JobRunning},
+	} { // order-free: each by itself
+		w, o, _ := newWorld(t)
+		w.others(c.before...)
+		w.between = func() { w.others(c.between...) }
+		_, err := o.Submit(t.Context(), "x", submit.Spec, c.mode)
+		if !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: %v, want %v", what, err, c.want)
+		}
+		if j, _ := w.v.Job("x"); j.State != c.state {
+			t.Errorf("%s: the job is %s, want %s", what, j.State, c.state)
+		}
+	}
+}
+
+// Each request that changes something has one record, which says what and who; one that changes nothing has none.
+func TestRequestsAreJournaled(t *testing.T) {
+	t.Parallel()
+	w, o, _ := newWorld(t)
+	ctx := t.Context()
+	for _, c := range []struct {
+		do              func() (Answer, error)
+		said, partition string
+	}{
+		{func() (Answer, error) { return o.Submit(ctx, "x", spec("check"), 0) }, "submit-job x check", "x"},
+		{func() (Answer, error) { return o.Submit(ctx, "x", spec("check"), 0) }, "", ""},
+		{func() (Answer, error) { return o.Submit(ctx, "x", spec("copy"), Update) }, "update-job x copy", "x"},
+		{func() (Answer, error) { return o.Submit(ctx, "x", spec("check"), Update) }, "update-job x check", "x"},
+		{func() (Answer, error) { _, a, err := o.RunNow(ctx, "x"); return a, err }, "run-now x", "x"},
+		{func() (Answer, error) { return o.Pause(ctx, "x") }, "pause-job x", "x"},
+		{func() (Answer, error) { return o.Resume(ctx, "x") }, "resume-job x", "x"},
+		{func() (Answer, error) { return o.Kill(ctx, "x") }, "kill-job x", "x"},
+		{func() (Answer, error) { return o.Drain(ctx, "a") }, "drain-member a", ""},
+		{func() (Answer, error) { return o.Undrain(ctx, "a") }, "undrain-member a", ""},
+		{func() (Answer, error) { return o.Configure(ctx, cluster.Configure{Retention: 7}) }, "configure retention=7", ""},
+	} {
+		w.told = nil
+		a, err := c.do()
+		var want []journal.Record
+		if c.said != "" {
+			want = []journal.Record{{Kind: journal.Asked, Message: c.said, Partition: c.partition, By: "ann@laptop"}}
+		}
+		if err != nil || a.Changed != (c.said != "") || !slices.Equal(w.told, want) {
+			t.Errorf("%s: %+v, %v; the journal has %+v", c.said, a, err, w.told)
+		}
+	}
+	w.told = nil
+	var refused *RefusedError
+	if _, err := o.Unpark(ctx, "x"); !errors.As(err, &refused) || refused.Said != "unpark-partition x" || w.told != nil {
+		t.Errorf("unpark what is not parked: %v, the journal has %v", err, w.told)
+	}
+	var invalid *InvalidError
+	for _, id := range []cluster.JobID{"rota.x", "a b", ""} {
+		if _, err := o.Submit(ctx, id, spec("check"), 0); !errors.As(err, &invalid) {
+			t.Errorf("submit %q: %v", id, err)
+		}
+	}
+}
+
+// A file's job would be back at once, so the kill says what to do; where no member has its source it ends, and stays so.
+func TestAFilesJobIsNotKilled(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{"tasks": "remove its file", "others": ""} { // order-free: each by itself
+		w, o, _ := newWorld(t)
+		s := spec("check")
+		s.Source = source
+		w.others(cluster.SubmitJob{Job: "x", Spec: s})
+		_, err := o.Kill(t.Context(), "x")
+		var refused *RefusedError
+		j, _ := w.v.Job("x")
+		if killed := j.State == cluster.JobKilled; killed != (want == "") || !killed && (!errors.As(err, &refused) || !strings.Contains(refused.Try, want)) {
+			t.Errorf("%s: killed %t, %v", source, killed, err)
+		}
+	}
+}
+
+// The document that says that a member is drained goes when the cluster has agreed, and not before.
+func TestADrainIsKeptUntilTheClusterAgrees(t *testing.T) {
+	t.Parallel()
+	w, o, docs := newWorld(t)
+	ctx := t.Context()
+	kept := func() bool { _, err := docs.Get(ctx, "drain/a"); return err == nil }
+	if _, err := o.Drain(ctx, "a"); err != nil || !kept() {
+		t.Fatalf("drain: %v, kept %t", err, kept())
+	}
+	w.away = errors.New("the store is away")
+	if _, err := o.Undrain(ctx, "a"); !errors.Is(err, w.away) || !kept() {
+		t.Errorf("undrain while the store is away: %v, kept %t", err, kept())
+	}
+	w.away = nil
+	w.others(cluster.LeaveCluster{Member: "a", Incarnation: 1, Reason: "maintenance"})
+	if _, err := o.Undrain(ctx, "a"); err != nil || kept() {
+		t.Errorf("undrain while it is down: %v, kept %t", err, kept())
+	}
+	if _, err := o.Undrain(ctx, "a"); !errors.Is(err, ErrRefused) {
+		t.Errorf("undrain nobody: %v", err)
+	}
+}
+
+// A request for a round that the store does not take is no refusal, and says how many it has taken.
+func TestRunNowWhereTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	w, _, _ := newWorld(t)
+	w.others(cluster.SubmitJob{Job: "x", Spec: spec("check")})
+	inner := memory.New().Open()
+	defer inner.Close()
+	o := New(w, storetest.NewFaulty(inner, func(storetest.Call) storetest.Outcome { return storetest.Refused }), work.Types{"check": {Name: "check", Periodic: true}}, "ann")
+	asks, _, err := o.RunNow(t.Context(), "x")
+	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrRefused) || len(asks) != 0 || !strings.Contains(err.Error(), "0 of 1 were asked") || w.told != nil {
+		t.Errorf("got %v, %v, the journal has %v", asks, err, w.told)
+	}
+	if _, _, err := o.RunNow(t.Context(), "y"); !errors.Is(err, ErrRefused) {
+		t.Errorf("got %v", err)
+	}
+}
