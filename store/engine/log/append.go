@@ -10,19 +10,14 @@ import (
 	"github.com/rota-run/rota/store/engine"
 )
 
-// Append implements store.Log.
-func (l *Log) Append(ctx context.Context, data []byte) (uint64, error) {
-	return l.AppendAll(ctx, [][]byte{data})
-}
-
 // AppendAll appends 1 to MaxBatch records, all or none, at the index that it returns and those behind it. It has one outcome for all, as Append.
 func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, err error) {
 	if len(records) < 1 || len(records) > MaxBatch {
 		return 0, fmt.Errorf("append %d records: give 1 to %d", len(records), MaxBatch)
 	}
 	for _, r := range records {
-		if most := l.MaxRecord(); len(r) > most {
-			return 0, fmt.Errorf("append %d bytes, at most %d: %w", len(r), most, store.ErrTooLarge)
+		if err := l.refuse(r); err != nil {
+			return 0, err
 		}
 	}
 	first, err = l.append(ctx, records)
@@ -34,6 +29,14 @@ func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, er
 
 // MaxRecord is the largest record.
 func (l *Log) MaxRecord() int { return l.rows.Limits().Value }
+
+// refuse refuses a record that is too large.
+func (l *Log) refuse(data []byte) error {
+	if most := l.MaxRecord(); len(data) > most {
+		return fmt.Errorf("append %d bytes, at most %d: %w", len(data), most, store.ErrTooLarge)
+	}
+	return nil
+}
 
 func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 	row, s, _ := l.remembered()

@@ -22,6 +22,8 @@
 // Append. Who finds a page's worth of records in the head writes the page first; then his swap drops them from the head and adds his own. Until the swap
 // nobody looks for the page. All write the same bytes: a page that is there already is as good, and one that comes late is below base or the same.
 //
+// Callers of one handle share a swap: those that come while one is under way are in the next one, up to 16. The rest of the log has no goroutine.
+//
 // Lost answers. A swap that is refused after an answer was lost was done before, or never will be. Its records would stand at known indexes: what stands
 // there tells by its name. If that page was freed, nothing can tell, and the outcome is store.ErrUnknown. Decision 24's other case, a record that is
 // put below base, does not exist: base is in the row that is compared.

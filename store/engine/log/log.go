@@ -17,7 +17,7 @@ const pageSize = 16
 // MaxBatch is how many records one append may have.
 const MaxBatch = pageSize
 
-// Log is one handle on a log. It is safe for concurrent use; appends of one handle that run at once compete as those of several do.
+// Log is one handle on a log. It is safe for concurrent use.
 type Log struct {
 	rows   *engine.Rows
 	name   string
@@ -29,6 +29,9 @@ type Log struct {
 	last  driver.Row // the newest head that was seen, by its end
 	state state      // of last
 	freed uint64     // pages up to it were freed by this handle
+	// Records of Append that wait for their turn, and whether somebody serves them.
+	waiting []*waiter
+	serving bool
 }
 
 var (

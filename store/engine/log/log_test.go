@@ -151,6 +151,60 @@ func TestManyHandles(t *testing.T) {
 	})
 }
 
+// TestCallersShareASwap: callers of one handle do not compete. Whose ctx ends leaves the others alone.
+func TestCallersShareASwap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const callers, each = 64, 20
+		c := &counted{Driver: drivertest.NewMap().Open()}
+		l := Open(engine.NewRows(distant{c}, "a"), "main")
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				last := uint64(0)
+				for range each {
+					index, err := l.Append(t.Context(), make([]byte, 1000))
+					if err != nil || index <= last {
+						t.Errorf("index %d after %d, %v", index, last, err)
+					}
+					last = index
+				}
+			})
+		}
+		cause, outcomes := errors.New("no time"), make(chan error, each)
+		for n := range each {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(n)*time.Millisecond/4, cause)
+			defer cancel()
+			wg.Go(func() {
+				_, err := l.Append(ctx, []byte("x"))
+				outcomes <- err
+			})
+		}
+		wg.Wait()
+		close(outcomes)
+		least, most := callers*each, callers*each // records in the log
+		for err := range outcomes {
+			switch {
+			case err == nil:
+				least, most = least+1, most+1
+			case !errors.Is(err, cause):
+				t.Errorf("an append whose ctx ended: %v", err)
+			case errors.Is(err, store.ErrUnknown):
+				most++
+			}
+		}
+		page, err := l.Read(t.Context(), 0, 1)
+		if n := int(page.Head); err != nil || n < least || n > most { //nolint:gosec // small
+			t.Errorf("the log has %d records, %v; want %d to %d", n, err, least, most)
+		}
+		requests, written := float64(c.reads.Load()+c.writes.Load())/(callers*each), float64(c.bytes.Load())/1000/(callers*each)
+		t.Logf("%.2f requests and %.1f records of bytes an append", requests, written)
+		if requests > 0.2 || written > 3.5 {
+			t.Errorf("an append took %.2f requests and wrote %.1f records", requests, written)
+		}
+	})
+}
+
 // TestTrimmedAway: after a snapshot and a trim of all, a log of many pages is a head, a pointer, and the parts of a snapshot.
 func TestTrimmedAway(t *testing.T) {
 	t.Parallel()
