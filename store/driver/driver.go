@@ -18,20 +18,21 @@ type Driver interface {
 type Documents interface {
 	// Read returns the rows of a query, in the order that Query promises.
 	Read(ctx context.Context, q Query) (Rows, error)
-	// Swap does op and all of with, or nothing. It compares the version of op's key alone; with are creates of Once keys that nobody else
-	// writes, at most Limits.With. The version is the new one of op's key, "" after a delete.
+	// Swap does op and all of with, or nothing. It compares the version of op's key alone; with are creates of Once keys
+	// that nobody else writes, at most Limits.With. The version is the new one of op's key, "" after a delete.
 	Swap(ctx context.Context, op Op, with ...Op) (Version, error)
-	// Free removes Once keys that nobody reads any more. Keys ascend, and no key of another kind lies between the first and the last, so
-	// a driver may remove the whole range. It is not atomic, and may be repeated: an error says only that some may be left.
+	// Free removes Once keys that nobody reads any more. Keys ascend, and no key of another kind lies between the first
+	// and the last, so a driver may remove the whole range. It is not atomic, and may be repeated: an error says only that
+	// some may be left.
 	Free(ctx context.Context, keys []string) error
-	// Watch calls hint, which never blocks and never calls the driver, once when it listens, and then when a row below prefix may have changed: hints are merged, may
-	// be late, and may have no cause. It returns an error when hints may have been lost, and the caller begins again; errors.ErrUnsupported
-	// means that the caller must poll.
+	// Watch calls hint, which never blocks and never calls the driver, once when it listens, and then when a row below
+	// prefix may have changed: hints are merged, may be late, and may have no cause. It returns an error when hints may
+	// have been lost, and the caller begins again; errors.ErrUnsupported means that the caller must poll.
 	Watch(ctx context.Context, prefix string, hint func()) error
 }
 
-// Version is the version of one key. It is opaque, compared for equality, and "" where the key is not there. It never comes back: not when the
-// same bytes are written again, nor after a delete and a create, nor after a failover.
+// Version is the version of one key. It is opaque, compared for equality, and "" where the key is not there. It never
+// comes back: not when the same bytes are written again, nor after a delete and a create, nor after a failover.
 type Version string
 
 // Row is a key as it was read.
@@ -42,7 +43,8 @@ type Row struct {
 	Same      bool // the version is still Query.Known: Name and Value were not sent
 }
 
-// Op writes one key if its version is If. However often one with If != "" is sent, it is done at most once, because versions never come back.
+// Op writes one key if its version is If. However often one with If != "" is sent, it is done at most once, because
+// versions never come back.
 type Op struct {
 	Key, Name string  // Name is unique, given by the engine, and stored beside Value: it finds a lost answer
 	If        Version // "" creates
@@ -52,10 +54,12 @@ type Op struct {
 	Beat      bool // a heartbeat: wakes no watch, and need not survive a power cut
 }
 
-// Query asks for a range, then for keys. The order is the promise: each row is as it was at the moment of the next row, or earlier, the whole range at
-// the moment of the first key, or earlier, and all at moments within the call. So what is true of a row and can never become false is true of all that follow.
+// Query asks for a range, then for keys. The order is the promise: each row is as it was at the moment of the next row,
+// or earlier, the whole range at the moment of the first key, or earlier, and all at moments within the call. So what
+// is true of a row and can never become false is true of all that follow.
 //
-// A row shows each write that was acknowledged to anybody before the call began. Stale lifts that, and so does a range where Limits.Range is Late.
+// A row shows each write that was acknowledged to anybody before the call began. Stale lifts that, and so does a range
+// where Limits.Range is Late.
 type Query struct {
 	From, To string    // [From, To), sorted bytewise, at most Limit rows; no range if From is ""
 	Limit    int       // at least 1 if there is a range
@@ -109,13 +113,13 @@ func (c *Conflict) Error() string {
 // Unwrap makes it a store.ErrConflict.
 func (c *Conflict) Unwrap() error { return store.ErrConflict }
 
-// Journal is a log that the store orders by itself, so that writers do not compete for a row. Its indexes grow, need not be dense, and are never given
-// twice. The engine does not use it yet.
+// Journal is a log that the store orders by itself, so that writers do not compete for a row. Its indexes grow, need
+// not be dense, and are never given twice. The engine does not use it yet.
 type Journal interface {
 	// Append adds records, all or none, and returns their indexes. It may not survive a power cut if light.
 	Append(ctx context.Context, records [][]byte, light bool) ([]uint64, error)
-	// Read returns at most n records behind after; what is below first is trimmed, and head is the newest index. A head behind one that this
-	// handle has seen is store.ErrUnavailable: a deposed leader tells it.
+	// Read returns at most n records behind after; what is below first is trimmed, and head is the newest index. A head
+	// behind one that this handle has seen is store.ErrUnavailable: a deposed leader tells it.
 	Read(ctx context.Context, after uint64, n int) (records []store.Record, first, head uint64, err error)
 	// Free removes the records up to an index, as Documents.Free does.
 	Free(ctx context.Context, upTo uint64) error

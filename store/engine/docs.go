@@ -12,8 +12,9 @@ import (
 
 // Docs are the documents of a store.
 //
-// A document that is deleted leaves a tombstone: the row stays, with the name of the delete. So the answer of a delete that was lost is found, and a
-// late write of what stood there before meets another version. A create over a tombstone is a swap.
+// A document that is deleted leaves a tombstone: the row stays, with the name of the delete. So the answer of a delete
+// that was lost is found, and a late write of what stood there before meets another version. A create over a tombstone
+// is a swap.
 type Docs struct{ rows *Rows }
 
 var _ store.Docs = (*Docs)(nil)
@@ -99,7 +100,8 @@ func (d *Docs) put(ctx context.Context, doc store.Doc) (driver.Version, error) {
 	if err := store.CheckKey(doc.Key); err != nil {
 		return "", err
 	}
-	op := driver.Op{Key: docKey(doc.Key), Name: d.rows.NewName(), If: driver.Version(doc.Version), Value: append([]byte{live}, doc.Value...)}
+	value := append([]byte{live}, doc.Value...)
+	op := driver.Op{Key: docKey(doc.Key), Name: d.rows.NewName(), If: driver.Version(doc.Version), Value: value}
 	for {
 		v, err := d.rows.Put(ctx, op)
 		if !errors.Is(err, store.ErrConflict) {
@@ -134,7 +136,8 @@ func (d *Docs) remove(ctx context.Context, key string, v store.Version) error {
 	}
 	var err error = &driver.Conflict{} // of "", which no document has
 	if v != "" {
-		_, err = d.rows.Put(ctx, driver.Op{Key: docKey(key), Name: d.rows.NewName(), If: driver.Version(v), Value: []byte{tomb}})
+		op := driver.Op{Key: docKey(key), Name: d.rows.NewName(), If: driver.Version(v), Value: []byte{tomb}}
+		_, err = d.rows.Put(ctx, op)
 	}
 	if !errors.Is(err, store.ErrConflict) {
 		return err

@@ -29,8 +29,9 @@ func NewRows(d Driver, life string) *Rows { return &Rows{Driver: d, life: life} 
 // NewName is a name that nobody else gives.
 func (r *Rows) NewName() string { return fmt.Sprintf("%s.%d", r.life, r.names.Add(1)) }
 
-// Put writes one row and settles what became of it. nil: done. [*driver.Conflict]: not done, and never will be. [*Doubt]: unknown. Every other error of the
-// driver proves that nothing was or will be changed. The op needs a name of [Rows.NewName].
+// Put writes one row and settles what became of it. nil: done. [*driver.Conflict]: not done, and never will be.
+// [*Doubt]: unknown. Every other error of the driver proves that nothing was or will be changed. The op needs a name of
+// [Rows.NewName].
 func (r *Rows) Put(ctx context.Context, op driver.Op) (driver.Version, error) {
 	a := attempt{op: op}
 	for {
@@ -70,7 +71,8 @@ func (r *Rows) Get(ctx context.Context, key string) (driver.Row, error) {
 	return rows.Keys[0], nil
 }
 
-// Once creates a row that is never written again; if it is there, that is as good. The error proves that it need not be there, and no more.
+// Once creates a row that is never written again; if it is there, that is as good. The error proves that it need not be
+// there, and no more.
 func (r *Rows) Once(ctx context.Context, key string, value []byte) error {
 	_, err := r.Put(ctx, driver.Op{Key: key, Name: r.NewName(), Value: value, Once: true})
 	switch {

@@ -26,7 +26,8 @@ const (
 	look              // read the row
 )
 
-// answered notes an answer and says what to do next. A conflict is the outcome only if no answer was lost before: else the write may have met itself.
+// answered notes an answer and says what to do next. A conflict is the outcome only if no answer was lost before: else
+// the write may have met itself.
 func (a *attempt) answered(err error) move {
 	a.sent++
 	unknown := errors.Is(err, store.ErrUnknown)
@@ -44,7 +45,8 @@ func (a *attempt) answered(err error) move {
 	return look
 }
 
-// found judges the row after an answer was lost. A name that is not ours proves nothing by itself: ours may have been there before it.
+// found judges the row after an answer was lost. A name that is not ours proves nothing by itself: ours may have been
+// there before it.
 func (a *attempt) found(row driver.Row) error {
 	switch {
 	case row.Name == a.op.Name && row.Version != "":
@@ -55,7 +57,8 @@ func (a *attempt) found(row driver.Row) error {
 	return &Doubt{Why: a.lost, Row: &row}
 }
 
-// Doubt is the outcome of a write that was sent, and whose row does not tell what became of it. It is a store.ErrUnknown.
+// Doubt is the outcome of a write that was sent, and whose row does not tell what became of it. It is a
+// store.ErrUnknown.
 type Doubt struct {
 	Why error
 	Row *driver.Row // what stands there now, if the version has passed, so that the write can come no more; else nil

@@ -10,10 +10,12 @@
 //
 // # Guarantees
 //
-// The tests of this package run the suite over drivers that make one mistake each: keys read in another order, versions that come back, a change that
-// is sent twice, an answer that is wrong about what happened. The suite fails for each of them.
+// The tests of this package run the suite over drivers that make one mistake each: keys read in another order, versions
+// that come back, a change that is sent twice, an answer that is wrong about what happened. The suite fails for each of
+// them.
 //
 // # What is not guaranteed
 //
-// What only real servers do: failover, frozen leaders, full disks. Those tests are in the folder of the store, under proof.
+// What only real servers do: failover, frozen leaders, full disks. Those tests are in the folder of the store, under
+// proof.
 package drivertest

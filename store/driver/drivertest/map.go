@@ -114,7 +114,8 @@ func (m *Map) write(o driver.Op) {
 	m.writes++
 	delete(m.rows, o.Key)
 	if !o.Delete {
-		m.rows[o.Key] = driver.Row{Key: o.Key, Name: o.Name, Value: bytes.Clone(o.Value), Version: driver.Version(fmt.Sprint(m.writes))}
+		v := driver.Version(fmt.Sprint(m.writes))
+		m.rows[o.Key] = driver.Row{Key: o.Key, Name: o.Name, Value: bytes.Clone(o.Value), Version: v}
 	}
 	for hint, prefix := range m.hints { // order-free: each gets its own hint
 		if !o.Beat && strings.HasPrefix(o.Key, prefix) {

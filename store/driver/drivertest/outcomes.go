@@ -44,7 +44,8 @@ func outcomes(t *testing.T, b *bench) {
 	}
 }
 
-// sentOnce: a create has happened, and its answer is lost; the witness removes what was created. It must not be created again.
+// sentOnce: a create has happened, and its answer is lost; the witness removes what was created. It must not be created
+// again.
 func sentOnce(t *testing.T, b *bench) {
 	if b.setup.Through == nil {
 		return

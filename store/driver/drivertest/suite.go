@@ -21,14 +21,15 @@ type Documenter interface {
 type Setup struct {
 	// Open makes an empty store. Each call of what it returns opens another handle, as another process would.
 	Open func(t *testing.T) func() Documenter
-	// Through makes an empty store with two handles: a witness, and one whose changes pass a link. The outcomes are not tested if it is nil.
+	// Through makes an empty store with two handles: a witness, and one whose changes pass a link. The outcomes are not
+	// tested if it is nil.
 	Through func(t *testing.T) (witness, through Documenter, link Link)
 }
 
 // Link makes faults between one handle and its store.
 type Link interface {
-	// Next plans what becomes of the next change that the handle sends; those behind it pass. meanwhile runs when that has happened, before the
-	// driver can know of it.
+	// Next plans what becomes of the next change that the handle sends; those behind it pass. meanwhile runs when that has
+	// happened, before the driver can know of it.
 	Next(f Fault, meanwhile func())
 	// Arrive lets the store execute what is on its way still.
 	Arrive()

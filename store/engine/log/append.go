@@ -10,7 +10,8 @@ import (
 	"github.com/rota-run/rota/store/engine"
 )
 
-// AppendAll appends 1 to MaxBatch records, all or none, at the index that it returns and those behind it. It has one outcome for all, as Append.
+// AppendAll appends 1 to MaxBatch records, all or none, at the index that it returns and those behind it. It has one
+// outcome for all, as Append.
 func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, err error) {
 	if len(records) < 1 || len(records) > MaxBatch {
 		return 0, fmt.Errorf("append %d records: give 1 to %d", len(records), MaxBatch)
@@ -69,8 +70,8 @@ func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 	}
 }
 
-// outcome says what an append came to whose swap returned err: done, or an error, or neither: then it will never be done, and may be tried again. The head that
-// stands now is returned if it is known.
+// outcome says what an append came to whose swap returned err: done, or an error, or neither: then it will never be
+// done, and may be tried again. The head that stands now is returned if it is known.
 func (l *Log) outcome(ctx context.Context, err error, index uint64, name string) (done bool, now driver.Row, _ error) {
 	var c *driver.Conflict
 	if errors.As(err, &c) {

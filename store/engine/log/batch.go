@@ -21,7 +21,8 @@ type result struct {
 	err   error
 }
 
-// Append implements store.Log. Records of calls that run at once share a swap: those that come while one is under way are in the next one.
+// Append implements store.Log. Records of calls that run at once share a swap: those that come while one is under way
+// are in the next one.
 func (l *Log) Append(ctx context.Context, data []byte) (uint64, error) {
 	if err := l.refuse(data); err != nil {
 		return 0, err

@@ -13,8 +13,9 @@ import (
 // maxInline is the largest record that lies in the head and in a page; a larger one is a blob, a row of its own.
 const maxInline = 4 << 10
 
-// blobReach is how many indexes behind its hint a blob may be used: the index of the log when it was written. So a blob whose hint lies that far below
-// base, or further, belongs to no record that is there, and never will: it can be freed without a look at the records.
+// blobReach is how many indexes behind its hint a blob may be used: the index of the log when it was written. So a blob
+// whose hint lies that far below base, or further, belongs to no record that is there, and never will: it can be freed
+// without a look at the records.
 const blobReach = 64
 
 // blobsAtOnce is how many blobs one read brings.

@@ -100,7 +100,8 @@ func (m walk) Next(w adversary.World) (out []check.Move[adversary.World]) {
 	return out
 }
 
-// TestEveryInterleaving tries all orders of the requests of a few callers, and all places of a fault. What is found is in the log.
+// TestEveryInterleaving tries all orders of the requests of a few callers, and all places of a fault. What is found is
+// in the log.
 func TestEveryInterleaving(t *testing.T) {
 	t.Parallel()
 	explore(t, scenarios())

@@ -11,7 +11,8 @@ func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
 	return mutanttest.New(name, "store/engine/"+file, "TestEveryInterleaving/^"+found+"$", oldNew...)
 }
 
-// flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of package doclog first.
+// flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of package doclog
+// first.
 func flaws() []mutanttest.Flaw {
 	return []mutanttest.Flaw{
 		newFlaw("a conflict with oneself is the outcome", "step_settle.go", "two appenders, two faults",

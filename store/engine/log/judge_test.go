@@ -177,7 +177,8 @@ func (j *judge) Text() string {
 	return fmt.Sprint(j.acked, j.head, j.data, j.must, j.seeds, j.saved)
 }
 
-// Executed notes what stands: whatever becomes of the answer, an index is given once, and what was called not done is not done.
+// Executed notes what stands: whatever becomes of the answer, an index is given once, and what was called not done is
+// not done.
 func (j *judge) Executed(op driver.Op) {
 	if !strings.HasSuffix(op.Key, "/head") {
 		return

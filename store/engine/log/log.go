@@ -50,7 +50,8 @@ func (l *Log) headKey() string { return l.key("head") }
 
 func (l *Log) pageKey(end uint64) string { return l.key(fmt.Sprintf("p/%020d", end)) }
 
-// learn decodes a head and remembers it, unless a newer one is remembered: handles read at once. A log that was never used has no row.
+// learn decodes a head and remembers it, unless a newer one is remembered: handles read at once. A log that was never
+// used has no row.
 func (l *Log) learn(row driver.Row) (state, error) {
 	if row.Version == "" {
 		return state{size: l.size}, nil
@@ -93,7 +94,8 @@ func (l *Log) head(ctx context.Context) (driver.Row, state, error) {
 		}
 		op := driver.Op{Key: l.headKey(), Name: l.rows.NewName(), Value: state{size: l.size}.encode()}
 		// The head is never removed, so whatever becomes of this: one create is done, once. The next look shows it.
-		if _, err := l.rows.Put(ctx, op); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnknown) {
+		_, err = l.rows.Put(ctx, op)
+		if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnknown) {
 			return row, state{}, err
 		}
 	}
@@ -115,7 +117,7 @@ func (l *Log) change(ctx context.Context, fn func(state) state) (state, error) {
 		switch {
 		case err == nil:
 			return next, nil
-		case errors.Is(err, store.ErrConflict), errors.As(err, &d) && d.Row != nil: // it comes no more, so the next look decides
+		case errors.Is(err, store.ErrConflict), errors.As(err, &d) && d.Row != nil: // it comes no more: the next look decides
 		default:
 			return s, err
 		}

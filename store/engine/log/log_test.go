@@ -62,8 +62,8 @@ func (c *counted) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (dr
 	return c.Driver.Swap(ctx, op, with...)
 }
 
-// TestCost: an append is one request and one in sixteen, and writes less than ten records; a look without news reads one row, and a reader who is behind
-// reads a page at a time.
+// TestCost: an append is one request and one in sixteen, and writes less than ten records; a look without news reads
+// one row, and a reader who is behind reads a page at a time.
 func TestCost(t *testing.T) {
 	t.Parallel()
 	ctx, m := t.Context(), drivertest.NewMap()
@@ -110,7 +110,8 @@ func (d distant) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (dri
 	return d.counted.Swap(ctx, op, with...)
 }
 
-// TestManyHandles: handles that append at once all come through, and nothing is there twice. Each of them asks at most once for each append of any.
+// TestManyHandles: handles that append at once all come through, and nothing is there twice. Each of them asks at most
+// once for each append of any.
 func TestManyHandles(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -205,7 +206,8 @@ func TestCallersShareASwap(t *testing.T) {
 	})
 }
 
-// TestTrimmedAway: after a snapshot and a trim of all, a log of many pages is a head, a pointer, and the parts of a snapshot.
+// TestTrimmedAway: after a snapshot and a trim of all, a log of many pages is a head, a pointer, and the parts of a
+// snapshot.
 func TestTrimmedAway(t *testing.T) {
 	t.Parallel()
 	ctx, m := t.Context(), drivertest.NewMap()

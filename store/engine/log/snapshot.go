@@ -110,7 +110,8 @@ func (l *Log) save(ctx context.Context, r store.Record) error {
 		return fmt.Errorf("the newest index of the log is %d: give one that was appended", s.end())
 	}
 	most := l.rows.Limits().Value
-	p := pointer{Index: r.Index, Name: l.rows.NewName(), Parts: (len(r.Data) + most - 1) / most, Bytes: len(r.Data), Sum: sumOf(r.Data)}
+	p := pointer{Index: r.Index, Name: l.rows.NewName(), Bytes: len(r.Data), Sum: sumOf(r.Data)}
+	p.Parts = (len(r.Data) + most - 1) / most
 	for i, key := range l.partKeys(p) {
 		if err := l.rows.Once(ctx, key, r.Data[i*most:min((i+1)*most, len(r.Data))]); err != nil {
 			return err // nothing names it
@@ -138,8 +139,8 @@ func (l *Log) save(ctx context.Context, r store.Record) error {
 	return nil
 }
 
-// sweep frees what will never be named: parts of other snapshots at or before the one that counts. Whoever is writing one will find that it is not newer.
-// What it leaves the next one sweeps.
+// sweep frees what will never be named: parts of other snapshots at or before the one that counts. Whoever is writing
+// one will find that it is not newer. What it leaves the next one sweeps.
 func (l *Log) sweep(ctx context.Context, p pointer) {
 	keys, err := l.list(ctx, l.key("s/"), l.key(fmt.Sprintf("s/%020d.", p.Index)))
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"hash/crc32"
 )
 
-// ErrDamaged reports that a row of the log is missing, or is not what was written: another program removed or changed it.
+// ErrDamaged reports that a row of the log is missing, or is not what was written: another program removed or changed
+// it.
 var ErrDamaged = errors.New("the log is damaged")
 
 // state is what the head holds. All its numbers only grow.

@@ -33,7 +33,8 @@ func (s state) added(name string, entries []entry) state {
 	return s
 }
 
-// trimmed is the state with a base of at least index. Pages that are trimmed leave the head without having been written.
+// trimmed is the state with a base of at least index. Pages that are trimmed leave the head without having been
+// written.
 func (s state) trimmed(index uint64) state {
 	s.base = max(s.base, min(index, s.end()))
 	if to := s.base / s.size * s.size; to > s.cut {
@@ -59,7 +60,8 @@ const (
 	inPage        // the page tells, if it is still there
 )
 
-// whose judges an append with a lost answer that can come no more, by a later state. Its first record would be at index.
+// whose judges an append with a lost answer that can come no more, by a later state. Its first record would be at
+// index.
 func (s state) whose(index uint64, name string) owner {
 	switch {
 	case index <= s.first: // a seed was put into the log while it was empty

@@ -11,8 +11,8 @@ import (
 // listed is how many rows one request of a sweep asks for.
 const listed = 1000
 
-// Trim implements store.Log. First the head says what is trimmed, then the pages are freed. If that does not come to its end, the records count as trimmed
-// all the same, the outcome is called unknown, and the next trim frees the rest.
+// Trim implements store.Log. First the head says what is trimmed, then the pages are freed. If that does not come to
+// its end, the records count as trimmed all the same, the outcome is called unknown, and the next trim frees the rest.
 func (l *Log) Trim(ctx context.Context, index uint64) error {
 	if err := l.trim(ctx, index); err != nil {
 		return told(ctx, err, "trim log to %d", index)
@@ -38,7 +38,8 @@ func (l *Log) trim(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// free frees what is trimmed: pages behind the last ones that were freed, by their names; those that came late, by a list; and blobs.
+// free frees what is trimmed: pages behind the last ones that were freed, by their names; those that came late, by a
+// list; and blobs.
 func (l *Log) free(ctx context.Context, s state) error {
 	_, _, freed := l.remembered()
 	first := s.pageEnd(max(freed, s.freed) + 1)

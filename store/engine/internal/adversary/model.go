@@ -172,7 +172,8 @@ func (m Model) take(w World, i int) World {
 	return m.answered(next, i, a)
 }
 
-// Move is one step of a system: what happened, and the state after it. A test gives moves to package check, which the product must not import.
+// Move is one step of a system: what happened, and the state after it. A test gives moves to package check, which the
+// product must not import.
 type Move struct {
 	Name string
 	To   World

@@ -95,7 +95,8 @@ func (s Rows) swap(ops []driver.Op) (Rows, answer) {
 		next.lives[op.Key]++
 		delete(next.rows, op.Key)
 		if !op.Delete {
-			next.rows[op.Key] = driver.Row{Key: op.Key, Name: op.Name, Value: op.Value, Version: driver.Version(fmt.Sprint("v", next.lives[op.Key]))}
+			v := driver.Version(fmt.Sprint("v", next.lives[op.Key]))
+			next.rows[op.Key] = driver.Row{Key: op.Key, Name: op.Name, Value: op.Value, Version: v}
 		}
 	}
 	return next.written(), answer{version: next.rows[ops[0].Key].Version}
