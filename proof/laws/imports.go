@@ -58,7 +58,7 @@ var rules = []rule{
 	{"protocol/outbox", []string{"cluster", "store", "protocol"}},
 	{"protocol/history", []string{"cluster", "protocol"}},
 	{"protocol/duty", []string{"cluster", "protocol"}},
-	{"protocol/fold", []string{"cluster", "store", "protocol", "protocol/history", "protocol/shell"}},
+	{"protocol/fold", []string{"cluster", "store", "protocol", "protocol/history", "protocol/outbox", "protocol/shell"}},
 	{"protocol/beat", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox"}},
 	{"protocol/elect", []string{"store", "protocol", "protocol/heartbeat"}},
 	{"protocol/shell", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox", "protocol/beat", "protocol/history"}},

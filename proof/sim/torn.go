@@ -4,8 +4,8 @@ import (
 	"errors"
 	"math"
 
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 

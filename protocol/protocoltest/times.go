@@ -60,7 +60,8 @@ func Times(t *testing.T, p protocol.Protocol, polled time.Duration) {
 					w.begin()
 					for i := range rounds {
 						for _, who := range []cluster.MemberID{"a", "b", "c"} {
-							time.Sleep(4*timesTTL + time.Duration(i)*timesTTL/3/rounds) // waits: in virtual time, until all is quiet
+							// waits: in virtual time, until all is quiet, and a task whose owners die has run for long enough not to be parked
+							time.Sleep(time.Minute + 4*timesTTL + time.Duration(i)*timesTTL/3/rounds)
 							w.within(row.bound, who, false, func() { row.hit(w, who) })
 							w.within(row.join, who, true, func() { row.back(w, who) })
 						}
