@@ -31,6 +31,11 @@ var rules = []rule{
 
 	{"store", nil},
 	{"store/storetest", []string{"store"}},
+	{"store/driver", []string{"store"}},
+	{"store/driver/drivertest", []string{"store", "store/driver"}},
+	{"store/engine", []string{"store", "store/driver"}},
+	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
+	{"store/engine/log", []string{"store", "store/driver", "store/engine"}},
 	{"store/internal/driver", []string{"store"}},
 	{"store/internal/crowd", nil},
 	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver"}}, // it has a log alone

@@ -1,0 +1,33 @@
+// Package driver says what a store must be able to do.
+//
+// # Purpose
+//
+// A driver translates a few calls into requests of one store: read, swap, free, watch. Package engine makes of them
+// what package store promises, once for all stores: documents, a log, snapshots. Package drivertest has the rules below
+// in executable form, and a map as the example.
+//
+// State of November 2026: engine and its log run on the map. The drivers in the folders of store are older and
+// implement package store by themselves. They are ported one by one, Elasticsearch first; each loses its own log,
+// snapshots and settling then.
+//
+// # Outcomes
+//
+// A call that returns nil is done. [store.ErrUnknown]: it is done, or not, or it may still happen. Any other error
+// proves that nothing was changed and nothing will be: [*Conflict], store.ErrTooLarge, store.ErrUnavailable (a later
+// try may help), store.ErrReadOnly, store.ErrClosed. In doubt a driver returns ErrUnknown. It never sends a change a
+// second time by itself: the engine does, where that is safe.
+//
+// # Guarantees
+//
+// Any number of goroutines may call a driver. A call returns soon after its ctx ends, with an error that wraps
+// context.Cause(ctx). Bytes that are given to a call stay the caller's; bytes that it returns are the caller's.
+//
+// # What is not guaranteed
+//
+// One instant: a read of many keys promises an order only. Order between writes of two keys, unless one was
+// acknowledged before the other began.
+//
+// # Failures
+//
+// The mistakes that drivers make are in drivertest, each with a driver that makes it.
+package driver

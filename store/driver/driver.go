@@ -1,0 +1,130 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rota-run/rota/store"
+)
+
+// Driver is one handle on a store. It is also [Documents], or a [Journal], or both.
+type Driver interface {
+	Limits() Limits
+	// Close ends watches and calls of this handle. Later calls return store.ErrClosed.
+	Close() error
+}
+
+// Documents are rows with a version each. All stores have them but Kafka.
+type Documents interface {
+	// Read returns the rows of a query, in the order that Query promises.
+	Read(ctx context.Context, q Query) (Rows, error)
+	// Swap does op and all of with, or nothing. It compares the version of op's key alone; with are creates of Once keys
+	// that nobody else writes, at most Limits.With. The version is the new one of op's key, "" after a delete.
+	Swap(ctx context.Context, op Op, with ...Op) (Version, error)
+	// Free removes Once keys that nobody reads any more. Keys ascend, and no key of another kind lies between the first
+	// and the last, so a driver may remove the whole range. It is not atomic, and may be repeated: an error says only that
+	// some may be left.
+	Free(ctx context.Context, keys []string) error
+	// Watch calls hint, which never blocks and never calls the driver, once when it listens, and then when a row below
+	// prefix may have changed: hints are merged, may be late, and may have no cause. It returns an error when hints may
+	// have been lost, and the caller begins again; errors.ErrUnsupported means that the caller must poll.
+	Watch(ctx context.Context, prefix string, hint func()) error
+}
+
+// Version is the version of one key. It is opaque, compared for equality, and "" where the key is not there. It never
+// comes back: not when the same bytes are written again, nor after a delete and a create, nor after a failover.
+type Version string
+
+// Row is a key as it was read.
+type Row struct {
+	Key, Name string
+	Value     []byte
+	Version   Version
+	Same      bool // the version is still Query.Known: Name and Value were not sent
+}
+
+// Op writes one key if its version is If. However often one with If != "" is sent, it is done at most once, because
+// versions never come back.
+type Op struct {
+	Key, Name string  // Name is unique, given by the engine, and stored beside Value: it finds a lost answer
+	If        Version // "" creates
+	Value     []byte
+	Delete    bool // only with Limits.Deletes; else the engine writes a tombstone
+	Once      bool // the key is never written again once it is there, and may be freed
+	Beat      bool // a heartbeat: wakes no watch, and need not survive a power cut
+}
+
+// Query asks for a range, then for keys. The order is the promise: each row is as it was at the moment of the next row,
+// or earlier, the whole range at the moment of the first key, or earlier, and all at moments within the call. So what
+// is true of a row and can never become false is true of all that follow.
+//
+// A row shows each write that was acknowledged to anybody before the call began. Stale lifts that, and so does a range
+// where Limits.Range is Late.
+type Query struct {
+	From, To string    // [From, To), sorted bytewise, at most Limit rows; no range if From is ""
+	Limit    int       // at least 1 if there is a range
+	Keys     []string  // one row each, in this order; a key may come twice
+	Known    []Version // of Keys, or nil: a row of a version that is known may be Same
+	Stale    bool
+	Bare     bool // the rows of the range need no Name and no Value
+}
+
+// Rows are the answer to a Query.
+type Rows struct {
+	Range []Row
+	More  bool // the range has rows behind the last one
+	Keys  []Row
+}
+
+// Limits are what a store can do, in bytes and numbers. They do not change while a handle is open.
+type Limits struct {
+	Value   int       // bytes of a value
+	Swap    int       // bytes of a Swap: values and keys, and Each for each write
+	Each    int       // what each write of a Swap adds
+	With    int       // writes beside op in a Swap
+	Keys    int       // keys that one request reads; a Query may have more
+	Range   RangeKind // how a range is read
+	Deletes bool      // Op.Delete may be used
+}
+
+// RangeKind says how a store reads a range.
+type RangeKind int
+
+// The kinds of ranges.
+const (
+	Fresh RangeKind = iota // as any read
+	Names                  // as any read, but each value is a request of its own
+	Late                   // a search: rows may be missing, or gone, or older; for lists alone
+)
+
+// Conflict says that a Swap was refused since the version is another one. It is a store.ErrConflict.
+type Conflict struct {
+	Row *Row // what stands there, if the answer told it; else nil
+}
+
+// Error implements error.
+func (c *Conflict) Error() string {
+	if c.Row == nil {
+		return store.ErrConflict.Error()
+	}
+	return fmt.Sprintf("%v: %q has version %q", store.ErrConflict, c.Row.Key, c.Row.Version)
+}
+
+// Unwrap makes it a store.ErrConflict.
+func (c *Conflict) Unwrap() error { return store.ErrConflict }
+
+// Journal is a log that the store orders by itself, so that writers do not compete for a row. Its indexes grow, need
+// not be dense, and are never given twice. The engine does not use it yet.
+type Journal interface {
+	// Append adds records, all or none, and returns their indexes. It may not survive a power cut if light.
+	Append(ctx context.Context, records [][]byte, light bool) ([]uint64, error)
+	// Read returns at most n records behind after; what is below first is trimmed, and head is the newest index. A head
+	// behind one that this handle has seen is store.ErrUnavailable: a deposed leader tells it.
+	Read(ctx context.Context, after uint64, n int) (records []store.Record, first, head uint64, err error)
+	// Free removes the records up to an index, as Documents.Free does.
+	Free(ctx context.Context, upTo uint64) error
+	// Start makes an empty journal begin behind an index; store.ErrConflict if it is not empty.
+	Start(ctx context.Context, index uint64) error
+	// Watch is Documents.Watch for appends.
+	Watch(ctx context.Context, hint func()) error
+}

@@ -1,0 +1,21 @@
+// Package drivertest holds the rules of package driver in executable form, and a map that keeps them.
+//
+// # Purpose
+//
+// Who writes a driver runs [Documents] over it under the race detector:
+//
+//	func TestDriver(t *testing.T) { drivertest.Documents(t, drivertest.Setup{Open: open, Through: through}) }
+//
+// [Map] is the example: all that a driver is, behind one mutex.
+//
+// # Guarantees
+//
+// The tests of this package run the suite over drivers that make one mistake each: keys read in another order, versions
+// that come back, a change that is sent twice, an answer that is wrong about what happened. The suite fails for each of
+// them.
+//
+// # What is not guaranteed
+//
+// What only real servers do: failover, frozen leaders, full disks. Those tests are in the folder of the store, under
+// proof.
+package drivertest

@@ -1,0 +1,35 @@
+// Package engine makes what package store promises out of a driver, once for all stores.
+//
+// # Purpose
+//
+// [Rows] writes rows and settles what became of a write whose answer was lost. [Docs] are the documents of package
+// store on them. The log is in package engine/log. Nothing uses the engine in production yet: Elasticsearch is the
+// first store that is to be put on it, in place of package doclog.
+//
+// # State
+//
+//	d/<key>   a document, or the tombstone of one
+//	l/<log>/  a log; see package engine/log
+//
+// # Settling
+//
+// Each write has a name that nobody else gives, which the driver stores beside the value. A swap with a version is done
+// at most once, however often it is sent, because versions never come back; so it is sent again when its answer was
+// lost. If it is refused then, the row tells by its name whether it was ours. A create is not sent again: it could be
+// done, removed by another, and done again. A create of a row that is written once is.
+//
+// # Guarantees
+//
+// An error of a call proves what package store says it proves, as long as the driver keeps its own promises. The tests
+// walk all interleavings of the requests of a few callers, with every outcome of every request, and crashes between
+// them.
+//
+// # What is not guaranteed
+//
+// That doubt is always settled. A document that was replaced after a lost answer does not tell whose write it was
+// before: that is store.ErrUnknown.
+//
+// # Failures
+//
+// Errors of the driver are returned with the outcome that they prove for the call.
+package engine

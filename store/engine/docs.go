@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+)
+
+// Docs are the documents of a store.
+//
+// A document that is deleted leaves a tombstone: the row stays, with the name of the delete. So the answer of a delete
+// that was lost is found, and a late write of what stood there before meets another version. A create over a tombstone
+// is a swap.
+type Docs struct{ rows *Rows }
+
+var _ store.Docs = (*Docs)(nil)
+
+// NewDocs makes documents of rows.
+func NewDocs(r *Rows) *Docs { return &Docs{r} }
+
+// The first byte of a row says what it holds.
+const (
+	live = 'v'
+	tomb = 't'
+)
+
+func docKey(key string) string { return "d/" + key }
+
+// docOf is the document in a row; its version is "" if there is none.
+func docOf(row driver.Row) (store.Doc, error) {
+	d := store.Doc{Key: strings.TrimPrefix(row.Key, "d/")}
+	switch {
+	case row.Version == "":
+		return d, nil
+	case len(row.Value) > 0 && row.Value[0] == tomb:
+		return d, nil
+	case len(row.Value) > 0 && row.Value[0] == live:
+		d.Value, d.Version = row.Value[1:], store.Version(row.Version)
+		return d, nil
+	}
+	return d, fmt.Errorf("document %q is not what was written: another program has changed it", d.Key)
+}
+
+// Get implements store.Docs.
+func (d *Docs) Get(ctx context.Context, key string) (store.Doc, error) {
+	docs, err := d.Gets(ctx, []string{key})
+	if err == nil && docs[0].Version == "" {
+		err = fmt.Errorf("get %q: %w", key, store.ErrNotFound)
+	}
+	if err != nil {
+		return store.Doc{}, err
+	}
+	return docs[0], nil
+}
+
+// Gets implements store.GetMany, in one request.
+func (d *Docs) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	q := driver.Query{}
+	for _, key := range keys {
+		if err := store.CheckKey(key); err != nil {
+			return nil, fmt.Errorf("get: %w", err)
+		}
+		q.Keys = append(q.Keys, docKey(key))
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	rows, err := d.rows.Read(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("get %q: %w", keys, err)
+	}
+	return docsOf(rows.Keys)
+}
+
+func docsOf(rows []driver.Row) (docs []store.Doc, err error) {
+	for _, row := range rows {
+		doc, err := docOf(row)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// Put implements store.Docs.
+func (d *Docs) Put(ctx context.Context, doc store.Doc) (store.Version, error) {
+	v, err := d.put(ctx, doc)
+	if err != nil {
+		return "", fmt.Errorf("put %q: %w", doc.Key, err)
+	}
+	return store.Version(v), nil
+}
+
+func (d *Docs) put(ctx context.Context, doc store.Doc) (driver.Version, error) {
+	if err := store.CheckKey(doc.Key); err != nil {
+		return "", err
+	}
+	value := append([]byte{live}, doc.Value...)
+	op := driver.Op{Key: docKey(doc.Key), Name: d.rows.NewName(), If: driver.Version(doc.Version), Value: value}
+	for {
+		v, err := d.rows.Put(ctx, op)
+		if !errors.Is(err, store.ErrConflict) {
+			return v, err
+		}
+		row, failed := d.rows.standing(ctx, op.Key, err)
+		if failed != nil {
+			return "", failed // it was refused
+		}
+		now, failed := docOf(row)
+		switch {
+		case failed != nil:
+			return "", failed
+		case doc.Version != "" || now.Version != "":
+			return "", err
+		}
+		op.If = row.Version // of a tombstone, or of nothing again
+	}
+}
+
+// Delete implements store.Docs.
+func (d *Docs) Delete(ctx context.Context, key string, v store.Version) error {
+	if err := d.remove(ctx, key, v); err != nil {
+		return fmt.Errorf("delete %q: %w", key, err)
+	}
+	return nil
+}
+
+func (d *Docs) remove(ctx context.Context, key string, v store.Version) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	var err error = &driver.Conflict{} // of "", which no document has
+	if v != "" {
+		op := driver.Op{Key: docKey(key), Name: d.rows.NewName(), If: driver.Version(v), Value: []byte{tomb}}
+		_, err = d.rows.Put(ctx, op)
+	}
+	if !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	row, failed := d.rows.standing(ctx, docKey(key), err)
+	if failed != nil {
+		return failed
+	}
+	now, failed := docOf(row)
+	switch {
+	case failed != nil:
+		return failed
+	case now.Version == "":
+		return store.ErrNotFound
+	}
+	return err
+}
+
+// listed is how many rows one request of a list asks for.
+const listed = 500
+
+// List implements store.Docs.
+func (d *Docs) List(ctx context.Context, prefix string) (out []store.Doc, err error) {
+	if err := store.CheckPrefix(prefix); err != nil {
+		return nil, fmt.Errorf("list: %w", err)
+	}
+	q := driver.Query{From: docKey(prefix), To: strings.TrimSuffix(docKey(prefix), "/") + "0", Limit: listed, Stale: true}
+	for {
+		rows, err := d.rows.Read(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("list %q: %w", prefix, err)
+		}
+		docs, err := docsOf(rows.Range)
+		if err != nil {
+			return nil, fmt.Errorf("list %q: %w", prefix, err)
+		}
+		for _, doc := range docs {
+			if doc.Version != "" {
+				out = append(out, doc)
+			}
+		}
+		if !rows.More || len(rows.Range) == 0 {
+			return out, nil
+		}
+		q.From = rows.Range[len(rows.Range)-1].Key + "\x00"
+	}
+}
+
+// Close implements store.Store.
+func (d *Docs) Close() error { return d.rows.Close() }

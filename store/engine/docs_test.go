@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/internal/proof/check"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine/internal/adversary"
+)
+
+// outcome is what a write was said to have come to.
+type outcome struct {
+	name string
+	err  error
+}
+
+// witness sees each write that a store executes, and holds it against what callers are told.
+type witness struct {
+	done, refused map[string]bool // by name
+	broken        string
+}
+
+func newWitness() adversary.Judge { return &witness{map[string]bool{}, map[string]bool{}, ""} }
+
+func (w *witness) Clone() adversary.Judge {
+	return &witness{maps.Clone(w.done), maps.Clone(w.refused), w.broken}
+}
+func (w *witness) Mark() uint64   { return 0 }
+func (w *witness) Broken() string { return w.broken }
+func (w *witness) Text() string   { return fmt.Sprint(w.done, w.refused) }
+
+func (w *witness) Executed(op driver.Op) {
+	if w.done[op.Name] || w.refused[op.Name] {
+		w.broken = fmt.Sprintf("%s was done; before it was done: %v, said not to be done: %v", op.Name, w.done[op.Name], w.refused[op.Name])
+	}
+	w.done[op.Name] = true
+}
+
+func (w *witness) Told(event any, _ uint64, _ adversary.Rows) {
+	o, _ := event.(outcome)
+	switch {
+	case errors.Is(o.err, store.ErrUnknown):
+	case o.err == nil && !w.done[o.name]:
+		w.broken = o.name + " was said to be done"
+	case o.err != nil:
+		w.refused[o.name] = true
+		if w.done[o.name] {
+			w.broken = fmt.Sprintf("%s was done, and said not to be: %v", o.name, o.err)
+		}
+	}
+}
+
+// writes puts values in turn, each over the one before; "-" deletes. It goes on from what stands there.
+func writes(values ...string) adversary.Script {
+	return func(p *adversary.Player) {
+		r := NewRows(p, p.Name)
+		d, ctx := NewDocs(r), context.Background()
+		for _, value := range values {
+			now, err := d.Get(ctx, "k")
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return
+			}
+			if value == "-" {
+				err = d.Delete(ctx, "k", now.Version)
+			} else {
+				_, err = d.Put(ctx, store.Doc{Key: "k", Version: now.Version, Value: []byte(value)})
+			}
+			if value != "-" || now.Version != "" {
+				p.Tell(outcome{fmt.Sprintf("%s.%d", p.Name, r.names.Load()), err})
+			}
+		}
+	}
+}
+
+// removes is a store that removes the document of a session that has ended.
+func removes(p *adversary.Player) {
+	if row, err := NewRows(p, p.Name).Get(context.Background(), "d/k"); err == nil && row.Version != "" {
+		_, _ = p.Swap(context.Background(), driver.Op{Key: "d/k", Name: p.Name + ".gone", If: row.Version, Delete: true})
+	}
+}
+
+// walk is a model for package check.
+type walk struct{ adversary.Model }
+
+func (m walk) Next(w adversary.World) (out []check.Move[adversary.World]) {
+	for _, move := range m.Moves(w) {
+		out = append(out, check.Move[adversary.World]{Name: move.Name, To: move.To})
+	}
+	return out
+}
+
+// TestEveryInterleaving tries all orders of the requests of a few writers of a document, and all places of faults.
+func TestEveryInterleaving(t *testing.T) {
+	t.Parallel()
+	for name, m := range map[string]adversary.Model{ // order-free: each is walked alone
+		"two creates":                   {Scripts: []adversary.Script{writes("a"), writes("b")}, Faults: 2},
+		"a create beside one who takes": {Scripts: []adversary.Script{writes("a"), removes}, Faults: 1},
+		"writers and a deleter":         {Scripts: []adversary.Script{writes("a", "c"), writes("b", "-", "d")}, Before: writes("x"), Faults: 1},
+		"over a tombstone":              {Scripts: []adversary.Script{writes("a"), writes("b", "-")}, Before: writes("x", "-"), Faults: 2, Mute: true},
+		"two deleters":                  {Scripts: []adversary.Script{writes("-"), writes("-")}, Before: writes("x"), Faults: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m.Judge = newWitness
+			r := check.Explore(walk{m}, check.Options{States: 1_000_000, Violations: 1})
+			t.Logf("%d states, %d moves, depth %d", r.States, r.Moves, r.Depth)
+			for _, v := range r.Violations {
+				t.Errorf("%s\n\t%s", v.Promise, strings.Join(v.Trace, "\n\t"))
+			}
+			if len(r.Violations) == 0 && !r.Complete {
+				t.Error("not all states were visited")
+			}
+		})
+	}
+}
+
+// flaws are what could be wrong with settling, beside those that the tests of the log find.
+func flaws() []mutanttest.Flaw {
+	flaw := func(name, file, found string, oldNew ...string) mutanttest.Flaw {
+		return mutanttest.New(name, "store/engine/"+file, "TestEveryInterleaving/^"+found+"$", oldNew...)
+	}
+	return []mutanttest.Flaw{
+		flaw("a create is sent again", "step_settle.go", "a create beside one who takes", `case unknown && (a.op.If != "" || a.op.Once) && a.sent < sends:`, "case unknown && a.sent < sends:"),
+		flaw("an absent row proves that a create is not done", "step_settle.go", "a create beside one who takes",
+			"	case a.op.If == \"\" || row", "	case a.op.If == \"\" && row.Version == \"\":\n		return store.ErrUnavailable\n	case a.op.If == \"\" || row"),
+		flaw("any row proves that a write is done", "step_settle.go", "two creates", "	case row.Name == a.op.Name && row.Version != \"\":", "	case row.Version != \"\":"),
+		flaw("another's row proves that a write is not done", "step_settle.go", "writers and a deleter", "	return &Doubt{Why: a.lost, Row: &row}\n", "	return &driver.Conflict{Row: &row}\n"),
+		flaw("a conflict with oneself is the outcome", "step_settle.go", "two deleters", "case err == nil, a.lost == nil, a.op.Once && ", "case err == nil, a.lost == nil, "),
+		flaw("a read that fails behind a lost answer is the outcome", "rows.go", "two creates", `			return "", &Doubt{Why: errors.Join(a.lost, err)}`, `			return "", err`),
+	}
+}
+
+func TestFlawsFit(t *testing.T) {
+	t.Parallel()
+	mutanttest.Fit(t, mutanttest.Set(flaws()))
+}

@@ -1,0 +1,90 @@
+package adversary
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/rota-run/rota/store/driver"
+)
+
+// Script is what one caller does. It makes its handles of the player, and tells it what came of each operation.
+type Script func(p *Player)
+
+// Player runs a script with recorded answers. It is the driver of the script's handles.
+type Player struct {
+	Name   string // the caller's life
+	past   []answer
+	at     int
+	told   []any
+	next   request                // that has no answer yet
+	direct func(r request) answer // answers at once, in place of past
+}
+
+// waiting is panicked with at the first request that has no answer.
+type waiting struct{}
+
+// play runs a script as far as the answers go. over says that it came to its end.
+func play(name string, s Script, past []answer) (p *Player, over bool) {
+	p = &Player{Name: name, past: past}
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(waiting); !ok {
+				panic(r)
+			}
+		}
+	}()
+	s(p)
+	over = true
+	return p, over
+}
+
+// Tell says what came of an operation.
+func (p *Player) Tell(event any) { p.told = append(p.told, event) }
+
+func (p *Player) ask(r request) answer {
+	if p.direct != nil {
+		return p.direct(r)
+	}
+	if p.at == len(p.past) {
+		p.next = r
+		panic(waiting{})
+	}
+	p.at++
+	return p.past[p.at-1]
+}
+
+// Limits implements driver.Driver.
+func (p *Player) Limits() driver.Limits {
+	return driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100}
+}
+
+// Close implements driver.Driver.
+func (p *Player) Close() error { return nil }
+
+// Read implements driver.Documents.
+func (p *Player) Read(_ context.Context, q driver.Query) (driver.Rows, error) {
+	a := p.ask(request{kind: "read", q: q})
+	if a.err != nil {
+		return driver.Rows{}, a.err
+	}
+	return a.rows, nil
+}
+
+// Swap implements driver.Documents.
+func (p *Player) Swap(_ context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
+	op.Value = bytes.Clone(op.Value)
+	a := p.ask(request{kind: "swap", ops: append([]driver.Op{op}, with...)})
+	if errors.Is(a.err, errConflict) {
+		return "", &driver.Conflict{Row: a.row}
+	}
+	return a.version, a.err
+}
+
+// Free implements driver.Documents.
+func (p *Player) Free(_ context.Context, keys []string) error {
+	return p.ask(request{kind: "free", keys: keys}).err
+}
+
+// Watch implements driver.Documents.
+func (p *Player) Watch(context.Context, string, func()) error { return errors.ErrUnsupported }

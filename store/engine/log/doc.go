@@ -1,0 +1,60 @@
+// Package log makes the ordered log of package store out of the rows of a store.
+//
+// # Purpose
+//
+// A store that orders nothing by itself has rows with conditional writes. [Log] keeps an order in one of them, the
+// head, which holds the newest records too ("tail"): an append is one request, and a look at a log without news is one
+// row. Records leave the head by pages.
+//
+// Nothing uses it in production yet: Elasticsearch is the first store that is to be put on it, in place of package
+// doclog.
+//
+// # State
+//
+//	l/<log>/head                         base, cut, freed, seed, and the records behind cut
+//	l/<log>/p/<20 digits>                a page: the records up to this index, a multiple of the page's size
+//	l/<log>/b/<20 digits>-<name>         a blob: a record of more than 4 KiB, written when the log was at this index
+//	l/<log>/snap                         which snapshot counts
+//	l/<log>/s/<20 digits>-<name>/<part>  a part of a snapshot
+//
+// # Why it is right
+//
+// Order. Every change of the log is a swap of the head, and versions never come back, so the heads form one sequence.
+// Indexes are dense behind base.
+//
+// Append. Who finds a page's worth of records in the head writes the page first; then his swap drops them from the head
+// and adds his own. Until the swap nobody looks for the page. All write the same bytes: a page that is there already is
+// as good, and one that comes late is below base or the same.
+//
+// Callers of one handle share a swap: those that come while one is under way are in the next one, up to 16. The rest of
+// the log has no goroutine.
+//
+// Lost answers. A swap that is refused after an answer was lost was done before, or never will be. Its records would
+// stand at known indexes: what stands there tells by its name. If that page was freed, nothing can tell, and the
+// outcome is store.ErrUnknown. Decision 24's other case, a record that is put below base, does not exist: base is in
+// the row that is compared.
+//
+// Read. Pages come before the head in one request. A page that a head has cut off was written before, and is removed
+// after a later head has raised base; so a page that is missing was trimmed if the head behind it says so, and else the
+// log is damaged.
+//
+// Blobs are written before the append whose records they are, and may be used at most 64 indexes behind the one in
+// their key. The head that is swapped says at which index the append will stand, and that base is below it; so who
+// frees blobs 64 below base frees none that is used, or will be.
+//
+// Trim raises base by a swap, then frees the pages below. What a crash leaves, or what comes late, is freed by a later
+// trim. SeedLog is a swap of an empty head. A snapshot's parts are written under a new name, then the pointer names
+// them; other parts at or before it can never be named, and are freed.
+//
+// # Guarantees
+//
+// All of store.Log and store.Seeder, on a driver that keeps its promises. Any process may die between any two requests.
+//
+// # What is not guaranteed
+//
+// Progress of one handle among many that append at once: some handle appends, but it may be another one each time.
+//
+// # Failures
+//
+// [ErrDamaged]: another program removed or changed rows of the log.
+package log

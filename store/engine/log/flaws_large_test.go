@@ -1,0 +1,14 @@
+//go:build proof
+
+package log
+
+import (
+	"testing"
+
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
+)
+
+func TestFlawsAreFound(t *testing.T) {
+	t.Parallel()
+	mutanttest.AreFound(t, "store/engine/log", flaws())
+}

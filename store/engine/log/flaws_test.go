@@ -1,0 +1,82 @@
+package log
+
+import (
+	"testing"
+
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
+)
+
+// newFlaw is a flaw that is found by the scenarios of a name.
+func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
+	return mutanttest.New(name, "store/engine/"+file, "TestEveryInterleaving/^"+found+"$", oldNew...)
+}
+
+// flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of package doclog
+// first.
+func flaws() []mutanttest.Flaw {
+	return []mutanttest.Flaw{
+		newFlaw("a conflict with oneself is the outcome", "step_settle.go", "two appenders, two faults",
+			"case err == nil, a.lost == nil, a.op.Once && errors.Is(err, store.ErrConflict):", "case err == nil, a.lost == nil, errors.Is(err, store.ErrConflict):"),
+		newFlaw("a lost answer is the outcome not done", "step_settle.go", "two appenders, two faults",
+			"	return &Doubt{Why: a.lost, Row: &row}\n", "	return &driver.Conflict{Row: &row}\n"),
+		newFlaw("what may still come is called refused", "step_settle.go", "two appenders, two faults",
+			"		return &Doubt{Why: a.lost} // it may still come", "		return store.ErrUnavailable"),
+		newFlaw("a refusal behind a lost answer is the outcome", "step_settle.go", "an appender, three faults",
+			"case err == nil, a.lost == nil, a.op.Once", "case err == nil, a.lost == nil, !unknown && !errors.Is(err, store.ErrConflict), a.op.Once",
+			"	unknown := errors.Is(err, store.ErrUnknown)\n	if unknown {\n		a.lost = err\n	}", "	unknown := errors.Is(err, store.ErrUnknown)\n	if unknown {\n		a.lost = err\n	} else if a.lost != nil && !errors.Is(err, store.ErrConflict) {\n		a.lost = nil\n	}"),
+		newFlaw("an append with a lost answer is made anew", "log/append.go", "two appenders, two faults",
+			"		return who == ours, *d.Row, nil", "		return false, *d.Row, nil"),
+		newFlaw("an append in a page is made anew", "log/append.go", "an appender that is passed, one fault",
+			"	return p.has(index, name), *d.Row, nil", "	return p.has(index, name) && index == 0, *d.Row, nil"),
+		newFlaw("an append whose page was freed is made anew", "log/append.go", "an appender that is passed, one fault",
+			"		return false, now, err // it was trimmed, and freed", "		return false, now, nil"),
+		newFlaw("an append with a lost answer counts as done", "log/append.go", "two appenders, two faults",
+			"		return who == ours, *d.Row, nil", "		return true, *d.Row, nil"),
+		newFlaw("a page is written behind the swap", "log/append.go", "two appenders and a reader",
+			"		for _, p := range s.full() {\n			if err := l.rows.Once(ctx, l.pageKey(s.pageEnd(p.after+1)), p.encode(nil)); err != nil {\n				return 0, err\n			}\n		}\n", "",
+			"		done, now, err := l.outcome(", "		for _, p := range s.full() {\n			if err := l.rows.Once(ctx, l.pageKey(s.pageEnd(p.after+1)), p.encode(nil)); err != nil {\n				return 0, err\n			}\n		}\n		done, now, err := l.outcome("),
+		newFlaw("a page that could not be written is dropped", "log/append.go", "an appender, three faults",
+			"p.encode(nil)); err != nil {\n				return 0, err", "p.encode(nil)); err != nil && ctx.Err() != nil {\n				return 0, err"),
+		newFlaw("a seed is put into a log in use", "log/seed.go", "a seed, an appender and a reader",
+			"		if s.end() == 0 {", "		if s.base < index {"),
+		newFlaw("a seed with another index counts as ours", "log/seed.go", "two seeds", "s.unused() && s.first == index", "s.unused()"),
+		newFlaw("a trim frees before it raises the base", "log/trim.go", "an appender, a trimmer and a reader",
+			"	s, err := l.change(ctx", "	if _, early, err := l.head(ctx); err == nil {\n		_ = l.free(ctx, early.trimmed(min(index, snap.Index)))\n	}\n	s, err := l.change(ctx"),
+		newFlaw("a trim frees what is behind the base", "log/trim.go", "a look at what a trim leaves",
+			"end <= s.base; end", "end <= s.end(); end"),
+		newFlaw("a trim believes the list", "log/trim.go", "a trimmer, lists lag",
+			"	for end := first; end <= s.base; end += s.size {", "	for end := first; end < first; end += s.size {"),
+		newFlaw("a page that came late stays", "log/trim.go", "a page that comes late",
+			"	keys, err := l.list(ctx, l.pageKey(0), l.pageKey(first))", "	keys, err := l.list(ctx, l.pageKey(first), l.pageKey(first))"),
+		newFlaw("a trim passes the snapshot", "log/trim.go", "a trim beyond the snapshot",
+			"s.trimmed(min(index, snap.Index))", "s.trimmed(index)"),
+		newFlaw("a read looks at the head first", "log/read.go", "an appender, a trimmer and a reader",
+			"		var q driver.Query\n", "		q := driver.Query{Keys: []string{l.headKey()}}\n", "		q.Keys = append(q.Keys, l.headKey()) // last, so that it says why a page is missing\n", "",
+			"l.learn(rows.Keys[len(ends)])", "l.learn(rows.Keys[0])", "inPages(rows.Keys[:len(ends)], after, limit)", "inPages(rows.Keys[1:], after, limit)"),
+		newFlaw("a read takes the head that is remembered", "log/read.go", "two appenders and a reader",
+			"		s, err := l.learn(rows.Keys[len(ends)])", "		s, err := l.learn(rows.Keys[len(ends)])\n		if known.end() > 0 {\n			s = known\n		}"),
+		newFlaw("a read does not say that records were trimmed", "log/read.go", "an appender, a trimmer and a reader",
+			"		case after < s.base:", "		case after > s.end():"),
+		newFlaw("a snapshot is named before its parts are there", "log/snapshot.go", "a saver, two faults",
+			"			return err // nothing names it", "			continue"),
+		newFlaw("an older snapshot replaces a newer one", "log/snapshot.go", "two savers",
+			"now.Index < p.Index; {", "now.Index != p.Index; {"),
+		newFlaw("parts of newer snapshots are removed", "log/snapshot.go", "two savers",
+			`l.key(fmt.Sprintf("s/%020d.", p.Index))`, `l.key(fmt.Sprintf("s0%.0d", p.Index*0))`),
+		newFlaw("parts of older snapshots stay", "log/snapshot.go", "two savers",
+			"	others := [][]string{keys}\n", "	others := [][]string{nil}\n", "others = [][]string{keys[:from], slices", "others = [][]string{nil, slices"),
+		newFlaw("a blob is used however late", "log/blob.go", "an appender of a blob that is passed",
+			"	if b.entries != nil && index+uint64(len(b.records))-1 <= b.hint+l.reach {", "	if b.entries != nil {"),
+		newFlaw("blobs are freed up to the base", "log/trim.go", "a trim beside an appender of a blob",
+			"s.base-l.reach)))", "s.base)))"),
+		newFlaw("a blob is written behind the swap", "log/blob.go", "two appenders of blobs and a reader",
+			"l.rows.Once(ctx, l.blobKey(e.ref), data); err != nil {", "ctx.Err(); err != nil {"),
+		newFlaw("a blob that is trimmed is damage", "log/blob.go", "a look at a blob while it is trimmed",
+			"	if err == nil && f.index <= s.base {", "	if err == nil && f.index < 0 {"),
+	}
+}
+
+func TestFlawsFit(t *testing.T) {
+	t.Parallel()
+	mutanttest.Fit(t, mutanttest.Set(flaws()))
+}

@@ -1,0 +1,145 @@
+package log
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine"
+)
+
+// pageSize is how many records a page of a new log has.
+const pageSize = 16
+
+// MaxBatch is how many records one append may have.
+const MaxBatch = pageSize
+
+// Log is one handle on a log. It is safe for concurrent use.
+type Log struct {
+	rows   *engine.Rows
+	name   string
+	size   uint64 // of pages, where the log is new
+	inline int    // the largest record that is not a blob
+	reach  uint64 // how far behind its hint a blob may be used
+
+	mu    sync.Mutex
+	last  driver.Row // the newest head that was seen, by its end
+	state state      // of last
+	freed uint64     // pages up to it were freed by this handle
+	// Records of Append that wait for their turn, and whether somebody serves them.
+	waiting []*waiter
+	serving bool
+}
+
+var (
+	_ store.Log    = (*Log)(nil)
+	_ store.Seeder = (*Log)(nil)
+)
+
+// Open opens a log by its name, which is never given to another one, even after that was removed. It sends no request.
+func Open(r *engine.Rows, name string) *Log {
+	return &Log{rows: r, name: name, size: pageSize, inline: maxInline, reach: blobReach, state: state{size: pageSize}}
+}
+
+func (l *Log) key(rest string) string { return "l/" + l.name + "/" + rest }
+
+func (l *Log) headKey() string { return l.key("head") }
+
+func (l *Log) pageKey(end uint64) string { return l.key(fmt.Sprintf("p/%020d", end)) }
+
+// learn decodes a head and remembers it, unless a newer one is remembered: handles read at once. A log that was never
+// used has no row.
+func (l *Log) learn(row driver.Row) (state, error) {
+	if row.Version == "" {
+		return state{size: l.size}, nil
+	}
+	s, err := decodeState(row.Value)
+	if err != nil {
+		return s, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.end() >= l.state.end() && s.base >= l.state.base {
+		l.last, l.state = row, s
+	}
+	return s, nil
+}
+
+// remembered is the newest head that was seen; without a version if there was none.
+func (l *Log) remembered() (driver.Row, state, uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last, l.state, l.freed
+}
+
+// head reads the head, and creates it where there is none.
+func (l *Log) head(ctx context.Context) (driver.Row, state, error) {
+	for tries := 0; ; tries++ {
+		row, err := l.rows.Get(ctx, l.headKey())
+		if err != nil {
+			return row, state{}, err
+		}
+		if row.Version != "" {
+			s, err := l.learn(row)
+			return row, s, err
+		}
+		if last, _, _ := l.remembered(); last.Version != "" {
+			return row, state{}, fmt.Errorf("the head of the log is gone: %w", ErrDamaged)
+		}
+		if tries > 0 {
+			return row, state{}, fmt.Errorf("%w: the head of the log cannot be created", store.ErrUnavailable)
+		}
+		op := driver.Op{Key: l.headKey(), Name: l.rows.NewName(), Value: state{size: l.size}.encode()}
+		// The head is never removed, so whatever becomes of this: one create is done, once. The next look shows it.
+		_, err = l.rows.Put(ctx, op)
+		if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnknown) {
+			return row, state{}, err
+		}
+	}
+}
+
+// change changes the head by a function that does no more when it is done twice, and returns the state that came of it.
+func (l *Log) change(ctx context.Context, fn func(state) state) (state, error) {
+	for {
+		row, s, err := l.head(ctx)
+		if err != nil {
+			return s, err
+		}
+		next := fn(s)
+		if next.base == s.base && next.seed == s.seed {
+			return s, nil
+		}
+		_, err = l.swap(ctx, row, next, l.rows.NewName())
+		var d *engine.Doubt
+		switch {
+		case err == nil:
+			return next, nil
+		case errors.Is(err, store.ErrConflict), errors.As(err, &d) && d.Row != nil: // it comes no more: the next look decides
+		default:
+			return s, err
+		}
+	}
+}
+
+// swap replaces the head.
+func (l *Log) swap(ctx context.Context, row driver.Row, next state, name string) (driver.Version, error) {
+	_, _, freed := l.remembered()
+	next.freed = max(next.freed, min(freed, next.base))
+	op := driver.Op{Key: row.Key, Name: name, If: row.Version, Value: next.encode()}
+	v, err := l.rows.Put(ctx, op)
+	if err == nil {
+		_, err = l.learn(driver.Row{Key: op.Key, Name: op.Name, Value: op.Value, Version: v})
+	}
+	return v, err
+}
+
+// told puts what was asked for in front of an error, and makes it tell why ctx has ended.
+func told(ctx context.Context, err error, format string, args ...any) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = errors.Join(err, cause)
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}

@@ -1,0 +1,288 @@
+package log
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/engine"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// handle is documents and a log on a map.
+type handle struct {
+	*engine.Docs
+	*Log
+}
+
+func onMap(*testing.T) func(*testing.T) handle {
+	m := drivertest.NewMap()
+	return func(*testing.T) handle {
+		r := engine.NewRows(m.Open(), rand.Text()[:16])
+		return handle{engine.NewDocs(r), Open(r, "main")}
+	}
+}
+
+func TestLog(t *testing.T)     { t.Parallel(); storetest.Log(t, onMap) }
+func TestSeed(t *testing.T)    { t.Parallel(); storetest.Seed(t, onMap) }
+func TestDocs(t *testing.T)    { t.Parallel(); storetest.Docs(t, onMap) }
+func TestGetMany(t *testing.T) { t.Parallel(); storetest.GetMany(t, onMap) }
+
+// counted is a driver that counts its requests, and the bytes of its writes.
+type counted struct {
+	engine.Driver
+	reads, rows, writes, bytes atomic.Int64
+}
+
+func (c *counted) Read(ctx context.Context, q driver.Query) (driver.Rows, error) {
+	c.reads.Add(1)
+	c.rows.Add(int64(len(q.Keys)))
+	return c.Driver.Read(ctx, q)
+}
+
+func (c *counted) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
+	c.writes.Add(1)
+	c.bytes.Add(int64(len(op.Value)))
+	return c.Driver.Swap(ctx, op, with...)
+}
+
+// TestCost: an append is one request and one in sixteen, and writes less than ten records; a look without news reads
+// one row, and a reader who is behind reads a page at a time.
+func TestCost(t *testing.T) {
+	t.Parallel()
+	ctx, m := t.Context(), drivertest.NewMap()
+	c := &counted{Driver: m.Open()}
+	l := Open(engine.NewRows(c, "a"), "main")
+	const records, size = 1600, 1000
+	for range records {
+		_, err := l.Append(ctx, make([]byte, size))
+		must.Succeed(t, err)
+	}
+	if sent, most := c.reads.Load()+c.writes.Load(), int64(records+records/pageSize+3); sent > most {
+		t.Errorf("%d appends took %d requests, want at most %d", records, sent, most)
+	}
+	if got := float64(c.bytes.Load()) / records / size; got > 10 {
+		t.Errorf("an append wrote %.1f records", got)
+	}
+	t.Logf("%.3f requests and %.2f records of bytes an append", float64(c.reads.Load()+c.writes.Load())/records, float64(c.bytes.Load())/records/size)
+	r := &counted{Driver: m.Open()}
+	reader := Open(engine.NewRows(r, "b"), "main")
+	for after := uint64(0); after < records; {
+		page, err := reader.Read(ctx, after, 160)
+		must.Succeed(t, err)
+		after += uint64(len(page.Records))
+	}
+	if n := r.reads.Load(); n > records/160+2 {
+		t.Errorf("%d records were read in %d requests", records, n)
+	}
+	before := r.rows.Load()
+	if _, err := reader.Read(ctx, records, 100); err != nil || r.rows.Load() != before+1 {
+		t.Errorf("a look without news read %d rows, %v", r.rows.Load()-before, err)
+	}
+}
+
+// distant is a driver whose requests take a millisecond.
+type distant struct{ *counted }
+
+func (d distant) Read(ctx context.Context, q driver.Query) (driver.Rows, error) {
+	time.Sleep(time.Millisecond) // waits: in virtual time
+	return d.counted.Read(ctx, q)
+}
+
+func (d distant) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
+	time.Sleep(time.Millisecond) // waits: in virtual time
+	return d.counted.Swap(ctx, op, with...)
+}
+
+// TestManyHandles: handles that append at once all come through, and nothing is there twice. Each of them asks at most
+// once for each append of any.
+func TestManyHandles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const handles, each = 8, 50
+		ctx, m := t.Context(), drivertest.NewMap()
+		c, began := &counted{Driver: m.Open()}, time.Now()
+		var wg sync.WaitGroup
+		for w := range handles {
+			l := Open(engine.NewRows(distant{c}, fmt.Sprint("w", w)), "main")
+			wg.Go(func() {
+				last := uint64(0)
+				for n := range each {
+					index, err := l.Append(ctx, fmt.Appendf(nil, "%d.%d %01000d", w, n, 0))
+					if err != nil || index <= last {
+						t.Errorf("append %d of %d: index %d after %d, %v", n, w, index, last, err)
+					}
+					last = index
+				}
+			})
+		}
+		wg.Wait()
+		requests := float64(c.reads.Load()+c.writes.Load()) / (handles * each)
+		t.Logf("%.2f requests and %.1f records of bytes an append, %v each", requests, float64(c.bytes.Load())/1000/(handles*each), time.Since(began)/(handles*each))
+		if requests > handles+1 {
+			t.Errorf("an append took %.2f requests", requests)
+		}
+		seen, reader := map[string]bool{}, Open(engine.NewRows(m.Open(), "reader"), "main")
+		for after := uint64(0); after < handles*each; {
+			page, err := reader.Read(ctx, after, 33)
+			must.Succeed(t, err)
+			for _, r := range page.Records {
+				if after++; r.Index != after || seen[string(r.Data)] {
+					t.Errorf("record %d stands at %d, seen before: %v", after, r.Index, seen[string(r.Data)])
+				}
+				seen[string(r.Data)] = true
+			}
+		}
+	})
+}
+
+// TestCallersShareASwap: callers of one handle do not compete. Whose ctx ends leaves the others alone.
+func TestCallersShareASwap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const callers, each = 64, 20
+		c := &counted{Driver: drivertest.NewMap().Open()}
+		l := Open(engine.NewRows(distant{c}, "a"), "main")
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				last := uint64(0)
+				for range each {
+					index, err := l.Append(t.Context(), make([]byte, 1000))
+					if err != nil || index <= last {
+						t.Errorf("index %d after %d, %v", index, last, err)
+					}
+					last = index
+				}
+			})
+		}
+		cause, outcomes := errors.New("no time"), make(chan error, each)
+		for n := range each {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(n)*time.Millisecond/4, cause)
+			defer cancel()
+			wg.Go(func() {
+				_, err := l.Append(ctx, []byte("x"))
+				outcomes <- err
+			})
+		}
+		wg.Wait()
+		close(outcomes)
+		least, most := callers*each, callers*each // records in the log
+		for err := range outcomes {
+			switch {
+			case err == nil:
+				least, most = least+1, most+1
+			case !errors.Is(err, cause):
+				t.Errorf("an append whose ctx ended: %v", err)
+			case errors.Is(err, store.ErrUnknown):
+				most++
+			}
+		}
+		page, err := l.Read(t.Context(), 0, 1)
+		if n := int(page.Head); err != nil || n < least || n > most { //nolint:gosec // small
+			t.Errorf("the log has %d records, %v; want %d to %d", n, err, least, most)
+		}
+		requests, written := float64(c.reads.Load()+c.writes.Load())/(callers*each), float64(c.bytes.Load())/1000/(callers*each)
+		t.Logf("%.2f requests and %.1f records of bytes an append", requests, written)
+		if requests > 0.2 || written > 3.5 {
+			t.Errorf("an append took %.2f requests and wrote %.1f records", requests, written)
+		}
+	})
+}
+
+// TestTrimmedAway: after a snapshot and a trim of all, a log of many pages is a head, a pointer, and the parts of a
+// snapshot.
+func TestTrimmedAway(t *testing.T) {
+	t.Parallel()
+	ctx, m := t.Context(), drivertest.NewMap()
+	h := m.Open()
+	l := Open(engine.NewRows(h, "a"), "main")
+	for range 50 {
+		_, err := l.Append(ctx, []byte("x"))
+		must.Succeed(t, err)
+	}
+	for _, at := range []uint64{20, 50} {
+		must.Succeed(t, l.SaveSnapshot(ctx, store.Record{Index: at, Data: []byte(strings.Repeat("s", 1<<20+1))}))
+		must.Succeed(t, l.Trim(ctx, at))
+	}
+	rows, err := h.Read(ctx, driver.Query{From: "l/", To: "l0", Limit: 100})
+	must.Succeed(t, err)
+	if len(rows.Range) != 4 {
+		for _, r := range rows.Range {
+			t.Errorf("%s is left", r.Key)
+		}
+	}
+}
+
+// TestDamage: whatever is done to the rows of a log, it is noticed.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for _, key := range []string{"head", "p/00000000000000000016", "snap", "s/", "b/"} {
+		for _, how := range []string{"cut", "flip", "gone"} {
+			t.Run(key+" "+how, func(t *testing.T) {
+				t.Parallel()
+				h := drivertest.NewMap().Open()
+				l := Open(engine.NewRows(h, "a"), "main")
+				for range 19 {
+					_, err := l.Append(ctx, []byte("xyz"))
+					must.Succeed(t, err)
+				}
+				_, err := l.Append(ctx, make([]byte, maxInline+1))
+				must.Succeed(t, err)
+				must.Succeed(t, l.SaveSnapshot(ctx, store.Record{Index: 20, Data: []byte("snapshot")}))
+				rows, err := h.Read(ctx, driver.Query{From: l.key(key), To: l.key(key) + "~", Limit: 1})
+				if err != nil || len(rows.Range) == 0 {
+					t.Fatalf("there is no such row: %v", err)
+				}
+				row := rows.Range[0]
+				op := driver.Op{Key: row.Key, If: row.Version, Value: row.Value}
+				switch how {
+				case "cut":
+					op.Value = op.Value[:len(op.Value)-1]
+				case "flip":
+					op.Value[len(op.Value)/2] ^= 0x80
+				case "gone":
+					op.Delete = true
+				}
+				_, err = h.Swap(ctx, op)
+				must.Succeed(t, err)
+				_, read := l.Read(ctx, 0, 100)
+				_, snapshot := l.Snapshot(ctx)
+				if !errors.Is(read, ErrDamaged) && !errors.Is(snapshot, ErrDamaged) && !errors.Is(snapshot, store.ErrNotFound) {
+					t.Errorf("read: %v, snapshot: %v", read, snapshot)
+				}
+			})
+		}
+	}
+}
+
+// FuzzDecode: bytes of others are refused, and never panic.
+func FuzzDecode(f *testing.F) {
+	f.Add(state{size: 16, base: 3, cut: 16, tail: []entry{{"a.1", "", []byte("x")}}}.encode())
+	f.Add(state{size: 2}.begun(7, "b.1").encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, sealed := range [][]byte{b, binary.BigEndian.AppendUint32(b, sumOf(b))} {
+			if s, err := decodeState(sealed); err == nil && (s.size == 0 || s.base > s.end()) {
+				t.Errorf("%q is taken as %+v", sealed, s)
+			}
+			_, _ = decodePage(sealed)
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package log
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rota-run/rota/store"
+)
+
+// SeedLog implements store.Seeder: a swap of an unused head.
+func (l *Log) SeedLog(ctx context.Context, index uint64) error {
+	if err := l.begin(ctx, index); err != nil {
+		return told(ctx, err, "seed log at %d", index)
+	}
+	return nil
+}
+
+func (l *Log) begin(ctx context.Context, index uint64) error {
+	if err := store.CheckSeed(index); err != nil {
+		return err
+	}
+	name := l.rows.NewName()
+	s, err := l.change(ctx, func(s state) state {
+		if s.end() == 0 {
+			return s.begun(index, name)
+		}
+		return s
+	})
+	switch {
+	case err != nil:
+		return err
+	case s.seed == name, s.unused() && s.first == index:
+		return nil
+	}
+	return fmt.Errorf("the log ends at %d: %w", s.end(), store.ErrConflict)
+}

@@ -1,0 +1,160 @@
+package log
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine"
+)
+
+// pointer says which snapshot counts. Its index only grows.
+type pointer struct {
+	Index uint64 `json:"index"` // 0: none
+	Name  string `json:"name"`
+	Parts int    `json:"parts"`
+	Bytes int    `json:"bytes"`
+	Sum   uint32 `json:"sum"` // CRC-32C
+}
+
+func (l *Log) pointerKey() string { return l.key("snap") }
+
+// partPrefix is what the keys of a snapshot's parts begin with.
+func (l *Log) partPrefix(p pointer) string { return l.key(fmt.Sprintf("s/%020d-%s/", p.Index, p.Name)) }
+
+func (l *Log) partKeys(p pointer) (keys []string) {
+	for i := range p.Parts {
+		keys = append(keys, l.partPrefix(p)+fmt.Sprintf("%06d", i))
+	}
+	return keys
+}
+
+// pointer reads the pointer, and its version.
+func (l *Log) pointer(ctx context.Context) (p pointer, v driver.Version, err error) {
+	row, err := l.rows.Get(ctx, l.pointerKey())
+	if err != nil || row.Version == "" {
+		return p, "", err
+	}
+	if err := json.Unmarshal(row.Value, &p); err != nil || p.Index == 0 || p.Parts < 0 {
+		return p, "", fmt.Errorf("pointer to the snapshot: %w: %w", ErrDamaged, err)
+	}
+	return p, row.Version, nil
+}
+
+// Snapshot implements store.Log.
+func (l *Log) Snapshot(ctx context.Context) (store.Record, error) {
+	r, err := l.snapshot(ctx)
+	if err != nil {
+		return store.Record{}, told(ctx, err, "read snapshot")
+	}
+	return r, nil
+}
+
+func (l *Log) snapshot(ctx context.Context) (store.Record, error) {
+	for {
+		p, v, err := l.pointer(ctx)
+		if err == nil && v == "" {
+			err = store.ErrNotFound
+		}
+		if err != nil {
+			return store.Record{}, err
+		}
+		rows, err := l.rows.Read(ctx, driver.Query{Keys: append(l.partKeys(p), l.pointerKey())})
+		if err != nil {
+			return store.Record{}, err
+		}
+		var parts [][]byte
+		for _, row := range rows.Keys[:p.Parts] {
+			parts = append(parts, row.Value)
+		}
+		data := bytes.Join(parts, nil)
+		if len(data) == p.Bytes && sumOf(data) == p.Sum {
+			return store.Record{Index: p.Index, Data: data}, nil
+		}
+		if rows.Keys[p.Parts].Version == v { // else it was replaced while we read it
+			return store.Record{}, fmt.Errorf("the snapshot at %d is not whole: %w", p.Index, ErrDamaged)
+		}
+	}
+}
+
+// SaveSnapshot implements store.Log. The parts are written first, then the pointer names them.
+func (l *Log) SaveSnapshot(ctx context.Context, r store.Record) error {
+	if err := l.save(ctx, r); err != nil {
+		return told(ctx, err, "save snapshot at %d", r.Index)
+	}
+	return nil
+}
+
+func (l *Log) save(ctx context.Context, r store.Record) error {
+	old, v, err := l.pointer(ctx)
+	if err != nil {
+		return err
+	}
+	_, s, err := l.head(ctx)
+	switch {
+	case err != nil:
+		return err
+	case r.Index == 0:
+		return errors.New("no record has index 0: give one that was appended")
+	case r.Index <= old.Index:
+		return nil
+	case r.Index < s.base:
+		return fmt.Errorf("the log begins after %d: use that index or a later one", s.base)
+	case r.Index > s.end():
+		return fmt.Errorf("the newest index of the log is %d: give one that was appended", s.end())
+	}
+	most := l.rows.Limits().Value
+	p := pointer{Index: r.Index, Name: l.rows.NewName(), Bytes: len(r.Data), Sum: sumOf(r.Data)}
+	p.Parts = (len(r.Data) + most - 1) / most
+	for i, key := range l.partKeys(p) {
+		if err := l.rows.Once(ctx, key, r.Data[i*most:min((i+1)*most, len(r.Data))]); err != nil {
+			return err // nothing names it
+		}
+	}
+	value, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	for now := old; now.Index < p.Index; {
+		_, err := l.rows.Put(ctx, driver.Op{Key: l.pointerKey(), Name: l.rows.NewName(), If: v, Value: value})
+		var d *engine.Doubt
+		switch {
+		case err == nil:
+			l.sweep(ctx, p)
+			return nil
+		case errors.Is(err, store.ErrConflict), errors.As(err, &d) && d.Row != nil: // the next look decides
+		default:
+			return err
+		}
+		if now, v, err = l.pointer(ctx); err != nil {
+			return fmt.Errorf("%w: look for the snapshot: %w", store.ErrUnknown, err)
+		}
+	}
+	return nil
+}
+
+// sweep frees what will never be named: parts of other snapshots at or before the one that counts. Whoever is writing
+// one will find that it is not newer. What it leaves the next one sweeps.
+func (l *Log) sweep(ctx context.Context, p pointer) {
+	keys, err := l.list(ctx, l.key("s/"), l.key(fmt.Sprintf("s/%020d.", p.Index)))
+	if err != nil {
+		return
+	}
+	own := func(key string) bool { return strings.HasPrefix(key, l.partPrefix(p)) }
+	from := slices.IndexFunc(keys, own)
+	others := [][]string{keys}
+	if from >= 0 { // two ranges, with what counts between them
+		others = [][]string{keys[:from], slices.DeleteFunc(keys[from:], own)}
+	}
+	for _, keys := range others {
+		if len(keys) > 0 && l.rows.Free(ctx, keys) != nil {
+			return
+		}
+	}
+}

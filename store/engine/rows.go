@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+)
+
+// Driver is a driver with documents.
+type Driver interface {
+	driver.Driver
+	driver.Documents
+}
+
+// Rows are the rows of a store. A handle on it has one. It is safe for concurrent use.
+type Rows struct {
+	Driver
+	life  string
+	names atomic.Uint64
+}
+
+// NewRows makes a handle. No other one, nor one of an earlier process, may have the same life.
+func NewRows(d Driver, life string) *Rows { return &Rows{Driver: d, life: life} }
+
+// NewName is a name that nobody else gives.
+func (r *Rows) NewName() string { return fmt.Sprintf("%s.%d", r.life, r.names.Add(1)) }
+
+// Put writes one row and settles what became of it. nil: done. [*driver.Conflict]: not done, and never will be.
+// [*Doubt]: unknown. Every other error of the driver proves that nothing was or will be changed. The op needs a name of
+// [Rows.NewName].
+func (r *Rows) Put(ctx context.Context, op driver.Op) (driver.Version, error) {
+	a := attempt{op: op}
+	for {
+		v, err := r.Swap(ctx, op)
+		next := a.answered(err)
+		switch {
+		case next == tell && a.lost != nil && err != nil && !errors.Is(err, store.ErrConflict):
+			return "", &Doubt{Why: a.lost}
+		case next == tell:
+			return v, err
+		case next == again && ctx.Err() == nil:
+			continue
+		}
+		row, err := r.standing(ctx, op.Key, err)
+		if err != nil {
+			return "", &Doubt{Why: errors.Join(a.lost, err)}
+		}
+		return row.Version, a.found(row)
+	}
+}
+
+// standing is the row at a key: as a conflict has told it, or as it is read.
+func (r *Rows) standing(ctx context.Context, key string, err error) (driver.Row, error) {
+	var c *driver.Conflict
+	if errors.As(err, &c) && c.Row != nil {
+		return *c.Row, nil
+	}
+	return r.Get(ctx, key)
+}
+
+// Get reads one row.
+func (r *Rows) Get(ctx context.Context, key string) (driver.Row, error) {
+	rows, err := r.Read(ctx, driver.Query{Keys: []string{key}})
+	if err != nil {
+		return driver.Row{}, err
+	}
+	return rows.Keys[0], nil
+}
+
+// Once creates a row that is never written again; if it is there, that is as good. The error proves that it need not be
+// there, and no more.
+func (r *Rows) Once(ctx context.Context, key string, value []byte) error {
+	_, err := r.Put(ctx, driver.Op{Key: key, Name: r.NewName(), Value: value, Once: true})
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		return nil
+	case errors.Is(err, store.ErrUnknown):
+		return errors.Join(fmt.Errorf("%w: write %q: no answer", store.ErrUnavailable, key), context.Cause(ctx))
+	}
+	return err
+}
