@@ -62,7 +62,7 @@ func TestTooLittleFails(t *testing.T) {
 func TestCheckSaysWhatWasWalked(t *testing.T) {
 	t.Parallel()
 	bounds := []string{"check", "--members", "2", "--suspicions", "1", "--failures", "1"}
-	if r, err := rotasim(t.Context(), t, bounds...); err != nil || r["states"] != 1386.0 || r["walks"] != 1.0 || r["complete"] != true {
+	if r, err := rotasim(t.Context(), t, bounds...); err != nil || r["states"] != 1436.0 || r["walks"] != 1.0 || r["complete"] != true {
 		t.Errorf("got %v, %v", r, err)
 	}
 	if r, err := rotasim(t.Context(), t, append(bounds, "--states", "100")...); err != nil || r["walks"] != 0.0 || r["complete"] != false {
