@@ -29,7 +29,7 @@ func TestReadmeExample(t *testing.T) {
 	}
 	example, err := os.ReadFile("example_test.go")
 	must.Succeed(t, err)
-	_, rest, _ = strings.Cut(string(example), "func hello(ctx context.Context) error {\n")
+	_, rest, _ = strings.Cut(string(example), "func report(ctx context.Context, store rota.Store) error {\n")
 	body, _, _ := strings.Cut(rest, "\n}\n")
 	if want := strings.ReplaceAll("\t"+strings.TrimSuffix(code, "\n"), "\n", "\n\t"); body != want {
 		t.Errorf("example_test.go has\n%s\nREADME.md has\n%s", body, want)
@@ -42,12 +42,15 @@ func TestTrackRecordIsShort(t *testing.T) {
 	text, err := os.ReadFile("docs/track-record.md")
 	must.Succeed(t, err)
 	table, _, _ := strings.Cut(string(text), "\n## ")
-	rows := 0
+	rows, seen := 0, make(map[string]bool)
 	for line := range strings.Lines(table) {
 		if !strings.HasPrefix(line, "| 20") {
 			continue
 		}
-		rows++
+		if rows++; seen[line] {
+			t.Errorf("twice: %s", line)
+		}
+		seen[line] = true
 		if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 160 || strings.Count(line, " | ") != 3 {
 			t.Errorf("%d characters, want at most 160 and four cells: %s", n, line)
 		}

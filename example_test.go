@@ -9,31 +9,29 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// A program joins a cluster, brings a task type, and submits a task. The task runs once, on one of the members.
+// A program joins a cluster and sends a report: one process of the cluster does at a time, under a token that only grows.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	fmt.Println(hello(ctx))
+	fmt.Println(report(ctx, memory.New().Open()))
 	// Output:
-	// hello, world, from web-1
+	// sent under token 1
 	// <nil>
 }
 
-// hello is the example in README.md.
-func hello(ctx context.Context) error {
-	greet := rota.NewType("greet", func(_ context.Context, g *rota.Grant, to struct{ Name string }) error {
-		_, err := fmt.Printf("hello, %s, from %s\n", to.Name, g.Member)
-		return err
-	})
-	member, err := rota.Join(ctx, rota.Config{Member: "web-1", Store: memory.New().Open(), Types: []rota.Type{greet}})
+// report is the example in README.md.
+func report(ctx context.Context, store rota.Store) error {
+	member, err := rota.Join(ctx, rota.Config{Member: "web-1", Store: store})
 	if err != nil {
 		return err
 	}
-	if err := member.Submit(ctx, "hello", rota.Task{Type: "greet", Config: map[string]string{"Name": "world"}}); err != nil {
-		return err
-	}
-	if err := member.Wait(ctx, "hello"); err != nil {
-		return err
-	}
-	return member.Leave(ctx)
+	defer member.Leave(ctx)
+	return member.Singleton(ctx, "monthly-report", func(ctx context.Context, token rota.Token) error {
+		return send(ctx, token) // on one process at a time; ctx ends when the lock is lost
+	})
+}
+
+func send(ctx context.Context, token rota.Token) error {
+	fmt.Println("sent under token", token)
+	return ctx.Err()
 }
