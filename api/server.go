@@ -239,8 +239,6 @@ func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
 	answer(w, plan)
 }
 
-func reserved(id cluster.PartitionID) bool { return id.Reserved() }
-
 // Readiness is the answer of /readyz.
 type Readiness struct {
 	Ready   bool     `json:"ready"`

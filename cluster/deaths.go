@@ -12,16 +12,6 @@ func (p *partitionRecord) diedWith(owner MemberID) bool {
 	return p.Owner == owner && !p.Dropped && p.class != nil && p.Slot == 0 && p.State != PartitionHeld
 }
 
-// countDeaths counts the death of a member for all that it ran, before any of its grants is given back.
-func (d *draft) countDeaths(m MemberID) {
-	for _, id := range d.ownedIDs(m) {
-		if p, _ := d.edit(id); p.diedWith(m) {
-			p.Deaths++
-			d.setPartition(p)
-		}
-	}
-}
-
 // poison parks a partition whose owners died too often; false if it has not come to that.
 func (d *draft) poison(p *partitionRecord) bool {
 	if p.Deaths < maxDeaths {

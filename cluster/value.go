@@ -241,7 +241,7 @@ func (v Value) Decode(index Index, data []byte) (e Entry, ok bool, err error) {
 	if errors.As(err, &other) && (other.Format > Format || v.writers.Len() == 0) {
 		return Entry{}, false, err
 	}
-	return e, err == nil, nil //nolint:nilerr // garbage is skipped by everybody
+	return e, err == nil, nil
 }
 
 // Skip skips a record of the log that is not an entry: it counts, and does nothing.

@@ -133,24 +133,24 @@ func (s Sight) Counts() (m MemberCounts, t TaskCounts) {
 }
 
 // members counts the members, and adds those that may be dead to the problems.
-func (st *Status) members(s Sight) {
-	for m := range s.v.Members() {
-		st.Members.add(m)
-		h, ok := s.beats[m.ID]
+func (s *Status) members(sight Sight) {
+	for m := range sight.v.Members() {
+		s.Members.add(m)
+		h, ok := sight.beats[m.ID]
 		switch {
 		case !ok:
 			continue
 		case h.Guardian == "on":
-			st.Members.Guarded++
+			s.Members.Guarded++
 		case h.Unguarded():
-			st.Members.Unguarded++
+			s.Members.Unguarded++
 		}
 		if h.Slower() {
-			st.Members.Slower++
+			s.Members.Slower++
 		}
 		if h.Lost() {
-			st.Members.Silent++
-			st.tell(Problem{State: h.problem(), Member: string(m.ID), SinceMS: m.SinceMS, Text: h.Text(s.now) + tasksText(s.orphans(m.ID)),
+			s.Members.Silent++
+			s.tell(Problem{State: h.problem(), Member: string(m.ID), SinceMS: m.SinceMS, Text: h.Text(sight.now) + tasksText(sight.orphans(m.ID)),
 				Try: "start it again; or wait, others take over after its TTL"})
 		}
 	}
@@ -177,16 +177,16 @@ func tasksText(n int) string {
 }
 
 // fails adds what fails to the problems.
-func (st *Status) fails(s Sight) {
-	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
-		p, _ := s.v.Partition(id)
-		t := s.Task(p)
-		st.tell(Problem{State: t.State, Task: t.Task, Text: t.FailureText(), Try: "mend what fails", SinceMS: t.FailingMS})
+func (s *Status) fails(sight Sight) {
+	for _, id := range slices.Sorted(maps.Keys(sight.runs)) {
+		p, _ := sight.v.Partition(id)
+		t := sight.Task(p)
+		s.tell(Problem{State: t.State, Task: t.Task, Text: t.FailureText(), Try: "mend what fails", SinceMS: t.FailingMS})
 	}
-	st.Tasks.Running -= s.Unlisted()
-	st.Tasks.Failing += s.moreFailing
-	st.Tasks.BackingOff += s.moreBackingOff
-	st.More += s.Unlisted()
+	s.Tasks.Running -= sight.Unlisted()
+	s.Tasks.Failing += sight.moreFailing
+	s.Tasks.BackingOff += sight.moreBackingOff
+	s.More += sight.Unlisted()
 }
 
 // jobs adds the jobs that wait for slots, and those that failed.

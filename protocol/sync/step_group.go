@@ -40,7 +40,8 @@ type group struct {
 // the eighth after the last one of a silent member comes right after the group has given it up.
 func (s *step) nextBeat(sent protocol.Instant) protocol.Instant {
 	every := s.session()/8 + s.session()/800
-	return s.group.fact.Add((sent.Sub(s.group.fact)/every + 1) * every)
+	since := sent.Sub(s.group.fact)
+	return sent.Add(every - since%every)
 }
 
 // session is the TTL of this membership, or of the one that is to be asked for.

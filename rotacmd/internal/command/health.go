@@ -140,8 +140,8 @@ func placeOf(store string) string {
 		if abs, err := filepath.Abs(dir); err == nil {
 			dir = abs
 		}
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = real
+		if linked, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = linked
 		}
 		return "file:" + dir
 	}

@@ -40,9 +40,10 @@ func (l *Log) refuse(data []byte) error {
 }
 
 func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
-	row, s, _ := l.remembered()
+	row, _, _ := l.remembered()
 	b := batch{records: records}
 	for {
+		var s state
 		var err error
 		if row.Version == "" {
 			row, s, err = l.head(ctx)
@@ -61,7 +62,7 @@ func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 		if err := l.lay(ctx, &b, index); err != nil {
 			return 0, err
 		}
-		_, err = l.swap(ctx, row, s.without().added(name, b.entries), name)
+		err = l.swap(ctx, row, s.without().added(name, b.entries), name)
 		done, now, err := l.outcome(ctx, err, index, name)
 		if done || err != nil {
 			return index, err

@@ -155,7 +155,7 @@ func swept(m adversary.Model, rows adversary.Rows) string {
 		var hint uint64
 		_, no := fmt.Sscanf(key, "l/x/b/%d-", &hint)
 		stays := key == "l/x/head" || key == "l/x/snap" || strings.Contains(key, "/s/") && strings.Contains(key, "-after.") || no == nil && hint+small > head.base
-		if err != nil || !stays && !(m.Lags && (m.Faults > 0 || !strings.Contains(key, "/p/"))) {
+		if err != nil || !stays && (!m.Lags || m.Faults == 0 && strings.Contains(key, "/p/")) {
 			return fmt.Sprint("after the last trim there is still ", key, err)
 		}
 	}

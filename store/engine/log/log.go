@@ -112,7 +112,7 @@ func (l *Log) change(ctx context.Context, fn func(state) state) (state, error) {
 		if next.base == s.base && next.seed == s.seed {
 			return s, nil
 		}
-		_, err = l.swap(ctx, row, next, l.rows.NewName())
+		err = l.swap(ctx, row, next, l.rows.NewName())
 		var d *engine.Doubt
 		switch {
 		case err == nil:
@@ -125,7 +125,7 @@ func (l *Log) change(ctx context.Context, fn func(state) state) (state, error) {
 }
 
 // swap replaces the head.
-func (l *Log) swap(ctx context.Context, row driver.Row, next state, name string) (driver.Version, error) {
+func (l *Log) swap(ctx context.Context, row driver.Row, next state, name string) error {
 	_, _, freed := l.remembered()
 	next.freed = max(next.freed, min(freed, next.base))
 	op := driver.Op{Key: row.Key, Name: name, If: row.Version, Value: next.encode()}
@@ -133,7 +133,7 @@ func (l *Log) swap(ctx context.Context, row driver.Row, next state, name string)
 	if err == nil {
 		_, err = l.learn(driver.Row{Key: op.Key, Name: op.Name, Value: op.Value, Version: v})
 	}
-	return v, err
+	return err
 }
 
 // told puts what was asked for in front of an error, and makes it tell why ctx has ended.
