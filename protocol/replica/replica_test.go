@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -45,8 +46,9 @@ func TestABusyStore(t *testing.T) {
 	}
 }
 
-// TestTimes: silence is noticed in time, and so on, on each kind of store.
+// TestTimes: silence is noticed in time, and so on, on each kind of store. Where all is polled for, others read of a removal a
+// poll later.
 func TestTimes(t *testing.T) {
 	t.Parallel()
-	protocoltest.Times(t, Protocol{}, 0)
+	protocoltest.Times(t, Protocol{}, 200*time.Millisecond)
 }
