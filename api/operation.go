@@ -82,7 +82,7 @@ func (op *operation) refusal(query url.Values) string {
 		p, value := op.params[i], query.Get(name)
 		switch {
 		case len(query[name]) > 1 && !p.many:
-			return name + " stands there more than once"
+			return name + " is given more than once"
 		case value != "" && p.values != nil && !slices.Contains(p.values, strings.ReplaceAll(value, " ", "-")):
 			return fmt.Sprintf("%s=%q is none of %s", name, value, strings.Join(p.values, ", "))
 		case value != "" && p.kind == "boolean" && value != "true" && value != "false":

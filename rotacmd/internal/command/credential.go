@@ -13,7 +13,7 @@ import (
 func authorize(r *http.Request, ref string, getenv func(string) string) error {
 	if (ref != "" || r.URL.User != nil) && r.URL.Scheme != "https" && !api.Loopback(r.URL.Hostname()) {
 		return misused("https://"+r.URL.Host+", or http://"+api.DefaultAddress+" on the member's own machine",
-			"the token does not go to %s://%s: who is on the way would read it", r.URL.Scheme, r.URL.Host)
+			"will not send the token to %s://%s: plain HTTP shows it to the network", r.URL.Scheme, r.URL.Host)
 	}
 	if ref == "" {
 		return nil

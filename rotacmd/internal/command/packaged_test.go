@@ -75,9 +75,9 @@ func TestHealth(t *testing.T) {
 		{"health --live --tls-cert " + other + " " + sealed.URL, exitUsage, "PEM"},
 		{"health " + gone.URL, exitFailed, "no answer from"},
 		{"health --api-token hunter2 " + s.URL, exitUsage, "env:NAME"},
-		{"health --api-token env:T http://192.0.2.1:7600", exitUsage, "the token does not go to http://192.0.2.1:7600: who is on the way would read it\ntry: https://192.0.2.1:7600"},
-		{"health http://me:hunter2@192.0.2.1:7600", exitUsage, "the token does not go to http://192.0.2.1:7600"},
-		{"health --api-token env:T http://127.0.0.1.example.com:7600", exitUsage, "the token does not go to"},
+		{"health --api-token env:T http://192.0.2.1:7600", exitUsage, "will not send the token to http://192.0.2.1:7600: plain HTTP shows it to the network\ntry: https://192.0.2.1:7600"},
+		{"health http://me:hunter2@192.0.2.1:7600", exitUsage, "will not send the token to http://192.0.2.1:7600"},
+		{"health --api-token env:T http://127.0.0.1.example.com:7600", exitUsage, "will not send the token to"},
 	} {
 		out, errs, code := with(map[string]string{"T": "open"}, "", strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(out+errs, c.want) || strings.Contains(out+errs, "hunter2") {
