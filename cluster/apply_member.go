@@ -200,7 +200,7 @@ func (d *draft) release(m MemberID, how end, cause string) {
 	d.derived.forgetMember(m)
 	for _, id := range ids {
 		p, _ := d.edit(id)
-		if how.died && p.diedWith(m) {
+		if how.died && p.diedWith(m) && d.maxAttempts(id) > 0 {
 			p.Deaths++
 		}
 		if p.Owner == m {

@@ -1,6 +1,8 @@
 package cluster
 
-// maxDeaths is how many owners may die in a row while they run a partition. Then it is parked: it may be what kills them, and would go from member to member.
+// maxDeaths is how many owners may die in a row while they run a partition. Then it is parked: it may be what kills them,
+// and would go from member to member. Only a task that may be parked at all has its deaths counted: who kills all members
+// of a cluster one after the other kills the owners of innocent tasks too.
 const maxDeaths = 3
 
 // poisoned is the cause of such a partition.

@@ -62,7 +62,7 @@ func (s *scripted) task() Partition {
 
 func (s *scripted) submit() {
 	s.t.Helper()
-	s.ok(SubmitJob{Job: "poison", Spec: JobSpec{Tasks: []TaskSpec{{Type: "t"}}}})
+	s.ok(SubmitJob{Job: "poison", Spec: JobSpec{Tasks: []TaskSpec{{Type: "t", MaxAttempts: 9}}}})
 }
 
 // A task whose owner died three times in a row is parked with that reason, and runs again when it is unparked.
@@ -158,5 +158,19 @@ func TestWhatIsNoDeath(t *testing.T) {
 	}
 	if p := s.task(); p.Deaths != 0 || p.State == PartitionParked {
 		t.Errorf("left in order: %s", p)
+	}
+}
+
+// A task without a limit of attempts is never parked: who kills all members in turn kills the owners of innocent tasks.
+func TestDeathsParkNothingWithoutALimit(t *testing.T) {
+	t.Parallel()
+	s := &scripted{t: t}
+	s.ok(SubmitJob{Job: "poison", Spec: JobSpec{Tasks: []TaskSpec{{Type: "t"}}}})
+	for _, m := range []MemberID{"a", "b", "c", "d"} {
+		s.join(m)
+		s.leave(m, true)
+	}
+	if p := s.task(); p.State == PartitionParked || p.Deaths != 0 {
+		t.Errorf("%s", p)
 	}
 }

@@ -248,7 +248,7 @@ func TestATaskThatKillsItsOwners(t *testing.T) {
 		out, _, _ := p.rota("members", "--store", p.store, "--json")
 		return strings.Count(out, `"state":"joined"`) == 4
 	})
-	p.task("poison.yaml", "type: command\nconfig: {argv: [/bin/sh, -c, 'kill -9 $PPID']}\n")
+	p.task("poison.yaml", "type: command\nretry: {attempts: 9}\nconfig: {argv: [/bin/sh, -c, 'kill -9 $PPID']}\n")
 	await(t, "it is parked", func() bool {
 		out, _, _ := p.rota("why", "poison", "--store", p.store)
 		return strings.Contains(out, "3 members died in a row while they ran it") && strings.Contains(out, "rota unpark poison")

@@ -22,7 +22,7 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 		b.add(cluster.Entry{Writer: "other", Seq: n, Commands: []cluster.Command{c}})
 	}
 	other(cluster.PrepareJoin{Member: "x", Heartbeat: "pulse/x/1"})
-	other(cluster.SubmitJob{Job: "poison", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t"}}}})
+	other(cluster.SubmitJob{Job: "poison", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t", MaxAttempts: 9}}}})
 	b.read()
 	b.renew()
 	b.written()
