@@ -19,7 +19,6 @@ func knownSync() map[string]string {
 		"an epoch names two of one name":                            "--protocol sync --stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
 		"an epoch removes those that it names":                      "check --protocol sync --states 100000 --members 2 --crashes 1",
 		"an own record is applied before those that come before it": "check --protocol sync --states 100000 --members 2 --partitions 2 --leaves 1",
-		"another history is read on":                                "--protocol sync --stop --workers 1 --first 148 --seeds 1 --hours 0.2 --again 0",
 		"epochs are ordered by the clock":                           "check --protocol sync --states 100000 --members 2 --crashes 1",
 		"nothing is shared":                                         "--protocol sync --stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
 		"starts of the group are not counted":                       "check --protocol sync --states 100000 --members 1 --crashes 1 --restarts 1 --forgets 1",

@@ -35,8 +35,6 @@ func leaseSessions() []flaw.Flaw {
 func leaseClaims() []flaw.Flaw {
 	const claim, decide, look, try = "protocol/lease/step_claim.go", "protocol/lease/step_decide.go", "protocol/lease/step_look.go", "protocol/lease/step_try.go"
 	return []flaw.Flaw{
-		flaw.New("lease: an index that was taken long before counts", decide,
-			"if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) {", "if w.index == 0 {"),
 		flaw.New("lease: the token is not raised", decide,
 			"		if at++; !f.current(fact) {\n", "		if !f.current(fact) {\n"),
 		flaw.New("lease: whoever is told to stop goes on", claim,
@@ -45,8 +43,6 @@ func leaseClaims() []flaw.Flaw {
 			"		s.confirm(i, t)\n		return\n", "		s.acknowledged(i, t)\n		return\n"),
 		flaw.New("lease: a claim counts before it is acknowledged", try,
 			"	case Unknown:\n		t.lost = true\n", "	case Unknown:\n		if _, ok := t.command.(cluster.Claim); ok {\n			t.put.Version = \"0\"\n			s.acknowledged(i, t)\n			return\n		}\n		t.lost = true\n"),
-		flaw.New("lease: what an old read does not show is given up", claim,
-			"s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {\n", "h.missing <= s.now {\n"),
 	}
 }
 
@@ -67,8 +63,6 @@ func leaseLeader() []flaw.Flaw {
 			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),
 		flaw.New("lease: a token begins again", pass,
 			"Token: max(fact.doc.Token, firstToken(max(of, p.first[id]))), Of: of", "Token: firstToken(1), Of: of"),
-		flaw.New("lease: what an old list shows counts", calls,
-			"surveyAll(ctx, c.Store, e.Keys, e.usable)", "surveyAll(ctx, c.Store, e.Keys, asListed)"),
 		flaw.New("lease: whoever is to give up is not told", pass,
 			"x.doc.Holder != \"\" && len(b.Stop) < maxBoard {", "x.doc.Holder != \"\" && len(b.Stop) < 0 {"),
 	}
