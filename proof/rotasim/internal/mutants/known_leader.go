@@ -14,7 +14,6 @@ func knownLeader() map[string]string {
 		"a member that leaves is not let go":          "--protocol leader --stop --workers 1 --first 0 --seeds 1 --hours 0.1 --again 0",
 		"a write of unknown outcome counts as done":   "check --protocol leader --states 100000 --members 2 --leaves 1",
 		"an assignment that is taken away stays":      "--protocol leader --stop --workers 1 --first 1 --seeds 1 --hours 0.1 --again 0",
-		"an urgent look at a heartbeat waits":         "check --protocol leader --states 100000 --members 3 --crashes 1",
 		"another process's name is taken over":        "--protocol leader --stop --workers 1 --first 4 --seeds 1 --hours 0.2",
 		"no offer is accepted":                        "check --protocol leader --states 100000 --members 3 --crashes 1",
 		"nobody follows a dead leader":                "--protocol leader --stop --workers 1 --first 1 --seeds 1 --hours 0.1 --again 0",
