@@ -60,7 +60,6 @@ func known() map[string]string {
 		"a split is accepted from a former owner":                             "--protocol replica --stop --workers 1 --first 2 --seeds 1 --hours 0.2 --again 0",
 		"a step of a window forgets its cursor":                               "--protocol replica --stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
 		"an answer that was under way is taken for a shorter log":             "--protocol replica --stop --workers 1 --first 1 --seeds 1 --hours 0.2 --again 0",
-		"an entry inside a snapshot is appended for ever":                     "--protocol replica --stop --workers 1 --first 6 --seeds 1 --hours 0.2",
 		"an entry of an older format ends all members":                        "--protocol replica --stop --workers 1 --first 0 --seeds 1 --hours 0.2 --again 0",
 		"an entry of a newer version is skipped":                              "--protocol replica --stop --workers 1 --first 49 --seeds 1 --hours 0.2",
 		"an outdated abort removes the next attempt":                          "check --protocol replica --states 100000 --members 2 --partitions 2 --crashes 1 --restarts 1 --leaves 1",
