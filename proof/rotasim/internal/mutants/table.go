@@ -138,8 +138,6 @@ func ofReplica() []flaw.Flaw {
 			"	if !s.idle() {\n\t\treturn\n\t}\n\ts.life++", "	if s.idle() {\n\t\treturn\n\t}\n\ts.life++"),
 		flaw.New("a member leaves while its work runs", propose,
 			"if m, ok := s.present(); ok && s.idle() {", "if m, ok := s.present(); ok {"),
-		flaw.New("an own entry is applied before those that stand before it", reader,
-			"if ev.Index == v.Index()+1 {", "if ev.Index > v.Index() {"),
 		flaw.New("an answer that was under way is taken for a shorter log", reader,
 			"if cluster.Index(ev.Page.Head) < r.after {", "if cluster.Index(ev.Page.Head) < v.Index() {"),
 		flaw.New("a rewritten history is not noticed", "protocol/history/history.go",
