@@ -183,7 +183,7 @@ func (d *draft) shareVoid(p *partitionRecord, to MemberID) string {
 		return "void: it has it"
 	case m.Draining:
 		return "void: " + string(to) + " is draining"
-	case m.Capacity > 0 && l.count >= m.Capacity:
+	case m.Capacity > 0 && l.count >= m.Capacity && !p.ID.Reserved():
 		return "void: " + string(to) + " has no room"
 	}
 	if why := d.claimRefused(p, &m.Member); why != "" {

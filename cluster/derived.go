@@ -27,7 +27,8 @@ type derived struct {
 type load struct {
 	weight int64 // without what is in windows
 	window int64 // weight of partitioners and their items
-	count  int64 // of all
+	count  int64 // of both: what takes room
+	own    int64 // what Rota runs for itself
 }
 
 type classRecord struct {
@@ -158,13 +159,17 @@ func (d *derived) indexLoad(m MemberID, class *schedule.Class, by int64) {
 		d.counts.Set(key, n)
 	}
 	l, _ := d.loads.Get(m)
-	if inWindows(class) {
-		l.window += by * class.Weight
-	} else {
+	switch kindOf(class) {
+	case kindTasks:
 		l.weight += by * class.Weight
+	case kindWindows:
+		l.window += by * class.Weight
+	case kindOwn:
+		l.own += by
+		l.count -= by
 	}
 	l.count += by
-	if l.count == 0 {
+	if l == (load{}) {
 		d.loads.Remove(m)
 	} else {
 		d.loads.Set(m, l)

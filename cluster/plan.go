@@ -24,9 +24,11 @@ func (d *draft) plan() {
 // planMoves does one plan within the budget. It reports whether there is more to do at once: moves of fast hand-overs are over when they are made, and
 // leave room for those that the budget held back.
 func (d *draft) planMoves() bool {
-	again := d.planView(newView(&d.Value, false))
-	if d.hasWindows() {
-		again = d.planView(newView(&d.Value, true)) || again
+	again := false
+	for kind := range kinds {
+		if kind == kindTasks || d.present(kind) {
+			again = d.planView(newView(&d.Value, kind)) || again
+		}
 	}
 	return again
 }
@@ -92,18 +94,17 @@ func (d *draft) handOver(p *partitionRecord, to MemberID, cause string) {
 
 var _ schedule.Sparse = (*view)(nil)
 
-// view shows a value to placement: either what is in windows or all the rest. Each is placed evenly by itself, so that items, which come and go all the
-// time, neither move other partitions about nor keep away from members that have many.
+// view shows one kind of classes of a value to placement.
 type view struct {
 	v       *Value
-	windows bool
+	kind    classKind
 	members []schedule.Member
 	classes []schedule.Class
 	first   map[PartitionID]MemberID // the members that may claim free partitions first; made on demand
 }
 
-func newView(v *Value, windows bool) *view {
-	w := &view{v: v, windows: windows}
+func newView(v *Value, g classKind) *view {
+	w := &view{v: v, kind: g}
 	v.members.Each(func(id MemberID, m memberRecord) bool {
 		if m.State == MemberJoined {
 			w.members = append(w.members, w.scheduleMember(&m.Member))
@@ -111,7 +112,7 @@ func newView(v *Value, windows bool) *view {
 		return true
 	})
 	v.derived.classes.Each(func(_ string, c classRecord) bool {
-		if inWindows(c.class) == windows {
+		if kindOf(c.class) == g {
 			w.classes = append(w.classes, *c.class)
 		}
 		return true
@@ -121,12 +122,17 @@ func newView(v *Value, windows bool) *view {
 
 func (w *view) scheduleMember(m *Member) schedule.Member {
 	l, _ := w.v.derived.loads.Get(m.ID)
-	if w.windows {
-		l.weight = l.window
+	s := schedule.Member{
+		ID: string(m.ID), Weight: weightOr(m.Weight), Capacity: m.Capacity, Draining: m.Draining, Load: l.weight, Count: l.count,
 	}
-	s := schedule.Member{ID: string(m.ID), Weight: weightOr(m.Weight), Capacity: m.Capacity, Draining: m.Draining, Load: l.weight, Count: l.count}
+	switch w.kind {
+	case kindWindows:
+		s.Load = l.window
+	case kindOwn:
+		s.Load, s.Count, s.Capacity = l.own, l.own, 0
+	}
 	if m.Revoked { // it keeps what it has, and gets no more
-		s.Capacity, s.Draining = max(1, l.count), s.Draining || l.count == 0
+		s.Capacity, s.Draining = max(1, s.Count), s.Draining || s.Count == 0
 	}
 	for _, lb := range m.Labels {
 		s.Labels = append(s.Labels, schedule.Label(lb))

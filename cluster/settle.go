@@ -207,8 +207,8 @@ func (d *draft) refresh(id PartitionID) {
 // frees plans: it tells owners of too much to stop, and lists what is free, with the member that the plan would give it to.
 func (d *draft) frees(before []Free) []Free {
 	first := make(map[PartitionID]MemberID)
-	for _, windows := range [...]bool{false, true} {
-		view := newView(&d.Value, windows)
+	for kind := range kinds {
+		view := newView(&d.Value, kind)
 		for _, mv := range schedule.Place(view, max(0, d.Settings().MoveBudget-d.derived.moving)).Moves {
 			if mv.From >= 0 {
 				d.move(view, mv)

@@ -10,11 +10,11 @@ func (v Value) Shares(self MemberID) (out []Share) {
 		return nil
 	}
 	d := &draft{Value: v}
-	for _, windows := range [...]bool{false, true} {
-		if windows && !d.hasWindows() {
+	for kind := range kinds {
+		if kind != kindTasks && !d.present(kind) {
 			continue
 		}
-		view := newView(&d.Value, windows)
+		view := newView(&d.Value, kind)
 		for _, mv := range schedule.Place(view, budget).Moves {
 			if mv.From < 0 || view.members[mv.From].ID != string(self) {
 				continue

@@ -40,14 +40,17 @@ func (v Value) EachUnplaced() iter.Seq[PartitionID] {
 }
 
 func (v Value) waitingPartitions() (out []Waiting) {
-	views := [...]*view{newView(&v, false), newView(&v, true)}
+	var views [kinds]*view
+	for kind := range kinds {
+		views[kind] = newView(&v, kind)
+	}
 	v.partitions.Each(func(id PartitionID, p *partitionRecord) bool {
 		if p.State == PartitionFinished {
 			return true
 		}
-		view := views[0]
-		if p.class != nil && inWindows(p.class) {
-			view = views[1]
+		view := views[kindTasks]
+		if p.class != nil {
+			view = views[kindOf(p.class)]
 		}
 		if r := v.why(p, view); r.Rule != "" {
 			out = append(out, Waiting{string(id), r})

@@ -80,7 +80,7 @@ func (v Value) whyWaiting(p *partitionRecord, w *view) Reason {
 		return Reason{}
 	}
 	if w == nil {
-		w = newView(&v, inWindows(p.class))
+		w = newView(&v, kindOf(p.class))
 	}
 	if r := w.whyUnclaimed(p.ID); r.Rule != "" {
 		return r

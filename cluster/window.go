@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/schedule"
@@ -153,17 +152,18 @@ func (d *draft) live(id PartitionID) bool {
 	return ok && !p.Dropped
 }
 
-// stays marks the classes of what is not moved to even the load: it begins and ends often, and a move would cut its run for nothing.
-const stays = "\x04"
-
-// classFor is the class of a partition: that of its task, or, for a partitioner and its items, one that stays.
+// classFor is the class of a partition: that of its task, or, for a partitioner and its items, one that stays; Rota's own
+// tasks have classes of their own.
 func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 	_, task, _ := p.ID.Split()
 	c := j.classOf(task)
-	if c == nil || !p.inWindow() {
+	if c == nil || !p.inWindow() && !p.ID.Reserved() {
 		return c
 	}
 	key := stays + c.Key
+	if p.ID.Reserved() {
+		key = own + c.Key
+	}
 	if known, ok := d.derived.classes.Get(key); ok {
 		return known.class
 	}
@@ -172,20 +172,9 @@ func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 	return &like
 }
 
-// inWindows reports whether a class is of a partitioner or of items.
-func inWindows(c *schedule.Class) bool { return strings.HasPrefix(c.Key, stays) }
-
-func (v *Value) hasWindows() (some bool) {
-	ordered.Below(&v.derived.classes, stays, func(string, classRecord) bool {
-		some = true
-		return false
-	})
-	return some
-}
-
 // fixed reports whether the items of a class stay where they are: they do unless their member may not keep them.
 func fixed(c *schedule.Class, m *schedule.Member) bool {
-	if !inWindows(c) || m.Draining || c.Pin != "" && c.Pin != m.ID {
+	if kindOf(c) != kindWindows || m.Draining || c.Pin != "" && c.Pin != m.ID {
 		return false
 	}
 	return !slices.ContainsFunc(c.Selector, func(l schedule.Label) bool { return !slices.Contains(m.Labels, l) })

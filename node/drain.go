@@ -64,7 +64,7 @@ func (n *Node) takers() []cluster.Member {
 func owned(v cluster.Value, m cluster.MemberID) int64 {
 	var count int64
 	for p := range v.OwnedBy(m) {
-		if p.Slot == 0 { // slots do not count against the capacity
+		if p.Slot == 0 && !p.ID.Reserved() { // neither slots nor Rota's own tasks count against the capacity
 			count++
 		}
 	}

@@ -46,8 +46,11 @@ func (s *step) claimSome() {
 	begin := s.place(len(free))
 	for i := range free {
 		e := free[(begin+i)%len(free)]
-		if len(s.tries) >= maxTries || !s.room() {
+		if len(s.tries) >= maxTries {
 			return
+		}
+		if !e.Partition.Reserved() && !s.room() {
+			continue
 		}
 		mine := e.First == s.self()
 		if !mine && (e.Only || s.now < s.claimRest || s.now.Sub(s.look.freeSince(e)) < s.p.Patience) {
@@ -82,13 +85,24 @@ func (s *step) room() bool {
 	if s.p.Join.Capacity == 0 {
 		return true
 	}
-	n := int64(len(s.held))
+	var n int64
+	for _, h := range s.held {
+		n += takesRoom(h.id)
+	}
 	for _, t := range s.tries {
-		if _, ok := t.command.(cluster.Claim); ok {
-			n++
+		if c, ok := t.command.(cluster.Claim); ok {
+			n += takesRoom(c.Partition)
 		}
 	}
 	return n < s.p.Join.Capacity
+}
+
+// takesRoom is 0 for what Rota runs for itself, 1 for all else.
+func takesRoom(id cluster.PartitionID) int64 {
+	if id.Reserved() {
+		return 0
+	}
+	return 1
 }
 
 // inSlot tells whether one of our slots is taken, or being claimed.

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
@@ -99,5 +100,26 @@ func TestARefusalKeepsWhatIsOurs(t *testing.T) {
 	s.refused(t, p.get(needs(cluster.Stopped{Partition: s.held[0].id})...))
 	if len(s.held) != 1 || s.held[0].partition.State != cluster.PartitionGranted {
 		t.Errorf("the member holds %+v, want what its document says", s.held)
+	}
+}
+
+// TestOwnTasksTakeNoRoom: a member of capacity 1 claims one task beside what Rota runs for itself, whatever comes first.
+func TestOwnTasksTakeNoRoom(t *testing.T) {
+	t.Parallel()
+	free := func(id cluster.PartitionID) boardFree { return boardFree{Partition: id, Token: 1, First: "m", Only: true} }
+	s := &step{State: State{
+		p: Params{Join: cluster.PrepareJoin{Member: "m", Capacity: 1}, Nonce: "n"}, phase: phaseMember, known: &facts{},
+		held: []held{{id: "rota.source.held/run"}},
+	}}
+	s.beat.Held = true
+	s.look.members = []cluster.Member{{ID: "m"}}
+	s.look.board.Free = []boardFree{free("a/run"), free("b/run"), free("rota.source.x/run"), free("rota.source.y/run")}
+	s.claimSome()
+	var claimed []cluster.PartitionID
+	for _, x := range s.tries {
+		claimed = append(claimed, x.command.(cluster.Claim).Partition)
+	}
+	if want := []cluster.PartitionID{"a/run", "rota.source.x/run", "rota.source.y/run"}; !slices.Equal(claimed, want) {
+		t.Errorf("it claims %v, want %v", claimed, want)
 	}
 }
