@@ -29,7 +29,7 @@ func (c *choices) anyCommand(v Value) Command {
 	return c.ofOwner(v)
 }
 
-func (c *choices) job() JobID       { return pick[JobID](c, "x", "y", "z") }
+func (c *choices) job() JobID       { return pick[JobID](c, "x", "y", "z", "rota.s", "rota.t") }
 func (c *choices) member() MemberID { return pick[MemberID](c, "a", "b", "c", "d") }
 
 // near is the index mostly, or one beside it.

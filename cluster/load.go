@@ -203,10 +203,10 @@ func (l *loader) expect() {
 	}
 }
 
-// classFor is the class of a partition, which tells the one of a window from others of its task.
+// classFor is the class of a partition: one value for all of its key.
 func (l *loader) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 	c := l.draft.classFor(j, p)
-	if c == nil || !p.inWindow() {
+	if c == nil || kindOf(c) == kindTasks {
 		return c
 	}
 	known, ok := l.classes[c.Key]
