@@ -68,7 +68,7 @@ sim: ## simulated clusters: SEEDS of them, an hour each, under every fault in ev
 check: ## every order of the events of a few members, for a list of bounds
 	@go run -C proof ./rotasim check --suite push --json
 
-mutants: ## known flaws, one at a time: the checker or the simulator must notice each
+mutants: ## known flaws, one at a time: the checker, the simulator or a story must notice each
 	@go run -C proof ./rotasim mutants --json
 
 demo: build ## three members, a crash, a suspension, a leave

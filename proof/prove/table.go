@@ -28,7 +28,7 @@ func stages() []stage {
 		{name: "engine", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/engine", "./store/engine/log"), tests: true, least: amounts{"passed": 30}},
 		{name: "flow", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound|TestKeyedFlaws|TestSealingScripts|TestSeeds$|TestProof$", "./flow", "./node"), tests: true, least: amounts{"passed": 48}},
 		{name: "flows", dir: "proof", lends: true, memory: 2, command: []string{"go", "run", "./flows", "--runs", "5", "--together", "5", "--json"}, least: amounts{"runs": 5, "ok": 1, "segments": 3750, "kills": 5, "server_kills": 3}},
-		{name: "logdocs", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/logdocs", "./store/memory", "./protocol/lease"), tests: true, least: amounts{"passed": 45}},
+		{name: "logdocs", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/logdocs", "./store/memory"), tests: true, least: amounts{"passed": 36}},
 	}
 	for _, p := range protocols() {
 		out = append(out, p.stages(budget)...)
@@ -58,10 +58,10 @@ type protocol struct {
 
 func protocols() []protocol {
 	return []protocol{
-		{name: "replica", walks: 12, states: 436_900, seeds: 200, hours: "1", pairs: true, hourly: 200, kinds: 40, flaws: 94, guardians: 3, stores: []string{"file", "etcd", "nats", "postgres", "zookeeper"}},
-		{name: "sync", suffix: "-sync", walks: 7, states: 51_400, seeds: 100, hours: "0.2", pairs: true, hourly: 20, kinds: 42, flaws: 22},
-		{name: "leader", suffix: "-leader", walks: 7, states: 25_700, seeds: 50, hours: "0.2", hourly: 10, kinds: 40, flaws: 16},
-		{name: "lease", suffix: "-lease", walks: 7, states: 1_065, seeds: 50, hours: "1", hourly: 50, kinds: 41, flaws: 17},
+		{name: "replica", walks: 12, states: 436_900, seeds: 200, hours: "1", pairs: true, hourly: 200, kinds: 40, flaws: 96, guardians: 3, stores: []string{"file", "etcd", "nats", "postgres", "zookeeper"}},
+		{name: "sync", suffix: "-sync", walks: 7, states: 51_400, seeds: 100, hours: "0.2", pairs: true, hourly: 20, kinds: 42, flaws: 23},
+		{name: "leader", suffix: "-leader", walks: 7, states: 25_700, seeds: 50, hours: "0.2", hourly: 10, kinds: 40, flaws: 17},
+		{name: "lease", suffix: "-lease", walks: 7, states: 1_065, seeds: 50, hours: "1", hourly: 50, kinds: 41, flaws: 27},
 	}
 }
 

@@ -30,7 +30,8 @@ func mutantsCommand() *cobra.Command {
 		Use:   "mutants",
 		Short: "put known flaws into the code, one at a time, and see whether they are noticed",
 		Long: "Builds this program with every known flaw of the value, the protocol and the supervisor in it, starts it with one flaw after the other\n" +
-			"switched on, and lets the checker and the simulator look for it. A run tries every flaw; a flaw that was not tried is a failure.\n" +
+			"switched on, and lets the checker and the simulator look for it, or a story: a test of a package that is named for the flaw.\n" +
+			"A run tries every flaw; a flaw that was not tried is a failure.\n" +
 			"Needs the Go toolchain and the source, in whose directory it must be started.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
@@ -53,6 +54,7 @@ type mutantReport struct {
 	Moved     []string `json:"moved"` // noticed elsewhere than the last time
 	Checker   int      `json:"by_checker"`
 	Simulator int      `json:"by_simulator"`
+	Story     int      `json:"by_story"`
 	Seconds   float64  `json:"seconds"`
 }
 
@@ -78,7 +80,8 @@ func (o mutantOptions) run(ctx context.Context, out io.Writer) error {
 		err = errors.Join(err, mutants.Learn(o.learn, all))
 	}
 	r.Seconds = time.Since(began).Seconds()
-	fmt.Fprintf(out, "%d of %d flaws were noticed, %d by the checker and %d by the simulator, in %.0f s\n", r.Killed, r.Mutants, r.Checker, r.Simulator, r.Seconds)
+	fmt.Fprintf(out, "%d of %d flaws were noticed, %d by the checker, %d by the simulator and %d by a story, in %.0f s\n",
+		r.Killed, r.Mutants, r.Checker, r.Simulator, r.Story, r.Seconds)
 	if len(r.Moved) > 0 {
 		fmt.Fprintf(out, "%d were not noticed where they were the last time: --learn rotasim/internal/mutants/known.go saves the next run that search\n", len(r.Moved))
 	}
@@ -110,6 +113,8 @@ func (r *mutantReport) add(out io.Writer, f mutants.Found) {
 		r.Checker++
 	case mutants.Simulator:
 		r.Simulator++
+	case mutants.Story:
+		r.Story++
 	}
 	r.Killed++
 	if f.Moved {

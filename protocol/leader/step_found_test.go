@@ -26,6 +26,23 @@ func TestALookDoesNotPutOffAProbe(t *testing.T) {
 	s.until("b rules", func() bool { return s.rules() == b })
 }
 
+// A leader falls silent and its heartbeat stays. Its stand-by looks once in a poll, and one look falls shortly before the
+// silence has lasted for long enough: the next one is made right then, and not a poll after the last.
+func TestAnUrgentLookDoesNotWait(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	b := s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	s.members["a"].over = true
+	o := b.vote.Election.Holder
+	end := o.Since.Add(b.p.timing().Of(o.TTL).Silence())
+	s.until("b rules", func() bool { return s.rules() == b })
+	if s.now != end {
+		t.Errorf("b rules %s after the silence of a could be over", s.now.Sub(end))
+	}
+}
+
 // A member that is asked to leave before it was admitted takes back what it has asked for, and ends.
 func TestLeavingBeforeItIsIn(t *testing.T) {
 	t.Parallel()

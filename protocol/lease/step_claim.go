@@ -152,10 +152,14 @@ func (s *step) hold(h held) {
 }
 
 // ownReadBack takes in the document of a partition as a command that was refused has read it. Where it is not ours any more, to hold on to it would keep us
-// from claiming it again.
+// from claiming it again. Where it is, the same may be refused again, as by what an old copy of the store shows of members: nothing is said for a poll.
 func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID) {
 	if at := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == partitionKey(id) }); at >= 0 {
 		s.ownSeen(docs[at], id)
+	}
+	if i, ok := findHeld(s.held, id); ok {
+		s.held = slices.Clone(s.held)
+		s.held[i].next = s.now.Add(s.p.Poll)
 	}
 }
 

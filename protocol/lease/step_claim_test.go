@@ -3,8 +3,10 @@ package lease
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -121,5 +123,42 @@ func TestOwnTasksTakeNoRoom(t *testing.T) {
 	}
 	if want := []cluster.PartitionID{"a/run", "rota.source.x/run", "rota.source.y/run"}; !slices.Equal(claimed, want) {
 		t.Errorf("it claims %v, want %v", claimed, want)
+	}
+}
+
+// TestARefusedReportPauses: a run has failed, and a copy of the store that was cut off shows the partition as it is beside a Node List from before its holder
+// joined. The report is refused, and is not made again at once: each try is a request.
+func TestARefusedReportPauses(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	before := p.get(keyNodes)[0]
+	s := holder(t, p)
+	s.p.TTL, s.p.Rho, s.p.Poll, s.now = 10*time.Second, 50, time.Second, 1000
+	id := s.held[0].id
+	x, _ := learn(p.all()).of(partitionKey(id))
+	s.held[0].partition = x.partition
+	s.reports = []protocol.Report{{Partition: id, Token: x.doc.Token, State: protocol.RunFailed, Attempt: x.partition.Attempts}}
+	for range 3 {
+		s.tell()
+		if len(s.tries) != 1 {
+			t.Fatalf("%d commands are on their way, want the report", len(s.tries))
+		}
+		try := s.tries[0]
+		for _, d := range p.get(needs(try.command)...) {
+			if d.Key == keyNodes {
+				d = before
+			}
+			try.docs = append(try.docs, d)
+		}
+		s.deeds = nil
+		s.decide(0, try)
+		if len(s.deeds) != 1 || s.deeds[0].Result.Accepted || len(s.held) != 1 {
+			t.Fatalf("it was decided as %+v and %d are held, want a refusal and one", s.deeds, len(s.held))
+		}
+		s.now = s.now.Add(s.p.Poll - 1)
+		if s.tell(); len(s.tries) != 0 {
+			t.Fatal("it makes the report again within a poll")
+		}
+		s.now++
 	}
 }

@@ -182,7 +182,9 @@ func decideMember(c cluster.Command, f *facts, w writer) verdict {
 	if join, ok := c.(cluster.PrepareJoin); ok {
 		after = admitted(after, join.Member, w.atMS)
 	}
-	d := written(keyNodes, f.version(keyNodes), nodesOf(after, index, w.write))
+	nodes := nodesOf(after, index, w.write)
+	nodes.Left = f.nodes.left(v, after, w.atMS)
+	d := written(keyNodes, f.version(keyNodes), nodes)
 	return verdict{result: result, put: &d}
 }
 

@@ -18,6 +18,7 @@ type paper struct {
 	docs  map[string]store.Doc
 	n     int
 	index cluster.Index // that the next command has in hand
+	atMS  int64         // wall clock
 }
 
 func newPaper(t *testing.T) *paper { return &paper{t: t, docs: make(map[string]store.Doc)} }
@@ -47,7 +48,7 @@ func (p *paper) all() []store.Doc { return p.get(slices.Sorted(maps.Keys(p.docs)
 // verdict decides a command as far as the write of its deciding document, which it does not make.
 func (p *paper) verdict(c cluster.Command, by string) verdict {
 	p.t.Helper()
-	docs, w := p.get(needs(c)...), writer{session: by, write: fmt.Sprintf("%s-%d", by, p.n), index: p.index}
+	docs, w := p.get(needs(c)...), writer{session: by, write: fmt.Sprintf("%s-%d", by, p.n), index: p.index, atMS: p.atMS}
 	p.index = 0
 	for {
 		v := decide(c, learn(docs), w)

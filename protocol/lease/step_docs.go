@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -37,6 +38,7 @@ type (
 	// nodesDoc is the Node List. Its index grows with each write.
 	nodesDoc struct {
 		Nodes []nodeEntry   `json:"nodes"`
+		Left  []leftEntry   `json:"left,omitempty"` // the last ones, oldest first
 		Index cluster.Index `json:"index"`
 		Write string        `json:"write"`
 	}
@@ -44,6 +46,11 @@ type (
 		Token   string `json:"token"`             // the session
 		Workers int64  `json:"workers,omitempty"` // most partitions that it takes, else its slots; for people
 		Member  []byte `json:"member"`            // its record
+	}
+	// leftEntry is when a member has left, or is held since. It is for people: what it had claimed says nothing of that.
+	leftEntry struct {
+		By   cluster.Incarnation `json:"by"`
+		AtMS int64               `json:"at_ms"`
 	}
 	// nodeDoc is the heartbeat of one session.
 	nodeDoc struct {
@@ -254,6 +261,29 @@ func nodesOf(v cluster.Value, index cluster.Index, write string) nodesDoc {
 		n.Nodes = append(n.Nodes, nodeEntry{Token: session(m), Workers: cmp.Or(m.Capacity, m.Slots), Member: m.Encode()})
 	}
 	return n
+}
+
+// maxLeft bounds how many of those that have left are listed.
+const maxLeft = 32
+
+// left are those that were listed, and those that a write of the Node List takes out or holds.
+func (n nodesDoc) left(before, after cluster.Value, atMS int64) []leftEntry {
+	out := slices.Clone(n.Left)
+	for m := range before.Members() {
+		if now, ok := after.Member(m.ID); !ok || now.Incarnation != m.Incarnation || now.State == cluster.MemberHeld && m.State != cluster.MemberHeld {
+			out = slices.DeleteFunc(out, func(l leftEntry) bool { return l.By == m.Incarnation })
+			out = append(out, leftEntry{m.Incarnation, atMS})
+		}
+	}
+	return out[max(0, len(out)-maxLeft):]
+}
+
+// leftMS is when a member left in an incarnation; 0 if it is there, or that was long ago.
+func (n nodesDoc) leftMS(by cluster.Incarnation) int64 {
+	if i := slices.IndexFunc(n.Left, func(l leftEntry) bool { return l.By == by }); i >= 0 {
+		return n.Left[i].AtMS
+	}
+	return 0
 }
 
 // partition decodes the record, and compares it with what the document says for people.

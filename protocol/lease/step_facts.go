@@ -199,6 +199,7 @@ func (f *facts) parts() cluster.Parts {
 
 func (f *facts) part(p partitionFact) (cluster.Part, bool) {
 	part := cluster.Part{Partition: p.partition, By: p.doc.By}
+	part.ChangedMS = max(part.ChangedMS, f.nodes.leftMS(part.By))
 	if p.doc.State == gone || f.superseded(p) {
 		return part, false
 	}

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -44,16 +46,17 @@ func (s *step) passes(t *testing.T, p *paper, list []store.Doc) (wrote []string)
 	if !ok {
 		t.Fatalf("it does %+v, want a survey", s.fx)
 	}
-	docs, old, err := surveyAll(context.Background(), lagging{paper: p, list: list}, e.Keys, e.usable)
-	if err != nil {
-		t.Fatal(err)
+	c := &Caller{Store: lagging{paper: p, list: list}, Now: func() protocol.Instant { return 1 }, Wall: time.Now}
+	ev, ok := c.Call(context.Background(), e).(Surveyed)
+	if !ok || ev.Err != "" {
+		t.Fatalf("the survey is answered by %+v", ev)
 	}
-	for _, d := range docs {
+	for _, d := range ev.Docs {
 		if x, ok := learn([]store.Doc{d}).of(d.Key); ok && len(x.said) > 0 && d.Version != p.docs[d.Key].Version {
 			t.Errorf("it goes by version %q of %s, which is at %q", d.Version, d.Key, p.docs[d.Key].Version)
 		}
 	}
-	s.surveyed(Surveyed{Docs: docs, Old: old})
+	s.surveyed(Surveyed{Docs: ev.Docs, Old: ev.Old})
 	for _, w := range s.lead.writes {
 		if strings.HasPrefix(w.doc.Key, jobPrefix) && !w.remove {
 			p.put(w.doc)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -47,5 +48,44 @@ func TestViewsOfAnotherLeader(t *testing.T) {
 	}
 	if !s.lead.any {
 		t.Error("no view was written")
+	}
+}
+
+// TestSinceWhen: what people see of a partition is since when it is where it is: claimed, held for its member, or free because the member has left, though
+// its document is the same until somebody else claims it.
+func TestSinceWhen(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	since := func(want cluster.PartitionState) {
+		t.Helper()
+		if x, _ := p.value().Partition("x"); x.State != want || x.ChangedMS != p.atMS {
+			t.Errorf("it is %s since %d, want %s since %d", x.State, x.ChangedMS, want, p.atMS)
+		}
+	}
+	a, b := p.join("a/1"), p.join("b/1")
+	p.submit("x", cluster.TaskSpec{})
+	p.pass()
+	p.atMS = 1000
+	p.claim("x", "a/1", a)
+	since(cluster.PartitionGranted)
+	p.atMS = 2000
+	p.must(cluster.LeaveCluster{Member: "a", Incarnation: a, Hold: true}, "a/1")
+	since(cluster.PartitionHeld)
+	p.atMS = 3000
+	p.must(cluster.ReleaseHold{Member: "a", Incarnation: a}, "b/1")
+	since(cluster.PartitionWaiting)
+	p.atMS = 4000
+	p.claim("x", "b/1", b)
+	since(cluster.PartitionGranted)
+	p.atMS = 5000
+	p.fence("b/1")
+	p.join("b/2")
+	since(cluster.PartitionWaiting)
+	for n := range 2 * maxLeft { // it is known of the last ones, whose partitions are claimed soon
+		p.fence(fmt.Sprintf("b/%d", n+2))
+		p.join(fmt.Sprintf("b/%d", n+3))
+	}
+	if nodes, _, _ := read[nodesDoc](p.docs[keyNodes]); len(nodes.Left) != maxLeft {
+		t.Errorf("%d that have left are listed, want %d", len(nodes.Left), maxLeft)
 	}
 }

@@ -1,11 +1,14 @@
 package sync
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/history"
 	"github.com/rota-run/rota/store"
 )
 
@@ -185,5 +188,36 @@ func TestK8MissedEpochs(t *testing.T) {
 	r.read(330)
 	if len(r.state.Assigned().Grants) != 0 || r.state.Phase() == "joined" {
 		t.Errorf("it is %s before an epoch names it", r.state.Phase())
+	}
+}
+
+// TestAnotherHistoryIsNotReadOn: the topic was written anew, up to the same offset. The next record names what its writer has read; the store is asked,
+// has something else than the member has read from it, and the member ends instead of going on from what nobody shares.
+func TestAnotherHistoryIsNotReadOn(t *testing.T) {
+	t.Parallel()
+	for _, rewritten := range []bool{true, false} {
+		r := newRig(t)
+		r.join(100)
+		read := history.At(r.state.Value())
+		message, err := EncodeRecord(cluster.Entry{Writer: "b/1", Seq: 99, BaseIndex: read.Index, BaseChain: read.Chain + 1}, "none")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := store.Record{Index: uint64(read.Index + 1), Data: Binary(message)}
+		fx := r.step(Read{Now: 200, Page: store.Page{Records: []store.Record{next}, Head: next.Index}})
+		i := slices.IndexFunc(fx, func(e Effect) bool { _, ok := e.(CheckLog); return ok })
+		if i < 0 {
+			t.Fatalf("the store is not asked: %+v", fx)
+		}
+		has := history.At(r.state.Value())
+		if rewritten {
+			has.Chain++
+		}
+		fx = r.step(LogChecked{Now: 210, Asked: fx[i].(CheckLog).At, Has: has})
+		var diverged *protocol.DivergedError
+		ended := slices.ContainsFunc(fx, func(e Effect) bool { h, ok := e.(Halt); return ok && errors.As(h.Err, &diverged) })
+		if ended != rewritten || (r.state.Phase() == "halted") != rewritten {
+			t.Errorf("rewritten %t: it ends %t, and is %s", rewritten, ended, r.state.Phase())
+		}
 	}
 }

@@ -32,6 +32,8 @@ func ofLeader() []flaw.Flaw {
 			"	if ev.Err != \"\" {\n		k.unsure = true\n", "	if ev.Err != \"\" {\n		k.unsure = false\n"),
 		flaw.New("the roster is not written", "protocol/leader/step_project_head.go",
 			"	if !at.stale || s.isBusy(RosterKey) {", "	if !at.stale || at.Index > 0 || s.isBusy(RosterKey) {"),
+		flaw.New("an urgent look at a heartbeat waits", docs,
+			"min(s.probing[i].next, s.probing[i].sent.Add(at.Sub(s.now)))", "s.probing[i].next"),
 		flaw.New("a member that leaves is not let go", decide,
 			"case b.Want == WantLeave && in &&", "case b.Want == WantLeave && in && m.Revoked &&"),
 		flaw.New("what has failed is not heard", decide,

@@ -6,11 +6,13 @@ import (
 	flaw "github.com/rota-run/rota/internal/proof/mutant"
 )
 
-// ofLease are the flaws of the protocol lease that a run of a minute or two notices. Open, for a few short seeds and the walks have not noticed them: the next
+// ofLease are the flaws of the protocol lease that a run of a minute or two notices, or a story. Open, for a few short seeds and the walks have not noticed them: the next
 // life begins while work goes on, a member leaves or says stopped while its work goes on, what is not reported counts as stopped, a late holder unlocks, what
 // is done is free, a claim of which nobody heard stays so, the board is believed over the document, fair shares are hard, what a split has said is forgotten,
 // a held member's claims are never freed, and a new submission takes what is held. Their texts are in the commit "mutants: 31 flaws of lease to be tried".
-func ofLease() []flaw.Flaw { return slices.Concat(leaseSessions(), leaseClaims(), leaseLeader()) }
+func ofLease() []flaw.Flaw {
+	return slices.Concat(leaseSessions(), leaseClaims(), leaseLeader(), leaseReads())
+}
 
 // leaseSessions are those of heartbeats, fences and the Node List.
 func leaseSessions() []flaw.Flaw {
@@ -35,6 +37,10 @@ func leaseSessions() []flaw.Flaw {
 func leaseClaims() []flaw.Flaw {
 	const claim, decide, look, try = "protocol/lease/step_claim.go", "protocol/lease/step_decide.go", "protocol/lease/step_look.go", "protocol/lease/step_try.go"
 	return []flaw.Flaw{
+		flaw.New("lease: an index that was taken long before counts", decide,
+			"if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) {", "if w.index == 0 {"),
+		flaw.New("lease: an index from before a job was forgotten counts", decide,
+			"was.job.SpecIndex, f.config.Forgotten) {", "was.job.SpecIndex) {"),
 		flaw.New("lease: the token is not raised", decide,
 			"		if at++; !f.current(fact) {\n", "		if !f.current(fact) {\n"),
 		flaw.New("lease: whoever is told to stop goes on", claim,
@@ -43,12 +49,14 @@ func leaseClaims() []flaw.Flaw {
 			"		s.confirm(i, t)\n		return\n", "		s.acknowledged(i, t)\n		return\n"),
 		flaw.New("lease: a claim counts before it is acknowledged", try,
 			"	case Unknown:\n		t.lost = true\n", "	case Unknown:\n		if _, ok := t.command.(cluster.Claim); ok {\n			t.put.Version = \"0\"\n			s.acknowledged(i, t)\n			return\n		}\n		t.lost = true\n"),
+		flaw.New("lease: what an old read does not show is given up", claim,
+			"s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {\n", "h.missing <= s.now {\n"),
 	}
 }
 
 // leaseLeader are those of the leader and its passes.
 func leaseLeader() []flaw.Flaw {
-	const lead, look, pass, calls = "protocol/lease/step_lead.go", "protocol/lease/step_look.go", "protocol/lease/step_pass.go", "protocol/lease/calls.go"
+	const lead, look, pass = "protocol/lease/step_lead.go", "protocol/lease/step_look.go", "protocol/lease/step_pass.go"
 	return []flaw.Flaw{
 		flaw.New("lease: the wall clock decides", lead,
 			"		case s.dead(o):\n", "		case s.wallMS-n.AtMS > s.p.TTL.Milliseconds():\n"),
@@ -65,5 +73,26 @@ func leaseLeader() []flaw.Flaw {
 			"Token: max(fact.doc.Token, firstToken(max(of, p.first[id]))), Of: of", "Token: firstToken(1), Of: of"),
 		flaw.New("lease: whoever is to give up is not told", pass,
 			"x.doc.Holder != \"\" && len(b.Stop) < maxBoard {", "x.doc.Holder != \"\" && len(b.Stop) < 0 {"),
+		flaw.New("lease: a leader numbers its views by its board alone", lead,
+			"	s.lead.view = max(s.lead.view, ev.Newest)\n", ""),
+	}
+}
+
+// leaseReads are those of a leader whose lists are old, or who leads beside another one.
+func leaseReads() []flaw.Flaw {
+	const facts, pass, calls = "protocol/lease/step_facts.go", "protocol/lease/step_pass.go", "protocol/lease/calls.go"
+	return []flaw.Flaw{
+		flaw.New("lease: what an old list shows counts", calls,
+			"surveyAll(ctx, c.Store, e.Keys, e.usable)", "surveyAll(ctx, c.Store, e.Keys, asListed)"),
+		flaw.New("lease: a survey reads the Node List first", calls,
+			"	case key == keyNodes:\n		return 3\n", "	case key == keyNodes:\n		return -1\n"),
+		flaw.New("lease: a survey reads a job before its partitions", calls,
+			"	return 1\n}\n\n// jobsOf", "	return -1\n}\n\n// jobsOf"),
+		flaw.New("lease: shares of a former layout are claimed", facts,
+			"p.doc.State == gone || f.superseded(p) {", "p.doc.State == gone {"),
+		flaw.New("lease: shares are offered under the layout of another leader", pass,
+			"return p.laid != \"\" && p.f.jobs[job].doc.Layouts[task] == p.laid", "return p.f.jobs[job].doc.Layouts[task] != \"\""),
+		flaw.New("lease: slots that an old list does not show count as free", pass,
+			"for n := range m.Slots {", "for n := range m.Slots * 0 {"),
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 
 	flaw "github.com/rota-run/rota/internal/proof/mutant"
@@ -17,10 +16,13 @@ import (
 type program struct {
 	protocol string
 	flaws    flaw.Set
+	root     string // of the source
+	dir      string // of what is built
 	path     string
 
-	mu   sync.Mutex
-	said map[string]string // by arguments: what is broken there without a flaw, "" for nothing
+	mu    sync.Mutex
+	said  map[string]string                 // by layer: what is broken there without a flaw, "" for nothing
+	built map[string]func() (string, error) // by package: its tests
 }
 
 // build builds it in dir. Without a flaw it does what this program does.
@@ -29,7 +31,7 @@ func build(ctx context.Context, protocol, dir string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{protocol: protocol, flaws: Table(protocol), said: make(map[string]string)}
+	p := &program{protocol: protocol, flaws: Table(protocol), root: root, dir: dir, said: make(map[string]string), built: make(map[string]func() (string, error))}
 	if p.path, err = p.flaws.Build(ctx, root, dir, "./proof/rotasim"); err != nil {
 		return nil, err
 	}
@@ -66,21 +68,21 @@ func (p *program) digest(ctx context.Context, path string, environ []string) (st
 // passes is an error where a layer finds something in the program without a flaw too: a bug of Rota, or a false alarm of the layer. Such a
 // proof says nothing about a flaw.
 func (p *program) passes(ctx context.Context, l layer) error {
-	args := strings.Join(l.args, " ")
+	name := l.String()
 	p.mu.Lock()
-	why, known := p.said[args]
+	why, known := p.said[name]
 	p.mu.Unlock()
 	if !known {
 		var err error
-		if why, err = l.try(ctx, p.path, p.flaws.Sound()); err != nil {
+		if why, err = p.try(ctx, l, p.flaws.Sound()); err != nil {
 			return fmt.Errorf("the program without a flaw: %w", err)
 		}
 		p.mu.Lock()
-		p.said[args] = why
+		p.said[name] = why
 		p.mu.Unlock()
 	}
 	if why != "" {
-		return fmt.Errorf("rotasim %s finds this without the flaw too: %s", args, why)
+		return fmt.Errorf("%s finds this without the flaw too: %s", name, why)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ type Found struct {
 	Proof   string // what it printed
 	Moved   bool   // it was noticed elsewhere than known says
 	Seconds float64
-	Args    []string // what to look with at once the next time
+	Args    []string // what to look with at once the next time; a story is in the table
 }
 
 // Run looks for each flaw, several at once, and calls found in the order of the flaws. It leaves none out.
@@ -77,11 +77,15 @@ func (p *program) look(ctx context.Context, name string) (Found, error) {
 	out := Found{Flaw: name}
 	all := layers(p.protocol)
 	args := knownOf(p.protocol)[name]
-	if args != "" {
+	told, ok := stories()[name]
+	switch {
+	case ok:
+		all = []layer{told.layer()}
+	case args != "":
 		all = slices.Insert(all, 0, parse(args))
 	}
 	for _, l := range all {
-		proof, err := l.try(ctx, p.path, environ)
+		proof, err := p.try(ctx, l, environ)
 		if err != nil {
 			return out, err
 		}
@@ -90,8 +94,10 @@ func (p *program) look(ctx context.Context, name string) (Found, error) {
 			if err := p.passes(ctx, found); err != nil {
 				return out, err
 			}
-			out.Layer, out.Proof, out.Args = l.name, proof, found.args
-			out.Moved = strings.Join(l.args, " ") != args
+			out.Layer, out.Proof = l.name, proof
+			if !ok {
+				out.Args, out.Moved = found.args, strings.Join(l.args, " ") != args
+			}
 			break
 		}
 	}

@@ -58,5 +58,7 @@ func ofSync() []flaw.Flaw {
 			"	s.phase = phaseRemoved\n\ts.revoke(0)\n", "	s.phase = phaseRemoved\n"),
 		flaw.New("a step is said before the supervisor knows", assign,
 			"if s.reported < s.assigned.Version {", "if s.reported > s.assigned.Version {"),
+		flaw.New("another history is read on", "protocol/history/history.go",
+			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
 	}
 }

@@ -3,6 +3,7 @@ package mutants
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,27 @@ func TestTable(t *testing.T) {
 	if len(names) < 87 {
 		t.Errorf("%d flaws, want 87 at least", len(names))
 	}
+	for name, s := range stories() { // order-free: each is looked at
+		if !names[name] {
+			t.Errorf("the story %s is for %q, which is no flaw of the table", s.test, name)
+		}
+		if !s.written(t, root) {
+			t.Errorf("%s has no test %s, which is to notice that %s", s.pkg, s.test, name)
+		}
+	}
+}
+
+// written reports whether a package has the test of a story.
+func (s story) written(t *testing.T, root string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(s.pkg), "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(text), "\nfunc "+s.test+"(t *testing.T) {\n")
+	})
 }
 
 // TestTheSeedIsRemembered: a flaw that one of many seeds has met is looked for there at once the next time; a walk of the checker is remembered whole.
@@ -63,10 +85,10 @@ func TestTheSoundProgramIsAskedToo(t *testing.T) {
 	}
 	s := &program{path: path, said: make(map[string]string)}
 	for range 2 { // the second answer is remembered
-		if err := s.passes(t.Context(), layer{Checker, []string{"check"}}); err != nil {
+		if err := s.passes(t.Context(), layer{name: Checker, args: []string{"check"}}); err != nil {
 			t.Error(err)
 		}
-		err := s.passes(t.Context(), layer{Simulator, []string{"--first", "94"}})
+		err := s.passes(t.Context(), layer{name: Simulator, args: []string{"--first", "94"}})
 		if err == nil || !strings.Contains(err.Error(), "rotasim --first 94 finds this without the flaw too: a promise") {
 			t.Errorf("got %v", err)
 		}
