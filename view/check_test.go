@@ -95,6 +95,9 @@ func (p *played) wrong() string {
 	if err != nil {
 		return err.Error()
 	}
+	if st.Problems == nil {
+		p.t.Error("the list of problems is not there; it is empty where there are none")
+	}
 	for _, told := range st.Problems {
 		if told.State == "" || told.Task+told.Member == "" || told.Text == "" || told.Try == "" {
 			p.t.Errorf("a problem without what it is, of whom, why, or what to do: %+v", told)

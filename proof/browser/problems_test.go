@@ -120,8 +120,8 @@ func TestProblems(t *testing.T) {
 func TestActions(t *testing.T) {
 	w := browser.Open(t)
 	c := guarded(t, w, "a", "b")
-	c.submit(t, "loop", "id: loop\ntype: noop\nevery: 1h\n")
-	c.submit(t, "luck", "id: luck\ntype: exec\nmax_attempts: 1\nevery: 1s\nconfig: {argv: [\"/bin/false\"]}\n")
+	c.submit(t, "loop", "type: noop\nevery: 1h\n")
+	c.submit(t, "luck", "type: exec\nmax_attempts: 1\nevery: 1s\nconfig: {argv: [\"/bin/false\"]}\n")
 	c.task(t, "filed", "type: noop\nevery: 1s\n")
 	open := func(task string) {
 		view(w, "tasks")
