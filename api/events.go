@@ -26,6 +26,7 @@ type Beginning struct {
 	Store    string   `json:"store"` // for people
 	Protocol string   `json:"protocol"`
 	Unready  []string `json:"unready"` // why the answering member cannot do its work, for example because the store does not answer: its data is old then
+	Acts     bool     `json:"acts"`    // whether the member takes what changes the cluster: it does where its API has a token
 }
 
 // The pace of /v1/events.
@@ -125,7 +126,8 @@ func (f *follower) reasons() []string {
 func (f *follower) begin(event string) bool {
 	unready := f.reasons()
 	f.unready = fmt.Sprint(unready)
-	return f.send(event, Beginning{Index: uint64(f.seen.Index()), Store: f.h.c.Store, Protocol: f.h.c.Protocol, Unready: unready})
+	return f.send(event, Beginning{Index: uint64(f.seen.Index()), Store: f.h.c.Store, Protocol: f.h.c.Protocol, Unready: unready,
+		Acts: f.h.c.Actions != nil && f.h.c.Token != ""})
 }
 
 func (f *follower) send(event string, data any) bool {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,7 @@ type Status struct {
 	Members   MemberCounts `json:"members"`
 	Tasks     TaskCounts   `json:"tasks"`
 	Moves     *Moves       `json:"moves,omitempty"` // absent where there is no journal
+	Nobody    string       `json:"nobody,omitempty"` // that nothing runs because no member lives; "" where one does
 	Problems  []Problem    `json:"problems"`        // at most MaxProblems
 	More      int          `json:"more_problems"`   // those that did not fit
 	Malformed int          `json:"malformed"`       // definitions
@@ -88,11 +90,12 @@ type Moves struct {
 
 // Problem is something that may need manual intervention.
 type Problem struct {
-	State   string `json:"state"` // parked, paused, waiting, failed, malformed, failing, backing off; of a member: silent, gone
-	Task    string `json:"task"`  // or job; "" of a member
+	// State is parked, paused, waiting, failed, malformed, failing, backing off, sources differ or dead letters; of a member silent, gone or held.
+	State   string `json:"state"`
+	Task    string `json:"task"` // or job; "" of a member
 	Member  string `json:"member,omitempty"`
 	Text    string `json:"text"`
-	Try     string `json:"try,omitempty"`
+	Try     string `json:"try"` // what to do
 	SinceMS int64  `json:"since_ms"`
 }
 
@@ -116,6 +119,7 @@ func (s Sight) Status() Status {
 	}
 	st.jobs(s.v)
 	st.fails(s)
+	st.Nobody = st.nobody()
 	return st
 }
 
@@ -136,6 +140,10 @@ func (s Sight) Counts() (m MemberCounts, t TaskCounts) {
 func (s *Status) members(sight Sight) {
 	for m := range sight.v.Members() {
 		s.Members.add(m)
+		if m.State == cluster.MemberHeld {
+			s.tell(Problem{State: Held, Member: string(m.ID), SinceMS: m.SinceMS, Text: "it has announced a restart" + heldText(sight.held(m.ID)),
+				Try: "start it again; or wait, others take over when its hold ends"})
+		}
 		h, ok := sight.beats[m.ID]
 		switch {
 		case !ok:
@@ -164,6 +172,42 @@ func (s Sight) orphans(m cluster.MemberID) (n int) {
 		}
 	}
 	return n
+}
+
+// Held is the state of a member that has announced a restart, and of the tasks that wait for it.
+const Held = "held"
+
+// held is how many tasks wait for a member that has announced a restart.
+func (s Sight) held(m cluster.MemberID) (n int) {
+	for p := range s.v.OwnedBy(m) {
+		if p.State == cluster.PartitionHeld && !p.ID.Reserved() {
+			n++
+		}
+	}
+	return n
+}
+
+func heldText(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 task waits for it"
+	}
+	return fmt.Sprintf("; %d tasks wait for it", n)
+}
+
+// nobody says that nothing runs because nobody is there to run it.
+func (s *Status) nobody() string {
+	switch {
+	case s.Members.Total == 0 && s.Index == 0:
+		return "there is no cluster here yet"
+	case s.Members.Total == 0:
+		return "no member is running: nothing runs"
+	case s.Members.Silent == s.Members.Total && s.Tasks.Total > 0:
+		return "no member is alive: nothing runs"
+	}
+	return ""
 }
 
 func tasksText(n int) string {
@@ -206,11 +250,13 @@ func (s *Status) jobs(v cluster.Value) {
 	}
 }
 
+// tell lists a problem. Where nothing is known that helps, its explanation is what to look at.
 func (s *Status) tell(p Problem) {
 	if len(s.Problems) >= MaxProblems {
 		s.More++
 		return
 	}
+	p.Try = cmp.Or(p.Try, "rota why "+p.Task)
 	s.Problems = append(s.Problems, p)
 }
 
@@ -269,7 +315,7 @@ func (s *Status) problem(v cluster.Value, p cluster.Partition) {
 			out.Text = r.Rule + ": " + r.Text
 		}
 	}
-	s.Problems = append(s.Problems, out)
+	s.tell(out)
 }
 
 // addMalformed adds what the journal says of definitions that are malformed and not mended since. Records are oldest first.

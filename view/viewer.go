@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -41,7 +42,7 @@ func (w Viewer) Status(ctx context.Context, s Sight) (Status, error) {
 			return Status{}, err
 		}
 		st.Differing = len(differ)
-		st.Problems = append(differ, st.Problems...)
+		st.Problems = slices.Insert(st.Problems, 0, differ...)
 	}
 	if w.Journal != nil {
 		records, err := w.Journal.Read(ctx, journal.Query{Limit: mostRead})

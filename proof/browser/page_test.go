@@ -91,7 +91,7 @@ const live = `document.getElementById("freshness").textContent === "live"`
 func TestPage(t *testing.T) {
 	w := browser.Open(t)
 	c := start(t, 12, "a", "b", "c")
-	w.Go(c.address)
+	w.Go(c.address + "#members")
 	w.Await("it is live", live)
 	w.Await("all members have their tasks", `["a", "b", "c"].every(m => document.querySelectorAll('[data-member="' + m + '"] .row').length === 4)`)
 	w.Picture("members")
@@ -316,7 +316,11 @@ func TestToken(t *testing.T) {
 	browser.Ask[bool](w, `(document.getElementById("token").value = "", true)`)
 	w.Key("open-sesame" + kb.Enter)
 	w.Await("it is live", live)
+	browser.Ask[bool](w, `(location.hash = "tasks", true)`)
 	w.Await("the task is shown", has(".row", "check-00"))
+	if kept := browser.Ask[int](w, `sessionStorage.length + localStorage.length + document.cookie.length`); kept > 0 {
+		t.Errorf("the token is kept beyond the page: %d", kept)
+	}
 }
 
 // large has 100,000 tasks on 10 members.

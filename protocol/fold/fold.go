@@ -43,6 +43,9 @@ func Oldest(ctx context.Context, l store.Log) (cluster.Value, error) {
 // readLimit is how many records one read asks for.
 const readLimit = 2000
 
+// shorter is why a log is not the one that was read before.
+const shorter = "the log is shorter than what was read from it before"
+
 // Log applies the entries of the log to the value until its head or until yield returns false.
 func Log(ctx context.Context, l store.Log, v *cluster.Value, yield func(protocol.Applied) bool) error {
 	for {
@@ -55,6 +58,9 @@ func Log(ctx context.Context, l store.Log, v *cluster.Value, yield func(protocol
 		}
 		if err != nil {
 			return fmt.Errorf("read the log: %w", err)
+		}
+		if page.Head < uint64(v.Index()) {
+			return &protocol.DivergedError{Index: v.Index(), Reason: shorter}
 		}
 		for _, rec := range page.Records {
 			a, cost, err := applyRecord(v, rec)

@@ -78,7 +78,7 @@ func (r *Reader) Read(v *cluster.Value, ev shell.Read, t Turn) Taken {
 		return Taken{trimmed: true}
 	}
 	if cluster.Index(ev.Page.Head) < r.after { // the member may have applied own entries since, which this read did not see yet
-		return Taken{Halt: &protocol.DivergedError{Index: r.after, Reason: "the log is shorter than what was read from it before"}}
+		return Taken{Halt: &protocol.DivergedError{Index: r.after, Reason: shorter}}
 	}
 	if !r.Began {
 		r.Began, r.Ready = true, cluster.Index(ev.Page.Head)

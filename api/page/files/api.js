@@ -1,19 +1,23 @@
 // The requests to the member that serves this page.
 
-let token = sessionStorage.getItem("rota-token") || "";
+let token = ""; // in the memory of this page alone: a reload asks for it again
 
 // Unauthorized is thrown when the member wants another token.
 export class Unauthorized extends Error {}
 
 export function setToken(t) {
   token = t;
-  sessionStorage.setItem("rota-token", t);
+}
+
+export function hasToken() {
+  return token !== "";
 }
 
 async function ask(path, options = {}) {
   const headers = new Headers(options.headers);
   if (token) headers.set("Authorization", "Bearer " + token);
-  const r = await fetch(path, { ...options, headers });
+  // The token goes to the member that serves the page, and never further.
+  const r = await fetch(path, { ...options, headers, mode: "same-origin", credentials: "omit", redirect: "error" });
   if (r.status === 401) throw new Unauthorized("the token is missing or wrong");
   if (!r.ok) {
     const body = await r.json().catch(() => ({}));
@@ -24,6 +28,11 @@ async function ask(path, options = {}) {
 
 export async function get(path) {
   return (await ask(path)).json();
+}
+
+// post asks the member to change the cluster.
+export async function post(path) {
+  return (await ask(path, { method: "POST" })).json();
 }
 
 // pages reads a list page by page and hands each page on.

@@ -1,56 +1,85 @@
 // The pane at the side: why a task runs where it runs, and what would come of a member that goes.
+import { Acts, memberActions, taskActions } from "./acts.js";
 import { get } from "./api.js";
 import { ago, count, el, word } from "./dom.js";
 import { pointText } from "./history.js";
 import { rowOf } from "./journal.js";
 
+const pace = 5_000; // ms between looks while it is open
+
 export class Detail {
   #back = null; // what had the focus before
   #asked = 0;
+  #ask = null; // asks for what is shown, and shows it
 
-  constructor(element) {
+  constructor(element, model) {
     this.element = element;
-    element.addEventListener("keydown", (e) => e.key === "Escape" && this.close());
+    this.model = model;
+    this.acts = new Acts(model, () => this.#ask?.());
+    setInterval(() => !document.hidden && this.#ask?.(), pace);
   }
 
   close() {
+    if (this.element.hidden) return;
     this.element.hidden = true;
     this.#asked++;
-    this.#back?.focus();
+    this.#ask = null;
+    focusAgain(this.#back);
     this.#back = null;
   }
 
   // task shows why a task is where it is.
   task(name) {
-    return this.#open(name, async () => whyOf(await get("/v1/why?task=" + encodeURIComponent(name))));
+    return this.#open(name, () => get("/v1/why?task=" + encodeURIComponent(name)), whyOf, taskActions);
   }
 
   // member shows the plan without a member.
   member(name) {
-    return this.#open(`If ${name} goes`, async () => planOf(await get("/v1/plan?without=" + encodeURIComponent(name))));
+    const actions = () => (this.model.members.has(name) ? memberActions(this.model.members.get(name)) : []);
+    return this.#open(`If ${name} goes`, () => get("/v1/plan?without=" + encodeURIComponent(name)), planOf, actions);
   }
 
   // changes shows what differs between two indexes of the log.
   changes(from, to) {
-    return this.#open(`From index ${from} to ${to}`, async () => changesOf(await get(`/v1/history/diff?from=${from}&to=${to}`)));
+    return this.#open(`From index ${from} to ${to}`, () => get(`/v1/history/diff?from=${from}&to=${to}`), changesOf);
   }
 
-  async #open(title, content) {
+  // #open asks for an answer, shows it, and what can be done about it; with actions it looks again and again.
+  async #open(title, answer, show, actions) {
     const asked = ++this.#asked;
     if (this.element.hidden) this.#back = document.activeElement;
     const heading = el("h2", { tabIndex: -1 }, title);
     const close = el("button", { type: "button", className: "close", onclick: () => this.close() }, "Close");
     const body = el("div", {}, "asking …");
-    this.element.replaceChildren(close, heading, body);
+    const time = el("p", { className: "dim" });
+    this.acts.forget();
+    this.element.replaceChildren(close, heading, this.acts.element, body, time);
     this.element.hidden = false;
     heading.focus();
-    try {
-      const parts = await content();
-      if (asked === this.#asked) body.replaceChildren(...parts, el("p", {}, `as of ${new Date().toLocaleTimeString([], { hour12: false })}`));
-    } catch (e) {
-      if (asked === this.#asked) body.replaceChildren(el("p", { className: "old", role: "alert" }, e.message));
-    }
+    let seen = "";
+    const ask = async () => {
+      try {
+        const said = await answer();
+        if (asked !== this.#asked) return;
+        if (actions) this.acts.offer(actions(said));
+        const now = JSON.stringify(said);
+        if (now !== seen) body.replaceChildren(...show(said)); // else what is selected stays
+        seen = now;
+        time.textContent = `as of ${new Date().toLocaleTimeString([], { hour12: false })}`;
+      } catch (e) {
+        if (asked === this.#asked) body.replaceChildren(el("p", { className: "old", role: "alert" }, e.message));
+        seen = "";
+      }
+    };
+    this.#ask = actions ? ask : null;
+    await ask();
   }
+}
+
+// focusAgain gives the focus back: to the element that had it, or to the one that was drawn in its place, or to the view.
+function focusAgain(e) {
+  if (!e?.isConnected && e?.dataset?.focus) e = document.querySelector(`[data-focus="${CSS.escape(e.dataset.focus)}"]`);
+  (e?.isConnected && e !== document.body ? e : document.getElementById("view")).focus();
 }
 
 function facts(pairs) {

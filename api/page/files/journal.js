@@ -1,6 +1,7 @@
 // The view of the journal: the newest records first.
 import { get } from "./api.js";
 import { clock, el, span, word } from "./dom.js";
+import { Sorted } from "./sorted.js";
 
 const shown = 500;
 
@@ -15,8 +16,12 @@ export class Journal {
     this.kind = el("select", { id: "kind", onchange: () => { this.#seen = ""; actions.redraw(); } }, el("option", { value: "" }, "all"));
     this.rows = el("tbody");
     this.none = el("p", {}, "Nothing fits.");
+    this.sorted = new Sorted([
+      { name: "Time", key: (r) => r.at_ms }, { name: "Kind", key: (r) => r.kind }, { name: "Task or member", key: (r) => r.partition || r.member || "" },
+      { name: "What", key: whatOf }, { name: "Gap", key: (r) => r.gap_ms ?? r.gap_at_least_ms ?? -Infinity, className: "number" },
+    ], () => actions.redraw());
     this.element = el("div", {}, el("p", {}, el("label", { htmlFor: "kind" }, "Kind "), this.kind), this.none,
-      el("table", {}, el("thead", {}, el("tr", {}, ...["Time", "Kind", "Task or member", "What", "Gap"].map((h) => el("th", { scope: "col" }, h)))), this.rows));
+      el("table", { className: "cards" }, el("thead", {}, this.sorted.row()), this.rows));
   }
 
   async refresh() {
@@ -28,8 +33,8 @@ export class Journal {
 
   show(filter) {
     const fits = (r) => (!this.kind.value || r.kind === this.kind.value) && filter({ task: r.partition || r.member || "", owner: r.to || r.member, state: r.kind });
-    const records = this.#records.filter(fits);
-    const seen = JSON.stringify([records.length, records[0], records.at(-1)]);
+    const records = this.sorted.order(this.#records.filter(fits));
+    const seen = JSON.stringify([records.length, records[0], records.at(-1), this.sorted.key]);
     this.none.hidden = records.length > 0;
     if (seen === this.#seen) return;
     this.#seen = seen;
@@ -39,10 +44,13 @@ export class Journal {
 
 // rowOf shows one record.
 export function rowOf(r) {
-  const what = [r.from || r.to ? `${r.from || "nobody"} → ${r.to || "nobody"}` : "", r.cause, r.message].filter(Boolean).join(" · ");
   const place = r.storage ? ` ${r.storage.path}${r.storage.line ? `:${r.storage.line}` : ""}` : "";
   const least = r.gap_at_least_ms === undefined ? "" : `≥ ${span(r.gap_at_least_ms)}`;
   const gap = r.gap_ms === undefined ? least : r.gap_ms < 0 ? `overlap ${span(-r.gap_ms)}` : span(r.gap_ms);
   const time = el("time", { dateTime: new Date(r.at_ms).toISOString() }, clock(r.at_ms));
-  return el("tr", {}, el("td", {}, time), el("td", {}, word(r.kind)), el("td", {}, el("bdi", {}, r.partition || r.member || "")), el("td", {}, el("bdi", {}, what + place)), el("td", { className: "number" }, gap));
+  return el("tr", {}, el("td", {}, time), el("td", {}, word(r.kind)), el("td", {}, el("bdi", {}, r.partition || r.member || "")), el("td", {}, el("bdi", {}, whatOf(r) + place)), el("td", { className: "number" }, gap));
+}
+
+function whatOf(r) {
+  return [r.from || r.to ? `${r.from || "nobody"} → ${r.to || "nobody"}` : "", r.cause, r.message].filter(Boolean).join(" · ");
 }

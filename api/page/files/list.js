@@ -20,7 +20,10 @@ export class List {
     this.element.addEventListener("scroll", () => this.draw(), { passive: true });
     this.element.addEventListener("keydown", (e) => this.#key(e));
     this.element.addEventListener("click", (e) => this.#click(e));
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    new ResizeObserver(() => {
+      this.rowHeight = 0;
+      this.draw(true);
+    }).observe(this.element);
   }
 
   // show replaces the names. The selection stays on its name.
@@ -32,7 +35,10 @@ export class List {
   }
 
   #height() {
-    this.rowHeight ||= parseFloat(getComputedStyle(document.documentElement).fontSize) * 1.75;
+    if (!this.rowHeight) { // --row is in rem, and another one on a phone
+      const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+      this.rowHeight = rem * (parseFloat(getComputedStyle(this.element).getPropertyValue("--row")) || 1.75);
+    }
     return this.rowHeight;
   }
 

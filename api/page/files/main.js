@@ -1,5 +1,5 @@
 // The page: which view is shown, and what is said above it.
-import { setToken, Unauthorized } from "./api.js";
+import { hasToken, setToken, Unauthorized } from "./api.js";
 import { Detail } from "./detail.js";
 import { ago, clock, count } from "./dom.js";
 import { filterOf } from "./filter.js";
@@ -8,16 +8,17 @@ import { Jobs } from "./jobs.js";
 import { Journal } from "./journal.js";
 import { Members } from "./members.js";
 import { Model } from "./model.js";
+import { Problems } from "./problems.js";
 import { Tasks } from "./tasks.js";
 
 const pace = 3_000; // ms between looks at heartbeats
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const $ = (id) => document.getElementById(id);
 
-const detail = new Detail($("detail"));
-const actions = { openTask: (name) => detail.task(name), openMember: (name) => detail.member(name), openChanges: (from, to) => detail.changes(from, to), redraw: () => redraw() };
 const model = new Model((move) => moved(move));
-const views = { members: new Members(model, actions), tasks: new Tasks(model, actions), jobs: new Jobs(), journal: new Journal(model, actions), history: new History(model, actions) };
+const detail = new Detail($("detail"), model);
+const actions = { openTask: (name) => detail.task(name), openMember: (name) => detail.member(name), openChanges: (from, to) => detail.changes(from, to), redraw: () => redraw() };
+const views = { problems: new Problems(model, actions), members: new Members(model, actions), tasks: new Tasks(model, actions), jobs: new Jobs(model, actions), journal: new Journal(model, actions), history: new History(model, actions) };
 
 let view = null;
 let filter = filterOf("");
@@ -36,9 +37,9 @@ function redraw() {
 
 function choose() {
   const name = location.hash.slice(1);
-  view = views[name] || views.members;
+  view = views[name] || views.problems;
   for (const a of document.querySelectorAll("nav a")) {
-    if (a.hash === "#" + (views[name] ? name : "members")) a.setAttribute("aria-current", "page");
+    if (a.hash === "#" + (views[name] ? name : "problems")) a.setAttribute("aria-current", "page");
     else a.removeAttribute("aria-current");
   }
   $("view").replaceChildren(view.element);
@@ -99,7 +100,7 @@ async function run() {
     try {
       await model.run();
     } catch (e) {
-      $("login-error").textContent = sessionStorage.getItem("rota-token") ? e.message : "";
+      $("login-error").textContent = hasToken() ? e.message : "";
       $("login").showModal();
       await new Promise((done) => $("login").addEventListener("close", done, { once: true }));
       setToken($("token").value);
@@ -118,9 +119,12 @@ document.addEventListener("keydown", (e) => {
     $("filter").focus();
   }
 });
+document.addEventListener("keydown", (e) => {
+  if (e.key === "Escape" && document.activeElement !== $("filter") && !$("login").open) detail.close();
+});
 addEventListener("hashchange", choose);
 model.listen(redraw);
 choose();
 setInterval(() => !document.hidden && look(), pace);
-setInterval(() => { announce(); head(); }, 1_000);
+setInterval(() => { announce(); head(); view.tick?.(); }, 1_000);
 run();

@@ -60,7 +60,11 @@ class Column {
     this.name = name;
     this.model = model;
     this.actions = actions;
-    this.head = el("div");
+    this.open = el("button", { type: "button", onclick: () => actions.openMember(name) }, "If it goes …");
+    this.open.setAttribute("aria-label", `What if ${name} goes`);
+    this.open.dataset.focus = `member ${name}`;
+    this.facts = el("div");
+    this.head = el("div", {}, this.facts, ...(name ? [this.open] : []));
     this.list = new List(name ? `Tasks of ${name}` : "Tasks without an owner", (t) => this.#row(t), actions.openTask);
     this.element = el("section", { className: "column", "aria-label": name || "without an owner" }, this.head, this.list.element);
     this.element.dataset.member = name;
@@ -76,15 +80,12 @@ class Column {
     const lines = m ? [`${count(m.tasks, "task")}${m.leaving ? `, ${m.leaving} leaving` : ""}`, beatText(m.heartbeat)] : [count(n, "task"), ""];
     const labels = Object.entries(m?.labels || {}).filter(([k]) => !k.startsWith("rota.")).map(([k, v]) => `${k}=${v}`).join(" ");
     const seen = JSON.stringify([m?.state, lines, labels]);
-    if (seen === this.#seen) return; // what has the focus stays
+    if (seen === this.#seen) return;
     this.#seen = seen;
-    const open = m && el("button", { type: "button", onclick: () => this.actions.openMember(this.name) }, "If it goes …");
-    open?.setAttribute("aria-label", `What if ${this.name} goes`);
-    this.head.replaceChildren(
+    this.facts.replaceChildren(
       el("h2", {}, el("span", {}, this.name || "Without an owner"), m ? word(m.state) : null),
       el("p", {}, lines.filter(Boolean).join(" · ")),
       ...(labels ? [el("p", {}, labels)] : []),
-      ...(open ? [open] : []),
     );
   }
 

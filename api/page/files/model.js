@@ -12,6 +12,7 @@ export class Model {
   store = "";
   protocol = "";
   unready = [];
+  acts = false; // whether the member takes actions
   loaded = false;
   heard = 0; // when the member last said something, by this clock
   moves = []; // the last ones, newest first
@@ -89,6 +90,7 @@ export class Model {
     this.store = b.store;
     this.protocol = b.protocol;
     this.unready = b.unready;
+    this.acts = b.acts;
   }
 
   async #read() {

@@ -132,18 +132,11 @@ func (o *observer) printStatus(seen overview) error {
 		fmt.Fprintf(w, ", longest gap %s", gapText(s.Moves.LongestGapMS))
 	}
 	fmt.Fprintln(w)
-	if s.Members.Total == 0 {
-		text := "no member is running: nothing runs"
-		if s.Index == 0 {
-			text = "there is no cluster here yet"
-		}
-		fmt.Fprintf(w, "! %s   → rota run --store %s\n", text, plain.Word(o.name))
-		if s.Tasks.Total > 0 {
+	if s.Nobody != "" {
+		fmt.Fprintf(w, "! %s   → rota run --store %s\n", s.Nobody, plain.Word(o.name))
+		if s.Members.Total == 0 && s.Tasks.Total > 0 {
 			return nil
 		}
-	}
-	if s.Members.Silent > 0 && s.Members.Silent == s.Members.Total && s.Tasks.Total > 0 {
-		fmt.Fprintf(w, "! no member is alive: nothing runs   → rota run --store %s\n", plain.Word(o.name))
 	}
 	var rows [][]string
 	for _, p := range s.Problems[:min(len(s.Problems), o.shown)] {

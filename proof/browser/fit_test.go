@@ -1,0 +1,31 @@
+package browser_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rota-run/rota/proof/browser"
+)
+
+// clipped lists what has more text than room: across, and names also down.
+const clipped = `[...document.querySelectorAll("header *, nav *, main *, #detail *")].filter(e => {
+  if (e.closest("svg, progress, .hidden") || e.tagName === "INPUT" || e.tagName === "OPTION" || e.clientWidth === 0) return false;
+  const down = e.matches(".row .name, .row .owner, .row .state") && e.scrollHeight > e.clientHeight + 1;
+  return down || e.scrollWidth > e.clientWidth + 1 && !(e.matches(".columns, div.graph"));
+}).map(e => e.tagName + "." + e.className + " " + e.scrollWidth + ">" + e.clientWidth + " " + e.scrollHeight + ">" + e.clientHeight + " " + e.textContent.slice(0, 60))`
+
+// fits checks that nothing on the screen is cut, on a phone and on a desk.
+func fits(t *testing.T, w *browser.Window, name string) {
+	t.Helper()
+	for _, width := range []int64{390, 1280} {
+		w.Screen(width, 800, "light")
+		w.Await("it has taken the width", fmt.Sprintf("innerWidth === %d && new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))", width))
+		if cut := browser.Ask[[]string](w, clipped); len(cut) > 0 {
+			t.Errorf("%s at %d: cut are\n%q", name, width, cut)
+		}
+		if wide := browser.Ask[int64](w, `document.documentElement.scrollWidth`); wide > width {
+			t.Errorf("%s at %d: the page is %d wide", name, width, wide)
+		}
+		w.Picture(fmt.Sprintf("%s-%d", name, width))
+	}
+}

@@ -1,0 +1,202 @@
+package browser_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/proof/browser"
+	"github.com/rota-run/rota/proof/process/processtest"
+)
+
+// guarded is a cluster whose first member has a token, and a page that has it.
+func guarded(t *testing.T, w *browser.Window, members ...string) *place {
+	t.Helper()
+	c := start(t, 0)
+	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, "token"), []byte("open-sesame"), 0o600))
+	for i, name := range members {
+		c.join(t, name, i == 0, "--api-token", "file:"+filepath.Join(c.dir, "token"))
+	}
+	w.Go(c.address)
+	w.Await("it asks for the token", `document.getElementById("login").open`)
+	w.Key("open-sesame" + kb.Enter)
+	w.Await("it is live", live)
+	return c
+}
+
+// go to a view without a reload.
+func view(w *browser.Window, name string) {
+	w.Await("the view "+name, fmt.Sprintf(`(location.hash = %q, document.querySelector('nav a[aria-current]').hash === %q)`, name, "#"+name))
+}
+
+// press clicks the button of this text.
+func press(w *browser.Window, within, text string) {
+	w.Await("the button "+text, fmt.Sprintf(`(b => b && (b.click(), true))([...document.querySelectorAll(%q)].find(e => e.textContent === %q && !e.disabled))`, within+" button", text))
+}
+
+// act asks for an action, answers its question, and waits for what is said of it.
+func act(w *browser.Window, within, label, said string) {
+	press(w, within, label)
+	w.Await("it asks "+label, fmt.Sprintf(`document.querySelector(%q)?.textContent === %q`, within+" .acts .yes", label))
+	press(w, within, label)
+	w.Await(label+": "+said, has(within+" .said", said))
+}
+
+var spaces = regexp.MustCompile(`  +`)
+
+// told are the problems of rota status: state, name and text.
+func (c *place) told(t *testing.T) (out []string) {
+	t.Helper()
+	text, err := c.command("status", "--store", "file:store").Output()
+	must.Succeed(t, err)
+	for line := range strings.Lines(string(text)) {
+		if problem, ok := strings.CutPrefix(line, "! "); ok {
+			parts := spaces.Split(problem, -1)
+			out = append(out, strings.Join(parts[:3], " | "))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestProblems shows what rota status says, with what to do, how old it is, and that there is none.
+func TestProblems(t *testing.T) {
+	w := browser.Open(t)
+	c := start(t, 2, "a", "b")
+	w.Go(c.address)
+	w.Await("there are none", has("main h2", "No problems")+" && "+has("main .dim", "as of "))
+	w.Await("it says what acting needs", has("main .dim", "--api-token env:NAME"))
+	w.Picture("no-problems")
+
+	c.task(t, "never", "type: noop\nevry: 1s\n")
+	c.task(t, "sick", "type: tcp\nevery: 1s\nconfig: {address: \"127.0.0.1:1\"}\n")
+	c.task(t, "gpu", "type: noop\nevery: 1s\nlabels: {gpu: \"yes\"}\n")
+	const rows = `[...document.querySelectorAll("main tbody tr")].map(r => [...r.cells].slice(0, 3).map(c => c.textContent).join(" | "))`
+	w.Await("a malformed file, a failing task and one without an owner are shown", has("main tbody .state", "malformed")+" && "+has("main tbody .state", "failing")+" && "+has("main tbody .state", "waiting"))
+	since, rounds := regexp.MustCompile(`since [0-9:]+, `), regexp.MustCompile(`\d+ of \d+ rounds`)
+	plain := func(list []string) string { // a task fails more often from one look to the next
+		text := since.ReplaceAllString(strings.Join(list, "\n"), "")
+		return rounds.ReplaceAllString(text, "N of N rounds")
+	}
+	var want, got []string
+	processtest.Await(t, "the page says what rota status says", func() bool {
+		want, got = c.told(t), browser.Ask[[]string](w, rows)
+		slices.Sort(got)
+		return plain(got) == plain(want)
+	})
+	if len(want) != 3 {
+		t.Errorf("rota status has %q", want)
+	}
+	if empty := browser.Ask[int](w, `[...document.querySelectorAll("main tbody td.try")].filter(e => e.textContent === "").length`); empty > 0 {
+		t.Errorf("%d problems without what to do", empty)
+	}
+	w.Picture("problems")
+	fits(t, w, "problems")
+
+	press(w, "main", "State")
+	w.Await("they are sorted by state", `document.querySelector("th[aria-sort=ascending]") && document.querySelector("main tbody .state").textContent === "failing"`)
+	press(w, "main", "State")
+	w.Await("they are sorted the other way", `document.querySelector("th[aria-sort=descending]") && document.querySelector("main tbody .state").textContent === "waiting"`)
+
+	press(w, "main", "never")
+	w.Await("its explanation is shown", has("#detail h2", "never")+" && "+has("#detail dd", "evry"))
+	w.Key(kb.Escape)
+	w.Await("the focus is back on it", `document.getElementById("detail").hidden && document.activeElement.textContent === "never"`)
+	must.Succeed(t, os.Rename(filepath.Join(c.dir, "store"), filepath.Join(c.dir, "elsewhere")))
+	w.Await("the store is away", has("main [role=alert]", "the store does not answer"))
+	w.Picture("store-away")
+	must.Succeed(t, os.Rename(filepath.Join(c.dir, "elsewhere"), filepath.Join(c.dir, "store")))
+	w.Await("the store is back", `document.querySelector("main [role=alert]").hidden`)
+}
+
+// TestActions does each action of the page once, and sees it in the cluster.
+func TestActions(t *testing.T) {
+	w := browser.Open(t)
+	c := guarded(t, w, "a", "b")
+	c.submit(t, "loop", "type: noop\nevery: 1h\n")
+	c.submit(t, "luck", "type: exec\nmax_attempts: 1\nevery: 1s\nconfig: {argv: [\"/bin/false\"]}\n")
+	c.task(t, "filed", "type: noop\nevery: 1s\n")
+	open := func(task string) {
+		view(w, "tasks")
+		w.Await("the task "+task, fmt.Sprintf(`(r => r && (r.click(), true))(document.querySelector('.row[data-name=%q]'))`, task))
+		w.Await("it is explained", has("#detail h2", task)+` && document.querySelector("#detail dl")`)
+	}
+	state := func(task, want string) {
+		t.Helper()
+		processtest.Await(t, task+" is "+want, func() bool {
+			out, err := c.command("why", task, "--store", "file:store").Output()
+			return err == nil && strings.HasPrefix(string(out), task+" is "+want)
+		})
+	}
+	runTasks(t, w, c, open, state)
+	moveMembers(t, w, c)
+	if said := w.Console(); len(said) > 1 { // the browser itself reports the one answer that refuses
+		t.Errorf("the console: %q", said)
+	}
+}
+
+func (c *place) submit(t *testing.T, name, text string) {
+	t.Helper()
+	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, name+".yaml"), []byte(text), 0o640))
+	if out, err := c.command("submit", "--allow-exec", "/bin/false", "--store", "file:store", name+".yaml").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func runTasks(t *testing.T, w *browser.Window, c *place, open func(string), state func(string, string)) {
+	t.Helper()
+	open("loop")
+	act(w, "#detail", "Run now", "done: run-now loop")
+	out, err := c.command("journal", "--store", "file:store").Output()
+	if must.Succeed(t, err); !strings.Contains(string(out), "run-now loop") {
+		t.Errorf("the journal has no round that was asked for:\n%s", out)
+	}
+
+	press(w, "#detail", "Pause loop")
+	w.Picture("question")
+	w.Key(kb.Escape)
+	w.Await("the question is gone, the pane is not", `!document.querySelector("#detail .yes") && !document.getElementById("detail").hidden`)
+	act(w, "#detail", "Pause loop", "done: pause")
+	state("loop", "paused")
+	w.Await("the pane follows", has("#detail dd", "paused"))
+	w.Picture("paused")
+	act(w, "#detail", "Resume loop", "done: resume")
+	state("loop", "running")
+	w.Await("the pane follows", has("#detail dd", "running"))
+	act(w, "#detail", "Kill loop", "done: kill")
+	state("loop", "killed")
+
+	open("filed")
+	act(w, "#detail", "Kill filed", "it would come back")
+	w.Picture("refused")
+	w.Await("an error is said as one", `document.querySelector("#detail .said.old[role=alert]")`)
+	state("filed", "running")
+}
+
+func moveMembers(t *testing.T, w *browser.Window, c *place) {
+	t.Helper()
+	members := func(want string) {
+		t.Helper()
+		processtest.Await(t, "b is "+want, func() bool {
+			out, err := c.command("members", "--store", "file:store").Output()
+			return err == nil && regexp.MustCompile(`(?m)^b +`+want).Match(out)
+		})
+	}
+	view(w, "members")
+	w.Await("b can be asked about", `(b => b && (b.click(), true))(document.querySelector('[data-member="b"] button'))`)
+	act(w, "#detail", "Drain b", "done: drain")
+	members("draining")
+	w.Await("the column says so", has(`[data-member="b"] h2`, "draining"))
+	act(w, "#detail", "Undrain b", "done: undrain")
+	members("joined")
+	w.Await("the column says so", has(`[data-member="b"] h2`, "joined"))
+	w.Key(kb.Escape)
+	w.Await("the focus is back", `document.activeElement.dataset.focus === "member b"`)
+}
