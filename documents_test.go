@@ -36,10 +36,10 @@ func TestReadmeExample(t *testing.T) {
 	}
 }
 
-// TestTrackRecordIsShort keeps docs/track-record.md a table that people can read.
+// TestTrackRecordIsShort keeps docs/internals/track-record.md a table that people can read.
 func TestTrackRecordIsShort(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("docs/track-record.md")
+	text, err := os.ReadFile("docs/internals/track-record.md")
 	must.Succeed(t, err)
 	table, _, _ := strings.Cut(string(text), "\n## ")
 	rows, seen := 0, make(map[string]bool)

@@ -278,3 +278,20 @@ func TestWorse(t *testing.T) {
 		}
 	}
 }
+
+// The runbook says what to do for each alert, and for no other.
+func TestRunbookHasEachAlert(t *testing.T) {
+	t.Parallel()
+	var want, got []string
+	for _, r := range rules(t) {
+		want = append(want, r.Alert)
+	}
+	for line := range strings.Lines(read(t, "../docs/guide/runbook.md")) {
+		if name, ok := strings.CutPrefix(line, "## "); ok {
+			got = append(got, strings.TrimSpace(name))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the runbook has\n%v\nand the alerts are\n%v", got, want)
+	}
+}

@@ -189,6 +189,36 @@ func TestAMoveIsJournaledUnderLease(t *testing.T) {
 	})
 }
 
+// A move without a gap is a move too, and not a return of what the member ran before.
+func TestAMoveWithoutAGapIsJournaled(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := memory.New()
+		a := start(t, s, "a", nil)
+		a.submit("x", cluster.TaskSpec{Type: "stay", Handover: cluster.HandoverNoGap})
+		await(t, "a runs it", func() bool { return a.Status().Work.Counts.Running == 1 })
+		b := start(t, s, "b", nil)
+		for _, way := range []struct{ from, to *bundle }{{a, b}, {b, a}} {
+			drain(t, way.from, way.to)
+			await(t, "the move is journaled without a gap", func() bool {
+				return slices.ContainsFunc(a.records(journal.Moved), func(r journal.Record) bool {
+					return r.From == string(way.from.Member()) && r.To == string(way.to.Member()) && r.GapMS != nil && *r.GapMS == 0
+				})
+			})
+		}
+		if again := a.records(journal.Resumed); len(again) != 0 {
+			t.Errorf("got %+v, but b ran it all the time", again)
+		}
+	})
+}
+
+// drain has a task of one member go to the other.
+func drain(t *testing.T, from, to *bundle) {
+	t.Helper()
+	if _, err := from.Propose(t.Context(), cluster.DrainMember{Member: to.Member()}, cluster.DrainMember{Member: from.Member(), On: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestParkedIsJournaledOnce(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := memory.New()

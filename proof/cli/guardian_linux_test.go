@@ -23,7 +23,7 @@ import (
 // figureKills is from how many kills on a run is one for the figures.
 const figureKills = 20
 
-// kills is how often each member of TestKilled is killed: 20 for the figures of docs/performance.md.
+// kills is how often each member of TestKilled is killed: 20 for the figures of docs/internals/performance.md.
 var kills = flag.Int("kills", 3, "how many kills of TestKilled")
 
 // killTTL is the TTL of the members that are killed: so long that nobody takes over by chance. The figures are of a longer one.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// FloorTable says on which floor each room stands: one line a floor, its number and its rooms. docs/house.md shows it.
+// FloorTable says on which floor each room stands: one line a floor, its number and its rooms. docs/internals/house.md shows it.
 //
 //go:embed floors.txt
 var FloorTable string
@@ -20,7 +20,7 @@ func Floors(f *File) []string {
 	from := roomOf(f.Dir)
 	floor, ok := floorOf(from)
 	if !ok {
-		return []string{fmt.Sprintf("%s: no floor is known for the room %s: add it to proof/laws/floors.txt and to docs/house.md", f.Path, from)}
+		return []string{fmt.Sprintf("%s: no floor is known for the room %s: add it to proof/laws/floors.txt and to docs/internals/house.md", f.Path, from)}
 	}
 	var out []string
 	for _, imp := range f.AST.Imports {

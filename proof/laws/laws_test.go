@@ -94,13 +94,13 @@ func TestTree(t *testing.T) {
 	})
 }
 
-// TestMapShowsTheFloors: docs/house.md has the table of floors as it is.
+// TestMapShowsTheFloors: docs/internals/house.md has the table of floors as it is.
 func TestMapShowsTheFloors(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "house.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "internals", "house.md"))
 	must.Succeed(t, err)
 	if !strings.Contains(string(page), "```\n"+FloorTable+"```\n") {
-		t.Error("docs/house.md does not show proof/laws/floors.txt as it is")
+		t.Error("docs/internals/house.md does not show proof/laws/floors.txt as it is")
 	}
 }
 

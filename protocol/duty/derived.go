@@ -54,8 +54,12 @@ func grant(v cluster.Value, d cluster.Duty) (*protocol.Grant, bool) {
 		return nil, false
 	}
 	p := d.Partition
+	from := p.From
+	if p.State == cluster.PartitionAdopting && d.Token == p.NextToken {
+		from = p.Owner // it still runs there: the move ends when it runs here
+	}
 	return &protocol.Grant{
 		Partition: p.ID, Token: d.Token, Handover: spec.Handover, Attempt: p.Attempts, Parents: p.Parents, ListedBy: p.ListedBy, Input: p.Input,
-		Index: p.Index, Count: p.Count, Spec: spec, SpecIndex: job.SpecIndex, From: p.From, Cause: p.Cause,
+		Index: p.Index, Count: p.Count, Spec: spec, SpecIndex: job.SpecIndex, From: from, Cause: p.Cause,
 	}, true
 }

@@ -18,7 +18,7 @@
 //	             (the document   (its lead is    (it has read mailboxes, assignments,
 //	              names us)       in the log)     heads and requests)
 //
-// The states of one task on one member are those of the source document; docs/slot-states.md has all transitions.
+// The states of one task on one member are those of the source document; docs/internals/slot-states.md has all transitions.
 //
 // # Messages
 //

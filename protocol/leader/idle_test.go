@@ -16,7 +16,7 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// idleTasks is how many tasks the members of TestIdleMembersAskSeldom have: 10000 for the figures of docs/performance.md.
+// idleTasks is how many tasks the members of TestIdleMembersAskSeldom have: 10000 for the figures of docs/internals/performance.md.
 var idleTasks = flag.Int("idle-tasks", 200, "how many tasks of TestIdleMembersAskSeldom")
 
 // counted counts requests as ZooKeeper gets them: a list is one for each document, and one for their names.

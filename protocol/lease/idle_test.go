@@ -17,7 +17,7 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// For the figures of docs/performance.md: 300 and 10000.
+// For the figures of docs/internals/performance.md: 300 and 10000.
 var (
 	idleMembers    = flag.Int("idle-members", 20, "how many members TestIdleMembersAskSeldom has")
 	idlePartitions = flag.Int("idle-partitions", 400, "how many partitions they have")

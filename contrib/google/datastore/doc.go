@@ -18,7 +18,7 @@
 // # What is not guaranteed
 //
 // A change that keeps the version is not seen. A task that was deleted runs on until the next reading of all keys. A change with a last_updated that is older than the
-// allowance is seen when versions are compared, 10 minutes later at most. A kind that is suddenly empty removes ten tasks at most, as a directory does.
+// allowance is seen when versions are compared, 10 minutes later at most. A kind that is suddenly empty removes nothing if it had more than ten tasks, as a directory does.
 //
 // # Failures
 //

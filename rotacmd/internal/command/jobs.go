@@ -72,7 +72,8 @@ func (o *observer) showJobs(ctx context.Context, state string, all bool) error {
 		if all || j.Spec.Source == "" {
 			return true
 		}
-		if live := j.State == cluster.JobPending || j.State == cluster.JobRunning; live && !cluster.PartitionID(j.ID).Reserved() {
+		live := j.State == cluster.JobPending || j.State == cluster.JobRunning
+		if live && state == "" && !cluster.PartitionID(j.ID).Reserved() {
 			defined++
 		}
 		return false

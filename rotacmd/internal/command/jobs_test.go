@@ -58,6 +58,9 @@ func TestSubmitBeforeAnyMember(t *testing.T) {
 				t.Errorf("%s at a place of %s: exit %d, %s", other.Name(), at.Name(), code, stderr)
 			}
 		}
+		if _, stderr, code := p.rota("log", "--store", store); at.Name() == "lease" && (code != exitFailed || !containsAll(stderr, []string{"keeps no log", "try: rota journal"})) {
+			t.Errorf("the log of lease: exit %d, %s", code, stderr)
+		}
 		if stdout, _, _ := p.rota("jobs", "--store", store); !strings.Contains(stdout, "a ") {
 			t.Errorf("%s: the job is not there:\n%s", at.Name(), stdout)
 		}

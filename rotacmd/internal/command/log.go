@@ -45,7 +45,7 @@ func (o *observer) history(ctx context.Context, from uint64) ([]view.Entry, erro
 	}
 	historian, ok := o.proto.(protocol.Historian)
 	if !ok {
-		return nil, fmt.Errorf("store %s: the protocol %s keeps no log", o.name, o.proto.Name())
+		return nil, failed("rota journal", "store %s: the protocol %s keeps no log", o.name, o.proto.Name())
 	}
 	err := historian.History(ctx, o.store, after, func(v cluster.Value, a protocol.Applied) bool {
 		out = append(out, view.EntryOf(v, a))

@@ -222,6 +222,9 @@ func TestJobsCountWhatFilesDefine(t *testing.T) {
 	spec.Source = "tasks"
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": spec, "y": spec})
 	w.shows("jobs", exitOK, "and 2 tasks that files define")
+	if out, _, _ := w.rota("jobs", "--state", "killed", "--store", "file:store"); strings.Contains(out, "files define") {
+		t.Errorf("of killed jobs it counts those that live:\n%s", out)
+	}
 	if _, err := replica.NewClient(w.st).Propose(t.Context(), cluster.KillJob{Job: "y"}); err != nil {
 		t.Fatal(err)
 	}

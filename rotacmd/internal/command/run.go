@@ -290,6 +290,9 @@ func (c *config) runOn(ctx context.Context, st store.Full) error {
 	if c.node.Protocol, err = protocolFor(ctx, c.protocol, st); err != nil {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
 	}
+	if name := c.node.Protocol.Name(); c.node.Hold > 0 && (name == "leader" || name == "lease") {
+		return misused("no --hold, so that the tasks move before the member leaves", "hold: under the protocol %s no task waits for a restart", name)
+	}
 	if c.node.Publisher, c.sampleText, err = c.openPublishers(c.publish); err != nil {
 		return err
 	}

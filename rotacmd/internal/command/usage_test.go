@@ -28,6 +28,8 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		"no store to read":  {"status", exitUsage, "no store"},
 		"unknown store":     {"run --store zookeper://zk1 tasks", exitUsage, "unknown kind"},
 		"similar store":     {"run --store zookeper://zk1 tasks", exitUsage, "did you mean zookeeper\ntry: --store zookeeper://"},
+		"hold of a leader":  {"run --store memory: --protocol leader --listen none --member m --hold 9s tasks", exitUsage, "try: no --hold"},
+		"hold of a lease":   {"run --store memory: --protocol lease --listen none --member m --hold 9s tasks", exitUsage, "hold: under the protocol lease"},
 		"similar protocol":  {"run --store memory: --protocol leese --listen none tasks", exitUsage, "try: --protocol lease"},
 		"similar level":     {"run --store memory: --log-level wran tasks", exitUsage, "try: --log-level warn"},
 		"similar sink":      {"run --store memory: --publish fiel:x tasks", exitUsage, "try: --publish file:x"},

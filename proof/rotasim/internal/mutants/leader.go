@@ -2,7 +2,7 @@ package mutants
 
 import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
-// ofLeader are the flaws of the protocol leader that are noticed. docs/track-record.md names those that are not yet.
+// ofLeader are the flaws of the protocol leader that are noticed. docs/internals/track-record.md names those that are not yet.
 func ofLeader() []flaw.Flaw {
 	const placement, holds = "cluster/placement.go", "protocol/duty/holds.go"
 	const slots, life, decide = "protocol/leader/step_slots.go", "protocol/leader/step_life.go", "protocol/leader/step_decide.go"
