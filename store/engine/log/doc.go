@@ -29,6 +29,10 @@
 // Callers of one handle share a swap: those that come while one is under way are in the next one, up to 16. The rest of
 // the log has no goroutine.
 //
+// Contests. Handles compete for the head, and each swap sends all of it. Whose swap was refused waits for a few
+// requests' time, up to 16 after more losses, and reads the head anew. So the bytes of an append hardly grow with the
+// handles. The price is turns of very different length: who wins goes on while the others wait.
+//
 // Lost answers. A swap that is refused after an answer was lost was done before, or never will be. Its records would
 // stand at known indexes: what stands there tells by its name. If that page was freed, nothing can tell, and the
 // outcome is store.ErrUnknown. Decision 24's other case, a record that is put below base, does not exist: base is in
@@ -52,7 +56,8 @@
 //
 // # What is not guaranteed
 //
-// Progress of one handle among many that append at once: some handle appends, but it may be another one each time.
+// Progress of one handle among many that append at once: some handle appends, but it may be another one each time, or
+// the same one for hundreds of times.
 //
 // # Failures
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
@@ -38,6 +39,7 @@ func script(do func(h hand)) adversary.Script {
 	return func(p *adversary.Player) {
 		l := Open(engine.NewRows(p, p.Name), "x")
 		l.size, l.state.size, l.inline, l.reach = small, small, 2, small
+		l.pause = func(context.Context, time.Duration) error { return nil } // others run between any two requests
 		do(hand{l, p})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
@@ -12,18 +13,19 @@ import (
 )
 
 // pageSize is how many records a page of a new log has.
-const pageSize = 16
+const pageSize = 8
 
 // MaxBatch is how many records one append may have.
-const MaxBatch = pageSize
+const MaxBatch = 16
 
 // Log is one handle on a log. It is safe for concurrent use.
 type Log struct {
 	rows   *engine.Rows
 	name   string
-	size   uint64 // of pages, where the log is new
-	inline int    // the largest record that is not a blob
-	reach  uint64 // how far behind its hint a blob may be used
+	size   uint64                                           // of pages, where the log is new
+	inline int                                              // the largest record that is not a blob
+	reach  uint64                                           // how far behind its hint a blob may be used
+	pause  func(ctx context.Context, d time.Duration) error // of a loser
 
 	mu    sync.Mutex
 	last  driver.Row // the newest head that was seen, by its end
@@ -41,7 +43,7 @@ var (
 
 // Open opens a log by its name, which is never given to another one, even after that was removed. It sends no request.
 func Open(r *engine.Rows, name string) *Log {
-	return &Log{rows: r, name: name, size: pageSize, inline: maxInline, reach: blobReach, state: state{size: pageSize}}
+	return &Log{rows: r, name: name, size: pageSize, inline: maxInline, reach: blobReach, pause: wait, state: state{size: pageSize}}
 }
 
 func (l *Log) key(rest string) string { return "l/" + l.name + "/" + rest }
