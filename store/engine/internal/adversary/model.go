@@ -51,7 +51,8 @@ type caller struct {
 	over    bool        // or dead
 	told    int
 	mark    uint64
-	started bool // the operation has sent a request
+	started bool  // the operation has sent a request
+	rests   []int // while it rests: for each caller, how many operations must have ended
 }
 
 // World is one state.
@@ -90,6 +91,9 @@ func (m Model) alone(w World, name string, s Script) World {
 	}
 	p.direct = func(r request) (a answer) {
 		tell()
+		if r.waits() {
+			return a
+		}
 		for step := range r.steps() {
 			w, a = m.execute(w, r, step, a.rows)
 		}
@@ -153,7 +157,13 @@ func (m Model) begin(w World, i int) World {
 
 func (m Model) answered(w World, i int, a answer) World {
 	w = m.begin(w, i)
+	return m.passed(w, i, a)
+}
+
+// passed gives a caller an answer, and runs it up to its next request.
+func (m Model) passed(w World, i int, a answer) World {
 	c := &w.callers[i]
+	c.rests = nil
 	sum := sha256.Sum256([]byte(c.sum + a.String()))
 	c.past, c.sum = append(slices.Clip(c.past), a), string(sum[:12])
 	return m.resume(w, i)
@@ -186,6 +196,10 @@ func (m Model) Moves(w World) []Move {
 		if c.over {
 			continue
 		}
+		if c.next.waits() {
+			out = append(out, m.wait(w, i)...)
+			continue
+		}
 		name := fmt.Sprintf("p%d %s", i, c.next)
 		if c.next.steps() > 1 {
 			name = fmt.Sprintf("%s: %d", name, c.step+1)
@@ -203,6 +217,37 @@ func (m Model) Moves(w World) []Move {
 	return out
 }
 
+// wait is the move of a caller that waits, if there is one.
+func (m Model) wait(w World, i int) []Move {
+	w.callers = slices.Clone(w.callers)
+	c := &w.callers[i]
+	switch {
+	case c.next.kind == outlive && !w.callers[c.next.from].over, c.rests != nil && !w.rested(i):
+		return nil
+	case c.next.kind == rest && c.rests == nil:
+		for _, other := range w.callers {
+			n := other.told
+			if other.started {
+				n++
+			}
+			c.rests = append(c.rests, n)
+		}
+		return []Move{{Name: fmt.Sprintf("p%d begins to rest", i), To: w}}
+	}
+	return []Move{{Name: fmt.Sprintf("p%d has waited", i), To: m.passed(w, i, answer{})}}
+}
+
+// rested reports whether all is over that was under way when a caller began to rest.
+func (w World) rested(i int) bool {
+	until := w.callers[i].rests
+	for j, other := range w.callers {
+		if j != i && !other.over && other.told < until[j] {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(w.late, func(r request) bool { return r.of < until[r.from] })
+}
+
 // failures are what else can become of a request.
 func (m Model) failures(w World, i int, name string) []Move {
 	w.faults--
@@ -217,6 +262,7 @@ func (m Model) failures(w World, i int, name string) []Move {
 	if r.kind != "read" {
 		done, _ := m.execute(w, r, 0, driver.Rows{})
 		late := w
+		r.from, r.of = i, w.callers[i].told
 		late.late = append(slices.Clip(w.late), r)
 		for _, f := range []struct {
 			name string
@@ -238,7 +284,7 @@ func (m Model) Key(w World) string {
 	var b strings.Builder
 	b.WriteString(w.rows.text)
 	for _, c := range w.callers {
-		fmt.Fprintln(&b, c.sum, c.over, c.mark, c.started, c.step, answer{rows: c.part})
+		fmt.Fprintln(&b, c.sum, c.over, c.mark, c.started, c.step, answer{rows: c.part}, c.told, c.rests)
 	}
 	for _, r := range w.late {
 		fmt.Fprintln(&b, r.key())

@@ -54,9 +54,16 @@ func (p *Player) ask(r request) answer {
 	return p.past[p.at-1]
 }
 
+// Rest ends when all calls that are under way now have ended, and all requests that they have sent have come to their
+// end. In real time a long wait does that.
+func (p *Player) Rest() { p.ask(request{kind: rest}) }
+
+// Outlive ends when the caller of a number is dead, or through its script.
+func (p *Player) Outlive(caller int) { p.ask(request{kind: outlive, from: caller}) }
+
 // Limits implements driver.Driver.
 func (p *Player) Limits() driver.Limits {
-	return driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100}
+	return driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100, Deletes: true}
 }
 
 // Close implements driver.Driver.
