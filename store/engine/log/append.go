@@ -70,7 +70,7 @@ func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 		if done || err != nil {
 			return index, err
 		}
-		if err := l.pause(ctx, c.lose(took, name)); err != nil {
+		if err := l.pause(ctx, c.lose(took, sumOf([]byte(name)))); err != nil {
 			return 0, err // it will never be done
 		}
 		row = driver.Row{} // others went on meanwhile

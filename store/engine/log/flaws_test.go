@@ -74,9 +74,9 @@ func flaws() []mutanttest.Flaw {
 		newFlaw("a blob that is trimmed is damage", "log/blob.go", "a look at a blob while it is trimmed",
 			"	if err == nil && f.index <= s.base {", "	if err == nil && f.index < 0 {"),
 		mutanttest.New("losers come back at once", "store/engine/log/append.go", "TestManyHandles/^8$",
-			"c.lose(took, name)", "min(0, c.lose(took, name))"),
+			"c.lose(took, sumOf([]byte(name)))", "min(0, c.lose(took, sumOf([]byte(name))))"),
 		mutanttest.New("losers come back together", "store/engine/log/step_contest.go", "TestPause",
-			"h.Write([]byte(name))", "_ = name"),
+			"time.Duration(seed>>16)", "time.Duration(seed>>32)"),
 		mutanttest.New("a loser waits for ever longer", "store/engine/log/step_contest.go", "TestPause",
 			"min(c.lost, doublings)", "min(c.lost, 30)"),
 	}

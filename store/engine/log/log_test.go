@@ -187,7 +187,7 @@ func TestPause(t *testing.T) {
 		var a, b contest
 		for lost := 1; lost < 100; lost++ {
 			about := min(least<<min(lost, 4), time.Second)
-			one, other := a.lose(took, fmt.Sprint("a.", lost)), b.lose(took, fmt.Sprint("b.", lost))
+			one, other := a.lose(took, sumOf([]byte{'a', byte(lost)})), b.lose(took, sumOf([]byte{'b', byte(lost)}))
 			if one < about/2 || one > about*3/2 || one == other {
 				t.Errorf("loss %d of requests of %v: pauses of %v and %v, want about %v", lost, took, one, other, about)
 			}

@@ -1,10 +1,6 @@
 package log
 
-import (
-	"hash/fnv"
-	"math/bits"
-	"time"
-)
+import "time"
 
 // contest is an append that competes with those of other handles. Each swap sends the whole head, and of those that name
 // one version one wins. A loser that comes back at once sends all of it for another one to win, and the bytes of n
@@ -18,12 +14,9 @@ const (
 )
 
 // lose notes a loss, and says how long to wait before the next try. The last request took so long: the server's queue
-// shows in it. The name is that of the append; it seeds the pause, so that losers do not come back at once.
-func (c *contest) lose(took time.Duration, name string) time.Duration {
+// shows in it. Losers give seeds of their own, so that they do not come back at once.
+func (c *contest) lose(took time.Duration, seed uint32) time.Duration {
 	c.lost++
 	about := min(max(took, leastPause)<<min(c.lost, doublings), mostPause)
-	h := fnv.New64a()
-	h.Write([]byte(name))
-	part, _ := bits.Mul64(h.Sum64(), uint64(about)) //nolint:gosec // a pause is not negative
-	return about/2 + time.Duration(part)            //nolint:gosec // less than about
+	return about/2 + about>>16*time.Duration(seed>>16) // half of it to one and a half
 }
