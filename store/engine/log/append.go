@@ -11,11 +11,11 @@ import (
 	"github.com/rota-run/rota/store/engine"
 )
 
-// AppendAll appends 1 to MaxBatch records, all or none, at the index that it returns and those behind it. It has one
+// AppendAll appends records, at most as many as MaxBatch says, all or none, at the index that it returns and those behind it. It has one
 // outcome for all, as Append.
 func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, err error) {
-	if len(records) < 1 || len(records) > MaxBatch {
-		return 0, fmt.Errorf("append %d records: give 1 to %d", len(records), MaxBatch)
+	if len(records) < 1 || len(records) > l.batch {
+		return 0, fmt.Errorf("append %d records: give 1 to %d", len(records), l.batch)
 	}
 	for _, r := range records {
 		if err := l.refuse(r); err != nil {
@@ -28,6 +28,9 @@ func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, er
 	}
 	return first, nil
 }
+
+// MaxBatch is how many records one append may have.
+func (l *Log) MaxBatch() int { return l.batch }
 
 // MaxRecord is the largest record.
 func (l *Log) MaxRecord() int { return l.rows.Limits().Value }
@@ -64,7 +67,8 @@ func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 			return 0, err
 		}
 		began := time.Now()
-		err = l.swap(ctx, row, s.without().added(name, b.entries), name)
+		next, pages := s.without().added(name, b.entries)
+		err = l.swap(ctx, row, next, name, l.pages(pages)...)
 		took := time.Since(began)
 		done, err := l.outcome(ctx, err, index, name)
 		if done || err != nil {
@@ -75,6 +79,15 @@ func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 		}
 		row = driver.Row{} // others went on meanwhile
 	}
+}
+
+// pages are the writes of pages that go with a swap.
+func (l *Log) pages(pages []page) (ops []driver.Op) {
+	for _, p := range pages {
+		key := l.pageKey(p.after + uint64(len(p.entries)))
+		ops = append(ops, driver.Op{Key: key, Name: l.rows.NewName(), Value: p.encode(nil), Once: true})
+	}
+	return ops
 }
 
 // outcome says what an append came to whose swap returned err: done, or an error, or neither: then it will never be

@@ -11,6 +11,9 @@ func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
 	return mutanttest.New(name, "store/engine/"+file, "TestEveryInterleaving/^"+found+"$", oldNew...)
 }
 
+// with names a scenario in which records are written with the head.
+func with(scenario string) string { return "TestEveryInterleavingWith/^" + scenario + "$" }
+
 // flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of package doclog
 // first.
 func flaws() []mutanttest.Flaw {
@@ -51,10 +54,18 @@ func flaws() []mutanttest.Flaw {
 		newFlaw("a trim passes the snapshot", "log/trim.go", "a trim beyond the snapshot",
 			"s.trimmed(min(index, snap.Index))", "s.trimmed(index)"),
 		newFlaw("a read looks at the head first", "log/read.go", "an appender, a trimmer and a reader",
-			"		var q driver.Query\n", "		q := driver.Query{Keys: []string{l.headKey()}}\n", "		q.Keys = append(q.Keys, l.headKey()) // last, so that it says why a page is missing\n", "",
-			"l.learn(rows.Keys[len(ends)])", "l.learn(rows.Keys[0])", "inPages(rows.Keys[:len(ends)], after, limit)", "inPages(rows.Keys[1:], after, limit)"),
+			"q.Keys = append(pages, q.Keys...)", "q.Keys = append(q.Keys, pages...)",
+			"append(rows.Range, rows.Keys[:len(q.Keys)-1]...), rows.Keys[len(q.Keys)-1]", "rows.Keys[1:], rows.Keys[0]"),
+		mutanttest.New("records are written behind the head", "store/engine/log/append.go", with("two appenders and a reader"),
+			"next, name, l.pages(pages)...)", "next, name)\n		for _, op := range l.pages(pages) {\n			_, _ = l.rows.Put(ctx, op)\n		}"),
+		mutanttest.New("records are written before the head", "store/engine/log/append.go", with("two appenders"),
+			"		err = l.swap(ctx, row, next, name, l.pages(pages)...)", "		for _, op := range l.pages(pages) {\n			_, _ = l.rows.Put(ctx, op)\n		}\n		err = l.swap(ctx, row, next, name)"),
+		mutanttest.New("an empty range is the end of the log", "store/engine/log/read.go", with("an appender and a reader, lists lag"),
+			"} else if len(all) == 0 {", "} else if len(all) == 0 && !ranged {"),
+		mutanttest.New("a range that leaves a record out is read on", "store/engine/log/read.go", "TestRangeWithAGap",
+			"			return rows[:i]", "			break"),
 		newFlaw("a read takes the head that is remembered", "log/read.go", "two appenders and a reader",
-			"		s, err := l.learn(rows.Keys[len(ends)])", "		s, err := l.learn(rows.Keys[len(ends)])\n		if known.end() > 0 {\n			s = known\n		}"),
+			"		s, err := l.learn(head)", "		s, err := l.learn(head)\n		if known.end() > 0 {\n			s = known\n		}"),
 		newFlaw("a read does not say that records were trimmed", "log/read.go", "an appender, a trimmer and a reader",
 			"		case after < s.base:", "		case after > s.end():"),
 		newFlaw("a snapshot is named before its parts are there", "log/snapshot.go", "a saver, two faults",

@@ -39,6 +39,7 @@ type Model struct {
 	Only   string // the fault that happens; "": any
 	Mute   bool   // a conflict does not tell which row stands there
 	Lags   bool   // ranges are empty
+	With   int    // how many rows a swap may write beside the first
 }
 
 // caller is a script and how far it is.
@@ -81,7 +82,7 @@ func (m Model) Start() []World {
 func (m Model) alone(w World, name string, s Script) World {
 	w.judge = w.judge.Clone()
 	mark := w.judge.Mark()
-	p := &Player{Name: name}
+	p := &Player{Name: name, with: m.With}
 	judged := 0
 	tell := func() {
 		for ; judged < len(p.told); judged++ {
@@ -108,7 +109,8 @@ func (m Model) alone(w World, name string, s Script) World {
 func (m Model) resume(w World, i int) World {
 	w.callers = slices.Clone(w.callers)
 	c := &w.callers[i]
-	p, over := play(fmt.Sprint("p", i), m.Scripts[i], c.past)
+	p := &Player{Name: fmt.Sprint("p", i), past: c.past, with: m.With}
+	over := play(p, m.Scripts[i])
 	if len(p.told) > c.told {
 		w.judge = w.judge.Clone()
 		for _, event := range p.told[c.told:] {

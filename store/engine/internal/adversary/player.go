@@ -14,6 +14,7 @@ type Script func(p *Player)
 // Player runs a script with recorded answers. It is the driver of the script's handles.
 type Player struct {
 	Name   string // the caller's life
+	with   int    // driver.Limits
 	past   []answer
 	at     int
 	told   []any
@@ -25,8 +26,7 @@ type Player struct {
 type waiting struct{}
 
 // play runs a script as far as the answers go. over says that it came to its end.
-func play(name string, s Script, past []answer) (p *Player, over bool) {
-	p = &Player{Name: name, past: past}
+func play(p *Player, s Script) (over bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(waiting); !ok {
@@ -35,8 +35,7 @@ func play(name string, s Script, past []answer) (p *Player, over bool) {
 		}
 	}()
 	s(p)
-	over = true
-	return p, over
+	return true
 }
 
 // Tell says what came of an operation.
@@ -63,7 +62,7 @@ func (p *Player) Outlive(caller int) { p.ask(request{kind: outlive, from: caller
 
 // Limits implements driver.Driver.
 func (p *Player) Limits() driver.Limits {
-	return driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100, Deletes: true}
+	return driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100, With: p.with, Deletes: true}
 }
 
 // Close implements driver.Driver.
