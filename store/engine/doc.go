@@ -21,9 +21,10 @@
 // # Tombstones
 //
 // A tombstone holds the name of the delete, for the caller whose answer was lost, and refuses creates that come late.
-// [Docs.End] puts one also where nothing stands, so that nothing of a life that has ended comes later. A [Sweeper] frees
-// tombstones that it has seen unchanged for ten minutes by its own clock, longer than any call takes and any request is
-// on its way. It compares versions. This is the only place where the engine relies on time, and it needs Limits.Deletes.
+// [Docs.End] puts one also where nothing stands, so that nothing of a life that has ended comes later. A [Sweeper]
+// frees tombstones that it has seen unchanged for ten minutes by its own clock, longer than any call takes and any
+// request is on its way. It compares versions. This is the only place where the engine relies on time, and it needs
+// Limits.Deletes.
 //
 // # Guarantees
 //

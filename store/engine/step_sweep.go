@@ -18,7 +18,9 @@ type moment struct{ began, ended time.Duration }
 
 // ripe are the tombstones among rows that have stood unchanged for as long as quiet, at the least. It also says what to
 // remember of the rest.
-func ripe(rows []driver.Row, before map[string]buried, at moment, quiet time.Duration) (free []driver.Row, after map[string]buried) {
+func ripe(rows []driver.Row, before map[string]buried, at moment, quiet time.Duration) (
+	free []driver.Row, after map[string]buried,
+) {
 	after = map[string]buried{}
 	for _, row := range rows {
 		if !isTomb(row) {

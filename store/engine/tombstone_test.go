@@ -65,7 +65,8 @@ func TestSweep(t *testing.T) {
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	ctx, m := t.Context(), drivertest.NewMap()
-	owner, other, guardian := NewDocs(NewRows(m.Open(), "o")), NewDocs(NewRows(m.Open(), "ox")), NewDocs(NewRows(m.Open(), "g"))
+	open := func(life string) *Docs { return NewDocs(NewRows(m.Open(), life)) }
+	owner, other, guardian := open("o"), open("ox"), open("g")
 	put := func(d *Docs, key string, v store.Version) (store.Version, error) {
 		return d.Put(ctx, store.Doc{Key: key, Value: []byte("x"), Version: v})
 	}

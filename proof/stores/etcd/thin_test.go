@@ -76,7 +76,9 @@ func (thinPost) HandleRPC(ctx context.Context, event stats.RPCStats) {
 }
 
 // call makes one transaction, and gives its error the meaning that package driver wants.
-func (d *thin) call(ctx context.Context, changes bool, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
+func (d *thin) call(ctx context.Context, changes bool, txn func(clientv3.Txn) clientv3.Txn) (
+	*clientv3.TxnResponse, error,
+) {
 	if err := cmp.Or(context.Cause(d.ctx), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
@@ -94,7 +96,8 @@ func (d *thin) call(ctx context.Context, changes bool, txn func(clientv3.Txn) cl
 		return nil, err
 	case thinIs(err, rpctypes.ErrRequestTooLarge):
 		return nil, fmt.Errorf("%w: %w", store.ErrTooLarge, err)
-	case !changes || !sent.Load() || thinIs(err, rpctypes.ErrNoLeader, rpctypes.ErrTooManyRequests, rpctypes.ErrPermissionDenied):
+	case !changes, !sent.Load(),
+		thinIs(err, rpctypes.ErrNoLeader, rpctypes.ErrTooManyRequests, rpctypes.ErrPermissionDenied):
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return nil, fmt.Errorf("%w: %w", store.ErrUnknown, err)
@@ -148,9 +151,13 @@ func (d *thin) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err 
 	return rows, nil
 }
 
+func thinVersion(revision int64) driver.Version {
+	return driver.Version(strconv.FormatInt(revision, 10))
+}
+
 // row is what is in a key: the length of the name, the name, the value.
 func (d *thin) row(kv *mvccpb.KeyValue) driver.Row {
-	row := driver.Row{Key: strings.TrimPrefix(string(kv.Key), d.prefix), Version: driver.Version(strconv.FormatInt(kv.ModRevision, 10))}
+	row := driver.Row{Key: strings.TrimPrefix(string(kv.Key), d.prefix), Version: thinVersion(kv.ModRevision)}
 	if n, at := binary.Uvarint(kv.Value); at > 0 && n <= uint64(len(kv.Value)-at) {
 		row.Name, row.Value = string(kv.Value[at:at+int(n)]), kv.Value[at+int(n):] //nolint:gosec // at most the length
 	}
@@ -181,8 +188,10 @@ func (d *thin) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (drive
 	if err != nil {
 		revision = -1 // no key has it
 	}
+	key := d.prefix + op.Key
+	same := clientv3.Compare(clientv3.ModRevision(key), "=", revision)
 	r, err := d.call(ctx, true, func(t clientv3.Txn) clientv3.Txn {
-		return t.If(clientv3.Compare(clientv3.ModRevision(d.prefix+op.Key), "=", revision)).Then(ops...).Else(clientv3.OpGet(d.prefix + op.Key))
+		return t.If(same).Then(ops...).Else(clientv3.OpGet(key))
 	})
 	switch {
 	case err != nil:
@@ -190,7 +199,7 @@ func (d *thin) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (drive
 	case r.Succeeded && op.Delete:
 		return "", nil
 	case r.Succeeded:
-		return driver.Version(strconv.FormatInt(r.Header.Revision, 10)), nil
+		return thinVersion(r.Header.Revision), nil
 	}
 	row := driver.Row{Key: op.Key}
 	if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {

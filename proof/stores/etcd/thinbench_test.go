@@ -32,7 +32,8 @@ func BenchmarkThinAppend(b *testing.B) {
 						handles[i] = openWith(b, o)
 						continue
 					}
-					handles[i] = enginelog.Open(engine.NewRows(thinHandle(b, o.Endpoints, o.Prefix, o.Timeout), rand.Text()[:16]), "main")
+					rows := engine.NewRows(thinHandle(b, o.Endpoints, o.Prefix, o.Timeout), rand.Text()[:16])
+					handles[i] = enginelog.Open(rows, "main")
 				}
 				for _, h := range handles { // who appends first has more to do
 					_, err := h.Append(b.Context(), record)
@@ -55,7 +56,8 @@ func BenchmarkThinAppend(b *testing.B) {
 // received is how many bytes the shared server has received from clients, and how many requests it has begun.
 func received(b *testing.B) (bytes, requests float64) {
 	b.Helper()
-	r, err := http.NewRequestWithContext(rig.Deadline(b), http.MethodGet, "http://"+shared.Endpoints()[0]+"/metrics", http.NoBody)
+	where := "http://" + shared.Endpoints()[0] + "/metrics"
+	r, err := http.NewRequestWithContext(rig.Deadline(b), http.MethodGet, where, http.NoBody)
 	must.Succeed(b, err)
 	got, err := http.DefaultClient.Do(r)
 	must.Succeed(b, err)

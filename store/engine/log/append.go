@@ -11,8 +11,8 @@ import (
 	"github.com/rota-run/rota/store/engine"
 )
 
-// AppendAll appends records, at most as many as MaxBatch says, all or none, at the index that it returns and those behind it. It has one
-// outcome for all, as Append.
+// AppendAll appends records, at most as many as MaxBatch says, all or none, at the index that it returns and those
+// behind it. It has one outcome for all, as Append.
 func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, err error) {
 	if len(records) < 1 || len(records) > l.batch {
 		return 0, fmt.Errorf("append %d records: give 1 to %d", len(records), l.batch)

@@ -202,8 +202,8 @@ func (d distant) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (dri
 	return d.counted.Swap(ctx, op, with...)
 }
 
-// TestManyHandles: handles that append at once all come through, and nothing is there twice. Losers wait, so that few of
-// them send the head in vain, and yet somebody appends at nearly each moment.
+// TestManyHandles: handles that append at once all come through, and nothing is there twice. Losers wait, so that few
+// of them send the head in vain, and yet somebody appends at nearly each moment.
 func TestManyHandles(t *testing.T) {
 	t.Parallel()
 	for _, handles := range []int{1, 2, 8} {
@@ -260,7 +260,8 @@ func compete(t *testing.T, handles, each int) {
 // long. Who gives up waits no more.
 func TestPause(t *testing.T) {
 	t.Parallel()
-	for took, least := range map[time.Duration]time.Duration{0: time.Millisecond, 5 * time.Millisecond: 5 * time.Millisecond, time.Minute: time.Second} { // order-free: each is judged alone
+	const ms = time.Millisecond
+	for took, least := range map[time.Duration]time.Duration{0: ms, 5 * ms: 5 * ms, time.Minute: time.Second} { // order-free: each is judged alone
 		var a, b contest
 		for lost := 1; lost < 100; lost++ {
 			about := min(least<<min(lost, 4), time.Second)
@@ -360,7 +361,8 @@ func TestTrimmedAway(t *testing.T) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	for _, key := range []string{"head", "p/00000000000000000016", "snap", "s/", "b/", "with head", "with b/", "with p/00000000000000000016"} {
+	const page = "p/00000000000000000016"
+	for _, key := range []string{"head", page, "snap", "s/", "b/", "with head", "with b/", "with " + page} {
 		for _, how := range []string{"cut", "flip", "gone"} {
 			t.Run(key+" "+how, func(t *testing.T) {
 				t.Parallel()

@@ -2,8 +2,8 @@ package log
 
 import "time"
 
-// contest is an append that competes with those of other handles. Each swap sends the whole head, and of those that name
-// one version one wins. A loser that comes back at once sends all of it for another one to win, and the bytes of n
+// contest is an append that competes with those of other handles. Each swap sends the whole head, and of those that
+// name one version one wins. A loser that comes back at once sends all of it for another one to win, and the bytes of n
 // handles grow with the square of n. So a loser waits, longer with each loss, and then reads what stands there.
 type contest struct{ lost int }
 

@@ -26,8 +26,8 @@ func (s state) without() state {
 	return s
 }
 
-// added is the state with entries of one append behind its newest one. Pages of one record do not wait in the head: they
-// are returned, to be written with it.
+// added is the state with entries of one append behind its newest one. Pages of one record do not wait in the head:
+// they are returned, to be written with it.
 func (s state) added(name string, entries []entry) (state, []page) {
 	s.tail = append(slices.Clone(s.tail), entries...)
 	s.tail[len(s.tail)-len(entries)].name = name
