@@ -10,7 +10,7 @@ import (
 // Driver is one handle on a store. It is also [Documents], or a [Journal], or both.
 type Driver interface {
 	Limits() Limits
-	// Close ends watches and calls of this handle. Later calls return store.ErrClosed.
+	// Close ends watches and calls of this handle. Later calls return store.ErrClosed. Closing it again does nothing.
 	Close() error
 }
 

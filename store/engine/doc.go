@@ -18,6 +18,14 @@
 // lost. If it is refused then, the row tells by its name whether it was ours. A create is not sent again: it could be
 // done, removed by another, and done again. A create of a row that is written once is.
 //
+// # Tombstones
+//
+// A tombstone holds the name of the delete, for the caller whose answer was lost, and refuses creates that come late.
+// [Docs.End] puts one also where nothing stands, so that nothing of a life that has ended comes later. A [Sweeper]
+// frees tombstones that it has seen unchanged for ten minutes by its own clock, longer than any call takes and any
+// request is on its way. It compares versions. This is the only place where the engine relies on time, and it needs
+// Limits.Deletes.
+//
 // # Guarantees
 //
 // An error of a call proves what package store says it proves, as long as the driver keeps its own promises. The tests

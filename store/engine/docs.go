@@ -14,19 +14,13 @@ import (
 //
 // A document that is deleted leaves a tombstone: the row stays, with the name of the delete. So the answer of a delete
 // that was lost is found, and a late write of what stood there before meets another version. A create over a tombstone
-// is a swap.
+// is a swap. A [Sweeper] frees tombstones.
 type Docs struct{ rows *Rows }
 
 var _ store.Docs = (*Docs)(nil)
 
 // NewDocs makes documents of rows.
 func NewDocs(r *Rows) *Docs { return &Docs{r} }
-
-// The first byte of a row says what it holds.
-const (
-	live = 'v'
-	tomb = 't'
-)
 
 func docKey(key string) string { return "d/" + key }
 
@@ -36,7 +30,7 @@ func docOf(row driver.Row) (store.Doc, error) {
 	switch {
 	case row.Version == "":
 		return d, nil
-	case len(row.Value) > 0 && row.Value[0] == tomb:
+	case isTomb(row):
 		return d, nil
 	case len(row.Value) > 0 && row.Value[0] == live:
 		d.Value, d.Version = row.Value[1:], store.Version(row.Version)
@@ -115,6 +109,8 @@ func (d *Docs) put(ctx context.Context, doc store.Doc) (driver.Version, error) {
 		switch {
 		case failed != nil:
 			return "", failed
+		case ended(row, d.rows.life):
+			return "", store.ErrSession
 		case doc.Version != "" || now.Version != "":
 			return "", err
 		}
@@ -161,24 +157,34 @@ const listed = 500
 
 // List implements store.Docs.
 func (d *Docs) List(ctx context.Context, prefix string) (out []store.Doc, err error) {
+	rows, err := d.list(ctx, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("list %q: %w", prefix, err)
+	}
+	docs, err := docsOf(rows)
+	if err != nil {
+		return nil, fmt.Errorf("list %q: %w", prefix, err)
+	}
+	for _, doc := range docs {
+		if doc.Version != "" {
+			out = append(out, doc)
+		}
+	}
+	return out, nil
+}
+
+// list are the rows below a prefix, with tombstones.
+func (d *Docs) list(ctx context.Context, prefix string) (out []driver.Row, err error) {
 	if err := store.CheckPrefix(prefix); err != nil {
-		return nil, fmt.Errorf("list: %w", err)
+		return nil, err
 	}
 	q := driver.Query{From: docKey(prefix), To: strings.TrimSuffix(docKey(prefix), "/") + "0", Limit: listed, Stale: true}
 	for {
 		rows, err := d.rows.Read(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("list %q: %w", prefix, err)
+			return nil, err
 		}
-		docs, err := docsOf(rows.Range)
-		if err != nil {
-			return nil, fmt.Errorf("list %q: %w", prefix, err)
-		}
-		for _, doc := range docs {
-			if doc.Version != "" {
-				out = append(out, doc)
-			}
-		}
+		out = append(out, rows.Range...)
 		if !rows.More || len(rows.Range) == 0 {
 			return out, nil
 		}

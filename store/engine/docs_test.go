@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/internal/proof/check"
 	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
@@ -17,35 +18,66 @@ import (
 
 // outcome is what a write was said to have come to.
 type outcome struct {
-	name string
-	err  error
+	name    string
+	deletes bool
+	err     error
 }
+
+// isEnded is told when a life was ended, and isLast by somebody new, at the end.
+type (
+	isEnded string
+	isLast  struct{}
+)
 
 // witness sees each write that a store executes, and holds it against what callers are told.
 type witness struct {
 	done, refused map[string]bool // by name
+	ended         string          // a life
+	last          driver.Op
+	settles       bool // no delete may stay unknown
 	broken        string
 }
 
-func newWitness() adversary.Judge { return &witness{map[string]bool{}, map[string]bool{}, ""} }
+func newWitness(settles bool) func() adversary.Judge {
+	return func() adversary.Judge {
+		return &witness{done: map[string]bool{}, refused: map[string]bool{}, settles: settles}
+	}
+}
 
 func (w *witness) Clone() adversary.Judge {
-	return &witness{maps.Clone(w.done), maps.Clone(w.refused), w.broken}
+	c := *w
+	c.done, c.refused = maps.Clone(w.done), maps.Clone(w.refused)
+	return &c
 }
 func (w *witness) Mark() uint64   { return 0 }
 func (w *witness) Broken() string { return w.broken }
-func (w *witness) Text() string   { return fmt.Sprint(w.done, w.refused) }
+func (w *witness) Text() string   { return fmt.Sprint(w.done, w.refused, w.ended, w.last.Name) }
 
 func (w *witness) Executed(op driver.Op) {
 	if w.done[op.Name] || w.refused[op.Name] {
 		w.broken = fmt.Sprintf("%s was done; before it was done: %v, said not to be done: %v", op.Name, w.done[op.Name], w.refused[op.Name])
 	}
-	w.done[op.Name] = true
+	w.done[op.Name], w.last = true, op
+	if w.ended != "" && strings.HasPrefix(op.Name, w.ended+".") {
+		w.broken = fmt.Sprintf("%s was done after its life had been ended", op.Name)
+	}
 }
 
-func (w *witness) Told(event any, _ uint64, _ adversary.Rows) {
+func (w *witness) Told(event any, _ uint64, rows adversary.Rows) {
 	o, _ := event.(outcome)
-	switch {
+	life, isEnd := event.(isEnded)
+	_, last := event.(isLast)
+	switch row := rows.All()["d/k"]; {
+	case isEnd:
+		w.ended = string(life)
+		if !isTomb(row) && strings.HasPrefix(row.Name, w.ended+".") {
+			w.broken = fmt.Sprintf("%s stands after its life has been ended", row.Name)
+		}
+	case last && !w.last.Delete && row.Name != w.last.Name, last && w.last.Delete && row.Version != "":
+		w.broken = fmt.Sprintf("%q was written last, and %q stands", w.last.Name, row.Name)
+	case last, o.name == "":
+	case w.settles && o.deletes && errors.Is(o.err, store.ErrUnknown):
+		w.broken = fmt.Sprintf("%s is not settled: %v", o.name, o.err)
 	case errors.Is(o.err, store.ErrUnknown):
 	case o.err == nil && !w.done[o.name]:
 		w.broken = o.name + " was said to be done"
@@ -73,7 +105,7 @@ func writes(values ...string) adversary.Script {
 				_, err = d.Put(ctx, store.Doc{Key: "k", Version: now.Version, Value: []byte(value)})
 			}
 			if value != "-" || now.Version != "" {
-				p.Tell(outcome{fmt.Sprintf("%s.%d", p.Name, r.names.Load()), err})
+				p.Tell(outcome{fmt.Sprintf("%s.%d", p.Name, r.names.Load()), value == "-", err})
 			}
 		}
 	}
@@ -83,6 +115,29 @@ func writes(values ...string) adversary.Script {
 func removes(p *adversary.Player) {
 	if row, err := NewRows(p, p.Name).Get(context.Background(), "d/k"); err == nil && row.Version != "" {
 		_, _ = p.Swap(context.Background(), driver.Op{Key: "d/k", Name: p.Name + ".gone", If: row.Version, Delete: true})
+	}
+}
+
+// sweeps sweeps twice, and rests in between.
+func sweeps(p *adversary.Player) {
+	s, now := NewDocs(NewRows(p, p.Name)).Sweeper(""), time.Duration(0)
+	s.now = func() time.Duration { return now }
+	for range 2 {
+		if s.Sweep(context.Background()) != nil {
+			return
+		}
+		p.Tell(outcome{})
+		p.Rest()
+		now += Quiet
+	}
+}
+
+// ends ends the life of the first caller, when that is dead, and sweeps.
+func ends(p *adversary.Player) {
+	p.Outlive(0)
+	if NewDocs(NewRows(p, p.Name+".end")).End(context.Background(), "p0", "k") == nil {
+		p.Tell(isEnded("p0"))
+		sweeps(p)
 	}
 }
 
@@ -99,15 +154,24 @@ func (m walk) Next(w adversary.World) (out []check.Move[adversary.World]) {
 // TestEveryInterleaving tries all orders of the requests of a few writers of a document, and all places of faults.
 func TestEveryInterleaving(t *testing.T) {
 	t.Parallel()
-	for name, m := range map[string]adversary.Model{ // order-free: each is walked alone
-		"two creates":                   {Scripts: []adversary.Script{writes("a"), writes("b")}, Faults: 2},
-		"a create beside one who takes": {Scripts: []adversary.Script{writes("a"), removes}, Faults: 1},
-		"writers and a deleter":         {Scripts: []adversary.Script{writes("a", "c"), writes("b", "-", "d")}, Before: writes("x"), Faults: 1},
-		"over a tombstone":              {Scripts: []adversary.Script{writes("a"), writes("b", "-")}, Before: writes("x", "-"), Faults: 2, Mute: true},
-		"two deleters":                  {Scripts: []adversary.Script{writes("-"), writes("-")}, Before: writes("x"), Faults: 2},
-	} {
+	all := map[string]adversary.Model{ // order-free: each is walked alone
+		"two creates":                           {Scripts: []adversary.Script{writes("a"), writes("b")}, Faults: 2},
+		"a create beside one who takes":         {Scripts: []adversary.Script{writes("a"), removes}, Faults: 1},
+		"writers and a deleter":                 {Scripts: []adversary.Script{writes("a", "c"), writes("b", "-", "d")}, Before: writes("x"), Faults: 1},
+		"over a tombstone":                      {Scripts: []adversary.Script{writes("a"), writes("b", "-")}, Before: writes("x", "-"), Faults: 2, Mute: true},
+		"two deleters":                          {Scripts: []adversary.Script{writes("-"), writes("-")}, Before: writes("x"), Faults: 2},
+		"a create beside a sweeper":             {Scripts: []adversary.Script{writes("a"), sweeps}, Before: writes("x", "-"), Faults: 1},
+		"two sweepers":                          {Scripts: []adversary.Script{sweeps, sweeps}, Before: writes("x", "-"), Faults: 1},
+		"a lost answer and a sweeper":           {Scripts: []adversary.Script{writes("-"), sweeps}, Before: writes("x"), Faults: 1, Only: "reply lost"},
+		"a second delete and a sweeper":         {Scripts: []adversary.Script{writes("a", "-"), sweeps}, Before: writes("x", "-"), Faults: 1, Only: "reply lost"},
+		"a create and the end":                  {Scripts: []adversary.Script{writes("a"), ends}, Faults: 2},
+		"a create over a tombstone and the end": {Scripts: []adversary.Script{writes("a"), ends}, Before: writes("x", "-"), Faults: 2},
+		"a heartbeat and the end":               {Scripts: []adversary.Script{writes("a", "b"), ends}, Faults: 1},
+	}
+	for name, m := range all { // order-free: each is walked alone
 		t.Run(name, func(t *testing.T) {
-			m.Judge = newWitness
+			m.Judge = newWitness(m.Only == "reply lost")
+			m.After = func(p *adversary.Player) { p.Tell(isLast{}) }
 			r := check.Explore(walk{m}, check.Options{States: 1_000_000, Violations: 1})
 			t.Logf("%d states, %d moves, depth %d", r.States, r.Moves, r.Depth)
 			for _, v := range r.Violations {
@@ -136,7 +200,28 @@ func flaws() []mutanttest.Flaw {
 	}
 }
 
+// flawsOfTombstones are what could be wrong with freeing them, and with the end of a life.
+func flawsOfTombstones() []mutanttest.Flaw {
+	flaw := func(name, file, found string, oldNew ...string) mutanttest.Flaw {
+		return mutanttest.New(name, "store/engine/"+file, found, oldNew...)
+	}
+	walked := func(scenario string) string { return "TestEveryInterleaving/^" + scenario + "$" }
+	return []mutanttest.Flaw{
+		flaw("freed too early, for a create", "step_sweep.go", walked("a create and the end"), ">= quiet", ">= 0"),
+		flaw("freed too early, for a lost answer", "step_sweep.go", walked("a lost answer and a sweeper"), ">= quiet", ">= 0"),
+		flaw("a new tombstone is as old as the one before", "step_sweep.go", walked("a second delete and a sweeper"), "if b.version != row.Version {", `if b.version == "" {`),
+		flaw("freed without a comparison", "tombstone.go", walked("a create beside a sweeper"),
+			"		_, err := s.docs.rows.Swap(ctx, op)", "		err := s.docs.rows.Free(ctx, []string{op.Key})"),
+		flaw("nothing is freed", "step_sweep.go", "TestSweep", ">= quiet", "> 2*quiet"),
+		flaw("documents are freed", "step_sweep.go", "TestSweep", "if !isTomb(row) {", "if row.Version == \"\" {"),
+		flaw("an end leaves nothing where nothing stands", "step_sweep.go", walked("a create and the end"), "		return ended(row, life)", "		return row.Version == \"\" || ended(row, life)"),
+		flaw("an end leaves another's tombstone", "step_sweep.go", walked("a create over a tombstone and the end"), "	return !isTomb(row) || ended(row, life)", "	return true"),
+		flaw("an end removes what another has written", "step_sweep.go", "TestEnd", "	return !isTomb(row) || ended(row, life)", "	return ended(row, life)"),
+		flaw("who was ended writes again", "docs.go", "TestEnd", "case ended(row, d.rows.life):", "case ended(row, d.rows.life+\"x\"):"),
+	}
+}
+
 func TestFlawsFit(t *testing.T) {
 	t.Parallel()
-	mutanttest.Fit(t, mutanttest.Set(flaws()))
+	mutanttest.Fit(t, mutanttest.Set(append(flaws(), flawsOfTombstones()...)))
 }

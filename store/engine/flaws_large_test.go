@@ -10,5 +10,5 @@ import (
 
 func TestFlawsAreFound(t *testing.T) {
 	t.Parallel()
-	mutanttest.AreFound(t, "store/engine", flaws())
+	mutanttest.AreFound(t, "store/engine", append(flaws(), flawsOfTombstones()...))
 }

@@ -29,13 +29,13 @@ func NewRows(d Driver, life string) *Rows { return &Rows{Driver: d, life: life} 
 // NewName is a name that nobody else gives.
 func (r *Rows) NewName() string { return fmt.Sprintf("%s.%d", r.life, r.names.Add(1)) }
 
-// Put writes one row and settles what became of it. nil: done. [*driver.Conflict]: not done, and never will be.
-// [*Doubt]: unknown. Every other error of the driver proves that nothing was or will be changed. The op needs a name of
-// [Rows.NewName].
-func (r *Rows) Put(ctx context.Context, op driver.Op) (driver.Version, error) {
+// Put writes one row, and others with it as driver.Documents does, and settles what became of it. nil: done.
+// [*driver.Conflict]: not done, and never will be. [*Doubt]: unknown. Every other error of the driver proves that
+// nothing was or will be changed. The op needs a name of [Rows.NewName].
+func (r *Rows) Put(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
 	a := attempt{op: op}
 	for {
-		v, err := r.Swap(ctx, op)
+		v, err := r.Swap(ctx, op, with...)
 		next := a.answered(err)
 		switch {
 		case next == tell && a.lost != nil && err != nil && !errors.Is(err, store.ErrConflict):

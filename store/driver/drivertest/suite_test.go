@@ -357,6 +357,23 @@ var mistakes = []struct {
 			return rows, err
 		}}
 	})},
+	{"a second close fails", "what has ended is refused", each(func(d drivertest.Documenter) drivertest.Documenter {
+		return &onceClosed{Documenter: d}
+	})},
+}
+
+// onceClosed is a driver whose second Close fails.
+type onceClosed struct {
+	drivertest.Documenter
+	closed bool
+}
+
+func (o *onceClosed) Close() error {
+	if o.closed {
+		return store.ErrClosed
+	}
+	o.closed = true
+	return o.Documenter.Close()
 }
 
 // again sends what may be lost once more.

@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine"
 )
 
-// AppendAll appends 1 to MaxBatch records, all or none, at the index that it returns and those behind it. It has one
-// outcome for all, as Append.
+// AppendAll appends records, at most as many as MaxBatch says, all or none, at the index that it returns and those
+// behind it. It has one outcome for all, as Append.
 func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, err error) {
-	if len(records) < 1 || len(records) > MaxBatch {
-		return 0, fmt.Errorf("append %d records: give 1 to %d", len(records), MaxBatch)
+	if len(records) < 1 || len(records) > l.batch {
+		return 0, fmt.Errorf("append %d records: give 1 to %d", len(records), l.batch)
 	}
 	for _, r := range records {
 		if err := l.refuse(r); err != nil {
@@ -27,6 +28,9 @@ func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, er
 	}
 	return first, nil
 }
+
+// MaxBatch is how many records one append may have.
+func (l *Log) MaxBatch() int { return l.batch }
 
 // MaxRecord is the largest record.
 func (l *Log) MaxRecord() int { return l.rows.Limits().Value }
@@ -41,7 +45,7 @@ func (l *Log) refuse(data []byte) error {
 
 func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 	row, _, _ := l.remembered()
-	b := batch{records: records}
+	b, c := batch{records: records}, contest{}
 	for {
 		var s state
 		var err error
@@ -62,47 +66,72 @@ func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 		if err := l.lay(ctx, &b, index); err != nil {
 			return 0, err
 		}
-		err = l.swap(ctx, row, s.without().added(name, b.entries), name)
-		done, now, err := l.outcome(ctx, err, index, name)
+		began := time.Now()
+		next, pages := s.without().added(name, b.entries)
+		err = l.swap(ctx, row, next, name, l.pages(pages)...)
+		took := time.Since(began)
+		done, err := l.outcome(ctx, err, index, name)
 		if done || err != nil {
 			return index, err
 		}
-		row = now
+		if err := l.pause(ctx, c.lose(took, sumOf([]byte(name)))); err != nil {
+			return 0, err // it will never be done
+		}
+		row = driver.Row{} // others went on meanwhile
 	}
 }
 
-// outcome says what an append came to whose swap returned err: done, or an error, or neither: then it will never be
-// done, and may be tried again. The head that stands now is returned if it is known.
-func (l *Log) outcome(ctx context.Context, err error, index uint64, name string) (done bool, now driver.Row, _ error) {
-	var c *driver.Conflict
-	if errors.As(err, &c) {
-		if c.Row != nil {
-			now = *c.Row
-		}
-		return false, now, nil
+// pages are the writes of pages that go with a swap.
+func (l *Log) pages(pages []page) (ops []driver.Op) {
+	for _, p := range pages {
+		key := l.pageKey(p.after + uint64(len(p.entries)))
+		ops = append(ops, driver.Op{Key: key, Name: l.rows.NewName(), Value: p.encode(nil), Once: true})
 	}
+	return ops
+}
+
+// outcome says what an append came to whose swap returned err: done, or an error, or neither: then it will never be
+// done, and may be tried again.
+func (l *Log) outcome(ctx context.Context, err error, index uint64, name string) (done bool, _ error) {
 	var d *engine.Doubt
-	if !errors.As(err, &d) || d.Row == nil {
-		return err == nil, now, err
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, store.ErrConflict):
+		return false, nil
+	case !errors.As(err, &d) || d.Row == nil:
+		return false, err
 	}
 	s, failed := l.learn(*d.Row)
 	if failed != nil {
-		return false, now, errors.Join(err, failed)
+		return false, errors.Join(err, failed)
 	}
 	who := s.whose(index, name)
 	if who != inPage {
-		return who == ours, *d.Row, nil
+		return who == ours, nil
 	}
 	row, failed := l.rows.Get(ctx, l.pageKey(s.pageEnd(index)))
 	if failed != nil {
-		return false, now, errors.Join(err, failed)
+		return false, errors.Join(err, failed)
 	}
 	if row.Version == "" {
-		return false, now, err // it was trimmed, and freed
+		return false, err // it was trimmed, and freed
 	}
 	p, failed := decodePage(row.Value)
 	if failed != nil {
-		return false, now, errors.Join(err, failed)
+		return false, errors.Join(err, failed)
 	}
-	return p.has(index, name), *d.Row, nil
+	return p.has(index, name), nil
+}
+
+// wait waits, unless ctx ends before.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -65,7 +65,7 @@ func (l *Log) leave(w *waiter) bool {
 func (l *Log) serve() {
 	for {
 		l.mu.Lock()
-		n := min(len(l.waiting), MaxBatch)
+		n := min(len(l.waiting), l.batch)
 		batch := slices.Clone(l.waiting[:n])
 		l.waiting = slices.Delete(l.waiting, 0, n)
 		l.serving = n > 0

@@ -4,7 +4,8 @@
 //
 // A store that orders nothing by itself has rows with conditional writes. [Log] keeps an order in one of them, the
 // head, which holds the newest records too ("tail"): an append is one request, and a look at a log without news is one
-// row. Records leave the head by pages.
+// row. Records leave the head by pages. A store that writes several rows in one swap keeps each record in a page of its
+// own instead, which is written with the head ("with"). The rest is the same.
 //
 // Nothing uses it in production yet: Elasticsearch is the first store that is to be put on it, in place of package
 // doclog.
@@ -13,7 +14,7 @@
 //
 //	l/<log>/head                         base, cut, freed, seed, and the records behind cut
 //	l/<log>/p/<20 digits>                a page: the records up to this index, a multiple of the page's size
-//	l/<log>/b/<20 digits>-<name>         a blob: a record of more than 4 KiB, written when the log was at this index
+//	l/<log>/b/<20 digits>-<name>         a blob: a large record, written when the log was at this index
 //	l/<log>/snap                         which snapshot counts
 //	l/<log>/s/<20 digits>-<name>/<part>  a part of a snapshot
 //
@@ -26,8 +27,12 @@
 // and adds his own. Until the swap nobody looks for the page. All write the same bytes: a page that is there already is
 // as good, and one that comes late is below base or the same.
 //
-// Callers of one handle share a swap: those that come while one is under way are in the next one, up to 16. The rest of
-// the log has no goroutine.
+// Callers of one handle share a swap: those that come while one is under way are in the next one, up to 16, or 64 where
+// records go with the head. The rest of the log has no goroutine.
+//
+// Contests. Handles compete for the head, and each swap sends all of it. Whose swap was refused waits for a few
+// requests' time, up to 16 after more losses, and reads the head anew. So the bytes of an append hardly grow with the
+// handles. The price is turns of very different length: who wins goes on while the others wait.
 //
 // Lost answers. A swap that is refused after an answer was lost was done before, or never will be. Its records would
 // stand at known indexes: what stands there tells by its name. If that page was freed, nothing can tell, and the
@@ -52,7 +57,8 @@
 //
 // # What is not guaranteed
 //
-// Progress of one handle among many that append at once: some handle appends, but it may be another one each time.
+// Progress of one handle among many that append at once: some handle appends, but it may be another one each time, or
+// the same one for hundreds of times.
 //
 // # Failures
 //

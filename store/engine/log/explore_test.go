@@ -107,6 +107,16 @@ func TestEveryInterleaving(t *testing.T) {
 	explore(t, scenarios())
 }
 
+// TestEveryInterleavingWith is the same where records are written with the head.
+func TestEveryInterleavingWith(t *testing.T) {
+	t.Parallel()
+	all := append(scenarios(), scenario{"an appender and a reader, lists lag", adversary.Model{Scripts: callers(appends("a1"), reads), Before: script(appends("x1", "x2")), Lags: true}, false})
+	for i := range all {
+		all[i].With = 4
+	}
+	explore(t, all)
+}
+
 func explore(t *testing.T, all []scenario) {
 	t.Helper()
 	for _, s := range all {

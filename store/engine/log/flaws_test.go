@@ -11,6 +11,9 @@ func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
 	return mutanttest.New(name, "store/engine/"+file, "TestEveryInterleaving/^"+found+"$", oldNew...)
 }
 
+// with names a scenario in which records are written with the head.
+func with(scenario string) string { return "TestEveryInterleavingWith/^" + scenario + "$" }
+
 // flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of package doclog
 // first.
 func flaws() []mutanttest.Flaw {
@@ -25,16 +28,16 @@ func flaws() []mutanttest.Flaw {
 			"case err == nil, a.lost == nil, a.op.Once", "case err == nil, a.lost == nil, !unknown && !errors.Is(err, store.ErrConflict), a.op.Once",
 			"	unknown := errors.Is(err, store.ErrUnknown)\n	if unknown {\n		a.lost = err\n	}", "	unknown := errors.Is(err, store.ErrUnknown)\n	if unknown {\n		a.lost = err\n	} else if a.lost != nil && !errors.Is(err, store.ErrConflict) {\n		a.lost = nil\n	}"),
 		newFlaw("an append with a lost answer is made anew", "log/append.go", "two appenders, two faults",
-			"		return who == ours, *d.Row, nil", "		return false, *d.Row, nil"),
+			"		return who == ours, nil", "		return false, nil"),
 		newFlaw("an append in a page is made anew", "log/append.go", "an appender that is passed, one fault",
-			"	return p.has(index, name), *d.Row, nil", "	return p.has(index, name) && index == 0, *d.Row, nil"),
+			"	return p.has(index, name), nil", "	return p.has(index, name) && index == 0, nil"),
 		newFlaw("an append whose page was freed is made anew", "log/append.go", "an appender that is passed, one fault",
-			"		return false, now, err // it was trimmed, and freed", "		return false, now, nil"),
+			"		return false, err // it was trimmed, and freed", "		return false, nil"),
 		newFlaw("an append with a lost answer counts as done", "log/append.go", "two appenders, two faults",
-			"		return who == ours, *d.Row, nil", "		return true, *d.Row, nil"),
+			"		return who == ours, nil", "		return true, nil"),
 		newFlaw("a page is written behind the swap", "log/append.go", "two appenders and a reader",
 			"		for _, p := range s.full() {\n			if err := l.rows.Once(ctx, l.pageKey(s.pageEnd(p.after+1)), p.encode(nil)); err != nil {\n				return 0, err\n			}\n		}\n", "",
-			"		done, now, err := l.outcome(", "		for _, p := range s.full() {\n			if err := l.rows.Once(ctx, l.pageKey(s.pageEnd(p.after+1)), p.encode(nil)); err != nil {\n				return 0, err\n			}\n		}\n		done, now, err := l.outcome("),
+			"		done, err := l.outcome(", "		for _, p := range s.full() {\n			if err := l.rows.Once(ctx, l.pageKey(s.pageEnd(p.after+1)), p.encode(nil)); err != nil {\n				return 0, err\n			}\n		}\n		done, err := l.outcome("),
 		newFlaw("a page that could not be written is dropped", "log/append.go", "an appender, three faults",
 			"p.encode(nil)); err != nil {\n				return 0, err", "p.encode(nil)); err != nil && ctx.Err() != nil {\n				return 0, err"),
 		newFlaw("a seed is put into a log in use", "log/seed.go", "a seed, an appender and a reader",
@@ -51,10 +54,18 @@ func flaws() []mutanttest.Flaw {
 		newFlaw("a trim passes the snapshot", "log/trim.go", "a trim beyond the snapshot",
 			"s.trimmed(min(index, snap.Index))", "s.trimmed(index)"),
 		newFlaw("a read looks at the head first", "log/read.go", "an appender, a trimmer and a reader",
-			"		var q driver.Query\n", "		q := driver.Query{Keys: []string{l.headKey()}}\n", "		q.Keys = append(q.Keys, l.headKey()) // last, so that it says why a page is missing\n", "",
-			"l.learn(rows.Keys[len(ends)])", "l.learn(rows.Keys[0])", "inPages(rows.Keys[:len(ends)], after, limit)", "inPages(rows.Keys[1:], after, limit)"),
+			"q.Keys = append(pages, q.Keys...)", "q.Keys = append(q.Keys, pages...)",
+			"append(rows.Range, rows.Keys[:len(q.Keys)-1]...), rows.Keys[len(q.Keys)-1]", "rows.Keys[1:], rows.Keys[0]"),
+		mutanttest.New("records are written behind the head", "store/engine/log/append.go", with("two appenders and a reader"),
+			"next, name, l.pages(pages)...)", "next, name)\n		for _, op := range l.pages(pages) {\n			_, _ = l.rows.Put(ctx, op)\n		}"),
+		mutanttest.New("records are written before the head", "store/engine/log/append.go", with("two appenders"),
+			"		err = l.swap(ctx, row, next, name, l.pages(pages)...)", "		for _, op := range l.pages(pages) {\n			_, _ = l.rows.Put(ctx, op)\n		}\n		err = l.swap(ctx, row, next, name)"),
+		mutanttest.New("an empty range is the end of the log", "store/engine/log/read.go", with("an appender and a reader, lists lag"),
+			"} else if len(all) == 0 {", "} else if len(all) == 0 && !ranged {"),
+		mutanttest.New("a range that leaves a record out is read on", "store/engine/log/read.go", "TestRangeWithAGap",
+			"			return rows[:i]", "			break"),
 		newFlaw("a read takes the head that is remembered", "log/read.go", "two appenders and a reader",
-			"		s, err := l.learn(rows.Keys[len(ends)])", "		s, err := l.learn(rows.Keys[len(ends)])\n		if known.end() > 0 {\n			s = known\n		}"),
+			"		s, err := l.learn(head)", "		s, err := l.learn(head)\n		if known.end() > 0 {\n			s = known\n		}"),
 		newFlaw("a read does not say that records were trimmed", "log/read.go", "an appender, a trimmer and a reader",
 			"		case after < s.base:", "		case after > s.end():"),
 		newFlaw("a snapshot is named before its parts are there", "log/snapshot.go", "a saver, two faults",
@@ -73,6 +84,12 @@ func flaws() []mutanttest.Flaw {
 			"l.rows.Once(ctx, l.blobKey(e.ref), data); err != nil {", "ctx.Err(); err != nil {"),
 		newFlaw("a blob that is trimmed is damage", "log/blob.go", "a look at a blob while it is trimmed",
 			"	if err == nil && f.index <= s.base {", "	if err == nil && f.index < 0 {"),
+		mutanttest.New("losers come back at once", "store/engine/log/append.go", "TestManyHandles/^8$",
+			"c.lose(took, sumOf([]byte(name)))", "min(0, c.lose(took, sumOf([]byte(name))))"),
+		mutanttest.New("losers come back together", "store/engine/log/step_contest.go", "TestPause",
+			"time.Duration(seed>>16)", "time.Duration(seed>>32)"),
+		mutanttest.New("a loser waits for ever longer", "store/engine/log/step_contest.go", "TestPause",
+			"min(c.lost, doublings)", "min(c.lost, 30)"),
 	}
 }
 

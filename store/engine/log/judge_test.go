@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
@@ -37,7 +38,11 @@ type event struct {
 func script(do func(h hand)) adversary.Script {
 	return func(p *adversary.Player) {
 		l := Open(engine.NewRows(p, p.Name), "x")
-		l.size, l.state.size, l.inline, l.reach = small, small, 2, small
+		l.inline, l.reach = 2, small
+		if l.size != withPage {
+			l.size, l.state.size = small, small
+		}
+		l.pause = func(context.Context, time.Duration) error { return nil } // others run between any two requests
 		do(hand{l, p})
 	}
 }
@@ -180,6 +185,9 @@ func (j *judge) Text() string {
 // Executed notes what stands: whatever becomes of the answer, an index is given once, and what was called not done is
 // not done.
 func (j *judge) Executed(op driver.Op) {
+	if p, err := decodePage(op.Value); err == nil && strings.Contains(op.Key, "/p/") {
+		j.stands(p)
+	}
 	if !strings.HasSuffix(op.Key, "/head") {
 		return
 	}
@@ -192,9 +200,13 @@ func (j *judge) Executed(op driver.Op) {
 		j.breaks("the head was at %d, and is at %d", j.head, s.end())
 	}
 	j.head = s.end()
-	for i, e := range s.tail {
+	j.stands(page{s.cut, s.tail})
+}
+
+func (j *judge) stands(p page) {
+	for i, e := range p.entries {
 		if e.ref == "" {
-			j.sees(s.cut+1+uint64(i), string(e.data)) //nolint:gosec // i is not negative
+			j.sees(p.after+1+uint64(i), string(e.data)) //nolint:gosec // i is not negative
 		}
 	}
 }

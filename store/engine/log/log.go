@@ -5,25 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine"
 )
 
-// pageSize is how many records a page of a new log has.
-const pageSize = 16
-
-// MaxBatch is how many records one append may have.
-const MaxBatch = pageSize
+// A new log has pages of 8 records, which wait in the head ("tail"); or of one, which are written with the head, if the
+// store can write so many rows in one swap ("with").
+const (
+	tailPage, tailBatch = 8, 16
+	withPage, withBatch = 1, 64
+)
 
 // Log is one handle on a log. It is safe for concurrent use.
 type Log struct {
 	rows   *engine.Rows
 	name   string
-	size   uint64 // of pages, where the log is new
-	inline int    // the largest record that is not a blob
-	reach  uint64 // how far behind its hint a blob may be used
+	size   uint64                                           // of pages, where the log is new
+	inline int                                              // the largest record that is not a blob
+	reach  uint64                                           // how far behind its hint a blob may be used
+	batch  int                                              // how many records one append may have
+	pause  func(ctx context.Context, d time.Duration) error // of a loser
 
 	mu    sync.Mutex
 	last  driver.Row // the newest head that was seen, by its end
@@ -41,7 +45,13 @@ var (
 
 // Open opens a log by its name, which is never given to another one, even after that was removed. It sends no request.
 func Open(r *engine.Rows, name string) *Log {
-	return &Log{rows: r, name: name, size: pageSize, inline: maxInline, reach: blobReach, state: state{size: pageSize}}
+	l := &Log{rows: r, name: name, size: tailPage, batch: tailBatch, inline: maxInline, reach: blobReach, pause: wait}
+	if most := r.Limits(); most.With > 0 {
+		l.size, l.batch = withPage, min(withBatch, most.With)
+		l.inline = min(most.Value, most.Swap/l.batch/2-most.Each) // half is for names, keys and the head
+	}
+	l.state.size = l.size
+	return l
 }
 
 func (l *Log) key(rest string) string { return "l/" + l.name + "/" + rest }
@@ -124,12 +134,12 @@ func (l *Log) change(ctx context.Context, fn func(state) state) (state, error) {
 	}
 }
 
-// swap replaces the head.
-func (l *Log) swap(ctx context.Context, row driver.Row, next state, name string) error {
+// swap replaces the head, and writes pages with it.
+func (l *Log) swap(ctx context.Context, row driver.Row, next state, name string, with ...driver.Op) error {
 	_, _, freed := l.remembered()
 	next.freed = max(next.freed, min(freed, next.base))
 	op := driver.Op{Key: row.Key, Name: name, If: row.Version, Value: next.encode()}
-	v, err := l.rows.Put(ctx, op)
+	v, err := l.rows.Put(ctx, op, with...)
 	if err == nil {
 		_, err = l.learn(driver.Row{Key: op.Key, Name: op.Name, Value: op.Value, Version: v})
 	}

@@ -8,8 +8,11 @@ import (
 	"github.com/rota-run/rota/store/driver"
 )
 
-// pagesAtOnce is how many pages one read asks for.
-const pagesAtOnce = 64
+// How many pages one read asks for: by their keys, or of one record by a range.
+const (
+	pagesAtOnce = 64
+	rowsAtOnce  = 512
+)
 
 // Read implements store.Log. A look without news is one row.
 func (l *Log) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
@@ -25,18 +28,15 @@ func (l *Log) Read(ctx context.Context, after uint64, limit int) (store.Page, er
 
 func (l *Log) read(ctx context.Context, after uint64, limit int) (store.Page, error) {
 	_, known, _ := l.remembered()
-	for {
-		ends := known.between(after, known.cut, min(pagesAtOnce, limit/int(known.size)+2)) //nolint:gosec // a size is small
-		var q driver.Query
-		for _, end := range ends {
-			q.Keys = append(q.Keys, l.pageKey(end))
-		}
-		q.Keys = append(q.Keys, l.headKey()) // last, so that it says why a page is missing
+	ranged := known.size == withPage && l.rows.Limits().Range == driver.Fresh
+	for ; ; ranged = false {
+		q := l.query(known, after, limit, ranged)
 		rows, err := l.rows.Read(ctx, q)
 		if err != nil {
 			return store.Page{}, err
 		}
-		s, err := l.learn(rows.Keys[len(ends)])
+		pages, head := append(rows.Range, rows.Keys[:len(q.Keys)-1]...), rows.Keys[len(q.Keys)-1]
+		s, err := l.learn(head)
 		switch {
 		case err != nil:
 			return store.Page{}, err
@@ -45,19 +45,48 @@ func (l *Log) read(ctx context.Context, after uint64, limit int) (store.Page, er
 		case after < s.base:
 			return store.Page{}, fmt.Errorf("trimmed up to %d: %w", s.base, store.ErrTruncated)
 		}
-		all, err := inPages(rows.Keys[:len(ends)], after, limit)
+		if ranged {
+			pages = l.following(pages, after)
+		}
+		all, err := inPages(pages, after, limit)
 		if err != nil {
 			return store.Page{}, err
 		}
 		if last := after + uint64(len(all)); last >= s.cut {
 			all = append(all, page{s.cut, s.tail}.behind(last, limit-len(all))...)
 		} else if len(all) == 0 {
-			known = s // it has cut off pages that we did not know of
+			known = s // it has cut off pages that we did not know of, or the range has left them out
 			continue
 		}
 		records, err := l.records(ctx, all)
 		return store.Page{Records: records, Head: s.end()}, err
 	}
+}
+
+// query asks for pages, and then for the head, so that it says why a page is missing.
+func (l *Log) query(known state, after uint64, limit int, ranged bool) (q driver.Query) {
+	q.Keys = []string{l.headKey()}
+	if ranged {
+		q.From, q.To, q.Limit = l.pageKey(after+1), l.key("p0"), min(limit, rowsAtOnce)
+		return q
+	}
+	most := min(pagesAtOnce, limit/int(known.size)+2) //nolint:gosec // a size is small
+	var pages []string
+	for _, end := range known.between(after, known.cut, most) {
+		pages = append(pages, l.pageKey(end))
+	}
+	q.Keys = append(pages, q.Keys...)
+	return q
+}
+
+// following are the first rows of a range, as long as none is left out: others are read later than it.
+func (l *Log) following(rows []driver.Row, after uint64) []driver.Row {
+	for i, row := range rows {
+		if row.Key != l.pageKey(after+1+uint64(i)) { //nolint:gosec // i is not negative
+			return rows[:i]
+		}
+	}
+	return rows
 }
 
 // inPages are the records behind an index, in pages that follow each other.

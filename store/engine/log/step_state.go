@@ -26,11 +26,16 @@ func (s state) without() state {
 	return s
 }
 
-// added is the state with entries of one append behind its newest one.
-func (s state) added(name string, entries []entry) state {
+// added is the state with entries of one append behind its newest one. Pages of one record do not wait in the head:
+// they are returned, to be written with it.
+func (s state) added(name string, entries []entry) (state, []page) {
 	s.tail = append(slices.Clone(s.tail), entries...)
 	s.tail[len(s.tail)-len(entries)].name = name
-	return s
+	if s.size > 1 {
+		return s, nil
+	}
+	pages := s.full()
+	return s.without(), pages
 }
 
 // trimmed is the state with a base of at least index. Pages that are trimmed leave the head without having been

@@ -39,6 +39,7 @@ type Model struct {
 	Only   string // the fault that happens; "": any
 	Mute   bool   // a conflict does not tell which row stands there
 	Lags   bool   // ranges are empty
+	With   int    // how many rows a swap may write beside the first
 }
 
 // caller is a script and how far it is.
@@ -51,7 +52,8 @@ type caller struct {
 	over    bool        // or dead
 	told    int
 	mark    uint64
-	started bool // the operation has sent a request
+	started bool  // the operation has sent a request
+	rests   []int // while it rests: for each caller, how many operations must have ended
 }
 
 // World is one state.
@@ -80,7 +82,7 @@ func (m Model) Start() []World {
 func (m Model) alone(w World, name string, s Script) World {
 	w.judge = w.judge.Clone()
 	mark := w.judge.Mark()
-	p := &Player{Name: name}
+	p := &Player{Name: name, with: m.With}
 	judged := 0
 	tell := func() {
 		for ; judged < len(p.told); judged++ {
@@ -90,6 +92,9 @@ func (m Model) alone(w World, name string, s Script) World {
 	}
 	p.direct = func(r request) (a answer) {
 		tell()
+		if r.waits() {
+			return a
+		}
 		for step := range r.steps() {
 			w, a = m.execute(w, r, step, a.rows)
 		}
@@ -104,7 +109,8 @@ func (m Model) alone(w World, name string, s Script) World {
 func (m Model) resume(w World, i int) World {
 	w.callers = slices.Clone(w.callers)
 	c := &w.callers[i]
-	p, over := play(fmt.Sprint("p", i), m.Scripts[i], c.past)
+	p := &Player{Name: fmt.Sprint("p", i), past: c.past, with: m.With}
+	over := play(p, m.Scripts[i])
 	if len(p.told) > c.told {
 		w.judge = w.judge.Clone()
 		for _, event := range p.told[c.told:] {
@@ -153,7 +159,13 @@ func (m Model) begin(w World, i int) World {
 
 func (m Model) answered(w World, i int, a answer) World {
 	w = m.begin(w, i)
+	return m.passed(w, i, a)
+}
+
+// passed gives a caller an answer, and runs it up to its next request.
+func (m Model) passed(w World, i int, a answer) World {
 	c := &w.callers[i]
+	c.rests = nil
 	sum := sha256.Sum256([]byte(c.sum + a.String()))
 	c.past, c.sum = append(slices.Clip(c.past), a), string(sum[:12])
 	return m.resume(w, i)
@@ -184,6 +196,10 @@ func (m Model) Moves(w World) []Move {
 	var out []Move
 	for i, c := range w.callers {
 		if c.over {
+			continue
+		}
+		if c.next.waits() {
+			out = append(out, m.wait(w, i)...)
 			continue
 		}
 		name := fmt.Sprintf("p%d %s", i, c.next)
@@ -217,6 +233,7 @@ func (m Model) failures(w World, i int, name string) []Move {
 	if r.kind != "read" {
 		done, _ := m.execute(w, r, 0, driver.Rows{})
 		late := w
+		r.from, r.of = i, w.callers[i].told
 		late.late = append(slices.Clip(w.late), r)
 		for _, f := range []struct {
 			name string
@@ -238,7 +255,7 @@ func (m Model) Key(w World) string {
 	var b strings.Builder
 	b.WriteString(w.rows.text)
 	for _, c := range w.callers {
-		fmt.Fprintln(&b, c.sum, c.over, c.mark, c.started, c.step, answer{rows: c.part})
+		fmt.Fprintln(&b, c.sum, c.over, c.mark, c.started, c.step, answer{rows: c.part}, c.told, c.rests)
 	}
 	for _, r := range w.late {
 		fmt.Fprintln(&b, r.key())

@@ -14,6 +14,7 @@ type Script func(p *Player)
 // Player runs a script with recorded answers. It is the driver of the script's handles.
 type Player struct {
 	Name   string // the caller's life
+	with   int    // driver.Limits
 	past   []answer
 	at     int
 	told   []any
@@ -25,8 +26,7 @@ type Player struct {
 type waiting struct{}
 
 // play runs a script as far as the answers go. over says that it came to its end.
-func play(name string, s Script, past []answer) (p *Player, over bool) {
-	p = &Player{Name: name, past: past}
+func play(p *Player, s Script) (over bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(waiting); !ok {
@@ -35,8 +35,7 @@ func play(name string, s Script, past []answer) (p *Player, over bool) {
 		}
 	}()
 	s(p)
-	over = true
-	return p, over
+	return true
 }
 
 // Tell says what came of an operation.
@@ -54,9 +53,16 @@ func (p *Player) ask(r request) answer {
 	return p.past[p.at-1]
 }
 
+// Rest ends when all calls that are under way now have ended, and all requests that they have sent have come to their
+// end. In real time a long wait does that.
+func (p *Player) Rest() { p.ask(request{kind: rest}) }
+
+// Outlive ends when the caller of a number is dead, or through its script.
+func (p *Player) Outlive(caller int) { p.ask(request{kind: outlive, from: caller}) }
+
 // Limits implements driver.Driver.
 func (p *Player) Limits() driver.Limits {
-	return driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100}
+	return driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100, With: p.with, Deletes: true}
 }
 
 // Close implements driver.Driver.

@@ -12,11 +12,20 @@ import (
 
 // request is one call of a driver.
 type request struct {
-	kind string // read, swap, free
-	q    driver.Query
-	ops  []driver.Op // of a swap, the one that is compared first
-	keys []string    // of a free
+	kind     string // read, swap, free, rest, outlive
+	q        driver.Query
+	ops      []driver.Op // of a swap, the one that is compared first
+	keys     []string    // of a free
+	from, of int         // of a late one: its caller, and how many operations that had ended; from: the one to outlive
 }
+
+// The requests that ask for nothing, but wait.
+const (
+	rest    = "rest"
+	outlive = "outlive"
+)
+
+func (r request) waits() bool { return r.kind == rest || r.kind == outlive }
 
 // steps is in how many parts a request is executed: the rows of a read are read one after the other, a range as one.
 func (r request) steps() int {
@@ -36,12 +45,16 @@ func (r request) String() string {
 		return fmt.Sprint("read ", r.q.From, " ", r.q.Keys)
 	case "free":
 		return fmt.Sprint("free ", r.keys)
+	case rest, outlive:
+		return fmt.Sprint(r.kind, r.from)
 	}
 	return fmt.Sprintf("swap %s if %q by %s", r.ops[0].Key, r.ops[0].If, r.ops[0].Name)
 }
 
 // key tells all of it.
-func (r request) key() string { return fmt.Sprintf("%s %v %v", r.kind, r.ops, r.keys) }
+func (r request) key() string {
+	return fmt.Sprintf("%s %v %v %d %d", r.kind, r.ops, r.keys, r.from, r.of)
+}
 
 // answer is what a call returned.
 type answer struct {
