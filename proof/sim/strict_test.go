@@ -10,14 +10,14 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine/replica"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // mistakes are in what effects say: no time, no value and no number of effects differs.
 func mistakes() map[string]func(machine.Effect) machine.Effect {
 	return map[string]func(machine.Effect) machine.Effect{
 		"a grant has lost its cause": func(e machine.Effect) machine.Effect {
-			a, ok := e.(shell.Assign)
+			a, ok := e.(member.Assign)
 			if !ok {
 				return e
 			}
@@ -30,14 +30,14 @@ func mistakes() map[string]func(machine.Effect) machine.Effect {
 			return a
 		},
 		"another incarnation is told than the member has": func(e machine.Effect) machine.Effect {
-			if j, ok := e.(shell.Joining); ok {
+			if j, ok := e.(member.Joining); ok {
 				j.Incarnation++
 				return j
 			}
 			return e
 		},
 		"what own commands did is not told": func(e machine.Effect) machine.Effect {
-			if a, ok := e.(shell.Applying); ok {
+			if a, ok := e.(member.Applying); ok {
 				a.Entries = nil
 				return a
 			}
