@@ -58,11 +58,12 @@ var rules = []rule{
 	{"protocol/outbox", []string{"cluster", "store", "protocol"}},
 	{"protocol/history", []string{"cluster", "protocol"}},
 	{"protocol/duty", []string{"cluster", "protocol"}},
-	{"protocol/fold", []string{"cluster", "store", "protocol", "protocol/history", "protocol/outbox", "protocol/shell"}},
+	{"protocol/fold", []string{"cluster", "store", "protocol", "protocol/history", "protocol/outbox", "protocol/member", "protocol/shell"}},
 	{"protocol/beat", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox"}},
 	{"protocol/elect", []string{"store", "protocol", "protocol/heartbeat"}},
-	{"protocol/shell", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox", "protocol/beat", "protocol/history"}},
-	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat", "protocol/history", "protocol/duty", "protocol/shell", "internal/ordered"}}, // protocols do not know each other
+	{"protocol/shell", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox", "protocol/beat", "protocol/history", "protocol/member"}},
+	{"protocol/member", []string{"cluster", "store", "protocol", "protocol/history", "protocol/outbox"}},
+	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat", "protocol/history", "protocol/duty", "protocol/member", "protocol/shell", "internal/ordered"}}, // protocols do not know each other
 	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal"}},
 	{"work/stage", []string{"flow", "store", "work"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},

@@ -105,8 +105,8 @@ func printViolations(out io.Writer, r check.Report) {
 
 // end prints the sum of what was walked.
 func (o *checkOptions) end(out io.Writer, r checkReport, took time.Duration) error {
-	r.Complete, r.Seconds = r.Walks == r.LeastWalks, took.Seconds()
-	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s\n", r.States, r.Depth, r.Complete, r.Seconds)
+	r.Complete, r.Seconds, r.Digest = r.Walks == r.LeastWalks, took.Seconds(), digestText(r.digest)
+	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s; digest %s\n", r.States, r.Depth, r.Complete, r.Seconds, r.Digest)
 	if o.json {
 		printJSON(out, r)
 	}
@@ -125,6 +125,9 @@ type checkReport struct {
 	Complete   bool    `json:"complete"`
 	Violations int     `json:"violations"`
 	Seconds    float64 `json:"seconds"`
+	Digest     string  `json:"digest"` // of what members said in all moves; equal where a change left their steps as they were
+
+	digest uint64
 }
 
 func (c *checkReport) add(r check.Report) {
@@ -132,6 +135,7 @@ func (c *checkReport) add(r check.Report) {
 		c.Walks++
 	}
 	c.States += r.States
+	c.digest = c.digest*0x9E3779B97F4A7C15 ^ r.Digest
 	c.Depth = max(c.Depth, r.Depth)
 	c.Violations += len(r.Violations)
 }

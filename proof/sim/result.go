@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -28,7 +29,7 @@ type Result struct {
 	Overlap time.Duration
 	// Accepted and Refused count effects on a resource that is fenced by tokens.
 	Accepted, Refused uint64
-	// Digest is a hash of all that happened: equal configs, equal digests.
+	// Digest is a hash of all that happened, with the text of every event and effect: equal configs, equal digests.
 	Digest    uint64
 	Violation *Violation
 }
@@ -62,6 +63,6 @@ func (w *world) finish() Result {
 	r := w.result
 	r.Duration, r.Events, r.Entries = time.Duration(w.now), w.events, w.oracle.ref.Applied()
 	r.Moves, r.Overlap, r.Accepted, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.accepted, w.oracle.refused
-	r.Digest, r.Violation = w.digest, w.oracle.violation
+	r.Digest, r.Violation = binary.BigEndian.Uint64(w.digest.Sum(nil)), w.oracle.violation
 	return r
 }

@@ -23,13 +23,17 @@ func (p *process) label() string { return fmt.Sprintf("%s#%d", p.name, p.id) }
 
 // note writes a line about what is not a step.
 func (w *world) note(format string, args ...any) {
+	fmt.Fprintf(w.digest, "\n%d "+format, append([]any{w.now}, args...)...)
 	if w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo) {
 		fmt.Fprintf(w.conf.Trace, "%7s %12s %s\n", "", time.Duration(w.now).Round(time.Microsecond), fmt.Sprintf(format, args...))
 	}
 }
 
-// describe is what the machine says about an event or an effect, or else its type.
+// describe is what the machine says about an event or an effect, or else its type, or all that there is to it.
 func (w *world) describe(x any) string {
+	if w.conf.Whole {
+		return string(machine.AppendText(nil, x))
+	}
 	if text := w.machine.Describe(x); text != "" {
 		return text
 	}

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
+	"hash"
 	"io"
 	"strings"
 	"time"
@@ -22,9 +24,10 @@ type Config struct {
 	// Drift is how wrong the rates of clocks may be, in thousandths; default 50, the bound that members count on. Beyond it owners may
 	// overlap: a run with more shows that the simulator would notice.
 	Drift int64
-	// Trace gets one line per event up to event TraceTo (0: all).
+	// Trace gets one line per event up to event TraceTo (0: all). With Whole a line has all that an event and its effects say, as the digest does.
 	Trace   io.Writer
 	TraceTo uint64
+	Whole   bool
 }
 
 // world is one run.
@@ -35,9 +38,10 @@ type world struct {
 	now     int64
 	queue   queue
 	seq     uint64
-	chance  chance // of the world itself: ties, the store
-	events  uint64 // steps of members so far
-	digest  uint64
+	chance  chance    // of the world itself: ties, the store
+	events  uint64    // steps of members so far
+	digest  hash.Hash // of the whole text of the trace
+	text    []byte    // of the last step
 	disk    *disk
 	procs   []*process // all that were ever started
 	starts  int
@@ -55,7 +59,7 @@ type world struct {
 // Run runs one world to its end, or to the first broken promise.
 func Run(c Config) Result {
 	c = withDefaults(c)
-	w := &world{conf: c, machine: c.Machine, plan: drawPlan(c), chance: stream(c.Seed, "world"), names: map[cluster.MemberID]int{}}
+	w := &world{conf: c, machine: c.Machine, digest: sha256.New(), plan: drawPlan(c), chance: stream(c.Seed, "world"), names: map[cluster.MemberID]int{}}
 	if c.Scripted {
 		w.plan.script = c.Script
 	}
@@ -124,8 +128,12 @@ func (w *world) broken() bool { return w.oracle.violation != nil }
 // stepped is called after every step of a member.
 func (w *world) stepped(p *process, ev machine.Event, fx []machine.Effect) {
 	w.events++
-	v := p.state.Value()
-	w.digest = (w.digest ^ uint64(v.Chain()) ^ uint64(v.Digest())<<1 ^ uint64(w.now) ^ uint64(p.id)<<48 ^ uint64(len(fx))) * 0x9E3779B97F4A7C15
+	w.text = fmt.Appendf(w.text[:0], "\n%d %d %s ", w.now, p.id, p.state.Phase())
+	w.text = append(machine.AppendText(machine.AppendText(w.text, p.state.Value()), ev), " → "...)
+	for _, e := range fx {
+		w.text = append(machine.AppendText(w.text, e), ", "...)
+	}
+	w.digest.Write(w.text) // never fails
 	if w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo) {
 		w.trace(p, ev, fx)
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/history"
-	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -42,31 +42,31 @@ type Taken struct {
 }
 
 // Effects returns the effects of the event. The value is what the member shows; reports says whether it reports foreign entries: one record is enough.
-func (t Taken) Effects(v cluster.Value, reports func() bool) []shell.Effect {
-	var out []shell.Effect
+func (t Taken) Effects(v cluster.Value, reports func() bool) []member.Effect {
+	var out []member.Effect
 	if t.trimmed {
-		out = append(out, shell.ReadSnapshot{})
+		out = append(out, member.ReadSnapshot{})
 	}
 	if t.Moved {
-		out = append(out, shell.Applying{Value: v, Entries: t.Applied})
+		out = append(out, member.Applying{Value: v, Entries: t.Applied})
 	}
 	if t.foreign.Count > 0 && reports() {
-		out = append(out, shell.Refusing{Key: t.foreign.Key(), Reason: t.foreign.Reason})
+		out = append(out, member.Refusing{Key: t.foreign.Key(), Reason: t.foreign.Reason})
 	}
 	return out
 }
 
 // Look returns the next read if it is due.
-func (r *Reader) Look(now protocol.Instant, at cluster.Index) (shell.ReadLog, bool) {
+func (r *Reader) Look(now protocol.Instant, at cluster.Index) (member.ReadLog, bool) {
 	if r.Busy || now < r.Rest || !r.Hint && now < r.Next {
-		return shell.ReadLog{}, false
+		return member.ReadLog{}, false
 	}
 	r.Busy, r.Hint, r.after = true, false, at
-	return shell.ReadLog{After: at}, true
+	return member.ReadLog{After: at}, true
 }
 
 // Read applies what a read has returned.
-func (r *Reader) Read(v *cluster.Value, ev shell.Read, t Turn) Taken {
+func (r *Reader) Read(v *cluster.Value, ev member.Read, t Turn) Taken {
 	r.Busy, r.Next = false, t.Retry
 	if ev.Err != "" {
 		r.Rest = t.Retry
@@ -89,7 +89,7 @@ func (r *Reader) Read(v *cluster.Value, ev shell.Read, t Turn) Taken {
 }
 
 // Loaded takes the value of a snapshot if it is newer.
-func (r *Reader) Loaded(v *cluster.Value, ev shell.SnapshotRead, t Turn) Taken {
+func (r *Reader) Loaded(v *cluster.Value, ev member.SnapshotRead, t Turn) Taken {
 	r.Busy, r.Snap, r.Next = false, false, t.Retry
 	if ev.Halt != nil || ev.Err != "" || !ev.Found || ev.Value.Index() <= v.Index() {
 		return Taken{Halt: ev.Halt}
@@ -102,7 +102,7 @@ func (r *Reader) Loaded(v *cluster.Value, ev shell.SnapshotRead, t Turn) Taken {
 
 // Acknowledged handles the index of an own entry. Directly after the value it is what the next read would return, since indexes grow and entries never
 // change. Else it is false: the entry must be read.
-func (r *Reader) Acknowledged(v *cluster.Value, ev shell.Appended, t Turn) (Taken, bool) {
+func (r *Reader) Acknowledged(v *cluster.Value, ev member.Appended, t Turn) (Taken, bool) {
 	if ev.Index == v.Index()+1 {
 		return r.apply(v, []store.Record{{Index: uint64(ev.Index), Data: ev.Data}}, t), true
 	}
@@ -155,14 +155,14 @@ func applyRecord(v *cluster.Value, rec store.Record) (a protocol.Applied, cost i
 }
 
 // Check asks the store which history it has, while there is a doubt.
-func (r *Reader) Check(now protocol.Instant, at cluster.Index) (shell.CheckLog, bool) {
+func (r *Reader) Check(now protocol.Instant, at cluster.Index) (member.CheckLog, bool) {
 	h, ask := r.History.Ask(now)
 	r.History = h
-	return shell.CheckLog{At: at}, ask
+	return member.CheckLog{At: at}, ask
 }
 
 // Checked handles the answer.
-func (r *Reader) Checked(ev shell.LogChecked, t Turn) Taken {
+func (r *Reader) Checked(ev member.LogChecked, t Turn) Taken {
 	h, why := r.History.Answer(t.Now, ev.Asked, ev.Has, ev.Err != "", t.Retry.Sub(t.Now))
 	if r.History = h; why != "" {
 		return Taken{Halt: &protocol.DivergedError{Index: ev.Asked, Reason: why}}

@@ -2,7 +2,7 @@ package fold
 
 import (
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // snaps is when a member writes snapshots.
@@ -40,14 +40,14 @@ type Saves struct {
 
 // Save returns the snapshot that is due, of the newest value passed since the last call. It frees the entries before the former snapshot, so that readers
 // that are a little late need not load it.
-func (r *Reader) Save(v *cluster.Value, s Saves) (shell.SaveSnapshot, bool) {
+func (r *Reader) Save(v *cluster.Value, s Saves) (member.SaveSnapshot, bool) {
 	even := r.even
 	r.even = cluster.Value{}
 	due := v.Applied()-r.savedAt >= s.Every || s.Cost > 0 && r.cost >= s.Cost
 	if r.saving || !due || even.Index() <= r.lastSnap || !s.Writes() {
-		return shell.SaveSnapshot{}, false
+		return member.SaveSnapshot{}, false
 	}
-	out := shell.SaveSnapshot{Value: even, TrimTo: r.lastSnap}
+	out := member.SaveSnapshot{Value: even, TrimTo: r.lastSnap}
 	r.saving, r.savedAt, r.lastSnap = true, even.Applied(), even.Index()
 	r.cost -= r.evenCost
 	return out, true

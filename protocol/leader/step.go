@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/elect"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
-	"github.com/rota-run/rota/protocol/shell"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -95,7 +95,7 @@ type State struct {
 	wake     protocol.Instant
 	busy     []string // keys and prefixes with a call under way, sorted
 	rest     protocol.Instant
-	contact  shell.Contact
+	contact  member.Contact
 }
 
 // renewal is the state of our own heartbeat, in this life.

@@ -4,52 +4,52 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
-// Effect is what a member wants done. Those below, and those of package shell, are all that the protocol can do to the world.
-type Effect = shell.Effect
+// Effect is what a member wants done. Those below, and those of package member, are all that the protocol can do to the world.
+type Effect = member.Effect
 
-// Effects that every protocol has; see package shell.
+// Effects that every protocol has; see package member.
 type (
-	Assign       = shell.Assign
-	Reply        = shell.Reply
-	Applying     = shell.Applying
-	Joining      = shell.Joining
-	Removing     = shell.Removing
-	Refusing     = shell.Refusing
-	StoreChanged = shell.StoreChanged
-	WakeAt       = shell.WakeAt
-	Left         = shell.Left
-	Halt         = shell.Halt
+	Assign       = member.Assign
+	Reply        = member.Reply
+	Applying     = member.Applying
+	Joining      = member.Joining
+	Removing     = member.Removing
+	Refusing     = member.Refusing
+	StoreChanged = member.StoreChanged
+	WakeAt       = member.WakeAt
+	Left         = member.Left
+	Halt         = member.Halt
 )
 
 type (
 	// Fetch reads documents, in one request or several. Each is at least as new as the call.
 	Fetch struct {
-		shell.Call
+		member.Call
 		ID   uint64
 		Keys []string
 	}
 	// Survey reads documents, and all partitions and jobs that a list shows. What the list shows of a partition that binds others counts where it is as
 	// the last survey has read it.
 	Survey struct {
-		shell.Call
+		member.Call
 		Keys  []string
 		known *facts   // what that survey has read; nil for none in this term
 		wrote []string // partitions that were written since, sorted
 	}
 	// Write puts a document over the version in it, or deletes that version.
 	Write struct {
-		shell.Call
+		member.Call
 		ID     uint64
 		Doc    store.Doc
 		Delete bool
 	}
 	// Renew writes the member's own heartbeat over a version of it; "" creates it.
 	Renew struct {
-		shell.Call
+		member.Call
 		Key     string
 		Version store.Version
 		Beat    uint64
@@ -60,12 +60,12 @@ type (
 	}
 	// ReadView reads a view.
 	ReadView struct {
-		shell.Call
+		member.Call
 		View uint64
 	}
 	// Show writes a view and removes the one before the last.
 	Show struct {
-		shell.Call
+		member.Call
 		View  uint64
 		Value cluster.Value
 	}

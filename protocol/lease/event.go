@@ -5,12 +5,12 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
 // Event is what happens to a member.
-type Event = shell.Event
+type Event = member.Event
 
 // Outcome is how a write ended.
 type Outcome uint8
@@ -23,14 +23,14 @@ const (
 	Conflict         // not done: the version is not current
 )
 
-// Events that every protocol has; see package shell.
+// Events that every protocol has; see package member.
 type (
-	Woken    = shell.Woken
-	Hinted   = shell.Hinted
-	Reported = shell.Reported
-	Proposed = shell.Proposed
-	Closed   = shell.Closed
-	Stop     = shell.Stop
+	Woken    = member.Woken
+	Hinted   = member.Hinted
+	Reported = member.Reported
+	Proposed = member.Proposed
+	Closed   = member.Closed
+	Stop     = member.Stop
 )
 
 type (

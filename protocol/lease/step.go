@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
-	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -82,7 +82,7 @@ type State struct {
 	reported uint64
 	assigned protocol.Assignment
 	wake     protocol.Instant
-	contact  shell.Contact
+	contact  member.Contact
 }
 
 // call is one kind of store call: at most one is under way.

@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
-	"github.com/rota-run/rota/protocol/shell"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -95,7 +95,7 @@ type State struct {
 	changed  cluster.Index // Reactions.Changed that assigned reflects
 	wake     protocol.Instant
 	watching string // key of the heartbeat that the shell watches
-	contact  shell.Contact
+	contact  member.Contact
 }
 
 // call is one kind of store call: at most one is under way.

@@ -6,34 +6,17 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/history"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
-// CheckLog asks which chain hash somebody would have at At who reads the log now, from its snapshot on.
-type CheckLog struct {
-	Call
-	At cluster.Index
-}
-
-// LogChecked answers CheckLog. Has is before At where the log ends before it, and after At where the snapshot is.
-type LogChecked struct {
-	Now   protocol.Instant
-	Asked cluster.Index
-	Has   history.Point
-	Err   string
-}
-
-// At implements Event.
-func (e LogChecked) At() protocol.Instant { return e.Now }
-
-func (c *LogCaller) checkLog(ctx context.Context, at cluster.Index) Event {
+func (c *LogCaller) checkLog(ctx context.Context, at cluster.Index) member.Event {
 	has, err := chainAt(ctx, c.Store, at)
 	if errors.Is(err, store.ErrClosed) {
-		return Closed{Now: c.Now(), Err: err}
+		return member.Closed{Now: c.Now(), Err: err}
 	}
-	return LogChecked{Now: c.Now(), Asked: at, Has: has, Err: Text(err)}
+	return member.LogChecked{Now: c.Now(), Asked: at, Has: has, Err: Text(err)}
 }
 
 // chainAt hashes what the store has, from its snapshot up to an index.

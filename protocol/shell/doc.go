@@ -4,7 +4,7 @@
 //
 // A protocol decides in a function without side effects: from a state and an event to another state and effects. What is around that function is the same
 // for all of them, and is here: the loop, the store calls on goroutines of their own, the watches, the alarm clock, the answers to those who propose, the
-// callbacks, the end. The events and effects that every protocol has are types of this package; a protocol adds its own beside them.
+// callbacks, the end. The events and effects that every protocol has are types of package member.
 //
 // # State
 //

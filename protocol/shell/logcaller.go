@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/beat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -42,8 +43,8 @@ func NewLogCaller(c protocol.Config) LogCaller {
 }
 
 // Timeout is how long the call of an effect may take.
-func (c *LogCaller) Timeout(e Effect) time.Duration {
-	if r, ok := e.(Renew); ok {
+func (c *LogCaller) Timeout(e member.Effect) time.Duration {
+	if r, ok := e.(member.Renew); ok {
 		return cmp.Or(r.Wait, c.TTL/3)
 	}
 	return c.TTL
@@ -61,22 +62,22 @@ func (c *LogCaller) Beat() *beat.Writer {
 func (c *LogCaller) Close(ctx context.Context) { c.Beat().Close(ctx) }
 
 // Call makes the call of an effect of this package and returns the event that answers it; nil for other effects.
-func (c *LogCaller) Call(ctx context.Context, e Effect) Event {
+func (c *LogCaller) Call(ctx context.Context, e member.Effect) member.Event {
 	switch e := e.(type) {
-	case ReadLog:
+	case member.ReadLog:
 		return c.Paged(c.Store.Read(ctx, uint64(e.After), readLimit))
-	case ReadSnapshot:
+	case member.ReadSnapshot:
 		return c.readSnapshot(ctx)
-	case CheckLog:
+	case member.CheckLog:
 		return c.checkLog(ctx, e.At)
-	case Append:
+	case member.Append:
 		return c.append(ctx, e)
-	case SaveSnapshot:
+	case member.SaveSnapshot:
 		c.saveSnapshot(ctx, e)
-		return SnapshotSaved{Now: c.Now()}
-	case Renew:
+		return member.SnapshotSaved{Now: c.Now()}
+	case member.Renew:
 		sent, ttl, out, err := c.Beat().Renew(ctx, beat.Renewal{Key: e.Key, Create: e.Create, Life: e.Life, TTL: e.TTL})
-		return Renewed{Now: c.Now(), Sent: sent, Key: e.Key, TTL: ttl, Outcome: out, Err: Text(err)}
+		return member.Renewed{Now: c.Now(), Sent: sent, Key: e.Key, TTL: ttl, Outcome: out, Err: Text(err)}
 	}
 	return nil
 }
@@ -90,36 +91,36 @@ func Text(err error) string {
 }
 
 // Paged is the event of a read of the log.
-func (c *LogCaller) Paged(page store.Page, err error) Event {
+func (c *LogCaller) Paged(page store.Page, err error) member.Event {
 	switch {
 	case errors.Is(err, store.ErrClosed):
-		return Closed{Now: c.Now(), Err: err}
+		return member.Closed{Now: c.Now(), Err: err}
 	case errors.Is(err, store.ErrTruncated):
-		return Read{Now: c.Now(), Truncated: true}
+		return member.Read{Now: c.Now(), Truncated: true}
 	}
-	return Read{Now: c.Now(), Page: page, Err: Text(err)}
+	return member.Read{Now: c.Now(), Page: page, Err: Text(err)}
 }
 
-func (c *LogCaller) append(ctx context.Context, e Append) Event {
+func (c *LogCaller) append(ctx context.Context, e member.Append) member.Event {
 	e.Entry.AtMS = c.Wall().UnixMilli()
 	data := e.Entry.Encode()
 	index, err := c.Store.Append(ctx, data)
-	return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: data, Err: Text(err)}
+	return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: data, Err: Text(err)}
 }
 
-func (c *LogCaller) readSnapshot(ctx context.Context) Event {
+func (c *LogCaller) readSnapshot(ctx context.Context) member.Event {
 	rec, err := c.Store.Snapshot(ctx)
 	if errors.Is(err, store.ErrNotFound) {
-		return SnapshotRead{Now: c.Now(), Err: "the log was trimmed and there is no snapshot"}
+		return member.SnapshotRead{Now: c.Now(), Err: "the log was trimmed and there is no snapshot"}
 	}
 	if err != nil {
-		return SnapshotRead{Now: c.Now(), Err: Text(err)}
+		return member.SnapshotRead{Now: c.Now(), Err: Text(err)}
 	}
 	v, err := cluster.DecodeSnapshot(rec.Data)
-	return SnapshotRead{Now: c.Now(), Value: v, Found: err == nil, Halt: err}
+	return member.SnapshotRead{Now: c.Now(), Value: v, Found: err == nil, Halt: err}
 }
 
-func (c *LogCaller) saveSnapshot(ctx context.Context, e SaveSnapshot) {
+func (c *LogCaller) saveSnapshot(ctx context.Context, e member.SaveSnapshot) {
 	log := c.Logger.With("index", uint64(e.Value.Index()))
 	err := c.Store.SaveSnapshot(ctx, store.Record{Index: uint64(e.Value.Index()), Data: e.Value.Snapshot()})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // ErrStopped answers proposals of a member that is not running any more; their outcome is unknown.
@@ -29,9 +30,9 @@ type State interface {
 // Caller makes store calls and turns their answers into events. It decides nothing. A simulated member has the same one, with a simulated store and clock.
 type Caller interface {
 	// Call makes the call of an effect; nil for an effect that is not answered. It may be called from any goroutine.
-	Call(ctx context.Context, e Effect) Event
+	Call(ctx context.Context, e member.Effect) member.Event
 	// Timeout is how long the call of an effect may take.
-	Timeout(e Effect) time.Duration
+	Timeout(e member.Effect) time.Duration
 	// Close removes the member's heartbeat after it has left or halted.
 	Close(ctx context.Context)
 }
@@ -39,7 +40,7 @@ type Caller interface {
 // Machine is a protocol as the shell drives it.
 type Machine[S State] struct {
 	Start S
-	Step  func(S, Event) (S, []Effect)
+	Step  func(S, member.Event) (S, []member.Effect)
 	// Caller makes the caller of the run, once.
 	Caller Caller
 	// Watched is what the store is asked to hint at in a state: prefixes of documents, and the log or not. nil: nothing.
@@ -54,13 +55,13 @@ type Machine[S State] struct {
 type Member[S State] struct {
 	c     protocol.Config
 	m     Machine[S]
-	inbox chan Event
+	inbox chan member.Event
 	out   chan protocol.Assignment
 	over  chan struct{} // closed when Run is about to return
 
 	mu       sync.Mutex
 	state    S // after the last step
-	waiting  map[uint64]chan Reply
+	waiting  map[uint64]chan member.Reply
 	nextID   uint64
 	reportMu sync.Mutex
 }
@@ -68,8 +69,8 @@ type Member[S State] struct {
 // New makes a member; Run starts it. The config must have its defaults.
 func New[S State](c protocol.Config, m Machine[S]) *Member[S] {
 	return &Member[S]{
-		c: c, m: m, inbox: make(chan Event, 64), out: make(chan protocol.Assignment, 1), over: make(chan struct{}),
-		state: m.Start, waiting: make(map[uint64]chan Reply),
+		c: c, m: m, inbox: make(chan member.Event, 64), out: make(chan protocol.Assignment, 1), over: make(chan struct{}),
+		state: m.Start, waiting: make(map[uint64]chan member.Reply),
 	}
 }
 
@@ -80,7 +81,7 @@ func (r *Member[S]) Assignments() <-chan protocol.Assignment { return r.out }
 func (r *Member[S]) Report(version uint64, reports []protocol.Report) {
 	r.reportMu.Lock() // reports must not overtake each other
 	defer r.reportMu.Unlock()
-	r.post(Reported{Now: r.c.Clock(), Version: version, Reports: reports})
+	r.post(member.Reported{Now: r.c.Clock(), Version: version, Reports: reports})
 }
 
 // Propose implements protocol.Member.
@@ -95,12 +96,12 @@ func (r *Member[S]) Propose(ctx context.Context, commands ...cluster.Command) ([
 	}
 	id, reply := r.expect()
 	defer r.forget(id)
-	if !r.post(Proposed{Now: r.c.Clock(), ID: id, Commands: commands}) {
+	if !r.post(member.Proposed{Now: r.c.Clock(), ID: id, Commands: commands}) {
 		return nil, fmt.Errorf("propose: %w", ErrStopped)
 	}
 	select {
 	case a := <-reply:
-		return a.Results, a.err()
+		return a.Results, failure(a)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("propose: outcome unknown: %w", context.Cause(ctx))
 	case <-r.over:
@@ -108,7 +109,8 @@ func (r *Member[S]) Propose(ctx context.Context, commands ...cluster.Command) ([
 	}
 }
 
-func (e Reply) err() error {
+// failure is why a proposal was not done, or that nobody knows whether it was; nil where it was done.
+func failure(e member.Reply) error {
 	switch {
 	case e.Unknown:
 		return fmt.Errorf("propose: outcome unknown: %s", e.Err)
@@ -118,11 +120,11 @@ func (e Reply) err() error {
 	return nil
 }
 
-func (r *Member[S]) expect() (uint64, chan Reply) {
+func (r *Member[S]) expect() (uint64, chan member.Reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.nextID++
-	ch := make(chan Reply, 1)
+	ch := make(chan member.Reply, 1)
 	r.waiting[r.nextID] = ch
 	return r.nextID, ch
 }
@@ -157,7 +159,7 @@ func (r *Member[S]) Status() protocol.Status {
 }
 
 // post gives an event to the loop; false when that is over.
-func (r *Member[S]) post(ev Event) bool {
+func (r *Member[S]) post(ev member.Event) bool {
 	select {
 	case r.inbox <- ev:
 		return true

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -23,10 +24,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // state is that of a protocol that does what its test says: it answers each event with the effects that react gives.
 type state struct {
-	seen     []shell.Event
+	seen     []member.Event
 	assigned protocol.Assignment
 	watched  []string
-	react    func(shell.Event) []shell.Effect
+	react    func(member.Event) []member.Effect
 }
 
 func (s state) Value() cluster.Value          { return cluster.Value{} }
@@ -36,14 +37,14 @@ func (s state) Tenure() (cluster.Incarnation, protocol.Instant) {
 }
 func (s state) Status() protocol.Status { return protocol.Status{Pending: len(s.seen)} }
 
-func step(s state, ev shell.Event) (state, []shell.Effect) {
+func step(s state, ev member.Event) (state, []member.Effect) {
 	s.seen = append(slices.Clip(s.seen), ev)
 	fx := s.react(ev)
 	for _, e := range fx {
 		if w, ok := e.(look); ok {
 			s.watched = w.prefixes
 		}
-		if a, ok := e.(shell.Assign); ok {
+		if a, ok := e.(member.Assign); ok {
 			s.assigned = a.Assignment
 		}
 	}
@@ -52,7 +53,7 @@ func step(s state, ev shell.Event) (state, []shell.Effect) {
 
 // look is a call; so is what the test's protocol watches from then on.
 type look struct {
-	shell.Call
+	member.Call
 	name     string
 	prefixes []string
 }
@@ -74,7 +75,7 @@ type caller struct {
 	closed bool
 }
 
-func (c *caller) Timeout(shell.Effect) time.Duration { return time.Second }
+func (c *caller) Timeout(member.Effect) time.Duration { return time.Second }
 
 func (c *caller) Close(context.Context) {
 	c.mu.Lock()
@@ -82,7 +83,7 @@ func (c *caller) Close(context.Context) {
 	c.closed = true
 }
 
-func (c *caller) Call(ctx context.Context, e shell.Effect) shell.Event {
+func (c *caller) Call(ctx context.Context, e member.Effect) member.Event {
 	select {
 	case <-time.After(c.takes):
 		return looked{Now: c.clock(), Name: e.(look).name}
@@ -98,17 +99,17 @@ type rig struct {
 	caller *caller
 	leave  context.CancelFunc
 	ended  chan error
-	events chan shell.Event
+	events chan member.Event
 }
 
-func start(t *testing.T, s protocol.Store, c protocol.Config, react func(shell.Event) []shell.Effect) *rig {
+func start(t *testing.T, s protocol.Store, c protocol.Config, react func(member.Event) []member.Effect) *rig {
 	t.Helper()
-	r := &rig{clock: protocol.NewProcessClock(), ended: make(chan error, 1), events: make(chan shell.Event, 1000)}
+	r := &rig{clock: protocol.NewProcessClock(), ended: make(chan error, 1), events: make(chan member.Event, 1000)}
 	r.caller = &caller{clock: r.clock, takes: 10 * time.Millisecond}
 	c.Member, c.Store, c.Clock = "m", s, r.clock
 	c = shell.Defaults(c)
 	r.m = shell.New(c, shell.Machine[state]{
-		Start: state{react: func(ev shell.Event) []shell.Effect {
+		Start: state{react: func(ev member.Event) []member.Effect {
 			r.events <- ev
 			return react(ev)
 		}},
@@ -122,7 +123,7 @@ func start(t *testing.T, s protocol.Store, c protocol.Config, react func(shell.E
 }
 
 // next is the next event of a kind.
-func next[E shell.Event](t *testing.T, r *rig) E {
+func next[E member.Event](t *testing.T, r *rig) E {
 	t.Helper()
 	for {
 		select {
@@ -138,9 +139,9 @@ func next[E shell.Event](t *testing.T, r *rig) E {
 }
 
 // stops leaves when it is asked to.
-func stops(ev shell.Event) []shell.Effect {
-	if _, ok := ev.(shell.Stop); ok {
-		return []shell.Effect{shell.Left{}}
+func stops(ev member.Event) []member.Effect {
+	if _, ok := ev.(member.Stop); ok {
+		return []member.Effect{member.Left{}}
 	}
 	return nil
 }
@@ -154,18 +155,18 @@ func TestRun(t *testing.T) {
 		var r *rig
 		var due protocol.Instant
 		woken := 0
-		r = start(t, open(), protocol.Config{}, func(ev shell.Event) []shell.Effect {
-			if e, ok := ev.(shell.Woken); ok {
+		r = start(t, open(), protocol.Config{}, func(ev member.Event) []member.Effect {
+			if e, ok := ev.(member.Woken); ok {
 				if woken++; woken == 1 {
 					due = e.Now.Add(time.Minute)
-					return []shell.Effect{shell.WakeAt{At: due}}
+					return []member.Effect{member.WakeAt{At: due}}
 				}
-				return []shell.Effect{look{name: "x"}}
+				return []member.Effect{look{name: "x"}}
 			}
 			return stops(ev)
 		})
-		next[shell.Woken](t, r)
-		if e := next[shell.Woken](t, r); e.Now != due {
+		next[member.Woken](t, r)
+		if e := next[member.Woken](t, r); e.Now != due {
 			t.Errorf("woken at %d, want %d", e.Now, due)
 		}
 		if e := next[looked](t, r); e.Name != "x" || e.Err != nil || e.Now != due.Add(r.caller.takes) {
@@ -186,10 +187,10 @@ func TestACallIsLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		started := make(chan *rig, 1)
-		r := start(t, open(), protocol.Config{}, func(ev shell.Event) []shell.Effect {
-			if _, ok := ev.(shell.Woken); ok {
+		r := start(t, open(), protocol.Config{}, func(ev member.Event) []member.Effect {
+			if _, ok := ev.(member.Woken); ok {
 				(<-started).caller.takes = time.Hour
-				return []shell.Effect{look{name: "slow"}}
+				return []member.Effect{look{name: "slow"}}
 			}
 			return stops(ev)
 		})
@@ -208,8 +209,8 @@ func TestACallIsLimited(t *testing.T) {
 func TestItLeavesInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, open(), protocol.Config{LeaveTimeout: 7 * time.Second}, func(shell.Event) []shell.Effect { return nil })
-		next[shell.Woken](t, r)
+		r := start(t, open(), protocol.Config{LeaveTimeout: 7 * time.Second}, func(member.Event) []member.Effect { return nil })
+		next[member.Woken](t, r)
 		from := time.Now()
 		r.leave()
 		err := <-r.ended
@@ -223,17 +224,17 @@ func TestItLeavesInTime(t *testing.T) {
 func TestPropose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		answers := []shell.Reply{
+		answers := []member.Reply{
 			{Results: []cluster.Result{{Accepted: true}}},
 			{Err: "no"},
 			{Err: "perhaps", Unknown: true},
 		}
-		r := start(t, open(), protocol.Config{}, func(ev shell.Event) []shell.Effect {
-			if p, ok := ev.(shell.Proposed); ok && len(answers) > 0 {
+		r := start(t, open(), protocol.Config{}, func(ev member.Event) []member.Effect {
+			if p, ok := ev.(member.Proposed); ok && len(answers) > 0 {
 				a := answers[0]
 				answers = answers[1:]
 				a.ID = p.ID
-				return []shell.Effect{a, a} // the second one answers nobody
+				return []member.Effect{a, a} // the second one answers nobody
 			}
 			return stops(ev)
 		})
@@ -277,16 +278,16 @@ func TestPropose(t *testing.T) {
 func TestAssignments(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, open(), protocol.Config{}, func(ev shell.Event) (fx []shell.Effect) {
-			if e, ok := ev.(shell.Woken); ok {
+		r := start(t, open(), protocol.Config{}, func(ev member.Event) (fx []member.Effect) {
+			if e, ok := ev.(member.Woken); ok {
 				for v := range uint64(3) {
-					fx = append(fx, shell.Assign{Assignment: protocol.Assignment{Version: v + 1, ValidUntil: e.Now.Add(time.Minute)}})
+					fx = append(fx, member.Assign{Assignment: protocol.Assignment{Version: v + 1, ValidUntil: e.Now.Add(time.Minute)}})
 				}
 				return fx
 			}
 			return stops(ev)
 		})
-		next[shell.Woken](t, r)
+		next[member.Woken](t, r)
 		synctest.Wait()
 		time.Sleep(20 * time.Second) // waits: in virtual time
 		if a := <-r.m.Assignments(); a.Version != 3 {
@@ -299,7 +300,7 @@ func TestAssignments(t *testing.T) {
 			t.Errorf("tenure %d until %d", inc, until)
 		}
 		r.m.Report(3, []protocol.Report{{Partition: "p"}})
-		if e := next[shell.Reported](t, r); e.Version != 3 || len(e.Reports) != 1 {
+		if e := next[member.Reported](t, r); e.Version != 3 || len(e.Reports) != 1 {
 			t.Errorf("reported %+v", e)
 		}
 		r.leave()
@@ -320,10 +321,10 @@ func TestWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New().Open()
 		turn := [][]string{{"a/", "b/"}, {"b/"}}
-		react := func(ev shell.Event) []shell.Effect {
+		react := func(ev member.Event) []member.Effect {
 			switch ev.(type) {
-			case shell.Woken, shell.Reported:
-				fx := []shell.Effect{look{prefixes: turn[0]}}
+			case member.Woken, member.Reported:
+				fx := []member.Effect{look{prefixes: turn[0]}}
 				turn = turn[1:]
 				return fx
 			}
@@ -341,7 +342,7 @@ func TestWatches(t *testing.T) {
 			for {
 				select {
 				case ev := <-r.events:
-					if h, ok := ev.(shell.Hinted); ok && !slices.Contains(out, h.Prefix) {
+					if h, ok := ev.(member.Hinted); ok && !slices.Contains(out, h.Prefix) {
 						out = append(out, h.Prefix)
 					}
 				default:
@@ -380,14 +381,14 @@ func TestWatches(t *testing.T) {
 func TestRefusedWatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, deaf{memory.New().Open()}, protocol.Config{}, func(ev shell.Event) []shell.Effect {
-			if _, ok := ev.(shell.Woken); ok {
-				return []shell.Effect{look{prefixes: []string{"a/"}}}
+		r := start(t, deaf{memory.New().Open()}, protocol.Config{}, func(ev member.Event) []member.Effect {
+			if _, ok := ev.(member.Woken); ok {
+				return []member.Effect{look{prefixes: []string{"a/"}}}
 			}
 			return stops(ev)
 		})
-		first := next[shell.Hinted](t, r)
-		if second := next[shell.Hinted](t, r); first.Prefix != "a/" || second.Now.Sub(first.Now) != time.Second {
+		first := next[member.Hinted](t, r)
+		if second := next[member.Hinted](t, r); first.Prefix != "a/" || second.Now.Sub(first.Now) != time.Second {
 			t.Errorf("hints %+v and %+v", first, second)
 		}
 		r.leave()
@@ -422,21 +423,21 @@ func TestEvents(t *testing.T) {
 				Duplicate: duplicate,
 			}
 		}
-		r := start(t, open(), protocol.Config{Events: events}, func(ev shell.Event) []shell.Effect {
-			if _, ok := ev.(shell.Woken); !ok {
-				return []shell.Effect{shell.Halt{Err: errors.New("wrong")}}
+		r := start(t, open(), protocol.Config{Events: events}, func(ev member.Event) []member.Effect {
+			if _, ok := ev.(member.Woken); !ok {
+				return []member.Effect{member.Halt{Err: errors.New("wrong")}}
 			}
-			return []shell.Effect{
-				shell.Joining{Incarnation: 1}, shell.StoreChanged{Err: "away"}, shell.StoreChanged{},
-				shell.Refusing{Key: "k", Reason: "foreign"}, shell.Refusing{Key: "k", Reason: "foreign"}, shell.Refusing{Key: "k", Reason: "newer"},
-				shell.Applying{
+			return []member.Effect{
+				member.Joining{Incarnation: 1}, member.StoreChanged{Err: "away"}, member.StoreChanged{},
+				member.Refusing{Key: "k", Reason: "foreign"}, member.Refusing{Key: "k", Reason: "foreign"}, member.Refusing{Key: "k", Reason: "newer"},
+				member.Applying{
 					Entries: []protocol.Applied{entry("m-1", "one", false), entry("m-1", "again", true), entry("o-1", "other", false)},
 					Deeds:   []protocol.Deed{{Result: cluster.Result{Reason: "two"}}},
 				},
-				shell.Removing{Reason: "silent"},
+				member.Removing{Reason: "silent"},
 			}
 		})
-		next[shell.Woken](t, r)
+		next[member.Woken](t, r)
 		r.leave()
 		if err := <-r.ended; err == nil || err.Error() != "wrong" {
 			t.Errorf("halted with %v", err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // Run implements protocol.Member: it takes part until ctx ends, then leaves in order, within Config.LeaveTimeout.
@@ -49,18 +50,18 @@ func (l *loop[S]) run(ctx context.Context) error {
 	l.watch(state)
 	stopping, deadline := ctx.Done(), (<-chan time.Time)(nil)
 	for !l.done {
-		var ev Event
+		var ev member.Event
 		select {
 		case ev = <-l.inbox:
 		case <-l.wake.C:
-			ev = Woken{Now: l.c.Clock()}
+			ev = member.Woken{Now: l.c.Clock()}
 		case <-stopping:
 			stopping, deadline = nil, time.After(l.c.LeaveTimeout)
-			ev = Stop{Now: l.c.Clock(), Reason: "left in order"}
+			ev = member.Stop{Now: l.c.Clock(), Reason: "left in order"}
 		case <-deadline:
 			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the heartbeat", l.c.LeaveTimeout)
 		}
-		var fx []Effect
+		var fx []member.Effect
 		state, fx = l.m.Step(state, ev)
 		l.mu.Lock()
 		l.state = state
@@ -74,19 +75,19 @@ func (l *loop[S]) run(ctx context.Context) error {
 	return l.err
 }
 
-func (l *loop[S]) do(e Effect) {
+func (l *loop[S]) do(e member.Effect) {
 	switch e := e.(type) {
-	case WakeAt:
+	case member.WakeAt:
 		l.wake.Reset(max(0, e.At.Sub(l.c.Clock())))
-	case Assign:
+	case member.Assign:
 		l.assign(e.Assignment)
-	case Reply:
+	case member.Reply:
 		l.reply(e)
-	case Left:
+	case member.Left:
 		l.done = true
-	case Halt:
+	case member.Halt:
 		l.done, l.err = true, e.Err
-	case Applying, Joining, Removing, Refusing, StoreChanged:
+	case member.Applying, member.Joining, member.Removing, member.Refusing, member.StoreChanged:
 		l.tell(e)
 	default:
 		l.call(e)
@@ -94,7 +95,7 @@ func (l *loop[S]) do(e Effect) {
 }
 
 // call makes a store call on a goroutine of its own and posts its answer.
-func (l *loop[S]) call(e Effect) {
+func (l *loop[S]) call(e member.Effect) {
 	l.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, l.m.Caller.Timeout(e))
 		defer cancel()
@@ -113,7 +114,7 @@ func (l *loop[S]) assign(a protocol.Assignment) {
 	l.out <- a
 }
 
-func (l *loop[S]) reply(e Reply) {
+func (l *loop[S]) reply(e member.Reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ch, ok := l.waiting[e.ID]; ok {
@@ -123,30 +124,30 @@ func (l *loop[S]) reply(e Reply) {
 }
 
 // tell passes on what listeners want to know.
-func (l *loop[S]) tell(e Effect) {
+func (l *loop[S]) tell(e member.Effect) {
 	ev := l.c.Events
 	switch e := e.(type) {
-	case Applying:
+	case member.Applying:
 		l.applied(e)
-	case Joining:
+	case member.Joining:
 		l.c.Logger.Info("joined", "incarnation", uint64(e.Incarnation))
 		if ev.Joined != nil {
 			ev.Joined(e.Incarnation)
 		}
-	case Removing:
+	case member.Removing:
 		l.c.Logger.Info("removed from the cluster; joining again", "reason", e.Reason)
 		if ev.Removed != nil {
 			ev.Removed(e.Reason)
 		}
-	case Refusing:
+	case member.Refusing:
 		l.refused(e)
-	case StoreChanged:
+	case member.StoreChanged:
 		l.storeChanged(e.Err)
 	}
 }
 
 // applied reports what this member's own commands did, and that there is a newer value.
-func (l *loop[S]) applied(e Applying) {
+func (l *loop[S]) applied(e member.Applying) {
 	ev := l.c.Events
 	if ev.Did != nil {
 		if deeds := append(l.own(e.Entries), e.Deeds...); len(deeds) > 0 {
@@ -172,7 +173,7 @@ func (l *loop[S]) own(entries []protocol.Applied) (out []protocol.Deed) {
 }
 
 // refused reports each document that cannot be what it should be once.
-func (l *loop[S]) refused(e Refusing) {
+func (l *loop[S]) refused(e member.Refusing) {
 	if l.bad[e.Key] == e.Reason {
 		return
 	}

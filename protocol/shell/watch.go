@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -82,7 +83,7 @@ func (l *loop[S]) poll(ctx context.Context, prefix string) {
 			return
 		case <-tick.C:
 		}
-		if !l.post(Hinted{Now: l.c.Clock(), Prefix: prefix}) {
+		if !l.post(member.Hinted{Now: l.c.Clock(), Prefix: prefix}) {
 			return
 		}
 	}
@@ -90,7 +91,7 @@ func (l *loop[S]) poll(ctx context.Context, prefix string) {
 
 func (l *loop[S]) forward(hints <-chan struct{}, prefix string) {
 	for range hints {
-		if !l.post(Hinted{Now: l.c.Clock(), Prefix: prefix}) {
+		if !l.post(member.Hinted{Now: l.c.Clock(), Prefix: prefix}) {
 			return
 		}
 	}

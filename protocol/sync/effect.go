@@ -4,41 +4,41 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
-// Effect is what a member wants done. Those below, and those of package shell, are all that the protocol can do to the world.
-type Effect = shell.Effect
+// Effect is what a member wants done. Those below, and those of package member, are all that the protocol can do to the world.
+type Effect = member.Effect
 
-// Effects that every protocol has, and those with a log; see package shell.
+// Effects that every protocol has, and those with a log; see package member.
 type (
-	Assign       = shell.Assign
-	Reply        = shell.Reply
-	Applying     = shell.Applying
-	Joining      = shell.Joining
-	Removing     = shell.Removing
-	Refusing     = shell.Refusing
-	StoreChanged = shell.StoreChanged
-	WakeAt       = shell.WakeAt
-	Left         = shell.Left
-	Halt         = shell.Halt
-	ReadLog      = shell.ReadLog
-	ReadSnapshot = shell.ReadSnapshot
-	SaveSnapshot = shell.SaveSnapshot
-	CheckLog     = shell.CheckLog
+	Assign       = member.Assign
+	Reply        = member.Reply
+	Applying     = member.Applying
+	Joining      = member.Joining
+	Removing     = member.Removing
+	Refusing     = member.Refusing
+	StoreChanged = member.StoreChanged
+	WakeAt       = member.WakeAt
+	Left         = member.Left
+	Halt         = member.Halt
+	ReadLog      = member.ReadLog
+	ReadSnapshot = member.ReadSnapshot
+	SaveSnapshot = member.SaveSnapshot
+	CheckLog     = member.CheckLog
 )
 
 type (
 	// Append appends an entry as a record of an epoch. Entry.AtMS is stamped when it is sent.
 	Append struct {
-		shell.Call
+		member.Call
 		Entry cluster.Entry
 		Epoch string
 	}
 	// JoinGroup makes the member one of the next generation; ID is "" for a new one. It lasts until the others have joined.
 	JoinGroup struct {
-		shell.Call
+		member.Call
 		ID      string
 		Join    cluster.PrepareJoin
 		Session time.Duration // for how long the group is to keep it while it is silent
@@ -46,19 +46,19 @@ type (
 	}
 	// SyncGroup waits until the generation is a fact.
 	SyncGroup struct {
-		shell.Call
+		member.Call
 		Seat    store.Seat
 		Session time.Duration
 	}
 	// Beat renews the membership.
 	Beat struct {
-		shell.Call
+		member.Call
 		Seat    store.Seat
 		Session time.Duration
 	}
 	// LeaveGroup ends a membership in which the member was removed.
 	LeaveGroup struct {
-		shell.Call
+		member.Call
 		ID string
 	}
 )

@@ -5,12 +5,12 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
-	"github.com/rota-run/rota/protocol/shell"
 )
 
 // Event is what happens to a member.
-type Event = shell.Event
+type Event = member.Event
 
 // Outcome is how a call ended.
 type Outcome = outbox.Outcome
@@ -23,19 +23,19 @@ const (
 	Refused = outbox.Refused
 )
 
-// Events that every protocol has, and those with a log; see package shell.
+// Events that every protocol has, and those with a log; see package member.
 type (
-	Woken         = shell.Woken
-	Hinted        = shell.Hinted
-	Reported      = shell.Reported
-	Proposed      = shell.Proposed
-	Closed        = shell.Closed
-	Stop          = shell.Stop
-	Read          = shell.Read
-	SnapshotRead  = shell.SnapshotRead
-	Appended      = shell.Appended
-	SnapshotSaved = shell.SnapshotSaved
-	LogChecked    = shell.LogChecked
+	Woken         = member.Woken
+	Hinted        = member.Hinted
+	Reported      = member.Reported
+	Proposed      = member.Proposed
+	Closed        = member.Closed
+	Stop          = member.Stop
+	Read          = member.Read
+	SnapshotRead  = member.SnapshotRead
+	Appended      = member.Appended
+	SnapshotSaved = member.SnapshotSaved
+	LogChecked    = member.LogChecked
 )
 
 // Answer is what the group says to a call.

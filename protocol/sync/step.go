@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
-	"github.com/rota-run/rota/protocol/shell"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -98,7 +98,7 @@ type State struct {
 	assigned protocol.Assignment
 	changed  cluster.Index // Reactions.Changed that assigned reflects
 	wake     protocol.Instant
-	contact  shell.Contact
+	contact  member.Contact
 }
 
 // NewState is a member that has just started.

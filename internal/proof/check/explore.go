@@ -2,6 +2,9 @@ package check
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	gohash "hash"
 	"runtime"
 	"sync"
 )
@@ -24,6 +27,7 @@ type Model[S any] interface {
 // Move is one step of a system: what happened, and the state after it.
 type Move[S any] struct {
 	Name string
+	Said uint64 // a hash of what was said on the way, for the report's digest; 0 where nobody listens
 	To   S
 }
 
@@ -51,6 +55,8 @@ type Report struct {
 	// Complete says that every state was visited, and so that the absence of violations is a proof within the model's bounds.
 	Complete   bool
 	Violations []Violation
+	// Digest is a hash of every move in the order of the walk: its name, what was said, and which state is behind it.
+	Digest uint64
 }
 
 // NoGoodEnd is the promise that is broken by a state from which no good end can be reached.
@@ -60,7 +66,7 @@ const NoGoodEnd = "every state can reach a good end"
 // not walked further: what follows a broken promise teaches nothing. When the walk is complete it also looks for states that
 // can't reach a good end. It keeps a hash, a parent and the moves of every state: about 100 bytes for each.
 func Explore[S any](m Model[S], o Options) Report {
-	w := &walk[S]{model: m, options: o, known: map[hash]int32{}}
+	w := &walk[S]{model: m, options: o, known: map[hash]int32{}, digest: sha256.New()}
 	return w.run()
 }
 
@@ -74,6 +80,7 @@ type walk[S any] struct {
 	nodes   []node
 	good    []bool
 	into    []edge // every move, for the search backwards
+	digest  gohash.Hash
 	report  Report
 }
 
@@ -97,6 +104,7 @@ func (w *walk[S]) run() Report {
 	}
 	w.report.States = len(w.nodes)
 	w.report.Moves = len(w.into)
+	w.report.Digest = binary.BigEndian.Uint64(w.digest.Sum(nil))
 	w.report.Complete = len(frontier) == 0
 	if w.report.Complete {
 		w.deadEnds()
@@ -144,6 +152,7 @@ func (w *walk[S]) level(frontier []reached[S]) []reached[S] {
 
 // found is a state behind a move, as far as it can be judged without the others.
 type found[S any] struct {
+	move    hash // its name, and what was said
 	key     hash
 	state   S // only of a state that was not known before
 	fresh   bool
@@ -160,7 +169,9 @@ func (w *walk[S]) expand(from []reached[S]) [][]found[S] {
 		g.Go(func() {
 			for i := c; i < len(from); i += cores {
 				for _, move := range w.model.Next(from[i].state) {
-					out[i] = append(out[i], w.judge(move.To))
+					f := w.judge(move.To)
+					f.move = keyOf(fmt.Sprintf("%s\n%x", move.Name, move.Said))
+					out[i] = append(out[i], f)
 				}
 			}
 		})
@@ -184,6 +195,7 @@ func (w *walk[S]) moves(from int32, to []found[S], next []reached[S]) []reached[
 	for i, f := range to {
 		id, fresh := w.learn(f, node{parent: from, move: uint32(i), depth: depth})
 		w.into = append(w.into, edge{from, id})
+		w.digest.Write(binary.BigEndian.AppendUint32(f.move[:], uint32(id))) //nolint:gosec // see learn
 		if fresh && !w.nodes[id].broken {
 			next = append(next, reached[S]{id, f.state})
 		}

@@ -66,11 +66,34 @@ func TestExplore(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			got := check.Explore(c.model, c.options)
+			got.Digest = 0
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got %+v\nwant %+v", got, c.want)
 			}
 		})
 	}
+}
+
+// TestDigest: a walk has one digest, and another one when something else is said, however alike its states.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	p := puzzle{false, sound, always}
+	first := check.Explore(p, check.Options{}).Digest
+	if again := check.Explore(p, check.Options{}).Digest; again != first || first == 0 {
+		t.Errorf("got %x, then %x", first, again)
+	}
+	if got := check.Explore(loud{p}, check.Options{}).Digest; got == first {
+		t.Error("what is said on the way makes no difference")
+	}
+}
+
+// loud is a puzzle in which something is said.
+type loud struct{ puzzle }
+
+func (l loud) Next(s jugs) []check.Move[jugs] {
+	moves := l.puzzle.Next(s)
+	moves[0].Said = 1
+	return moves
 }
 
 func four(s jugs) string {

@@ -2,6 +2,8 @@ package walk
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"github.com/rota-run/rota/node/guardian/ward"
@@ -17,11 +19,26 @@ func (s *State) step(i int, ev machine.Event) {
 		m.clock++
 	}
 	var fx []machine.Effect
-	m.state, fx = s.rules.Machine.Step(m.state, machine.Stamped(ev, m.clock))
+	ev = machine.Stamped(ev, m.clock)
+	m.state, fx = s.rules.Machine.Step(m.state, ev)
+	s.say(i, ev, fx)
 	for _, e := range fx {
 		s.effect(i, e)
 	}
 	s.settle(i)
+}
+
+// say takes a step into the digest of the move: all that its event and its effects say.
+func (s *State) say(i int, ev machine.Event, fx []machine.Effect) {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 512), s.heard)
+	b = append(b, byte(i))
+	b = append(append(b, s.members[i].state.Phase()...), ' ')
+	b = machine.AppendText(b, ev)
+	for _, e := range fx {
+		b = machine.AppendText(append(b, ", "...), e)
+	}
+	sum := sha256.Sum256(b)
+	s.heard = binary.BigEndian.Uint64(sum[:])
 }
 
 func (s *State) effect(i int, e machine.Effect) {
@@ -83,12 +100,14 @@ func (s *State) deliver(i, k int) bool {
 		next = s.clone()
 	}
 	ev := next.call(i, m.starts, e, fine)
-	after, fx := s.rules.Machine.Step(before, machine.Stamped(ev, m.clock))
+	ev = machine.Stamped(ev, m.clock)
+	after, fx := s.rules.Machine.Step(before, ev)
 	if len(fx) == 1 && s.rules.alike(fx[0], e) && bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
 		return false
 	}
 	s.docs, s.log, s.broken, s.changed, s.guardians = next.docs, next.log, next.broken, next.changed, next.guardians
 	m.state, m.calls = after, slices.Delete(slices.Clone(calls), k, k+1)
+	s.say(i, ev, fx)
 	for _, e := range fx {
 		s.effect(i, e)
 	}

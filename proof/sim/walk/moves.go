@@ -68,7 +68,9 @@ func (w *moves) reach(name string, next *State) {
 	if next.broken == "" {
 		next.checkWork()
 	}
-	w.out = append(w.out, check.Move[*State]{Name: name, To: next})
+	move := check.Move[*State]{Name: name, Said: next.heard, To: next}
+	next.heard = 0
+	w.out = append(w.out, move)
 }
 
 // starts lets a process start. Where its first write is all that it asks for, that is done in the same move: starting later and writing later are

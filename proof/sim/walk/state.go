@@ -32,6 +32,7 @@ type State struct {
 	seats     []seat // memberships in the group
 	asks      uint64 // calls to the group so far
 	puts      uint64 // of documents so far, for rules that decode
+	heard     uint64 // a hash of the events and effects of the move
 }
 
 // record is one entry of the log, with what it made of the value.

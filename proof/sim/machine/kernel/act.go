@@ -4,31 +4,31 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // Act returns what a shared effect means to the world; others are for listeners alone.
 func Act(e machine.Effect) machine.Act {
 	switch e := e.(type) {
-	case shell.ReadLog, shell.ReadSnapshot, shell.CheckLog:
+	case member.ReadLog, member.ReadSnapshot, member.CheckLog:
 		return machine.Call{}
-	case shell.Append:
+	case member.Append:
 		return machine.Call{Write: true}
-	case shell.Renew:
+	case member.Renew:
 		return machine.Call{Renew: true, Begin: e.Create}
-	case shell.SaveSnapshot:
+	case member.SaveSnapshot:
 		return machine.Call{Keep: true}
-	case shell.WakeAt:
+	case member.WakeAt:
 		return machine.Wake{At: e.At}
-	case shell.Assign:
+	case member.Assign:
 		return machine.Assign{Assignment: e.Assignment}
-	case shell.Applying:
+	case member.Applying:
 		return machine.Applied{Value: e.Value}
-	case shell.Reply:
+	case member.Reply:
 		return machine.Reply{ID: e.ID, Results: e.Results}
-	case shell.Left:
+	case member.Left:
 		return machine.Left{}
-	case shell.Halt:
+	case member.Halt:
 		return machine.Halt{Err: e.Err}
 	}
 	return machine.Told{}
@@ -37,25 +37,25 @@ func Act(e machine.Effect) machine.Act {
 // Describe returns one line about a shared effect or event; "" for others.
 func Describe(x any) string {
 	switch e := x.(type) {
-	case shell.Read:
+	case member.Read:
 		return fmt.Sprintf("read %d entries, head %d%s", len(e.Page.Records), e.Page.Head, Problem(e.Err))
-	case shell.Appended:
+	case member.Appended:
 		return fmt.Sprintf("appended #%d at %d (outcome %d)%s", e.Seq, e.Index, e.Outcome, Problem(e.Err))
-	case shell.Renewed:
+	case member.Renewed:
 		return fmt.Sprintf("renewed %s (outcome %d)%s", e.Key, e.Outcome, Problem(e.Err))
-	case shell.Reported:
+	case member.Reported:
 		return fmt.Sprintf("supervisor at version %d runs %d", e.Version, len(e.Reports))
-	case shell.ReadLog:
+	case member.ReadLog:
 		return fmt.Sprintf("read after %d", e.After)
-	case shell.Append:
+	case member.Append:
 		return fmt.Sprintf("append #%d [%s]", e.Entry.Seq, machine.Commands(e.Entry.Commands))
-	case shell.Renew:
+	case member.Renew:
 		return "renew " + e.Key
-	case shell.Assign:
+	case member.Assign:
 		return fmt.Sprintf("assign version %d: %d grants", e.Assignment.Version, len(e.Assignment.Grants))
-	case shell.Halt:
+	case member.Halt:
 		return "halt: " + e.Err.Error()
-	case shell.Applying:
+	case member.Applying:
 		return fmt.Sprintf("applied %d entries", len(e.Entries))
 	}
 	return ""

@@ -122,7 +122,7 @@ func recovery(t machine.Times) time.Duration {
 func describe(x any) string {
 	switch e := x.(type) {
 	case leader.Got:
-		return fmt.Sprintf("got %s at %q: %+v%s", e.Doc.Key, e.Doc.Version, e.Doc.Value, kernel.Problem(e.Err))
+		return fmt.Sprintf("got %s at %q: %s%s", e.Doc.Key, e.Doc.Version, machine.AppendText(nil, e.Doc.Value), kernel.Problem(e.Err))
 	case leader.Listed:
 		return fmt.Sprintf("%d below %s%s", len(e.Docs), e.Prefix, kernel.Problem(e.Err))
 	case leader.Wrote:
@@ -134,7 +134,7 @@ func describe(x any) string {
 	case leader.List:
 		return "list " + e.Prefix
 	case leader.Put:
-		return fmt.Sprintf("put %s over %q: %+v", e.Key, e.Version, e.Doc)
+		return fmt.Sprintf("put %s over %q: %s", e.Key, e.Version, machine.AppendText(nil, e.Doc))
 	case leader.Delete:
 		return fmt.Sprintf("delete %s at %q", e.Key, e.Version)
 	}

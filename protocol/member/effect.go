@@ -1,4 +1,4 @@
-package shell
+package member
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
-// Effect is what a member wants done. The shell does those of [Member] by itself; all others are calls, for the protocol's [Caller].
+// Effect is what a member wants done. The shell does most by itself; those with a [Call] are calls of the store.
 type Effect interface{ effect() }
 
 // Call is embedded in the effects that are calls.
@@ -74,7 +74,7 @@ type Reply outbox.Answer
 
 func (Reply) effect() {}
 
-// Calls of protocols with a log; [LogCaller] makes them.
+// Calls of protocols with a log.
 type (
 	// ReadLog reads the records after After.
 	ReadLog struct {
@@ -83,6 +83,11 @@ type (
 	}
 	// ReadSnapshot reads the newest snapshot.
 	ReadSnapshot struct{ Call }
+	// CheckLog asks which chain hash somebody would have at At who reads the log now, from its snapshot on.
+	CheckLog struct {
+		Call
+		At cluster.Index
+	}
 	// Append appends an entry; Seq is its sequence number, for the answer. Entry.AtMS is stamped when it is sent.
 	Append struct {
 		Call

@@ -1,10 +1,11 @@
-package shell
+package member
 
 import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/history"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -62,6 +63,13 @@ type (
 		Err   string
 		Halt  error // the snapshot cannot be used by this member, ever
 	}
+	// LogChecked answers CheckLog. Has is before At where the log ends before it, and after At where the snapshot is.
+	LogChecked struct {
+		Now   protocol.Instant
+		Asked cluster.Index
+		Has   history.Point
+		Err   string
+	}
 	// Appended answers Append.
 	Appended struct {
 		Now     protocol.Instant
@@ -106,6 +114,9 @@ func (e Read) At() protocol.Instant { return e.Now }
 
 // At implements Event.
 func (e SnapshotRead) At() protocol.Instant { return e.Now }
+
+// At implements Event.
+func (e LogChecked) At() protocol.Instant { return e.Now }
 
 // At implements Event.
 func (e Appended) At() protocol.Instant { return e.Now }

@@ -1,4 +1,4 @@
-package shell
+package member
 
 import "github.com/rota-run/rota/protocol/outbox"
 

@@ -1,0 +1,152 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+// AppendText appends all that an event or an effect says: the name of its type and each field that is not zero. A type may
+// move to another package, and get a field that is not used yet, and says the same as before.
+func AppendText(b []byte, x any) []byte {
+	if x == nil {
+		return append(b, "nil"...)
+	}
+	v := reflect.ValueOf(x)
+	return textOf(v.Type())(append(b, v.Type().Name()...), v)
+}
+
+// writer appends a value of one type.
+type writer func([]byte, reflect.Value) []byte
+
+// writers are those that were made so far, by type.
+// read-only: a memo; a type has one writer, whoever makes it.
+var writers sync.Map
+
+func textOf(t reflect.Type) writer {
+	if w, ok := writers.Load(t); ok {
+		return w.(writer)
+	}
+	w := newWriter(t)
+	writers.Store(t, w)
+	return w
+}
+
+func newWriter(t reflect.Type) writer {
+	switch t {
+	case reflect.TypeFor[cluster.Value]():
+		return writeValue
+	case reflect.TypeFor[time.Time]():
+		return func(b []byte, v reflect.Value) []byte {
+			return strconv.AppendInt(b, v.Interface().(time.Time).UnixNano(), 10)
+		}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return func(b []byte, v reflect.Value) []byte { return strconv.AppendBool(b, v.Bool()) }
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return func(b []byte, v reflect.Value) []byte { return strconv.AppendInt(b, v.Int(), 10) }
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return func(b []byte, v reflect.Value) []byte { return strconv.AppendUint(b, v.Uint(), 10) }
+	case reflect.Float32, reflect.Float64:
+		return func(b []byte, v reflect.Value) []byte { return strconv.AppendFloat(b, v.Float(), 'g', -1, 64) }
+	case reflect.String:
+		return func(b []byte, v reflect.Value) []byte { return append(length(b, v.Len()), v.String()...) }
+	case reflect.Slice, reflect.Array:
+		return listWriter(t)
+	case reflect.Struct:
+		return structWriter(t)
+	case reflect.Pointer:
+		return func(b []byte, v reflect.Value) []byte {
+			if v.IsNil() {
+				return append(b, "nil"...)
+			}
+			return textOf(t.Elem())(b, v.Elem())
+		}
+	case reflect.Interface:
+		return writeInterface
+	case reflect.Map:
+		return writeMap
+	}
+	panic(fmt.Sprintf("machine: nobody can say what is in a %s", t)) // a new event or effect has one
+}
+
+// length begins a text of so many bytes: none can be taken for two.
+func length(b []byte, n int) []byte { return append(strconv.AppendInt(b, int64(n), 10), '"') }
+
+func listWriter(t reflect.Type) writer {
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+		return func(b []byte, v reflect.Value) []byte { return append(length(b, v.Len()), v.Bytes()...) }
+	}
+	return func(b []byte, v reflect.Value) []byte {
+		b, one := append(b, '['), textOf(t.Elem())
+		for i := range v.Len() {
+			b = append(one(b, v.Index(i)), ' ')
+		}
+		return append(b, ']')
+	}
+}
+
+// structWriter leaves out what an effect keeps for its answer: the events before it have said that.
+func structWriter(t reflect.Type) writer {
+	type field struct {
+		name  string
+		write writer
+	}
+	fields := make([]field, t.NumField())
+	for i := range fields {
+		f := t.Field(i)
+		kept := !f.IsExported() && (f.Type.Kind() == reflect.Pointer || f.Type.Kind() == reflect.Interface)
+		if fields[i].name = f.Name + ":"; kept {
+			fields[i].write = func(b []byte, _ reflect.Value) []byte { return append(b, "kept"...) }
+		} else {
+			fields[i].write = textOf(f.Type)
+		}
+	}
+	return func(b []byte, v reflect.Value) []byte {
+		b = append(b, '{')
+		for i := range fields {
+			if f := v.Field(i); !f.IsZero() {
+				b = append(fields[i].write(append(b, fields[i].name...), f), ' ')
+			}
+		}
+		return append(b, '}')
+	}
+}
+
+// writeValue names a value by its digests: they cover all of it.
+func writeValue(b []byte, v reflect.Value) []byte {
+	value := v.Interface().(cluster.Value)
+	return fmt.Appendf(b, "%d/%x/%x", value.Index(), uint64(value.Chain()), uint64(value.Digest()))
+}
+
+func writeInterface(b []byte, v reflect.Value) []byte {
+	if v.IsNil() {
+		return append(b, "nil"...)
+	}
+	if err, ok := v.Interface().(error); ok {
+		text := err.Error()
+		return append(length(b, len(text)), text...)
+	}
+	return AppendText(b, v.Interface())
+}
+
+func writeMap(b []byte, v reflect.Value) []byte {
+	all := make([]string, 0, v.Len())
+	for i := v.MapRange(); i.Next(); { // order-free: sorted below
+		one := append(textOf(v.Type().Key())(nil, i.Key()), ':')
+		all = append(all, string(textOf(v.Type().Elem())(one, i.Value())))
+	}
+	slices.SortFunc(all, cmp.Compare[string])
+	b = append(b, '{')
+	for _, one := range all {
+		b = append(append(b, one...), ' ')
+	}
+	return append(b, '}')
+}
