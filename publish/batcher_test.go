@@ -3,6 +3,7 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -144,6 +145,134 @@ func TestTheBackoffBeginsAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestOnlyWhatIsLeftIsSentAgain: of a batch, the sink gets what it has not taken, wherever in the batch that is.
+func TestOnlyWhatIsLeftIsSentAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var sent []string
+		b := publish.NewBatcher("x", wrong(func(batch []publish.Sample) publish.Outcome {
+			names := ""
+			for _, s := range batch {
+				names += s.Name
+			}
+			if sent = append(sent, names); len(sent) == 1 {
+				return publish.Outcome{Retry: batch[:2], Refused: 1}
+			}
+			return publish.Outcome{}
+		}), publish.Options{})
+		b.Publish(publish.Sample{Name: "a"}, publish.Sample{Name: "b"}, publish.Sample{Name: "c"}, publish.Sample{Name: "d"})
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		_ = b.Run(ctx) // it cannot be closed
+		if got := strings.Join(sent, " "); got != "abcd ab" {
+			t.Errorf("sent %q", got)
+		}
+	})
+}
+
+// patient is a sink that only its own function answers for, and that can be closed.
+type patient func(ctx context.Context, batch []publish.Sample) publish.Outcome
+
+func (p patient) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
+	return p(ctx, batch)
+}
+func (patient) Close() error { return nil }
+
+// run runs a batcher with one sample for so long, in virtual time.
+func run(t *testing.T, d time.Duration, o publish.Options, sink patient) publish.Stats {
+	t.Helper()
+	b := publish.NewBatcher("x", sink, o)
+	b.Publish(publish.Sample{Name: "a"})
+	ctx, stop := context.WithTimeout(t.Context(), d)
+	defer stop()
+	if err := b.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	return b.Stats()
+}
+
+// TestASinkMayNotAskForDays: however long a sink asks to wait, the pause is at most ten minutes.
+func TestASinkMayNotAskForDays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		said := then(func(batch []publish.Sample) publish.Outcome {
+			return publish.RetryAll(batch, 24*time.Hour, errors.New("busy"))
+		})
+		began, took := time.Now(), time.Duration(0)
+		run(t, 2*time.Hour, publish.Options{}, func(_ context.Context, batch []publish.Sample) publish.Outcome {
+			took = time.Since(began)
+			return said(batch)
+		})
+		if took < 5*time.Minute || took > 10*time.Minute {
+			t.Errorf("the next attempt came after %v", took)
+		}
+	})
+}
+
+// TestASinkThatHangsIsAskedAgain: an attempt ends with SendTimeout, also while nobody asks the publisher to end.
+func TestASinkThatHangsIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		got := run(t, time.Minute, publish.Options{SendTimeout: 3 * time.Second}, func(ctx context.Context, batch []publish.Sample) publish.Outcome {
+			if asked++; asked > 1 {
+				return publish.Outcome{}
+			}
+			<-ctx.Done()
+			return publish.RetryAll(batch, 0, context.Cause(ctx))
+		})
+		if want := (publish.Stats{Sent: 1, Errors: 1}); got != want || asked != 2 {
+			t.Errorf("%+v after %d attempts", got, asked)
+		}
+	})
+}
+
+// TestTheNextRefusedLoginHasItsOwnPatience: a login that was refused long ago, and taken since, is waited for again.
+func TestTheNextRefusedLoginHasItsOwnPatience(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		said := then(func([]publish.Sample) publish.Outcome { return publish.Outcome{} }, expel,
+			func([]publish.Sample) publish.Outcome { return publish.Outcome{} }, expel)
+		b := publish.NewBatcher("x", patient(func(_ context.Context, batch []publish.Sample) publish.Outcome { return said(batch) }), publish.Options{})
+		ctx, stop := context.WithTimeout(t.Context(), 4*time.Hour)
+		defer stop()
+		for _, at := range []time.Duration{0, time.Hour, 3 * time.Hour} {
+			time.AfterFunc(at, func() { b.Publish(publish.Sample{}) })
+		}
+		if err := b.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if got, want := b.Stats(), (publish.Stats{Sent: 3, Errors: 2}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	})
+}
+
+// TestASinkThatEndsLeavesTheOthers: one publisher of a fan-out that can take no more costs the others nothing.
+func TestASinkThatEndsLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gone := publish.NewWriter("gone", brokenPipe{}, publish.Options{})
+		sent := 0
+		good := publish.NewBatcher("good", patient(func(_ context.Context, batch []publish.Sample) publish.Outcome {
+			sent += len(batch)
+			return publish.Outcome{}
+		}), publish.Options{})
+		all := publish.Fanout(gone, good)
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		all.Publish(publish.Sample{})
+		time.AfterFunc(time.Minute, func() { all.Publish(publish.Sample{}) })
+		if err := all.Run(ctx); !errors.Is(err, publish.ErrReaderGone) || sent != 2 {
+			t.Errorf("%d were sent, %v", sent, err)
+		}
+	})
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestSeriesHasOneForm(t *testing.T) {
 	t.Parallel()

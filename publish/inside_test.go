@@ -129,6 +129,10 @@ func TestACallThatHangsIsLeft(t *testing.T) {
 		}
 		close(h.letGo)
 		<-h.closed
+		synctest.Wait()
+		if got, want := b.Stats(), (Stats{Dropped: 1}); got != want { // it was counted when it was left
+			t.Errorf("%+v, want %+v", got, want)
+		}
 	})
 }
 

@@ -17,6 +17,7 @@ func TestClocksAreSet(t *testing.T) {
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24T00:00", "24T00:30 25T01:30 26T01:30"},
 		{"*/30 * * * *", "Europe/Berlin", "2026-10-25T00:15", "25T00:30 25T01:00 25T01:30"},
 		{"*/30 * * * *", "Europe/Berlin", "2026-03-29T00:15", "29T00:30 29T01:00 29T01:30"},
+		{"0 */2 * * *", "Europe/Berlin", "2026-03-28T22:30", "28T23:00 29T02:00 29T04:00"},
 		{"@daily", "America/New_York", "2026-10-31T12:00", "01T04:00 02T05:00 03T05:00"},
 	} {
 		d := Definition{Cron: c.line, TimeZone: c.zone}

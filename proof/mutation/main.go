@@ -1,6 +1,7 @@
 // Command mutation plants faults in packages, one at a time, and counts those that the tests of the package notice.
 //
 //	mutation --gremlins bin/gremlins [--sample 150] [--seed 1] [--workers 2] [--aim 85] ./lock ./call
+//	mutation --by-hand [area ...]
 //
 // # Purpose
 //
@@ -11,6 +12,9 @@
 // The output is one JSON line for each package, then the faults that no test noticed. In it, mutants are all that can be planted in functions;
 // refused are those that the compiler refuses, which nobody has to notice; equivalent are those of equivalent.txt, which change nothing that a user
 // or a caller could see; tried are the others, or the sample of them; unreached are missed ones whose place no test runs; percent is noticed of tried.
+//
+// With --by-hand the faults are those of the lists in by-hand, which a good engineer could make: one JSON line for each area, then what nobody noticed.
+// Each is tried with all tests of the packages that its list names. An area must have 90 % noticed. The log on stderr says which test has noticed what.
 //
 // # What is not guaranteed
 //
@@ -48,6 +52,7 @@ type options struct {
 	sample       int
 	seed         uint64
 	workers, aim int
+	byHand       bool
 }
 
 func run(ctx context.Context, args []string, out io.Writer) int {
@@ -58,8 +63,12 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 	f.Uint64Var(&o.seed, "seed", 1, "choice of the sample")
 	f.IntVar(&o.workers, "workers", runtime.NumCPU(), "faults that are tried at a time")
 	f.IntVar(&o.aim, "aim", 85, "percent that must be noticed")
+	f.BoolVar(&o.byHand, "by-hand", false, "try the faults of the lists, of all areas or of those that are named")
 	if err := f.Parse(args); err != nil {
 		return 2
+	}
+	if o.byHand {
+		return runByHand(ctx, f.Args(), out)
 	}
 	code := 0
 	for _, pkg := range f.Args() {
@@ -126,6 +135,27 @@ func (r *report) count(f fault, what fate) {
 		return
 	}
 	r.Tried++
+}
+
+// runByHand tries the lists of some areas, or of all.
+func runByHand(ctx context.Context, names []string, out io.Writer) int {
+	if len(names) == 0 {
+		names = areas()
+	}
+	code := 0
+	for _, area := range names {
+		r, err := playByHand(ctx, area, os.Stderr)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "mutation: %s: %v\n", area, err)
+			code = 1
+			continue
+		}
+		r.print(out)
+		if r.Percent < handAim {
+			code = 1
+		}
+	}
+	return code
 }
 
 // play tries the faults of one package.

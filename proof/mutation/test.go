@@ -54,10 +54,7 @@ var (
 
 // learn finds the tests, what they take, and what each of them reaches. A test that fails without a fault is an error.
 func (b *bench) learn(ctx context.Context) error {
-	const noFiles = "-rapid.nofailfile" // what a fault makes fail is not to be tried again in the source as it is
-	if _, err := b.run(ctx, b.dir, b.program, b.set.Sound(), noFiles, "-test.list=^$"); err == nil {
-		b.flags = []string{noFiles}
-	}
+	b.flags = b.noFailFiles(ctx)
 	out, err := b.run(ctx, b.dir, b.program, b.set.Sound(), "-test.v", "-test.parallel=1", "-test.timeout=20m")
 	if err != nil {
 		return fmt.Errorf("the tests fail with no fault chosen: %w: %s", err, tail(out))
@@ -81,6 +78,16 @@ func (b *bench) learn(ctx context.Context) error {
 	}
 	slices.SortStableFunc(b.tests, func(x, y test) int { return int(x.took - y.took) })
 	return nil
+}
+
+// noFailFiles is the flag that keeps rapid from writing files, where the tests have it: what a fault makes fail is not to be tried again in the
+// source as it is.
+func (b *bench) noFailFiles(ctx context.Context) []string {
+	const flag = "-rapid.nofailfile"
+	if _, err := b.run(ctx, b.dir, b.program, b.set.Sound(), flag, "-test.list=^$"); err != nil {
+		return nil
+	}
+	return []string{flag}
 }
 
 // count notes what a test reaches.

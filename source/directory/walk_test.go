@@ -49,3 +49,42 @@ func (b broken) Open(name string) (fs.File, error) {
 	}
 	return b.FS.Open(name)
 }
+
+// TestWalkOfHalfADirectory: a list that fails midway is told as an error of its directory, after what it has shown. Else files that it did not show would
+// count as removed.
+func TestWalkOfHalfADirectory(t *testing.T) {
+	t.Parallel()
+	var all []string
+	err := walk(halfListed{fstest.MapFS{"a/1.yaml": {}, "a/2.yaml": {}, "b/3.yaml": {}}}, func(name string, _ fs.DirEntry, err error) error {
+		all = append(all, fmt.Sprint(name, " ", err))
+		return nil
+	})
+	slices.Sort(all)
+	if want := []string{". <nil>", "a <nil>", "a disk gone", "a/1.yaml <nil>", "b <nil>", "b/3.yaml <nil>"}; err != nil || !slices.Equal(all, want) {
+		t.Errorf("got %q, %v; want %q", all, err, want)
+	}
+}
+
+// halfListed shows one name of the directory a, and fails then.
+type halfListed struct{ fs.FS }
+
+func (h halfListed) Open(name string) (fs.File, error) {
+	f, err := h.FS.Open(name)
+	if err != nil || name != "a" {
+		return f, err
+	}
+	return &halfDir{ReadDirFile: f.(fs.ReadDirFile)}, nil
+}
+
+type halfDir struct {
+	fs.ReadDirFile
+	told bool
+}
+
+func (d *halfDir) ReadDir(int) ([]fs.DirEntry, error) {
+	if d.told {
+		return nil, errors.New("disk gone")
+	}
+	d.told = true
+	return d.ReadDirFile.ReadDir(1)
+}

@@ -1,6 +1,7 @@
 package post_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -38,3 +39,36 @@ func TestAnEndlessAnswerIsCut(t *testing.T) {
 		t.Errorf("the next server: %+v, %v", a, err)
 	}
 }
+
+// TestAServerThatFailsIsLeft: after a status of its own fault the next server is asked; a refusal is no reason to leave. What an answer repeats of the login
+// is not in an error, with a password or without.
+func TestAServerThatFailsIsLeft(t *testing.T) {
+	t.Parallel()
+	const secret = "hush-hush"
+	var asked []string
+	statuses := []int{http.StatusServiceUnavailable, http.StatusForbidden, http.StatusOK}
+	c := post.New(post.Options{
+		Servers: []string{"a:1", "b:1"}, Path: "/", Header: http.Header{"Authorization": {"Bearer " + secret}},
+		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.URL.Host)
+			body := io.NopCloser(strings.NewReader("not by " + r.Header.Get("Authorization")))
+			return &http.Response{StatusCode: statuses[len(asked)-1], Body: body, Request: r}, nil
+		}),
+	})
+	for i, status := range statuses {
+		a, err := c.Post(t.Context(), "text/plain", nil)
+		if err != nil || a.Status != status {
+			t.Errorf("request %d: %+v, %v", i, a, err)
+		}
+		if err := c.Fault(a); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+	if got := strings.Join(asked, " "); got != "a:1 b:1 b:1" {
+		t.Errorf("asked %s", got)
+	}
+}
+
+type roundTrip func(r *http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
