@@ -15,7 +15,7 @@ func TestStoreCheck(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "ok  append") || !strings.Contains(out, "ok  session") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	out, errs, code = p.rota("store", "check", "--json", "--store", "file:store")
+	out, errs, code = p.rota("store", "check", "-o", "json", "--store", "file:store")
 	var r storecheck.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || !r.OK {
 		t.Errorf("exit %d, %v\n%s%s", code, err, out, errs)
