@@ -42,7 +42,7 @@ func TestStoreCheckRefuses(t *testing.T) {
 		{[]string{"check", "memory:"}, "inside one process", exitUsage},
 		{[]string{"check", "file:a", "file:b"}, "takes one store", exitUsage},
 		{[]string{"check", "file:no/such/place"}, "mkdir -p no/such", exitFailed},
-		{[]string{"chek"}, `no command "store chek"`, exitUsage},
+		{[]string{"chek"}, `unknown command "store chek"`, exitUsage},
 	} {
 		if _, errs, code := p.rota(append([]string{"store"}, c.args...)...); code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: exit %d\n%s", c.args, code, errs)
